@@ -1,0 +1,29 @@
+// clock: time in nanoseconds.
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_SECOND INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_US INT64_C(1000)
+
+static inline int64_t clock_read_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	if (clock_gettime(id, &ts) != 0)
+		return -1;
+	return ts.tv_sec * NS_PER_SECOND + ts.tv_nsec;
+}
+
+// CLOCK_MONOTONIC, nanoseconds since some start.
+static inline int64_t clock_now_ns(void)
+{
+	return clock_read_ns(CLOCK_MONOTONIC);
+}
+
+static inline struct timespec clock_timespec(int64_t ns)
+{
+	return (struct timespec){.tv_sec = ns / NS_PER_SECOND, .tv_nsec = ns % NS_PER_SECOND};
+}

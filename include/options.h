@@ -1,0 +1,36 @@
+// options: the command line, parsed and checked. Nothing here touches the target.
+#pragma once
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct error;
+struct writer;
+
+struct options {
+	bool help, version; // print and leave: nothing else is set
+	int pid;	    // 0: wrap a command
+	char *const *command; // NULL-terminated, borrowed from argv; NULL with pid
+	int64_t duration_ns;  // 0: until the end
+	double frequency_hz;
+	const char *output;	     // as given; NULL: the default
+	const struct writer *writer; // never NULL after options_parse
+	bool threads;
+	bool on_cpu, off_cpu;
+	bool has_thread_regex;
+	regex_t thread_regex;
+	bool inlines, lines;
+	uint32_t max_depth;
+	bool quiet, verbose;
+};
+
+// Parses argv. A mistake is an error that says in one line what to do (EXIT_STATUS_USAGE).
+struct error *options_parse(int argc, char **argv, struct options *ret);
+void options_deinit(struct options *options);
+
+// The text of --help.
+const char *options_help(void);
+
+// Parses a time such as 30, 30s, 1.5s, 500ms, 2m, 1h into nanoseconds > 0; false when it is none.
+bool options_parse_time(const char *text, int64_t *ret_ns);

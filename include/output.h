@@ -1,0 +1,30 @@
+// output: the file that the profile goes to, never seen half written.
+//
+// Opened (and refused) before the target is touched. A regular file is written beside its place,
+// under a name of its own, and renamed at the end; pipes, devices and stdout are written to as
+// they are.
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct error;
+struct output;
+
+// Opens the output. `path`: "-" is stdout; NULL: the name is given to output_finish (a name that
+// holds the pid of a command yet to start), in the current directory. `binary`: refuse a
+// terminal. On success *ret is owned by the caller.
+struct error *output_open(const char *path, bool binary, struct output **ret);
+
+// The stream to write to, owned by the output. Fully buffered.
+FILE *output_stream(struct output *output);
+
+// Flushes and closes, and puts the file in its place; `path` is for an output opened with NULL,
+// else NULL. A full disk or a closed pipe is an error here (EXIT_STATUS_OUTPUT).
+struct error *output_finish(struct output *output, const char *path);
+
+// Where it went, for messages: "stdout" or the path; valid until output_destroy.
+const char *output_name(const struct output *output);
+
+// Removes the file if it was not finished, and frees; NULL is accepted.
+void output_destroy(struct output *output);

@@ -1,0 +1,49 @@
+// symbolize: names for the locations of a finished profile, each looked up once.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile;
+struct modules;
+
+struct function {
+	char *name;	   // demangled; valid UTF-8, no control characters
+	char *system_name; // as in the symbol table; likewise
+	char *file;	   // the path of the source, or ""; likewise
+	uint32_t start_line; // 0: unknown
+};
+
+struct line {
+	uint32_t function; // position in symbols.functions
+	uint32_t line;	   // 0: unknown
+};
+
+// The lines of one location: innermost inlined call first, the function that stands in the
+// machine code last.
+struct location_lines {
+	uint32_t first; // position in symbols.lines
+	uint32_t count; // 0: the location has no name
+};
+
+struct symbols {
+	struct function *functions;
+	size_t n_functions, functions_capacity;
+	struct line *lines;
+	size_t n_lines, lines_capacity;
+	struct location_lines *locations; // one for each location of the profile
+	size_t n_locations;
+	uint64_t n_unnamed; // locations without a name
+};
+
+struct symbolize_options {
+	bool inlines; // look inlined calls up
+};
+
+// Looks all locations of the profile up in their modules. A location without a name keeps
+// count 0; that is no error. Nothing that a module holds can make it fail or run without bound.
+void symbolize(const struct profile *profile, struct modules *modules,
+	       const struct symbolize_options *options, struct symbols *ret);
+
+void symbols_deinit(struct symbols *symbols);

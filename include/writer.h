@@ -1,0 +1,44 @@
+// writer: a format in which a finished profile is written. One const struct each, in its own
+// file: write_folded.c, write_pprof.c.
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct error;
+struct modules;
+struct profile;
+struct selection;
+struct symbols;
+
+// All that a writer may look at; borrowed.
+struct report {
+	const struct profile *profile;
+	const struct modules *modules;
+	const struct symbols *symbols;
+	const struct selection *selection;
+	const char *const *comments; // NULL-terminated lines for formats that can hold them
+	int pid;
+	bool thread_roots; // the thread's name as root frame
+	bool lines;	   // file:line in the frames' names
+};
+
+struct writer {
+	const char *name;		   // as in --format
+	const char *const *suffixes;	   // NULL-terminated file name endings that mean it
+	const char *default_suffix;	   // for names that the profiler makes
+	bool binary;			   // not to be written to a terminal
+	const char *next_command;	   // printf format with one %s, the file: what to run next
+	// Writes the report to the stream, which may be a pipe. Errors of the stream itself stay in
+	// its error indicator, for the caller; others are returned (NULL: none).
+	struct error *(*write)(const struct report *report, FILE *stream);
+};
+
+extern const struct writer writer_folded;
+extern const struct writer writer_pprof;
+
+// The writer of that name, or NULL.
+const struct writer *writer_by_name(const char *name);
+
+// The writer whose suffix the file's name ends with, or NULL.
+const struct writer *writer_by_file_name(const char *file_name);

@@ -1,0 +1,90 @@
+#include "hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+enum { INITIAL_SLOTS = 64 };
+
+static uint32_t slot_hash(uint64_t hash)
+{
+	return hash >> 32;
+}
+
+void hash_index_deinit(struct hash_index *index)
+{
+	free(index->slots);
+	*index = (struct hash_index){0};
+}
+
+void hash_index_clear(struct hash_index *index)
+{
+	if (index->slots)
+		memset(index->slots, 0xff, (index->mask + 1) * sizeof(*index->slots));
+	index->count = 0;
+}
+
+uint32_t hash_index_find(const struct hash_index *index, uint64_t hash, hash_equal_fn *equal,
+			 const void *context, const void *key)
+{
+	if (!index->slots)
+		return HASH_NONE;
+	for (size_t i = slot_hash(hash) & index->mask;; i = (i + 1) & index->mask) {
+		const struct hash_slot *slot = &index->slots[i];
+		if (slot->id == HASH_NONE)
+			return HASH_NONE;
+		if (slot->hash == slot_hash(hash) && equal(context, slot->id, key))
+			return slot->id;
+	}
+}
+
+static void place(struct hash_index *index, struct hash_slot slot)
+{
+	size_t i = slot.hash & index->mask;
+
+	while (index->slots[i].id != HASH_NONE)
+		i = (i + 1) & index->mask;
+	index->slots[i] = slot;
+}
+
+static void grow(struct hash_index *index)
+{
+	size_t old_size = index->slots ? index->mask + 1 : 0;
+	size_t size = old_size ? old_size * 2 : INITIAL_SLOTS;
+	struct hash_slot *old = index->slots;
+
+	index->slots = memory_alloc(size * sizeof(*index->slots));
+	memset(index->slots, 0xff, size * sizeof(*index->slots));
+	index->mask = size - 1;
+	for (size_t i = 0; i < old_size; i++)
+		if (old[i].id != HASH_NONE)
+			place(index, old[i]);
+	free(old);
+}
+
+void hash_index_insert(struct hash_index *index, uint64_t hash, uint32_t id)
+{
+	// At most three quarters full: probes stay short.
+	if (!index->slots || (index->count + 1) * 4 > (index->mask + 1) * 3)
+		grow(index);
+	place(index, (struct hash_slot){.hash = slot_hash(hash), .id = id});
+	index->count++;
+}
+
+uint64_t hash_bytes(const void *data, size_t size)
+{
+	const unsigned char *bytes = data;
+	uint64_t hash = size;
+
+	while (size >= 8) {
+		uint64_t word;
+		memcpy(&word, bytes, 8);
+		hash = hash_mix(hash, word);
+		bytes += 8;
+		size -= 8;
+	}
+	uint64_t tail = 0;
+	memcpy(&tail, bytes, size);
+	return hash_mix(hash, tail);
+}

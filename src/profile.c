@@ -1,0 +1,177 @@
+#include "profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+const char *thread_state_name(enum thread_state state)
+{
+	static const char *const names[N_THREAD_STATES] = {
+		[THREAD_RUNNING] = "running",
+		[THREAD_SLEEPING] = "sleeping",
+		[THREAD_DISK] = "disk",
+		[THREAD_STOPPED] = "stopped",
+	};
+	return names[state];
+}
+
+const char *stack_end_name(enum stack_end end)
+{
+	static const char *const names[N_STACK_ENDS] = {
+		[STACK_COMPLETE] = "complete",
+		[STACK_NO_RULE] = "no unwinding rule",
+		[STACK_UNREADABLE] = "unreadable memory",
+		[STACK_NOT_COPIED] = "stack larger than the copy",
+		[STACK_NO_PROGRESS] = "no progress",
+		[STACK_TOO_DEEP] = "deeper than --max-depth",
+		[STACK_NEEDS_REGISTER] = "unknown register",
+		[STACK_NOT_SAMPLED] = "stack not available",
+	};
+	return names[end];
+}
+
+void profile_deinit(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_threads; i++)
+		free(profile->threads[i].name);
+	free(profile->locations);
+	free(profile->location_ids);
+	free(profile->stacks);
+	free(profile->threads);
+	free(profile->samples);
+	hash_index_deinit(&profile->location_index);
+	hash_index_deinit(&profile->stack_index);
+	hash_index_deinit(&profile->sample_index);
+	*profile = (struct profile){0};
+}
+
+static bool location_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct profile *profile = context;
+	const struct location *a = &profile->locations[id], *b = key;
+
+	return a->module == b->module && a->address == b->address;
+}
+
+uint32_t profile_intern_location(struct profile *profile, uint32_t module, uint64_t address)
+{
+	const struct location key = {.module = module, .address = address};
+	const uint64_t hash = hash_mix(module, address);
+	uint32_t id = hash_index_find(&profile->location_index, hash, location_equal, profile, &key);
+
+	if (id != HASH_NONE)
+		return id;
+	id = profile->n_locations;
+	*array_push(profile->locations, profile->n_locations, profile->locations_capacity) = key;
+	hash_index_insert(&profile->location_index, hash, id);
+	return id;
+}
+
+struct stack_key {
+	const uint32_t *location_ids;
+	size_t n;
+	enum stack_end end;
+};
+
+static bool stack_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct profile *profile = context;
+	const struct stack *a = &profile->stacks[id];
+	const struct stack_key *b = key;
+
+	return a->n_frames == b->n && a->end == b->end &&
+	       memcmp(profile->location_ids + a->first, b->location_ids,
+		      b->n * sizeof(*b->location_ids)) == 0;
+}
+
+uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
+			      enum stack_end end)
+{
+	const struct stack_key key = {.location_ids = location_ids, .n = n, .end = end};
+	const uint64_t hash = hash_mix(hash_bytes(location_ids, n * sizeof(*location_ids)), end);
+	uint32_t id = hash_index_find(&profile->stack_index, hash, stack_equal, profile, &key);
+
+	if (id != HASH_NONE)
+		return id;
+	id = profile->n_stacks;
+	*array_push(profile->stacks, profile->n_stacks, profile->stacks_capacity) = (struct stack){
+		.first = profile->n_location_ids,
+		.n_frames = n,
+		.end = end,
+	};
+	profile->location_ids =
+		memory_grow(profile->location_ids, &profile->location_ids_capacity,
+			    profile->n_location_ids + n, sizeof(*profile->location_ids));
+	if (n)
+		memcpy(profile->location_ids + profile->n_location_ids, location_ids,
+		       n * sizeof(*location_ids));
+	profile->n_location_ids += n;
+	hash_index_insert(&profile->stack_index, hash, id);
+	return id;
+}
+
+uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,
+			    int64_t now_ns)
+{
+	uint32_t id = profile->n_threads;
+
+	*array_push(profile->threads, profile->n_threads, profile->threads_capacity) =
+		(struct thread){
+			.pid = pid,
+			.tid = tid,
+			.name = memory_strdup(name),
+			.first_ns = now_ns,
+			.last_ns = now_ns,
+			.kernel_cpu_ns = -1,
+			.kernel_delay_ns = -1,
+		};
+	return id;
+}
+
+void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name)
+{
+	char **old = &profile->threads[thread].name;
+
+	if (strcmp(*old, name) == 0)
+		return;
+	free(*old);
+	*old = memory_strdup(name);
+}
+
+static bool sample_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct profile *profile = context;
+	const struct sample *a = &profile->samples[id], *b = key;
+
+	return a->stack == b->stack && a->thread == b->thread && a->state == b->state;
+}
+
+uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
+		       enum thread_state state, uint64_t ticks, int64_t now_ns)
+{
+	const struct sample key = {.stack = stack, .thread = thread, .state = state};
+	const uint64_t hash = hash_mix((uint64_t)stack << 32 | thread, state);
+	uint32_t id = hash_index_find(&profile->sample_index, hash, sample_equal, profile, &key);
+
+	if (id == HASH_NONE) {
+		id = profile->n_samples;
+		*array_push(profile->samples, profile->n_samples, profile->samples_capacity) = key;
+		hash_index_insert(&profile->sample_index, hash, id);
+	}
+	profile_count_again(profile, id, ticks, now_ns);
+	return id;
+}
+
+void profile_count_again(struct profile *profile, uint32_t id, uint64_t ticks, int64_t now_ns)
+{
+	struct sample *sample = &profile->samples[id];
+	struct thread *thread = &profile->threads[sample->thread];
+	const int64_t wall_ns = now_ns - thread->last_ns;
+
+	thread->last_ns = now_ns;
+	sample->count += ticks;
+	sample->wall_ns += wall_ns;
+	if (sample->state == THREAD_RUNNING)
+		sample->cpu_ns += wall_ns;
+}
