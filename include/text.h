@@ -1,0 +1,19 @@
+// text: text of unknown origin (symbol names, thread names, paths) made fit to be shown.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TEXT_UNLIMITED SIZE_MAX
+
+// A new string, owned by the caller: the `length` bytes at `bytes` (NUL among them or not) as
+// valid UTF-8 on one line. Control characters (C0, DEL, C1, the line and paragraph separators)
+// become '_'. Bytes that are no UTF-8, and the noncharacters that XML forbids, become U+FFFD. A
+// result of more than `max_length` bytes is cut between two characters and ends in "...", which
+// counts.
+char *text_clean(const char *bytes, size_t length, size_t max_length)
+    __attribute__((returns_nonnull));
+
+// Is text_clean's result the same string? Then a caller that keeps the string needs no copy.
+bool text_is_clean(const char *bytes, size_t length);
