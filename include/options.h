@@ -9,12 +9,12 @@ struct error;
 struct writer;
 
 struct options {
-	bool help, version; // print and leave: nothing else is set
-	int pid;	    // 0: wrap a command
+	bool help, version;   // print and leave: nothing else is set
+	int pid;              // 0: wrap a command
 	char *const *command; // NULL-terminated, borrowed from argv; NULL with pid
 	int64_t duration_ns;  // 0: until the end
 	double frequency_hz;
-	const char *output;	     // as given; NULL: the default
+	const char *output;          // as given; NULL: the default
 	const struct writer *writer; // never NULL after options_parse
 	bool threads;
 	bool on_cpu, off_cpu;
@@ -29,8 +29,8 @@ struct options {
 struct error *options_parse(int argc, char **argv, struct options *ret);
 void options_deinit(struct options *options);
 
-// The text of --help.
-const char *options_help(void);
+// The text of --help, made of the table of options; owned by the caller.
+char *options_help(void);
 
 // Parses a time such as 30, 30s, 1.5s, 500ms, 2m, 1h into nanoseconds > 0; false when it is none.
 bool options_parse_time(const char *text, int64_t *ret_ns);

@@ -1,0 +1,412 @@
+// options: every option, and every mistake with its message.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "clock.h"
+#include "error.h"
+#include "memory.h"
+#include "options.h"
+#include "writer.h"
+
+enum { MAX_WORDS = 32 };
+
+// A command line, split at single spaces.
+struct line {
+	char *text;
+	char *argv[MAX_WORDS];
+	int argc;
+};
+
+static void line_deinit(struct line *line)
+{
+	free(line->text);
+}
+
+static struct line split(const char *text)
+{
+	struct line line = {.text = memory_strdup(text)};
+	char *rest = line.text;
+
+	line.argv[line.argc++] = (char *)"profiler";
+	while (rest) {
+		assert_true(line.argc < MAX_WORDS - 1);
+		line.argv[line.argc++] = strsep(&rest, " ");
+	}
+	return line;
+}
+
+// Parses a command line that must be right. The words live until line_deinit.
+#define PARSE(text)                                                                                \
+	__attribute__((cleanup(line_deinit))) struct line line = split(text);                      \
+	__attribute__((cleanup(options_deinit))) struct options options = {0};                     \
+	assert_null(options_parse(line.argc, line.argv, &options))
+
+// The command line must be refused with exactly this message.
+static void assert_refused(const char *text, const char *message)
+{
+	__attribute__((cleanup(line_deinit))) struct line line = split(text);
+	struct options options = {.pid = 4711};
+	_cleanup_error_ struct error *error = options_parse(line.argc, line.argv, &options);
+	_cleanup_free_ char *expected = memory_printf("%s (see profiler --help)", message);
+
+	assert_non_null(error);
+	assert_int_equal(error_status(error), EXIT_STATUS_USAGE);
+	assert_string_equal(error_message(error), expected);
+	assert_null(strchr(error_message(error), '\n'));
+	assert_int_equal(options.pid, 4711); // untouched
+}
+
+static void test_defaults(void **state)
+{
+	(void)state;
+	PARSE("-p 1234");
+	assert_int_equal(options.pid, 1234);
+	assert_null(options.command);
+	assert_int_equal(options.duration_ns, 0);
+	assert_true(options.frequency_hz == 99);
+	assert_null(options.output);
+	assert_ptr_equal(options.writer, &writer_folded);
+	assert_false(options.threads);
+	assert_false(options.on_cpu);
+	assert_false(options.off_cpu);
+	assert_false(options.has_thread_regex);
+	assert_true(options.inlines);
+	assert_false(options.lines);
+	assert_int_equal(options.max_depth, 1024);
+	assert_false(options.quiet);
+	assert_false(options.verbose);
+	assert_false(options.help);
+	assert_false(options.version);
+}
+
+static void test_short_options(void **state)
+{
+	(void)state;
+	PARSE("-p7 -d 2m -F 250 -o out -f pprof -tqv");
+	assert_int_equal(options.pid, 7);
+	assert_int_equal(options.duration_ns, 120 * NS_PER_SECOND);
+	assert_true(options.frequency_hz == 250);
+	assert_string_equal(options.output, "out");
+	assert_ptr_equal(options.writer, &writer_pprof);
+	assert_true(options.threads);
+	assert_true(options.quiet);
+	assert_true(options.verbose);
+}
+
+static void test_long_options(void **state)
+{
+	(void)state;
+	PARSE("--pid=7 --duration 500ms --frequency=0099.5 --output=- --format=folded --threads "
+	      "--off-cpu --thread=^io --no-inlines --lines --max-depth=65536 --quiet --verbose");
+	assert_int_equal(options.pid, 7);
+	assert_int_equal(options.duration_ns, 500 * NS_PER_MS);
+	assert_true(options.frequency_hz == 99.5);
+	assert_string_equal(options.output, "-");
+	assert_ptr_equal(options.writer, &writer_folded);
+	assert_true(options.threads);
+	assert_false(options.on_cpu);
+	assert_true(options.off_cpu);
+	assert_true(options.has_thread_regex);
+	assert_int_equal(regexec(&options.thread_regex, "io-3", 0, NULL, 0), 0);
+	assert_int_equal(regexec(&options.thread_regex, "audio", 0, NULL, 0), REG_NOMATCH);
+	assert_false(options.inlines);
+	assert_true(options.lines);
+	assert_int_equal(options.max_depth, 65536);
+	assert_true(options.quiet);
+	assert_true(options.verbose);
+}
+
+static void test_abbreviated(void **state)
+{
+	(void)state;
+	PARSE("--pi 7 --on --dur=1 --thread x");
+	assert_int_equal(options.pid, 7);
+	assert_true(options.on_cpu);
+	assert_int_equal(options.duration_ns, NS_PER_SECOND);
+	assert_true(options.has_thread_regex); // an exact name is not ambiguous
+	assert_false(options.threads);
+}
+
+static void test_last_wins(void **state)
+{
+	(void)state;
+	PARSE("-p 1 -p 2 -d 1 -d 2 -F 1 -F 2 -f pprof -f folded -o a -o b --no-inlines --inlines");
+	assert_int_equal(options.pid, 2);
+	assert_int_equal(options.duration_ns, 2 * NS_PER_SECOND);
+	assert_true(options.frequency_hz == 2);
+	assert_ptr_equal(options.writer, &writer_folded);
+	assert_string_equal(options.output, "b");
+	assert_true(options.inlines);
+}
+
+static void test_last_regex_wins(void **state)
+{
+	(void)state;
+	PARSE("-p 1 --thread=^a$ --thread=^(b|c)+$");
+	assert_int_equal(regexec(&options.thread_regex, "a", 0, NULL, 0), REG_NOMATCH);
+	assert_int_equal(regexec(&options.thread_regex, "bcb", 0, NULL, 0), 0);
+}
+
+static void test_command(void **state)
+{
+	(void)state;
+	PARSE("-d 3 make -p 5 --quiet --nonsense -- -q");
+	assert_int_equal(options.pid, 0);
+	assert_ptr_equal(options.command, line.argv + 3);
+	assert_string_equal(options.command[0], "make");
+	assert_string_equal(options.command[1], "-p");
+	assert_string_equal(options.command[6], "-q");
+	assert_null(options.command[7]);
+	assert_false(options.quiet); // the command's own
+}
+
+static void test_command_after_dashes(void **state)
+{
+	(void)state;
+	PARSE("-q -- -odd --name");
+	assert_true(options.quiet);
+	assert_string_equal(options.command[0], "-odd");
+	assert_string_equal(options.command[1], "--name");
+}
+
+static void test_format_follows_name(void **state)
+{
+	static const struct {
+		const char *text;
+		const struct writer *writer;
+	} cases[] = {
+	    {"-p 1 -o x.pb.gz", &writer_pprof},
+	    {"-p 1 -o dir.folded/x.pb", &writer_pprof},
+	    {"-p 1 -o x.pprof", &writer_pprof},
+	    {"-p 1 -o x.folded", &writer_folded},
+	    {"-p 1 -o x.unknown", &writer_folded},
+	    {"-p 1 -o -", &writer_folded},
+	    {"-p 1 -o x.folded -f pprof", &writer_pprof},
+	    {"-p 1 -f folded -o x.pb.gz", &writer_folded},
+	    {"true", &writer_folded},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		PARSE(cases[i].text);
+		assert_ptr_equal(options.writer, cases[i].writer);
+	}
+}
+
+static void test_help_and_version_end_parsing(void **state)
+{
+	(void)state;
+	{
+		PARSE("--thread=x --help --nonsense");
+		assert_true(options.help);
+		assert_false(options.has_thread_regex);
+	}
+	{
+		PARSE("-h");
+		assert_true(options.help);
+	}
+	{
+		PARSE("--version");
+		assert_true(options.version);
+	}
+	{
+		PARSE("-V -F nonsense");
+		assert_true(options.version);
+	}
+}
+
+static void test_unknown_options(void **state)
+{
+	(void)state;
+	assert_refused("--nonsense -p 1", "unknown option '--nonsense'");
+	assert_refused("-p 1 --nonsense=3", "unknown option '--nonsense=3'");
+	assert_refused("-tZ -p 1", "unknown option '-Z'");
+	assert_refused("--no=1", "--no-inlines takes no value: leave '=1' out");
+	assert_refused("--threads=yes -p 1", "--threads takes no value: leave '=yes' out");
+	assert_refused("--li=yes -p 1", "--lines takes no value: leave '=yes' out");
+	assert_refused("--o -p 1", "option '--o' is ambiguous: --on-cpu or --off-cpu or --output");
+	assert_refused("--ver", "option '--ver' is ambiguous: --verbose or --version");
+}
+
+static void test_missing_values(void **state)
+{
+	(void)state;
+	assert_refused("-p", "--pid needs a value: --pid=PID");
+	assert_refused("--pid", "--pid needs a value: --pid=PID");
+	assert_refused("-p 1 -d", "--duration needs a value: --duration=TIME");
+	assert_refused("-p 1 -F", "--frequency needs a value: --frequency=HZ");
+	assert_refused("-p 1 -o", "--output needs a value: --output=FILE");
+	assert_refused("-p 1 -tf", "--format needs a value: --format=FORMAT");
+	assert_refused("-p 1 --thread", "--thread needs a value: --thread=REGEX");
+	assert_refused("-p 1 --max-depth", "--max-depth needs a value: --max-depth=N");
+}
+
+static void test_bad_pids(void **state)
+{
+	static const char *const values[] = {"bash", "0",   "-1", "+1",
+	                                     "12x",  "1.5", "",   "4294967297"};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(values); i++) {
+		_cleanup_free_ char *text = memory_printf("--pid=%s", values[i]);
+		_cleanup_free_ char *message = memory_printf(
+		    "--pid: '%s' is not a process id: give a number such as 1234", values[i]);
+		assert_refused(text, message);
+	}
+}
+
+static void test_bad_frequencies(void **state)
+{
+	static const char *const values[] = {"0",   "0.99", "10000.5", "1e3", "0x10", "nan",
+	                                     "inf", "-5",   "",        ".",   "99Hz", "1.2.3"};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(values); i++) {
+		_cleanup_free_ char *text = memory_printf("-p 1 --frequency=%s", values[i]);
+		_cleanup_free_ char *message =
+		    memory_printf("--frequency: '%s' is not a number from 1 to 10000", values[i]);
+		assert_refused(text, message);
+	}
+}
+
+static void test_bad_depths(void **state)
+{
+	static const char *const values[] = {
+	    "0", "65537", "1.5", "-3", "", "1k", "99999999999999999999"};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(values); i++) {
+		_cleanup_free_ char *text = memory_printf("-p 1 --max-depth=%s", values[i]);
+		_cleanup_free_ char *message = memory_printf(
+		    "--max-depth: '%s' is not a whole number from 1 to 65536", values[i]);
+		assert_refused(text, message);
+	}
+}
+
+static void test_bad_duration(void **state)
+{
+	(void)state;
+	assert_refused("-p 1 -d soon", "--duration: 'soon' is not a time above 0: give one such as "
+	                               "30, 1.5s, 500ms, 2m or 1h");
+}
+
+static void test_bad_words(void **state)
+{
+	(void)state;
+	assert_refused("-p 1 --output=", "--output: the file's name is empty: give one, or - for "
+	                                 "stdout");
+	assert_refused("-p 1 -f svg", "--format: 'svg' is unknown: give folded or pprof");
+	assert_refused("-p 1 --thread=a(b", "--thread: 'a(b' is not a regular expression: "
+	                                    "Unmatched ( or \\(");
+	assert_refused("-p 1 --thread=ok --thread=[b-a]",
+	               "--thread: '[b-a]' is not a regular expression: Invalid range end");
+}
+
+static void test_contradictions(void **state)
+{
+	__attribute__((cleanup(line_deinit))) struct line none = {.argv = {(char *)"profiler"}};
+	struct options options;
+
+	(void)state;
+	none.argc = 1;
+	_cleanup_error_ struct error *error = options_parse(none.argc, none.argv, &options);
+	assert_non_null(error);
+	assert_string_equal(error_message(error),
+	                    "nothing to profile: give a process (-p PID) or a command (see "
+	                    "profiler --help)");
+	assert_refused("-d 3", "nothing to profile: give a process (-p PID) or a command");
+	assert_refused("-p 5 sleep 1", "-p 5 and a command ('sleep') are given: leave one of them "
+	                               "out");
+	assert_refused("--on-cpu --off-cpu -p 1", "--on-cpu and --off-cpu leave nothing: give one, "
+	                                          "or none for all");
+}
+
+static void test_times(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t ns;
+	} good[] = {
+	    {"30", 30 * NS_PER_SECOND},
+	    {"30s", 30 * NS_PER_SECOND},
+	    {"1.5s", 1500 * NS_PER_MS},
+	    {"1.5", 1500 * NS_PER_MS},
+	    {".25s", 250 * NS_PER_MS},
+	    {"2.", 2 * NS_PER_SECOND},
+	    {"500ms", 500 * NS_PER_MS},
+	    {"2m", 120 * NS_PER_SECOND},
+	    {"1h", 3600 * NS_PER_SECOND},
+	    {"0.000000001", 1},
+	    {"1000000000", 1000000000 * NS_PER_SECOND},
+	};
+	static const char *const bad[] = {
+	    "",     "0",   "0s",  "s", "-1",   "+1",   " 1",  "1 s", "1S",    "5x",        "1e3",
+	    "0x10", "nan", "inf", ".", "1..2", "1.5.", "1ss", "1us", "0.1e1", "1000000001"};
+	int64_t ns;
+
+	(void)state;
+	for (size_t i = 0; i < array_size(good); i++) {
+		assert_true(options_parse_time(good[i].text, &ns));
+		assert_int_equal(ns, good[i].ns);
+	}
+	for (size_t i = 0; i < array_size(bad); i++) {
+		ns = -7;
+		assert_false(options_parse_time(bad[i], &ns));
+		assert_int_equal(ns, -7);
+	}
+}
+
+// The help is made of the table, so that what it lists is what is parsed. Here: its shape, and
+// that the formats it names are those that are there.
+static void test_help_text(void **state)
+{
+	_cleanup_free_ char *help = options_help();
+	char *rest = help;
+	size_t n_options = 0;
+
+	(void)state;
+	assert_non_null(strstr(help, "Usage: profiler [OPTION...] -p PID\n"));
+	assert_non_null(strstr(help, "\n  -p, --pid=PID           attach to"));
+	assert_non_null(strstr(help, "\n      --no-inlines        only"));
+	assert_non_null(writer_by_name("folded"));
+	assert_non_null(writer_by_name("pprof"));
+	for (char *row = strsep(&rest, "\n"); row; row = strsep(&rest, "\n")) {
+		assert_true(strlen(row) <= 80);
+		n_options += strncmp(row, "  ", 2) == 0 && strncmp(row + 4, ", --", 4) == 0;
+		n_options += strncmp(row, "      --", 8) == 0;
+	}
+	assert_int_equal(n_options, 17);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_defaults),
+	    cmocka_unit_test(test_short_options),
+	    cmocka_unit_test(test_long_options),
+	    cmocka_unit_test(test_abbreviated),
+	    cmocka_unit_test(test_last_wins),
+	    cmocka_unit_test(test_last_regex_wins),
+	    cmocka_unit_test(test_command),
+	    cmocka_unit_test(test_command_after_dashes),
+	    cmocka_unit_test(test_format_follows_name),
+	    cmocka_unit_test(test_help_and_version_end_parsing),
+	    cmocka_unit_test(test_unknown_options),
+	    cmocka_unit_test(test_missing_values),
+	    cmocka_unit_test(test_bad_pids),
+	    cmocka_unit_test(test_bad_frequencies),
+	    cmocka_unit_test(test_bad_depths),
+	    cmocka_unit_test(test_bad_duration),
+	    cmocka_unit_test(test_bad_words),
+	    cmocka_unit_test(test_contradictions),
+	    cmocka_unit_test(test_times),
+	    cmocka_unit_test(test_help_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
