@@ -225,7 +225,7 @@ static const struct option_row rows[] = {
 	      FORMATS "; default: what FILE's name says\n"
 	      "(.pb.gz, .pb, .pprof: pprof), else folded"),
 	FLAG('t', "threads", threads, true,
-	     "the thread's name as root frame (folded)"),
+	     "the thread's name as root frame"),
 	FLAG(0, "lines", lines, true,
 	     "file:line in the frames (folded)"),
 	FLAG(0, "inlines", inlines, true,

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""The man page and the README say what the command says of itself.
+
+    check_docs.py PROFILER ROOT
+
+--help is made of the table of options. Here: the man page's OPTIONS are the same options with the
+same values' names; the exit statuses of error.h are in the man page and the README; every profiler
+command line in the README and in the man page uses options that exist, rightly; and every option
+that the README's prose names is there.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+HELP_ROW = re.compile(r"^  (?:-(\w), |    )--([\w-]+)(?:=(\S+))?")
+MAN_ROW = re.compile(r"^(?:\*-(\w)\*(?: _\S+_)?, )?\*--([\w-]+)\*(?:=_(\S+)_)?$")
+STATUS = re.compile(r"\bEXIT_STATUS_\w+ = (\d+)")
+
+
+def rows(text, pattern):
+    """{long name: (letter or "", value's name or "")} of an options list."""
+    found = {}
+    for line in text.splitlines():
+        match = pattern.match(line)
+        if match:
+            found[match[2]] = (match[1] or "", match[3] or "")
+    return found
+
+
+def section(text, title):
+    match = re.search(rf"^# {title}\n(.*?)(?=^# |\Z)", text, re.M | re.S)
+    return match[1] if match else ""
+
+
+def compare_options(helped, manned):
+    faults = [f"man page: --{name} of --help is missing" for name in sorted(helped - manned.keys())]
+    faults += [f"man page: --{name} is not in --help" for name in sorted(manned.keys() - helped)]
+    return faults
+
+
+def check_command(words, options):
+    """The faults of a profiler command line, its name taken off."""
+    letters = {letter: name for name, (letter, _) in options.items() if letter}
+    words = list(words)
+    while words and words[0].startswith("-") and words[0] not in ("-", "--"):
+        word = words.pop(0)
+        if word.startswith("--"):
+            name, _, value = word[2:].partition("=")
+            if name not in options:
+                return [f"no option --{name}"]
+            if options[name][1] and not value and not words:
+                return [f"--{name} without a value"]
+            if options[name][1] and "=" not in word:
+                words.pop(0)
+            continue
+        for i, letter in enumerate(word[1:], 2):
+            if letter not in letters:
+                return [f"no option -{letter}"]
+            if options[letters[letter]][1]:
+                if i == len(word):
+                    if not words:
+                        return [f"-{letter} without a value"]
+                    words.pop(0)
+                break
+    return []
+
+
+def commands(text):
+    """The words after each `profiler` in command position in the text's code."""
+    code = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
+    code += re.findall(r"^\t(?:# )?((?:\w+=\S+ )?profiler .*)$", text, re.M)
+    code += re.findall(r"`((?:\./build/)?profiler [^`\n]*)`", text)
+    for block in code:
+        for line in block.replace("\\\n", " ").splitlines():
+            for part in re.split(r"\|+|&&|&|;|\$\(", line):
+                try:
+                    words = shlex.split(part.replace("\\*", "*"), comments=True)
+                except ValueError:
+                    continue
+                while words and re.match(r"^(sudo|\w+=.*|[$#>])$", words[0]):
+                    words.pop(0)
+                if words and os.path.basename(words[0]) == "profiler":
+                    yield part.strip(), words[1:]
+
+
+def check_text(name, text, options):
+    faults = []
+    n_commands = 0
+    for line, words in commands(text):
+        n_commands += 1
+        if any("[OPTION" in word for word in words):
+            continue
+        faults += [f"{name}: `{line}`: {fault}" for fault in check_command(words, options)]
+    if not n_commands:
+        faults.append(f"{name}: shows no command")
+    # In prose an option of ours stands alone in its backquotes.
+    for code in re.findall(r"`(-[^`\n]*)`", text):
+        faults += [f"{name}: `{code}`: {f}" for f in check_command([code.split()[0], "x"], options)]
+    return faults
+
+
+def check_statuses(name, text, statuses):
+    return [
+        f"{name}: exit status {status} is missing"
+        for status in statuses
+        if not re.search(rf"(^|\|)\s*[*`]*{status}[*`]*\b", text, re.M)
+    ]
+
+
+def self_test():
+    helped = "  -p, --pid=PID     x\n      --lines       y\n  -t, --threads     z\n"
+    manned = "*-p* _PID_, *--pid*=_PID_\n\ttext\n*--lines*\n"
+    options = rows(helped, HELP_ROW)
+    assert options == {"pid": ("p", "PID"), "lines": ("", ""), "threads": ("t", "")}
+    assert rows(manned, MAN_ROW) == {"pid": ("p", "PID"), "lines": ("", "")}
+    assert compare_options(options.keys(), rows(manned, MAN_ROW))
+    assert compare_options(options.keys(), {**options, "more": ("", "")})
+    assert check_text("t", "```sh\nprofiler -p 1 --nonsense | x\n```\n", options)
+    assert check_text("t", "```sh\nx; ./build/profiler -tZ ls\n```\n", options)
+    assert check_text("t", "```sh\nprofiler ls\n```\nand `--off` is\n", options)
+    assert not check_text("t", "```sh\nsudo profiler -tp 1 --lines ls --any\n```\n`-p`\n", options)
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return file.read()
+
+
+def main():
+    profiler, root = sys.argv[1:3]
+    self_test()
+    run = subprocess.run([profiler, "--help"], capture_output=True, text=True, check=True)
+    man = read(root, "man", "profiler.1.scd")
+    readme = read(root, "README.md")
+    statuses = STATUS.findall(read(root, "include", "error.h"))
+    options = rows(run.stdout, HELP_ROW)
+    manned = rows(section(man, "OPTIONS"), MAN_ROW)
+
+    faults = compare_options(options.keys(), manned)
+    for name in sorted(options.keys() & manned.keys()):
+        if options[name] != manned[name]:
+            faults.append(f"man page: --{name}: {manned[name]}, but in --help {options[name]}")
+    faults += check_text("README.md", readme, options)
+    faults += check_text("man page", man, options)
+    faults += check_statuses("man page", section(man, "EXIT STATUS"), statuses)
+    faults += check_statuses("README.md", readme, statuses)
+    for fault in faults:
+        print(fault)
+    if not options or not statuses:
+        print("no options or exit statuses found")
+    return 1 if faults or not options or not statuses else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
