@@ -78,8 +78,8 @@ def commands(text):
             for part in re.split(r"\|+|&&|&|;|\$\(", line):
                 try:
                     words = shlex.split(part.replace("\\*", "*"), comments=True)
-                except ValueError:
-                    continue
+                except ValueError:  # a quoted word that goes on in the next line
+                    words = part.split()
                 while words and re.match(r"^(sudo|\w+=.*|[$#>])$", words[0]):
                     words.pop(0)
                 if words and os.path.basename(words[0]) == "profiler":
