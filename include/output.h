@@ -1,8 +1,12 @@
 // output: the file that the profile goes to, never seen half written.
 //
 // Opened (and refused) before the target is touched. A regular file is written beside its place,
-// under a name of its own, and renamed at the end; pipes, devices and stdout are written to as
-// they are.
+// under a name of its own, and renamed at the end; what stood there is untouched until then, and
+// hands its permissions on. Pipes, devices and open descriptors ("-", /dev/stdout, /dev/fd/N) are
+// written to as they are; opening a named pipe waits for its reader.
+//
+// Symbolic links are followed, and the file that they lead to is replaced, so that a link stays
+// one; but no link is followed that another user left in a sticky directory that all may write to.
 #pragma once
 
 #include <stdbool.h>

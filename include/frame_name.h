@@ -1,0 +1,20 @@
+// frame_name: names for frames that have none of their own, the same in every format.
+#pragma once
+
+#include <stdint.h>
+
+#include "profile.h"
+
+struct module;
+
+// "[module+0xoffset]", a new string, owned by the caller. The offset is `address` as the location
+// has it: in the file, or for code without a file in the target.
+char *frame_name_unresolved(const struct module *module, uint64_t address)
+    __attribute__((returns_nonnull));
+
+// "[truncated: reason]", a new string, owned by the caller: the root of a stack that does not
+// reach the thread's root.
+char *frame_name_truncated(enum stack_end end) __attribute__((returns_nonnull));
+
+// How the writers show a stack's end: as it is, but a complete stack without frames is none.
+enum stack_end frame_name_stack_end(const struct stack *stack);

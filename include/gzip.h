@@ -1,0 +1,24 @@
+// gzip: a compressing stream in front of a FILE.
+#pragma once
+
+#include <stdio.h>
+#include <zlib.h>
+
+struct error;
+
+enum { GZIP_BUFFER_BYTES = 64 * 1024 };
+
+struct gzip {
+	z_stream zlib;
+	FILE *stream; // borrowed; its errors stay in its error indicator
+	unsigned char buffer[GZIP_BUFFER_BYTES];
+};
+
+// Prepares for writing to `stream`; on success gzip_deinit must follow.
+struct error *gzip_init(struct gzip *gzip, FILE *stream);
+void gzip_deinit(struct gzip *gzip);
+
+void gzip_write(struct gzip *gzip, const void *bytes, size_t size);
+
+// Writes out what is held back, and the trailer. The FILE is not flushed.
+void gzip_finish(struct gzip *gzip);

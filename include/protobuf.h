@@ -1,0 +1,31 @@
+// protobuf: an emitter of the protocol buffers wire format into a growing buffer.
+//
+// A message is built field by field in a buffer of its own and then put as one field into the
+// buffer of the message around it. Only what proto3 integers, strings and messages need.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct protobuf {
+	uint8_t *bytes;
+	size_t size, capacity;
+};
+
+// A zeroed struct protobuf is an empty buffer.
+void protobuf_deinit(struct protobuf *buffer);
+
+// Empties the buffer and keeps its room.
+void protobuf_clear(struct protobuf *buffer);
+
+// One bare varint: seven bits a byte, the lowest first, bit 7 set on all but the last.
+void protobuf_varint(struct protobuf *buffer, uint64_t value);
+
+// An integer field (int64, uint64, bool). 0 is proto3's default and takes no bytes.
+void protobuf_int(struct protobuf *buffer, uint32_t field, uint64_t value);
+
+// A field of `size` bytes: a string, a message, or packed varints. Written even when empty.
+void protobuf_bytes(struct protobuf *buffer, uint32_t field, const void *bytes, size_t size);
+void protobuf_string(struct protobuf *buffer, uint32_t field, const char *string);
+void protobuf_message(struct protobuf *buffer, uint32_t field, const struct protobuf *message);

@@ -1,0 +1,22 @@
+// string_table: each distinct string once, numbered from 0 in the order of its first use.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hash.h"
+
+struct string_table {
+	char **items; // owned
+	size_t count, capacity;
+	struct hash_index index;
+};
+
+// A zeroed struct string_table is an empty table.
+void string_table_deinit(struct string_table *table);
+
+// The number of the string, new or known. Copies it.
+uint32_t string_table_intern(struct string_table *table, const char *string);
+
+// The same for bytes from outside, as text_clean leaves them.
+uint32_t string_table_intern_clean(struct string_table *table, const char *string);

@@ -1,0 +1,34 @@
+#include "frame_name.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "memory.h"
+#include "module.h"
+#include "text.h"
+
+char *frame_name_unresolved(const struct module *module, uint64_t address)
+{
+	const char *name = module_name(module);
+	size_t length = strlen(name);
+
+	// "[vdso]" gives "[vdso+0x123]".
+	if (length >= 2 && name[0] == '[' && name[length - 1] == ']') {
+		name++;
+		length -= 2;
+	}
+	_cleanup_free_ char *clean = text_clean(name, length, TEXT_UNLIMITED);
+	return memory_printf("[%s+0x%" PRIx64 "]", clean, address);
+}
+
+char *frame_name_truncated(enum stack_end end)
+{
+	return memory_printf("[truncated: %s]", stack_end_name(end));
+}
+
+enum stack_end frame_name_stack_end(const struct stack *stack)
+{
+	if (stack->end == STACK_COMPLETE && stack->n_frames == 0)
+		return STACK_NOT_SAMPLED;
+	return stack->end;
+}

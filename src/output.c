@@ -1,0 +1,394 @@
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "memory.h"
+
+enum {
+	MAX_LINKS = 40, // as the kernel (MAXSYMLINKS)
+	MAX_TEMPORARY_NAMES = 100,
+	BUFFER_BYTES = 64 * 1024,
+	NEW_FILE_MODE = 0666, // less the umask
+};
+
+#define STDOUT_NAME "stdout"
+
+struct output {
+	char *name;      // for messages
+	int directory;   // O_PATH; -1 where none is needed
+	char *base;      // the file's name in the directory
+	char *temporary; // its name until it is finished; NULL when written directly
+	int fd;
+	int write_errno; // of the first write that failed; 0: none
+	FILE *stream;    // over fd
+};
+
+static struct error *refuse(const struct output *output, const char *reason)
+{
+	return error_create(EXIT_STATUS_OUTPUT, "cannot write %s: %s", output->name, reason);
+}
+
+static struct error *refuse_errno(const struct output *output, int number)
+{
+	switch (number) {
+	case EISDIR:
+		return refuse(output, "it is a directory");
+	case ENOENT:
+	case ENOTDIR:
+		return refuse(output, "there is no such directory");
+	case EROFS:
+		return refuse(output, "its file system is read-only");
+	case ENOSPC:
+	case EDQUOT:
+		return refuse(output, "there is no space left on its disk");
+	case EPIPE:
+		return refuse(output, "the pipe is closed at its other end");
+	case EBADF:
+		return refuse(output, "it is closed");
+	default:
+		return refuse(output, strerror(number));
+	}
+}
+
+// The stream's own writer: stdio forgets why a write failed, and gives up on a pipe that was made
+// non-blocking by whoever shares it.
+static ssize_t write_some(void *cookie, const char *bytes, size_t size)
+{
+	struct output *output = cookie;
+	size_t done = 0;
+
+	while (done < size && output->write_errno == 0) {
+		const ssize_t n = write(output->fd, bytes + done, size - done);
+		if (n >= 0) {
+			done += n;
+		} else if (errno == EAGAIN) {
+			struct pollfd pollfd = {.fd = output->fd, .events = POLLOUT};
+			poll(&pollfd, 1, -1);
+		} else if (errno != EINTR) {
+			output->write_errno = errno;
+		}
+	}
+	return output->write_errno == 0 ? (ssize_t)size : 0;
+}
+
+static struct error *open_stream(struct output *output)
+{
+	output->stream = fopencookie(output, "w", (cookie_io_functions_t){.write = write_some});
+	if (!output->stream)
+		return refuse_errno(output, errno);
+	setvbuf(output->stream, NULL, _IOFBF, BUFFER_BYTES);
+	return NULL;
+}
+
+// Writes to what an open descriptor refers to. Opening its name in /proc or /dev again would cut
+// or skip what others write to it, and does not work for sockets.
+static struct error *use_descriptor(struct output *output, int fd)
+{
+	const int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0)
+		return refuse_errno(output, errno);
+	if ((flags & O_ACCMODE) == O_RDONLY || flags & O_PATH)
+		return refuse(output, "it is not open for writing");
+	output->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (output->fd < 0)
+		return refuse_errno(output, errno);
+	return NULL;
+}
+
+// The descriptor that the path names, or -1: "-", /dev/stdout, /dev/fd/63 (as shells give it for a
+// process substitution).
+static int named_descriptor(const char *path)
+{
+	static const char *const directories[] = {"/dev/fd/", "/proc/self/fd/"};
+
+	if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
+		return STDOUT_FILENO;
+	if (strcmp(path, "/dev/stderr") == 0)
+		return STDERR_FILENO;
+	for (size_t i = 0; i < array_size(directories); i++) {
+		const size_t length = strlen(directories[i]);
+		const char *number = path + length;
+		char *end;
+		if (strncmp(path, directories[i], length) != 0 || *number < '0' || *number > '9')
+			continue;
+		const unsigned long fd = strtoul(number, &end, 10);
+		return *end == '\0' && fd <= INT_MAX ? (int)fd : -1;
+	}
+	return -1;
+}
+
+// Opens the directory of `path`, which is relative to `at`, and takes its last component.
+static struct error *set_place(struct output *output, int at, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	_cleanup_free_ char *directory =
+	    slash ? memory_strndup(path, slash + 1 - path) : memory_strdup(".");
+
+	if (path[0] == '\0')
+		return refuse(output, "its name is empty");
+	if (base[0] == '\0')
+		return refuse_errno(output, EISDIR);
+	const int fd = openat(at, directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return refuse_errno(output, errno);
+	if (output->directory >= 0)
+		close(output->directory);
+	free(output->base);
+	output->directory = fd;
+	output->base = memory_strdup(base);
+	return NULL;
+}
+
+// The rule of fs.protected_symlinks in proc_sys_fs(5), where the kernel might not keep it: in a
+// directory such as /tmp, a link that somebody else left there is not followed.
+static bool is_trap(const struct output *output, const struct stat *link)
+{
+	struct stat directory;
+
+	if (fstat(output->directory, &directory) != 0)
+		return true;
+	if (!(directory.st_mode & S_ISVTX) || !(directory.st_mode & S_IWOTH))
+		return false;
+	return link->st_uid != geteuid() && link->st_uid != directory.st_uid;
+}
+
+static bool is_in_proc(const struct output *output)
+{
+	struct statfs statfs;
+
+	return fstatfs(output->directory, &statfs) == 0 && statfs.f_type == PROC_SUPER_MAGIC;
+}
+
+// Follows the links from the place to the file itself, so that it is the file that is replaced,
+// never a link to it. *ret is what stands there; its mode is 0 if nothing does. The links in /proc
+// are not followed: their text is not where they lead.
+static struct error *follow_links(struct output *output, struct stat *ret)
+{
+	for (int i = 0; i < MAX_LINKS; i++) {
+		char target[PATH_MAX];
+
+		if (fstatat(output->directory, output->base, ret, AT_SYMLINK_NOFOLLOW) != 0) {
+			if (errno != ENOENT)
+				return refuse_errno(output, errno);
+			ret->st_mode = 0;
+			return NULL;
+		}
+		if (!S_ISLNK(ret->st_mode) || is_in_proc(output))
+			return NULL;
+		if (is_trap(output, ret))
+			return refuse(output, "it is a link that another user left in a directory "
+			                      "that all may write to");
+		const ssize_t length =
+		    readlinkat(output->directory, output->base, target, sizeof(target) - 1);
+		if (length < 0)
+			return refuse_errno(output, errno);
+		target[length] = '\0';
+		struct error *error = set_place(output, output->directory, target);
+		if (error)
+			return error;
+	}
+	return refuse_errno(output, ELOOP);
+}
+
+static struct error *open_directly(struct output *output, int more_flags)
+{
+	// A pipe without a reader makes this wait for one, as a shell's redirection does.
+	output->fd =
+	    openat(output->directory, output->base, O_WRONLY | O_CLOEXEC | O_NOCTTY | more_flags);
+	if (output->fd >= 0)
+		return NULL;
+	if (errno == ENXIO)
+		return refuse(output, "it is a socket or a device that is not there");
+	return refuse_errno(output, errno);
+}
+
+static struct error *create_temporary(struct output *output)
+{
+	for (int i = 0; i < MAX_TEMPORARY_NAMES; i++) {
+		uint32_t number = 0;
+
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return refuse_errno(output, errno);
+		_cleanup_free_ char *name = memory_printf(".profiler.%08" PRIx32 ".part", number);
+		output->fd = openat(output->directory, name,
+		                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, NEW_FILE_MODE);
+		if (output->fd >= 0) {
+			output->temporary = take_pointer(name);
+			return NULL;
+		}
+		if (errno != EEXIST)
+			break;
+	}
+	if (errno != EACCES && errno != EPERM)
+		return refuse_errno(output, errno);
+	return refuse(output, "no permission to create files in its directory");
+}
+
+// The file that takes another one's place gets its permissions, or, where that one belongs to
+// somebody else, not more than it had.
+static void take_over_mode(const struct output *output, const struct stat *replaced)
+{
+	struct stat made;
+
+	if (fstat(output->fd, &made) != 0)
+		return;
+	mode_t mode = replaced->st_mode & 0777;
+	if (replaced->st_uid != made.st_uid)
+		mode &= made.st_mode;
+	// Where this is not possible (some network file systems), the umask's mode stays.
+	if (fchmod(output->fd, mode) != 0)
+		return;
+}
+
+static struct error *open_path(struct output *output, const char *path)
+{
+	struct stat found;
+	struct error *error = set_place(output, AT_FDCWD, path);
+
+	if (!error)
+		error = follow_links(output, &found);
+	if (error)
+		return error;
+	if (found.st_mode == 0)
+		return create_temporary(output);
+	if (S_ISDIR(found.st_mode))
+		return refuse_errno(output, EISDIR);
+	if (S_ISLNK(found.st_mode))
+		return open_directly(output, O_TRUNC);
+	if (!S_ISREG(found.st_mode))
+		return open_directly(output, O_NOFOLLOW);
+	// Renaming over it needs no permission for the file: a read-only one would be lost.
+	if (faccessat(output->directory, output->base, W_OK, AT_EACCESS) != 0)
+		return refuse_errno(output, errno);
+	error = create_temporary(output);
+	if (!error)
+		take_over_mode(output, &found);
+	return error;
+}
+
+static struct error *open_nameless(struct output *output)
+{
+	output->directory = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (output->directory < 0)
+		return refuse_errno(output, errno);
+	return create_temporary(output);
+}
+
+static struct error *open_any(struct output *output, const char *path)
+{
+	if (!path)
+		return open_nameless(output);
+	const int fd = named_descriptor(path);
+	if (fd >= 0)
+		return use_descriptor(output, fd);
+	return open_path(output, path);
+}
+
+struct error *output_open(const char *path, bool binary, struct output **ret)
+{
+	struct output *output = memory_alloc_zeroed(1, sizeof(*output));
+
+	output->name = memory_strdup(!path                    ? "the profile"
+	                             : strcmp(path, "-") == 0 ? STDOUT_NAME
+	                                                      : path);
+	output->directory = -1;
+	output->fd = -1;
+	struct error *error = open_any(output, path);
+	if (!error && binary && isatty(output->fd))
+		error = refuse(output, "it is a terminal, and this format is not text: name a file "
+		                       "with -o FILE, or choose --format=folded");
+	if (!error)
+		error = open_stream(output);
+	if (error)
+		output_destroy(output);
+	else
+		*ret = output;
+	return error;
+}
+
+FILE *output_stream(struct output *output)
+{
+	return output->stream;
+}
+
+static struct error *close_stream(struct output *output)
+{
+	const bool failed = fflush(output->stream) != 0 || ferror(output->stream);
+
+	fclose(take_pointer(output->stream));
+	if (failed)
+		return refuse_errno(output, output->write_errno ? output->write_errno : EIO);
+	// On network file systems, a full disk may show only here.
+	if (close(output->fd) != 0 && errno != EINTR) {
+		output->fd = -1;
+		return refuse_errno(output, errno);
+	}
+	output->fd = -1;
+	return NULL;
+}
+
+static struct error *put_in_place(struct output *output)
+{
+	_cleanup_free_ char *temporary = take_pointer(output->temporary);
+
+	if (renameat(output->directory, temporary, output->directory, output->base) == 0)
+		return NULL;
+	// The measurement may not be repeatable: it is kept where it is.
+	return error_create(
+	    EXIT_STATUS_OUTPUT, "cannot write %s: %s; the profile is kept beside it as %s",
+	    output->name, errno == EISDIR ? "it is a directory" : strerror(errno), temporary);
+}
+
+struct error *output_finish(struct output *output, const char *path)
+{
+	if (path) {
+		free(output->name);
+		free(output->base);
+		output->name = memory_strdup(path);
+		output->base = memory_strdup(path);
+	}
+	struct error *error = close_stream(output);
+	if (!error && output->temporary)
+		error = put_in_place(output);
+	return error;
+}
+
+const char *output_name(const struct output *output)
+{
+	return output->name;
+}
+
+void output_destroy(struct output *output)
+{
+	if (!output)
+		return;
+	if (output->stream) {
+		__fpurge(output->stream); // half a profile is of no use
+		fclose(output->stream);
+	}
+	if (output->fd >= 0)
+		close(output->fd);
+	if (output->temporary)
+		unlinkat(output->directory, output->temporary, 0);
+	if (output->directory >= 0)
+		close(output->directory);
+	free(output->temporary);
+	free(output->base);
+	free(output->name);
+	free(output);
+}

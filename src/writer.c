@@ -1,0 +1,35 @@
+#include "writer.h"
+
+#include <string.h>
+
+#include "memory.h"
+
+// The formats: a new one is a file of its own and a line here.
+static const struct writer *const writers[] = {
+    &writer_folded,
+    &writer_pprof,
+};
+
+const struct writer *writer_by_name(const char *name)
+{
+	for (size_t i = 0; i < array_size(writers); i++)
+		if (strcmp(writers[i]->name, name) == 0)
+			return writers[i];
+	return NULL;
+}
+
+static bool ends_with(const char *string, const char *suffix)
+{
+	const size_t length = strlen(string), suffix_length = strlen(suffix);
+
+	return length >= suffix_length && strcmp(string + length - suffix_length, suffix) == 0;
+}
+
+const struct writer *writer_by_file_name(const char *file_name)
+{
+	for (size_t i = 0; i < array_size(writers); i++)
+		for (const char *const *suffix = writers[i]->suffixes; *suffix; suffix++)
+			if (ends_with(file_name, *suffix))
+				return writers[i];
+	return NULL;
+}
