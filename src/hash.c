@@ -85,6 +85,7 @@ uint64_t hash_bytes(const void *data, size_t size)
 		size -= 8;
 	}
 	uint64_t tail = 0;
-	memcpy(&tail, bytes, size);
+	if (size)
+		memcpy(&tail, bytes, size);
 	return hash_mix(hash, tail);
 }

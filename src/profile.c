@@ -81,8 +81,8 @@ static bool stack_equal(const void *context, uint32_t id, const void *key)
 	const struct stack_key *b = key;
 
 	return a->n_frames == b->n && a->end == b->end &&
-	       memcmp(profile->location_ids + a->first, b->location_ids,
-		      b->n * sizeof(*b->location_ids)) == 0;
+	       (b->n == 0 || memcmp(profile->location_ids + a->first, b->location_ids,
+				    b->n * sizeof(*b->location_ids)) == 0);
 }
 
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,

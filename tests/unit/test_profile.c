@@ -1,0 +1,161 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "memory.h"
+#include "profile.h"
+
+static void test_locations_are_interned(void **state)
+{
+	struct profile profile = {0};
+
+	(void)state;
+	assert_int_equal(profile_intern_location(&profile, 0, 0x1000), 0);
+	assert_int_equal(profile_intern_location(&profile, 1, 0x1000), 1);
+	assert_int_equal(profile_intern_location(&profile, 0, 0x1001), 2);
+	assert_int_equal(profile_intern_location(&profile, 1, 0x1000), 1);
+	assert_int_equal(profile.n_locations, 3);
+	assert_int_equal(profile.locations[1].module, 1);
+	assert_int_equal(profile.locations[2].address, 0x1001);
+	profile_deinit(&profile);
+}
+
+static void test_stacks_are_interned(void **state)
+{
+	struct profile profile = {0};
+	const uint32_t ids[] = {3, 1, 2};
+
+	(void)state;
+	const uint32_t whole = profile_intern_stack(&profile, ids, 3, STACK_COMPLETE);
+	const uint32_t shorter = profile_intern_stack(&profile, ids, 2, STACK_COMPLETE);
+	const uint32_t cut = profile_intern_stack(&profile, ids, 3, STACK_NO_RULE);
+	const uint32_t none = profile_intern_stack(&profile, NULL, 0, STACK_NOT_SAMPLED);
+
+	assert_int_equal(profile.n_stacks, 4);
+	assert_int_equal(profile_intern_stack(&profile, ids, 3, STACK_COMPLETE), whole);
+	assert_int_equal(profile_intern_stack(&profile, ids, 2, STACK_COMPLETE), shorter);
+	assert_int_equal(profile_intern_stack(&profile, ids, 3, STACK_NO_RULE), cut);
+	assert_int_equal(profile_intern_stack(&profile, NULL, 0, STACK_NOT_SAMPLED), none);
+	assert_int_equal(profile.n_stacks, 4);
+	assert_int_equal(profile.stacks[shorter].n_frames, 2);
+	assert_int_equal(profile.stacks[cut].end, STACK_NO_RULE);
+	assert_memory_equal(profile.location_ids + profile.stacks[cut].first, ids, sizeof(ids));
+	profile_deinit(&profile);
+}
+
+static void test_samples_are_counted_by_stack_thread_and_state(void **state)
+{
+	struct profile profile = {0};
+	const uint32_t a = profile_add_thread(&profile, 1, 1, "a", 0);
+	const uint32_t b = profile_add_thread(&profile, 1, 2, "b", 0);
+	const uint32_t first = profile_count(&profile, a, 0, THREAD_RUNNING, 1, 10);
+
+	(void)state;
+	assert_int_equal(profile_count(&profile, a, 0, THREAD_RUNNING, 1, 25), first);
+	assert_int_not_equal(profile_count(&profile, a, 1, THREAD_RUNNING, 1, 30), first);
+	assert_int_not_equal(profile_count(&profile, a, 0, THREAD_SLEEPING, 1, 37), first);
+	assert_int_not_equal(profile_count(&profile, b, 0, THREAD_RUNNING, 1, 40), first);
+	profile_count_again(&profile, first, 3, 137);
+	assert_int_equal(profile.n_samples, 4);
+	assert_int_equal(profile.samples[first].count, 5);
+	assert_int_equal(profile.samples[first].wall_ns, 125);
+	assert_int_equal(profile.samples[first].cpu_ns, 125);
+	profile_deinit(&profile);
+}
+
+static void test_only_running_time_is_cpu_time(void **state)
+{
+	struct profile profile = {0};
+	const uint32_t thread = profile_add_thread(&profile, 1, 1, "a", 0);
+
+	(void)state;
+	for (enum thread_state s = 0; s < N_THREAD_STATES; s++) {
+		const uint32_t id = profile_count(&profile, thread, 0, s, 1, (s + 1) * 100);
+		assert_int_equal(profile.samples[id].wall_ns, 100);
+		assert_int_equal(profile.samples[id].cpu_ns, s == THREAD_RUNNING ? 100 : 0);
+	}
+	profile_deinit(&profile);
+}
+
+// The books balance: however late and irregular the samples, a thread's wall time is the time
+// from when it was first seen to its last sample, and its count the number of ticks.
+static void test_accounting_identity(void **state)
+{
+	enum { THREADS = 5, TICKS = 2000, STACKS = 7 };
+	struct profile profile = {0};
+	uint64_t ticks[THREADS] = {0}, count[THREADS] = {0}, random = 1;
+	int64_t wall_ns[THREADS] = {0}, now_ns = 12345;
+
+	(void)state;
+	for (uint32_t i = 0; i < THREADS; i++)
+		profile_add_thread(&profile, 1, i + 1, "t", now_ns + i * 1000);
+	now_ns += THREADS * 1000;
+	for (int i = 0; i < TICKS; i++) {
+		random = hash_mix(random, i);
+		now_ns += random % (30 * NS_PER_MS);
+		const uint32_t thread = random % THREADS;
+		const uint64_t n = 1 + random / 7 % 3;
+		profile_count(&profile, thread, random / 11 % STACKS, random / 13 % N_THREAD_STATES,
+		              n, now_ns);
+		ticks[thread] += n;
+	}
+	for (size_t i = 0; i < profile.n_samples; i++) {
+		count[profile.samples[i].thread] += profile.samples[i].count;
+		wall_ns[profile.samples[i].thread] += profile.samples[i].wall_ns;
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		const struct thread *thread = &profile.threads[i];
+		assert_int_equal(count[i], ticks[i]);
+		assert_int_equal(wall_ns[i], thread->last_ns - thread->first_ns);
+	}
+	profile_deinit(&profile);
+}
+
+static void test_thread_names(void **state)
+{
+	struct profile profile = {0};
+	char name[] = "before";
+	const uint32_t thread = profile_add_thread(&profile, 1, 1, name, 0);
+
+	(void)state;
+	name[0] = 'X';
+	assert_string_equal(profile.threads[thread].name, "before");
+	profile_rename_thread(&profile, thread, "before");
+	profile_rename_thread(&profile, thread, "after");
+	assert_string_equal(profile.threads[thread].name, "after");
+	profile_deinit(&profile);
+}
+
+static void test_every_state_and_end_has_its_name(void **state)
+{
+	(void)state;
+	for (enum thread_state i = 0; i < N_THREAD_STATES; i++) {
+		assert_non_null(thread_state_name(i));
+		for (enum thread_state j = 0; j < i; j++)
+			assert_string_not_equal(thread_state_name(i), thread_state_name(j));
+	}
+	for (enum stack_end i = 0; i < N_STACK_ENDS; i++) {
+		assert_non_null(stack_end_name(i));
+		for (enum stack_end j = 0; j < i; j++)
+			assert_string_not_equal(stack_end_name(i), stack_end_name(j));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_locations_are_interned),
+	    cmocka_unit_test(test_stacks_are_interned),
+	    cmocka_unit_test(test_samples_are_counted_by_stack_thread_and_state),
+	    cmocka_unit_test(test_only_running_time_is_cpu_time),
+	    cmocka_unit_test(test_accounting_identity),
+	    cmocka_unit_test(test_thread_names),
+	    cmocka_unit_test(test_every_state_and_end_has_its_name),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
