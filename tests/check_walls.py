@@ -25,12 +25,14 @@ LIBDW_ROOMS = {
     "symbolize",
     "symbol_table",
     "plt",
+    "dwarf_unit",
     "dwarf_index",
+    "split_dwarf",
 }
 BASE_ROOMS = {"error", "log", "memory", "clock", "hash", "text"}
 # Rooms that work on plain values, when the target may long be gone.
 AWAY_FROM_TARGET = re.compile(
-    r"^(profile|selection|module|cfi|expression|rule.*|unwind.*|arch.*|symbol.*|plt|dwarf_index"
+    r"^(profile|selection|module|cfi|expression|rule.*|unwind.*|arch.*|symbol.*|plt|dwarf_.*|split_dwarf"
     r"|demangle|frame_name|gzip|string_table|interval_map|perf_map|writer|write_.*|protobuf|json|output)$"
 )
 TARGET_HEADERS = {"tracee.h", "target.h"}
@@ -75,7 +77,7 @@ def check_file(path, text, headers):
         if PTRACE_HEADER.match(header) and here not in PTRACE_ROOMS:
             faults.append(f"{path}: <{header}> belongs to {', '.join(sorted(PTRACE_ROOMS))} alone")
         if LIBDW_HEADER.match(header) and here not in LIBDW_ROOMS:
-            faults.append(f"{path}: <{header}> belongs to {', '.join(sorted(LIBDW_ROOMS))}")
+            faults.append(f"{path}: <{header}> belongs to {', '.join(sorted(LIBDW_ROOMS))} alone")
     if AWAY_FROM_TARGET.match(here):
         for header in sorted(reachable(ours, headers) & TARGET_HEADERS):
             faults.append(f"{path}: leads to {header}, but works on plain values")
