@@ -1,0 +1,40 @@
+// dwarf_index: functions, source lines and inlined calls from a module's DWARF, by address.
+//
+// libdw's own look-ups walk a unit again for each address, and rely on .debug_aranges to find it.
+// Here the map from address to unit is made from the units' own ranges, and a unit is walked once,
+// when the first address in it is asked for (dwarf_unit.h).
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Dwarf Dwarf; // <elfutils/libdw.h>
+
+struct dwarf_index;
+
+// One function at an address, inlined or not. Strings are as they stand in the file, of any bytes
+// and length; they live as long as the index and its Dwarf.
+struct dwarf_level {
+	const char *linkage_name; // mangled; NULL: none
+	const char *name;         // as in the source, with its namespaces and classes; NULL: none
+	const char *file;         // NULL: unknown
+	const char *directory;    // what `file` is relative to, if it is; or NULL
+	uint32_t line;            // in file: where it is, or where it calls the level before; or 0
+	uint32_t start_line;      // of its declaration, 0: unknown
+};
+
+// More levels of inlined calls than that are not seen.
+#define DWARF_MAX_LEVELS 256
+
+// Indexes the units' ranges. `dwarf` is borrowed; NULL is accepted, and finds nothing. The result
+// is owned by the caller, never NULL.
+struct dwarf_index *dwarf_index_create(Dwarf *dwarf);
+
+// NULL is accepted.
+void dwarf_index_destroy(struct dwarf_index *index);
+
+// The functions at an address of the DWARF file: the innermost inlined call first, the function
+// that stands in the machine code last. Fills `levels` (room for DWARF_MAX_LEVELS) and returns
+// their number. An address with a line but without a function (assembly) gives one level without
+// names.
+size_t dwarf_index_find(struct dwarf_index *index, uint64_t address, struct dwarf_level *levels);

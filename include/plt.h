@@ -1,0 +1,18 @@
+// plt: names such as "puts@plt" for the entries of a module's procedure linkage tables, which
+// have no symbols of their own. x86-64 only; empty for others.
+#pragma once
+
+#include <stdint.h>
+
+typedef struct Dwfl_Module Dwfl_Module; // <elfutils/libdwfl.h>
+
+struct plt;
+
+// The entries of the module's .plt, .plt.sec and .plt.got; owned by the caller, never NULL.
+struct plt *plt_create(Dwfl_Module *module);
+
+// NULL is accepted.
+void plt_destroy(struct plt *plt);
+
+// The name of the entry that holds the address in the file, owned by plt; NULL: none does.
+const char *plt_find(const struct plt *plt, uint64_t address);

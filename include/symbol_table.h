@@ -1,0 +1,26 @@
+// symbol_table: the names of functions in a module's ELF symbol tables, sorted by address.
+//
+// Built once from .symtab (the module's own or its separate debug file's), .dynsym and
+// .gnu_debugdata, as libdwfl finds them; libdwfl's own look-up is linear. The entries of the
+// procedure linkage table (x86-64) are named after the function that they lead to.
+#pragma once
+
+#include <stdint.h>
+
+typedef struct Dwfl_Module Dwfl_Module; // <elfutils/libdwfl.h>
+
+struct symbol_table;
+
+// The table of a module at bias 0, owned by the caller; never NULL, perhaps empty. Names are
+// borrowed from the Dwfl_Module, which must live longer.
+struct symbol_table *symbol_table_create(Dwfl_Module *module);
+
+// NULL is accepted.
+void symbol_table_destroy(struct symbol_table *table);
+
+// The raw name of the function at the address in the file, owned by the table; NULL: none.
+//
+// A symbol's size is honoured; one without a size (assembly) goes up to the next symbol or its
+// section's end, but yields to any with a size. Of several names for the same code: a global one
+// before a weak and a weak before a local one, then the one with fewer underscores in front.
+const char *symbol_table_find(const struct symbol_table *table, uint64_t address);

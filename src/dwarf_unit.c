@@ -1,0 +1,469 @@
+#include "dwarf_unit.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dwarf_index.h"
+#include "interval_map.h"
+#include "memory.h"
+#include "split_dwarf.h"
+
+// Bounds for one unit, beyond what real ones have. The walk itself only ever moves forward, so it
+// is bounded by the unit's size.
+enum {
+	MAX_DEPTH = 512, // of nested DIEs
+	MAX_NODES = 1 << 22,
+	MAX_SCOPES = 1 << 22,
+	MAX_RANGES = 1 << 23,
+	MAX_ORIGINS = 16, // of an inlined or concrete function's DIE, one after the other
+	MAX_QUALIFIERS = 32,
+	MAX_NAME_BYTES = 4096,
+};
+
+#define NONE UINT32_MAX
+
+// A DW_TAG_subprogram or DW_TAG_inlined_subroutine with code. In the order of their DIEs, so that
+// parents come first.
+struct node {
+	unsigned char *die; // the address of its DIE in libdw's data
+	uint32_t parent;    // the node that it lies in, if it was inlined; else NONE
+	uint32_t depth;     // number of parents
+	uint32_t name;      // position in names, NONE: not looked up yet
+};
+
+// A namespace or type that functions are declared in.
+struct scope {
+	unsigned char *die, *end; // the addresses of its DIE and behind its children
+	uint32_t parent;          // NONE: the unit
+};
+
+struct name {
+	const char *linkage_name; // borrowed from Dwarf
+	const char *name;         // likewise, or qualified_name
+	char *qualified_name;     // owned
+	uint32_t start_line;
+};
+
+struct dwarf_unit {
+	Dwarf_Die lines_die; // the unit's DIE that has the line table (a skeleton, if it is split)
+	Dwarf_Die root;      // the unit's DIE that has the children
+	const char *directory;
+	bool has_scopes; // functions may be declared in scopes
+	struct node *nodes;
+	size_t n_nodes, nodes_capacity;
+	struct scope *scopes;
+	size_t n_scopes, scopes_capacity;
+	struct name *names;
+	size_t n_names, names_capacity;
+	struct interval_map map; // to positions in nodes
+};
+
+bool dwarf_unit_add_ranges(void *die, struct interval_map *map, uint32_t value, uint32_t priority,
+                           size_t *budget)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t offset = 0;
+	bool any = false;
+
+	while (*budget > 0 && (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+		--*budget;
+		// Functions that the linker dropped stand at address 0, where no code is: it is
+		// the ELF header's place.
+		if (start == 0 || start >= end)
+			continue;
+		interval_map_add(map, start, end, value, priority);
+		any = true;
+	}
+	return any;
+}
+
+// Where the walk is: the ancestors of the current DIE.
+struct level {
+	uint32_t node;         // the function it lies in, or NONE
+	uint32_t scope;        // the scope it lies in, or NONE
+	uint32_t opened_scope; // the scope to close when this level ends, or NONE
+};
+
+struct walk {
+	struct dwarf_unit *unit;
+	unsigned char *end; // of the unit's data
+	struct level levels[MAX_DEPTH];
+	size_t depth; // of the current DIE; its level is levels[depth]
+	size_t range_budget;
+};
+
+static uint32_t add_node(struct walk *walk, Dwarf_Die *die, bool inlined)
+{
+	struct dwarf_unit *unit = walk->unit;
+	uint32_t parent = inlined ? walk->levels[walk->depth].node : NONE;
+	uint32_t depth = parent == NONE ? 0 : unit->nodes[parent].depth + 1;
+	uint32_t id = (uint32_t)unit->n_nodes;
+
+	if (id >= MAX_NODES || depth >= DWARF_MAX_LEVELS)
+		return parent;
+	if (!dwarf_unit_add_ranges(die, &unit->map, id, depth, &walk->range_budget))
+		return parent;
+	*array_push(unit->nodes, unit->n_nodes, unit->nodes_capacity) =
+	    (struct node){.die = die->addr, .parent = parent, .depth = depth, .name = NONE};
+	return id;
+}
+
+static uint32_t add_scope(struct walk *walk, Dwarf_Die *die)
+{
+	struct dwarf_unit *unit = walk->unit;
+
+	if (!unit->has_scopes || unit->n_scopes >= MAX_SCOPES)
+		return NONE;
+	*array_push(unit->scopes, unit->n_scopes, unit->scopes_capacity) = (struct scope){
+	    .die = die->addr, .end = walk->end, .parent = walk->levels[walk->depth].scope};
+	return (uint32_t)(unit->n_scopes - 1);
+}
+
+// Notes the DIE if it matters. Returns whether its children may matter; *inside is their level.
+static bool visit(struct walk *walk, Dwarf_Die *die, struct level *inside)
+{
+	*inside = walk->levels[walk->depth];
+	inside->opened_scope = NONE;
+	switch (dwarf_tag(die)) {
+	case DW_TAG_subprogram:
+		inside->node = add_node(walk, die, false);
+		return true;
+	case DW_TAG_inlined_subroutine:
+		inside->node = add_node(walk, die, true);
+		return true;
+	case DW_TAG_namespace:
+		inside->scope = inside->opened_scope = add_scope(walk, die);
+		return true;
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+	case DW_TAG_enumeration_type:
+		inside->scope = inside->opened_scope = add_scope(walk, die);
+		return walk->unit->has_scopes;
+	case DW_TAG_subroutine_type:
+	case DW_TAG_array_type:
+	case DW_TAG_call_site:
+	case DW_TAG_GNU_call_site:
+	case DW_TAG_GNU_formal_parameter_pack:
+	case DW_TAG_GNU_template_parameter_pack:
+		return false;
+	default:
+		return true;
+	}
+}
+
+// What comes behind a DIE without its children, if the file says where that is; else NULL.
+static unsigned char *skip_children(struct walk *walk, Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die sibling;
+
+	if (!dwarf_attr(die, DW_AT_sibling, &attribute) ||
+	    !dwarf_formref_die(&attribute, &sibling) || sibling.cu != die->cu)
+		return NULL;
+	unsigned char *next = sibling.addr;
+	return next > (unsigned char *)die->addr && next < walk->end ? next : NULL;
+}
+
+// What comes behind a DIE that has no children: a DIE, or the zero byte that ends its siblings.
+// libdw puts that one's address into the result too (dwarf_siblingof.c). With children,
+// dwarf_siblingof would look for the end of each, for each level again, and might never end.
+static unsigned char *skip_leaf(struct walk *walk, Dwarf_Die *die)
+{
+	Dwarf_Die sibling = {.addr = NULL};
+
+	if (dwarf_siblingof(die, &sibling) < 0)
+		return NULL;
+	unsigned char *next = sibling.addr;
+	return next > (unsigned char *)die->addr && next < walk->end ? next : NULL;
+}
+
+// Leaves the levels that end at `next`. Returns the next DIE, or NULL at the end of the unit.
+static unsigned char *leave_levels(struct walk *walk, unsigned char *next)
+{
+	while (next && next < walk->end && *next == 0) {
+		struct level *level = &walk->levels[walk->depth];
+
+		if (walk->depth == 0)
+			return NULL;
+		next++;
+		if (level->opened_scope != NONE)
+			walk->unit->scopes[level->opened_scope].end = next;
+		walk->depth--;
+	}
+	return next && next < walk->end ? next : NULL;
+}
+
+static void walk_unit(struct walk *walk)
+{
+	struct dwarf_unit *unit = walk->unit;
+	Dwarf_Die die, child;
+
+	if (dwarf_child(&unit->root, &die) != 0)
+		return;
+	walk->levels[0] = (struct level){.node = NONE, .scope = NONE, .opened_scope = NONE};
+	while (dwarf_tag(&die) != DW_TAG_invalid) {
+		struct level inside;
+		bool descend = visit(walk, &die, &inside);
+		unsigned char *next = descend ? NULL : skip_children(walk, &die);
+
+		if (!next) {
+			int no_child = dwarf_child(&die, &child);
+
+			if (no_child < 0 || (!no_child && walk->depth + 1 >= MAX_DEPTH))
+				return;
+			if (!no_child) {
+				walk->levels[++walk->depth] = inside;
+				die = child;
+				continue;
+			}
+			next = skip_leaf(walk, &die);
+		}
+		next = leave_levels(walk, next);
+		if (!next)
+			return;
+		die = (Dwarf_Die){.addr = next, .cu = unit->root.cu};
+	}
+}
+
+static bool language_has_scopes(int language)
+{
+	switch (language) {
+	case DW_LANG_C:
+	case DW_LANG_C89:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Go:
+	case DW_LANG_Mips_Assembler:
+		return false;
+	default:
+		return true;
+	}
+}
+
+// The unit of a split file that holds the DIE: where it ends. 0: not found.
+static uint64_t split_unit_end(Dwarf_Die *die)
+{
+	Dwarf *dwarf = dwarf_cu_getdwarf(die->cu);
+	Dwarf_Off offset = 0, next, die_offset = dwarf_dieoffset(die);
+
+	while (dwarf_next_unit(dwarf, offset, &next, NULL, NULL, NULL, NULL, NULL, NULL, NULL) ==
+	       0) {
+		if (next <= offset)
+			return 0;
+		if (die_offset > offset && die_offset < next)
+			return next;
+		offset = next;
+	}
+	return 0;
+}
+
+static const char *string_attribute(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr(die, name, &attribute));
+}
+
+struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, uint64_t die_offset, uint64_t end_offset)
+{
+	struct dwarf_unit *unit = memory_alloc_zeroed(1, sizeof(*unit));
+	_cleanup_free_ struct walk *walk = memory_alloc_zeroed(1, sizeof(*walk));
+	Dwarf_Die split;
+
+	if (!dwarf_offdie(dwarf, die_offset, &unit->lines_die))
+		return unit;
+	unit->root = unit->lines_die;
+	if (split_dwarf_find(&unit->lines_die, &split)) {
+		unit->root = split;
+		die_offset = dwarf_dieoffset(&split);
+		end_offset = split_unit_end(&split);
+	}
+	unit->directory = string_attribute(&unit->lines_die, DW_AT_comp_dir);
+	unit->has_scopes = language_has_scopes(dwarf_srclang(&unit->root));
+	if (end_offset > die_offset) {
+		walk->unit = unit;
+		walk->end = (unsigned char *)unit->root.addr + (end_offset - die_offset);
+		walk->range_budget = MAX_RANGES;
+		walk_unit(walk);
+	}
+	interval_map_build(&unit->map);
+	return unit;
+}
+
+void dwarf_unit_destroy(struct dwarf_unit *unit)
+{
+	if (!unit)
+		return;
+	for (size_t i = 0; i < unit->n_names; i++)
+		free(unit->names[i].qualified_name);
+	free(unit->names);
+	free(unit->scopes);
+	free(unit->nodes);
+	interval_map_deinit(&unit->map);
+	free(unit);
+}
+
+// The innermost scope around the DIE at the address, or NONE. Scopes are in the order of their
+// DIEs: the last one that begins before it either holds it, or one of its parents does.
+static uint32_t scope_of(const struct dwarf_unit *unit, const unsigned char *die)
+{
+	size_t low = 0, high = unit->n_scopes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (unit->scopes[middle].die < die)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	uint32_t scope = low ? (uint32_t)(low - 1) : NONE;
+	while (scope != NONE && unit->scopes[scope].end <= die)
+		scope = unit->scopes[scope].parent;
+	return scope;
+}
+
+// The DIE where the function is declared, in its namespace or class.
+static Dwarf_Die declaration_of(Dwarf_Die die)
+{
+	for (int i = 0; i < MAX_ORIGINS; i++) {
+		Dwarf_Attribute attribute;
+		Dwarf_Die origin;
+
+		if (!dwarf_attr(&die, DW_AT_abstract_origin, &attribute) &&
+		    !dwarf_attr(&die, DW_AT_specification, &attribute))
+			break;
+		if (!dwarf_formref_die(&attribute, &origin))
+			break;
+		die = origin;
+	}
+	return die;
+}
+
+// "scope::name", or NULL where there is no named scope.
+static char *qualify(struct dwarf_unit *unit, const Dwarf_Die *function, const char *name)
+{
+	Dwarf_Die declaration = declaration_of(*function);
+	char *result = NULL;
+
+	if (declaration.cu != unit->root.cu)
+		return NULL;
+	uint32_t scope = scope_of(unit, declaration.addr);
+	for (int i = 0; scope != NONE && i < MAX_QUALIFIERS; scope = unit->scopes[scope].parent) {
+		Dwarf_Die die = {.addr = unit->scopes[scope].die, .cu = unit->root.cu};
+		const char *outer = string_attribute(&die, DW_AT_name);
+		const char *inner = result ? result : name;
+
+		if (!outer && dwarf_tag(&die) == DW_TAG_namespace)
+			outer = "(anonymous namespace)";
+		if (!outer || strnlen(outer, MAX_NAME_BYTES) + strnlen(inner, MAX_NAME_BYTES) + 2 >=
+		                  MAX_NAME_BYTES)
+			continue;
+		char *longer = memory_printf("%s::%s", outer, inner);
+		free(result);
+		result = longer;
+		i++;
+	}
+	return result;
+}
+
+static const struct name *name_of(struct dwarf_unit *unit, struct node *node, Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	struct name name = {0};
+	int line;
+
+	if (node->name != NONE)
+		return &unit->names[node->name];
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+		name.linkage_name = dwarf_formstring(&attribute);
+	name.name = dwarf_diename(die);
+	if (!name.linkage_name && name.name && unit->has_scopes)
+		name.qualified_name = qualify(unit, die, name.name);
+	if (name.qualified_name)
+		name.name = name.qualified_name;
+	if (dwarf_decl_line(die, &line) == 0 && line > 0)
+		name.start_line = (uint32_t)line;
+	node->name = (uint32_t)unit->n_names;
+	struct name *slot = array_push(unit->names, unit->n_names, unit->names_capacity);
+	*slot = name;
+	return slot;
+}
+
+static uint32_t number_attribute(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0 || value > INT32_MAX)
+		return 0;
+	return (uint32_t)value;
+}
+
+// A place in the source.
+struct place {
+	const char *file;
+	uint32_t line;
+};
+
+static struct place place_of_address(struct dwarf_unit *unit, uint64_t address)
+{
+	Dwarf_Line *row = dwarf_getsrc_die(&unit->lines_die, address);
+	struct place place = {0};
+	int line;
+
+	if (!row)
+		return place;
+	place.file = dwarf_linesrc(row, NULL, NULL);
+	if (place.file && dwarf_lineno(row, &line) == 0 && line > 0)
+		place.line = (uint32_t)line;
+	return place;
+}
+
+// Where the function that the DIE describes was called, before it was inlined there.
+static struct place place_of_call(struct dwarf_unit *unit, Dwarf_Die *die)
+{
+	struct place place = {0};
+	Dwarf_Files *files;
+	size_t n_files, file = number_attribute(die, DW_AT_call_file);
+
+	if (dwarf_getsrcfiles(&unit->root, &files, &n_files) == 0 && file < n_files)
+		place.file = dwarf_filesrc(files, file, NULL, NULL);
+	if (place.file)
+		place.line = number_attribute(die, DW_AT_call_line);
+	return place;
+}
+
+size_t dwarf_unit_find(struct dwarf_unit *unit, uint64_t address, struct dwarf_level *levels)
+{
+	struct place place = place_of_address(unit, address);
+	uint32_t id = interval_map_find(&unit->map, address);
+	size_t count = 0;
+
+	if (id == INTERVAL_NONE && place.file)
+		levels[count++] = (struct dwarf_level){
+		    .file = place.file, .line = place.line, .directory = unit->directory};
+	while (id != INTERVAL_NONE && count < DWARF_MAX_LEVELS) {
+		struct node *node = &unit->nodes[id];
+		Dwarf_Die die = {.addr = node->die, .cu = unit->root.cu};
+		const struct name *name = name_of(unit, node, &die);
+
+		levels[count++] = (struct dwarf_level){
+		    .linkage_name = name->linkage_name,
+		    .name = name->name,
+		    .file = place.file ? place.file : dwarf_decl_file(&die),
+		    .directory = unit->directory,
+		    .line = place.line,
+		    .start_line = name->start_line,
+		};
+		id = node->parent;
+		if (id != NONE)
+			place = place_of_call(unit, &die);
+	}
+	return count;
+}

@@ -1,0 +1,267 @@
+#include "symbol_table.h"
+
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interval_map.h"
+#include "memory.h"
+#include "plt.h"
+
+// An address range that holds code: an executable section, or segment where the sections are
+// stripped.
+struct code_range {
+	uint64_t start, end;
+};
+
+struct symbol {
+	const char *name;
+	uint64_t start;
+	uint64_t size;        // 0: up to the next symbol
+	uint32_t name_length; // as far as it counts for comparing
+	uint32_t underscores; // in front
+	uint8_t binding_rank;
+	bool is_function;
+};
+
+struct symbol_table {
+	struct code_range *code; // sorted, may overlap in hostile files only
+	size_t n_code, code_capacity;
+	struct symbol *symbols;
+	size_t n_symbols, symbols_capacity;
+	struct plt *plt;
+	struct interval_map map; // to positions in symbols
+};
+
+// How much of a name is looked at to choose between two: a hostile table can give each of a
+// million symbols the same name of megabytes.
+enum { MAX_COMPARED_BYTES = 1024 };
+
+// Which symbol wins an address that several hold.
+enum { PRIORITY_UNSIZED, PRIORITY_SIZED };
+
+static void add_code(struct symbol_table *table, uint64_t start, uint64_t size)
+{
+	if (size == 0 || start > UINT64_MAX - size)
+		return;
+	*array_push(table->code, table->n_code, table->code_capacity) =
+	    (struct code_range){.start = start, .end = start + size};
+}
+
+static void add_code_sections(struct symbol_table *table, Elf *elf)
+{
+	for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
+		GElf_Shdr mem, *shdr = gelf_getshdr(scn, &mem);
+
+		if (shdr && (shdr->sh_flags & SHF_EXECINSTR) && (shdr->sh_flags & SHF_ALLOC))
+			add_code(table, shdr->sh_addr, shdr->sh_size);
+	}
+}
+
+static void add_code_segments(struct symbol_table *table, Elf *elf)
+{
+	size_t count;
+
+	if (elf_getphdrnum(elf, &count) != 0)
+		return;
+	for (size_t i = 0; i < count && i <= INT32_MAX; i++) {
+		GElf_Phdr mem, *phdr = gelf_getphdr(elf, (int)i, &mem);
+
+		if (phdr && phdr->p_type == PT_LOAD && (phdr->p_flags & PF_X))
+			add_code(table, phdr->p_vaddr, phdr->p_memsz);
+	}
+}
+
+static int compare_code(const void *a, const void *b)
+{
+	const struct code_range *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->end > y->end) - (x->end < y->end);
+}
+
+static void find_code(struct symbol_table *table, Dwfl_Module *module)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(module, &bias);
+
+	if (!elf)
+		return;
+	add_code_sections(table, elf);
+	if (table->n_code == 0)
+		add_code_segments(table, elf);
+	if (table->n_code)
+		qsort(table->code, table->n_code, sizeof(*table->code), compare_code);
+}
+
+// The code range that holds the address, or NULL.
+static const struct code_range *code_at(const struct symbol_table *table, uint64_t address)
+{
+	size_t low = 0, high = table->n_code;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (table->code[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || address >= table->code[low - 1].end)
+		return NULL;
+	return &table->code[low - 1];
+}
+
+static bool is_code_type(unsigned int type)
+{
+	return type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC;
+}
+
+static uint8_t binding_rank(unsigned int binding)
+{
+	switch (binding) {
+	case STB_GLOBAL:
+	case STB_GNU_UNIQUE:
+		return 2;
+	case STB_WEAK:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+// Names of assemblers and compilers for places that are no functions: local labels, and the
+// mapping symbols of ARM and RISC-V ($x, $d.1).
+static bool is_label(const char *name)
+{
+	return name[0] == '\0' || name[0] == '$' || (name[0] == '.' && name[1] == 'L');
+}
+
+static uint32_t underscores(const char *name)
+{
+	uint32_t count = 0;
+
+	while (count < MAX_COMPARED_BYTES && name[count] == '_')
+		count++;
+	return count;
+}
+
+static void add_symbol(struct symbol_table *table, const char *name, const GElf_Sym *sym,
+                       uint64_t address)
+{
+	unsigned int type = GELF_ST_TYPE(sym->st_info);
+
+	if (sym->st_shndx == SHN_UNDEF || !is_code_type(type) || is_label(name))
+		return;
+	const struct code_range *code = code_at(table, address);
+	if (!code)
+		return;
+	uint64_t room = code->end - address;
+	*array_push(table->symbols, table->n_symbols, table->symbols_capacity) = (struct symbol){
+	    .name = name,
+	    .start = address,
+	    .size = sym->st_size < room ? sym->st_size : room,
+	    .name_length = (uint32_t)strnlen(name, MAX_COMPARED_BYTES),
+	    .underscores = underscores(name),
+	    .binding_rank = binding_rank(GELF_ST_BIND(sym->st_info)),
+	    .is_function = type != STT_NOTYPE,
+	};
+}
+
+static void read_symbols(struct symbol_table *table, Dwfl_Module *module)
+{
+	int count = dwfl_module_getsymtab(module);
+
+	for (int i = 1; i < count; i++) {
+		GElf_Sym sym;
+		GElf_Addr address;
+		const char *name =
+		    dwfl_module_getsym_info(module, i, &sym, &address, NULL, NULL, NULL);
+		if (name)
+			add_symbol(table, name, &sym, address);
+	}
+}
+
+// By address, and among symbols of one address the best last, because the map prefers what is
+// added last.
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->binding_rank != y->binding_rank)
+		return x->binding_rank < y->binding_rank ? -1 : 1;
+	if (x->is_function != y->is_function)
+		return x->is_function ? 1 : -1;
+	if (x->underscores != y->underscores)
+		return x->underscores > y->underscores ? -1 : 1;
+	if (x->name_length != y->name_length)
+		return x->name_length > y->name_length ? -1 : 1;
+	int order = strncmp(y->name, x->name, MAX_COMPARED_BYTES);
+	return order ? order : (x->size > y->size) - (x->size < y->size);
+}
+
+static void build_map(struct symbol_table *table)
+{
+	uint64_t next = UINT64_MAX; // the start of the next symbol at a higher address
+
+	if (table->n_symbols == 0)
+		return;
+	qsort(table->symbols, table->n_symbols, sizeof(*table->symbols), compare_symbols);
+	uint64_t *limits = memory_alloc(table->n_symbols * sizeof(*limits));
+	for (size_t i = table->n_symbols; i-- > 0;) {
+		uint64_t start = table->symbols[i].start;
+
+		if (i + 1 < table->n_symbols && table->symbols[i + 1].start != start)
+			next = table->symbols[i + 1].start;
+		limits[i] = next;
+	}
+	for (size_t i = 0; i < table->n_symbols && i < INTERVAL_NONE; i++) {
+		const struct symbol *symbol = &table->symbols[i];
+		uint64_t end = symbol->start + symbol->size;
+		uint32_t priority = symbol->size ? PRIORITY_SIZED : PRIORITY_UNSIZED;
+
+		if (symbol->size == 0) {
+			end = code_at(table, symbol->start)->end;
+			end = limits[i] < end ? limits[i] : end;
+		}
+		interval_map_add(&table->map, symbol->start, end, (uint32_t)i, priority);
+	}
+	free(limits);
+	interval_map_build(&table->map);
+}
+
+struct symbol_table *symbol_table_create(Dwfl_Module *module)
+{
+	struct symbol_table *table = memory_alloc_zeroed(1, sizeof(*table));
+
+	find_code(table, module);
+	read_symbols(table, module);
+	build_map(table);
+	table->plt = plt_create(module);
+	return table;
+}
+
+void symbol_table_destroy(struct symbol_table *table)
+{
+	if (!table)
+		return;
+	plt_destroy(table->plt);
+	interval_map_deinit(&table->map);
+	free(table->symbols);
+	free(table->code);
+	free(table);
+}
+
+const char *symbol_table_find(const struct symbol_table *table, uint64_t address)
+{
+	uint32_t id = interval_map_find(&table->map, address);
+
+	if (id != INTERVAL_NONE)
+		return table->symbols[id].name;
+	return plt_find(table->plt, address);
+}

@@ -1,0 +1,271 @@
+#include "symbolize.h"
+
+#include <elfutils/libdwfl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "demangle.h"
+#include "dwarf_index.h"
+#include "hash.h"
+#include "memory.h"
+#include "module.h"
+#include "profile.h"
+#include "symbol_table.h"
+#include "text.h"
+
+enum {
+	MAX_SYSTEM_NAME_BYTES = 8192,
+	MAX_NAME_BYTES = 16384,
+	MAX_PATH_BYTES = 4096, // of a source file's path
+};
+
+// What makes a function the same: raw bytes, before they are cleaned.
+struct function_key {
+	const char *system_name;
+	const char *file;
+	uint32_t start_line;
+};
+
+struct symbolizer {
+	struct symbols *symbols;
+	struct function_key *keys; // one for each function; the strings are owned
+	size_t n_keys, keys_capacity;
+	struct hash_index index; // of keys
+	bool inlines;
+	struct dwarf_level levels[DWARF_MAX_LEVELS];
+};
+
+// What is known of one module while its locations are looked up.
+struct module_symbols {
+	struct symbol_table *table;
+	struct dwarf_index *dwarf;
+	uint64_t dwarf_bias; // address in the module - address in its DWARF
+};
+
+static void module_symbols_init(struct module_symbols *ret, Dwfl_Module *module)
+{
+	Dwarf_Addr bias = 0;
+	Dwarf *dwarf = dwfl_module_getdwarf(module, &bias);
+
+	ret->table = symbol_table_create(module);
+	ret->dwarf = dwarf_index_create(dwarf);
+	ret->dwarf_bias = bias;
+}
+
+static void module_symbols_deinit(struct module_symbols *module)
+{
+	dwarf_index_destroy(module->dwarf);
+	symbol_table_destroy(module->table);
+}
+
+static uint64_t hash_key(const struct function_key *key)
+{
+	uint64_t name = hash_bytes(key->system_name, strlen(key->system_name));
+	uint64_t file = hash_bytes(key->file, strlen(key->file));
+
+	return hash_mix(hash_mix(name, file), key->start_line);
+}
+
+static bool key_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct function_key *a = &((const struct symbolizer *)context)->keys[id];
+	const struct function_key *b = key;
+
+	return a->start_line == b->start_line && strcmp(a->system_name, b->system_name) == 0 &&
+	       strcmp(a->file, b->file) == 0;
+}
+
+static char *clean(const char *text, size_t max_bytes)
+{
+	return text_clean(text, strnlen(text, max_bytes + 1), max_bytes);
+}
+
+// The function's id, new or known. Only a new name is demangled.
+static uint32_t intern_function(struct symbolizer *symbolizer, const struct function_key *key)
+{
+	struct symbols *symbols = symbolizer->symbols;
+	uint64_t hash = hash_key(key);
+	uint32_t id = hash_index_find(&symbolizer->index, hash, key_equal, symbolizer, key);
+
+	if (id != HASH_NONE)
+		return id;
+	id = (uint32_t)symbols->n_functions;
+	_cleanup_free_ char *name = demangle_or_copy(key->system_name);
+	*array_push(symbols->functions, symbols->n_functions, symbols->functions_capacity) =
+	    (struct function){
+	        .name = clean(name, MAX_NAME_BYTES),
+	        .system_name = clean(key->system_name, MAX_SYSTEM_NAME_BYTES),
+	        .file = clean(key->file, MAX_PATH_BYTES),
+	        .start_line = key->start_line,
+	    };
+	*array_push(symbolizer->keys, symbolizer->n_keys, symbolizer->keys_capacity) =
+	    (struct function_key){
+	        .system_name = memory_strdup(key->system_name),
+	        .file = memory_strdup(key->file),
+	        .start_line = key->start_line,
+	    };
+	hash_index_insert(&symbolizer->index, hash, id);
+	return id;
+}
+
+// The file's path, joined with the directory where it is relative. Owned by the caller.
+static char *full_path(const struct dwarf_level *level)
+{
+	if (!level->file)
+		return memory_strdup("");
+	if (level->file[0] == '/' || !level->directory || !level->directory[0])
+		return memory_strndup(level->file, MAX_PATH_BYTES);
+	return memory_printf("%.*s/%.*s", MAX_PATH_BYTES, level->directory, MAX_PATH_BYTES,
+	                     level->file);
+}
+
+// Cut so that no look-up costs more for a name of megabytes.
+static char *bounded_name(const char *name)
+{
+	return memory_strndup(name, MAX_SYSTEM_NAME_BYTES);
+}
+
+static void add_line(struct symbolizer *symbolizer, const char *name,
+                     const struct dwarf_level *level)
+{
+	struct symbols *symbols = symbolizer->symbols;
+	_cleanup_free_ char *system_name = bounded_name(name);
+	_cleanup_free_ char *file = full_path(level);
+	struct function_key key = {
+	    .system_name = system_name, .file = file, .start_line = level->start_line};
+	struct line line = {.function = intern_function(symbolizer, &key), .line = level->line};
+
+	*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) = line;
+}
+
+// The name of the function that stands in the machine code. Where DWARF has no linkage name, that
+// of the symbol table says more than the source's bare one: but not for C, whose symbols only add
+// suffixes such as .constprop.0.
+static const char *physical_name(const struct dwarf_level *level, const char *symbol)
+{
+	if (level->linkage_name)
+		return level->linkage_name;
+	if (!level->name || (symbol && symbol[0] == '_' && strchr("ZRD", symbol[1]) && symbol[1] &&
+	                     strcmp(level->name, symbol) != 0))
+		return symbol ? symbol : level->name;
+	return level->name;
+}
+
+static void look_up(struct symbolizer *symbolizer, struct module_symbols *module, uint64_t address)
+{
+	struct dwarf_level *levels = symbolizer->levels;
+	const char *symbol = symbol_table_find(module->table, address);
+	size_t count = dwarf_index_find(module->dwarf, address - module->dwarf_bias, levels);
+
+	if (count == 0) {
+		levels[0] = (struct dwarf_level){0};
+		count = 1;
+	}
+	for (size_t i = symbolizer->inlines ? 0 : count - 1; i < count; i++) {
+		const struct dwarf_level *level = &levels[i];
+		const char *name = level->linkage_name ? level->linkage_name : level->name;
+
+		if (i == count - 1)
+			name = physical_name(level, symbol);
+		if (name && name[0])
+			add_line(symbolizer, name, level);
+	}
+}
+
+static int compare_locations(const void *a, const void *b, void *context)
+{
+	const struct profile *profile = context;
+	const struct location *x = &profile->locations[*(const uint32_t *)a];
+	const struct location *y = &profile->locations[*(const uint32_t *)b];
+
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+// The ids of all locations, module by module. Owned by the caller.
+static uint32_t *sort_locations(const struct profile *profile)
+{
+	uint32_t *ids = memory_alloc((profile->n_locations + 1) * sizeof(*ids));
+
+	for (size_t i = 0; i < profile->n_locations; i++)
+		ids[i] = (uint32_t)i;
+	qsort_r(ids, profile->n_locations, sizeof(*ids), compare_locations, (void *)profile);
+	return ids;
+}
+
+static bool has_symbols(const struct module *module)
+{
+	return module->kind == MODULE_FILE || module->kind == MODULE_VDSO;
+}
+
+// Looks up `count` locations of one module.
+static void symbolize_module(struct symbolizer *symbolizer, const struct profile *profile,
+                             struct module *module, const uint32_t *ids, size_t count)
+{
+	Dwfl_Module *dwfl_module = has_symbols(module) ? module_dwfl(module) : NULL;
+	struct symbols *symbols = symbolizer->symbols;
+	struct module_symbols module_symbols;
+
+	if (!dwfl_module)
+		return;
+	module_symbols_init(&module_symbols, dwfl_module);
+	for (size_t i = 0; i < count; i++) {
+		struct location_lines *lines = &symbols->locations[ids[i]];
+
+		lines->first = (uint32_t)symbols->n_lines;
+		look_up(symbolizer, &module_symbols, profile->locations[ids[i]].address);
+		lines->count = (uint32_t)(symbols->n_lines - lines->first);
+	}
+	module_symbols_deinit(&module_symbols);
+}
+
+static void symbolizer_destroy(struct symbolizer *symbolizer)
+{
+	for (size_t i = 0; i < symbolizer->n_keys; i++) {
+		free((char *)symbolizer->keys[i].system_name);
+		free((char *)symbolizer->keys[i].file);
+	}
+	free(symbolizer->keys);
+	hash_index_deinit(&symbolizer->index);
+	free(symbolizer);
+}
+
+void symbolize(const struct profile *profile, struct modules *modules,
+               const struct symbolize_options *options, struct symbols *ret)
+{
+	struct symbolizer *symbolizer = memory_alloc_zeroed(1, sizeof(*symbolizer));
+	_cleanup_free_ uint32_t *ids = sort_locations(profile);
+	size_t next;
+
+	*ret = (struct symbols){.n_locations = profile->n_locations};
+	ret->locations = memory_alloc_zeroed(profile->n_locations + 1, sizeof(*ret->locations));
+	symbolizer->symbols = ret;
+	symbolizer->inlines = options->inlines;
+	for (size_t i = 0; i < profile->n_locations; i = next) {
+		uint32_t id = profile->locations[ids[i]].module;
+
+		for (next = i + 1; next < profile->n_locations; next++)
+			if (profile->locations[ids[next]].module != id)
+				break;
+		if (id < modules->count)
+			symbolize_module(symbolizer, profile, modules->items[id], ids + i,
+			                 next - i);
+	}
+	for (size_t i = 0; i < ret->n_locations; i++)
+		ret->n_unnamed += ret->locations[i].count == 0;
+	symbolizer_destroy(symbolizer);
+}
+
+void symbols_deinit(struct symbols *symbols)
+{
+	for (size_t i = 0; i < symbols->n_functions; i++) {
+		free(symbols->functions[i].name);
+		free(symbols->functions[i].system_name);
+		free(symbols->functions[i].file);
+	}
+	free(symbols->functions);
+	free(symbols->lines);
+	free(symbols->locations);
+	*symbols = (struct symbols){0};
+}
