@@ -328,6 +328,8 @@ static struct error *write_folded(const struct report *report, FILE *stream)
 
 	folded.locations =
 	    memory_alloc_zeroed(report->profile->n_locations, sizeof(*folded.locations));
+	for (enum stack_end end = 0; end < N_STACK_ENDS; end++)
+		folded.end_frames[end] = frame_string(&folded, frame_name_truncated(end));
 	collect_lines(&folded);
 	merge_and_sort_lines(&folded);
 	for (size_t i = 0; i < folded.n_lines && !ferror(stream); i++)
