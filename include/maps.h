@@ -1,0 +1,41 @@
+// maps: /proc/PID/maps, parsed.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mapping {
+	uint64_t start, end;
+	uint64_t file_offset;
+	uint64_t device; // as in makedev(3)
+	uint64_t inode;  // 0: no file
+	uint32_t path;   // offset in maps.text, terminated; "" for anonymous memory
+	bool readable, executable;
+};
+
+struct maps {
+	struct mapping *items; // sorted, disjoint
+	size_t count, capacity;
+	char *text; // the file, cut into strings
+	size_t text_capacity;
+};
+
+// Takes the place of what *maps held (zeroed at first; its memory is used again) with the maps
+// that thread `tid` of process `pid` sees. False with errno, and *maps is empty, when they cannot
+// be read; a thread without memory (a zombie) has empty maps.
+bool maps_read(struct maps *maps, int pid, int tid);
+
+// The same from a text of `size` bytes; malformed lines, and those out of order, are left out.
+void maps_parse(struct maps *maps, const char *text, size_t size);
+
+void maps_deinit(struct maps *maps);
+
+// The mapping that holds the address, or else the next one above it; NULL: none.
+const struct mapping *maps_find_from(const struct maps *maps, uint64_t address);
+
+// The mapping that holds the address; NULL: none.
+const struct mapping *maps_find(const struct maps *maps, uint64_t address);
+
+// The mapping's path, owned by maps.
+const char *maps_path(const struct maps *maps, const struct mapping *mapping);

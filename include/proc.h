@@ -1,0 +1,62 @@
+// proc: the files of /proc/PID that the profiler reads, one small reader each.
+//
+// Every path goes through a living thread of the process (/proc/PID/task/TID/...): once the main
+// thread has exited, /proc/PID/maps and exe are empty while any live thread's still work.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// /proc/PID/task/TID/stat, proc(5); only what is used.
+struct proc_stat {
+	char state;     // R, S, D, T, t, Z, X, I
+	uint64_t flags; // PF_* of the kernel's sched.h
+	uint64_t n_threads;
+	uint64_t start_time;  // in clock ticks since boot: with the pid, a process's identity
+	uint64_t vsize_bytes; // changes whenever something is mapped or unmapped
+	uint64_t start_stack; // SP at the process's entry point; 0 without permission
+};
+
+// /proc/PID/status; only what is used.
+struct proc_status {
+	char state;
+	int tgid;
+	int ppid;
+	int tracer_pid; // 0: not traced
+	int seccomp;    // 0: none, 2: filter
+	unsigned int uid, euid;
+};
+
+// /proc/TID/schedstat: the kernel's documentation, scheduler/sched-stats.
+struct proc_schedstat {
+	uint64_t cpu_ns;   // time on a CPU
+	uint64_t delay_ns; // time waiting for one
+	uint64_t runs;     // times scheduled
+};
+
+// /proc/TID/syscall, proc(5).
+struct proc_syscall {
+	bool running; // not blocked; the rest is unset
+	int64_t nr;   // -1: blocked outside a system call
+	uint64_t args[6];
+	uint64_t sp, pc;
+};
+
+enum { PROC_NAME_SIZE = 64 }; // TASK_COMM_LEN is 16 for user threads
+
+// Each returns false, with errno set, when the file cannot be read (ENOENT or ESRCH: it is gone).
+bool proc_read_stat(int pid, int tid, struct proc_stat *ret);
+bool proc_read_status(int pid, struct proc_status *ret);
+bool proc_read_name(int pid, int tid, char ret[PROC_NAME_SIZE]);
+
+// Opens /proc/PID/task/TID/`file`; -1 with errno.
+int proc_open(int pid, int tid, const char *file);
+
+// Read from an fd of proc_open, or once by path when fd is -1.
+bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret);
+bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret);
+
+// Parsers of the files' contents, for the readers above and for tests. False: malformed.
+bool proc_parse_stat(const char *text, struct proc_stat *ret);
+bool proc_parse_syscall(const char *text, struct proc_syscall *ret);

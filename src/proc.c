@@ -1,0 +1,184 @@
+#include "proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+enum { PATH_SIZE = 96, FILE_SIZE = 4096 };
+
+int proc_open(int pid, int tid, const char *file)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, file);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+// Reads the start of the file into text, terminated; false with errno.
+static bool read_text(int fd, int pid, int tid, const char *file, char *text, size_t size)
+{
+	_cleanup_close_ int own_fd = -1;
+
+	if (fd < 0)
+		fd = own_fd = proc_open(pid, tid, file);
+	if (fd < 0)
+		return false;
+	const ssize_t n = pread(fd, text, size - 1, 0);
+	if (n <= 0) {
+		if (n == 0)
+			errno = ESRCH;
+		return false;
+	}
+	text[n] = '\0';
+	return true;
+}
+
+// The n-th (from 1) of the space-separated fields that follow, as a number.
+static bool parse_field(const char *text, int n, uint64_t *ret)
+{
+	for (int i = 1; i < n; i++) {
+		text = strchr(text, ' ');
+		if (!text)
+			return false;
+		text++;
+	}
+	char *end;
+	*ret = strtoull(text, &end, 10);
+	return end != text;
+}
+
+bool proc_parse_stat(const char *text, struct proc_stat *ret)
+{
+	// The name (field 2) may hold spaces and parentheses: what counts is the last one.
+	const char *rest = strrchr(text, ')');
+	struct proc_stat stat;
+
+	if (!rest || rest[1] != ' ' || rest[2] == '\0')
+		return false;
+	rest += 2; // field 3
+	stat.state = *rest;
+	if (!parse_field(rest, 9 - 2, &stat.flags) || !parse_field(rest, 20 - 2, &stat.n_threads) ||
+	    !parse_field(rest, 22 - 2, &stat.start_time) ||
+	    !parse_field(rest, 23 - 2, &stat.vsize_bytes) ||
+	    !parse_field(rest, 28 - 2, &stat.start_stack))
+		return false;
+	*ret = stat;
+	return true;
+}
+
+bool proc_read_stat(int pid, int tid, struct proc_stat *ret)
+{
+	char text[FILE_SIZE];
+
+	if (!read_text(-1, pid, tid, "stat", text, sizeof(text)))
+		return false;
+	errno = EINVAL;
+	return proc_parse_stat(text, ret);
+}
+
+// The text after "\nKEY:\t", or NULL.
+static const char *status_value(const char *text, const char *key)
+{
+	const size_t length = strlen(key);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, length) == 0 && line[length] == ':')
+			return line + length + 1 + strspn(line + length + 1, "\t ");
+	}
+	return NULL;
+}
+
+static int status_number(const char *text, const char *key)
+{
+	const char *value = status_value(text, key);
+
+	return value ? atoi(value) : 0;
+}
+
+bool proc_read_status(int pid, struct proc_status *ret)
+{
+	char path[PATH_SIZE], text[FILE_SIZE];
+
+	// Not by task/TID: this is asked before any thread is known, and for tids as well.
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || !read_text(fd, pid, pid, "status", text, sizeof(text)))
+		return false;
+	const char *state = status_value(text, "State"), *uid = status_value(text, "Uid");
+	*ret = (struct proc_status){
+	    .state = state ? *state : '?',
+	    .tgid = status_number(text, "Tgid"),
+	    .ppid = status_number(text, "PPid"),
+	    .tracer_pid = status_number(text, "TracerPid"),
+	    .seccomp = status_number(text, "Seccomp"),
+	};
+	if (uid)
+		sscanf(uid, "%u %u", &ret->uid, &ret->euid);
+	return true;
+}
+
+bool proc_read_name(int pid, int tid, char ret[PROC_NAME_SIZE])
+{
+	char text[PROC_NAME_SIZE];
+
+	if (!read_text(-1, pid, tid, "comm", text, sizeof(text)))
+		return false;
+	const size_t length = strlen(text);
+	if (length && text[length - 1] == '\n')
+		text[length - 1] = '\0';
+	memcpy(ret, text, sizeof(text));
+	return true;
+}
+
+bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret)
+{
+	char text[128], *end = text;
+	uint64_t values[3];
+
+	if (!read_text(fd, pid, tid, "schedstat", text, sizeof(text)))
+		return false;
+	for (size_t i = 0; i < array_size(values); i++)
+		values[i] = strtoull(end, &end, 10);
+	*ret = (struct proc_schedstat){values[0], values[1], values[2]};
+	return true;
+}
+
+bool proc_parse_syscall(const char *text, struct proc_syscall *ret)
+{
+	struct proc_syscall call = {0};
+	char *end;
+
+	if (strncmp(text, "running", strlen("running")) == 0) {
+		*ret = (struct proc_syscall){.running = true};
+		return true;
+	}
+	call.nr = strtoll(text, &end, 10);
+	if (end == text)
+		return false;
+	// "NR ARG0 ... ARG5 SP PC", or "-1 SP PC".
+	for (int i = 0; call.nr != -1 && i < 6; i++)
+		call.args[i] = strtoull(end, &end, 16);
+	call.sp = strtoull(end, &end, 16);
+	text = end;
+	call.pc = strtoull(text, &end, 16);
+	if (end == text)
+		return false;
+	*ret = call;
+	return true;
+}
+
+bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret)
+{
+	char text[256];
+
+	if (!read_text(fd, pid, tid, "syscall", text, sizeof(text)))
+		return false;
+	errno = EINVAL;
+	return proc_parse_syscall(text, ret);
+}
