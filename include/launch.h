@@ -1,0 +1,34 @@
+// launch: a command started under the profiler, held at its first instruction.
+#pragma once
+
+#include <stdbool.h>
+
+#include "tracee.h"
+
+struct error;
+struct events;
+
+struct launch {
+	int pid;
+	bool held;               // it stands at its first instruction still
+	struct tracee_stop stop; // to be released with
+	bool ended;              // its exit status is known
+	int exit_status;         // as waitpid gives it
+};
+
+// Starts the command (found along PATH) with the stdin, stdout, stderr, signal mask and
+// dispositions that the profiler was started with, and holds it after exec, before its first
+// instruction. A command that cannot be run is an error of status 126 or 127.
+struct error *launch_start(char *const command[], const struct events *events, struct launch *ret);
+
+// Lets the command run.
+void launch_release(struct launch *launch);
+
+// Has the command ended? Never blocks.
+bool launch_poll(struct launch *launch);
+
+// Waits until the command ends.
+void launch_wait(struct launch *launch);
+
+// The exit status that stands for the command's: its own, or 128 + signal.
+int launch_exit_code(const struct launch *launch);

@@ -1,0 +1,56 @@
+// target: the process that is sampled, and its threads.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proc.h"
+#include "snapshot.h"
+
+struct error;
+
+// One thread of the target, and what its last sample saw.
+struct target_thread {
+	int tid;
+	uint32_t id;                  // in the profile's threads
+	int schedstat_fd, syscall_fd; // -1: opened for each use
+	bool listed;                  // in the last listing of the process's threads
+	bool gone;
+	struct proc_schedstat first; // when it was first seen
+	struct proc_schedstat last;  // as last read
+	bool has_schedstat;
+	bool asleep; // at its last sample, with `sleep_runs` as its run count
+	uint64_t sleep_runs;
+	uint32_t sample;        // its last sample's id in the profile
+	bool pending;           // interrupted, but not stopped yet
+	uint64_t pending_ticks; // that wait for the stack that it will show
+	struct snapshot_hint hint;
+	int64_t named_ns; // when its name was last read
+};
+
+struct target {
+	int pid;
+	int task_fd;        // /proc/PID/task
+	uint64_t n_links;   // its st_nlink at the last listing: threads + 2
+	bool sees_syscalls; // /proc/TID/syscall can be read
+	size_t n_kept_fds, max_kept_fds;
+	struct target_thread **threads; // pointers stay valid until target_forget
+	size_t n_threads, threads_capacity;
+};
+
+// Finds the process of pid (or of the thread with that tid), checks that it can be sampled, and
+// takes no other notice of it. A process that cannot be sampled is an error that says why and
+// what to do. `is_ours`: a command that the profiler has started, and traces already.
+struct error *target_open(int pid, bool is_ours, struct target *ret);
+void target_close(struct target *target);
+
+// Lists the threads anew if that may be needed: new ones are appended, with id unset and
+// first/last read. `force`: in any case. Returns the number of new ones.
+size_t target_list_threads(struct target *target, bool force);
+
+// Takes the threads that are gone, or are no longer listed, off the list and frees them.
+void target_forget_gone(struct target *target);
+
+// A thread that is alive, through which /proc can be read; 0: none.
+int target_live_tid(const struct target *target);

@@ -1,0 +1,73 @@
+// tracee: one thread under ptrace(2). The only room that calls ptrace.
+//
+// PTRACE_SEIZE and PTRACE_INTERRUPT, never PTRACE_ATTACH: no SIGSTOP is ever sent. Seized threads
+// are remembered here, so that no exit of the profiler's code paths can leave one behind; if the
+// profiler dies, the kernel lets all of them go.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct registers;
+
+enum tracee_result {
+	TRACEE_OK,
+	TRACEE_GONE,   // no such thread (any more)
+	TRACEE_DENIED, // EPERM: traced by another, or not permitted
+};
+
+enum tracee_wait {
+	TRACEE_RUNS,    // has not stopped yet
+	TRACEE_STOPPED, // stands still until tracee_release
+	TRACEE_EXITED,  // is gone, and reaped
+};
+
+struct tracee_stop {
+	int signal;       // to be delivered at the release; 0: none
+	bool interrupted; // stopped because of tracee_interrupt alone
+	bool group_stop;  // stopped by job control, and stays so after the release
+	bool exec;        // stopped in PTRACE_EVENT_EXEC
+	int exit_status;  // TRACEE_EXITED: as waitpid gives it
+};
+
+// Once, before all else: blocks SIGCHLD, which tells of stops, and prepares for a deadlock of
+// PTRACE_SEIZE with exec (see tracee.c).
+void tracee_setup(void);
+
+// Can this process use ptrace at all (no seccomp filter in the way)?
+bool tracee_is_permitted(void);
+
+// Makes the thread a tracee; it runs on. `trace_exec`: it will stop after its next exec.
+enum tracee_result tracee_seize(int tid, bool trace_exec);
+
+// Asks a seized thread to stop. It executes no instruction of the program before it does.
+enum tracee_result tracee_interrupt(int tid);
+
+// Has the seized thread stopped, or gone? Never blocks. A tracee_wait of TRACEE_EXITED ends the
+// seizure.
+enum tracee_wait tracee_poll(int tid, struct tracee_stop *ret);
+
+// The same, but waits as long as it takes.
+enum tracee_wait tracee_wait(int tid, struct tracee_stop *ret);
+
+// `pid` is the profiler's own child: should it end while its main thread is seized, its exit status
+// is kept for tracee_kept_exit (false: it did not end in this way), since nobody else can get it.
+void tracee_keep_exit(int pid);
+bool tracee_kept_exit(int *ret_status);
+
+// The registers of a stopped thread, and its thread pointer. Also mends what the stop itself did:
+// a system call that the kernel would now end with EINTR because of the stop alone is made to be
+// restarted (see tracee.c). False: the thread is gone, or is no 64-bit one.
+bool tracee_registers(int tid, const struct tracee_stop *stop, struct registers *ret,
+                      uint64_t *ret_tls);
+
+// Lets a stopped thread run on, untraced, with the signal that it was about to get.
+void tracee_release(int tid, const struct tracee_stop *stop);
+
+// Lets a stopped thread run on, still seized.
+void tracee_continue(int tid, const struct tracee_stop *stop);
+
+// From now on every seized thread is let go the moment that it stops, by the signal handler,
+// whatever the profiler is busy with. For threads that were interrupted in uninterruptible sleep
+// when sampling ended.
+void tracee_abandon_all(void);

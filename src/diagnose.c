@@ -1,0 +1,214 @@
+#include "diagnose.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "arch.h"
+#include "error.h"
+#include "memory.h"
+#include "module.h"
+#include "proc.h"
+#include "text.h"
+#include "tracee.h"
+
+enum { PF_KTHREAD = 0x00200000 }; // the kernel's linux/sched.h
+
+static char *name_of(int pid)
+{
+	char name[PROC_NAME_SIZE];
+
+	if (!proc_read_name(pid, pid, name))
+		return memory_strdup("?");
+	return text_clean(name, strlen(name), PROC_NAME_SIZE);
+}
+
+struct error *diagnose_gone(int pid)
+{
+	return error_create(EXIT_STATUS_TARGET, "process %d has ended", pid);
+}
+
+static struct error *no_such_process(int pid)
+{
+	return error_create(EXIT_STATUS_TARGET, "no process has the pid %d: see ps -e", pid);
+}
+
+static struct error *traced_by(int pid, int tracer)
+{
+	_cleanup_free_ char *name = name_of(pid), *tracer_name = name_of(tracer);
+
+	return error_create(EXIT_STATUS_TARGET,
+	                    "process %d (%s) is already traced by process %d (%s), and a process "
+	                    "can have one tracer only: end that one first",
+	                    pid, name, tracer, tracer_name);
+}
+
+static struct error *foreign_user(int pid, unsigned int uid)
+{
+	_cleanup_free_ char *name = name_of(pid);
+	const struct passwd *user = getpwuid(uid);
+
+	if (user)
+		return error_create(EXIT_STATUS_TARGET,
+		                    "process %d (%s) belongs to user %s: run profiler as %s or as "
+		                    "root (sudo)",
+		                    pid, name, user->pw_name, user->pw_name);
+	return error_create(EXIT_STATUS_TARGET,
+	                    "process %d (%s) belongs to uid %u: run profiler as that user or as "
+	                    "root (sudo)",
+	                    pid, name, uid);
+}
+
+// kernel.yama.ptrace_scope (Documentation/admin-guide/LSM/Yama); 0 where there is no Yama.
+static int yama_scope(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = 0;
+
+	return file && fscanf(file, "%d", &scope) == 1 ? scope : 0;
+}
+
+static struct error *denied_by_yama(int pid, int scope)
+{
+	if (scope >= 3)
+		return error_create(EXIT_STATUS_TARGET,
+		                    "Yama forbids all tracing until the next boot "
+		                    "(kernel.yama.ptrace_scope = %d): process %d cannot be "
+		                    "sampled",
+		                    scope, pid);
+	if (scope == 2)
+		return error_create(EXIT_STATUS_TARGET,
+		                    "Yama allows tracing to root only (kernel.yama.ptrace_scope = "
+		                    "2): run profiler as root (sudo) to sample process %d",
+		                    pid);
+	return error_create(EXIT_STATUS_TARGET,
+	                    "Yama forbids tracing of a process that profiler did not start "
+	                    "(kernel.yama.ptrace_scope = 1): run profiler as root (sudo), or start "
+	                    "the command under it (profiler -- COMMAND), or allow it with: sysctl "
+	                    "kernel.yama.ptrace_scope=0");
+}
+
+static struct error *denied_by_container(void)
+{
+	return error_create(EXIT_STATUS_TARGET,
+	                    "ptrace is not allowed here (a seccomp filter, as containers have it): "
+	                    "give the container the capability, such as docker run "
+	                    "--cap-add=SYS_PTRACE, or run profiler on the host");
+}
+
+struct error *diagnose_denied(int pid)
+{
+	struct proc_status status;
+
+	if (!proc_read_status(pid, &status))
+		return diagnose_gone(pid);
+	if (status.tracer_pid)
+		return traced_by(pid, status.tracer_pid);
+	if (!tracee_is_permitted())
+		return denied_by_container();
+	if (geteuid() != 0 && (status.uid != geteuid() || status.euid != geteuid()))
+		return foreign_user(pid, status.uid != geteuid() ? status.uid : status.euid);
+	const int scope = yama_scope();
+	if (scope > 0)
+		return denied_by_yama(pid, scope);
+	_cleanup_free_ char *name = name_of(pid);
+	if (geteuid() != 0)
+		return error_create(EXIT_STATUS_TARGET,
+		                    "process %d (%s) does not allow tracing by its own user (it "
+		                    "has privileges or is not dumpable): run profiler as root "
+		                    "(sudo)",
+		                    pid, name);
+	return error_create(EXIT_STATUS_TARGET,
+	                    "the kernel denies tracing of process %d (%s): root needs "
+	                    "CAP_SYS_PTRACE here, and no security module in the way",
+	                    pid, name);
+}
+
+// Copying is checked like ptrace is (ptrace(2), PTRACE_MODE_ATTACH_REALCREDS), but does nothing to
+// the process: from address 0, which nothing maps, only the check is left.
+static bool copying_is_denied(int tid)
+{
+	char byte;
+	struct iovec local = {&byte, 1}, remote = {NULL, 1};
+
+	return process_vm_readv(tid, &local, 1, &remote, 1, 0) < 0 && errno == EPERM;
+}
+
+static struct error *check_machine(int pid)
+{
+	char path[64];
+	uint8_t elf_class;
+	uint16_t machine;
+
+	// The main thread may have exited: then exe is not there, and the first sample will tell.
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || !module_elf_machine(fd, &elf_class, &machine))
+		return NULL;
+	if (elf_class == ARCH_NATIVE->elf_class && machine == ARCH_NATIVE->elf_machine)
+		return NULL;
+	_cleanup_free_ char *name = name_of(pid);
+	return error_create(EXIT_STATUS_TARGET,
+	                    "process %d (%s) runs a %s program for another processor mode: this "
+	                    "profiler samples 64-bit %s programs only",
+	                    pid, name, elf_class == ELFCLASS32 ? "32-bit" : "foreign",
+	                    ARCH_NATIVE->name);
+}
+
+// A zombie: the main thread has exited. Other threads may live on.
+static struct error *check_zombie(int pid, const struct proc_status *status, const char *name)
+{
+	struct proc_stat stat;
+
+	if (status->state == 'X')
+		return diagnose_gone(pid);
+	if (status->state != 'Z')
+		return NULL;
+	// A process with living threads still has a memory size in any of them; the kernel shows
+	// the number of threads as num_threads, which for a real zombie is 1 or 0.
+	if (!proc_read_stat(pid, pid, &stat))
+		return diagnose_gone(pid);
+	if (stat.n_threads > 1)
+		return NULL;
+	return error_create(EXIT_STATUS_TARGET,
+	                    "process %d (%s) is a zombie: it has ended, and its parent %d has not "
+	                    "collected it",
+	                    pid, name, status->ppid);
+}
+
+struct error *diagnose_target(int pid, bool is_ours, int *ret_pid)
+{
+	struct proc_status status;
+	struct proc_stat stat;
+
+	if (!proc_read_status(pid, &status) || status.tgid <= 0)
+		return no_such_process(pid);
+	pid = status.tgid;
+	if (!proc_read_status(pid, &status))
+		return diagnose_gone(pid);
+	_cleanup_free_ char *name = name_of(pid);
+	if (pid == getpid())
+		return error_create(EXIT_STATUS_TARGET,
+		                    "process %d is this profiler itself: name another one", pid);
+	if (proc_read_stat(pid, pid, &stat) && (stat.flags & PF_KTHREAD))
+		return error_create(EXIT_STATUS_TARGET,
+		                    "process %d (%s) is a kernel thread: it has no user stack to "
+		                    "sample",
+		                    pid, name);
+	struct error *error = check_zombie(pid, &status, name);
+	if (error)
+		return error;
+	if (status.tracer_pid && !is_ours)
+		return traced_by(pid, status.tracer_pid);
+	if (!tracee_is_permitted() || (status.state != 'Z' && copying_is_denied(pid)))
+		return diagnose_denied(pid);
+	*ret_pid = pid;
+	return check_machine(pid);
+}

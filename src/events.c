@@ -1,0 +1,102 @@
+#include "events.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+static void fill_signals(sigset_t *set)
+{
+	struct sigaction hangup;
+
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	// nohup(1) had it ignored: so it stays.
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		sigaddset(set, SIGHUP);
+	sigaddset(set, SIGQUIT);
+	sigaddset(set, SIGCHLD);
+}
+
+void events_init(struct events *events)
+{
+	sigset_t set;
+
+	*events = (struct events){.target_fd = -1};
+	fill_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, &events->original_mask);
+	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &events->original_pipe);
+	events->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	// Ticks on time: the default timer slack is 50 us (prctl(2)).
+	prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
+}
+
+void events_watch(struct events *events, int pid, bool wrapping)
+{
+	events->target_fd = syscall(SYS_pidfd_open, pid, 0);
+	events->wrapping = wrapping;
+}
+
+static void read_signals(struct events *events)
+{
+	struct signalfd_siginfo info;
+
+	while (read(events->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		switch (info.ssi_signo) {
+		case SIGINT:
+		case SIGQUIT:
+			// The terminal sends it to the command as well, which decides what it
+			// means.
+			if (!events->wrapping || info.ssi_code != SI_KERNEL)
+				events->stop = true;
+			break;
+		case SIGTERM:
+		case SIGHUP:
+			events->stop = true;
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+void events_wait(struct events *events, int64_t deadline_ns)
+{
+	struct pollfd fds[] = {
+	    {.fd = events->signal_fd, .events = POLLIN},
+	    {.fd = events->target_ended ? -1 : events->target_fd, .events = POLLIN},
+	};
+	const int64_t left_ns = deadline_ns - clock_now_ns();
+	const struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
+
+	if (ppoll(fds, 2, &timeout, NULL) <= 0)
+		return;
+	if (fds[1].revents & (POLLIN | POLLHUP))
+		events->target_ended = true;
+	if (fds[0].revents)
+		read_signals(events);
+}
+
+void events_restore(const struct events *events)
+{
+	signal(SIGCHLD, SIG_DFL);
+	sigaction(SIGPIPE, &events->original_pipe, NULL);
+	sigprocmask(SIG_SETMASK, &events->original_mask, NULL);
+}
+
+void events_deinit(struct events *events)
+{
+	sigset_t set;
+
+	fill_signals(&set);
+	sigdelset(&set, SIGCHLD); // tracee's
+	close(events->signal_fd);
+	if (events->target_fd >= 0)
+		close(events->target_fd);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}

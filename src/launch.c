@@ -1,0 +1,148 @@
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "diagnose.h"
+#include "error.h"
+#include "events.h"
+#include "memory.h"
+
+// In the child: waits for the go, then becomes the command; tells errno when it cannot.
+__attribute__((noreturn)) static void run_child(char *const command[], const struct events *events,
+                                                int go_fd, int error_fd)
+{
+	char byte;
+
+	// Closed without a byte: the profiler could not trace us, or died.
+	if (read(go_fd, &byte, 1) != 1)
+		_exit(EXIT_STATUS_TARGET);
+	events_restore(events);
+	execvp(command[0], command);
+	const int error = errno;
+	ssize_t written = write(error_fd, &error, sizeof(error));
+	(void)written;
+	_exit(error == ENOENT ? EXIT_STATUS_NOT_FOUND : EXIT_STATUS_CANNOT_RUN);
+}
+
+static struct error *cannot_run(const char *command, int error)
+{
+	if (error == ENOENT)
+		return error_create(EXIT_STATUS_NOT_FOUND, "%s: command not found", command);
+	return error_create(EXIT_STATUS_CANNOT_RUN, "%s: cannot be run: %s", command,
+	                    strerror(error));
+}
+
+// From the go to the stop after exec; signals that come in between are passed on.
+static bool wait_for_exec(struct launch *launch)
+{
+	for (;;) {
+		struct tracee_stop stop;
+		if (tracee_wait(launch->pid, &stop) != TRACEE_STOPPED) {
+			launch->ended = true;
+			launch->exit_status = stop.exit_status;
+			return false;
+		}
+		launch->stop = stop;
+		if (stop.exec)
+			return true;
+		tracee_continue(launch->pid, &stop);
+	}
+}
+
+static struct error *trace_child(struct launch *launch, const char *command, int go_fd,
+                                 int error_fd)
+{
+	int error = 0;
+
+	if (tracee_seize(launch->pid, true) != TRACEE_OK)
+		return diagnose_denied(launch->pid);
+	if (write(go_fd, "", 1) != 1)
+		return cannot_run(command, errno);
+	launch->held = wait_for_exec(launch);
+	if (launch->held)
+		return NULL;
+	if (read(error_fd, &error, sizeof(error)) == sizeof(error))
+		return cannot_run(command, error);
+	return error_create(EXIT_STATUS_TARGET, "%s: ended before its first instruction", command);
+}
+
+struct error *launch_start(char *const command[], const struct events *events, struct launch *ret)
+{
+	_cleanup_close_ int go_read = -1, go_write = -1, error_read = -1, error_write = -1;
+	int go[2], errors[2];
+	struct launch launch = {0};
+
+	if (pipe2(go, O_CLOEXEC) != 0)
+		return cannot_run(command[0], errno);
+	go_read = go[0], go_write = go[1];
+	if (pipe2(errors, O_CLOEXEC) != 0)
+		return cannot_run(command[0], errno);
+	error_read = errors[0], error_write = errors[1];
+	launch.pid = fork();
+	if (launch.pid < 0)
+		return cannot_run(command[0], errno);
+	if (launch.pid == 0) {
+		close(go_write); // else the parent's death would go unnoticed
+		run_child(command, events, go_read, error_write);
+	}
+	close(error_write);
+	error_write = -1;
+	tracee_keep_exit(launch.pid);
+	struct error *error = trace_child(&launch, command[0], go_write, error_read);
+	if (error) {
+		close(go_write);
+		go_write = -1;
+		launch_wait(&launch);
+		return error;
+	}
+	*ret = launch;
+	return NULL;
+}
+
+void launch_release(struct launch *launch)
+{
+	if (!launch->held)
+		return;
+	launch->held = false;
+	tracee_release(launch->pid, &launch->stop);
+}
+
+static bool wait_for_end(struct launch *launch, int flags)
+{
+	pid_t pid;
+
+	if (!launch->ended)
+		launch->ended = tracee_kept_exit(&launch->exit_status);
+	if (launch->ended)
+		return true;
+	do
+		pid = waitpid(launch->pid, &launch->exit_status, flags);
+	while (pid < 0 && errno == EINTR);
+	if (pid < 0) // reaped by the signal handler just now
+		launch->ended = tracee_kept_exit(&launch->exit_status) || errno == ECHILD;
+	else // a stop can only be reported while the thread is seized, and is not an end
+		launch->ended = pid == launch->pid && !WIFSTOPPED(launch->exit_status);
+	return launch->ended;
+}
+
+bool launch_poll(struct launch *launch)
+{
+	return wait_for_end(launch, WNOHANG);
+}
+
+void launch_wait(struct launch *launch)
+{
+	while (!wait_for_end(launch, 0))
+		continue;
+}
+
+int launch_exit_code(const struct launch *launch)
+{
+	if (WIFSIGNALED(launch->exit_status))
+		return 128 + WTERMSIG(launch->exit_status);
+	return WEXITSTATUS(launch->exit_status);
+}

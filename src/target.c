@@ -1,0 +1,198 @@
+#include "target.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "diagnose.h"
+#include "error.h"
+#include "memory.h"
+
+enum { RESERVED_FDS = 512 }; // for modules, output and the rest
+
+// As many files as the hard limit allows: two for each thread are kept open.
+static size_t raise_fd_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 0;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < 2 * (rlim_t)RESERVED_FDS)
+		return 0;
+	return limit.rlim_cur - RESERVED_FDS;
+}
+
+static int open_task_directory(int pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+struct error *target_open(int pid, bool is_ours, struct target *ret)
+{
+	struct error *error = diagnose_target(pid, is_ours, &pid);
+
+	if (error)
+		return error;
+	*ret = (struct target){
+	    .pid = pid,
+	    .task_fd = open_task_directory(pid),
+	    .max_kept_fds = raise_fd_limit(),
+	    .sees_syscalls = true,
+	};
+	if (ret->task_fd < 0)
+		return diagnose_gone(pid);
+	target_list_threads(ret, true);
+	if (ret->n_threads == 0) {
+		target_close(ret);
+		return diagnose_gone(pid);
+	}
+	return NULL;
+}
+
+static void close_fd(struct target *target, int *fd)
+{
+	if (*fd < 0)
+		return;
+	close(*fd);
+	*fd = -1;
+	target->n_kept_fds--;
+}
+
+static void destroy_thread(struct target *target, struct target_thread *thread)
+{
+	close_fd(target, &thread->schedstat_fd);
+	close_fd(target, &thread->syscall_fd);
+	free(thread);
+}
+
+void target_close(struct target *target)
+{
+	for (size_t i = 0; i < target->n_threads; i++)
+		destroy_thread(target, target->threads[i]);
+	free(target->threads);
+	if (target->task_fd >= 0)
+		close(target->task_fd);
+	*target = (struct target){.task_fd = -1};
+}
+
+static int open_kept(struct target *target, int tid, const char *file)
+{
+	if (target->n_kept_fds >= target->max_kept_fds)
+		return -1;
+	const int fd = proc_open(target->pid, tid, file);
+	if (fd >= 0)
+		target->n_kept_fds++;
+	return fd;
+}
+
+// Appends the thread; one that is gone already is left out.
+static bool add_thread(struct target *target, int tid)
+{
+	struct target_thread *thread = memory_alloc_zeroed(1, sizeof(*thread));
+	struct proc_stat stat;
+
+	thread->tid = tid;
+	thread->listed = true;
+	thread->syscall_fd = -1;
+	thread->schedstat_fd = open_kept(target, tid, "schedstat");
+	thread->has_schedstat =
+	    proc_read_schedstat(thread->schedstat_fd, target->pid, tid, &thread->first);
+	// A main thread that has exited stays listed until the last thread ends.
+	if (!proc_read_stat(target->pid, tid, &stat) || stat.state == 'Z' || stat.state == 'X') {
+		destroy_thread(target, thread);
+		return false;
+	}
+	thread->last = thread->first;
+	if (target->sees_syscalls)
+		thread->syscall_fd = open_kept(target, tid, "syscall");
+	*array_push(target->threads, target->n_threads, target->threads_capacity) = thread;
+	return true;
+}
+
+static int compare_tids(const void *a, const void *b)
+{
+	const int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+// The tids that /proc/PID/task lists, sorted. The caller frees.
+static int *read_tids(const struct target *target, size_t *ret_count)
+{
+	size_t count = 0, capacity = 0;
+	int *tids = memory_grow(NULL, &capacity, target->n_threads + 1, sizeof(*tids));
+	const int fd = openat(target->task_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+
+	*ret_count = 0;
+	if (!directory)
+		return tids;
+	for (const struct dirent *entry; (entry = readdir(directory));) {
+		const int tid = atoi(entry->d_name);
+		if (tid > 0)
+			*array_push(tids, count, capacity) = tid;
+	}
+	closedir(directory);
+	qsort(tids, count, sizeof(*tids), compare_tids);
+	*ret_count = count;
+	return tids;
+}
+
+size_t target_list_threads(struct target *target, bool force)
+{
+	struct stat status;
+	size_t n_tids, n_new = 0;
+
+	if (fstat(target->task_fd, &status) == 0) {
+		if (status.st_nlink == target->n_links && !force)
+			return 0;
+		target->n_links = status.st_nlink;
+	}
+	_cleanup_free_ int *tids = read_tids(target, &n_tids);
+	_cleanup_free_ bool *known = memory_alloc_zeroed(n_tids, sizeof(*known));
+	for (size_t i = 0; i < target->n_threads; i++) {
+		struct target_thread *thread = target->threads[i];
+		int *found = bsearch(&thread->tid, tids, n_tids, sizeof(*tids), compare_tids);
+		// A thread that is gone and listed: another one has got its tid.
+		thread->listed = found != NULL && !thread->gone;
+		if (thread->listed)
+			known[found - tids] = true;
+	}
+	for (size_t i = 0; i < n_tids; i++)
+		if (!known[i])
+			n_new += add_thread(target, tids[i]);
+	return n_new;
+}
+
+void target_forget_gone(struct target *target)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < target->n_threads; i++) {
+		struct target_thread *thread = target->threads[i];
+		if ((thread->gone || !thread->listed) && !thread->pending)
+			destroy_thread(target, thread);
+		else
+			target->threads[kept++] = thread;
+	}
+	target->n_threads = kept;
+}
+
+int target_live_tid(const struct target *target)
+{
+	for (size_t i = 0; i < target->n_threads; i++)
+		if (!target->threads[i]->gone)
+			return target->threads[i]->tid;
+	return 0;
+}

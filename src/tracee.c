@@ -1,0 +1,314 @@
+#include "tracee.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "arch.h"
+#include "memory.h"
+
+// Of the kernel's linux/errno.h, which is not for programs: restart, unless a handler runs.
+enum { ERESTARTNOHAND_KERNEL = 514 };
+
+enum { NO_SUCH_TID = 0x7ffffffe };
+
+struct seized {
+	int tid;
+	bool exited;
+	int exit_status;
+};
+
+// The threads that are seized now. File-wide because the signal handler needs it; it is changed
+// only while SIGCHLD is blocked.
+static struct seized *seized;
+static size_t n_seized, seized_capacity;
+static volatile sig_atomic_t seizing, abandoned;
+
+// The profiler's own child, whose exit status must not get lost when its main thread happens to
+// be seized as it ends.
+static struct seized child;
+
+static struct seized *find_seized(int tid)
+{
+	for (size_t i = 0; i < n_seized; i++)
+		if (seized[i].tid == tid)
+			return &seized[i];
+	return NULL;
+}
+
+static void note_exit(struct seized *entry, int status)
+{
+	entry->exited = true;
+	entry->exit_status = status;
+	if (entry->tid == child.tid)
+		child = *entry;
+}
+
+static void forget(int tid)
+{
+	struct seized *entry = find_seized(tid);
+
+	if (entry)
+		*entry = seized[--n_seized];
+}
+
+// Turns a stop's status into *ret; false: it is an exit.
+static bool read_stop(int status, struct tracee_stop *ret)
+{
+	const int event = status >> 16;
+
+	*ret = (struct tracee_stop){.exit_status = status};
+	if (!WIFSTOPPED(status))
+		return false;
+	if (event == PTRACE_EVENT_STOP) {
+		ret->interrupted = WSTOPSIG(status) == SIGTRAP;
+		ret->group_stop = !ret->interrupted;
+	} else if (event == PTRACE_EVENT_EXEC) {
+		ret->exec = true;
+	} else if (event == 0) {
+		ret->signal = WSTOPSIG(status); // signal-delivery-stop
+	}
+	return true;
+}
+
+// PTRACE_SEIZE takes the target's cred_guard_mutex. A thread that is in execve holds it, and
+// waits there for all other threads of its process to be gone, which those that are seized and
+// dead are only once we have reaped them: deadlock (LKML: "ptrace: fix the deadlock in
+// de_thread"). The wait for the mutex is interruptible: SIGCHLD for the dead thread gets us out,
+// this handler reaps, and the kernel restarts the call.
+static void reap_exits(void)
+{
+	for (size_t i = 0; i < n_seized; i++) {
+		siginfo_t info = {0};
+		if (seized[i].exited ||
+		    waitid(P_PID, seized[i].tid, &info, WEXITED | WNOHANG | __WALL) != 0 ||
+		    info.si_pid == 0)
+			continue;
+		note_exit(&seized[i], info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
+		                                                 : info.si_status);
+	}
+}
+
+static void release_stopped(void)
+{
+	for (size_t i = 0; i < n_seized;) {
+		struct tracee_stop stop;
+		int status;
+		const int tid = seized[i].tid;
+		if (seized[i].exited || waitpid(tid, &status, WNOHANG | __WALL) != tid) {
+			i++;
+		} else if (read_stop(status, &stop)) {
+			tracee_release(tid, &stop); // takes it off the list
+		} else {
+			note_exit(&seized[i], status);
+			forget(tid);
+		}
+	}
+}
+
+static void on_child_signal(int signal)
+{
+	const int saved_errno = errno;
+
+	(void)signal;
+	if (seizing)
+		reap_exits();
+	if (abandoned)
+		release_stopped();
+	errno = saved_errno;
+}
+
+static void block_child_signal(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(how, &set, NULL);
+}
+
+void tracee_setup(void)
+{
+	struct sigaction action = {.sa_handler = on_child_signal, .sa_flags = SA_RESTART};
+
+	block_child_signal(SIG_BLOCK);
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGCHLD, &action, NULL);
+}
+
+bool tracee_is_permitted(void)
+{
+	return ptrace(PTRACE_SEIZE, NO_SUCH_TID, NULL, NULL) == 0 || errno == ESRCH;
+}
+
+static enum tracee_result result_of(long value)
+{
+	if (value == 0)
+		return TRACEE_OK;
+	return errno == EPERM ? TRACEE_DENIED : TRACEE_GONE;
+}
+
+enum tracee_result tracee_seize(int tid, bool trace_exec)
+{
+	const uintptr_t options = trace_exec ? PTRACE_O_TRACEEXEC : 0;
+
+	// Room first: the handler must not see the array move.
+	seized = memory_grow(seized, &seized_capacity, n_seized + 1, sizeof(*seized));
+	seizing = n_seized > 0;
+	if (seizing)
+		block_child_signal(SIG_UNBLOCK);
+	const enum tracee_result result =
+	    result_of(ptrace(PTRACE_SEIZE, tid, NULL, (void *)options));
+	if (seizing)
+		block_child_signal(SIG_BLOCK);
+	seizing = 0;
+	if (result == TRACEE_OK)
+		seized[n_seized++] = (struct seized){.tid = tid};
+	return result;
+}
+
+enum tracee_result tracee_interrupt(int tid)
+{
+	return result_of(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL));
+}
+
+static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
+{
+	struct seized *entry = find_seized(tid);
+	int status;
+
+	if (entry && entry->exited) {
+		*ret = (struct tracee_stop){.exit_status = entry->exit_status};
+		forget(tid);
+		return TRACEE_EXITED;
+	}
+	pid_t pid;
+	do
+		pid = waitpid(tid, &status, flags | __WALL);
+	while (pid < 0 && errno == EINTR);
+	if (pid == 0)
+		return TRACEE_RUNS;
+	if (pid < 0) {
+		// Gone without a trace: its process executed another program from another thread.
+		*ret = (struct tracee_stop){0};
+		forget(tid);
+		return TRACEE_EXITED;
+	}
+	if (read_stop(status, ret))
+		return TRACEE_STOPPED;
+	if (entry)
+		note_exit(entry, status);
+	forget(tid);
+	return TRACEE_EXITED;
+}
+
+void tracee_keep_exit(int pid)
+{
+	child = (struct seized){.tid = pid};
+}
+
+bool tracee_kept_exit(int *ret_status)
+{
+	if (child.exited)
+		*ret_status = child.exit_status;
+	return child.exited;
+}
+
+enum tracee_wait tracee_poll(int tid, struct tracee_stop *ret)
+{
+	return wait_for(tid, WNOHANG, ret);
+}
+
+enum tracee_wait tracee_wait(int tid, struct tracee_stop *ret)
+{
+	return wait_for(tid, 0, ret);
+}
+
+// System calls that end with EINTR after any stop, handler or none (signal(7); measured: those
+// that never restart, and socket calls under SO_RCVTIMEO or SO_SNDTIMEO).
+static bool ends_with_eintr(unsigned long nr)
+{
+	switch (nr) {
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_rt_sigtimedwait:
+	case SYS_io_uring_enter:
+	case SYS_io_getevents:
+	case SYS_io_pgetevents:
+	case SYS_read:
+	case SYS_readv:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect:
+		return true;
+	default:
+		return false;
+	}
+}
+
+// The kernel decides about restarting after the stop, by what it finds in rax then
+// (arch/x86/kernel/signal.c). With ERESTARTNOHAND in the place of EINTR the call begins again,
+// unless a signal with a handler has come meanwhile: then the program sees EINTR, as without us.
+static void mend_eintr(int tid, const struct tracee_stop *stop, struct user_regs_struct *user)
+{
+	struct iovec vector = {.iov_base = user, .iov_len = sizeof(*user)};
+
+	if (!stop->interrupted || (long)user->orig_rax < 0 || (long)user->rax != -EINTR ||
+	    !ends_with_eintr(user->orig_rax))
+		return;
+	user->rax = -ERESTARTNOHAND_KERNEL;
+	ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector);
+}
+
+bool tracee_registers(int tid, const struct tracee_stop *stop, struct registers *ret,
+                      uint64_t *ret_tls)
+{
+	struct user_regs_struct user;
+	struct iovec vector = {.iov_base = &user, .iov_len = sizeof(user)};
+
+	// A 32-bit thread fills less.
+	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) != 0 ||
+	    vector.iov_len != sizeof(user))
+		return false;
+	mend_eintr(tid, stop, &user);
+	ARCH_NATIVE->from_user(&user, ret);
+	*ret_tls = user.fs_base;
+	return true;
+}
+
+void tracee_release(int tid, const struct tracee_stop *stop)
+{
+	ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)stop->signal);
+	forget(tid);
+}
+
+void tracee_continue(int tid, const struct tracee_stop *stop)
+{
+	ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)stop->signal);
+}
+
+void tracee_abandon_all(void)
+{
+	abandoned = 1;
+	release_stopped();
+	block_child_signal(SIG_UNBLOCK);
+}
