@@ -1,0 +1,63 @@
+// arch: what depends on the processor. One const struct of functions and facts for each, in its
+// own file: arch_x86_64.c.
+//
+// Registers carry DWARF's numbers (for x86-64: psABI, figure 3.36).
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ARCH_MAX_REGISTERS = 17 };
+
+// The values of a thread's registers in one frame; bit i of `known`: value[i] is right.
+struct registers {
+	uint64_t value[ARCH_MAX_REGISTERS];
+	uint32_t known;
+};
+
+static inline bool registers_know(const struct registers *registers, unsigned int number)
+{
+	return number < ARCH_MAX_REGISTERS && (registers->known >> number & 1);
+}
+
+static inline void registers_set(struct registers *registers, unsigned int number, uint64_t value)
+{
+	registers->value[number] = value;
+	registers->known |= 1u << number;
+}
+
+struct rule;
+struct user_regs_struct; // <sys/user.h>
+
+struct arch {
+	const char *name;
+	uint16_t elf_machine; // EM_*
+	uint8_t elf_class;    // ELFCLASS*
+	unsigned int n_registers;
+	unsigned int pc, sp, fp; // their numbers
+	uint32_t preserved;      // bit set: kept by a called function (psABI)
+
+	// The thread's registers from what PTRACE_GETREGSET's NT_PRSTATUS gave.
+	void (*from_user)(const struct user_regs_struct *user, struct registers *ret);
+
+	// Is the code at `code` (`size` bytes, from a frame's pc on) a signal trampoline? Then *ret
+	// is the rule for the interrupted frame.
+	bool (*signal_rule)(const uint8_t *code, size_t size, struct rule *ret);
+
+	// The rule for an address without CFI in a section of that name (such as .plt), `offset`
+	// bytes into it; false: none is known.
+	bool (*section_rule)(const char *section, uint64_t offset, struct rule *ret);
+
+	// The rule for code without CFI that keeps the frame pointer.
+	void (*frame_pointer_rule)(struct rule *ret);
+
+	// Where in memory the kernel keeps the interrupted stack pointer, given the address of a
+	// struct ucontext, and where uc_stack lies in it.
+	size_t ucontext_stack_offset, ucontext_sp_offset;
+};
+
+extern const struct arch arch_x86_64;
+
+// The one that this profiler is built for.
+#define ARCH_NATIVE (&arch_x86_64)

@@ -1,0 +1,32 @@
+// sleeper: looking at a thread without stopping it.
+//
+// A thread that is asleep stands still by itself. The kernel counts how often each thread was
+// scheduled (schedstat): if the count is the same before and after, the thread did not run in
+// between, and what was copied is one consistent picture (measured: engine facts, 1).
+#pragma once
+
+#include "profile.h"
+
+struct maps;
+struct snapshot;
+struct snapshot_buffer;
+struct target;
+struct target_thread;
+
+enum sleeper_look {
+	SLEEPER_UNCHANGED, // asleep since its last sample: same stack, same state
+	SLEEPER_COPIED,    // asleep now; *ret_snapshot holds it, with SP and PC alone known
+	SLEEPER_RUNS,      // runs, or cannot be looked at in this way: must be stopped
+	SLEEPER_GONE,      // has ended
+};
+
+// Looks. *ret_state is set for SLEEPER_COPIED and SLEEPER_RUNS; thread->last is kept up to date.
+enum sleeper_look sleeper_look(const struct target *target, struct target_thread *thread,
+                               const struct maps *maps, struct snapshot_buffer *buffer,
+                               struct snapshot *ret_snapshot, enum thread_state *ret_state);
+
+// Copies a sleeper's stack anew, with a larger thread->hint.guess_bytes. False: it is no longer
+// the sleep that was copied before.
+bool sleeper_copy_again(const struct target *target, struct target_thread *thread,
+                        const struct maps *maps, struct snapshot_buffer *buffer,
+                        struct snapshot *ret_snapshot);

@@ -1,0 +1,66 @@
+// snapshot: a thread's registers and stack, copied; all that unwinding needs of it.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch.h"
+
+struct maps;
+
+enum {
+	SNAPSHOT_MAX_REGIONS = 4,
+	SNAPSHOT_MAX_STACK_BYTES = 16 << 20,      // of one stack; what lies above is not copied
+	SNAPSHOT_UNKNOWN_STACK_BYTES = 256 << 10, // of one whose extent is not known, at first
+};
+
+struct snapshot_region {
+	uint64_t start; // address in the target
+	size_t size;
+	const uint8_t *bytes; // in the snapshot_buffer
+};
+
+struct snapshot {
+	struct registers registers;
+	struct snapshot_region regions[SNAPSHOT_MAX_REGIONS];
+	size_t n_regions;
+	bool cut; // some region is known to end before its stack does
+};
+
+// Where the bytes of a tick's snapshots lie: a large reservation, of which only what was written
+// takes memory.
+struct snapshot_buffer {
+	uint8_t *bytes;
+	size_t size, used;
+};
+
+// False: no address space is left for it.
+bool snapshot_buffer_init(struct snapshot_buffer *buffer);
+void snapshot_buffer_deinit(struct snapshot_buffer *buffer);
+
+// Forgets all snapshots, and gives memory back if they took much.
+void snapshot_buffer_reset(struct snapshot_buffer *buffer);
+
+// Can it take another largest snapshot?
+bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer);
+
+// What is known about a thread's stack.
+struct snapshot_hint {
+	uint64_t base;  // the outermost CFA seen in a whole stack; 0: none yet
+	uint64_t depth; // the most bytes seen between SP and a base
+	uint64_t tls;   // the thread pointer, above the stack in a thread of pthreads; 0: unknown
+	size_t guess_bytes; // for a stack without a known end; 0: the default
+};
+
+// Copies the stack of a thread that stands still, from registers->value[sp] on, with
+// process_vm_readv(2) on thread `tid`, into the buffer. Where a signal handler runs on an
+// alternate stack (sigaltstack(2)), the interrupted stack is copied as well. False: nothing could
+// be read (errno).
+bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,
+                      const struct maps *maps, const struct snapshot_hint *hint,
+                      struct snapshot_buffer *buffer, struct snapshot *ret);
+
+// Reads `size` (1, 2, 4 or 8) bytes at an address in the target out of the copy; false: it does
+// not hold them. The first argument is a struct snapshot (expression_read_fn).
+bool snapshot_read(const void *snapshot, uint64_t address, unsigned int size, uint64_t *ret);

@@ -1,0 +1,118 @@
+#include "sleeper.h"
+
+#include <errno.h>
+
+#include "snapshot.h"
+#include "target.h"
+
+enum { MAX_TRIES = 2 }; // of a thread that moves while it is looked at
+
+static enum thread_state state_of(char letter)
+{
+	switch (letter) {
+	case 'R':
+		return THREAD_RUNNING;
+	case 'D':
+		return THREAD_DISK;
+	case 'T':
+	case 't':
+		return THREAD_STOPPED;
+	default:
+		return THREAD_SLEEPING;
+	}
+}
+
+static bool is_gone(int error)
+{
+	return error == ESRCH || error == ENOENT;
+}
+
+// Its state; false: it has ended.
+static bool read_state(const struct target *target, const struct target_thread *thread,
+                       enum thread_state *ret)
+{
+	struct proc_stat stat;
+
+	if (!proc_read_stat(target->pid, thread->tid, &stat) || stat.state == 'Z' ||
+	    stat.state == 'X')
+		return false;
+	*ret = state_of(stat.state);
+	return true;
+}
+
+static bool copy(const struct target *target, const struct target_thread *thread,
+                 const struct proc_syscall *call, const struct maps *maps,
+                 struct snapshot_buffer *buffer, struct snapshot *ret)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	struct registers registers = {0};
+
+	(void)target;
+	registers_set(&registers, arch->sp, call->sp);
+	registers_set(&registers, arch->pc, call->pc);
+	return snapshot_capture(thread->tid, arch, &registers, maps, &thread->hint, buffer, ret);
+}
+
+// Did the thread stay off the CPUs since its run count was `runs`?
+static bool stood_still(const struct target *target, struct target_thread *thread, uint64_t runs)
+{
+	return proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last) &&
+	       thread->last.runs == runs;
+}
+
+static enum sleeper_look look_once(const struct target *target, struct target_thread *thread,
+                                   const struct maps *maps, struct snapshot_buffer *buffer,
+                                   struct snapshot *ret_snapshot, enum thread_state *ret_state)
+{
+	const uint64_t runs = thread->last.runs;
+	struct proc_syscall call;
+
+	if (!proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call))
+		return is_gone(errno) || !read_state(target, thread, ret_state) ? SLEEPER_GONE
+		                                                                : SLEEPER_RUNS;
+	if (call.running) {
+		*ret_state = THREAD_RUNNING;
+		return SLEEPER_RUNS;
+	}
+	if (!read_state(target, thread, ret_state))
+		return SLEEPER_GONE;
+	if (!copy(target, thread, &call, maps, buffer, ret_snapshot))
+		return SLEEPER_RUNS;
+	if (!stood_still(target, thread, runs))
+		return SLEEPER_UNCHANGED; // to be tried again
+	thread->sleep_runs = runs;
+	return SLEEPER_COPIED;
+}
+
+enum sleeper_look sleeper_look(const struct target *target, struct target_thread *thread,
+                               const struct maps *maps, struct snapshot_buffer *buffer,
+                               struct snapshot *ret_snapshot, enum thread_state *ret_state)
+{
+	thread->has_schedstat =
+	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last);
+	if (!thread->has_schedstat && is_gone(errno))
+		return SLEEPER_GONE;
+	if (thread->has_schedstat && thread->asleep && thread->last.runs == thread->sleep_runs)
+		return SLEEPER_UNCHANGED;
+	if (!thread->has_schedstat || !target->sees_syscalls)
+		return read_state(target, thread, ret_state) ? SLEEPER_RUNS : SLEEPER_GONE;
+	for (int i = 0; i < MAX_TRIES; i++) {
+		const enum sleeper_look look =
+		    look_once(target, thread, maps, buffer, ret_snapshot, ret_state);
+		if (look != SLEEPER_UNCHANGED)
+			return look;
+	}
+	*ret_state = THREAD_RUNNING; // it ran just now
+	return SLEEPER_RUNS;
+}
+
+bool sleeper_copy_again(const struct target *target, struct target_thread *thread,
+                        const struct maps *maps, struct snapshot_buffer *buffer,
+                        struct snapshot *ret_snapshot)
+{
+	struct proc_syscall call;
+
+	return proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call) &&
+	       !call.running && copy(target, thread, &call, maps, buffer, ret_snapshot) &&
+	       stood_still(target, thread, thread->sleep_runs);
+}

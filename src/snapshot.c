@@ -1,0 +1,168 @@
+#include "snapshot.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include "maps.h"
+
+enum {
+	BUFFER_BYTES = 256 << 20,
+	KEPT_BYTES = 4 << 20, // of the buffer's memory, from one tick to the next
+	// GCC's and Go's code may hold live data below SP (the red zone: psABI 3.2.2), but no
+	// unwinding rule reads it.
+	MAX_MAIN_STACK_BYTES = 8 << 20, // how far below [stack] an SP still belongs to it
+};
+
+bool snapshot_buffer_init(struct snapshot_buffer *buffer)
+{
+	void *bytes = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
+	                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (bytes == MAP_FAILED)
+		return false;
+	*buffer = (struct snapshot_buffer){.bytes = bytes, .size = BUFFER_BYTES};
+	return true;
+}
+
+void snapshot_buffer_deinit(struct snapshot_buffer *buffer)
+{
+	if (buffer->bytes)
+		munmap(buffer->bytes, buffer->size);
+	*buffer = (struct snapshot_buffer){0};
+}
+
+void snapshot_buffer_reset(struct snapshot_buffer *buffer)
+{
+	if (buffer->used > KEPT_BYTES)
+		madvise(buffer->bytes + KEPT_BYTES, buffer->size - KEPT_BYTES, MADV_DONTNEED);
+	buffer->used = 0;
+}
+
+bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer)
+{
+	return buffer->size - buffer->used >=
+	       (size_t)SNAPSHOT_MAX_STACK_BYTES * SNAPSHOT_MAX_REGIONS;
+}
+
+// How many bytes from sp on are worth copying. *known: the stack ends there for certain.
+static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct snapshot_hint *hint,
+                           bool *ret_known)
+{
+	const struct mapping *mapping = maps_find_from(maps, sp);
+	uint64_t end = 0;
+
+	if (mapping && mapping->start > sp &&
+	    (strcmp(maps_path(maps, mapping), "[stack]") != 0 ||
+	     mapping->start - sp > MAX_MAIN_STACK_BYTES))
+		mapping = NULL; // in no mapping known, nor a main stack that has grown since
+	*ret_known = true;
+	if (mapping)
+		end = mapping->end;
+	// A thread that changes stacks (goroutines, coroutines) has a base for each; the last one
+	// counts only near the depths seen.
+	if (hint->base > sp && hint->base <= end &&
+	    hint->base - sp <= 4 * hint->depth + SNAPSHOT_UNKNOWN_STACK_BYTES)
+		end = hint->base;
+	else if (hint->tls > sp && hint->tls < end)
+		end = hint->tls; // glibc and musl keep a thread's descriptor above its stack
+	if (end && end - sp <= SNAPSHOT_UNKNOWN_STACK_BYTES)
+		return end - sp;
+	if (end && (end != mapping->end || strcmp(maps_path(maps, mapping), "[stack]") == 0)) {
+		*ret_known = end - sp <= SNAPSHOT_MAX_STACK_BYTES;
+		return *ret_known ? end - sp : SNAPSHOT_MAX_STACK_BYTES;
+	}
+	// A stack somewhere in a large mapping (a goroutine's, a coroutine's).
+	size_t extent = hint->guess_bytes ? hint->guess_bytes : SNAPSHOT_UNKNOWN_STACK_BYTES;
+	if (extent > SNAPSHOT_MAX_STACK_BYTES)
+		extent = SNAPSHOT_MAX_STACK_BYTES;
+	*ret_known = end && end - sp <= extent;
+	return *ret_known ? end - sp : extent;
+}
+
+static bool copy_region(int tid, uint64_t start, size_t size, struct snapshot_buffer *buffer,
+                        struct snapshot *snapshot)
+{
+	uint8_t *bytes = buffer->bytes + buffer->used;
+
+	if (size > buffer->size - buffer->used)
+		size = buffer->size - buffer->used;
+	struct iovec local = {.iov_base = bytes, .iov_len = size};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)start, .iov_len = size};
+	const ssize_t n = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+	if (n <= 0)
+		return false;
+	snapshot->regions[snapshot->n_regions++] = (struct snapshot_region){
+	    .start = start,
+	    .size = n,
+	    .bytes = bytes,
+	};
+	buffer->used += ((size_t)n + 15) & ~(size_t)15;
+	return true;
+}
+
+static uint64_t word_at(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+// The stack pointer that a signal interrupted, if the region is an alternate signal stack: then
+// the kernel's struct ucontext on it names the very stack that it lies on.
+static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapshot_region *region)
+{
+	const size_t stack_at = arch->ucontext_stack_offset, sp_at = arch->ucontext_sp_offset;
+
+	for (size_t i = 0; i + sp_at + 8 <= region->size; i += 8) {
+		const uint64_t base = word_at(region->bytes + i + stack_at);
+		const uint64_t size = word_at(region->bytes + i + stack_at + 16);
+		const uint64_t sp = word_at(region->bytes + i + sp_at);
+		if (base && base <= region->start && region->start - base < size &&
+		    (sp < base || sp - base >= size) && sp % 8 == 0)
+			return sp;
+	}
+	return 0;
+}
+
+bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,
+                      const struct maps *maps, const struct snapshot_hint *hint,
+                      struct snapshot_buffer *buffer, struct snapshot *ret)
+{
+	uint64_t sp = registers->value[arch->sp];
+
+	ret->registers = *registers;
+	ret->n_regions = 0;
+	ret->cut = false;
+	while (sp && ret->n_regions < SNAPSHOT_MAX_REGIONS) {
+		bool known;
+		const size_t extent = stack_extent(sp, maps, hint, &known);
+		if (!copy_region(tid, sp, extent, buffer, ret))
+			break;
+		const struct snapshot_region *region = &ret->regions[ret->n_regions - 1];
+		if (!known && region->size == extent)
+			ret->cut = true;
+		if (hint->base > sp && hint->base - sp <= region->size)
+			break; // the thread's own stack: nothing is left
+		sp = find_interrupted_sp(arch, region);
+	}
+	return ret->n_regions > 0;
+}
+
+bool snapshot_read(const void *context, uint64_t address, unsigned int size, uint64_t *ret)
+{
+	const struct snapshot *snapshot = context;
+
+	for (size_t i = 0; i < snapshot->n_regions; i++) {
+		const struct snapshot_region *region = &snapshot->regions[i];
+		const uint64_t at = address - region->start;
+		if (at >= region->size || region->size - at < size)
+			continue;
+		*ret = 0;
+		memcpy(ret, region->bytes + at, size); // little-endian
+		return true;
+	}
+	return false;
+}
