@@ -13,42 +13,44 @@
 
 typedef struct Dwfl_Module Dwfl_Module; // <elfutils/libdwfl.h>
 typedef struct Dwfl Dwfl;
-typedef struct Elf Elf; // <libelf.h>
 
 enum module_kind {
-	MODULE_FILE,	  // an ELF file; addresses are the file's
-	MODULE_VDSO,	  // the kernel's, copied out of the target; likewise
+	MODULE_FILE,      // an ELF file; addresses are the file's
+	MODULE_VDSO,      // the kernel's, copied out of the target; likewise
 	MODULE_ANONYMOUS, // code without a file (JIT); addresses are the target's
-	MODULE_UNKNOWN,	  // no mapping holds the address; likewise
+	MODULE_UNKNOWN,   // no mapping holds the address; likewise
 };
 
 // An executable mapping of the module, as first seen (pprof's Mapping).
 struct module_mapping {
 	uint64_t start, end;  // addresses in the target
 	uint64_t file_offset; // of start
-	uint64_t bias;	      // address in the target - address in the file
+	uint64_t bias;        // address in the target - address in the file
 };
 
 enum { MODULE_MAX_BUILD_ID = 64 };
 
+struct module_segment; // a PT_LOAD program header
+
 struct module {
 	enum module_kind kind;
-	char *path; // as /proc/PID/maps has it, without " (deleted)"; "[vdso]", "[anon]", "[unknown]"
+	char *
+	    path; // as /proc/PID/maps has it, without " (deleted)"; "[vdso]", "[anon]", "[unknown]"
 	uint64_t device, inode;
 	struct module_mapping *mappings; // at least one, but for MODULE_UNKNOWN
 	size_t n_mappings, mappings_capacity;
 	uint8_t build_id[MODULE_MAX_BUILD_ID];
 	size_t build_id_size; // 0: none
 
+	uint32_t index; // its position in the table
+
 	// Private to module.c.
-	int fd;
+	int fd; // the file; -1: none
 	bool opened;
 	Dwfl *dwfl;
 	Dwfl_Module *dwfl_module;
-	struct module_segment *segments;
+	struct module_segment *segments; // sorted by file offset
 	size_t n_segments;
-	void *image; // MODULE_VDSO: the copy
-	size_t image_size;
 };
 
 struct modules {
@@ -56,9 +58,37 @@ struct modules {
 	size_t count, capacity;
 };
 
+// A zeroed struct modules is an empty table.
+void modules_deinit(struct modules *modules);
+
+// The module of that kind, file and path; a new one, which takes `fd` over, if it is not known
+// yet. fd may be -1, and is closed when it is not needed.
+struct module *modules_add(struct modules *modules, enum module_kind kind, const char *path,
+                           uint64_t device, uint64_t inode, int fd);
+
+// The module of that kind and file, if it is known; NULL otherwise.
+struct module *modules_find(const struct modules *modules, enum module_kind kind, const char *path,
+                            uint64_t device, uint64_t inode);
+
+// Notes an executable mapping of the module, if it is a new one.
+void module_add_mapping(struct module *module, const struct module_mapping *mapping);
+
 // The module's last path component, or the path itself when it is in brackets. Owned by module.
 const char *module_name(const struct module *module);
+
+// The address in the module's file (as its symbols have it) of the byte at `file_offset`. Where
+// the file is no readable ELF file, the offset itself.
+uint64_t module_address_of_offset(struct module *module, uint64_t file_offset);
 
 // libdw's view of the module at bias 0, opened at the first call; NULL when it is no ELF file
 // that can be read (any more). Owned by the module.
 Dwfl_Module *module_dwfl(struct module *module);
+
+// Copies up to `size` bytes of code at an address in the file; returns how many there were.
+size_t module_read_code(struct module *module, uint64_t address, void *buffer, size_t size);
+
+// The name of the section that holds the address, and its start; NULL: none. Owned by the module.
+const char *module_section(struct module *module, uint64_t address, uint64_t *ret_start);
+
+// EI_CLASS and e_machine of the ELF file behind fd; false: it is none.
+bool module_elf_machine(int fd, uint8_t *ret_class, uint16_t *ret_machine);

@@ -1,0 +1,49 @@
+// address_space: which module a code address of the target belongs to, kept up to date cheaply.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "maps.h"
+
+struct module;
+struct modules;
+
+struct address_space {
+	struct modules *modules; // borrowed
+	int pid;
+	struct maps maps;
+	struct module *
+	    *owners; // for each mapping of maps, its module or NULL; NULL: not executable
+	size_t owners_capacity;
+	uint32_t generation;  // changes when executable mappings change
+	uint64_t code_hash;   // of the executable mappings
+	uint64_t vsize_bytes; // when the maps were read
+	uint64_t start_stack; // SP at the entry point, of the image that runs now
+	int64_t read_ns;      // when the maps were read
+	int64_t cost_ns;      // and how long that took
+	bool stale;           // an address outside of all mappings was seen since
+	uint64_t n_reads;
+};
+
+// An address in its module, as locations have it.
+struct code_address {
+	struct module *module;
+	uint64_t address;
+};
+
+// The empty address space of process `pid`; modules is borrowed.
+void address_space_init(struct address_space *space, struct modules *modules, int pid);
+void address_space_deinit(struct address_space *space);
+
+// Rereads the maps, by way of the live thread `tid`, if something says that they may have changed
+// and the last reading is far enough back for its cost (below about 2 % of the time, except when
+// `force`).
+void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force);
+
+// The module of the address and the address in it. An address in no executable mapping belongs to
+// "[unknown]" and marks the maps as stale.
+struct code_address address_space_resolve(struct address_space *space, uint64_t pc);
+
+// Does the address lie in executable memory?
+bool address_space_is_code(const struct address_space *space, uint64_t pc);

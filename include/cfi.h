@@ -1,0 +1,13 @@
+// cfi: unwind rules from a module's call frame information (.eh_frame, .debug_frame), read by
+// libdw.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct module;
+struct rule;
+
+// The rule for the address (in the module's file). False: the module has none for it. On success
+// the caller owns *ret (rule_deinit).
+bool cfi_find_rule(struct module *module, uint64_t address, struct rule *ret);

@@ -1,0 +1,37 @@
+// expression: DWARF expressions in unwind rules (DWARF 5, 2.5), kept and evaluated.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct registers;
+
+struct expression_op {
+	uint8_t atom;    // DW_OP_*
+	uint32_t target; // of a branch: position of an op
+	int64_t number, number2;
+};
+
+struct expression {
+	size_t count;
+	struct expression_op ops[];
+};
+
+enum expression_result {
+	EXPRESSION_OK,
+	EXPRESSION_UNREADABLE,       // memory that it asks for is not at hand
+	EXPRESSION_UNKNOWN_REGISTER, // a register that it asks for is not known
+	EXPRESSION_INVALID,          // an unknown operation, an empty stack, too many steps
+};
+
+// Reads a word of `size` (1, 2, 4 or 8) bytes; false when it is not at hand.
+typedef bool expression_read_fn(const void *memory, uint64_t address, unsigned int size,
+                                uint64_t *ret);
+
+// Evaluates with `initial` on the stack if has_initial (the CFA, for register rules). Bounded in
+// steps and depth whatever the expression says.
+enum expression_result expression_evaluate(const struct expression *expression,
+                                           const struct registers *registers,
+                                           const uint64_t *initial, expression_read_fn *read,
+                                           const void *memory, uint64_t *ret);

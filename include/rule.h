@@ -1,0 +1,49 @@
+// rule: how to get from one frame to its caller: a row of DWARF's unwind table (DWARF 5, 6.4.1),
+// for one address.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch.h"
+
+struct expression; // expression.h
+
+enum rule_kind {
+	RULE_NONE,          // no way to go on is known
+	RULE_ROOT,          // the outermost frame: its return address is undefined
+	RULE_ROW,           // CFA and saved registers, as below
+	RULE_FRAME_POINTER, // the same, guessed: code without CFI
+};
+
+enum register_rule_kind {
+	REGISTER_UNDEFINED,
+	REGISTER_AT_CFA,        // in memory at CFA + offset
+	REGISTER_IS_CFA,        // CFA + offset is its value
+	REGISTER_AT_EXPRESSION, // in memory at the expression's result
+	REGISTER_IS_EXPRESSION, // the expression's result
+	REGISTER_COPY,          // the value of register `offset`
+};
+
+struct register_rule {
+	uint8_t number;
+	uint8_t kind; // enum register_rule_kind
+	int32_t offset;
+	const struct expression *expression; // owned by the rule
+};
+
+// Registers that no rule names keep their value if the psABI says that calls preserve them, and
+// are unknown otherwise; after a signal frame all of them keep it. The stack pointer becomes the
+// CFA unless a rule names it.
+struct rule {
+	uint8_t kind;      // enum rule_kind
+	bool signal_frame; // the caller was interrupted: its pc is exact, not a return address
+	uint8_t cfa_register;
+	uint8_t n_registers;
+	int64_t cfa_offset;
+	const struct expression *cfa_expression; // instead of register + offset; owned
+	struct register_rule registers[ARCH_MAX_REGISTERS];
+};
+
+// Frees the expressions.
+void rule_deinit(struct rule *rule);

@@ -1,0 +1,25 @@
+// rule_cache: the unwind rule of each location, made once.
+//
+// A rule depends on the place in the module's file alone, so it outlives unmapping, and serves
+// all processes that map the file.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct code_address;
+struct rule;
+
+struct rule_cache {
+	struct rule **rules; // by location id; NULL: not asked for yet
+	size_t count, capacity;
+	uint64_t n_made; // rules made, for --verbose
+};
+
+// A zeroed struct rule_cache is an empty cache.
+void rule_cache_deinit(struct rule_cache *cache);
+
+// The rule of location `id`, which stands for `code`; never NULL. Owned by the cache, valid until
+// it is deinited.
+const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
+                                  const struct code_address *code);

@@ -1,0 +1,52 @@
+// unwind: from a snapshot to a list of locations. Touches no process.
+//
+// A frame is a pc and whether it is a return address; a return address is looked up one byte
+// lower, within the call (DWARF 5, 6.4.4), except where a signal trampoline begins at it.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hash.h"
+#include "profile.h"
+
+struct address_space;
+struct rule_cache;
+struct snapshot;
+
+struct unwinder_entry;
+
+// The unwinder of one process.
+struct unwinder {
+	struct address_space *space; // these three are borrowed
+	struct profile *profile;
+	struct rule_cache *rules;
+	uint32_t max_frames;
+	uint32_t *frames; // of the last stack
+
+	// pc -> location and rule, for one generation of the address space.
+	struct unwinder_entry *entries;
+	size_t n_entries, entries_capacity;
+	struct hash_index index;
+	uint32_t generation;
+	uint64_t n_frames;              // all frames found
+	uint64_t n_frame_pointer_steps; // those found without CFI
+};
+
+struct unwound {
+	const uint32_t *locations; // leaf first; owned by the unwinder until the next stack
+	size_t n;
+	enum stack_end end;
+	uint64_t base; // STACK_COMPLETE: the CFA of the outermost frame's callee, the stack's base
+	bool guessed;  // some frame was found by its frame pointer, without CFI
+};
+
+void unwinder_init(struct unwinder *unwinder, struct address_space *space, struct profile *profile,
+                   struct rule_cache *rules, uint32_t max_frames);
+void unwinder_deinit(struct unwinder *unwinder);
+
+// Unwinds the snapshot. Always yields at least the leaf; where the stack ended before its root,
+// ret->end says why.
+void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
+                     struct unwound *ret);

@@ -1,0 +1,207 @@
+#include "address_space.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "hash.h"
+#include "memory.h"
+#include "module.h"
+#include "proc.h"
+
+enum {
+	COST_FACTOR = 50,       // a reading is followed by at least this many times its cost
+	FORCED_EVERY_MS = 1000, // dlclose and dlopen of equal size leave no cheap trace
+	MAX_VDSO_BYTES = 1 << 20,
+};
+
+void address_space_init(struct address_space *space, struct modules *modules, int pid)
+{
+	*space = (struct address_space){.modules = modules, .pid = pid};
+}
+
+void address_space_deinit(struct address_space *space)
+{
+	maps_deinit(&space->maps);
+	free(space->owners);
+	*space = (struct address_space){0};
+}
+
+// Opens the very file that is mapped: by way of map_files, which needs privileges but works for
+// deleted files too, else by its path as the target sees it, if that is still the same file.
+static int open_mapped_file(int pid, int tid, const struct mapping *mapping, const char *path)
+{
+	char name[128 + 4096];
+	struct stat status;
+
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%lx-%lx", pid,
+	         (unsigned long)mapping->start, (unsigned long)mapping->end);
+	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		snprintf(name, sizeof(name), "/proc/%d/task/%d/root%s", pid, tid, path);
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	if (fd < 0)
+		return -1;
+	// On overlayfs and btrfs fstat may name another device than maps; the inode has to do.
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+	    status.st_ino != mapping->inode) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+// The vDSO has no file: its pages, copied into a memory file.
+static int copy_vdso(int tid, const struct mapping *mapping)
+{
+	const size_t size = mapping->end - mapping->start;
+
+	if (size > MAX_VDSO_BYTES)
+		return -1;
+	_cleanup_free_ void *bytes = memory_alloc(size);
+	struct iovec local = {bytes, size}, remote = {(void *)(uintptr_t)mapping->start, size};
+	const ssize_t n = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+	const int fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd >= 0 && (n <= 0 || pwrite(fd, bytes, n, 0) != n)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static struct module *find_owner(struct address_space *space, int tid,
+                                 const struct mapping *mapping)
+{
+	const char *path = maps_path(&space->maps, mapping);
+	const bool vdso = strcmp(path, "[vdso]") == 0;
+	enum module_kind kind = MODULE_ANONYMOUS;
+	char clean[4096];
+
+	if (vdso || mapping->inode)
+		kind = vdso ? MODULE_VDSO : MODULE_FILE;
+	snprintf(clean, sizeof(clean), "%s", path[0] ? path : "[anon]");
+	char *deleted = strstr(clean, " (deleted)");
+	if (deleted && deleted[strlen(" (deleted)")] == '\0')
+		*deleted = '\0';
+	// One module for all anonymous code: its locations are the target's addresses.
+	const char *name = kind == MODULE_ANONYMOUS && clean[0] != '[' ? "[anon]" : clean;
+	struct module *module =
+	    modules_find(space->modules, kind, name, mapping->device, mapping->inode);
+	if (!module) {
+		int fd = -1;
+		if (kind == MODULE_FILE)
+			fd = open_mapped_file(space->pid, tid, mapping, clean);
+		else if (kind == MODULE_VDSO)
+			fd = copy_vdso(tid, mapping);
+		module =
+		    modules_add(space->modules, kind, name, mapping->device, mapping->inode, fd);
+	}
+	return module;
+}
+
+static uint64_t hash_code(const struct maps *maps)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *m = &maps->items[i];
+		if (!m->executable)
+			continue;
+		hash = hash_mix(hash, hash_mix(m->start, m->end));
+		hash = hash_mix(hash, hash_mix(m->file_offset, m->inode ^ m->device << 40));
+	}
+	return hash;
+}
+
+static void assign_owners(struct address_space *space, int tid)
+{
+	space->owners = memory_grow(space->owners, &space->owners_capacity, space->maps.count + 1,
+	                            sizeof(*space->owners));
+	for (size_t i = 0; i < space->maps.count; i++) {
+		const struct mapping *mapping = &space->maps.items[i];
+		space->owners[i] = mapping->executable ? find_owner(space, tid, mapping) : NULL;
+	}
+}
+
+static void reread(struct address_space *space, int tid, int64_t now_ns)
+{
+	maps_read(&space->maps, space->pid, tid);
+	const uint64_t hash = hash_code(&space->maps);
+	assign_owners(space, tid);
+	if (hash != space->code_hash)
+		space->generation++;
+	space->code_hash = hash;
+	space->stale = false;
+	space->n_reads++;
+	space->read_ns = now_ns;
+	space->cost_ns = clock_now_ns() - now_ns;
+}
+
+void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force)
+{
+	const int64_t since_ns = now_ns - space->read_ns;
+	struct proc_stat stat;
+
+	if (!proc_read_stat(space->pid, tid, &stat))
+		return;
+	// start_stack is random for each exec: another one is another program.
+	const bool exec = stat.start_stack != space->start_stack;
+	const bool hint = stat.vsize_bytes != space->vsize_bytes || space->stale ||
+	                  since_ns > FORCED_EVERY_MS * NS_PER_MS;
+
+	if (!exec && !force && !(hint && since_ns > COST_FACTOR * space->cost_ns))
+		return;
+	space->vsize_bytes = stat.vsize_bytes;
+	space->start_stack = stat.start_stack;
+	reread(space, tid, clock_now_ns());
+	if (exec)
+		space->generation++;
+}
+
+// The one module for addresses that belong nowhere.
+static struct module *unknown_module(struct address_space *space)
+{
+	return modules_add(space->modules, MODULE_UNKNOWN, "[unknown]", 0, 0, -1);
+}
+
+static void note_mapping(struct module *module, const struct mapping *mapping, uint64_t bias)
+{
+	module_add_mapping(module, &(struct module_mapping){
+	                               .start = mapping->start,
+	                               .end = mapping->end,
+	                               .file_offset = mapping->file_offset,
+	                               .bias = bias,
+	                           });
+}
+
+struct code_address address_space_resolve(struct address_space *space, uint64_t pc)
+{
+	const struct mapping *mapping = maps_find(&space->maps, pc);
+	struct module *owner = mapping ? space->owners[mapping - space->maps.items] : NULL;
+
+	if (!owner) {
+		space->stale = true;
+		return (struct code_address){unknown_module(space), pc};
+	}
+	uint64_t address = pc;
+	if (owner->kind != MODULE_ANONYMOUS)
+		address =
+		    module_address_of_offset(owner, pc - mapping->start + mapping->file_offset);
+	note_mapping(owner, mapping, pc - address);
+	return (struct code_address){owner, address};
+}
+
+bool address_space_is_code(const struct address_space *space, uint64_t pc)
+{
+	const struct mapping *mapping = maps_find(&space->maps, pc);
+
+	return mapping && mapping->executable;
+}

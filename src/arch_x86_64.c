@@ -1,0 +1,117 @@
+#include "arch.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/user.h>
+
+#include "rule.h"
+
+// DWARF register numbers: System V ABI, AMD64 supplement, figure 3.36.
+enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
+
+static void from_user(const struct user_regs_struct *user, struct registers *ret)
+{
+	*ret = (struct registers){
+	    .value =
+	        {
+	            [RAX] = user->rax,
+	            [RDX] = user->rdx,
+	            [RCX] = user->rcx,
+	            [RBX] = user->rbx,
+	            [RSI] = user->rsi,
+	            [RDI] = user->rdi,
+	            [RBP] = user->rbp,
+	            [RSP] = user->rsp,
+	            [R8] = user->r8,
+	            [R9] = user->r9,
+	            [R10] = user->r10,
+	            [R11] = user->r11,
+	            [R12] = user->r12,
+	            [R13] = user->r13,
+	            [R14] = user->r14,
+	            [R15] = user->r15,
+	            [RIP] = user->rip,
+	        },
+	    .known = (1u << (RIP + 1)) - 1,
+	};
+}
+
+// struct ucontext: uc_flags, uc_link, uc_stack (ss_sp, ss_flags, ss_size), then the registers of
+// struct sigcontext (the kernel's asm/sigcontext.h).
+enum { UC_STACK = 16, UC_REGISTERS = 40 };
+
+static const uint8_t sigcontext_order[] = {R8,  R9,  R10, R11, R12, R13, R14, R15, RDI,
+                                           RSI, RBP, RBX, RDX, RAX, RCX, RSP, RIP};
+
+static bool signal_rule(const uint8_t *code, size_t size, struct rule *ret)
+{
+	// mov $SYS_rt_sigreturn, %rax (or %eax); syscall. libgcc's fallback knows it the same way.
+	static const uint8_t mov_rax[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	static const uint8_t mov_eax[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+
+	if (!(size >= sizeof(mov_rax) && memcmp(code, mov_rax, sizeof(mov_rax)) == 0) &&
+	    !(size >= sizeof(mov_eax) && memcmp(code, mov_eax, sizeof(mov_eax)) == 0))
+		return false;
+	// The handler has returned past the address of this code: RSP is the struct ucontext.
+	*ret = (struct rule){.kind = RULE_ROW, .signal_frame = true, .cfa_register = RSP};
+	for (size_t i = 0; i < sizeof(sigcontext_order); i++)
+		ret->registers[ret->n_registers++] = (struct register_rule){
+		    .number = sigcontext_order[i],
+		    .kind = REGISTER_AT_CFA,
+		    .offset = UC_REGISTERS + 8 * i,
+		};
+	return true;
+}
+
+static bool section_rule(const char *section, uint64_t offset, struct rule *ret)
+{
+	int64_t pushed = 0;
+
+	// Static programs have a .plt without CFI. Its entries are 16 bytes long: jmp *GOT (6
+	// bytes), push index (5), jmp to the first entry (5); the first: push (6), jmp. The
+	// entries of .plt.got and .plt.sec, and of a static program's IFUNC .plt, are one jmp.
+	if (strcmp(section, ".plt") != 0 && strcmp(section, ".plt.got") != 0 &&
+	    strcmp(section, ".plt.sec") != 0 && strcmp(section, ".iplt") != 0)
+		return false;
+	if (strcmp(section, ".plt") == 0 && offset < 16)
+		pushed = offset < 6 ? 8 : 16;
+	else if (strcmp(section, ".plt") == 0 && offset % 16 >= 11)
+		pushed = 8;
+	*ret = (struct rule){
+	    .kind = RULE_ROW,
+	    .cfa_register = RSP,
+	    .cfa_offset = 8 + pushed,
+	    .n_registers = 1,
+	    .registers = {{.number = RIP, .kind = REGISTER_AT_CFA, .offset = -8}},
+	};
+	return true;
+}
+
+static void frame_pointer_rule(struct rule *ret)
+{
+	*ret = (struct rule){
+	    .kind = RULE_FRAME_POINTER,
+	    .cfa_register = RBP,
+	    .cfa_offset = 16,
+	    .n_registers = 2,
+	    .registers = {{.number = RBP, .kind = REGISTER_AT_CFA, .offset = -16},
+	                  {.number = RIP, .kind = REGISTER_AT_CFA, .offset = -8}},
+	};
+}
+
+const struct arch arch_x86_64 = {
+    .name = "x86-64",
+    .elf_machine = EM_X86_64,
+    .elf_class = ELFCLASS64,
+    .n_registers = RIP + 1,
+    .pc = RIP,
+    .sp = RSP,
+    .fp = RBP,
+    .preserved = 1u << RBX | 1u << RBP | 1u << R12 | 1u << R13 | 1u << R14 | 1u << R15,
+    .from_user = from_user,
+    .signal_rule = signal_rule,
+    .section_rule = section_rule,
+    .frame_pointer_rule = frame_pointer_rule,
+    .ucontext_stack_offset = UC_STACK,
+    .ucontext_sp_offset = UC_REGISTERS + 8 * 15,
+};

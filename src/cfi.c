@@ -1,0 +1,201 @@
+#include "cfi.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expression.h"
+#include "memory.h"
+#include "module.h"
+#include "rule.h"
+
+enum { MAX_OPS = 256 };
+
+void rule_deinit(struct rule *rule)
+{
+	free((void *)rule->cfa_expression);
+	for (size_t i = 0; i < rule->n_registers; i++)
+		free((void *)rule->registers[i].expression);
+	*rule = (struct rule){0};
+}
+
+// libdw gives a branch as an offset from the op after it, in bytes; ours is a position.
+static bool branch_target(const Dwarf_Op *ops, size_t n, const Dwarf_Op *op, uint32_t *ret)
+{
+	// DW_OP_skip and DW_OP_bra take three bytes (DWARF 5, 2.5.1.5).
+	const Dwarf_Word offset = op->offset + 3 + (Dwarf_Word)(int16_t)op->number;
+
+	for (size_t i = 0; i < n; i++) {
+		if (ops[i].offset == offset) {
+			*ret = i;
+			return true;
+		}
+	}
+	*ret = n; // behind the last op: the end
+	return offset > ops[n - 1].offset;
+}
+
+// A copy of the ops that the caller owns; NULL when they are not for us.
+static struct expression *copy_ops(const Dwarf_Op *ops, size_t n)
+{
+	if (n == 0 || n > MAX_OPS)
+		return NULL;
+	struct expression *expression =
+	    memory_alloc_zeroed(1, sizeof(*expression) + n * sizeof(expression->ops[0]));
+	expression->count = n;
+	for (size_t i = 0; i < n; i++) {
+		expression->ops[i] = (struct expression_op){
+		    .atom = ops[i].atom,
+		    .number = ops[i].number,
+		    .number2 = ops[i].number2,
+		};
+		if ((ops[i].atom == DW_OP_skip || ops[i].atom == DW_OP_bra) &&
+		    !branch_target(ops, n, &ops[i], &expression->ops[i].target)) {
+			free(expression);
+			return NULL;
+		}
+	}
+	return expression;
+}
+
+static bool fits_int32(Dwarf_Word value)
+{
+	return (int64_t)value == (int32_t)value;
+}
+
+// CFA = register + offset, or an expression.
+static bool read_cfa(Dwarf_Frame *frame, struct rule *rule)
+{
+	Dwarf_Op *ops;
+	size_t n;
+
+	if (dwarf_frame_cfa(frame, &ops, &n) != 0 || n == 0)
+		return false;
+	if (n == 1 && ops[0].atom >= DW_OP_breg0 &&
+	    ops[0].atom < DW_OP_breg0 + ARCH_MAX_REGISTERS) {
+		rule->cfa_register = ops[0].atom - DW_OP_breg0;
+		rule->cfa_offset = ops[0].number;
+		return true;
+	}
+	if (n == 1 && ops[0].atom == DW_OP_bregx && ops[0].number < ARCH_MAX_REGISTERS) {
+		rule->cfa_register = ops[0].number;
+		rule->cfa_offset = ops[0].number2;
+		return true;
+	}
+	rule->cfa_expression = copy_ops(ops, n);
+	return rule->cfa_expression != NULL;
+}
+
+// Ops that begin with DW_OP_call_frame_cfa: CFA + offset, or an expression on the CFA.
+static bool read_cfa_relative(const Dwarf_Op *ops, size_t n, bool is_value,
+                              struct register_rule *ret)
+{
+	const bool plain =
+	    n == 1 || (n == 2 && ops[1].atom == DW_OP_plus_uconst && fits_int32(ops[1].number));
+
+	if (plain) {
+		ret->kind = is_value ? REGISTER_IS_CFA : REGISTER_AT_CFA;
+		ret->offset = n == 1 ? 0 : (int32_t)ops[1].number;
+		return true;
+	}
+	ret->kind = is_value ? REGISTER_IS_EXPRESSION : REGISTER_AT_EXPRESSION;
+	ret->expression = copy_ops(ops + 1, n - 1);
+	return ret->expression != NULL;
+}
+
+enum reading { READ_DEFAULT, READ_RULE, READ_FAILED };
+
+// One register's rule, as dwarf_frame_register(3) encodes it: no ops and ops NULL: same value; no
+// ops otherwise: undefined; else ops that give the address of the place where it is saved, or,
+// with a trailing DW_OP_stack_value, its value.
+static enum reading read_register(Dwarf_Frame *frame, int number, struct register_rule *ret)
+{
+	Dwarf_Op memory[3], *ops = memory;
+	size_t n;
+
+	*ret = (struct register_rule){.number = number};
+	if (dwarf_frame_register(frame, number, memory, &ops, &n) != 0)
+		return READ_FAILED;
+	if (n == 0) {
+		ret->kind = REGISTER_UNDEFINED;
+		return ops ? READ_RULE : READ_DEFAULT;
+	}
+	if (ops[0].atom == DW_OP_regx && n == 1 && ops[0].number < ARCH_MAX_REGISTERS) {
+		ret->kind = REGISTER_COPY;
+		ret->offset = ops[0].number;
+		return READ_RULE;
+	}
+	if (ops[0].atom >= DW_OP_reg0 && ops[0].atom < DW_OP_reg0 + ARCH_MAX_REGISTERS && n == 1) {
+		ret->kind = REGISTER_COPY;
+		ret->offset = ops[0].atom - DW_OP_reg0;
+		return READ_RULE;
+	}
+	const bool is_value = ops[n - 1].atom == DW_OP_stack_value;
+	if (is_value)
+		n--;
+	if (n == 0 || ops[0].atom != DW_OP_call_frame_cfa)
+		return READ_FAILED;
+	return read_cfa_relative(ops, n, is_value, ret) ? READ_RULE : READ_FAILED;
+}
+
+static bool read_registers(const struct arch *arch, Dwarf_Frame *frame, struct rule *rule)
+{
+	for (unsigned int number = 0; number < arch->n_registers; number++) {
+		struct register_rule one;
+		switch (read_register(frame, number, &one)) {
+		case READ_FAILED:
+			return false;
+		case READ_DEFAULT:
+			continue;
+		case READ_RULE:
+			break;
+		}
+		if (one.kind == REGISTER_UNDEFINED) {
+			// Registers that calls do not preserve are unknown anyhow. And libdw
+			// 0.188's initial rules for x86-64 name register 0 where 3 (rbx) is meant,
+			// which then counts as undefined until it is saved: all preserved registers
+			// keep their value unless a rule says where they are.
+			if (number == arch->pc)
+				rule->kind = RULE_ROOT;
+			continue;
+		}
+		rule->registers[rule->n_registers++] = one;
+	}
+	return true;
+}
+
+static bool read_row(const struct arch *arch, Dwarf_CFI *cfi, Dwarf_Addr address, struct rule *ret)
+{
+	_cleanup_free_ Dwarf_Frame *frame = NULL; // dwarf_cfi_addrframe: freed with free()
+	struct rule rule = {.kind = RULE_ROW};
+	Dwarf_Addr start, end;
+	bool signal_frame = false;
+
+	if (!cfi || dwarf_cfi_addrframe(cfi, address, &frame) != 0)
+		return false;
+	if (dwarf_frame_info(frame, &start, &end, &signal_frame) < 0)
+		return false;
+	rule.signal_frame = signal_frame;
+	if (!read_cfa(frame, &rule) || !read_registers(arch, frame, &rule)) {
+		rule_deinit(&rule);
+		return false;
+	}
+	*ret = rule;
+	return true;
+}
+
+bool cfi_find_rule(struct module *module, uint64_t address, struct rule *ret)
+{
+	Dwfl_Module *dwfl_module = module_dwfl(module);
+	Dwarf_Addr bias = 0;
+
+	if (!dwfl_module)
+		return false;
+	Dwarf_CFI *cfi = dwfl_module_eh_cfi(dwfl_module, &bias);
+	if (read_row(ARCH_NATIVE, cfi, address - bias, ret))
+		return true;
+	cfi = dwfl_module_dwarf_cfi(dwfl_module, &bias);
+	return read_row(ARCH_NATIVE, cfi, address - bias, ret);
+}

@@ -1,0 +1,250 @@
+#include "module.h"
+
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+enum { MAX_SEGMENTS = 4096 };
+
+struct module_segment {
+	uint64_t file_offset, file_size;
+	uint64_t address;
+	bool executable;
+};
+
+static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                       char **file_name, Elf **elf)
+{
+	// Every module is reported with its file: libdwfl must never look for one by its name,
+	// which in another mount namespace is another file.
+	(void)module, (void)data, (void)name, (void)base, (void)file_name, (void)elf;
+	return -1;
+}
+
+static char *debug_path; // libdwfl's default: beside the file, in .debug, below /usr/lib/debug
+
+static const Dwfl_Callbacks callbacks = {
+    .find_elf = find_no_elf,
+    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .debuginfo_path = &debug_path,
+};
+
+static void module_destroy(struct module *module)
+{
+	if (module->dwfl)
+		dwfl_end(module->dwfl);
+	if (module->fd >= 0)
+		close(module->fd);
+	free(module->segments);
+	free(module->mappings);
+	free(module->path);
+	free(module);
+}
+
+void modules_deinit(struct modules *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		module_destroy(modules->items[i]);
+	free(modules->items);
+	*modules = (struct modules){0};
+}
+
+struct module *modules_find(const struct modules *modules, enum module_kind kind, const char *path,
+                            uint64_t device, uint64_t inode)
+{
+	for (size_t i = 0; i < modules->count; i++) {
+		struct module *module = modules->items[i];
+		if (module->kind == kind && module->inode == inode && module->device == device &&
+		    strcmp(module->path, path) == 0)
+			return module;
+	}
+	return NULL;
+}
+
+struct module *modules_add(struct modules *modules, enum module_kind kind, const char *path,
+                           uint64_t device, uint64_t inode, int fd)
+{
+	struct module *module = modules_find(modules, kind, path, device, inode);
+
+	if (module) {
+		if (fd >= 0)
+			close(fd);
+		return module;
+	}
+	module = memory_alloc_zeroed(1, sizeof(*module));
+	module->kind = kind;
+	module->path = memory_strdup(path);
+	module->device = device;
+	module->inode = inode;
+	module->fd = fd;
+	module->index = modules->count;
+	*array_push(modules->items, modules->count, modules->capacity) = module;
+	return module;
+}
+
+void module_add_mapping(struct module *module, const struct module_mapping *mapping)
+{
+	for (size_t i = 0; i < module->n_mappings; i++)
+		if (module->mappings[i].file_offset == mapping->file_offset &&
+		    (module->kind == MODULE_FILE || module->mappings[i].start == mapping->start))
+			return;
+	*array_push(module->mappings, module->n_mappings, module->mappings_capacity) = *mapping;
+}
+
+const char *module_name(const struct module *module)
+{
+	const char *slash = strrchr(module->path, '/');
+
+	return slash && slash[1] && module->path[0] == '/' ? slash + 1 : module->path;
+}
+
+static void read_segments(struct module *module, Elf *elf)
+{
+	size_t count = 0, capacity = 0;
+
+	if (elf_getphdrnum(elf, &count) != 0)
+		return;
+	for (size_t i = 0; i < count && i < MAX_SEGMENTS; i++) {
+		GElf_Phdr header;
+		if (!gelf_getphdr(elf, i, &header) || header.p_type != PT_LOAD)
+			continue;
+		*array_push(module->segments, module->n_segments, capacity) =
+		    (struct module_segment){
+		        .file_offset = header.p_offset,
+		        .file_size = header.p_filesz,
+		        .address = header.p_vaddr,
+		        .executable = header.p_flags & PF_X,
+		    };
+	}
+}
+
+static void read_build_id(struct module *module)
+{
+	const unsigned char *bits;
+	GElf_Addr address;
+	const int size = dwfl_module_build_id(module->dwfl_module, &bits, &address);
+
+	if (size <= 0 || size > MODULE_MAX_BUILD_ID)
+		return;
+	memcpy(module->build_id, bits, size);
+	module->build_id_size = size;
+}
+
+static bool report_elf(struct module *module)
+{
+	// libdwfl closes the fd that it is given; ours stays for code bytes.
+	const int fd = dup(module->fd);
+
+	if (fd < 0)
+		return false;
+	dwfl_report_begin(module->dwfl);
+	module->dwfl_module =
+	    dwfl_report_elf(module->dwfl, module_name(module), module->path, fd, 0, true);
+	if (!module->dwfl_module)
+		close(fd);
+	return dwfl_report_end(module->dwfl, NULL, NULL) == 0 && module->dwfl_module;
+}
+
+static void open_elf(struct module *module)
+{
+	GElf_Addr bias = 0;
+
+	module->opened = true;
+	if (module->fd < 0)
+		return;
+	module->dwfl = dwfl_begin(&callbacks);
+	if (!module->dwfl)
+		return;
+	if (report_elf(module)) {
+		Elf *elf = dwfl_module_getelf(module->dwfl_module, &bias);
+		if (elf && bias == 0) {
+			read_segments(module, elf);
+			read_build_id(module);
+			return;
+		}
+	}
+	module->dwfl_module = NULL;
+	dwfl_end(module->dwfl);
+	module->dwfl = NULL;
+}
+
+Dwfl_Module *module_dwfl(struct module *module)
+{
+	if (!module->opened)
+		open_elf(module);
+	return module->dwfl_module;
+}
+
+// The segment that holds the file offset (or, with by_address, the address in the file). Pages
+// at segment borders are mapped twice: the executable segment wins.
+static const struct module_segment *find_segment(struct module *module, uint64_t value,
+                                                 bool by_address)
+{
+	const struct module_segment *best = NULL;
+
+	module_dwfl(module);
+	for (size_t i = 0; i < module->n_segments; i++) {
+		const struct module_segment *segment = &module->segments[i];
+		const uint64_t start = by_address ? segment->address : segment->file_offset;
+		if (value - start < segment->file_size && (!best || segment->executable))
+			best = segment;
+	}
+	return best;
+}
+
+uint64_t module_address_of_offset(struct module *module, uint64_t file_offset)
+{
+	const struct module_segment *segment = find_segment(module, file_offset, false);
+
+	return segment ? file_offset - segment->file_offset + segment->address : file_offset;
+}
+
+size_t module_read_code(struct module *module, uint64_t address, void *buffer, size_t size)
+{
+	const struct module_segment *segment = find_segment(module, address, true);
+
+	if (!segment)
+		return 0;
+	const uint64_t into = address - segment->address;
+	if (size > segment->file_size - into)
+		size = segment->file_size - into;
+	const ssize_t n = pread(module->fd, buffer, size, segment->file_offset + into);
+	return n > 0 ? n : 0;
+}
+
+const char *module_section(struct module *module, uint64_t address, uint64_t *ret_start)
+{
+	Dwfl_Module *dwfl_module = module_dwfl(module);
+	GElf_Addr bias;
+	size_t names;
+
+	Elf *elf = dwfl_module ? dwfl_module_getelf(dwfl_module, &bias) : NULL;
+	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+		return NULL;
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+		GElf_Shdr header;
+		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_ALLOC) ||
+		    address - header.sh_addr >= header.sh_size)
+			continue;
+		*ret_start = header.sh_addr;
+		return elf_strptr(elf, names, header.sh_name);
+	}
+	return NULL;
+}
+
+bool module_elf_machine(int fd, uint8_t *ret_class, uint16_t *ret_machine)
+{
+	Elf64_Ehdr header; // e_ident, e_type and e_machine stand alike in both classes
+
+	if (pread(fd, &header, sizeof(Elf32_Ehdr), 0) < (ssize_t)sizeof(Elf32_Ehdr) ||
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	*ret_class = header.e_ident[EI_CLASS];
+	*ret_machine = header.e_machine;
+	return true;
+}

@@ -1,0 +1,312 @@
+#include "unwind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "address_space.h"
+#include "arch.h"
+#include "expression.h"
+#include "memory.h"
+#include "module.h"
+#include "rule.h"
+#include "rule_cache.h"
+#include "snapshot.h"
+
+enum {
+	MAX_SIGNAL_FRAMES = 32, // handlers nested in one stack
+	MAX_ENTRIES = 1 << 20,  // of the cache; a hostile target may show ever new pcs
+	// The entry code may have aligned SP, and popped argc, before it made its first call.
+	START_STACK_SLACK = 64,
+};
+
+struct unwinder_entry {
+	uint64_t key; // pc * 2 + is_return_address
+	uint32_t location;
+	const struct rule *rule;
+};
+
+void unwinder_init(struct unwinder *unwinder, struct address_space *space, struct profile *profile,
+                   struct rule_cache *rules, uint32_t max_frames)
+{
+	*unwinder = (struct unwinder){
+	    .space = space,
+	    .profile = profile,
+	    .rules = rules,
+	    .max_frames = max_frames,
+	    .frames = memory_alloc(max_frames * sizeof(uint32_t)),
+	};
+}
+
+void unwinder_deinit(struct unwinder *unwinder)
+{
+	free(unwinder->frames);
+	free(unwinder->entries);
+	hash_index_deinit(&unwinder->index);
+	*unwinder = (struct unwinder){0};
+}
+
+static bool entry_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct unwinder *unwinder = context;
+
+	return unwinder->entries[id].key == *(const uint64_t *)key;
+}
+
+static struct code_address resolve(struct unwinder *unwinder, uint64_t pc, bool is_return)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	uint8_t code[16];
+	struct rule rule;
+
+	if (!is_return)
+		return address_space_resolve(unwinder->space, pc);
+	// A handler "returns" to the start of the trampoline, before which there is no call.
+	struct code_address exact = address_space_resolve(unwinder->space, pc);
+	const size_t n = module_read_code(exact.module, exact.address, code, sizeof(code));
+	if (arch->signal_rule(code, n, &rule))
+		return exact;
+	return address_space_resolve(unwinder->space, pc - 1);
+}
+
+static const struct unwinder_entry *find_entry(struct unwinder *unwinder, uint64_t pc,
+                                               bool is_return)
+{
+	const uint64_t key = pc * 2 + is_return;
+	const uint64_t hash = hash_mix(key, 0);
+	uint32_t id = hash_index_find(&unwinder->index, hash, entry_equal, unwinder, &key);
+
+	if (id != HASH_NONE)
+		return &unwinder->entries[id];
+	if (unwinder->n_entries == MAX_ENTRIES) {
+		hash_index_clear(&unwinder->index);
+		unwinder->n_entries = 0;
+	}
+	const struct code_address code = resolve(unwinder, pc, is_return);
+	const uint32_t location =
+	    profile_intern_location(unwinder->profile, code.module->index, code.address);
+	id = unwinder->n_entries;
+	*array_push(unwinder->entries, unwinder->n_entries, unwinder->entries_capacity) =
+	    (struct unwinder_entry){
+	        .key = key,
+	        .location = location,
+	        .rule = rule_cache_get(unwinder->rules, location, &code),
+	    };
+	hash_index_insert(&unwinder->index, hash, id);
+	return &unwinder->entries[id];
+}
+
+// The walk's next move: go on, or end with a reason.
+struct move {
+	bool go_on;
+	enum stack_end end;
+};
+
+static struct move end_with(enum stack_end end)
+{
+	return (struct move){.end = end};
+}
+
+static const struct move GO_ON = {.go_on = true};
+
+// Memory that the copy does not hold: because the copy was cut, or because it cannot be.
+static enum stack_end unreadable(const struct snapshot *snapshot)
+{
+	return snapshot->cut ? STACK_NOT_COPIED : STACK_UNREADABLE;
+}
+
+static enum stack_end evaluate(const struct expression *expression,
+                               const struct registers *registers, const uint64_t *initial,
+                               const struct snapshot *snapshot, uint64_t *ret)
+{
+	switch (expression_evaluate(expression, registers, initial, snapshot_read, snapshot, ret)) {
+	case EXPRESSION_OK:
+		return STACK_COMPLETE;
+	case EXPRESSION_UNKNOWN_REGISTER:
+		return STACK_NEEDS_REGISTER;
+	case EXPRESSION_UNREADABLE:
+		return unreadable(snapshot);
+	default:
+		return STACK_NO_RULE;
+	}
+}
+
+static enum stack_end find_cfa(const struct rule *rule, const struct registers *registers,
+                               const struct snapshot *snapshot, uint64_t *ret)
+{
+	if (rule->cfa_expression)
+		return evaluate(rule->cfa_expression, registers, NULL, snapshot, ret);
+	if (!registers_know(registers, rule->cfa_register))
+		return STACK_NEEDS_REGISTER;
+	*ret = registers->value[rule->cfa_register] + rule->cfa_offset;
+	return STACK_COMPLETE;
+}
+
+// The caller's value of one register.
+static enum stack_end find_register(const struct register_rule *rule, uint64_t cfa,
+                                    const struct registers *old, const struct snapshot *snapshot,
+                                    uint64_t *ret)
+{
+	enum stack_end end;
+
+	switch (rule->kind) {
+	case REGISTER_AT_CFA:
+		return snapshot_read(snapshot, cfa + rule->offset, 8, ret) ? STACK_COMPLETE
+		                                                           : unreadable(snapshot);
+	case REGISTER_IS_CFA:
+		*ret = cfa + rule->offset;
+		return STACK_COMPLETE;
+	case REGISTER_COPY:
+		if (!registers_know(old, rule->offset))
+			return STACK_NEEDS_REGISTER;
+		*ret = old->value[rule->offset];
+		return STACK_COMPLETE;
+	case REGISTER_IS_EXPRESSION:
+		return evaluate(rule->expression, old, &cfa, snapshot, ret);
+	case REGISTER_AT_EXPRESSION:
+		end = evaluate(rule->expression, old, &cfa, snapshot, ret);
+		if (end == STACK_COMPLETE && !snapshot_read(snapshot, *ret, 8, ret))
+			end = unreadable(snapshot);
+		return end;
+	default:
+		return STACK_NO_RULE;
+	}
+}
+
+// Replaces the frame's registers by its caller's.
+static struct move apply_row(const struct rule *rule, const struct snapshot *snapshot,
+                             struct registers *registers)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	struct registers caller = *registers;
+	uint64_t cfa;
+
+	enum stack_end end = find_cfa(rule, registers, snapshot, &cfa);
+	if (end != STACK_COMPLETE)
+		return end_with(end);
+	if (!rule->signal_frame)
+		caller.known &= arch->preserved;
+	caller.known &= ~(1u << arch->pc);
+	registers_set(&caller, arch->sp, cfa);
+	for (size_t i = 0; i < rule->n_registers; i++) {
+		const struct register_rule *one = &rule->registers[i];
+		uint64_t value;
+		end = find_register(one, cfa, registers, snapshot, &value);
+		if (end == STACK_COMPLETE)
+			registers_set(&caller, one->number, value);
+		else if (one->number == arch->pc)
+			return end_with(end);
+		else
+			caller.known &= ~(1u << one->number);
+	}
+	if (!registers_know(&caller, arch->pc))
+		return end_with(STACK_NO_RULE);
+	// Stacks grow down: a caller's frame lies above, but for one that a signal interrupted on
+	// another stack.
+	if (!rule->signal_frame && caller.value[arch->sp] <= registers->value[arch->sp])
+		return end_with(STACK_NO_PROGRESS);
+	*registers = caller;
+	return GO_ON;
+}
+
+// No rule at all: the outermost frame, if it is the program's entry code, or has a frame pointer
+// of zero, which the psABI (3.4.1) asks of the outermost frame.
+static struct move end_without_rule(const struct unwinder *unwinder,
+                                    const struct registers *registers)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	const uint64_t start = unwinder->space->start_stack, sp = registers->value[arch->sp];
+
+	if (start && sp + START_STACK_SLACK >= start && sp <= start + START_STACK_SLACK)
+		return end_with(STACK_COMPLETE);
+	if (registers_know(registers, arch->fp) && registers->value[arch->fp] == 0)
+		return end_with(STACK_COMPLETE);
+	return end_with(STACK_NO_RULE);
+}
+
+// A step by frame pointer in code without CFI counts only if it looks like one.
+static struct move guess(struct unwinder *unwinder, const struct rule *rule,
+                         const struct snapshot *snapshot, struct registers *registers)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	struct registers caller = *registers;
+
+	if (!registers_know(registers, arch->fp))
+		return end_without_rule(unwinder, registers).end == STACK_COMPLETE
+		           ? end_with(STACK_COMPLETE)
+		           : end_with(STACK_NEEDS_REGISTER);
+	const struct move move = apply_row(rule, snapshot, &caller);
+	if (!move.go_on || registers->value[arch->fp] < registers->value[arch->sp] ||
+	    registers->value[arch->fp] % 8 != 0 ||
+	    !address_space_is_code(unwinder->space, caller.value[arch->pc]))
+		return end_without_rule(unwinder, registers);
+	// What such code did with the other registers is anybody's guess.
+	caller.known &= 1u << arch->pc | 1u << arch->sp | 1u << arch->fp;
+	unwinder->n_frame_pointer_steps++;
+	*registers = caller;
+	return GO_ON;
+}
+
+static struct move step(struct unwinder *unwinder, const struct rule *rule,
+                        const struct snapshot *snapshot, struct registers *registers)
+{
+	switch (rule->kind) {
+	case RULE_ROOT:
+		return end_with(STACK_COMPLETE);
+	case RULE_ROW:
+		return apply_row(rule, snapshot, registers);
+	case RULE_FRAME_POINTER:
+		return guess(unwinder, rule, snapshot, registers);
+	default:
+		return end_without_rule(unwinder, registers);
+	}
+}
+
+static void refresh(struct unwinder *unwinder)
+{
+	if (unwinder->generation == unwinder->space->generation)
+		return;
+	hash_index_clear(&unwinder->index);
+	unwinder->n_entries = 0;
+	unwinder->generation = unwinder->space->generation;
+}
+
+void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
+                     struct unwound *ret)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	const uint64_t guesses = unwinder->n_frame_pointer_steps;
+	struct registers registers = snapshot->registers;
+	bool is_return = false;
+	int signal_frames = 0;
+	size_t n = 0;
+
+	refresh(unwinder);
+	for (;;) {
+		const uint64_t pc = registers.value[arch->pc];
+		if (pc == 0 && n > 0) {
+			ret->end = STACK_COMPLETE; // nobody to return to
+			break;
+		}
+		if (n == unwinder->max_frames) {
+			ret->end = STACK_TOO_DEEP;
+			break;
+		}
+		const struct unwinder_entry *entry = find_entry(unwinder, pc, is_return);
+		unwinder->frames[n++] = entry->location;
+		if (entry->rule->signal_frame && ++signal_frames > MAX_SIGNAL_FRAMES) {
+			ret->end = STACK_NO_PROGRESS;
+			break;
+		}
+		const struct move move = step(unwinder, entry->rule, snapshot, &registers);
+		if (!move.go_on) {
+			ret->end = move.end;
+			break;
+		}
+		is_return = !entry->rule->signal_frame;
+	}
+	ret->locations = unwinder->frames;
+	ret->n = n;
+	ret->base = ret->end == STACK_COMPLETE ? registers.value[arch->sp] : 0;
+	ret->guessed = unwinder->n_frame_pointer_steps != guesses;
+	unwinder->n_frames += n;
+}
