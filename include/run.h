@@ -1,0 +1,30 @@
+// run: the figures of a run of the sampler about itself.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "histogram.h"
+
+struct run {
+	double frequency_hz;
+	int64_t duration_ns; // asked for; 0: until the end
+	int64_t start_ns;    // of the first tick, CLOCK_MONOTONIC
+	int64_t last_ns;     // of the last tick
+	uint64_t ticks;
+	uint64_t missed_ticks; // deadlines that passed before the tick before them was done
+	uint64_t samples;
+	size_t threads;                 // alive at the last tick
+	uint64_t stops;                 // threads stopped
+	uint64_t copies;                // sleeping threads copied without a stop
+	uint64_t credits;               // samples of threads that slept on: nothing was copied
+	uint64_t denied;                // stops that the kernel did not permit
+	struct histogram thread_hold;   // how long each stop held its thread
+	struct histogram tick_hold;     // for how long some thread was held, in a tick with stops
+	int64_t held_ns;                // for how long some thread was held, in all
+	uint64_t n_frames;              // unwound
+	uint64_t n_frame_pointer_steps; // those found without CFI
+	uint64_t n_rules;               // unwinding rules made
+	bool blind; // sleeping threads had to be stopped: no schedstat, or no /proc/TID/syscall
+};

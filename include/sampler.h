@@ -1,0 +1,29 @@
+// sampler: the loop of ticks, from the first to the last.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct events;
+struct launch;
+struct modules;
+struct profile;
+struct run;
+struct target;
+
+struct sampler {
+	double frequency_hz;
+	int64_t duration_ns; // 0: until the target ends or a signal says so
+	uint32_t max_frames;
+	struct target *target; // borrowed, as all that follow
+	struct launch *launch; // NULL: the target was not started by the profiler
+	struct events *events;
+	struct modules *modules;
+	// Called after each tick, to show progress; may be NULL.
+	void (*progress)(void *context, const struct run *run);
+	void *progress_context;
+};
+
+// Samples the target. What was sampled is in *profile and *run (both zeroed before) whatever ended
+// the run. False: there was no memory to begin.
+bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run *run);

@@ -1,0 +1,31 @@
+// summary: what the profiler tells on stderr: the status line while it runs, and at the end what
+// was sampled, what could not be, what it cost the target, and what to do next.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct profile;
+struct run;
+struct writer;
+
+// The status line, at most a few times a second. A zeroed struct is ready for use.
+struct status_line {
+	int64_t shown_ns;
+	bool visible;
+};
+
+// To be called as often as one likes; shows the state of the run on stderr, a terminal.
+void status_line_update(struct status_line *status, const struct run *run);
+
+// Wipes the line.
+void status_line_clear(struct status_line *status);
+
+// Prints the summary of a run; `verbose`: with a line for each thread.
+void summary_print(const struct run *run, const struct profile *profile, bool verbose);
+
+// The same in one line, for formats that can hold a comment. The caller frees.
+char *summary_comment(const struct run *run, const struct profile *profile);
+
+// Where the profile went, and what to run with it.
+void summary_print_output(const struct writer *writer, const char *name);

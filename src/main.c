@@ -1,0 +1,211 @@
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "events.h"
+#include "launch.h"
+#include "memory.h"
+#include "module.h"
+#include "options.h"
+#include "output.h"
+#include "profile.h"
+#include "run.h"
+#include "sampler.h"
+#include "selection.h"
+#include "summary.h"
+#include "symbolize.h"
+#include "target.h"
+#include "tracee.h"
+#include "writer.h"
+
+// Everything of one run, in the order in which it comes to be.
+struct session {
+	struct options options;
+	struct events events;
+	struct output *output;
+	struct launch launch; // pid 0: attached
+	struct target target;
+	struct modules modules;
+	struct profile profile;
+	struct run run;
+	struct status_line status;
+};
+
+static void show_progress(void *context, const struct run *run)
+{
+	status_line_update(context, run);
+}
+
+// Opens the output before anything is done to the target or for the command.
+static struct error *open_output(struct session *session)
+{
+	const struct options *options = &session->options;
+	const char *path = options->output;
+
+	if (!path && options->pid)
+		path = "-"; // as in profiler -p PID | flamegraph.pl; a command's stdout is its own
+	return output_open(path, options->writer->binary, &session->output);
+}
+
+static struct error *open_target(struct session *session)
+{
+	const struct options *options = &session->options;
+	int pid = options->pid;
+
+	if (!pid) {
+		struct error *error =
+		    launch_start(options->command, &session->events, &session->launch);
+		if (error)
+			return error;
+		pid = session->launch.pid;
+	}
+	struct error *error = target_open(pid, session->launch.pid != 0, &session->target);
+	if (!error)
+		events_watch(&session->events, session->target.pid, session->launch.pid != 0);
+	return error;
+}
+
+static struct error *sample(struct session *session)
+{
+	const struct options *options = &session->options;
+	const bool shows_progress = !options->quiet && isatty(STDERR_FILENO);
+	const struct sampler sampler = {
+	    .frequency_hz = options->frequency_hz,
+	    .duration_ns = options->duration_ns,
+	    .max_frames = options->max_depth,
+	    .target = &session->target,
+	    .launch = session->launch.pid ? &session->launch : NULL,
+	    .events = &session->events,
+	    .modules = &session->modules,
+	    .progress = shows_progress ? show_progress : NULL,
+	    .progress_context = &session->status,
+	};
+
+	if (!sampler_run(&sampler, &session->profile, &session->run))
+		return error_create(EXIT_STATUS_TARGET, "no address space left for stack copies: "
+		                                        "raise the limit (ulimit -v)");
+	events_deinit(&session->events);
+	status_line_clear(&session->status);
+	return NULL;
+}
+
+// Where a wrapped command's profile goes when nobody said where.
+static char *default_path(const struct session *session)
+{
+	if (session->options.output || session->options.pid)
+		return NULL;
+	return memory_printf("profiler.%d%s", session->launch.pid,
+	                     session->options.writer->default_suffix);
+}
+
+static struct error *write_profile(struct session *session)
+{
+	const struct options *options = &session->options;
+	const struct symbolize_options names = {.inlines = options->inlines};
+	const struct selection selection = {
+	    .on_cpu = options->on_cpu,
+	    .off_cpu = options->off_cpu,
+	    .thread_name = options->has_thread_regex ? &options->thread_regex : NULL,
+	};
+	_cleanup_free_ char *path = default_path(session);
+	_cleanup_free_ char *comment = summary_comment(&session->run, &session->profile);
+	const char *const comments[] = {comment, NULL};
+	struct symbols symbols = {0};
+
+	symbolize(&session->profile, &session->modules, &names, &symbols);
+	const struct report report = {
+	    .profile = &session->profile,
+	    .modules = &session->modules,
+	    .symbols = &symbols,
+	    .selection = &selection,
+	    .comments = comments,
+	    .pid = session->target.pid,
+	    .thread_roots = options->threads,
+	    .lines = options->lines,
+	};
+	struct error *error = options->writer->write(&report, output_stream(session->output));
+	if (!error)
+		error = output_finish(session->output, path);
+	symbols_deinit(&symbols);
+	return error;
+}
+
+static struct error *profile_target(struct session *session)
+{
+	const bool quiet = session->options.quiet;
+
+	struct error *error = open_output(session);
+	if (!error)
+		error = open_target(session);
+	if (!error)
+		error = sample(session);
+	if (error)
+		return error;
+	if (!quiet)
+		summary_print(&session->run, &session->profile, session->options.verbose);
+	error = write_profile(session);
+	if (!error && !quiet)
+		summary_print_output(session->options.writer, output_name(session->output));
+	return error;
+}
+
+static void session_deinit(struct session *session)
+{
+	launch_release(&session->launch);
+	output_destroy(session->output);
+	target_close(&session->target);
+	profile_deinit(&session->profile);
+	modules_deinit(&session->modules);
+	options_deinit(&session->options);
+}
+
+// The exit status of a run that ended well: a wrapped command's is its own.
+static int finish(struct session *session)
+{
+	if (!session->launch.pid)
+		return EXIT_STATUS_OK;
+	launch_wait(&session->launch);
+	return launch_exit_code(&session->launch);
+}
+
+static int report_error(struct error *error)
+{
+	const int status = error_status(error);
+
+	fprintf(stderr, "profiler: %s\n", error_message(error));
+	error_destroy(error);
+	return status;
+}
+
+static int show_help(void)
+{
+	_cleanup_free_ char *help = options_help();
+
+	fputs(help, stdout);
+	return fflush(stdout) == 0 ? EXIT_STATUS_OK : EXIT_STATUS_OUTPUT;
+}
+
+int main(int argc, char **argv)
+{
+	struct session session = {.target.task_fd = -1};
+
+	setlocale(LC_CTYPE, ""); // --thread=REGEX matches names in the user's character set
+	struct error *error = options_parse(argc, argv, &session.options);
+	if (error)
+		return report_error(error);
+	if (session.options.help)
+		return show_help();
+	if (session.options.version)
+		return puts("profiler " PROFILER_VERSION) < 0 ? EXIT_STATUS_OUTPUT : EXIT_STATUS_OK;
+	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers
+	events_init(&session.events);
+	tracee_setup();
+	error = profile_target(&session);
+	const int status = error ? report_error(error) : EXIT_STATUS_OK;
+	launch_release(&session.launch);
+	const int command_status = finish(&session);
+	session_deinit(&session);
+	return status ? status : command_status;
+}

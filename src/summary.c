@@ -1,0 +1,233 @@
+#include "summary.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "memory.h"
+#include "profile.h"
+#include "run.h"
+#include "text.h"
+#include "writer.h"
+
+static const int64_t STATUS_EVERY_NS = NS_PER_SECOND / 4;
+
+static double seconds(int64_t ns)
+{
+	return (double)ns / (double)NS_PER_SECOND;
+}
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+static double held_percent(const struct run *run)
+{
+	return percent((double)run->held_ns, (double)(run->last_ns - run->start_ns));
+}
+
+void status_line_update(struct status_line *status, const struct run *run)
+{
+	if (run->last_ns - status->shown_ns < STATUS_EVERY_NS)
+		return;
+	status->shown_ns = run->last_ns;
+	status->visible = true;
+	fprintf(stderr, "\rprofiler: %.1f", seconds(run->last_ns - run->start_ns));
+	if (run->duration_ns)
+		fprintf(stderr, " of %.1f", seconds(run->duration_ns));
+	fprintf(stderr, " s, %ju samples, %zu threads, held %.2f %%\x1b[K", (uintmax_t)run->samples,
+	        run->threads, held_percent(run));
+}
+
+void status_line_clear(struct status_line *status)
+{
+	if (status->visible)
+		fputs("\r\x1b[K", stderr);
+	status->visible = false;
+}
+
+// A duration in the unit that suits it.
+static const char *format_duration(char *buffer, size_t size, int64_t ns)
+{
+	if (ns < 10 * NS_PER_MS)
+		snprintf(buffer, size, "%jd us", (intmax_t)((ns + NS_PER_US / 2) / NS_PER_US));
+	else
+		snprintf(buffer, size, "%.1f ms", (double)ns / (double)NS_PER_MS);
+	return buffer;
+}
+
+// The samples whose stacks do not reach their root; by reason in by_end, unless that is NULL.
+static uint64_t count_truncated(const struct profile *profile, uint64_t by_end[N_STACK_ENDS])
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		const enum stack_end end = profile->stacks[sample->stack].end;
+		if (by_end)
+			by_end[end] += sample->count;
+		total += end == STACK_COMPLETE ? 0 : sample->count;
+	}
+	return total;
+}
+
+static void print_truncated(const struct run *run, const struct profile *profile)
+{
+	uint64_t by_end[N_STACK_ENDS] = {0};
+	const uint64_t total = count_truncated(profile, by_end);
+
+	if (total == 0)
+		return;
+	fprintf(stderr, "profiler: %ju samples truncated (%.1f %%):", (uintmax_t)total,
+	        percent((double)total, (double)run->samples));
+	const char *separator = "";
+	for (int end = 0; end < N_STACK_ENDS; end++) {
+		if (end == STACK_COMPLETE || by_end[end] == 0)
+			continue;
+		fprintf(stderr, "%s %ju %s", separator, (uintmax_t)by_end[end],
+		        stack_end_name(end));
+		separator = ",";
+	}
+	fputc('\n', stderr);
+}
+
+static void print_hold(const struct run *run)
+{
+	const struct histogram *hold = &run->tick_hold;
+	char median[32], p99[32], max[32];
+
+	if (run->stops == 0) {
+		fputs("profiler: held the target at no time: all samples are of sleeping threads\n",
+		      stderr);
+		return;
+	}
+	fprintf(stderr,
+	        "profiler: held the target for at most %.2f %% of the time; a tick: median %s, p99 "
+	        "%s, max %s\n",
+	        held_percent(run),
+	        format_duration(median, sizeof(median), histogram_percentile(hold, 0.5)),
+	        format_duration(p99, sizeof(p99), histogram_percentile(hold, 0.99)),
+	        format_duration(max, sizeof(max), hold->max_ns));
+}
+
+static void print_cpu(const struct profile *profile)
+{
+	int64_t sampled_ns = 0, cpu_ns = 0, delay_ns = 0;
+	bool known = false;
+
+	for (size_t i = 0; i < profile->n_samples; i++)
+		sampled_ns += profile->samples[i].cpu_ns;
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		const struct thread *thread = &profile->threads[i];
+		known |= thread->kernel_cpu_ns >= 0;
+		cpu_ns += thread->kernel_cpu_ns > 0 ? thread->kernel_cpu_ns : 0;
+		delay_ns += thread->kernel_delay_ns > 0 ? thread->kernel_delay_ns : 0;
+	}
+	fprintf(stderr, "profiler: cpu: sampled %.3f s running", seconds(sampled_ns));
+	if (known)
+		fprintf(stderr, "; the kernel counted %.3f s on a CPU, %.3f s waiting for one",
+		        seconds(cpu_ns), seconds(delay_ns));
+	fputc('\n', stderr);
+}
+
+static void print_thread(const struct profile *profile, uint32_t id, const struct sample *sums)
+{
+	const struct thread *thread = &profile->threads[id];
+	_cleanup_free_ char *name = text_clean(thread->name, strlen(thread->name), 64);
+
+	fprintf(stderr,
+	        "profiler: thread %d \"%s\": watched %.9f s, wall %.9f s, %ju samples, sampled cpu "
+	        "%.9f s",
+	        thread->tid, name, seconds(thread->last_ns - thread->first_ns),
+	        seconds(sums->wall_ns), (uintmax_t)sums->count, seconds(sums->cpu_ns));
+	if (thread->kernel_cpu_ns >= 0)
+		fprintf(stderr, ", kernel cpu %.9f s, kernel delay %.9f s",
+		        seconds(thread->kernel_cpu_ns), seconds(thread->kernel_delay_ns));
+	fputc('\n', stderr);
+}
+
+static void print_threads(const struct profile *profile)
+{
+	_cleanup_free_ struct sample *sums = memory_alloc_zeroed(profile->n_threads, sizeof(*sums));
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		sums[sample->thread].count += sample->count;
+		sums[sample->thread].wall_ns += sample->wall_ns;
+		sums[sample->thread].cpu_ns += sample->cpu_ns;
+	}
+	for (size_t i = 0; i < profile->n_threads; i++)
+		print_thread(profile, i, &sums[i]);
+}
+
+static void print_engine(const struct run *run)
+{
+	char median[32], p99[32], max[32];
+
+	fprintf(
+	    stderr,
+	    "profiler: engine: %ju threads stopped (median %s, p99 %s, max %s), %ju copied "
+	    "asleep, %ju asleep still\n",
+	    (uintmax_t)run->stops,
+	    format_duration(median, sizeof(median), histogram_percentile(&run->thread_hold, 0.5)),
+	    format_duration(p99, sizeof(p99), histogram_percentile(&run->thread_hold, 0.99)),
+	    format_duration(max, sizeof(max), run->thread_hold.max_ns), (uintmax_t)run->copies,
+	    (uintmax_t)run->credits);
+	fprintf(stderr, "profiler: engine: %ju frames unwound by %ju rules\n",
+	        (uintmax_t)run->n_frames, (uintmax_t)run->n_rules);
+}
+
+static void print_doubts(const struct run *run)
+{
+	if (run->n_frame_pointer_steps)
+		fprintf(stderr,
+		        "profiler: %ju of %ju frames found by frame pointer, in code without "
+		        "unwinding rules\n",
+		        (uintmax_t)run->n_frame_pointer_steps, (uintmax_t)run->n_frames);
+	if (run->denied)
+		fprintf(stderr, "profiler: %ju stops were denied by the kernel\n",
+		        (uintmax_t)run->denied);
+}
+
+void summary_print(const struct run *run, const struct profile *profile, bool verbose)
+{
+	fprintf(stderr,
+	        "profiler: %ju ticks at %g Hz in %.3f s, %ju missed; %ju samples of %zu threads; "
+	        "%zu distinct stacks\n",
+	        (uintmax_t)run->ticks, run->frequency_hz, seconds(run->last_ns - run->start_ns),
+	        (uintmax_t)run->missed_ticks, (uintmax_t)run->samples, profile->n_threads,
+	        profile->n_stacks);
+	print_truncated(run, profile);
+	print_doubts(run);
+	print_hold(run);
+	print_cpu(profile);
+	if (!verbose)
+		return;
+	print_engine(run);
+	print_threads(profile);
+}
+
+char *summary_comment(const struct run *run, const struct profile *profile)
+{
+	const uint64_t truncated = count_truncated(profile, NULL);
+
+	return memory_printf("profiler " PROFILER_VERSION ": %ju ticks at %g Hz, %ju missed; %ju "
+	                     "of %ju samples truncated; held the target for at most %.2f %% of the "
+	                     "time",
+	                     (uintmax_t)run->ticks, run->frequency_hz, (uintmax_t)run->missed_ticks,
+	                     (uintmax_t)truncated, (uintmax_t)run->samples, held_percent(run));
+}
+
+void summary_print_output(const struct writer *writer, const char *name)
+{
+	_cleanup_free_ char *command = NULL;
+
+	fprintf(stderr, "profiler: wrote %s to %s\n", writer->name, name);
+	if (strcmp(name, "stdout") == 0)
+		return; // whoever reads it knows what for
+	const char *marker = strstr(writer->next_command, "%s");
+	command = memory_printf("%.*s%s%s", (int)(marker - writer->next_command),
+	                        writer->next_command, name, marker + 2);
+	fprintf(stderr, "profiler: next: %s\n", command);
+}

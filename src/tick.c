@@ -1,0 +1,444 @@
+#include "tick.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "events.h"
+#include "memory.h"
+#include "run.h"
+#include "sleeper.h"
+#include "target.h"
+#include "tracee.h"
+
+enum {
+	MAX_WAIT_NS = 2000000,        // for threads that do not stop, within a tick
+	LAST_WAIT_NS = 50000000,      // and at the end
+	FIRST_NAME_NS = 5000000,      // a new thread is soon given its name
+	MAX_NAME_AGE_NS = 1000000000, // later ones are rare
+	MAX_COPY_TRIES = 7,
+};
+
+// A thread that was asked to stop.
+struct tick_stop {
+	struct target_thread *thread;
+	enum thread_state state; // when it was asked
+	bool asleep;             // it was asleep then, and will sleep on
+	bool copied;             // snapshot is there
+	bool failed;             // it stopped, but its stack could not be taken
+	int64_t free_ns;         // the last time at which it is known not to have been held
+	int64_t tick_ns;         // the last tick that it stands for
+	struct snapshot snapshot;
+};
+
+bool ticker_init(struct ticker *ticker, struct target *target, struct profile *profile,
+                 struct modules *modules, struct rule_cache *rules, uint32_t max_frames,
+                 struct events *events, struct run *run)
+{
+	*ticker = (struct ticker){
+	    .target = target,
+	    .profile = profile,
+	    .events = events,
+	    .run = run,
+	    .cpu_clock_ns = -1,
+	};
+	if (!snapshot_buffer_init(&ticker->buffer))
+		return false;
+	address_space_init(&ticker->space, modules, target->pid);
+	unwinder_init(&ticker->unwinder, &ticker->space, profile, rules, max_frames);
+	return true;
+}
+
+void ticker_deinit(struct ticker *ticker)
+{
+	unwinder_deinit(&ticker->unwinder);
+	address_space_deinit(&ticker->space);
+	snapshot_buffer_deinit(&ticker->buffer);
+	free(ticker->stops);
+	*ticker = (struct ticker){0};
+}
+
+// Counts one sample, and the ticks for which the thread was pending.
+static void count(struct ticker *ticker, struct target_thread *thread, uint32_t stack,
+                  enum thread_state state, int64_t tick_ns)
+{
+	const uint64_t ticks = 1 + thread->pending_ticks;
+
+	thread->pending_ticks = 0;
+	thread->sample = profile_count(ticker->profile, thread->id, stack, state, ticks, tick_ns);
+	ticker->run->samples += ticks;
+}
+
+static void count_not_sampled(struct ticker *ticker, struct target_thread *thread,
+                              enum thread_state state, int64_t tick_ns)
+{
+	thread->asleep = false;
+	count(ticker, thread, profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED),
+	      state, tick_ns);
+}
+
+// Asleep on: the same sample once more.
+static void count_again(struct ticker *ticker, struct target_thread *thread)
+{
+	profile_count_again(ticker->profile, thread->sample, 1, ticker->now_ns);
+	ticker->run->samples++;
+	ticker->run->credits++;
+}
+
+static void update_hint(struct snapshot_hint *hint, const struct snapshot *snapshot,
+                        const struct unwound *unwound)
+{
+	const uint64_t sp = snapshot->registers.value[ARCH_NATIVE->sp];
+
+	if (unwound->end == STACK_NOT_COPIED) {
+		const size_t last =
+		    hint->guess_bytes ? hint->guess_bytes : (size_t)SNAPSHOT_UNKNOWN_STACK_BYTES;
+		if (last < SNAPSHOT_MAX_STACK_BYTES)
+			hint->guess_bytes = last * 2;
+	}
+	if (unwound->base <= sp || snapshot->n_regions > 1)
+		return;
+	hint->base = unwound->base;
+	if (unwound->base - sp > hint->depth)
+		hint->depth = unwound->base - sp;
+}
+
+static void unwind(struct ticker *ticker, struct target_thread *thread,
+                   const struct snapshot *snapshot, struct unwound *ret)
+{
+	const uint32_t generation = ticker->space.generation;
+
+	unwinder_unwind(&ticker->unwinder, snapshot, ret);
+	if (ticker->space.stale) {
+		// An address in no mapping: perhaps one that has come since.
+		address_space_update(&ticker->space, thread->tid, clock_now_ns(), false);
+		if (ticker->space.generation != generation)
+			unwinder_unwind(&ticker->unwinder, snapshot, ret);
+	}
+	update_hint(&thread->hint, snapshot, ret);
+}
+
+static uint32_t intern(struct ticker *ticker, const struct unwound *unwound)
+{
+	return profile_intern_stack(ticker->profile, unwound->locations, unwound->n, unwound->end);
+}
+
+static void plan_stop(struct ticker *ticker, struct target_thread *thread, enum thread_state state,
+                      bool asleep)
+{
+	*array_push(ticker->stops, ticker->n_stops, ticker->stops_capacity) = (struct tick_stop){
+	    .thread = thread,
+	    .state = state,
+	    .asleep = asleep,
+	    .tick_ns = ticker->now_ns,
+	};
+}
+
+// The copy of a sleeping thread: unwound at once, since nobody is held.
+static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
+                         struct snapshot *snapshot, enum thread_state state)
+{
+	struct unwound unwound;
+
+	ticker->run->copies++;
+	unwind(ticker, thread, snapshot, &unwound);
+	for (int i = 0; unwound.end == STACK_NOT_COPIED && i < MAX_COPY_TRIES; i++) {
+		snapshot_buffer_reset(&ticker->buffer);
+		if (!sleeper_copy_again(ticker->target, thread, &ticker->space.maps,
+		                        &ticker->buffer, snapshot)) {
+			plan_stop(ticker, thread, THREAD_RUNNING, false);
+			return;
+		}
+		unwind(ticker, thread, snapshot, &unwound);
+	}
+	if (ticker->held_at_exec)
+		state = THREAD_RUNNING; // it is about to, and only the profiler holds it
+	if (unwound.end == STACK_NEEDS_REGISTER && !ticker->held_at_exec) {
+		plan_stop(ticker, thread, state, true);
+		return;
+	}
+	count(ticker, thread, intern(ticker, &unwound), state, ticker->now_ns);
+	thread->asleep = !ticker->held_at_exec;
+}
+
+static void refresh_name(struct ticker *ticker, struct target_thread *thread)
+{
+	const struct thread *entry = &ticker->profile->threads[thread->id];
+	int64_t interval_ns = thread->named_ns - entry->first_ns;
+	char name[PROC_NAME_SIZE];
+
+	if (interval_ns < FIRST_NAME_NS)
+		interval_ns = FIRST_NAME_NS;
+	if (interval_ns > MAX_NAME_AGE_NS)
+		interval_ns = MAX_NAME_AGE_NS;
+	if (ticker->now_ns - thread->named_ns < interval_ns)
+		return;
+	thread->named_ns = ticker->now_ns;
+	if (proc_read_name(ticker->target->pid, thread->tid, name))
+		profile_rename_thread(ticker->profile, thread->id, name);
+}
+
+static void look(struct ticker *ticker, struct target_thread *thread)
+{
+	struct snapshot snapshot;
+	enum thread_state state;
+
+	if (thread->pending) {
+		thread->pending_ticks++;
+		return;
+	}
+	snapshot_buffer_reset(&ticker->buffer); // sleepers need it one at a time
+	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, &ticker->buffer,
+	                     &snapshot, &state)) {
+	case SLEEPER_UNCHANGED:
+		count_again(ticker, thread);
+		return;
+	case SLEEPER_GONE:
+		thread->gone = true;
+		return;
+	case SLEEPER_COPIED:
+		take_sleeper(ticker, thread, &snapshot, state);
+		break;
+	case SLEEPER_RUNS:
+		thread->asleep = false;
+		ticker->run->blind |= state != THREAD_RUNNING;
+		plan_stop(ticker, thread, state, false);
+		break;
+	}
+	refresh_name(ticker, thread);
+}
+
+// Asks all planned stops at once; each will be copied and let go as it arrives.
+static void ask_to_stop(struct ticker *ticker, size_t from)
+{
+	for (size_t i = from; i < ticker->n_stops; i++) {
+		struct tick_stop *stop = &ticker->stops[i];
+		struct target_thread *thread = stop->thread;
+		enum tracee_result result = tracee_seize(thread->tid, false);
+		stop->free_ns = clock_now_ns();
+		if (result == TRACEE_OK)
+			result = tracee_interrupt(thread->tid);
+		thread->pending = result == TRACEE_OK;
+		thread->gone |= result == TRACEE_GONE;
+		if (result == TRACEE_DENIED) {
+			ticker->run->denied++;
+			count_not_sampled(ticker, thread, stop->state, ticker->now_ns);
+		}
+	}
+}
+
+static void note_hold(struct ticker *ticker, int64_t start_ns, int64_t end_ns)
+{
+	struct run *run = ticker->run;
+
+	run->stops++;
+	histogram_add(&run->thread_hold, end_ns - start_ns);
+	// The union of all holds: they end one after the other.
+	if (start_ns < ticker->release_ns)
+		start_ns = ticker->release_ns;
+	run->held_ns += end_ns - start_ns;
+	ticker->release_ns = end_ns;
+}
+
+// A thread that stands still: registers, stack, and off it goes.
+static void copy_stopped(struct ticker *ticker, struct tick_stop *stop,
+                         const struct tracee_stop *how)
+{
+	struct target_thread *thread = stop->thread;
+	struct registers registers;
+
+	if (!tracee_registers(thread->tid, how, &registers, &thread->hint.tls) ||
+	    !snapshot_capture(thread->tid, ARCH_NATIVE, &registers, &ticker->space.maps,
+	                      &thread->hint, &ticker->buffer, &stop->snapshot))
+		stop->failed = true;
+	tracee_release(thread->tid, how);
+	note_hold(ticker, stop->free_ns, clock_now_ns());
+	stop->copied = true;
+	thread->pending = false;
+	// The stop woke it for a moment: scheduled once to stop and once to go back to sleep.
+	thread->asleep = stop->asleep && how->interrupted;
+	thread->sleep_runs += 2;
+}
+
+// Polls all that were asked; returns how many have not stopped yet.
+static size_t poll_stops(struct ticker *ticker)
+{
+	size_t missing = 0;
+
+	for (size_t i = 0; i < ticker->n_stops; i++) {
+		struct tick_stop *stop = &ticker->stops[i];
+		struct tracee_stop how;
+		if (!stop->thread->pending)
+			continue;
+		if (!snapshot_buffer_has_room(&ticker->buffer))
+			return missing + 1;
+		const int64_t polled_ns = clock_now_ns();
+		switch (tracee_poll(stop->thread->tid, &how)) {
+		case TRACEE_STOPPED:
+			copy_stopped(ticker, stop, &how);
+			break;
+		case TRACEE_EXITED:
+			stop->thread->pending = false;
+			stop->thread->gone = true;
+			break;
+		case TRACEE_RUNS:
+			stop->free_ns = polled_ns;
+			missing++;
+			break;
+		}
+	}
+	return missing;
+}
+
+// Unwinds and counts what has arrived, and strikes it off.
+static void count_stops(struct ticker *ticker)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ticker->n_stops; i++) {
+		struct tick_stop *stop = &ticker->stops[i];
+		struct unwound unwound;
+		if (stop->thread->pending) {
+			ticker->stops[kept++] = *stop;
+			continue;
+		}
+		if (!stop->copied) {
+			// Gone, or denied. What earlier ticks saw of it is not dropped.
+			if (stop->thread->pending_ticks > 0)
+				count_not_sampled(ticker, stop->thread, stop->state, stop->tick_ns);
+			continue;
+		}
+		if (stop->failed) {
+			count_not_sampled(ticker, stop->thread, stop->state, stop->tick_ns);
+			continue;
+		}
+		unwind(ticker, stop->thread, &stop->snapshot, &unwound);
+		count(ticker, stop->thread, intern(ticker, &unwound), stop->state, stop->tick_ns);
+	}
+	ticker->n_stops = kept;
+	snapshot_buffer_reset(&ticker->buffer);
+}
+
+static void wait_for_stops(struct ticker *ticker, int64_t until_ns)
+{
+	while (poll_stops(ticker) > 0 && clock_now_ns() < until_ns) {
+		if (snapshot_buffer_has_room(&ticker->buffer))
+			events_wait(ticker->events, until_ns);
+		else
+			count_stops(ticker);
+	}
+}
+
+void ticker_collect(struct ticker *ticker)
+{
+	if (ticker->n_stops == 0)
+		return;
+	poll_stops(ticker);
+	count_stops(ticker);
+}
+
+static void stop_running(struct ticker *ticker, size_t from)
+{
+	const int64_t held_ns = ticker->run->held_ns;
+
+	if (ticker->n_stops == 0)
+		return;
+	snapshot_buffer_reset(&ticker->buffer);
+	ask_to_stop(ticker, from);
+	wait_for_stops(ticker, clock_now_ns() + MAX_WAIT_NS);
+	count_stops(ticker);
+	if (ticker->run->held_ns != held_ns)
+		histogram_add(&ticker->run->tick_hold, ticker->run->held_ns - held_ns);
+	// Those that did not stop in time stand for every tick until they do.
+	for (size_t i = 0; i < ticker->n_stops; i++)
+		ticker->stops[i].tick_ns = ticker->now_ns;
+}
+
+static void add_new_threads(struct ticker *ticker, size_t n_new)
+{
+	struct target *target = ticker->target;
+
+	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
+		struct target_thread *thread = target->threads[i];
+		char name[PROC_NAME_SIZE];
+		if (!proc_read_name(target->pid, thread->tid, name))
+			name[0] = '\0';
+		thread->id = profile_add_thread(ticker->profile, target->pid, thread->tid, name,
+		                                ticker->now_ns);
+		thread->named_ns = ticker->now_ns;
+	}
+}
+
+static void note_kernel_figures(struct ticker *ticker, const struct target_thread *thread)
+{
+	struct thread *entry = &ticker->profile->threads[thread->id];
+
+	if (!thread->has_schedstat)
+		return;
+	entry->kernel_cpu_ns = thread->last.cpu_ns - thread->first.cpu_ns;
+	entry->kernel_delay_ns = thread->last.delay_ns - thread->first.delay_ns;
+}
+
+// The target's CPU clock stands still: none of its threads has run (clock_getcpuclockid(3)).
+static bool is_idle(struct ticker *ticker)
+{
+	const clockid_t clock = (~(clockid_t)ticker->target->pid << 3) | 2; // CPUCLOCK_SCHED
+	const int64_t cpu_ns = clock_read_ns(clock);
+	const bool idle = ticker->all_asleep && cpu_ns >= 0 && cpu_ns == ticker->cpu_clock_ns;
+
+	ticker->cpu_clock_ns = cpu_ns;
+	return idle;
+}
+
+static void look_at_all(struct ticker *ticker)
+{
+	struct target *target = ticker->target;
+	bool all_asleep = true, some_gone = false;
+
+	for (size_t i = 0; i < target->n_threads; i++) {
+		struct target_thread *thread = target->threads[i];
+		look(ticker, thread);
+		note_kernel_figures(ticker, thread);
+		all_asleep &= thread->asleep;
+		some_gone |= thread->gone;
+	}
+	ticker->all_asleep = all_asleep;
+	if (some_gone) // one may have been born for each that went: the number does not tell
+		target->n_links = 0;
+}
+
+bool ticker_tick(struct ticker *ticker, int64_t now_ns)
+{
+	struct target *target = ticker->target;
+	const bool first = ticker->run->ticks == 0;
+
+	ticker->now_ns = now_ns;
+	ticker->run->ticks++;
+	ticker->run->last_ns = now_ns;
+	if (is_idle(ticker)) {
+		for (size_t i = 0; i < target->n_threads; i++)
+			count_again(ticker, target->threads[i]);
+		return true;
+	}
+	const size_t n_new = target_list_threads(target, false);
+	add_new_threads(ticker, first ? target->n_threads : n_new);
+	address_space_update(&ticker->space, target_live_tid(target), now_ns, first);
+	const size_t n_pending = ticker->n_stops;
+	look_at_all(ticker);
+	stop_running(ticker, n_pending);
+	target_forget_gone(target);
+	ticker->run->threads = target->n_threads;
+	return target->n_threads > 0;
+}
+
+void ticker_finish(struct ticker *ticker)
+{
+	wait_for_stops(ticker, clock_now_ns() + LAST_WAIT_NS);
+	count_stops(ticker);
+	for (size_t i = 0; i < ticker->n_stops; i++) {
+		const struct tick_stop *stop = &ticker->stops[i];
+		count_not_sampled(ticker, stop->thread, stop->state, stop->tick_ns);
+	}
+	ticker->n_stops = 0;
+	tracee_abandon_all();
+}
