@@ -1,0 +1,583 @@
+"""What the integration tests share: targets, runs of the profiler, and the books of each run.
+
+Every run goes through Run.finish(), which reads the summary and the profile and asserts that the
+books balance, that the target was let go, and that no file was left behind. PROFILER and FIXTURES
+in the environment say where the profiler and the fixture programs are.
+"""
+
+import collections
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import pprof
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROFILER = os.path.abspath(
+    os.environ.get("PROFILER", os.path.join(HERE, "..", "build", "profiler"))
+)
+FIXTURES = os.path.abspath(
+    os.environ.get("FIXTURES", os.path.join(HERE, "..", "build", "tests", "fixtures"))
+)
+# In CI a test that must run may not be skipped.
+MUST_RUN = os.environ.get("PROFILER_TESTS_MUST_RUN") == "1"
+SKIP_STATUS = 77
+# The profiler may take long where it is sanitized and the machine is busy; it may not hang.
+RUN_TIMEOUT_S = 60
+
+STATUS_TARGET, STATUS_USAGE, STATUS_OUTPUT = 1, 2, 3
+STATUS_CANNOT_RUN, STATUS_NOT_FOUND = 126, 127
+
+# Patterns for stacks, names joined by ";".
+UNNAMED = r"\[[^\[\];]+\+0x[0-9a-f]+\]"
+LIBRARY = r"(?:[^;]+;){1,6}"  # frames of somebody else's code, between two of ours
+MAIN = r"_start;(?:[^;]+;){1,3}main"
+THREAD = r"(?:[^;]+;){1,2}"  # below a thread's function
+LEAVES = r"(?:;[^;]+){0,4}"  # somebody else's code at the leaf
+
+
+def fixture(name):
+    """The path of a fixture program; skips the test where it could not be built."""
+    path = os.path.join(FIXTURES, name)
+    if not os.path.exists(path):
+        skip(f"the fixture {name} is not built")
+    return path
+
+
+def skip(why):
+    if MUST_RUN:
+        raise AssertionError(f"must run, but would be skipped: {why}")
+    raise unittest.SkipTest(why)
+
+
+def need(condition, why):
+    if not condition:
+        skip(why)
+
+
+def find_tool(*names):
+    for name in names:
+        path = shutil.which(name)
+        if path:
+            return path
+    return skip(f"{names[0]} is not installed")
+
+
+def read_status(pid, tid=None):
+    """/proc/PID/task/TID/status as a dict; None where the thread is gone."""
+    path = f"/proc/{pid}/task/{tid}/status" if tid else f"/proc/{pid}/status"
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def tids_of(pid):
+    try:
+        return sorted(int(tid) for tid in os.listdir(f"/proc/{pid}/task"))
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def wait_for(condition, what, timeout_s=30):
+    """Waits until the condition holds and returns its value."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited in vain for {what}")
+        time.sleep(0.005)
+
+
+def read_until(file, line, timeout_s=30):
+    """Reads lines of an unbuffered binary pipe up to `line`; returns those before it."""
+    before, buffer = [], b""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        readable, _, _ = select.select([file], [], [], max(0, deadline - time.monotonic()))
+        if not readable:
+            raise AssertionError(f"waited in vain for {line!r}; came: {before} {buffer!r}")
+        byte = os.read(file.fileno(), 1)
+        if not byte:
+            raise AssertionError(f"ended before {line!r}; came: {before} {buffer!r}")
+        if byte != b"\n":
+            buffer += byte
+            continue
+        text, buffer = buffer.decode(), b""
+        if text == line:
+            return before
+        before.append(text)
+
+
+def read_symbols(path):
+    """Sorted (address, end, name) of a program's functions."""
+    text = subprocess.run(
+        [find_tool("nm"), "-S", "--defined-only", path],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    rows = [re.fullmatch(r"([0-9a-f]+) ([0-9a-f]+) [tTwWiI] (\S+)", r) for r in text.splitlines()]
+    return sorted((int(r[1], 16), int(r[1], 16) + int(r[2], 16), r[3]) for r in rows if r)
+
+
+def name_of(symbols, frame):
+    """The name of a frame such as [module+0x123]."""
+    address = int(re.search(r"\+0x([0-9a-f]+)\]$", frame)[1], 16)
+    for start, end, name in symbols:
+        if start <= address < end and not name.startswith("."):
+            return name
+    return "?"
+
+
+class Target:
+    """A fixture that runs and has said that it is ready."""
+
+    def __init__(self, argv, ready="ready", **popen):
+        popen.setdefault("stdin", subprocess.PIPE)
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, bufsize=0, **popen)
+        self.pid = self.process.pid
+        self.said = []
+        if ready:
+            try:
+                self.said = self.read_until(ready)
+            except AssertionError:
+                self.end()
+                raise
+
+    def read_until(self, line):
+        return read_until(self.process.stdout, line)
+
+    def rest(self):
+        """What it says until its end, as lines."""
+        text = self.process.stdout.read().decode()
+        self.process.wait(timeout=RUN_TIMEOUT_S)
+        return text.splitlines()
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=0.5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        for file in (self.process.stdin, self.process.stdout):
+            if file:
+                file.close()
+
+
+Thread = collections.namedtuple(
+    "Thread", "tid name watched_s wall_s samples cpu_s kernel_cpu_s kernel_delay_s"
+)
+
+
+class Summary:
+    """What the profiler said on stderr, taken apart."""
+
+    TOTALS = re.compile(
+        r"(\d+) ticks at ([\d.]+) Hz in ([\d.]+) s, (\d+) missed; "
+        r"(\d+) samples of (\d+) threads?; (\d+) distinct stacks?"
+    )
+    TRUNCATED = re.compile(r"(\d+) samples truncated \(([\d.]+) %\): (.+)")
+    HELD = re.compile(
+        r"held the target for at most ([\d.]+) % of the time; "
+        r"a tick: median (\S+) (\S+), p99 (\S+) (\S+), max (\S+) (\S+)"
+    )
+    CPU = re.compile(
+        r"cpu: sampled ([\d.]+) s running; the kernel counted "
+        r"([\d.]+) s on a CPU(?:, ([\d.]+) s waiting for one)?"
+    )
+    WROTE = re.compile(r"wrote (\w+) to (.+)")
+    NEXT = re.compile(r"next: (.+)")
+    THREAD = re.compile(
+        r'thread (\d+) "(.*)": watched ([\d.]+) s, wall ([\d.]+) s, (\d+) samples, '
+        r"sampled cpu ([\d.]+) s, kernel cpu (\S+)(?: s)?, kernel delay (\S+)(?: s)?"
+    )
+
+    def __init__(self, stderr):
+        self.lines, self.others = [], []
+        for line in stderr.splitlines():
+            if line.startswith("profiler: "):
+                self.lines.append(line[len("profiler: ") :])
+            else:
+                self.others.append(line)
+        self.threads = [
+            Thread(int(m[1]), m[2], *(float(n) for n in m.group(3, 4)), int(m[5]), float(m[6]),
+                   *(float(n) if re.fullmatch(r"[\d.]+", n) else None for n in m.group(7, 8)))
+            for m in self._all(self.THREAD)
+        ]  # fmt: skip
+        totals = self._only(self.TOTALS)
+        self.has_totals = bool(totals)
+        if totals:
+            self.ticks, self.missed = int(totals[1]), int(totals[4])
+            self.hz, self.duration_s = float(totals[2]), float(totals[3])
+            self.samples, self.n_threads, self.stacks = (int(totals[i]) for i in (5, 6, 7))
+        truncated = self._only(self.TRUNCATED)
+        self.truncated = int(truncated[1]) if truncated else 0
+        self.truncated_by = {}
+        if truncated:
+            for part in truncated[3].split(", "):
+                number, reason = part.split(" ", 1)
+                self.truncated_by[reason] = int(number)
+        held = self._only(self.HELD)
+        self.held_percent = float(held[1]) if held else None
+        cpu = self._only(self.CPU)
+        self.sampled_cpu_s = float(cpu[1]) if cpu else None
+        self.kernel_cpu_s = float(cpu[2]) if cpu else None
+        wrote = self._only(self.WROTE)
+        self.format, self.where = (wrote[1], wrote[2]) if wrote else (None, None)
+        following = self._only(self.NEXT)
+        self.next_command = following[1] if following else None
+
+    def _all(self, pattern):
+        return [match for match in map(pattern.fullmatch, self.lines) if match]
+
+    def _only(self, pattern):
+        matches = self._all(pattern)
+        assert len(matches) <= 1, f"more than one line as {pattern.pattern}: {self.lines}"
+        return matches[0] if matches else None
+
+
+class FoldedError(Exception):
+    """The folded file breaks a rule."""
+
+
+def read_folded(data):
+    """A folded profile as a Counter of stacks, tuples of names, root first."""
+    counts = collections.Counter()
+    if data and not data.endswith(b"\n"):
+        raise FoldedError("the last line is not ended")
+    for line in data.decode("utf-8").split("\n")[:-1]:
+        match = re.fullmatch(r"([^\n]+) ([1-9]\d*)", line)
+        if not match or not match[1].isprintable():
+            raise FoldedError(f"no folded line: {line!r}")
+        stack = tuple(match[1].split(";"))
+        if "" in stack or re.search(r" \d+$", match[1]):
+            raise FoldedError(f"a name that a consumer misreads: {line!r}")
+        if stack in counts:
+            raise FoldedError(f"a stack is there twice: {line!r}")
+        counts[stack] = int(match[2])
+    lines = data.split(b"\n")[:-1]
+    if lines != sorted(lines):
+        raise FoldedError("the lines are not sorted")
+    return counts
+
+
+class Run:
+    """A run of the profiler, in a directory of its own."""
+
+    def __init__(self, args, target_pid=None, profiler=PROFILER, prefix=(), **popen):
+        self.args = [str(arg) for arg in args]
+        self.target_pid = target_pid
+        self.directory = tempfile.mkdtemp(prefix="profiler-test-")
+        os.chmod(self.directory, 0o777)
+        popen.setdefault("cwd", self.directory)
+        popen.setdefault("stdin", subprocess.DEVNULL)
+        popen.setdefault("stdout", subprocess.PIPE)
+        popen.setdefault("stderr", subprocess.PIPE)
+        self.states_before = self._states()
+        self.start_s = time.monotonic()
+        self.process = subprocess.Popen([*prefix, profiler, *self.args], **popen)
+        self.status = self.stdout = self.stderr = self.folded = self.pprof = None
+
+    def _states(self):
+        """(state, tracer) of each thread of the target."""
+        states = {}
+        for tid in tids_of(self.target_pid) if self.target_pid else []:
+            status = read_status(self.target_pid, tid)
+            if status:
+                states[tid] = (status["State"][0], int(status["TracerPid"]))
+        return states
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait_attached(self):
+        """Waits until the profiler samples, seen by its file for the profile or by its time."""
+        wait_for(lambda: self.process.poll() is not None or self._has_sampled(), "the first tick")
+
+    def _has_sampled(self):
+        status = read_status(self.process.pid)
+        return bool(status) and int(status.get("voluntary_ctxt_switches", 0)) > 20
+
+    def communicate(self, stdin=None, timeout_s=RUN_TIMEOUT_S):
+        try:
+            out, err = self.process.communicate(stdin, timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            out, err = self.process.communicate()
+            raise AssertionError(f"hung: {self.args}; stderr: {err!r}") from None
+        finally:
+            self.elapsed_s = time.monotonic() - self.start_s
+            self.status = self.process.returncode
+        self.stdout = out
+        self.stderr = err.decode("utf-8", "replace") if err is not None else ""
+
+    def finish(self, expect=0, stdin=None, stderr=None, keep=()):
+        """Waits for the end, reads what it left, and checks the books. `keep`: files that the
+        target itself left in the directory."""
+        try:
+            self.communicate(stdin)
+            if stderr is not None:
+                self.stderr = stderr
+            self.summary = Summary(self.stderr)
+            self._check_no_sanitizer()
+            if expect is not None:
+                assert self.status == expect, f"{self.args}: status {self.status}: {self.stderr}"
+            self._check_let_go()
+            self._read_profile(set(keep))
+            if self.folded is not None or self.pprof is not None:
+                self._check_books()
+        finally:
+            shutil.rmtree(self.directory, ignore_errors=True)
+        return self
+
+    def _check_no_sanitizer(self):
+        for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:"):
+            assert word not in self.stderr, self.stderr
+        assert self.status is not None and self.status >= 0, f"died of signal {-self.status}"
+
+    def _check_let_go(self):
+        """No thread of the target is stopped or traced that was not before."""
+        for tid, (state, tracer) in self._states().items():
+            before = self.states_before.get(tid, ("", 0))
+            assert tracer == before[1], f"thread {tid} is left traced by {tracer}"
+            assert state not in "tT" or state == before[0], f"thread {tid} is left {state}"
+
+    def _option(self, *names):
+        value = None
+        for i, arg in enumerate(self.args):
+            if arg == "--":
+                break
+            for name in names:
+                if arg == name and i + 1 < len(self.args):
+                    value = self.args[i + 1]
+                elif name.startswith("--") and arg.startswith(name + "="):
+                    value = arg[len(name) + 1 :]
+        return value
+
+    def _read_profile(self, keep):
+        output = self._option("-o", "--output")
+        names = set(os.listdir(self.directory)) - keep
+        path = None
+        if output and output != "-":
+            path = os.path.join(self.directory, output)
+            names.discard(os.path.relpath(path, self.directory).split("/")[0])
+        elif not output and not self._option("-p", "--pid"):
+            made = {n for n in names if re.fullmatch(r"profiler\.\d+\.(folded|pb\.gz)", n)}
+            assert len(made) <= 1, f"more than one profile: {made}"
+            names -= made
+            if made:
+                path = os.path.join(self.directory, made.pop())
+        assert not names, f"files were left behind: {sorted(names)}"
+        self.path = path
+        if path and not os.path.isfile(path):
+            path = None
+        if path:
+            with open(path, "rb") as file:
+                data = file.read()
+        elif (output == "-" or not output) and self._option("-p", "--pid") and self.stdout:
+            data = self.stdout
+        elif output == "-" and self.stdout:
+            data = self.stdout
+        else:
+            return
+        self.data = data
+        if data[:2] == b"\x1f\x8b" or b"wall" in data[:200] and b"nanoseconds" in data[:400]:
+            self.pprof = pprof.Profile(data)
+        elif self.summary.format in ("folded", None) and self.status in (0, None) or path:
+            self.folded = read_folded(data)
+
+    @property
+    def filtered(self):
+        return any(
+            arg in ("--on-cpu", "--off-cpu") or arg.startswith("--thread=") or arg == "--thread"
+            for arg in self.args
+        )
+
+    def _check_books(self):
+        """The accounting identities of design.md, as far as this run shows them."""
+        totals = collections.Counter()
+        counts = collections.Counter()
+        if self.pprof:
+            for sample in self.pprof.samples:
+                totals[sample.tid] += sample.wall_ns
+                counts[sample.tid] += sample.count
+            n_samples = sum(counts.values())
+            assert self.pprof.duration_ns <= (self.elapsed_s + 0.01) * 1e9, "lasted too long"
+        else:
+            n_samples = sum(self.folded.values())
+        summary = self.summary
+        if not summary.has_totals:
+            return
+        if self.filtered:
+            assert n_samples <= summary.samples, f"{n_samples} > {summary.samples} samples"
+        else:
+            assert n_samples == summary.samples, f"{n_samples} != {summary.samples} samples"
+        self._check_ticks()
+        if summary.threads:
+            self._check_threads(totals, counts)
+
+    def _check_ticks(self):
+        summary = self.summary
+        period_s = 1 / summary.hz
+        assert summary.ticks >= 1, "no tick"
+        assert summary.samples <= summary.ticks * summary.n_threads, "more samples than ticks"
+        # The first tick comes at once, then one each period; late ones are missed, not made up.
+        due = summary.duration_s / period_s + 1
+        assert summary.ticks + summary.missed <= due + 1.5, f"too many ticks: {self.stderr}"
+        assert summary.ticks + summary.missed >= due - 2.5, f"ticks are lost: {self.stderr}"
+        assert summary.duration_s <= self.elapsed_s + 0.01, "lasted too long"
+
+    def _check_threads(self, totals, counts):
+        summary = self.summary
+        period_s = 1 / summary.hz
+        assert len(summary.threads) == summary.n_threads, "not every thread is told"
+        assert sum(t.samples for t in summary.threads) == summary.samples, "samples of threads"
+        for thread in summary.threads:
+            assert thread.samples <= summary.ticks, f"more samples than ticks: {thread}"
+            off_s = abs(thread.wall_s - thread.watched_s)
+            assert off_s <= period_s, f"wall is not the time watched: {thread}"
+            assert thread.watched_s <= summary.duration_s + 2 * period_s + 0.01, f"{thread}"
+            assert thread.cpu_s <= thread.wall_s + 1e-6, f"more cpu than wall: {thread}"
+        if not self.pprof or self.filtered:
+            return
+        by_tid = collections.defaultdict(list)
+        for thread in summary.threads:
+            by_tid[thread.tid].append(thread)
+        for tid, threads in by_tid.items():  # a tid may be used again
+            watched_s = sum(t.watched_s for t in threads)
+            assert abs(totals[tid] / 1e9 - watched_s) <= period_s * len(threads), (
+                f"thread {tid}: wall {totals[tid]} ns, watched {watched_s} s"
+            )
+            assert counts[tid] == sum(t.samples for t in threads), f"samples of thread {tid}"
+        assert set(totals) <= set(by_tid), "a thread that is not told"
+
+    # What tests look at.
+
+    def stacks(self, thread=None):
+        """Counter of stacks, root first; of a pprof, only of the threads of that name."""
+        if self.folded is not None:
+            return self.folded
+        counts = collections.Counter()
+        for sample in self.pprof.samples:
+            if thread is None or sample.thread == thread:
+                counts[sample.stack] += sample.count
+        return counts
+
+
+def attach(target, *args, duration="0.4", hz=251, form="pprof", verbose=True, **run):
+    """Attaches to the target for a while; the finished run."""
+    return start_attach(
+        target, "-d", duration, *args, hz=hz, form=form, verbose=verbose, **run
+    ).finish()
+
+
+def start_attach(target, *args, hz=251, form="pprof", verbose=True, **run):
+    pid = target if isinstance(target, int) else target.pid
+    more = ["-v"] if verbose else []
+    name = {"pprof": "out.pb.gz", "folded": "out.folded"}[form]
+    return Run(["-p", pid, "-F", hz, "-o", name, *more, *args], target_pid=pid, **run)
+
+
+def start_wrap(command, *args, hz=251, form="pprof", verbose=True, **run):
+    more = ["-v"] if verbose else []
+    name = {"pprof": "out.pb.gz", "folded": "out.folded"}[form]
+    return Run(["-F", hz, "-o", name, *more, *args, "--", *command], **run)
+
+
+def wrap(command, *args, expect=0, stdin=None, keep=(), **run):
+    return start_wrap(command, *args, **run).finish(expect=expect, stdin=stdin, keep=keep)
+
+
+def run_in_terminal(args, directory, keys=b"", when="", delay_s=0):
+    """Runs the profiler with a terminal as stdin, stdout and stderr, and types `keys` some time
+    after the text `when` was shown. Returns its exit status and all that was shown."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.chdir(directory)
+        os.execv(PROFILER, [PROFILER, *map(str, args)])
+    shown = b""
+    deadline = time.monotonic() + RUN_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if not select.select([master], [], [], 0.1)[0]:
+            continue
+        try:
+            part = os.read(master, 4096)
+        except OSError:  # EIO: nobody has the terminal open any more
+            part = b""
+        if not part:
+            break
+        shown += part
+        if keys and when.encode() in shown:
+            time.sleep(delay_s)
+            os.write(master, keys)
+            keys = b""
+    else:
+        os.kill(pid, signal.SIGKILL)
+    os.close(master)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status), shown.decode("utf-8", "replace")
+
+
+class TestCase(unittest.TestCase):
+    """A test with targets that end with it."""
+
+    def start(self, *argv, **target):
+        target = Target([str(arg) for arg in argv], **target)
+        self.addCleanup(target.end)
+        return target
+
+    def start_fixture(self, name, *args, **target):
+        return self.start(fixture(name), *args, **target)
+
+    def directory(self):
+        path = tempfile.mkdtemp(prefix="profiler-test-")
+        os.chmod(path, 0o755)
+        self.addCleanup(shutil.rmtree, path, ignore_errors=True)
+        return path
+
+    def assert_stacks(self, counts, pattern, share=0.97):
+        """At least that share of the samples match the pattern, a regular expression over the
+        names joined by ";", root first. Not all of them: a fixture says that it is ready a few
+        instructions before it is where it stays."""
+        total = sum(counts.values())
+        regex = re.compile(pattern)
+        good = sum(n for stack, n in counts.items() if regex.fullmatch(";".join(stack)))
+        self.assertGreater(total, 0, "no samples")
+        others = [s for s in counts if not regex.fullmatch(";".join(s))][:5]
+        self.assertGreaterEqual(
+            good / total, share, f"{good} of {total} match {pattern}; others: {others}"
+        )
+
+    def assert_message(self, run, pattern, status=STATUS_TARGET):
+        """The run failed with that one message and wrote nothing."""
+        self.assertEqual(run.status, status, run.stderr)
+        self.assertEqual(len(run.summary.lines), 1, run.stderr)
+        self.assertEqual(run.summary.others, [], run.stderr)
+        self.assertRegex(run.summary.lines[0], pattern)
+        self.assertIsNone(run.folded)
+        self.assertIsNone(run.pprof)
+
+
+def main():
+    """Runs the tests of the calling module; exit status 77 where all of them were skipped."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # for the programs that are started
+    program = unittest.main(module="__main__", exit=False, verbosity=2)
+    result = program.result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    if result.testsRun and len(result.skipped) == result.testsRun:
+        sys.exit(SKIP_STATUS)
+    sys.exit(0)

@@ -1,0 +1,375 @@
+"""Attach to C programs whose stacks are known: every frame of every stack, from the root on."""
+
+import collections
+import os
+import re
+import shutil
+import signal
+import time
+
+import harness
+from harness import LEAVES, LIBRARY, MAIN, THREAD, UNNAMED, attach, name_of, read_symbols
+
+CALLS = rf"many_arguments;through_qsort;{LIBRARY}compare;dynamic_frame;big_frame"
+
+
+class Builds(harness.TestCase):
+    """One program, built in every way."""
+
+    def check(self, name, form="pprof"):
+        for mode, leaf in (("spin", "leaf_spin"), ("sleep", rf"leaf_sleep;sleep_ms{LEAVES}")):
+            with self.subTest(name, mode=mode):
+                target = self.start_fixture(name, mode)
+                run = attach(target, form=form)
+                self.assert_stacks(run.stacks(), rf"{MAIN};{CALLS};{leaf}".replace(
+                    "sleep_ms", r"sleep_ms(?:_\[i\])?"))  # fmt: skip
+                self.assertEqual(run.summary.truncated, 0, run.stderr)
+                target.end()
+
+    def test_unoptimized(self):
+        self.check("calls-O0")
+
+    def test_unoptimized_without_frame_pointer(self):
+        self.check("calls-O0-nofp")
+
+    def test_O2(self):
+        self.check("calls-O2")
+
+    def test_O2_frame_pointer(self):
+        self.check("calls-O2-fp")
+
+    def test_O3(self):
+        self.check("calls-O3", form="folded")
+
+    def test_O3_frame_pointer(self):
+        self.check("calls-O3-fp")
+
+    def test_debug_frame_only(self):
+        self.check("calls-debug-frame")
+
+    def test_clang(self):
+        self.check("calls-clang")
+
+    def test_static(self):
+        self.check("calls-static")
+
+    def test_static_pie(self):
+        self.check("calls-static-pie")
+
+    def test_no_pie(self):
+        self.check("calls-no-pie")
+
+    def test_debuglink(self):
+        self.check("calls-debuglink")
+
+    def test_stripped_keeps_exported_names(self):
+        target = self.start_fixture("calls-exporting-stripped", "spin")
+        run = attach(target)
+        self.assert_stacks(run.stacks(), rf"(?:_start|{UNNAMED});{LIBRARY}main;{CALLS};leaf_spin")
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
+
+    def test_stripped_static_has_addresses(self):
+        """No name is left; the unstripped twin has the same addresses, and their names."""
+        target = self.start_fixture("calls-static-stripped", "spin")
+        run = attach(target, form="folded")
+        self.assert_stacks(run.stacks(), rf"{UNNAMED}(?:;{UNNAMED})+")
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
+        names = read_symbols(harness.fixture("calls-static"))
+        named = collections.Counter()
+        for stack, count in run.folded.items():
+            named[tuple(name_of(names, frame) for frame in stack)] += count
+        self.assert_stacks(named, rf"{MAIN};{CALLS};leaf_spin")
+
+
+class Shapes(harness.TestCase):
+    """Stacks that are hard to unwind."""
+
+    def test_recursion(self):
+        for depth in (1, 100):
+            target = self.start_fixture("recursion", depth)
+            run = attach(target)
+            # The first call is always of descend_even.
+            turns = ";".join("descend_even" if i % 2 == 0 else "descend_odd" for i in range(depth))
+            self.assert_stacks(run.stacks(), rf"{MAIN};{turns};bottom{LEAVES}")
+
+    def test_deep_recursion(self):
+        """More than 4,000 frames, running and blocked, each of them there."""
+        depth = 4500
+        for mode in ([], ["spin"]):
+            target = self.start_fixture("recursion", depth, *mode)
+            run = attach(target, "--max-depth=5000", hz=99)
+            self.assertEqual(run.summary.truncated, 0, run.stderr)
+            turns = "(?:descend_even;descend_odd;){%d}" % (depth // 2)
+            self.assert_stacks(run.stacks(), rf"{MAIN};{turns}bottom{LEAVES}")
+            target.end()
+
+    def test_max_depth_marks_truncated(self):
+        """The leaf's side is kept, and the cut is seen, never silent."""
+        target = self.start_fixture("recursion", 2000)
+        for args, depth in (([], 1024), (["--max-depth=64"], 64), (["--max-depth=1"], 1)):
+            run = attach(target, *args)
+            self.assertEqual(run.summary.truncated, run.summary.samples, run.stderr)
+            for stack in run.stacks():
+                self.assertRegex(stack[0], r"^\[truncated: .+\]$")
+                self.assertEqual(len(stack), depth + 1)
+            if depth > 10:
+                self.assert_stacks(
+                    run.stacks(), rf"\[truncated: [^;]+\];(?:descend_\w+;)+bottom{LEAVES}"
+                )
+            self.assertEqual(list(run.summary.truncated_by.values()), [run.summary.samples])
+
+    def test_signal_handlers(self):
+        """Through the signal frame into the function that was interrupted."""
+        for mode in ("handler", "altstack"):
+            target = self.start_fixture("signals", mode)
+            run = attach(target)
+            self.assert_stacks(
+                run.stacks(), rf"{MAIN};interrupted;[^;]+;handler;handler_work"
+            )
+            self.assertEqual(run.summary.truncated, 0, run.stderr)
+
+    def test_signal_at_first_instruction(self):
+        """The pc of an interrupted function is exact: it is not a return address."""
+        target = self.start_fixture("signals", "fault")
+        run = attach(target)
+        self.assert_stacks(
+            run.stacks(), rf"{MAIN};faults_at_once;[^;]+;handler;handler_work"
+        )
+
+    def test_vdso(self):
+        target = self.start_fixture("vdso")
+        run = attach(target, hz=997)
+        self.assert_stacks(run.stacks(), rf"{MAIN};read_clock{LEAVES}")
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
+        in_vdso = sum(
+            n for stack, n in run.stacks().items()
+            if re.search(r"vdso|^__?kernel_|clock_gettime", stack[-1])
+        )  # fmt: skip
+        self.assertGreater(in_vdso, run.summary.samples * 0.3, run.stacks())
+
+    def test_dlopen(self):
+        """Libraries that come and go are not mixed up, even at the same addresses."""
+        target = self.start_fixture(
+            "dlopen", harness.fixture("plugin_a.so"), harness.fixture("plugin_b.so")
+        )
+        run = harness.start_attach(target, "-d", "1.2")
+        run.wait_attached()
+        time.sleep(0.4)
+        target.process.stdin.write(b"x")
+        target.read_until("ready")
+        run.finish()
+        main_thread = collections.Counter()
+        for sample in run.pprof.samples:
+            if sample.tid == target.pid:
+                main_thread[sample.stack] += sample.count
+        path = rf"{MAIN};run_plugin;(?:plugin_a_work;plugin_a_inner|plugin_b_work;plugin_b_inner)"
+        self.assert_stacks(main_thread, path)
+        for name in ("plugin_a_inner", "plugin_b_inner"):
+            share = sum(n for s, n in main_thread.items() if s[-1] == name)
+            self.assertGreater(share, 20, f"{name}: {main_thread}")
+        files = {os.path.basename(m["filename"]) for m in run.pprof.mappings}
+        self.assertLessEqual({"plugin_a.so", "plugin_b.so"}, files)
+
+    def test_code_without_cfi(self):
+        """Code that no file holds, with a frame pointer: whole stacks."""
+        target = self.start_fixture("jit", "frame")
+        run = attach(target)
+        self.assert_stacks(run.stacks(), rf"{MAIN};run_code;[^;]+;from_code")
+
+    def test_code_that_cannot_be_unwound(self):
+        """A circle of frame pointers: the stack ends, and says so."""
+        target = self.start_fixture("jit", "none")
+        run = attach(target)
+        self.assert_stacks(run.stacks(), r"\[truncated: [^;]+\];(?:[^;]+;)*from_code")
+        self.assertEqual(run.summary.truncated, run.summary.samples)
+
+
+class Threads(harness.TestCase):
+    def test_32_threads(self):
+        target = self.start_fixture("threads", 32, 6)
+        run = attach(target)
+        leaves = ("futex_here", "pipe_here", "sleep_here")
+        self.assertEqual(run.summary.n_threads, 33)
+        for i in range(32):
+            leaf = "spin_here" if i < 6 else leaves[i % 3] + LEAVES
+            counts = run.stacks(f"worker-{i:02}")
+            self.assertEqual(sum(counts.values()), run.summary.ticks, f"worker-{i:02}")
+            self.assert_stacks(counts, rf"{THREAD}worker;{leaf}")
+        states = collections.Counter()
+        for sample in run.pprof.samples:
+            states[(sample.stack[-1] == "spin_here", sample.state)] += sample.count
+        self.assertEqual(set(states), {(True, "running"), (False, "sleeping")})
+
+    def test_each_thread_once_a_tick(self):
+        """Every thread has exactly one sample a tick, running or blocked."""
+        target = self.start_fixture("threads", 12, 4, 4)
+        run = attach(target)
+        for thread in run.summary.threads:
+            self.assertEqual(thread.samples, run.summary.ticks, thread)
+
+    def test_churning_threads(self):
+        target = self.start_fixture("churn", 1.5)
+        run = attach(target, duration="1", hz=499)
+        self.assertGreater(run.summary.n_threads, 20)
+        brief = {s: n for s, n in run.stacks().items() if "brief" in s}
+        self.assertGreater(sum(brief.values()), 50)
+        whole = rf"{THREAD}brief(?:;brief_work{LEAVES}|;.*)?"
+        self.assert_stacks(brief, whole, share=0.95)
+        said = target.rest()
+        self.assertGreater(int(said[-1].split()[0]), 100)
+
+    def test_a_tid_means_its_process(self):
+        target = self.start_fixture("threads", 3)
+        tid = max(harness.tids_of(target.pid))
+        run = harness.Run(["-p", tid, "-d", "0.2", "-v"], target_pid=target.pid).finish()
+        self.assertEqual(run.summary.n_threads, 4)
+
+    def test_main_thread_has_ended(self):
+        target = self.start_fixture("leader_exit")
+        run = attach(target)
+        self.assert_stacks(run.stacks("survivor"), rf"{THREAD}survive;survive_inner")
+        self.assertGreater(sum(run.stacks("survivor").values()), 50)
+
+    def test_strange_names(self):
+        target = self.start_fixture("strange_names")
+        for form in ("pprof", "folded"):
+            run = attach(target, "-t", form=form, duration="0.2")
+            self.assertEqual(run.summary.n_threads, 9)
+        names = {stack[0] for stack in run.folded}
+        self.assertIn("two__spaces", names)
+        self.assertIn("semi:colon", names)
+        self.assertIn("\u00e9t\u00e9", names)
+
+
+class Blocked(harness.TestCase):
+    """Threads in every kind of blocking call, with whole stacks, and not disturbed."""
+
+    def test_blocking_calls(self):
+        target = self.start_fixture("blocking")
+        self.assertGreater(len(target.said), 25)
+        run = attach(target)
+        self.assertIsNone(target.process.poll(), "a call came back")
+        for name in target.said:
+            with self.subTest(name):
+                counts = run.stacks(name)
+                self.assert_stacks(counts, rf"{THREAD}block;in_{name}(?:;[^;]+){{1,4}}", share=1)
+                states = {s.state for s in run.pprof.samples if s.thread == name}
+                self.assertEqual(states, {"sleeping"})
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
+
+    def test_disk(self):
+        directory = self.directory()
+        target = self.start_fixture("disk", os.path.join(directory, "file"))
+        run = attach(target, duration="1", hz=499)
+        self.assert_stacks(
+            run.stacks(), rf"{MAIN};write_disk(?:;(?:write_block|sync_block){LEAVES})?"
+        )
+        self.assertGreater(sum(n for s, n in run.stacks().items() if "sync_block" in s), 10)
+
+    def test_calls_are_not_disturbed(self):
+        """No EINTR and no short write that the program would not have seen alone."""
+        target = self.start_fixture("undisturbed", 1.5)
+        attach(target, duration="10", hz=499)
+        for line in target.rest():
+            name, calls, faults = line.split()
+            with self.subTest(name):
+                self.assertGreater(int(calls), 10)
+                self.assertEqual(int(faults), 0, f"of {calls}")
+
+    def test_signals_all_arrive_once(self):
+        target = self.start_fixture("sigcount")
+        run = harness.start_attach(target, "-d", "10", hz=997)
+        run.wait_attached()
+        for _ in range(2000):
+            os.kill(target.pid, signal.SIGRTMIN)
+        time.sleep(0.2)
+        os.kill(target.pid, signal.SIGTERM)
+        run.finish()
+        self.assertEqual(target.rest(), ["2000 signals"])
+
+    def test_forks_are_not_disturbed(self):
+        target = self.start_fixture("forks", 1)
+        run = attach(target, duration="10", hz=499)
+        good, _, bad, _ = target.rest()[-1].split()
+        self.assertGreater(int(good), 10)
+        self.assertEqual(int(bad), 0)
+        self.assertEqual({s.pid for s in run.pprof.samples}, {target.pid})
+
+    def test_stopped_target_stays_stopped(self):
+        target = self.start_fixture("calls-O2", "spin")
+        os.kill(target.pid, signal.SIGSTOP)
+        harness.wait_for(lambda: harness.read_status(target.pid)["State"][0] == "T", "the stop")
+        run = attach(target)
+        self.assertEqual(harness.read_status(target.pid)["State"][0], "T")
+        self.assertEqual({s.state for s in run.pprof.samples}, {"stopped"})
+        self.assert_stacks(run.stacks(), rf"{MAIN};{CALLS};leaf_spin")
+        os.kill(target.pid, signal.SIGCONT)
+        harness.wait_for(lambda: harness.read_status(target.pid)["State"][0] == "R", "the end")
+
+    def test_stop_and_continue_meanwhile(self):
+        target = self.start_fixture("calls-O2", "spin")
+        run = harness.start_attach(target, "-d", "0.9")
+        run.wait_attached()
+        os.kill(target.pid, signal.SIGSTOP)
+        time.sleep(0.3)
+        self.assertEqual(harness.read_status(target.pid)["State"][0], "T")
+        os.kill(target.pid, signal.SIGCONT)
+        run.finish()
+        states = collections.Counter()
+        for sample in run.pprof.samples:
+            states[sample.state] += sample.count
+        self.assertGreater(states["stopped"], 20, states)
+        self.assertGreater(states["running"], 20, states)
+
+
+class Files(harness.TestCase):
+    """The file that runs is read, whatever stands under its name now."""
+
+    def copy(self, name):
+        path = os.path.join(self.directory(), "program")
+        shutil.copy(harness.fixture(name), path)
+        return path
+
+    def test_deleted(self):
+        path = self.copy("calls-O2")
+        target = self.start(path, "spin")
+        os.unlink(path)
+        self.assert_stacks(attach(target).stacks(), rf"{MAIN};{CALLS};leaf_spin")
+
+    def test_replaced(self):
+        path = self.copy("calls-O2")
+        target = self.start(path, "spin")
+        os.unlink(path)
+        shutil.copy(harness.fixture("threads"), path)
+        self.assert_stacks(attach(target).stacks(), rf"{MAIN};{CALLS};leaf_spin")
+
+    def test_other_mount_namespace(self):
+        harness.need(os.geteuid() == 0, "needs root for a mount namespace")
+        directory = self.directory()
+        script = 'mount -t tmpfs none "$1" && cp "$2" "$1/program" && exec "$1/program" spin'
+        target = self.start(
+            harness.find_tool("unshare"), "-m", "sh", "-c", script, "sh",
+            directory, harness.fixture("calls-O2"),
+        )  # fmt: skip
+        self.assertFalse(os.path.exists(os.path.join(directory, "program")))
+        self.assert_stacks(attach(target).stacks(), rf"{MAIN};{CALLS};leaf_spin")
+
+    def test_exec(self):
+        """A program that becomes another one while it is watched, from any of its threads."""
+        for who in ("leader", "thread"):
+            target = self.start_fixture("exec", who, harness.fixture("calls-O2"), "spin")
+            run = harness.start_attach(target, "-d", "1")
+            run.wait_attached()
+            target.process.stdin.write(b"x")
+            target.read_until("ready")
+            run.finish()
+            before = sum(n for s, n in run.stacks().items() if "before_exec" in s)
+            after = {s: n for s, n in run.stacks().items() if "leaf_spin" in s}
+            self.assertGreater(before, 5, f"{who}: {run.stacks()}")
+            self.assertGreater(sum(after.values()), 20, f"{who}: {run.stacks()}")
+            self.assert_stacks(after, rf"{MAIN};{CALLS};leaf_spin", share=1)
+            target.end()
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,381 @@
+"""What cannot be profiled, or not written, is refused with its own message; nothing hangs."""
+
+import os
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+import harness
+from harness import STATUS_OUTPUT, STATUS_TARGET, STATUS_USAGE, Run
+
+NOBODY = 65534
+
+
+def run_on(pid, *args, **run):
+    """A run on a target that may be refused."""
+    return Run(["-p", pid, "-d", "0.2", *args], target_pid=pid, **run)
+
+
+class Targets(harness.TestCase):
+    def refused(self, pid, pattern, **run):
+        run = run_on(pid, **run).finish(expect=STATUS_TARGET)
+        self.assert_message(run, pattern)
+        self.assertFalse(run.stdout)
+        return run
+
+    def test_no_such_process(self):
+        process = subprocess.Popen(["true"])
+        process.wait()
+        self.refused(process.pid, rf"(?i)no .*process.*\b{process.pid}\b")
+        self.refused(2**31 - 1, r"(?i)no .*process")
+
+    def test_kernel_thread(self):
+        try:
+            with open("/proc/2/comm", encoding="utf-8") as file:
+                harness.need(file.read() == "kthreadd\n", "no kernel threads to be seen here")
+        except FileNotFoundError:
+            harness.skip("no kernel threads to be seen here")
+        self.refused(2, r"2 \(kthreadd\) is a kernel thread")
+
+    def test_zombie(self):
+        process = subprocess.Popen(["true"])
+        self.addCleanup(process.wait)
+        harness.wait_for(
+            lambda: harness.read_status(process.pid)["State"][0] == "Z", "the zombie"
+        )
+        self.refused(process.pid, rf"{process.pid} \(true\) is a zombie.*\b{os.getpid()}\b")
+
+    def test_already_traced(self):
+        target = self.start_fixture("calls-O2", "spin")
+        tracer = self.start_fixture("tracer", target.pid)
+        run = self.refused(target.pid, rf"{target.pid} \(calls-O2\) is already traced")
+        self.assertRegex(run.stderr, rf"\b{tracer.pid} \(tracer\)")
+
+    def test_the_profiler_itself(self):
+        run = Run(["-c", 'exec "$0" -p $$ -d 1', harness.PROFILER], profiler="sh")
+        run.finish(expect=STATUS_TARGET)
+        self.assertRegex(run.stderr, "^profiler: .*itself")
+
+    def test_32_bit(self):
+        path = os.path.join(self.directory(), "tiny32")
+        with open(path, "wb") as file:
+            file.write(tiny_elf32())
+        os.chmod(path, 0o755)
+        try:
+            target = self.start(path)
+        except (OSError, AssertionError):
+            harness.skip("the kernel runs no 32-bit programs")
+        self.refused(target.pid, rf"{target.pid} \(tiny32\).*32-bit")
+        self.assertIsNone(target.process.poll())
+
+    def test_32_bit_wrapped(self):
+        path = os.path.join(self.directory(), "tiny32")
+        with open(path, "wb") as file:
+            file.write(tiny_elf32(loop=False))
+        os.chmod(path, 0o755)
+        if subprocess.run([path], capture_output=True, check=False).returncode != 7:
+            harness.skip("the kernel runs no 32-bit programs")
+        run = Run(["--", path]).finish(expect=None)
+        self.assertIn(run.status, (STATUS_TARGET, 7, 126))
+        self.assertRegex(run.stderr, "32-bit")
+
+    def test_ends_at_any_moment(self):
+        """The target ends before the first tick or in the middle of any step."""
+        for i in range(60):
+            target = subprocess.Popen(["sleep", str(i * 0.001)])
+            run = run_on(target.pid, "-F", "5000", "-d", "5")
+            time.sleep(0.002)
+            target.wait()
+            run.finish(expect=None)
+            if run.status == STATUS_TARGET:
+                self.assertRegex(run.stderr, r"(?i)no .*process|has ended|zombie")
+            else:
+                self.assertEqual(run.status, 0, run.stderr)
+                self.assertTrue(run.summary.has_totals)
+            self.assertLess(run.elapsed_s, 4)
+
+    def test_threads_end_at_any_moment(self):
+        for _ in range(3):
+            target = self.start_fixture("churn", 0.3)
+            run = harness.attach(target, duration="9", hz=5000)
+            self.assertGreater(run.summary.samples, 10)
+            self.assertLess(run.elapsed_s, 8)
+
+    def test_killed_meanwhile(self):
+        target = self.start_fixture("threads", 16, 4)
+        run = harness.start_attach(target, "-d", "50")
+        run.wait_attached()
+        time.sleep(0.2)
+        target.process.kill()
+        run.finish()
+        self.assertEqual(run.summary.n_threads, 17)
+        self.assertGreater(run.summary.samples, 17 * 10)
+        self.assertLess(run.elapsed_s, 20)
+
+
+def tiny_elf32(loop=True):
+    """A 32-bit program of i386: says "ready" and spins, or leaves with status 7."""
+    base, head = 0x08048000, 52 + 32
+    text = b"ready\n"
+    if loop:
+        code_length = 5 * 4 + 2 + 2
+        code = b"\xb8" + struct.pack("<I", 4)  # mov $4 (write), %eax
+        code += b"\xbb" + struct.pack("<I", 1)  # mov $1, %ebx
+        code += b"\xb9" + struct.pack("<I", base + head + code_length)  # mov $text, %ecx
+        code += b"\xba" + struct.pack("<I", len(text))  # mov $6, %edx
+        code += b"\xcd\x80\xeb\xfe"  # int $0x80; jmp .
+    else:
+        code = b"\xb8\x01\0\0\0\xbb\x07\0\0\0\xcd\x80"  # exit(7)
+    size = head + len(code) + len(text)
+    elf = b"\x7fELF\x01\x01\x01" + b"\0" * 9
+    elf += struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, base + head, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+    elf += struct.pack("<IIIIIIII", 1, 0, base, base, size, size, 5, 0x1000)
+    return elf + code + text
+
+
+class Permissions(harness.TestCase):
+    """EPERM is explained: by whom, and what to change."""
+
+    # LeakSanitizer traces the process itself, which these surroundings forbid.
+    env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+
+    def setUp(self):
+        harness.need(os.geteuid() == 0, "needs root to become somebody else")
+        # Where everybody can run it.
+        self.profiler = os.path.join(self.directory(), "profiler")
+        shutil.copy(harness.PROFILER, self.profiler)
+        os.chmod(self.profiler, 0o755)
+        self.as_nobody = [
+            harness.find_tool("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}",
+            "--clear-groups", "--inh-caps=-all",
+        ]  # fmt: skip
+
+    def refused(self, pid, pattern, prefix):
+        run = run_on(pid, profiler=self.profiler, prefix=prefix, env=self.env)
+        run.finish(expect=STATUS_TARGET)
+        self.assert_message(run, pattern)
+
+    def test_other_user(self):
+        target = self.start_fixture("calls-O2", "spin")
+        self.refused(
+            target.pid, rf"{target.pid} \(calls-O2\) belongs to user root.*(?:sudo|root)",
+            self.as_nobody,
+        )  # fmt: skip
+
+    def test_own_process_of_a_user(self):
+        """No root is needed for a process of one's own."""
+        program = os.path.join(self.directory(), "calls")
+        shutil.copy(harness.fixture("calls-O2"), program)
+        target = self.start(*self.as_nobody, program, "spin")
+        run = harness.start_attach(
+            target, "-d", "0.3", profiler=self.profiler, prefix=self.as_nobody
+        ).finish()
+        self.assert_stacks(run.stacks(), r"_start;.*;main;many_arguments;.*;leaf_spin")
+
+    def test_own_process_with_privileges(self):
+        """Not dumpable: its file may not be read by the one who runs it."""
+        program = os.path.join(self.directory(), "calls")
+        shutil.copy(harness.fixture("calls-O2"), program)
+        os.chmod(program, 0o711)
+        target = self.start(*self.as_nobody, program, "spin")
+        self.refused(target.pid, r"\(calls\).*(?:dumpable|privileges).*root", self.as_nobody)
+
+    def yama(self, scope, target, *prefix):
+        """Surroundings where Yama seems to be at work."""
+        script = (
+            "mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && "
+            f"echo {scope} > /proc/sys/kernel/yama/ptrace_scope && " + 'exec "$@"'
+        )
+        return [
+            harness.find_tool("unshare"), "-m", "sh", "-c", script, "sh",
+            harness.fixture("no_ptrace"), str(target.pid), *prefix,
+        ]  # fmt: skip
+
+    def test_yama(self):
+        target = self.start_fixture("calls-O2", "spin")
+        for scope, pattern in (
+            (1, r"Yama.*ptrace_scope.*sysctl.*kernel\.yama\.ptrace_scope=0"),
+            (2, r"Yama.*ptrace_scope.*root"),
+            (3, r"Yama.*ptrace_scope.*boot"),
+        ):
+            self.refused(target.pid, pattern, self.yama(scope, target))
+
+    def test_container(self):
+        target = self.start_fixture("calls-O2", "spin")
+        self.refused(
+            target.pid, r"(?i)seccomp.*--cap-add=SYS_PTRACE", [harness.fixture("no_ptrace"), "all"]
+        )
+
+    def test_container_wrapped(self):
+        """The command is not half started where it cannot be traced."""
+        directory = self.directory()
+        mark = os.path.join(directory, "mark")
+        run = Run(
+            ["--", "touch", mark], profiler=self.profiler, env=self.env,
+            prefix=[harness.fixture("no_ptrace"), "all"],
+        ).finish(expect=STATUS_TARGET)  # fmt: skip
+        self.assert_message(run, r"(?i)seccomp.*--cap-add=SYS_PTRACE")
+        self.assertFalse(os.path.exists(mark))
+
+
+class Outputs(harness.TestCase):
+    """Unwritable output: said, before the target is touched where that can be known."""
+
+    def setUp(self):
+        self.target = self.start_fixture("calls-O2", "spin")
+
+    def refused(self, output, pattern, **run):
+        run = run_on(self.target.pid, "-o", output, **run).finish(expect=STATUS_OUTPUT)
+        self.assertEqual(len(run.summary.lines), 1, run.stderr)
+        self.assertRegex(run.summary.lines[0], pattern)
+        self.assertIn(output if output != "-" else "stdout", run.summary.lines[0])
+        return run
+
+    def test_directory(self):
+        path = self.directory()
+        run = self.refused(path, "directory")
+        self.assertLess(run.elapsed_s, 0.2 + 1)
+        self.refused(path + "/", "directory")
+        self.assertEqual(os.listdir(path), [])
+
+    def test_missing_directory(self):
+        self.refused("/no/such/directory/out.folded", "no such directory")
+        self.refused("/dev/null/out.folded", "no such directory")
+
+    def test_refused_before_the_command_starts(self):
+        mark = os.path.join(self.directory(), "mark")
+        run = Run(["-o", "/no/such/directory/x", "--", "touch", mark])
+        run.finish(expect=STATUS_OUTPUT)
+        self.assertFalse(os.path.exists(mark))
+
+    def failed(self, output, pattern, *args, **run):
+        """The profile was taken, but could not be written; said last, and no file is left."""
+        run = run_on(self.target.pid, "-o", output, *args, **run).finish(expect=STATUS_OUTPUT)
+        self.assertRegex(run.summary.lines[-1], pattern)
+        self.assertFalse([line for line in run.summary.lines if line.startswith("wrote")])
+        return run
+
+    def test_full_disk(self):
+        for args in ([], ["-f", "pprof"]):
+            self.failed("/dev/full", "/dev/full: .*space", *args)
+
+    def test_full_disk_of_a_command(self):
+        run = Run(["-o", "/dev/full", "--", "true"]).finish(expect=STATUS_OUTPUT)
+        self.assertRegex(run.summary.lines[-1], "/dev/full: .*space")
+
+    def test_full_file_system(self):
+        harness.need(os.geteuid() == 0, "needs root to mount a small file system")
+        directory = self.directory()
+        script = 'mount -t tmpfs -o size=4k none "$1" && echo > "$1/fill" && shift && exec "$@"'
+        prefix = [harness.find_tool("unshare"), "-m", "sh", "-c", script, "sh", directory]
+        self.failed(os.path.join(directory, "out.folded"), "space", prefix=prefix)
+
+    def test_closed_pipe(self):
+        for form in ("folded", "pprof"):
+            reader, writer = os.pipe()
+            os.close(reader)
+            self.failed("-", "(?i)stdout: .*pipe", "-f", form, stdout=writer)
+            os.close(writer)
+
+    def test_closed_stdout(self):
+        run = run_on(self.target.pid, prefix=["sh", "-c", 'exec "$@" >&-', "sh"])
+        run.finish(expect=STATUS_OUTPUT)
+        self.assertRegex(run.summary.lines[-1], "stdout: ")
+
+    def test_file_size_limit(self):
+        """SIGXFSZ does not kill it, and no half file is left."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
+
+        for name in ("out.folded", "out.pb.gz"):
+            self.failed(name, "(?i)too large|limit", preexec_fn=limit)
+
+    def test_old_file_is_kept_until_the_end(self):
+        """Never a half file under the name: the old one stands until the new one is whole."""
+        directory = self.directory()
+        path = os.path.join(directory, "out.folded")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("old\n")
+        run = run_on(self.target.pid, "-o", path, "-d", "0.5")
+        run.wait_attached()
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old\n")
+        run.signal(signal.SIGKILL)
+        run.process.communicate()
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old\n")
+        run = run_on(self.target.pid, "-o", path).finish()
+        with open(path, encoding="utf-8") as file:
+            self.assertIn("leaf_spin", file.read())
+
+    def test_unwritable_directory(self):
+        harness.need(os.geteuid() == 0, "needs root to become somebody else")
+        profiler = os.path.join(self.directory(), "profiler")
+        shutil.copy(harness.PROFILER, profiler)
+        closed = self.directory()
+        run = run_on(
+            self.target.pid, "-o", os.path.join(closed, "out.folded"), profiler=profiler,
+            prefix=[harness.find_tool("setpriv"), f"--reuid={NOBODY}", "--clear-groups"],
+        ).finish(expect=STATUS_OUTPUT)  # fmt: skip
+        self.assertRegex(run.summary.lines[-1], "permission")
+
+    def test_named_pipe(self):
+        """A pipe is written to as it is."""
+        path = os.path.join(self.directory(), "pipe")
+        os.mkfifo(path)
+        reader = subprocess.Popen(["cat", path], stdout=subprocess.PIPE)
+        run_on(self.target.pid, "-o", path).finish()
+        data, _ = reader.communicate(timeout=harness.RUN_TIMEOUT_S)
+        self.assertIn("leaf_spin", str(harness.read_folded(data)))
+
+    def test_terminal_gets_no_pprof(self):
+        directory = self.directory()
+        status, shown = harness.run_in_terminal(
+            ["-p", self.target.pid, "-d", "0.2", "-f", "pprof"], directory
+        )
+        self.assertEqual(status, STATUS_OUTPUT, shown)
+        self.assertRegex(shown, "profiler: .*terminal")
+
+
+class CommandLine(harness.TestCase):
+    """A mistake gets one specific line."""
+
+    def refused(self, pattern, *args):
+        run = Run(list(args)).finish(expect=STATUS_USAGE)
+        self.assert_message(run, pattern, status=STATUS_USAGE)
+        self.assertFalse(run.stdout)
+
+    def test_target(self):
+        self.refused("nothing to profile.*-p PID.*command")
+        self.refused("nothing to profile", "-d", "1")
+        self.refused("-p 1 .*'true'.*", "-p", "1", "true")
+        self.refused("-p 1 .*'true'.*", "--pid=1", "--", "true")
+
+    def test_numbers(self):
+        for value in ("", "x", "0", "-1", "1.5", "12x", "99999999999999999999"):
+            self.refused(f"--pid: '{value}'", "-p", value)
+        for value in ("", "x", "0", "0.9", "-5", "10001", "nan", "inf", "1e3", "99hz"):
+            self.refused(f"--frequency: '{value}'", "-F", value, "-p", "1")
+        for value in ("", "x", "0", "-1", "0s", "5x", "1e3", "s", "1 s", "99999999999999999d"):
+            self.refused(f"--duration: '{value}'", "-d", value, "-p", "1")
+        for value in ("", "x", "0", "-1", "1.5", "99999999999"):
+            self.refused(f"--max-depth: '{value}'", f"--max-depth={value}", "-p", "1")
+
+    def test_values(self):
+        self.refused("--format: 'svg'.*folded.*pprof", "-f", "svg", "-p", "1")
+        self.refused("--thread: '\\('", "--thread=(", "-p", "1")
+        self.refused("--output: .*empty", "-o", "", "-p", "1")
+        self.refused("--on-cpu and --off-cpu", "--on-cpu", "--off-cpu", "-p", "1")
+
+    def test_unknown_options(self):
+        self.refused("unknown option '--no-such'", "--no-such", "-p", "1")
+        self.refused("unknown option '-Z'", "-Z", "-p", "1")
+        self.refused("--duration needs a value", "-p", "1", "-d")
+        self.refused("--quiet takes no value", "--quiet=1", "-p", "1")
+
+
+if __name__ == "__main__":
+    harness.main()

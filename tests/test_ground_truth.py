@@ -1,0 +1,121 @@
+"""A program that measures where its threads' time goes; the profile must say the same, to within
+the statistical error for its number of samples."""
+
+import collections
+import math
+import os
+import tempfile
+
+import harness
+
+SECONDS = 8
+HZ = 499
+SIGMAS = 4
+BURNS = {"burn_a", "burn_b", "burn_c"}
+
+
+class GroundTruth(harness.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        """One long run, on which all tests look."""
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="profiler-test-"))
+        run = harness.start_wrap(
+            [harness.fixture("shares"), str(SECONDS), os.path.join(directory, "disk")], hz=HZ
+        ).finish()
+        cls.run_ = run
+        cls.truth = collections.defaultdict(dict)  # thread -> function -> seconds
+        for line in run.stdout.decode().splitlines():
+            if line != "ready":
+                thread, function, seconds = line.split()
+                cls.truth[thread][function] = float(seconds)
+        cls.samples = collections.defaultdict(list)
+        for sample in run.pprof.samples:
+            cls.samples[sample.thread].append(sample)
+
+    def function_of(self, thread, sample):
+        for name in self.truth[thread]:
+            if name in sample.stack:
+                return name
+        return None
+
+    def found(self, thread, value):
+        totals = collections.Counter()
+        for sample in self.samples[thread]:
+            totals[self.function_of(thread, sample)] += value(sample)
+        return totals
+
+    def test_the_truth_is_whole(self):
+        self.assertEqual(set(self.truth), {"cpu", "sleep", "futex", "pipe", "disk"})
+        for thread, functions in self.truth.items():
+            self.assertAlmostEqual(sum(functions.values()), SECONDS, delta=1, msg=thread)
+
+    def test_shares_of_counts(self):
+        """A count is a draw with the share's probability: sqrt(n p (1 - p))."""
+        for thread, functions in self.truth.items():
+            counts = self.found(thread, lambda s: s.count)
+            n, total_s = sum(counts.values()), sum(functions.values())
+            self.assertGreater(n, SECONDS * HZ * 0.5, f"{thread}: {self.run_.stderr}")
+            for function, seconds in functions.items():
+                share = seconds / total_s
+                sigma = math.sqrt(n * share * (1 - share))
+                self.assertLessEqual(
+                    abs(counts[function] - n * share), SIGMAS * sigma + 1,
+                    f"{thread} {function}: {counts[function]} of {n}, expected {n * share:.1f} "
+                    f"+- {sigma:.1f}; {self.run_.stderr}",
+                )  # fmt: skip
+
+    def test_wall_times(self):
+        """The wall nanoseconds are the seconds that the thread measured itself."""
+        for thread, functions in self.truth.items():
+            walls = self.found(thread, lambda s: s.wall_ns / 1e9)
+            n, total_s = sum(s.count for s in self.samples[thread]), sum(functions.values())
+            for function, seconds in functions.items():
+                share = seconds / total_s
+                # What one sample weighs, times how many may be off.
+                sigma_s = total_s / n * math.sqrt(n * share * (1 - share))
+                self.assertLessEqual(
+                    abs(walls[function] - seconds), SIGMAS * sigma_s + 2 / HZ,
+                    f"{thread} {function}: {walls[function]:.3f} s, expected {seconds:.3f} "
+                    f"+- {sigma_s:.3f} s; {self.run_.stderr}",
+                )  # fmt: skip
+
+    def test_states(self):
+        """Running where it burns; waiting, or on its way there or back, where it does not."""
+        for thread in self.truth:
+            states = collections.Counter()
+            for sample in self.samples[thread]:
+                function = self.function_of(thread, sample)
+                states[(function in BURNS, function, sample.state)] += sample.count
+            for (burns, function, _), _ in list(states.items()):
+                if function in (None, "in_disk"):  # a disk that is memory does not wait
+                    continue
+                total = sum(n for key, n in states.items() if key[1] == function)
+                expected = states[(burns, function, "running" if burns else "sleeping")]
+                # On a busy machine a thread that woke waits for a CPU: that is running.
+                self.assertGreaterEqual(expected / total, 0.97 if burns else 0.8, states)
+
+    def test_cpu_against_the_kernel(self):
+        """Sampled time running is what the kernel counted as running or waiting for a CPU."""
+        for thread in self.run_.summary.threads:
+            if thread.name not in self.truth or thread.kernel_cpu_s is None:
+                continue
+            if thread.kernel_delay_s is None:
+                continue
+            share = (thread.kernel_cpu_s + thread.kernel_delay_s) / thread.watched_s
+            share = min(max(share, 0), 1)
+            n = thread.samples
+            sigma_s = thread.watched_s / n * math.sqrt(n * share * (1 - share) + 1)
+            # The kernel counts many short waits that a sample sees as the sleep around them, and
+            # the stops themselves.
+            slack_s = 0.03 * thread.watched_s + 2 / HZ
+            self.assertLessEqual(
+                abs(thread.cpu_s - share * thread.watched_s), SIGMAS * sigma_s + slack_s, thread
+            )
+
+    def test_each_thread_once_a_tick(self):
+        main = [t for t in self.run_.summary.threads if t.name == "shares"]
+        self.assertEqual(main[0].samples, self.run_.summary.ticks)
+
+
+if __name__ == "__main__":
+    harness.main()

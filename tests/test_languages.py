@@ -1,0 +1,151 @@
+"""Attach to C++, Rust and Go programs whose stacks are known."""
+
+import collections
+import re
+
+import harness
+from harness import LIBRARY, MAIN, UNNAMED, attach, name_of, read_symbols
+
+BUILDS = ("cxx-O0", "cxx-O2")
+
+
+class Cxx(harness.TestCase):
+    def check(self, mode, expected, **run):
+        for build in BUILDS:
+            with self.subTest(build):
+                target = self.start_fixture(build, mode)
+                run = attach(target)
+                self.assert_stacks(run.stacks(), rf"{MAIN};{expected}")
+                self.assertEqual(run.summary.truncated, 0, run.stderr)
+                target.end()
+        return run
+
+    def test_inlines(self):
+        run = self.check(
+            "inlines",
+            r"(?:void )?shapes::run_inlines<int>\(int\)"
+            r";(?:shapes::)?inlined_outer(?:\(int\))?;(?:shapes::)?inlined_inner(?:\(int\))?"
+            r";spin\(\)",
+        )
+        frames = [frame for sample in run.pprof.samples for frame in sample.frames]
+        inlined = {frame.name.split("(")[0].split(":")[-1] for frame in frames if frame.inlined}
+        self.assertLessEqual({"inlined_outer", "inlined_inner"}, inlined)
+        outer = next(f for f in frames if "run_inlines" in f.name)
+        self.assertFalse(outer.inlined)
+        self.assertTrue(outer.system_name.startswith("_ZN6shapes11run_inlines"), outer.system_name)
+
+    def test_inlines_have_their_lines(self):
+        """Each frame has the line of the call in its own function, inlined or not."""
+        with open(harness.HERE + "/fixtures/cxx.cpp", encoding="utf-8") as file:
+            source = file.read().splitlines()
+        calls = {
+            "run_inlines": "inlined_outer(n);",
+            "inlined_outer": "inlined_inner(n + 1);",
+            "inlined_inner": "spin();",
+        }
+        for build in BUILDS:
+            target = self.start_fixture(build, "inlines")
+            run = attach(target)
+            seen = set()
+            for sample in run.pprof.samples:
+                for frame in sample.frames:
+                    for name, call in calls.items():
+                        if re.search(rf"\b{name}\b", frame.name):
+                            self.assertTrue(frame.file.endswith("cxx.cpp"), frame)
+                            self.assertEqual(source[frame.line - 1].strip(), call, frame)
+                            seen.add(name)
+            self.assertEqual(seen, set(calls))
+            target.end()
+
+    def test_virtual(self):
+        self.check(
+            "virtual",
+            r"shapes::run_virtual\(shapes::Shape&\);shapes::Circle::area\(double\) const;"
+            r"(?:[^;]+;){0,8}[^;]*lambda[^;]*;spin\(\)",
+        )
+
+    def test_catch_clause(self):
+        self.check("catch", r"shapes::catch_it\(\);spin\(\)")
+
+    def test_destructor_while_an_exception_passes(self):
+        self.check("destructor", r"shapes::unwound\(int\);shapes::Guard::~Guard\(\);spin\(\)")
+
+    def test_terminate(self):
+        self.check("terminate", rf"shapes::thrower\(int\);{LIBRARY}on_terminate\(\);spin\(\)")
+
+
+class Rust(harness.TestCase):
+    def check(self, build):
+        target = self.start_fixture(build, "spin")
+        run = attach(target)
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
+        crate = build.replace("-", "_")
+        below = (
+            r"(?:\w+::)?outer;(?:\w+::)?middle(?:::)?(?:<u64>)?;(?:[^;]*closure[^;]*;)?"
+            r"(?:[^;]*black_box[^;]*;)?<(?:\w+::)?Leaf as (?:\w+::)?Work>::work(?:;[^;]+){0,3}"
+        )
+        worker = run.stacks("rust-worker")
+        self.assert_stacks(worker, rf"(?:[^;]+;)+{below}")
+        main_thread = run.stacks(crate[:15]) or run.stacks(build[:15])
+        self.assert_stacks(main_thread, rf"_start;(?:[^;]+;)+(?:\w+::)?main;{below}")
+        names = {frame for stack in worker for frame in stack}
+        self.assertFalse([n for n in names if re.search(r"^_ZN|^_R[A-Z]|17h[0-9a-f]{16}E", n)])
+
+    def test_legacy_names(self):
+        self.check("rust-legacy")
+
+    def test_v0_names(self):
+        self.check("rust-v0")
+
+    def test_blocked(self):
+        target = self.start_fixture("rust-v0", "sleep")
+        run = attach(target)
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
+        self.assert_stacks(
+            run.stacks("rust-worker"),
+            r"(?:[^;]+;)+(?:\w+::)?outer;(?:[^;]+;)+<(?:\w+::)?Leaf as (?:\w+::)?Work>::work;"
+            r"(?:[^;]+;)*(?:__)?(?:clock_)?nanosleep[^;]*(?:;[^;]+)*",
+        )
+
+
+SPIN = r"main\.main\.func1;main\.spinOuter;main\.spinMiddle;main\.spinLeaf"
+READ = r"main\.main\.func2;main\.readOuter;main\.readLeaf;(?:[^;]+;)*syscall\.[^;]+(?:;[^;]+)*"
+
+
+class Go(harness.TestCase):
+    def split(self, counts):
+        """The stacks of the two goroutines."""
+        spin = {s: n for s, n in counts.items() if any("spin" in f for f in s)}
+        read = {s: n for s, n in counts.items() if any("readOuter" in f for f in s)}
+        return collections.Counter(spin), collections.Counter(read)
+
+    def test_default(self):
+        target = self.start_fixture("golang")
+        run = attach(target)
+        spin, read = self.split(run.stacks())
+        self.assert_stacks(spin, rf"runtime\.goexit(?:\.abi0)?;{SPIN}")
+        self.assertGreaterEqual(sum(spin.values()), run.summary.ticks * 0.9)
+        self.assert_stacks(read, rf"runtime\.goexit(?:\.abi0)?;{READ}")
+        self.assertGreaterEqual(sum(read.values()), run.summary.ticks * 0.9)
+        # The runtime's own threads: whole stacks, too.
+        self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.02, run.stderr)
+
+    def test_stripped(self):
+        """No tables are left but the runtime's own: frame pointers lead through, and the
+        addresses are those of the program with names."""
+        target = self.start_fixture("golang-stripped")
+        run = attach(target, form="folded")
+        symbols = read_symbols(harness.fixture("golang"))
+        named = collections.Counter()
+        for stack, count in run.folded.items():
+            frames = [name_of(symbols, f) if re.fullmatch(UNNAMED, f) else f for f in stack]
+            named[tuple(frames)] += count
+        spin, read = self.split(named)
+        self.assert_stacks(spin, rf"(?:[^;]+;)?{SPIN}")
+        self.assertGreaterEqual(sum(spin.values()), run.summary.ticks * 0.9)
+        self.assert_stacks(read, rf"(?:[^;]+;){{0,2}}{READ}")
+        self.assertGreaterEqual(sum(read.values()), run.summary.ticks * 0.9)
+
+
+if __name__ == "__main__":
+    harness.main()

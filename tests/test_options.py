@@ -1,0 +1,273 @@
+"""Every option does what the help says of it."""
+
+import os
+import re
+import signal
+import time
+
+import harness
+from harness import LEAVES, MAIN, THREAD, Run, attach
+
+
+class Help(harness.TestCase):
+    OPTIONS = (
+        "-p, --pid=", "-d, --duration=", "-F, --frequency=", "-o, --output=", "-f, --format=",
+        "-t, --threads", "--on-cpu", "--off-cpu", "--thread=", "--inlines", "--no-inlines",
+        "--lines", "--max-depth=", "-q, --quiet", "-v, --verbose", "--help", "--version",
+    )  # fmt: skip
+
+    def test_help(self):
+        for option in ("--help", "-h"):
+            run = Run([option]).finish()
+            text = run.stdout.decode()
+            for name in self.OPTIONS:
+                self.assertIn(name, text)
+            self.assertLess(max(map(len, text.splitlines())), 81)
+            self.assertEqual(run.stderr, "")
+
+    def test_version(self):
+        for option in ("--version", "-V"):
+            run = Run([option]).finish()
+            self.assertRegex(run.stdout.decode(), r"^profiler \d+\.\d+\.\d+\n")
+            self.assertEqual(run.stderr, "")
+
+    def test_help_to_a_full_disk(self):
+        with open("/dev/full", "wb") as full:
+            run = Run(["--help"], stdout=full).finish(expect=harness.STATUS_OUTPUT)
+        self.assertRegex(run.stderr, "^profiler: .*space")
+
+
+class HowLong(harness.TestCase):
+    def test_duration_forms(self):
+        target = self.start_fixture("calls-O2", "spin")
+        for form, seconds in (("300ms", 0.3), ("0.3s", 0.3), (".3", 0.3), ("0.005m", 0.3), ("1", 1)):
+            run = attach(target, duration=form)
+            self.assertGreaterEqual(run.summary.duration_s, seconds - 0.01, form)
+            self.assertLess(run.summary.duration_s, seconds + 0.25, form)
+            self.assertGreaterEqual(run.elapsed_s, seconds - 0.01, form)
+
+    def test_frequency(self):
+        target = self.start_fixture("calls-O2", "sleep")
+        for hz in (1, 20, 12.5, 500, 10000):
+            run = attach(target, hz=hz)
+            self.assertEqual(run.summary.hz, hz)
+            due = 0.4 * hz + 1
+            self.assertAlmostEqual(run.summary.ticks + run.summary.missed, due, delta=2)
+            self.assertAlmostEqual(run.pprof.period_ns, 1e9 / hz, delta=1)
+
+    def test_default_frequency(self):
+        target = self.start_fixture("calls-O2", "sleep")
+        run = Run(["-p", target.pid, "-d", "0.2"], target_pid=target.pid).finish()
+        self.assertEqual(run.summary.hz, 99)
+
+    def test_until_signal(self):
+        """SIGINT, SIGTERM and SIGHUP end it: the profile is written, the status is 0."""
+        target = self.start_fixture("calls-O2", "spin")
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            run = harness.start_attach(target)
+            run.wait_attached()
+            run.signal(number)
+            run.finish()
+            self.assertGreater(run.summary.samples, 5)
+            self.assertLess(run.elapsed_s, 20)
+            self.assert_stacks(run.stacks(), rf"{MAIN};many_arguments;.*;leaf_spin")
+
+    def test_signal_at_any_moment(self):
+        """However early: a profile and status 0, or, before all, death by that very signal."""
+        target = self.start_fixture("calls-O2", "spin")
+        for i in range(20):
+            run = harness.start_attach(target, hz=1000)
+            time.sleep(i * 0.001)
+            run.signal(signal.SIGTERM)
+            try:
+                run.finish(expect=None)
+            except AssertionError:
+                if run.status != -signal.SIGTERM:
+                    raise
+                continue
+            self.assertEqual(run.status, 0, run.stderr)
+
+    def test_until_the_target_ends(self):
+        target = self.start("sleep", "0.4", ready=None)
+        run = harness.start_attach(target).finish()
+        self.assertLess(run.summary.duration_s, 1)
+        self.assertGreater(run.summary.samples, 10)
+
+
+class Which(harness.TestCase):
+    def test_on_cpu(self):
+        target = self.start_fixture("threads", 8, 2)
+        run = attach(target, "--on-cpu")
+        self.assertEqual({s.state for s in run.pprof.samples}, {"running"})
+        self.assertEqual({s.stack[-1] for s in run.pprof.samples}, {"spin_here"})
+        self.assertGreaterEqual(sum(s.count for s in run.pprof.samples), 2 * run.summary.ticks - 2)
+
+    def test_off_cpu(self):
+        target = self.start_fixture("threads", 8, 2)
+        run = attach(target, "--off-cpu")
+        self.assertEqual({s.state for s in run.pprof.samples}, {"sleeping"})
+        self.assertEqual(sum(s.count for s in run.pprof.samples), 7 * run.summary.ticks)
+        folded = attach(target, "--off-cpu", form="folded")
+        self.assertFalse([s for s in folded.folded if "spin_here" in s])
+        self.assertEqual(sum(folded.folded.values()), 7 * folded.summary.ticks)
+
+    def test_thread(self):
+        target = self.start_fixture("threads", 12, 2)
+        run = attach(target, "--thread=^worker-0[35]$")
+        self.assertEqual({s.thread for s in run.pprof.samples}, {"worker-03", "worker-05"})
+        self.assertEqual(sum(s.count for s in run.pprof.samples), 2 * run.summary.ticks)
+        run = attach(target, "--thread", "1.$", form="folded")
+        self.assertEqual(sum(run.folded.values()), 2 * run.summary.ticks)
+        run = attach(target, "--thread=no-such-thread", form="folded")
+        self.assertEqual(sum(run.folded.values()), 0)
+
+    def test_combined(self):
+        target = self.start_fixture("threads", 12, 2)
+        run = attach(target, "--thread=worker-0", "--on-cpu")
+        self.assertEqual({s.thread for s in run.pprof.samples}, {"worker-00", "worker-01"})
+
+
+class Frames(harness.TestCase):
+    def test_threads(self):
+        target = self.start_fixture("threads", 4, 1)
+        for option in ("-t", "--threads"):
+            run = attach(target, option, form="folded")
+            roots = {stack[0] for stack in run.folded}
+            self.assertEqual(roots, {"threads"} | {f"worker-{i:02}" for i in range(4)})
+            self.assert_stacks(
+                {s: n for s, n in run.folded.items() if s[0] != "threads"},
+                rf"worker-\d\d;{THREAD}worker;(?:spin|futex|pipe|sleep)_here{LEAVES}",
+            )
+
+    def test_lines(self):
+        with open(harness.HERE + "/fixtures/calls.c", encoding="utf-8") as file:
+            source = file.read().splitlines()
+        target = self.start_fixture("calls-O2", "spin")
+        run = attach(target, "--lines", form="folded")
+        calls = {"big_frame": "leaf();", "dynamic_frame": "big_frame(leaf);"}
+        seen = set()
+        for stack in run.folded:
+            for frame in stack:
+                match = re.fullmatch(r"(\w+) \(calls\.c:(\d+)\)", frame)
+                if match and match[1] in calls:
+                    self.assertEqual(source[int(match[2]) - 1].strip(), calls[match[1]])
+                    seen.add(match[1])
+        self.assertEqual(seen, set(calls))
+        without = attach(target, form="folded")
+        self.assertFalse([f for stack in without.folded for f in stack if "calls.c" in f])
+
+    def test_inlines(self):
+        if not os.path.exists(os.path.join(harness.FIXTURES, "cxx-O2")):
+            harness.skip("no C++ compiler")
+        target = self.start_fixture("cxx-O2", "inlines")
+        for args in ([], ["--inlines"], ["--no-inlines", "--inlines"]):
+            run = attach(target, *args, form="folded")
+            self.assert_stacks(
+                run.folded, r".*run_inlines.*;[^;]*inlined_outer[^;]*_\[i\];"
+                r"[^;]*inlined_inner[^;]*_\[i\];spin\(\)"
+            )  # fmt: skip
+        for form in ("folded", "pprof"):
+            run = attach(target, "--no-inlines", form=form)
+            self.assert_stacks(run.stacks(), r".*run_inlines<int>\(int\);spin\(\)")
+
+    def test_max_depth(self):
+        target = self.start_fixture("recursion", 50)
+        run = attach(target, "--max-depth=20", form="folded")
+        for stack in run.folded:
+            self.assertRegex(stack[0], r"^\[truncated: ")
+        self.assertEqual(run.summary.truncated, run.summary.samples)
+        run = attach(target, "--max-depth=100", form="folded")
+        self.assertEqual(run.summary.truncated, 0)
+        turns = "(?:descend_even;descend_odd;){25}"
+        self.assert_stacks(run.folded, rf"{MAIN};{turns}bottom{LEAVES}")
+
+
+class Outputs(harness.TestCase):
+    def setUp(self):
+        self.target = self.start_fixture("calls-O2", "spin")
+
+    def run_on(self, *args):
+        return Run(["-p", self.target.pid, "-d", "0.1", *args], target_pid=self.target.pid).finish()
+
+    def test_default_is_stdout(self):
+        for args in ([], ["-o", "-"], ["--output=-"], ["-f", "folded"]):
+            run = self.run_on(*args)
+            self.assertTrue(run.stdout)
+            self.assertEqual(sum(run.folded.values()), run.summary.samples)
+
+    def test_format_decides(self):
+        run = self.run_on("-f", "pprof", "-o", "out.txt")
+        self.assertIsNotNone(run.pprof)
+        run = self.run_on("--format=folded", "-o", "out.pb.gz")
+        self.assertIsNotNone(run.folded)
+        run = self.run_on("-f", "pprof", "-o", "-")
+        self.assertIsNotNone(run.pprof)
+        self.assertEqual(run.data, run.stdout)
+
+    def test_name_decides(self):
+        for name, is_pprof in (
+            ("x.pb.gz", True), ("x.pb", True), ("x.pprof", True),
+            ("x.folded", False), ("x.txt", False), ("pb.gz", False),
+        ):  # fmt: skip
+            run = self.run_on("-o", name)
+            self.assertEqual(run.pprof is not None, is_pprof, name)
+            self.assertEqual(run.stdout, b"")
+            self.assertEqual(os.path.basename(run.summary.where), name)
+
+    def test_summary(self):
+        run = attach(self.target)
+        summary = run.summary
+        self.assertEqual(summary.others, [])
+        self.assertEqual(summary.n_threads, 1)
+        self.assertEqual(summary.samples, summary.ticks)
+        self.assertEqual(summary.format, "pprof")
+        self.assertRegex(summary.next_command, r"^go tool pprof .*out\.pb\.gz$")
+        self.assertIsNotNone(summary.held_percent)
+        self.assertLess(summary.held_percent, 100)
+        self.assertIsNotNone(summary.sampled_cpu_s)
+        # Its one thread was running all the time, on a CPU or waiting for one.
+        self.assertAlmostEqual(summary.sampled_cpu_s, summary.duration_s, delta=0.05)
+        self.assertLessEqual(summary.kernel_cpu_s, summary.duration_s + 0.05)
+        self.assertGreater(summary.kernel_cpu_s, 0)
+        folded = attach(self.target, form="folded", duration="0.1")
+        self.assertRegex(folded.summary.next_command, r"flamegraph\.pl .*out\.folded")
+
+    def test_verbose(self):
+        run = attach(self.target)
+        self.assertEqual([t.tid for t in run.summary.threads], [self.target.pid])
+        self.assertEqual(run.summary.threads[0].name, "calls-O2")
+        run = attach(self.target, verbose=False)
+        self.assertEqual(run.summary.threads, [])
+        self.assertTrue(run.summary.has_totals)
+
+    def test_quiet(self):
+        for option in ("-q", "--quiet"):
+            run = attach(self.target, option, verbose=False)
+            self.assertEqual(run.stderr, "")
+            self.assert_stacks(run.stacks(), rf"{MAIN};many_arguments;.*;leaf_spin")
+
+    def test_status_line(self):
+        """While it runs, on a terminal: elapsed of duration, samples, threads, share held."""
+        directory = self.directory()
+        args = ["-p", self.target.pid, "-d", "1.5", "-o", "out.folded"]
+        status, shown = harness.run_in_terminal(args, directory)
+        self.assertEqual(status, 0, shown)
+        lines = [part for part in re.split(r"[\r\n]+|\x1b\[[\d;]*[A-Za-z]", shown) if part.strip()]
+        live = [part for part in lines if re.search(r"1\.5", part) and "ticks" not in part]
+        self.assertGreaterEqual(len(live), 1, shown)
+        self.assertRegex(live[-1], r"\d+ samples")
+        self.assertRegex(live[-1], r"1 thread")
+        self.assertRegex(live[-1], r"\d %|\d%")
+        self.assertRegex(shown, r"profiler: \d+ ticks at 99 Hz")
+        status, shown = harness.run_in_terminal([*args, "-q"], directory)
+        self.assertEqual((status, shown), (0, ""))
+
+    def test_no_status_line_in_a_file(self):
+        run = attach(self.target, duration="1.2")
+        self.assertNotIn("\r", run.stderr)
+        self.assertNotIn("\x1b", run.stderr)
+        self.assertEqual(run.summary.others, [])
+
+
+if __name__ == "__main__":
+    harness.main()

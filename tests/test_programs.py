@@ -1,0 +1,111 @@
+"""Programs that people run: Python, and redis under load."""
+
+import collections
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+
+import harness
+from harness import attach
+
+PROGRAM = """
+import sys, threading, time
+def spin():
+    n = 0
+    while True:
+        n += len(str(n))
+def wait():
+    time.sleep(1000)
+threading.Thread(target=wait, daemon=True).start()
+print("ready", flush=True)
+spin()
+"""
+
+
+class Python(harness.TestCase):
+    def check(self, python):
+        target = self.start(python, "-c", PROGRAM)
+        run = attach(target, duration="1")
+        self.assertEqual(run.summary.n_threads, 2)
+        main = collections.Counter()
+        other = collections.Counter()
+        for sample in run.pprof.samples:
+            (main if sample.tid == target.pid else other)[sample.stack] += sample.count
+        interpreter = r"(?:[^;]+;)*_?PyEval_\w+(?:;[^;]+)*"
+        self.assert_stacks(main, rf"_start;(?:[^;]+;)*Py_(?:Bytes|Run)Main;{interpreter}")
+        self.assert_stacks(other, rf"{interpreter};[^;]*(?:nanosleep|select|poll)[^;]*")
+        self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.01, run.stderr)
+        states = {s.state for s in run.pprof.samples if s.tid != target.pid}
+        self.assertEqual(states, {"sleeping"})
+
+    def test_this_python(self):
+        self.check(sys.executable)
+
+    def test_system_python(self):
+        harness.need(os.path.exists("/usr/bin/python3"), "there is no /usr/bin/python3")
+        self.check("/usr/bin/python3")
+
+
+class Redis(harness.TestCase):
+    def setUp(self):
+        server = shutil.which("redis-server")
+        self.benchmark = shutil.which("redis-benchmark")
+        harness.need(server and self.benchmark, "redis is not installed")
+        self.socket = os.path.join(self.directory(), "redis.sock")
+        self.target = self.start(
+            server, "--port", "0", "--unixsocket", self.socket, "--save", "", "--daemonize", "no",
+            ready=None, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        drain = threading.Thread(target=self.drain, daemon=True)
+        drain.start()
+        harness.wait_for(lambda: os.path.exists(self.socket), "redis")
+
+    def drain(self):
+        try:
+            while os.read(self.target.process.stdout.fileno(), 4096):
+                pass
+        except (OSError, ValueError):
+            pass
+
+    def test_under_load(self):
+        load = subprocess.Popen(
+            [self.benchmark, "-s", self.socket, "-n", "100000000", "-c", "20", "-t", "set,get", "-q"],
+            stdout=subprocess.DEVNULL,
+        )
+        self.addCleanup(load.wait)
+        self.addCleanup(load.kill)
+        harness.wait_for(lambda: self.cpu_ticks() > 10, "the load")
+        run = attach(self.target, duration="2", hz=499)
+        self.assertIsNone(load.poll())
+        main = collections.Counter()
+        for sample in run.pprof.samples:
+            if sample.tid == self.target.pid:
+                main[sample.stack] += sample.count
+        self.assert_stacks(main, r"_start;(?:[^;]+;)+main;aeMain;.*", share=0.95)
+        names = collections.Counter()
+        for stack, count in main.items():
+            for name in set(stack):
+                names[name] += count
+        total = sum(main.values())
+        for name in ("readQueryFromClient", "processCommand", "call"):
+            self.assertGreater(names[name], total * 0.02, names.most_common(20))
+        running = sum(s.count for s in run.pprof.samples
+                      if s.tid == self.target.pid and s.state == "running")  # fmt: skip
+        self.assertGreater(running, total * 0.3)
+        # Its background threads wait all the time, each with a whole stack.
+        self.assertGreaterEqual(run.summary.n_threads, 4)
+        self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.01, run.stderr)
+        folded = attach(self.target, "-t", form="folded", duration="0.5")
+        roots = {re.sub(r"_?#?\d+$", "", stack[0]) for stack in folded.folded}
+        self.assertTrue(any("bio" in root for root in roots), roots)
+
+    def cpu_ticks(self):
+        with open(f"/proc/{self.target.pid}/stat", encoding="utf-8") as file:
+            return int(file.read().rsplit(")", 1)[1].split()[11])
+
+
+if __name__ == "__main__":
+    harness.main()

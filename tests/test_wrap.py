@@ -1,0 +1,285 @@
+"""Wrap a command: it runs as it would alone, from its first instruction to its end."""
+
+import glob
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+from harness import LEAVES, MAIN, Run, start_wrap, wrap
+
+SHELL = ["sh", "-c"]
+
+
+def children(pid):
+    """The children of a process."""
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        with open(path, encoding="utf-8") as file:
+            found += [int(child) for child in file.read().split()]
+    return found
+
+
+def start_spinning(*args, **run):
+    """A wrapped command that spins, when it does: the run and the command's pid."""
+    run = start_wrap([harness.fixture("calls-static"), "spin"], *args, **run)
+    harness.read_until(run.process.stdout, "ready")
+    return run, children(run.process.pid)[0]
+
+
+class Transparent(harness.TestCase):
+    """Nothing that the command sees differs from a run without the profiler."""
+
+    def test_stdin_and_stdout(self):
+        data = os.urandom(3_000_000)
+        run = start_wrap(["cat"], stdin=subprocess.PIPE).finish(stdin=data)
+        self.assertEqual(run.stdout, data)
+
+    def test_stderr(self):
+        run = wrap(SHELL + ["echo one >&2; echo two >&2"])
+        self.assertEqual(run.summary.others, ["one", "two"])
+
+    def compare(self, *command):
+        alone = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd="/", check=False
+        )
+        run = Run(["-o", "/dev/null", "-F", "251", "--", *command], cwd="/").finish(expect=None)
+        self.assertEqual(run.stdout.decode(), alone.stdout)
+        self.assertTrue(alone.stdout)
+        return alone.stdout
+
+    def test_signals_as_without(self):
+        """Ignored, blocked and caught signals are inherited untouched."""
+        self.compare("grep", "^Sig[BIC]\\|^Shd", "/proc/self/status")
+
+    def test_open_files(self):
+        script = "import os; print(sorted(os.listdir('/proc/self/fd')))"
+        text = self.compare(sys.executable, "-c", script)
+        self.assertIn("'0', '1', '2'", text)
+
+    def test_limits_and_priority(self):
+        self.compare("sh", "-c", "ulimit -a; nice; cat /proc/self/oom_score_adj; umask")
+        self.compare("sh", "-c", "cut -d' ' -f18,19,40,41 /proc/self/stat")
+
+    def test_group_and_session(self):
+        """In the profiler's own process group, as under time: Ctrl-C reaches it."""
+        script = "import os; print(os.getpgrp() == os.getpgid(os.getppid()), os.getsid(0))"
+        self.compare(sys.executable, "-c", script)
+
+    def test_environment_and_directory(self):
+        self.compare("sh", "-c", "env | grep -v ^_= | sort; pwd")
+
+    def test_not_traced_by_its_own_view(self):
+        """Between ticks nothing is traced; privileges are not taken away either."""
+        self.compare("grep", "^NoNewPrivs\\|^Seccomp\\|^Cap", "/proc/self/status")
+
+    def test_arguments_are_not_options(self):
+        run = Run(["-o", "out.folded", "echo", "-p", "1", "--help", "-d"]).finish()
+        self.assertEqual(run.stdout, b"-p 1 --help -d\n")
+        run = Run(["-o", "out.folded", "--", "echo", "--", "x"]).finish()
+        self.assertEqual(run.stdout, b"-- x\n")
+
+
+class Statuses(harness.TestCase):
+    def test_exit_statuses(self):
+        for status in (0, 1, 2, 3, 42, 126, 127, 255):
+            run = wrap(SHELL + [f"exit {status}"], expect=status)
+            self.assertGreaterEqual(run.summary.samples, 1)
+
+    def test_killed_by_a_signal(self):
+        for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGSEGV):
+            wrap(SHELL + [f"ulimit -c 0; kill -{int(number)} $$"], expect=128 + number)
+
+    def test_command_not_found(self):
+        for name in ("no-such-command-here", "./no-such-file", "/no/such/file"):
+            run = Run(["--", name]).finish(expect=harness.STATUS_NOT_FOUND)
+            self.assert_message(run, re.escape(name), status=harness.STATUS_NOT_FOUND)
+
+    def test_command_cannot_be_run(self):
+        directory = self.directory()
+        plain = os.path.join(directory, "plain")
+        with open(plain, "w", encoding="utf-8") as file:
+            file.write("no program\n")
+        broken = os.path.join(directory, "broken")
+        with open(broken, "wb") as file:
+            file.write(b"\x7fELF" + b"\0" * 100)
+        os.chmod(broken, 0o755)
+        for name in (plain, directory, broken):
+            run = Run(["--", name]).finish(expect=harness.STATUS_CANNOT_RUN)
+            self.assert_message(run, re.escape(name), status=harness.STATUS_CANNOT_RUN)
+
+    def test_default_output(self):
+        """profiler.PID.folded in the current directory, told on stderr; stdout is the command's."""
+        run = Run(["--", "sh", "-c", "echo $$"]).finish()
+        pid = int(run.stdout)
+        self.assertEqual(os.path.basename(run.path), f"profiler.{pid}.folded")
+        self.assertIn(f"profiler.{pid}.folded", run.summary.where)
+        run = Run(["-f", "pprof", "--", "sh", "-c", "echo $$"]).finish()
+        self.assertEqual(os.path.basename(run.path), f"profiler.{int(run.stdout)}.pb.gz")
+        self.assertIsNotNone(run.pprof)
+
+    def test_quiet_says_nothing(self):
+        run = Run(["-q", "--", "sh", "-c", "echo said"]).finish()
+        self.assertEqual((run.stdout, run.stderr), (b"said\n", ""))
+        self.assertIsNotNone(run.folded)
+
+
+class Sampling(harness.TestCase):
+    def test_first_sample_at_exec(self):
+        """The first tick is the program's first instruction, not the profiler's fork."""
+        for _ in range(5):
+            run, pid = start_spinning("-d", "100ms", hz=1)
+            time.sleep(0.2)
+            os.kill(pid, signal.SIGKILL)
+            run.finish(expect=128 + signal.SIGKILL)
+            self.assertEqual(run.summary.samples, 1)
+            self.assertEqual(list(run.stacks()), [("_start",)])
+
+    def test_never_in_its_own_profile(self):
+        """Nothing of the profiler's own, such as its fork, is seen."""
+        for _ in range(5):
+            run = wrap(["true"], hz=10000)
+            files = {os.path.basename(m["filename"]) for m in run.pprof.mappings}
+            self.assertNotIn("profiler", files)
+            self.assertFalse([f for f in files if re.search(r"lib(?:dw|elf|asan)", f)])
+
+    def test_stacks(self):
+        run = start_wrap([harness.fixture("recursion"), "7"], "-d", "0.4")
+        harness.read_until(run.process.stdout, "ready")
+        pid = children(run.process.pid)[0]
+        time.sleep(0.8)
+        os.kill(pid, signal.SIGKILL)
+        run.finish(expect=128 + signal.SIGKILL)
+        turns = ";".join(["descend_even", "descend_odd"] * 3 + ["descend_even"])
+        self.assert_stacks(run.stacks(), rf"{MAIN};{turns};bottom{LEAVES}", share=0.9)
+
+    def test_mapping_of_the_program_first(self):
+        run = wrap(["sleep", "0.1"])
+        self.assertTrue(run.pprof.mappings[0]["filename"].endswith("sleep"))
+
+    def test_short_commands(self):
+        """Whatever moment it ends in, its status is kept and a profile is written."""
+        for i in range(25):
+            run = wrap(SHELL + [f"exit {i}"], expect=i, hz=10000)
+            self.assertGreaterEqual(run.summary.samples, 1)
+
+    def test_outlives_duration(self):
+        """A command that outlives -d runs on, untraced, and the profiler waits for it."""
+        run = start_wrap(
+            SHELL + ["echo ready; sleep 0.9; grep TracerPid /proc/self/status; exit 5"],
+            "-d", "0.3",
+        )  # fmt: skip
+        run.finish(expect=5)
+        self.assertEqual(run.stdout, b"ready\nTracerPid:\t0\n")
+        self.assertGreater(run.elapsed_s, 0.9)
+        self.assertLess(run.summary.duration_s, 0.6)
+        self.assertGreater(run.summary.duration_s, 0.29)
+
+    def test_ends_before_duration(self):
+        run = wrap(["sleep", "0.2"], "-d", "50")
+        self.assertLess(run.elapsed_s, 20)
+        self.assertLess(run.summary.duration_s, 10)
+
+    def test_children_are_not_sampled(self):
+        run = wrap(SHELL + ["sh -c 'sleep 0.2' & wait"])
+        self.assertEqual(len({s.pid for s in run.pprof.samples}), 1)
+
+    def test_orphans_are_not_waited_for(self):
+        """As with time or env: only the command itself is waited for."""
+        run = Run(
+            ["-o", "out.folded", "--", "sh", "-c", "sleep 5 >/dev/null 2>&1 & exit 4"]
+        ).finish(expect=4)
+        self.assertLess(run.elapsed_s, 4)
+
+
+class Interrupted(harness.TestCase):
+    def in_terminal(self, args, keys):
+        """Runs the profiler in a terminal and types `keys` when the command is ready. Returns its
+        status, what the terminal showed, and its directory."""
+        directory = self.directory()
+        status, shown = harness.run_in_terminal(
+            args, directory, keys=keys, when="ready", delay_s=0.3
+        )
+        return status, shown, directory
+
+    def read_profile(self, directory, name="out.folded"):
+        self.assertEqual(os.listdir(directory), [name])
+        with open(os.path.join(directory, name), "rb") as file:
+            return harness.read_folded(file.read())
+
+    def test_ctrl_c_kills_the_command(self):
+        program = harness.fixture("calls-O2")
+        status, shown, directory = self.in_terminal(
+            ["-o", "out.folded", "-F", "251", program, "spin"], b"\x03"
+        )
+        self.assertEqual(status, 128 + signal.SIGINT, shown)
+        counts = self.read_profile(directory)
+        self.assertGreater(sum(counts.values()), 30)
+        self.assert_stacks(counts, rf"{MAIN};many_arguments;.*leaf_spin", share=0.7)
+
+    def test_ctrl_c_that_the_command_handles(self):
+        script = "trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.05; done"
+        status, shown, directory = self.in_terminal(
+            ["-o", "out.folded", "sh", "-c", script], b"\x03"
+        )
+        self.assertEqual(status, 9, shown)
+        self.assertIn("caught", shown)
+        self.read_profile(directory)
+
+    def test_ctrl_c_that_the_command_outlives(self):
+        script = "trap '' INT; echo ready; sleep 1; echo survived; exit 6"
+        status, shown, directory = self.in_terminal(
+            ["-o", "out.folded", "sh", "-c", script], b"\x03"
+        )
+        self.assertEqual(status, 6, shown)
+        self.assertIn("survived", shown)
+        self.read_profile(directory)
+
+    def test_ctrl_z_and_back(self):
+        """The terminal's stop reaches both; both go on."""
+        run, pid = start_spinning(start_new_session=True)
+        os.killpg(run.process.pid, signal.SIGTSTP)
+        for process in (pid, run.process.pid):
+            harness.wait_for(
+                lambda p=process: harness.read_status(p)["State"][0] == "T", f"stop of {process}"
+            )
+        os.killpg(run.process.pid, signal.SIGCONT)
+        harness.wait_for(lambda: harness.read_status(pid)["State"][0] == "R", "its going on")
+        time.sleep(0.2)
+        os.kill(pid, signal.SIGKILL)
+        run.finish(expect=128 + signal.SIGKILL)
+
+    def test_termination(self):
+        """SIGTERM and SIGHUP to the profiler: the command is not left behind unwatched, and the
+        profile is written."""
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            run, pid = start_spinning()
+            time.sleep(0.2)
+            run.signal(number)
+            run.finish(expect=None)
+            self.assertIn(run.status, (0, 128 + number), run.stderr)
+            self.assertIsNotNone(run.pprof)
+            self.assertGreater(run.summary.samples, 10)
+            status = harness.read_status(pid)
+            if status:
+                self.assertEqual(status["TracerPid"], "0")
+                os.kill(pid, signal.SIGKILL)
+
+    def test_killed_profiler_leaves_the_command_alone(self):
+        run, pid = start_spinning(hz=997)
+        time.sleep(0.2)
+        run.signal(signal.SIGKILL)
+        run.process.wait()
+        status = harness.read_status(pid)
+        self.assertIsNotNone(status)
+        self.assertEqual((status["State"][0], status["TracerPid"]), ("R", "0"))
+        os.kill(pid, signal.SIGKILL)
+        run.process.stdout.close()
+        run.process.stderr.close()
+
+
+if __name__ == "__main__":
+    harness.main()
