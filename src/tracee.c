@@ -22,8 +22,8 @@ enum { NO_SUCH_TID = 0x7ffffffe };
 
 struct seized {
 	int tid;
-	bool exited;
-	int exit_status;
+	bool reported; // `status` has come, but nobody has asked for it yet
+	int status;    // as waitpid gives it
 };
 
 // The threads that are seized now. File-wide because the signal handler needs it; it is changed
@@ -44,12 +44,12 @@ static struct seized *find_seized(int tid)
 	return NULL;
 }
 
-static void note_exit(struct seized *entry, int status)
+static void keep_exit_of_child(int tid, int status)
 {
-	entry->exited = true;
-	entry->exit_status = status;
-	if (entry->tid == child.tid)
-		child = *entry;
+	if (tid != child.tid || WIFSTOPPED(status))
+		return;
+	child.reported = true;
+	child.status = status;
 }
 
 static void forget(int tid)
@@ -83,34 +83,33 @@ static bool read_stop(int status, struct tracee_stop *ret)
 // waits there for all other threads of its process to be gone, which those that are seized and
 // dead are only once we have reaped them: deadlock (LKML: "ptrace: fix the deadlock in
 // de_thread"). The wait for the mutex is interruptible: SIGCHLD for the dead thread gets us out,
-// this handler reaps, and the kernel restarts the call.
-static void reap_exits(void)
+// this handler reaps, and the kernel restarts the call. Stops are reported along with exits,
+// whatever waitid(2) is asked for; they are kept for tracee_poll.
+static void collect_reports(void)
 {
 	for (size_t i = 0; i < n_seized; i++) {
-		siginfo_t info = {0};
-		if (seized[i].exited ||
-		    waitid(P_PID, seized[i].tid, &info, WEXITED | WNOHANG | __WALL) != 0 ||
-		    info.si_pid == 0)
+		struct seized *entry = &seized[i];
+		int status;
+		if (entry->reported || waitpid(entry->tid, &status, WNOHANG | __WALL) != entry->tid)
 			continue;
-		note_exit(&seized[i], info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
-		                                                 : info.si_status);
+		entry->reported = true;
+		entry->status = status;
+		keep_exit_of_child(entry->tid, status);
 	}
 }
 
 static void release_stopped(void)
 {
+	collect_reports();
 	for (size_t i = 0; i < n_seized;) {
 		struct tracee_stop stop;
-		int status;
 		const int tid = seized[i].tid;
-		if (seized[i].exited || waitpid(tid, &status, WNOHANG | __WALL) != tid) {
+		if (!seized[i].reported)
 			i++;
-		} else if (read_stop(status, &stop)) {
+		else if (read_stop(seized[i].status, &stop))
 			tracee_release(tid, &stop); // takes it off the list
-		} else {
-			note_exit(&seized[i], status);
+		else
 			forget(tid);
-		}
 	}
 }
 
@@ -120,7 +119,7 @@ static void on_child_signal(int signal)
 
 	(void)signal;
 	if (seizing)
-		reap_exits();
+		collect_reports();
 	if (abandoned)
 		release_stopped();
 	errno = saved_errno;
@@ -183,29 +182,25 @@ enum tracee_result tracee_interrupt(int tid)
 static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
 {
 	struct seized *entry = find_seized(tid);
-	int status;
+	int status = 0;
+	pid_t pid = tid;
 
-	if (entry && entry->exited) {
-		*ret = (struct tracee_stop){.exit_status = entry->exit_status};
-		forget(tid);
-		return TRACEE_EXITED;
+	if (entry && entry->reported) {
+		entry->reported = false;
+		status = entry->status;
+	} else {
+		do
+			pid = waitpid(tid, &status, flags | __WALL);
+		while (pid < 0 && errno == EINTR);
 	}
-	pid_t pid;
-	do
-		pid = waitpid(tid, &status, flags | __WALL);
-	while (pid < 0 && errno == EINTR);
 	if (pid == 0)
 		return TRACEE_RUNS;
-	if (pid < 0) {
-		// Gone without a trace: its process executed another program from another thread.
-		*ret = (struct tracee_stop){0};
-		forget(tid);
-		return TRACEE_EXITED;
-	}
-	if (read_stop(status, ret))
+	// An error: gone without a trace, as its process executed another program from another
+	// thread.
+	if (pid > 0 && read_stop(status, ret))
 		return TRACEE_STOPPED;
-	if (entry)
-		note_exit(entry, status);
+	*ret = (struct tracee_stop){.exit_status = status};
+	keep_exit_of_child(tid, status);
 	forget(tid);
 	return TRACEE_EXITED;
 }
@@ -217,9 +212,9 @@ void tracee_keep_exit(int pid)
 
 bool tracee_kept_exit(int *ret_status)
 {
-	if (child.exited)
-		*ret_status = child.exit_status;
-	return child.exited;
+	if (child.reported)
+		*ret_status = child.status;
+	return child.reported;
 }
 
 enum tracee_wait tracee_poll(int tid, struct tracee_stop *ret)
