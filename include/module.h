@@ -31,6 +31,7 @@ struct module_mapping {
 enum { MODULE_MAX_BUILD_ID = 64 };
 
 struct module_segment; // a PT_LOAD program header
+struct symbol_table;
 
 struct module {
 	enum module_kind kind;
@@ -51,6 +52,7 @@ struct module {
 	Dwfl_Module *dwfl_module;
 	struct module_segment *segments; // sorted by file offset
 	size_t n_segments;
+	struct symbol_table *symbols;
 };
 
 struct modules {
@@ -89,6 +91,13 @@ size_t module_read_code(struct module *module, uint64_t address, void *buffer, s
 
 // The name of the section that holds the address, and its start; NULL: none. Owned by the module.
 const char *module_section(struct module *module, uint64_t address, uint64_t *ret_start);
+
+// Has the module a section of that name?
+bool module_has_section(struct module *module, const char *name);
+
+// The module's function names, read at the first call; NULL when module_dwfl is. Owned by the
+// module.
+const struct symbol_table *module_symbols(struct module *module);
 
 // EI_CLASS and e_machine of the ELF file behind fd; false: it is none.
 bool module_elf_machine(int fd, uint8_t *ret_class, uint16_t *ret_machine);

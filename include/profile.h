@@ -13,10 +13,10 @@
 
 // What a thread did at the tick.
 enum thread_state {
-	THREAD_RUNNING,	 // on a CPU or ready for one
+	THREAD_RUNNING,  // on a CPU or ready for one
 	THREAD_SLEEPING, // waiting, interruptibly
-	THREAD_DISK,	 // waiting, uninterruptibly (disk sleep, vfork)
-	THREAD_STOPPED,	 // stopped by a signal or a debugger
+	THREAD_DISK,     // waiting, uninterruptibly (disk sleep, vfork)
+	THREAD_STOPPED,  // stopped by a signal or a debugger
 	N_THREAD_STATES,
 };
 
@@ -25,14 +25,15 @@ const char *thread_state_name(enum thread_state state);
 
 // Why a stack ends where it does.
 enum stack_end {
-	STACK_COMPLETE,	     // reached the thread's root
-	STACK_NO_RULE,	     // no unwinding rule for the last frame's pc
-	STACK_UNREADABLE,    // memory that a rule asks for was not readable
-	STACK_NOT_COPIED,    // the stack is larger than what is copied of it
-	STACK_NO_PROGRESS,   // the next frame would not lie above the last one
-	STACK_TOO_DEEP,	     // more frames than --max-depth
+	STACK_COMPLETE,       // reached the thread's root
+	STACK_NO_RULE,        // no unwinding rule for the last frame's pc
+	STACK_UNREADABLE,     // memory that a rule asks for was not readable
+	STACK_NOT_COPIED,     // the stack is larger than what is copied of it
+	STACK_NO_PROGRESS,    // the next frame would not lie above the last one
+	STACK_TOO_DEEP,       // more frames than --max-depth
 	STACK_NEEDS_REGISTER, // a rule asks for a register whose value is not known
-	STACK_NOT_SAMPLED,   // the thread was there, its stack could not be taken at all
+	STACK_SWITCHED,       // it goes on on another stack, which is not at hand (Go's runtime)
+	STACK_NOT_SAMPLED,    // the thread was there, its stack could not be taken at all
 	N_STACK_ENDS,
 };
 
@@ -42,11 +43,11 @@ const char *stack_end_name(enum stack_end end);
 struct location {
 	uint32_t module;  // position in struct modules
 	uint64_t address; // in the module's file, as in its symbol table; for a return address
-			  // one less, so that it lies within the call (formats.md)
+	                  // one less, so that it lies within the call (formats.md)
 };
 
 struct stack {
-	uint32_t first;	   // position in location_ids of the leaf
+	uint32_t first;    // position in location_ids of the leaf
 	uint32_t n_frames; // leaf first
 	enum stack_end end;
 };
@@ -54,10 +55,10 @@ struct stack {
 struct thread {
 	int pid; // the process (tgid)
 	int tid;
-	char *name;	   // as last seen, never NULL; any bytes but NUL
-	int64_t first_ns;  // CLOCK_MONOTONIC when it was first seen
-	int64_t last_ns;   // of its last sample; wall weights add up to last_ns - first_ns
-	int64_t kernel_cpu_ns;	 // CPU time between first and last, by the kernel's count
+	char *name;              // as last seen, never NULL; any bytes but NUL
+	int64_t first_ns;        // CLOCK_MONOTONIC when it was first seen
+	int64_t last_ns;         // of its last sample; wall weights add up to last_ns - first_ns
+	int64_t kernel_cpu_ns;   // CPU time between first and last, by the kernel's count
 	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1 where unknown
 };
 
@@ -97,11 +98,11 @@ uint32_t profile_intern_location(struct profile *profile, uint32_t module, uint6
 
 // The id of the stack of `n` location ids, leaf first, new or known. Copies the ids.
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
-			      enum stack_end end);
+                              enum stack_end end);
 
 // A new thread, first seen at `now_ns`; its id.
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,
-			    int64_t now_ns);
+                            int64_t now_ns);
 
 // Takes over the thread's new name, if it changed.
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name);
@@ -110,7 +111,7 @@ void profile_rename_thread(struct profile *profile, uint32_t thread, const char 
 // last sample. `ticks` is how many ticks it stands for (1, or more after pending ones). Returns
 // the sample's id.
 uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
-		       enum thread_state state, uint64_t ticks, int64_t now_ns);
+                       enum thread_state state, uint64_t ticks, int64_t now_ns);
 
 // The same for a sample that is already known by its id: no look-up.
 void profile_count_again(struct profile *profile, uint32_t sample, uint64_t ticks, int64_t now_ns);

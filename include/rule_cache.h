@@ -4,6 +4,7 @@
 // all processes that map the file.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +20,7 @@ struct rule_cache {
 // A zeroed struct rule_cache is an empty cache.
 void rule_cache_deinit(struct rule_cache *cache);
 
-// The rule of location `id`, which stands for `code`; never NULL. Owned by the cache, valid until
-// it is deinited.
+// The rule of location `id`, which stands for `code`; `is_call`: it was a return address, so it
+// lies in the middle of a call. Never NULL. Owned by the cache, valid until it is deinited.
 const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
-                                  const struct code_address *code);
+                                  const struct code_address *code, bool is_call);

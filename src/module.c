@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "symbol_table.h"
 
 enum { MAX_SEGMENTS = 4096 };
 
@@ -36,6 +37,7 @@ static const Dwfl_Callbacks callbacks = {
 
 static void module_destroy(struct module *module)
 {
+	symbol_table_destroy(module->symbols);
 	if (module->dwfl)
 		dwfl_end(module->dwfl);
 	if (module->fd >= 0)
@@ -235,6 +237,32 @@ const char *module_section(struct module *module, uint64_t address, uint64_t *re
 		return elf_strptr(elf, names, header.sh_name);
 	}
 	return NULL;
+}
+
+bool module_has_section(struct module *module, const char *name)
+{
+	Dwfl_Module *dwfl_module = module_dwfl(module);
+	GElf_Addr bias;
+	size_t names;
+
+	Elf *elf = dwfl_module ? dwfl_module_getelf(dwfl_module, &bias) : NULL;
+	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+		GElf_Shdr header;
+		const char *its_name =
+		    gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+		if (its_name && strcmp(its_name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+const struct symbol_table *module_symbols(struct module *module)
+{
+	if (!module->symbols && module_dwfl(module))
+		module->symbols = symbol_table_create(module->dwfl_module);
+	return module->symbols;
 }
 
 bool module_elf_machine(int fd, uint8_t *ret_class, uint16_t *ret_machine)

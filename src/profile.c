@@ -8,10 +8,10 @@
 const char *thread_state_name(enum thread_state state)
 {
 	static const char *const names[N_THREAD_STATES] = {
-		[THREAD_RUNNING] = "running",
-		[THREAD_SLEEPING] = "sleeping",
-		[THREAD_DISK] = "disk",
-		[THREAD_STOPPED] = "stopped",
+	    [THREAD_RUNNING] = "running",
+	    [THREAD_SLEEPING] = "sleeping",
+	    [THREAD_DISK] = "disk",
+	    [THREAD_STOPPED] = "stopped",
 	};
 	return names[state];
 }
@@ -19,14 +19,15 @@ const char *thread_state_name(enum thread_state state)
 const char *stack_end_name(enum stack_end end)
 {
 	static const char *const names[N_STACK_ENDS] = {
-		[STACK_COMPLETE] = "complete",
-		[STACK_NO_RULE] = "no unwinding rule",
-		[STACK_UNREADABLE] = "unreadable memory",
-		[STACK_NOT_COPIED] = "stack larger than the copy",
-		[STACK_NO_PROGRESS] = "no progress",
-		[STACK_TOO_DEEP] = "deeper than --max-depth",
-		[STACK_NEEDS_REGISTER] = "unknown register",
-		[STACK_NOT_SAMPLED] = "stack not available",
+	    [STACK_COMPLETE] = "complete",
+	    [STACK_NO_RULE] = "no unwinding rule",
+	    [STACK_UNREADABLE] = "unreadable memory",
+	    [STACK_NOT_COPIED] = "stack larger than the copy",
+	    [STACK_NO_PROGRESS] = "no progress",
+	    [STACK_TOO_DEEP] = "deeper than --max-depth",
+	    [STACK_NEEDS_REGISTER] = "unknown register",
+	    [STACK_SWITCHED] = "continues on another stack",
+	    [STACK_NOT_SAMPLED] = "stack not available",
 	};
 	return names[end];
 }
@@ -58,7 +59,8 @@ uint32_t profile_intern_location(struct profile *profile, uint32_t module, uint6
 {
 	const struct location key = {.module = module, .address = address};
 	const uint64_t hash = hash_mix(module, address);
-	uint32_t id = hash_index_find(&profile->location_index, hash, location_equal, profile, &key);
+	uint32_t id =
+	    hash_index_find(&profile->location_index, hash, location_equal, profile, &key);
 
 	if (id != HASH_NONE)
 		return id;
@@ -82,11 +84,11 @@ static bool stack_equal(const void *context, uint32_t id, const void *key)
 
 	return a->n_frames == b->n && a->end == b->end &&
 	       (b->n == 0 || memcmp(profile->location_ids + a->first, b->location_ids,
-				    b->n * sizeof(*b->location_ids)) == 0);
+	                            b->n * sizeof(*b->location_ids)) == 0);
 }
 
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
-			      enum stack_end end)
+                              enum stack_end end)
 {
 	const struct stack_key key = {.location_ids = location_ids, .n = n, .end = end};
 	const uint64_t hash = hash_mix(hash_bytes(location_ids, n * sizeof(*location_ids)), end);
@@ -96,13 +98,13 @@ uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_
 		return id;
 	id = profile->n_stacks;
 	*array_push(profile->stacks, profile->n_stacks, profile->stacks_capacity) = (struct stack){
-		.first = profile->n_location_ids,
-		.n_frames = n,
-		.end = end,
+	    .first = profile->n_location_ids,
+	    .n_frames = n,
+	    .end = end,
 	};
 	profile->location_ids =
-		memory_grow(profile->location_ids, &profile->location_ids_capacity,
-			    profile->n_location_ids + n, sizeof(*profile->location_ids));
+	    memory_grow(profile->location_ids, &profile->location_ids_capacity,
+	                profile->n_location_ids + n, sizeof(*profile->location_ids));
 	if (n)
 		memcpy(profile->location_ids + profile->n_location_ids, location_ids,
 		       n * sizeof(*location_ids));
@@ -112,20 +114,20 @@ uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_
 }
 
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,
-			    int64_t now_ns)
+                            int64_t now_ns)
 {
 	uint32_t id = profile->n_threads;
 
 	*array_push(profile->threads, profile->n_threads, profile->threads_capacity) =
-		(struct thread){
-			.pid = pid,
-			.tid = tid,
-			.name = memory_strdup(name),
-			.first_ns = now_ns,
-			.last_ns = now_ns,
-			.kernel_cpu_ns = -1,
-			.kernel_delay_ns = -1,
-		};
+	    (struct thread){
+	        .pid = pid,
+	        .tid = tid,
+	        .name = memory_strdup(name),
+	        .first_ns = now_ns,
+	        .last_ns = now_ns,
+	        .kernel_cpu_ns = -1,
+	        .kernel_delay_ns = -1,
+	    };
 	return id;
 }
 
@@ -148,7 +150,7 @@ static bool sample_equal(const void *context, uint32_t id, const void *key)
 }
 
 uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
-		       enum thread_state state, uint64_t ticks, int64_t now_ns)
+                       enum thread_state state, uint64_t ticks, int64_t now_ns)
 {
 	const struct sample key = {.stack = stack, .thread = thread, .state = state};
 	const uint64_t hash = hash_mix((uint64_t)stack << 32 | thread, state);

@@ -5,6 +5,7 @@
 
 #include "address_space.h"
 #include "cfi.h"
+#include "go_runtime.h"
 #include "memory.h"
 #include "module.h"
 #include "rule.h"
@@ -22,7 +23,7 @@ void rule_cache_deinit(struct rule_cache *cache)
 	*cache = (struct rule_cache){0};
 }
 
-static void make_rule(const struct code_address *code, struct rule *ret)
+static void make_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
 	const struct arch *arch = ARCH_NATIVE;
 	struct module *module = code->module;
@@ -38,7 +39,9 @@ static void make_rule(const struct code_address *code, struct rule *ret)
 	}
 	// Trampolines first: Go's has CFI that describes a plain function.
 	const size_t n = module_read_code(module, code->address, bytes, sizeof(bytes));
-	if (arch->signal_rule(bytes, n, ret) || cfi_find_rule(module, code->address, ret))
+	if (arch->signal_rule(bytes, n, ret) ||
+	    (is_call && go_runtime_rule(module, code->address, ret)) ||
+	    cfi_find_rule(module, code->address, ret))
 		return;
 	const char *section = module_section(module, code->address, &section_start);
 	if (section && arch->section_rule(section, code->address - section_start, ret))
@@ -47,7 +50,7 @@ static void make_rule(const struct code_address *code, struct rule *ret)
 }
 
 const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
-                                  const struct code_address *code)
+                                  const struct code_address *code, bool is_call)
 {
 	if (id >= cache->count) {
 		cache->rules = memory_grow(cache->rules, &cache->capacity, (size_t)id + 1,
@@ -57,7 +60,7 @@ const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
 	}
 	if (!cache->rules[id]) {
 		struct rule *rule = memory_alloc_zeroed(1, sizeof(*rule));
-		make_rule(code, rule);
+		make_rule(code, is_call, rule);
 		cache->rules[id] = rule;
 		cache->n_made++;
 	}

@@ -9,6 +9,8 @@
 
 enum {
 	BUFFER_BYTES = 256 << 20,
+	// Threads that begin in different ways (Go's) have bases that lie a little apart.
+	BASE_SLACK_BYTES = 4096,
 	KEPT_BYTES = 4 << 20, // of the buffer's memory, from one tick to the next
 	// GCC's and Go's code may hold live data below SP (the red zone: psABI 3.2.2), but no
 	// unwinding rule reads it.
@@ -64,7 +66,7 @@ static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct sn
 	// counts only near the depths seen.
 	if (hint->base > sp && hint->base <= end &&
 	    hint->base - sp <= 4 * hint->depth + SNAPSHOT_UNKNOWN_STACK_BYTES)
-		end = hint->base;
+		end = end - hint->base > BASE_SLACK_BYTES ? hint->base + BASE_SLACK_BYTES : end;
 	else if (hint->tls > sp && hint->tls < end)
 		end = hint->tls; // glibc and musl keep a thread's descriptor above its stack
 	if (end && end - sp <= SNAPSHOT_UNKNOWN_STACK_BYTES)

@@ -96,6 +96,8 @@ static void update_hint(struct snapshot_hint *hint, const struct snapshot *snaps
 		if (last < SNAPSHOT_MAX_STACK_BYTES)
 			hint->guess_bytes = last * 2;
 	}
+	if (unwound->end == STACK_UNREADABLE)
+		hint->base = 0; // a wrong one may have cut the copy
 	if (unwound->base <= sp || snapshot->n_regions > 1)
 		return;
 	hint->base = unwound->base;

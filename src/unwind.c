@@ -89,7 +89,7 @@ static const struct unwinder_entry *find_entry(struct unwinder *unwinder, uint64
 	    (struct unwinder_entry){
 	        .key = key,
 	        .location = location,
-	        .rule = rule_cache_get(unwinder->rules, location, &code),
+	        .rule = rule_cache_get(unwinder->rules, location, &code, is_return),
 	    };
 	hash_index_insert(&unwinder->index, hash, id);
 	return &unwinder->entries[id];
@@ -254,6 +254,8 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule,
 		return end_with(STACK_COMPLETE);
 	case RULE_ROW:
 		return apply_row(rule, snapshot, registers);
+	case RULE_SWITCH:
+		return end_with(STACK_SWITCHED);
 	case RULE_FRAME_POINTER:
 		return guess(unwinder, rule, snapshot, registers);
 	default:
