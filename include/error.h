@@ -7,7 +7,7 @@
 enum exit_status {
 	EXIT_STATUS_OK = 0,
 	EXIT_STATUS_TARGET = 1, // the target cannot be profiled
-	EXIT_STATUS_USAGE = 2,	// the command line is wrong
+	EXIT_STATUS_USAGE = 2,  // the command line is wrong
 	EXIT_STATUS_OUTPUT = 3, // the profile cannot be written
 	EXIT_STATUS_CANNOT_RUN = 126,
 	EXIT_STATUS_NOT_FOUND = 127,
@@ -18,7 +18,7 @@ struct error;
 // A new error with a message in printf's manner, one line without a newline, and the exit
 // status that the command ends with because of it. The caller owns it; never NULL.
 struct error *error_create(enum exit_status status, const char *format, ...)
-	__attribute__((format(printf, 2, 3), returns_nonnull));
+    __attribute__((format(printf, 2, 3), returns_nonnull));
 
 // Frees the error; NULL is accepted.
 void error_destroy(struct error *error);

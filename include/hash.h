@@ -32,7 +32,7 @@ void hash_index_clear(struct hash_index *index);
 
 // The id stored for `key` (with its `hash`), or HASH_NONE.
 uint32_t hash_index_find(const struct hash_index *index, uint64_t hash, hash_equal_fn *equal,
-			 const void *context, const void *key);
+                         const void *context, const void *key);
 
 // Stores `id` under `hash`; the key must not be in the index.
 void hash_index_insert(struct hash_index *index, uint64_t hash, uint32_t id);

@@ -20,7 +20,7 @@ char *memory_strndup(const char *string, size_t length) __attribute__((malloc, r
 // As asprintf: a new string, owned by the caller.
 char *memory_printf(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 char *memory_vprintf(const char *format, va_list args)
-	__attribute__((format(printf, 1, 0), returns_nonnull));
+    __attribute__((format(printf, 1, 0), returns_nonnull));
 
 // Makes room for `need` elements of `size` bytes in `array`, whose capacity is `*capacity`, by
 // doubling. Returns the array, moved or not.

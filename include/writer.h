@@ -20,15 +20,15 @@ struct report {
 	const char *const *comments; // NULL-terminated lines for formats that can hold them
 	int pid;
 	bool thread_roots; // the thread's name as root frame
-	bool lines;	   // file:line in the frames' names
+	bool lines;        // file:line in the frames' names
 };
 
 struct writer {
-	const char *name;		   // as in --format
-	const char *const *suffixes;	   // NULL-terminated file name endings that mean it
-	const char *default_suffix;	   // for names that the profiler makes
-	bool binary;			   // not to be written to a terminal
-	const char *next_command;	   // printf format with one %s, the file: what to run next
+	const char *name;            // as in --format
+	const char *const *suffixes; // NULL-terminated file name endings that mean it
+	const char *default_suffix;  // for names that the profiler makes
+	bool binary;                 // not to be written to a terminal
+	const char *next_command;    // printf format with one %s, the file: what to run next
 	// Writes the report to the stream, which may be a pipe. Errors of the stream itself stay in
 	// its error indicator, for the caller; others are returned (NULL: none).
 	struct error *(*write)(const struct report *report, FILE *stream);
