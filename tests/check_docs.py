@@ -75,7 +75,7 @@ def commands(text):
     code += re.findall(r"`((?:\./build/)?profiler [^`\n]*)`", text)
     for block in code:
         for line in block.replace("\\\n", " ").splitlines():
-            for part in re.split(r"\|+|&&|&|;|\$\(", line):
+            for part in re.split(r"\|+|&&|&|;", re.sub(r"\$\(.*?\)", "VALUE", line)):
                 try:
                     words = shlex.split(part.replace("\\*", "*"), comments=True)
                 except ValueError:  # a quoted word that goes on in the next line
