@@ -22,6 +22,8 @@ struct options {
 	regex_t thread_regex;
 	bool inlines, lines;
 	uint32_t max_depth;
+	bool stop_all;
+	double max_overhead_percent; // 0: no limit
 	bool quiet, verbose;
 };
 

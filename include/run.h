@@ -13,7 +13,11 @@ struct run {
 	int64_t start_ns;    // of the first tick, CLOCK_MONOTONIC
 	int64_t last_ns;     // of the last tick
 	uint64_t ticks;
-	uint64_t missed_ticks; // deadlines that passed before the tick before them was done
+	uint64_t missed_ticks;  // deadlines that passed before the tick before them was done
+	uint64_t thinned_ticks; // left out for --max-overhead
+	double max_overhead_percent;
+	int64_t cpu_ns; // the profiler's own CPU time while it sampled
+	bool priority_raised;
 	uint64_t samples;
 	size_t threads;                 // alive at the last tick
 	uint64_t stops;                 // threads stopped

@@ -15,8 +15,10 @@ struct sampler {
 	double frequency_hz;
 	int64_t duration_ns; // 0: until the target ends or a signal says so
 	uint32_t max_frames;
-	struct target *target; // borrowed, as all that follow
-	struct launch *launch; // NULL: the target was not started by the profiler
+	double max_overhead_percent; // 0: no limit
+	bool stop_all;               // hold all running threads at once
+	struct target *target;       // borrowed, as all that follow
+	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;
 	struct modules *modules;
 	// Called after each tick, to show progress; may be NULL.

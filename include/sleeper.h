@@ -25,6 +25,9 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
                                const struct maps *maps, struct snapshot_buffer *buffer,
                                struct snapshot *ret_snapshot, enum thread_state *ret_state);
 
+// Does the thread run? Cheaper than a look: nothing is copied.
+bool sleeper_runs(const struct target *target, struct target_thread *thread);
+
 // Copies a sleeper's stack anew, with a larger thread->hint.guess_bytes. False: it is no longer
 // the sleep that was copied before.
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,

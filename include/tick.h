@@ -30,15 +30,26 @@ struct ticker {
 	int64_t release_ns;   // when the last held thread was let go
 	bool all_asleep;      // at the last tick
 	bool held_at_exec;    // the target is a command that the profiler holds
+	bool stop_all;
 };
 
 struct modules;
 struct rule_cache;
 
+// All borrowed.
+struct ticker_setup {
+	struct target *target;
+	struct profile *profile;
+	struct modules *modules;
+	struct rule_cache *rules;
+	struct events *events;
+	struct run *run;
+	uint32_t max_frames;
+	bool stop_all; // hold all running threads at once: one consistent picture
+};
+
 // False: no address space for the snapshots.
-bool ticker_init(struct ticker *ticker, struct target *target, struct profile *profile,
-                 struct modules *modules, struct rule_cache *rules, uint32_t max_frames,
-                 struct events *events, struct run *run);
+bool ticker_init(struct ticker *ticker, const struct ticker_setup *setup);
 void ticker_deinit(struct ticker *ticker);
 
 // Samples every thread once, at now_ns. False: no thread is left.

@@ -75,6 +75,8 @@ static struct error *sample(struct session *session)
 	    .frequency_hz = options->frequency_hz,
 	    .duration_ns = options->duration_ns,
 	    .max_frames = options->max_depth,
+	    .max_overhead_percent = options->max_overhead_percent,
+	    .stop_all = options->stop_all,
 	    .target = &session->target,
 	    .launch = session->launch.pid ? &session->launch : NULL,
 	    .events = &session->events,

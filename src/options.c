@@ -15,6 +15,7 @@
 enum {
 	DEFAULT_MAX_DEPTH = 1024,
 	MAX_MAX_DEPTH = 65536,
+	DEFAULT_MAX_OVERHEAD_PERCENT = 5,
 	DEFAULT_FREQUENCY_HZ =
 	    99, // not 100: no lockstep with what the target does 100 times a second
 	MAX_FREQUENCY_HZ = 10000,
@@ -142,6 +143,20 @@ static struct error *parse_max_depth(struct options *options, const char *value)
 	return NULL;
 }
 
+static struct error *parse_max_overhead(struct options *options, const char *value)
+{
+	double percent;
+	const char *rest = parse_decimal(value, &percent);
+
+	if (rest && *rest == '%')
+		rest++;
+	if (!rest || *rest || percent < 0 || percent > 100)
+		return usage_error("--max-overhead: '%s' is not a percentage from 0 (no limit) to 100",
+		                   value);
+	options->max_overhead_percent = percent;
+	return NULL;
+}
+
 static struct error *parse_output(struct options *options, const char *value)
 {
 	if (!*value)
@@ -210,6 +225,13 @@ static const struct option_row rows[] = {
 	VALUE(0, "max-depth", "N", parse_max_depth,
 	      "frames of a stack, 1 to 65536; default 1024; a deeper\n"
 	      "one is marked [truncated: ...]"),
+	FLAG(0, "stop-all", stop_all, true,
+	     "hold all running threads at once: one consistent\n"
+	     "picture, at a higher price for the target"),
+	VALUE(0, "max-overhead", "PERCENT", parse_max_overhead,
+	      "sample less often when holding threads, or the\n"
+	      "profiler's CPU, would take more than this share of\n"
+	      "the time; default 5; 0: no limit"),
 	HEADING("Which samples:"),
 	FLAG(0, "on-cpu", on_cpu, true,
 	     "only of threads on a CPU or ready to run"),
@@ -412,6 +434,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	struct options options = {
 	    .frequency_hz = DEFAULT_FREQUENCY_HZ,
 	    .max_depth = DEFAULT_MAX_DEPTH,
+	    .max_overhead_percent = DEFAULT_MAX_OVERHEAD_PERCENT,
 	    .inlines = true,
 	};
 	struct error *error = parse_all(argc, argv, &options);

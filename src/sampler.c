@@ -1,8 +1,10 @@
 #include "sampler.h"
 
+#include "budget.h"
 #include "clock.h"
 #include "events.h"
 #include "launch.h"
+#include "priority.h"
 #include "profile.h"
 #include "rule_cache.h"
 #include "run.h"
@@ -42,9 +44,15 @@ static void tick_until_end(const struct sampler *sampler, struct ticker *ticker,
 {
 	const int64_t end_ns = sampler->duration_ns ? run->start_ns + sampler->duration_ns : 0;
 	int64_t deadline_ns = run->start_ns;
+	struct budget budget;
 
+	budget_init(&budget, sampler->max_overhead_percent, run->start_ns);
 	for (;;) {
-		if (!ticker_tick(ticker, clock_now_ns()))
+		const bool last = end_ns && deadline_ns >= end_ns;
+		const bool allowed = budget_allows(&budget, clock_now_ns(), run->held_ns);
+		if (!allowed && !last)
+			run->thinned_ticks++;
+		else if (!ticker_tick(ticker, clock_now_ns()))
 			return;
 		if (sampler->launch && sampler->launch->held) {
 			launch_release(sampler->launch);
@@ -52,7 +60,7 @@ static void tick_until_end(const struct sampler *sampler, struct ticker *ticker,
 		}
 		if (sampler->progress)
 			sampler->progress(sampler->progress_context, run);
-		if (end_ns && deadline_ns >= end_ns)
+		if (last)
 			return;
 		deadline_ns = next_deadline(run, deadline_ns, period_ns, end_ns);
 		if (!wait_until(sampler, ticker, deadline_ns)) {
@@ -70,17 +78,34 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	struct rule_cache rules = {0};
 	struct ticker ticker;
 
+	const struct ticker_setup setup = {
+	    .target = sampler->target,
+	    .profile = profile,
+	    .modules = sampler->modules,
+	    .rules = &rules,
+	    .events = sampler->events,
+	    .run = run,
+	    .max_frames = sampler->max_frames,
+	    .stop_all = sampler->stop_all,
+	};
+	struct priority priority;
+
 	run->frequency_hz = sampler->frequency_hz;
 	run->duration_ns = sampler->duration_ns;
-	if (!ticker_init(&ticker, sampler->target, profile, sampler->modules, &rules,
-	                 sampler->max_frames, sampler->events, run))
+	run->max_overhead_percent = sampler->max_overhead_percent;
+	if (!ticker_init(&ticker, &setup))
 		return false;
 	ticker.held_at_exec = sampler->launch != NULL;
 	profile->period_ns = period_ns;
+	priority_raise(&priority);
+	run->priority_raised = priority.level != PRIORITY_USUAL;
+	run->cpu_ns = -clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	profile->start_time_ns = clock_read_ns(CLOCK_REALTIME);
 	run->start_ns = clock_now_ns();
 	tick_until_end(sampler, &ticker, run, period_ns);
 	ticker_finish(&ticker);
+	priority_restore(&priority);
+	run->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	profile->duration_ns = run->last_ns - run->start_ns;
 	run->n_frames = ticker.unwinder.n_frames;
 	run->n_frame_pointer_steps = ticker.unwinder.n_frame_pointer_steps;

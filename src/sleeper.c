@@ -106,6 +106,20 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 	return SLEEPER_RUNS;
 }
 
+bool sleeper_runs(const struct target *target, struct target_thread *thread)
+{
+	struct proc_syscall call;
+	enum thread_state state;
+
+	thread->has_schedstat =
+	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last);
+	if (thread->has_schedstat && thread->asleep && thread->last.runs == thread->sleep_runs)
+		return false;
+	if (proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call))
+		return call.running;
+	return read_state(target, thread, &state) && state == THREAD_RUNNING;
+}
+
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,
                         const struct maps *maps, struct snapshot_buffer *buffer,
                         struct snapshot *ret_snapshot)

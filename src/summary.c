@@ -111,6 +111,17 @@ static void print_hold(const struct run *run)
 	        format_duration(max, sizeof(max), hold->max_ns));
 }
 
+static void print_thinned(const struct run *run)
+{
+	if (run->thinned_ticks == 0)
+		return;
+	fprintf(stderr,
+	        "profiler: %ju of %ju ticks were left out to stay within --max-overhead=%g; the "
+	        "weights in time are right all the same\n",
+	        (uintmax_t)run->thinned_ticks, (uintmax_t)(run->thinned_ticks + run->ticks),
+	        run->max_overhead_percent);
+}
+
 static void print_cpu(const struct profile *profile)
 {
 	int64_t sampled_ns = 0, cpu_ns = 0, delay_ns = 0;
@@ -174,8 +185,11 @@ static void print_engine(const struct run *run)
 	    format_duration(p99, sizeof(p99), histogram_percentile(&run->thread_hold, 0.99)),
 	    format_duration(max, sizeof(max), run->thread_hold.max_ns), (uintmax_t)run->copies,
 	    (uintmax_t)run->credits);
-	fprintf(stderr, "profiler: engine: %ju frames unwound by %ju rules\n",
-	        (uintmax_t)run->n_frames, (uintmax_t)run->n_rules);
+	fprintf(stderr,
+	        "profiler: engine: %ju frames unwound by %ju rules; %.1f ms of CPU while sampling, "
+	        "%s priority\n",
+	        (uintmax_t)run->n_frames, (uintmax_t)run->n_rules,
+	        (double)run->cpu_ns / (double)NS_PER_MS, run->priority_raised ? "raised" : "usual");
 }
 
 static void print_doubts(const struct run *run)
@@ -198,6 +212,7 @@ void summary_print(const struct run *run, const struct profile *profile, bool ve
 	        (uintmax_t)run->ticks, run->frequency_hz, seconds(run->last_ns - run->start_ns),
 	        (uintmax_t)run->missed_ticks, (uintmax_t)run->samples, profile->n_threads,
 	        profile->n_stacks);
+	print_thinned(run);
 	print_truncated(run, profile);
 	print_doubts(run);
 	print_hold(run);

@@ -28,24 +28,25 @@ struct tick_stop {
 	bool failed;             // it stopped, but its stack could not be taken
 	int64_t free_ns;         // the last time at which it is known not to have been held
 	int64_t tick_ns;         // the last tick that it stands for
+	struct tracee_stop how;
 	struct snapshot snapshot;
 };
 
-bool ticker_init(struct ticker *ticker, struct target *target, struct profile *profile,
-                 struct modules *modules, struct rule_cache *rules, uint32_t max_frames,
-                 struct events *events, struct run *run)
+bool ticker_init(struct ticker *ticker, const struct ticker_setup *setup)
 {
 	*ticker = (struct ticker){
-	    .target = target,
-	    .profile = profile,
-	    .events = events,
-	    .run = run,
+	    .target = setup->target,
+	    .profile = setup->profile,
+	    .events = setup->events,
+	    .run = setup->run,
+	    .stop_all = setup->stop_all,
 	    .cpu_clock_ns = -1,
 	};
 	if (!snapshot_buffer_init(&ticker->buffer))
 		return false;
-	address_space_init(&ticker->space, modules, target->pid);
-	unwinder_init(&ticker->unwinder, &ticker->space, profile, rules, max_frames);
+	address_space_init(&ticker->space, setup->modules, setup->target->pid);
+	unwinder_init(&ticker->unwinder, &ticker->space, setup->profile, setup->rules,
+	              setup->max_frames);
 	return true;
 }
 
@@ -140,12 +141,13 @@ static void plan_stop(struct ticker *ticker, struct target_thread *thread, enum 
 static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
                          struct snapshot *snapshot, enum thread_state state)
 {
+	const size_t used = snapshot->regions[0].bytes - ticker->buffer.bytes;
 	struct unwound unwound;
 
 	ticker->run->copies++;
 	unwind(ticker, thread, snapshot, &unwound);
 	for (int i = 0; unwound.end == STACK_NOT_COPIED && i < MAX_COPY_TRIES; i++) {
-		snapshot_buffer_reset(&ticker->buffer);
+		ticker->buffer.used = used;
 		if (!sleeper_copy_again(ticker->target, thread, &ticker->space.maps,
 		                        &ticker->buffer, snapshot)) {
 			plan_stop(ticker, thread, THREAD_RUNNING, false);
@@ -182,14 +184,16 @@ static void refresh_name(struct ticker *ticker, struct target_thread *thread)
 
 static void look(struct ticker *ticker, struct target_thread *thread)
 {
+	const size_t used = ticker->buffer.used; // sleepers need it one at a time
 	struct snapshot snapshot;
 	enum thread_state state;
 
+	if (thread->asked_ns == ticker->now_ns)
+		return; // --stop-all: running, and asked first
 	if (thread->pending) {
 		thread->pending_ticks++;
 		return;
 	}
-	snapshot_buffer_reset(&ticker->buffer); // sleepers need it one at a time
 	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, &ticker->buffer,
 	                     &snapshot, &state)) {
 	case SLEEPER_UNCHANGED:
@@ -207,6 +211,7 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		plan_stop(ticker, thread, state, false);
 		break;
 	}
+	ticker->buffer.used = used;
 	refresh_name(ticker, thread);
 }
 
@@ -218,6 +223,7 @@ static void ask_to_stop(struct ticker *ticker, size_t from)
 		struct target_thread *thread = stop->thread;
 		enum tracee_result result = tracee_seize(thread->tid, false);
 		stop->free_ns = clock_now_ns();
+		thread->asked_ns = ticker->now_ns;
 		if (result == TRACEE_OK)
 			result = tracee_interrupt(thread->tid);
 		thread->pending = result == TRACEE_OK;
@@ -242,24 +248,31 @@ static void note_hold(struct ticker *ticker, int64_t start_ns, int64_t end_ns)
 	ticker->release_ns = end_ns;
 }
 
+static void let_go(struct ticker *ticker, struct tick_stop *stop)
+{
+	struct target_thread *thread = stop->thread;
+
+	tracee_release(thread->tid, &stop->how);
+	note_hold(ticker, stop->free_ns, clock_now_ns());
+	thread->pending = false;
+	// The stop woke it for a moment: scheduled once to stop and once to go back to sleep.
+	thread->asleep = stop->asleep && stop->how.interrupted;
+	thread->sleep_runs += 2;
+}
+
 // A thread that stands still: registers, stack, and off it goes.
-static void copy_stopped(struct ticker *ticker, struct tick_stop *stop,
-                         const struct tracee_stop *how)
+static void copy_stopped(struct ticker *ticker, struct tick_stop *stop)
 {
 	struct target_thread *thread = stop->thread;
 	struct registers registers;
 
-	if (!tracee_registers(thread->tid, how, &registers, &thread->hint.tls) ||
+	if (!tracee_registers(thread->tid, &stop->how, &registers, &thread->hint.tls) ||
 	    !snapshot_capture(thread->tid, ARCH_NATIVE, &registers, &ticker->space.maps,
 	                      &thread->hint, &ticker->buffer, &stop->snapshot))
 		stop->failed = true;
-	tracee_release(thread->tid, how);
-	note_hold(ticker, stop->free_ns, clock_now_ns());
 	stop->copied = true;
-	thread->pending = false;
-	// The stop woke it for a moment: scheduled once to stop and once to go back to sleep.
-	thread->asleep = stop->asleep && how->interrupted;
-	thread->sleep_runs += 2;
+	if (!ticker->stop_all)
+		let_go(ticker, stop);
 }
 
 // Polls all that were asked; returns how many have not stopped yet.
@@ -269,15 +282,14 @@ static size_t poll_stops(struct ticker *ticker)
 
 	for (size_t i = 0; i < ticker->n_stops; i++) {
 		struct tick_stop *stop = &ticker->stops[i];
-		struct tracee_stop how;
-		if (!stop->thread->pending)
+		if (!stop->thread->pending || stop->copied)
 			continue;
 		if (!snapshot_buffer_has_room(&ticker->buffer))
 			return missing + 1;
 		const int64_t polled_ns = clock_now_ns();
-		switch (tracee_poll(stop->thread->tid, &how)) {
+		switch (tracee_poll(stop->thread->tid, &stop->how)) {
 		case TRACEE_STOPPED:
-			copy_stopped(ticker, stop, &how);
+			copy_stopped(ticker, stop);
 			break;
 		case TRACEE_EXITED:
 			stop->thread->pending = false;
@@ -290,6 +302,14 @@ static size_t poll_stops(struct ticker *ticker)
 		}
 	}
 	return missing;
+}
+
+// --stop-all: together, after all have been copied.
+static void let_all_go(struct ticker *ticker)
+{
+	for (size_t i = 0; i < ticker->n_stops; i++)
+		if (ticker->stops[i].thread->pending && ticker->stops[i].copied)
+			let_go(ticker, &ticker->stops[i]);
 }
 
 // Unwinds and counts what has arrived, and strikes it off.
@@ -326,8 +346,10 @@ static void wait_for_stops(struct ticker *ticker, int64_t until_ns)
 	while (poll_stops(ticker) > 0 && clock_now_ns() < until_ns) {
 		if (snapshot_buffer_has_room(&ticker->buffer))
 			events_wait(ticker->events, until_ns);
-		else
+		else {
+			let_all_go(ticker); // no room: better than to hold them for long
 			count_stops(ticker);
+		}
 	}
 }
 
@@ -336,24 +358,43 @@ void ticker_collect(struct ticker *ticker)
 	if (ticker->n_stops == 0)
 		return;
 	poll_stops(ticker);
+	let_all_go(ticker);
 	count_stops(ticker);
 }
 
-static void stop_running(struct ticker *ticker, size_t from)
+// Stops the threads that are planned from `from` on, and copies them.
+static void stop_planned(struct ticker *ticker, size_t from)
 {
-	const int64_t held_ns = ticker->run->held_ns;
-
 	if (ticker->n_stops == 0)
 		return;
-	snapshot_buffer_reset(&ticker->buffer);
 	ask_to_stop(ticker, from);
 	wait_for_stops(ticker, clock_now_ns() + MAX_WAIT_NS);
+}
+
+static void finish_stops(struct ticker *ticker, int64_t held_before_ns)
+{
+	let_all_go(ticker);
 	count_stops(ticker);
-	if (ticker->run->held_ns != held_ns)
-		histogram_add(&ticker->run->tick_hold, ticker->run->held_ns - held_ns);
+	if (ticker->run->held_ns != held_before_ns)
+		histogram_add(&ticker->run->tick_hold, ticker->run->held_ns - held_before_ns);
 	// Those that did not stop in time stand for every tick until they do.
 	for (size_t i = 0; i < ticker->n_stops; i++)
 		ticker->stops[i].tick_ns = ticker->now_ns;
+}
+
+// --stop-all: first all that run, so that nothing moves while the sleepers are looked at.
+static void stop_runners_first(struct ticker *ticker)
+{
+	const size_t from = ticker->n_stops;
+
+	for (size_t i = 0; i < ticker->target->n_threads; i++) {
+		struct target_thread *thread = ticker->target->threads[i];
+		if (!thread->pending && sleeper_runs(ticker->target, thread)) {
+			thread->asleep = false;
+			plan_stop(ticker, thread, THREAD_RUNNING, false);
+		}
+	}
+	stop_planned(ticker, from);
 }
 
 static void add_new_threads(struct ticker *ticker, size_t n_new)
@@ -425,9 +466,13 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns)
 	const size_t n_new = target_list_threads(target, false);
 	add_new_threads(ticker, first ? target->n_threads : n_new);
 	address_space_update(&ticker->space, target_live_tid(target), now_ns, first);
-	const size_t n_pending = ticker->n_stops;
+	const int64_t held_ns = ticker->run->held_ns;
+	if (ticker->stop_all)
+		stop_runners_first(ticker);
+	const size_t n_asked = ticker->n_stops;
 	look_at_all(ticker);
-	stop_running(ticker, n_pending);
+	stop_planned(ticker, n_asked);
+	finish_stops(ticker, held_ns);
 	target_forget_gone(target);
 	ticker->run->threads = target->n_threads;
 	return target->n_threads > 0;
@@ -436,6 +481,7 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns)
 void ticker_finish(struct ticker *ticker)
 {
 	wait_for_stops(ticker, clock_now_ns() + LAST_WAIT_NS);
+	let_all_go(ticker);
 	count_stops(ticker);
 	for (size_t i = 0; i < ticker->n_stops; i++) {
 		const struct tick_stop *stop = &ticker->stops[i];
