@@ -47,11 +47,10 @@ static struct line split(const char *text)
 	assert_null(options_parse(line.argc, line.argv, &options))
 
 // The command line must be refused with exactly this message.
-static void assert_refused(const char *text, const char *message)
+static void assert_refused_words(int argc, char **argv, const char *message)
 {
-	__attribute__((cleanup(line_deinit))) struct line line = split(text);
 	struct options options = {.pid = 4711};
-	_cleanup_error_ struct error *error = options_parse(line.argc, line.argv, &options);
+	_cleanup_error_ struct error *error = options_parse(argc, argv, &options);
 	_cleanup_free_ char *expected = memory_printf("%s (see profiler --help)", message);
 
 	assert_non_null(error);
@@ -59,6 +58,13 @@ static void assert_refused(const char *text, const char *message)
 	assert_string_equal(error_message(error), expected);
 	assert_null(strchr(error_message(error), '\n'));
 	assert_int_equal(options.pid, 4711); // untouched
+}
+
+static void assert_refused(const char *text, const char *message)
+{
+	__attribute__((cleanup(line_deinit))) struct line line = split(text);
+
+	assert_refused_words(line.argc, line.argv, message);
 }
 
 static void test_defaults(void **state)
@@ -78,6 +84,8 @@ static void test_defaults(void **state)
 	assert_true(options.inlines);
 	assert_false(options.lines);
 	assert_int_equal(options.max_depth, 1024);
+	assert_false(options.stop_all);
+	assert_true(options.max_overhead_percent == 5);
 	assert_false(options.quiet);
 	assert_false(options.verbose);
 	assert_false(options.help);
@@ -102,7 +110,8 @@ static void test_long_options(void **state)
 {
 	(void)state;
 	PARSE("--pid=7 --duration 500ms --frequency=0099.5 --output=- --format=folded --threads "
-	      "--off-cpu --thread=^io --no-inlines --lines --max-depth=65536 --quiet --verbose");
+	      "--off-cpu --thread=^io --no-inlines --lines --max-depth=65536 --stop-all "
+	      "--max-overhead=2.5% --quiet --verbose");
 	assert_int_equal(options.pid, 7);
 	assert_int_equal(options.duration_ns, 500 * NS_PER_MS);
 	assert_true(options.frequency_hz == 99.5);
@@ -117,6 +126,8 @@ static void test_long_options(void **state)
 	assert_false(options.inlines);
 	assert_true(options.lines);
 	assert_int_equal(options.max_depth, 65536);
+	assert_true(options.stop_all);
+	assert_true(options.max_overhead_percent == 2.5);
 	assert_true(options.quiet);
 	assert_true(options.verbose);
 }
@@ -243,6 +254,8 @@ static void test_missing_values(void **state)
 	assert_refused("-p 1 -o", "--output needs a value: --output=FILE");
 	assert_refused("-p 1 -tf", "--format needs a value: --format=FORMAT");
 	assert_refused("-p 1 --thread", "--thread needs a value: --thread=REGEX");
+	assert_refused("-p 1 --max-overhead",
+	               "--max-overhead needs a value: --max-overhead=PERCENT");
 	assert_refused("-p 1 --max-depth", "--max-depth needs a value: --max-depth=N");
 }
 
@@ -288,6 +301,22 @@ static void test_bad_depths(void **state)
 	}
 }
 
+static void test_overheads(void **state)
+{
+	static const char *const bad[] = {"100.5", "-1", "", "%", "5%%", "5 %", "low"};
+
+	(void)state;
+	PARSE("-p 1 --max-overhead=0");
+	assert_true(options.max_overhead_percent == 0);
+	for (size_t i = 0; i < array_size(bad); i++) {
+		_cleanup_free_ char *message = memory_printf(
+		    "--max-overhead: '%s' is not a percentage from 0 (no limit) to 100", bad[i]);
+		_cleanup_free_ char *argument = memory_printf("--max-overhead=%s", bad[i]);
+		assert_refused_words(
+		    3, (char *[]){(char *)"profiler", (char *)"-p1", argument, NULL}, message);
+	}
+}
+
 static void test_bad_duration(void **state)
 {
 	(void)state;
@@ -309,16 +338,9 @@ static void test_bad_words(void **state)
 
 static void test_contradictions(void **state)
 {
-	__attribute__((cleanup(line_deinit))) struct line none = {.argv = {(char *)"profiler"}};
-	struct options options;
-
 	(void)state;
-	none.argc = 1;
-	_cleanup_error_ struct error *error = options_parse(none.argc, none.argv, &options);
-	assert_non_null(error);
-	assert_string_equal(error_message(error),
-	                    "nothing to profile: give a process (-p PID) or a command (see "
-	                    "profiler --help)");
+	assert_refused_words(1, (char *[]){(char *)"profiler", NULL},
+	                     "nothing to profile: give a process (-p PID) or a command");
 	assert_refused("-d 3", "nothing to profile: give a process (-p PID) or a command");
 	assert_refused("-p 5 sleep 1", "-p 5 and a command ('sleep') are given: leave one of them "
 	                               "out");
@@ -380,7 +402,7 @@ static void test_help_text(void **state)
 		n_options += strncmp(row, "  ", 2) == 0 && strncmp(row + 4, ", --", 4) == 0;
 		n_options += strncmp(row, "      --", 8) == 0;
 	}
-	assert_int_equal(n_options, 17);
+	assert_int_equal(n_options, 19);
 }
 
 int main(void)
@@ -402,6 +424,7 @@ int main(void)
 	    cmocka_unit_test(test_bad_frequencies),
 	    cmocka_unit_test(test_bad_depths),
 	    cmocka_unit_test(test_bad_duration),
+	    cmocka_unit_test(test_overheads),
 	    cmocka_unit_test(test_bad_words),
 	    cmocka_unit_test(test_contradictions),
 	    cmocka_unit_test(test_times),
