@@ -16,8 +16,8 @@ enum {
 	DEFAULT_MAX_DEPTH = 1024,
 	MAX_MAX_DEPTH = 65536,
 	DEFAULT_MAX_OVERHEAD_PERCENT = 5,
-	DEFAULT_FREQUENCY_HZ =
-	    99, // not 100: no lockstep with what the target does 100 times a second
+	// Not 100: no lockstep with what the target does 100 times a second.
+	DEFAULT_FREQUENCY_HZ = 99,
 	MAX_FREQUENCY_HZ = 10000,
 	MAX_DURATION_S = 1000000000, // so that now + duration stays far from INT64_MAX ns
 	LONG_BASE = 256, // getopt_long returns LONG_BASE + row for a long option, else the letter
@@ -151,8 +151,8 @@ static struct error *parse_max_overhead(struct options *options, const char *val
 	if (rest && *rest == '%')
 		rest++;
 	if (!rest || *rest || percent < 0 || percent > 100)
-		return usage_error("--max-overhead: '%s' is not a percentage from 0 (no limit) to 100",
-		                   value);
+		return usage_error(
+		    "--max-overhead: '%s' is not a percentage from 0 (no limit) to 100", value);
 	options->max_overhead_percent = percent;
 	return NULL;
 }
