@@ -5,6 +5,7 @@
 // when the first address in it is asked for (dwarf_unit.h).
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct dwarf_index;
 struct dwarf_level {
 	const char *linkage_name; // mangled; NULL: none
 	const char *name;         // as in the source, with its namespaces and classes; NULL: none
+	bool is_assembly;         // then `name` is but one of the labels there
 	const char *file;         // NULL: unknown
 	const char *directory;    // what `file` is relative to, if it is; or NULL
 	uint32_t line;            // in file: where it is, or where it calls the level before; or 0

@@ -31,6 +31,8 @@ static void sink_write(const char *text, size_t length, void *opaque)
 {
 	struct sink *sink = opaque;
 
+	if (length == 0)
+		return;
 	if (length > DEMANGLE_MAX_OUTPUT_BYTES - sink->length)
 		longjmp(sink->too_long, 1);
 	sink->text = memory_grow(sink->text, &sink->capacity, sink->length + length + 1, 1);
@@ -42,17 +44,21 @@ static void sink_write(const char *text, size_t length, void *opaque)
 typedef int demangler_fn(const char *name, int options, demangle_callbackref callback,
                          void *opaque);
 
+static bool run_into(struct sink *sink, demangler_fn *demangler, const char *name, int options)
+{
+	if (setjmp(sink->too_long) != 0)
+		return false;
+	return demangler(name, options, sink_write, sink) && sink->length > 0;
+}
+
 static char *run(demangler_fn *demangler, const char *name, int options)
 {
-	struct sink *sink = memory_alloc_zeroed(1, sizeof(*sink));
-	char *result = NULL;
+	struct sink sink = {0};
 
-	if (setjmp(sink->too_long) == 0 && demangler(name, options, sink_write, sink) &&
-	    sink->length)
-		result = take_pointer(sink->text);
-	free(sink->text);
-	free(sink);
-	return result;
+	if (run_into(&sink, demangler, name, options))
+		return sink.text;
+	free(sink.text);
+	return NULL;
 }
 
 static char *demangle_cxx(const char *name)

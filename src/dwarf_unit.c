@@ -35,7 +35,7 @@ struct node {
 
 // A namespace or type that functions are declared in.
 struct scope {
-	unsigned char *die, *end; // the addresses of its DIE and behind its children
+	unsigned char *die, *end; // the addresses of its DIE and behind its children, if it has any
 	uint32_t parent;          // NONE: the unit
 };
 
@@ -50,6 +50,7 @@ struct dwarf_unit {
 	Dwarf_Die lines_die; // the unit's DIE that has the line table (a skeleton, if it is split)
 	Dwarf_Die root;      // the unit's DIE that has the children
 	const char *directory;
+	bool is_assembly;
 	bool has_scopes; // functions may be declared in scopes
 	struct node *nodes;
 	size_t n_nodes, nodes_capacity;
@@ -117,7 +118,7 @@ static uint32_t add_scope(struct walk *walk, Dwarf_Die *die)
 	if (!unit->has_scopes || unit->n_scopes >= MAX_SCOPES)
 		return NONE;
 	*array_push(unit->scopes, unit->n_scopes, unit->scopes_capacity) = (struct scope){
-	    .die = die->addr, .end = walk->end, .parent = walk->levels[walk->depth].scope};
+	    .die = die->addr, .end = die->addr, .parent = walk->levels[walk->depth].scope};
 	return (uint32_t)(unit->n_scopes - 1);
 }
 
@@ -283,7 +284,9 @@ struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, uint64_t die_offset, uint64_t
 		end_offset = split_unit_end(&split);
 	}
 	unit->directory = string_attribute(&unit->lines_die, DW_AT_comp_dir);
-	unit->has_scopes = language_has_scopes(dwarf_srclang(&unit->root));
+	int language = dwarf_srclang(&unit->root);
+	unit->is_assembly = language == DW_LANG_Mips_Assembler;
+	unit->has_scopes = language_has_scopes(language);
 	if (end_offset > die_offset) {
 		walk->unit = unit;
 		walk->end = (unsigned char *)unit->root.addr + (end_offset - die_offset);
@@ -360,8 +363,7 @@ static char *qualify(struct dwarf_unit *unit, const Dwarf_Die *function, const c
 
 		if (!outer && dwarf_tag(&die) == DW_TAG_namespace)
 			outer = "(anonymous namespace)";
-		if (!outer || strnlen(outer, MAX_NAME_BYTES) + strnlen(inner, MAX_NAME_BYTES) + 2 >=
-		                  MAX_NAME_BYTES)
+		if (!outer || strlen(outer) + strlen(inner) > MAX_NAME_BYTES)
 			continue;
 		char *longer = memory_printf("%s::%s", outer, inner);
 		free(result);
@@ -456,6 +458,7 @@ size_t dwarf_unit_find(struct dwarf_unit *unit, uint64_t address, struct dwarf_l
 		levels[count++] = (struct dwarf_level){
 		    .linkage_name = name->linkage_name,
 		    .name = name->name,
+		    .is_assembly = unit->is_assembly,
 		    .file = place.file ? place.file : dwarf_decl_file(&die),
 		    .directory = unit->directory,
 		    .line = place.line,

@@ -138,16 +138,20 @@ static void add_line(struct symbolizer *symbolizer, const char *name,
 	*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) = line;
 }
 
+static bool is_mangled(const char *symbol)
+{
+	return symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R' || symbol[1] == 'D');
+}
+
 // The name of the function that stands in the machine code. Where DWARF has no linkage name, that
-// of the symbol table says more than the source's bare one: but not for C, whose symbols only add
+// of the symbol table may say more than the source's bare one. Not so for C, where it only adds
 // suffixes such as .constprop.0.
 static const char *physical_name(const struct dwarf_level *level, const char *symbol)
 {
 	if (level->linkage_name)
 		return level->linkage_name;
-	if (!level->name || (symbol && symbol[0] == '_' && strchr("ZRD", symbol[1]) && symbol[1] &&
-	                     strcmp(level->name, symbol) != 0))
-		return symbol ? symbol : level->name;
+	if (symbol && (!level->name || level->is_assembly || is_mangled(symbol)))
+		return symbol;
 	return level->name;
 }
 
