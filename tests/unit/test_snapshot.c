@@ -1,0 +1,297 @@
+// snapshot: the stacks of a child that stands still; and reading out of a copy.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "arch.h"
+#include "maps.h"
+#include "memory.h"
+#include "snapshot.h"
+
+enum { ALTERNATE_BYTES = 1 << 16, LARGE_BYTES = 32 << 20 };
+
+static const uint64_t MARK = 0x5ca1ab1e0ddba11;
+
+// What the child says of itself, in memory that both share.
+struct published {
+	uint64_t sp;          // of where it stands
+	uint64_t mark;        // address of a word MARK above it
+	uint64_t interrupted; // the same on the stack that a signal interrupted
+	uint64_t base;        // where the stack ends
+};
+
+static struct published *published;
+static int ready_fd;
+
+// Stands still for good, at an SP just below this frame.
+static void stand(volatile uint64_t *mark)
+{
+	char byte = 0;
+
+	*mark = MARK;
+	published->sp = (uint64_t)(uintptr_t)&byte & ~(uint64_t)15;
+	published->mark = (uint64_t)(uintptr_t)mark;
+	if (write(ready_fd, &byte, 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+__attribute__((noinline)) static void stand_here(void)
+{
+	volatile uint64_t mark;
+
+	stand(&mark);
+}
+
+static void handler(int number)
+{
+	(void)number;
+	stand_here();
+}
+
+static void stand_on_alternate_stack(void)
+{
+	volatile uint64_t mark = MARK;
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+	stack_t stack = {
+	    .ss_sp = mmap(NULL, ALTERNATE_BYTES, PROT_READ | PROT_WRITE,
+	                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	    .ss_size = ALTERNATE_BYTES,
+	};
+
+	published->interrupted = (uint64_t)(uintptr_t)&mark;
+	if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) != 0 ||
+	    sigaction(SIGUSR1, &action, NULL) != 0)
+		_exit(1);
+	raise(SIGUSR1);
+	_exit(mark != MARK);
+}
+
+// As a coroutine, in the middle of a mapping that is far larger than any stack.
+static void stand_in_large_mapping(void)
+{
+	static ucontext_t context, back;
+	char *memory = mmap(NULL, LARGE_BYTES, PROT_READ | PROT_WRITE,
+	                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED || getcontext(&context) != 0)
+		_exit(1);
+	context.uc_stack.ss_sp = memory;
+	context.uc_stack.ss_size = LARGE_BYTES / 2;
+	published->base = (uint64_t)(uintptr_t)memory + LARGE_BYTES / 2;
+	makecontext(&context, stand_here, 0);
+	swapcontext(&back, &context);
+	_exit(1);
+}
+
+struct child {
+	pid_t pid;
+	struct maps maps;
+	struct registers registers;
+	struct snapshot_buffer buffer;
+	struct snapshot snapshot;
+};
+
+static void start(struct child *child, void (*function)(void))
+{
+	int fds[2];
+	char byte;
+
+	*child = (struct child){0};
+	assert_int_equal(pipe(fds), 0);
+	*published = (struct published){0};
+	child->pid = fork();
+	assert_true(child->pid >= 0);
+	if (child->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		ready_fd = fds[1];
+		function();
+		_exit(1);
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	close(fds[0]);
+	assert_true(maps_read(&child->maps, child->pid, child->pid));
+	assert_true(snapshot_buffer_init(&child->buffer));
+	registers_set(&child->registers, ARCH_NATIVE->sp, published->sp);
+	registers_set(&child->registers, ARCH_NATIVE->pc, 0x1234);
+}
+
+static void end(struct child *child)
+{
+	kill(child->pid, SIGKILL);
+	assert_int_equal(waitpid(child->pid, NULL, 0), child->pid);
+	maps_deinit(&child->maps);
+	snapshot_buffer_deinit(&child->buffer);
+}
+
+// False with EPERM: the machine does not permit it.
+static bool capture(struct child *child, const struct snapshot_hint *hint)
+{
+	snapshot_buffer_reset(&child->buffer);
+	const bool done = snapshot_capture(child->pid, ARCH_NATIVE, &child->registers, &child->maps,
+	                                   hint, &child->buffer, &child->snapshot);
+	if (!done && (errno == EPERM || errno == ENOSYS))
+		return false;
+	assert_true(done);
+	return true;
+}
+
+static bool holds_mark(const struct child *child, uint64_t address)
+{
+	uint64_t value;
+
+	return snapshot_read(&child->snapshot, address, 8, &value) && value == MARK;
+}
+
+static void check_ends_near(const struct child *child, uint64_t base)
+{
+	const uint64_t stack_bytes = base - published->sp;
+
+	assert_in_range(child->snapshot.regions[0].size, stack_bytes, stack_bytes + 4096);
+}
+
+static void test_own_stack(void **state)
+{
+	struct child child;
+	struct snapshot_hint hint = {0};
+
+	(void)state;
+	start(&child, stand_here);
+	if (!capture(&child, &hint))
+		skip();
+	assert_int_equal(child.snapshot.n_regions, 1);
+	assert_false(child.snapshot.cut);
+	assert_int_equal(child.snapshot.regions[0].start, published->sp);
+	assert_true(holds_mark(&child, published->mark));
+	// All of it: to the end of its mapping.
+	const struct mapping *mapping = maps_find(&child.maps, published->sp);
+	assert_non_null(mapping);
+	assert_int_equal(published->sp + child.snapshot.regions[0].size, mapping->end);
+	// A known base is where it ends, but for a little.
+	hint.base = published->mark + 64;
+	hint.depth = hint.base - published->sp;
+	assert_true(capture(&child, &hint));
+	assert_int_equal(child.snapshot.n_regions, 1);
+	check_ends_near(&child, hint.base);
+	assert_false(child.snapshot.cut);
+	end(&child);
+}
+
+static void test_alternate_stack(void **state)
+{
+	struct child child;
+	const struct snapshot_hint hint = {0};
+
+	(void)state;
+	start(&child, stand_on_alternate_stack);
+	if (!capture(&child, &hint))
+		skip();
+	assert_int_equal(child.snapshot.n_regions, 2);
+	assert_true(holds_mark(&child, published->mark));
+	assert_true(holds_mark(&child, published->interrupted));
+	end(&child);
+}
+
+static void test_unknown_extent(void **state)
+{
+	struct child child;
+	struct snapshot_hint hint = {0};
+
+	(void)state;
+	start(&child, stand_in_large_mapping);
+	if (!capture(&child, &hint))
+		skip();
+	assert_int_equal(child.snapshot.regions[0].size, SNAPSHOT_UNKNOWN_STACK_BYTES);
+	assert_true(child.snapshot.cut);
+	hint.guess_bytes = 2 * SNAPSHOT_UNKNOWN_STACK_BYTES;
+	assert_true(capture(&child, &hint));
+	assert_int_equal(child.snapshot.regions[0].size, hint.guess_bytes);
+	assert_true(child.snapshot.cut);
+	hint.guess_bytes = (size_t)1 << 40;
+	assert_true(capture(&child, &hint));
+	assert_true(child.snapshot.regions[0].size <= SNAPSHOT_MAX_STACK_BYTES);
+	hint.guess_bytes = 0;
+	hint.base = published->base;
+	hint.depth = 4096;
+	assert_true(capture(&child, &hint));
+	check_ends_near(&child, published->base);
+	assert_false(child.snapshot.cut);
+	end(&child);
+}
+
+static void test_nothing_there(void **state)
+{
+	struct child child;
+	const struct snapshot_hint hint = {0};
+
+	(void)state;
+	start(&child, stand_here);
+	for (size_t i = 0; i < 3; i++) {
+		const uint64_t sps[] = {0, 8, UINT64_MAX - 7};
+		registers_set(&child.registers, ARCH_NATIVE->sp, sps[i]);
+		assert_false(snapshot_capture(child.pid, ARCH_NATIVE, &child.registers, &child.maps,
+		                              &hint, &child.buffer, &child.snapshot));
+		assert_int_equal(child.snapshot.n_regions, 0);
+	}
+	end(&child);
+}
+
+static void test_read(void **state)
+{
+	static const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+	struct snapshot snapshot = {
+	    .n_regions = 2,
+	    .regions = {{.start = 0x1000, .size = 9, .bytes = bytes},
+	                {.start = UINT64_MAX - 8, .size = 9, .bytes = bytes}},
+	};
+	uint64_t value = 77;
+
+	(void)state;
+	assert_true(snapshot_read(&snapshot, 0x1000, 8, &value));
+	assert_true(value == UINT64_C(0x0807060504030201));
+	assert_true(snapshot_read(&snapshot, 0x1001, 8, &value));
+	assert_true(snapshot_read(&snapshot, 0x1008, 1, &value));
+	assert_int_equal(value, 9);
+	assert_true(snapshot_read(&snapshot, 0x1004, 4, &value));
+	assert_int_equal(value, 0x08070605);
+	assert_true(snapshot_read(&snapshot, UINT64_MAX - 8, 8, &value));
+	value = 77;
+	assert_false(snapshot_read(&snapshot, 0x1002, 8, &value));
+	assert_false(snapshot_read(&snapshot, 0xfff, 8, &value));
+	assert_false(snapshot_read(&snapshot, 0, 1, &value));
+	assert_false(snapshot_read(&snapshot, UINT64_MAX, 2, &value));
+	assert_int_equal(value, 77);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	published = mmap(NULL, sizeof(*published), PROT_READ | PROT_WRITE,
+	                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return published == MAP_FAILED;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_own_stack),      cmocka_unit_test(test_alternate_stack),
+	    cmocka_unit_test(test_unknown_extent), cmocka_unit_test(test_nothing_there),
+	    cmocka_unit_test(test_read),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}

@@ -1,0 +1,403 @@
+// unwind: hand-made stacks over code with hand-made rules; no process is looked at but for this
+// program's own file.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+#include <unistd.h>
+
+#include "address_space.h"
+#include "arch.h"
+#include "clock.h"
+#include "memory.h"
+#include "module.h"
+#include "profile.h"
+#include "rule_cache.h"
+#include "snapshot.h"
+#include "unwind.h"
+
+// DWARF's register numbers.
+enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
+
+enum { STACK = 0x70000000, MAX_WORDS = 64, MAX_FRAMES = 40 };
+
+// Each function is 32 bytes of nop, so that a return address at its middle lies within it, with
+// one rule for all of it.
+#define FUNCTION(name, rules) ".balign 32\n" #name ":\n" rules ".skip 32, 0x90\n"
+#define WITH_CFI(name, rules)                                                                      \
+	FUNCTION(name, ".cfi_startproc\n" rules)                                                   \
+	".cfi_endproc\n.globl " #name "\n"                                                         \
+	".hidden " #name "\n"
+
+__asm__(".text\n"                                                                   //
+        WITH_CFI(code_leaf, "")                                                     //
+        WITH_CFI(code_frame, ".cfi_def_cfa_offset 32\n")                            //
+        WITH_CFI(code_saves_rbp, ".cfi_def_cfa_offset 16\n.cfi_offset %rbp, -16\n") //
+        WITH_CFI(code_by_rbp, ".cfi_def_cfa %rbp, 16\n.cfi_offset %rbp, -16\n")     //
+        WITH_CFI(code_by_rbx, ".cfi_def_cfa %rbx, 16\n")                            //
+        WITH_CFI(code_by_rax, ".cfi_def_cfa %rax, 16\n")                            //
+        WITH_CFI(code_root, ".cfi_undefined %rip\n")                                //
+        WITH_CFI(code_stuck, ".cfi_def_cfa_offset 0\n.cfi_offset %rip, 0\n")        //
+        WITH_CFI(code_pc_in_r12, ".cfi_register %rip, %r12\n")                      //
+        // CFA = *(rsp + 8), then pc at CFA - 8.
+        WITH_CFI(code_expression, ".cfi_escape 0x0f, 3, 0x77, 8, 0x06\n") //
+        // The trampoline of a C library without CFI for it.
+        ".balign 32\n.globl code_trampoline\n.hidden code_trampoline\n"
+        "code_trampoline:\n mov $15, %rax\n syscall\n"
+        ".balign 32\n.globl code_without_cfi\n.hidden code_without_cfi\n"
+        "code_without_cfi: .skip 64, 0x90\n");
+
+extern const char code_leaf[], code_frame[], code_saves_rbp[], code_by_rbp[], code_by_rbx[],
+    code_by_rax[], code_root[], code_stuck[], code_pc_in_r12[], code_expression[],
+    code_trampoline[], code_without_cfi[];
+
+// A pc in the middle of a function.
+static uint64_t in(const char *code)
+{
+	return (uint64_t)(uintptr_t)code + 16;
+}
+
+// What one test works on: this program's address space, and a stack that it fills.
+struct world {
+	struct modules modules;
+	struct address_space space;
+	struct profile profile;
+	struct rule_cache rules;
+	struct unwinder unwinder;
+	uint64_t words[MAX_WORDS];
+	struct snapshot snapshot;
+	struct unwound unwound;
+};
+
+static int set_up(void **state)
+{
+	struct world *world = memory_alloc_zeroed(1, sizeof(*world));
+
+	address_space_init(&world->space, &world->modules, getpid());
+	address_space_update(&world->space, getpid(), clock_now_ns(), true);
+	unwinder_init(&world->unwinder, &world->space, &world->profile, &world->rules, MAX_FRAMES);
+	*state = world;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *world = *state;
+
+	unwinder_deinit(&world->unwinder);
+	rule_cache_deinit(&world->rules);
+	profile_deinit(&world->profile);
+	address_space_deinit(&world->space);
+	modules_deinit(&world->modules);
+	free(world);
+	return 0;
+}
+
+// The stack is `n` words from STACK on; SP is STACK.
+static void set_stack(struct world *world, uint64_t pc, const uint64_t *words, size_t n)
+{
+	world->snapshot = (struct snapshot){.n_regions = 1};
+	memcpy(world->words, words, n * sizeof(*words));
+	world->snapshot.regions[0] = (struct snapshot_region){
+	    .start = STACK,
+	    .size = n * sizeof(*words),
+	    .bytes = (const uint8_t *)world->words,
+	};
+	registers_set(&world->snapshot.registers, RSP, STACK);
+	registers_set(&world->snapshot.registers, RIP, pc);
+}
+
+#define SET_STACK(world, pc, ...)                                                                  \
+	set_stack((world), (pc), (const uint64_t[]){__VA_ARGS__},                                  \
+	          sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static void set_register(struct world *world, unsigned int number, uint64_t value)
+{
+	registers_set(&world->snapshot.registers, number, value);
+}
+
+// Unwinds, and compares with `n` look-up addresses (a return address less one), leaf first.
+static void check(struct world *world, enum stack_end end, const uint64_t *expected, size_t n)
+{
+	unwinder_unwind(&world->unwinder, &world->snapshot, &world->unwound);
+	assert_int_equal(world->unwound.end, end);
+	assert_int_equal(world->unwound.n, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct code_address code = address_space_resolve(&world->space, expected[i]);
+		const struct location *location =
+		    &world->profile.locations[world->unwound.locations[i]];
+
+		assert_int_equal(location->module, code.module->index);
+		assert_int_equal(location->address, code.address);
+	}
+}
+
+#define CHECK(world, end, ...)                                                                     \
+	check((world), (end), (const uint64_t[]){__VA_ARGS__},                                     \
+	      sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static void test_root(void **state)
+{
+	struct world *world = *state;
+
+	SET_STACK(world, in(code_root), 0);
+	CHECK(world, STACK_COMPLETE, in(code_root));
+	SET_STACK(world, in(code_leaf), in(code_frame), 1, 2, 3, in(code_root));
+	CHECK(world, STACK_COMPLETE, in(code_leaf), in(code_frame)-1, in(code_root)-1);
+	assert_int_equal(world->unwound.base, STACK + 40);
+	assert_false(world->unwound.guessed);
+	// A return address of zero is a root as well.
+	SET_STACK(world, in(code_leaf), in(code_frame), 1, 2, 3, 0);
+	CHECK(world, STACK_COMPLETE, in(code_leaf), in(code_frame)-1);
+}
+
+// A pc at a function's first byte is looked up there in a leaf, but before it as a return address.
+static void test_first_byte(void **state)
+{
+	struct world *world = *state;
+	const uint64_t frame = in(code_frame)-16;
+
+	SET_STACK(world, frame, 1, 2, 3, in(code_root));
+	CHECK(world, STACK_COMPLETE, frame, in(code_root)-1);
+	// frame - 1 is leaf's last byte.
+	SET_STACK(world, in(code_leaf), frame, in(code_root));
+	CHECK(world, STACK_COMPLETE, in(code_leaf), frame - 1, in(code_root)-1);
+}
+
+static void test_saved_registers(void **state)
+{
+	struct world *world = *state;
+
+	// saves_rbp's caller has its CFA from the rbp that it saved.
+	SET_STACK(world, in(code_saves_rbp), STACK + 32, in(code_by_rbp), 1, 2, 0, in(code_root));
+	CHECK(world, STACK_COMPLETE, in(code_saves_rbp), in(code_by_rbp)-1, in(code_root)-1);
+	// libdw 0.188 takes rbx for undefined; it is preserved.
+	SET_STACK(world, in(code_leaf), in(code_by_rbx), 1, 2, in(code_root));
+	set_register(world, RBX, STACK + 16);
+	CHECK(world, STACK_COMPLETE, in(code_leaf), in(code_by_rbx)-1, in(code_root)-1);
+	SET_STACK(world, in(code_pc_in_r12), 0, 0);
+	set_register(world, R12, in(code_root));
+	CHECK(world, STACK_COMPLETE, in(code_pc_in_r12), in(code_root)-1);
+}
+
+static void test_expression(void **state)
+{
+	struct world *world = *state;
+
+	SET_STACK(world, in(code_expression), 1, STACK + 32, 2, in(code_root));
+	CHECK(world, STACK_COMPLETE, in(code_expression), in(code_root)-1);
+	SET_STACK(world, in(code_expression), 1);
+	CHECK(world, STACK_UNREADABLE, in(code_expression));
+}
+
+static void test_unknown_register(void **state)
+{
+	struct world *world = *state;
+
+	// As of a sleeping thread: SP and PC alone.
+	SET_STACK(world, in(code_by_rbp), 1, 2, 3);
+	CHECK(world, STACK_NEEDS_REGISTER, in(code_by_rbp));
+	SET_STACK(world, in(code_leaf), in(code_by_rbp), 2, 3);
+	CHECK(world, STACK_NEEDS_REGISTER, in(code_leaf), in(code_by_rbp)-1);
+	SET_STACK(world, in(code_pc_in_r12), 1, 2, 3);
+	CHECK(world, STACK_NEEDS_REGISTER, in(code_pc_in_r12));
+	// A call need not preserve rax.
+	SET_STACK(world, in(code_leaf), in(code_by_rax), 2, 3, in(code_root));
+	set_register(world, 0, STACK + 16);
+	CHECK(world, STACK_NEEDS_REGISTER, in(code_leaf), in(code_by_rax)-1);
+	SET_STACK(world, in(code_by_rax), 1, 2, 3, in(code_root));
+	set_register(world, 0, STACK + 16);
+	CHECK(world, STACK_COMPLETE, in(code_by_rax), in(code_root)-1);
+}
+
+static void test_unreadable_and_cut(void **state)
+{
+	struct world *world = *state;
+
+	SET_STACK(world, in(code_frame), 1, 2, 3);
+	CHECK(world, STACK_UNREADABLE, in(code_frame));
+	world->snapshot.cut = true;
+	CHECK(world, STACK_NOT_COPIED, in(code_frame));
+	// A saved register that cannot be read is unknown, and no more than that.
+	SET_STACK(world, in(code_by_rbp), 1, 2, 3);
+	set_register(world, RBP, 0x1000);
+	CHECK(world, STACK_UNREADABLE, in(code_by_rbp));
+	// A word that lies half behind the end is not there.
+	SET_STACK(world, in(code_frame), 1, 2, 3, in(code_root));
+	world->snapshot.regions[0].size -= 1;
+	CHECK(world, STACK_UNREADABLE, in(code_frame));
+	world->snapshot.n_regions = 0;
+	CHECK(world, STACK_UNREADABLE, in(code_frame));
+}
+
+static void test_no_progress(void **state)
+{
+	struct world *world = *state;
+
+	SET_STACK(world, in(code_stuck), in(code_stuck), 0);
+	CHECK(world, STACK_NO_PROGRESS, in(code_stuck));
+	SET_STACK(world, in(code_by_rbp), 0, 0, 0, in(code_root));
+	set_register(world, RBP, STACK - 16);
+	world->snapshot.regions[0].start = STACK - 32;
+	world->words[3] = in(code_root);
+	CHECK(world, STACK_NO_PROGRESS, in(code_by_rbp));
+}
+
+static void test_too_deep(void **state)
+{
+	struct world *world = *state;
+	uint64_t words[MAX_FRAMES + 1], expected[MAX_FRAMES];
+
+	for (size_t i = 0; i < MAX_FRAMES; i++) {
+		words[i] = in(code_leaf);
+		expected[i] = in(code_leaf) - (i > 0);
+	}
+	words[MAX_FRAMES - 2] = in(code_root);
+	set_stack(world, in(code_leaf), words, MAX_FRAMES);
+	expected[MAX_FRAMES - 1] = in(code_root)-1;
+	check(world, STACK_COMPLETE, expected, MAX_FRAMES);
+	// One frame more than there is room for.
+	words[MAX_FRAMES - 2] = in(code_leaf);
+	words[MAX_FRAMES - 1] = in(code_root);
+	set_stack(world, in(code_leaf), words, MAX_FRAMES);
+	expected[MAX_FRAMES - 1] = in(code_leaf)-1;
+	check(world, STACK_TOO_DEEP, expected, MAX_FRAMES);
+}
+
+static void test_signal_frame(void **state)
+{
+	// struct ucontext: flags, link, stack (3 words), then r8-r15, rdi, rsi, rbp, rbx, rdx, rax,
+	// rcx, rsp, rip (17).
+	enum { R8 = 5, RBP_AT = R8 + 10, RAX_AT = R8 + 13, RSP_AT = R8 + 15, RIP_AT = R8 + 16 };
+	struct world *world = *state;
+	const uint64_t trampoline = (uint64_t)(uintptr_t)code_trampoline;
+	const uint64_t interrupted = in(code_by_rax)-16; // at its very first byte
+	uint64_t words[40] = {0};
+
+	words[0] = trampoline; // the handler's return address; struct ucontext begins at words[1]
+	words[1 + RAX_AT] = STACK + 8 * 28;
+	words[1 + RSP_AT] = STACK + 8 * 28;
+	words[1 + RIP_AT] = interrupted;
+	words[29] = in(code_root);
+	set_stack(world, in(code_leaf), words, array_size(words));
+	CHECK(world, STACK_COMPLETE, in(code_leaf), trampoline, interrupted, in(code_root)-1);
+
+	// On an alternate stack: the interrupted one may lie below.
+	words[1 + RSP_AT] = STACK - 0x1000;
+	words[1 + RIP_AT] = in(code_leaf);
+	set_stack(world, in(code_leaf), words, array_size(words));
+	const uint64_t other[] = {in(code_root)};
+	world->snapshot.regions[world->snapshot.n_regions++] = (struct snapshot_region){
+	    .start = STACK - 0x1000,
+	    .size = sizeof(other),
+	    .bytes = (const uint8_t *)other,
+	};
+	CHECK(world, STACK_COMPLETE, in(code_leaf), trampoline, in(code_leaf), in(code_root)-1);
+
+	// One that interrupted itself, for ever.
+	words[1 + RSP_AT] = STACK;
+	words[1 + RIP_AT] = in(code_leaf);
+	set_stack(world, in(code_leaf), words, array_size(words));
+	unwinder_unwind(&world->unwinder, &world->snapshot, &world->unwound);
+	assert_true(world->unwound.end == STACK_TOO_DEEP ||
+	            world->unwound.end == STACK_NO_PROGRESS);
+}
+
+static void test_frame_pointer(void **state)
+{
+	struct world *world = *state;
+	const uint64_t pc = in(code_without_cfi) + 16;
+
+	// Its caller has CFI, which knows rbp as saved by it.
+	SET_STACK(world, pc, 1, STACK + 48, in(code_by_rbp), 2, 3, 4, 5, in(code_root));
+	set_register(world, RBP, STACK + 8);
+	world->words[6] = STACK + 64;
+	CHECK(world, STACK_COMPLETE, pc, in(code_by_rbp)-1, in(code_root)-1);
+	assert_true(world->unwound.guessed);
+	// What it leads to is no code.
+	SET_STACK(world, pc, 1, STACK + 48, 0x1234, 2, 3);
+	set_register(world, RBP, STACK + 8);
+	CHECK(world, STACK_NO_RULE, pc);
+	assert_false(world->unwound.guessed);
+	// Not aligned; below SP; not in the copy; not known.
+	set_register(world, RBP, STACK + 4);
+	CHECK(world, STACK_NO_RULE, pc);
+	set_register(world, RBP, STACK - 8);
+	CHECK(world, STACK_NO_RULE, pc);
+	set_register(world, RBP, 0x1000);
+	CHECK(world, STACK_NO_RULE, pc);
+	SET_STACK(world, pc, 1, 2, 3);
+	CHECK(world, STACK_NEEDS_REGISTER, pc);
+	// psABI 3.4.1: zero in the outermost frame.
+	set_register(world, RBP, 0);
+	CHECK(world, STACK_COMPLETE, pc);
+}
+
+static void test_entry_code(void **state)
+{
+	struct world *world = *state;
+	const uint64_t pc = in(code_without_cfi) + 16;
+
+	SET_STACK(world, pc, 1, 2, 3);
+	world->space.start_stack = STACK + 16;
+	CHECK(world, STACK_COMPLETE, pc);
+	world->space.start_stack = STACK + 4096;
+	CHECK(world, STACK_NEEDS_REGISTER, pc);
+}
+
+static void test_no_code(void **state)
+{
+	struct world *world = *state;
+
+	SET_STACK(world, 0, in(code_root));
+	CHECK(world, STACK_NO_RULE, 0);
+	SET_STACK(world, in(code_leaf), 0x1234);
+	CHECK(world, STACK_NO_RULE, in(code_leaf), 0x1234 - 1);
+	assert_true(world->space.stale);
+	SET_STACK(world, in(code_leaf), UINT64_MAX);
+	CHECK(world, STACK_NO_RULE, in(code_leaf), UINT64_MAX - 1);
+}
+
+// Whatever stands on the stack: it ends, and within bounds.
+static void test_noise(void **state)
+{
+	const char *const codes[] = {code_leaf,       code_frame,      code_saves_rbp,
+	                             code_by_rbp,     code_by_rbx,     code_stuck,
+	                             code_expression, code_trampoline, code_without_cfi};
+	struct world *world = *state;
+	uint64_t random = 1, words[MAX_WORDS];
+
+	for (int round = 0; round < 20000; round++) {
+		for (size_t i = 0; i < MAX_WORDS; i++) {
+			random = random * 6364136223846793005u + 1442695040888963407u;
+			const unsigned int pick = random >> 40;
+			words[i] = pick % 4 == 0 ? random
+			           : pick % 4 == 1
+			               ? STACK + pick % (8 * MAX_WORDS)
+			               : in(codes[pick % array_size(codes)]) - 16 * (pick % 8 == 2);
+		}
+		set_stack(world, in(codes[round % (int)array_size(codes)]), words, MAX_WORDS);
+		set_register(world, RBP, words[5]);
+		set_register(world, RBX, words[6]);
+		unwinder_unwind(&world->unwinder, &world->snapshot, &world->unwound);
+		assert_in_range(world->unwound.n, 1, MAX_FRAMES);
+		assert_true(world->unwound.end < N_STACK_ENDS);
+	}
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+	    TEST(test_root),          TEST(test_first_byte),       TEST(test_saved_registers),
+	    TEST(test_expression),    TEST(test_unknown_register), TEST(test_unreadable_and_cut),
+	    TEST(test_no_progress),   TEST(test_too_deep),         TEST(test_signal_frame),
+	    TEST(test_frame_pointer), TEST(test_entry_code),       TEST(test_no_code),
+	    TEST(test_noise),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
