@@ -104,7 +104,7 @@ static bool binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 // few values.
 static bool shuffle(struct machine *m, const struct expression_op *op)
 {
-	uint64_t *top = m->stack + m->depth - 1; // valid where depth was checked
+	uint64_t *top = m->depth ? &m->stack[m->depth - 1] : m->stack; // of depth 1 or more
 	uint64_t swap;
 
 	switch (op->atom) {
