@@ -16,8 +16,7 @@ static bool wait_until(const struct sampler *sampler, struct ticker *ticker, int
 	struct events *events = sampler->events;
 
 	while (!events->stop && !events->target_ended && clock_now_ns() < deadline_ns) {
-		events_wait(events, deadline_ns);
-		ticker_collect(ticker);
+		ticker_wait(ticker, deadline_ns);
 		if (sampler->launch && launch_poll(sampler->launch))
 			events->target_ended = true;
 	}

@@ -1,7 +1,8 @@
 #include "tick.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "events.h"
@@ -12,11 +13,16 @@
 #include "tracee.h"
 
 enum {
-	MAX_WAIT_NS = 2000000,        // for threads that do not stop, within a tick
+	// For threads that do not stop, within a tick: those that wait for a CPU come when they
+	// come, between the ticks.
+	MAX_WAIT_NS = 200000,
+	MAX_WAIT_ALL_NS = 2000000,    // for --stop-all, while others are held
 	LAST_WAIT_NS = 50000000,      // and at the end
 	FIRST_NAME_NS = 5000000,      // a new thread is soon given its name
 	MAX_NAME_AGE_NS = 1000000000, // later ones are rare
 	MAX_COPY_TRIES = 7,
+	LONG_WAIT_NS = 100000, // for a stop: longer than a hold should be
+	WAKE_SLACK_NS = 20000, // from a stop to the moment when the sampler is ready to run
 };
 
 // A thread that was asked to stop.
@@ -41,6 +47,7 @@ bool ticker_init(struct ticker *ticker, const struct ticker_setup *setup)
 	    .run = setup->run,
 	    .stop_all = setup->stop_all,
 	    .cpu_clock_ns = -1,
+	    .own_schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC),
 	};
 	if (!snapshot_buffer_init(&ticker->buffer))
 		return false;
@@ -56,6 +63,8 @@ void ticker_deinit(struct ticker *ticker)
 	address_space_deinit(&ticker->space);
 	snapshot_buffer_deinit(&ticker->buffer);
 	free(ticker->stops);
+	if (ticker->own_schedstat_fd >= 0)
+		close(ticker->own_schedstat_fd);
 	*ticker = (struct ticker){0};
 }
 
@@ -289,6 +298,8 @@ static size_t poll_stops(struct ticker *ticker)
 		const int64_t polled_ns = clock_now_ns();
 		switch (tracee_poll(stop->thread->tid, &stop->how)) {
 		case TRACEE_STOPPED:
+			if (stop->free_ns < ticker->quiet_ns)
+				stop->free_ns = ticker->quiet_ns;
 			copy_stopped(ticker, stop);
 			break;
 		case TRACEE_EXITED:
@@ -341,22 +352,54 @@ static void count_stops(struct ticker *ticker)
 	snapshot_buffer_reset(&ticker->buffer);
 }
 
+// How long the sampler itself has waited for a CPU, once it was ready to run; -1: unknown.
+static int64_t own_delay(const struct ticker *ticker)
+{
+	struct proc_schedstat own;
+
+	if (ticker->own_schedstat_fd < 0 ||
+	    !proc_read_schedstat(ticker->own_schedstat_fd, 0, 0, &own))
+		return -1;
+	return (int64_t)own.delay_ns;
+}
+
+// Waits for an event, with every stop polled before. When the wait lasted, then nobody stopped
+// before its end: the first stop's SIGCHLD ended it, after the time that the sampler waited for a
+// CPU of its own. So a thread that was slow to stop, for want of a CPU, does not count as held.
+static void wait_for_event(struct ticker *ticker, int64_t until_ns)
+{
+	const int64_t start_ns = clock_now_ns();
+
+	events_wait(ticker->events, until_ns);
+	const int64_t end_ns = clock_now_ns();
+	if (end_ns - start_ns < LONG_WAIT_NS)
+		return;
+	// The delay since it was last read, at the least: counting too much is on the safe side.
+	const int64_t delay_ns = own_delay(ticker), delayed_ns = delay_ns - ticker->own_delay_ns;
+	if (delay_ns >= 0 && end_ns - start_ns > delayed_ns + 2 * WAKE_SLACK_NS)
+		ticker->quiet_ns = end_ns - delayed_ns - WAKE_SLACK_NS;
+	ticker->own_delay_ns = delay_ns;
+}
+
 static void wait_for_stops(struct ticker *ticker, int64_t until_ns)
 {
 	while (poll_stops(ticker) > 0 && clock_now_ns() < until_ns) {
-		if (snapshot_buffer_has_room(&ticker->buffer))
-			events_wait(ticker->events, until_ns);
-		else {
+		if (snapshot_buffer_has_room(&ticker->buffer)) {
+			wait_for_event(ticker, until_ns);
+		} else {
 			let_all_go(ticker); // no room: better than to hold them for long
 			count_stops(ticker);
 		}
 	}
 }
 
-void ticker_collect(struct ticker *ticker)
+void ticker_wait(struct ticker *ticker, int64_t deadline_ns)
 {
-	if (ticker->n_stops == 0)
+	if (ticker->n_stops == 0) {
+		events_wait(ticker->events, deadline_ns);
 		return;
+	}
+	wait_for_event(ticker, deadline_ns);
 	poll_stops(ticker);
 	let_all_go(ticker);
 	count_stops(ticker);
@@ -368,15 +411,13 @@ static void stop_planned(struct ticker *ticker, size_t from)
 	if (ticker->n_stops == 0)
 		return;
 	ask_to_stop(ticker, from);
-	wait_for_stops(ticker, clock_now_ns() + MAX_WAIT_NS);
+	wait_for_stops(ticker, clock_now_ns() + (ticker->stop_all ? MAX_WAIT_ALL_NS : MAX_WAIT_NS));
 }
 
-static void finish_stops(struct ticker *ticker, int64_t held_before_ns)
+static void finish_stops(struct ticker *ticker)
 {
 	let_all_go(ticker);
 	count_stops(ticker);
-	if (ticker->run->held_ns != held_before_ns)
-		histogram_add(&ticker->run->tick_hold, ticker->run->held_ns - held_before_ns);
 	// Those that did not stop in time stand for every tick until they do.
 	for (size_t i = 0; i < ticker->n_stops; i++)
 		ticker->stops[i].tick_ns = ticker->now_ns;
@@ -450,11 +491,22 @@ static void look_at_all(struct ticker *ticker)
 		target->n_links = 0;
 }
 
+// For how long the last tick held somebody, those included that stopped after it.
+static void settle_tick_hold(struct ticker *ticker)
+{
+	struct run *run = ticker->run;
+
+	if (run->held_ns != ticker->settled_held_ns)
+		histogram_add(&run->tick_hold, run->held_ns - ticker->settled_held_ns);
+	ticker->settled_held_ns = run->held_ns;
+}
+
 bool ticker_tick(struct ticker *ticker, int64_t now_ns)
 {
 	struct target *target = ticker->target;
 	const bool first = ticker->run->ticks == 0;
 
+	settle_tick_hold(ticker);
 	ticker->now_ns = now_ns;
 	ticker->run->ticks++;
 	ticker->run->last_ns = now_ns;
@@ -466,13 +518,12 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns)
 	const size_t n_new = target_list_threads(target, false);
 	add_new_threads(ticker, first ? target->n_threads : n_new);
 	address_space_update(&ticker->space, target_live_tid(target), now_ns, first);
-	const int64_t held_ns = ticker->run->held_ns;
 	if (ticker->stop_all)
 		stop_runners_first(ticker);
 	const size_t n_asked = ticker->n_stops;
 	look_at_all(ticker);
 	stop_planned(ticker, n_asked);
-	finish_stops(ticker, held_ns);
+	finish_stops(ticker);
 	target_forget_gone(target);
 	ticker->run->threads = target->n_threads;
 	return target->n_threads > 0;
@@ -488,5 +539,6 @@ void ticker_finish(struct ticker *ticker)
 		count_not_sampled(ticker, stop->thread, stop->state, stop->tick_ns);
 	}
 	ticker->n_stops = 0;
+	settle_tick_hold(ticker);
 	tracee_abandon_all();
 }
