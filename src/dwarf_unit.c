@@ -24,13 +24,22 @@ enum {
 
 #define NONE UINT32_MAX
 
-// A DW_TAG_subprogram or DW_TAG_inlined_subroutine with code. In the order of their DIEs, so that
-// parents come first.
+// A DW_TAG_subprogram with code, or a DW_TAG_inlined_subroutine in one. In the order of their
+// DIEs, so that parents come first.
 struct node {
 	unsigned char *die; // the address of its DIE in libdw's data
+	uint32_t function;  // position in functions
 	uint32_t parent;    // the node that it lies in, if it was inlined; else NONE
 	uint32_t depth;     // number of parents
 	uint32_t name;      // position in names, NONE: not looked up yet
+};
+
+// A DW_TAG_subprogram with code. Most are never asked for, so the ranges of what was inlined in
+// it are read when it is.
+struct function {
+	uint32_t first, last;    // its own node, and the last one in it (another's may lie between)
+	struct interval_map map; // to positions in nodes
+	bool is_mapped;
 };
 
 // A namespace or type that functions are declared in.
@@ -54,11 +63,14 @@ struct dwarf_unit {
 	bool has_scopes; // functions may be declared in scopes
 	struct node *nodes;
 	size_t n_nodes, nodes_capacity;
+	struct function *functions;
+	size_t n_functions, functions_capacity;
 	struct scope *scopes;
 	size_t n_scopes, scopes_capacity;
 	struct name *names;
 	size_t n_names, names_capacity;
-	struct interval_map map; // to positions in nodes
+	struct interval_map map; // to positions in functions
+	size_t range_budget;
 };
 
 bool dwarf_unit_add_ranges(void *die, struct interval_map *map, uint32_t value, uint32_t priority,
@@ -92,22 +104,42 @@ struct walk {
 	unsigned char *end; // of the unit's data
 	struct level levels[MAX_DEPTH];
 	size_t depth; // of the current DIE; its level is levels[depth]
-	size_t range_budget;
 };
 
-static uint32_t add_node(struct walk *walk, Dwarf_Die *die, bool inlined)
+static uint32_t push_node(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t function,
+                          uint32_t parent)
 {
-	struct dwarf_unit *unit = walk->unit;
-	uint32_t parent = inlined ? walk->levels[walk->depth].node : NONE;
-	uint32_t depth = parent == NONE ? 0 : unit->nodes[parent].depth + 1;
 	uint32_t id = (uint32_t)unit->n_nodes;
+	uint32_t depth = parent == NONE ? 0 : unit->nodes[parent].depth + 1;
 
-	if (id >= MAX_NODES || depth >= DWARF_MAX_LEVELS)
+	*array_push(unit->nodes, unit->n_nodes, unit->nodes_capacity) = (struct node){
+	    .die = die->addr, .function = function, .parent = parent, .depth = depth, .name = NONE};
+	return id;
+}
+
+// The node of a function that stands in the machine code; NONE: it does not.
+static uint32_t add_function(struct dwarf_unit *unit, Dwarf_Die *die)
+{
+	uint32_t function = (uint32_t)unit->n_functions;
+
+	if (unit->n_nodes >= MAX_NODES ||
+	    !dwarf_unit_add_ranges(die, &unit->map, function, 0, &unit->range_budget))
+		return NONE;
+	uint32_t id = push_node(unit, die, function, NONE);
+	*array_push(unit->functions, unit->n_functions, unit->functions_capacity) =
+	    (struct function){.first = id, .last = id};
+	return id;
+}
+
+// The node of a call that was inlined into `parent`.
+static uint32_t add_inlined(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t parent)
+{
+	if (parent == NONE || unit->n_nodes >= MAX_NODES ||
+	    unit->nodes[parent].depth + 1 >= DWARF_MAX_LEVELS)
 		return parent;
-	if (!dwarf_unit_add_ranges(die, &unit->map, id, depth, &walk->range_budget))
-		return parent;
-	*array_push(unit->nodes, unit->n_nodes, unit->nodes_capacity) =
-	    (struct node){.die = die->addr, .parent = parent, .depth = depth, .name = NONE};
+	uint32_t function = unit->nodes[parent].function;
+	uint32_t id = push_node(unit, die, function, parent);
+	unit->functions[function].last = id;
 	return id;
 }
 
@@ -129,10 +161,10 @@ static bool visit(struct walk *walk, Dwarf_Die *die, struct level *inside)
 	inside->opened_scope = NONE;
 	switch (dwarf_tag(die)) {
 	case DW_TAG_subprogram:
-		inside->node = add_node(walk, die, false);
+		inside->node = add_function(walk->unit, die);
 		return true;
 	case DW_TAG_inlined_subroutine:
-		inside->node = add_node(walk, die, true);
+		inside->node = add_inlined(walk->unit, die, inside->node);
 		return true;
 	case DW_TAG_namespace:
 		inside->scope = inside->opened_scope = add_scope(walk, die);
@@ -290,7 +322,7 @@ struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, uint64_t die_offset, uint64_t
 	if (end_offset > die_offset) {
 		walk->unit = unit;
 		walk->end = (unsigned char *)unit->root.addr + (end_offset - die_offset);
-		walk->range_budget = MAX_RANGES;
+		unit->range_budget = MAX_RANGES;
 		walk_unit(walk);
 	}
 	interval_map_build(&unit->map);
@@ -305,6 +337,9 @@ void dwarf_unit_destroy(struct dwarf_unit *unit)
 		free(unit->names[i].qualified_name);
 	free(unit->names);
 	free(unit->scopes);
+	for (size_t i = 0; i < unit->n_functions; i++)
+		interval_map_deinit(&unit->functions[i].map);
+	free(unit->functions);
 	free(unit->nodes);
 	interval_map_deinit(&unit->map);
 	free(unit);
@@ -441,16 +476,46 @@ static struct place place_of_call(struct dwarf_unit *unit, Dwarf_Die *die)
 	return place;
 }
 
+// Reads the ranges of the calls that were inlined into the function; deeper ones go first.
+static void map_function(struct dwarf_unit *unit, uint32_t id)
+{
+	struct function *function = &unit->functions[id];
+
+	for (uint32_t i = function->first + 1; i <= function->last; i++) {
+		struct node *node = &unit->nodes[i];
+		Dwarf_Die die = {.addr = node->die, .cu = unit->root.cu};
+
+		if (node->function == id)
+			dwarf_unit_add_ranges(&die, &function->map, i, node->depth,
+			                      &unit->range_budget);
+	}
+	interval_map_build(&function->map);
+	function->is_mapped = true;
+}
+
+// The innermost node at the address, or NONE.
+static uint32_t node_at(struct dwarf_unit *unit, uint64_t address)
+{
+	uint32_t id = interval_map_find(&unit->map, address);
+
+	if (id == INTERVAL_NONE)
+		return NONE;
+	if (!unit->functions[id].is_mapped)
+		map_function(unit, id);
+	uint32_t node = interval_map_find(&unit->functions[id].map, address);
+	return node != INTERVAL_NONE ? node : unit->functions[id].first;
+}
+
 size_t dwarf_unit_find(struct dwarf_unit *unit, uint64_t address, struct dwarf_level *levels)
 {
 	struct place place = place_of_address(unit, address);
-	uint32_t id = interval_map_find(&unit->map, address);
+	uint32_t id = node_at(unit, address);
 	size_t count = 0;
 
-	if (id == INTERVAL_NONE && place.file)
+	if (id == NONE && place.file)
 		levels[count++] = (struct dwarf_level){
 		    .file = place.file, .line = place.line, .directory = unit->directory};
-	while (id != INTERVAL_NONE && count < DWARF_MAX_LEVELS) {
+	while (id != NONE && count < DWARF_MAX_LEVELS) {
 		struct node *node = &unit->nodes[id];
 		Dwarf_Die die = {.addr = node->die, .cu = unit->root.cu};
 		const struct name *name = name_of(unit, node, &die);
