@@ -297,6 +297,7 @@ class Blocked(harness.TestCase):
 
     def test_stopped_target_stays_stopped(self):
         target = self.start_fixture("calls-O2", "spin")
+        harness.wait_until_spinning(target)
         os.kill(target.pid, signal.SIGSTOP)
         harness.wait_for(lambda: harness.read_status(target.pid)["State"][0] == "T", "the stop")
         run = attach(target)

@@ -104,7 +104,7 @@ class Rust(harness.TestCase):
         self.assert_stacks(
             run.stacks("rust-worker"),
             r"(?:[^;]+;)+(?:\w+::)?outer;(?:[^;]+;)+<(?:\w+::)?Leaf as (?:\w+::)?Work>::work;"
-            r"(?:[^;]+;)*(?:__)?(?:clock_)?nanosleep[^;]*(?:;[^;]+)*",
+            r"(?:[^;]+;)*[^;]*nanosleep[^;]*(?:;[^;]+)*",
         )
 
 
@@ -132,7 +132,8 @@ class Go(harness.TestCase):
 
     def test_stripped(self):
         """No tables are left but the runtime's own: frame pointers lead through, and the
-        addresses are those of the program with names."""
+        addresses are those of the program with names. spinLeaf has no frame of its own, so
+        frame pointers cannot show its caller."""
         target = self.start_fixture("golang-stripped")
         run = attach(target, form="folded")
         symbols = read_symbols(harness.fixture("golang"))
@@ -141,7 +142,7 @@ class Go(harness.TestCase):
             frames = [name_of(symbols, f) if re.fullmatch(UNNAMED, f) else f for f in stack]
             named[tuple(frames)] += count
         spin, read = self.split(named)
-        self.assert_stacks(spin, rf"(?:[^;]+;)?{SPIN}")
+        self.assert_stacks(spin, rf"(?:[^;]+;)?{SPIN}".replace(r"main\.spinMiddle;", r"(?:main\.spinMiddle;)?"))
         self.assertGreaterEqual(sum(spin.values()), run.summary.ticks * 0.9)
         self.assert_stacks(read, rf"(?:[^;]+;){{0,2}}{READ}")
         self.assertGreaterEqual(sum(read.values()), run.summary.ticks * 0.9)

@@ -72,12 +72,12 @@ class Redis(harness.TestCase):
 
     def test_under_load(self):
         load = subprocess.Popen(
-            [self.benchmark, "-s", self.socket, "-n", "100000000", "-c", "20", "-t", "set,get", "-q"],
+            [self.benchmark, "-s", self.socket, "-n", "100000000", "-c", "50", "-P", "32", "-t", "set,get", "-q"],
             stdout=subprocess.DEVNULL,
         )
         self.addCleanup(load.wait)
         self.addCleanup(load.kill)
-        harness.wait_for(lambda: self.cpu_ticks() > 10, "the load")
+        harness.wait_for(lambda: harness.cpu_ticks(self.target.pid) > 10, "the load")
         run = attach(self.target, duration="2", hz=499)
         self.assertIsNone(load.poll())
         main = collections.Counter()
@@ -101,10 +101,6 @@ class Redis(harness.TestCase):
         folded = attach(self.target, "-t", form="folded", duration="0.5")
         roots = {re.sub(r"_?#?\d+$", "", stack[0]) for stack in folded.folded}
         self.assertTrue(any("bio" in root for root in roots), roots)
-
-    def cpu_ticks(self):
-        with open(f"/proc/{self.target.pid}/stat", encoding="utf-8") as file:
-            return int(file.read().rsplit(")", 1)[1].split()[11])
 
 
 if __name__ == "__main__":
