@@ -25,6 +25,7 @@ struct options {
 	bool stop_all;
 	double max_overhead_percent; // 0: no limit
 	bool quiet, verbose;
+	bool check_unwinding;
 };
 
 // Parses argv. A mistake is an error that says in one line what to do (EXIT_STATUS_USAGE).

@@ -7,7 +7,10 @@
 
 #include "histogram.h"
 
+struct unwind_check;
+
 struct run {
+	struct unwind_check *check; // --check-unwinding; NULL: not asked for; borrowed
 	double frequency_hz;
 	int64_t duration_ns; // asked for; 0: until the end
 	int64_t start_ns;    // of the first tick, CLOCK_MONOTONIC

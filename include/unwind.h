@@ -24,6 +24,7 @@ struct unwinder {
 	struct rule_cache *rules;
 	uint32_t max_frames;
 	uint32_t *frames; // of the last stack
+	uint64_t *pcs;    // of its frames, as they stand on it; NULL: not recorded
 
 	// pc -> location and rule, for one generation of the address space.
 	struct unwinder_entry *entries;
@@ -45,6 +46,9 @@ struct unwound {
 void unwinder_init(struct unwinder *unwinder, struct address_space *space, struct profile *profile,
                    struct rule_cache *rules, uint32_t max_frames);
 void unwinder_deinit(struct unwinder *unwinder);
+
+// From now on, records the raw pcs of each stack (for unwind_check).
+void unwinder_record_pcs(struct unwinder *unwinder);
 
 // Unwinds the snapshot. Always yields at least the leaf; where the stack ended before its root,
 // ret->end says why.

@@ -18,6 +18,7 @@
 #include "symbolize.h"
 #include "target.h"
 #include "tracee.h"
+#include "unwind_check.h"
 #include "writer.h"
 
 // Everything of one run, in the order in which it comes to be.
@@ -147,6 +148,8 @@ static struct error *profile_target(struct session *session)
 		return error;
 	if (!quiet)
 		summary_print(&session->run, &session->profile, session->options.verbose);
+	if (session->run.check)
+		unwind_check_print(session->run.check, session->options.verbose);
 	error = write_profile(session);
 	if (!error && !quiet)
 		summary_print_output(session->options.writer, output_name(session->output));
@@ -156,6 +159,7 @@ static struct error *profile_target(struct session *session)
 static void session_deinit(struct session *session)
 {
 	launch_release(&session->launch);
+	unwind_check_destroy(session->run.check);
 	output_destroy(session->output);
 	target_close(&session->target);
 	profile_deinit(&session->profile);
@@ -204,6 +208,8 @@ int main(int argc, char **argv)
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers
 	events_init(&session.events);
 	tracee_setup();
+	if (session.options.check_unwinding)
+		session.run.check = unwind_check_create();
 	error = profile_target(&session);
 	const int status = error ? report_error(error) : EXIT_STATUS_OK;
 	launch_release(&session.launch);

@@ -263,6 +263,9 @@ static const struct option_row rows[] = {
 	     "print this help and leave"),
 	FLAG('V', "version", version, true,
 	     "print the version and leave"),
+	HEADING("Debugging:"),
+	FLAG(0, "check-unwinding", check_unwinding, true,
+	     "compare each stack with what libdw makes of it"),
 };
 // clang-format on
 

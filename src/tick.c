@@ -11,6 +11,7 @@
 #include "sleeper.h"
 #include "target.h"
 #include "tracee.h"
+#include "unwind_check.h"
 
 enum {
 	// For threads that do not stop, within a tick: those that wait for a CPU come when they
@@ -54,6 +55,8 @@ bool ticker_init(struct ticker *ticker, const struct ticker_setup *setup)
 	address_space_init(&ticker->space, setup->modules, setup->target->pid);
 	unwinder_init(&ticker->unwinder, &ticker->space, setup->profile, setup->rules,
 	              setup->max_frames);
+	if (ticker->run->check)
+		unwinder_record_pcs(&ticker->unwinder);
 	return true;
 }
 
@@ -127,6 +130,9 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 		if (ticker->space.generation != generation)
 			unwinder_unwind(&ticker->unwinder, snapshot, ret);
 	}
+	if (ticker->run->check)
+		unwind_check_compare(ticker->run->check, thread->tid, &ticker->unwinder, snapshot,
+		                     ret);
 	update_hint(&thread->hint, snapshot, ret);
 }
 

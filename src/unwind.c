@@ -40,9 +40,16 @@ void unwinder_init(struct unwinder *unwinder, struct address_space *space, struc
 void unwinder_deinit(struct unwinder *unwinder)
 {
 	free(unwinder->frames);
+	free(unwinder->pcs);
 	free(unwinder->entries);
 	hash_index_deinit(&unwinder->index);
 	*unwinder = (struct unwinder){0};
+}
+
+void unwinder_record_pcs(struct unwinder *unwinder)
+{
+	if (!unwinder->pcs)
+		unwinder->pcs = memory_alloc(unwinder->max_frames * sizeof(uint64_t));
 }
 
 static bool entry_equal(const void *context, uint32_t id, const void *key)
@@ -294,6 +301,8 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 			break;
 		}
 		const struct unwinder_entry *entry = find_entry(unwinder, pc, is_return);
+		if (unwinder->pcs)
+			unwinder->pcs[n] = pc;
 		unwinder->frames[n++] = entry->location;
 		if (entry->rule->signal_frame && ++signal_frames > MAX_SIGNAL_FRAMES) {
 			ret->end = STACK_NO_PROGRESS;

@@ -88,6 +88,7 @@ static void test_defaults(void **state)
 	assert_true(options.max_overhead_percent == 5);
 	assert_false(options.quiet);
 	assert_false(options.verbose);
+	assert_false(options.check_unwinding);
 	assert_false(options.help);
 	assert_false(options.version);
 }
@@ -111,7 +112,7 @@ static void test_long_options(void **state)
 	(void)state;
 	PARSE("--pid=7 --duration 500ms --frequency=0099.5 --output=- --format=folded --threads "
 	      "--off-cpu --thread=^io --no-inlines --lines --max-depth=65536 --stop-all "
-	      "--max-overhead=2.5% --quiet --verbose");
+	      "--max-overhead=2.5% --quiet --verbose --check-unwinding");
 	assert_int_equal(options.pid, 7);
 	assert_int_equal(options.duration_ns, 500 * NS_PER_MS);
 	assert_true(options.frequency_hz == 99.5);
@@ -130,6 +131,7 @@ static void test_long_options(void **state)
 	assert_true(options.max_overhead_percent == 2.5);
 	assert_true(options.quiet);
 	assert_true(options.verbose);
+	assert_true(options.check_unwinding);
 }
 
 static void test_abbreviated(void **state)
@@ -402,7 +404,7 @@ static void test_help_text(void **state)
 		n_options += strncmp(row, "  ", 2) == 0 && strncmp(row + 4, ", --", 4) == 0;
 		n_options += strncmp(row, "      --", 8) == 0;
 	}
-	assert_int_equal(n_options, 19);
+	assert_int_equal(n_options, 20);
 }
 
 int main(void)
