@@ -304,7 +304,7 @@ static size_t compare_with_addr2line(const struct look_up *look_up, const char *
 		char text[4096];
 		describe(look_up, id, text, sizeof(text));
 		if (n_different++ < 5)
-			print_message("%#lx: %s\n",
+			print_message("# %#lx: %s\n",
 			              (unsigned long)look_up->profile.locations[id].address, text);
 	}
 	pclose(oracle);
@@ -321,7 +321,7 @@ static void check_against_addr2line(const char *path, size_t step, double allowe
 	assert_true(look_up.profile.n_locations > 50);
 	look_up_run(&look_up, true);
 	size_t n_different = compare_with_addr2line(&look_up, path);
-	print_message("%zu of %zu addresses differ\n", n_different, look_up.profile.n_locations);
+	print_message("# %zu of %zu addresses differ\n", n_different, look_up.profile.n_locations);
 	assert_true((double)n_different <= allowed * (double)look_up.profile.n_locations);
 	look_up_deinit(&look_up);
 }
