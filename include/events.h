@@ -13,11 +13,11 @@ struct events {
 	bool stop;     // SIGINT, SIGTERM or SIGHUP has come
 	bool target_ended;
 	sigset_t original_mask; // as the profiler was started with
-	struct sigaction original_pipe;
+	struct sigaction original_pipe, original_xfsz;
 };
 
 // Blocks the signals that are awaited here, for the whole process, and makes ready to receive
-// them; SIGPIPE is ignored: a closed pipe is an error of write(2). Once, first of all.
+// them; SIGPIPE and SIGXFSZ are ignored. Once, first of all.
 void events_init(struct events *events);
 
 // Watches for the end of process `pid`.

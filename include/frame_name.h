@@ -18,3 +18,6 @@ char *frame_name_truncated(enum stack_end end) __attribute__((returns_nonnull));
 
 // How the writers show a stack's end: as it is, but a complete stack without frames is none.
 enum stack_end frame_name_stack_end(const struct stack *stack);
+
+// A thread's name as root frame; "[no name]" where it has none. Owned by the thread, or static.
+const char *frame_name_thread(const struct thread *thread);

@@ -18,12 +18,14 @@ struct maps {
 	struct mapping *items; // sorted, disjoint
 	size_t count, capacity;
 	char *text; // the file, cut into strings
+	size_t text_bytes;
 	size_t text_capacity;
+	uint64_t text_hash; // of the file as it was read
 };
 
 // Takes the place of what *maps held (zeroed at first; its memory is used again) with the maps
-// that thread `tid` of process `pid` sees. False with errno, and *maps is empty, when they cannot
-// be read; a thread without memory (a zombie) has empty maps.
+// that thread `tid` of process `pid` sees. False: they are the same as before. Maps that cannot be
+// read, and those of a zombie, are empty.
 bool maps_read(struct maps *maps, int pid, int tid);
 
 // The same from a text of `size` bytes; malformed lines, and those out of order, are left out.

@@ -9,15 +9,15 @@ struct profile;
 struct modules;
 
 struct function {
-	char *name;	   // demangled; valid UTF-8, no control characters
-	char *system_name; // as in the symbol table; likewise
-	char *file;	   // the path of the source, or ""; likewise
+	char *name;          // demangled; valid UTF-8, no control characters
+	char *system_name;   // as in the symbol table; likewise
+	char *file;          // the path of the source, or ""; likewise
 	uint32_t start_line; // 0: unknown
 };
 
 struct line {
 	uint32_t function; // position in symbols.functions
-	uint32_t line;	   // 0: unknown
+	uint32_t line;     // 0: unknown
 };
 
 // The lines of one location: innermost inlined call first, the function that stands in the
@@ -44,6 +44,6 @@ struct symbolize_options {
 // Looks all locations of the profile up in their modules. A location without a name keeps
 // count 0; that is no error. Nothing that a module holds can make it fail or run without bound.
 void symbolize(const struct profile *profile, struct modules *modules,
-	       const struct symbolize_options *options, struct symbols *ret);
+               const struct symbolize_options *options, struct symbols *ret);
 
 void symbols_deinit(struct symbols *symbols);

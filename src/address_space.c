@@ -17,8 +17,10 @@
 #include "proc.h"
 
 enum {
-	COST_FACTOR = 50,       // a reading is followed by at least this many times its cost
-	FORCED_EVERY_MS = 1000, // dlclose and dlopen of equal size leave no cheap trace
+	// A reading is followed by at least this many times its cost: with a sign that the maps
+	// have changed, and without. A dlclose and a dlopen of equal size leave no sign.
+	HINTED_COST_FACTOR = 50,
+	COST_FACTOR = 200,
 	MAX_VDSO_BYTES = 1 << 20,
 };
 
@@ -133,16 +135,18 @@ static void assign_owners(struct address_space *space, int tid)
 
 static void reread(struct address_space *space, int tid, int64_t now_ns)
 {
-	maps_read(&space->maps, space->pid, tid);
-	const uint64_t hash = hash_code(&space->maps);
-	assign_owners(space, tid);
-	if (hash != space->code_hash)
-		space->generation++;
-	space->code_hash = hash;
-	space->stale = false;
+	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+
 	space->n_reads++;
+	space->stale = false;
+	if (maps_read(&space->maps, space->pid, tid)) {
+		const uint64_t hash = hash_code(&space->maps);
+		assign_owners(space, tid);
+		space->generation += hash != space->code_hash;
+		space->code_hash = hash;
+	}
 	space->read_ns = now_ns;
-	space->cost_ns = clock_now_ns() - now_ns;
+	space->cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 }
 
 void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force)
@@ -154,14 +158,14 @@ void address_space_update(struct address_space *space, int tid, int64_t now_ns, 
 		return;
 	// start_stack is random for each exec: another one is another program.
 	const bool exec = stat.start_stack != space->start_stack;
-	const bool hint = stat.vsize_bytes != space->vsize_bytes || space->stale ||
-	                  since_ns > FORCED_EVERY_MS * NS_PER_MS;
+	const bool hint = stat.vsize_bytes != space->vsize_bytes || space->stale;
+	const int64_t rest_ns = (hint ? HINTED_COST_FACTOR : COST_FACTOR) * space->cost_ns;
 
-	if (!exec && !force && !(hint && since_ns > COST_FACTOR * space->cost_ns))
+	if (!exec && !force && since_ns < rest_ns)
 		return;
 	space->vsize_bytes = stat.vsize_bytes;
 	space->start_stack = stat.start_stack;
-	reread(space, tid, clock_now_ns());
+	reread(space, tid, now_ns);
 	if (exec)
 		space->generation++;
 }

@@ -30,7 +30,9 @@ void events_init(struct events *events)
 	*events = (struct events){.target_fd = -1};
 	fill_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, &events->original_mask);
+	// A closed pipe, and a file larger than the limit, are errors of write(2).
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &events->original_pipe);
+	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &events->original_xfsz);
 	events->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	// Ticks on time: the default timer slack is 50 us (prctl(2)).
 	prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
@@ -86,6 +88,7 @@ void events_restore(const struct events *events)
 {
 	signal(SIGCHLD, SIG_DFL);
 	sigaction(SIGPIPE, &events->original_pipe, NULL);
+	sigaction(SIGXFSZ, &events->original_xfsz, NULL);
 	sigprocmask(SIG_SETMASK, &events->original_mask, NULL);
 }
 

@@ -32,3 +32,8 @@ enum stack_end frame_name_stack_end(const struct stack *stack)
 		return STACK_NOT_SAMPLED;
 	return stack->end;
 }
+
+const char *frame_name_thread(const struct thread *thread)
+{
+	return thread->name[0] ? thread->name : "[no name]";
+}

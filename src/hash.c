@@ -26,7 +26,7 @@ void hash_index_clear(struct hash_index *index)
 }
 
 uint32_t hash_index_find(const struct hash_index *index, uint64_t hash, hash_equal_fn *equal,
-			 const void *context, const void *key)
+                         const void *context, const void *key)
 {
 	if (!index->slots)
 		return HASH_NONE;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "hash.h"
 #include "memory.h"
 #include "proc.h"
 
@@ -75,27 +76,45 @@ void maps_parse(struct maps *maps, const char *text, size_t size)
 	maps->text = memory_grow(maps->text, &maps->text_capacity, size + 1, 1);
 	memcpy(maps->text, text, size);
 	maps->text[size] = '\0';
+	maps->text_bytes = size + 1;
 	parse_text(maps);
+}
+
+// Appends the file to text, from `start` on; returns where it ends, or start if it fails.
+static size_t append_file(struct maps *maps, size_t start, int fd)
+{
+	size_t end = start;
+
+	while (end - start <= MAX_TEXT_BYTES) {
+		maps->text = memory_grow(maps->text, &maps->text_capacity, end + (64u << 10), 1);
+		const ssize_t n = read(fd, maps->text + end, maps->text_capacity - end - 1);
+		if (n < 0)
+			return start;
+		if (n == 0)
+			break;
+		end += n;
+	}
+	return end;
 }
 
 bool maps_read(struct maps *maps, int pid, int tid)
 {
 	_cleanup_close_ int fd = proc_open(pid, tid, "maps");
-	size_t size = 0;
 
-	maps->count = 0;
-	if (fd < 0)
+	if (fd < 0 && !maps->text)
+		return false; // as empty as before
+	// Behind the strings in use, which stay if nothing has changed.
+	const size_t start = maps->text_bytes;
+	const size_t end = fd >= 0 ? append_file(maps, start, fd) : start;
+	const uint64_t hash = hash_bytes(maps->text + start, end - start);
+
+	if (hash == maps->text_hash && maps->text)
 		return false;
-	for (;;) {
-		maps->text = memory_grow(maps->text, &maps->text_capacity, size + (64u << 10), 1);
-		const ssize_t n = read(fd, maps->text + size, maps->text_capacity - size - 1);
-		if (n < 0)
-			return false;
-		if (n == 0 || size > MAX_TEXT_BYTES)
-			break;
-		size += n;
-	}
-	maps->text[size] = '\0';
+	maps->text_hash = hash;
+	maps->text = memory_grow(maps->text, &maps->text_capacity, end + 1, 1);
+	memmove(maps->text, maps->text + start, end - start);
+	maps->text_bytes = end - start + 1;
+	maps->text[end - start] = '\0';
 	parse_text(maps);
 	return true;
 }

@@ -81,7 +81,7 @@ static uint32_t frame_string(struct folded *folded, char *name)
 
 static uint32_t thread_frame(struct folded *folded, const struct thread *thread)
 {
-	char *name = memory_strdup(thread->name);
+	char *name = memory_strdup(frame_name_thread(thread));
 
 	replace_all(name, ' ', '_');
 	if (name[0] == '#') // a comment's sign

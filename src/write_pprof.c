@@ -208,8 +208,9 @@ static void build_sample_locations(struct pprof *pprof, const struct sample *sam
 		protobuf_varint(&pprof->packed, frame_location_id(pprof, name));
 	}
 	if (pprof->report->thread_roots)
-		protobuf_varint(&pprof->packed,
-		                frame_location_id(pprof, profile->threads[sample->thread].name));
+		protobuf_varint(
+		    &pprof->packed,
+		    frame_location_id(pprof, frame_name_thread(&profile->threads[sample->thread])));
 	protobuf_message(&pprof->message, SAMPLE_LOCATION_ID, &pprof->packed);
 }
 

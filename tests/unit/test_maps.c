@@ -183,8 +183,12 @@ static void test_own(void **state)
 	const struct mapping *mapping = maps_find(&maps, stack);
 	assert_non_null(mapping);
 	assert_string_equal(maps_path(&maps, mapping), "[stack]");
-	assert_false(maps_read(&maps, 0x7fffffff, 0x7fffffff));
+	const size_t count = maps.count;
+	assert_false(maps_read(&maps, getpid(), getpid())); // nothing has changed
+	assert_int_equal(maps.count, count);
+	assert_true(maps_read(&maps, 0x7fffffff, 0x7fffffff));
 	assert_int_equal(maps.count, 0);
+	assert_false(maps_read(&maps, 0x7fffffff, 0x7fffffff));
 	maps_deinit(&maps);
 }
 
