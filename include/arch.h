@@ -49,6 +49,10 @@ struct arch {
 	// bytes into it; false: none is known.
 	bool (*section_rule)(const char *section, uint64_t offset, struct rule *ret);
 
+	// The rule for the address behind a system call that returns in a new thread as well, whose
+	// CFI has a gap there: `code` (`size` bytes, from the pc on) tells. False: it is no such.
+	bool (*clone_rule)(const uint8_t *code, size_t size, struct rule *ret);
+
 	// The rule for code without CFI that keeps the frame pointer.
 	void (*frame_pointer_rule)(struct rule *ret);
 

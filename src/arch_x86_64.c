@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/user.h>
 
+#include "expression.h"
+#include "memory.h"
 #include "rule.h"
 
 // DWARF register numbers: System V ABI, AMD64 supplement, figure 3.36.
@@ -87,6 +89,56 @@ static bool section_rule(const char *section, uint64_t offset, struct rule *ret)
 	return true;
 }
 
+// glibc ends the FDE of clone and clone3 before the system call, because none could be right for
+// both threads. Behind it (sysdeps/unix/sysv/linux/x86_64/clone3.S):
+//	test %rax, %rax; jl error; jz child; ret
+// The caller's stack is as at the ret; in the child, where rax is 0, nobody is to be returned to.
+static bool clone_rule(const uint8_t *code, size_t size, struct rule *ret)
+{
+	static const uint8_t test_rax[] = {0x48, 0x85, 0xc0};
+	// The return address: rax ? *(CFA - 8) : 0. Codes: DWARF 5, 7.7.1.
+	enum {
+		DEREF = 0x06,
+		DROP = 0x13,
+		MINUS = 0x1c,
+		BRA = 0x28,
+		SKIP = 0x2f,
+		LIT0 = 0x30,
+		BREG0 = 0x70
+	};
+	static const struct expression_op ops[] = {
+	    {.atom = BREG0 + RAX},
+	    {.atom = BRA, .target = 5},
+	    {.atom = DROP},
+	    {.atom = LIT0},
+	    {.atom = SKIP, .target = 8},
+	    {.atom = LIT0 + 8},
+	    {.atom = MINUS},
+	    {.atom = DEREF},
+	};
+	size_t at = sizeof(test_rax);
+
+	if (size < 13 || memcmp(code, test_rax, sizeof(test_rax)) != 0)
+		return false;
+	at += code[at] == 0x7c ? 2 : 6; // jl, near or far
+	if ((at == 9 && (code[3] != 0x0f || code[4] != 0x8c)) || code[at] != 0x74 ||
+	    code[at + 2] != 0xc3)
+		return false;
+	struct expression *expression = memory_alloc(sizeof(*expression) + sizeof(ops));
+	expression->count = array_size(ops);
+	memcpy(expression->ops, ops, sizeof(ops));
+	*ret = (struct rule){
+	    .kind = RULE_ROW,
+	    .cfa_register = RSP,
+	    .cfa_offset = 8,
+	    .n_registers = 1,
+	    .registers = {{.number = RIP,
+	                   .kind = REGISTER_IS_EXPRESSION,
+	                   .expression = expression}},
+	};
+	return true;
+}
+
 static void frame_pointer_rule(struct rule *ret)
 {
 	*ret = (struct rule){
@@ -111,6 +163,7 @@ const struct arch arch_x86_64 = {
     .from_user = from_user,
     .signal_rule = signal_rule,
     .section_rule = section_rule,
+    .clone_rule = clone_rule,
     .frame_pointer_rule = frame_pointer_rule,
     .ucontext_stack_offset = UC_STACK,
     .ucontext_sp_offset = UC_REGISTERS + 8 * 15,

@@ -41,7 +41,8 @@ static void make_rule(const struct code_address *code, bool is_call, struct rule
 	const size_t n = module_read_code(module, code->address, bytes, sizeof(bytes));
 	if (arch->signal_rule(bytes, n, ret) ||
 	    (is_call && go_runtime_rule(module, code->address, ret)) ||
-	    cfi_find_rule(module, code->address, ret))
+	    cfi_find_rule(module, code->address, ret) ||
+	    (!is_call && arch->clone_rule(bytes, n, ret)))
 		return;
 	const char *section = module_section(module, code->address, &section_start);
 	if (section && arch->section_rule(section, code->address - section_start, ret))

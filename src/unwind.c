@@ -180,8 +180,8 @@ static enum stack_end find_register(const struct register_rule *rule, uint64_t c
 }
 
 // Replaces the frame's registers by its caller's.
-static struct move apply_row(const struct rule *rule, const struct snapshot *snapshot,
-                             struct registers *registers)
+static struct move apply_row(const struct rule *rule, bool is_return,
+                             const struct snapshot *snapshot, struct registers *registers)
 {
 	const struct arch *arch = ARCH_NATIVE;
 	struct registers caller = *registers;
@@ -208,8 +208,9 @@ static struct move apply_row(const struct rule *rule, const struct snapshot *sna
 	if (!registers_know(&caller, arch->pc))
 		return end_with(STACK_NO_RULE);
 	// Stacks grow down: a caller's frame lies above, but for one that a signal interrupted on
-	// another stack.
-	if (!rule->signal_frame && caller.value[arch->sp] <= registers->value[arch->sp])
+	// another stack. A leaf may have taken its return address off the stack (vfork).
+	const uint64_t lowest = registers->value[arch->sp] + is_return;
+	if (!rule->signal_frame && caller.value[arch->sp] < lowest)
 		return end_with(STACK_NO_PROGRESS);
 	*registers = caller;
 	return GO_ON;
@@ -231,7 +232,7 @@ static struct move end_without_rule(const struct unwinder *unwinder,
 }
 
 // A step by frame pointer in code without CFI counts only if it looks like one.
-static struct move guess(struct unwinder *unwinder, const struct rule *rule,
+static struct move guess(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                          const struct snapshot *snapshot, struct registers *registers)
 {
 	const struct arch *arch = ARCH_NATIVE;
@@ -241,7 +242,7 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule,
 		return end_without_rule(unwinder, registers).end == STACK_COMPLETE
 		           ? end_with(STACK_COMPLETE)
 		           : end_with(STACK_NEEDS_REGISTER);
-	const struct move move = apply_row(rule, snapshot, &caller);
+	const struct move move = apply_row(rule, is_return, snapshot, &caller);
 	if (!move.go_on || registers->value[arch->fp] < registers->value[arch->sp] ||
 	    registers->value[arch->fp] % 8 != 0 ||
 	    !address_space_is_code(unwinder->space, caller.value[arch->pc]))
@@ -253,20 +254,20 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule,
 	return GO_ON;
 }
 
-static struct move step(struct unwinder *unwinder, const struct rule *rule,
+static struct move step(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                         const struct snapshot *snapshot, struct registers *registers)
 {
 	switch (rule->kind) {
 	case RULE_ROOT:
 		return end_with(STACK_COMPLETE);
 	case RULE_ROW:
-		return apply_row(rule, snapshot, registers);
+		return apply_row(rule, is_return, snapshot, registers);
 	case RULE_SWITCH:
 		return end_with(STACK_SWITCHED);
 	case RULE_FRAME_POINTER:
-		return guess(unwinder, rule, snapshot, registers);
+		return guess(unwinder, rule, is_return, snapshot, registers);
 	default:
-		return end_without_rule(unwinder, registers);
+		return end_with(STACK_NO_RULE); // no code at all
 	}
 }
 
@@ -308,7 +309,8 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 			ret->end = STACK_NO_PROGRESS;
 			break;
 		}
-		const struct move move = step(unwinder, entry->rule, snapshot, &registers);
+		const struct move move =
+		    step(unwinder, entry->rule, is_return, snapshot, &registers);
 		if (!move.go_on) {
 			ret->end = move.end;
 			break;

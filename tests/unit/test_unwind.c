@@ -42,17 +42,22 @@ __asm__(".text\n"                                                               
         WITH_CFI(code_root, ".cfi_undefined %rip\n")                                //
         WITH_CFI(code_stuck, ".cfi_def_cfa_offset 0\n.cfi_offset %rip, 0\n")        //
         WITH_CFI(code_pc_in_r12, ".cfi_register %rip, %r12\n")                      //
+        WITH_CFI(code_popped, ".cfi_def_cfa_offset 0\n.cfi_register %rip, %r12\n")  //
         // CFA = *(rsp + 8), then pc at CFA - 8.
         WITH_CFI(code_expression, ".cfi_escape 0x0f, 3, 0x77, 8, 0x06\n") //
         // The trampoline of a C library without CFI for it.
         ".balign 32\n.globl code_trampoline\n.hidden code_trampoline\n"
         "code_trampoline:\n mov $15, %rax\n syscall\n"
+        // glibc's clone3, without CFI behind the system call.
+        ".balign 32\n.globl code_clone\n.hidden code_clone\n"
+        "code_clone: .skip 14, 0x90\n syscall\n test %rax, %rax\n jl 1f\n jz 2f\n ret\n"
+        "1: ud2\n 2: ud2\n"
         ".balign 32\n.globl code_without_cfi\n.hidden code_without_cfi\n"
         "code_without_cfi: .skip 64, 0x90\n");
 
 extern const char code_leaf[], code_frame[], code_saves_rbp[], code_by_rbp[], code_by_rbx[],
-    code_by_rax[], code_root[], code_stuck[], code_pc_in_r12[], code_expression[],
-    code_trampoline[], code_without_cfi[];
+    code_by_rax[], code_root[], code_stuck[], code_pc_in_r12[], code_popped[], code_expression[],
+    code_trampoline[], code_clone[], code_without_cfi[];
 
 // A pc in the middle of a function.
 static uint64_t in(const char *code)
@@ -238,11 +243,11 @@ static void test_no_progress(void **state)
 	struct world *world = *state;
 
 	SET_STACK(world, in(code_stuck), in(code_stuck), 0);
-	CHECK(world, STACK_NO_PROGRESS, in(code_stuck));
+	CHECK(world, STACK_NO_PROGRESS, in(code_stuck), in(code_stuck) - 1);
 	SET_STACK(world, in(code_by_rbp), 0, 0, 0, in(code_root));
-	set_register(world, RBP, STACK - 16);
+	set_register(world, RBP, STACK - 24);
 	world->snapshot.regions[0].start = STACK - 32;
-	world->words[3] = in(code_root);
+	world->words[2] = in(code_root);
 	CHECK(world, STACK_NO_PROGRESS, in(code_by_rbp));
 }
 
@@ -336,6 +341,38 @@ static void test_frame_pointer(void **state)
 	CHECK(world, STACK_COMPLETE, pc);
 }
 
+// Behind clone's system call the parent returns, and the child has nobody to return to.
+static void test_clone(void **state)
+{
+	struct world *world = *state;
+
+	SET_STACK(world, in(code_clone), in(code_frame), 1, 2, 3, in(code_root));
+	CHECK(world, STACK_NEEDS_REGISTER, in(code_clone));
+	set_register(world, 0, 4711); // rax: the child's tid
+	CHECK(world, STACK_COMPLETE, in(code_clone), in(code_frame)-1, in(code_root)-1);
+	set_register(world, 0, (uint64_t)-38); // within the call, at a stop: -ENOSYS
+	CHECK(world, STACK_COMPLETE, in(code_clone), in(code_frame)-1, in(code_root)-1);
+	set_register(world, 0, 0);
+	CHECK(world, STACK_COMPLETE, in(code_clone));
+}
+
+// A leaf that has its return address in a register, as vfork has.
+static void test_popped_return_address(void **state)
+{
+	struct world *world = *state;
+
+	SET_STACK(world, in(code_popped), in(code_root), in(code_root));
+	set_register(world, R12, in(code_frame));
+	CHECK(world, STACK_UNREADABLE, in(code_popped), in(code_frame)-1);
+	SET_STACK(world, in(code_popped), 1, 2, 3, in(code_root));
+	set_register(world, R12, in(code_frame));
+	CHECK(world, STACK_COMPLETE, in(code_popped), in(code_frame)-1, in(code_root)-1);
+	// Only a leaf may.
+	SET_STACK(world, in(code_popped), 1, 2, 3, in(code_root));
+	set_register(world, R12, in(code_popped));
+	CHECK(world, STACK_NO_PROGRESS, in(code_popped), in(code_popped)-1);
+}
+
 static void test_entry_code(void **state)
 {
 	struct world *world = *state;
@@ -392,10 +429,20 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-	    TEST(test_root),          TEST(test_first_byte),       TEST(test_saved_registers),
-	    TEST(test_expression),    TEST(test_unknown_register), TEST(test_unreadable_and_cut),
-	    TEST(test_no_progress),   TEST(test_too_deep),         TEST(test_signal_frame),
-	    TEST(test_frame_pointer), TEST(test_entry_code),       TEST(test_no_code),
+	    TEST(test_root),
+	    TEST(test_first_byte),
+	    TEST(test_saved_registers),
+	    TEST(test_expression),
+	    TEST(test_unknown_register),
+	    TEST(test_unreadable_and_cut),
+	    TEST(test_no_progress),
+	    TEST(test_too_deep),
+	    TEST(test_signal_frame),
+	    TEST(test_clone),
+	    TEST(test_popped_return_address),
+	    TEST(test_frame_pointer),
+	    TEST(test_entry_code),
+	    TEST(test_no_code),
 	    TEST(test_noise),
 	};
 
