@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct registers;
@@ -27,6 +28,7 @@ struct tracee_stop {
 	bool interrupted; // stopped because of tracee_interrupt alone
 	bool group_stop;  // stopped by job control, and stays so after the release
 	bool exec;        // stopped in PTRACE_EVENT_EXEC
+	bool syscall;     // stopped at the entry or end of a system call
 	int exit_status;  // TRACEE_EXITED: as waitpid gives it
 };
 
@@ -55,9 +57,8 @@ enum tracee_wait tracee_wait(int tid, struct tracee_stop *ret);
 void tracee_keep_exit(int pid);
 bool tracee_kept_exit(int *ret_status);
 
-// The registers of a stopped thread, and its thread pointer. Also mends what the stop itself did:
-// a system call that the kernel would now end with EINTR because of the stop alone is made to be
-// restarted (see tracee.c). False: the thread is gone, or is no 64-bit one.
+// The registers of a stopped thread, and its thread pointer. Also sees to what the stop itself did
+// to the thread's system call (syscall_mend.h). False: the thread is gone, or is no 64-bit one.
 bool tracee_registers(int tid, const struct tracee_stop *stop, struct registers *ret,
                       uint64_t *ret_tls);
 
@@ -66,6 +67,14 @@ void tracee_release(int tid, const struct tracee_stop *stop);
 
 // Lets a stopped thread run on, still seized.
 void tracee_continue(int tid, const struct tracee_stop *stop);
+
+// Threads whose call a stop has cut short are sent into its rest by tracee_release, and stay seized
+// until that has ended (syscall_mend.h). Serves those; to be called whenever SIGCHLD came. Returns
+// how many there are.
+size_t tracee_serve(void);
+
+// Is the thread in the rest of a call? Then its stack is what it was, and it cannot be seized.
+bool tracee_is_in_rest(int tid);
 
 // From now on every seized thread is let go the moment that it stops, by the signal handler,
 // whatever the profiler is busy with. For threads that were interrupted in uninterruptible sleep

@@ -98,6 +98,15 @@ static void count_again(struct ticker *ticker, struct target_thread *thread)
 	ticker->run->credits++;
 }
 
+// In the same system call still, for certain: the same stack.
+static void count_as_before(struct ticker *ticker, struct target_thread *thread,
+                            enum thread_state state)
+{
+	const uint32_t stack = ticker->profile->samples[thread->sample].stack;
+
+	count(ticker, thread, stack, state, ticker->now_ns);
+}
+
 static void update_hint(struct snapshot_hint *hint, const struct snapshot *snapshot,
                         const struct unwound *unwound)
 {
@@ -222,6 +231,10 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		break;
 	case SLEEPER_RUNS:
 		thread->asleep = false;
+		if (tracee_is_in_rest(thread->tid)) {
+			count_as_before(ticker, thread, state);
+			break;
+		}
 		ticker->run->blind |= state != THREAD_RUNNING;
 		plan_stop(ticker, thread, state, false);
 		break;
@@ -392,6 +405,7 @@ static void wait_for_stops(struct ticker *ticker, int64_t until_ns)
 	while (poll_stops(ticker) > 0 && clock_now_ns() < until_ns) {
 		if (snapshot_buffer_has_room(&ticker->buffer)) {
 			wait_for_event(ticker, until_ns);
+			tracee_serve();
 		} else {
 			let_all_go(ticker); // no room: better than to hold them for long
 			count_stops(ticker);
@@ -403,9 +417,11 @@ void ticker_wait(struct ticker *ticker, int64_t deadline_ns)
 {
 	if (ticker->n_stops == 0) {
 		events_wait(ticker->events, deadline_ns);
+		tracee_serve();
 		return;
 	}
 	wait_for_event(ticker, deadline_ns);
+	tracee_serve();
 	poll_stops(ticker);
 	let_all_go(ticker);
 	count_stops(ticker);
@@ -537,7 +553,9 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns)
 
 void ticker_finish(struct ticker *ticker)
 {
-	wait_for_stops(ticker, clock_now_ns() + LAST_WAIT_NS);
+	const int64_t until_ns = clock_now_ns() + LAST_WAIT_NS;
+
+	wait_for_stops(ticker, until_ns);
 	let_all_go(ticker);
 	count_stops(ticker);
 	for (size_t i = 0; i < ticker->n_stops; i++) {
@@ -546,5 +564,7 @@ void ticker_finish(struct ticker *ticker)
 	}
 	ticker->n_stops = 0;
 	settle_tick_hold(ticker);
+	while (tracee_serve() > 0 && clock_now_ns() < until_ns)
+		events_wait(ticker->events, until_ns);
 	tracee_abandon_all();
 }

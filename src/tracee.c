@@ -14,14 +14,22 @@
 
 #include "arch.h"
 #include "memory.h"
-
-// Of the kernel's linux/errno.h, which is not for programs: restart, unless a handler runs.
-enum { ERESTARTNOHAND_KERNEL = 514 };
+#include "syscall_mend.h"
 
 enum { NO_SUCH_TID = 0x7ffffffe };
 
+// The rest of a call that a stop cut short (syscall_mend.h), executed under our eyes.
+enum call_state {
+	CALL_NONE,
+	CALL_CUT_SHORT, // found so, and not resumed yet
+	CALL_ENTERING,  // resumed, to stop at the rest's entry
+	CALL_INSIDE,    // in the rest, to stop at its end
+};
+
 struct seized {
 	int tid;
+	enum call_state call;
+	struct syscall_rest rest;
 	bool reported; // `status` has come, but nobody has asked for it yet
 	int status;    // as waitpid gives it
 };
@@ -73,10 +81,23 @@ static bool read_stop(int status, struct tracee_stop *ret)
 		ret->group_stop = !ret->interrupted;
 	} else if (event == PTRACE_EVENT_EXEC) {
 		ret->exec = true;
+	} else if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
+		ret->syscall = true; // PTRACE_O_TRACESYSGOOD
 	} else if (event == 0) {
 		ret->signal = WSTOPSIG(status); // signal-delivery-stop
 	}
 	return true;
+}
+
+static void collect_report(struct seized *entry)
+{
+	int status;
+
+	if (entry->reported || waitpid(entry->tid, &status, WNOHANG | __WALL) != entry->tid)
+		return;
+	entry->reported = true;
+	entry->status = status;
+	keep_exit_of_child(entry->tid, status);
 }
 
 // PTRACE_SEIZE takes the target's cred_guard_mutex. A thread that is in execve holds it, and
@@ -87,24 +108,95 @@ static bool read_stop(int status, struct tracee_stop *ret)
 // whatever waitid(2) is asked for; they are kept for tracee_poll.
 static void collect_reports(void)
 {
-	for (size_t i = 0; i < n_seized; i++) {
+	for (size_t i = 0; i < n_seized; i++)
+		collect_report(&seized[i]);
+}
+
+static bool set_registers(int tid, struct user_regs_struct *user)
+{
+	struct iovec vector = {.iov_base = user, .iov_len = sizeof(*user)};
+
+	return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0;
+}
+
+static bool get_registers(int tid, struct user_regs_struct *ret)
+{
+	struct iovec vector = {.iov_base = ret, .iov_len = sizeof(*ret)};
+
+	// A 32-bit thread fills less.
+	return ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0 &&
+	       vector.iov_len == sizeof(*ret);
+}
+
+static bool resume_to_syscall_stop(int tid)
+{
+	return ptrace(PTRACE_SYSCALL, tid, NULL, NULL) == 0;
+}
+
+// Sends the thread into the rest of its call. Until that has ended it stays seized, but runs.
+static bool begin_rest(struct seized *entry)
+{
+	struct user_regs_struct user;
+	const uintptr_t options = PTRACE_O_TRACESYSGOOD;
+
+	syscall_rest_enter(&entry->rest, &user);
+	if (ptrace(PTRACE_SETOPTIONS, entry->tid, NULL, (void *)options) != 0 ||
+	    !set_registers(entry->tid, &user))
+		return false;
+	entry->call = CALL_ENTERING;
+	return resume_to_syscall_stop(entry->tid);
+}
+
+// The next stop of a thread in the rest of its call.
+static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
+{
+	const int tid = entry->tid;
+	struct user_regs_struct user;
+
+	if (stop->syscall && entry->call == CALL_ENTERING) {
+		entry->call = CALL_INSIDE;
+		if (resume_to_syscall_stop(tid))
+			return;
+	}
+	// Its end; or a signal or a stop came first, and the call was as short as it would have
+	// been without us.
+	int64_t result = 0;
+	if (stop->syscall && entry->call == CALL_INSIDE && get_registers(tid, &user))
+		result = (int64_t)user.rax;
+	syscall_rest_leave(&entry->rest, result, &user);
+	set_registers(tid, &user);
+	entry->call = CALL_NONE;
+	ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)stop->signal);
+	forget(tid);
+}
+
+// Serves all threads that are in the rest of a call.
+static void serve_rests(void)
+{
+	for (size_t i = n_seized; i-- > 0;) {
 		struct seized *entry = &seized[i];
-		int status;
-		if (entry->reported || waitpid(entry->tid, &status, WNOHANG | __WALL) != entry->tid)
+		struct tracee_stop stop;
+		if (entry->call != CALL_ENTERING && entry->call != CALL_INSIDE)
 			continue;
-		entry->reported = true;
-		entry->status = status;
-		keep_exit_of_child(entry->tid, status);
+		collect_report(entry);
+		if (!entry->reported)
+			continue;
+		entry->reported = false;
+		if (read_stop(entry->status, &stop))
+			serve_rest(entry, &stop);
+		else
+			forget(entry->tid);
 	}
 }
 
 static void release_stopped(void)
 {
+	serve_rests();
 	collect_reports();
 	for (size_t i = 0; i < n_seized;) {
 		struct tracee_stop stop;
 		const int tid = seized[i].tid;
-		if (!seized[i].reported)
+		if (!seized[i].reported || seized[i].call != CALL_NONE)
 			i++;
 		else if (read_stop(seized[i].status, &stop))
 			tracee_release(tid, &stop); // takes it off the list
@@ -227,71 +319,31 @@ enum tracee_wait tracee_wait(int tid, struct tracee_stop *ret)
 	return wait_for(tid, 0, ret);
 }
 
-// System calls that end with EINTR after any stop, handler or none (signal(7); measured: those
-// that never restart, and socket calls under SO_RCVTIMEO or SO_SNDTIMEO).
-static bool ends_with_eintr(unsigned long nr)
-{
-	switch (nr) {
-	case SYS_epoll_wait:
-	case SYS_epoll_pwait:
-	case SYS_epoll_pwait2:
-	case SYS_semop:
-	case SYS_semtimedop:
-	case SYS_rt_sigtimedwait:
-	case SYS_io_uring_enter:
-	case SYS_io_getevents:
-	case SYS_io_pgetevents:
-	case SYS_read:
-	case SYS_readv:
-	case SYS_recvfrom:
-	case SYS_recvmsg:
-	case SYS_recvmmsg:
-	case SYS_write:
-	case SYS_writev:
-	case SYS_sendto:
-	case SYS_sendmsg:
-	case SYS_sendmmsg:
-	case SYS_accept:
-	case SYS_accept4:
-	case SYS_connect:
-		return true;
-	default:
-		return false;
-	}
-}
-
-// The kernel decides about restarting after the stop, by what it finds in rax then
-// (arch/x86/kernel/signal.c). With ERESTARTNOHAND in the place of EINTR the call begins again,
-// unless a signal with a handler has come meanwhile: then the program sees EINTR, as without us.
-static void mend_eintr(int tid, const struct tracee_stop *stop, struct user_regs_struct *user)
-{
-	struct iovec vector = {.iov_base = user, .iov_len = sizeof(*user)};
-
-	if (!stop->interrupted || (long)user->orig_rax < 0 || (long)user->rax != -EINTR ||
-	    !ends_with_eintr(user->orig_rax))
-		return;
-	user->rax = -ERESTARTNOHAND_KERNEL;
-	ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector);
-}
-
 bool tracee_registers(int tid, const struct tracee_stop *stop, struct registers *ret,
                       uint64_t *ret_tls)
 {
+	struct seized *entry = find_seized(tid);
 	struct user_regs_struct user;
-	struct iovec vector = {.iov_base = &user, .iov_len = sizeof(user)};
 
-	// A 32-bit thread fills less.
-	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) != 0 ||
-	    vector.iov_len != sizeof(user))
+	if (!get_registers(tid, &user))
 		return false;
-	mend_eintr(tid, stop, &user);
 	ARCH_NATIVE->from_user(&user, ret);
 	*ret_tls = user.fs_base;
+	if (!stop->interrupted)
+		return true;
+	if (syscall_mend_eintr(&user))
+		set_registers(tid, &user);
+	else if (entry && syscall_rest_find(&user, &entry->rest))
+		entry->call = CALL_CUT_SHORT;
 	return true;
 }
 
 void tracee_release(int tid, const struct tracee_stop *stop)
 {
+	struct seized *entry = find_seized(tid);
+
+	if (entry && entry->call == CALL_CUT_SHORT && stop->interrupted && begin_rest(entry))
+		return;
 	ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)stop->signal);
 	forget(tid);
 }
@@ -301,8 +353,29 @@ void tracee_continue(int tid, const struct tracee_stop *stop)
 	ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)stop->signal);
 }
 
+size_t tracee_serve(void)
+{
+	size_t n_left = 0;
+
+	serve_rests();
+	for (size_t i = 0; i < n_seized; i++)
+		n_left += seized[i].call != CALL_NONE;
+	return n_left;
+}
+
+bool tracee_is_in_rest(int tid)
+{
+	const struct seized *entry = find_seized(tid);
+
+	return entry && entry->call != CALL_NONE;
+}
+
 void tracee_abandon_all(void)
 {
+	// A call that takes its time is cut short after all.
+	for (size_t i = 0; i < n_seized; i++)
+		if (seized[i].call == CALL_INSIDE)
+			ptrace(PTRACE_INTERRUPT, seized[i].tid, NULL, NULL);
 	abandoned = 1;
 	release_stopped();
 	block_child_signal(SIG_UNBLOCK);
