@@ -56,7 +56,8 @@ struct module {
 };
 
 struct modules {
-	struct module **items; // pointers stay valid as the table grows
+	struct module *program; // the main executable, as last seen; NULL: not known
+	struct module **items;  // pointers stay valid as the table grows
 	size_t count, capacity;
 };
 

@@ -109,6 +109,26 @@ static struct module *find_owner(struct address_space *space, int tid,
 	return module;
 }
 
+// The program itself, which profiles name first, is listed even if no sample lies in it.
+static void note_program(struct address_space *space, int tid)
+{
+	char path[64];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/exe", space->pid, tid);
+	if (stat(path, &status) != 0)
+		return;
+	for (size_t i = 0; i < space->maps.count; i++) {
+		const struct mapping *mapping = &space->maps.items[i];
+		struct module *owner = space->owners[i];
+		if (!owner || owner->kind != MODULE_FILE || mapping->inode != status.st_ino)
+			continue;
+		space->modules->program = owner;
+		address_space_resolve(space, mapping->start);
+		return;
+	}
+}
+
 static uint64_t hash_code(const struct maps *maps)
 {
 	uint64_t hash = 0;
@@ -142,7 +162,10 @@ static void reread(struct address_space *space, int tid, int64_t now_ns)
 	if (maps_read(&space->maps, space->pid, tid)) {
 		const uint64_t hash = hash_code(&space->maps);
 		assign_owners(space, tid);
-		space->generation += hash != space->code_hash;
+		if (hash != space->code_hash) {
+			space->generation++;
+			note_program(space, tid);
+		}
 		space->code_hash = hash;
 	}
 	space->read_ns = now_ns;

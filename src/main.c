@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -185,12 +186,21 @@ static int report_error(struct error *error)
 	return status;
 }
 
+// Text for stdout.
+static int show(const char *text)
+{
+	fputs(text, stdout);
+	if (fflush(stdout) == 0)
+		return EXIT_STATUS_OK;
+	return report_error(
+	    error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written: %s", strerror(errno)));
+}
+
 static int show_help(void)
 {
 	_cleanup_free_ char *help = options_help();
 
-	fputs(help, stdout);
-	return fflush(stdout) == 0 ? EXIT_STATUS_OK : EXIT_STATUS_OUTPUT;
+	return show(help);
 }
 
 int main(int argc, char **argv)
@@ -204,7 +214,7 @@ int main(int argc, char **argv)
 	if (session.options.help)
 		return show_help();
 	if (session.options.version)
-		return puts("profiler " PROFILER_VERSION) < 0 ? EXIT_STATUS_OUTPUT : EXIT_STATUS_OK;
+		return show("profiler " PROFILER_VERSION "\n");
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers
 	events_init(&session.events);
 	tracee_setup();

@@ -101,14 +101,14 @@ bool maps_read(struct maps *maps, int pid, int tid)
 {
 	_cleanup_close_ int fd = proc_open(pid, tid, "maps");
 
-	if (fd < 0 && !maps->text)
+	if (!maps->text && fd < 0)
 		return false; // as empty as before
 	// Behind the strings in use, which stay if nothing has changed.
 	const size_t start = maps->text_bytes;
 	const size_t end = fd >= 0 ? append_file(maps, start, fd) : start;
 	const uint64_t hash = hash_bytes(maps->text + start, end - start);
 
-	if (hash == maps->text_hash && maps->text)
+	if (hash == maps->text_hash)
 		return false;
 	maps->text_hash = hash;
 	maps->text = memory_grow(maps->text, &maps->text_capacity, end + 1, 1);

@@ -284,7 +284,7 @@ static void let_go(struct ticker *ticker, struct tick_stop *stop)
 	note_hold(ticker, stop->free_ns, clock_now_ns());
 	thread->pending = false;
 	// The stop woke it for a moment: scheduled once to stop and once to go back to sleep.
-	thread->asleep = stop->asleep && stop->how.interrupted;
+	thread->asleep = stop->asleep && (stop->how.interrupted || stop->how.group_stop);
 	thread->sleep_runs += 2;
 }
 
@@ -488,7 +488,8 @@ static void note_kernel_figures(struct ticker *ticker, const struct target_threa
 // The target's CPU clock stands still: none of its threads has run (clock_getcpuclockid(3)).
 static bool is_idle(struct ticker *ticker)
 {
-	const clockid_t clock = (~(clockid_t)ticker->target->pid << 3) | 2; // CPUCLOCK_SCHED
+	const clockid_t clock =
+	    (clockid_t)(~(unsigned int)ticker->target->pid << 3 | 2); // CPUCLOCK_SCHED
 	const int64_t cpu_ns = clock_read_ns(clock);
 	const bool idle = ticker->all_asleep && cpu_ns >= 0 && cpu_ns == ticker->cpu_clock_ns;
 

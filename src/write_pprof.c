@@ -443,13 +443,10 @@ static void put_strings(struct pprof *pprof)
 // Readers take the first mapping for the program's own (pprof prints it as "File:").
 static void add_main_mapping(struct pprof *pprof)
 {
-	const struct modules *modules = pprof->report->modules;
+	const struct module *program = pprof->report->modules->program;
 
-	for (size_t i = 0; i < modules->count; i++)
-		if (modules->items[i]->kind == MODULE_FILE && modules->items[i]->n_mappings > 0) {
-			mapping_id(pprof, i, 0);
-			return;
-		}
+	if (program && program->n_mappings > 0)
+		mapping_id(pprof, program->index, 0);
 }
 
 static void pprof_init(struct pprof *pprof)

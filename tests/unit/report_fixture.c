@@ -16,6 +16,9 @@ static struct module *add_module(struct report_fixture *fixture, enum module_kin
 	module->kind = kind;
 	module->path = memory_strdup(path);
 	module->fd = -1;
+	module->index = fixture->modules.count;
+	if (kind == MODULE_FILE && !fixture->modules.program)
+		fixture->modules.program = module;
 	*array_push(fixture->modules.items, fixture->modules.count, fixture->modules.capacity) =
 	    module;
 	return module;
