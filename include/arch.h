@@ -35,8 +35,9 @@ struct arch {
 	uint16_t elf_machine; // EM_*
 	uint8_t elf_class;    // ELFCLASS*
 	unsigned int n_registers;
-	unsigned int pc, sp, fp; // their numbers
-	uint32_t preserved;      // bit set: kept by a called function (psABI)
+	unsigned int pc, sp, fp;     // their numbers
+	uint32_t preserved;          // bit set: kept by a called function (psABI)
+	unsigned int red_zone_bytes; // below SP, that signal handlers leave alone (psABI 3.2.2)
 
 	// The thread's registers from what PTRACE_GETREGSET's NT_PRSTATUS gave.
 	void (*from_user)(const struct user_regs_struct *user, struct registers *ret);

@@ -53,8 +53,8 @@ struct snapshot_hint {
 	size_t guess_bytes; // for a stack without a known end; 0: the default
 };
 
-// Copies the stack of a thread that stands still, from registers->value[sp] on, with
-// process_vm_readv(2) on thread `tid`, into the buffer. Where a signal handler runs on an
+// Copies the stack of a thread that stands still, from the red zone below registers->value[sp] on,
+// with process_vm_readv(2) on thread `tid`, into the buffer. Where a signal handler runs on an
 // alternate stack (sigaltstack(2)), the interrupted stack is copied as well. False: nothing could
 // be read (errno).
 bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,

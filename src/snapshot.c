@@ -11,9 +11,7 @@ enum {
 	BUFFER_BYTES = 256 << 20,
 	// Threads that begin in different ways (Go's) have bases that lie a little apart.
 	BASE_SLACK_BYTES = 4096,
-	KEPT_BYTES = 4 << 20, // of the buffer's memory, from one tick to the next
-	// GCC's and Go's code may hold live data below SP (the red zone: psABI 3.2.2), but no
-	// unwinding rule reads it.
+	KEPT_BYTES = 4 << 20,           // of the buffer's memory, from one tick to the next
 	MAX_MAIN_STACK_BYTES = 8 << 20, // how far below [stack] an SP still belongs to it
 };
 
@@ -83,24 +81,41 @@ static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct sn
 	return *ret_known ? end - sp : extent;
 }
 
-static bool copy_region(int tid, uint64_t start, size_t size, struct snapshot_buffer *buffer,
-                        struct snapshot *snapshot)
+static size_t read_stack(int tid, uint64_t start, void *bytes, size_t size)
 {
-	uint8_t *bytes = buffer->bytes + buffer->used;
-
-	if (size > buffer->size - buffer->used)
-		size = buffer->size - buffer->used;
 	struct iovec local = {.iov_base = bytes, .iov_len = size};
 	struct iovec remote = {.iov_base = (void *)(uintptr_t)start, .iov_len = size};
 	const ssize_t n = process_vm_readv(tid, &local, 1, &remote, 1, 0);
-	if (n <= 0)
+
+	return n > 0 ? n : 0;
+}
+
+// Copies `size` bytes from sp on, and the red zone below it, if there is one: GCC's epilogues have
+// popped registers that their CFI goes on to describe as saved, below SP by then.
+static bool copy_region(int tid, const struct arch *arch, uint64_t sp, size_t size,
+                        struct snapshot_buffer *buffer, struct snapshot *snapshot)
+{
+	uint8_t *bytes = buffer->bytes + buffer->used;
+	uint64_t start = sp - arch->red_zone_bytes;
+	size_t n;
+
+	size += arch->red_zone_bytes;
+	if (size > buffer->size - buffer->used)
+		size = buffer->size - buffer->used;
+	n = read_stack(tid, start, bytes, size);
+	if (n <= arch->red_zone_bytes && size > arch->red_zone_bytes) {
+		// It lies in the guard page below the stack.
+		start = sp;
+		n = read_stack(tid, start, bytes, size - arch->red_zone_bytes);
+	}
+	if (n == 0)
 		return false;
 	snapshot->regions[snapshot->n_regions++] = (struct snapshot_region){
 	    .start = start,
 	    .size = n,
 	    .bytes = bytes,
 	};
-	buffer->used += ((size_t)n + 15) & ~(size_t)15;
+	buffer->used += (n + 15) & ~(size_t)15;
 	return true;
 }
 
@@ -112,17 +127,18 @@ static uint64_t word_at(const uint8_t *bytes)
 	return word;
 }
 
-// The stack pointer that a signal interrupted, if the region is an alternate signal stack: then
-// the kernel's struct ucontext on it names the very stack that it lies on.
-static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapshot_region *region)
+// The stack pointer that a signal interrupted, if handler_sp, in the region, is on an alternate
+// signal stack: then the kernel's struct ucontext on it names the very stack that it lies on.
+static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapshot_region *region,
+                                    uint64_t handler_sp)
 {
 	const size_t stack_at = arch->ucontext_stack_offset, sp_at = arch->ucontext_sp_offset;
 
-	for (size_t i = 0; i + sp_at + 8 <= region->size; i += 8) {
+	for (size_t i = handler_sp - region->start; i + sp_at + 8 <= region->size; i += 8) {
 		const uint64_t base = word_at(region->bytes + i + stack_at);
 		const uint64_t size = word_at(region->bytes + i + stack_at + 16);
 		const uint64_t sp = word_at(region->bytes + i + sp_at);
-		if (base && base <= region->start && region->start - base < size &&
+		if (base && base <= handler_sp && handler_sp - base < size &&
 		    (sp < base || sp - base >= size) && sp % 8 == 0)
 			return sp;
 	}
@@ -141,14 +157,15 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	while (sp && ret->n_regions < SNAPSHOT_MAX_REGIONS) {
 		bool known;
 		const size_t extent = stack_extent(sp, maps, hint, &known);
-		if (!copy_region(tid, sp, extent, buffer, ret))
+		if (!copy_region(tid, arch, sp, extent, buffer, ret))
 			break;
 		const struct snapshot_region *region = &ret->regions[ret->n_regions - 1];
-		if (!known && region->size == extent)
+		const uint64_t copied_bytes = region->start + region->size - sp;
+		if (!known && copied_bytes == extent)
 			ret->cut = true;
-		if (hint->base > sp && hint->base - sp <= region->size)
+		if (hint->base > sp && hint->base - sp <= copied_bytes)
 			break; // the thread's own stack: nothing is left
-		sp = find_interrupted_sp(arch, region);
+		sp = find_interrupted_sp(arch, region, sp);
 	}
 	return ret->n_regions > 0;
 }

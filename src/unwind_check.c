@@ -25,7 +25,7 @@ enum verdict {
 };
 
 static const char *const verdict_names[] = {
-    [CHECK_EQUAL] = "equal",
+    [CHECK_EQUAL] = "equal, but not whole",
     [CHECK_LIBDW_SHORTER] = "libdw stopped earlier",
     [CHECK_OURS_SHORTER] = "ours stopped earlier",
     [CHECK_DIFFERENT] = "different",
@@ -36,6 +36,7 @@ struct unwind_check {
 	uint64_t *pcs; // libdw's
 	size_t capacity;
 	uint64_t counts[N_VERDICTS];
+	size_t shown[N_VERDICTS];
 	char *texts[N_VERDICTS][MAX_SHOWN]; // the first of each kind
 };
 
@@ -121,6 +122,17 @@ static char *describe(struct unwind_check *check, int tid, const struct unwinder
 	return text;
 }
 
+// All differences, and stacks that end early in both, but for those of sleeping threads, whose
+// registers are not known at first.
+static bool is_worth_showing(enum verdict verdict, const struct snapshot *snapshot,
+                             const struct unwound *unwound)
+{
+	if (verdict != CHECK_EQUAL)
+		return true;
+	return unwound->end != STACK_COMPLETE && unwound->end != STACK_TOO_DEEP &&
+	       registers_know(&snapshot->registers, ARCH_NATIVE->fp);
+}
+
 void unwind_check_compare(struct unwind_check *check, int tid, const struct unwinder *unwinder,
                           const struct snapshot *snapshot, const struct unwound *unwound)
 {
@@ -131,9 +143,9 @@ void unwind_check_compare(struct unwind_check *check, int tid, const struct unwi
 	const size_t n = unwind_libdw_unwind(check->oracle, tid, unwinder->space->generation,
 	                                     snapshot, check->pcs, unwinder->max_frames, &why);
 	const enum verdict verdict = compare(unwinder->pcs, unwound->n, check->pcs, n);
-	const uint64_t nth = check->counts[verdict]++;
-	if (verdict != CHECK_EQUAL && nth < MAX_SHOWN)
-		check->texts[verdict][nth] =
+	check->counts[verdict]++;
+	if (check->shown[verdict] < MAX_SHOWN && is_worth_showing(verdict, snapshot, unwound))
+		check->texts[verdict][check->shown[verdict]++] =
 		    describe(check, tid, unwinder, snapshot, unwound, n, why);
 }
 
@@ -150,7 +162,7 @@ void unwind_check_print(const struct unwind_check *check, bool verbose)
 	        total, check->counts[CHECK_EQUAL], check->counts[CHECK_LIBDW_SHORTER],
 	        check->counts[CHECK_OURS_SHORTER], check->counts[CHECK_DIFFERENT]);
 	for (int i = 0; verbose && i < N_VERDICTS; i++)
-		for (int j = 0; j < MAX_SHOWN && check->texts[i][j]; j++)
+		for (size_t j = 0; j < check->shown[i]; j++)
 			fprintf(stderr, "profiler: check: %s: %s", verdict_names[i],
-			        check->texts[i][j]);
+			        check->texts[i][j] ?: "");
 }

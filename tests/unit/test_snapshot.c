@@ -20,7 +20,7 @@
 #include "memory.h"
 #include "snapshot.h"
 
-enum { ALTERNATE_BYTES = 1 << 16, LARGE_BYTES = 32 << 20 };
+enum { ALTERNATE_BYTES = 1 << 16, LARGE_BYTES = 32 << 20, RED_ZONE = 128 };
 
 static const uint64_t MARK = 0x5ca1ab1e0ddba11;
 
@@ -159,7 +159,7 @@ static bool holds_mark(const struct child *child, uint64_t address)
 
 static void check_ends_near(const struct child *child, uint64_t base)
 {
-	const uint64_t stack_bytes = base - published->sp;
+	const uint64_t stack_bytes = base - published->sp + RED_ZONE;
 
 	assert_in_range(child->snapshot.regions[0].size, stack_bytes, stack_bytes + 4096);
 }
@@ -175,12 +175,12 @@ static void test_own_stack(void **state)
 		skip();
 	assert_int_equal(child.snapshot.n_regions, 1);
 	assert_false(child.snapshot.cut);
-	assert_int_equal(child.snapshot.regions[0].start, published->sp);
+	assert_int_equal(child.snapshot.regions[0].start, published->sp - RED_ZONE);
 	assert_true(holds_mark(&child, published->mark));
 	// All of it: to the end of its mapping.
 	const struct mapping *mapping = maps_find(&child.maps, published->sp);
 	assert_non_null(mapping);
-	assert_int_equal(published->sp + child.snapshot.regions[0].size, mapping->end);
+	assert_int_equal(published->sp - RED_ZONE + child.snapshot.regions[0].size, mapping->end);
 	// A known base is where it ends, but for a little.
 	hint.base = published->mark + 64;
 	hint.depth = hint.base - published->sp;
@@ -215,21 +215,39 @@ static void test_unknown_extent(void **state)
 	start(&child, stand_in_large_mapping);
 	if (!capture(&child, &hint))
 		skip();
-	assert_int_equal(child.snapshot.regions[0].size, SNAPSHOT_UNKNOWN_STACK_BYTES);
+	assert_int_equal(child.snapshot.regions[0].size, SNAPSHOT_UNKNOWN_STACK_BYTES + RED_ZONE);
 	assert_true(child.snapshot.cut);
 	hint.guess_bytes = 2 * SNAPSHOT_UNKNOWN_STACK_BYTES;
 	assert_true(capture(&child, &hint));
-	assert_int_equal(child.snapshot.regions[0].size, hint.guess_bytes);
+	assert_int_equal(child.snapshot.regions[0].size, hint.guess_bytes + RED_ZONE);
 	assert_true(child.snapshot.cut);
 	hint.guess_bytes = (size_t)1 << 40;
 	assert_true(capture(&child, &hint));
-	assert_true(child.snapshot.regions[0].size <= SNAPSHOT_MAX_STACK_BYTES);
+	assert_true(child.snapshot.regions[0].size <= SNAPSHOT_MAX_STACK_BYTES + RED_ZONE);
 	hint.guess_bytes = 0;
 	hint.base = published->base;
 	hint.depth = 4096;
 	assert_true(capture(&child, &hint));
 	check_ends_near(&child, published->base);
 	assert_false(child.snapshot.cut);
+	end(&child);
+}
+
+// SP at the very start of a mapping: there is no red zone to be had, but the stack is there.
+static void test_no_red_zone(void **state)
+{
+	struct child child;
+	const struct snapshot_hint hint = {0};
+
+	(void)state;
+	start(&child, stand_here);
+	const struct mapping *mapping = maps_find(&child.maps, published->sp);
+	assert_non_null(mapping);
+	registers_set(&child.registers, ARCH_NATIVE->sp, mapping->start);
+	if (!capture(&child, &hint))
+		skip();
+	assert_int_equal(child.snapshot.regions[0].start, mapping->start);
+	assert_true(holds_mark(&child, published->mark));
 	end(&child);
 }
 
@@ -289,8 +307,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_own_stack),      cmocka_unit_test(test_alternate_stack),
-	    cmocka_unit_test(test_unknown_extent), cmocka_unit_test(test_nothing_there),
-	    cmocka_unit_test(test_read),
+	    cmocka_unit_test(test_unknown_extent), cmocka_unit_test(test_no_red_zone),
+	    cmocka_unit_test(test_nothing_there),  cmocka_unit_test(test_read),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -42,6 +42,7 @@ __asm__(".text\n"                                                               
         WITH_CFI(code_root, ".cfi_undefined %rip\n")                                //
         WITH_CFI(code_stuck, ".cfi_def_cfa_offset 0\n.cfi_offset %rip, 0\n")        //
         WITH_CFI(code_pc_in_r12, ".cfi_register %rip, %r12\n")                      //
+        WITH_CFI(code_popped_rbp, ".cfi_offset %rbp, -24\n")                        //
         WITH_CFI(code_popped, ".cfi_def_cfa_offset 0\n.cfi_register %rip, %r12\n")  //
         // CFA = *(rsp + 8), then pc at CFA - 8.
         WITH_CFI(code_expression, ".cfi_escape 0x0f, 3, 0x77, 8, 0x06\n") //
@@ -56,8 +57,8 @@ __asm__(".text\n"                                                               
         "code_without_cfi: .skip 64, 0x90\n");
 
 extern const char code_leaf[], code_frame[], code_saves_rbp[], code_by_rbp[], code_by_rbx[],
-    code_by_rax[], code_root[], code_stuck[], code_pc_in_r12[], code_popped[], code_expression[],
-    code_trampoline[], code_clone[], code_without_cfi[];
+    code_by_rax[], code_root[], code_stuck[], code_pc_in_r12[], code_popped[], code_popped_rbp[],
+    code_expression[], code_trampoline[], code_clone[], code_without_cfi[];
 
 // A pc in the middle of a function.
 static uint64_t in(const char *code)
@@ -243,7 +244,7 @@ static void test_no_progress(void **state)
 	struct world *world = *state;
 
 	SET_STACK(world, in(code_stuck), in(code_stuck), 0);
-	CHECK(world, STACK_NO_PROGRESS, in(code_stuck), in(code_stuck) - 1);
+	CHECK(world, STACK_NO_PROGRESS, in(code_stuck), in(code_stuck)-1);
 	SET_STACK(world, in(code_by_rbp), 0, 0, 0, in(code_root));
 	set_register(world, RBP, STACK - 24);
 	world->snapshot.regions[0].start = STACK - 32;
@@ -356,6 +357,17 @@ static void test_clone(void **state)
 	CHECK(world, STACK_COMPLETE, in(code_clone));
 }
 
+// An epilogue has popped rbp, which its CFI still describes as saved: in the red zone.
+static void test_red_zone(void **state)
+{
+	struct world *world = *state;
+	uint64_t words[] = {STACK + 32, 0, in(code_by_rbp), 2, 0, in(code_root)};
+
+	set_stack(world, in(code_popped_rbp), words, array_size(words));
+	set_register(world, RSP, STACK + 16);
+	CHECK(world, STACK_COMPLETE, in(code_popped_rbp), in(code_by_rbp)-1, in(code_root)-1);
+}
+
 // A leaf that has its return address in a register, as vfork has.
 static void test_popped_return_address(void **state)
 {
@@ -429,20 +441,11 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-	    TEST(test_root),
-	    TEST(test_first_byte),
-	    TEST(test_saved_registers),
-	    TEST(test_expression),
-	    TEST(test_unknown_register),
-	    TEST(test_unreadable_and_cut),
-	    TEST(test_no_progress),
-	    TEST(test_too_deep),
-	    TEST(test_signal_frame),
-	    TEST(test_clone),
-	    TEST(test_popped_return_address),
-	    TEST(test_frame_pointer),
-	    TEST(test_entry_code),
-	    TEST(test_no_code),
+	    TEST(test_root),          TEST(test_first_byte),       TEST(test_saved_registers),
+	    TEST(test_expression),    TEST(test_unknown_register), TEST(test_unreadable_and_cut),
+	    TEST(test_no_progress),   TEST(test_too_deep),         TEST(test_signal_frame),
+	    TEST(test_clone),         TEST(test_red_zone),         TEST(test_popped_return_address),
+	    TEST(test_frame_pointer), TEST(test_entry_code),       TEST(test_no_code),
 	    TEST(test_noise),
 	};
 
