@@ -11,7 +11,9 @@ enum {
 	BUFFER_BYTES = 256 << 20,
 	// Threads that begin in different ways (Go's) have bases that lie a little apart.
 	BASE_SLACK_BYTES = 4096,
-	KEPT_BYTES = 4 << 20,           // of the buffer's memory, from one tick to the next
+	KEPT_BYTES = 4 << 20, // of the buffer's memory, from one tick to the next
+	MAX_UC_FLAGS = 0xff,
+	MAX_ALTERNATE_BYTES = 1 << 30,  // of a signal stack: what is larger is none
 	MAX_MAIN_STACK_BYTES = 8 << 20, // how far below [stack] an SP still belongs to it
 };
 
@@ -135,10 +137,15 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 	const size_t stack_at = arch->ucontext_stack_offset, sp_at = arch->ucontext_sp_offset;
 
 	for (size_t i = handler_sp - region->start; i + sp_at + 8 <= region->size; i += 8) {
-		const uint64_t base = word_at(region->bytes + i + stack_at);
-		const uint64_t size = word_at(region->bytes + i + stack_at + 16);
-		const uint64_t sp = word_at(region->bytes + i + sp_at);
-		if (base && base <= handler_sp && handler_sp - base < size &&
+		const uint8_t *context = region->bytes + i;
+		const uint64_t base = word_at(context + stack_at);
+		const uint64_t size = word_at(context + stack_at + 16);
+		const uint64_t sp = word_at(context + sp_at);
+		// uc_flags and uc_link stand before uc_stack. The kernel writes a few bits, and 0.
+		if (word_at(context + stack_at - 16) > MAX_UC_FLAGS ||
+		    word_at(context + stack_at - 8) != 0 || base == 0 || size > MAX_ALTERNATE_BYTES)
+			continue;
+		if (base <= handler_sp && handler_sp - base < size &&
 		    (sp < base || sp - base >= size) && sp % 8 == 0)
 			return sp;
 	}
