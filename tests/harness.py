@@ -5,6 +5,7 @@ books balance, that the target was let go, and that no file was left behind. PRO
 in the environment say where the profiler and the fixture programs are.
 """
 
+import atexit
 import collections
 import os
 import pty
@@ -19,6 +20,7 @@ import time
 import unittest
 
 import pprof
+from told import Summary, read_folded
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROFILER = os.path.abspath(
@@ -177,106 +179,6 @@ class Target:
                 file.close()
 
 
-Thread = collections.namedtuple(
-    "Thread", "tid name watched_s wall_s samples cpu_s kernel_cpu_s kernel_delay_s"
-)
-
-
-class Summary:
-    """What the profiler said on stderr, taken apart."""
-
-    TOTALS = re.compile(
-        r"(\d+) ticks at ([\d.]+) Hz in ([\d.]+) s, (\d+) missed; "
-        r"(\d+) samples of (\d+) threads?; (\d+) distinct stacks?"
-    )
-    TRUNCATED = re.compile(r"(\d+) samples truncated \(([\d.]+) %\): (.+)")
-    THINNED = re.compile(r"(\d+) of (\d+) ticks were left out .*")
-    HELD = re.compile(
-        r"held the target for at most (-?[\d.]+) % of the time; "
-        r"a tick: median (\S+) (\S+), p99 (\S+) (\S+), max (\S+) (\S+)"
-    )
-    CPU = re.compile(
-        r"cpu: sampled ([\d.]+) s running; the kernel counted "
-        r"([\d.]+) s on a CPU(?:, ([\d.]+) s waiting for one)?"
-    )
-    WROTE = re.compile(r"wrote (\w+) to (.+)")
-    NEXT = re.compile(r"next: (.+)")
-    THREAD = re.compile(
-        r'thread (\d+) "(.*)": watched ([\d.]+) s, wall ([\d.]+) s, (\d+) samples, '
-        r"sampled cpu ([\d.]+) s(?:, kernel cpu ([\d.]+) s, kernel delay ([\d.]+) s)?"
-    )
-
-    def __init__(self, stderr):
-        self.lines, self.others = [], []
-        for line in stderr.splitlines():
-            if line.startswith("profiler: "):
-                self.lines.append(line[len("profiler: ") :])
-            else:
-                self.others.append(line)
-        self.threads = [
-            Thread(int(m[1]), m[2], *(float(n) for n in m.group(3, 4)), int(m[5]), float(m[6]),
-                   *(float(n) if n else None for n in m.group(7, 8)))
-            for m in self._all(self.THREAD)
-        ]  # fmt: skip
-        totals = self._only(self.TOTALS)
-        self.has_totals = bool(totals)
-        if totals:
-            self.ticks, self.missed = int(totals[1]), int(totals[4])
-            self.hz, self.duration_s = float(totals[2]), float(totals[3])
-            self.samples, self.n_threads, self.stacks = (int(totals[i]) for i in (5, 6, 7))
-        truncated = self._only(self.TRUNCATED)
-        self.truncated = int(truncated[1]) if truncated else 0
-        self.truncated_by = {}
-        if truncated:
-            for part in truncated[3].split(", "):
-                number, reason = part.split(" ", 1)
-                self.truncated_by[reason] = int(number)
-        thinned = self._only(self.THINNED)
-        self.thinned = int(thinned[1]) if thinned else 0
-        held = self._only(self.HELD)
-        self.held_percent = float(held[1]) if held else None
-        cpu = self._only(self.CPU)
-        self.sampled_cpu_s = float(cpu[1]) if cpu else None
-        self.kernel_cpu_s = float(cpu[2]) if cpu else None
-        wrote = self._only(self.WROTE)
-        self.format, self.where = (wrote[1], wrote[2]) if wrote else (None, None)
-        following = self._only(self.NEXT)
-        self.next_command = following[1] if following else None
-
-    def _all(self, pattern):
-        return [match for match in map(pattern.fullmatch, self.lines) if match]
-
-    def _only(self, pattern):
-        matches = self._all(pattern)
-        assert len(matches) <= 1, f"more than one line as {pattern.pattern}: {self.lines}"
-        return matches[0] if matches else None
-
-
-class FoldedError(Exception):
-    """The folded file breaks a rule."""
-
-
-def read_folded(data):
-    """A folded profile as a Counter of stacks, tuples of names, root first."""
-    counts = collections.Counter()
-    if data and not data.endswith(b"\n"):
-        raise FoldedError("the last line is not ended")
-    for line in data.decode("utf-8").split("\n")[:-1]:
-        match = re.fullmatch(r"([^\n]+) ([1-9]\d*)", line)
-        if not match or not match[1].isprintable():
-            raise FoldedError(f"no folded line: {line!r}")
-        stack = tuple(match[1].split(";"))
-        if "" in stack or re.search(r" \d+$", match[1]):
-            raise FoldedError(f"a name that a consumer misreads: {line!r}")
-        if stack in counts:
-            raise FoldedError(f"a stack is there twice: {line!r}")
-        counts[stack] = int(match[2])
-    lines = data.split(b"\n")[:-1]
-    if lines != sorted(lines):
-        raise FoldedError("the lines are not sorted")
-    return counts
-
-
 class Run:
     """A run of the profiler, in a directory of its own."""
 
@@ -285,6 +187,8 @@ class Run:
         self.target_pid = target_pid
         self.directory = tempfile.mkdtemp(prefix="profiler-test-")
         os.chmod(self.directory, 0o777)
+        # For a run that a test kills and never finishes.
+        atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
         popen.setdefault("cwd", self.directory)
         popen.setdefault("stdin", subprocess.DEVNULL)
         popen.setdefault("stdout", subprocess.PIPE)

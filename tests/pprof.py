@@ -264,7 +264,7 @@ class Profile:
             label = message(data, LABEL)
             key = self.string(label["key"])
             check(key and key not in labels, f"the label {key!r} is there twice")
-            check(not (label["str"] and label["num"]), f"the label {key!r} is a string and a number")
+            check(not (label["str"] and label["num"]), f"the label {key!r} is two things")
             if key in ("pid", "tid"):
                 check(label["num"] > 0, f"the label {key} is {label['num']}")
                 labels[key] = label["num"]

@@ -206,7 +206,8 @@ class Pprof(harness.TestCase):
         garbage = os.path.join(build, "garbage")
         with open(garbage, "wb") as file:
             file.write(b"no profile")
-        self.assertNotEqual(subprocess.run([program, garbage], capture_output=True, check=False).returncode, 0)
+        refused = subprocess.run([program, garbage], capture_output=True, check=False)
+        self.assertNotEqual(refused.returncode, 0)
 
 
 if __name__ == "__main__":

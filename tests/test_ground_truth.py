@@ -114,7 +114,8 @@ class GroundTruth(harness.TestCase):
 
     def test_each_thread_once_a_tick(self):
         main = [t for t in self.run_.summary.threads if t.name == "shares"]
-        self.assertEqual(main[0].samples, self.run_.summary.ticks)
+        # The last tick may find it gone.
+        self.assertAlmostEqual(main[0].samples, self.run_.summary.ticks, delta=1)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,8 @@ class Help(harness.TestCase):
 class HowLong(harness.TestCase):
     def test_duration_forms(self):
         target = self.start_fixture("calls-O2", "spin")
-        for form, seconds in (("300ms", 0.3), ("0.3s", 0.3), (".3", 0.3), ("0.005m", 0.3), ("1", 1)):
+        forms = {"300ms": 0.3, "0.3s": 0.3, ".3": 0.3, "0.005m": 0.3, "1": 1}
+        for form, seconds in forms.items():
             run = attach(target, duration=form)
             self.assertGreaterEqual(run.summary.duration_s, seconds - 0.01, form)
             self.assertLess(run.summary.duration_s, seconds + 0.25, form)

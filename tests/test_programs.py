@@ -72,9 +72,10 @@ class Redis(harness.TestCase):
 
     def test_under_load(self):
         load = subprocess.Popen(
-            [self.benchmark, "-s", self.socket, "-n", "100000000", "-c", "50", "-P", "32", "-t", "set,get", "-q"],
+            [self.benchmark, "-s", self.socket, "-n", "100000000", "-c", "50", "-P", "32",
+             "-t", "set,get", "-q"],
             stdout=subprocess.DEVNULL,
-        )
+        )  # fmt: skip
         self.addCleanup(load.wait)
         self.addCleanup(load.kill)
         harness.wait_for(lambda: harness.cpu_ticks(self.target.pid) > 10, "the load")
