@@ -7,6 +7,7 @@ in the environment say where the profiler and the fixture programs are.
 
 import atexit
 import collections
+import glob
 import os
 import pty
 import re
@@ -89,6 +90,15 @@ def tids_of(pid):
         return sorted(int(tid) for tid in os.listdir(f"/proc/{pid}/task"))
     except (FileNotFoundError, ProcessLookupError):
         return []
+
+
+def children(pid):
+    """The children of a process."""
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        with open(path, encoding="utf-8") as file:
+            found += [int(child) for child in file.read().split()]
+    return found
 
 
 def wait_for(condition, what, timeout_s=30):
@@ -187,8 +197,8 @@ class Run:
         self.target_pid = target_pid
         self.directory = tempfile.mkdtemp(prefix="profiler-test-")
         os.chmod(self.directory, 0o777)
-        # For a run that a test kills and never finishes.
-        atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
+        # For a run that a test never finishes.
+        atexit.register(self._abandon)
         popen.setdefault("cwd", self.directory)
         popen.setdefault("stdin", subprocess.DEVNULL)
         popen.setdefault("stdout", subprocess.PIPE)
@@ -206,6 +216,13 @@ class Run:
             if status:
                 states[tid] = (status["State"][0], int(status["TracerPid"]))
         return states
+
+    def _abandon(self):
+        shutil.rmtree(self.directory, ignore_errors=True)
+        if self.process.poll() is None:
+            for pid in [*children(self.process.pid), self.process.pid]:
+                os.kill(pid, signal.SIGKILL)
+            self.process.wait()
 
     def signal(self, number):
         self.process.send_signal(number)

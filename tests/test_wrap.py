@@ -1,6 +1,5 @@
 """Wrap a command: it runs as it would alone, from its first instruction to its end."""
 
-import glob
 import os
 import re
 import signal
@@ -9,18 +8,9 @@ import sys
 import time
 
 import harness
-from harness import LEAVES, MAIN, Run, start_wrap, wrap
+from harness import LEAVES, MAIN, Run, children, start_wrap, wrap
 
 SHELL = ["sh", "-c"]
-
-
-def children(pid):
-    """The children of a process."""
-    found = []
-    for path in glob.glob(f"/proc/{pid}/task/*/children"):
-        with open(path, encoding="utf-8") as file:
-            found += [int(child) for child in file.read().split()]
-    return found
 
 
 def start_spinning(*args, **run):
