@@ -21,3 +21,7 @@ enum stack_end frame_name_stack_end(const struct stack *stack);
 
 // A thread's name as root frame; "[no name]" where it has none. Owned by the thread, or static.
 const char *frame_name_thread(const struct thread *thread);
+
+// "name-pid" of a process as root frame, as stackcollapse-perf.pl writes it; a new string, owned
+// by the caller.
+char *frame_name_process(const struct profile *profile, int pid) __attribute__((returns_nonnull));

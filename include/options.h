@@ -23,6 +23,7 @@ struct options {
 	bool inlines, lines;
 	uint32_t max_depth;
 	bool stop_all;
+	bool children;
 	double max_overhead_percent; // 0: no limit
 	bool quiet, verbose;
 	bool check_unwinding;

@@ -52,6 +52,11 @@ struct stack {
 	enum stack_end end;
 };
 
+struct process_name {
+	int pid;
+	char *name; // as last seen, never NULL; any bytes but NUL
+};
+
 struct thread {
 	int pid; // the process (tgid)
 	int tid;
@@ -80,6 +85,8 @@ struct profile {
 	size_t n_stacks, stacks_capacity;
 	struct thread *threads;
 	size_t n_threads, threads_capacity;
+	struct process_name *processes; // the target's first
+	size_t n_processes, processes_capacity;
 	struct sample *samples;
 	size_t n_samples, samples_capacity;
 
@@ -99,6 +106,12 @@ uint32_t profile_intern_location(struct profile *profile, uint32_t module, uint6
 // The id of the stack of `n` location ids, leaf first, new or known. Copies the ids.
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
                               enum stack_end end);
+
+// Notes the name of process `pid`; a known one's is replaced.
+void profile_name_process(struct profile *profile, int pid, const char *name);
+
+// The name of the process, owned by the profile; "" where it is not known.
+const char *profile_process_name(const struct profile *profile, int pid);
 
 // A new thread, first seen at `now_ns`; its id.
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,

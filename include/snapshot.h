@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "arch.h"
 
@@ -64,3 +65,18 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 // Reads `size` (1, 2, 4 or 8) bytes at an address in the target out of the copy; false: it does
 // not hold them. The first argument is a struct snapshot (expression_read_fn).
 bool snapshot_read(const void *snapshot, uint64_t address, unsigned int size, uint64_t *ret);
+
+// The same for a word, which is nearly all that unwinding reads.
+static inline bool snapshot_read_word(const struct snapshot *snapshot, uint64_t address,
+                                      uint64_t *ret)
+{
+	for (size_t i = 0; i < snapshot->n_regions; i++) {
+		const struct snapshot_region *region = &snapshot->regions[i];
+		const uint64_t at = address - region->start;
+		if (at < region->size && region->size - at >= sizeof(*ret)) {
+			memcpy(ret, region->bytes + at, sizeof(*ret));
+			return true;
+		}
+	}
+	return false;
+}

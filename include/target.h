@@ -24,6 +24,7 @@ struct target_thread {
 	uint64_t sleep_runs;
 	uint32_t sample;        // its last sample's id in the profile
 	bool pending;           // interrupted, but not stopped yet
+	bool stirred;           // it has run since this was last cleared
 	int64_t asked_ns;       // the tick in which it was last asked to stop
 	uint64_t pending_ticks; // that wait for the stack that it will show
 	struct snapshot_hint hint;

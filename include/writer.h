@@ -19,8 +19,9 @@ struct report {
 	const struct selection *selection;
 	const char *const *comments; // NULL-terminated lines for formats that can hold them
 	int pid;
-	bool thread_roots; // the thread's name as root frame
-	bool lines;        // file:line in the frames' names
+	bool process_roots; // the process's name and pid as root frame, and as a label
+	bool thread_roots;  // the thread's name as root frame
+	bool lines;         // file:line in the frames' names
 };
 
 struct writer {

@@ -37,3 +37,10 @@ const char *frame_name_thread(const struct thread *thread)
 {
 	return thread->name[0] ? thread->name : "[no name]";
 }
+
+char *frame_name_process(const struct profile *profile, int pid)
+{
+	const char *name = profile_process_name(profile, pid);
+
+	return memory_printf("%s-%d", name[0] ? name : "[no name]", pid);
+}

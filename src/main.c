@@ -79,6 +79,7 @@ static struct error *sample(struct session *session)
 	    .max_frames = options->max_depth,
 	    .max_overhead_percent = options->max_overhead_percent,
 	    .stop_all = options->stop_all,
+	    .children = options->children,
 	    .target = &session->target,
 	    .launch = session->launch.pid ? &session->launch : NULL,
 	    .events = &session->events,
@@ -126,6 +127,7 @@ static struct error *write_profile(struct session *session)
 	    .selection = &selection,
 	    .comments = comments,
 	    .pid = session->target.pid,
+	    .process_roots = options->children,
 	    .thread_roots = options->threads,
 	    .lines = options->lines,
 	};

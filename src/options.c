@@ -216,6 +216,8 @@ static const struct option_row rows[] = {
 	HEADING("What and how long:"),
 	VALUE('p', "pid", "PID", parse_pid,
 	      "attach to this process, all of its threads"),
+	FLAG('c', "children", children, true,
+	     "its child processes too, and theirs"),
 	VALUE('d', "duration", "TIME", parse_duration,
 	      "stop after 30, 1.5s, 500ms, 2m or 1h; default: when\n"
 	      "the target ends, or at Ctrl-C"),

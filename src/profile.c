@@ -36,6 +36,9 @@ void profile_deinit(struct profile *profile)
 {
 	for (size_t i = 0; i < profile->n_threads; i++)
 		free(profile->threads[i].name);
+	for (size_t i = 0; i < profile->n_processes; i++)
+		free(profile->processes[i].name);
+	free(profile->processes);
 	free(profile->locations);
 	free(profile->location_ids);
 	free(profile->stacks);
@@ -111,6 +114,36 @@ uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_
 	profile->n_location_ids += n;
 	hash_index_insert(&profile->stack_index, hash, id);
 	return id;
+}
+
+static struct process_name *find_process(const struct profile *profile, int pid)
+{
+	// From the end: a pid that was used again means the later one.
+	for (size_t i = profile->n_processes; i-- > 0;)
+		if (profile->processes[i].pid == pid)
+			return &profile->processes[i];
+	return NULL;
+}
+
+void profile_name_process(struct profile *profile, int pid, const char *name)
+{
+	struct process_name *process = find_process(profile, pid);
+
+	if (process && strcmp(process->name, name) == 0)
+		return;
+	if (process)
+		free(process->name);
+	else
+		process = array_push(profile->processes, profile->n_processes,
+		                     profile->processes_capacity);
+	*process = (struct process_name){.pid = pid, .name = memory_strdup(name)};
+}
+
+const char *profile_process_name(const struct profile *profile, int pid)
+{
+	const struct process_name *process = find_process(profile, pid);
+
+	return process ? process->name : "";
 }
 
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,

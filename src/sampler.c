@@ -5,18 +5,18 @@
 #include "events.h"
 #include "launch.h"
 #include "priority.h"
+#include "processes.h"
 #include "profile.h"
-#include "rule_cache.h"
 #include "run.h"
-#include "tick.h"
 
 // Waits for the deadline, meanwhile serving threads that stop late. False: it is over.
-static bool wait_until(const struct sampler *sampler, struct ticker *ticker, int64_t deadline_ns)
+static bool wait_until(const struct sampler *sampler, struct processes *processes,
+                       int64_t deadline_ns)
 {
 	struct events *events = sampler->events;
 
 	while (!events->stop && !events->target_ended && clock_now_ns() < deadline_ns) {
-		ticker_wait(ticker, deadline_ns);
+		processes_wait(processes, deadline_ns);
 		if (sampler->launch && launch_poll(sampler->launch))
 			events->target_ended = true;
 	}
@@ -38,8 +38,8 @@ static int64_t next_deadline(struct run *run, int64_t deadline_ns, int64_t perio
 	return end_ns && deadline_ns > end_ns ? end_ns : deadline_ns;
 }
 
-static void tick_until_end(const struct sampler *sampler, struct ticker *ticker, struct run *run,
-                           int64_t period_ns)
+static void tick_until_end(const struct sampler *sampler, struct processes *processes,
+                           struct run *run, int64_t period_ns)
 {
 	const int64_t end_ns = sampler->duration_ns ? run->start_ns + sampler->duration_ns : 0;
 	int64_t deadline_ns = run->start_ns;
@@ -51,21 +51,21 @@ static void tick_until_end(const struct sampler *sampler, struct ticker *ticker,
 		const bool allowed = budget_allows(&budget, clock_now_ns(), run->held_ns);
 		if (!allowed && !last)
 			run->thinned_ticks++;
-		else if (!ticker_tick(ticker, clock_now_ns()))
+		else if (!processes_tick(processes, clock_now_ns()))
 			return;
 		if (sampler->launch && sampler->launch->held) {
 			launch_release(sampler->launch);
-			ticker->held_at_exec = false;
+			processes_set_held(processes, false);
 		}
 		if (sampler->progress)
 			sampler->progress(sampler->progress_context, run);
 		if (last)
 			return;
 		deadline_ns = next_deadline(run, deadline_ns, period_ns, end_ns);
-		if (!wait_until(sampler, ticker, deadline_ns)) {
+		if (!wait_until(sampler, processes, deadline_ns)) {
 			// One sample more, so that the last stretch of time is accounted for.
 			if (!sampler->events->target_ended)
-				ticker_tick(ticker, clock_now_ns());
+				processes_tick(processes, clock_now_ns());
 			return;
 		}
 	}
@@ -74,42 +74,32 @@ static void tick_until_end(const struct sampler *sampler, struct ticker *ticker,
 bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run *run)
 {
 	const int64_t period_ns = (int64_t)((double)NS_PER_SECOND / sampler->frequency_hz);
-	struct rule_cache rules = {0};
-	struct ticker ticker;
-
-	const struct ticker_setup setup = {
-	    .target = sampler->target,
-	    .profile = profile,
-	    .modules = sampler->modules,
-	    .rules = &rules,
-	    .events = sampler->events,
-	    .run = run,
+	const struct processes_options options = {
 	    .max_frames = sampler->max_frames,
 	    .stop_all = sampler->stop_all,
+	    .children = sampler->children,
 	};
+	struct processes processes;
 	struct priority priority;
 
 	run->frequency_hz = sampler->frequency_hz;
 	run->duration_ns = sampler->duration_ns;
 	run->max_overhead_percent = sampler->max_overhead_percent;
-	if (!ticker_init(&ticker, &setup))
+	if (!processes_init(&processes, sampler->target, &options, profile, sampler->modules,
+	                    sampler->events, run))
 		return false;
-	ticker.held_at_exec = sampler->launch != NULL;
+	processes_set_held(&processes, sampler->launch != NULL);
 	profile->period_ns = period_ns;
 	priority_raise(&priority);
 	run->priority_raised = priority.level != PRIORITY_USUAL;
 	run->cpu_ns = -clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	profile->start_time_ns = clock_read_ns(CLOCK_REALTIME);
 	run->start_ns = clock_now_ns();
-	tick_until_end(sampler, &ticker, run, period_ns);
-	ticker_finish(&ticker);
+	tick_until_end(sampler, &processes, run, period_ns);
+	processes_finish(&processes);
 	priority_restore(&priority);
 	run->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	profile->duration_ns = run->last_ns - run->start_ns;
-	run->n_frames = ticker.unwinder.n_frames;
-	run->n_frame_pointer_steps = ticker.unwinder.n_frame_pointer_steps;
-	run->n_rules = rules.n_made;
-	ticker_deinit(&ticker);
-	rule_cache_deinit(&rules);
+	processes_deinit(&processes);
 	return true;
 }

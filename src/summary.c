@@ -199,6 +199,9 @@ static void print_doubts(const struct run *run)
 		        "profiler: %ju of %ju frames found by frame pointer, in code without "
 		        "unwinding rules\n",
 		        (uintmax_t)run->n_frame_pointer_steps, (uintmax_t)run->n_frames);
+	if (run->refused_children)
+		fprintf(stderr, "profiler: %ju child processes could not be sampled\n",
+		        (uintmax_t)run->refused_children);
 	if (run->denied)
 		fprintf(stderr, "profiler: %ju stops were denied by the kernel\n",
 		        (uintmax_t)run->denied);

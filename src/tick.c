@@ -1,11 +1,7 @@
 #include "tick.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "clock.h"
-#include "events.h"
+#include "hold.h"
 #include "memory.h"
 #include "run.h"
 #include "sleeper.h"
@@ -18,56 +14,34 @@ enum {
 	// come, between the ticks.
 	MAX_WAIT_NS = 200000,
 	MAX_WAIT_ALL_NS = 2000000,    // for --stop-all, while others are held
-	LAST_WAIT_NS = 50000000,      // and at the end
 	FIRST_NAME_NS = 5000000,      // a new thread is soon given its name
 	MAX_NAME_AGE_NS = 1000000000, // later ones are rare
 	MAX_COPY_TRIES = 7,
-	LONG_WAIT_NS = 100000, // for a stop: longer than a hold should be
-	WAKE_SLACK_NS = 20000, // from a stop to the moment when the sampler is ready to run
 };
 
-// A thread that was asked to stop.
-struct tick_stop {
-	struct target_thread *thread;
-	enum thread_state state; // when it was asked
-	bool asleep;             // it was asleep then, and will sleep on
-	bool copied;             // snapshot is there
-	bool failed;             // it stopped, but its stack could not be taken
-	int64_t free_ns;         // the last time at which it is known not to have been held
-	int64_t tick_ns;         // the last tick that it stands for
-	struct tracee_stop how;
-	struct snapshot snapshot;
-};
-
-bool ticker_init(struct ticker *ticker, const struct ticker_setup *setup)
+void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup)
 {
 	*ticker = (struct ticker){
-	    .target = setup->target,
+	    .setup = setup,
+	    .target = target,
 	    .profile = setup->profile,
-	    .events = setup->events,
-	    .run = setup->run,
-	    .stop_all = setup->stop_all,
+	    .run = setup->hold->run,
+	    .buffer = setup->buffer,
 	    .cpu_clock_ns = -1,
-	    .own_schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC),
 	};
-	if (!snapshot_buffer_init(&ticker->buffer))
-		return false;
-	address_space_init(&ticker->space, setup->modules, setup->target->pid);
+	stops_init(&ticker->stops, setup->hold, setup->buffer, setup->stop_all);
+	address_space_init(&ticker->space, setup->modules, target->pid);
 	unwinder_init(&ticker->unwinder, &ticker->space, setup->profile, setup->rules,
 	              setup->max_frames);
 	if (ticker->run->check)
 		unwinder_record_pcs(&ticker->unwinder);
-	return true;
 }
 
 void ticker_deinit(struct ticker *ticker)
 {
 	unwinder_deinit(&ticker->unwinder);
 	address_space_deinit(&ticker->space);
-	snapshot_buffer_deinit(&ticker->buffer);
-	free(ticker->stops);
-	if (ticker->own_schedstat_fd >= 0)
-		close(ticker->own_schedstat_fd);
+	stops_deinit(&ticker->stops);
 	*ticker = (struct ticker){0};
 }
 
@@ -150,30 +124,31 @@ static uint32_t intern(struct ticker *ticker, const struct unwound *unwound)
 	return profile_intern_stack(ticker->profile, unwound->locations, unwound->n, unwound->end);
 }
 
+// A thread that only a stop can show.
 static void plan_stop(struct ticker *ticker, struct target_thread *thread, enum thread_state state,
                       bool asleep)
 {
-	*array_push(ticker->stops, ticker->n_stops, ticker->stops_capacity) = (struct tick_stop){
-	    .thread = thread,
-	    .state = state,
-	    .asleep = asleep,
-	    .tick_ns = ticker->now_ns,
-	};
+	if (tracee_is_in_rest(thread->tid)) {
+		count_as_before(ticker, thread, state);
+		thread->asleep = asleep;
+		return;
+	}
+	stops_plan(&ticker->stops, thread, state, asleep, ticker->now_ns);
 }
 
 // The copy of a sleeping thread: unwound at once, since nobody is held.
 static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
                          struct snapshot *snapshot, enum thread_state state)
 {
-	const size_t used = snapshot->regions[0].bytes - ticker->buffer.bytes;
+	const size_t used = snapshot->regions[0].bytes - ticker->buffer->bytes;
 	struct unwound unwound;
 
 	ticker->run->copies++;
 	unwind(ticker, thread, snapshot, &unwound);
 	for (int i = 0; unwound.end == STACK_NOT_COPIED && i < MAX_COPY_TRIES; i++) {
-		ticker->buffer.used = used;
-		if (!sleeper_copy_again(ticker->target, thread, &ticker->space.maps,
-		                        &ticker->buffer, snapshot)) {
+		ticker->buffer->used = used;
+		if (!sleeper_copy_again(ticker->target, thread, &ticker->space.maps, ticker->buffer,
+		                        snapshot)) {
 			plan_stop(ticker, thread, THREAD_RUNNING, false);
 			return;
 		}
@@ -202,13 +177,16 @@ static void refresh_name(struct ticker *ticker, struct target_thread *thread)
 	if (ticker->now_ns - thread->named_ns < interval_ns)
 		return;
 	thread->named_ns = ticker->now_ns;
-	if (proc_read_name(ticker->target->pid, thread->tid, name))
-		profile_rename_thread(ticker->profile, thread->id, name);
+	if (!proc_read_name(ticker->target->pid, thread->tid, name))
+		return;
+	profile_rename_thread(ticker->profile, thread->id, name);
+	if (thread->tid == ticker->target->pid)
+		profile_name_process(ticker->profile, ticker->target->pid, name);
 }
 
 static void look(struct ticker *ticker, struct target_thread *thread)
 {
-	const size_t used = ticker->buffer.used; // sleepers need it one at a time
+	const size_t used = ticker->buffer->used; // sleepers need it one at a time
 	struct snapshot snapshot;
 	enum thread_state state;
 
@@ -218,8 +196,8 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		thread->pending_ticks++;
 		return;
 	}
-	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, &ticker->buffer,
-	                     &snapshot, &state)) {
+	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer, &snapshot,
+	                     &state)) {
 	case SLEEPER_UNCHANGED:
 		count_again(ticker, thread);
 		return;
@@ -231,224 +209,90 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		break;
 	case SLEEPER_RUNS:
 		thread->asleep = false;
-		if (tracee_is_in_rest(thread->tid)) {
-			count_as_before(ticker, thread, state);
-			break;
-		}
 		ticker->run->blind |= state != THREAD_RUNNING;
 		plan_stop(ticker, thread, state, false);
 		break;
 	}
-	ticker->buffer.used = used;
+	ticker->buffer->used = used;
+	thread->stirred = true;
 	refresh_name(ticker, thread);
 }
 
-// Asks all planned stops at once; each will be copied and let go as it arrives.
-static void ask_to_stop(struct ticker *ticker, size_t from)
-{
-	for (size_t i = from; i < ticker->n_stops; i++) {
-		struct tick_stop *stop = &ticker->stops[i];
-		struct target_thread *thread = stop->thread;
-		enum tracee_result result = tracee_seize(thread->tid, false);
-		stop->free_ns = clock_now_ns();
-		thread->asked_ns = ticker->now_ns;
-		if (result == TRACEE_OK)
-			result = tracee_interrupt(thread->tid);
-		thread->pending = result == TRACEE_OK;
-		thread->gone |= result == TRACEE_GONE;
-		if (result == TRACEE_DENIED) {
-			ticker->run->denied++;
-			count_not_sampled(ticker, thread, stop->state, ticker->now_ns);
-		}
-	}
-}
-
-static void note_hold(struct ticker *ticker, int64_t start_ns, int64_t end_ns)
-{
-	struct run *run = ticker->run;
-
-	run->stops++;
-	histogram_add(&run->thread_hold, end_ns - start_ns);
-	// The union of all holds: they end one after the other.
-	if (start_ns < ticker->release_ns)
-		start_ns = ticker->release_ns;
-	run->held_ns += end_ns - start_ns;
-	ticker->release_ns = end_ns;
-}
-
-static void let_go(struct ticker *ticker, struct tick_stop *stop)
+static void count_stop(struct ticker *ticker, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
+	struct unwound unwound;
 
-	tracee_release(thread->tid, &stop->how);
-	note_hold(ticker, stop->free_ns, clock_now_ns());
-	thread->pending = false;
-	// The stop woke it for a moment: scheduled once to stop and once to go back to sleep.
-	thread->asleep = stop->asleep && (stop->how.interrupted || stop->how.group_stop);
-	thread->sleep_runs += 2;
-}
-
-// A thread that stands still: registers, stack, and off it goes.
-static void copy_stopped(struct ticker *ticker, struct tick_stop *stop)
-{
-	struct target_thread *thread = stop->thread;
-	struct registers registers;
-
-	if (!tracee_registers(thread->tid, &stop->how, &registers, &thread->hint.tls) ||
-	    !snapshot_capture(thread->tid, ARCH_NATIVE, &registers, &ticker->space.maps,
-	                      &thread->hint, &ticker->buffer, &stop->snapshot))
-		stop->failed = true;
-	stop->copied = true;
-	if (!ticker->stop_all)
-		let_go(ticker, stop);
-}
-
-// Polls all that were asked; returns how many have not stopped yet.
-static size_t poll_stops(struct ticker *ticker)
-{
-	size_t missing = 0;
-
-	for (size_t i = 0; i < ticker->n_stops; i++) {
-		struct tick_stop *stop = &ticker->stops[i];
-		if (!stop->thread->pending || stop->copied)
-			continue;
-		if (!snapshot_buffer_has_room(&ticker->buffer))
-			return missing + 1;
-		const int64_t polled_ns = clock_now_ns();
-		switch (tracee_poll(stop->thread->tid, &stop->how)) {
-		case TRACEE_STOPPED:
-			if (stop->free_ns < ticker->quiet_ns)
-				stop->free_ns = ticker->quiet_ns;
-			copy_stopped(ticker, stop);
-			break;
-		case TRACEE_EXITED:
-			stop->thread->pending = false;
-			stop->thread->gone = true;
-			break;
-		case TRACEE_RUNS:
-			stop->free_ns = polled_ns;
-			missing++;
-			break;
-		}
+	ticker->run->denied += stop->denied;
+	if (stop->copied && !stop->failed) {
+		unwind(ticker, thread, &stop->snapshot, &unwound);
+		count(ticker, thread, intern(ticker, &unwound), stop->state, stop->tick_ns);
+	} else if (stop->copied || stop->denied || thread->pending_ticks > 0) {
+		// What this and earlier ticks saw of it is not dropped, even when it has ended.
+		count_not_sampled(ticker, thread, stop->state, stop->tick_ns);
 	}
-	return missing;
-}
-
-// --stop-all: together, after all have been copied.
-static void let_all_go(struct ticker *ticker)
-{
-	for (size_t i = 0; i < ticker->n_stops; i++)
-		if (ticker->stops[i].thread->pending && ticker->stops[i].copied)
-			let_go(ticker, &ticker->stops[i]);
 }
 
 // Unwinds and counts what has arrived, and strikes it off.
 static void count_stops(struct ticker *ticker)
 {
+	struct stops *stops = &ticker->stops;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < ticker->n_stops; i++) {
-		struct tick_stop *stop = &ticker->stops[i];
-		struct unwound unwound;
-		if (stop->thread->pending) {
-			ticker->stops[kept++] = *stop;
-			continue;
-		}
-		if (!stop->copied) {
-			// Gone, or denied. What earlier ticks saw of it is not dropped.
-			if (stop->thread->pending_ticks > 0)
-				count_not_sampled(ticker, stop->thread, stop->state, stop->tick_ns);
-			continue;
-		}
-		if (stop->failed) {
-			count_not_sampled(ticker, stop->thread, stop->state, stop->tick_ns);
-			continue;
-		}
-		unwind(ticker, stop->thread, &stop->snapshot, &unwound);
-		count(ticker, stop->thread, intern(ticker, &unwound), stop->state, stop->tick_ns);
+	for (size_t i = 0; i < stops->count; i++) {
+		if (stop_is_over(&stops->items[i]))
+			count_stop(ticker, &stops->items[i]);
+		else
+			stops->items[kept++] = stops->items[i];
 	}
-	ticker->n_stops = kept;
-	snapshot_buffer_reset(&ticker->buffer);
-}
-
-// How long the sampler itself has waited for a CPU, once it was ready to run; -1: unknown.
-static int64_t own_delay(const struct ticker *ticker)
-{
-	struct proc_schedstat own;
-
-	if (ticker->own_schedstat_fd < 0 ||
-	    !proc_read_schedstat(ticker->own_schedstat_fd, 0, 0, &own))
-		return -1;
-	return (int64_t)own.delay_ns;
-}
-
-// Waits for an event, with every stop polled before. When the wait lasted, then nobody stopped
-// before its end: the first stop's SIGCHLD ended it, after the time that the sampler waited for a
-// CPU of its own. So a thread that was slow to stop, for want of a CPU, does not count as held.
-static void wait_for_event(struct ticker *ticker, int64_t until_ns)
-{
-	const int64_t start_ns = clock_now_ns();
-
-	events_wait(ticker->events, until_ns);
-	const int64_t end_ns = clock_now_ns();
-	if (end_ns - start_ns < LONG_WAIT_NS)
-		return;
-	// The delay since it was last read, at the least: counting too much is on the safe side.
-	const int64_t delay_ns = own_delay(ticker), delayed_ns = delay_ns - ticker->own_delay_ns;
-	if (delay_ns >= 0 && end_ns - start_ns > delayed_ns + 2 * WAKE_SLACK_NS)
-		ticker->quiet_ns = end_ns - delayed_ns - WAKE_SLACK_NS;
-	ticker->own_delay_ns = delay_ns;
+	stops->count = kept;
+	snapshot_buffer_reset(ticker->buffer);
 }
 
 static void wait_for_stops(struct ticker *ticker, int64_t until_ns)
 {
-	while (poll_stops(ticker) > 0 && clock_now_ns() < until_ns) {
-		if (snapshot_buffer_has_room(&ticker->buffer)) {
-			wait_for_event(ticker, until_ns);
-			tracee_serve();
+	while (stops_poll(&ticker->stops, &ticker->space.maps) > 0 && clock_now_ns() < until_ns) {
+		if (snapshot_buffer_has_room(ticker->buffer)) {
+			hold_wait(ticker->setup->hold, until_ns);
 		} else {
-			let_all_go(ticker); // no room: better than to hold them for long
+			stops_let_all_go(&ticker->stops); // better than to hold them for long
 			count_stops(ticker);
 		}
 	}
 }
 
-void ticker_wait(struct ticker *ticker, int64_t deadline_ns)
+void ticker_collect(struct ticker *ticker)
 {
-	if (ticker->n_stops == 0) {
-		events_wait(ticker->events, deadline_ns);
-		tracee_serve();
+	if (ticker->stops.count == 0)
 		return;
-	}
-	wait_for_event(ticker, deadline_ns);
-	tracee_serve();
-	poll_stops(ticker);
-	let_all_go(ticker);
+	stops_poll(&ticker->stops, &ticker->space.maps);
+	stops_let_all_go(&ticker->stops);
 	count_stops(ticker);
 }
 
 // Stops the threads that are planned from `from` on, and copies them.
 static void stop_planned(struct ticker *ticker, size_t from)
 {
-	if (ticker->n_stops == 0)
+	if (ticker->stops.count == 0)
 		return;
-	ask_to_stop(ticker, from);
-	wait_for_stops(ticker, clock_now_ns() + (ticker->stop_all ? MAX_WAIT_ALL_NS : MAX_WAIT_NS));
+	stops_ask(&ticker->stops, from);
+	wait_for_stops(ticker,
+	               clock_now_ns() + (ticker->stops.hold_all ? MAX_WAIT_ALL_NS : MAX_WAIT_NS));
 }
 
 static void finish_stops(struct ticker *ticker)
 {
-	let_all_go(ticker);
+	stops_let_all_go(&ticker->stops);
 	count_stops(ticker);
 	// Those that did not stop in time stand for every tick until they do.
-	for (size_t i = 0; i < ticker->n_stops; i++)
-		ticker->stops[i].tick_ns = ticker->now_ns;
+	for (size_t i = 0; i < ticker->stops.count; i++)
+		ticker->stops.items[i].tick_ns = ticker->now_ns;
 }
 
 // --stop-all: first all that run, so that nothing moves while the sleepers are looked at.
 static void stop_runners_first(struct ticker *ticker)
 {
-	const size_t from = ticker->n_stops;
+	const size_t from = ticker->stops.count;
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
@@ -514,25 +358,23 @@ static void look_at_all(struct ticker *ticker)
 		target->n_links = 0;
 }
 
-// For how long the last tick held somebody, those included that stopped after it.
-static void settle_tick_hold(struct ticker *ticker)
+static void name_process(struct ticker *ticker)
 {
-	struct run *run = ticker->run;
+	char name[PROC_NAME_SIZE];
 
-	if (run->held_ns != ticker->settled_held_ns)
-		histogram_add(&run->tick_hold, run->held_ns - ticker->settled_held_ns);
-	ticker->settled_held_ns = run->held_ns;
+	if (proc_read_name(ticker->target->pid, ticker->target->pid, name))
+		profile_name_process(ticker->profile, ticker->target->pid, name);
 }
 
 bool ticker_tick(struct ticker *ticker, int64_t now_ns)
 {
 	struct target *target = ticker->target;
-	const bool first = ticker->run->ticks == 0;
+	const bool first = !ticker->started;
 
-	settle_tick_hold(ticker);
+	if (first)
+		name_process(ticker);
+	ticker->started = true;
 	ticker->now_ns = now_ns;
-	ticker->run->ticks++;
-	ticker->run->last_ns = now_ns;
 	if (is_idle(ticker)) {
 		for (size_t i = 0; i < target->n_threads; i++)
 			count_again(ticker, target->threads[i]);
@@ -541,31 +383,24 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns)
 	const size_t n_new = target_list_threads(target, false);
 	add_new_threads(ticker, first ? target->n_threads : n_new);
 	address_space_update(&ticker->space, target_live_tid(target), now_ns, first);
-	if (ticker->stop_all)
+	if (ticker->stops.hold_all)
 		stop_runners_first(ticker);
-	const size_t n_asked = ticker->n_stops;
+	const size_t n_asked = ticker->stops.count;
 	look_at_all(ticker);
 	stop_planned(ticker, n_asked);
 	finish_stops(ticker);
 	target_forget_gone(target);
-	ticker->run->threads = target->n_threads;
 	return target->n_threads > 0;
 }
 
-void ticker_finish(struct ticker *ticker)
+void ticker_finish(struct ticker *ticker, int64_t until_ns)
 {
-	const int64_t until_ns = clock_now_ns() + LAST_WAIT_NS;
-
 	wait_for_stops(ticker, until_ns);
-	let_all_go(ticker);
+	stops_let_all_go(&ticker->stops);
 	count_stops(ticker);
-	for (size_t i = 0; i < ticker->n_stops; i++) {
-		const struct tick_stop *stop = &ticker->stops[i];
+	for (size_t i = 0; i < ticker->stops.count; i++) {
+		const struct stop *stop = &ticker->stops.items[i];
 		count_not_sampled(ticker, stop->thread, stop->state, stop->tick_ns);
 	}
-	ticker->n_stops = 0;
-	settle_tick_hold(ticker);
-	while (tracee_serve() > 0 && clock_now_ns() < until_ns)
-		events_wait(ticker->events, until_ns);
-	tracee_abandon_all();
+	ticker->stops.count = 0;
 }

@@ -157,8 +157,8 @@ static enum stack_end find_register(const struct register_rule *rule, uint64_t c
 
 	switch (rule->kind) {
 	case REGISTER_AT_CFA:
-		return snapshot_read(snapshot, cfa + rule->offset, 8, ret) ? STACK_COMPLETE
-		                                                           : unreadable(snapshot);
+		return snapshot_read_word(snapshot, cfa + rule->offset, ret) ? STACK_COMPLETE
+		                                                             : unreadable(snapshot);
 	case REGISTER_IS_CFA:
 		*ret = cfa + rule->offset;
 		return STACK_COMPLETE;
@@ -179,40 +179,64 @@ static enum stack_end find_register(const struct register_rule *rule, uint64_t c
 	}
 }
 
-// Replaces the frame's registers by its caller's.
-static struct move apply_row(const struct rule *rule, bool is_return,
-                             const struct snapshot *snapshot, struct registers *registers)
+// What a row says of the caller: the values of the registers that it names.
+struct caller {
+	uint64_t values[ARCH_MAX_REGISTERS]; // in the rule's order
+	uint32_t named, known;               // by number, as in struct registers
+	uint64_t sp;
+};
+
+static enum stack_end find_caller(const struct rule *rule, const struct registers *registers,
+                                  const struct snapshot *snapshot, struct caller *ret)
 {
 	const struct arch *arch = ARCH_NATIVE;
-	struct registers caller = *registers;
 	uint64_t cfa;
 
 	enum stack_end end = find_cfa(rule, registers, snapshot, &cfa);
 	if (end != STACK_COMPLETE)
-		return end_with(end);
-	if (!rule->signal_frame)
-		caller.known &= arch->preserved;
-	caller.known &= ~(1u << arch->pc);
-	registers_set(&caller, arch->sp, cfa);
+		return end;
+	ret->named = ret->known = 0;
+	ret->sp = cfa;
 	for (size_t i = 0; i < rule->n_registers; i++) {
 		const struct register_rule *one = &rule->registers[i];
-		uint64_t value;
-		end = find_register(one, cfa, registers, snapshot, &value);
-		if (end == STACK_COMPLETE)
-			registers_set(&caller, one->number, value);
-		else if (one->number == arch->pc)
-			return end_with(end);
-		else
-			caller.known &= ~(1u << one->number);
+		const uint32_t bit = 1u << one->number;
+		end = find_register(one, cfa, registers, snapshot, &ret->values[i]);
+		ret->named |= bit;
+		if (end == STACK_COMPLETE) {
+			ret->known |= bit;
+			if (one->number == arch->sp)
+				ret->sp = ret->values[i];
+		} else if (one->number == arch->pc) {
+			return end;
+		}
 	}
-	if (!registers_know(&caller, arch->pc))
-		return end_with(STACK_NO_RULE);
+	return ret->known >> arch->pc & 1 ? STACK_COMPLETE : STACK_NO_RULE;
+}
+
+// Replaces the frame's registers by its caller's. In place, and only those that change: this is
+// where the time of unwinding goes.
+static struct move apply_row(const struct rule *rule, bool is_return,
+                             const struct snapshot *snapshot, struct registers *registers)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	struct caller caller;
+
+	const enum stack_end end = find_caller(rule, registers, snapshot, &caller);
+	if (end != STACK_COMPLETE)
+		return end_with(end);
 	// Stacks grow down: a caller's frame lies above, but for one that a signal interrupted on
 	// another stack. A leaf may have taken its return address off the stack (vfork).
-	const uint64_t lowest = registers->value[arch->sp] + is_return;
-	if (!rule->signal_frame && caller.value[arch->sp] < lowest)
+	if (!rule->signal_frame && caller.sp < registers->value[arch->sp] + is_return)
 		return end_with(STACK_NO_PROGRESS);
-	*registers = caller;
+	if (!rule->signal_frame)
+		registers->known &= arch->preserved;
+	registers_set(registers, arch->sp, caller.sp);
+	registers->known = (registers->known & ~caller.named) | caller.known;
+	for (size_t i = 0; i < rule->n_registers; i++) {
+		const unsigned int number = rule->registers[i].number;
+		if (caller.known >> number & 1)
+			registers->value[number] = caller.values[i];
+	}
 	return GO_ON;
 }
 

@@ -30,7 +30,8 @@ struct location_frames {
 
 struct folded_line {
 	uint32_t stack;
-	uint32_t thread_frame; // a string, or NO_FRAME
+	uint32_t process_frame; // strings, or NO_FRAME
+	uint32_t thread_frame;
 	uint64_t count;
 };
 
@@ -79,10 +80,9 @@ static uint32_t frame_string(struct folded *folded, char *name)
 	return string_table_intern(&folded->names, clean[0] ? clean : "[unknown]");
 }
 
-static uint32_t thread_frame(struct folded *folded, const struct thread *thread)
+// A root frame named after a process or thread; takes over `name`.
+static uint32_t root_frame(struct folded *folded, char *name)
 {
-	char *name = memory_strdup(frame_name_thread(thread));
-
 	replace_all(name, ' ', '_');
 	if (name[0] == '#') // a comment's sign
 		name[0] = '_';
@@ -153,18 +153,24 @@ static void collect_lines(struct folded *folded)
 
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sample *sample = &profile->samples[i];
+		const struct thread *thread = &profile->threads[sample->thread];
 
 		if (!selection_matches(report->selection, profile, sample))
 			continue;
 		look_up_stack(folded, &profile->stacks[sample->stack]);
-		*array_push(folded->lines, folded->n_lines,
-		            folded->lines_capacity) = (struct folded_line){
-		    .stack = sample->stack,
-		    .thread_frame = report->thread_roots
-		                        ? thread_frame(folded, &profile->threads[sample->thread])
-		                        : NO_FRAME,
-		    .count = sample->count,
-		};
+		*array_push(folded->lines, folded->n_lines, folded->lines_capacity) =
+		    (struct folded_line){
+		        .stack = sample->stack,
+		        .process_frame =
+		            report->process_roots
+		                ? root_frame(folded, frame_name_process(profile, thread->pid))
+		                : NO_FRAME,
+		        .thread_frame =
+		            report->thread_roots
+		                ? root_frame(folded, memory_strdup(frame_name_thread(thread)))
+		                : NO_FRAME,
+		        .count = sample->count,
+		    };
 	}
 }
 
@@ -172,10 +178,11 @@ static void collect_lines(struct folded *folded)
 struct frame_reader {
 	const struct folded *folded;
 	const struct stack *stack;
-	uint32_t thread_frame; // NO_FRAME: none, or it was read
-	uint32_t end_frame;    // likewise
-	uint32_t n_locations;  // that are not read to their end yet
-	uint32_t n_read;       // frames read of the location at hand
+	uint32_t process_frame; // NO_FRAME: none, or it was read; likewise the next two
+	uint32_t thread_frame;
+	uint32_t end_frame;
+	uint32_t n_locations; // that are not read to their end yet
+	uint32_t n_read;      // frames read of the location at hand
 };
 
 static struct frame_reader frame_reader(const struct folded *folded, const struct folded_line *line)
@@ -186,6 +193,7 @@ static struct frame_reader frame_reader(const struct folded *folded, const struc
 	return (struct frame_reader){
 	    .folded = folded,
 	    .stack = stack,
+	    .process_frame = line->process_frame,
 	    .thread_frame = line->thread_frame,
 	    .end_frame = end == STACK_COMPLETE ? NO_FRAME : folded->end_frames[end],
 	    .n_locations = stack->n_frames,
@@ -205,6 +213,8 @@ static const char *next_frame(struct frame_reader *reader)
 {
 	const struct folded *folded = reader->folded;
 
+	if (reader->process_frame != NO_FRAME)
+		return take_frame(reader, &reader->process_frame);
 	if (reader->thread_frame != NO_FRAME)
 		return take_frame(reader, &reader->thread_frame);
 	if (reader->end_frame != NO_FRAME)

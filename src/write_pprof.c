@@ -192,11 +192,12 @@ static uint32_t frame_location_id(struct pprof *pprof, const char *text)
 	return id;
 }
 
-// Leaf first, as everywhere: the stack, then why it is not whole, then the thread.
+// Leaf first, as everywhere: the stack, then why it is not whole, then the thread, the process.
 static void build_sample_locations(struct pprof *pprof, const struct sample *sample)
 {
 	const struct profile *profile = pprof->report->profile;
 	const struct stack *stack = &profile->stacks[sample->stack];
+	const struct thread *thread = &profile->threads[sample->thread];
 	const enum stack_end end = frame_name_stack_end(stack);
 
 	protobuf_clear(&pprof->packed);
@@ -208,9 +209,12 @@ static void build_sample_locations(struct pprof *pprof, const struct sample *sam
 		protobuf_varint(&pprof->packed, frame_location_id(pprof, name));
 	}
 	if (pprof->report->thread_roots)
-		protobuf_varint(
-		    &pprof->packed,
-		    frame_location_id(pprof, frame_name_thread(&profile->threads[sample->thread])));
+		protobuf_varint(&pprof->packed,
+		                frame_location_id(pprof, frame_name_thread(thread)));
+	if (pprof->report->process_roots) {
+		_cleanup_free_ char *name = frame_name_process(profile, thread->pid);
+		protobuf_varint(&pprof->packed, frame_location_id(pprof, name));
+	}
 	protobuf_message(&pprof->message, SAMPLE_LOCATION_ID, &pprof->packed);
 }
 
@@ -238,6 +242,9 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	protobuf_varint(&pprof->packed, sample->wall_ns);
 	protobuf_message(&pprof->message, SAMPLE_VALUE, &pprof->packed);
 	build_label(pprof, "pid", NULL, thread->pid);
+	if (pprof->report->process_roots)
+		build_label(pprof, "process",
+		            profile_process_name(pprof->report->profile, thread->pid), 0);
 	build_label(pprof, "tid", NULL, thread->tid);
 	build_label(pprof, "thread", thread->name, 0);
 	build_label(pprof, "state", thread_state_name(sample->state), 0);

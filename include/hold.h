@@ -1,0 +1,33 @@
+// hold: for how long threads of the targets are held, measured from both sides.
+//
+// A thread is held from its stop to its release. The stop itself cannot be seen: what is known is
+// when the thread was last seen unstopped, and that nobody at all stopped while the sampler slept.
+#pragma once
+
+#include <stdint.h>
+
+struct events;
+struct run;
+
+struct hold {
+	struct run *run;       // borrowed; its figures are kept up to date
+	struct events *events; // borrowed
+	int64_t release_ns;    // when the last held thread was let go
+	int64_t quiet_ns;      // until when nobody that is asked had stopped, for certain
+	int64_t settled_ns;    // of run->held_ns, what is in run->tick_hold
+	int64_t own_delay_ns;  // the sampler's own wait for CPUs, as last read
+	int own_schedstat_fd;  // of the sampler itself; -1: none
+};
+
+void hold_init(struct hold *hold, struct run *run, struct events *events);
+void hold_deinit(struct hold *hold);
+
+// A thread was let go at end_ns, and may have been held from start_ns on.
+void hold_note(struct hold *hold, int64_t start_ns, int64_t end_ns);
+
+// Waits for an event (events.h) or the time until_ns, with every thread that was asked to stop
+// polled before; then serves calls in their rest (tracee_serve).
+void hold_wait(struct hold *hold, int64_t until_ns);
+
+// A tick begins: what was held until now belongs to the last one.
+void hold_settle_tick(struct hold *hold);

@@ -1,0 +1,67 @@
+// processes: all that is sampled: the target and, with --children, its descendants.
+//
+// A descendant is found by the list of children that the kernel keeps for each thread
+// (/proc/PID/task/TID/children), which is read when the thread has run since the last tick.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hash.h"
+#include "hold.h"
+#include "rule_cache.h"
+#include "snapshot.h"
+#include "tick.h"
+
+struct events;
+struct modules;
+struct process;
+struct profile;
+struct run;
+struct target;
+
+struct refused_child {
+	int pid;
+	uint64_t start_time; // a pid is used again; with this it is not
+};
+
+struct processes {
+	struct process **items; // the first is the target
+	size_t count, capacity;
+	struct ticker_setup setup;
+	struct rule_cache rules;
+	struct snapshot_buffer buffer;
+	struct hold hold;
+	struct run *run;               // borrowed
+	bool children;                 // descendants too
+	struct refused_child *refused; // children that cannot be sampled
+	size_t n_refused, refused_capacity;
+};
+
+struct processes_options {
+	uint32_t max_frames;
+	bool stop_all;
+	bool children;
+};
+
+// Begins with the target, whose target_open came before; it is borrowed. False: there is no
+// address space for the copies of stacks.
+bool processes_init(struct processes *processes, struct target *target,
+                    const struct processes_options *options, struct profile *profile,
+                    struct modules *modules, struct events *events, struct run *run);
+void processes_deinit(struct processes *processes);
+
+// The target is a command that the profiler holds at its first instruction.
+void processes_set_held(struct processes *processes, bool held);
+
+// Samples all threads of all processes. False: the target has no thread left.
+bool processes_tick(struct processes *processes, int64_t now_ns);
+
+// Waits until the deadline or an event (events.h), and takes the samples of threads that stop
+// late.
+void processes_wait(struct processes *processes, int64_t deadline_ns);
+
+// The last sample is taken. No thread is held or traced any more once this returns, but for those
+// that the kernel does not let stop, which are let go when they do.
+void processes_finish(struct processes *processes);

@@ -1,0 +1,60 @@
+// stops: the threads of one process that are being stopped to be copied.
+//
+// All are asked at once, and each is copied and let go as it arrives; a thread that has no CPU to
+// stop on, or is in uninterruptible sleep, may arrive ticks later. Until it does it executes
+// nothing of the program, so that its stack is still the one of the tick in which it was asked.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile.h"
+#include "snapshot.h"
+#include "tracee.h"
+
+struct hold;
+struct maps;
+struct target_thread;
+
+struct stop {
+	struct target_thread *thread;
+	enum thread_state state; // when it was asked
+	bool asleep;             // it was asleep then, and will sleep on
+	bool copied;             // the snapshot is there, or failed
+	bool failed;             // it stopped, but its stack could not be taken
+	bool denied;             // the kernel did not permit it
+	int64_t free_ns;         // the last time at which it is known not to have been held
+	int64_t tick_ns;         // the last tick that it stands for
+	struct tracee_stop how;
+	struct snapshot snapshot;
+};
+
+struct stops {
+	struct stop *items;
+	size_t count, capacity;
+	struct hold *hold;              // borrowed
+	struct snapshot_buffer *buffer; // borrowed
+	bool hold_all;                  // --stop-all: let all go together, by stops_let_all_go
+};
+
+void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer,
+                bool hold_all);
+void stops_deinit(struct stops *stops);
+
+// The thread is to be stopped; nothing is done to it yet.
+void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_state state,
+                bool asleep, int64_t tick_ns);
+
+// Asks those that are planned from position `from` on.
+void stops_ask(struct stops *stops, size_t from);
+
+// Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many have
+// not; more than 0 as well when the buffer has no room for another copy.
+size_t stops_poll(struct stops *stops, const struct maps *maps);
+
+// Lets go all that were copied and are still held.
+void stops_let_all_go(struct stops *stops);
+
+// Is the stop over, so that it can be counted and struck off?
+bool stop_is_over(const struct stop *stop);

@@ -1,0 +1,87 @@
+#include "hold.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "events.h"
+#include "proc.h"
+#include "run.h"
+#include "tracee.h"
+
+enum {
+	LONG_WAIT_NS = 100000, // for a stop: longer than a hold should be
+	WAKE_SLACK_NS = 20000, // from a stop to the moment when the sampler is ready to run
+};
+
+void hold_init(struct hold *hold, struct run *run, struct events *events)
+{
+	*hold = (struct hold){
+	    .run = run,
+	    .events = events,
+	    .own_schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC),
+	};
+}
+
+void hold_deinit(struct hold *hold)
+{
+	if (hold->own_schedstat_fd >= 0)
+		close(hold->own_schedstat_fd);
+}
+
+void hold_note(struct hold *hold, int64_t start_ns, int64_t end_ns)
+{
+	struct run *run = hold->run;
+
+	if (start_ns < hold->quiet_ns)
+		start_ns = hold->quiet_ns;
+	run->stops++;
+	histogram_add(&run->thread_hold, end_ns - start_ns);
+	// The union of all holds: they end one after the other.
+	if (start_ns < hold->release_ns)
+		start_ns = hold->release_ns;
+	run->held_ns += end_ns - start_ns;
+	hold->release_ns = end_ns;
+}
+
+// How long the sampler itself has waited for a CPU, once it was ready to run; -1: unknown.
+static int64_t own_delay(const struct hold *hold)
+{
+	struct proc_schedstat own;
+
+	if (hold->own_schedstat_fd < 0 || !proc_read_schedstat(hold->own_schedstat_fd, 0, 0, &own))
+		return -1;
+	return (int64_t)own.delay_ns;
+}
+
+// When the wait lasted, then nobody stopped before its end: the first stop's SIGCHLD ended it,
+// after the time that the sampler waited for a CPU of its own. So a thread that was slow to stop,
+// for want of a CPU, does not count as held.
+static void note_wait(struct hold *hold, int64_t start_ns, int64_t end_ns)
+{
+	if (end_ns - start_ns < LONG_WAIT_NS)
+		return;
+	// The delay since it was last read, at the least: counting too much is on the safe side.
+	const int64_t delay_ns = own_delay(hold), delayed_ns = delay_ns - hold->own_delay_ns;
+	if (delay_ns >= 0 && end_ns - start_ns > delayed_ns + 2 * WAKE_SLACK_NS)
+		hold->quiet_ns = end_ns - delayed_ns - WAKE_SLACK_NS;
+	hold->own_delay_ns = delay_ns;
+}
+
+void hold_wait(struct hold *hold, int64_t until_ns)
+{
+	const int64_t start_ns = clock_now_ns();
+
+	events_wait(hold->events, until_ns);
+	note_wait(hold, start_ns, clock_now_ns());
+	tracee_serve();
+}
+
+void hold_settle_tick(struct hold *hold)
+{
+	struct run *run = hold->run;
+
+	if (run->held_ns != hold->settled_ns)
+		histogram_add(&run->tick_hold, run->held_ns - hold->settled_ns);
+	hold->settled_ns = run->held_ns;
+}

@@ -1,0 +1,222 @@
+#include "processes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "error.h"
+#include "memory.h"
+#include "proc.h"
+#include "profile.h"
+#include "run.h"
+#include "target.h"
+#include "tracee.h"
+
+enum {
+	LAST_WAIT_NS = 50000000, // for threads that do not stop, at the end
+	MAX_CHILDREN_TEXT = 1 << 20,
+};
+
+struct process {
+	struct target *target;
+	struct target own_target; // of a descendant; the first process's is borrowed
+	struct ticker ticker;
+	bool ended;
+};
+
+static struct process *add_process(struct processes *processes, struct target *borrowed)
+{
+	struct process *process = memory_alloc_zeroed(1, sizeof(*process));
+
+	process->target = borrowed ? borrowed : &process->own_target;
+	*array_push(processes->items, processes->count, processes->capacity) = process;
+	return process;
+}
+
+bool processes_init(struct processes *processes, struct target *target,
+                    const struct processes_options *options, struct profile *profile,
+                    struct modules *modules, struct events *events, struct run *run)
+{
+	*processes = (struct processes){.run = run, .children = options->children};
+	if (!snapshot_buffer_init(&processes->buffer))
+		return false;
+	hold_init(&processes->hold, run, events);
+	processes->setup = (struct ticker_setup){
+	    .profile = profile,
+	    .modules = modules,
+	    .rules = &processes->rules,
+	    .hold = &processes->hold,
+	    .buffer = &processes->buffer,
+	    .max_frames = options->max_frames,
+	    .stop_all = options->stop_all,
+	};
+	struct process *first = add_process(processes, target);
+	ticker_init(&first->ticker, target, &processes->setup);
+	return true;
+}
+
+static void note_unwinding(struct processes *processes, const struct unwinder *unwinder)
+{
+	processes->run->n_frames += unwinder->n_frames;
+	processes->run->n_frame_pointer_steps += unwinder->n_frame_pointer_steps;
+}
+
+static void destroy_process(struct processes *processes, struct process *process)
+{
+	note_unwinding(processes, &process->ticker.unwinder);
+	ticker_deinit(&process->ticker);
+	if (process->target == &process->own_target)
+		target_close(process->target);
+	free(process);
+}
+
+void processes_deinit(struct processes *processes)
+{
+	for (size_t i = 0; i < processes->count; i++)
+		destroy_process(processes, processes->items[i]);
+	processes->run->n_rules = processes->rules.n_made;
+	free(processes->items);
+	free(processes->refused);
+	rule_cache_deinit(&processes->rules);
+	snapshot_buffer_deinit(&processes->buffer);
+	hold_deinit(&processes->hold);
+	*processes = (struct processes){0};
+}
+
+void processes_set_held(struct processes *processes, bool held)
+{
+	processes->items[0]->ticker.held_at_exec = held;
+}
+
+static bool is_sampled(const struct processes *processes, int pid)
+{
+	for (size_t i = 0; i < processes->count; i++)
+		if (processes->items[i]->target->pid == pid && !processes->items[i]->ended)
+			return true;
+	return false;
+}
+
+static bool is_refused(const struct processes *processes, int pid, uint64_t start_time)
+{
+	for (size_t i = 0; i < processes->n_refused; i++)
+		if (processes->refused[i].pid == pid &&
+		    processes->refused[i].start_time == start_time)
+			return true;
+	return false;
+}
+
+static void add_child(struct processes *processes, int pid)
+{
+	struct proc_stat stat;
+
+	// One that has ended stays listed until its parent has waited for it.
+	if (is_sampled(processes, pid) || !proc_read_stat(pid, pid, &stat) || stat.state == 'Z' ||
+	    is_refused(processes, pid, stat.start_time))
+		return;
+	struct process *process = add_process(processes, NULL);
+	_cleanup_error_ struct error *error = target_open(pid, false, process->target);
+	if (!error) {
+		ticker_init(&process->ticker, process->target, &processes->setup);
+		return;
+	}
+	processes->count--;
+	free(process);
+	if (!proc_read_stat(pid, pid, &stat) || stat.state == 'Z')
+		return; // it has ended meanwhile
+	// It has privileges, is traced, or is a 32-bit program.
+	processes->run->refused_children++;
+	*array_push(processes->refused, processes->n_refused, processes->refused_capacity) =
+	    (struct refused_child){pid, stat.start_time};
+}
+
+static void add_children_of(struct processes *processes, int pid, int tid)
+{
+	_cleanup_close_ int fd = proc_open(pid, tid, "children");
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0, capacity = 0;
+
+	while (fd >= 0 && size < MAX_CHILDREN_TEXT) {
+		text = memory_grow(text, &capacity, size + 4096, 1);
+		const ssize_t n = read(fd, text + size, capacity - size - 1);
+		if (n <= 0)
+			break;
+		size += n;
+	}
+	if (!text)
+		return;
+	text[size] = '\0';
+	for (char *at = text, *end;; at = end) {
+		const long child = strtol(at, &end, 10);
+		if (end == at)
+			return;
+		add_child(processes, (int)child);
+	}
+}
+
+static void find_children(struct processes *processes, struct process *process)
+{
+	const struct target *target = process->target;
+
+	for (size_t i = 0; i < target->n_threads; i++) {
+		struct target_thread *thread = target->threads[i];
+		if (thread->stirred)
+			add_children_of(processes, target->pid, thread->tid);
+		thread->stirred = false;
+	}
+}
+
+// Forgets the descendants that have ended.
+static void forget_ended(struct processes *processes)
+{
+	size_t kept = 1;
+
+	for (size_t i = 1; i < processes->count; i++) {
+		if (processes->items[i]->ended)
+			destroy_process(processes, processes->items[i]);
+		else
+			processes->items[kept++] = processes->items[i];
+	}
+	processes->count = kept;
+}
+
+bool processes_tick(struct processes *processes, int64_t now_ns)
+{
+	struct run *run = processes->run;
+
+	hold_settle_tick(&processes->hold);
+	run->ticks++;
+	run->last_ns = now_ns;
+	run->threads = 0;
+	// Children that are found on the way are sampled in the same tick.
+	for (size_t i = 0; i < processes->count; i++) {
+		struct process *process = processes->items[i];
+		process->ended = !ticker_tick(&process->ticker, now_ns);
+		run->threads += process->target->n_threads;
+		if (processes->children)
+			find_children(processes, process);
+	}
+	forget_ended(processes);
+	return !processes->items[0]->ended;
+}
+
+void processes_wait(struct processes *processes, int64_t deadline_ns)
+{
+	hold_wait(&processes->hold, deadline_ns);
+	for (size_t i = 0; i < processes->count; i++)
+		ticker_collect(&processes->items[i]->ticker);
+}
+
+void processes_finish(struct processes *processes)
+{
+	const int64_t until_ns = clock_now_ns() + LAST_WAIT_NS;
+
+	for (size_t i = 0; i < processes->count; i++)
+		ticker_finish(&processes->items[i]->ticker, until_ns);
+	hold_settle_tick(&processes->hold);
+	while (tracee_serve() > 0 && clock_now_ns() < until_ns)
+		hold_wait(&processes->hold, until_ns);
+	tracee_abandon_all();
+}

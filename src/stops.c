@@ -1,0 +1,115 @@
+#include "stops.h"
+
+#include <stdlib.h>
+
+#include "clock.h"
+#include "hold.h"
+#include "memory.h"
+#include "target.h"
+
+void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer,
+                bool hold_all)
+{
+	*stops = (struct stops){.hold = hold, .buffer = buffer, .hold_all = hold_all};
+}
+
+void stops_deinit(struct stops *stops)
+{
+	free(stops->items);
+	*stops = (struct stops){0};
+}
+
+void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_state state,
+                bool asleep, int64_t tick_ns)
+{
+	*array_push(stops->items, stops->count, stops->capacity) = (struct stop){
+	    .thread = thread,
+	    .state = state,
+	    .asleep = asleep,
+	    .tick_ns = tick_ns,
+	};
+}
+
+void stops_ask(struct stops *stops, size_t from)
+{
+	for (size_t i = from; i < stops->count; i++) {
+		struct stop *stop = &stops->items[i];
+		struct target_thread *thread = stop->thread;
+		const enum tracee_result result = tracee_seize(thread->tid, false);
+		stop->free_ns = clock_now_ns();
+		thread->asked_ns = stop->tick_ns;
+		thread->pending = result == TRACEE_OK;
+		thread->gone |= result == TRACEE_GONE;
+		stop->denied = result == TRACEE_DENIED;
+		// One that has ended since is pending too: it is to be reaped.
+		if (thread->pending)
+			tracee_interrupt(thread->tid);
+	}
+}
+
+static void let_go(struct stops *stops, struct stop *stop)
+{
+	struct target_thread *thread = stop->thread;
+
+	tracee_release(thread->tid, &stop->how);
+	hold_note(stops->hold, stop->free_ns, clock_now_ns());
+	thread->pending = false;
+	// The stop woke it for a moment: scheduled once to stop and once to go back to sleep.
+	thread->asleep = stop->asleep && (stop->how.interrupted || stop->how.group_stop);
+	thread->sleep_runs += 2;
+}
+
+// A thread that stands still: registers, stack, and off it goes.
+static void copy_stopped(struct stops *stops, struct stop *stop, const struct maps *maps)
+{
+	struct target_thread *thread = stop->thread;
+	struct registers registers;
+
+	if (!tracee_registers(thread->tid, &stop->how, &registers, &thread->hint.tls) ||
+	    !snapshot_capture(thread->tid, ARCH_NATIVE, &registers, maps, &thread->hint,
+	                      stops->buffer, &stop->snapshot))
+		stop->failed = true;
+	stop->copied = true;
+	if (!stops->hold_all)
+		let_go(stops, stop);
+}
+
+size_t stops_poll(struct stops *stops, const struct maps *maps)
+{
+	size_t missing = 0;
+
+	for (size_t i = 0; i < stops->count; i++) {
+		struct stop *stop = &stops->items[i];
+		if (!stop->thread->pending || stop->copied)
+			continue;
+		if (!snapshot_buffer_has_room(stops->buffer))
+			return missing + 1;
+		const int64_t polled_ns = clock_now_ns();
+		switch (tracee_poll(stop->thread->tid, &stop->how)) {
+		case TRACEE_STOPPED:
+			copy_stopped(stops, stop, maps);
+			break;
+		case TRACEE_EXITED:
+			stop->thread->pending = false;
+			stop->thread->gone = true;
+			break;
+		case TRACEE_RUNS:
+			stop->free_ns = polled_ns;
+			missing++;
+			break;
+		}
+	}
+	return missing;
+}
+
+void stops_let_all_go(struct stops *stops)
+{
+	for (size_t i = 0; i < stops->count; i++)
+		if (stops->items[i].thread->pending && stops->items[i].copied)
+			let_go(stops, &stops->items[i]);
+}
+
+bool stop_is_over(const struct stop *stop)
+{
+	return !stop->thread->pending;
+}
