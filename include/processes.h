@@ -33,7 +33,9 @@ struct processes {
 	struct rule_cache rules;
 	struct snapshot_buffer buffer;
 	struct hold hold;
-	struct run *run;               // borrowed
+	struct run *run; // borrowed
+	int load_fd;     // /proc/loadavg; -1: none
+	long n_cpus;
 	bool children;                 // descendants too
 	struct refused_child *refused; // children that cannot be sampled
 	size_t n_refused, refused_capacity;

@@ -15,6 +15,7 @@ struct run {
 	int64_t duration_ns; // asked for; 0: until the end
 	int64_t start_ns;    // of the first tick, CLOCK_MONOTONIC
 	int64_t last_ns;     // of the last tick
+	int64_t end_ns;      // when no thread was held any more
 	uint64_t ticks;
 	uint64_t missed_ticks;  // deadlines that passed before the tick before them was done
 	uint64_t thinned_ticks; // left out for --max-overhead

@@ -25,6 +25,10 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
                                const struct maps *maps, struct snapshot_buffer *buffer,
                                struct snapshot *ret_snapshot, enum thread_state *ret_state);
 
+// The thread's state now; false: it has ended.
+bool sleeper_state(const struct target *target, const struct target_thread *thread,
+                   enum thread_state *ret);
+
 // Does the thread run? Cheaper than a look: nothing is copied.
 bool sleeper_runs(const struct target *target, struct target_thread *thread);
 

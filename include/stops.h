@@ -25,7 +25,7 @@ struct stop {
 	bool failed;             // it stopped, but its stack could not be taken
 	bool denied;             // the kernel did not permit it
 	int64_t free_ns;         // the last time at which it is known not to have been held
-	int64_t tick_ns;         // the last tick that it stands for
+	int64_t tick_ns;         // the tick in which it was asked
 	struct tracee_stop how;
 	struct snapshot snapshot;
 };

@@ -6,9 +6,19 @@
 #include <stdint.h>
 
 #include "proc.h"
+#include "profile.h"
 #include "snapshot.h"
 
 struct error;
+
+// Ticks that wait for the stack that a thread will show when it stops.
+struct pending_ticks {
+	enum thread_state state;
+	uint64_t count;
+	int64_t last_ns; // of the last one
+};
+
+enum { MAX_PENDING_TICKS = 8 }; // stretches of one state; more are taken for the last one's
 
 // One thread of the target, and what its last sample saw.
 struct target_thread {
@@ -22,11 +32,12 @@ struct target_thread {
 	bool has_schedstat;
 	bool asleep; // at its last sample, with `sleep_runs` as its run count
 	uint64_t sleep_runs;
-	uint32_t sample;        // its last sample's id in the profile
-	bool pending;           // interrupted, but not stopped yet
-	bool stirred;           // it has run since this was last cleared
-	int64_t asked_ns;       // the tick in which it was last asked to stop
-	uint64_t pending_ticks; // that wait for the stack that it will show
+	uint32_t sample;  // its last sample's id in the profile
+	bool pending;     // interrupted, but not stopped yet
+	bool stirred;     // it has run since this was last cleared
+	int64_t asked_ns; // the tick in which it was last asked to stop
+	struct pending_ticks pending_ticks[MAX_PENDING_TICKS]; // later ticks, meanwhile
+	size_t n_pending_ticks;
 	struct snapshot_hint hint;
 	int64_t named_ns; // when its name was last read
 };

@@ -38,7 +38,9 @@ struct ticker {
 	struct unwinder unwinder;
 	struct stops stops;
 	int64_t now_ns;       // of this tick
+	int64_t forced_ns;    // the tick in which the maps were read out of turn
 	int64_t cpu_clock_ns; // the target's CPU clock at the last tick
+	bool crowded;         // more threads of the machine want a CPU than there are
 	bool started;         // a tick was taken
 	bool all_asleep;      // at the last tick
 	bool held_at_exec;    // the target is a command that the profiler holds

@@ -40,7 +40,12 @@ bool processes_init(struct processes *processes, struct target *target,
                     const struct processes_options *options, struct profile *profile,
                     struct modules *modules, struct events *events, struct run *run)
 {
-	*processes = (struct processes){.run = run, .children = options->children};
+	*processes = (struct processes){
+	    .run = run,
+	    .children = options->children,
+	    .load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
+	    .n_cpus = sysconf(_SC_NPROCESSORS_ONLN),
+	};
 	if (!snapshot_buffer_init(&processes->buffer))
 		return false;
 	hold_init(&processes->hold, run, events);
@@ -83,6 +88,8 @@ void processes_deinit(struct processes *processes)
 	rule_cache_deinit(&processes->rules);
 	snapshot_buffer_deinit(&processes->buffer);
 	hold_deinit(&processes->hold);
+	if (processes->load_fd >= 0)
+		close(processes->load_fd);
 	*processes = (struct processes){0};
 }
 
@@ -182,8 +189,25 @@ static void forget_ended(struct processes *processes)
 	processes->count = kept;
 }
 
+// Do more threads want a CPU than there are CPUs, the sampler itself not counted? From the fourth
+// field of /proc/loadavg, runnable/all (proc(5)).
+static bool is_crowded(const struct processes *processes)
+{
+	char text[128];
+	long n_runnable;
+
+	const ssize_t n =
+	    processes->load_fd < 0 ? -1 : pread(processes->load_fd, text, sizeof(text) - 1, 0);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return sscanf(text, "%*s %*s %*s %ld", &n_runnable) == 1 &&
+	       n_runnable - 1 > processes->n_cpus;
+}
+
 bool processes_tick(struct processes *processes, int64_t now_ns)
 {
+	const bool crowded = is_crowded(processes);
 	struct run *run = processes->run;
 
 	hold_settle_tick(&processes->hold);
@@ -193,6 +217,7 @@ bool processes_tick(struct processes *processes, int64_t now_ns)
 	// Children that are found on the way are sampled in the same tick.
 	for (size_t i = 0; i < processes->count; i++) {
 		struct process *process = processes->items[i];
+		process->ticker.crowded = crowded;
 		process->ended = !ticker_tick(&process->ticker, now_ns);
 		run->threads += process->target->n_threads;
 		if (processes->children)

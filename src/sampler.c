@@ -97,6 +97,7 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	run->start_ns = clock_now_ns();
 	tick_until_end(sampler, &processes, run, period_ns);
 	processes_finish(&processes);
+	run->end_ns = clock_now_ns();
 	priority_restore(&priority);
 	run->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	profile->duration_ns = run->last_ns - run->start_ns;

@@ -27,9 +27,8 @@ static bool is_gone(int error)
 	return error == ESRCH || error == ENOENT;
 }
 
-// Its state; false: it has ended.
-static bool read_state(const struct target *target, const struct target_thread *thread,
-                       enum thread_state *ret)
+bool sleeper_state(const struct target *target, const struct target_thread *thread,
+                   enum thread_state *ret)
 {
 	struct proc_stat stat;
 
@@ -68,13 +67,13 @@ static enum sleeper_look look_once(const struct target *target, struct target_th
 	struct proc_syscall call;
 
 	if (!proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call))
-		return is_gone(errno) || !read_state(target, thread, ret_state) ? SLEEPER_GONE
-		                                                                : SLEEPER_RUNS;
+		return is_gone(errno) || !sleeper_state(target, thread, ret_state) ? SLEEPER_GONE
+		                                                                   : SLEEPER_RUNS;
 	if (call.running) {
 		*ret_state = THREAD_RUNNING;
 		return SLEEPER_RUNS;
 	}
-	if (!read_state(target, thread, ret_state))
+	if (!sleeper_state(target, thread, ret_state))
 		return SLEEPER_GONE;
 	if (!copy(target, thread, &call, maps, buffer, ret_snapshot))
 		return SLEEPER_RUNS;
@@ -95,15 +94,14 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 	if (thread->has_schedstat && thread->asleep && thread->last.runs == thread->sleep_runs)
 		return SLEEPER_UNCHANGED;
 	if (!thread->has_schedstat || !target->sees_syscalls)
-		return read_state(target, thread, ret_state) ? SLEEPER_RUNS : SLEEPER_GONE;
-	for (int i = 0; i < MAX_TRIES; i++) {
-		const enum sleeper_look look =
-		    look_once(target, thread, maps, buffer, ret_snapshot, ret_state);
-		if (look != SLEEPER_UNCHANGED)
-			return look;
-	}
-	*ret_state = THREAD_RUNNING; // it ran just now
-	return SLEEPER_RUNS;
+		return sleeper_state(target, thread, ret_state) ? SLEEPER_RUNS : SLEEPER_GONE;
+	// One that moves while it is looked at is counted in the state in which it was found first:
+	// else states that last would be favoured.
+	enum sleeper_look look = look_once(target, thread, maps, buffer, ret_snapshot, ret_state);
+	enum thread_state later;
+	for (int i = 1; look == SLEEPER_UNCHANGED && i < MAX_TRIES; i++)
+		look = look_once(target, thread, maps, buffer, ret_snapshot, &later);
+	return look == SLEEPER_UNCHANGED ? SLEEPER_RUNS : look;
 }
 
 bool sleeper_runs(const struct target *target, struct target_thread *thread)
@@ -117,7 +115,7 @@ bool sleeper_runs(const struct target *target, struct target_thread *thread)
 		return false;
 	if (proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call))
 		return call.running;
-	return read_state(target, thread, &state) && state == THREAD_RUNNING;
+	return sleeper_state(target, thread, &state) && state == THREAD_RUNNING;
 }
 
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,

@@ -24,7 +24,9 @@ static double percent(double part, double whole)
 
 static double held_percent(const struct run *run)
 {
-	return percent((double)run->held_ns, (double)(run->last_ns - run->start_ns));
+	const int64_t end_ns = run->end_ns ? run->end_ns : run->last_ns; // still running
+
+	return percent((double)run->held_ns, (double)(end_ns - run->start_ns));
 }
 
 void status_line_update(struct status_line *status, const struct run *run)

@@ -17,6 +17,7 @@ enum {
 	FIRST_NAME_NS = 5000000,      // a new thread is soon given its name
 	MAX_NAME_AGE_NS = 1000000000, // later ones are rare
 	MAX_COPY_TRIES = 7,
+	MAX_READY_LOOKS = 256,
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup)
@@ -45,15 +46,37 @@ void ticker_deinit(struct ticker *ticker)
 	*ticker = (struct ticker){0};
 }
 
-// Counts one sample, and the ticks for which the thread was pending.
+// Counts one sample.
 static void count(struct ticker *ticker, struct target_thread *thread, uint32_t stack,
                   enum thread_state state, int64_t tick_ns)
 {
-	const uint64_t ticks = 1 + thread->pending_ticks;
+	thread->sample = profile_count(ticker->profile, thread->id, stack, state, 1, tick_ns);
+	ticker->run->samples++;
+	// The later ticks for which it was pending, each in the state that it was in.
+	for (size_t i = 0; i < thread->n_pending_ticks; i++) {
+		const struct pending_ticks *ticks = &thread->pending_ticks[i];
+		thread->sample = profile_count(ticker->profile, thread->id, stack, ticks->state,
+		                               ticks->count, ticks->last_ns);
+		ticker->run->samples += ticks->count;
+	}
+	thread->n_pending_ticks = 0;
+}
 
-	thread->pending_ticks = 0;
-	thread->sample = profile_count(ticker->profile, thread->id, stack, state, ticks, tick_ns);
-	ticker->run->samples += ticks;
+// One tick more for a thread that was asked to stop and has not: it waits for a CPU, or sleeps
+// uninterruptibly in a system call that it had begun. Either way its stack is what it was.
+static void note_pending(struct ticker *ticker, struct target_thread *thread)
+{
+	enum thread_state state;
+
+	if (!sleeper_state(ticker->target, thread, &state))
+		state = THREAD_RUNNING; // on its way out
+	const size_t n = thread->n_pending_ticks;
+	if (n == 0 || (thread->pending_ticks[n - 1].state != state && n < MAX_PENDING_TICKS))
+		thread->pending_ticks[thread->n_pending_ticks++] =
+		    (struct pending_ticks){.state = state};
+	struct pending_ticks *last = &thread->pending_ticks[thread->n_pending_ticks - 1];
+	last->count++;
+	last->last_ns = ticker->now_ns;
 }
 
 static void count_not_sampled(struct ticker *ticker, struct target_thread *thread,
@@ -76,9 +99,10 @@ static void count_again(struct ticker *ticker, struct target_thread *thread)
 static void count_as_before(struct ticker *ticker, struct target_thread *thread,
                             enum thread_state state)
 {
-	const uint32_t stack = ticker->profile->samples[thread->sample].stack;
+	const uint32_t sample = thread->sample;
 
-	count(ticker, thread, stack, state, ticker->now_ns);
+	count(ticker, thread, ticker->profile->samples[sample].stack, state, ticker->now_ns);
+	thread->sample = sample;
 }
 
 static void update_hint(struct snapshot_hint *hint, const struct snapshot *snapshot,
@@ -107,9 +131,10 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 	const uint32_t generation = ticker->space.generation;
 
 	unwinder_unwind(&ticker->unwinder, snapshot, ret);
-	if (ticker->space.stale) {
-		// An address in no mapping: perhaps one that has come since.
-		address_space_update(&ticker->space, thread->tid, clock_now_ns(), false);
+	if (ticker->space.stale && ticker->forced_ns != ticker->now_ns) {
+		// An address in no mapping: perhaps one that has come since the tick began.
+		ticker->forced_ns = ticker->now_ns;
+		address_space_update(&ticker->space, thread->tid, clock_now_ns(), true);
 		if (ticker->space.generation != generation)
 			unwinder_unwind(&ticker->unwinder, snapshot, ret);
 	}
@@ -161,7 +186,8 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 		return;
 	}
 	count(ticker, thread, intern(ticker, &unwound), state, ticker->now_ns);
-	thread->asleep = !ticker->held_at_exec;
+	// A stack that may be better understood with newer maps is not credited on.
+	thread->asleep = !ticker->held_at_exec && !ticker->space.stale;
 }
 
 static void refresh_name(struct ticker *ticker, struct target_thread *thread)
@@ -184,6 +210,16 @@ static void refresh_name(struct ticker *ticker, struct target_thread *thread)
 		profile_name_process(ticker->profile, ticker->target->pid, name);
 }
 
+// Has the sleeper been woken, but not got a CPU yet? Its run count does not tell. Worth a look only
+// where threads wait for CPUs, and while there are few of them.
+static bool is_ready(struct ticker *ticker, const struct target_thread *thread)
+{
+	enum thread_state state;
+
+	return ticker->crowded && ticker->target->n_threads <= MAX_READY_LOOKS &&
+	       sleeper_state(ticker->target, thread, &state) && state == THREAD_RUNNING;
+}
+
 static void look(struct ticker *ticker, struct target_thread *thread)
 {
 	const size_t used = ticker->buffer->used; // sleepers need it one at a time
@@ -193,13 +229,16 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 	if (thread->asked_ns == ticker->now_ns)
 		return; // --stop-all: running, and asked first
 	if (thread->pending) {
-		thread->pending_ticks++;
+		note_pending(ticker, thread);
 		return;
 	}
 	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer, &snapshot,
 	                     &state)) {
 	case SLEEPER_UNCHANGED:
-		count_again(ticker, thread);
+		if (is_ready(ticker, thread))
+			count_as_before(ticker, thread, THREAD_RUNNING);
+		else
+			count_again(ticker, thread);
 		return;
 	case SLEEPER_GONE:
 		thread->gone = true;
@@ -227,7 +266,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	if (stop->copied && !stop->failed) {
 		unwind(ticker, thread, &stop->snapshot, &unwound);
 		count(ticker, thread, intern(ticker, &unwound), stop->state, stop->tick_ns);
-	} else if (stop->copied || stop->denied || thread->pending_ticks > 0) {
+	} else if (stop->copied || stop->denied || thread->n_pending_ticks > 0) {
 		// What this and earlier ticks saw of it is not dropped, even when it has ended.
 		count_not_sampled(ticker, thread, stop->state, stop->tick_ns);
 	}
@@ -284,9 +323,6 @@ static void finish_stops(struct ticker *ticker)
 {
 	stops_let_all_go(&ticker->stops);
 	count_stops(ticker);
-	// Those that did not stop in time stand for every tick until they do.
-	for (size_t i = 0; i < ticker->stops.count; i++)
-		ticker->stops.items[i].tick_ns = ticker->now_ns;
 }
 
 // --stop-all: first all that run, so that nothing moves while the sleepers are looked at.
@@ -335,7 +371,8 @@ static bool is_idle(struct ticker *ticker)
 	const clockid_t clock =
 	    (clockid_t)(~(unsigned int)ticker->target->pid << 3 | 2); // CPUCLOCK_SCHED
 	const int64_t cpu_ns = clock_read_ns(clock);
-	const bool idle = ticker->all_asleep && cpu_ns >= 0 && cpu_ns == ticker->cpu_clock_ns;
+	const bool idle =
+	    ticker->all_asleep && !ticker->crowded && cpu_ns >= 0 && cpu_ns == ticker->cpu_clock_ns;
 
 	ticker->cpu_clock_ns = cpu_ns;
 	return idle;

@@ -111,7 +111,7 @@ static void test_long_options(void **state)
 {
 	(void)state;
 	PARSE("--pid=7 --duration 500ms --frequency=0099.5 --output=- --format=folded --threads "
-	      "--off-cpu --thread=^io --no-inlines --lines --max-depth=65536 --stop-all "
+	      "--off-cpu --thread=^io --no-inlines --lines --max-depth=65536 --stop-all -c "
 	      "--max-overhead=2.5% --quiet --verbose --check-unwinding");
 	assert_int_equal(options.pid, 7);
 	assert_int_equal(options.duration_ns, 500 * NS_PER_MS);
@@ -404,7 +404,7 @@ static void test_help_text(void **state)
 		n_options += strncmp(row, "  ", 2) == 0 && strncmp(row + 4, ", --", 4) == 0;
 		n_options += strncmp(row, "      --", 8) == 0;
 	}
-	assert_int_equal(n_options, 20);
+	assert_int_equal(n_options, 21);
 }
 
 int main(void)
