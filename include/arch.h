@@ -47,11 +47,13 @@ struct arch {
 	bool (*signal_rule)(const uint8_t *code, size_t size, struct rule *ret);
 
 	// The rule for an address without CFI in a section of that name (such as .plt), `offset`
-	// bytes into it; false: none is known.
-	bool (*section_rule)(const char *section, uint64_t offset, struct rule *ret);
+	// bytes into it, with the code from there on; false: none is known.
+	bool (*section_rule)(const char *section, uint64_t offset, const uint8_t *code, size_t size,
+	                     struct rule *ret);
 
-	// The rule for the address behind a system call that returns in a new thread as well, whose
-	// CFI has a gap there: `code` (`size` bytes, from the pc on) tells. False: it is no such.
+	// The rule for a pc (no return address) without CFI that `code` (`size` bytes, from there
+	// on) tells: at a ret, or about a system call that returns in a new thread as well. False:
+	// it is no such.
 	bool (*clone_rule)(const uint8_t *code, size_t size, struct rule *ret);
 
 	// The rule for code without CFI that keeps the frame pointer.

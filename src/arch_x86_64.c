@@ -65,10 +65,36 @@ static bool signal_rule(const uint8_t *code, size_t size, struct rule *ret)
 	return true;
 }
 
-static bool section_rule(const char *section, uint64_t offset, struct rule *ret)
+// The return address lies above what was pushed.
+static struct rule popping_rule(int64_t pushed_bytes)
+{
+	return (struct rule){
+	    .kind = RULE_ROW,
+	    .cfa_register = RSP,
+	    .cfa_offset = 8 + pushed_bytes,
+	    .n_registers = 1,
+	    .registers = {{.number = RIP, .kind = REGISTER_AT_CFA, .offset = -8}},
+	};
+}
+
+// _init and _fini (glibc's crti.S) have no CFI: [endbr64;] sub $8, %rsp; ...; add $8, %rsp; ret.
+static bool init_rule(const uint8_t *code, size_t size, struct rule *ret)
+{
+	static const uint8_t sub[] = {0x48, 0x83, 0xec, 0x08}, endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	const bool bare = size < sizeof(sub) || memcmp(code, sub, sizeof(sub)) == 0 ||
+	                  memcmp(code, endbr, sizeof(endbr)) == 0 || code[0] == 0xc3;
+
+	*ret = popping_rule(bare ? 0 : 8);
+	return true;
+}
+
+static bool section_rule(const char *section, uint64_t offset, const uint8_t *code, size_t size,
+                         struct rule *ret)
 {
 	int64_t pushed = 0;
 
+	if (strcmp(section, ".init") == 0 || strcmp(section, ".fini") == 0)
+		return init_rule(code, size, ret);
 	// Static programs have a .plt without CFI. Its entries are 16 bytes long: jmp *GOT (6
 	// bytes), push index (5), jmp to the first entry (5); the first: push (6), jmp. The
 	// entries of .plt.got and .plt.sec, and of a static program's IFUNC .plt, are one jmp.
@@ -79,23 +105,39 @@ static bool section_rule(const char *section, uint64_t offset, struct rule *ret)
 		pushed = offset < 6 ? 8 : 16;
 	else if (strcmp(section, ".plt") == 0 && offset % 16 >= 11)
 		pushed = 8;
-	*ret = (struct rule){
-	    .kind = RULE_ROW,
-	    .cfa_register = RSP,
-	    .cfa_offset = 8 + pushed,
-	    .n_registers = 1,
-	    .registers = {{.number = RIP, .kind = REGISTER_AT_CFA, .offset = -8}},
-	};
+	*ret = popping_rule(pushed);
 	return true;
 }
 
+static bool starts_with(const uint8_t *code, size_t size, const char *bytes, size_t n)
+{
+	return size >= n && memcmp(code, bytes, n) == 0;
+}
+
+// The length of the instructions from `code` up to a ret, where they are among those behind the
+// system call of clone; SIZE_MAX: they are not.
+static size_t find_ret(const uint8_t *code, size_t size)
+{
+	size_t at = 0;
+
+	if (starts_with(code, size, "\x0f\x05", 2)) // syscall
+		at += 2;
+	if (starts_with(code + at, size - at, "\x48\x85\xc0", 3)) // test %rax, %rax
+		at += 3;
+	if (starts_with(code + at, size - at, "\x7c", 1)) // jl error
+		at += 2;
+	else if (starts_with(code + at, size - at, "\x0f\x8c", 2))
+		at += 6;
+	if (at < size && starts_with(code + at, size - at, "\x74", 1)) // jz child
+		at += 2;
+	return at < size && code[at] == 0xc3 ? at : SIZE_MAX;
+}
+
 // glibc ends the FDE of clone and clone3 before the system call, because none could be right for
-// both threads. Behind it (sysdeps/unix/sysv/linux/x86_64/clone3.S):
-//	test %rax, %rax; jl error; jz child; ret
+// both threads: syscall; test; jl error; jz child; ret (sysdeps/unix/sysv/linux/x86_64/clone3.S).
 // The caller's stack is as at the ret; in the child, where rax is 0, nobody is to be returned to.
 static bool clone_rule(const uint8_t *code, size_t size, struct rule *ret)
 {
-	static const uint8_t test_rax[] = {0x48, 0x85, 0xc0};
 	// The return address: rax ? *(CFA - 8) : 0. Codes: DWARF 5, 7.7.1.
 	enum {
 		DEREF = 0x06,
@@ -116,26 +158,18 @@ static bool clone_rule(const uint8_t *code, size_t size, struct rule *ret)
 	    {.atom = MINUS},
 	    {.atom = DEREF},
 	};
-	size_t at = sizeof(test_rax);
+	const size_t ret_at = find_ret(code, size);
 
-	if (size < 13 || memcmp(code, test_rax, sizeof(test_rax)) != 0)
+	if (ret_at == SIZE_MAX)
 		return false;
-	at += code[at] == 0x7c ? 2 : 6; // jl, near or far
-	if ((at == 9 && (code[3] != 0x0f || code[4] != 0x8c)) || code[at] != 0x74 ||
-	    code[at + 2] != 0xc3)
-		return false;
+	*ret = popping_rule(0);
+	if (ret_at == 0)
+		return true; // at the ret itself, of whatever function
 	struct expression *expression = memory_alloc(sizeof(*expression) + sizeof(ops));
 	expression->count = array_size(ops);
 	memcpy(expression->ops, ops, sizeof(ops));
-	*ret = (struct rule){
-	    .kind = RULE_ROW,
-	    .cfa_register = RSP,
-	    .cfa_offset = 8,
-	    .n_registers = 1,
-	    .registers = {{.number = RIP,
-	                   .kind = REGISTER_IS_EXPRESSION,
-	                   .expression = expression}},
-	};
+	ret->registers[0].kind = REGISTER_IS_EXPRESSION;
+	ret->registers[0].expression = expression;
 	return true;
 }
 

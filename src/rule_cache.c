@@ -45,7 +45,7 @@ static void make_rule(const struct code_address *code, bool is_call, struct rule
 	    (!is_call && arch->clone_rule(bytes, n, ret)))
 		return;
 	const char *section = module_section(module, code->address, &section_start);
-	if (section && arch->section_rule(section, code->address - section_start, ret))
+	if (section && arch->section_rule(section, code->address - section_start, bytes, n, ret))
 		return;
 	arch->frame_pointer_rule(ret);
 }

@@ -145,9 +145,14 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 		if (word_at(context + stack_at - 16) > MAX_UC_FLAGS ||
 		    word_at(context + stack_at - 8) != 0 || base == 0 || size > MAX_ALTERNATE_BYTES)
 			continue;
-		if (base <= handler_sp && handler_sp - base < size &&
-		    (sp < base || sp - base >= size) && sp % 8 == 0)
+		if (base > handler_sp || handler_sp - base >= size || sp == 0 || sp % 8 != 0)
+			continue;
+		if (sp < base || sp - base >= size)
 			return sp;
+		// A handler interrupted another one on this stack. What lies between their frames
+		// is not live, and may be such a context from before.
+		if (sp - region->start > i + sp_at)
+			i = sp - region->start - 8;
 	}
 	return 0;
 }
