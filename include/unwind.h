@@ -30,6 +30,7 @@ struct unwinder {
 	struct unwinder_entry *entries;
 	size_t n_entries, entries_capacity;
 	struct hash_index index;
+	struct unwinder_entry *recent; // copies of those that were asked for last, by hash
 	uint32_t generation;
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI

@@ -17,13 +17,22 @@ enum {
 	MAX_ENTRIES = 1 << 20,  // of the cache; a hostile target may show ever new pcs
 	// The entry code may have aligned SP, and popped argc, before it made its first call.
 	START_STACK_SLACK = 64,
+	N_RECENT = 1024, // a power of two: as many pcs as most programs show again and again
 };
 
 struct unwinder_entry {
-	uint64_t key; // pc * 2 + is_return_address
+	uint64_t key; // pc * 2 + is_return_address; in `recent`, NO_KEY: empty
 	uint32_t location;
 	const struct rule *rule;
 };
+
+static const uint64_t NO_KEY = UINT64_MAX; // there is no code
+
+static void forget_recent(struct unwinder *unwinder)
+{
+	for (size_t i = 0; i < N_RECENT; i++)
+		unwinder->recent[i].key = NO_KEY;
+}
 
 void unwinder_init(struct unwinder *unwinder, struct address_space *space, struct profile *profile,
                    struct rule_cache *rules, uint32_t max_frames)
@@ -34,7 +43,9 @@ void unwinder_init(struct unwinder *unwinder, struct address_space *space, struc
 	    .rules = rules,
 	    .max_frames = max_frames,
 	    .frames = memory_alloc(max_frames * sizeof(uint32_t)),
+	    .recent = memory_alloc(N_RECENT * sizeof(struct unwinder_entry)),
 	};
+	forget_recent(unwinder);
 }
 
 void unwinder_deinit(struct unwinder *unwinder)
@@ -42,6 +53,7 @@ void unwinder_deinit(struct unwinder *unwinder)
 	free(unwinder->frames);
 	free(unwinder->pcs);
 	free(unwinder->entries);
+	free(unwinder->recent);
 	hash_index_deinit(&unwinder->index);
 	*unwinder = (struct unwinder){0};
 }
@@ -75,8 +87,8 @@ static struct code_address resolve(struct unwinder *unwinder, uint64_t pc, bool 
 	return address_space_resolve(unwinder->space, pc - 1);
 }
 
-static const struct unwinder_entry *find_entry(struct unwinder *unwinder, uint64_t pc,
-                                               bool is_return)
+static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uint64_t pc,
+                                                  bool is_return)
 {
 	const uint64_t key = pc * 2 + is_return;
 	const uint64_t hash = hash_mix(key, 0);
@@ -100,6 +112,19 @@ static const struct unwinder_entry *find_entry(struct unwinder *unwinder, uint64
 	    };
 	hash_index_insert(&unwinder->index, hash, id);
 	return &unwinder->entries[id];
+}
+
+// A direct-mapped cache stands before the table: nearly every frame is found there at once.
+static const struct unwinder_entry *find_entry(struct unwinder *unwinder, uint64_t pc,
+                                               bool is_return)
+{
+	const uint64_t key = pc * 2 + is_return;
+	struct unwinder_entry *entry =
+	    &unwinder->recent[key * 0x9e3779b97f4a7c15u >> 32 & (N_RECENT - 1)];
+
+	if (entry->key != key || key == NO_KEY)
+		*entry = *look_up_entry(unwinder, pc, is_return);
+	return entry;
 }
 
 // The walk's next move: go on, or end with a reason.
@@ -301,6 +326,7 @@ static void refresh(struct unwinder *unwinder)
 		return;
 	hash_index_clear(&unwinder->index);
 	unwinder->n_entries = 0;
+	forget_recent(unwinder);
 	unwinder->generation = unwinder->space->generation;
 }
 
