@@ -23,19 +23,13 @@ static bool wait_until(const struct sampler *sampler, struct processes *processe
 	return !events->stop && !events->target_ended;
 }
 
-// The first deadline after now; those that have passed already are missed.
-static int64_t next_deadline(struct run *run, int64_t deadline_ns, int64_t period_ns,
-                             int64_t end_ns)
+// The last deadline that has passed; those before it are missed.
+static int64_t skip_missed(struct run *run, int64_t deadline_ns, int64_t period_ns, int64_t now_ns)
 {
-	const int64_t now_ns = clock_now_ns();
+	const int64_t passed = now_ns > deadline_ns ? (now_ns - deadline_ns) / period_ns : 0;
 
-	deadline_ns += period_ns;
-	if (now_ns > deadline_ns) {
-		const int64_t passed = (now_ns - deadline_ns) / period_ns + 1;
-		run->missed_ticks += passed;
-		deadline_ns += passed * period_ns;
-	}
-	return end_ns && deadline_ns > end_ns ? end_ns : deadline_ns;
+	run->missed_ticks += passed;
+	return deadline_ns + passed * period_ns;
 }
 
 static void tick_until_end(const struct sampler *sampler, struct processes *processes,
@@ -47,11 +41,13 @@ static void tick_until_end(const struct sampler *sampler, struct processes *proc
 
 	budget_init(&budget, sampler->max_overhead_percent, run->start_ns);
 	for (;;) {
-		const bool last = end_ns && deadline_ns >= end_ns;
-		const bool allowed = budget_allows(&budget, clock_now_ns(), run->held_ns);
+		const int64_t now_ns = clock_now_ns();
+		const bool last = end_ns && now_ns >= end_ns;
+		const bool allowed = budget_allows(&budget, now_ns, run->held_ns);
+		deadline_ns = skip_missed(run, deadline_ns, period_ns, now_ns);
 		if (!allowed && !last)
 			run->thinned_ticks++;
-		else if (!processes_tick(processes, clock_now_ns()))
+		else if (!processes_tick(processes, now_ns))
 			return;
 		if (sampler->launch && sampler->launch->held) {
 			launch_release(sampler->launch);
@@ -61,7 +57,9 @@ static void tick_until_end(const struct sampler *sampler, struct processes *proc
 			sampler->progress(sampler->progress_context, run);
 		if (last)
 			return;
-		deadline_ns = next_deadline(run, deadline_ns, period_ns, end_ns);
+		deadline_ns += period_ns;
+		if (end_ns && deadline_ns > end_ns)
+			deadline_ns = end_ns;
 		if (!wait_until(sampler, processes, deadline_ns)) {
 			// One sample more, so that the last stretch of time is accounted for.
 			if (!sampler->events->target_ended)
