@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct origin; // supervise.h
+
 struct events {
 	int signal_fd;
 	int target_fd; // a pidfd, readable once the target has ended; -1: not available
-	bool wrapping; // a command was started: the terminal's Ctrl-C is for it
 	bool stop;     // SIGINT, SIGTERM or SIGHUP has come
 	bool target_ended;
-	sigset_t original_mask; // as the profiler was started with
 	struct sigaction original_pipe, original_xfsz;
 };
 
@@ -21,14 +21,14 @@ struct events {
 void events_init(struct events *events);
 
 // Watches for the end of process `pid`.
-void events_watch(struct events *events, int pid, bool wrapping);
+void events_watch(struct events *events, int pid);
 
 // Waits until CLOCK_MONOTONIC reaches deadline_ns, or earlier until a signal comes (SIGCHLD, which
 // tells of tracees, among them) or the target ends. Says in *events what came.
 void events_wait(struct events *events, int64_t deadline_ns);
 
-// In a child, before exec: everything as the profiler was started with.
-void events_restore(const struct events *events);
+// In a child, before exec: signals and process group as the profiler was started with.
+void events_restore(const struct events *events, const struct origin *origin);
 
 // Sampling has ended: the signals have their usual effect again.
 void events_deinit(struct events *events);

@@ -7,6 +7,7 @@
 
 struct error;
 struct events;
+struct origin;
 
 struct launch {
 	int pid;
@@ -16,10 +17,11 @@ struct launch {
 	int exit_status;         // as waitpid gives it
 };
 
-// Starts the command (found along PATH) with the stdin, stdout, stderr, signal mask and
-// dispositions that the profiler was started with, and holds it after exec, before its first
+// Starts the command (found along PATH) with the stdin, stdout, stderr, process group, signal mask
+// and dispositions that the profiler was started with, and holds it after exec, before its first
 // instruction. A command that cannot be run is an error of status 126 or 127.
-struct error *launch_start(char *const command[], const struct events *events, struct launch *ret);
+struct error *launch_start(char *const command[], const struct events *events,
+                           const struct origin *origin, struct launch *ret);
 
 // Lets the command run.
 void launch_release(struct launch *launch);

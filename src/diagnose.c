@@ -194,7 +194,7 @@ struct error *diagnose_target(int pid, bool is_ours, int *ret_pid)
 	if (!proc_read_status(pid, &status))
 		return diagnose_gone(pid);
 	_cleanup_free_ char *name = name_of(pid);
-	if (pid == getpid())
+	if (pid == getpid() || pid == getppid()) // its supervisor
 		return error_create(EXIT_STATUS_TARGET,
 		                    "process %d is this profiler itself: name another one", pid);
 	if (proc_read_stat(pid, pid, &stat) && (stat.flags & PF_KTHREAD))

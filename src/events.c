@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "supervise.h"
 
 static void fill_signals(sigset_t *set)
 {
@@ -29,7 +30,7 @@ void events_init(struct events *events)
 
 	*events = (struct events){.target_fd = -1};
 	fill_signals(&set);
-	sigprocmask(SIG_BLOCK, &set, &events->original_mask);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	// A closed pipe, and a file larger than the limit, are errors of write(2).
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &events->original_pipe);
 	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &events->original_xfsz);
@@ -38,33 +39,17 @@ void events_init(struct events *events)
 	prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
 }
 
-void events_watch(struct events *events, int pid, bool wrapping)
+void events_watch(struct events *events, int pid)
 {
 	events->target_fd = syscall(SYS_pidfd_open, pid, 0);
-	events->wrapping = wrapping;
 }
 
 static void read_signals(struct events *events)
 {
 	struct signalfd_siginfo info;
 
-	while (read(events->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		switch (info.ssi_signo) {
-		case SIGINT:
-		case SIGQUIT:
-			// The terminal sends it to the command as well, which decides what it
-			// means.
-			if (!events->wrapping || info.ssi_code != SI_KERNEL)
-				events->stop = true;
-			break;
-		case SIGTERM:
-		case SIGHUP:
-			events->stop = true;
-			break;
-		default:
-			break;
-		}
-	}
+	while (read(events->signal_fd, &info, sizeof(info)) == sizeof(info))
+		events->stop |= info.ssi_signo != SIGCHLD;
 }
 
 void events_wait(struct events *events, int64_t deadline_ns)
@@ -84,12 +69,13 @@ void events_wait(struct events *events, int64_t deadline_ns)
 		read_signals(events);
 }
 
-void events_restore(const struct events *events)
+void events_restore(const struct events *events, const struct origin *origin)
 {
+	setpgid(0, origin->group);
 	signal(SIGCHLD, SIG_DFL);
 	sigaction(SIGPIPE, &events->original_pipe, NULL);
 	sigaction(SIGXFSZ, &events->original_xfsz, NULL);
-	sigprocmask(SIG_SETMASK, &events->original_mask, NULL);
+	sigprocmask(SIG_SETMASK, &origin->mask, NULL);
 }
 
 void events_deinit(struct events *events)

@@ -13,14 +13,15 @@
 
 // In the child: waits for the go, then becomes the command; tells errno when it cannot.
 __attribute__((noreturn)) static void run_child(char *const command[], const struct events *events,
-                                                int go_fd, int error_fd)
+                                                const struct origin *origin, int go_fd,
+                                                int error_fd)
 {
 	char byte;
 
 	// Closed without a byte: the profiler could not trace us, or died.
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(EXIT_STATUS_TARGET);
-	events_restore(events);
+	events_restore(events, origin);
 	execvp(command[0], command);
 	const int error = errno;
 	ssize_t written = write(error_fd, &error, sizeof(error));
@@ -70,7 +71,8 @@ static struct error *trace_child(struct launch *launch, const char *command, int
 	return error_create(EXIT_STATUS_TARGET, "%s: ended before its first instruction", command);
 }
 
-struct error *launch_start(char *const command[], const struct events *events, struct launch *ret)
+struct error *launch_start(char *const command[], const struct events *events,
+                           const struct origin *origin, struct launch *ret)
 {
 	_cleanup_close_ int go_read = -1, go_write = -1, error_read = -1, error_write = -1;
 	int go[2], errors[2];
@@ -87,7 +89,7 @@ struct error *launch_start(char *const command[], const struct events *events, s
 		return cannot_run(command[0], errno);
 	if (launch.pid == 0) {
 		close(go_write); // else the parent's death would go unnoticed
-		run_child(command, events, go_read, error_write);
+		run_child(command, events, origin, go_read, error_write);
 	}
 	close(error_write);
 	error_write = -1;

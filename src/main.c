@@ -16,6 +16,7 @@
 #include "sampler.h"
 #include "selection.h"
 #include "summary.h"
+#include "supervise.h"
 #include "symbolize.h"
 #include "target.h"
 #include "tracee.h"
@@ -25,6 +26,7 @@
 // Everything of one run, in the order in which it comes to be.
 struct session {
 	struct options options;
+	const struct origin *origin;
 	struct events events;
 	struct output *output;
 	struct launch launch; // pid 0: attached
@@ -57,15 +59,15 @@ static struct error *open_target(struct session *session)
 	int pid = options->pid;
 
 	if (!pid) {
-		struct error *error =
-		    launch_start(options->command, &session->events, &session->launch);
+		struct error *error = launch_start(options->command, &session->events,
+		                                   session->origin, &session->launch);
 		if (error)
 			return error;
 		pid = session->launch.pid;
 	}
 	struct error *error = target_open(pid, session->launch.pid != 0, &session->target);
 	if (!error)
-		events_watch(&session->events, session->target.pid, session->launch.pid != 0);
+		events_watch(&session->events, session->target.pid);
 	return error;
 }
 
@@ -205,6 +207,23 @@ static int show_help(void)
 	return show(help);
 }
 
+// What the worker process does (supervise.h): the whole run.
+static int run(void *context, const struct origin *origin)
+{
+	struct session *session = context;
+
+	session->origin = origin;
+	events_init(&session->events);
+	tracee_setup();
+	if (session->options.check_unwinding)
+		session->run.check = unwind_check_create();
+	struct error *error = profile_target(session);
+	const int status = error ? report_error(error) : EXIT_STATUS_OK;
+	launch_release(&session->launch);
+	const int command_status = finish(session);
+	return status ? status : command_status;
+}
+
 int main(int argc, char **argv)
 {
 	struct session session = {.target.task_fd = -1};
@@ -218,14 +237,7 @@ int main(int argc, char **argv)
 	if (session.options.version)
 		return show("profiler " PROFILER_VERSION "\n");
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers
-	events_init(&session.events);
-	tracee_setup();
-	if (session.options.check_unwinding)
-		session.run.check = unwind_check_create();
-	error = profile_target(&session);
-	const int status = error ? report_error(error) : EXIT_STATUS_OK;
-	launch_release(&session.launch);
-	const int command_status = finish(&session);
+	const int status = supervise(run, &session, session.options.command != NULL);
 	session_deinit(&session);
-	return status ? status : command_status;
+	return status;
 }

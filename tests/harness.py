@@ -98,7 +98,7 @@ def children(pid):
     for path in glob.glob(f"/proc/{pid}/task/*/children"):
         with open(path, encoding="utf-8") as file:
             found += [int(child) for child in file.read().split()]
-    return found
+    return sorted(found)
 
 
 def wait_for(condition, what, timeout_s=30):
@@ -220,8 +220,9 @@ class Run:
     def _abandon(self):
         shutil.rmtree(self.directory, ignore_errors=True)
         if self.process.poll() is None:
-            for pid in [*children(self.process.pid), self.process.pid]:
-                os.kill(pid, signal.SIGKILL)
+            for pid in [self.command_pid(), self.worker_pid(), self.process.pid]:
+                if pid:
+                    os.kill(pid, signal.SIGKILL)
             self.process.wait()
 
     def signal(self, number):
@@ -231,8 +232,18 @@ class Run:
         """Waits until the profiler samples, seen by its file for the profile or by its time."""
         wait_for(lambda: self.process.poll() is not None or self._has_sampled(), "the first tick")
 
+    def worker_pid(self):
+        """The process that samples: a child of the one that was started."""
+        return next(iter(children(self.process.pid)), None)
+
+    def command_pid(self):
+        """The wrapped command."""
+        worker = self.worker_pid()
+        return next(iter(children(worker)), None) if worker else None
+
     def _has_sampled(self):
-        status = read_status(self.process.pid)
+        worker = self.worker_pid()
+        status = read_status(worker) if worker else None
         return bool(status) and int(status.get("voluntary_ctxt_switches", 0)) > 20
 
     def communicate(self, stdin=None, timeout_s=RUN_TIMEOUT_S):

@@ -107,7 +107,7 @@ class Shapes(harness.TestCase):
         """The leaf's side is kept, and the cut is seen, never silent."""
         target = self.start_fixture("recursion", 2000)
         for args, depth in (([], 1024), (["--max-depth=64"], 64), (["--max-depth=1"], 1)):
-            run = attach(target, *args)
+            run = attach(target, "--no-inlines", *args)
             self.assertEqual(run.summary.truncated, run.summary.samples, run.stderr)
             for stack in run.stacks():
                 self.assertRegex(stack[0], r"^\[truncated: .+\]$")

@@ -1,0 +1,24 @@
+// supervise: the profiler in two processes, so that whatever happens to the one that the user sees
+// does not happen in the middle of a stop.
+//
+// A tracer that is killed lets its tracees go, but not those whose system call it is just mending
+// (syscall_mend.h); a tracer that is stopped (SIGSTOP, Ctrl-Z) keeps what it holds. So the process
+// that the shell started only waits, passes signals on, and ends as the worker ends; the worker
+// samples, in a process group of its own, which no terminal and no shell stops. When the first one
+// is gone, the worker ends sampling as if asked to.
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+// How the profiler was started: what a wrapped command is to find again.
+struct origin {
+	pid_t group; // the process group, the terminal's perhaps
+	sigset_t mask;
+};
+
+// Runs work(context, origin) in a worker process, and returns what it returned, an exit status.
+// `wrapping`: the terminal's Ctrl-C and Ctrl-\ are for the wrapped command, and not passed on.
+int supervise(int (*work)(void *context, const struct origin *origin), void *context,
+              bool wrapping);

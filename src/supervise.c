@@ -1,0 +1,91 @@
+#include "supervise.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void fill_signals(sigset_t *set)
+{
+	struct sigaction hangup;
+
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGQUIT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGCHLD);
+	// nohup(1) had it ignored: so it stays.
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		sigaddset(set, SIGHUP);
+}
+
+static int run_worker(int (*work)(void *, const struct origin *), void *context,
+                      const struct origin *origin, pid_t supervisor)
+{
+	sigset_t background;
+
+	// Signals stay blocked until the sampler awaits them.
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != supervisor)
+		return 1; // it is gone already
+	// With this blocked, a process outside of the terminal's foreground group may write to it.
+	sigemptyset(&background);
+	sigaddset(&background, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &background, NULL);
+	return work(context, origin);
+}
+
+static bool is_for_the_command(const siginfo_t *info, bool wrapping)
+{
+	return wrapping && info->si_code == SI_KERNEL &&
+	       (info->si_signo == SIGINT || info->si_signo == SIGQUIT);
+}
+
+// The exit status that stands for the worker's end.
+static int exit_status_of(int status)
+{
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM)
+		fprintf(stderr,
+		        "profiler: its worker was ended by signal %d (%s); the target runs on\n",
+		        WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return 128 + WTERMSIG(status);
+}
+
+static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping)
+{
+	for (;;) {
+		siginfo_t info;
+		int status;
+		if (waitpid(worker, &status, WNOHANG) == worker)
+			return exit_status_of(status);
+		if (sigwaitinfo(set, &info) < 0 || info.si_signo == SIGCHLD ||
+		    is_for_the_command(&info, wrapping))
+			continue;
+		kill(worker, info.si_signo);
+	}
+}
+
+int supervise(int (*work)(void *, const struct origin *), void *context, bool wrapping)
+{
+	const pid_t supervisor = getpid();
+	struct origin origin = {.group = getpgrp()};
+	sigset_t set;
+
+	// Blocked before the fork: none gets lost.
+	fill_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, &origin.mask);
+	const pid_t worker = fork();
+	if (worker < 0) {
+		fprintf(stderr, "profiler: no process can be started: %s\n", strerror(errno));
+		return 1;
+	}
+	if (worker == 0)
+		return run_worker(work, context, &origin, supervisor);
+	return wait_for_worker(worker, &set, wrapping);
+}
