@@ -16,7 +16,8 @@
 #include "tracee.h"
 
 enum {
-	LAST_WAIT_NS = 50000000, // for threads that do not stop, at the end
+	// For threads that do not stop, at the end: on a busy machine each waits for its turn.
+	LAST_WAIT_NS = 500000000,
 	MAX_CHILDREN_TEXT = 1 << 20,
 };
 

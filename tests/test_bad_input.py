@@ -303,7 +303,7 @@ class Outputs(harness.TestCase):
         run.wait_attached()
         with open(path, encoding="utf-8") as file:
             self.assertEqual(file.read(), "old\n")
-        run.signal(signal.SIGKILL)
+        os.kill(run.worker_pid(), signal.SIGKILL)
         run.process.communicate()
         with open(path, encoding="utf-8") as file:
             self.assertEqual(file.read(), "old\n")
