@@ -1,6 +1,7 @@
 #include "snapshot.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -121,6 +122,9 @@ static bool copy_region(int tid, const struct arch *arch, uint64_t sp, size_t si
 	return true;
 }
 
+// <linux/signal.h>, which does not go with <signal.h>
+static const uint32_t AUTODISARM = 1u << 31;
+
 static uint64_t word_at(const uint8_t *bytes)
 {
 	uint64_t word;
@@ -139,11 +143,13 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 	for (size_t i = handler_sp - region->start; i + sp_at + 8 <= region->size; i += 8) {
 		const uint8_t *context = region->bytes + i;
 		const uint64_t base = word_at(context + stack_at);
+		const uint32_t flags = word_at(context + stack_at + 8); // padding follows
 		const uint64_t size = word_at(context + stack_at + 16);
 		const uint64_t sp = word_at(context + sp_at);
 		// uc_flags and uc_link stand before uc_stack. The kernel writes a few bits, and 0.
 		if (word_at(context + stack_at - 16) > MAX_UC_FLAGS ||
-		    word_at(context + stack_at - 8) != 0 || base == 0 || size > MAX_ALTERNATE_BYTES)
+		    word_at(context + stack_at - 8) != 0 || base == 0 ||
+		    size > MAX_ALTERNATE_BYTES || (flags & ~AUTODISARM) > (uint32_t)SS_DISABLE)
 			continue;
 		if (base > handler_sp || handler_sp - base >= size || sp == 0 || sp % 8 != 0)
 			continue;

@@ -109,6 +109,7 @@ static void update_hint(struct snapshot_hint *hint, const struct snapshot *snaps
                         const struct unwound *unwound)
 {
 	const uint64_t sp = snapshot->registers.value[ARCH_NATIVE->sp];
+	const struct snapshot_region *own = &snapshot->regions[0];
 
 	if (unwound->end == STACK_NOT_COPIED) {
 		const size_t last =
@@ -118,8 +119,8 @@ static void update_hint(struct snapshot_hint *hint, const struct snapshot *snaps
 	}
 	if (unwound->end == STACK_UNREADABLE)
 		hint->base = 0; // a wrong one may have cut the copy
-	if (unwound->base <= sp || snapshot->n_regions > 1)
-		return;
+	if (unwound->base <= sp || unwound->base - own->start > own->size)
+		return; // none, or that of a stack which a signal interrupted
 	hint->base = unwound->base;
 	if (unwound->base - sp > hint->depth)
 		hint->depth = unwound->base - sp;
