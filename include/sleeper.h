@@ -15,9 +15,10 @@ struct target_thread;
 
 enum sleeper_look {
 	SLEEPER_UNCHANGED, // asleep since its last sample: same stack, same state
-	SLEEPER_COPIED,    // asleep now; *ret_snapshot holds it, with SP and PC alone known
-	SLEEPER_RUNS,      // runs, or cannot be looked at in this way: must be stopped
-	SLEEPER_GONE,      // has ended
+	SLEEPER_COPIED, // asleep now; *ret_snapshot holds it, with SP, PC and its call's arguments
+	                // known
+	SLEEPER_RUNS,   // runs, or cannot be looked at in this way: must be stopped
+	SLEEPER_GONE,   // has ended
 };
 
 // Looks. *ret_state is set for SLEEPER_COPIED and SLEEPER_RUNS; thread->last is kept up to date.

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "memory.h"
 #include "snapshot.h"
 #include "target.h"
 
@@ -49,6 +50,9 @@ static bool copy(const struct target *target, const struct target_thread *thread
 	(void)target;
 	registers_set(&registers, arch->sp, call->sp);
 	registers_set(&registers, arch->pc, call->pc);
+	// vfork, which cannot be stopped, keeps its return address in one of these.
+	for (size_t i = 0; call->nr != -1 && i < array_size(arch->syscall_args); i++)
+		registers_set(&registers, arch->syscall_args[i], call->args[i]);
 	return snapshot_capture(thread->tid, arch, &registers, maps, &thread->hint, buffer, ret);
 }
 
