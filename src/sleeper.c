@@ -40,6 +40,14 @@ bool sleeper_state(const struct target *target, const struct target_thread *thre
 	return true;
 }
 
+// Has the thread not run since its last sample, but for what a stop of ours made it do? After one
+// it is scheduled twice, to stop and to go back to sleep, which sleep_runs already counts; it may
+// not have got that far yet.
+static bool sleeps_on(const struct target_thread *thread)
+{
+	return thread->has_schedstat && thread->asleep && thread->last.runs <= thread->sleep_runs;
+}
+
 static bool copy(const struct target *target, const struct target_thread *thread,
                  const struct proc_syscall *call, const struct maps *maps,
                  struct snapshot_buffer *buffer, struct snapshot *ret)
@@ -95,7 +103,7 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last);
 	if (!thread->has_schedstat && is_gone(errno))
 		return SLEEPER_GONE;
-	if (thread->has_schedstat && thread->asleep && thread->last.runs == thread->sleep_runs)
+	if (sleeps_on(thread))
 		return SLEEPER_UNCHANGED;
 	if (!thread->has_schedstat || !target->sees_syscalls)
 		return sleeper_state(target, thread, ret_state) ? SLEEPER_RUNS : SLEEPER_GONE;
@@ -115,7 +123,7 @@ bool sleeper_runs(const struct target *target, struct target_thread *thread)
 
 	thread->has_schedstat =
 	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last);
-	if (thread->has_schedstat && thread->asleep && thread->last.runs == thread->sleep_runs)
+	if (sleeps_on(thread))
 		return false;
 	if (proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call))
 		return call.running;
