@@ -37,17 +37,17 @@ struct symbolizer {
 
 // What is known of one module while its locations are looked up.
 struct module_symbols {
-	struct symbol_table *table;
+	const struct symbol_table *table; // owned by the module
 	struct dwarf_index *dwarf;
 	uint64_t dwarf_bias; // address in the module - address in its DWARF
 };
 
-static void module_symbols_init(struct module_symbols *ret, Dwfl_Module *module)
+static void module_symbols_init(struct module_symbols *ret, struct module *module)
 {
 	Dwarf_Addr bias = 0;
-	Dwarf *dwarf = dwfl_module_getdwarf(module, &bias);
+	Dwarf *dwarf = dwfl_module_getdwarf(module_dwfl(module), &bias);
 
-	ret->table = symbol_table_create(module);
+	ret->table = module_symbols(module);
 	ret->dwarf = dwarf_index_create(dwarf);
 	ret->dwarf_bias = bias;
 }
@@ -55,7 +55,6 @@ static void module_symbols_init(struct module_symbols *ret, Dwfl_Module *module)
 static void module_symbols_deinit(struct module_symbols *module)
 {
 	dwarf_index_destroy(module->dwarf);
-	symbol_table_destroy(module->table);
 }
 
 static uint64_t hash_key(const struct function_key *key)
@@ -207,21 +206,20 @@ static bool has_symbols(const struct module *module)
 static void symbolize_module(struct symbolizer *symbolizer, const struct profile *profile,
                              struct module *module, const uint32_t *ids, size_t count)
 {
-	Dwfl_Module *dwfl_module = has_symbols(module) ? module_dwfl(module) : NULL;
 	struct symbols *symbols = symbolizer->symbols;
-	struct module_symbols module_symbols;
+	struct module_symbols names;
 
-	if (!dwfl_module)
+	if (!has_symbols(module) || !module_dwfl(module))
 		return;
-	module_symbols_init(&module_symbols, dwfl_module);
+	module_symbols_init(&names, module);
 	for (size_t i = 0; i < count; i++) {
 		struct location_lines *lines = &symbols->locations[ids[i]];
 
 		lines->first = (uint32_t)symbols->n_lines;
-		look_up(symbolizer, &module_symbols, profile->locations[ids[i]].address);
+		look_up(symbolizer, &names, profile->locations[ids[i]].address);
 		lines->count = (uint32_t)(symbols->n_lines - lines->first);
 	}
-	module_symbols_deinit(&module_symbols);
+	module_symbols_deinit(&names);
 }
 
 static void symbolizer_destroy(struct symbolizer *symbolizer)
