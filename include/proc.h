@@ -26,6 +26,8 @@ struct proc_status {
 	int tracer_pid; // 0: not traced
 	int seccomp;    // 0: none, 2: filter
 	unsigned int uid, euid;
+	// Sets of signals: number n is bit n - 1. Pending for the thread or its process.
+	uint64_t signals_pending, signals_blocked, signals_ignored, signals_caught;
 };
 
 // /proc/TID/schedstat: the kernel's documentation, scheduler/sched-stats.

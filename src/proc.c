@@ -101,6 +101,13 @@ static int status_number(const char *text, const char *key)
 	return value ? atoi(value) : 0;
 }
 
+static uint64_t status_signals(const char *text, const char *key)
+{
+	const char *value = status_value(text, key);
+
+	return value ? strtoull(value, NULL, 16) : 0;
+}
+
 bool proc_read_status(int pid, struct proc_status *ret)
 {
 	char path[PATH_SIZE], text[FILE_SIZE];
@@ -117,6 +124,10 @@ bool proc_read_status(int pid, struct proc_status *ret)
 	    .ppid = status_number(text, "PPid"),
 	    .tracer_pid = status_number(text, "TracerPid"),
 	    .seccomp = status_number(text, "Seccomp"),
+	    .signals_pending = status_signals(text, "SigPnd") | status_signals(text, "ShdPnd"),
+	    .signals_blocked = status_signals(text, "SigBlk"),
+	    .signals_ignored = status_signals(text, "SigIgn"),
+	    .signals_caught = status_signals(text, "SigCgt"),
 	};
 	if (uid)
 		sscanf(uid, "%u %u", &ret->uid, &ret->euid);

@@ -128,23 +128,51 @@ static bool get_registers(int tid, struct user_regs_struct *ret)
 	       vector.iov_len == sizeof(*ret);
 }
 
-static bool resume_to_syscall_stop(int tid)
+static bool resume_to_syscall_stop(int tid, int signal)
 {
-	return ptrace(PTRACE_SYSCALL, tid, NULL, NULL) == 0;
+	return ptrace(PTRACE_SYSCALL, tid, NULL, (void *)(uintptr_t)signal) == 0;
 }
 
-// Sends the thread into the rest of its call. Until that has ended it stays seized, but runs.
-static bool begin_rest(struct seized *entry)
+// Sends the thread into the next part of the rest of its call. Until all of it has ended the thread
+// stays seized, but runs.
+static bool enter_rest(struct seized *entry, int signal)
 {
 	struct user_regs_struct user;
-	const uintptr_t options = PTRACE_O_TRACESYSGOOD;
 
-	syscall_rest_enter(&entry->rest, &user);
-	if (ptrace(PTRACE_SETOPTIONS, entry->tid, NULL, (void *)options) != 0 ||
-	    !set_registers(entry->tid, &user))
+	if (!syscall_rest_enter(&entry->rest, &user) || !set_registers(entry->tid, &user))
 		return false;
 	entry->call = CALL_ENTERING;
-	return resume_to_syscall_stop(entry->tid);
+	return resume_to_syscall_stop(entry->tid, signal);
+}
+
+static bool begin_rest(struct seized *entry, int signal)
+{
+	const uintptr_t options = PTRACE_O_TRACESYSGOOD;
+
+	return ptrace(PTRACE_SETOPTIONS, entry->tid, NULL, (void *)options) == 0 &&
+	       enter_rest(entry, signal);
+}
+
+// A signal that the target ignores interrupts its calls only because it is traced.
+static bool is_for_nobody(int tid, const struct tracee_stop *stop)
+{
+	return stop->interrupted || (stop->signal && syscall_mend_ignores(tid, stop->signal));
+}
+
+static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop)
+{
+	const int tid = entry->tid;
+	struct user_regs_struct user;
+
+	if (stop->syscall && entry->call == CALL_ENTERING) {
+		entry->call = CALL_INSIDE;
+		return resume_to_syscall_stop(tid, 0);
+	}
+	if (stop->syscall) // its end
+		return get_registers(tid, &user) &&
+		       syscall_rest_continues(&entry->rest, (int64_t)user.rax) && !abandoned &&
+		       enter_rest(entry, 0);
+	return !abandoned && is_for_nobody(tid, stop) && enter_rest(entry, stop->signal);
 }
 
 // The next stop of a thread in the rest of its call.
@@ -153,17 +181,11 @@ static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 	const int tid = entry->tid;
 	struct user_regs_struct user;
 
-	if (stop->syscall && entry->call == CALL_ENTERING) {
-		entry->call = CALL_INSIDE;
-		if (resume_to_syscall_stop(tid))
-			return;
-	}
-	// Its end; or a signal or a stop came first, and the call was as short as it would have
+	if (go_on_with_rest(entry, stop))
+		return;
+	// It is done; or a signal or a stop came first, and the call was as short as it would have
 	// been without us.
-	int64_t result = 0;
-	if (stop->syscall && entry->call == CALL_INSIDE && get_registers(tid, &user))
-		result = (int64_t)user.rax;
-	syscall_rest_leave(&entry->rest, result, &user);
+	syscall_rest_leave(&entry->rest, &user);
 	set_registers(tid, &user);
 	entry->call = CALL_NONE;
 	ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)stop->signal);
@@ -329,11 +351,11 @@ bool tracee_registers(int tid, const struct tracee_stop *stop, struct registers 
 		return false;
 	ARCH_NATIVE->from_user(&user, ret);
 	*ret_tls = user.fs_base;
-	if (!stop->interrupted)
+	if (!is_for_nobody(tid, stop))
 		return true;
-	if (syscall_mend_eintr(&user))
+	if (syscall_mend_restart(tid, &user))
 		set_registers(tid, &user);
-	else if (entry && syscall_rest_find(&user, &entry->rest))
+	else if (entry && syscall_rest_find(tid, &user, &entry->rest))
 		entry->call = CALL_CUT_SHORT;
 	return true;
 }
@@ -342,7 +364,7 @@ void tracee_release(int tid, const struct tracee_stop *stop)
 {
 	struct seized *entry = find_seized(tid);
 
-	if (entry && entry->call == CALL_CUT_SHORT && stop->interrupted && begin_rest(entry))
+	if (entry && entry->call == CALL_CUT_SHORT && begin_rest(entry, stop->signal))
 		return;
 	ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)stop->signal);
 	forget(tid);
