@@ -41,7 +41,9 @@ struct unwound {
 	size_t n;
 	enum stack_end end;
 	uint64_t base; // STACK_COMPLETE: the CFA of the outermost frame's callee, the stack's base
-	bool guessed;  // some frame was found by its frame pointer, without CFI
+	// STACK_NEEDS_REGISTER: the frame that does.
+	uint64_t last_pc, last_sp;
+	bool guessed; // some frame was found by its frame pointer, without CFI
 };
 
 void unwinder_init(struct unwinder *unwinder, struct address_space *space, struct profile *profile,

@@ -61,7 +61,10 @@ static bool copy(const struct target *target, const struct target_thread *thread
 	// vfork, which cannot be stopped, keeps its return address in one of these.
 	for (size_t i = 0; call->nr != -1 && i < array_size(arch->syscall_args); i++)
 		registers_set(&registers, arch->syscall_args[i], call->args[i]);
-	return snapshot_capture(thread->tid, arch, &registers, maps, &thread->hint, buffer, ret);
+	if (!snapshot_capture(thread->tid, arch, &registers, maps, &thread->hint, buffer, ret))
+		return false;
+	known_fps_apply(&thread->known_fps, ret);
+	return true;
 }
 
 // Did the thread stay off the CPUs since its run count was `runs`?

@@ -183,6 +183,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	if (ticker->held_at_exec)
 		state = THREAD_RUNNING; // it is about to, and only the profiler holds it
 	if (unwound.end == STACK_NEEDS_REGISTER && !ticker->held_at_exec) {
+		thread->known_fps.wanted = (struct fp_frame){unwound.last_pc, unwound.last_sp};
 		plan_stop(ticker, thread, state, true);
 		return;
 	}
@@ -258,6 +259,22 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 	refresh_name(ticker, thread);
 }
 
+// A sleeper that was stopped for its frame pointer: it need not be again, if with that alone its
+// stack comes out the same.
+static void learn_fp(struct ticker *ticker, struct stop *stop, uint32_t stack)
+{
+	struct known_fps *known = &stop->thread->known_fps;
+	struct known_fp learned;
+	struct unwound unwound;
+
+	if (!stop->asleep || !known_fps_learn(known, &stop->snapshot, &learned))
+		return;
+	known_fp_reduce(&learned, &stop->snapshot);
+	unwinder_unwind(&ticker->unwinder, &stop->snapshot, &unwound);
+	if (intern(ticker, &unwound) == stack)
+		known_fps_keep(known, &learned);
+}
+
 static void count_stop(struct ticker *ticker, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
@@ -266,7 +283,9 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	ticker->run->denied += stop->denied;
 	if (stop->copied && !stop->failed) {
 		unwind(ticker, thread, &stop->snapshot, &unwound);
-		count(ticker, thread, intern(ticker, &unwound), stop->state, stop->tick_ns);
+		const uint32_t stack = intern(ticker, &unwound);
+		count(ticker, thread, stack, stop->state, stop->tick_ns);
+		learn_fp(ticker, stop, stack);
 	} else if (stop->copied || stop->denied || thread->n_pending_ticks > 0) {
 		// What this and earlier ticks saw of it is not dropped, even when it has ended.
 		count_not_sampled(ticker, thread, stop->state, stop->tick_ns);
