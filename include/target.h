@@ -33,10 +33,11 @@ struct target_thread {
 	bool has_schedstat;
 	bool asleep; // at its last sample, with `sleep_runs` as its run count
 	uint64_t sleep_runs;
-	uint32_t sample;  // its last sample's id in the profile
-	bool pending;     // interrupted, but not stopped yet
-	bool stirred;     // it has run since this was last cleared
-	int64_t asked_ns; // the tick in which it was last asked to stop
+	uint32_t sample;               // its last sample's id in the profile
+	bool pending;                  // interrupted, but not stopped yet
+	bool stirred;                  // it has run since this was last cleared
+	int64_t asked_ns;              // the tick in which it was last asked to stop
+	enum thread_state asked_state; // and its state then
 	struct pending_ticks pending_ticks[MAX_PENDING_TICKS]; // later ticks, meanwhile
 	size_t n_pending_ticks;
 	struct snapshot_hint hint;

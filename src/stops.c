@@ -38,6 +38,7 @@ void stops_ask(struct stops *stops, size_t from)
 		const enum tracee_result result = tracee_seize(thread->tid, false);
 		stop->free_ns = clock_now_ns();
 		thread->asked_ns = stop->tick_ns;
+		thread->asked_state = stop->state;
 		thread->pending = result == TRACEE_OK;
 		thread->gone |= result == TRACEE_GONE;
 		stop->denied = result == TRACEE_DENIED;

@@ -70,6 +70,8 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 
 	if (!sleeper_state(ticker->target, thread, &state))
 		state = THREAD_RUNNING; // on its way out
+	else if (state == THREAD_STOPPED)
+		state = thread->asked_state; // it has stopped for us, just now
 	const size_t n = thread->n_pending_ticks;
 	if (n == 0 || (thread->pending_ticks[n - 1].state != state && n < MAX_PENDING_TICKS))
 		thread->pending_ticks[thread->n_pending_ticks++] =
