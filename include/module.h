@@ -11,6 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "guard.h"
+
+typedef struct Dwarf Dwarf;             // <elfutils/libdw.h>
 typedef struct Dwfl_Module Dwfl_Module; // <elfutils/libdwfl.h>
 typedef struct Dwfl Dwfl;
 
@@ -45,6 +48,9 @@ struct module {
 
 	uint32_t index; // its position in the table
 
+	// Why it could not be read, or not to its end: static text, NULL where nothing is wrong.
+	const char *unreadable;
+
 	// Private to module.c.
 	int fd; // the file; -1: none
 	bool opened;
@@ -53,7 +59,14 @@ struct module {
 	struct module_segment *segments; // sorted by file offset
 	size_t n_segments;
 	struct symbol_table *symbols;
+	bool is_abandoned;           // libdw's view of it is in some unknown state
+	bool looks_for_shared;       // find_debuginfo is at work
+	bool has_shared;             // it has found the debug file that others share
+	bool looked_for_debug_frame; // cfi.c has
+	int64_t rules_left_ns;       // of the CPU time for its rules
 };
+
+enum module_use { MODULE_FOR_RULES, MODULE_FOR_NAMES };
 
 struct modules {
 	struct module *program; // the main executable, as last seen; NULL: not known
@@ -86,6 +99,18 @@ uint64_t module_address_of_offset(struct module *module, uint64_t file_offset);
 // libdw's view of the module at bias 0, opened at the first call; NULL when it is no ELF file
 // that can be read (any more). Owned by the module.
 Dwfl_Module *module_dwfl(struct module *module);
+
+// The module's DWARF, its own or its debug file's, and how much higher the module's addresses are;
+// NULL: it has none. Owned by the module. To be called in guarded work.
+Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias);
+
+// Runs work(context), which reads the module through libdw, by guard_run. False: the module has
+// turned out to be unreadable; then, and from now on, module_dwfl and module_symbols return NULL.
+// The time for rules is that of all calls together.
+bool module_guard(struct module *module, guard_work *work, void *context, enum module_use use);
+
+// Limits what guarded work on the module takes from now on, before work that may take much.
+void module_limit_memory(const struct module *module);
 
 // Copies up to `size` bytes of code at an address in the file; returns how many there were.
 size_t module_read_code(struct module *module, uint64_t address, void *buffer, size_t size);

@@ -3,10 +3,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "guard.h"
+
 static void *check(void *pointer)
 {
 	if (pointer)
 		return pointer;
+	guard_leave(GUARD_MEMORY);
 	// Nothing that allocates, such as stdio, may run here.
 	static const char message[] = "profiler: out of memory\n";
 	ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);

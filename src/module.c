@@ -1,16 +1,30 @@
 #include "module.h"
 
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
+#include <errno.h>
 #include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "debug_file.h"
 #include "memory.h"
 #include "symbol_table.h"
 
-enum { MAX_SEGMENTS = 4096 };
+enum {
+	MAX_SEGMENTS = 4096,
+	MAX_MAPPINGS = 1 << 16,
+};
+
+// Of CPU time, for all rules of a module together: a row takes microseconds.
+#define RULES_NS (2 * NS_PER_SECOND)
+
+// For all names of a module. The largest debug files take some seconds.
+#define NAMES_NS (60 * NS_PER_SECOND)
 
 struct module_segment {
 	uint64_t file_offset, file_size;
@@ -27,18 +41,86 @@ static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf
 	return -1;
 }
 
-static char *debug_path; // libdwfl's default: beside the file, in .debug, below /usr/lib/debug
+// Half of the machine's memory, and room for a mapping of the file.
+static void limit_memory(int fd)
+{
+	const uint64_t memory_bytes =
+	    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	struct stat status;
+
+	if (fd >= 0 && fstat(fd, &status) == 0)
+		guard_limit_memory(memory_bytes / 2 + (uint64_t)status.st_size);
+}
+
+void module_limit_memory(const struct module *module)
+{
+	limit_memory(module->fd);
+}
+
+static int find_debug_file(struct module *module, const char *file_name, const char *link,
+                           GElf_Word crc, char **ret_path)
+{
+	struct debug_file_wanted wanted = {
+	    .module_path = file_name,
+	    .name = link,
+	    .build_id = module->build_id,
+	    .build_id_size = module->build_id_size,
+	    .crc = crc,
+	};
+
+	return debug_file_open(&wanted, ret_path);
+}
+
+// The file that several debug files share. libdwfl asks for it in the same way as for the debug
+// file itself, but without a CRC, when it has opened that.
+static int find_shared_debug_file(struct module *module, Dwfl_Module *dwfl_module,
+                                  const char *file_name, char **ret_path)
+{
+	struct debug_file_wanted wanted = {.module_path = file_name, .shared = true};
+	Dwarf_Addr bias;
+
+	if (module->looks_for_shared)
+		return -1; // a CRC of zero, and no debug file yet
+	module->looks_for_shared = true;
+	Dwarf *dwarf = dwfl_module_getdwarf(dwfl_module, &bias);
+	module->looks_for_shared = false;
+	const ssize_t size =
+	    dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &wanted.name, &wanted.build_id) : -1;
+	if (size <= 0)
+		return -1;
+	wanted.build_id_size = size;
+	const int fd = debug_file_open(&wanted, ret_path);
+	module->has_shared = fd >= 0;
+	return fd;
+}
+
+static int find_debuginfo(Dwfl_Module *dwfl_module, void **data, const char *name, Dwarf_Addr base,
+                          const char *file_name, const char *link, GElf_Word crc, char **ret_path)
+{
+	struct module *module = *data;
+
+	(void)name, (void)base;
+	if (!module || !file_name)
+		return -1;
+	const int fd = link && crc == 0
+	                   ? find_shared_debug_file(module, dwfl_module, file_name, ret_path)
+	                   : find_debug_file(module, file_name, link, crc, ret_path);
+	errno = 0;
+	limit_memory(fd);
+	return fd;
+}
 
 static const Dwfl_Callbacks callbacks = {
     .find_elf = find_no_elf,
-    .find_debuginfo = dwfl_standard_find_debuginfo,
-    .debuginfo_path = &debug_path,
+    .find_debuginfo = find_debuginfo,
 };
 
 static void module_destroy(struct module *module)
 {
-	symbol_table_destroy(module->symbols);
-	if (module->dwfl)
+	// What guarded work left half done is left alone.
+	if (!module->is_abandoned)
+		symbol_table_destroy(module->symbols);
+	if (module->dwfl && !module->is_abandoned)
 		dwfl_end(module->dwfl);
 	if (module->fd >= 0)
 		close(module->fd);
@@ -84,6 +166,7 @@ struct module *modules_add(struct modules *modules, enum module_kind kind, const
 	module->device = device;
 	module->inode = inode;
 	module->fd = fd;
+	module->rules_left_ns = RULES_NS;
 	module->index = modules->count;
 	*array_push(modules->items, modules->count, modules->capacity) = module;
 	return module;
@@ -91,6 +174,8 @@ struct module *modules_add(struct modules *modules, enum module_kind kind, const
 
 void module_add_mapping(struct module *module, const struct module_mapping *mapping)
 {
+	if (module->n_mappings >= MAX_MAPPINGS)
+		return;
 	for (size_t i = 0; i < module->n_mappings; i++)
 		if (module->mappings[i].file_offset == mapping->file_offset &&
 		    (module->kind == MODULE_FILE || module->mappings[i].start == mapping->start))
@@ -139,6 +224,7 @@ static void read_build_id(struct module *module)
 
 static bool report_elf(struct module *module)
 {
+	void **data;
 	// libdwfl closes the fd that it is given; ours stays for code bytes.
 	const int fd = dup(module->fd);
 
@@ -149,16 +235,17 @@ static bool report_elf(struct module *module)
 	    dwfl_report_elf(module->dwfl, module_name(module), module->path, fd, 0, true);
 	if (!module->dwfl_module)
 		close(fd);
+	else if (dwfl_module_info(module->dwfl_module, &data, NULL, NULL, NULL, NULL, NULL, NULL))
+		*data = module;
 	return dwfl_report_end(module->dwfl, NULL, NULL) == 0 && module->dwfl_module;
 }
 
-static void open_elf(struct module *module)
+static void open_elf(void *context)
 {
+	struct module *module = context;
 	GElf_Addr bias = 0;
 
-	module->opened = true;
-	if (module->fd < 0)
-		return;
+	module_limit_memory(module);
 	module->dwfl = dwfl_begin(&callbacks);
 	if (!module->dwfl)
 		return;
@@ -173,13 +260,63 @@ static void open_elf(struct module *module)
 	module->dwfl_module = NULL;
 	dwfl_end(module->dwfl);
 	module->dwfl = NULL;
+	module->unreadable = "it is damaged";
 }
 
 Dwfl_Module *module_dwfl(struct module *module)
 {
-	if (!module->opened)
-		open_elf(module);
+	uint8_t elf_class;
+	uint16_t machine;
+
+	if (module->opened)
+		return module->dwfl_module;
+	module->opened = true;
+	// libdwfl would unpack what looks like a compressed image of the kernel.
+	if (module->fd >= 0 && module_elf_machine(module->fd, &elf_class, &machine))
+		module_guard(module, open_elf, module, MODULE_FOR_RULES);
 	return module->dwfl_module;
+}
+
+static void abandon(struct module *module, enum guard_end end)
+{
+	module->unreadable = guard_end_text(end);
+	module->is_abandoned = true;
+	module->dwfl_module = NULL;
+	module->symbols = NULL;
+}
+
+bool module_guard(struct module *module, guard_work *work, void *context, enum module_use use)
+{
+	const bool for_rules = use == MODULE_FOR_RULES;
+
+	if (module->is_abandoned)
+		return false;
+	const int64_t start_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	const enum guard_end end =
+	    guard_run(work, context, for_rules ? module->rules_left_ns : NAMES_NS);
+	if (for_rules)
+		module->rules_left_ns -= clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns;
+	if (module->rules_left_ns < 1)
+		module->rules_left_ns = 1;
+	if (end != GUARD_DONE)
+		abandon(module, end);
+	return end == GUARD_DONE;
+}
+
+Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias)
+{
+	Dwarf_Addr bias = 0;
+
+	if (!module_dwfl(module))
+		return NULL;
+	module_limit_memory(module);
+	Dwarf *dwarf = dwfl_module_getdwarf(module->dwfl_module, &bias);
+	// Otherwise libdw would by itself open whatever stands at the path that .gnu_debugaltlink
+	// gives. This is how dwarf_getalt notes that there is none (dwarf_getalt.c).
+	if (dwarf && !module->has_shared)
+		dwarf_setalt(dwarf, (Dwarf *)-1);
+	*ret_bias = bias;
+	return dwarf;
 }
 
 // The segment that holds the file offset (or, with by_address, the address in the file). Pages

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "address_space.h"
+#include "arch.h"
 #include "cfi.h"
 #include "go_runtime.h"
 #include "memory.h"
@@ -23,31 +24,45 @@ void rule_cache_deinit(struct rule_cache *cache)
 	*cache = (struct rule_cache){0};
 }
 
-static void make_rule(const struct code_address *code, bool is_call, struct rule *ret)
+// A rule to be made.
+struct order {
+	const struct code_address *code;
+	bool is_call;
+	struct rule *rule; // stays RULE_NONE where the module has none
+};
+
+static void read_rule(void *context)
 {
+	const struct order *order = context;
 	const struct arch *arch = ARCH_NATIVE;
-	struct module *module = code->module;
+	const struct code_address *code = order->code;
 	uint8_t bytes[MAX_CODE_BYTES];
 	uint64_t section_start;
 
-	*ret = (struct rule){.kind = RULE_NONE};
-	if (module->kind == MODULE_UNKNOWN)
-		return;
-	if (module->kind == MODULE_ANONYMOUS) {
-		arch->frame_pointer_rule(ret);
-		return;
-	}
 	// Trampolines first: Go's has CFI that describes a plain function.
-	const size_t n = module_read_code(module, code->address, bytes, sizeof(bytes));
-	if (arch->signal_rule(bytes, n, ret) ||
-	    (is_call && go_runtime_rule(module, code->address, ret)) ||
-	    cfi_find_rule(module, code->address, ret) ||
-	    (!is_call && arch->clone_rule(bytes, n, ret)))
+	const size_t n = module_read_code(code->module, code->address, bytes, sizeof(bytes));
+	if (arch->signal_rule(bytes, n, order->rule) ||
+	    (order->is_call && go_runtime_rule(code->module, code->address, order->rule)) ||
+	    cfi_find_rule(code->module, code->address, order->rule) ||
+	    (!order->is_call && arch->clone_rule(bytes, n, order->rule)))
 		return;
-	const char *section = module_section(module, code->address, &section_start);
-	if (section && arch->section_rule(section, code->address - section_start, bytes, n, ret))
+	const char *section = module_section(code->module, code->address, &section_start);
+	if (section)
+		arch->section_rule(section, code->address - section_start, bytes, n, order->rule);
+}
+
+static void make_rule(const struct code_address *code, bool is_call, struct rule *ret)
+{
+	const struct order order = {code, is_call, ret};
+
+	*ret = (struct rule){.kind = RULE_NONE};
+	if (code->module->kind == MODULE_UNKNOWN)
 		return;
-	arch->frame_pointer_rule(ret);
+	if (code->module->kind != MODULE_ANONYMOUS &&
+	    !module_guard(code->module, read_rule, (void *)&order, MODULE_FOR_RULES))
+		*ret = (struct rule){.kind = RULE_NONE};
+	if (ret->kind == RULE_NONE)
+		ARCH_NATIVE->frame_pointer_rule(ret);
 }
 
 const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "demangle.h"
 #include "dwarf_index.h"
 #include "hash.h"
@@ -19,6 +20,9 @@ enum {
 	MAX_PATH_BYTES = 4096, // of a source file's path
 };
 
+// Of CPU time, for the names of all modules together.
+#define TOTAL_NS (180 * NS_PER_SECOND)
+
 // What makes a function the same: raw bytes, before they are cleaned.
 struct function_key {
 	const char *system_name;
@@ -32,6 +36,7 @@ struct symbolizer {
 	size_t n_keys, keys_capacity;
 	struct hash_index index; // of keys
 	bool inlines;
+	int64_t left_ns; // of the CPU time for all names
 	struct dwarf_level levels[DWARF_MAX_LEVELS];
 };
 
@@ -44,8 +49,8 @@ struct module_symbols {
 
 static void module_symbols_init(struct module_symbols *ret, struct module *module)
 {
-	Dwarf_Addr bias = 0;
-	Dwarf *dwarf = dwfl_module_getdwarf(module_dwfl(module), &bias);
+	uint64_t bias = 0;
+	Dwarf *dwarf = module_dwarf(module, &bias);
 
 	ret->table = module_symbols(module);
 	ret->dwarf = dwarf_index_create(dwarf);
@@ -202,24 +207,50 @@ static bool has_symbols(const struct module *module)
 	return module->kind == MODULE_FILE || module->kind == MODULE_VDSO;
 }
 
-// Looks up `count` locations of one module.
-static void symbolize_module(struct symbolizer *symbolizer, const struct profile *profile,
-                             struct module *module, const uint32_t *ids, size_t count)
+// Some locations of one module.
+struct batch {
+	struct symbolizer *symbolizer;
+	const struct profile *profile;
+	struct module *module;
+	const uint32_t *ids; // of the locations
+	size_t count;
+};
+
+static void symbolize_batch(void *context)
 {
-	struct symbols *symbols = symbolizer->symbols;
+	const struct batch *batch = context;
+	struct symbols *symbols = batch->symbolizer->symbols;
 	struct module_symbols names;
+
+	module_symbols_init(&names, batch->module);
+	for (size_t i = 0; i < batch->count; i++) {
+		const uint32_t id = batch->ids[i];
+		const size_t first = symbols->n_lines;
+
+		look_up(batch->symbolizer, &names, batch->profile->locations[id].address);
+		symbols->locations[id] = (struct location_lines){
+		    .first = (uint32_t)first, .count = (uint32_t)(symbols->n_lines - first)};
+	}
+	module_symbols_deinit(&names);
+}
+
+static void symbolize_module(const struct batch *batch)
+{
+	struct symbolizer *symbolizer = batch->symbolizer;
+	struct module *module = batch->module;
+	const int64_t start_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 
 	if (!has_symbols(module) || !module_dwfl(module))
 		return;
-	module_symbols_init(&names, module);
-	for (size_t i = 0; i < count; i++) {
-		struct location_lines *lines = &symbols->locations[ids[i]];
-
-		lines->first = (uint32_t)symbols->n_lines;
-		look_up(symbolizer, &names, profile->locations[ids[i]].address);
-		lines->count = (uint32_t)(symbols->n_lines - lines->first);
+	if (symbolizer->left_ns <= 0) {
+		module->unreadable = "other files took the time that there is for names";
+		return;
 	}
-	module_symbols_deinit(&names);
+	// The locations before the one that it failed at keep their names. A function that was
+	// about to be added is forgotten.
+	if (!module_guard(module, symbolize_batch, (void *)batch, MODULE_FOR_NAMES))
+		symbolizer->symbols->n_functions = symbolizer->n_keys;
+	symbolizer->left_ns -= clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns;
 }
 
 static void symbolizer_destroy(struct symbolizer *symbolizer)
@@ -244,15 +275,22 @@ void symbolize(const struct profile *profile, struct modules *modules,
 	ret->locations = memory_alloc_zeroed(profile->n_locations + 1, sizeof(*ret->locations));
 	symbolizer->symbols = ret;
 	symbolizer->inlines = options->inlines;
+	symbolizer->left_ns = TOTAL_NS;
 	for (size_t i = 0; i < profile->n_locations; i = next) {
 		uint32_t id = profile->locations[ids[i]].module;
 
 		for (next = i + 1; next < profile->n_locations; next++)
 			if (profile->locations[ids[next]].module != id)
 				break;
-		if (id < modules->count)
-			symbolize_module(symbolizer, profile, modules->items[id], ids + i,
-			                 next - i);
+		if (id >= modules->count)
+			continue;
+		symbolize_module(&(struct batch){
+		    .symbolizer = symbolizer,
+		    .profile = profile,
+		    .module = modules->items[id],
+		    .ids = ids + i,
+		    .count = next - i,
+		});
 	}
 	for (size_t i = 0; i < ret->n_locations; i++)
 		ret->n_unnamed += ret->locations[i].count == 0;

@@ -19,6 +19,7 @@ PTRACE_ROOMS = {"tracee"}
 # cfi with its expressions, symbolize with its tables, and what reads modules for them.
 LIBDW_ROOMS = {
     "module",
+    "debug_file",
     "cfi",
     "expression",
     "unwind_libdw",
@@ -29,10 +30,10 @@ LIBDW_ROOMS = {
     "dwarf_index",
     "split_dwarf",
 }
-BASE_ROOMS = {"error", "log", "memory", "clock", "hash", "text"}
+BASE_ROOMS = {"error", "log", "memory", "guard", "clock", "hash", "text"}
 # Rooms that work on plain values, when the target may long be gone.
 AWAY_FROM_TARGET = re.compile(
-    r"^(profile|selection|module|cfi|expression|rule.*|unwind.*|arch.*|symbol.*|plt|dwarf_.*|split_dwarf"
+    r"^(profile|selection|module|debug_file|guard|cfi|expression|rule.*|unwind.*|arch.*|symbol.*|plt|dwarf_.*|split_dwarf"
     r"|demangle|frame_name|gzip|string_table|interval_map|perf_map|writer|write_.*|protobuf|json|output)$"
 )
 TARGET_HEADERS = {"tracee.h", "target.h"}

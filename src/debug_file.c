@@ -1,0 +1,141 @@
+#include "debug_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <libelf.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "memory.h"
+
+#define ROOT "/usr/lib/debug"
+
+enum { READ_BYTES = 64 << 10, MAX_BUILD_ID_BYTES = 64 };
+
+static int open_regular(const char *path)
+{
+	struct stat status;
+
+	// The kernel must not wait for a pipe's other end, nor a device notice.
+	if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+		return -1;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static bool has_build_id(int fd, const struct debug_file_wanted *wanted)
+{
+	const void *build_id;
+
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (!elf)
+		return false;
+	const ssize_t size =
+	    elf_kind(elf) == ELF_K_ELF ? dwelf_elf_gnu_build_id(elf, &build_id) : -1;
+	const bool same = size > 0 && (size_t)size == wanted->build_id_size &&
+	                  memcmp(build_id, wanted->build_id, size) == 0;
+	elf_end(elf);
+	return same;
+}
+
+static bool has_crc(int fd, uint32_t wanted)
+{
+	_cleanup_free_ unsigned char *bytes = memory_alloc(READ_BYTES);
+	uLong crc = crc32(0, NULL, 0);
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, bytes, READ_BYTES, at)) > 0) {
+		crc = crc32(crc, bytes, n);
+		at += n;
+	}
+	return n == 0 && crc == wanted;
+}
+
+static bool is_wanted(int fd, const struct debug_file_wanted *wanted)
+{
+	if (wanted->build_id_size)
+		return has_build_id(fd, wanted);
+	return wanted->crc && has_crc(fd, wanted->crc);
+}
+
+// Takes the path over.
+static int try_path(char *path, const struct debug_file_wanted *wanted, char **ret_path)
+{
+	_cleanup_free_ char *own = path;
+	const int fd = open_regular(path);
+
+	if (fd < 0)
+		return -1;
+	if (!is_wanted(fd, wanted)) {
+		close(fd);
+		return -1;
+	}
+	*ret_path = take_pointer(own);
+	return fd;
+}
+
+static int try_build_id(const struct debug_file_wanted *wanted, char **ret_path)
+{
+	const unsigned char *bytes = wanted->build_id;
+	char digits[2 * MAX_BUILD_ID_BYTES + 1];
+
+	if (wanted->build_id_size < 2 || wanted->build_id_size > MAX_BUILD_ID_BYTES)
+		return -1;
+	for (size_t i = 0; i < wanted->build_id_size; i++)
+		snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
+	return try_path(memory_printf(ROOT "/.build-id/%.2s/%s.debug", digits, digits + 2), wanted,
+	                ret_path);
+}
+
+// dwz's files: the path as it stands, or relative to the file that names it.
+static int try_shared(const char *directory, const struct debug_file_wanted *wanted,
+                      char **ret_path)
+{
+	const char *slash = strrchr(wanted->name, '/');
+	int fd = try_path(wanted->name[0] == '/' ? memory_strdup(wanted->name)
+	                                         : memory_printf("%s/%s", directory, wanted->name),
+	                  wanted, ret_path);
+
+	if (fd < 0)
+		fd = try_path(memory_printf(ROOT "/.dwz/%s", slash ? slash + 1 : wanted->name),
+		              wanted, ret_path);
+	return fd;
+}
+
+static int try_directories(const char *directory, const char *name,
+                           const struct debug_file_wanted *wanted, char **ret_path)
+{
+	int fd = try_path(memory_printf("%s/%s", directory, name), wanted, ret_path);
+
+	if (fd < 0)
+		fd = try_path(memory_printf("%s/.debug/%s", directory, name), wanted, ret_path);
+	// A library in /usr/lib may have its debug file in ROOT/lib: once that was another place.
+	for (const char *rest = directory; fd < 0 && rest; rest = strchr(rest + 1, '/'))
+		fd = try_path(memory_printf(ROOT "%s/%s", rest, name), wanted, ret_path);
+	return fd;
+}
+
+int debug_file_open(const struct debug_file_wanted *wanted, char **ret_path)
+{
+	const char *slash = strrchr(wanted->module_path, '/');
+	const int fd = try_build_id(wanted, ret_path);
+
+	if (fd >= 0 || wanted->module_path[0] != '/')
+		return fd;
+	_cleanup_free_ char *directory =
+	    memory_strndup(wanted->module_path, slash - wanted->module_path);
+	if (wanted->shared)
+		return try_shared(directory, wanted, ret_path);
+	if (wanted->name && !strchr(wanted->name, '/'))
+		return try_directories(directory, wanted->name, wanted, ret_path);
+	_cleanup_free_ char *name = memory_printf("%s.debug", slash + 1);
+	return try_directories(directory, name, wanted, ret_path);
+}
