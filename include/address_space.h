@@ -12,9 +12,9 @@ struct modules;
 struct address_space {
 	struct modules *modules; // borrowed
 	int pid;
+	int tid; // by way of which the maps were read
 	struct maps maps;
-	struct module *
-	    *owners; // for each mapping of maps, its module or NULL; NULL: not executable
+	struct module **owners; // for each mapping of maps, its module; NULL: not asked for yet
 	size_t owners_capacity;
 	uint32_t generation;  // changes when executable mappings change
 	uint64_t code_hash;   // of the executable mappings

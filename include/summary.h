@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct modules;
 struct profile;
 struct run;
 struct writer;
@@ -24,7 +25,11 @@ void status_line_clear(struct status_line *status);
 // Prints the summary of a run; `verbose`: with a line for each thread.
 void summary_print(const struct run *run, const struct profile *profile, bool verbose);
 
-// The same in one line, for formats that can hold a comment. The caller frees.
+// Prints which files of the target's could not be read, and why: their frames may lack names, and
+// stacks may end in them. After the names were looked up.
+void summary_print_unreadable(const struct modules *modules);
+
+// The same as summary_print in one line, for formats that can hold a comment. The caller frees.
 char *summary_comment(const struct run *run, const struct profile *profile);
 
 // Where the profile went, and what to run with it.

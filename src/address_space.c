@@ -1,5 +1,6 @@
 #include "address_space.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,29 +37,88 @@ void address_space_deinit(struct address_space *space)
 	*space = (struct address_space){0};
 }
 
-// Opens the very file that is mapped: by way of map_files, which needs privileges but works for
-// deleted files too, else by its path as the target sees it, if that is still the same file.
-static int open_mapped_file(int pid, int tid, const struct mapping *mapping, const char *path)
+// Opens the file that is mapped, if it stands there and is a regular one: a pipe would be waited
+// for, and a device may notice. -1 with errno: ENODEV for those, ESTALE for another file. On
+// overlayfs and btrfs stat may name another device than maps; the inode has to do.
+static int open_same(const char *path, const struct mapping *mapping)
 {
-	char name[128 + 4096];
 	struct stat status;
 
-	snprintf(name, sizeof(name), "/proc/%d/map_files/%lx-%lx", pid,
-	         (unsigned long)mapping->start, (unsigned long)mapping->end);
-	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0) {
-		snprintf(name, sizeof(name), "/proc/%d/task/%d/root%s", pid, tid, path);
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	}
+	if (stat(path, &status) != 0)
+		return -1;
+	errno = S_ISREG(status.st_mode) ? ESTALE : ENODEV;
+	if (!S_ISREG(status.st_mode) || status.st_ino != mapping->inode)
+		return -1;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -1;
-	// On overlayfs and btrfs fstat may name another device than maps; the inode has to do.
-	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
-	    status.st_ino != mapping->inode) {
-		close(fd);
-		return -1;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == mapping->inode)
+		return fd;
+	close(fd);
+	errno = ESTALE;
+	return -1;
+}
+
+// In maps, a newline of a path is "\012"; but so may be those four characters themselves.
+static char *unescape(const char *path)
+{
+	char *result = memory_strdup(path);
+
+	for (char *at = result; (at = strstr(at, "\\012")); at++) {
+		*at = '\n';
+		memmove(at + 1, at + 4, strlen(at + 4) + 1);
+	}
+	return result;
+}
+
+// As the target sees the path.
+static int open_by_path(const struct address_space *space, const char *path,
+                        const struct mapping *mapping)
+{
+	_cleanup_free_ char *name =
+	    memory_printf("/proc/%d/task/%d/root%s", space->pid, space->tid, path);
+
+	return open_same(name, mapping);
+}
+
+// By way of map_files, which needs privileges but works for deleted files too; else by the path,
+// if that is still the same file. -1 with errno.
+static int open_mapped_file(const struct address_space *space, const struct mapping *mapping,
+                            const char *path)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%lx-%lx", space->tid,
+	         (unsigned long)mapping->start, (unsigned long)mapping->end);
+	int fd = open_same(name, mapping);
+	if (fd < 0 && errno != ENODEV)
+		fd = open_by_path(space, path, mapping);
+	if (fd < 0 && strstr(path, "\\012")) {
+		_cleanup_free_ char *plain = unescape(path);
+		fd = open_by_path(space, plain, mapping);
 	}
 	return fd;
+}
+
+// Why a file could not be opened; NULL: it is none that has symbols.
+static const char *open_failure(int number)
+{
+	switch (number) {
+	case ENODEV:
+		return NULL;
+	case ENOENT:
+	case ENOTDIR:
+	case ESTALE:
+		return "it was deleted, moved or replaced, and only root can still open it";
+	case EACCES:
+	case EPERM:
+		return "there is no permission to read it";
+	case EMFILE:
+	case ENFILE:
+		return "too many files are open";
+	default:
+		return "it cannot be opened";
+	}
 }
 
 // The vDSO has no file: its pages, copied into a memory file.
@@ -79,34 +139,59 @@ static int copy_vdso(int tid, const struct mapping *mapping)
 	return fd;
 }
 
-static struct module *find_owner(struct address_space *space, int tid,
-                                 const struct mapping *mapping)
+// The path as it was before the file was deleted. The caller frees.
+static char *path_of(const struct address_space *space, const struct mapping *mapping)
 {
+	static const char deleted[] = " (deleted)";
 	const char *path = maps_path(&space->maps, mapping);
+	const size_t length = strlen(path), tail = sizeof(deleted) - 1;
+
+	if (length > tail && strcmp(path + length - tail, deleted) == 0)
+		return memory_strndup(path, length - tail);
+	return memory_strdup(path[0] ? path : "[anon]");
+}
+
+static struct module *add_owner(struct address_space *space, enum module_kind kind,
+                                const char *path, const struct mapping *mapping)
+{
+	int fd = -1;
+
+	if (kind == MODULE_FILE)
+		fd = open_mapped_file(space, mapping, path);
+	else if (kind == MODULE_VDSO)
+		fd = copy_vdso(space->tid, mapping);
+	const int number = errno;
+	struct module *module =
+	    modules_add(space->modules, kind, path, mapping->device, mapping->inode, fd);
+	if (kind == MODULE_FILE && fd < 0)
+		module->unreadable = open_failure(number);
+	return module;
+}
+
+static struct module *find_owner(struct address_space *space, const struct mapping *mapping)
+{
+	_cleanup_free_ char *path = path_of(space, mapping);
 	const bool vdso = strcmp(path, "[vdso]") == 0;
 	enum module_kind kind = MODULE_ANONYMOUS;
-	char clean[4096];
 
 	if (vdso || mapping->inode)
 		kind = vdso ? MODULE_VDSO : MODULE_FILE;
-	snprintf(clean, sizeof(clean), "%s", path[0] ? path : "[anon]");
-	char *deleted = strstr(clean, " (deleted)");
-	if (deleted && deleted[strlen(" (deleted)")] == '\0')
-		*deleted = '\0';
 	// One module for all anonymous code: its locations are the target's addresses.
-	const char *name = kind == MODULE_ANONYMOUS && clean[0] != '[' ? "[anon]" : clean;
+	const char *name = kind == MODULE_ANONYMOUS && path[0] != '[' ? "[anon]" : path;
 	struct module *module =
 	    modules_find(space->modules, kind, name, mapping->device, mapping->inode);
-	if (!module) {
-		int fd = -1;
-		if (kind == MODULE_FILE)
-			fd = open_mapped_file(space->pid, tid, mapping, clean);
-		else if (kind == MODULE_VDSO)
-			fd = copy_vdso(tid, mapping);
-		module =
-		    modules_add(space->modules, kind, name, mapping->device, mapping->inode, fd);
-	}
-	return module;
+	return module ? module : add_owner(space, kind, name, mapping);
+}
+
+// The module of the mapping, which holds code; opened when the first of its code is seen, since
+// there may be 65,530 others.
+static struct module *owner_of(struct address_space *space, const struct mapping *mapping)
+{
+	struct module **owner = &space->owners[mapping - space->maps.items];
+
+	if (!*owner && mapping->executable)
+		*owner = find_owner(space, mapping);
+	return *owner;
 }
 
 // The program itself, which profiles name first, is listed even if no sample lies in it.
@@ -120,11 +205,9 @@ static void note_program(struct address_space *space, int tid)
 		return;
 	for (size_t i = 0; i < space->maps.count; i++) {
 		const struct mapping *mapping = &space->maps.items[i];
-		struct module *owner = space->owners[i];
-		if (!owner || owner->kind != MODULE_FILE || mapping->inode != status.st_ino)
+		if (!mapping->executable || mapping->inode != status.st_ino)
 			continue;
-		space->modules->program = owner;
-		address_space_resolve(space, mapping->start);
+		space->modules->program = address_space_resolve(space, mapping->start).module;
 		return;
 	}
 }
@@ -143,14 +226,11 @@ static uint64_t hash_code(const struct maps *maps)
 	return hash;
 }
 
-static void assign_owners(struct address_space *space, int tid)
+static void forget_owners(struct address_space *space)
 {
 	space->owners = memory_grow(space->owners, &space->owners_capacity, space->maps.count + 1,
 	                            sizeof(*space->owners));
-	for (size_t i = 0; i < space->maps.count; i++) {
-		const struct mapping *mapping = &space->maps.items[i];
-		space->owners[i] = mapping->executable ? find_owner(space, tid, mapping) : NULL;
-	}
+	memset(space->owners, 0, space->maps.count * sizeof(*space->owners));
 }
 
 static void reread(struct address_space *space, int tid, int64_t now_ns)
@@ -159,9 +239,10 @@ static void reread(struct address_space *space, int tid, int64_t now_ns)
 
 	space->n_reads++;
 	space->stale = false;
+	space->tid = tid;
 	if (maps_read(&space->maps, space->pid, tid)) {
 		const uint64_t hash = hash_code(&space->maps);
-		assign_owners(space, tid);
+		forget_owners(space);
 		if (hash != space->code_hash) {
 			space->generation++;
 			note_program(space, tid);
@@ -212,7 +293,7 @@ static void note_mapping(struct module *module, const struct mapping *mapping, u
 struct code_address address_space_resolve(struct address_space *space, uint64_t pc)
 {
 	const struct mapping *mapping = maps_find(&space->maps, pc);
-	struct module *owner = mapping ? space->owners[mapping - space->maps.items] : NULL;
+	struct module *owner = mapping ? owner_of(space, mapping) : NULL;
 
 	if (!owner) {
 		space->stale = true;

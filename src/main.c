@@ -156,6 +156,8 @@ static struct error *profile_target(struct session *session)
 	if (session->run.check)
 		unwind_check_print(session->run.check, session->options.verbose);
 	error = write_profile(session);
+	if (!quiet)
+		summary_print_unreadable(&session->modules);
 	if (!error && !quiet)
 		summary_print_output(session->options.writer, output_name(session->output));
 	return error;

@@ -5,10 +5,13 @@
 
 #include "clock.h"
 #include "memory.h"
+#include "module.h"
 #include "profile.h"
 #include "run.h"
 #include "text.h"
 #include "writer.h"
+
+enum { MAX_UNREADABLE = 10, MAX_PATH_BYTES = 4096 };
 
 static const int64_t STATUS_EVERY_NS = NS_PER_SECOND / 4;
 
@@ -226,6 +229,23 @@ void summary_print(const struct run *run, const struct profile *profile, bool ve
 		return;
 	print_engine(run);
 	print_threads(profile);
+}
+
+void summary_print_unreadable(const struct modules *modules)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < modules->count; i++) {
+		const struct module *module = modules->items[i];
+		if (!module->unreadable || n++ >= MAX_UNREADABLE)
+			continue;
+		_cleanup_free_ char *path =
+		    text_clean(module->path, strlen(module->path), MAX_PATH_BYTES);
+		fprintf(stderr, "profiler: cannot read %s: %s; names and callers may be missing\n",
+		        path, module->unreadable);
+	}
+	if (n > MAX_UNREADABLE)
+		fprintf(stderr, "profiler: nor %zu files more\n", n - MAX_UNREADABLE);
 }
 
 char *summary_comment(const struct run *run, const struct profile *profile)
