@@ -62,3 +62,6 @@ bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret);
 // Parsers of the files' contents, for the readers above and for tests. False: malformed.
 bool proc_parse_stat(const char *text, struct proc_stat *ret);
 bool proc_parse_syscall(const char *text, struct proc_syscall *ret);
+
+// What is not there stays 0, the state '?'.
+void proc_parse_status(const char *text, struct proc_status *ret);

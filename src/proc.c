@@ -108,16 +108,10 @@ static uint64_t status_signals(const char *text, const char *key)
 	return value ? strtoull(value, NULL, 16) : 0;
 }
 
-bool proc_read_status(int pid, struct proc_status *ret)
+void proc_parse_status(const char *text, struct proc_status *ret)
 {
-	char path[PATH_SIZE], text[FILE_SIZE];
-
-	// Not by task/TID: this is asked before any thread is known, and for tids as well.
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || !read_text(fd, pid, pid, "status", text, sizeof(text)))
-		return false;
 	const char *state = status_value(text, "State"), *uid = status_value(text, "Uid");
+
 	*ret = (struct proc_status){
 	    .state = state ? *state : '?',
 	    .tgid = status_number(text, "Tgid"),
@@ -131,6 +125,18 @@ bool proc_read_status(int pid, struct proc_status *ret)
 	};
 	if (uid)
 		sscanf(uid, "%u %u", &ret->uid, &ret->euid);
+}
+
+bool proc_read_status(int pid, struct proc_status *ret)
+{
+	char path[PATH_SIZE], text[FILE_SIZE];
+
+	// Not by task/TID: this is asked before any thread is known, and for tids as well.
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || !read_text(fd, pid, pid, "status", text, sizeof(text)))
+		return false;
+	proc_parse_status(text, ret);
 	return true;
 }
 
