@@ -30,6 +30,9 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 bool sleeper_state(const struct target *target, const struct target_thread *thread,
                    enum thread_state *ret);
 
+// Is the thread blocked at this moment? Cheaper still, and false where it cannot be told.
+bool sleeper_is_blocked(const struct target *target, const struct target_thread *thread);
+
 // Does the thread run? Cheaper than a look: nothing is copied.
 bool sleeper_runs(const struct target *target, struct target_thread *thread);
 

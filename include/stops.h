@@ -15,6 +15,7 @@
 
 struct hold;
 struct maps;
+struct target;
 struct target_thread;
 
 struct stop {
@@ -48,6 +49,12 @@ void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_s
 
 // Asks those that are planned from position `from` on.
 void stops_ask(struct stops *stops, size_t from);
+
+// Takes those off the plan, from position `from` on, that were running and have fallen asleep
+// since: what they are about to be disturbed in is a system call (syscall_mend.h), and a sleeper
+// can be copied as it is. To be called just before stops_ask. Their thread->fell_asleep is set;
+// returns how many they are.
+size_t stops_spare_sleepers(struct stops *stops, const struct target *target, size_t from);
 
 // Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many have
 // not; more than 0 as well when the buffer has no room for another copy.

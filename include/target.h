@@ -36,6 +36,7 @@ struct target_thread {
 	uint32_t sample;               // its last sample's id in the profile
 	bool pending;                  // interrupted, but not stopped yet
 	bool stirred;                  // it has run since this was last cleared
+	bool fell_asleep;              // before it was to be asked, in this tick
 	int64_t asked_ns;              // the tick in which it was last asked to stop
 	enum thread_state asked_state; // and its state then
 	struct pending_ticks pending_ticks[MAX_PENDING_TICKS]; // later ticks, meanwhile

@@ -119,6 +119,15 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 	return look == SLEEPER_UNCHANGED ? SLEEPER_RUNS : look;
 }
 
+bool sleeper_is_blocked(const struct target *target, const struct target_thread *thread)
+{
+	struct proc_syscall call;
+
+	return target->sees_syscalls &&
+	       proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call) &&
+	       !call.running;
+}
+
 bool sleeper_runs(const struct target *target, struct target_thread *thread)
 {
 	struct proc_syscall call;

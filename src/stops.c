@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "hold.h"
 #include "memory.h"
+#include "sleeper.h"
 #include "target.h"
 
 void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer,
@@ -28,6 +29,22 @@ void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_s
 	    .asleep = asleep,
 	    .tick_ns = tick_ns,
 	};
+}
+
+size_t stops_spare_sleepers(struct stops *stops, const struct target *target, size_t from)
+{
+	size_t kept = from;
+
+	for (size_t i = from; i < stops->count; i++) {
+		struct target_thread *thread = stops->items[i].thread;
+		thread->fell_asleep = !stops->items[i].asleep && sleeper_is_blocked(target, thread);
+		thread->asked_state = stops->items[i].state;
+		if (!thread->fell_asleep)
+			stops->items[kept++] = stops->items[i];
+	}
+	const size_t n_spared = stops->count - kept;
+	stops->count = kept;
+	return n_spared;
 }
 
 void stops_ask(struct stops *stops, size_t from)

@@ -224,12 +224,27 @@ static bool is_ready(struct ticker *ticker, const struct target_thread *thread)
 	       sleeper_state(ticker->target, thread, &state) && state == THREAD_RUNNING;
 }
 
+// It may be ready without having run, on its way back to sleep from a stop: then the sample that it
+// goes on with is still the sleeper's.
+static void count_sleeper_again(struct ticker *ticker, struct target_thread *thread)
+{
+	const uint32_t sample = thread->sample;
+
+	if (!is_ready(ticker, thread)) {
+		count_again(ticker, thread);
+		return;
+	}
+	count_as_before(ticker, thread, THREAD_RUNNING);
+	thread->sample = sample;
+}
+
 static void look(struct ticker *ticker, struct target_thread *thread)
 {
 	const size_t used = ticker->buffer->used; // sleepers need it one at a time
 	struct snapshot snapshot;
 	enum thread_state state;
 
+	thread->fell_asleep = false;
 	if (thread->asked_ns == ticker->now_ns)
 		return; // --stop-all: running, and asked first
 	if (thread->pending) {
@@ -239,10 +254,7 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer, &snapshot,
 	                     &state)) {
 	case SLEEPER_UNCHANGED:
-		if (is_ready(ticker, thread))
-			count_as_before(ticker, thread, THREAD_RUNNING);
-		else
-			count_again(ticker, thread);
+		count_sleeper_again(ticker, thread);
 		return;
 	case SLEEPER_GONE:
 		thread->gone = true;
@@ -331,14 +343,54 @@ void ticker_collect(struct ticker *ticker)
 	count_stops(ticker);
 }
 
-// Stops the threads that are planned from `from` on, and copies them.
-static void stop_planned(struct ticker *ticker, size_t from)
+static void ask_and_wait(struct ticker *ticker, size_t from)
 {
 	if (ticker->stops.count == 0)
 		return;
 	stops_ask(&ticker->stops, from);
 	wait_for_stops(ticker,
 	               clock_now_ns() + (ticker->stops.hold_all ? MAX_WAIT_ALL_NS : MAX_WAIT_NS));
+}
+
+// One that ran a moment ago and sleeps now: counted in the state in which it was found first.
+static void look_after_spared(struct ticker *ticker, struct target_thread *thread)
+{
+	const size_t used = ticker->buffer->used;
+	struct snapshot snapshot;
+	enum thread_state state;
+
+	thread->fell_asleep = false;
+	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer, &snapshot,
+	                     &state)) {
+	case SLEEPER_GONE:
+		thread->gone = true;
+		ticker->target->n_links = 0;
+		break;
+	case SLEEPER_COPIED:
+		take_sleeper(ticker, thread, &snapshot, thread->asked_state);
+		break;
+	default:
+		plan_stop(ticker, thread, thread->asked_state, false);
+	}
+	ticker->buffer->used = used;
+}
+
+// Stops the threads that are planned from `from` on, and copies them.
+static void stop_planned(struct ticker *ticker, size_t from)
+{
+	struct target *target = ticker->target;
+	size_t n_spared = stops_spare_sleepers(&ticker->stops, target, from);
+
+	ask_and_wait(ticker, from);
+	const size_t n_late = ticker->stops.count;
+	for (size_t i = 0; n_spared > 0 && i < target->n_threads; i++) {
+		if (!target->threads[i]->fell_asleep)
+			continue;
+		n_spared--;
+		look_after_spared(ticker, target->threads[i]);
+	}
+	if (ticker->stops.count > n_late)
+		ask_and_wait(ticker, n_late);
 }
 
 static void finish_stops(struct ticker *ticker)
@@ -359,7 +411,8 @@ static void stop_runners_first(struct ticker *ticker)
 			plan_stop(ticker, thread, THREAD_RUNNING, false);
 		}
 	}
-	stop_planned(ticker, from);
+	stops_spare_sleepers(&ticker->stops, ticker->target, from);
+	ask_and_wait(ticker, from);
 }
 
 static void add_new_threads(struct ticker *ticker, size_t n_new)
