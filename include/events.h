@@ -27,7 +27,7 @@ void events_watch(struct events *events, int pid);
 // tells of tracees, among them) or the target ends. Says in *events what came.
 void events_wait(struct events *events, int64_t deadline_ns);
 
-// In a child, before exec: signals and process group as the profiler was started with.
+// In a child, before exec: signals, timer slack and process group as the profiler was started with.
 void events_restore(const struct events *events, const struct origin *origin);
 
 // Sampling has ended: the signals have their usual effect again.

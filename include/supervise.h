@@ -16,6 +16,8 @@
 struct origin {
 	pid_t group; // the process group, the terminal's perhaps
 	sigset_t mask;
+	struct sigaction child;       // of SIGCHLD
+	unsigned long timer_slack_ns; // prctl(2)
 };
 
 // Runs work(context, origin) in a worker process, and returns what it returned, an exit status.

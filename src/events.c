@@ -72,7 +72,8 @@ void events_wait(struct events *events, int64_t deadline_ns)
 void events_restore(const struct events *events, const struct origin *origin)
 {
 	setpgid(0, origin->group);
-	signal(SIGCHLD, SIG_DFL);
+	sigaction(SIGCHLD, &origin->child, NULL);
+	prctl(PR_SET_TIMERSLACK, origin->timer_slack_ns, 0UL, 0UL, 0UL);
 	sigaction(SIGPIPE, &events->original_pipe, NULL);
 	sigaction(SIGXFSZ, &events->original_xfsz, NULL);
 	sigprocmask(SIG_SETMASK, &origin->mask, NULL);

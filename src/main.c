@@ -147,6 +147,7 @@ static struct error *profile_target(struct session *session)
 	struct error *error = open_output(session);
 	if (!error)
 		error = open_target(session);
+	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers; the command has its own
 	if (!error)
 		error = sample(session);
 	if (error)
@@ -238,7 +239,6 @@ int main(int argc, char **argv)
 		return show_help();
 	if (session.options.version)
 		return show("profiler " PROFILER_VERSION "\n");
-	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers
 	const int status = supervise(run, &session, session.options.command != NULL);
 	session_deinit(&session);
 	return status;

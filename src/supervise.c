@@ -74,9 +74,14 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping)
 int supervise(int (*work)(void *, const struct origin *), void *context, bool wrapping)
 {
 	const pid_t supervisor = getpid();
-	struct origin origin = {.group = getpgrp()};
+	struct origin origin = {
+	    .group = getpgrp(),
+	    .timer_slack_ns = prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL),
+	};
 	sigset_t set;
 
+	// Ignored by whoever started us, it would never come, nor the worker's exit status.
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &origin.child);
 	// Blocked before the fork: none gets lost.
 	fill_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, &origin.mask);

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import unittest.mock
 
 import harness
 from harness import LEAVES, MAIN, Run, start_wrap, wrap
@@ -45,6 +46,16 @@ class Transparent(harness.TestCase):
         """Ignored, blocked and caught signals are inherited untouched."""
         self.compare("grep", "^Sig[BIC]\\|^Shd", "/proc/self/status")
 
+    def test_ignored_child_signal(self):
+        """Whoever starts the profiler may ignore SIGCHLD: so does the command, and all ends."""
+        ignored = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        try:
+            run = start_wrap(["grep", "^SigIgn", "/proc/self/status"])
+        finally:
+            signal.signal(signal.SIGCHLD, ignored)
+        text = run.finish().stdout.decode()
+        self.assertTrue(int(text.split()[1], 16) & 1 << (signal.SIGCHLD - 1))
+
     def test_open_files(self):
         script = "import os; print(sorted(os.listdir('/proc/self/fd')))"
         text = self.compare(sys.executable, "-c", script)
@@ -53,6 +64,7 @@ class Transparent(harness.TestCase):
     def test_limits_and_priority(self):
         self.compare("sh", "-c", "ulimit -a; nice; cat /proc/self/oom_score_adj; umask")
         self.compare("sh", "-c", "cut -d' ' -f18,19,40,41 /proc/self/stat")
+        self.compare("cat", "/proc/self/timerslack_ns")
 
     def test_group_and_session(self):
         """In the profiler's own process group, as under time: Ctrl-C reaches it."""
@@ -61,7 +73,9 @@ class Transparent(harness.TestCase):
         self.assertEqual(run.stdout.decode().split(), [str(run.process.pid)] * 2)
 
     def test_environment_and_directory(self):
-        self.compare("sh", "-c", "env | grep -v ^_= | sort; pwd")
+        with unittest.mock.patch.dict(os.environ, {"DEBUGINFOD_URLS": "http://localhost:1/"}):
+            text = self.compare("sh", "-c", "env | grep -v ^_= | sort; pwd")
+        self.assertIn("DEBUGINFOD_URLS", text)
 
     def test_not_traced_by_its_own_view(self):
         """Between ticks nothing is traced; privileges are not taken away either."""
