@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arch.h"
@@ -19,7 +20,12 @@
 #include "text.h"
 #include "tracee.h"
 
-enum { PF_KTHREAD = 0x00200000 }; // the kernel's linux/sched.h
+enum {
+	PF_KTHREAD = 0x00200000, // the kernel's linux/sched.h
+	// How often, and after what time again, a tracer is looked for before it counts as one.
+	TRACER_LOOKS = 5,
+	TRACER_LOOK_NS = 3000000,
+};
 
 static char *name_of(int pid)
 {
@@ -183,7 +189,31 @@ static struct error *check_zombie(int pid, const struct proc_status *status, con
 	                    pid, name, status->ppid);
 }
 
-struct error *diagnose_target(int pid, bool is_ours, int *ret_pid)
+int diagnose_tracer(int pid)
+{
+	const struct timespec pause = {.tv_nsec = TRACER_LOOK_NS};
+	struct proc_status status;
+	int tracer = 0;
+
+	for (int i = 0; i < TRACER_LOOKS; i++) {
+		if (!proc_read_status(pid, &status) || !status.tracer_pid)
+			return 0;
+		tracer = status.tracer_pid;
+		nanosleep(&pause, NULL);
+	}
+	return tracer;
+}
+
+char *diagnose_tracer_text(int pid, int tracer)
+{
+	_cleanup_free_ char *name = name_of(pid), *tracer_name = name_of(tracer);
+
+	return memory_printf("process %d (%s) is traced by process %d (%s): its threads are "
+	                     "sampled while they sleep, but cannot be while they run",
+	                     pid, name, tracer, tracer_name);
+}
+
+struct error *diagnose_target(int pid, int *ret_pid)
 {
 	struct proc_status status;
 	struct proc_stat stat;
@@ -205,8 +235,6 @@ struct error *diagnose_target(int pid, bool is_ours, int *ret_pid)
 	struct error *error = check_zombie(pid, &status, name);
 	if (error)
 		return error;
-	if (status.tracer_pid && !is_ours)
-		return traced_by(pid, status.tracer_pid);
 	if (!tracee_is_permitted() || (status.state != 'Z' && copying_is_denied(pid)))
 		return diagnose_denied(pid);
 	*ret_pid = pid;

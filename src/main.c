@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "diagnose.h"
 #include "error.h"
 #include "events.h"
 #include "launch.h"
@@ -53,6 +54,16 @@ static struct error *open_output(struct session *session)
 	return output_open(path, options->writer->binary, &session->output);
 }
 
+static void warn_of_tracer(const struct session *session)
+{
+	const struct target *target = &session->target;
+
+	if (!target->tracer_pid || session->options.quiet)
+		return;
+	_cleanup_free_ char *text = diagnose_tracer_text(target->pid, target->tracer_pid);
+	fprintf(stderr, "profiler: %s\n", text);
+}
+
 static struct error *open_target(struct session *session)
 {
 	const struct options *options = &session->options;
@@ -66,9 +77,11 @@ static struct error *open_target(struct session *session)
 		pid = session->launch.pid;
 	}
 	struct error *error = target_open(pid, session->launch.pid != 0, &session->target);
-	if (!error)
-		events_watch(&session->events, session->target.pid);
-	return error;
+	if (error)
+		return error;
+	events_watch(&session->events, session->target.pid);
+	warn_of_tracer(session);
+	return NULL;
 }
 
 static struct error *sample(struct session *session)

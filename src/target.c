@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 enum { RESERVED_FDS = 512 }; // for modules, output and the rest
 
 // As many files as the hard limit allows: two for each thread are kept open.
-static size_t raise_fd_limit(void)
+static int raise_fd_limit(void)
 {
 	struct rlimit limit;
 
@@ -27,7 +28,7 @@ static size_t raise_fd_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < 2 * (rlim_t)RESERVED_FDS)
 		return 0;
-	return limit.rlim_cur - RESERVED_FDS;
+	return limit.rlim_cur < INT_MAX ? (int)limit.rlim_cur - RESERVED_FDS : INT_MAX;
 }
 
 static int open_task_directory(int pid)
@@ -40,15 +41,16 @@ static int open_task_directory(int pid)
 
 struct error *target_open(int pid, bool is_ours, struct target *ret)
 {
-	struct error *error = diagnose_target(pid, is_ours, &pid);
+	struct error *error = diagnose_target(pid, &pid);
 
 	if (error)
 		return error;
 	*ret = (struct target){
 	    .pid = pid,
 	    .task_fd = open_task_directory(pid),
-	    .max_kept_fds = raise_fd_limit(),
+	    .max_kept_fd = raise_fd_limit(),
 	    .sees_syscalls = true,
+	    .tracer_pid = is_ours ? 0 : diagnose_tracer(pid),
 	};
 	if (ret->task_fd < 0)
 		return diagnose_gone(pid);
@@ -60,40 +62,35 @@ struct error *target_open(int pid, bool is_ours, struct target *ret)
 	return NULL;
 }
 
-static void close_fd(struct target *target, int *fd)
+static void destroy_thread(struct target_thread *thread)
 {
-	if (*fd < 0)
-		return;
-	close(*fd);
-	*fd = -1;
-	target->n_kept_fds--;
-}
-
-static void destroy_thread(struct target *target, struct target_thread *thread)
-{
-	close_fd(target, &thread->schedstat_fd);
-	close_fd(target, &thread->syscall_fd);
+	if (thread->schedstat_fd >= 0)
+		close(thread->schedstat_fd);
+	if (thread->syscall_fd >= 0)
+		close(thread->syscall_fd);
 	free(thread);
 }
 
 void target_close(struct target *target)
 {
 	for (size_t i = 0; i < target->n_threads; i++)
-		destroy_thread(target, target->threads[i]);
+		destroy_thread(target->threads[i]);
 	free(target->threads);
 	if (target->task_fd >= 0)
 		close(target->task_fd);
 	*target = (struct target){.task_fd = -1};
 }
 
-static int open_kept(struct target *target, int tid, const char *file)
+// A descriptor's number tells how many are open, for whichever process: the lowest free one is
+// used.
+static int open_kept(const struct target *target, int tid, const char *file)
 {
-	if (target->n_kept_fds >= target->max_kept_fds)
-		return -1;
-	const int fd = proc_open(target->pid, tid, file);
-	if (fd >= 0)
-		target->n_kept_fds++;
-	return fd;
+	const int fd = target->max_kept_fd ? proc_open(target->pid, tid, file) : -1;
+
+	if (fd < target->max_kept_fd)
+		return fd;
+	close(fd);
+	return -1;
 }
 
 // Appends the thread; one that is gone already is left out.
@@ -110,7 +107,7 @@ static bool add_thread(struct target *target, int tid)
 	    proc_read_schedstat(thread->schedstat_fd, target->pid, tid, &thread->first);
 	// A main thread that has exited stays listed until the last thread ends.
 	if (!proc_read_stat(target->pid, tid, &stat) || stat.state == 'Z' || stat.state == 'X') {
-		destroy_thread(target, thread);
+		destroy_thread(thread);
 		return false;
 	}
 	thread->last = thread->first;
@@ -182,7 +179,7 @@ void target_forget_gone(struct target *target)
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
 		if ((thread->gone || !thread->listed) && !thread->pending)
-			destroy_thread(target, thread);
+			destroy_thread(thread);
 		else
 			target->threads[kept++] = thread;
 	}

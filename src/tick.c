@@ -52,11 +52,12 @@ static void count(struct ticker *ticker, struct target_thread *thread, uint32_t 
 {
 	thread->sample = profile_count(ticker->profile, thread->id, stack, state, 1, tick_ns);
 	ticker->run->samples++;
-	// The later ticks for which it was pending, each in the state that it was in.
+	// The later ticks for which it was pending, each in the state that it was in: a sleeper that
+	// was woken to be stopped, and waited for a CPU, goes on as a sleeper all the same.
 	for (size_t i = 0; i < thread->n_pending_ticks; i++) {
 		const struct pending_ticks *ticks = &thread->pending_ticks[i];
-		thread->sample = profile_count(ticker->profile, thread->id, stack, ticks->state,
-		                               ticks->count, ticks->last_ns);
+		profile_count(ticker->profile, thread->id, stack, ticks->state, ticks->count,
+		              ticks->last_ns);
 		ticker->run->samples += ticks->count;
 	}
 	thread->n_pending_ticks = 0;
@@ -184,7 +185,8 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	}
 	if (ticker->held_at_exec)
 		state = THREAD_RUNNING; // it is about to, and only the profiler holds it
-	if (unwound.end == STACK_NEEDS_REGISTER && !ticker->held_at_exec) {
+	if (unwound.end == STACK_NEEDS_REGISTER && !ticker->held_at_exec &&
+	    !ticker->target->tracer_pid) {
 		thread->known_fps.wanted = (struct fp_frame){unwound.last_pc, unwound.last_sp};
 		plan_stop(ticker, thread, state, true);
 		return;

@@ -51,8 +51,19 @@ class Targets(harness.TestCase):
     def test_already_traced(self):
         target = self.start_fixture("calls-O2", "spin")
         tracer = self.start_fixture("tracer", target.pid)
-        run = self.refused(target.pid, rf"{target.pid} \(calls-O2\) is already traced")
-        self.assertRegex(run.stderr, rf"\b{tracer.pid} \(tracer\)")
+        run = harness.attach(target)
+        self.assertRegex(
+            run.stderr, rf"{target.pid} \(calls-O2\) is traced by process {tracer.pid} \(tracer\)"
+        )
+        self.assertRegex(run.stderr, r"\d+ stops were denied")
+        self.assertEqual(run.summary.truncated, run.summary.samples)
+
+    def test_already_traced_and_asleep(self):
+        target = self.start_fixture("threads", 4, 0)
+        tracer = self.start_fixture("tracer", target.pid)
+        run = harness.attach(target)
+        self.assertRegex(run.stderr, rf"is traced by process {tracer.pid}")
+        self.assertEqual((run.summary.truncated, run.summary.n_threads), (0, 5))
 
     def test_the_profiler_itself(self):
         run = Run(["-c", 'exec "$0" -p $$ -d 1', harness.PROFILER], profiler="sh")
