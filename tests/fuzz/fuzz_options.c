@@ -1,0 +1,44 @@
+// The command line: one argument for each line of the input.
+#include "error.h"
+#include "fuzz.h"
+#include "memory.h"
+#include "options.h"
+
+enum { MAX_ARGUMENTS = 64 };
+
+// regcomp(3) of the C library takes memory without bound for many repetitions. The pattern is the
+// user's, no target's.
+static bool is_bomb(const char *text)
+{
+	size_t repetitions = 0;
+
+	for (const char *at = text; *at; at++)
+		repetitions += strchr("*+?{", *at) != NULL;
+	return repetitions > 3;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_free_ char *text = memory_strndup((const char *)data, size);
+	char *argv[MAX_ARGUMENTS + 2] = {"profiler"}, *save = NULL;
+	struct options options;
+	int argc = 1;
+
+	if (is_bomb(text))
+		return 0;
+	for (char *line = strtok_r(text, "\n", &save); line && argc <= MAX_ARGUMENTS;
+	     line = strtok_r(NULL, "\n", &save))
+		argv[argc++] = line;
+	_cleanup_error_ struct error *error = options_parse(argc, argv, &options);
+	if (error) {
+		expect(error_status(error) == EXIT_STATUS_USAGE && error_message(error)[0]);
+		return 0;
+	}
+	if (!options.help && !options.version) {
+		expect(options.writer && (options.pid > 0) != (options.command != NULL));
+		expect(options.frequency_hz >= 1 && options.frequency_hz <= 10000);
+		expect(options.duration_ns >= 0 && options.max_depth > 0);
+	}
+	options_deinit(&options);
+	return 0;
+}

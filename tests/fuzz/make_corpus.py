@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Seeds for the fuzzers: make_corpus.py OUTPUT PROGRAM...
+
+For each harness a directory with what its parser reads in earnest: the programs whole, their
+sections in the form that fuzz_sections.c reads, and files of /proc. OUTPUT is written last.
+"""
+
+import os
+import shutil
+import struct
+import sys
+
+SECTIONS = [
+    ".eh_frame", ".eh_frame_hdr", ".debug_frame", ".debug_info", ".debug_abbrev", ".debug_line",
+    ".debug_str", ".debug_line_str", ".debug_ranges", ".debug_rnglists", ".debug_addr",
+    ".debug_str_offsets", ".debug_types", ".strtab", ".symtab", ".dynstr", ".dynsym",
+    ".rela.plt", ".plt", ".gnu_debugdata", ".gnu_debuglink", ".gnu_debugaltlink", ".gopclntab",
+]  # fmt: skip
+MAX_BYTES = 1 << 18
+MAX_ADDRESSES = 24
+SHT_NOBITS, SHT_SYMTAB, STT_FUNC = 8, 2, 2
+
+STATUS = """Name:\tcat
+Umask:\t0022
+State:\tS (sleeping)
+Tgid:\t42
+Pid:\t42
+PPid:\t1
+TracerPid:\t7
+Uid:\t1000\t1001\t1002\t1003
+SigPnd:\t0000000000000000
+SigBlk:\t0000000000010000
+Seccomp:\t2
+"""
+STAT = (
+    "42 (a) b) S 1 42 42 0 -1 4194304 101 0 0 0 1 2 3 4 20 0 3 0 12345 4096000 200 "
+    "18446744073709551615 1 1 140737488347136 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
+)
+NAMES = [
+    "_ZNSt6vectorIiSaIiEE9push_backEOi", "_Z1fILi1EEvT_.constprop.0", "_ZN4core3fmt5write17h0123456789abcdefE",
+    "_RNvNtCs1234_7mycrate3foo3bar", "_D3std5stdio__T7writelnTAyaZQoFQhZv", "memcpy@@GLIBC_2.14",
+    "_ZGVZ1fvE1x", "_Dmain", "\x1b[31mred\x1b[0m", "a;b\nc\u2028d\u0085e", "\ufffe\ud7ff",
+    "_ZN" + "1a" * 500 + "E", "_Z" + "P" * 900 + "v",
+]  # fmt: skip
+OPTIONS = [
+    "-p\n42\n-d\n1.5s", "-F\n99\n-o\nx.pb.gz\n--\ntrue", "--help", "--max-depth=7\n--on-cpu\n-p\n1",
+    "--thread=^a.*(b|c)$\n--format=folded\n--pid=1\n-qv\n--stop-all\n--max-overhead=2.5\n-c",
+]  # fmt: skip
+
+
+def sections(elf):
+    """name -> (address, bytes) of a 64-bit file."""
+    offset, = struct.unpack_from("<Q", elf, 40)  # fmt: skip
+    size, count, names = struct.unpack_from("<HHH", elf, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", elf, offset + i * size) for i in range(count)]
+    strings = headers[names][4]
+    found = {}
+    for name, kind, _, address, at, length, *_ in headers:
+        end = elf.index(b"\0", strings + name)
+        text = elf[strings + name : end].decode()
+        found[text] = (address, b"" if kind == SHT_NOBITS else elf[at : at + length])
+    return found
+
+
+def functions(found):
+    """Addresses of functions, and some in them."""
+    _, table = found.get(".symtab", (0, b""))
+    addresses = []
+    for _, info, _, _, address, size in struct.iter_unpack("<IBBHQQ", table):
+        if info & 15 == STT_FUNC and size:
+            addresses += [address, address + size // 2]
+    return addresses
+
+
+def packed(elf):
+    """The form of fuzz_sections.c."""
+    found = sections(elf)
+    addresses = functions(found)
+    step = max(1, len(addresses) // MAX_ADDRESSES)
+    addresses = addresses[::step][:MAX_ADDRESSES]
+    data = bytes([len(addresses)])
+    data += b"".join(struct.pack("<I", a & 0xFFFFFFFF) for a in addresses)
+    for number, name in enumerate(SECTIONS):
+        if name in found:
+            address, content = found[name]
+            data += struct.pack("<BII", number, address & 0xFFFFFFFF, len(content)) + content
+    return data
+
+
+def stack(frames):
+    """A stack of return addresses into code, and frame pointers, for fuzz_unwind.c."""
+    code, pointer = 0x45444F43 << 32, 0x4B435453 << 32
+    data = struct.pack("<I", 0x1FFFF)
+    for register in range(17):
+        word = {6: pointer | 16, 7: pointer, 16: code | 0x1000}.get(register, 0)
+        data += struct.pack("<Q", word)
+    for i in range(frames):
+        data += struct.pack("<QQ", pointer | (16 * i + 32), code | (i % 3) << 28 | 0x1357 * i)
+    return data
+
+
+def expression():
+    """DW_OP_breg7 8; deref; lit8; plus; bra, in the form of fuzz_expression.c."""
+    data = struct.pack("<IQ", 0x1FFFF, 0x1000)
+    for atom, number in ((0x77, 8), (0x06, 0), (0x38, 0), (0x22, 0), (0x28, 1), (0x12, 0)):
+        data += struct.pack("<BBbbB", atom, 0, number, 0, 5)
+    return data
+
+
+def main():
+    output, programs = sys.argv[1], sys.argv[2:]
+    seeds = {
+        "maps": [open("/proc/self/maps", "rb").read()],
+        "proc": [STATUS.encode(), STAT.encode(), b"0 0x0 0x1 0x2 0x3 0x4 0x5 0x7ffc 0x7f00\n",
+                 b"-1 0x7ffc 0x7f00\n", b"running\n"],
+        "text": [name.encode("utf-8", "surrogatepass") for name in NAMES],
+        "options": [text.encode() for text in OPTIONS],
+        "expression": [expression()],
+        "unwind": [stack(n) for n in (1, 10, 100)],
+        "elf": [], "sections": [],
+    }  # fmt: skip
+    for program in programs:
+        with open(program, "rb") as file:
+            elf = file.read()
+        if len(elf) <= MAX_BYTES:
+            seeds["elf"].append(elf)
+            seeds["sections"].append(packed(elf))
+    temporary = output + ".part"
+    shutil.rmtree(temporary, ignore_errors=True)
+    shutil.rmtree(output, ignore_errors=True)
+    for harness, files in seeds.items():
+        os.makedirs(os.path.join(temporary, harness))
+        for number, data in enumerate(files):
+            with open(os.path.join(temporary, harness, f"seed-{number}"), "wb") as file:
+                file.write(data)
+    os.rename(temporary, output)
+
+
+if __name__ == "__main__":
+    main()
