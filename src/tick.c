@@ -52,8 +52,8 @@ static void count(struct ticker *ticker, struct target_thread *thread, uint32_t 
 {
 	thread->sample = profile_count(ticker->profile, thread->id, stack, state, 1, tick_ns);
 	ticker->run->samples++;
-	// The later ticks for which it was pending, each in the state that it was in: a sleeper that
-	// was woken to be stopped, and waited for a CPU, goes on as a sleeper all the same.
+	// The later ticks for which it was pending, each in the state that it was in: a sleeper
+	// that was woken to be stopped, and waited for a CPU, goes on as a sleeper all the same.
 	for (size_t i = 0; i < thread->n_pending_ticks; i++) {
 		const struct pending_ticks *ticks = &thread->pending_ticks[i];
 		profile_count(ticker->profile, thread->id, stack, ticks->state, ticks->count,
@@ -188,12 +188,13 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	if (unwound.end == STACK_NEEDS_REGISTER && !ticker->held_at_exec &&
 	    !ticker->target->tracer_pid) {
 		thread->known_fps.wanted = (struct fp_frame){unwound.last_pc, unwound.last_sp};
-		plan_stop(ticker, thread, state, true);
+		plan_stop(ticker, thread, state, state != THREAD_RUNNING);
 		return;
 	}
 	count(ticker, thread, intern(ticker, &unwound), state, ticker->now_ns);
-	// A stack that may be better understood with newer maps is not credited on.
-	thread->asleep = !ticker->held_at_exec && !ticker->space.stale;
+	// It is credited on as what it was counted as: not if it ran when it was found first, nor a
+	// stack that may be better understood with newer maps.
+	thread->asleep = state != THREAD_RUNNING && !ticker->space.stale;
 }
 
 static void refresh_name(struct ticker *ticker, struct target_thread *thread)
@@ -448,8 +449,8 @@ static bool is_idle(struct ticker *ticker)
 	const clockid_t clock =
 	    (clockid_t)(~(unsigned int)ticker->target->pid << 3 | 2); // CPUCLOCK_SCHED
 	const int64_t cpu_ns = clock_read_ns(clock);
-	const bool idle =
-	    ticker->all_asleep && !ticker->crowded && cpu_ns >= 0 && cpu_ns == ticker->cpu_clock_ns;
+	const bool idle = ticker->all_asleep && ticker->stops.count == 0 && !ticker->crowded &&
+	                  cpu_ns >= 0 && cpu_ns == ticker->cpu_clock_ns;
 
 	ticker->cpu_clock_ns = cpu_ns;
 	return idle;
