@@ -30,5 +30,6 @@ void events_wait(struct events *events, int64_t deadline_ns);
 // In a child, before exec: signals, timer slack and process group as the profiler was started with.
 void events_restore(const struct events *events, const struct origin *origin);
 
-// Sampling has ended: the signals have their usual effect again.
+// The profile is written: the signals have their usual effect again. Those that have come since
+// sampling ended are forgotten.
 void events_deinit(struct events *events);

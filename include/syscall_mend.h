@@ -24,6 +24,9 @@ bool syscall_mend_awaits_signal(int tid);
 // as it was; false: nothing to mend.
 bool syscall_mend_restart(int tid, struct user_regs_struct *user);
 
+// Is the thread in a system call that the kernel begins again after the stop?
+bool syscall_mend_resumes(const struct user_regs_struct *user);
+
 // The rest of a call that was cut short.
 struct syscall_rest {
 	struct user_regs_struct original; // as the program would have found them

@@ -33,6 +33,7 @@ struct target_thread {
 	bool has_schedstat;
 	bool asleep; // at its last sample, with `sleep_runs` as its run count
 	uint64_t sleep_runs;
+	bool woken_by_us;              // a stop came after that, and it was not seen asleep since
 	uint32_t sample;               // its last sample's id in the profile
 	bool pending;                  // interrupted, but not stopped yet
 	bool stirred;                  // it has run since this was last cleared

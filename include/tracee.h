@@ -27,6 +27,7 @@ struct tracee_stop {
 	int signal;       // to be delivered at the release; 0: none
 	bool interrupted; // stopped because of tracee_interrupt alone
 	bool group_stop;  // stopped by job control, and stays so after the release
+	bool resumes;     // the system call that was interrupted begins again (tracee_registers)
 	bool exec;        // stopped in PTRACE_EVENT_EXEC
 	bool syscall;     // stopped at the entry or end of a system call
 	int exit_status;  // TRACEE_EXITED: as waitpid gives it
@@ -59,8 +60,7 @@ bool tracee_kept_exit(int *ret_status);
 
 // The registers of a stopped thread, and its thread pointer. Also sees to what the stop itself did
 // to the thread's system call (syscall_mend.h). False: the thread is gone, or is no 64-bit one.
-bool tracee_registers(int tid, const struct tracee_stop *stop, struct registers *ret,
-                      uint64_t *ret_tls);
+bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, uint64_t *ret_tls);
 
 // Lets a stopped thread run on, untraced, with the signal that it was about to get.
 void tracee_release(int tid, const struct tracee_stop *stop);

@@ -84,8 +84,9 @@ void events_deinit(struct events *events)
 	sigset_t set;
 
 	fill_signals(&set);
-	sigdelset(&set, SIGCHLD);   // tracee's
-	prctl(PR_SET_PDEATHSIG, 0); // nobody is held any more: the profile is written in any case
+	sigdelset(&set, SIGCHLD); // tracee's
+	prctl(PR_SET_PDEATHSIG, 0);
+	read_signals(events);
 	close(events->signal_fd);
 	if (events->target_fd >= 0)
 		close(events->target_fd);

@@ -106,7 +106,6 @@ static struct error *sample(struct session *session)
 	if (!sampler_run(&sampler, &session->profile, &session->run))
 		return error_create(EXIT_STATUS_TARGET, "no address space left for stack copies: "
 		                                        "raise the limit (ulimit -v)");
-	events_deinit(&session->events);
 	status_line_clear(&session->status);
 	return NULL;
 }
@@ -236,6 +235,8 @@ static int run(void *context, const struct origin *origin)
 	struct error *error = profile_target(session);
 	const int status = error ? report_error(error) : EXIT_STATUS_OK;
 	launch_release(&session->launch);
+	// Until here a signal more does not interrupt the writing. From here on it ends the wait.
+	events_deinit(&session->events);
 	const int command_status = finish(session);
 	return status ? status : command_status;
 }

@@ -33,8 +33,11 @@ bool sleeper_state(const struct target *target, const struct target_thread *thre
 {
 	struct proc_stat stat;
 
-	if (!proc_read_stat(target->pid, thread->tid, &stat) || stat.state == 'Z' ||
-	    stat.state == 'X')
+	if (!proc_read_stat(target->pid, thread->tid, &stat)) {
+		*ret = THREAD_RUNNING; // not known: no descriptor is left, perhaps
+		return !is_gone(errno);
+	}
+	if (stat.state == 'Z' || stat.state == 'X')
 		return false;
 	*ret = state_of(stat.state);
 	return true;
@@ -42,10 +45,20 @@ bool sleeper_state(const struct target *target, const struct target_thread *thre
 
 // Has the thread not run since its last sample, but for what a stop of ours made it do? After one
 // it is scheduled twice, to stop and to go back to sleep, which sleep_runs already counts; it may
-// not have got that far yet.
-static bool sleeps_on(const struct target_thread *thread)
+// not have got that far yet. When it has, it must be asleep: what it waited for may have come at
+// that very moment, and it runs on.
+static bool sleeps_on(const struct target *target, struct target_thread *thread)
 {
-	return thread->has_schedstat && thread->asleep && thread->last.runs <= thread->sleep_runs;
+	struct proc_syscall call;
+
+	if (!thread->has_schedstat || !thread->asleep || thread->last.runs > thread->sleep_runs)
+		return false;
+	if (!thread->woken_by_us || thread->last.runs < thread->sleep_runs)
+		return true;
+	if (!proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call) || call.running)
+		return false;
+	thread->woken_by_us = false;
+	return true;
 }
 
 static bool copy(const struct target *target, const struct target_thread *thread,
@@ -95,6 +108,7 @@ static enum sleeper_look look_once(const struct target *target, struct target_th
 	if (!stood_still(target, thread, runs))
 		return SLEEPER_UNCHANGED; // to be tried again
 	thread->sleep_runs = runs;
+	thread->woken_by_us = false;
 	return SLEEPER_COPIED;
 }
 
@@ -106,7 +120,7 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last);
 	if (!thread->has_schedstat && is_gone(errno))
 		return SLEEPER_GONE;
-	if (sleeps_on(thread))
+	if (sleeps_on(target, thread))
 		return SLEEPER_UNCHANGED;
 	if (!thread->has_schedstat || !target->sees_syscalls)
 		return sleeper_state(target, thread, ret_state) ? SLEEPER_RUNS : SLEEPER_GONE;
@@ -135,7 +149,7 @@ bool sleeper_runs(const struct target *target, struct target_thread *thread)
 
 	thread->has_schedstat =
 	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last);
-	if (sleeps_on(thread))
+	if (sleeps_on(target, thread))
 		return false;
 	if (proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call))
 		return call.running;

@@ -204,6 +204,11 @@ static void print_doubts(const struct run *run)
 		        "profiler: %ju of %ju frames found by frame pointer, in code without "
 		        "unwinding rules\n",
 		        (uintmax_t)run->n_frame_pointer_steps, (uintmax_t)run->n_frames);
+	if (run->blind)
+		fputs("profiler: sleeping threads had to be stopped to be sampled: the kernel does "
+		      "not "
+		      "show their schedstat or syscall in /proc\n",
+		      stderr);
 	if (run->refused_children)
 		fprintf(stderr, "profiler: %ju child processes could not be sampled\n",
 		        (uintmax_t)run->refused_children);

@@ -362,3 +362,12 @@ void syscall_rest_leave(const struct syscall_rest *rest, struct user_regs_struct
 	ret->rax = rest->done;
 	ret->orig_rax = -1;
 }
+
+bool syscall_mend_resumes(const struct user_regs_struct *user)
+{
+	const long result = (long)user->rax;
+
+	return (long)user->orig_rax >= 0 &&
+	       (result == -ERESTARTSYS_KERNEL || result == -ERESTARTNOINTR_KERNEL ||
+	        result == -ERESTARTNOHAND_KERNEL || result == -ERESTART_RESTARTBLOCK_KERNEL);
+}

@@ -93,6 +93,15 @@ static int open_kept(const struct target *target, int tid, const char *file)
 	return -1;
 }
 
+// Does the kernel show the thread's system call, to us?
+static bool can_see_syscalls(int pid, int tid)
+{
+	struct proc_syscall call;
+	struct proc_stat stat;
+
+	return proc_read_syscall(-1, pid, tid, &call) || !proc_read_stat(pid, tid, &stat);
+}
+
 // Appends the thread; one that is gone already is left out.
 static bool add_thread(struct target *target, int tid)
 {
@@ -111,6 +120,8 @@ static bool add_thread(struct target *target, int tid)
 		return false;
 	}
 	thread->last = thread->first;
+	if (target->n_threads == 0)
+		target->sees_syscalls = can_see_syscalls(target->pid, tid);
 	if (target->sees_syscalls)
 		thread->syscall_fd = open_kept(target, tid, "syscall");
 	*array_push(target->threads, target->n_threads, target->threads_capacity) = thread;

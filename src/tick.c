@@ -267,7 +267,7 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		break;
 	case SLEEPER_RUNS:
 		thread->asleep = false;
-		ticker->run->blind |= state != THREAD_RUNNING;
+		ticker->run->blind |= !thread->has_schedstat || !ticker->target->sees_syscalls;
 		plan_stop(ticker, thread, state, false);
 		break;
 	}

@@ -341,8 +341,7 @@ enum tracee_wait tracee_wait(int tid, struct tracee_stop *ret)
 	return wait_for(tid, 0, ret);
 }
 
-bool tracee_registers(int tid, const struct tracee_stop *stop, struct registers *ret,
-                      uint64_t *ret_tls)
+bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, uint64_t *ret_tls)
 {
 	struct seized *entry = find_seized(tid);
 	struct user_regs_struct user;
@@ -357,6 +356,7 @@ bool tracee_registers(int tid, const struct tracee_stop *stop, struct registers 
 		set_registers(tid, &user);
 	else if (entry && syscall_rest_find(tid, &user, &entry->rest))
 		entry->call = CALL_CUT_SHORT;
+	stop->resumes = syscall_mend_resumes(&user);
 	return true;
 }
 
