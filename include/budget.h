@@ -2,7 +2,8 @@
 //
 // What is spent, of CPU time by the profiler and of time during which threads were held, is
 // compared with what the share allows; a tick is left out while one of them is overdrawn. A
-// stretch of expensive ticks (the first ones, which make the unwinding rules) may borrow a little.
+// stretch of expensive ticks (those that make unwinding rules for code that is new) may borrow a
+// little.
 #pragma once
 
 #include <stdbool.h>

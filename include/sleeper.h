@@ -17,11 +17,12 @@ enum sleeper_look {
 	SLEEPER_UNCHANGED, // asleep since its last sample: same stack, same state
 	SLEEPER_COPIED, // asleep now; *ret_snapshot holds it, with SP, PC and its call's arguments
 	                // known
-	SLEEPER_RUNS,   // runs, or cannot be looked at in this way: must be stopped
+	SLEEPER_HIDDEN, // asleep, but only a stop can show its stack
+	SLEEPER_RUNS,   // runs, or moved while it was looked at: must be stopped
 	SLEEPER_GONE,   // has ended
 };
 
-// Looks. *ret_state is set for SLEEPER_COPIED and SLEEPER_RUNS; thread->last is kept up to date.
+// Looks. *ret_state is set for SLEEPER_COPIED, _HIDDEN and _RUNS; thread->last is kept up to date.
 enum sleeper_look sleeper_look(const struct target *target, struct target_thread *thread,
                                const struct maps *maps, struct snapshot_buffer *buffer,
                                struct snapshot *ret_snapshot, enum thread_state *ret_state);

@@ -49,11 +49,12 @@ struct target_thread {
 
 struct target {
 	int pid;
-	int task_fd;        // /proc/PID/task
-	uint64_t n_links;   // its st_nlink at the last listing: threads + 2
-	int tracer_pid;     // of another tracer, which was there at first; 0: none
-	bool sees_syscalls; // /proc/TID/syscall can be read
-	int max_kept_fd;    // those below it may be kept open; the others are for other uses
+	int task_fd;         // /proc/PID/task
+	uint64_t n_links;    // its st_nlink at the last listing: threads + 2
+	int tracer_pid;      // of another tracer, which was there at first; 0: none
+	bool sees_syscalls;  // /proc/TID/syscall can be read
+	bool sees_schedstat; // likewise /proc/TID/schedstat
+	int max_kept_fd;     // those below it may be kept open; the others are for other uses
 	struct target_thread **threads; // pointers stay valid until target_forget
 	size_t n_threads, threads_capacity;
 };

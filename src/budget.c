@@ -2,9 +2,8 @@
 
 #include "clock.h"
 
-// What may be borrowed: half a second's CPU pays for the rules of a large program; a tenth of a
-// second's hold is more than any first tick was seen to take.
-static const double CPU_LOAN_NS = 500e6, HELD_LOAN_NS = 100e6;
+// What may be borrowed: CPU time for the rules of code that is new, and a few long holds.
+static const double CPU_LOAN_NS = 150e6, HELD_LOAN_NS = 20e6;
 
 void budget_init(struct budget *budget, double percent, int64_t now_ns)
 {

@@ -49,6 +49,8 @@ static void tick_until_end(const struct sampler *sampler, struct processes *proc
 			run->thinned_ticks++;
 		else if (!processes_tick(processes, now_ns))
 			return;
+		if (run->ticks == 1) // what it takes to begin is no overhead of sampling on
+			budget_init(&budget, sampler->max_overhead_percent, clock_now_ns());
 		if (sampler->launch && sampler->launch->held) {
 			launch_release(sampler->launch);
 			processes_set_held(processes, false);

@@ -43,19 +43,28 @@ bool sleeper_state(const struct target *target, const struct target_thread *thre
 	return true;
 }
 
+bool sleeper_is_blocked(const struct target *target, const struct target_thread *thread)
+{
+	struct proc_syscall call;
+	enum thread_state state;
+
+	if (!target->sees_syscalls)
+		return sleeper_state(target, thread, &state) && state != THREAD_RUNNING;
+	return proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call) &&
+	       !call.running;
+}
+
 // Has the thread not run since its last sample, but for what a stop of ours made it do? After one
 // it is scheduled twice, to stop and to go back to sleep, which sleep_runs already counts; it may
 // not have got that far yet. When it has, it must be asleep: what it waited for may have come at
 // that very moment, and it runs on.
 static bool sleeps_on(const struct target *target, struct target_thread *thread)
 {
-	struct proc_syscall call;
-
 	if (!thread->has_schedstat || !thread->asleep || thread->last.runs > thread->sleep_runs)
 		return false;
 	if (!thread->woken_by_us || thread->last.runs < thread->sleep_runs)
 		return true;
-	if (!proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call) || call.running)
+	if (!sleeper_is_blocked(target, thread))
 		return false;
 	thread->woken_by_us = false;
 	return true;
@@ -112,18 +121,38 @@ static enum sleeper_look look_once(const struct target *target, struct target_th
 	return SLEEPER_COPIED;
 }
 
+// The run count, where the kernel shows it; false: the thread is gone.
+static bool read_schedstat(const struct target *target, struct target_thread *thread)
+{
+	thread->has_schedstat =
+	    target->sees_schedstat &&
+	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last);
+	return thread->has_schedstat || !target->sees_schedstat || !is_gone(errno);
+}
+
+// All that is left where the kernel does not show run counts or system calls. With run counts, one
+// stop for each sleep is enough.
+static enum sleeper_look look_from_afar(const struct target *target, struct target_thread *thread,
+                                        enum thread_state *ret_state)
+{
+	if (!sleeper_state(target, thread, ret_state))
+		return SLEEPER_GONE;
+	if (*ret_state == THREAD_RUNNING)
+		return SLEEPER_RUNS;
+	thread->sleep_runs = thread->last.runs;
+	return SLEEPER_HIDDEN;
+}
+
 enum sleeper_look sleeper_look(const struct target *target, struct target_thread *thread,
                                const struct maps *maps, struct snapshot_buffer *buffer,
                                struct snapshot *ret_snapshot, enum thread_state *ret_state)
 {
-	thread->has_schedstat =
-	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last);
-	if (!thread->has_schedstat && is_gone(errno))
+	if (!read_schedstat(target, thread))
 		return SLEEPER_GONE;
 	if (sleeps_on(target, thread))
 		return SLEEPER_UNCHANGED;
 	if (!thread->has_schedstat || !target->sees_syscalls)
-		return sleeper_state(target, thread, ret_state) ? SLEEPER_RUNS : SLEEPER_GONE;
+		return look_from_afar(target, thread, ret_state);
 	// One that moves while it is looked at is counted in the state in which it was found first:
 	// else states that last would be favoured.
 	enum sleeper_look look = look_once(target, thread, maps, buffer, ret_snapshot, ret_state);
@@ -133,22 +162,13 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 	return look == SLEEPER_UNCHANGED ? SLEEPER_RUNS : look;
 }
 
-bool sleeper_is_blocked(const struct target *target, const struct target_thread *thread)
-{
-	struct proc_syscall call;
-
-	return target->sees_syscalls &&
-	       proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call) &&
-	       !call.running;
-}
-
 bool sleeper_runs(const struct target *target, struct target_thread *thread)
 {
 	struct proc_syscall call;
 	enum thread_state state;
 
-	thread->has_schedstat =
-	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last);
+	if (!read_schedstat(target, thread))
+		return false;
 	if (sleeps_on(target, thread))
 		return false;
 	if (proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call))

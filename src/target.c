@@ -50,6 +50,7 @@ struct error *target_open(int pid, bool is_ours, struct target *ret)
 	    .task_fd = open_task_directory(pid),
 	    .max_kept_fd = raise_fd_limit(),
 	    .sees_syscalls = true,
+	    .sees_schedstat = true,
 	    .tracer_pid = is_ours ? 0 : diagnose_tracer(pid),
 	};
 	if (ret->task_fd < 0)
@@ -93,13 +94,17 @@ static int open_kept(const struct target *target, int tid, const char *file)
 	return -1;
 }
 
-// Does the kernel show the thread's system call, to us?
-static bool can_see_syscalls(int pid, int tid)
+// What of a thread does the kernel show, to us?
+static void probe(struct target *target, int tid)
 {
+	struct proc_schedstat schedstat;
 	struct proc_syscall call;
 	struct proc_stat stat;
 
-	return proc_read_syscall(-1, pid, tid, &call) || !proc_read_stat(pid, tid, &stat);
+	target->sees_schedstat = proc_read_schedstat(-1, target->pid, tid, &schedstat);
+	target->sees_syscalls = proc_read_syscall(-1, target->pid, tid, &call);
+	if (!proc_read_stat(target->pid, tid, &stat)) // gone: the next one will tell
+		target->sees_schedstat = target->sees_syscalls = true;
 }
 
 // Appends the thread; one that is gone already is left out.
@@ -121,7 +126,7 @@ static bool add_thread(struct target *target, int tid)
 	}
 	thread->last = thread->first;
 	if (target->n_threads == 0)
-		target->sees_syscalls = can_see_syscalls(target->pid, tid);
+		probe(target, tid);
 	if (target->sees_syscalls)
 		thread->syscall_fd = open_kept(target, tid, "syscall");
 	*array_push(target->threads, target->n_threads, target->threads_capacity) = thread;

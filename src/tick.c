@@ -224,6 +224,7 @@ static bool is_ready(struct ticker *ticker, const struct target_thread *thread)
 	enum thread_state state;
 
 	return ticker->crowded && ticker->target->n_threads <= MAX_READY_LOOKS &&
+	       !sleeper_is_blocked(ticker->target, thread) &&
 	       sleeper_state(ticker->target, thread, &state) && state == THREAD_RUNNING;
 }
 
@@ -265,9 +266,13 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 	case SLEEPER_COPIED:
 		take_sleeper(ticker, thread, &snapshot, state);
 		break;
+	case SLEEPER_HIDDEN:
+		thread->asleep = false;
+		ticker->run->blind = true;
+		plan_stop(ticker, thread, state, thread->has_schedstat);
+		break;
 	case SLEEPER_RUNS:
 		thread->asleep = false;
-		ticker->run->blind |= !thread->has_schedstat || !ticker->target->sees_syscalls;
 		plan_stop(ticker, thread, state, false);
 		break;
 	}
@@ -409,7 +414,8 @@ static void stop_runners_first(struct ticker *ticker)
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
-		if (!thread->pending && sleeper_runs(ticker->target, thread)) {
+		if (!thread->pending && !tracee_is_in_rest(thread->tid) &&
+		    sleeper_runs(ticker->target, thread)) {
 			thread->asleep = false;
 			plan_stop(ticker, thread, THREAD_RUNNING, false);
 		}

@@ -1,0 +1,135 @@
+"""What the profiler does where the system gives it less: each fallback, on real processes."""
+
+import os
+import resource
+import signal
+
+import harness
+from harness import LEAVES, THREAD, attach, start_attach
+
+STOPPED_SLEEPERS = "sleeping threads had to be stopped"
+
+
+def without(file):
+    """The environment of a profiler that does not find this file of a thread in /proc."""
+    return {
+        **os.environ,
+        "LD_PRELOAD": harness.fixture("hide_proc.so"),
+        "HIDE_PROC": file,
+        # A sanitized profiler wants its own library to be the first.
+        "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0",
+    }
+
+
+def sleepers(run):
+    return [sample for sample in run.pprof.samples if "sleep_here" in sample.stack]
+
+
+class Proc(harness.TestCase):
+    """A kernel without schedstat or syscall, or one that does not show them to us: stops."""
+
+    def check(self, run):
+        self.assertIn(STOPPED_SLEEPERS, run.stderr)
+        for name, leaf in (("worker-00", "spin_here"), ("worker-05", "sleep_here" + LEAVES)):
+            counts = run.stacks(name)
+            self.assertEqual(sum(counts.values()), run.summary.ticks)
+            self.assert_stacks(counts, rf"{THREAD}worker;{leaf}", share=0.9)
+        # Each stop wakes it for a moment, in which on a busy machine it waits for a CPU.
+        asleep = sum(s.count for s in sleepers(run) if s.state == "sleeping")
+        self.assertGreater(asleep, 0.5 * sum(s.count for s in sleepers(run)))
+
+    def test_without_schedstat(self):
+        target = self.start_fixture("threads", 6, 1)
+        self.check(attach(target, env=without("schedstat")))
+
+    def test_without_syscall(self):
+        target = self.start_fixture("threads", 6, 1)
+        run = attach(target, env=without("syscall"))
+        self.check(run)
+        # With run counts, one stop for each sleep is enough.
+        self.assertEqual({s.state for s in sleepers(run)}, {"sleeping"})
+
+    def test_with_both(self):
+        target = self.start_fixture("threads", 6, 1)
+        run = attach(target, env=without("nothing"))
+        self.assertNotIn(STOPPED_SLEEPERS, run.stderr)
+
+
+class Descriptors(harness.TestCase):
+    def test_few(self):
+        """Files of threads are opened for each use when they cannot all be kept open."""
+        target = self.start_fixture("threads", 32, 2)
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))
+
+        run = attach(target, preexec_fn=limit)
+        self.assertEqual(run.summary.n_threads, 33)
+        self.assertEqual(run.summary.samples, 33 * run.summary.ticks)
+        self.assertLess(run.summary.truncated, 0.05 * run.summary.samples, run.stderr)
+
+
+class BusyMachine(harness.TestCase):
+    """More threads want a CPU than there are."""
+
+    def spin(self):
+        for _ in range(2 * os.cpu_count() + 1):
+            self.start_fixture("calls-O2", "spin")
+
+    def test_every_thread_every_tick(self):
+        self.spin()
+        target = self.start_fixture("threads", 8, 4)
+        run = attach(target, duration="1")
+        for thread in run.summary.threads:
+            self.assertEqual(thread.samples, run.summary.ticks, thread)
+        self.assertEqual(sum(s.count for s in run.pprof.samples if s.state == "stopped"), 0)
+
+    def test_priority_is_said(self):
+        target = self.start_fixture("calls-O2", "spin")
+        run = attach(target)
+        self.assertRegex(run.stderr, "(raised|usual) priority")
+        if os.geteuid() == 0:
+            self.assertIn("raised priority", run.stderr)
+
+    def test_stop_all(self):
+        self.spin()
+        target = self.start_fixture("threads", 8, 4)
+        run = attach(target, "--stop-all", duration="1")
+        for thread in run.summary.threads:
+            self.assertEqual(thread.samples, run.summary.ticks, thread)
+
+
+class Overhead(harness.TestCase):
+    def test_thinned_ticks_are_said(self):
+        """A budget that cannot be kept: ticks are left out, and the times stay right."""
+        target = self.start_fixture("threads", 32, 16)
+        run = attach(target, "--max-overhead=0.1", duration="2", hz=1000)
+        self.assertRegex(run.stderr, r"ticks were left out to stay within --max-overhead=0\.1")
+        self.assertLess(run.summary.ticks, 1900)
+        wall_s = sum(thread.wall_s for thread in run.summary.threads)
+        self.assertGreater(wall_s, 0.9 * 2 * len(run.summary.threads))
+
+
+class Signals(harness.TestCase):
+    def test_more_than_one(self):
+        """A signal more, while the profile is being made, does not cost it."""
+        target = self.start_fixture("calls-O2", "spin")
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            run = start_attach(target)
+            run.wait_attached()
+            for _ in range(5):
+                run.signal(number)
+            run.finish()
+            self.assertGreater(run.summary.samples, 0)
+
+    def test_ignored_child_signal(self):
+        """Started by one that ignores SIGCHLD, as some supervisors do."""
+        target = self.start_fixture("calls-O2", "spin")
+        run = attach(
+            target, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        )
+        self.assertGreater(run.summary.samples, 0)
+
+
+if __name__ == "__main__":
+    harness.main()
