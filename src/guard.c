@@ -221,6 +221,7 @@ static uint64_t address_space_bytes(void)
 
 	if (!file || fscanf(file, "%lu", &pages) != 1)
 		return 0;
+	// cppcheck-suppress resourceLeak ; closed by _cleanup_fclose_
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 

@@ -241,7 +241,7 @@ static size_t read_list(int tid, const struct partial_call *call,
 	size_t n = user->rdx;
 
 	if (call->list == LIST_MESSAGE) {
-		struct msghdr message;
+		struct msghdr message = {0};
 		if (!read_memory(tid, user->rsi, &message, sizeof(message)))
 			return 0;
 		address = (uintptr_t)message.msg_iov;
