@@ -11,12 +11,16 @@ FUNCTIONS = 6000
 
 
 def unit_source():
-    """Functions that call the next one, each with a struct of its own; the last one spins."""
+    """Functions that call each other, each with a struct of its own; the last spins or sleeps."""
     lines = ["static volatile unsigned long sink;"]
     for i in range(FUNCTIONS):
         members = " ".join(f"int member_{i}_{j}; struct type_{i} *next_{i}_{j};" for j in range(8))
         lines.append(f"struct type_{i} {{ {members} }};")
-    lines.append("static void spin(int n) { while (n) { sink++; } }")
+    lines.append("static void pause_for_ever(void) {")
+    lines.append("for (;;) { long nr = 34;")  # pause, by hand: externals would be renamed
+    lines.append('__asm__ volatile("syscall" : "+a"(nr) :: "rcx", "r11"); }')
+    lines.append("}")
+    lines.append("static void spin(int n) { if (!n) { pause_for_ever(); } while (n) { sink++; } }")
     for i in reversed(range(FUNCTIONS)):
         deeper = f"function_{i + 60}(&local, n)" if i + 60 < FUNCTIONS else "spin(n)"
         lines.append(
@@ -53,13 +57,15 @@ def make(directory, megabytes):
         run("objcopy", f"--prefix-symbols=u{i}_", unit, objects[-1])
     main = os.path.join(directory, "main.c")
     with open(main, "w", encoding="utf-8") as file:
-        file.write("#include <pthread.h>\n#include <stdio.h>\n")
+        file.write("#include <pthread.h>\n#include <signal.h>\n#include <stdio.h>\n")
+        file.write("#include <sys/prctl.h>\n")
         for i in range(n):
             file.write(f"void u{i}_function_{i}(void *, int);\n")
             file.write(
-                f"static void *start_{i}(void *a) {{ u{i}_function_{i}(a, 1); return a; }}\n"
+                f"static void *start_{i}(void *a) {{ u{i}_function_{i}(a, {int(i == 0)}); "
+                "return a; }\n"
             )
-        file.write("int main(void) { pthread_t t;\n")
+        file.write("int main(void) { pthread_t t; prctl(PR_SET_PDEATHSIG, SIGKILL);\n")
         for i in range(n):
             file.write(f"pthread_create(&t, 0, start_{i}, 0);\n")
         file.write('puts("ready"); fflush(stdout); pthread_join(t, 0); return 0; }\n')

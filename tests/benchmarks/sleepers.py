@@ -51,7 +51,7 @@ def calls_per_tick(crowd):
         with tempfile.NamedTemporaryFile(dir=bench.SCRATCH, mode="r") as log:
             subprocess.run(
                 ["strace", "-f", "-c", "-U", "calls,name", "-o", log.name, bench.harness.PROFILER,
-                 "-p", str(crowd.pid), "-F", "10", "-d", str(ticks / 10), "-q",
+                 "-p", str(crowd.pid), "-F", "10", "-d", str(ticks / 10), "-q", "--max-overhead=0",
                  "-o", os.path.join(bench.SCRATCH, "strace.pb.gz")],
                 check=True, capture_output=True,
             )  # fmt: skip
@@ -99,7 +99,8 @@ def show_floor(table):
 def main():
     table = bench.Table(
         f"Sleeping threads at 99 Hz ({SECONDS:g} s a run, {bench.ROUNDS} runs for each)",
-        "figure", "threads", "of one CPU", "quartiles", "target", "met", "ticks missed", "by the first one",
+        "figure", "threads", "of one CPU", "quartiles", "target", "met", "ticks missed",
+        "by the first one",
         "ticks thinned", "context switches added", "CPU for a tick", "system calls of a tick",
     )  # fmt: skip
     show_floor(table)

@@ -9,7 +9,7 @@ that other processes left over, set against the windows alone just before and af
 the work for each second of the target's own CPU time, set against those windows likewise, less the
 share of the machine that the tool took. The second is blind to threads that are held while others
 get their CPU, the first to nothing, but noisy: a window in which other processes took more than
-BENCHMARK_OTHERS percent (5) of the machine is measured again, some ten times at most.
+BENCHMARK_OTHERS percent (5) of the machine is measured again, a few times at most.
 """
 
 import os
@@ -20,7 +20,7 @@ import bench
 
 ROUNDS = 2 * bench.ROUNDS
 ATTACH_S = 0.5
-MAX_TRIES = 10
+MAX_TRIES = 4
 MAX_OTHERS = float(os.environ.get("BENCHMARK_OTHERS", "5"))
 
 
