@@ -115,7 +115,7 @@ struct error *diagnose_denied(int pid)
 
 	if (!proc_read_status(pid, &status))
 		return diagnose_gone(pid);
-	if (status.tracer_pid)
+	if (status.tracer_pid && status.tracer_pid != getpid())
 		return traced_by(pid, status.tracer_pid);
 	if (!tracee_is_permitted())
 		return denied_by_container();
