@@ -1,12 +1,14 @@
 // output: the file that the profile goes to, never seen half written.
 //
-// Opened (and refused) before the target is touched. A regular file is written beside its place,
-// under a name of its own, and renamed at the end; what stood there is untouched until then, and
-// hands its permissions on. Pipes, devices and open descriptors ("-", /dev/stdout, /dev/fd/N) are
+// Opened (and refused) before the target is touched. A regular file is written in its directory
+// without a name, which it gets at the end, so that nothing is left of a run that is killed; where
+// the file system cannot do that, under a name of its own. What stood there is untouched until
+// then, and hands its permissions on. Pipes, devices and open descriptors ("-", /dev/stdout, /dev/fd/N) are
 // written to as they are; opening a named pipe waits for its reader.
 //
 // Symbolic links are followed, and the file that they lead to is replaced, so that a link stays
-// one; but no link is followed that another user left in a sticky directory that all may write to.
+// one; but no link anywhere on the way is followed, nor a pipe opened, that another user left in a
+// sticky directory that all may write to.
 #pragma once
 
 #include <stdbool.h>

@@ -30,7 +30,9 @@ struct output {
 	char *name;      // for messages
 	int directory;   // O_PATH; -1 where none is needed
 	char *base;      // the file's name in the directory
-	char *temporary; // its name until it is finished; NULL when written directly
+	int n_links;     // followed on the way there
+	bool nameless;   // it has no name until it is finished
+	char *temporary; // its name until it is finished, where it needs one; or NULL
 	int fd;
 	int write_errno; // of the first write that failed; 0: none
 	FILE *stream;    // over fd
@@ -131,29 +133,6 @@ static int named_descriptor(const char *path)
 	return -1;
 }
 
-// Opens the directory of `path`, which is relative to `at`, and takes its last component.
-static struct error *set_place(struct output *output, int at, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path;
-	_cleanup_free_ char *directory =
-	    slash ? memory_strndup(path, slash + 1 - path) : memory_strdup(".");
-
-	if (path[0] == '\0')
-		return refuse(output, "its name is empty");
-	if (base[0] == '\0')
-		return refuse_errno(output, EISDIR);
-	const int fd = openat(at, directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return refuse_errno(output, errno);
-	if (output->directory >= 0)
-		close(output->directory);
-	free(output->base);
-	output->directory = fd;
-	output->base = memory_strdup(base);
-	return NULL;
-}
-
 // The rule of fs.protected_symlinks in proc_sys_fs(5), where the kernel might not keep it: in a
 // directory such as /tmp, a link that somebody else left there is not followed.
 static bool is_trap(const struct output *output, const struct stat *link)
@@ -174,12 +153,110 @@ static bool is_in_proc(const struct output *output)
 	return fstatfs(output->directory, &statfs) == 0 && statfs.f_type == PROC_SUPER_MAGIC;
 }
 
+// Takes over the descriptor of a directory, in which what follows is looked up.
+static void set_directory(struct output *output, int fd)
+{
+	if (output->directory >= 0)
+		close(output->directory);
+	output->directory = fd;
+}
+
+static struct error *enter_path(struct output *output, const char *path);
+
+// What /proc's links say is not where they lead.
+static struct error *enter_proc_link(struct output *output, const char *name)
+{
+	const int fd = openat(output->directory, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return refuse_errno(output, errno);
+	set_directory(output, fd);
+	return NULL;
+}
+
+// Reads a link that may be followed, and counts it.
+static struct error *read_link(struct output *output, int fd, const char *name,
+                               const struct stat *link, char target[PATH_MAX])
+{
+	if (is_trap(output, link))
+		return refuse(output, "it is a link that another user left in a directory that all "
+		                      "may write to, or leads through one");
+	if (++output->n_links > MAX_LINKS)
+		return refuse_errno(output, ELOOP);
+	const ssize_t length = readlinkat(fd, name, target, PATH_MAX - 1);
+	if (length < 0)
+		return refuse_errno(output, errno);
+	target[length] = '\0';
+	return NULL;
+}
+
+// Goes on to the directory of that name, one path component.
+static struct error *enter(struct output *output, const char *name)
+{
+	char target[PATH_MAX];
+	struct stat status;
+	_cleanup_close_ int fd = openat(output->directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &status) != 0)
+		return refuse_errno(output, errno);
+	if (S_ISDIR(status.st_mode)) {
+		set_directory(output, fd);
+		fd = -1;
+		return NULL;
+	}
+	if (!S_ISLNK(status.st_mode))
+		return refuse_errno(output, ENOTDIR);
+	if (is_in_proc(output))
+		return enter_proc_link(output, name);
+	struct error *error = read_link(output, fd, "", &status, target);
+	return error ? error : enter_path(output, target);
+}
+
+// Goes on to the directory, step by step: the kernel would follow links in the midst of a path
+// whoever left them.
+static struct error *enter_path(struct output *output, const char *path)
+{
+	_cleanup_free_ char *copy = memory_strdup(path);
+	struct error *error = NULL;
+	char *save = NULL;
+
+	if (path[0] == '/' || output->directory < 0) {
+		const int fd = open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			return refuse_errno(output, errno);
+		set_directory(output, fd);
+	}
+	for (char *name = strtok_r(copy, "/", &save); name && !error;
+	     name = strtok_r(NULL, "/", &save))
+		error = enter(output, name);
+	return error;
+}
+
+// Goes to the directory of `path`, and takes its last component.
+static struct error *set_place(struct output *output, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	_cleanup_free_ char *directory =
+	    slash ? memory_strndup(path, slash + 1 - path) : memory_strdup("");
+
+	if (path[0] == '\0')
+		return refuse(output, "its name is empty");
+	if (base[0] == '\0')
+		return refuse_errno(output, EISDIR);
+	struct error *error = enter_path(output, directory);
+	if (error)
+		return error;
+	free(output->base);
+	output->base = memory_strdup(base);
+	return NULL;
+}
+
 // Follows the links from the place to the file itself, so that it is the file that is replaced,
-// never a link to it. *ret is what stands there; its mode is 0 if nothing does. The links in /proc
-// are not followed: their text is not where they lead.
+// never a link to it. *ret is what stands there; its mode is 0 if nothing does.
 static struct error *follow_links(struct output *output, struct stat *ret)
 {
-	for (int i = 0; i < MAX_LINKS; i++) {
+	for (;;) {
 		char target[PATH_MAX];
 
 		if (fstatat(output->directory, output->base, ret, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -190,19 +267,13 @@ static struct error *follow_links(struct output *output, struct stat *ret)
 		}
 		if (!S_ISLNK(ret->st_mode) || is_in_proc(output))
 			return NULL;
-		if (is_trap(output, ret))
-			return refuse(output, "it is a link that another user left in a directory "
-			                      "that all may write to");
-		const ssize_t length =
-		    readlinkat(output->directory, output->base, target, sizeof(target) - 1);
-		if (length < 0)
-			return refuse_errno(output, errno);
-		target[length] = '\0';
-		struct error *error = set_place(output, output->directory, target);
+		struct error *error =
+		    read_link(output, output->directory, output->base, ret, target);
+		if (!error)
+			error = set_place(output, target);
 		if (error)
 			return error;
 	}
-	return refuse_errno(output, ELOOP);
 }
 
 static struct error *open_directly(struct output *output, int more_flags)
@@ -217,14 +288,26 @@ static struct error *open_directly(struct output *output, int more_flags)
 	return refuse_errno(output, errno);
 }
 
-static struct error *create_temporary(struct output *output)
+static struct error *refuse_creation(const struct output *output, int number)
+{
+	if (number != EACCES && number != EPERM)
+		return refuse_errno(output, number);
+	return refuse(output, "no permission to create files in its directory");
+}
+
+static char *temporary_name(void)
+{
+	uint32_t number = 0;
+
+	while (getrandom(&number, sizeof(number), 0) != sizeof(number) && errno == EINTR)
+		;
+	return memory_printf(".profiler.%08" PRIx32 ".part", number);
+}
+
+static struct error *create_named(struct output *output)
 {
 	for (int i = 0; i < MAX_TEMPORARY_NAMES; i++) {
-		uint32_t number = 0;
-
-		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-			return refuse_errno(output, errno);
-		_cleanup_free_ char *name = memory_printf(".profiler.%08" PRIx32 ".part", number);
+		_cleanup_free_ char *name = temporary_name();
 		output->fd = openat(output->directory, name,
 		                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, NEW_FILE_MODE);
 		if (output->fd >= 0) {
@@ -234,9 +317,30 @@ static struct error *create_temporary(struct output *output)
 		if (errno != EEXIST)
 			break;
 	}
-	if (errno != EACCES && errno != EPERM)
-		return refuse_errno(output, errno);
-	return refuse(output, "no permission to create files in its directory");
+	return refuse_creation(output, errno);
+}
+
+// The path by which a file without a name can be given one (open(2), O_TMPFILE).
+static char *descriptor_path(int fd)
+{
+	return memory_printf("/proc/self/fd/%d", fd);
+}
+
+// The file until it is finished. Without a name, where the file system can do that: then nothing
+// is left of it however the profiler ends.
+static struct error *create_temporary(struct output *output)
+{
+	output->fd =
+	    openat(output->directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, NEW_FILE_MODE);
+	if (output->fd < 0)
+		return create_named(output);
+	_cleanup_free_ char *path = descriptor_path(output->fd);
+	if (access(path, F_OK) == 0) {
+		output->nameless = true;
+		return NULL;
+	}
+	close(output->fd); // no /proc
+	return create_named(output);
 }
 
 // The file that takes another one's place gets its permissions, or, where that one belongs to
@@ -258,7 +362,7 @@ static void take_over_mode(const struct output *output, const struct stat *repla
 static struct error *open_path(struct output *output, const char *path)
 {
 	struct stat found;
-	struct error *error = set_place(output, AT_FDCWD, path);
+	struct error *error = set_place(output, path);
 
 	if (!error)
 		error = follow_links(output, &found);
@@ -270,6 +374,9 @@ static struct error *open_path(struct output *output, const char *path)
 		return refuse_errno(output, EISDIR);
 	if (S_ISLNK(found.st_mode))
 		return open_directly(output, O_TRUNC);
+	if (S_ISFIFO(found.st_mode) && is_trap(output, &found))
+		return refuse(output, "it is a pipe that another user left in a directory that all "
+		                      "may write to");
 	if (!S_ISREG(found.st_mode))
 		return open_directly(output, O_NOFOLLOW);
 	// Renaming over it needs no permission for the file: a read-only one would be lost.
@@ -326,20 +433,41 @@ FILE *output_stream(struct output *output)
 	return output->stream;
 }
 
+// Gives the file its name, or, where something stands there, a temporary one to be renamed.
+static struct error *give_name(struct output *output)
+{
+	_cleanup_free_ char *path = descriptor_path(output->fd);
+	const char *name = output->base;
+
+	for (int i = 0; i < MAX_TEMPORARY_NAMES; i++) {
+		if (linkat(AT_FDCWD, path, output->directory, name, AT_SYMLINK_FOLLOW) == 0) {
+			output->nameless = false;
+			return NULL;
+		}
+		if (errno != EEXIST)
+			break;
+		free(output->temporary);
+		name = output->temporary = temporary_name();
+	}
+	free(take_pointer(output->temporary));
+	return refuse_creation(output, errno);
+}
+
 static struct error *close_stream(struct output *output)
 {
 	const bool failed = fflush(output->stream) != 0 || ferror(output->stream);
+	struct error *error = NULL;
 
 	fclose(take_pointer(output->stream));
 	if (failed)
 		return refuse_errno(output, output->write_errno ? output->write_errno : EIO);
+	if (output->nameless)
+		error = give_name(output);
 	// On network file systems, a full disk may show only here.
-	if (close(output->fd) != 0 && errno != EINTR) {
-		output->fd = -1;
-		return refuse_errno(output, errno);
-	}
+	if (close(output->fd) != 0 && errno != EINTR && !error)
+		error = refuse_errno(output, errno);
 	output->fd = -1;
-	return NULL;
+	return error;
 }
 
 static struct error *put_in_place(struct output *output)

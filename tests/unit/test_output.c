@@ -173,6 +173,68 @@ static void test_nothing_is_left_of_an_unfinished_file(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
+// However it ends: a run that is killed has no way to tidy up.
+static void test_nothing_is_left_of_a_killed_run(void **state)
+{
+	int status;
+	const int fd = open(".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+
+	(void)state;
+	if (fd < 0) {
+		print_message("# this file system has no files without a name\n");
+		return;
+	}
+	close(fd);
+	put_file("old", "old");
+	const pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct output *outputs[] = {open_output("old"), open_output("never"),
+		                            open_output(NULL)};
+		for (size_t i = 0; i < array_size(outputs); i++) {
+			fputs("new", output_stream(outputs[i]));
+			fflush(output_stream(outputs[i]));
+		}
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, SIGKILL);
+	assert_file("old", "old");
+	assert_int_equal(count_files(), 1);
+}
+
+// Without /proc, a file cannot be given a name afterwards.
+static void test_file_with_a_name_of_its_own(void **state)
+{
+	int status;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("# needs root for a place without /proc\n");
+		return;
+	}
+	put_file("old", "old");
+	const pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (chroot(".") != 0 || chdir("/") != 0)
+			_exit(1);
+		struct output *output = open_output("old");
+		fputs("new", output_stream(output));
+		if (count_files() != 2)
+			_exit(2);
+		finish(output, NULL);
+		write_to("/made", "made");
+		output_destroy(open_output("never"));
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_file("old", "new");
+	assert_file("made", "made");
+	assert_int_equal(count_files(), 2);
+}
+
 static void test_name_given_at_the_end(void **state)
 {
 	struct output *output = open_output(NULL);
@@ -284,6 +346,47 @@ static void test_traps_are_not_followed(void **state)
 	assert_int_equal(chmod("tmp", 0777), 0);
 	write_to("tmp/trap", "yours");
 	assert_file("precious", "yours");
+}
+
+// The same in the midst of a path, and behind links.
+static void test_traps_on_the_way_are_not_followed(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir("tmp", 0777), 0);
+	assert_int_equal(chmod("tmp", 01777), 0);
+	assert_int_equal(mkdir("place", 0755), 0);
+	assert_int_equal(symlink("../place", "tmp/trap"), 0);
+	assert_int_equal(symlink("tmp/trap/file", "way"), 0);
+	assert_int_equal(symlink("tmp/trap", "road"), 0);
+	write_to("tmp/trap/file", "mine"); // one's own
+	write_to("way", "mine");
+	write_to("road/../place//./file", "mine too");
+	assert_file("place/file", "mine too");
+	write_to("/proc/self/cwd/place/file", "by way of proc");
+	assert_file("place/file", "by way of proc");
+	if (geteuid() != 0)
+		return;
+	assert_int_equal(lchown("tmp/trap", NOBODY, NOBODY), 0);
+	assert_refused("tmp/trap/file", "another user");
+	assert_refused("tmp/trap/new", "another user");
+	assert_refused("way", "another user");
+	assert_refused("road/file", "another user");
+	assert_file("place/file", "by way of proc");
+	assert_int_equal(mkfifo("tmp/pipe", 0666), 0);
+	assert_int_equal(chown("tmp/pipe", NOBODY, NOBODY), 0);
+	assert_refused("tmp/pipe", "another user");
+}
+
+static void test_links_in_circles(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("b", "a"), 0);
+	assert_int_equal(symlink("a", "b"), 0);
+	assert_refused("a", "links");
+	assert_refused("a/file", "links");
+	put_file("file", "x");
+	assert_refused("file/file", "directory");
+	assert_refused("none/file", "directory");
 }
 
 static void test_devices_and_pipes_are_written_directly(void **state)
@@ -468,12 +571,16 @@ int main(void)
 	    TEST(test_umask_counts),
 	    TEST(test_existing_file_is_kept_until_the_end),
 	    TEST(test_nothing_is_left_of_an_unfinished_file),
+	    TEST(test_nothing_is_left_of_a_killed_run),
+	    TEST(test_file_with_a_name_of_its_own),
 	    TEST(test_name_given_at_the_end),
 	    TEST(test_place_taken_at_the_end),
 	    TEST(test_unusable_names),
 	    TEST(test_permissions),
 	    TEST(test_links_stay_links),
 	    TEST(test_traps_are_not_followed),
+	    TEST(test_traps_on_the_way_are_not_followed),
+	    TEST(test_links_in_circles),
 	    TEST(test_devices_and_pipes_are_written_directly),
 	    TEST(test_socket_is_refused),
 	    TEST(test_full_disk),
