@@ -34,6 +34,7 @@ enum stack_end {
 	STACK_NEEDS_REGISTER, // a rule asks for a register whose value is not known
 	STACK_SWITCHED,       // it goes on on another stack, which is not at hand (Go's runtime)
 	STACK_NOT_SAMPLED,    // the thread was there, its stack could not be taken at all
+	STACK_NO_ROOM,        // there are too many different stacks: only the leaf is kept
 	N_STACK_ENDS,
 };
 
@@ -81,6 +82,7 @@ struct profile {
 	size_t n_locations, locations_capacity;
 	uint32_t *location_ids; // of all stacks, one after the other
 	size_t n_location_ids, location_ids_capacity;
+	size_t max_location_ids; // 0: as many as a gigabyte holds; then of new stacks only the leaf
 	struct stack *stacks;
 	size_t n_stacks, stacks_capacity;
 	struct thread *threads;

@@ -16,6 +16,8 @@ const char *thread_state_name(enum thread_state state)
 	return names[state];
 }
 
+enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28 };
+
 const char *stack_end_name(enum stack_end end)
 {
 	static const char *const names[N_STACK_ENDS] = {
@@ -28,6 +30,7 @@ const char *stack_end_name(enum stack_end end)
 	    [STACK_NEEDS_REGISTER] = "unknown register",
 	    [STACK_SWITCHED] = "continues on another stack",
 	    [STACK_NOT_SAMPLED] = "stack not available",
+	    [STACK_NO_ROOM] = "too many different stacks",
 	};
 	return names[end];
 }
@@ -90,6 +93,15 @@ static bool stack_equal(const void *context, uint32_t id, const void *key)
 	                            b->n * sizeof(*b->location_ids)) == 0);
 }
 
+// A target could make up new stacks without end.
+static bool has_room(const struct profile *profile, size_t n)
+{
+	const size_t max =
+	    profile->max_location_ids ? profile->max_location_ids : DEFAULT_MAX_LOCATION_IDS;
+
+	return profile->n_location_ids + n <= max;
+}
+
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
                               enum stack_end end)
 {
@@ -99,6 +111,8 @@ uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_
 
 	if (id != HASH_NONE)
 		return id;
+	if (n > 1 && !has_room(profile, n))
+		return profile_intern_stack(profile, location_ids, 1, STACK_NO_ROOM);
 	id = profile->n_stacks;
 	*array_push(profile->stacks, profile->n_stacks, profile->stacks_capacity) = (struct stack){
 	    .first = profile->n_location_ids,

@@ -146,6 +146,29 @@ static void test_every_state_and_end_has_its_name(void **state)
 	}
 }
 
+static void test_endless_stacks(void **state)
+{
+	struct profile profile = {.max_location_ids = 100};
+	uint32_t locations[10];
+
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++) {
+		for (uint32_t j = 0; j < 10; j++)
+			locations[j] = j ? i * 10 + j : 7;
+		const uint32_t id = profile_intern_stack(&profile, locations, 10, STACK_COMPLETE);
+		const struct stack *stack = &profile.stacks[id];
+		assert_int_equal(profile.location_ids[stack->first], 7);
+		assert_int_equal(stack->n_frames, i < 10 ? 10 : 1);
+		assert_int_equal(stack->end, i < 10 ? STACK_COMPLETE : STACK_NO_ROOM);
+		// Known ones stay whole.
+		for (uint32_t j = 1; j < 10; j++)
+			locations[j] = j;
+		assert_int_equal(profile_intern_stack(&profile, locations, 10, STACK_COMPLETE), 0);
+	}
+	assert_int_equal(profile.n_stacks, 11);
+	profile_deinit(&profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +176,7 @@ int main(void)
 	    cmocka_unit_test(test_stacks_are_interned),
 	    cmocka_unit_test(test_samples_are_counted_by_stack_thread_and_state),
 	    cmocka_unit_test(test_only_running_time_is_cpu_time),
+	    cmocka_unit_test(test_endless_stacks),
 	    cmocka_unit_test(test_accounting_identity),
 	    cmocka_unit_test(test_thread_names),
 	    cmocka_unit_test(test_every_state_and_end_has_its_name),
