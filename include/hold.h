@@ -4,6 +4,7 @@
 // when the thread was last seen unstopped, and that nobody at all stopped while the sampler slept.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct events;
@@ -16,6 +17,7 @@ struct hold {
 	int64_t quiet_ns;      // until when nobody that is asked had stopped, for certain
 	int64_t settled_ns;    // of run->held_ns, what is in run->tick_hold
 	int64_t own_delay_ns;  // the sampler's own wait for CPUs, as last read
+	bool holding;          // threads are held while others are waited for (--stop-all)
 	int own_schedstat_fd;  // of the sampler itself; -1: none
 };
 

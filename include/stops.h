@@ -36,10 +36,11 @@ struct stops {
 	size_t count, capacity;
 	struct hold *hold;              // borrowed
 	struct snapshot_buffer *buffer; // borrowed
+	int pid;                        // of the process
 	bool hold_all;                  // --stop-all: let all go together, by stops_let_all_go
 };
 
-void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer,
+void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer, int pid,
                 bool hold_all);
 void stops_deinit(struct stops *stops);
 
@@ -56,9 +57,10 @@ void stops_ask(struct stops *stops, size_t from);
 // returns how many they are.
 size_t stops_spare_sleepers(struct stops *stops, const struct target *target, size_t from);
 
-// Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many have
-// not; more than 0 as well when the buffer has no room for another copy.
-size_t stops_poll(struct stops *stops, const struct maps *maps);
+// Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many of those
+// that were asked at since_ns or later have not; more than 0 as well when the buffer has no room
+// for another copy.
+size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns);
 
 // Lets go all that were copied and are still held.
 void stops_let_all_go(struct stops *stops);

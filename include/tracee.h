@@ -40,8 +40,13 @@ void tracee_setup(void);
 // Can this process use ptrace at all (no seccomp filter in the way)?
 bool tracee_is_permitted(void);
 
-// Makes the thread a tracee; it runs on. `trace_exec`: it will stop after its next exec.
-enum tracee_result tracee_seize(int tid, bool trace_exec);
+// Before a series of tracee_seize: takes note of what has happened to seized threads, since the
+// SIGCHLD that told of it may have been read already.
+void tracee_prepare(void);
+
+// Makes the thread, of process `tgid`, a tracee; it runs on. `trace_exec`: it will stop after its
+// next exec.
+enum tracee_result tracee_seize(int tid, int tgid, bool trace_exec);
 
 // Asks a seized thread to stop. It executes no instruction of the program before it does.
 enum tracee_result tracee_interrupt(int tid);

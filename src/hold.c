@@ -63,7 +63,7 @@ static void note_wait(struct hold *hold, int64_t start_ns, int64_t end_ns)
 		return;
 	// The delay since it was last read, at the least: counting too much is on the safe side.
 	const int64_t delay_ns = own_delay(hold), delayed_ns = delay_ns - hold->own_delay_ns;
-	if (delay_ns >= 0 && end_ns - start_ns > delayed_ns + 2 * WAKE_SLACK_NS)
+	if (!hold->holding && delay_ns >= 0 && end_ns - start_ns > delayed_ns + 2 * WAKE_SLACK_NS)
 		hold->quiet_ns = end_ns - delayed_ns - WAKE_SLACK_NS;
 	hold->own_delay_ns = delay_ns;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "diagnose.h"
@@ -59,7 +60,7 @@ static struct error *trace_child(struct launch *launch, const char *command, int
 {
 	int error = 0;
 
-	if (tracee_seize(launch->pid, true) != TRACEE_OK)
+	if (tracee_seize(launch->pid, launch->pid, true) != TRACEE_OK)
 		return diagnose_denied(launch->pid);
 	if (write(go_fd, "", 1) != 1)
 		return cannot_run(command, errno);
@@ -115,12 +116,24 @@ void launch_release(struct launch *launch)
 
 static bool wait_for_end(struct launch *launch, int flags)
 {
+	const struct timespec moment = {.tv_nsec = 1000000};
+	siginfo_t info;
 	pid_t pid;
 
 	if (!launch->ended)
 		launch->ended = tracee_kept_exit(&launch->exit_status);
 	if (launch->ended)
 		return true;
+	// A stop is for tracee to see, and only looked at here: to wait is to take.
+	do
+		info = (siginfo_t){0};
+	while (waitid(P_PID, launch->pid, &info, flags | WEXITED | WNOWAIT) < 0 && errno == EINTR);
+	if (info.si_pid == launch->pid && info.si_code != CLD_EXITED &&
+	    info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED) {
+		if (!(flags & WNOHANG))
+			nanosleep(&moment, NULL); // the signal handler sees to it
+		return false;
+	}
 	do
 		pid = waitpid(launch->pid, &launch->exit_status, flags);
 	while (pid < 0 && errno == EINTR);

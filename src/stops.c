@@ -8,10 +8,15 @@
 #include "sleeper.h"
 #include "target.h"
 
-void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer,
+void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer, int pid,
                 bool hold_all)
 {
-	*stops = (struct stops){.hold = hold, .buffer = buffer, .hold_all = hold_all};
+	*stops = (struct stops){
+	    .hold = hold,
+	    .buffer = buffer,
+	    .pid = pid,
+	    .hold_all = hold_all,
+	};
 }
 
 void stops_deinit(struct stops *stops)
@@ -49,10 +54,11 @@ size_t stops_spare_sleepers(struct stops *stops, const struct target *target, si
 
 void stops_ask(struct stops *stops, size_t from)
 {
+	tracee_prepare();
 	for (size_t i = from; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
 		struct target_thread *thread = stop->thread;
-		const enum tracee_result result = tracee_seize(thread->tid, false);
+		const enum tracee_result result = tracee_seize(thread->tid, stops->pid, false);
 		stop->free_ns = clock_now_ns();
 		thread->asked_ns = stop->tick_ns;
 		thread->asked_state = stop->state;
@@ -91,11 +97,12 @@ static void copy_stopped(struct stops *stops, struct stop *stop, const struct ma
 	                      stops->buffer, &stop->snapshot))
 		stop->failed = true;
 	stop->copied = true;
+	stops->hold->holding = stops->hold_all;
 	if (!stops->hold_all)
 		let_go(stops, stop);
 }
 
-size_t stops_poll(struct stops *stops, const struct maps *maps)
+size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns)
 {
 	size_t missing = 0;
 
@@ -116,7 +123,7 @@ size_t stops_poll(struct stops *stops, const struct maps *maps)
 			break;
 		case TRACEE_RUNS:
 			stop->free_ns = polled_ns;
-			missing++;
+			missing += stop->tick_ns >= since_ns;
 			break;
 		}
 	}
@@ -125,6 +132,7 @@ size_t stops_poll(struct stops *stops, const struct maps *maps)
 
 void stops_let_all_go(struct stops *stops)
 {
+	stops->hold->holding = false;
 	for (size_t i = 0; i < stops->count; i++)
 		if (stops->items[i].thread->pending && stops->items[i].copied)
 			let_go(stops, &stops->items[i]);

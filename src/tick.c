@@ -14,6 +14,7 @@ enum {
 	// come, between the ticks.
 	MAX_WAIT_NS = 200000,
 	MAX_WAIT_ALL_NS = 2000000,    // for --stop-all, while others are held
+	MAX_WAIT_ALL_SHARE = 4,       // and no more than this part of a period
 	FIRST_NAME_NS = 5000000,      // a new thread is soon given its name
 	MAX_NAME_AGE_NS = 1000000000, // later ones are rare
 	MAX_COPY_TRIES = 7,
@@ -30,7 +31,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	    .buffer = setup->buffer,
 	    .cpu_clock_ns = -1,
 	};
-	stops_init(&ticker->stops, setup->hold, setup->buffer, setup->stop_all);
+	stops_init(&ticker->stops, setup->hold, setup->buffer, target->pid, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);
 	unwinder_init(&ticker->unwinder, &ticker->space, setup->profile, setup->rules,
 	              setup->max_frames);
@@ -330,9 +331,11 @@ static void count_stops(struct ticker *ticker)
 	snapshot_buffer_reset(ticker->buffer);
 }
 
-static void wait_for_stops(struct ticker *ticker, int64_t until_ns)
+// Waits for those that were asked at since_ns or later.
+static void wait_for_stops(struct ticker *ticker, int64_t since_ns, int64_t until_ns)
 {
-	while (stops_poll(&ticker->stops, &ticker->space.maps) > 0 && clock_now_ns() < until_ns) {
+	while (stops_poll(&ticker->stops, &ticker->space.maps, since_ns) > 0 &&
+	       clock_now_ns() < until_ns) {
 		if (snapshot_buffer_has_room(ticker->buffer)) {
 			hold_wait(ticker->setup->hold, until_ns);
 		} else {
@@ -346,7 +349,7 @@ void ticker_collect(struct ticker *ticker)
 {
 	if (ticker->stops.count == 0)
 		return;
-	stops_poll(&ticker->stops, &ticker->space.maps);
+	stops_poll(&ticker->stops, &ticker->space.maps, 0);
 	stops_let_all_go(&ticker->stops);
 	count_stops(ticker);
 }
@@ -355,9 +358,15 @@ static void ask_and_wait(struct ticker *ticker, size_t from)
 {
 	if (ticker->stops.count == 0)
 		return;
+	int64_t wait_ns = MAX_WAIT_NS;
+
+	if (ticker->stops.hold_all) { // while others are held
+		wait_ns = ticker->profile->period_ns / MAX_WAIT_ALL_SHARE;
+		wait_ns = wait_ns < MAX_WAIT_ALL_NS ? wait_ns : MAX_WAIT_ALL_NS;
+	}
 	stops_ask(&ticker->stops, from);
-	wait_for_stops(ticker,
-	               clock_now_ns() + (ticker->stops.hold_all ? MAX_WAIT_ALL_NS : MAX_WAIT_NS));
+	// Not for those of earlier ticks, which may take long still.
+	wait_for_stops(ticker, ticker->now_ns, clock_now_ns() + wait_ns);
 }
 
 // One that ran a moment ago and sleeps now: counted in the state in which it was found first.
@@ -439,14 +448,20 @@ static void add_new_threads(struct ticker *ticker, size_t n_new)
 	}
 }
 
+// A thread that executes another program takes the main thread's tid, but has figures of its own.
+static int64_t difference(uint64_t last, uint64_t first)
+{
+	return last > first ? (int64_t)(last - first) : 0;
+}
+
 static void note_kernel_figures(struct ticker *ticker, const struct target_thread *thread)
 {
 	struct thread *entry = &ticker->profile->threads[thread->id];
 
 	if (!thread->has_schedstat)
 		return;
-	entry->kernel_cpu_ns = thread->last.cpu_ns - thread->first.cpu_ns;
-	entry->kernel_delay_ns = thread->last.delay_ns - thread->first.delay_ns;
+	entry->kernel_cpu_ns = difference(thread->last.cpu_ns, thread->first.cpu_ns);
+	entry->kernel_delay_ns = difference(thread->last.delay_ns, thread->first.delay_ns);
 }
 
 // The target's CPU clock stands still: none of its threads has run (clock_getcpuclockid(3)).
@@ -511,12 +526,15 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns)
 	stop_planned(ticker, n_asked);
 	finish_stops(ticker);
 	target_forget_gone(target);
+	// All gone, or another program executed by a thread that was not known yet.
+	if (target->n_threads == 0)
+		add_new_threads(ticker, target_list_threads(target, true));
 	return target->n_threads > 0;
 }
 
 void ticker_finish(struct ticker *ticker, int64_t until_ns)
 {
-	wait_for_stops(ticker, until_ns);
+	wait_for_stops(ticker, 0, until_ns);
 	stops_let_all_go(&ticker->stops);
 	count_stops(ticker);
 	for (size_t i = 0; i < ticker->stops.count; i++) {

@@ -24,10 +24,11 @@ enum call_state {
 	CALL_CUT_SHORT, // found so, and not resumed yet
 	CALL_ENTERING,  // resumed, to stop at the rest's entry
 	CALL_INSIDE,    // in the rest, to stop at its end
+	CALL_LEAVING,   // to be let go at its next stop, or reaped
 };
 
 struct seized {
-	int tid;
+	int tid, tgid;
 	enum call_state call;
 	struct syscall_rest rest;
 	bool reported; // `status` has come, but nobody has asked for it yet
@@ -89,15 +90,33 @@ static bool read_stop(int status, struct tracee_stop *ret)
 	return true;
 }
 
-static void collect_report(struct seized *entry)
+// A thread that executes another program becomes the main thread, with its tid; the old one never
+// reports. It is still ours, and about to stop.
+static void follow_exec(struct seized *entry)
+{
+	if (entry->tid == entry->tgid || find_seized(entry->tgid)) {
+		forget(entry->tid);
+		return;
+	}
+	entry->tid = entry->tgid;
+	entry->call = CALL_LEAVING;
+}
+
+// False: there is no such thread any more.
+static bool collect_report(struct seized *entry)
 {
 	int status;
 
-	if (entry->reported || waitpid(entry->tid, &status, WNOHANG | __WALL) != entry->tid)
-		return;
+	// Even if a stop was reported: it may have been killed since.
+	if (entry->reported && !WIFSTOPPED(entry->status))
+		return true;
+	const pid_t pid = waitpid(entry->tid, &status, WNOHANG | __WALL);
+	if (pid != entry->tid)
+		return pid == 0 || entry->reported;
 	entry->reported = true;
 	entry->status = status;
 	keep_exit_of_child(entry->tid, status);
+	return true;
 }
 
 // PTRACE_SEIZE takes the target's cred_guard_mutex. A thread that is in execve holds it, and
@@ -126,6 +145,16 @@ static bool get_registers(int tid, struct user_regs_struct *ret)
 	// A 32-bit thread fills less.
 	return ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0 &&
 	       vector.iov_len == sizeof(*ret);
+}
+
+// Lets a stopped thread go. One that was killed meanwhile, as by an exec, is not stopped any more,
+// and stays ours until it is reaped.
+static void detach(struct seized *entry, int signal)
+{
+	if (ptrace(PTRACE_DETACH, entry->tid, NULL, (void *)(uintptr_t)signal) == 0)
+		forget(entry->tid);
+	else
+		entry->call = CALL_LEAVING;
 }
 
 static bool resume_to_syscall_stop(int tid, int signal)
@@ -187,9 +216,32 @@ static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 	// been without us.
 	syscall_rest_leave(&entry->rest, &user);
 	set_registers(tid, &user);
-	entry->call = CALL_NONE;
-	ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)stop->signal);
-	forget(tid);
+	detach(entry, stop->signal);
+}
+
+// What has become of a thread that could not be let go.
+static void serve_leaving(struct seized *entry)
+{
+	struct tracee_stop stop;
+
+	if (!collect_report(entry)) {
+		follow_exec(entry);
+		return;
+	}
+	if (!entry->reported)
+		return;
+	entry->reported = false;
+	if (read_stop(entry->status, &stop))
+		detach(entry, stop.signal);
+	else
+		forget(entry->tid);
+}
+
+static void serve_all_leaving(void)
+{
+	for (size_t i = n_seized; i-- > 0;)
+		if (seized[i].call == CALL_LEAVING)
+			serve_leaving(&seized[i]);
 }
 
 // Serves all threads that are in the rest of a call.
@@ -213,6 +265,7 @@ static void serve_rests(void)
 
 static void release_stopped(void)
 {
+	serve_all_leaving();
 	serve_rests();
 	collect_reports();
 	for (size_t i = 0; i < n_seized;) {
@@ -269,12 +322,22 @@ static enum tracee_result result_of(long value)
 	return errno == EPERM ? TRACEE_DENIED : TRACEE_GONE;
 }
 
-enum tracee_result tracee_seize(int tid, bool trace_exec)
+void tracee_prepare(void)
+{
+	collect_reports();
+}
+
+enum tracee_result tracee_seize(int tid, int tgid, bool trace_exec)
 {
 	const uintptr_t options = trace_exec ? PTRACE_O_TRACEEXEC : 0;
 
 	// Room first: the handler must not see the array move.
 	seized = memory_grow(seized, &seized_capacity, n_seized + 1, sizeof(*seized));
+	struct seized *known = find_seized(tid);
+	if (known && known->call == CALL_LEAVING) {
+		known->call = CALL_NONE; // not yet left
+		return TRACEE_OK;
+	}
 	seizing = n_seized > 0;
 	if (seizing)
 		block_child_signal(SIG_UNBLOCK);
@@ -284,7 +347,7 @@ enum tracee_result tracee_seize(int tid, bool trace_exec)
 		block_child_signal(SIG_BLOCK);
 	seizing = 0;
 	if (result == TRACEE_OK)
-		seized[n_seized++] = (struct seized){.tid = tid};
+		seized[n_seized++] = (struct seized){.tid = tid, .tgid = tgid};
 	return result;
 }
 
@@ -314,6 +377,10 @@ static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
 	if (pid > 0 && read_stop(status, ret))
 		return TRACEE_STOPPED;
 	*ret = (struct tracee_stop){.exit_status = status};
+	if (pid < 0 && entry) {
+		follow_exec(entry);
+		return TRACEE_EXITED;
+	}
 	keep_exit_of_child(tid, status);
 	forget(tid);
 	return TRACEE_EXITED;
@@ -364,10 +431,9 @@ void tracee_release(int tid, const struct tracee_stop *stop)
 {
 	struct seized *entry = find_seized(tid);
 
-	if (entry && entry->call == CALL_CUT_SHORT && begin_rest(entry, stop->signal))
+	if (!entry || (entry->call == CALL_CUT_SHORT && begin_rest(entry, stop->signal)))
 		return;
-	ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)stop->signal);
-	forget(tid);
+	detach(entry, stop->signal);
 }
 
 void tracee_continue(int tid, const struct tracee_stop *stop)
@@ -379,6 +445,7 @@ size_t tracee_serve(void)
 {
 	size_t n_left = 0;
 
+	serve_all_leaving();
 	serve_rests();
 	for (size_t i = 0; i < n_seized; i++)
 		n_left += seized[i].call != CALL_NONE;
@@ -389,7 +456,7 @@ bool tracee_is_in_rest(int tid)
 {
 	const struct seized *entry = find_seized(tid);
 
-	return entry && entry->call != CALL_NONE;
+	return entry && entry->call != CALL_NONE && entry->call != CALL_LEAVING;
 }
 
 void tracee_abandon_all(void)
