@@ -15,20 +15,20 @@ enum guard_end {
 	GUARD_MEMORY,    // it needs too much memory
 };
 
-#define GUARD_WAIT_NS INT64_C(2000000000)
-
 typedef void guard_work(void *context);
 
-// Runs work(context), for at most that much CPU time; it may wait for no more than GUARD_WAIT_NS
-// after its start. Says how it ended: after all but GUARD_DONE, whatever the work was changing may
+// Runs work(context), for at most *left_ns of CPU time (counted in steps of 100 ms), and takes what
+// it took off that. Says how it ended: after all but GUARD_DONE, whatever the work was changing may
 // be half done, and is to be forgotten. Time ends only what can be left behind safely: code of
 // libdw and its helpers, and system calls that wait. Within guarded work this merely calls, and
-// what goes wrong ends the outermost. For one thread only.
-enum guard_end guard_run(guard_work *work, void *context, int64_t cpu_ns);
+// what goes wrong ends the outermost. For one thread only; takes SIGVTALRM and SIGPROF over.
+enum guard_end guard_run(guard_work *work, void *context, int64_t *left_ns);
 
-// From within guarded work: until its end, the process may take no more than that much memory in
-// addition to what it has now.
-void guard_limit_memory(uint64_t bytes);
+// From within guarded work, before it opens files or unpacks them: from now on it may wait for no
+// more than GUARD_WAIT_NS, and take no more than that much memory besides what is in use now.
+void guard_opens_files(uint64_t memory_bytes);
+
+#define GUARD_WAIT_NS INT64_C(2000000000)
 
 // Leaves the guarded work, if any runs; else returns.
 void guard_leave(enum guard_end end);

@@ -109,8 +109,9 @@ Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias);
 // The time for rules is that of all calls together.
 bool module_guard(struct module *module, guard_work *work, void *context, enum module_use use);
 
-// Limits what guarded work on the module takes from now on, before work that may take much.
-void module_limit_memory(const struct module *module);
+// To be called from within guarded work on the module before it opens debug files or unpacks what
+// is compressed (guard_opens_files).
+void module_opens_files(const struct module *module);
 
 // Copies up to `size` bytes of code at an address in the file; returns how many there were.
 size_t module_read_code(struct module *module, uint64_t address, void *buffer, size_t size);

@@ -197,7 +197,7 @@ bool cfi_find_rule(struct module *module, uint64_t address, struct rule *ret)
 	if (read_row(ARCH_NATIVE, cfi, address - bias, ret))
 		return true;
 	if (!module->looked_for_debug_frame)
-		module_limit_memory(module); // this may open the debug file
+		module_opens_files(module); // its debug file
 	module->looked_for_debug_frame = true;
 	cfi = dwfl_module_dwarf_cfi(dwfl_module, &bias);
 	return read_row(ARCH_NATIVE, cfi, address - bias, ret);

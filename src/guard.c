@@ -18,9 +18,10 @@
 enum {
 	ALTERNATE_STACK_BYTES = 64 << 10,
 	MAX_SAFE = 8,
-	RETRY_NS = 1000000, // once the time is up, until the work is where it can be left
-	FOR_CPU_TIME = 1,   // what a timer is for
-	FOR_WAITING,
+	TICK_NS = 100000000, // in which CPU time is counted
+	RETRY_NS = 1000000,  // once the time is up, until the work is where it can be left
+	CPU_SIGNAL = SIGVTALRM,
+	WAIT_SIGNAL = SIGPROF,
 };
 
 // Sanitizers reserve terabytes of address space.
@@ -43,17 +44,20 @@ struct code_range {
 static struct {
 	bool ready;
 	volatile sig_atomic_t active;
+	volatile int64_t left_ns;
 	sigjmp_buf way_out;
 	volatile uintptr_t last_pc;
-	struct rlimit memory;             // as it was
 	struct code_range safe[MAX_SAFE]; // the code of libdw and its helpers
 	size_t n_safe;
-	timer_t cpu_timer, wait_timer;
-	bool has_timers, memory_is_limited;
+	timer_t cpu_timer; // ticks all the time
+	timer_t wait_timer;
+	bool has_timers, opens_files, memory_is_limited;
+	volatile sig_atomic_t hurries; // the CPU timer ticks fast
+	struct rlimit memory;          // as it was
 } guard;
 
 static const int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-static struct sigaction others[array_size(fault_signals)]; // handlers, while work is guarded
+static struct sigaction earlier[array_size(fault_signals)];
 
 #if defined(__x86_64__)
 
@@ -96,24 +100,59 @@ static bool is_safe(uintptr_t pc)
 	return false;
 }
 
-static void on_fault(int number, siginfo_t *info, void *context)
+static void arm(timer_t timer, int64_t first_ns, int64_t then_ns)
 {
-	(void)info;
-	guard.last_pc = pc_of(context);
-	siglongjmp(guard.way_out, number == SIGBUS ? GUARD_TRUNCATED : GUARD_FAULT);
+	const struct itimerspec when = {clock_timespec(then_ns), clock_timespec(first_ns)};
+
+	if (guard.has_timers)
+		timer_settime(timer, 0, &when, NULL);
 }
 
-static void on_time(int number, siginfo_t *info, void *context)
+static void tick_every(int64_t ns)
 {
-	(void)number;
-	// In the midst of malloc(3), or of changes of our own, the work cannot be left: the timer
-	// will come again soon.
-	const bool can_leave = info->si_value.sival_int == FOR_CPU_TIME ? is_safe(pc_of(context))
-	                                                                : is_waiting(context);
-	if (!guard.active || !can_leave)
+	arm(guard.cpu_timer, ns, ns);
+}
+
+static void leave(enum guard_end end, uintptr_t pc)
+{
+	guard.last_pc = pc;
+	siglongjmp(guard.way_out, end);
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	if (guard.active)
+		leave(number == SIGBUS ? GUARD_TRUNCATED : GUARD_FAULT, pc_of(context));
+	// Not ours: back to the instruction, to fault as it would have without us.
+	for (size_t i = 0; i < array_size(fault_signals); i++)
+		if (fault_signals[i] == number)
+			sigaction(number, &earlier[i], NULL);
+	if (info->si_code <= 0) // sent by somebody, abort(3) among them
+		raise(number);
+}
+
+// Both come again and again: in the midst of malloc(3), or of changes of our own, the work cannot
+// be left.
+static void on_cpu_time(int number, siginfo_t *info, void *context)
+{
+	(void)number, (void)info;
+	if (!guard.active)
 		return;
-	guard.last_pc = pc_of(context);
-	siglongjmp(guard.way_out, GUARD_TIME);
+	guard.left_ns -= guard.hurries ? RETRY_NS : TICK_NS;
+	if (guard.left_ns > 0)
+		return;
+	if (is_safe(pc_of(context)))
+		leave(GUARD_TIME, pc_of(context));
+	if (!guard.hurries)
+		tick_every(RETRY_NS);
+	guard.hurries = 1;
+}
+
+static void on_waiting(int number, siginfo_t *info, void *context)
+{
+	(void)number, (void)info;
+	if (guard.active && is_waiting(context))
+		leave(GUARD_TIME, pc_of(context));
 }
 
 static bool is_helper(const char *path)
@@ -150,49 +189,26 @@ static void set_alternate_stack(void)
 		sigaltstack(&(stack_t){.ss_sp = bytes, .ss_size = sizeof(bytes)}, NULL);
 }
 
-static void catch_faults(void)
+static void handle(int number, void (*handler)(int, siginfo_t *, void *), int more_flags,
+                   struct sigaction *ret_earlier)
 {
 	const struct sigaction action = {
-	    .sa_sigaction = on_fault,
-	    .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
-	};
-
-	for (size_t i = 0; i < array_size(fault_signals); i++)
-		sigaction(fault_signals[i], &action, &others[i]);
-}
-
-static void restore_faults(void)
-{
-	for (size_t i = 0; i < array_size(fault_signals); i++)
-		sigaction(fault_signals[i], &others[i], NULL);
-}
-
-static bool create_timer(clockid_t clock, int purpose, timer_t *ret)
-{
-	struct sigevent event = {
-	    .sigev_notify = SIGEV_SIGNAL,
-	    .sigev_signo = SIGPROF,
-	    .sigev_value.sival_int = purpose,
-	};
-
-	return timer_create(clock, &event, ret) == 0;
-}
-
-static void create_timers(void)
-{
-	// Without SA_RESTART: system calls that wait must end.
-	const struct sigaction action = {
-	    .sa_sigaction = on_time,
-	    .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
+	    .sa_sigaction = handler,
+	    .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | more_flags,
 	};
 	sigset_t set;
 
-	sigaction(SIGPROF, &action, NULL);
+	sigaction(number, &action, ret_earlier);
 	sigemptyset(&set);
-	sigaddset(&set, SIGPROF);
+	sigaddset(&set, number);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	guard.has_timers = create_timer(CLOCK_PROCESS_CPUTIME_ID, FOR_CPU_TIME, &guard.cpu_timer) &&
-	                   create_timer(CLOCK_MONOTONIC, FOR_WAITING, &guard.wait_timer);
+}
+
+static bool create_timer(clockid_t clock, int number, timer_t *ret)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = number};
+
+	return timer_create(clock, &event, ret) == 0;
 }
 
 static void set_up(void)
@@ -200,18 +216,13 @@ static void set_up(void)
 	guard.ready = true;
 	dl_iterate_phdr(note_object, NULL);
 	set_alternate_stack();
-	create_timers();
-}
-
-// 0: disarms.
-static void arm(timer_t timer, int64_t ns)
-{
-	struct itimerspec when = {.it_value = clock_timespec(ns)};
-
-	if (ns > 0)
-		when.it_interval = clock_timespec(RETRY_NS);
-	if (guard.has_timers)
-		timer_settime(timer, 0, &when, NULL);
+	for (size_t i = 0; i < array_size(fault_signals); i++)
+		handle(fault_signals[i], on_fault, 0, &earlier[i]);
+	handle(CPU_SIGNAL, on_cpu_time, SA_RESTART, NULL);
+	handle(WAIT_SIGNAL, on_waiting, 0, NULL); // system calls that wait must end
+	guard.has_timers = create_timer(CLOCK_PROCESS_CPUTIME_ID, CPU_SIGNAL, &guard.cpu_timer) &&
+	                   create_timer(CLOCK_MONOTONIC, WAIT_SIGNAL, &guard.wait_timer);
+	tick_every(TICK_NS);
 }
 
 static uint64_t address_space_bytes(void)
@@ -225,47 +236,42 @@ static uint64_t address_space_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void begin(int64_t cpu_ns)
-{
-	if (!guard.ready)
-		set_up();
-	catch_faults();
-	arm(guard.cpu_timer, cpu_ns);
-	arm(guard.wait_timer, GUARD_WAIT_NS);
-}
-
 static void finish(void)
 {
 	guard.active = 0;
-	restore_faults();
-	arm(guard.cpu_timer, 0);
-	arm(guard.wait_timer, 0);
+	if (guard.hurries)
+		tick_every(TICK_NS);
+	guard.hurries = 0;
+	if (guard.opens_files)
+		arm(guard.wait_timer, 0, 0);
 	if (guard.memory_is_limited)
 		setrlimit(RLIMIT_AS, &guard.memory);
-	guard.memory_is_limited = false;
+	guard.opens_files = guard.memory_is_limited = false;
 }
 
-enum guard_end guard_run(guard_work *work, void *context, int64_t cpu_ns)
+enum guard_end guard_run(guard_work *work, void *context, int64_t *left_ns)
 {
 	if (guard.active) {
 		work(context);
 		return GUARD_DONE;
 	}
-	begin(cpu_ns);
-	const int result = sigsetjmp(guard.way_out, 1);
+	if (!guard.ready)
+		set_up();
+	guard.left_ns = *left_ns;
+	const int result = sigsetjmp(guard.way_out, 0); // the handlers block no signals
 	if (result == GUARD_DONE) {
 		guard.active = 1;
 		work(context);
 	}
 	finish();
+	*left_ns = guard.left_ns;
 	return result;
 }
 
-void guard_limit_memory(uint64_t bytes)
+static void limit_memory(uint64_t bytes)
 {
-	if (!LIMITS_MEMORY || !guard.active)
-		return;
-	if (!guard.memory_is_limited && getrlimit(RLIMIT_AS, &guard.memory) != 0)
+	if (!LIMITS_MEMORY ||
+	    (!guard.memory_is_limited && getrlimit(RLIMIT_AS, &guard.memory) != 0))
 		return;
 	guard.memory_is_limited = true;
 	struct rlimit limit = guard.memory;
@@ -273,6 +279,16 @@ void guard_limit_memory(uint64_t bytes)
 	if (used && bytes < limit.rlim_cur && used < limit.rlim_cur - bytes)
 		limit.rlim_cur = used + bytes;
 	setrlimit(RLIMIT_AS, &limit);
+}
+
+void guard_opens_files(uint64_t memory_bytes)
+{
+	if (!guard.active)
+		return;
+	limit_memory(memory_bytes);
+	if (!guard.opens_files)
+		arm(guard.wait_timer, GUARD_WAIT_NS, RETRY_NS);
+	guard.opens_files = true;
 }
 
 void guard_leave(enum guard_end end)

@@ -42,19 +42,19 @@ static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf
 }
 
 // Half of the machine's memory, and room for a mapping of the file.
-static void limit_memory(int fd)
+static void expect_opening(int fd)
 {
 	const uint64_t memory_bytes =
 	    (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 	struct stat status;
 
 	if (fd >= 0 && fstat(fd, &status) == 0)
-		guard_limit_memory(memory_bytes / 2 + (uint64_t)status.st_size);
+		guard_opens_files(memory_bytes / 2 + (uint64_t)status.st_size);
 }
 
-void module_limit_memory(const struct module *module)
+void module_opens_files(const struct module *module)
 {
-	limit_memory(module->fd);
+	expect_opening(module->fd);
 }
 
 static int find_debug_file(struct module *module, const char *file_name, const char *link,
@@ -106,7 +106,7 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **data, const char *nam
 	                   ? find_shared_debug_file(module, dwfl_module, file_name, ret_path)
 	                   : find_debug_file(module, file_name, link, crc, ret_path);
 	errno = 0;
-	limit_memory(fd);
+	expect_opening(fd);
 	return fd;
 }
 
@@ -245,7 +245,7 @@ static void open_elf(void *context)
 	struct module *module = context;
 	GElf_Addr bias = 0;
 
-	module_limit_memory(module);
+	module_opens_files(module);
 	module->dwfl = dwfl_begin(&callbacks);
 	if (!module->dwfl)
 		return;
@@ -287,17 +287,12 @@ static void abandon(struct module *module, enum guard_end end)
 
 bool module_guard(struct module *module, guard_work *work, void *context, enum module_use use)
 {
-	const bool for_rules = use == MODULE_FOR_RULES;
+	int64_t names_left_ns = NAMES_NS;
 
 	if (module->is_abandoned)
 		return false;
-	const int64_t start_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-	const enum guard_end end =
-	    guard_run(work, context, for_rules ? module->rules_left_ns : NAMES_NS);
-	if (for_rules)
-		module->rules_left_ns -= clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns;
-	if (module->rules_left_ns < 1)
-		module->rules_left_ns = 1;
+	const enum guard_end end = guard_run(
+	    work, context, use == MODULE_FOR_RULES ? &module->rules_left_ns : &names_left_ns);
 	if (end != GUARD_DONE)
 		abandon(module, end);
 	return end == GUARD_DONE;
@@ -309,7 +304,7 @@ Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias)
 
 	if (!module_dwfl(module))
 		return NULL;
-	module_limit_memory(module);
+	module_opens_files(module);
 	Dwarf *dwarf = dwfl_module_getdwarf(module->dwfl_module, &bias);
 	// Otherwise libdw would by itself open whatever stands at the path that .gnu_debugaltlink
 	// gives. This is how dwarf_getalt notes that there is none (dwarf_getalt.c).
