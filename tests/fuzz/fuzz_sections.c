@@ -35,7 +35,7 @@ static const struct {
     {".dynstr", SHT_STRTAB, SHF_ALLOC, 0, 0},
     {".dynsym", SHT_DYNSYM, SHF_ALLOC, 16, sizeof(Elf64_Sym)},
     {".rela.plt", SHT_RELA, SHF_ALLOC, 17, sizeof(Elf64_Rela)},
-    {".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, 16},
+    {".plt", SHT_PROGBITS, SHF_ALLOC, 0, 16}, // .text holds it
     {".gnu_debugdata", SHT_PROGBITS, 0, 0, 0},
     {".gnu_debuglink", SHT_PROGBITS, 0, 0, 0},
     {".gnu_debugaltlink", SHT_PROGBITS, 0, 0, 0},

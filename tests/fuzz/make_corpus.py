@@ -78,6 +78,9 @@ def packed(elf):
     addresses = functions(found)
     step = max(1, len(addresses) // MAX_ADDRESSES)
     addresses = addresses[::step][:MAX_ADDRESSES]
+    for name in (".plt", ".plt.sec"):  # with an expression in its unwinding rules
+        if name in found:
+            addresses += [found[name][0] + 0x16, found[name][0] + 0x1B]
     data = bytes([len(addresses)])
     data += b"".join(struct.pack("<I", a & 0xFFFFFFFF) for a in addresses)
     for number, name in enumerate(SECTIONS):
