@@ -157,6 +157,7 @@ class Sample:
         self.count, self.cpu_ns, self.wall_ns = values
         self.labels, self.frames, self.locations = labels, frames, locations
         self.pid, self.tid = labels["pid"], labels["tid"]
+        self.process = labels.get("process")  # with --children
         self.thread, self.state = labels["thread"], labels["state"]
 
     @property
@@ -271,7 +272,8 @@ class Profile:
             else:
                 labels[key] = self.string(label["str"])
         check(
-            set(labels) == {"pid", "tid", "thread", "state"}, f"the labels are {sorted(labels)}"
+            set(labels) - {"process"} == {"pid", "tid", "thread", "state"},
+            f"the labels are {sorted(labels)}",
         )
         return labels
 
