@@ -20,7 +20,8 @@ class GroundTruth(harness.TestCase):
         """One long run, on which all tests look."""
         directory = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="profiler-test-"))
         run = harness.start_wrap(
-            [harness.fixture("shares"), str(SECONDS), os.path.join(directory, "disk")], hz=HZ
+            [harness.fixture("shares"), str(SECONDS), os.path.join(directory, "disk")],
+            "--max-overhead=0", hz=HZ
         ).finish()
         cls.run_ = run
         cls.truth = collections.defaultdict(dict)  # thread -> function -> seconds
