@@ -31,9 +31,10 @@ bool syscall_mend_resumes(const struct user_regs_struct *user);
 struct syscall_rest {
 	struct user_regs_struct original; // as the program would have found them
 	int tid;
-	uint64_t total; // bytes that the program asked for
-	uint64_t done;  // bytes moved by now
-	uint64_t part;  // bytes that the call which was last entered is to move
+	uint64_t total;                  // bytes that the program asked for
+	uint64_t done;                   // bytes moved by now
+	uint64_t part;                   // bytes that the call which was last entered is to move
+	struct user_regs_struct entered; // with which that call began
 };
 
 // Was the thread's call cut short? Then *ret describes it. A call that returned less for a reason
@@ -47,6 +48,10 @@ bool syscall_rest_enter(struct syscall_rest *rest, struct user_regs_struct *ret)
 
 // That call has returned `result`. Is there more to be done?
 bool syscall_rest_continues(struct syscall_rest *rest, int64_t result);
+
+// Was the thread interrupted in the call that was last entered, or just before? Then counts what it
+// has moved.
+bool syscall_rest_is_inside(struct syscall_rest *rest, const struct user_regs_struct *user);
 
 // The registers after it all: those of one call that did it.
 void syscall_rest_leave(const struct syscall_rest *rest, struct user_regs_struct *ret);

@@ -37,6 +37,12 @@ struct tracee_stop {
 // PTRACE_SEIZE with exec (see tracee.c).
 void tracee_setup(void);
 
+// Before the process forks that is to trace: memory in which it keeps, for its parent, the calls
+// that are in their rest. Its parent, when it has died without letting them go: puts the threads
+// right that are in such a call still. Else they would be told that the rest's bytes were all.
+void tracee_share(void);
+void tracee_rescue(void);
+
 // Can this process use ptrace at all (no seccomp filter in the way)?
 bool tracee_is_permitted(void);
 

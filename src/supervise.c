@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tracee.h"
+
 static void fill_signals(sigset_t *set)
 {
 	struct sigaction hangup;
@@ -50,6 +52,7 @@ static int exit_status_of(int status)
 {
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
+	tracee_rescue();
 	if (WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM)
 		fprintf(stderr,
 		        "profiler: its worker was ended by signal %d (%s); the target runs on\n",
@@ -62,8 +65,11 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping)
 	for (;;) {
 		siginfo_t info;
 		int status;
-		if (waitpid(worker, &status, WNOHANG) == worker)
+		const bool changed = waitpid(worker, &status, WNOHANG | WUNTRACED) == worker;
+		if (changed && !WIFSTOPPED(status))
 			return exit_status_of(status);
+		if (changed)
+			kill(worker, SIGCONT); // it may be holding a thread
 		if (sigwaitinfo(set, &info) < 0 || info.si_signo == SIGCHLD ||
 		    is_for_the_command(&info, wrapping))
 			continue;
@@ -85,6 +91,7 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	// Blocked before the fork: none gets lost.
 	fill_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, &origin.mask);
+	tracee_share();
 	const pid_t worker = fork();
 	if (worker < 0) {
 		fprintf(stderr, "profiler: no process can be started: %s\n", strerror(errno));

@@ -334,7 +334,24 @@ bool syscall_rest_enter(struct syscall_rest *rest, struct user_regs_struct *ret)
 		if (call->flags)
 			*field(&user, call->flags) |= call->rest_flags;
 	}
+	rest->entered = user;
 	*ret = user;
+	return true;
+}
+
+bool syscall_rest_is_inside(struct syscall_rest *rest, const struct user_regs_struct *user)
+{
+	const struct user_regs_struct *entered = &rest->entered;
+
+	if (user->rdi != entered->rdi || user->rsi != entered->rsi || user->rdx != entered->rdx ||
+	    user->r10 != entered->r10 || user->r8 != entered->r8 || user->rsp != entered->rsp)
+		return false;
+	if (user->rip == entered->rip && user->rax == entered->rax)
+		return true; // it was to begin
+	if (user->rip != entered->rip + SYSCALL_INSTRUCTION_BYTES || user->orig_rax != entered->rax)
+		return false;
+	if ((int64_t)user->rax > 0)
+		rest->done += user->rax;
 	return true;
 }
 

@@ -5,18 +5,26 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arch.h"
 #include "memory.h"
 #include "syscall_mend.h"
 
-enum { NO_SUCH_TID = 0x7ffffffe };
+enum {
+	NO_SUCH_TID = 0x7ffffffe,
+	MAX_RESCUES = 64,
+	// How often, and after what time again, a thread is looked at that is to stop for a rescue.
+	RESCUE_LOOKS = 500,
+	RESCUE_LOOK_NS = 100000,
+};
 
 // The rest of a call that a stop cut short (syscall_mend.h), executed under our eyes.
 enum call_state {
@@ -162,13 +170,56 @@ static bool resume_to_syscall_stop(int tid, int signal)
 	return ptrace(PTRACE_SYSCALL, tid, NULL, (void *)(uintptr_t)signal) == 0;
 }
 
+// Threads in the rest of a call, for whoever is there should this process be killed.
+static struct rescue {
+	_Atomic int tid; // 0: free
+	struct syscall_rest rest;
+} * rescues; // MAX_RESCUES; NULL: not shared
+
+static struct rescue *find_rescue(int tid)
+{
+	for (size_t i = 0; rescues && i < MAX_RESCUES; i++)
+		if (rescues[i].tid == tid)
+			return &rescues[i];
+	return NULL;
+}
+
+static void drop_rescue(int tid)
+{
+	struct rescue *rescue = find_rescue(tid);
+
+	if (rescue)
+		rescue->tid = 0;
+}
+
+static void keep_rescue(const struct seized *entry)
+{
+	drop_rescue(entry->tid);
+	struct rescue *rescue = find_rescue(0);
+	if (!rescue)
+		return;
+	rescue->rest = entry->rest;
+	rescue->tid = entry->tid;
+}
+
+void tracee_share(void)
+{
+	void *memory = mmap(NULL, MAX_RESCUES * sizeof(*rescues), PROT_READ | PROT_WRITE,
+	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	rescues = memory == MAP_FAILED ? NULL : memory;
+}
+
 // Sends the thread into the next part of the rest of its call. Until all of it has ended the thread
 // stays seized, but runs.
 static bool enter_rest(struct seized *entry, int signal)
 {
 	struct user_regs_struct user;
 
-	if (!syscall_rest_enter(&entry->rest, &user) || !set_registers(entry->tid, &user))
+	if (!syscall_rest_enter(&entry->rest, &user))
+		return false;
+	keep_rescue(entry);
+	if (!set_registers(entry->tid, &user))
 		return false;
 	entry->call = CALL_ENTERING;
 	return resume_to_syscall_stop(entry->tid, signal);
@@ -216,6 +267,7 @@ static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 	// been without us.
 	syscall_rest_leave(&entry->rest, &user);
 	set_registers(tid, &user);
+	drop_rescue(tid);
 	detach(entry, stop->signal);
 }
 
@@ -468,4 +520,36 @@ void tracee_abandon_all(void)
 	abandoned = 1;
 	release_stopped();
 	block_child_signal(SIG_UNBLOCK);
+}
+
+static void rescue_thread(struct rescue *rescue)
+{
+	const struct timespec pause = {.tv_nsec = RESCUE_LOOK_NS};
+	const int tid = rescue->tid;
+	struct user_regs_struct user;
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
+		return;
+	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	for (int i = 0; waitpid(tid, &status, WNOHANG | __WALL) != tid; i++) {
+		if (i == RESCUE_LOOKS)
+			return; // our end lets it go
+		nanosleep(&pause, NULL);
+	}
+	if (!WIFSTOPPED(status))
+		return;
+	if (get_registers(tid, &user) && syscall_rest_is_inside(&rescue->rest, &user)) {
+		syscall_rest_leave(&rescue->rest, &user);
+		set_registers(tid, &user);
+	}
+	const int signal = status >> 16 == 0 ? WSTOPSIG(status) : 0;
+	ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)signal);
+}
+
+void tracee_rescue(void)
+{
+	for (size_t i = 0; rescues && i < MAX_RESCUES; i++)
+		if (rescues[i].tid)
+			rescue_thread(&rescues[i]);
 }

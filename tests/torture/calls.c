@@ -1,0 +1,153 @@
+// calls GROUP SECONDS [seccomp] [ignored]: system calls that a stop of the thread could disturb,
+// made all the time by a thread for each kind. Groups: timed, woken, data, interrupted.
+//
+// seccomp: under a filter that kills whoever calls restart_syscall. ignored: while another process
+// sends signals that are ignored, which do nothing to a process that nobody traces.
+//
+// Says for each kind: name, calls, faults, median and 90th percentile of the lateness in ms, and
+// what the first fault was.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+
+#include "torture.h"
+
+static double end_s;
+
+int is_over(void)
+{
+	return now_s() >= end_s;
+}
+
+void fault(struct kind *kind, const char *what, long result)
+{
+	if (kind->faults++ == 0)
+		snprintf(kind->first_fault, sizeof(kind->first_fault), "%s: %ld, %s", what, result,
+		         strerror(errno));
+}
+
+void note_time(struct kind *kind, double start_s, double wanted_ms, double early_ms)
+{
+	const double late_ms = (now_s() - start_s) * 1e3 - wanted_ms;
+
+	if (late_ms < -early_ms)
+		fault(kind, "early, by us", (long)(late_ms * 1e3));
+	if (!kind->late_ms)
+		kind->late_ms = calloc(MAX_LATE, sizeof(float));
+	if (kind->n_late < MAX_LATE)
+		kind->late_ms[kind->n_late++] = (float)late_ms;
+}
+
+FRAME void *repeat(void *argument)
+{
+	struct kind *kind = argument;
+
+	do {
+		kind->calls++;
+		kind->run(kind);
+	} while (!is_over());
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void tell(struct kind *kind)
+{
+	float median = 0, p90 = 0;
+	char line[256];
+
+	if (kind->n_late) {
+		qsort(kind->late_ms, (size_t)kind->n_late, sizeof(float), compare);
+		median = kind->late_ms[kind->n_late / 2];
+		p90 = kind->late_ms[kind->n_late * 9 / 10];
+	}
+	snprintf(line, sizeof(line), "%s %ld %ld %.3f %.3f %s\n", kind->name, kind->calls,
+	         kind->faults, (double)median, (double)p90, kind->first_fault);
+	say(line);
+}
+
+// Kills whoever calls restart_syscall, as filters do that do not know of it.
+static void forbid_restart(void)
+{
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_restart_syscall, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = 4, .filter = code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &program))
+		die("seccomp");
+}
+
+// SIGURG, SIGWINCH and SIGCHLD are ignored by default, SIGUSR2 because it is told to be.
+static pid_t send_ignored(void)
+{
+	static const int numbers[] = {SIGURG, SIGWINCH, SIGUSR2, SIGCHLD};
+	const pid_t parent = getpid();
+	pid_t child;
+
+	signal(SIGUSR2, SIG_IGN);
+	child = fork();
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close_range(3, ~0u, 0); // the ends of sockets, which others are to close
+	for (int i = 0; getppid() == parent; i++) {
+		kill(parent, numbers[i % 4]);
+		usleep(100);
+	}
+	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		struct kind *kinds;
+	} groups[] = {
+	    {"timed", timed_kinds},
+	    {"woken", woken_kinds},
+	    {"data", data_kinds},
+	    {"interrupted", interrupted_kinds},
+	};
+	struct kind *kinds = NULL;
+	int ignored = 0;
+	pid_t sender = 0;
+
+	for (int i = 0; argc > 2 && i < 4; i++)
+		if (!strcmp(argv[1], groups[i].name))
+			kinds = groups[i].kinds;
+	if (!kinds)
+		die(argv[1]);
+	for (int i = 3; i < argc; i++) {
+		if (!strcmp(argv[i], "seccomp"))
+			forbid_restart();
+		else
+			ignored = 1;
+	}
+	end_s = now_s() + atof(argv[2]);
+	for (struct kind *kind = kinds; kind->name; kind++)
+		if (pthread_create(&kind->thread, NULL, repeat, kind))
+			die("pthread_create");
+	// Not before: a signal that comes while it is blocked, as in pthread_create, is not
+	// ignored.
+	if (ignored)
+		sender = send_ignored();
+	ready();
+	for (struct kind *kind = kinds; kind->name; kind++) {
+		pthread_join(kind->thread, NULL);
+		tell(kind);
+	}
+	if (sender)
+		kill(sender, SIGKILL);
+	say("end\n");
+	return 0;
+}

@@ -1,0 +1,137 @@
+// life exec leader|thread N: executes itself N times, from its main thread or from another one,
+// while further threads compute and sleep; says whether all that it was is as it should be.
+//
+// life exit STATUS US: leaves by exit_group with that status after so many microseconds, from one
+// of its many threads, at whatever the others are at.
+//
+// life die SIGNAL US: ends by that signal, likewise, and allows a core dump.
+//
+// life births SECONDS RATE: so many threads a second are born, work for a moment and end; says how
+// many there were, and how many did not do their work.
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "torture.h"
+
+FRAME void *compute(void *argument)
+{
+	for (;;)
+		KEEP();
+	return argument;
+}
+
+FRAME void *doze(void *argument)
+{
+	for (;;)
+		usleep((useconds_t)random_below(500));
+	return argument;
+}
+
+static char **next_argv;
+
+FRAME void *execute(void *argument)
+{
+	usleep((useconds_t)random_below(20000));
+	execv("/proc/self/exe", next_argv);
+	die("exec");
+	return argument;
+}
+
+static int run_exec(int argc, char **argv)
+{
+	const long left = atol(argv[3]);
+	char number[32], pid[32];
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	if (argc < 5) {
+		ready();
+	} else if (strcmp(argv[4], pid)) {
+		say("another pid\n");
+		return 1;
+	}
+	if (left == 0) {
+		say("exec 1 0 0 0\nend\n");
+		return 0;
+	}
+	snprintf(number, sizeof(number), "%ld", left - 1);
+	next_argv = (char *[]){argv[0], argv[1], argv[2], number, pid, NULL};
+	help(compute, NULL);
+	help(doze, NULL);
+	help(doze, NULL);
+	if (strcmp(argv[2], "leader"))
+		help(execute, NULL);
+	else
+		execute(NULL);
+	compute(NULL);
+	return 1;
+}
+
+static char **end_argv;
+
+FRAME void *end_it(void *argument)
+{
+	usleep((useconds_t)atoi(end_argv[3]));
+	if (!strcmp(end_argv[1], "exit"))
+		exit(atoi(end_argv[2]));
+	kill(getpid(), atoi(end_argv[2]));
+	return argument;
+}
+
+static int run_end(char **argv)
+{
+	const struct rlimit limit = {1 << 20, 1 << 20};
+
+	setrlimit(RLIMIT_CORE, &limit);
+	end_argv = argv;
+	help(compute, NULL);
+	for (int i = 0; i < 10; i++)
+		help(doze, NULL);
+	ready();
+	help(end_it, NULL);
+	doze(NULL);
+	return 99;
+}
+
+static atomic_long n_worked;
+
+FRAME void *work_a_little(void *argument)
+{
+	volatile long n = 0;
+
+	for (int i = 0; i < 20000; i++)
+		n += i;
+	if (random_below(2))
+		usleep(1000);
+	atomic_fetch_add(&n_worked, n == 199990000);
+	return argument;
+}
+
+static int run_births(char **argv)
+{
+	const double start_s = now_s(), seconds = atof(argv[2]), rate = atof(argv[3]);
+	char line[64];
+	long n = 0;
+
+	ready();
+	while (now_s() < start_s + seconds) {
+		for (; (double)n < (now_s() - start_s) * rate; n++)
+			help(work_a_little, NULL);
+		usleep(2000);
+	}
+	for (int i = 0; i < 2000 && atomic_load(&n_worked) < n; i++)
+		usleep(1000);
+	snprintf(line, sizeof(line), "births %ld %ld 0 0\nend\n", n, n - atomic_load(&n_worked));
+	say(line);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 4)
+		return 2;
+	if (!strcmp(argv[1], "exec"))
+		return run_exec(argc, argv);
+	if (!strcmp(argv[1], "births"))
+		return run_births(argv);
+	return run_end(argv);
+}

@@ -1,0 +1,75 @@
+"""No system call of the target ends otherwise than it would alone: engine facts, 3.
+
+Once for code whose sleeping threads can be copied as they are, and once for code with frame
+pointers, whose threads are stopped where they sleep for the first time.
+"""
+
+import torture
+from torture import MODES, SECONDS, describe
+
+# Timed calls may be later than alone by as much, in the median: the machine is busy with others, and
+# calls of the kernel that count in jiffies are only so exact.
+MAX_LATER_MS = 1.5
+JIFFIES = {"recv", "read", "recv_waitall", "send", "accept", "connect"}
+MAX_JIFFIES_LATER_MS = 6
+TRIES = 3
+
+
+class Calls(torture.TestCase):
+    def check_all(self, group, *more_args):
+        for build in ("calls-O2", "calls-O0"):
+            self.assert_no_faults(self.run_alone(build, group, SECONDS, *more_args))
+            for hz, more in MODES:
+                with self.subTest(f"{build}, {describe(hz, more)}"):
+                    self.check(hz, more, build, group, SECONDS, *more_args)
+
+    def check(self, hz, more, *command):
+        # What does not happen again is the machine's lateness, which is busy with others.
+        for _ in range(TRIES):
+            told, _ = self.run_profiled(hz, more, *command)
+            self.assert_no_faults(told)
+            if not any(one.median_ms for one in told.values()):
+                return
+            late = self.find_late(told, self.run_alone(*command))
+            if not late:
+                return
+        self.fail(late)
+
+    def find_late(self, told, alone):
+        return [
+            f"{one}, alone {alone[name]}"
+            for name, one in told.items()
+            if one.median_ms - alone[name].median_ms
+            > (MAX_JIFFIES_LATER_MS if name in JIFFIES else MAX_LATER_MS)
+        ]
+
+    def test_timed(self):
+        """Calls with a timeout end with it, neither early nor late."""
+        self.check_all("timed")
+
+    def test_timed_under_seccomp(self):
+        """So they do under a filter that kills for restart_syscall."""
+        self.check_all("timed", "seccomp")
+
+    def test_woken(self):
+        """Calls that wait end only when what they wait for comes."""
+        self.check_all("woken")
+
+    def test_woken_while_ignoring(self):
+        """The target ignores signals that are sent to it meanwhile."""
+        self.check_all("woken", "ignored")
+
+    def test_data(self):
+        """Blocking calls that move data move all of it, rightly; who moves less alone still does."""
+        self.check_all("data")
+
+    def test_data_while_ignoring(self):
+        self.check_all("data", "ignored")
+
+    def test_interrupted(self):
+        """A signal with a handler interrupts what it would."""
+        self.check_all("interrupted")
+
+
+if __name__ == "__main__":
+    torture.main()

@@ -1,0 +1,197 @@
+"""Births, deaths and changes of programs, threads and tracers, while they are profiled."""
+
+import collections
+import os
+import random
+import signal
+import subprocess
+
+import torture
+from torture import ALL_TICKS, MODES, SECONDS, describe, harness, rounds
+
+
+class Threads(torture.TestCase):
+    def test_births(self):
+        """1,000 threads a second."""
+        self.assert_no_faults(self.run_alone("life", "births", SECONDS, 1000))
+        for hz, more in MODES:
+            with self.subTest(describe(hz, more)):
+                told, run = self.run_profiled(hz, more, "life", "births", SECONDS, 1000)
+                self.assert_no_faults(told)
+                self.assertGreater(run.summary.samples, run.summary.ticks)
+
+    def test_main_thread_leaves(self):
+        for hz, more in MODES:
+            with self.subTest(describe(hz, more)):
+                target = self.start_fixture("leader_exit")
+                run = harness.attach(target, ALL_TICKS, *more, hz=hz)
+                self.assertEqual({s.thread for s in run.pprof.samples}, {"survivor"})
+                self.assert_stacks(run.stacks(), r".*survive;survive_inner(?:;.*)?")
+
+
+class Programs(torture.TestCase):
+    def test_exec_attached(self):
+        """One program after the other, from the main thread or from another one."""
+        for who in ("leader", "thread"):
+            for hz, more in MODES:
+                with self.subTest(f"{who}, {describe(hz, more)}"):
+                    told, run = self.run_profiled(hz, more, "life", "exec", who, rounds(30))
+                    self.assertEqual(list(told), ["exec"])
+                    self.assert_images_apart(run)
+
+    def test_exec_wrapped(self):
+        for who in ("leader", "thread"):
+            for hz, more in MODES:
+                with self.subTest(f"{who}, {describe(hz, more)}"):
+                    command = [torture.program("life"), "exec", who, str(rounds(30))]
+                    run = harness.wrap(command, ALL_TICKS, *more, hz=hz)
+                    self.assertEqual(run.stdout.splitlines()[-1], b"end")
+                    self.assert_images_apart(run)
+
+    def assert_images_apart(self, run):
+        """The stacks of one image are not read with the eyes of another one."""
+        counts = run.stacks()
+        total = sum(counts.values())
+        known = ("main", "compute", "doze", "execute", "_start", "_dl_start", "start_thread")
+        good = sum(n for s, n in counts.items() if any(name in s for name in known))
+        self.assertGreaterEqual(good, 0.5 * total, counts.most_common(10))
+        self.assertGreater(sum(n for s, n in counts.items() if "compute" in s), 0)
+
+    def test_storms(self):
+        """fork, vfork and posix_spawn, attached, with and without --children."""
+        for hz, more in MODES:
+            for children in ((), ("--children",)):
+                with self.subTest(f"{describe(hz, more)} {children}"):
+                    target = self.start_fixture("forks", SECONDS)
+                    run = harness.start_attach(target, ALL_TICKS, *more, *children, hz=hz)
+                    good, _, bad, _ = target.rest()[-1].split()
+                    run.finish()
+                    self.assertGreater(int(good), 20)
+                    self.assertEqual(int(bad), 0)
+
+    def test_exit_at_any_instant(self):
+        for i in range(rounds(24)):
+            hz, more = MODES[i % 4]
+            status, us = 1 + i, random.randrange(30000)
+            with self.subTest(f"{describe(hz, more)}, {us} us"):
+                target = self.start_program("life", "exit", status, us)
+                run = harness.start_attach(target, ALL_TICKS, *more, hz=hz)
+                target.rest()
+                self.assertEqual(target.process.returncode, status)
+                run.finish(expect=None)
+                self.assertIn(run.status, (0, harness.STATUS_TARGET), run.stderr)
+                command = [torture.program("life"), "exit", str(status), str(us)]
+                harness.wrap(command, ALL_TICKS, *more, hz=hz, expect=status)
+
+    def test_death_by_signal(self):
+        """The same status, and the same core dump."""
+        for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGTERM):
+            alone = self.die(number, None, ())
+            for hz, more in MODES:
+                with self.subTest(f"{number.name}, {describe(hz, more)}"):
+                    self.assertEqual(self.die(number, hz, more), alone)
+
+    def die(self, number, hz, more):
+        """The status and the core file that such a death leaves."""
+        directory = self.directory()
+        target = subprocess.Popen(
+            [torture.program("life"), "die", str(int(number)), str(60000)],
+            stdout=subprocess.PIPE, cwd=directory,
+        )  # fmt: skip
+        self.addCleanup(target.stdout.close)
+        harness.read_until(target.stdout, "ready")
+        run = harness.start_attach(target.pid, ALL_TICKS, *more, hz=hz) if hz else None
+        _, status = os.waitpid(target.pid, 0)
+        target.returncode = -number
+        if run:
+            run.finish(expect=None)
+            self.assertIn(run.status, (0, harness.STATUS_TARGET), run.stderr)
+        return status, os.WCOREDUMP(status), bool(os.listdir(directory))
+
+
+class Tracers(torture.TestCase):
+    def attach_tracer(self, target):
+        """A debugger comes: it may have to try again, as a thread may be held just then."""
+        for _ in range(50):
+            try:
+                return self.start_fixture("tracer", target.pid, stderr=subprocess.DEVNULL)
+            except AssertionError:
+                continue
+        raise AssertionError("the tracer cannot attach")
+
+    def test_debugger_comes_and_goes(self):
+        for hz, more in MODES:
+            with self.subTest(describe(hz, more)):
+                target = self.start_fixture("threads", 4, 1)
+                run = harness.start_attach(target, ALL_TICKS, *more, "-d", "1", hz=hz)
+                run.wait_attached()
+                tracer = self.attach_tracer(target)
+                torture.pause(0.2)
+                self.assertEqual(
+                    harness.read_status(target.pid)["TracerPid"], str(tracer.pid)
+                )
+                tracer.end()
+                run.finish()
+                self.assertEqual(run.summary.samples, 5 * run.summary.ticks)
+                self.assert_untouched(target.pid)
+
+    def test_two_profilers(self):
+        for hz, more in MODES:
+            with self.subTest(describe(hz, more)):
+                target = self.start_program("calls-O0", "woken", SECONDS)
+                runs = [
+                    harness.start_attach(target, ALL_TICKS, *more, hz=hz) for _ in range(2)
+                ]
+                self.assert_no_faults(torture.parse(target.rest()))
+                for run in runs:
+                    run.finish()
+                    self.assertLess(run.summary.truncated, 0.1 * run.summary.samples)
+
+
+class Children(torture.TestCase):
+    SCRIPT = """
+        pids=
+        for i in 1 2 3 4; do "$0" spin >/dev/null & pids="$pids $!"; done
+        sleep 0.6
+        kill $pids
+        wait
+    """
+
+    def test_names_and_pids(self):
+        """Each child's samples have its own name and pid."""
+        spin = harness.fixture("calls-O2")
+        for hz, more in MODES:
+            with self.subTest(describe(hz, more)):
+                run = harness.start_wrap(
+                    ["sh", "-c", self.SCRIPT, spin], ALL_TICKS, "--children", *more, hz=hz
+                )
+                shell = harness.wait_for(run.command_pid, "the command")
+                pids = harness.wait_for(
+                    lambda s=shell: len(harness.children(s)) == 5 and harness.children(s),
+                    "its children",
+                )
+                run.finish()
+                counts = collections.Counter()
+                for sample in run.pprof.samples:
+                    counts[sample.pid, sample.process] += sample.count
+                for pid in pids:
+                    names = {name for p, name in counts if p == pid}
+                    self.assertLessEqual(names, {"sh", "calls-O2", "sleep"}, counts)
+                    total = sum(n for (p, _), n in counts.items() if p == pid)
+                    self.assertGreater(total, 0.3 * run.summary.ticks, counts)
+
+    def test_short_commands(self):
+        """Nothing that a tick saw is lost: the samples of all processes add up to the total."""
+        for hz, more in MODES:
+            with self.subTest(describe(hz, more)):
+                script = f"i=0; while [ $i -lt {rounds(150)} ]; do /bin/true; i=$((i + 1)); done"
+                run = harness.wrap(["sh", "-c", script], ALL_TICKS, "--children", *more, hz=hz)
+                by_name = collections.Counter()
+                for sample in run.pprof.samples:
+                    by_name[sample.process] += sample.count
+                self.assertLessEqual(set(by_name), {"sh", "true"})
+                self.assertGreater(by_name["true"] + by_name["sh"], 0.9 * run.summary.ticks)
+
+
+if __name__ == "__main__":
+    torture.main()

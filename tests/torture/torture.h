@@ -1,0 +1,52 @@
+// What the self-checking programs of the torture suite share: kinds of calls, each made all the
+// time by threads of its own, and the counters that tell what went otherwise than it should.
+#pragma once
+
+#include <pthread.h>
+
+#include "../fixtures/fixture.h"
+
+enum { MAX_LATE = 1 << 16 };
+
+struct kind {
+	const char *name;
+	void (*run)(struct kind *kind); // one call, or one round of calls; counts faults itself
+	pthread_t thread;
+	long calls, faults;
+	char first_fault[96];
+	float *late_ms; // of timed calls: by how much each lasted longer than it should
+	int n_late;
+};
+
+// Has the program run for as long as it should?
+int is_over(void);
+
+// One more call that ended otherwise than it should, with what it returned.
+void fault(struct kind *kind, const char *what, long result);
+
+// A call with a timeout is over: it may not be early (but for early_ms, where the kernel counts in
+// jiffies), and its lateness is noted.
+void note_time(struct kind *kind, double start_s, double wanted_ms, double early_ms);
+
+// A thread that nobody waits for.
+static inline void help(void *(*function)(void *), void *argument)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, function, argument))
+		die("pthread_create");
+	pthread_detach(thread);
+}
+
+// A small random number, below n.
+static inline int random_below(int n)
+{
+	static _Thread_local unsigned int state;
+
+	if (!state)
+		state = (unsigned int)own_tid();
+	return rand_r(&state) % n;
+}
+
+// Terminated by a row without a name.
+extern struct kind timed_kinds[], woken_kinds[], data_kinds[], interrupted_kinds[];

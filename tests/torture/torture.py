@@ -1,0 +1,93 @@
+"""What the torture tests share: self-checking programs, run alone and while they are profiled.
+
+TORTURE in the environment says where the programs are, PROFILER_TORTURE_SECONDS how long each run
+lasts: the default suits CI, more finds more.
+"""
+
+import collections
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import harness  # noqa: E402
+
+PROGRAMS = os.path.abspath(os.environ.get("TORTURE", "build/tests/torture"))
+SECONDS = float(os.environ.get("PROFILER_TORTURE_SECONDS", "1"))
+MODES = [(hz, more) for more in ((), ("--stop-all",)) for hz in (99, 1000)]
+ALL_TICKS = "--max-overhead=0"  # the most that the target can be asked to bear
+
+Told = collections.namedtuple("Told", "name calls faults median_ms p90_ms fault")
+
+
+def program(name):
+    path = os.path.join(PROGRAMS, "torture-" + name)
+    assert os.path.exists(path), f"{path} is not built: set TORTURE"
+    return path
+
+
+def parse(lines):
+    """What a self-checking program said before its "end", a Told by each name."""
+    assert lines and lines[-1] == "end", f"it did not come to its end: {lines}"
+    rows = [line.split(None, 5) for line in lines[:-1]]
+    return {
+        row[0]: Told(row[0], int(row[1]), int(row[2]), float(row[3]), float(row[4]),
+                     row[5] if len(row) > 5 else "")
+        for row in rows
+    }  # fmt: skip
+
+
+def describe(hz, more):
+    return " ".join([f"{hz} Hz", *more])
+
+
+class TestCase(harness.TestCase):
+    def start_program(self, name, *args, **target):
+        return self.start(program(name), *args, **target)
+
+    def run_alone(self, name, *args):
+        target = self.start_program(name, *args)
+        return parse(target.rest())
+
+    def run_profiled(self, hz, more, name, *args, pid=None):
+        """Runs it to its end, attached to; what it said, and the finished run."""
+        target = self.start_program(name, *args)
+        run = harness.start_attach(
+            pid(target) if pid else target, ALL_TICKS, *more, "-d", "600", hz=hz
+        )
+        told = parse(target.rest())
+        self.assertEqual(target.process.returncode, 0)
+        return told, run.finish()
+
+    def assert_no_faults(self, told):
+        faults = [f"{t.name}: {t.faults} of {t.calls}: {t.fault}" for t in told.values() if t.faults]
+        self.assertEqual(faults, [])
+        for one in told.values():
+            self.assertGreater(one.calls, 0, one.name)
+
+    def assert_untouched(self, pid, timeout_s=3):
+        """No thread of the process is stopped or traced; soon, if a profiler is just dying."""
+
+        def is_untouched():
+            states = [harness.read_status(pid, tid) for tid in harness.tids_of(pid)]
+            states = [status for status in states if status]
+            assert states, f"process {pid} has ended"
+            return all(
+                s["State"][0] not in "tT" and s["TracerPid"] == "0" for s in states
+            )
+
+        harness.wait_for(is_untouched, f"process {pid} to be let go", timeout_s)
+
+
+def rounds(default):
+    """How often something is tried that takes no given time: more where there is more time."""
+    return max(1, int(default * SECONDS))
+
+
+def pause(seconds):
+    time.sleep(seconds)
+
+
+def main():
+    harness.main()
