@@ -94,7 +94,7 @@ class Elf:
         """Changes fields of a section's header: type, flags, addr, offset, size, link, entsize."""
         number = self.find(name)
         header = self.header(number)
-        order = ("name", "type", "flags", "addr", "offset", "size", "link", "info", "align", "entsize")
+        order = "name type flags addr offset size link info align entsize".split()
         for field, value in fields.items():
             header[order.index(field)] = value
         struct.pack_into(SECTION_HEADER, self.data, self.offset + 64 * number, *header)

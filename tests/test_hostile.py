@@ -43,8 +43,11 @@ class Watch(threading.Thread):
 
     def run(self):
         while self.run_.process.poll() is None:
-            worker = self.run_.worker_pid()
-            status = harness.read_status(worker) if worker else None
+            try:
+                worker = self.run_.worker_pid()
+                status = harness.read_status(worker) if worker else None
+            except (FileNotFoundError, ProcessLookupError):
+                break  # ended meanwhile
             if status and "VmHWM" in status:
                 self.peak_mb = max(self.peak_mb, int(status["VmHWM"].split()[0]) >> 10)
             time.sleep(0.02)
@@ -64,7 +67,8 @@ class TestCase(harness.TestCase):
         self.assertLess(watch.peak_mb, max_mb, "MB resident")
         self.assertLess(run.elapsed_s, seconds + MAX_END_S)
         self.assertGreater(run.summary.samples, 0)
-        run.unreadable = dict(m.groups() for m in map(CANNOT_READ.fullmatch, run.summary.lines) if m)
+        told = map(CANNOT_READ.fullmatch, run.summary.lines)
+        run.unreadable = dict(match.groups() for match in told if match)
         return run
 
     def start_hostile(self, *args, **target):
@@ -122,7 +126,8 @@ class Stacks(TestCase):
     def test_ladder(self):
         """A million frames."""
         run = self.profile(self.start_hostile("ladder"), hz=99)
-        self.assert_stacks(run.stacks(), r"\[truncated: deeper than --max-depth\](;remember)+.*", 0.9)
+        pattern = r"\[truncated: deeper than --max-depth\](;remember)+.*"
+        self.assert_stacks(run.stacks(), pattern, 0.9)
         run = self.profile(self.start_hostile("ladder"), "--max-depth=65536", hz=50)
         self.assertEqual(run.status, 0)
 
@@ -191,7 +196,8 @@ class Files(TestCase):
 
     def test_no_elf(self):
         code = b"\xeb\xfe".rjust(CODE + 2, b"\0") + bytes(4000)
-        for magic in (b"\x7fELF", b"\x1f\x8b\x08", b"BZh9", b"\xfd7zXZ\0", b"!<arch>\n", b"#!/bin/sh"):
+        magics = (b"\x7fELF", b"\x1f\x8b\x08", b"BZh9", b"\xfd7zXZ\0", b"!<arch>\n", b"#!/bin/sh")
+        for magic in magics:
             run = self.run_file(magic + code[len(magic) :], name="no elf")
             self.assertTrue(any("no elf" in leaf for leaf in self.leaves(run)), run.stacks())
 
@@ -208,7 +214,8 @@ class Files(TestCase):
             if name != ".debug_info":
                 sections.append((".debug_info", SHT_PROGBITS, 0, bytes(64), ""))
             data = elf_maker.make(sections, [(b"hello", STT_FUNC_GLOBAL, CODE, 64)])
-            run = self.run_file(data, prefix=["prlimit", f"--as={6 << 30}"] if not SANITIZED else [])
+            limit = [] if SANITIZED else ["prlimit", f"--as={6 << 30}"]
+            run = self.run_file(data, prefix=limit)
             self.assertIn(self.leaves(run), ({"hello"}, {f"[code+0x{CODE:x}]"}))
 
     def test_many_sections(self):
@@ -328,7 +335,8 @@ class DebugFiles(TestCase):
     def test_split_dwarf_in_a_pipe(self):
         compiler = harness.find_tool("gcc", "cc")
         directory = self.directory()
-        source = self.write("code.c", b"int main(void) { puts(\"ready\"); fflush(0); for (;;); }", directory)
+        code = b'int main(void) { puts("ready"); fflush(0); for (;;); }'
+        source = self.write("code.c", code, directory)
         subprocess.run(
             [compiler, "-w", "-g", "-gsplit-dwarf", "-include", "stdio.h", source, "-o", "code"],
             cwd=directory, check=True,
@@ -342,7 +350,8 @@ class DebugFiles(TestCase):
 
 STRANGE = [
     b"semi;colon", b"two  spaces", b"ends in 12", b"\xff\xfe\x80", b"new\nline\r", b"quote\"<&>'\\",
-    b"\x1b]0;title\x07\x1b[2J\x1b[31mred", b"\xe2\x80\xa8separators\xc2\x85", b"%s%n%d", b"$(touch x)",
+    b"\x1b]0;title\x07\x1b[2J\x1b[31mred", b"\xe2\x80\xa8separators\xc2\x85", b"%s%n%d",
+    b"$(touch x)",
     b"[truncated: lie]", b"x" * 300,
 ]  # fmt: skip
 
@@ -371,8 +380,10 @@ class Names(TestCase):
 
     def test_mangled_bombs(self):
         bomb = b"_Z1f" + b"1X" + b"I" * 500 + b"S_" * 1500 + b"E" * 500
-        for name in (bomb, b"_ZN" + b"1a" * 2000 + b"E", b"_Z" + b"P" * 4000 + b"v", b"_RNv" + b"B_" * 2000):
-            run = self.run_file(elf_maker.make(symbols=[(name, STT_FUNC_GLOBAL, CODE, 64)]), seconds=0.15)
+        nested = b"_ZN" + b"1a" * 2000 + b"E"
+        for name in (bomb, nested, b"_Z" + b"P" * 4000 + b"v", b"_RNv" + b"B_" * 2000):
+            data = elf_maker.make(symbols=[(name, STT_FUNC_GLOBAL, CODE, 64)])
+            run = self.run_file(data, seconds=0.15)
             self.assertLess(run.elapsed_s, 10 if SANITIZED else 5)
 
     def test_debug_strings(self):
@@ -436,8 +447,7 @@ class Crowds(TestCase):
     def test_churn_of_code(self):
         run = self.profile(self.start_hostile("churn"), seconds=2, hz=999)
         self.assert_stacks(run.stacks(), r".*main;churn.*|\[truncated: [^;]*\].*")
-        inside = sum(n for stack, n in run.stacks().items() if "run_code" in stack or "[anon" in stack[-1])
-        self.assertGreater(inside, 0)
+        self.assertTrue([s for s in run.stacks() if "run_code" in s or "[anon" in s[-1]])
 
     def test_threads(self):
         """As many as the machine can, up to 30,000."""
@@ -531,12 +541,12 @@ class Surroundings(TestCase):
         harness.need(os.geteuid() == 0, "needs root to become somebody else")
         directory = self.directory()
         os.chown(directory, NOBODY, NOBODY)
-        for source, name in ((harness.PROFILER, "profiler"), (harness.fixture("hostile"), "hostile")):
-            shutil.copy(source, os.path.join(directory, name))
-            os.chmod(os.path.join(directory, name), 0o755)
+        for source in (harness.PROFILER, harness.fixture("hostile")):
+            copy = shutil.copy(source, directory)
+            os.chmod(copy, 0o755)
         setpriv = [
-            harness.find_tool("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-            "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
+            harness.find_tool("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}",
+            "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
         ]  # fmt: skip
         return directory, setpriv
 

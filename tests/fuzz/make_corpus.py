@@ -37,7 +37,8 @@ STAT = (
     "18446744073709551615 1 1 140737488347136 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
 )
 NAMES = [
-    "_ZNSt6vectorIiSaIiEE9push_backEOi", "_Z1fILi1EEvT_.constprop.0", "_ZN4core3fmt5write17h0123456789abcdefE",
+    "_ZNSt6vectorIiSaIiEE9push_backEOi", "_Z1fILi1EEvT_.constprop.0",
+    "_ZN4core3fmt5write17h0123456789abcdefE",
     "_RNvNtCs1234_7mycrate3foo3bar", "_D3std5stdio__T7writelnTAyaZQoFQhZv", "memcpy@@GLIBC_2.14",
     "_ZGVZ1fvE1x", "_Dmain", "\x1b[31mred\x1b[0m", "a;b\nc\u2028d\u0085e", "\ufffe\ud7ff",
     "_ZN" + "1a" * 500 + "E", "_Z" + "P" * 900 + "v",
