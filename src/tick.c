@@ -81,6 +81,9 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 	struct pending_ticks *last = &thread->pending_ticks[thread->n_pending_ticks - 1];
 	last->count++;
 	last->last_ns = ticker->now_ns;
+	// The kernel can drop an interrupt that comes while the thread executes another program; a
+	// second one is no more than the first.
+	tracee_interrupt(thread->tid);
 }
 
 static void count_not_sampled(struct ticker *ticker, struct target_thread *thread,
