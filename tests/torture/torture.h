@@ -38,13 +38,13 @@ static inline void help(void *(*function)(void *), void *argument)
 	pthread_detach(thread);
 }
 
-// A small random number, below n.
+// A small random number, below n. A thread that executes the program anew goes on with others.
 static inline int random_below(int n)
 {
 	static _Thread_local unsigned int state;
 
 	if (!state)
-		state = (unsigned int)own_tid();
+		state = (unsigned int)own_tid() ^ (unsigned int)(now_s() * 1e6);
 	return rand_r(&state) % n;
 }
 
