@@ -39,6 +39,9 @@ RUN_TIMEOUT_S = 60
 STATUS_TARGET, STATUS_USAGE, STATUS_OUTPUT = 1, 2, 3
 STATUS_CANNOT_RUN, STATUS_NOT_FOUND = 126, 127
 
+# Under nohup(1) it is ignored, which the profiler would inherit and keep to.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 # Patterns for stacks, names joined by ";".
 UNNAMED = r"\[[^\[\];]+\+0x[0-9a-f]+\]"
 LIBRARY = r"(?:[^;]+;){1,6}"  # frames of somebody else's code, between two of ours
