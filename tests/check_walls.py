@@ -30,11 +30,11 @@ LIBDW_ROOMS = {
     "dwarf_index",
     "split_dwarf",
 }
-BASE_ROOMS = {"error", "log", "memory", "guard", "clock", "hash", "text"}
+BASE_ROOMS = {"error", "log", "memory", "guard", "clock", "hash", "text", "syscall_name", "syscall_names"}
 # Rooms that work on plain values, when the target may long be gone.
 AWAY_FROM_TARGET = re.compile(
     r"^(profile|selection|module|debug_file|guard|cfi|expression|rule.*|unwind.*|arch.*|symbol.*|plt|dwarf_.*|split_dwarf"
-    r"|demangle|frame_name|gzip|string_table|interval_map|perf_map|writer|write_.*|protobuf|json|output)$"
+    r"|demangle|frame_name|syscall_name|gzip|string_table|interval_map|perf_map|writer|write_.*|protobuf|json|output)$"
 )
 TARGET_HEADERS = {"tracee.h", "target.h"}
 
