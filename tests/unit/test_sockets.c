@@ -1,0 +1,110 @@
+// The kernel's tables of sockets, taken apart.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "memory.h"
+#include "sockets.h"
+
+static const char tcp[] =
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+    "inode\n"
+    "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 "
+    "101 1 0000000000000000 100 0 0 10 0\n"
+    "   1: 0500000A:A028 0700000A:1538 01 00000000:00000000 02:000AFDB1 00000000  1000        0 "
+    "102 2 0000000000000000 20 4 30 10 -1\n";
+static const char tcp6[] =
+    "  sl  local_address                         remote_address                        st "
+    "tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+    "   0: 00000000000000000000000001000000:0016 B80D01200000000000000000"
+    "01000000:C001 01 00000000:00000000 00:00000000 00000000     0        0 103 1\n";
+static const char udp[] =
+    "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+    "inode ref pointer drops\n"
+    " 1234: 00000000:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 "
+    "104 2 0000000000000000 0\n";
+static const char unix_table[] =
+    "Num       RefCount Protocol Flags    Type St Inode Path\n"
+    "0000000000000000: 00000002 00000000 00010000 0001 01 105 /run/a b.sock\n"
+    "0000000000000000: 00000003 00000000 00000000 0001 03 106\n"
+    "0000000000000000: 00000003 00000000 00000000 0001 03 107 @abstract\n";
+
+static void assert_meaning(const char *table, const char *text, uint64_t inode,
+                           const char *expected)
+{
+	struct socket_wanted wanted[] = {{.inode = 1}, {.inode = inode}, {.inode = inode}};
+
+	sockets_parse(table, text, wanted, array_size(wanted));
+	assert_null(wanted[0].meaning);
+	for (size_t i = 1; i < array_size(wanted); i++) {
+		if (expected)
+			assert_string_equal(wanted[i].meaning, expected);
+		else
+			assert_null(wanted[i].meaning);
+		free(wanted[i].meaning);
+	}
+}
+
+static void test_tables(void **state)
+{
+	(void)state;
+	assert_meaning("tcp", tcp, 101, "tcp 127.0.0.1:8080 (listening)");
+	assert_meaning("tcp", tcp, 102, "tcp 10.0.0.5:41000 -> 10.0.0.7:5432");
+	assert_meaning("tcp6", tcp6, 103, "tcp [::1]:22 -> [2001:db8::1]:49153");
+	assert_meaning("udp", udp, 104, "udp 0.0.0.0:53");
+	assert_meaning("unix", unix_table, 105, "unix /run/a b.sock");
+	assert_meaning("unix", unix_table, 106, "unix:[106]");
+	assert_meaning("unix", unix_table, 107, "unix @abstract");
+	assert_meaning("tcp", tcp, 99, NULL);
+	assert_meaning("unix", unix_table, 99, NULL);
+}
+
+// Cut anywhere, as a table of too many sockets is: no more than a part of the last line is lost.
+static void test_cut(void **state)
+{
+	(void)state;
+	for (size_t size = 0; size < sizeof(tcp); size++) {
+		_cleanup_free_ char *text = memory_strndup(tcp, size);
+		struct socket_wanted wanted[] = {{.inode = 101}, {.inode = 102}};
+		sockets_parse("tcp", text, wanted, array_size(wanted));
+		sockets_parse("tcp6", text, wanted, array_size(wanted));
+		sockets_parse("unix", text, wanted, array_size(wanted));
+		if (size >= (size_t)(strchr(strstr(tcp, "1F90"), '\n') - tcp))
+			assert_non_null(wanted[0].meaning);
+		free(wanted[0].meaning);
+		free(wanted[1].meaning);
+	}
+}
+
+static void test_malformed(void **state)
+{
+	static const char *const lines[] = {
+	    "h\n 0: 0100007F:1F90 0000:0000 0A 0:0 0:0 0 0 0 101\n",
+	    "h\n 0: 0100007F 00000000:0000 0A 0:0 0:0 0 0 0 101\n",
+	    "h\n 0: ZZZZZZZZ:1F90 00000000:0000 0A 0:0 0:0 0 0 0 101\n",
+	    "h\n: : : : :\n\n\n",
+	    "101",
+	    "",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(lines); i++) {
+		assert_meaning("tcp", lines[i], 101, NULL);
+		assert_meaning("unix", lines[i], 101, NULL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_tables),
+	    cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_malformed),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
