@@ -1,6 +1,8 @@
 // frame_name: names for frames that have none of their own, the same in every format.
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "profile.h"
@@ -18,6 +20,14 @@ char *frame_name_truncated(enum stack_end end) __attribute__((returns_nonnull));
 
 // How the writers show a stack's end: as it is, but a complete stack without frames is none.
 enum stack_end frame_name_stack_end(const struct stack *stack);
+
+// The i-th frame (leaf first) of what a thread waits in: the kernel's functions and, with
+// `syscalls`, the system call below them, each with the suffix of kernel frames, as in "futex_[k]"
+// or "read pipe:[4711]_[k]". NULL: there are no more. A new string, owned by the caller.
+char *frame_name_wait(const struct wait *wait, bool syscalls, size_t i);
+
+// What the descriptor of the wait's system call is; "" where nothing is known. Owned by the wait.
+const char *frame_name_descriptor(const struct wait *wait);
 
 // A thread's name as root frame; "[no name]" where it has none. Owned by the thread, or static.
 const char *frame_name_thread(const struct thread *thread);

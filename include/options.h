@@ -20,10 +20,11 @@ struct options {
 	bool on_cpu, off_cpu;
 	bool has_thread_regex;
 	regex_t thread_regex;
-	bool inlines, lines;
+	bool inlines, lines, syscalls;
 	uint32_t max_depth;
 	bool stop_all;
 	bool children;
+	bool kernel;
 	double max_overhead_percent; // 0: no limit
 	bool quiet, verbose;
 	bool check_unwinding;

@@ -45,6 +45,7 @@ struct processes_options {
 	uint32_t max_frames;
 	bool stop_all;
 	bool children;
+	bool kernel;
 };
 
 // Begins with the target, whose target_open came before; it is borrowed. False: there is no

@@ -1,8 +1,8 @@
 // profile: what was sampled, as numbers: locations, stacks, threads and counted samples.
 //
 // Everything is interned: a location is a (module, address in the file) pair, a stack a list of
-// location ids, a sample a (stack, thread, state) triple with its sums. Ids are positions in the
-// arrays below, dense and stable. Names come later (symbolize.h).
+// location ids, a sample its stack, thread, state and wait with their sums. Ids are positions in
+// the arrays below, dense and stable. Names come later (symbolize.h).
 #pragma once
 
 #include <stdbool.h>
@@ -53,6 +53,17 @@ struct stack {
 	enum stack_end end;
 };
 
+enum { WAIT_NONE = 0, NO_SYSCALL = -1 };
+
+// What a thread that does not run waits in, on the kernel's side.
+struct wait {
+	int syscall;      // the system call's number, or NO_SYSCALL
+	char *descriptor; // what the call's descriptor is, as /proc/PID/fd has it; "": none, or not
+	                  // known; any bytes but NUL
+	char *meaning;    // the same in better words, where they were found later; else NULL
+	char *frames;     // kernel functions, leaf first, each with a newline; "": not known
+};
+
 struct process_name {
 	int pid;
 	char *name; // as last seen, never NULL; any bytes but NUL
@@ -71,6 +82,7 @@ struct thread {
 struct sample {
 	uint32_t stack;
 	uint32_t thread;
+	uint32_t wait; // WAIT_NONE: it runs, or nothing is known
 	enum thread_state state;
 	uint64_t count;
 	int64_t wall_ns;
@@ -91,12 +103,14 @@ struct profile {
 	size_t n_processes, processes_capacity;
 	struct sample *samples;
 	size_t n_samples, samples_capacity;
+	struct wait *waits; // the first one means WAIT_NONE
+	size_t n_waits, waits_capacity;
 
 	int64_t start_time_ns; // CLOCK_REALTIME of the first tick
 	int64_t duration_ns;   // from the first tick to the end
 	int64_t period_ns;     // the nominal time between ticks
 
-	struct hash_index location_index, stack_index, sample_index;
+	struct hash_index location_index, stack_index, sample_index, wait_index;
 };
 
 // A zeroed struct profile is an empty profile; deinit frees all that it owns.
@@ -108,6 +122,14 @@ uint32_t profile_intern_location(struct profile *profile, uint32_t module, uint6
 // The id of the stack of `n` location ids, leaf first, new or known. Copies the ids.
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
                               enum stack_end end);
+
+// The id of the wait, new or known; WAIT_NONE when all of it is unknown. Copies the strings. Of too
+// many different ones only the system call is kept.
+uint32_t profile_intern_wait(struct profile *profile, int syscall, const char *descriptor,
+                             const char *frames);
+
+// Gives the wait's descriptor better words.
+void profile_explain_descriptor(struct profile *profile, uint32_t wait, const char *meaning);
 
 // Notes the name of process `pid`; a known one's is replaced.
 void profile_name_process(struct profile *profile, int pid, const char *name);
@@ -126,7 +148,7 @@ void profile_rename_thread(struct profile *profile, uint32_t thread, const char 
 // last sample. `ticks` is how many ticks it stands for (1, or more after pending ones). Returns
 // the sample's id.
 uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
-                       enum thread_state state, uint64_t ticks, int64_t now_ns);
+                       enum thread_state state, uint32_t wait, uint64_t ticks, int64_t now_ns);
 
 // The same for a sample that is already known by its id: no look-up.
 void profile_count_again(struct profile *profile, uint32_t sample, uint64_t ticks, int64_t now_ns);

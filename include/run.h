@@ -35,5 +35,6 @@ struct run {
 	uint64_t n_frames;              // unwound
 	uint64_t n_frame_pointer_steps; // those found without CFI
 	uint64_t n_rules;               // unwinding rules made
+	bool kernel_hidden;             // kernel frames were asked for, but are not shown
 	bool blind; // sleeping threads had to be stopped: no schedstat, or no /proc/TID/syscall
 };

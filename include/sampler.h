@@ -18,6 +18,7 @@ struct sampler {
 	double max_overhead_percent; // 0: no limit
 	bool stop_all;               // hold all running threads at once
 	bool children;               // descendants of the target too
+	bool kernel;                 // kernel frames of sleeping threads
 	struct target *target;       // borrowed, as all that follow
 	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;

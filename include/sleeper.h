@@ -15,8 +15,8 @@ struct target_thread;
 
 enum sleeper_look {
 	SLEEPER_UNCHANGED, // asleep since its last sample: same stack, same state
-	SLEEPER_COPIED, // asleep now; *ret_snapshot holds it, with SP, PC and its call's arguments
-	                // known
+	SLEEPER_COPIED, // asleep now, in thread->call; *ret_snapshot holds it, with SP, PC and its
+	                // call's arguments known
 	SLEEPER_HIDDEN, // asleep, but only a stop can show its stack
 	SLEEPER_RUNS,   // runs, or moved while it was looked at: must be stopped
 	SLEEPER_GONE,   // has ended

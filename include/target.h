@@ -34,6 +34,8 @@ struct target_thread {
 	bool asleep; // at its last sample, with `sleep_runs` as its run count
 	uint64_t sleep_runs;
 	bool woken_by_us;              // a stop came after that, and it was not seen asleep since
+	struct proc_syscall call;      // that it slept in when it was last copied asleep
+	uint32_t wait;                 // what it waits in, in the profile (waits.h)
 	uint32_t sample;               // its last sample's id in the profile
 	bool pending;                  // interrupted, but not stopped yet
 	bool stirred;                  // it has run since this was last cleared

@@ -9,6 +9,7 @@
 #include "profile.h"
 #include "stops.h"
 #include "unwind.h"
+#include "waits.h"
 
 struct hold;
 struct modules;
@@ -26,6 +27,7 @@ struct ticker_setup {
 	struct snapshot_buffer *buffer;
 	uint32_t max_frames;
 	bool stop_all; // hold all running threads at once: one consistent picture
+	bool kernel;   // kernel frames of sleeping threads
 };
 
 struct ticker {
@@ -37,6 +39,7 @@ struct ticker {
 	struct address_space space;
 	struct unwinder unwinder;
 	struct stops stops;
+	struct waits waits;
 	int64_t now_ns;       // of this tick
 	int64_t forced_ns;    // the tick in which the maps were read out of turn
 	int64_t cpu_clock_ns; // the target's CPU clock at the last tick

@@ -30,6 +30,7 @@ struct tracee_stop {
 	bool resumes;     // the system call that was interrupted begins again (tracee_registers)
 	bool exec;        // stopped in PTRACE_EVENT_EXEC
 	bool syscall;     // stopped at the entry or end of a system call
+	int64_t call;     // the number of the system call that it is in; -1: none, or not known
 	int exit_status;  // TRACEE_EXITED: as waitpid gives it
 };
 

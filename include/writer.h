@@ -22,6 +22,7 @@ struct report {
 	bool process_roots; // the process's name and pid as root frame, and as a label
 	bool thread_roots;  // the thread's name as root frame
 	bool lines;         // file:line in the frames' names
+	bool syscalls;      // the system call that a thread waits in as a frame
 };
 
 struct writer {

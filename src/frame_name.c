@@ -5,6 +5,7 @@
 
 #include "memory.h"
 #include "module.h"
+#include "syscall_name.h"
 #include "text.h"
 
 char *frame_name_unresolved(const struct module *module, uint64_t address)
@@ -31,6 +32,25 @@ enum stack_end frame_name_stack_end(const struct stack *stack)
 	if (stack->end == STACK_COMPLETE && stack->n_frames == 0)
 		return STACK_NOT_SAMPLED;
 	return stack->end;
+}
+
+const char *frame_name_descriptor(const struct wait *wait)
+{
+	return wait->meaning ? wait->meaning : wait->descriptor;
+}
+
+char *frame_name_wait(const struct wait *wait, bool syscalls, size_t i)
+{
+	const char *frame = wait->frames, *end;
+
+	for (; (end = strchr(frame, '\n')); frame = end + 1)
+		if (i-- == 0)
+			return memory_printf("%.*s_[k]", (int)(end - frame), frame);
+	if (i > 0 || !syscalls || wait->syscall == NO_SYSCALL)
+		return NULL;
+	const char *descriptor = frame_name_descriptor(wait);
+	_cleanup_free_ char *name = syscall_name(wait->syscall);
+	return memory_printf("%s%s%s_[k]", name, descriptor[0] ? " " : "", descriptor);
 }
 
 const char *frame_name_thread(const struct thread *thread)

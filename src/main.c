@@ -95,6 +95,7 @@ static struct error *sample(struct session *session)
 	    .max_overhead_percent = options->max_overhead_percent,
 	    .stop_all = options->stop_all,
 	    .children = options->children,
+	    .kernel = options->kernel,
 	    .target = &session->target,
 	    .launch = session->launch.pid ? &session->launch : NULL,
 	    .events = &session->events,
@@ -144,6 +145,7 @@ static struct error *write_profile(struct session *session)
 	    .process_roots = options->children,
 	    .thread_roots = options->threads,
 	    .lines = options->lines,
+	    .syscalls = options->syscalls,
 	};
 	struct error *error = options->writer->write(&report, output_stream(session->output));
 	if (!error)

@@ -224,6 +224,9 @@ static const struct option_row rows[] = {
 	VALUE('F', "frequency", "HZ", parse_frequency,
 	      "samples a second of each thread, 1 to 10000;\n"
 	      "default 99"),
+	FLAG('k', "kernel", kernel, true,
+	     "the kernel's functions, too, of threads that wait;\n"
+	     "needs root (CAP_SYS_ADMIN)"),
 	VALUE(0, "max-depth", "N", parse_max_depth,
 	      "frames of a stack, 1 to 65536; default 1024; a deeper\n"
 	      "one is marked [truncated: ...]"),
@@ -250,6 +253,10 @@ static const struct option_row rows[] = {
 	      "(.pb.gz, .pb, .pprof: pprof), else folded"),
 	FLAG('t', "threads", threads, true,
 	     "the thread's name as root frame"),
+	FLAG(0, "syscalls", syscalls, true,
+	     "the system call that a thread waits in, and for which\n"
+	     "file, socket or pipe, as a frame (always in pprof,\n"
+	     "as labels)"),
 	FLAG(0, "lines", lines, true,
 	     "file:line in the frames (folded)"),
 	FLAG(0, "inlines", inlines, true,

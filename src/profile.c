@@ -16,7 +16,7 @@ const char *thread_state_name(enum thread_state state)
 	return names[state];
 }
 
-enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28 };
+enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28, MAX_WAITS = 1 << 16 };
 
 const char *stack_end_name(enum stack_end end)
 {
@@ -41,6 +41,12 @@ void profile_deinit(struct profile *profile)
 		free(profile->threads[i].name);
 	for (size_t i = 0; i < profile->n_processes; i++)
 		free(profile->processes[i].name);
+	for (size_t i = 0; i < profile->n_waits; i++) {
+		free(profile->waits[i].descriptor);
+		free(profile->waits[i].meaning);
+		free(profile->waits[i].frames);
+	}
+	free(profile->waits);
 	free(profile->processes);
 	free(profile->locations);
 	free(profile->location_ids);
@@ -50,6 +56,7 @@ void profile_deinit(struct profile *profile)
 	hash_index_deinit(&profile->location_index);
 	hash_index_deinit(&profile->stack_index);
 	hash_index_deinit(&profile->sample_index);
+	hash_index_deinit(&profile->wait_index);
 	*profile = (struct profile){0};
 }
 
@@ -130,6 +137,55 @@ uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_
 	return id;
 }
 
+static bool wait_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct profile *profile = context;
+	const struct wait *a = &profile->waits[id], *b = key;
+
+	return a->syscall == b->syscall && strcmp(a->descriptor, b->descriptor) == 0 &&
+	       strcmp(a->frames, b->frames) == 0;
+}
+
+static void add_wait(struct profile *profile, const struct wait *wait)
+{
+	*array_push(profile->waits, profile->n_waits, profile->waits_capacity) = (struct wait){
+	    .syscall = wait->syscall,
+	    .descriptor = memory_strdup(wait->descriptor),
+	    .frames = memory_strdup(wait->frames),
+	};
+}
+
+uint32_t profile_intern_wait(struct profile *profile, int syscall, const char *descriptor,
+                             const char *frames)
+{
+	const struct wait key = {
+	    .syscall = syscall, .descriptor = (char *)descriptor, .frames = (char *)frames};
+	const struct wait none = {.syscall = NO_SYSCALL, .descriptor = "", .frames = ""};
+	const bool simple = !descriptor[0] && !frames[0];
+	const uint64_t hash = hash_mix(hash_bytes(descriptor, strlen(descriptor)),
+	                               hash_mix(hash_bytes(frames, strlen(frames)), syscall));
+
+	if (simple && syscall == NO_SYSCALL)
+		return WAIT_NONE;
+	uint32_t id = hash_index_find(&profile->wait_index, hash, wait_equal, profile, &key);
+	if (id != HASH_NONE)
+		return id;
+	if (!simple && profile->n_waits >= MAX_WAITS)
+		return profile_intern_wait(profile, syscall, "", "");
+	if (profile->n_waits == 0)
+		add_wait(profile, &none);
+	id = profile->n_waits;
+	add_wait(profile, &key);
+	hash_index_insert(&profile->wait_index, hash, id);
+	return id;
+}
+
+void profile_explain_descriptor(struct profile *profile, uint32_t wait, const char *meaning)
+{
+	free(profile->waits[wait].meaning);
+	profile->waits[wait].meaning = memory_strdup(meaning);
+}
+
 static struct process_name *find_process(const struct profile *profile, int pid)
 {
 	// From the end: a pid that was used again means the later one.
@@ -193,14 +249,15 @@ static bool sample_equal(const void *context, uint32_t id, const void *key)
 	const struct profile *profile = context;
 	const struct sample *a = &profile->samples[id], *b = key;
 
-	return a->stack == b->stack && a->thread == b->thread && a->state == b->state;
+	return a->stack == b->stack && a->thread == b->thread && a->state == b->state &&
+	       a->wait == b->wait;
 }
 
 uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
-                       enum thread_state state, uint64_t ticks, int64_t now_ns)
+                       enum thread_state state, uint32_t wait, uint64_t ticks, int64_t now_ns)
 {
-	const struct sample key = {.stack = stack, .thread = thread, .state = state};
-	const uint64_t hash = hash_mix((uint64_t)stack << 32 | thread, state);
+	const struct sample key = {.stack = stack, .thread = thread, .wait = wait, .state = state};
+	const uint64_t hash = hash_mix((uint64_t)stack << 32 | thread, (uint64_t)wait << 8 | state);
 	uint32_t id = hash_index_find(&profile->sample_index, hash, sample_equal, profile, &key);
 
 	if (id == HASH_NONE) {

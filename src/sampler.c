@@ -78,6 +78,7 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	    .max_frames = sampler->max_frames,
 	    .stop_all = sampler->stop_all,
 	    .children = sampler->children,
+	    .kernel = sampler->kernel,
 	};
 	struct processes processes;
 	struct priority priority;

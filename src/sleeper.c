@@ -118,6 +118,7 @@ static enum sleeper_look look_once(const struct target *target, struct target_th
 		return SLEEPER_UNCHANGED; // to be tried again
 	thread->sleep_runs = runs;
 	thread->woken_by_us = false;
+	thread->call = call;
 	return SLEEPER_COPIED;
 }
 

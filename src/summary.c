@@ -209,6 +209,11 @@ static void print_doubts(const struct run *run)
 		      "not "
 		      "show their schedstat or syscall in /proc\n",
 		      stderr);
+	if (run->kernel_hidden)
+		fputs(
+		    "profiler: some kernel frames are missing: the kernel shows them only to root "
+		    "(CAP_SYS_ADMIN)\n",
+		    stderr);
 	if (run->refused_children)
 		fprintf(stderr, "profiler: %ju child processes could not be sampled\n",
 		        (uintmax_t)run->refused_children);

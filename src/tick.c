@@ -30,6 +30,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	    .run = setup->hold->run,
 	    .buffer = setup->buffer,
 	    .cpu_clock_ns = -1,
+	    .waits = {.profile = setup->profile, .run = setup->hold->run, .kernel = setup->kernel},
 	};
 	stops_init(&ticker->stops, setup->hold, setup->buffer, target->pid, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);
@@ -44,22 +45,30 @@ void ticker_deinit(struct ticker *ticker)
 	unwinder_deinit(&ticker->unwinder);
 	address_space_deinit(&ticker->space);
 	stops_deinit(&ticker->stops);
+	waits_deinit(&ticker->waits);
 	*ticker = (struct ticker){0};
+}
+
+// A sample in that state. One that runs waits in nothing.
+static uint32_t count_ticks(struct ticker *ticker, const struct target_thread *thread,
+                            uint32_t stack, enum thread_state state, uint64_t n, int64_t now_ns)
+{
+	const uint32_t wait = state == THREAD_RUNNING ? WAIT_NONE : thread->wait;
+
+	ticker->run->samples += n;
+	return profile_count(ticker->profile, thread->id, stack, state, wait, n, now_ns);
 }
 
 // Counts one sample.
 static void count(struct ticker *ticker, struct target_thread *thread, uint32_t stack,
                   enum thread_state state, int64_t tick_ns)
 {
-	thread->sample = profile_count(ticker->profile, thread->id, stack, state, 1, tick_ns);
-	ticker->run->samples++;
+	thread->sample = count_ticks(ticker, thread, stack, state, 1, tick_ns);
 	// The later ticks for which it was pending, each in the state that it was in: a sleeper
 	// that was woken to be stopped, and waited for a CPU, goes on as a sleeper all the same.
 	for (size_t i = 0; i < thread->n_pending_ticks; i++) {
 		const struct pending_ticks *ticks = &thread->pending_ticks[i];
-		profile_count(ticker->profile, thread->id, stack, ticks->state, ticks->count,
-		              ticks->last_ns);
-		ticker->run->samples += ticks->count;
+		count_ticks(ticker, thread, stack, ticks->state, ticks->count, ticks->last_ns);
 	}
 	thread->n_pending_ticks = 0;
 }
@@ -107,8 +116,10 @@ static void count_as_before(struct ticker *ticker, struct target_thread *thread,
                             enum thread_state state)
 {
 	const uint32_t sample = thread->sample;
+	const struct sample *last = &ticker->profile->samples[sample];
 
-	count(ticker, thread, ticker->profile->samples[sample].stack, state, ticker->now_ns);
+	thread->wait = last->wait;
+	count(ticker, thread, last->stack, state, ticker->now_ns);
 	thread->sample = sample;
 }
 
@@ -177,6 +188,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	struct unwound unwound;
 
 	ticker->run->copies++;
+	thread->wait = waits_read(&ticker->waits, ticker->target, thread);
 	unwind(ticker, thread, snapshot, &unwound);
 	for (int i = 0; unwound.end == STACK_NOT_COPIED && i < MAX_COPY_TRIES; i++) {
 		ticker->buffer->used = used;
@@ -272,11 +284,13 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		break;
 	case SLEEPER_HIDDEN:
 		thread->asleep = false;
+		thread->wait = WAIT_NONE;
 		ticker->run->blind = true;
 		plan_stop(ticker, thread, state, thread->has_schedstat);
 		break;
 	case SLEEPER_RUNS:
 		thread->asleep = false;
+		thread->wait = WAIT_NONE;
 		plan_stop(ticker, thread, state, false);
 		break;
 	}
@@ -309,6 +323,8 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	ticker->run->denied += stop->denied;
 	if (stop->copied && !stop->failed) {
 		unwind(ticker, thread, &stop->snapshot, &unwound);
+		if (thread->wait == WAIT_NONE)
+			thread->wait = waits_of_call(&ticker->waits, stop->how.call);
 		const uint32_t stack = intern(ticker, &unwound);
 		count(ticker, thread, stack, stop->state, stop->tick_ns);
 		learn_fp(ticker, stop, stack);
@@ -429,6 +445,7 @@ static void stop_runners_first(struct ticker *ticker)
 		if (!thread->pending && !tracee_is_in_rest(thread->tid) &&
 		    sleeper_runs(ticker->target, thread)) {
 			thread->asleep = false;
+			thread->wait = WAIT_NONE;
 			plan_stop(ticker, thread, THREAD_RUNNING, false);
 		}
 	}
@@ -528,6 +545,7 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns)
 	look_at_all(ticker);
 	stop_planned(ticker, n_asked);
 	finish_stops(ticker);
+	waits_name_sockets(&ticker->waits, target, false);
 	target_forget_gone(target);
 	// All gone, or another program executed by a thread that was not known yet.
 	if (target->n_threads == 0)
@@ -545,4 +563,5 @@ void ticker_finish(struct ticker *ticker, int64_t until_ns)
 		count_not_sampled(ticker, stop->thread, stop->state, stop->tick_ns);
 	}
 	ticker->stops.count = 0;
+	waits_name_sockets(&ticker->waits, ticker->target, true);
 }

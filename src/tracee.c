@@ -82,7 +82,7 @@ static bool read_stop(int status, struct tracee_stop *ret)
 {
 	const int event = status >> 16;
 
-	*ret = (struct tracee_stop){.exit_status = status};
+	*ret = (struct tracee_stop){.call = -1, .exit_status = status};
 	if (!WIFSTOPPED(status))
 		return false;
 	if (event == PTRACE_EVENT_STOP) {
@@ -469,6 +469,7 @@ bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, 
 		return false;
 	ARCH_NATIVE->from_user(&user, ret);
 	*ret_tls = user.fs_base;
+	stop->call = (int64_t)user.orig_rax;
 	if (!is_for_nobody(tid, stop))
 		return true;
 	if (syscall_mend_restart(tid, &user))

@@ -22,14 +22,15 @@ enum { MAX_COUNT_CHARACTERS = 24 };
 
 #define NO_FRAME UINT32_MAX
 
-// The frames of one location, outermost first: positions in folded.frame_ids.
+// The frames of one location or wait, outermost first: positions in folded.frame_ids.
 struct location_frames {
 	size_t first;
-	uint32_t count; // 0: not looked up yet
+	uint32_t count; // 0: not looked up yet, or a wait without frames
 };
 
 struct folded_line {
 	uint32_t stack;
+	uint32_t wait;
 	uint32_t process_frame; // strings, or NO_FRAME
 	uint32_t thread_frame;
 	uint64_t count;
@@ -41,6 +42,7 @@ struct folded {
 	uint32_t *frame_ids;       // strings
 	size_t n_frame_ids, frame_ids_capacity;
 	struct location_frames *locations; // of the profile's locations
+	struct location_frames *waits;     // and of its waits
 	uint32_t end_frames[N_STACK_ENDS]; // strings
 	struct folded_line *lines;
 	size_t n_lines, lines_capacity;
@@ -140,6 +142,30 @@ static void look_up_location(struct folded *folded, uint32_t id)
 	}
 }
 
+static void look_up_waits(struct folded *folded)
+{
+	const struct report *report = folded->report;
+
+	for (size_t i = 1; i < report->profile->n_waits; i++) {
+		const struct wait *wait = &report->profile->waits[i];
+		struct location_frames *frames = &folded->waits[i];
+		char *name;
+
+		while ((name = frame_name_wait(wait, report->syscalls, frames->count))) {
+			push_frame(folded, frame_string(folded, name));
+			frames->count++;
+		}
+		frames->first = folded->n_frame_ids - frames->count;
+		for (uint32_t j = 0; j < frames->count / 2; j++) {
+			uint32_t *a = &folded->frame_ids[frames->first + j];
+			uint32_t *b = &folded->frame_ids[folded->n_frame_ids - 1 - j];
+			const uint32_t inner = *a;
+			*a = *b;
+			*b = inner;
+		}
+	}
+}
+
 static void look_up_stack(struct folded *folded, const struct stack *stack)
 {
 	for (uint32_t i = 0; i < stack->n_frames; i++)
@@ -161,6 +187,7 @@ static void collect_lines(struct folded *folded)
 		*array_push(folded->lines, folded->n_lines, folded->lines_capacity) =
 		    (struct folded_line){
 		        .stack = sample->stack,
+		        .wait = sample->wait,
 		        .process_frame =
 		            report->process_roots
 		                ? root_frame(folded, frame_name_process(profile, thread->pid))
@@ -183,6 +210,8 @@ struct frame_reader {
 	uint32_t end_frame;
 	uint32_t n_locations; // that are not read to their end yet
 	uint32_t n_read;      // frames read of the location at hand
+	const struct location_frames *wait;
+	uint32_t n_wait_read; // frames read of that
 };
 
 static struct frame_reader frame_reader(const struct folded *folded, const struct folded_line *line)
@@ -197,6 +226,7 @@ static struct frame_reader frame_reader(const struct folded *folded, const struc
 	    .thread_frame = line->thread_frame,
 	    .end_frame = end == STACK_COMPLETE ? NO_FRAME : folded->end_frames[end],
 	    .n_locations = stack->n_frames,
+	    .wait = &folded->waits[line->wait],
 	};
 }
 
@@ -206,6 +236,16 @@ static const char *take_frame(struct frame_reader *reader, uint32_t *frame)
 
 	*frame = NO_FRAME;
 	return name;
+}
+
+static const char *next_wait_frame(struct frame_reader *reader)
+{
+	const struct location_frames *wait = reader->wait;
+
+	if (reader->n_wait_read == wait->count)
+		return NULL;
+	const uint32_t frame = reader->folded->frame_ids[wait->first + reader->n_wait_read++];
+	return reader->folded->names.items[frame];
 }
 
 // The next frame's name; NULL after the leaf. Equal names are the same pointer.
@@ -220,7 +260,7 @@ static const char *next_frame(struct frame_reader *reader)
 	if (reader->end_frame != NO_FRAME)
 		return take_frame(reader, &reader->end_frame);
 	if (reader->n_locations == 0)
-		return NULL;
+		return next_wait_frame(reader);
 	const size_t leaf_first = reader->stack->first + reader->n_locations - 1;
 	const uint32_t location = folded->report->profile->location_ids[leaf_first];
 	const struct location_frames *frames = &folded->locations[location];
@@ -338,6 +378,8 @@ static struct error *write_folded(const struct report *report, FILE *stream)
 
 	folded.locations =
 	    memory_alloc_zeroed(report->profile->n_locations, sizeof(*folded.locations));
+	folded.waits = memory_alloc_zeroed(report->profile->n_waits + 1, sizeof(*folded.waits));
+	look_up_waits(&folded);
 	for (enum stack_end end = 0; end < N_STACK_ENDS; end++)
 		folded.end_frames[end] = frame_string(&folded, frame_name_truncated(end));
 	collect_lines(&folded);
@@ -348,6 +390,7 @@ static struct error *write_folded(const struct report *report, FILE *stream)
 	string_table_deinit(&folded.names);
 	free(folded.frame_ids);
 	free(folded.locations);
+	free(folded.waits);
 	free(folded.lines);
 	return NULL;
 }

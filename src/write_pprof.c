@@ -20,6 +20,7 @@
 #include "selection.h"
 #include "string_table.h"
 #include "symbolize.h"
+#include "syscall_name.h"
 
 // Field numbers of the messages.
 enum {
@@ -192,7 +193,21 @@ static uint32_t frame_location_id(struct pprof *pprof, const char *text)
 	return id;
 }
 
-// Leaf first, as everywhere: the stack, then why it is not whole, then the thread, the process.
+static void build_wait_locations(struct pprof *pprof, const struct sample *sample)
+{
+	const struct report *report = pprof->report;
+
+	for (size_t i = 0; sample->wait != WAIT_NONE; i++) {
+		_cleanup_free_ char *name =
+		    frame_name_wait(&report->profile->waits[sample->wait], report->syscalls, i);
+		if (!name)
+			return;
+		protobuf_varint(&pprof->packed, frame_location_id(pprof, name));
+	}
+}
+
+// Leaf first, as everywhere: what it waits in, the stack, then why it is not whole, then the
+// thread, the process.
 static void build_sample_locations(struct pprof *pprof, const struct sample *sample)
 {
 	const struct profile *profile = pprof->report->profile;
@@ -201,6 +216,7 @@ static void build_sample_locations(struct pprof *pprof, const struct sample *sam
 	const enum stack_end end = frame_name_stack_end(stack);
 
 	protobuf_clear(&pprof->packed);
+	build_wait_locations(pprof, sample);
 	for (uint32_t i = 0; i < stack->n_frames; i++)
 		protobuf_varint(&pprof->packed,
 		                location_id(pprof, profile->location_ids[stack->first + i]));
@@ -231,6 +247,18 @@ static void build_label(struct pprof *pprof, const char *key, const char *text, 
 	protobuf_message(&pprof->message, SAMPLE_LABEL, &pprof->part);
 }
 
+static void build_wait_labels(struct pprof *pprof, const struct wait *wait)
+{
+	const char *descriptor = frame_name_descriptor(wait);
+
+	if (wait->syscall != NO_SYSCALL) {
+		_cleanup_free_ char *name = syscall_name(wait->syscall);
+		build_label(pprof, "syscall", name, 0);
+	}
+	if (descriptor[0])
+		build_label(pprof, "descriptor", descriptor, 0);
+}
+
 static void put_sample(struct pprof *pprof, const struct sample *sample)
 {
 	const struct thread *thread = &pprof->report->profile->threads[sample->thread];
@@ -248,6 +276,8 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	build_label(pprof, "tid", NULL, thread->tid);
 	build_label(pprof, "thread", thread->name, 0);
 	build_label(pprof, "state", thread_state_name(sample->state), 0);
+	if (sample->wait != WAIT_NONE)
+		build_wait_labels(pprof, &pprof->report->profile->waits[sample->wait]);
 	put_message(pprof, PROFILE_SAMPLE);
 }
 

@@ -159,6 +159,7 @@ class Sample:
         self.pid, self.tid = labels["pid"], labels["tid"]
         self.process = labels.get("process")  # with --children
         self.thread, self.state = labels["thread"], labels["state"]
+        self.syscall, self.descriptor = labels.get("syscall"), labels.get("descriptor")
 
     @property
     def stack(self):
@@ -272,9 +273,15 @@ class Profile:
             else:
                 labels[key] = self.string(label["str"])
         check(
-            set(labels) - {"process"} == {"pid", "tid", "thread", "state"},
+            set(labels) - {"process", "syscall", "descriptor"}
+            == {"pid", "tid", "thread", "state"},
             f"the labels are {sorted(labels)}",
         )
+        check(
+            labels["state"] != "running" or "syscall" not in labels,
+            f"it runs, but waits in {labels.get('syscall')}",
+        )
+        check("syscall" in labels or "descriptor" not in labels, "a descriptor of no system call")
         return labels
 
     def _frames(self, location):

@@ -45,7 +45,7 @@ static void count_stacks(struct profile *profile, uint32_t thread)
 {
 	for (uint32_t id = 0; id < profile->n_locations; id++) {
 		const uint32_t stack = profile_intern_stack(profile, &id, 1, STACK_COMPLETE);
-		profile_count(profile, thread, stack, THREAD_RUNNING, 1, 1000 + id);
+		profile_count(profile, thread, stack, THREAD_RUNNING, WAIT_NONE, 1, 1000 + id);
 	}
 }
 

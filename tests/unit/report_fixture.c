@@ -129,7 +129,7 @@ void report_fixture_sample(struct report_fixture *fixture, uint32_t thread, enum
 	const uint32_t stack = profile_intern_stack(&fixture->profile, location_ids, n, end);
 	const int64_t now_ns = fixture->profile.threads[thread].last_ns + (int64_t)ticks * TICK_NS;
 
-	profile_count(&fixture->profile, thread, stack, state, ticks, now_ns);
+	profile_count(&fixture->profile, thread, stack, state, WAIT_NONE, ticks, now_ns);
 }
 
 char *report_fixture_write(const struct report_fixture *fixture, const struct writer *writer,

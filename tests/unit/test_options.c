@@ -83,6 +83,8 @@ static void test_defaults(void **state)
 	assert_false(options.has_thread_regex);
 	assert_true(options.inlines);
 	assert_false(options.lines);
+	assert_false(options.syscalls);
+	assert_false(options.kernel);
 	assert_int_equal(options.max_depth, 1024);
 	assert_false(options.stop_all);
 	assert_true(options.max_overhead_percent == 5);
@@ -112,7 +114,7 @@ static void test_long_options(void **state)
 	(void)state;
 	PARSE("--pid=7 --duration 500ms --frequency=0099.5 --output=- --format=folded --threads "
 	      "--off-cpu --thread=^io --no-inlines --lines --max-depth=65536 --stop-all -c "
-	      "--max-overhead=2.5% --quiet --verbose --check-unwinding");
+	      "--max-overhead=2.5% --quiet --verbose --check-unwinding --syscalls --kernel");
 	assert_int_equal(options.pid, 7);
 	assert_int_equal(options.duration_ns, 500 * NS_PER_MS);
 	assert_true(options.frequency_hz == 99.5);
@@ -126,6 +128,8 @@ static void test_long_options(void **state)
 	assert_int_equal(regexec(&options.thread_regex, "audio", 0, NULL, 0), REG_NOMATCH);
 	assert_false(options.inlines);
 	assert_true(options.lines);
+	assert_true(options.syscalls);
+	assert_true(options.kernel);
 	assert_int_equal(options.max_depth, 65536);
 	assert_true(options.stop_all);
 	assert_true(options.max_overhead_percent == 2.5);
@@ -404,7 +408,7 @@ static void test_help_text(void **state)
 		n_options += strncmp(row, "  ", 2) == 0 && strncmp(row + 4, ", --", 4) == 0;
 		n_options += strncmp(row, "      --", 8) == 0;
 	}
-	assert_int_equal(n_options, 21);
+	assert_int_equal(n_options, 23);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "memory.h"
+#include "memory.h"
 #include "profile.h"
 
 static void test_locations_are_interned(void **state)
@@ -53,18 +54,70 @@ static void test_samples_are_counted_by_stack_thread_and_state(void **state)
 	struct profile profile = {0};
 	const uint32_t a = profile_add_thread(&profile, 1, 1, "a", 0);
 	const uint32_t b = profile_add_thread(&profile, 1, 2, "b", 0);
-	const uint32_t first = profile_count(&profile, a, 0, THREAD_RUNNING, 1, 10);
+	const uint32_t first = profile_count(&profile, a, 0, THREAD_RUNNING, WAIT_NONE, 1, 10);
 
 	(void)state;
-	assert_int_equal(profile_count(&profile, a, 0, THREAD_RUNNING, 1, 25), first);
-	assert_int_not_equal(profile_count(&profile, a, 1, THREAD_RUNNING, 1, 30), first);
-	assert_int_not_equal(profile_count(&profile, a, 0, THREAD_SLEEPING, 1, 37), first);
-	assert_int_not_equal(profile_count(&profile, b, 0, THREAD_RUNNING, 1, 40), first);
+	assert_int_equal(profile_count(&profile, a, 0, THREAD_RUNNING, WAIT_NONE, 1, 25), first);
+	assert_int_not_equal(profile_count(&profile, a, 1, THREAD_RUNNING, WAIT_NONE, 1, 30),
+	                     first);
+	assert_int_not_equal(profile_count(&profile, a, 0, THREAD_SLEEPING, WAIT_NONE, 1, 37),
+	                     first);
+	assert_int_not_equal(profile_count(&profile, b, 0, THREAD_RUNNING, WAIT_NONE, 1, 40),
+	                     first);
 	profile_count_again(&profile, first, 3, 137);
 	assert_int_equal(profile.n_samples, 4);
 	assert_int_equal(profile.samples[first].count, 5);
 	assert_int_equal(profile.samples[first].wall_ns, 125);
 	assert_int_equal(profile.samples[first].cpu_ns, 125);
+	profile_deinit(&profile);
+}
+
+static void test_waits_are_interned(void **state)
+{
+	struct profile profile = {0};
+	const uint32_t thread = profile_add_thread(&profile, 1, 1, "t", 0);
+
+	(void)state;
+	assert_int_equal(profile_intern_wait(&profile, NO_SYSCALL, "", ""), WAIT_NONE);
+	assert_int_equal(profile.n_waits, 0);
+	const uint32_t futex = profile_intern_wait(&profile, 202, "", "");
+	const uint32_t read = profile_intern_wait(&profile, 0, "pipe:[1]", "");
+	const uint32_t deep = profile_intern_wait(&profile, 0, "pipe:[1]", "pipe_read\n");
+	const uint32_t fault = profile_intern_wait(&profile, NO_SYSCALL, "", "fault\n");
+	assert_int_equal(profile.n_waits, 5); // with WAIT_NONE
+	assert_int_equal(profile_intern_wait(&profile, 0, "pipe:[1]", ""), read);
+	assert_int_equal(profile_intern_wait(&profile, 202, "", ""), futex);
+	assert_int_not_equal(fault, WAIT_NONE);
+	// What was found out later makes no other wait of it.
+	profile_explain_descriptor(&profile, read, "the pipe");
+	profile_explain_descriptor(&profile, read, "a pipe");
+	assert_string_equal(profile.waits[read].meaning, "a pipe");
+	assert_int_equal(profile_intern_wait(&profile, 0, "pipe:[1]", ""), read);
+	assert_int_equal(profile_intern_wait(&profile, 0, "pipe:[1]", "pipe_read\n"), deep);
+	// A sample each.
+	const uint32_t sample = profile_count(&profile, thread, 0, THREAD_SLEEPING, read, 1, 10);
+	assert_int_not_equal(profile_count(&profile, thread, 0, THREAD_SLEEPING, deep, 1, 20),
+	                     sample);
+	assert_int_equal(profile_count(&profile, thread, 0, THREAD_SLEEPING, read, 2, 30), sample);
+	assert_int_equal(profile.samples[sample].wait, read);
+	profile_deinit(&profile);
+}
+
+// As a server of short connections makes them: the system call is kept, and memory is bounded.
+static void test_endless_waits(void **state)
+{
+	enum { MANY = 200000 };
+	struct profile profile = {0};
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		_cleanup_free_ char *name = memory_printf("socket:[%d]", i);
+		const uint32_t wait = profile_intern_wait(&profile, i % 2, name, "");
+		assert_int_equal(profile.waits[wait].syscall, i % 2);
+	}
+	assert_in_range(profile.n_waits, 1000, 100000);
+	const uint32_t last = profile_intern_wait(&profile, 1, "socket:[-1]", "");
+	assert_string_equal(profile.waits[last].descriptor, "");
 	profile_deinit(&profile);
 }
 
@@ -75,7 +128,8 @@ static void test_only_running_time_is_cpu_time(void **state)
 
 	(void)state;
 	for (enum thread_state s = 0; s < N_THREAD_STATES; s++) {
-		const uint32_t id = profile_count(&profile, thread, 0, s, 1, (s + 1) * 100);
+		const uint32_t id =
+		    profile_count(&profile, thread, 0, s, WAIT_NONE, 1, (s + 1) * 100);
 		assert_int_equal(profile.samples[id].wall_ns, 100);
 		assert_int_equal(profile.samples[id].cpu_ns, s == THREAD_RUNNING ? 100 : 0);
 	}
@@ -101,7 +155,7 @@ static void test_accounting_identity(void **state)
 		const uint32_t thread = random % THREADS;
 		const uint64_t n = 1 + random / 7 % 3;
 		profile_count(&profile, thread, random / 11 % STACKS, random / 13 % N_THREAD_STATES,
-		              n, now_ns);
+		              WAIT_NONE, n, now_ns);
 		ticks[thread] += n;
 	}
 	for (size_t i = 0; i < profile.n_samples; i++) {
@@ -175,6 +229,8 @@ int main(void)
 	    cmocka_unit_test(test_locations_are_interned),
 	    cmocka_unit_test(test_stacks_are_interned),
 	    cmocka_unit_test(test_samples_are_counted_by_stack_thread_and_state),
+	    cmocka_unit_test(test_waits_are_interned),
+	    cmocka_unit_test(test_endless_waits),
 	    cmocka_unit_test(test_only_running_time_is_cpu_time),
 	    cmocka_unit_test(test_endless_stacks),
 	    cmocka_unit_test(test_accounting_identity),

@@ -1,0 +1,36 @@
+// waits: what the sleeping threads of one process wait in: the system call, what its descriptor is,
+// and, if asked for, the kernel's own functions.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile;
+struct run;
+struct target;
+struct target_thread;
+
+struct waits {
+	struct profile *profile; // borrowed
+	struct run *run;         // borrowed
+	bool kernel;             // read kernel frames
+	uint32_t *unnamed;       // waits in the profile with a socket that has no meaning yet
+	size_t n_unnamed, unnamed_capacity;
+	int64_t next_ns; // when the tables of sockets may be read again
+};
+
+void waits_deinit(struct waits *waits);
+
+// The id in the profile of what the thread waits in, which sleeper_look has just seen asleep
+// (SLEEPER_COPIED): in thread->call. A descriptor or kernel frames that cannot be read while the
+// thread still stands there are left out.
+uint32_t waits_read(struct waits *waits, const struct target *target,
+                    const struct target_thread *thread);
+
+// The id of a wait in that system call, of which no more is known; any number.
+uint32_t waits_of_call(struct waits *waits, int64_t number);
+
+// Finds out what sockets are that were seen since the last time; not more often than costs a
+// thousandth of the time. `last`: no other call will come.
+void waits_name_sockets(struct waits *waits, const struct target *target, bool last);

@@ -1,0 +1,299 @@
+#include "waits.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "clock.h"
+#include "memory.h"
+#include "profile.h"
+#include "run.h"
+#include "sockets.h"
+#include "syscall_name.h"
+#include "target.h"
+
+enum {
+	COST_FACTOR = 1000, // a reading of the sockets is followed by this many times its time
+	MAX_UNNAMED = 1024, // sockets that wait for a meaning
+	MAX_POLLED = 256,   // descriptors of a poll that are looked at
+	STACK_SIZE =
+	    8 << 10, // of /proc/TID/stack: 64 functions (the kernel's MAX_STACK_TRACE_DEPTH)
+	NO_DESCRIPTOR = -1,
+};
+
+void waits_deinit(struct waits *waits)
+{
+	free(waits->unnamed);
+	*waits = (struct waits){0};
+}
+
+uint32_t waits_of_call(struct waits *waits, int64_t number)
+{
+	if (number < 0 || number > SYSCALL_MAX_NUMBER)
+		return WAIT_NONE;
+	return profile_intern_wait(waits->profile, (int)number, "", "");
+}
+
+static bool read_memory(int tid, uint64_t address, void *buffer, size_t size)
+{
+	struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
+
+	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+// The first descriptor that a poll waits for; in *ret_more, how many others.
+static int polled(int tid, const struct proc_syscall *call, size_t *ret_more)
+{
+	struct pollfd items[MAX_POLLED];
+	const size_t n = call->args[1];
+	int first = NO_DESCRIPTOR;
+
+	if (n > MAX_POLLED || !read_memory(tid, call->args[0], items, n * sizeof(*items)))
+		return NO_DESCRIPTOR;
+	for (size_t i = 0; i < n; i++) {
+		if (items[i].fd < 0)
+			continue;
+		*ret_more += first != NO_DESCRIPTOR;
+		first = first == NO_DESCRIPTOR ? items[i].fd : first;
+	}
+	return first;
+}
+
+// The same for select: of its three sets, the lowest descriptor.
+static int selected(int tid, const struct proc_syscall *call, size_t *ret_more)
+{
+	const size_t n = call->args[0] < FD_SETSIZE ? call->args[0] : FD_SETSIZE;
+	const size_t bytes = (n + 63) / 64 * 8;
+	int first = NO_DESCRIPTOR;
+	fd_set all;
+
+	FD_ZERO(&all);
+	for (int i = 1; i <= 3; i++) {
+		fd_set set;
+		FD_ZERO(&set);
+		if (call->args[i] && read_memory(tid, call->args[i], &set, bytes))
+			for (size_t j = 0; j < array_size(all.fds_bits); j++)
+				all.fds_bits[j] |= set.fds_bits[j];
+	}
+	for (size_t fd = 0; fd < n; fd++) {
+		if (!FD_ISSET(fd, &all))
+			continue;
+		*ret_more += first != NO_DESCRIPTOR;
+		first = first == NO_DESCRIPTOR ? (int)fd : first;
+	}
+	return first;
+}
+
+// The descriptor that the call waits for; NO_DESCRIPTOR: none.
+static int descriptor_of(int tid, const struct proc_syscall *call, size_t *ret_more)
+{
+	switch (call->nr) {
+	case SYS_poll:
+	case SYS_ppoll:
+		return polled(tid, call, ret_more);
+	case SYS_select:
+	case SYS_pselect6:
+		return selected(tid, call, ret_more);
+	case SYS_sendfile: // out, in: it is the receiver who lets it wait
+	case SYS_splice:
+	case SYS_tee:
+	case SYS_vmsplice:
+	case SYS_read:
+	case SYS_pread64:
+	case SYS_readv:
+	case SYS_preadv:
+	case SYS_preadv2:
+	case SYS_write:
+	case SYS_pwrite64:
+	case SYS_writev:
+	case SYS_pwritev:
+	case SYS_pwritev2:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_connect:
+	case SYS_shutdown:
+	case SYS_close:
+	case SYS_fsync:
+	case SYS_fdatasync:
+	case SYS_sync_file_range:
+	case SYS_syncfs:
+	case SYS_ftruncate:
+	case SYS_fallocate:
+	case SYS_copy_file_range:
+	case SYS_flock:
+	case SYS_fcntl:
+	case SYS_ioctl:
+	case SYS_getdents64:
+	case SYS_fstat:
+	case SYS_lseek:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_io_uring_enter:
+	case SYS_mq_timedreceive:
+	case SYS_mq_timedsend:
+		return call->args[0] <= INT_MAX ? (int)call->args[0] : NO_DESCRIPTOR;
+	default:
+		return NO_DESCRIPTOR;
+	}
+}
+
+// "anon_inode:[eventpoll]" is "epoll"; a new string.
+static char *shorten(const char *link)
+{
+	static const char prefix[] = "anon_inode:";
+
+	if (strncmp(link, prefix, sizeof(prefix) - 1) != 0)
+		return memory_strdup(link);
+	link += sizeof(prefix) - 1;
+	link += *link == '[';
+	const size_t length = strcspn(link, "]");
+	if (length == strlen("eventpoll") && strncmp(link, "eventpoll", length) == 0)
+		return memory_strdup("epoll");
+	return memory_strndup(link, length);
+}
+
+// What the descriptor is, and how many others are waited for; a new string.
+static char *describe(const struct target *target, const struct target_thread *thread)
+{
+	char path[64], link[PATH_MAX];
+	size_t more = 0;
+	const int fd = descriptor_of(thread->tid, &thread->call, &more);
+
+	if (fd == NO_DESCRIPTOR)
+		return memory_strdup("");
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", target->pid, thread->tid, fd);
+	const ssize_t n = readlink(path, link, sizeof(link) - 1);
+	if (n <= 0)
+		return memory_strdup("");
+	link[n] = '\0';
+	char *text = shorten(link);
+	if (more == 0)
+		return text;
+	char *longer = memory_printf("%s +%zu", text, more);
+	free(text);
+	return longer;
+}
+
+// "[<0>] futex_wait_queue+0x64/0x90" for each function. Takes the names, each with a newline.
+static char *kernel_functions(char *text)
+{
+	_cleanup_free_ char *names = memory_alloc(strlen(text) + 2);
+	char *end = names, *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		const char *name = strstr(line, "] ");
+		name = name ? name + 2 : line;
+		const size_t length = strcspn(name, "+ ");
+		if (length == 0)
+			continue;
+		end = mempcpy(end, name, length);
+		*end++ = '\n';
+	}
+	*end = '\0';
+	return take_pointer(names);
+}
+
+static char *read_kernel_frames(struct waits *waits, const struct target *target,
+                                const struct target_thread *thread)
+{
+	char text[STACK_SIZE];
+
+	if (!waits->kernel)
+		return memory_strdup("");
+	_cleanup_close_ int fd = proc_open(target->pid, thread->tid, "stack");
+	const ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	return kernel_functions(text);
+}
+
+// Has the thread slept on since it was looked at?
+static bool sleeps_still(const struct target *target, const struct target_thread *thread)
+{
+	struct proc_schedstat stat;
+
+	return proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &stat) &&
+	       stat.runs == thread->sleep_runs;
+}
+
+static bool is_socket(const char *descriptor)
+{
+	return strncmp(descriptor, "socket:[", strlen("socket:[")) == 0;
+}
+
+static void note_socket(struct waits *waits, uint32_t wait)
+{
+	const struct wait *entry = &waits->profile->waits[wait];
+
+	if (!is_socket(entry->descriptor) || entry->meaning || waits->n_unnamed >= MAX_UNNAMED)
+		return;
+	for (size_t i = 0; i < waits->n_unnamed; i++)
+		if (waits->unnamed[i] == wait)
+			return;
+	*array_push(waits->unnamed, waits->n_unnamed, waits->unnamed_capacity) = wait;
+}
+
+uint32_t waits_read(struct waits *waits, const struct target *target,
+                    const struct target_thread *thread)
+{
+	const int64_t nr = thread->call.nr;
+	const int number = nr >= 0 && nr <= SYSCALL_MAX_NUMBER ? (int)nr : NO_SYSCALL;
+	_cleanup_free_ char *descriptor = describe(target, thread);
+	_cleanup_free_ char *frames = read_kernel_frames(waits, target, thread);
+
+	if ((descriptor[0] || waits->kernel) && !sleeps_still(target, thread))
+		descriptor[0] = frames[0] = '\0';
+	else if (waits->kernel && !frames[0])
+		waits->run->kernel_hidden = true;
+	const uint32_t wait = profile_intern_wait(waits->profile, number, descriptor, frames);
+	if (wait != WAIT_NONE)
+		note_socket(waits, wait);
+	return wait;
+}
+
+static void explain(struct waits *waits, uint32_t wait, const struct socket_wanted *socket)
+{
+	const char *end = strchr(waits->profile->waits[wait].descriptor, ']');
+
+	if (!end)
+		return;
+	// One that is gone, or of another family, keeps its number, and is not looked for again.
+	_cleanup_free_ char *meaning = socket->meaning
+	                                   ? memory_printf("%s%s", socket->meaning, end + 1)
+	                                   : memory_strdup(waits->profile->waits[wait].descriptor);
+	profile_explain_descriptor(waits->profile, wait, meaning);
+}
+
+void waits_name_sockets(struct waits *waits, const struct target *target, bool last)
+{
+	const int64_t now_ns = clock_now_ns();
+	const size_t n = waits->n_unnamed;
+	const int tid = target_live_tid(target);
+
+	if (n == 0 || tid == 0 || (now_ns < waits->next_ns && !last))
+		return;
+	_cleanup_free_ struct socket_wanted *wanted = memory_alloc_zeroed(n, sizeof(*wanted));
+	for (size_t i = 0; i < n; i++)
+		sscanf(waits->profile->waits[waits->unnamed[i]].descriptor, "socket:[%" SCNu64,
+		       &wanted[i].inode);
+	sockets_find(target->pid, tid, wanted, n);
+	for (size_t i = 0; i < n; i++) {
+		explain(waits, waits->unnamed[i], &wanted[i]);
+		free(wanted[i].meaning);
+	}
+	waits->n_unnamed = 0;
+	const int64_t end_ns = clock_now_ns();
+	waits->next_ns = end_ns + COST_FACTOR * (end_ns - now_ns);
+}

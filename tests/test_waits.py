@@ -1,0 +1,233 @@
+"""What sleeping threads wait in: the system call, its descriptor, kernel frames."""
+
+import collections
+import os
+import re
+import sys
+
+import harness
+from harness import attach
+from test_fallbacks import without
+
+# Of each kind of the fixture blocking: system calls, one of which it is, and the descriptor.
+NOTHING, PIPE, UNIX = "", r"pipe:\[\d+\]", r"unix:\[\d+\]"
+BLOCKING = {
+    "nanosleep": ("clock_nanosleep nanosleep", NOTHING),
+    "clock_nanosleep": ("clock_nanosleep", NOTHING),
+    "mutex": ("futex", NOTHING),
+    "cond": ("futex", NOTHING),
+    "timed_cond": ("futex", NOTHING),
+    "rwlock": ("futex", NOTHING),
+    "barrier": ("futex", NOTHING),
+    "sem_wait": ("futex", NOTHING),
+    "pipe_read": ("read", PIPE),
+    "pipe_write": ("write", PIPE),
+    "recv": ("recvfrom", UNIX),
+    "recvmsg": ("recvmsg", UNIX),
+    "send": ("sendto", UNIX),
+    "accept": ("accept", r"unix @[0-9a-f]+"),
+    "poll": ("poll", PIPE),
+    "ppoll": ("ppoll", PIPE),
+    "select": ("select pselect6", PIPE),
+    "epoll_wait": ("epoll_wait epoll_pwait", "epoll"),
+    "eventfd": ("read", "eventfd"),
+    "timerfd": ("read", "timerfd"),
+    "signalfd": ("read", "signalfd"),
+    "inotify": ("read", "inotify"),
+    "waitpid": ("wait4", NOTHING),
+    "sigwait": ("rt_sigtimedwait", NOTHING),
+    "pause": ("pause rt_sigsuspend", NOTHING),
+    "flock": ("flock", r"/tmp/profiler-fixture-\w+ \(deleted\)"),
+    "msgrcv": ("msgrcv", NOTHING),
+    "semop": ("semop semtimedop", NOTHING),
+}
+
+# Sockets in threads that are named by what they wait for; says the addresses.
+SOCKETS = """
+import ctypes, socket, threading, time
+def name(text):
+    ctypes.CDLL(None).prctl(15, text.encode(), 0, 0, 0)
+def show(address):
+    return ("[%s]:%d" if ":" in address[0] else "%s:%d") % address[:2]
+for number, (family, host) in enumerate(((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))):
+    listener = socket.socket(family)
+    listener.bind((host, 0))
+    listener.listen()
+    client = socket.socket(family)
+    client.connect(listener.getsockname())
+    server, _ = listener.accept()
+    bound = socket.socket(family, socket.SOCK_DGRAM)
+    bound.bind((host, 0))
+    joined = socket.socket(family, socket.SOCK_DGRAM)
+    joined.connect(bound.getsockname())
+    for kind, wait, what in (
+        ("listen", listener.accept, "tcp %s (listening)" % show(listener.getsockname())),
+        ("client", lambda s=client: s.recv(1),
+         "tcp %s -> %s" % (show(client.getsockname()), show(client.getpeername()))),
+        ("server", lambda s=server: s.recv(1),
+         "tcp %s -> %s" % (show(server.getsockname()), show(server.getpeername()))),
+        ("bound", lambda s=bound: s.recv(1), "udp %s" % show(bound.getsockname())),
+        ("joined", lambda s=joined: s.recv(1),
+         "udp %s -> %s" % (show(joined.getsockname()), show(joined.getpeername()))),
+    ):
+        def run(kind=kind + str(number), wait=wait):
+            name(kind)
+            started.set()
+            wait()
+        started = threading.Event()
+        threading.Thread(target=run, daemon=True).start()
+        started.wait()
+        print(kind + str(number), what, flush=True)
+time.sleep(0.1)
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+def waits_of(run, thread):
+    """Counter of (system call, descriptor) of a thread's samples."""
+    counts = collections.Counter()
+    for sample in run.pprof.samples:
+        if sample.thread == thread:
+            counts[sample.syscall, sample.descriptor or ""] += sample.count
+    return counts
+
+
+class Labels(harness.TestCase):
+    def check(self, run, kinds):
+        for kind in kinds:
+            calls, descriptor = BLOCKING[kind]
+            waits = waits_of(run, kind)
+            self.assertEqual(len(waits), 1, f"{kind}: {waits}")
+            (call, found), _ = waits.popitem()
+            self.assertIn(call, calls.split(), kind)
+            self.assertRegex(found, rf"\A{descriptor}\Z", kind)
+
+    def test_each_call(self):
+        target = self.start_fixture("blocking")
+        self.assertEqual(set(target.said), set(BLOCKING))
+        self.check(attach(target), target.said)
+
+    def test_sleepers_that_must_be_stopped(self):
+        """Where /proc does not tell, the registers do; nobody knows the descriptor then."""
+        target = self.start_fixture("threads", 6, 1)
+        run = attach(target, env=without("syscall"))
+        for sample in run.pprof.samples:
+            if "sleep_here" in sample.stack and sample.state == "sleeping":
+                self.assertIn(sample.syscall, ("clock_nanosleep", "restart_syscall"))
+                self.assertIsNone(sample.descriptor)
+
+    def test_many_descriptors(self):
+        """poll and select tell of the first one, and of how many others."""
+        wait = """
+import os, select
+ends = [os.pipe()[0] for _ in range(3)]
+print("ready", flush=True)
+if {poll}:
+    p = select.poll()
+    for end in ends: p.register(end)
+    p.poll()
+else:
+    select.select(ends, [], [])
+"""
+        for poll in (0, 1):
+            target = self.start(sys.executable, "-c", wait.format(poll=poll))
+            first = os.readlink(f"/proc/{target.pid}/fd/3")
+            run = attach(target)
+            found = {s.descriptor for s in run.pprof.samples if s.syscall and s.descriptor}
+            self.assertEqual(found, {f"{first} +2"})
+
+    def test_sockets(self):
+        target = self.start(sys.executable, "-c", SOCKETS)
+        said = [line.split(" ", 1) for line in target.said]
+        self.assertEqual(len(said), 10)
+        run = attach(target)
+        for thread, what in said:
+            waits = waits_of(run, thread)
+            self.assertEqual({descriptor for _, descriptor in waits}, {what}, thread)
+
+    def test_a_name_with_a_newline(self):
+        """A descriptor's path is of the target's making."""
+        path = os.path.join(self.directory(), "a\nb;c\x1b")
+        os.mkfifo(path)
+        target = self.start(
+            sys.executable, "-c",
+            "import sys; f = open(sys.argv[1], 'r+b', 0); print('ready', flush=True); f.read(1)",
+            path,
+        )  # fmt: skip
+        shown = path.replace("\n", "_").replace("\x1b", "_")
+        run = attach(target)
+        self.assertIn(("read", shown), waits_of(run, run.pprof.samples[0].thread))
+        run = attach(target, "--syscalls", form="folded")
+        leaf = f"read {shown.replace(';', ':')}_[k]"
+        self.assertIn(leaf, {stack[-1] for stack in run.folded})
+
+    def test_a_call_that_changes(self):
+        """Each sleep has the descriptor of its own time, as the stack has."""
+        program = """
+import os, threading
+ends = [os.pipe() for _ in range(2)]
+def first(): os.read(ends[0][0], 1)
+def second(): os.read(ends[1][0], 1)
+def answer():
+    while True:
+        for end in ends: os.write(end[1], b"x"); import time; time.sleep(0.002)
+threading.Thread(target=answer, daemon=True).start()
+print(*[os.readlink("/proc/self/fd/%d" % end[0]) for end in ends], flush=True)
+print("ready", flush=True)
+while True: first(); second()
+"""
+        target = self.start(sys.executable, "-c", program)
+        run = attach(target, hz=997, duration="1")
+        main = [s for s in run.pprof.samples if s.tid == target.pid and s.syscall == "read"]
+        told = sum(s.count for s in main if s.descriptor)
+        self.assertGreater(told, 0.7 * sum(s.count for s in main))
+        found = {s.descriptor for s in main if s.descriptor}
+        self.assertEqual(found, set(target.said[0].split()))
+
+
+class Frames(harness.TestCase):
+    def test_syscalls(self):
+        target = self.start_fixture("blocking")
+        labels = attach(target)
+        for form in ("folded", "pprof"):
+            run = attach(target, "--syscalls", form=form)
+            for kind in target.said:
+                (call, descriptor), _ = waits_of(labels, kind).popitem()
+                leaf = f"{call} {descriptor}".rstrip() + "_[k]"
+                stacks = {s for s in run.stacks() if f"in_{kind}" in s}
+                self.assertEqual({stack[-1] for stack in stacks}, {leaf})
+
+    def test_kernel(self):
+        """The kernel's frames are above the system call's; those of a pipe's reader are known."""
+        target = self.start_fixture("blocking")
+        run = attach(target, "-k", "--syscalls")
+        harness.need("kernel frames are missing" not in run.stderr, "the kernel hides its frames")
+        stacks = {";".join(s) for s in run.stacks("pipe_read")}
+        self.assertEqual(len(stacks), 1, stacks)
+        self.assertRegex(
+            stacks.pop(),
+            r"in_pipe_read;.*read pipe:\[\d+\]_\[k\];([^;]+_\[k\];)*(anon_)?pipe_read_\[k\]",
+        )
+        plain = attach(target, "--kernel", form="folded")
+        for stack in plain.folded:
+            kernel = [name for name in stack if name.endswith("_[k]")]
+            self.assertTrue(kernel and stack[-len(kernel) :] == tuple(kernel), stack)
+            self.assertFalse([name for name in kernel if re.search(r"[ :]", name)], stack)
+
+    def test_kernel_hides_its_frames(self):
+        target = self.start_fixture("threads", 6, 1)
+        run = attach(target, "-k", env=without("stack"))
+        self.assertEqual(run.stderr.count("kernel frames are missing"), 1, run.stderr)
+        self.assertFalse([s for s in run.pprof.samples if s.stack[-1].endswith("_[k]")])
+
+    def test_who_runs_waits_in_nothing(self):
+        target = self.start_fixture("threads", 4, 4)
+        run = attach(target, "-k", "--syscalls")
+        for sample in run.pprof.samples:
+            if sample.state == "running":
+                self.assertFalse([n for n in sample.stack if n.endswith("_[k]")], sample.stack)
+
+
+if __name__ == "__main__":
+    harness.main()
