@@ -16,13 +16,15 @@ struct address_space {
 	struct maps maps;
 	struct module **owners; // for each mapping of maps, its module; NULL: not asked for yet
 	size_t owners_capacity;
-	uint32_t generation;  // changes when executable mappings change
-	uint64_t code_hash;   // of the executable mappings
-	uint64_t vsize_bytes; // when the maps were read
-	uint64_t start_stack; // SP at the entry point, of the image that runs now
-	int64_t read_ns;      // when the maps were read
-	int64_t cost_ns;      // and how long that took
-	bool stale;           // an address outside of all mappings was seen since
+	uint32_t generation;      // changes when executable mappings change
+	uint64_t code_hash;       // of the executable mappings
+	uint64_t vsize_bytes;     // when the maps were read
+	uint64_t start_stack;     // SP at the entry point, of the image that runs now
+	int64_t read_ns;          // when the maps were read
+	int64_t cost_ns;          // and how long that took
+	struct module *made;      // of the code that no file holds; NULL: none was seen yet
+	uint32_t made_generation; // changes when what is known of that code does
+	bool stale;               // an address outside of all mappings was seen since
 	uint64_t n_reads;
 };
 
@@ -30,6 +32,7 @@ struct address_space {
 struct code_address {
 	struct module *module;
 	uint64_t address;
+	uint32_t code; // struct location's
 };
 
 // The empty address space of process `pid`; modules is borrowed.

@@ -35,11 +35,12 @@ enum { MODULE_MAX_BUILD_ID = 64 };
 
 struct module_segment; // a PT_LOAD program header
 struct symbol_table;
+struct perf_map;
 
 struct module {
 	enum module_kind kind;
-	char *
-	    path; // as /proc/PID/maps has it, without " (deleted)"; "[vdso]", "[anon]", "[unknown]"
+	char *path; // as /proc/PID/maps has it, without " (deleted)"; "[vdso]", "[anon]", "[jit]",
+	            // "[unknown]"
 	uint64_t device, inode;
 	struct module_mapping *mappings; // at least one, but for MODULE_UNKNOWN
 	size_t n_mappings, mappings_capacity;
@@ -47,6 +48,8 @@ struct module {
 	size_t build_id_size; // 0: none
 
 	uint32_t index; // its position in the table
+
+	struct perf_map *perf_map; // of a process's MODULE_ANONYMOUS; NULL: none; owned
 
 	// Why it could not be read, or not to its end: static text, NULL where nothing is wrong.
 	const char *unreadable;
@@ -88,6 +91,9 @@ struct module *modules_find(const struct modules *modules, enum module_kind kind
 
 // Notes an executable mapping of the module, if it is a new one.
 void module_add_mapping(struct module *module, const struct module_mapping *mapping);
+
+// Gives the module another path, after sampling: from then on it is not found by its old one.
+void module_rename(struct module *module, const char *path);
 
 // The module's last path component, or the path itself when it is in brackets. Owned by module.
 const char *module_name(const struct module *module);

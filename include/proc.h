@@ -24,6 +24,7 @@ struct proc_status {
 	int tgid;
 	int ppid;
 	int tracer_pid; // 0: not traced
+	int ns_pid;     // the pid that it has in its own namespace
 	int seccomp;    // 0: none, 2: filter
 	unsigned int uid, euid;
 	// Sets of signals: number n is bit n - 1. Pending for the thread or its process.

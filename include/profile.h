@@ -43,6 +43,8 @@ const char *stack_end_name(enum stack_end end);
 
 struct location {
 	uint32_t module;  // position in struct modules
+	uint32_t code;    // of several that stood at the address, one after the other (perf_map);
+	                  // 0: not known
 	uint64_t address; // in the module's file, as in its symbol table; for a return address
 	                  // one less, so that it lies within the call (formats.md)
 };
@@ -51,6 +53,7 @@ struct stack {
 	uint32_t first;    // position in location_ids of the leaf
 	uint32_t n_frames; // leaf first
 	enum stack_end end;
+	bool guessed; // some frame was found by its frame pointer, in code without unwinding rules
 };
 
 enum { WAIT_NONE = 0, NO_SYSCALL = -1 };
@@ -119,9 +122,13 @@ void profile_deinit(struct profile *profile);
 // The id of the location, new or known.
 uint32_t profile_intern_location(struct profile *profile, uint32_t module, uint64_t address);
 
+// The same for one of several codes that stood at the address.
+uint32_t profile_intern_code(struct profile *profile, uint32_t module, uint64_t address,
+                             uint32_t code);
+
 // The id of the stack of `n` location ids, leaf first, new or known. Copies the ids.
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
-                              enum stack_end end);
+                              enum stack_end end, bool guessed);
 
 // The id of the wait, new or known; WAIT_NONE when all of it is unknown. Copies the strings. Of too
 // many different ones only the system call is kept.

@@ -32,6 +32,7 @@ struct unwinder {
 	struct hash_index index;
 	struct unwinder_entry *recent; // copies of those that were asked for last, by hash
 	uint32_t generation;
+	uint32_t made_generation;       // of the address space, likewise
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI
 };

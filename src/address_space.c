@@ -15,6 +15,7 @@
 #include "hash.h"
 #include "memory.h"
 #include "module.h"
+#include "perf_map.h"
 #include "proc.h"
 
 enum {
@@ -32,6 +33,8 @@ void address_space_init(struct address_space *space, struct modules *modules, in
 
 void address_space_deinit(struct address_space *space)
 {
+	if (space->made)
+		perf_map_finish(space->made->perf_map);
 	maps_deinit(&space->maps);
 	free(space->owners);
 	*space = (struct address_space){0};
@@ -168,6 +171,42 @@ static struct module *add_owner(struct address_space *space, enum module_kind ki
 	return module;
 }
 
+// The process's one module for the code that no file holds: its locations are the target's
+// addresses, and their names come from its perf map.
+static struct module *made_code(struct address_space *space)
+{
+	if (space->made)
+		return space->made;
+	space->made =
+	    modules_add(space->modules, MODULE_ANONYMOUS, "[anon]", 0, (uint64_t)space->pid, -1);
+	if (!space->made->perf_map)
+		space->made->perf_map = perf_map_create();
+	else
+		perf_map_forget(space->made->perf_map); // of an earlier process with that pid
+	perf_map_update(space->made->perf_map, space->pid, space->tid, space->read_ns);
+	return space->made;
+}
+
+// "[anon:NAME]" is what the process itself called it (PR_SET_VMA_ANON_NAME).
+static bool is_made(const char *path)
+{
+	return path[0] != '[' || strcmp(path, "[anon]") == 0 || strncmp(path, "[anon:", 6) == 0;
+}
+
+// Memory of a file system that has no names holds made code as well (.NET's doublemapper), unless
+// it holds a program.
+static bool is_made_in_memory_file(const struct address_space *space, const struct mapping *mapping,
+                                   const char *path)
+{
+	uint8_t elf_class;
+	uint16_t machine;
+
+	if (strncmp(path, "/memfd:", 7) != 0 && strcmp(path, "/dev/zero") != 0)
+		return false;
+	_cleanup_close_ int fd = open_mapped_file(space, mapping, path);
+	return fd >= 0 && !module_elf_machine(fd, &elf_class, &machine);
+}
+
 static struct module *find_owner(struct address_space *space, const struct mapping *mapping)
 {
 	_cleanup_free_ char *path = path_of(space, mapping);
@@ -176,11 +215,12 @@ static struct module *find_owner(struct address_space *space, const struct mappi
 
 	if (vdso || mapping->inode)
 		kind = vdso ? MODULE_VDSO : MODULE_FILE;
-	// One module for all anonymous code: its locations are the target's addresses.
-	const char *name = kind == MODULE_ANONYMOUS && path[0] != '[' ? "[anon]" : path;
+	if ((kind == MODULE_ANONYMOUS && is_made(path)) ||
+	    (kind == MODULE_FILE && is_made_in_memory_file(space, mapping, path)))
+		return made_code(space);
 	struct module *module =
-	    modules_find(space->modules, kind, name, mapping->device, mapping->inode);
-	return module ? module : add_owner(space, kind, name, mapping);
+	    modules_find(space->modules, kind, path, mapping->device, mapping->inode);
+	return module ? module : add_owner(space, kind, path, mapping);
 }
 
 // The module of the mapping, which holds code; opened when the first of its code is seen, since
@@ -265,6 +305,11 @@ void address_space_update(struct address_space *space, int tid, int64_t now_ns, 
 	const bool hint = stat.vsize_bytes != space->vsize_bytes || space->stale;
 	const int64_t rest_ns = (hint ? HINTED_COST_FACTOR : COST_FACTOR) * space->cost_ns;
 
+	if (space->made && exec)
+		perf_map_forget(space->made->perf_map);
+	if (space->made &&
+	    (perf_map_update(space->made->perf_map, space->pid, tid, now_ns) || exec))
+		space->made_generation++;
 	if (!exec && !force && since_ns < rest_ns)
 		return;
 	space->vsize_bytes = stat.vsize_bytes;
@@ -297,14 +342,18 @@ struct code_address address_space_resolve(struct address_space *space, uint64_t 
 
 	if (!owner) {
 		space->stale = true;
-		return (struct code_address){unknown_module(space), pc};
+		return (struct code_address){.module = unknown_module(space), .address = pc};
 	}
 	uint64_t address = pc;
 	if (owner->kind != MODULE_ANONYMOUS)
 		address =
 		    module_address_of_offset(owner, pc - mapping->start + mapping->file_offset);
 	note_mapping(owner, mapping, pc - address);
-	return (struct code_address){owner, address};
+	return (struct code_address){
+	    .module = owner,
+	    .address = address,
+	    .code = owner == space->made ? perf_map_find(owner->perf_map, pc) : PERF_MAP_NONE,
+	};
 }
 
 bool address_space_is_code(const struct address_space *space, uint64_t pc)

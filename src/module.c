@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "debug_file.h"
 #include "memory.h"
+#include "perf_map.h"
 #include "symbol_table.h"
 
 enum {
@@ -124,6 +125,7 @@ static void module_destroy(struct module *module)
 		dwfl_end(module->dwfl);
 	if (module->fd >= 0)
 		close(module->fd);
+	perf_map_destroy(module->perf_map);
 	free(module->segments);
 	free(module->mappings);
 	free(module->path);
@@ -181,6 +183,12 @@ void module_add_mapping(struct module *module, const struct module_mapping *mapp
 		    (module->kind == MODULE_FILE || module->mappings[i].start == mapping->start))
 			return;
 	*array_push(module->mappings, module->n_mappings, module->mappings_capacity) = *mapping;
+}
+
+void module_rename(struct module *module, const char *path)
+{
+	free(module->path);
+	module->path = memory_strdup(path);
 }
 
 const char *module_name(const struct module *module)

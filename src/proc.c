@@ -101,6 +101,22 @@ static int status_number(const char *text, const char *key)
 	return value ? atoi(value) : 0;
 }
 
+// The last number of the key's line; 0: there is none.
+static int status_last_number(const char *text, const char *key)
+{
+	const char *value = status_value(text, key);
+	int number = 0;
+
+	while (value && *value != '\0' && *value != '\n') {
+		char *end;
+		number = (int)strtol(value, &end, 10);
+		value = end + strspn(end, "\t ");
+		if (*end != '\t' && *end != ' ')
+			break;
+	}
+	return number;
+}
+
 static uint64_t status_signals(const char *text, const char *key)
 {
 	const char *value = status_value(text, key);
@@ -117,12 +133,15 @@ void proc_parse_status(const char *text, struct proc_status *ret)
 	    .tgid = status_number(text, "Tgid"),
 	    .ppid = status_number(text, "PPid"),
 	    .tracer_pid = status_number(text, "TracerPid"),
+	    .ns_pid = status_last_number(text, "NSpid"),
 	    .seccomp = status_number(text, "Seccomp"),
 	    .signals_pending = status_signals(text, "SigPnd") | status_signals(text, "ShdPnd"),
 	    .signals_blocked = status_signals(text, "SigBlk"),
 	    .signals_ignored = status_signals(text, "SigIgn"),
 	    .signals_caught = status_signals(text, "SigCgt"),
 	};
+	if (ret->ns_pid == 0)
+		ret->ns_pid = ret->tgid; // a kernel without pid namespaces
 	if (uid)
 		sscanf(uid, "%u %u", &ret->uid, &ret->euid);
 }

@@ -65,13 +65,19 @@ static bool location_equal(const void *context, uint32_t id, const void *key)
 	const struct profile *profile = context;
 	const struct location *a = &profile->locations[id], *b = key;
 
-	return a->module == b->module && a->address == b->address;
+	return a->module == b->module && a->address == b->address && a->code == b->code;
 }
 
 uint32_t profile_intern_location(struct profile *profile, uint32_t module, uint64_t address)
 {
-	const struct location key = {.module = module, .address = address};
-	const uint64_t hash = hash_mix(module, address);
+	return profile_intern_code(profile, module, address, 0);
+}
+
+uint32_t profile_intern_code(struct profile *profile, uint32_t module, uint64_t address,
+                             uint32_t code)
+{
+	const struct location key = {.module = module, .code = code, .address = address};
+	const uint64_t hash = hash_mix((uint64_t)code << 32 | module, address);
 	uint32_t id =
 	    hash_index_find(&profile->location_index, hash, location_equal, profile, &key);
 
@@ -87,6 +93,7 @@ struct stack_key {
 	const uint32_t *location_ids;
 	size_t n;
 	enum stack_end end;
+	bool guessed;
 };
 
 static bool stack_equal(const void *context, uint32_t id, const void *key)
@@ -95,7 +102,7 @@ static bool stack_equal(const void *context, uint32_t id, const void *key)
 	const struct stack *a = &profile->stacks[id];
 	const struct stack_key *b = key;
 
-	return a->n_frames == b->n && a->end == b->end &&
+	return a->n_frames == b->n && a->end == b->end && a->guessed == b->guessed &&
 	       (b->n == 0 || memcmp(profile->location_ids + a->first, b->location_ids,
 	                            b->n * sizeof(*b->location_ids)) == 0);
 }
@@ -110,21 +117,24 @@ static bool has_room(const struct profile *profile, size_t n)
 }
 
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
-                              enum stack_end end)
+                              enum stack_end end, bool guessed)
 {
-	const struct stack_key key = {.location_ids = location_ids, .n = n, .end = end};
-	const uint64_t hash = hash_mix(hash_bytes(location_ids, n * sizeof(*location_ids)), end);
+	const struct stack_key key = {
+	    .location_ids = location_ids, .n = n, .end = end, .guessed = guessed};
+	const uint64_t hash =
+	    hash_mix(hash_bytes(location_ids, n * sizeof(*location_ids)), end * 2u + guessed);
 	uint32_t id = hash_index_find(&profile->stack_index, hash, stack_equal, profile, &key);
 
 	if (id != HASH_NONE)
 		return id;
 	if (n > 1 && !has_room(profile, n))
-		return profile_intern_stack(profile, location_ids, 1, STACK_NO_ROOM);
+		return profile_intern_stack(profile, location_ids, 1, STACK_NO_ROOM, false);
 	id = profile->n_stacks;
 	*array_push(profile->stacks, profile->n_stacks, profile->stacks_capacity) = (struct stack){
 	    .first = profile->n_location_ids,
 	    .n_frames = n,
 	    .end = end,
+	    .guessed = guessed,
 	};
 	profile->location_ids =
 	    memory_grow(profile->location_ids, &profile->location_ids_capacity,

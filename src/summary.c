@@ -263,10 +263,12 @@ char *summary_comment(const struct run *run, const struct profile *profile)
 	const uint64_t truncated = count_truncated(profile, NULL);
 
 	return memory_printf("profiler " PROFILER_VERSION ": %ju ticks at %g Hz, %ju missed; %ju "
-	                     "of %ju samples truncated; held the target for at most %.2f %% of the "
-	                     "time",
+	                     "of %ju samples truncated; %ju of %ju frames found by frame pointer; "
+	                     "held the target for at most %.2f %% of the time",
 	                     (uintmax_t)run->ticks, run->frequency_hz, (uintmax_t)run->missed_ticks,
-	                     (uintmax_t)truncated, (uintmax_t)run->samples, held_percent(run));
+	                     (uintmax_t)truncated, (uintmax_t)run->samples,
+	                     (uintmax_t)run->n_frame_pointer_steps, (uintmax_t)run->n_frames,
+	                     held_percent(run));
 }
 
 void summary_print_output(const struct writer *writer, const char *name)

@@ -10,6 +10,7 @@
 #include "hash.h"
 #include "memory.h"
 #include "module.h"
+#include "perf_map.h"
 #include "profile.h"
 #include "symbol_table.h"
 #include "text.h"
@@ -28,6 +29,7 @@ struct function_key {
 	const char *system_name;
 	const char *file;
 	uint32_t start_line;
+	bool is_plain; // the name is as it stands: never demangled
 };
 
 struct symbolizer {
@@ -75,8 +77,8 @@ static bool key_equal(const void *context, uint32_t id, const void *key)
 	const struct function_key *a = &((const struct symbolizer *)context)->keys[id];
 	const struct function_key *b = key;
 
-	return a->start_line == b->start_line && strcmp(a->system_name, b->system_name) == 0 &&
-	       strcmp(a->file, b->file) == 0;
+	return a->start_line == b->start_line && a->is_plain == b->is_plain &&
+	       strcmp(a->system_name, b->system_name) == 0 && strcmp(a->file, b->file) == 0;
 }
 
 static char *clean(const char *text, size_t max_bytes)
@@ -94,7 +96,8 @@ static uint32_t intern_function(struct symbolizer *symbolizer, const struct func
 	if (id != HASH_NONE)
 		return id;
 	id = (uint32_t)symbols->n_functions;
-	_cleanup_free_ char *name = demangle_or_copy(key->system_name);
+	_cleanup_free_ char *name =
+	    key->is_plain ? memory_strdup(key->system_name) : demangle_or_copy(key->system_name);
 	*array_push(symbols->functions, symbols->n_functions, symbols->functions_capacity) =
 	    (struct function){
 	        .name = clean(name, MAX_NAME_BYTES),
@@ -107,6 +110,7 @@ static uint32_t intern_function(struct symbolizer *symbolizer, const struct func
 	        .system_name = memory_strdup(key->system_name),
 	        .file = memory_strdup(key->file),
 	        .start_line = key->start_line,
+	        .is_plain = key->is_plain,
 	    };
 	hash_index_insert(&symbolizer->index, hash, id);
 	return id;
@@ -138,6 +142,17 @@ static void add_line(struct symbolizer *symbolizer, const char *name,
 	struct function_key key = {
 	    .system_name = system_name, .file = file, .start_line = level->start_line};
 	struct line line = {.function = intern_function(symbolizer, &key), .line = level->line};
+
+	*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) = line;
+}
+
+// A name that stands as it is.
+static void add_plain_line(struct symbolizer *symbolizer, const char *name)
+{
+	struct symbols *symbols = symbolizer->symbols;
+	_cleanup_free_ char *system_name = bounded_name(name);
+	const struct function_key key = {.system_name = system_name, .file = "", .is_plain = true};
+	const struct line line = {.function = intern_function(symbolizer, &key)};
 
 	*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) = line;
 }
@@ -216,6 +231,31 @@ struct batch {
 	size_t count;
 };
 
+// The names of code that no file holds, as the process wrote them down.
+static void symbolize_made(const struct batch *batch)
+{
+	const struct perf_map *map = batch->module->perf_map;
+	struct symbols *symbols = batch->symbolizer->symbols;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		const uint32_t id = batch->ids[i];
+		const struct location *location = &batch->profile->locations[id];
+		// Of what was not written down yet when it was sampled, what was later is known.
+		const uint32_t code =
+		    location->code ? location->code : perf_map_find(map, location->address);
+		const char *name = perf_map_name(map, code);
+
+		if (!name || !name[0])
+			continue;
+		symbols->locations[id] =
+		    (struct location_lines){.first = (uint32_t)symbols->n_lines, .count = 1};
+		add_plain_line(batch->symbolizer, name);
+	}
+	batch->module->unreadable = perf_map_unreadable(map);
+	if (!perf_map_is_empty(map))
+		module_rename(batch->module, "[jit]");
+}
+
 static void symbolize_batch(void *context)
 {
 	const struct batch *batch = context;
@@ -240,6 +280,8 @@ static void symbolize_module(const struct batch *batch)
 	struct module *module = batch->module;
 	const int64_t start_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 
+	if (module->perf_map)
+		symbolize_made(batch);
 	if (!has_symbols(module) || !module_dwfl(module))
 		return;
 	if (symbolizer->left_ns <= 0) {

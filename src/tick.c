@@ -99,8 +99,9 @@ static void count_not_sampled(struct ticker *ticker, struct target_thread *threa
                               enum thread_state state, int64_t tick_ns)
 {
 	thread->asleep = false;
-	count(ticker, thread, profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED),
-	      state, tick_ns);
+	count(ticker, thread,
+	      profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED, false), state,
+	      tick_ns);
 }
 
 // Asleep on: the same sample once more.
@@ -165,7 +166,8 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 
 static uint32_t intern(struct ticker *ticker, const struct unwound *unwound)
 {
-	return profile_intern_stack(ticker->profile, unwound->locations, unwound->n, unwound->end);
+	return profile_intern_stack(ticker->profile, unwound->locations, unwound->n, unwound->end,
+	                            unwound->guessed);
 }
 
 // A thread that only a stop can show.

@@ -87,6 +87,19 @@ static struct code_address resolve(struct unwinder *unwinder, uint64_t pc, bool 
 	return address_space_resolve(unwinder->space, pc - 1);
 }
 
+static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, bool is_return)
+{
+	const struct code_address code = resolve(unwinder, pc, is_return);
+	const uint32_t location =
+	    profile_intern_code(unwinder->profile, code.module->index, code.address, code.code);
+
+	return (struct unwinder_entry){
+	    .key = pc * 2 + is_return,
+	    .location = location,
+	    .rule = rule_cache_get(unwinder->rules, location, &code, is_return),
+	};
+}
+
 static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uint64_t pc,
                                                   bool is_return)
 {
@@ -100,16 +113,9 @@ static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uin
 		hash_index_clear(&unwinder->index);
 		unwinder->n_entries = 0;
 	}
-	const struct code_address code = resolve(unwinder, pc, is_return);
-	const uint32_t location =
-	    profile_intern_location(unwinder->profile, code.module->index, code.address);
+	const struct unwinder_entry entry = make_entry(unwinder, pc, is_return);
 	id = unwinder->n_entries;
-	*array_push(unwinder->entries, unwinder->n_entries, unwinder->entries_capacity) =
-	    (struct unwinder_entry){
-	        .key = key,
-	        .location = location,
-	        .rule = rule_cache_get(unwinder->rules, location, &code, is_return),
-	    };
+	*array_push(unwinder->entries, unwinder->n_entries, unwinder->entries_capacity) = entry;
 	hash_index_insert(&unwinder->index, hash, id);
 	return &unwinder->entries[id];
 }
@@ -320,10 +326,29 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 	}
 }
 
+// Other names may hold from now on for code that no file holds: new locations for its pcs.
+static void refresh_made(struct unwinder *unwinder)
+{
+	const struct module *made = unwinder->space->made;
+
+	if (unwinder->made_generation == unwinder->space->made_generation)
+		return;
+	unwinder->made_generation = unwinder->space->made_generation;
+	for (size_t i = 0; i < unwinder->n_entries; i++) {
+		struct unwinder_entry *entry = &unwinder->entries[i];
+		if (unwinder->profile->locations[entry->location].module == made->index)
+			*entry = make_entry(unwinder, entry->key / 2, entry->key % 2);
+	}
+	forget_recent(unwinder);
+}
+
 static void refresh(struct unwinder *unwinder)
 {
-	if (unwinder->generation == unwinder->space->generation)
+	if (unwinder->generation == unwinder->space->generation) {
+		refresh_made(unwinder);
 		return;
+	}
+	unwinder->made_generation = unwinder->space->made_generation;
 	hash_index_clear(&unwinder->index);
 	unwinder->n_entries = 0;
 	forget_recent(unwinder);

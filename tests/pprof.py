@@ -273,7 +273,7 @@ class Profile:
             else:
                 labels[key] = self.string(label["str"])
         check(
-            set(labels) - {"process", "syscall", "descriptor"}
+            set(labels) - {"process", "syscall", "descriptor", "unwound"}
             == {"pid", "tid", "thread", "state"},
             f"the labels are {sorted(labels)}",
         )

@@ -58,7 +58,7 @@ static uint64_t unwind_ours(struct bench *bench, bool intern)
 		n += unwound.n;
 		if (intern)
 			profile_intern_stack(&bench->profile, unwound.locations, unwound.n,
-			                     unwound.end);
+			                     unwound.end, unwound.guessed);
 	}
 	return n;
 }

@@ -117,6 +117,7 @@ def main():
         "maps": [open("/proc/self/maps", "rb").read()],
         "proc": [STATUS.encode(), STAT.encode(), b"0 0x0 0x1 0x2 0x3 0x4 0x5 0x7ffc 0x7f00\n",
                  b"-1 0x7ffc 0x7f00\n", b"running\n"],
+        "perf_map": [b"1000 10 first\n0x1008 0x20 second, with spaces\n0 0 none\nx\n"],
         "text": [name.encode("utf-8", "surrogatepass") for name in NAMES],
         "options": [text.encode() for text in OPTIONS],
         "expression": [expression()],

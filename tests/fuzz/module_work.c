@@ -44,7 +44,7 @@ static void ask_for_rules(struct module *module, struct profile *profile, const 
 static void count_stacks(struct profile *profile, uint32_t thread)
 {
 	for (uint32_t id = 0; id < profile->n_locations; id++) {
-		const uint32_t stack = profile_intern_stack(profile, &id, 1, STACK_COMPLETE);
+		const uint32_t stack = profile_intern_stack(profile, &id, 1, STACK_COMPLETE, false);
 		profile_count(profile, thread, stack, THREAD_RUNNING, WAIT_NONE, 1, 1000 + id);
 	}
 }

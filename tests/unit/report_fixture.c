@@ -126,7 +126,7 @@ void report_fixture_sample(struct report_fixture *fixture, uint32_t thread, enum
                            const uint32_t *location_ids, size_t n, enum stack_end end,
                            uint64_t ticks)
 {
-	const uint32_t stack = profile_intern_stack(&fixture->profile, location_ids, n, end);
+	const uint32_t stack = profile_intern_stack(&fixture->profile, location_ids, n, end, false);
 	const int64_t now_ns = fixture->profile.threads[thread].last_ns + (int64_t)ticks * TICK_NS;
 
 	profile_count(&fixture->profile, thread, stack, state, WAIT_NONE, ticks, now_ns);

@@ -32,16 +32,16 @@ static void test_stacks_are_interned(void **state)
 	const uint32_t ids[] = {3, 1, 2};
 
 	(void)state;
-	const uint32_t whole = profile_intern_stack(&profile, ids, 3, STACK_COMPLETE);
-	const uint32_t shorter = profile_intern_stack(&profile, ids, 2, STACK_COMPLETE);
-	const uint32_t cut = profile_intern_stack(&profile, ids, 3, STACK_NO_RULE);
-	const uint32_t none = profile_intern_stack(&profile, NULL, 0, STACK_NOT_SAMPLED);
+	const uint32_t whole = profile_intern_stack(&profile, ids, 3, STACK_COMPLETE, false);
+	const uint32_t shorter = profile_intern_stack(&profile, ids, 2, STACK_COMPLETE, false);
+	const uint32_t cut = profile_intern_stack(&profile, ids, 3, STACK_NO_RULE, false);
+	const uint32_t none = profile_intern_stack(&profile, NULL, 0, STACK_NOT_SAMPLED, false);
 
 	assert_int_equal(profile.n_stacks, 4);
-	assert_int_equal(profile_intern_stack(&profile, ids, 3, STACK_COMPLETE), whole);
-	assert_int_equal(profile_intern_stack(&profile, ids, 2, STACK_COMPLETE), shorter);
-	assert_int_equal(profile_intern_stack(&profile, ids, 3, STACK_NO_RULE), cut);
-	assert_int_equal(profile_intern_stack(&profile, NULL, 0, STACK_NOT_SAMPLED), none);
+	assert_int_equal(profile_intern_stack(&profile, ids, 3, STACK_COMPLETE, false), whole);
+	assert_int_equal(profile_intern_stack(&profile, ids, 2, STACK_COMPLETE, false), shorter);
+	assert_int_equal(profile_intern_stack(&profile, ids, 3, STACK_NO_RULE, false), cut);
+	assert_int_equal(profile_intern_stack(&profile, NULL, 0, STACK_NOT_SAMPLED, false), none);
 	assert_int_equal(profile.n_stacks, 4);
 	assert_int_equal(profile.stacks[shorter].n_frames, 2);
 	assert_int_equal(profile.stacks[cut].end, STACK_NO_RULE);
@@ -209,7 +209,8 @@ static void test_endless_stacks(void **state)
 	for (uint32_t i = 0; i < 1000; i++) {
 		for (uint32_t j = 0; j < 10; j++)
 			locations[j] = j ? i * 10 + j : 7;
-		const uint32_t id = profile_intern_stack(&profile, locations, 10, STACK_COMPLETE);
+		const uint32_t id =
+		    profile_intern_stack(&profile, locations, 10, STACK_COMPLETE, false);
 		const struct stack *stack = &profile.stacks[id];
 		assert_int_equal(profile.location_ids[stack->first], 7);
 		assert_int_equal(stack->n_frames, i < 10 ? 10 : 1);
@@ -217,7 +218,8 @@ static void test_endless_stacks(void **state)
 		// Known ones stay whole.
 		for (uint32_t j = 1; j < 10; j++)
 			locations[j] = j;
-		assert_int_equal(profile_intern_stack(&profile, locations, 10, STACK_COMPLETE), 0);
+		assert_int_equal(
+		    profile_intern_stack(&profile, locations, 10, STACK_COMPLETE, false), 0);
 	}
 	assert_int_equal(profile.n_stacks, 11);
 	profile_deinit(&profile);

@@ -1,0 +1,49 @@
+// perf_map: names of code that a process makes while it runs, from /tmp/perf-PID.map.
+//
+// Runtimes with a JIT compiler write that file for perf(1): a line "START SIZE NAME" for each piece
+// of code, numbers in hexadecimal (the kernel's tools/perf/Documentation/jit-interface.txt). It
+// grows while the process runs, and is read as it grows: where the same addresses are used again,
+// later lines hold from then on. It is of the target's making: size, entries and names are bounded,
+// only a regular file that belongs to the target's user or to root is opened, never a link, and no
+// file that was last written before the process began.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct perf_map;
+
+enum { PERF_MAP_NONE = 0 }; // no code that the map knows
+
+// The map of a process of which nothing is known yet; never NULL. The caller owns it.
+struct perf_map *perf_map_create(void);
+void perf_map_destroy(struct perf_map *map); // NULL is accepted
+
+// Looks for the file, in the file system and by the pid that thread `tid` of process `pid` sees,
+// and reads on where it has grown, a little at a time. True: code was added, or forgotten.
+bool perf_map_update(struct perf_map *map, int pid, int tid, int64_t now_ns);
+
+// The process has executed another program: its code is forgotten (its names are not).
+void perf_map_forget(struct perf_map *map);
+
+// Reads what the file holds by now, after the last sample; the process may be gone.
+void perf_map_finish(struct perf_map *map);
+
+// The code at the address of the process, as far as the map has been read: a number from 1 on, or
+// PERF_MAP_NONE.
+uint32_t perf_map_find(const struct perf_map *map, uint64_t address);
+
+// The name of a code, owned by the map; any bytes but NUL and newlines. NULL: there is no such.
+const char *perf_map_name(const struct perf_map *map, uint32_t code);
+
+// Has it any code?
+bool perf_map_is_empty(const struct perf_map *map);
+
+// Why the file was not read to its end: static text; NULL: nothing is wrong.
+const char *perf_map_unreadable(const struct perf_map *map);
+
+// For perf_map_update, and for tests: the next `size` bytes of the file, cut anywhere; and makes
+// what has come to be found (true: something has).
+void perf_map_parse(struct perf_map *map, const char *bytes, size_t size);
+bool perf_map_sort(struct perf_map *map);

@@ -1,0 +1,162 @@
+"""Code that no file holds: its names in /tmp/perf-PID.map, and what a hostile one may do."""
+
+import os
+import time
+
+import harness
+from harness import MAIN, attach, start_attach
+
+FIRST = r"first_code with spaces file\.js:1"
+BETWEEN = rf"{MAIN};run_code;(%s);from_code(?:;[^;]+){{0,2}}"
+UNNAMED_CODE = r"\[(?:anon|jit)\+0x[0-9a-f]+\]"
+
+
+def map_path(pid):
+    return f"/tmp/perf-{pid}.map"
+
+
+def remove(path):
+    if os.path.lexists(path):
+        os.unlink(path)
+
+
+class Names(harness.TestCase):
+    def start_map(self, mode, pid_of=lambda target: target.pid):
+        target = self.start_fixture("jit_map", mode)
+        self.addCleanup(remove, map_path(target.pid))
+        return target
+
+    def test_named(self):
+        run = attach(self.start_map("named"))
+        self.assert_stacks(run.stacks(), BETWEEN % FIRST)
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
+        # How its caller was found is told.
+        for sample in run.pprof.samples:
+            through = any("first_code" in name for name in sample.stack)
+            self.assertEqual(sample.labels.get("unwound"), "frame-pointer" if through else None)
+        self.assertRegex(run.stderr, r"[1-9]\d* of \d+ frames found by frame pointer")
+        self.assertRegex(run.pprof.comments[0], r"[1-9]\d* of \d+ frames found by frame pointer")
+        places = [f.location for s in run.pprof.samples for f in s.frames if "first_code" in f.name]
+        self.assertEqual({place["mapping"]["filename"] for place in places}, {"[jit]"})
+
+    def test_addresses_used_again(self):
+        """Each sample has the name that its code had when it was taken."""
+        target = self.start_map("reused")
+        run = start_attach(target, "-d", "2")
+        run.wait_attached()
+        time.sleep(0.6)
+        os.write(target.process.stdin.fileno(), b"x")
+        run.finish()
+        self.assert_stacks(run.stacks(), BETWEEN % rf"{FIRST}|second_code", share=0.95)
+        first, second = (
+            sum(n for s, n in run.stacks().items() if any(name in f for f in s))
+            for name in ("first_code", "second_code")
+        )
+        self.assertGreater(first, 40, run.stacks())
+        self.assertGreater(second, 40, run.stacks())
+
+    def test_written_while_it_runs(self):
+        target = self.start_map("none")
+        run = start_attach(target, "-d", "1")
+        run.wait_attached()
+        with open(f"/proc/{target.pid}/maps", encoding="utf-8") as file:
+            start = next(line.split("-")[0] for line in file if "rwxp" in line)
+        with open(map_path(target.pid), "w", encoding="utf-8") as file:
+            file.write(f"0x{start} 0x10 made late\n")
+        run.finish()
+        self.assert_stacks(run.stacks(), BETWEEN % "made late")
+
+    def test_other_namespaces(self):
+        harness.need(os.geteuid() == 0, "needs root to make namespaces")
+        script = f"mount -t tmpfs none /tmp && exec {harness.fixture('jit_map')} named"
+        if harness.FIXTURES.startswith("/tmp/"):
+            script = script.replace("mount", f"cd {harness.FIXTURES} && mount").replace(
+                harness.fixture("jit_map"), "./jit_map"
+            )
+        unshare = self.start(
+            harness.find_tool("unshare"), "--pid", "--mount", "--fork", "--kill-child",
+            "sh", "-c", script,
+        )  # fmt: skip
+        target = harness.children(unshare.pid)[0]
+        self.assertEqual(harness.read_status(target)["NSpid"].split()[-1], "1")
+        run = attach(target)
+        self.assert_stacks(run.stacks(), BETWEEN % FIRST)
+
+
+class Hostile(harness.TestCase):
+    """A map that is none: its code stays without names, and nothing else happens."""
+
+    def check_refused(self, make):
+        target = self.start_fixture("jit_map", "none")
+        path = map_path(target.pid)
+        with open(f"/proc/{target.pid}/maps", encoding="utf-8") as file:
+            start = next(line.split("-")[0] for line in file if "rwxp" in line)
+        line = f"{start} 10 wrong_name\n"
+        make(path, line)
+        self.addCleanup(remove, path)
+        run = attach(target)
+        self.assert_stacks(run.stacks(), BETWEEN % UNNAMED_CODE)
+        target.end()
+        return run
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def test_fifo(self):
+        self.check_refused(lambda path, line: os.mkfifo(path))
+
+    def test_link(self):
+        real = os.path.join(self.directory(), "real")
+
+        def make(path, line):
+            self.write(real, line)
+            os.symlink(real, path)
+
+        self.check_refused(make)
+
+    def test_device(self):
+        harness.need(os.geteuid() == 0, "needs root to make a device")
+        self.check_refused(lambda path, line: os.mknod(path, 0o20666, os.makedev(1, 5)))
+
+    def test_of_another_user(self):
+        harness.need(os.geteuid() == 0, "needs root to give a file away")
+
+        def make(path, line):
+            self.write(path, line)
+            os.chown(path, 4711, 4711)
+
+        self.check_refused(make)
+
+    def test_of_an_earlier_process(self):
+        def make(path, line):
+            self.write(path, line)
+            os.utime(path, (time.time() - 3600,) * 2)
+
+        self.check_refused(make)
+
+    def test_garbage(self):
+        """A line of 4 GB, and lines that are none."""
+
+        def make(path, line):
+            address = line.split()[0]
+            self.write(path, f"{address}\n{address} 10\n{address} 0 empty\n-1 10 minus\n"
+                             f"{address} -1 minus\nffffffffffffff00 200 around\n x\n\n")  # fmt: skip
+            os.truncate(path, 4 << 30)
+
+        run = self.check_refused(make)
+        self.assertLess(run.elapsed_s, 30)
+
+    def test_many_lines(self):
+        """More entries than are kept."""
+
+        def make(path, line):
+            self.write(path, "1 1 a\n" * 3_000_000)
+
+        run = self.check_refused(make)
+        self.assertIn("it has more entries than are kept", run.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
