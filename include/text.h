@@ -17,3 +17,7 @@ char *text_clean(const char *bytes, size_t length, size_t max_length)
 
 // Is text_clean's result the same string? Then a caller that keeps the string needs no copy.
 bool text_is_clean(const char *bytes, size_t length);
+
+// A new string, owned by the caller: the file's name as one word for a shell that is no option
+// (POSIX, Shell Command Language, 2.2). What needs no quotes gets none.
+char *text_quote_file(const char *name) __attribute__((returns_nonnull));

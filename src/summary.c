@@ -273,13 +273,13 @@ char *summary_comment(const struct run *run, const struct profile *profile)
 
 void summary_print_output(const struct writer *writer, const char *name)
 {
-	_cleanup_free_ char *command = NULL;
+	_cleanup_free_ char *file = text_quote_file(name), *command = NULL;
 
 	fprintf(stderr, "profiler: wrote %s to %s\n", writer->name, name);
 	if (strcmp(name, "stdout") == 0)
 		return; // whoever reads it knows what for
 	const char *marker = strstr(writer->next_command, "%s");
 	command = memory_printf("%.*s%s%s", (int)(marker - writer->next_command),
-	                        writer->next_command, name, marker + 2);
+	                        writer->next_command, file, marker + 2);
 	fprintf(stderr, "profiler: next: %s\n", command);
 }

@@ -100,3 +100,20 @@ bool text_is_clean(const char *bytes, size_t length)
 	}
 	return true;
 }
+
+char *text_quote_file(const char *name)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+	                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	                            "%+,-./:=@_";
+	const char *here = name[0] == '-' ? "./" : "";
+
+	if (name[0] && !name[strspn(name, plain)])
+		return memory_printf("%s%s", here, name);
+	char *text = memory_alloc(4 * strlen(name) + sizeof("./''"));
+	char *end = stpcpy(stpcpy(text, here), "'");
+	for (; *name; name++)
+		end = *name == '\'' ? stpcpy(end, "'\\''") : stpncpy(end, name, 1);
+	stpcpy(end, "'");
+	return text;
+}

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import time
 
@@ -233,6 +234,13 @@ class Outputs(harness.TestCase):
         self.assertGreater(summary.kernel_cpu_s, 0)
         folded = attach(self.target, form="folded", duration="0.1")
         self.assertRegex(folded.summary.next_command, r"flamegraph\.pl .*out\.folded")
+
+    def test_next_command_is_for_a_shell(self):
+        name = "it's $HOME & more.folded"
+        run = Run(["-p", self.target.pid, "-d", "0.1", "-o", name], target_pid=self.target.pid)
+        run.finish()
+        words = shlex.split(run.summary.next_command)
+        self.assertEqual(words, ["flamegraph.pl", name, ">", "flame.svg"])
 
     def test_verbose(self):
         run = attach(self.target)

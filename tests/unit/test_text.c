@@ -111,12 +111,32 @@ static void test_long_text_is_bounded(void **state)
 	assert_in_range(strlen(text), 4094, 4096);
 }
 
+static void check_quoted(const char *name, const char *expected)
+{
+	_cleanup_free_ char *text = text_quote_file(name);
+
+	assert_string_equal(text, expected);
+}
+
+static void test_quoted_for_a_shell(void **state)
+{
+	(void)state;
+	check_quoted("/tmp/a-b_c.pb.gz", "/tmp/a-b_c.pb.gz");
+	check_quoted("", "''");
+	check_quoted("two words", "'two words'");
+	check_quoted("it's", "'it'\\''s'");
+	check_quoted("''", "''\\'''\\'''");
+	check_quoted("~$(x)`y`\\\n*", "'~$(x)`y`\\\n*'");
+	check_quoted("-o", "./-o");
+	check_quoted("- o", "./'- o'");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_clean_text_is_kept),   cmocka_unit_test(test_control_characters),
 	    cmocka_unit_test(test_invalid_bytes),        cmocka_unit_test(test_cut),
-	    cmocka_unit_test(test_long_text_is_bounded),
+	    cmocka_unit_test(test_long_text_is_bounded), cmocka_unit_test(test_quoted_for_a_shell),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
