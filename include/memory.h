@@ -10,10 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// As malloc, calloc and realloc, but never NULL; sizes in bytes.
+// As malloc and calloc, but never NULL; sizes in bytes.
 void *memory_alloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *memory_alloc_zeroed(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
-void *memory_realloc(void *pointer, size_t count, size_t size) __attribute__((returns_nonnull));
 char *memory_strdup(const char *string) __attribute__((malloc, returns_nonnull));
 char *memory_strndup(const char *string, size_t length) __attribute__((malloc, returns_nonnull));
 

@@ -25,7 +25,6 @@ void protobuf_varint(struct protobuf *buffer, uint64_t value);
 // An integer field (int64, uint64, bool). 0 is proto3's default and takes no bytes.
 void protobuf_int(struct protobuf *buffer, uint32_t field, uint64_t value);
 
-// A field of `size` bytes: a string, a message, or packed varints. Written even when empty.
-void protobuf_bytes(struct protobuf *buffer, uint32_t field, const void *bytes, size_t size);
+// A field of bytes: a string, or a message (or packed varints). Written even when empty.
 void protobuf_string(struct protobuf *buffer, uint32_t field, const char *string);
 void protobuf_message(struct protobuf *buffer, uint32_t field, const struct protobuf *message);

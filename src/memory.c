@@ -27,11 +27,6 @@ void *memory_alloc_zeroed(size_t count, size_t size)
 	return check(calloc(count ? count : 1, size));
 }
 
-void *memory_realloc(void *pointer, size_t count, size_t size)
-{
-	return check(reallocarray(pointer, count ? count : 1, size));
-}
-
 char *memory_strdup(const char *string)
 {
 	return check(strdup(string));
@@ -68,7 +63,7 @@ void *memory_grow(void *array, size_t *capacity, size_t need, size_t size)
 	size_t larger = *capacity ? *capacity * 2 : 16;
 	if (larger < need)
 		larger = need;
-	array = memory_realloc(array, larger, size);
+	array = check(reallocarray(array, larger, size));
 	*capacity = larger;
 	return array;
 }

@@ -47,7 +47,7 @@ void protobuf_int(struct protobuf *buffer, uint32_t field, uint64_t value)
 	protobuf_varint(buffer, value);
 }
 
-void protobuf_bytes(struct protobuf *buffer, uint32_t field, const void *bytes, size_t size)
+static void add_bytes(struct protobuf *buffer, uint32_t field, const void *bytes, size_t size)
 {
 	key(buffer, field, WIRE_LENGTH_DELIMITED);
 	protobuf_varint(buffer, size);
@@ -60,10 +60,10 @@ void protobuf_bytes(struct protobuf *buffer, uint32_t field, const void *bytes, 
 
 void protobuf_string(struct protobuf *buffer, uint32_t field, const char *string)
 {
-	protobuf_bytes(buffer, field, string, strlen(string));
+	add_bytes(buffer, field, string, strlen(string));
 }
 
 void protobuf_message(struct protobuf *buffer, uint32_t field, const struct protobuf *message)
 {
-	protobuf_bytes(buffer, field, message->bytes, message->size);
+	add_bytes(buffer, field, message->bytes, message->size);
 }

@@ -99,8 +99,8 @@ uint32_t report_fixture_location(struct report_fixture *fixture, uint32_t module
 	const uint32_t location = profile_intern_location(&fixture->profile, module, address);
 
 	symbols->n_locations = location + 1;
-	symbols->locations =
-	    memory_realloc(symbols->locations, symbols->n_locations, sizeof(*symbols->locations));
+	symbols->locations = memory_grow(symbols->locations, &fixture->locations_capacity,
+	                                 symbols->n_locations, sizeof(*symbols->locations));
 	symbols->locations[location] =
 	    (struct location_lines){.first = symbols->n_lines, .count = n};
 	for (size_t i = 0; i < n; i++)

@@ -14,6 +14,7 @@ struct report_fixture {
 	struct profile profile;
 	struct modules modules;
 	struct symbols symbols;
+	size_t locations_capacity;
 	struct selection selection;
 	struct report report; // of the above
 };
