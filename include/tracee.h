@@ -77,7 +77,7 @@ bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, 
 // Lets a stopped thread run on, untraced, with the signal that it was about to get.
 void tracee_release(int tid, const struct tracee_stop *stop);
 
-// Lets a stopped thread run on, still seized.
+// Lets a stopped thread run on, still seized; one that job control has stopped stays so.
 void tracee_continue(int tid, const struct tracee_stop *stop);
 
 // Threads whose call a stop has cut short are sent into its rest by tracee_release, and stay seized

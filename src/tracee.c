@@ -491,7 +491,9 @@ void tracee_release(int tid, const struct tracee_stop *stop)
 
 void tracee_continue(int tid, const struct tracee_stop *stop)
 {
-	ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)stop->signal);
+	// SIGCONT ends a group-stop, and is reported as a stop of its own (ptrace(2)).
+	ptrace(stop->group_stop ? PTRACE_LISTEN : PTRACE_CONT, tid, NULL,
+	       (void *)(uintptr_t)stop->signal);
 }
 
 size_t tracee_serve(void)

@@ -240,6 +240,39 @@ class Interrupted(harness.TestCase):
         self.assertIn("survived", shown)
         self.read_profile(directory)
 
+    def stop_before_exec(self, run):
+        """Stops what is to become the command; its pid, or None where that was too late."""
+        while run.process.poll() is None:
+            pid = run.command_pid()
+            try:
+                if pid and os.getpgid(pid) == os.getpgid(run.process.pid):
+                    os.kill(pid, signal.SIGSTOP)
+                    if not self.is_command(pid):
+                        return pid
+                    os.kill(pid, signal.SIGCONT)
+                    return None
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # it has ended
+        return None
+
+    def is_command(self, pid):
+        return not os.path.samefile(f"/proc/{pid}/exe", harness.PROFILER)
+
+    def test_stop_before_exec(self):
+        """Stopped when it is not the command yet, it stays so until it is continued."""
+        slow_path = "/x:" * 40000 + os.environ["PATH"]  # execvp looks in each of them
+        for _ in range(20):
+            run = start_wrap(["sleep", "0.1"], env={**os.environ, "PATH": slow_path})
+            pid = self.stop_before_exec(run)
+            if pid:
+                break
+            run.finish()
+        time.sleep(0.3)
+        self.assertFalse(self.is_command(pid), "it has gone on")
+        self.assertIn(harness.read_status(pid)["State"][0], "Tt")
+        os.kill(pid, signal.SIGCONT)
+        run.finish()
+
     def test_ctrl_z_and_back(self):
         """A stop of the whole group, as a terminal's; both go on. The one that samples is not
         stopped: it might be holding a thread."""
