@@ -1,6 +1,7 @@
 // Calls that move much data through blocking descriptors: each moves all of it, and what arrives is
 // what was sent. And calls that move less for a reason of their own, which they must go on to do.
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -345,6 +346,25 @@ FRAME void short_recv_waitall(struct kind *kind)
 	close(fds[0]);
 }
 
+#define FILE_LIMIT (1 << 20)
+
+// The file is nearly as large as RLIMIT_FSIZE allows. Whoever writes on gets SIGXFSZ, and dies.
+FRAME void short_write_at_limit(struct kind *kind)
+{
+	const struct rlimit limit = {FILE_LIMIT, FILE_LIMIT};
+	const int room = 100000 + random_below(100000);
+	static int fd;
+
+	if (!fd) {
+		setrlimit(RLIMIT_FSIZE, &limit);
+		fd = (int)syscall(SYS_memfd_create, "limited", 0);
+	}
+	lseek(fd, FILE_LIMIT - room, SEEK_SET);
+	const long n = write(fd, data, BLOCK);
+	if (n != room)
+		fault(kind, "written", n);
+}
+
 struct kind data_kinds[] = {
     {.name = "write_pipe", .run = move_write_pipe},
     {.name = "write_unix", .run = move_write_unix},
@@ -361,5 +381,6 @@ struct kind data_kinds[] = {
     {.name = "short_splice_to_pipe", .run = short_splice_to_pipe},
     {.name = "short_splice_from_pipe", .run = short_splice_from_pipe},
     {.name = "short_recv_waitall", .run = short_recv_waitall},
+    {.name = "short_write_at_limit", .run = short_write_at_limit},
     {0},
 };
