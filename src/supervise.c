@@ -47,6 +47,20 @@ static bool is_for_the_command(const siginfo_t *info, bool wrapping)
 	       (info->si_signo == SIGINT || info->si_signo == SIGQUIT);
 }
 
+static bool is_own(const siginfo_t *info)
+{
+	return info->si_code == SI_USER && info->si_pid == getpid();
+}
+
+// Of a terminal that is closed, the kernel tells the session's leader first, and the others when
+// that one ends (credentials(7)). As the leader we are to end after the command.
+static void pass_hangup_on(const siginfo_t *info, bool wrapping)
+{
+	if (wrapping && info->si_signo == SIGHUP && info->si_code == SI_KERNEL &&
+	    getsid(0) == getpid())
+		kill(0, SIGHUP);
+}
+
 // The exit status that stands for the worker's end.
 static int exit_status_of(int status)
 {
@@ -71,8 +85,9 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping)
 		if (changed)
 			kill(worker, SIGCONT); // it may be holding a thread
 		if (sigwaitinfo(set, &info) < 0 || info.si_signo == SIGCHLD ||
-		    is_for_the_command(&info, wrapping))
+		    is_for_the_command(&info, wrapping) || is_own(&info))
 			continue;
+		pass_hangup_on(&info, wrapping);
 		kill(worker, info.si_signo);
 	}
 }
