@@ -65,6 +65,18 @@ class Targets(harness.TestCase):
         self.assertRegex(run.stderr, rf"is traced by process {tracer.pid}")
         self.assertEqual((run.summary.truncated, run.summary.n_threads), (0, 5))
 
+    def test_held_by_a_debugger(self):
+        """At a breakpoint, say: it stands still, and is seen there."""
+        target = self.start_fixture("threads", 3, 0)
+        tracer = self.start_fixture("tracer", target.pid, "hold")
+        run = harness.attach(target)
+        self.assertRegex(run.stderr, rf"is traced by process {tracer.pid}")
+        states = {(s.tid == target.pid, s.state) for s in run.pprof.samples}
+        self.assertEqual(states, {(True, "stopped"), (False, "sleeping")})
+        main_thread = run.stacks(run.summary.threads[0].name)
+        self.assert_stacks(main_thread, rf"{harness.MAIN};wait_for_end.*", share=1)
+        self.assertEqual(harness.read_status(target.pid)["TracerPid"], str(tracer.pid))
+
     def test_the_profiler_itself(self):
         run = Run(["-c", 'exec "$0" -p $$ -d 1', harness.PROFILER], profiler="sh")
         run.finish(expect=STATUS_TARGET)
