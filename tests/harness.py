@@ -58,6 +58,15 @@ def fixture(name):
     return path
 
 
+def is_sanitized():
+    """Does the profiler look after itself (AddressSanitizer), and take its time and memory?"""
+    try:
+        with open(PROFILER, "rb") as file:
+            return b"__asan_init" in file.read()
+    except FileNotFoundError:
+        return False
+
+
 def skip(why):
     if MUST_RUN:
         raise AssertionError(f"must run, but would be skipped: {why}")

@@ -21,12 +21,7 @@ NOBODY = 65534
 NO_LEAKS = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}  # what is given up is leaked
 
 
-def is_sanitized():
-    with open(harness.PROFILER, "rb") as file:
-        return b"__asan_init" in file.read()
-
-
-SANITIZED = os.path.exists(harness.PROFILER) and is_sanitized()
+SANITIZED = harness.is_sanitized()
 MAX_RSS_MB = 1500 if SANITIZED else 400
 MAX_END_S = 15  # from the end of sampling to that of the run
 

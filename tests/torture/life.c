@@ -6,10 +6,15 @@
 //
 // life die SIGNAL US: ends by that signal, likewise, and allows a core dump.
 //
+// life vfork SECONDS: lets children of vfork(2) sleep, for whose end its main thread waits
+// uninterruptibly; says how often, and how often it did not wait or the child's end was another
+// one.
+//
 // life births SECONDS RATE: so many threads a second are born, work for a moment and end; says how
 // many there were, and how many did not do their work.
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "torture.h"
 
@@ -92,6 +97,39 @@ static int run_end(char **argv)
 	return 99;
 }
 
+#define CHILD_MS 60
+
+FRAME int wait_for_child(int status, volatile int *ret_ended)
+{
+	const pid_t child = vfork();
+	int ended = 0;
+
+	if (!child) {
+		sleep_ms(CHILD_MS);
+		*ret_ended = 1;
+		_exit(status);
+	}
+	return waitpid(child, &ended, 0) == child && WIFEXITED(ended) &&
+	       WEXITSTATUS(ended) == status;
+}
+
+static int run_vfork(char **argv)
+{
+	const double end_s = now_s() + atof(argv[2]);
+	long n = 0, bad = 0;
+	char line[64];
+
+	help(doze, NULL);
+	ready();
+	for (; now_s() < end_s; n++) {
+		volatile int ended = 0;
+		bad += !wait_for_child((int)(n % 256), &ended) || !ended;
+	}
+	snprintf(line, sizeof(line), "vfork %ld %ld 0 0\nend\n", n, bad);
+	say(line);
+	return 0;
+}
+
 static atomic_long n_worked;
 
 FRAME void *work_a_little(void *argument)
@@ -127,6 +165,10 @@ static int run_births(char **argv)
 
 int main(int argc, char **argv)
 {
+	if (argc < 3)
+		return 2;
+	if (!strcmp(argv[1], "vfork"))
+		return run_vfork(argv);
 	if (argc < 4)
 		return 2;
 	if (!strcmp(argv[1], "exec"))

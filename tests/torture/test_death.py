@@ -4,16 +4,27 @@ The target moves data through pipes and sockets and checks all that arrives. A S
 that was started does nothing to it; what one of its worker may do is told in README.md.
 """
 
+import fcntl
 import os
 import random
 import signal
+import termios
 
 import torture
-from torture import ALL_TICKS, MODES, SECONDS, harness, rounds
+from torture import ALL_TICKS, MODES, SECONDS, describe, harness, rounds
 
-N_INSTANTS = 500 if SECONDS > 5 else rounds(24)
+# A sanitized profiler starts slowly.
+N_INSTANTS = 120 if harness.is_sanitized() and SECONDS < 5 else 500
 # Of all streams of data, those that a SIGKILL of the worker hit at such an instant.
 MAX_DISTURBED = 1
+STRIKES = [
+    (("supervisor",), signal.SIGKILL),
+    (("worker",), signal.SIGKILL),
+    (("supervisor", "worker"), signal.SIGKILL),
+    (("supervisor",), signal.SIGSTOP),
+    (("worker",), signal.SIGSTOP),
+    (("supervisor",), signal.SIGHUP),
+]
 
 
 def send(pid, number):
@@ -23,27 +34,32 @@ def send(pid, number):
         pass
 
 
+def find_worker(run):
+    return harness.wait_for(run.worker_pid, "the worker")
+
+
+def kill(run, pids):
+    for pid in pids:
+        send(pid, signal.SIGKILL)
+    run.process.wait()
+    run.process.stdout.close()
+    run.process.stderr.close()
+
+
 class Deaths(torture.TestCase):
     def test_at_random_instants(self):
-        target = self.start_program("calls-O2", "data", 10 + 2 * N_INSTANTS)
+        target = self.start_program("calls-O2", "data", 3600)
         for i in range(N_INSTANTS):
-            victims, number = [
-                (("supervisor",), signal.SIGKILL),
-                (("worker",), signal.SIGKILL),
-                (("supervisor", "worker"), signal.SIGKILL),
-                (("supervisor",), signal.SIGSTOP),
-                (("worker",), signal.SIGSTOP),
-                (("supervisor",), signal.SIGHUP),
-            ][i % 6]
-            with self.subTest(f"{number.name} to {victims}"):
-                self.strike(target, victims, number, *MODES[1 if i % 5 else 3])
-        os.kill(target.pid, signal.SIGTERM)
+            victims, number = STRIKES[i % len(STRIKES)]
+            hz, more = MODES[1 if i % 5 else 3]
+            with self.subTest(f"{number.name} to {victims}, {describe(hz, more)}"):
+                self.strike(target, victims, number, hz, more)
 
     def strike(self, target, victims, number, hz, more):
         run = harness.start_attach(target, ALL_TICKS, *more, hz=hz)
-        pids = {"supervisor": run.process.pid, "worker": self.find_worker(run)}
+        pids = {"supervisor": run.process.pid, "worker": find_worker(run)}
         try:
-            torture.pause(random.uniform(0.005, 0.06))
+            torture.pause(random.uniform(0, 0.06))
             for victim in victims:
                 send(pids[victim], number)
             if number == signal.SIGSTOP:
@@ -52,18 +68,8 @@ class Deaths(torture.TestCase):
             else:
                 self.assert_untouched(target.pid)
         finally:
-            self.end(run, pids.values())
+            kill(run, pids.values())
         self.assert_untouched(target.pid)
-
-    def find_worker(self, run):
-        return harness.wait_for(run.worker_pid, "the worker")
-
-    def end(self, run, pids):
-        for pid in pids:
-            send(pid, signal.SIGKILL)
-        run.process.wait()
-        run.process.stdout.close()
-        run.process.stderr.close()
 
     def assert_not_held(self, pid):
         """No thread stays stopped: a profiler that is stopped itself holds nobody."""
@@ -72,20 +78,103 @@ class Deaths(torture.TestCase):
                 lambda t=tid: (harness.read_status(pid, t) or {"State": "S"})["State"][0]
                 not in "tT",
                 f"thread {tid} to run",
-                timeout_s=3,
             )
 
     def test_data_are_right(self):
         """The same, with an eye on what the target counts."""
-        target = self.start_program("calls-O2", "data", 0.25 * rounds(24))
-        for i in range(rounds(24)):
+        n = rounds(24)
+        target = self.start_program("calls-O2", "data", 0.15 * n)
+        for i in range(n):
             run = harness.start_attach(target, ALL_TICKS, *MODES[i % 4][1], hz=MODES[i % 4][0])
-            worker = self.find_worker(run)
+            worker = find_worker(run)
             torture.pause(random.uniform(0.005, 0.06))
-            self.end(run, [(worker, run.process.pid)[i % 2]])
+            kill(run, [(worker, run.process.pid)[i % 2]])
         told = torture.parse(target.rest())
         disturbed = [one for one in told.values() if one.faults]
         self.assertLessEqual(len(disturbed), MAX_DISTURBED, disturbed)
+
+
+class OutOfMemory(torture.TestCase):
+    """The kernel ends the profiler, or part of it, where it needs more memory than there is."""
+
+
+    def make_group(self):
+        """A control group of its own, with a limit: the directory and the limit's file."""
+        harness.need(os.geteuid() == 0, "needs root to make a control group")
+        for base, name in (
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max"),
+        ):  # fmt: skip
+            group = os.path.join(base, f"profiler-test-{os.getpid()}")
+            try:
+                os.mkdir(group)
+            except OSError:
+                continue
+            self.addCleanup(self.remove_group, group)
+            if os.path.exists(os.path.join(group, name)):
+                return group, os.path.join(group, name)
+        return harness.skip("no control groups for memory can be made here")
+
+    def remove_group(self, group):
+        """As soon as the last process in it has ended."""
+        path = os.path.join(group, "cgroup.procs")
+
+        def is_empty():
+            with open(path, "rb") as file:
+                return not file.read()
+
+        harness.wait_for(is_empty, "the group to be empty")
+        os.rmdir(group)
+
+    def test_killed_for_memory(self):
+        group, limit = self.make_group()
+        target = self.start_program("calls-O2", "data", 3600)
+        join = ["sh", "-c", 'echo $$ > "$0/cgroup.procs"; exec "$@"', group]
+        n_killed = 0
+        for i in range(rounds(8)):
+            with open(limit, "w", encoding="ascii") as file:
+                file.write(str(random.randrange(1 << 20, 4 << 20)))
+            hz, more = MODES[i % 4]
+            run = harness.start_attach(target, ALL_TICKS, *more, "-d", "0.3", hz=hz, prefix=join)
+            run.communicate()
+            n_killed += run.status in (-signal.SIGKILL, 128 + signal.SIGKILL)
+            self.assert_untouched(target.pid)
+        self.assertGreater(n_killed, 0)
+
+
+class Terminals(torture.TestCase):
+    def start_in_terminal(self, args, **run):
+        """A run in a session of its own with a terminal, whose other end is returned as well."""
+        master, slave = os.openpty()
+        run = harness.Run(
+            args, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), **run,
+        )  # fmt: skip
+        os.close(slave)
+        return run, master
+
+    def test_closed(self):
+        """The profile is written, and the target runs on."""
+        target = self.start_program("calls-O2", "data", 3600)
+        for hz, more in MODES:
+            run, terminal = self.start_in_terminal(
+                ["-p", target.pid, "-F", hz, "-o", "out.pb.gz", ALL_TICKS, *more],
+                target_pid=target.pid,
+            )
+            run.wait_attached()
+            os.close(terminal)
+            run.finish()
+            self.assertGreater(sum(run.stacks().values()), 0)
+            self.assert_untouched(target.pid)
+
+    def test_closed_for_a_command(self):
+        """The command has the same end as alone; what was sampled until then is written."""
+        run, terminal = self.start_in_terminal(
+            ["-o", "out.pb.gz", "--", harness.fixture("calls-static"), "spin"]
+        )
+        run.wait_attached()
+        os.close(terminal)
+        run.finish(expect=128 + signal.SIGHUP)
+        self.assertGreater(sum(run.stacks().values()), 0)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ import torture
 from torture import ALL_TICKS, MODES, SECONDS, describe, harness, rounds
 
 
+CHILDREN = ((), ("--children",), ("--children",), ())  # of each mode, where time is short
+
+
 class Threads(torture.TestCase):
     def test_births(self):
         """1,000 threads a second."""
@@ -29,13 +32,78 @@ class Threads(torture.TestCase):
                 self.assert_stacks(run.stacks(), r".*survive;survive_inner(?:;.*)?")
 
 
+class Waits(torture.TestCase):
+    """Uninterruptibly, and in job control's stops."""
+
+    def test_disk_sleep(self):
+        """Whoever waits uninterruptibly cannot stop; it does so when it surfaces, or never."""
+        for i, (hz, more) in enumerate(MODES):
+            # With frame pointers only a stop shows its stack.
+            with self.subTest(describe(hz, more)):
+                build = ("life", "life-O0")[i % 2]
+                target = self.start_program(build, "vfork", 0.5 * (1 + SECONDS))
+                brief = harness.attach(target, ALL_TICKS, *more, hz=hz, duration="0.2")
+                self.assert_untouched(target.pid)
+                whole = harness.start_attach(target, ALL_TICKS, *more, "-d", "600", hz=hz)
+                self.assert_no_faults(torture.parse(target.rest()))
+                for run in (brief, whole.finish()):
+                    ticks = collections.Counter()
+                    for sample in run.pprof.samples:
+                        if sample.tid == target.pid:
+                            ticks[sample.state] += sample.count
+                    self.assertGreater(ticks["disk"], 0.5 * ticks.total(), ticks)
+
+    def test_stopped_before_during_and_after(self):
+        for i, (hz, more) in enumerate(MODES):
+            with self.subTest(describe(hz, more)):
+                target = self.start_program(("life", "life-O0")[i % 2], "births", 600, 20)
+                self.send(target.pid, signal.SIGSTOP)
+                run = harness.attach(target, ALL_TICKS, *more, hz=hz, duration="0.1")
+                self.assert_mostly_stopped(run)
+                self.assert_stopped(target.pid)
+                self.send(target.pid, signal.SIGCONT)
+                run = harness.start_attach(target, ALL_TICKS, *more, "-d", "0.3", hz=hz)
+                run.wait_attached()
+                self.send(target.pid, signal.SIGSTOP)
+                run.communicate()
+                self.assert_stopped(target.pid)
+                self.send(target.pid, signal.SIGCONT)
+                harness.attach(target, ALL_TICKS, *more, hz=hz, duration="0.1")
+                self.send(target.pid, signal.SIGSTOP)
+                self.send(target.pid, signal.SIGCONT)
+
+    def send(self, pid, number):
+        """Stops or continues it: that is so soon, for every thread."""
+        os.kill(pid, number)
+        if number == signal.SIGSTOP:
+            self.assert_stopped(pid)
+        else:
+            self.assert_untouched(pid)
+
+    def assert_mostly_stopped(self, run):
+        """On its way back to its stop, after a sample, it is ready for a moment."""
+        counts = collections.Counter()
+        for sample in run.pprof.samples:
+            counts[sample.state] += sample.count
+        self.assertGreater(counts["stopped"], 0.5 * counts.total(), counts)
+
+    def assert_stopped(self, pid):
+        """By job control, each thread, and traced by nobody."""
+
+        def is_stopped():
+            states = [harness.read_status(pid, tid) for tid in harness.tids_of(pid)]
+            return states and all(s["State"][0] == "T" and s["TracerPid"] == "0" for s in states)
+
+        harness.wait_for(is_stopped, "its stop")
+
+
 class Programs(torture.TestCase):
     def test_exec_attached(self):
         """One program after the other, from the main thread or from another one."""
         for who in ("leader", "thread"):
             for hz, more in MODES:
                 with self.subTest(f"{who}, {describe(hz, more)}"):
-                    told, run = self.run_profiled(hz, more, "life", "exec", who, rounds(30))
+                    told, run = self.run_profiled(hz, more, "life", "exec", who, rounds(20))
                     self.assertEqual(list(told), ["exec"])
                     self.assert_images_apart(run)
 
@@ -43,7 +111,7 @@ class Programs(torture.TestCase):
         for who in ("leader", "thread"):
             for hz, more in MODES:
                 with self.subTest(f"{who}, {describe(hz, more)}"):
-                    command = [torture.program("life"), "exec", who, str(rounds(30))]
+                    command = [torture.program("life"), "exec", who, str(rounds(20))]
                     run = harness.wrap(command, ALL_TICKS, *more, hz=hz)
                     self.assertEqual(run.stdout.splitlines()[-1], b"end")
                     self.assert_images_apart(run)
@@ -59,8 +127,8 @@ class Programs(torture.TestCase):
 
     def test_storms(self):
         """fork, vfork and posix_spawn, attached, with and without --children."""
-        for hz, more in MODES:
-            for children in ((), ("--children",)):
+        for i, (hz, more) in enumerate(MODES):
+            for children in ((), ("--children",)) if SECONDS >= 5 else (CHILDREN[i],):
                 with self.subTest(f"{describe(hz, more)} {children}"):
                     target = self.start_fixture("forks", SECONDS)
                     run = harness.start_attach(target, ALL_TICKS, *more, *children, hz=hz)
@@ -123,10 +191,10 @@ class Tracers(torture.TestCase):
         for hz, more in MODES:
             with self.subTest(describe(hz, more)):
                 target = self.start_fixture("threads", 4, 1)
-                run = harness.start_attach(target, ALL_TICKS, *more, "-d", "1", hz=hz)
+                run = harness.start_attach(target, ALL_TICKS, *more, "-d", "0.6", hz=hz)
                 run.wait_attached()
                 tracer = self.attach_tracer(target)
-                torture.pause(0.2)
+                torture.pause(0.1)
                 self.assertEqual(
                     harness.read_status(target.pid)["TracerPid"], str(tracer.pid)
                 )

@@ -66,7 +66,7 @@ class TestCase(harness.TestCase):
         for one in told.values():
             self.assertGreater(one.calls, 0, one.name)
 
-    def assert_untouched(self, pid, timeout_s=3):
+    def assert_untouched(self, pid, timeout_s=20):
         """No thread of the process is stopped or traced; soon, if a profiler is just dying."""
 
         def is_untouched():
