@@ -4,9 +4,9 @@
 // A tracer that is killed lets its tracees go, but not those whose system call it is just mending
 // (syscall_mend.h); a tracer that is stopped (SIGSTOP, Ctrl-Z) keeps what it holds. So the process
 // that the shell started only waits, passes signals on, and ends as the worker ends; the worker
-// samples, in a process group of its own, which no terminal and no shell stops; if it is stopped all
-// the same, it is continued at once. When the first one is gone, the worker ends sampling as if asked
-// to.
+// samples, in a process group of its own, which no terminal and no shell stops; if it is stopped
+// all the same, it is continued at once. When the first one is gone, the worker ends sampling as if
+// asked to.
 #pragma once
 
 #include <signal.h>
