@@ -10,6 +10,7 @@
 
 #include "hash.h"
 #include "hold.h"
+#include "load.h"
 #include "rule_cache.h"
 #include "snapshot.h"
 #include "tick.h"
@@ -33,9 +34,8 @@ struct processes {
 	struct rule_cache rules;
 	struct snapshot_buffer buffer;
 	struct hold hold;
-	struct run *run; // borrowed
-	int load_fd;     // /proc/loadavg; -1: none
-	long n_cpus;
+	struct load load;
+	struct run *run;               // borrowed
 	bool children;                 // descendants too
 	struct refused_child *refused; // children that cannot be sampled
 	size_t n_refused, refused_capacity;

@@ -27,6 +27,7 @@ struct run {
 	uint64_t stops;                 // threads stopped
 	uint64_t copies;                // sleeping threads copied without a stop
 	uint64_t credits;               // samples of threads that slept on: nothing was copied
+	uint64_t waits;                 // of those that had no CPU since they were last stopped
 	uint64_t denied;                // stops that the kernel did not permit
 	uint64_t refused_children;      // that could not be sampled (--children)
 	struct histogram thread_hold;   // how long each stop held its thread

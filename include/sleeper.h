@@ -15,12 +15,16 @@ struct target_thread;
 
 enum sleeper_look {
 	SLEEPER_UNCHANGED, // asleep since its last sample: same stack, same state
+	SLEEPER_WAITS,     // for a CPU, since it was stopped for its last sample: same stack
 	SLEEPER_COPIED, // asleep now, in thread->call; *ret_snapshot holds it, with SP, PC and its
 	                // call's arguments known
 	SLEEPER_HIDDEN, // asleep, but only a stop can show its stack
 	SLEEPER_RUNS,   // runs, or moved while it was looked at: must be stopped
 	SLEEPER_GONE,   // has ended
 };
+
+// The thread stands stopped: notes that, for SLEEPER_WAITS.
+void sleeper_note_stop(const struct target *target, struct target_thread *thread);
 
 // Looks. *ret_state is set for SLEEPER_COPIED, _HIDDEN and _RUNS; thread->last is kept up to date.
 enum sleeper_look sleeper_look(const struct target *target, struct target_thread *thread,

@@ -36,12 +36,12 @@ struct stops {
 	size_t count, capacity;
 	struct hold *hold;              // borrowed
 	struct snapshot_buffer *buffer; // borrowed
-	int pid;                        // of the process
+	const struct target *target;    // borrowed
 	bool hold_all;                  // --stop-all: let all go together, by stops_let_all_go
 };
 
-void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer, int pid,
-                bool hold_all);
+void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer,
+                const struct target *target, bool hold_all);
 void stops_deinit(struct stops *stops);
 
 // The thread is to be stopped; nothing is done to it yet.

@@ -33,13 +33,15 @@ struct target_thread {
 	bool has_schedstat;
 	bool asleep; // at its last sample, with `sleep_runs` as its run count
 	uint64_t sleep_runs;
-	bool woken_by_us;              // a stop came after that, and it was not seen asleep since
+	uint64_t stop_runs; // its run count while it stood stopped for its last sample; 0: none
+	bool woken_by_us;   // a stop came after that, and it was not seen asleep since
 	struct proc_syscall call;      // that it slept in when it was last copied asleep
 	uint32_t wait;                 // what it waits in, in the profile (waits.h)
 	uint32_t sample;               // its last sample's id in the profile
 	bool pending;                  // interrupted, but not stopped yet
 	bool stirred;                  // it has run since this was last cleared
 	bool fell_asleep;              // before it was to be asked, in this tick
+	bool to_look_at;               // in this tick, still
 	int64_t asked_ns;              // the tick in which it was last asked to stop
 	enum thread_state asked_state; // and its state then
 	struct pending_ticks pending_ticks[MAX_PENDING_TICKS]; // later ticks, meanwhile

@@ -7,11 +7,13 @@
 
 #include "address_space.h"
 #include "profile.h"
+#include "quiet.h"
 #include "stops.h"
 #include "unwind.h"
 #include "waits.h"
 
 struct hold;
+struct load;
 struct modules;
 struct rule_cache;
 struct run;
@@ -24,6 +26,7 @@ struct ticker_setup {
 	struct modules *modules;
 	struct rule_cache *rules;
 	struct hold *hold;
+	struct load *load;
 	struct snapshot_buffer *buffer;
 	uint32_t max_frames;
 	bool stop_all; // hold all running threads at once: one consistent picture
@@ -40,20 +43,22 @@ struct ticker {
 	struct unwinder unwinder;
 	struct stops stops;
 	struct waits waits;
-	int64_t now_ns;       // of this tick
-	int64_t forced_ns;    // the tick in which the maps were read out of turn
-	int64_t cpu_clock_ns; // the target's CPU clock at the last tick
-	bool crowded;         // more threads of the machine want a CPU than there are
-	bool started;         // a tick was taken
-	bool all_asleep;      // at the last tick
-	bool held_at_exec;    // the target is a command that the profiler holds
+	struct quiet quiet;
+	int64_t now_ns;    // of this tick
+	int64_t forced_ns; // the tick in which the maps were read out of turn
+	long n_others;     // threads of the machine that want a CPU (load.h), at this tick
+	long n_running;    // those of this process's threads that do, as far as looked at
+	bool started;      // a tick was taken
+	bool all_asleep;   // at the last tick
+	bool held_at_exec; // the target is a command that the profiler holds
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup);
 void ticker_deinit(struct ticker *ticker);
 
-// Samples every thread once, at now_ns. False: no thread is left.
-bool ticker_tick(struct ticker *ticker, int64_t now_ns);
+// Samples every thread once, at now_ns; n_others is load_others just before. False: no thread is
+// left.
+bool ticker_tick(struct ticker *ticker, int64_t now_ns, long n_others);
 
 // Takes the samples of threads that were asked to stop in a tick and have stopped only now. To be
 // called whenever a signal came between ticks.

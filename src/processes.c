@@ -44,17 +44,17 @@ bool processes_init(struct processes *processes, struct target *target,
 	*processes = (struct processes){
 	    .run = run,
 	    .children = options->children,
-	    .load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
-	    .n_cpus = sysconf(_SC_NPROCESSORS_ONLN),
 	};
 	if (!snapshot_buffer_init(&processes->buffer))
 		return false;
 	hold_init(&processes->hold, run, events);
+	load_init(&processes->load);
 	processes->setup = (struct ticker_setup){
 	    .profile = profile,
 	    .modules = modules,
 	    .rules = &processes->rules,
 	    .hold = &processes->hold,
+	    .load = &processes->load,
 	    .buffer = &processes->buffer,
 	    .max_frames = options->max_frames,
 	    .stop_all = options->stop_all,
@@ -90,8 +90,7 @@ void processes_deinit(struct processes *processes)
 	rule_cache_deinit(&processes->rules);
 	snapshot_buffer_deinit(&processes->buffer);
 	hold_deinit(&processes->hold);
-	if (processes->load_fd >= 0)
-		close(processes->load_fd);
+	load_deinit(&processes->load);
 	*processes = (struct processes){0};
 }
 
@@ -191,25 +190,9 @@ static void forget_ended(struct processes *processes)
 	processes->count = kept;
 }
 
-// Do more threads want a CPU than there are CPUs, the sampler itself not counted? From the fourth
-// field of /proc/loadavg, runnable/all (proc(5)).
-static bool is_crowded(const struct processes *processes)
-{
-	char text[128];
-	long n_runnable;
-
-	const ssize_t n =
-	    processes->load_fd < 0 ? -1 : pread(processes->load_fd, text, sizeof(text) - 1, 0);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	return sscanf(text, "%*s %*s %*s %ld", &n_runnable) == 1 &&
-	       n_runnable - 1 > processes->n_cpus;
-}
-
 bool processes_tick(struct processes *processes, int64_t now_ns)
 {
-	const bool crowded = is_crowded(processes);
+	const long n_others = load_others(&processes->load);
 	struct run *run = processes->run;
 
 	hold_settle_tick(&processes->hold);
@@ -219,8 +202,7 @@ bool processes_tick(struct processes *processes, int64_t now_ns)
 	// Children that are found on the way are sampled in the same tick.
 	for (size_t i = 0; i < processes->count; i++) {
 		struct process *process = processes->items[i];
-		process->ticker.crowded = crowded;
-		process->ended = !ticker_tick(&process->ticker, now_ns);
+		process->ended = !ticker_tick(&process->ticker, now_ns, n_others);
 		run->threads += process->target->n_threads;
 		if (processes->children)
 			find_children(processes, process);

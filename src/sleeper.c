@@ -70,6 +70,13 @@ static bool sleeps_on(const struct target *target, struct target_thread *thread)
 	return true;
 }
 
+// Was the thread let go from its stop, and has not run yet? Each time that it gets a CPU counts.
+static bool waits_for_cpu(const struct target *target, const struct target_thread *thread)
+{
+	return thread->has_schedstat && thread->stop_runs != 0 &&
+	       thread->last.runs == thread->stop_runs && !sleeper_is_blocked(target, thread);
+}
+
 static bool copy(const struct target *target, const struct target_thread *thread,
                  const struct proc_syscall *call, const struct maps *maps,
                  struct snapshot_buffer *buffer, struct snapshot *ret)
@@ -152,6 +159,8 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 		return SLEEPER_GONE;
 	if (sleeps_on(target, thread))
 		return SLEEPER_UNCHANGED;
+	if (waits_for_cpu(target, thread))
+		return SLEEPER_WAITS;
 	if (!thread->has_schedstat || !target->sees_syscalls)
 		return look_from_afar(target, thread, ret_state);
 	// One that moves while it is looked at is counted in the state in which it was found first:
@@ -161,6 +170,16 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 	for (int i = 1; look == SLEEPER_UNCHANGED && i < MAX_TRIES; i++)
 		look = look_once(target, thread, maps, buffer, ret_snapshot, &later);
 	return look == SLEEPER_UNCHANGED ? SLEEPER_RUNS : look;
+}
+
+void sleeper_note_stop(const struct target *target, struct target_thread *thread)
+{
+	struct proc_schedstat now;
+
+	thread->stop_runs = 0;
+	if (thread->has_schedstat &&
+	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now))
+		thread->stop_runs = now.runs;
 }
 
 bool sleeper_runs(const struct target *target, struct target_thread *thread)

@@ -8,13 +8,13 @@
 #include "sleeper.h"
 #include "target.h"
 
-void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer, int pid,
-                bool hold_all)
+void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer,
+                const struct target *target, bool hold_all)
 {
 	*stops = (struct stops){
 	    .hold = hold,
 	    .buffer = buffer,
-	    .pid = pid,
+	    .target = target,
 	    .hold_all = hold_all,
 	};
 }
@@ -58,7 +58,8 @@ void stops_ask(struct stops *stops, size_t from)
 	for (size_t i = from; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
 		struct target_thread *thread = stop->thread;
-		const enum tracee_result result = tracee_seize(thread->tid, stops->pid, false);
+		const enum tracee_result result =
+		    tracee_seize(thread->tid, stops->target->pid, false);
 		stop->free_ns = clock_now_ns();
 		thread->asked_ns = stop->tick_ns;
 		thread->asked_state = stop->state;
@@ -96,6 +97,7 @@ static void copy_stopped(struct stops *stops, struct stop *stop, const struct ma
 	    !snapshot_capture(thread->tid, ARCH_NATIVE, &registers, maps, &thread->hint,
 	                      stops->buffer, &stop->snapshot))
 		stop->failed = true;
+	sleeper_note_stop(stops->target, thread);
 	stop->copied = true;
 	stops->hold->holding = stops->hold_all;
 	if (!stops->hold_all)

@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "hold.h"
+#include "load.h"
 #include "memory.h"
 #include "run.h"
 #include "sleeper.h"
@@ -29,10 +30,10 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	    .profile = setup->profile,
 	    .run = setup->hold->run,
 	    .buffer = setup->buffer,
-	    .cpu_clock_ns = -1,
 	    .waits = {.profile = setup->profile, .run = setup->hold->run, .kernel = setup->kernel},
 	};
-	stops_init(&ticker->stops, setup->hold, setup->buffer, target->pid, setup->stop_all);
+	quiet_init(&ticker->quiet);
+	stops_init(&ticker->stops, setup->hold, setup->buffer, target, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);
 	unwinder_init(&ticker->unwinder, &ticker->space, setup->profile, setup->rules,
 	              setup->max_frames);
@@ -83,6 +84,7 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 		state = THREAD_RUNNING; // on its way out
 	else if (state == THREAD_STOPPED)
 		state = thread->asked_state; // it has stopped for us, just now
+	ticker->n_running += state == THREAD_RUNNING;
 	const size_t n = thread->n_pending_ticks;
 	if (n == 0 || (thread->pending_ticks[n - 1].state != state && n < MAX_PENDING_TICKS))
 		thread->pending_ticks[thread->n_pending_ticks++] =
@@ -241,7 +243,8 @@ static bool is_ready(struct ticker *ticker, const struct target_thread *thread)
 {
 	enum thread_state state;
 
-	return ticker->crowded && ticker->target->n_threads <= MAX_READY_LOOKS &&
+	return load_is_crowded(ticker->setup->load, ticker->n_others) &&
+	       ticker->target->n_threads <= MAX_READY_LOOKS &&
 	       !sleeper_is_blocked(ticker->target, thread) &&
 	       sleeper_state(ticker->target, thread, &state) && state == THREAD_RUNNING;
 }
@@ -256,6 +259,7 @@ static void count_sleeper_again(struct ticker *ticker, struct target_thread *thr
 		count_again(ticker, thread);
 		return;
 	}
+	ticker->n_running++;
 	count_as_before(ticker, thread, THREAD_RUNNING);
 	thread->sample = sample;
 }
@@ -278,6 +282,11 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 	case SLEEPER_UNCHANGED:
 		count_sleeper_again(ticker, thread);
 		return;
+	case SLEEPER_WAITS:
+		ticker->n_running++;
+		count_as_before(ticker, thread, THREAD_RUNNING);
+		ticker->run->waits++;
+		return;
 	case SLEEPER_GONE:
 		thread->gone = true;
 		return;
@@ -293,6 +302,7 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 	case SLEEPER_RUNS:
 		thread->asleep = false;
 		thread->wait = WAIT_NONE;
+		ticker->n_running += state == THREAD_RUNNING;
 		plan_stop(ticker, thread, state, false);
 		break;
 	}
@@ -486,34 +496,76 @@ static void note_kernel_figures(struct ticker *ticker, const struct target_threa
 	entry->kernel_delay_ns = difference(thread->last.delay_ns, thread->first.delay_ns);
 }
 
-// The target's CPU clock stands still: none of its threads has run (clock_getcpuclockid(3)).
+// Nothing has happened: all threads slept at the last tick, none has used CPU time since, and none
+// is about to.
 static bool is_idle(struct ticker *ticker)
 {
-	const clockid_t clock =
-	    (clockid_t)(~(unsigned int)ticker->target->pid << 3 | 2); // CPUCLOCK_SCHED
-	const int64_t cpu_ns = clock_read_ns(clock);
-	const bool idle = ticker->all_asleep && ticker->stops.count == 0 && !ticker->crowded &&
-	                  cpu_ns >= 0 && cpu_ns == ticker->cpu_clock_ns;
+	const struct target *target = ticker->target;
+	const bool moved = quiet_clock_moved(&ticker->quiet, target);
 
-	ticker->cpu_clock_ns = cpu_ns;
-	return idle;
+	if (moved || !ticker->all_asleep || ticker->stops.count > 0)
+		return false;
+	if (ticker->n_others == 0)
+		return true;
+	for (size_t i = 0; i < target->n_threads; i++)
+		if (!sleeper_is_blocked(target, target->threads[i]))
+			return false;
+	return true;
 }
 
+static void look_at(struct ticker *ticker, struct target_thread *thread)
+{
+	look(ticker, thread);
+	note_kernel_figures(ticker, thread);
+}
+
+// A thread that sleeps, and did at the last tick.
+static bool is_asleep(const struct target_thread *thread)
+{
+	return thread->asleep && !thread->woken_by_us && !thread->pending;
+}
+
+static void look_at_sleepers(struct ticker *ticker, size_t n)
+{
+	const bool quiet = quiet_holds(&ticker->quiet, ticker->target, ticker->setup->load,
+	                               ticker->n_others, ticker->n_running);
+
+	for (size_t i = 0; i < n; i++) {
+		struct target_thread *thread = ticker->target->threads[i];
+		if (!thread->to_look_at)
+			continue;
+		if (quiet)
+			count_again(ticker, thread);
+		else
+			look_at(ticker, thread);
+	}
+	if (!quiet)
+		quiet_settle(&ticker->quiet, ticker->target);
+}
+
+// First at those that may run, which may show that no other does.
 static void look_at_all(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
-	bool all_asleep = true, some_gone = false;
+	size_t n_sleepers = 0;
 
+	ticker->n_running = 0;
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
-		look(ticker, thread);
-		note_kernel_figures(ticker, thread);
-		all_asleep &= thread->asleep;
-		some_gone |= thread->gone;
+		thread->to_look_at = is_asleep(thread);
+		n_sleepers += thread->to_look_at;
+		if (!thread->to_look_at)
+			look_at(ticker, thread);
 	}
-	ticker->all_asleep = all_asleep;
-	if (some_gone) // one may have been born for each that went: the number does not tell
-		target->n_links = 0;
+	if (n_sleepers > 0)
+		look_at_sleepers(ticker, target->n_threads);
+	ticker->all_asleep = true;
+	for (size_t i = 0; i < target->n_threads; i++) {
+		const struct target_thread *thread = target->threads[i];
+		ticker->all_asleep &= thread->asleep;
+		if (thread->gone) // one may have been born for each that went
+			target->n_links = 0;
+	}
 }
 
 static void name_process(struct ticker *ticker)
@@ -524,7 +576,7 @@ static void name_process(struct ticker *ticker)
 		profile_name_process(ticker->profile, ticker->target->pid, name);
 }
 
-bool ticker_tick(struct ticker *ticker, int64_t now_ns)
+bool ticker_tick(struct ticker *ticker, int64_t now_ns, long n_others)
 {
 	struct target *target = ticker->target;
 	const bool first = !ticker->started;
@@ -533,6 +585,7 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns)
 		name_process(ticker);
 	ticker->started = true;
 	ticker->now_ns = now_ns;
+	ticker->n_others = n_others;
 	if (is_idle(ticker)) {
 		for (size_t i = 0; i < target->n_threads; i++)
 			count_again(ticker, target->threads[i]);

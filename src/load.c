@@ -1,0 +1,37 @@
+#include "load.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void load_init(struct load *load)
+{
+	*load = (struct load){
+	    .fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
+	    .n_cpus = sysconf(_SC_NPROCESSORS_ONLN),
+	};
+}
+
+void load_deinit(struct load *load)
+{
+	if (load->fd >= 0)
+		close(load->fd);
+	load->fd = -1;
+}
+
+long load_others(const struct load *load)
+{
+	char text[128];
+	long n_runnable;
+
+	const ssize_t n = load->fd < 0 ? -1 : pread(load->fd, text, sizeof(text) - 1, 0);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	return sscanf(text, "%*s %*s %*s %ld", &n_runnable) == 1 ? n_runnable - 1 : -1;
+}
+
+bool load_is_crowded(const struct load *load, long n_others)
+{
+	return n_others > load->n_cpus;
+}
