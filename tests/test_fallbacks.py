@@ -44,10 +44,7 @@ class Proc(harness.TestCase):
 
     def test_without_syscall(self):
         target = self.start_fixture("threads", 6, 1)
-        run = attach(target, env=without("syscall"))
-        self.check(run)
-        # With run counts, one stop for each sleep is enough.
-        self.assertEqual({s.state for s in sleepers(run)}, {"sleeping"})
+        self.check(attach(target, env=without("syscall")))
 
     def test_with_both(self):
         target = self.start_fixture("threads", 6, 1)
