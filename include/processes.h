@@ -58,6 +58,9 @@ void processes_deinit(struct processes *processes);
 // The target is a command that the profiler holds at its first instruction.
 void processes_set_held(struct processes *processes, bool held);
 
+// Looks at the target's threads before the first tick (tick.h).
+void processes_prime(struct processes *processes, int64_t now_ns);
+
 // Samples all threads of all processes. False: the target has no thread left.
 bool processes_tick(struct processes *processes, int64_t now_ns);
 

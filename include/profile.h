@@ -148,6 +148,9 @@ const char *profile_process_name(const struct profile *profile, int pid);
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,
                             int64_t now_ns);
 
+// The threads that are known already are watched from now_ns on.
+void profile_begin(struct profile *profile, int64_t now_ns);
+
 // Takes over the thread's new name, if it changed.
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name);
 

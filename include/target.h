@@ -35,9 +35,12 @@ struct target_thread {
 	uint64_t sleep_runs;
 	uint64_t stop_runs; // its run count while it stood stopped for its last sample; 0: none
 	bool woken_by_us;   // a stop came after that, and it was not seen asleep since
-	struct proc_syscall call;      // that it slept in when it was last copied asleep
-	uint32_t wait;                 // what it waits in, in the profile (waits.h)
-	uint32_t sample;               // its last sample's id in the profile
+	struct proc_syscall call; // that it slept in when it was last copied asleep
+	uint32_t wait;            // what it waits in, in the profile (waits.h)
+	bool sampled;
+	uint32_t sample;       // its last sample's id in the profile, if it was sampled
+	uint32_t primed_stack; // else the stack in which it sleeps, if it does
+	enum thread_state primed_state;
 	bool pending;                  // interrupted, but not stopped yet
 	bool stirred;                  // it has run since this was last cleared
 	bool fell_asleep;              // before it was to be asked, in this tick

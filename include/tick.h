@@ -9,6 +9,7 @@
 #include "profile.h"
 #include "quiet.h"
 #include "stops.h"
+#include "tally.h"
 #include "unwind.h"
 #include "waits.h"
 
@@ -43,18 +44,22 @@ struct ticker {
 	struct unwinder unwinder;
 	struct stops stops;
 	struct waits waits;
+	struct tally tally;
 	struct quiet quiet;
-	int64_t now_ns;    // of this tick
 	int64_t forced_ns; // the tick in which the maps were read out of turn
 	long n_others;     // threads of the machine that want a CPU (load.h), at this tick
 	long n_running;    // those of this process's threads that do, as far as looked at
-	bool started;      // a tick was taken
+	bool started;      // primed, or a tick was taken
 	bool all_asleep;   // at the last tick
 	bool held_at_exec; // the target is a command that the profiler holds
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup);
 void ticker_deinit(struct ticker *ticker);
+
+// Looks at every thread before the first tick, which need then not copy all that sleep: 5,000 take
+// longer than a period. Nothing is counted, and no thread is stopped.
+void ticker_prime(struct ticker *ticker, int64_t now_ns);
 
 // Samples every thread once, at now_ns; n_others is load_others just before. False: no thread is
 // left.

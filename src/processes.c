@@ -190,6 +190,11 @@ static void forget_ended(struct processes *processes)
 	processes->count = kept;
 }
 
+void processes_prime(struct processes *processes, int64_t now_ns)
+{
+	ticker_prime(&processes->items[0]->ticker, now_ns);
+}
+
 bool processes_tick(struct processes *processes, int64_t now_ns)
 {
 	const long n_others = load_others(&processes->load);

@@ -244,6 +244,14 @@ uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const cha
 	return id;
 }
 
+void profile_begin(struct profile *profile, int64_t now_ns)
+{
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		profile->threads[i].first_ns = now_ns;
+		profile->threads[i].last_ns = now_ns;
+	}
+}
+
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name)
 {
 	char **old = &profile->threads[thread].name;

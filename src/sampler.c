@@ -94,8 +94,11 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	priority_raise(&priority);
 	run->priority_raised = priority.level != PRIORITY_USUAL;
 	run->cpu_ns = -clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	if (!sampler->launch) // a command has but one thread yet
+		processes_prime(&processes, clock_now_ns());
 	profile->start_time_ns = clock_read_ns(CLOCK_REALTIME);
 	run->start_ns = clock_now_ns();
+	profile_begin(profile, run->start_ns);
 	tick_until_end(sampler, &processes, run, period_ns);
 	processes_finish(&processes);
 	run->end_ns = clock_now_ns();

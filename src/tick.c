@@ -32,6 +32,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	    .buffer = setup->buffer,
 	    .waits = {.profile = setup->profile, .run = setup->hold->run, .kernel = setup->kernel},
 	};
+	ticker->tally = (struct tally){.profile = ticker->profile, .run = ticker->run};
 	quiet_init(&ticker->quiet);
 	stops_init(&ticker->stops, setup->hold, setup->buffer, target, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);
@@ -50,30 +51,6 @@ void ticker_deinit(struct ticker *ticker)
 	*ticker = (struct ticker){0};
 }
 
-// A sample in that state. One that runs waits in nothing.
-static uint32_t count_ticks(struct ticker *ticker, const struct target_thread *thread,
-                            uint32_t stack, enum thread_state state, uint64_t n, int64_t now_ns)
-{
-	const uint32_t wait = state == THREAD_RUNNING ? WAIT_NONE : thread->wait;
-
-	ticker->run->samples += n;
-	return profile_count(ticker->profile, thread->id, stack, state, wait, n, now_ns);
-}
-
-// Counts one sample.
-static void count(struct ticker *ticker, struct target_thread *thread, uint32_t stack,
-                  enum thread_state state, int64_t tick_ns)
-{
-	thread->sample = count_ticks(ticker, thread, stack, state, 1, tick_ns);
-	// The later ticks for which it was pending, each in the state that it was in: a sleeper
-	// that was woken to be stopped, and waited for a CPU, goes on as a sleeper all the same.
-	for (size_t i = 0; i < thread->n_pending_ticks; i++) {
-		const struct pending_ticks *ticks = &thread->pending_ticks[i];
-		count_ticks(ticker, thread, stack, ticks->state, ticks->count, ticks->last_ns);
-	}
-	thread->n_pending_ticks = 0;
-}
-
 // One tick more for a thread that was asked to stop and has not: it waits for a CPU, or sleeps
 // uninterruptibly in a system call that it had begun. Either way its stack is what it was.
 static void note_pending(struct ticker *ticker, struct target_thread *thread)
@@ -85,45 +62,10 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 	else if (state == THREAD_STOPPED)
 		state = thread->asked_state; // it has stopped for us, just now
 	ticker->n_running += state == THREAD_RUNNING;
-	const size_t n = thread->n_pending_ticks;
-	if (n == 0 || (thread->pending_ticks[n - 1].state != state && n < MAX_PENDING_TICKS))
-		thread->pending_ticks[thread->n_pending_ticks++] =
-		    (struct pending_ticks){.state = state};
-	struct pending_ticks *last = &thread->pending_ticks[thread->n_pending_ticks - 1];
-	last->count++;
-	last->last_ns = ticker->now_ns;
+	tally_pending(&ticker->tally, thread, state);
 	// The kernel can drop an interrupt that comes while the thread executes another program; a
 	// second one is no more than the first.
 	tracee_interrupt(thread->tid);
-}
-
-static void count_not_sampled(struct ticker *ticker, struct target_thread *thread,
-                              enum thread_state state, int64_t tick_ns)
-{
-	thread->asleep = false;
-	count(ticker, thread,
-	      profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED, false), state,
-	      tick_ns);
-}
-
-// Asleep on: the same sample once more.
-static void count_again(struct ticker *ticker, struct target_thread *thread)
-{
-	profile_count_again(ticker->profile, thread->sample, 1, ticker->now_ns);
-	ticker->run->samples++;
-	ticker->run->credits++;
-}
-
-// In the same system call still, for certain: the same stack.
-static void count_as_before(struct ticker *ticker, struct target_thread *thread,
-                            enum thread_state state)
-{
-	const uint32_t sample = thread->sample;
-	const struct sample *last = &ticker->profile->samples[sample];
-
-	thread->wait = last->wait;
-	count(ticker, thread, last->stack, state, ticker->now_ns);
-	thread->sample = sample;
 }
 
 static void update_hint(struct snapshot_hint *hint, const struct snapshot *snapshot,
@@ -153,9 +95,9 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 	const uint32_t generation = ticker->space.generation;
 
 	unwinder_unwind(&ticker->unwinder, snapshot, ret);
-	if (ticker->space.stale && ticker->forced_ns != ticker->now_ns) {
+	if (ticker->space.stale && ticker->forced_ns != ticker->tally.now_ns) {
 		// An address in no mapping: perhaps one that has come since the tick began.
-		ticker->forced_ns = ticker->now_ns;
+		ticker->forced_ns = ticker->tally.now_ns;
 		address_space_update(&ticker->space, thread->tid, clock_now_ns(), true);
 		if (ticker->space.generation != generation)
 			unwinder_unwind(&ticker->unwinder, snapshot, ret);
@@ -176,12 +118,14 @@ static uint32_t intern(struct ticker *ticker, const struct unwound *unwound)
 static void plan_stop(struct ticker *ticker, struct target_thread *thread, enum thread_state state,
                       bool asleep)
 {
+	if (ticker->tally.priming)
+		return;
 	if (tracee_is_in_rest(thread->tid)) {
-		count_as_before(ticker, thread, state);
+		tally_as_before(&ticker->tally, thread, state);
 		thread->asleep = asleep;
 		return;
 	}
-	stops_plan(&ticker->stops, thread, state, asleep, ticker->now_ns);
+	stops_plan(&ticker->stops, thread, state, asleep, ticker->tally.now_ns);
 }
 
 // The copy of a sleeping thread: unwound at once, since nobody is held.
@@ -211,7 +155,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 		plan_stop(ticker, thread, state, state != THREAD_RUNNING);
 		return;
 	}
-	count(ticker, thread, intern(ticker, &unwound), state, ticker->now_ns);
+	tally_count(&ticker->tally, thread, intern(ticker, &unwound), state, ticker->tally.now_ns);
 	// It is credited on as what it was counted as: not if it ran when it was found first, nor a
 	// stack that may be better understood with newer maps.
 	thread->asleep = state != THREAD_RUNNING && !ticker->space.stale;
@@ -227,9 +171,9 @@ static void refresh_name(struct ticker *ticker, struct target_thread *thread)
 		interval_ns = FIRST_NAME_NS;
 	if (interval_ns > MAX_NAME_AGE_NS)
 		interval_ns = MAX_NAME_AGE_NS;
-	if (ticker->now_ns - thread->named_ns < interval_ns)
+	if (ticker->tally.now_ns - thread->named_ns < interval_ns)
 		return;
-	thread->named_ns = ticker->now_ns;
+	thread->named_ns = ticker->tally.now_ns;
 	if (!proc_read_name(ticker->target->pid, thread->tid, name))
 		return;
 	profile_rename_thread(ticker->profile, thread->id, name);
@@ -256,11 +200,11 @@ static void count_sleeper_again(struct ticker *ticker, struct target_thread *thr
 	const uint32_t sample = thread->sample;
 
 	if (!is_ready(ticker, thread)) {
-		count_again(ticker, thread);
+		tally_again(&ticker->tally, thread);
 		return;
 	}
 	ticker->n_running++;
-	count_as_before(ticker, thread, THREAD_RUNNING);
+	tally_as_before(&ticker->tally, thread, THREAD_RUNNING);
 	thread->sample = sample;
 }
 
@@ -271,7 +215,7 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 	enum thread_state state;
 
 	thread->fell_asleep = false;
-	if (thread->asked_ns == ticker->now_ns)
+	if (thread->asked_ns == ticker->tally.now_ns)
 		return; // --stop-all: running, and asked first
 	if (thread->pending) {
 		note_pending(ticker, thread);
@@ -284,7 +228,7 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		return;
 	case SLEEPER_WAITS:
 		ticker->n_running++;
-		count_as_before(ticker, thread, THREAD_RUNNING);
+		tally_as_before(&ticker->tally, thread, THREAD_RUNNING);
 		ticker->run->waits++;
 		return;
 	case SLEEPER_GONE:
@@ -338,11 +282,11 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 		if (thread->wait == WAIT_NONE)
 			thread->wait = waits_of_call(&ticker->waits, stop->how.call);
 		const uint32_t stack = intern(ticker, &unwound);
-		count(ticker, thread, stack, stop->state, stop->tick_ns);
+		tally_count(&ticker->tally, thread, stack, stop->state, stop->tick_ns);
 		learn_fp(ticker, stop, stack);
 	} else if (stop->copied || stop->denied || thread->n_pending_ticks > 0) {
 		// What this and earlier ticks saw of it is not dropped, even when it has ended.
-		count_not_sampled(ticker, thread, stop->state, stop->tick_ns);
+		tally_not_sampled(&ticker->tally, thread, stop->state, stop->tick_ns);
 	}
 }
 
@@ -397,7 +341,7 @@ static void ask_and_wait(struct ticker *ticker, size_t from)
 	}
 	stops_ask(&ticker->stops, from);
 	// Not for those of earlier ticks, which may take long still.
-	wait_for_stops(ticker, ticker->now_ns, clock_now_ns() + wait_ns);
+	wait_for_stops(ticker, ticker->tally.now_ns, clock_now_ns() + wait_ns);
 }
 
 // One that ran a moment ago and sleeps now: counted in the state in which it was found first.
@@ -475,8 +419,8 @@ static void add_new_threads(struct ticker *ticker, size_t n_new)
 		if (!proc_read_name(target->pid, thread->tid, name))
 			name[0] = '\0';
 		thread->id = profile_add_thread(ticker->profile, target->pid, thread->tid, name,
-		                                ticker->now_ns);
-		thread->named_ns = ticker->now_ns;
+		                                ticker->tally.now_ns);
+		thread->named_ns = ticker->tally.now_ns;
 	}
 }
 
@@ -535,7 +479,7 @@ static void look_at_sleepers(struct ticker *ticker, size_t n)
 		if (!thread->to_look_at)
 			continue;
 		if (quiet)
-			count_again(ticker, thread);
+			tally_again(&ticker->tally, thread);
 		else
 			look_at(ticker, thread);
 	}
@@ -576,24 +520,46 @@ static void name_process(struct ticker *ticker)
 		profile_name_process(ticker->profile, ticker->target->pid, name);
 }
 
+// What must be known of the target before the first look.
+static void start(struct ticker *ticker)
+{
+	struct target *target = ticker->target;
+
+	name_process(ticker);
+	target_list_threads(target, false);
+	add_new_threads(ticker, target->n_threads);
+	address_space_update(&ticker->space, target_live_tid(target), ticker->tally.now_ns, true);
+	ticker->started = true;
+}
+
+void ticker_prime(struct ticker *ticker, int64_t now_ns)
+{
+	ticker->tally.now_ns = now_ns;
+	ticker->n_others = -1;
+	start(ticker);
+	ticker->tally.priming = true;
+	quiet_clock_moved(&ticker->quiet, ticker->target);
+	look_at_all(ticker);
+	ticker->tally.priming = false;
+}
+
 bool ticker_tick(struct ticker *ticker, int64_t now_ns, long n_others)
 {
 	struct target *target = ticker->target;
-	const bool first = !ticker->started;
 
-	if (first)
-		name_process(ticker);
-	ticker->started = true;
-	ticker->now_ns = now_ns;
+	ticker->tally.now_ns = now_ns;
 	ticker->n_others = n_others;
 	if (is_idle(ticker)) {
 		for (size_t i = 0; i < target->n_threads; i++)
-			count_again(ticker, target->threads[i]);
+			tally_again(&ticker->tally, target->threads[i]);
 		return true;
 	}
-	const size_t n_new = target_list_threads(target, false);
-	add_new_threads(ticker, first ? target->n_threads : n_new);
-	address_space_update(&ticker->space, target_live_tid(target), now_ns, first);
+	if (!ticker->started) {
+		start(ticker);
+	} else {
+		add_new_threads(ticker, target_list_threads(target, false));
+		address_space_update(&ticker->space, target_live_tid(target), now_ns, false);
+	}
 	if (ticker->stops.hold_all)
 		stop_runners_first(ticker);
 	const size_t n_asked = ticker->stops.count;
@@ -615,7 +581,7 @@ void ticker_finish(struct ticker *ticker, int64_t until_ns)
 	count_stops(ticker);
 	for (size_t i = 0; i < ticker->stops.count; i++) {
 		const struct stop *stop = &ticker->stops.items[i];
-		count_not_sampled(ticker, stop->thread, stop->state, stop->tick_ns);
+		tally_not_sampled(&ticker->tally, stop->thread, stop->state, stop->tick_ns);
 	}
 	ticker->stops.count = 0;
 	waits_name_sockets(&ticker->waits, ticker->target, true);

@@ -51,7 +51,7 @@ class Folded(harness.TestCase):
     def test_to_stdout_as_in_the_readme(self):
         """profiler -p PID -d TIME | flamegraph.pl"""
         target = self.start_fixture("calls-O2", "spin")
-        run = harness.Run(["-p", target.pid, "-d", "0.3"], target_pid=target.pid).finish()
+        run = harness.Run(["-p", target.pid, "-d", "1"], target_pid=target.pid).finish()
         self.assertIn("leaf_spin", self.flamegraph(run.stdout))
         self.assertEqual(run.summary.where, "stdout")
 

@@ -119,8 +119,8 @@ class GroundTruth(harness.TestCase):
 
     def test_each_thread_once_a_tick(self):
         main = [t for t in self.run_.summary.threads if t.name == "shares"]
-        # The last tick may find it gone.
-        self.assertAlmostEqual(main[0].samples, self.run_.summary.ticks, delta=1)
+        # The last ticks may find it gone, while others of its threads still end.
+        self.assertAlmostEqual(main[0].samples, self.run_.summary.ticks, delta=2)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,37 @@
+// tally: a thread's ticks, counted into the profile.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile.h"
+
+struct run;
+struct target_thread;
+
+struct tally {
+	struct profile *profile; // borrowed, as the next one
+	struct run *run;
+	int64_t now_ns; // of this tick
+	bool priming;   // before the first tick: a sleeper's stack is kept for it, nothing counted
+};
+
+// One sample: the thread showed that stack at tick_ns. Then the later ticks for which it was
+// pending, with the same stack.
+void tally_count(struct tally *tally, struct target_thread *thread, uint32_t stack,
+                 enum thread_state state, int64_t tick_ns);
+
+// Asleep on, or asleep since it was primed: the same sample once more.
+void tally_again(struct tally *tally, struct target_thread *thread);
+
+// Certainly at the same place still, but in that state: the same stack. Its last sample stays what
+// it was.
+void tally_as_before(struct tally *tally, struct target_thread *thread, enum thread_state state);
+
+// A sample whose stack could not be taken.
+void tally_not_sampled(struct tally *tally, struct target_thread *thread, enum thread_state state,
+                       int64_t tick_ns);
+
+// One tick more for a thread that was asked to stop and has not; counted with the stack that it
+// shows when it stops.
+void tally_pending(struct tally *tally, struct target_thread *thread, enum thread_state state);
