@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "selection.h"
+
 struct error;
 struct writer;
 
@@ -18,8 +20,9 @@ struct options {
 	const struct writer *writer; // never NULL after options_parse
 	bool threads;
 	bool on_cpu, off_cpu;
-	bool has_thread_regex;
-	regex_t thread_regex;
+	unsigned int states; // --state: bits as in struct selection; 0: all
+	bool has_regex[N_SELECTION_REGEXES];
+	regex_t regexes[N_SELECTION_REGEXES];
 	bool inlines, lines, syscalls;
 	uint32_t max_depth;
 	bool stop_all;
@@ -29,6 +32,9 @@ struct options {
 	bool quiet, verbose;
 	bool check_unwinding;
 };
+
+// What of a profile they select; borrowed from options.
+struct selection options_selection(const struct options *options);
 
 // Parses argv. A mistake is an error that says in one line what to do (EXIT_STATUS_USAGE).
 struct error *options_parse(int argc, char **argv, struct options *ret);

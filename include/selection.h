@@ -1,17 +1,30 @@
-// selection: which samples of a profile the user asked for.
+// selection: which samples of a finished profile the user asked for.
 #pragma once
 
 #include <regex.h>
 #include <stdbool.h>
 
+struct modules;
 struct profile;
-struct sample;
+struct symbols;
 
-struct selection {
-	bool on_cpu;                // only running ones
-	bool off_cpu;               // only the others
-	const regex_t *thread_name; // only threads whose name matches; NULL: all. Borrowed.
+// What a regular expression (regcomp(3)) is held against.
+enum selection_regex {
+	SELECTION_THREAD,  // the thread's name
+	SELECTION_SYSCALL, // the name of the system call that it waits in
+	SELECTION_FOCUS,   // the frames' names: one of them must match,
+	SELECTION_IGNORE,  // or none may
+	N_SELECTION_REGEXES,
 };
 
-bool selection_matches(const struct selection *selection, const struct profile *profile,
-                       const struct sample *sample);
+struct selection {
+	unsigned int states; // bit s: samples in enum thread_state s; 0: all
+	const regex_t *regexes[N_SELECTION_REGEXES]; // NULL: all; borrowed
+};
+
+// For each sample of the profile whether it is selected; owned by the caller. The frames' names are
+// those that the writers write, `syscalls` as for frame_name_wait; threads and processes as root
+// frames are not looked at.
+bool *selection_apply(const struct selection *selection, const struct profile *profile,
+                      const struct modules *modules, const struct symbols *symbols, bool syscalls)
+    __attribute__((returns_nonnull));

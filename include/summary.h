@@ -25,6 +25,9 @@ void status_line_clear(struct status_line *status);
 // Prints the summary of a run; `verbose`: with a line for each thread.
 void summary_print(const struct run *run, const struct profile *profile, bool verbose);
 
+// Prints how many samples the filters left out, if any.
+void summary_print_selection(const struct profile *profile, const bool *selected);
+
 // Prints which files of the target's could not be read, and why: their frames may lack names, and
 // stacks may end in them. After the names were looked up.
 void summary_print_unreadable(const struct modules *modules);

@@ -8,7 +8,6 @@
 struct error;
 struct modules;
 struct profile;
-struct selection;
 struct symbols;
 
 // All that a writer may look at; borrowed.
@@ -16,7 +15,7 @@ struct report {
 	const struct profile *profile;
 	const struct modules *modules;
 	const struct symbols *symbols;
-	const struct selection *selection;
+	const bool *selected;        // which samples to write, one for each; NULL: all
 	const char *const *comments; // NULL-terminated lines for formats that can hold them
 	int pid;
 	bool process_roots; // the process's name and pid as root frame, and as a label

@@ -124,22 +124,20 @@ static struct error *write_profile(struct session *session)
 {
 	const struct options *options = &session->options;
 	const struct symbolize_options names = {.inlines = options->inlines};
-	const struct selection selection = {
-	    .on_cpu = options->on_cpu,
-	    .off_cpu = options->off_cpu,
-	    .thread_name = options->has_thread_regex ? &options->thread_regex : NULL,
-	};
+	const struct selection selection = options_selection(options);
 	_cleanup_free_ char *path = default_path(session);
 	_cleanup_free_ char *comment = summary_comment(&session->run, &session->profile);
 	const char *const comments[] = {comment, NULL};
 	struct symbols symbols = {0};
 
 	symbolize(&session->profile, &session->modules, &names, &symbols);
+	_cleanup_free_ bool *selected = selection_apply(
+	    &selection, &session->profile, &session->modules, &symbols, options->syscalls);
 	const struct report report = {
 	    .profile = &session->profile,
 	    .modules = &session->modules,
 	    .symbols = &symbols,
-	    .selection = &selection,
+	    .selected = selected,
 	    .comments = comments,
 	    .pid = session->target.pid,
 	    .process_roots = options->children,
@@ -150,6 +148,8 @@ static struct error *write_profile(struct session *session)
 	struct error *error = options->writer->write(&report, output_stream(session->output));
 	if (!error)
 		error = output_finish(session->output, path);
+	if (!error && !options->quiet)
+		summary_print_selection(&session->profile, selected);
 	symbols_deinit(&symbols);
 	return error;
 }

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "error.h"
 #include "memory.h"
+#include "profile.h"
 #include "writer.h"
 
 enum {
@@ -175,7 +176,8 @@ static struct error *parse_format(struct options *options, const char *value)
 	return NULL;
 }
 
-static struct error *parse_thread(struct options *options, const char *value)
+static struct error *parse_regex(struct options *options, enum selection_regex which,
+                                 const char *name, const char *value)
 {
 	regex_t regex;
 	char why[128];
@@ -183,12 +185,63 @@ static struct error *parse_thread(struct options *options, const char *value)
 
 	if (result) {
 		regerror(result, &regex, why, sizeof(why));
-		return usage_error("--thread: '%s' is not a regular expression: %s", value, why);
+		return usage_error("--%s: '%s' is not a regular expression: %s", name, value, why);
 	}
-	if (options->has_thread_regex)
-		regfree(&options->thread_regex);
-	options->thread_regex = regex;
-	options->has_thread_regex = true;
+	if (options->has_regex[which])
+		regfree(&options->regexes[which]);
+	options->regexes[which] = regex;
+	options->has_regex[which] = true;
+	return NULL;
+}
+
+static struct error *parse_thread(struct options *options, const char *value)
+{
+	return parse_regex(options, SELECTION_THREAD, "thread", value);
+}
+
+static struct error *parse_syscall(struct options *options, const char *value)
+{
+	return parse_regex(options, SELECTION_SYSCALL, "syscall", value);
+}
+
+static struct error *parse_focus(struct options *options, const char *value)
+{
+	return parse_regex(options, SELECTION_FOCUS, "focus", value);
+}
+
+static struct error *parse_ignore(struct options *options, const char *value)
+{
+	return parse_regex(options, SELECTION_IGNORE, "ignore", value);
+}
+
+// The state of that name, `length` bytes; N_THREAD_STATES: none.
+static enum thread_state find_state(const char *name, size_t length)
+{
+	enum thread_state state = 0;
+
+	while (state < N_THREAD_STATES && (strlen(thread_state_name(state)) != length ||
+	                                   strncmp(thread_state_name(state), name, length) != 0))
+		state++;
+	return state;
+}
+
+static struct error *parse_state(struct options *options, const char *value)
+{
+	unsigned int states = 0;
+
+	for (const char *name = value;; name++) {
+		const size_t length = strcspn(name, ",");
+		const enum thread_state state = find_state(name, length);
+		if (state == N_THREAD_STATES)
+			return usage_error("--state: '%s' is no list of states: give some of "
+			                   "running,sleeping,disk,stopped",
+			                   value);
+		states |= 1u << state;
+		name += length;
+		if (*name == '\0')
+			break;
+	}
+	options->states = states;
 	return NULL;
 }
 
@@ -244,6 +297,15 @@ static const struct option_row rows[] = {
 	     "only of threads that wait: lock, disk, timer, ..."),
 	VALUE(0, "thread", "REGEX", parse_thread,
 	      "only of threads whose name matches (extended regex)"),
+	VALUE(0, "state", "LIST", parse_state,
+	      "only in these states: running,sleeping,disk,stopped"),
+	VALUE(0, "syscall", "REGEX", parse_syscall,
+	      "only of threads that wait in such a system call"),
+	VALUE(0, "focus", "REGEX", parse_focus,
+	      "only with a function, anywhere in the stack, whose\n"
+	      "name matches"),
+	VALUE(0, "ignore", "REGEX", parse_ignore,
+	      "only without such a function"),
 	HEADING("Output:"),
 	VALUE('o', "output", "FILE", parse_output,
 	      "where the profile goes, - is stdout; default: stdout\n"
@@ -427,6 +489,23 @@ static struct error *parse_all(int argc, char **argv, struct options *options)
 	return NULL;
 }
 
+enum { ALL_STATES = (1 << N_THREAD_STATES) - 1, NO_STATE = 1 << N_THREAD_STATES };
+
+struct selection options_selection(const struct options *options)
+{
+	struct selection selection = {.states = options->states ? options->states : ALL_STATES};
+
+	if (options->on_cpu)
+		selection.states &= 1u << THREAD_RUNNING;
+	if (options->off_cpu)
+		selection.states &= ~(1u << THREAD_RUNNING);
+	if (selection.states == 0)
+		selection.states = NO_STATE;
+	for (size_t i = 0; i < N_SELECTION_REGEXES; i++)
+		selection.regexes[i] = options->has_regex[i] ? &options->regexes[i] : NULL;
+	return selection;
+}
+
 // What no single option shows: is the whole consistent?
 static struct error *check(const struct options *options)
 {
@@ -438,6 +517,9 @@ static struct error *check(const struct options *options)
 	if (options->on_cpu && options->off_cpu)
 		return usage_error(
 		    "--on-cpu and --off-cpu leave nothing: give one, or none for all");
+	if (options_selection(options).states == NO_STATE)
+		return usage_error("--state and --%s-cpu leave nothing: leave one of them out",
+		                   options->on_cpu ? "on" : "off");
 	return NULL;
 }
 
@@ -472,7 +554,8 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 
 void options_deinit(struct options *options)
 {
-	if (options->has_thread_regex)
-		regfree(&options->thread_regex);
-	options->has_thread_regex = false;
+	for (size_t i = 0; i < N_SELECTION_REGEXES; i++)
+		if (options->has_regex[i])
+			regfree(&options->regexes[i]);
+	memset(options->has_regex, 0, sizeof(options->has_regex));
 }

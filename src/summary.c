@@ -241,6 +241,24 @@ void summary_print(const struct run *run, const struct profile *profile, bool ve
 	print_threads(profile);
 }
 
+void summary_print_selection(const struct profile *profile, const bool *selected)
+{
+	struct sample all = {0}, left_out = {0};
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		all.count += sample->count;
+		all.wall_ns += sample->wall_ns;
+		left_out.count += selected[i] ? 0 : sample->count;
+		left_out.wall_ns += selected[i] ? 0 : sample->wall_ns;
+	}
+	if (left_out.count > 0)
+		fprintf(stderr,
+		        "profiler: the filters left out %ju of %ju samples, %.3f of %.3f s\n",
+		        (uintmax_t)left_out.count, (uintmax_t)all.count, seconds(left_out.wall_ns),
+		        seconds(all.wall_ns));
+}
+
 void summary_print_unreadable(const struct modules *modules)
 {
 	size_t n = 0;

@@ -13,7 +13,6 @@
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
-#include "selection.h"
 #include "string_table.h"
 #include "symbolize.h"
 #include "text.h"
@@ -181,7 +180,7 @@ static void collect_lines(struct folded *folded)
 		const struct sample *sample = &profile->samples[i];
 		const struct thread *thread = &profile->threads[sample->thread];
 
-		if (!selection_matches(report->selection, profile, sample))
+		if (report->selected && !report->selected[i])
 			continue;
 		look_up_stack(folded, &profile->stacks[sample->stack]);
 		*array_push(folded->lines, folded->n_lines, folded->lines_capacity) =

@@ -17,7 +17,6 @@
 #include "module.h"
 #include "profile.h"
 #include "protobuf.h"
-#include "selection.h"
 #include "string_table.h"
 #include "symbolize.h"
 #include "syscall_name.h"
@@ -534,7 +533,7 @@ static struct error *write_pprof(const struct report *report, FILE *stream)
 	pprof_init(pprof);
 	put_header(pprof);
 	for (size_t i = 0; i < profile->n_samples && !ferror(stream); i++)
-		if (selection_matches(report->selection, profile, &profile->samples[i]))
+		if (!report->selected || report->selected[i])
 			put_sample(pprof, &profile->samples[i]);
 	put_locations(pprof);
 	put_functions(pprof);

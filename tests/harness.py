@@ -349,7 +349,7 @@ class Run:
     @property
     def filtered(self):
         return any(
-            arg in ("--on-cpu", "--off-cpu") or arg.startswith("--thread=") or arg == "--thread"
+            re.match(r"--(on-cpu|off-cpu|thread|state|syscall|focus|ignore)(=|$)", arg)
             for arg in self.args
         )
 
@@ -368,10 +368,9 @@ class Run:
         summary = self.summary
         if not summary.has_totals:
             return
-        if self.filtered:
-            assert n_samples <= summary.samples, f"{n_samples} > {summary.samples} samples"
-        else:
-            assert n_samples == summary.samples, f"{n_samples} != {summary.samples} samples"
+        assert self.filtered or not summary.left_out, "samples are left out"
+        told = summary.samples - summary.left_out
+        assert n_samples == told, f"{n_samples} != {told} samples"
         self._check_ticks()
         if summary.held_percent is not None:
             assert 0 <= summary.held_percent <= 100, f"held: {self.stderr}"

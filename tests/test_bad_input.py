@@ -390,6 +390,12 @@ class CommandLine(harness.TestCase):
     def test_values(self):
         self.refused("--format: 'svg'.*folded.*pprof", "-f", "svg", "-p", "1")
         self.refused("--thread: '\\('", "--thread=(", "-p", "1")
+        for option in ("syscall", "focus", "ignore"):
+            self.refused(f"--{option}: '\\['", f"--{option}=[", "-p", "1")
+        for value in ("", "x", "Running", "running,", ",running", "running,x", "running sleeping"):
+            self.refused(f"--state: '{value}'", f"--state={value}", "-p", "1")
+        self.refused("--state and --on-cpu", "--state=disk", "--on-cpu", "-p", "1")
+        self.refused("--state and --off-cpu", "--state=running", "--off-cpu", "-p", "1")
         self.refused("--output: .*empty", "-o", "", "-p", "1")
         self.refused("--on-cpu and --off-cpu", "--on-cpu", "--off-cpu", "-p", "1")
 

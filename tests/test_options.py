@@ -129,6 +129,41 @@ class Which(harness.TestCase):
         run = attach(target, "--thread=worker-0", "--on-cpu")
         self.assertEqual({s.thread for s in run.pprof.samples}, {"worker-00", "worker-01"})
 
+    def test_state(self):
+        target = self.start_fixture("threads", 8, 2)
+        run = attach(target, "--state=sleeping")
+        self.assertEqual({s.state for s in run.pprof.samples}, {"sleeping"})
+        self.assertEqual(run.summary.left_out, 2 * run.summary.ticks)
+        run = attach(target, "--state=stopped,disk", form="folded")
+        self.assertEqual(run.summary.left_out, run.summary.samples)
+        run = attach(target, "--state=running,sleeping")
+        self.assertEqual(run.summary.left_out, 0)
+
+    def test_syscall(self):
+        target = self.start_fixture("blocking")
+        run = attach(target, "--syscall=^(p|pp)oll$")
+        self.assertEqual({s.thread for s in run.pprof.samples}, {"poll", "ppoll"})
+        self.assertEqual({s.syscall for s in run.pprof.samples}, {"poll", "ppoll"})
+        self.assertEqual(sum(s.count for s in run.pprof.samples), 2 * run.summary.ticks)
+
+    def test_focus_and_ignore(self):
+        target = self.start_fixture("blocking")
+        threads = lambda run: {s.thread for s in run.pprof.samples}
+        self.assertEqual(threads(attach(target, "--focus=^in_m")), {"mutex", "msgrcv"})
+        every = set(target.said) | {"blocking"}
+        run = attach(target, "--ignore=^in_")
+        self.assertEqual(threads(run), {"blocking"})
+        self.assertEqual(run.summary.left_out, len(target.said) * run.summary.ticks)
+        run = attach(target, "--ignore=^in_(p|s)")
+        self.assertEqual(threads(run), {name for name in every if name[0] not in "ps"})
+        run = attach(target, "--focus=^block$", "--ignore=^in_[^p]", "--thread=e")
+        self.assertEqual(threads(run), {"pipe_read", "pipe_write", "pause"})
+        # Frames of system calls and of the kernel are frames.
+        run = attach(target, "--syscalls", "--focus=^pause_.k.$")
+        self.assertEqual(threads(run), {"pause", "blocking"})
+        run = attach(target, "--focus=^pause_.k.$", form="folded")
+        self.assertEqual(run.summary.left_out, run.summary.samples)
+
 
 class Frames(harness.TestCase):
     def test_threads(self):

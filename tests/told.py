@@ -25,6 +25,7 @@ class Summary:
         r"cpu: sampled ([\d.]+) s running; the kernel counted "
         r"([\d.]+) s on a CPU(?:, ([\d.]+) s waiting for one)?"
     )
+    LEFT_OUT = re.compile(r"the filters left out (\d+) of (\d+) samples, ([\d.]+) of ([\d.]+) s")
     WROTE = re.compile(r"wrote (\w+) to (.+)")
     NEXT = re.compile(r"next: (.+)")
     THREAD = re.compile(
@@ -64,6 +65,8 @@ class Summary:
         cpu = self._only(self.CPU)
         self.sampled_cpu_s = float(cpu[1]) if cpu else None
         self.kernel_cpu_s = float(cpu[2]) if cpu else None
+        left_out = self._only(self.LEFT_OUT)
+        self.left_out = int(left_out[1]) if left_out else 0
         wrote = self._only(self.WROTE)
         self.format, self.where = (wrote[1], wrote[2]) if wrote else (None, None)
         following = self._only(self.NEXT)

@@ -12,7 +12,6 @@
 #include "module.h"
 #include "profile.h"
 #include "rule_cache.h"
-#include "selection.h"
 #include "symbolize.h"
 #include "writer.h"
 
@@ -66,7 +65,6 @@ static void write_all(const struct report *report)
 static void write_profiles(struct profile *profile, struct modules *modules)
 {
 	const struct symbolize_options options = {.inlines = true};
-	const struct selection selection = {0};
 	const char *const comments[] = {NULL};
 	struct symbols symbols;
 
@@ -76,7 +74,6 @@ static void write_profiles(struct profile *profile, struct modules *modules)
 	    .profile = profile,
 	    .modules = modules,
 	    .symbols = &symbols,
-	    .selection = &selection,
 	    .comments = comments,
 	    .pid = 1,
 	    .lines = true,

@@ -54,13 +54,13 @@ void report_fixture_init(struct report_fixture *fixture)
 	    .profile = &fixture->profile,
 	    .modules = &fixture->modules,
 	    .symbols = &fixture->symbols,
-	    .selection = &fixture->selection,
 	    .pid = 100,
 	};
 }
 
 void report_fixture_deinit(struct report_fixture *fixture)
 {
+	free(fixture->selected);
 	for (size_t i = 0; i < fixture->modules.count; i++) {
 		free(fixture->modules.items[i]->path);
 		free(fixture->modules.items[i]->mappings);
@@ -122,14 +122,29 @@ uint32_t report_fixture_thread(struct report_fixture *fixture, int tid, const ch
 	return profile_add_thread(&fixture->profile, 100, tid, name, 0);
 }
 
-void report_fixture_sample(struct report_fixture *fixture, uint32_t thread, enum thread_state state,
-                           const uint32_t *location_ids, size_t n, enum stack_end end,
-                           uint64_t ticks)
+void report_fixture_wait(struct report_fixture *fixture, uint32_t thread, enum thread_state state,
+                         const uint32_t *location_ids, size_t n, enum stack_end end, uint32_t wait,
+                         uint64_t ticks)
 {
 	const uint32_t stack = profile_intern_stack(&fixture->profile, location_ids, n, end, false);
 	const int64_t now_ns = fixture->profile.threads[thread].last_ns + (int64_t)ticks * TICK_NS;
 
-	profile_count(&fixture->profile, thread, stack, state, WAIT_NONE, ticks, now_ns);
+	profile_count(&fixture->profile, thread, stack, state, wait, ticks, now_ns);
+}
+
+void report_fixture_sample(struct report_fixture *fixture, uint32_t thread, enum thread_state state,
+                           const uint32_t *location_ids, size_t n, enum stack_end end,
+                           uint64_t ticks)
+{
+	report_fixture_wait(fixture, thread, state, location_ids, n, end, WAIT_NONE, ticks);
+}
+
+void report_fixture_select(struct report_fixture *fixture, const struct selection *selection)
+{
+	free(fixture->selected);
+	fixture->selected = selection_apply(selection, &fixture->profile, &fixture->modules,
+	                                    &fixture->symbols, fixture->report.syscalls);
+	fixture->report.selected = fixture->selected;
 }
 
 char *report_fixture_write(const struct report_fixture *fixture, const struct writer *writer,

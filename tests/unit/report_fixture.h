@@ -15,7 +15,7 @@ struct report_fixture {
 	struct modules modules;
 	struct symbols symbols;
 	size_t locations_capacity;
-	struct selection selection;
+	bool *selected;
 	struct report report; // of the above
 };
 
@@ -41,10 +41,18 @@ uint32_t report_fixture_frame(struct report_fixture *fixture, const char *name);
 // A thread of process 100; its number.
 uint32_t report_fixture_thread(struct report_fixture *fixture, int tid, const char *name);
 
+// The same as report_fixture_sample for a thread that waits (profile_intern_wait).
+void report_fixture_wait(struct report_fixture *fixture, uint32_t thread, enum thread_state state,
+                         const uint32_t *location_ids, size_t n, enum stack_end end, uint32_t wait,
+                         uint64_t ticks);
+
 // Counts `ticks`, each of 10 ms, for the stack.
 void report_fixture_sample(struct report_fixture *fixture, uint32_t thread, enum thread_state state,
                            const uint32_t *location_ids, size_t n, enum stack_end end,
                            uint64_t ticks);
+
+// Only what is selected is to be written, of what is in the profile by now.
+void report_fixture_select(struct report_fixture *fixture, const struct selection *selection);
 
 // What the writer makes of it, NUL-terminated, owned by the caller.
 char *report_fixture_write(const struct report_fixture *fixture, const struct writer *writer,

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "memory.h"
 #include "options.h"
+#include "profile.h"
 #include "writer.h"
 
 enum { MAX_WORDS = 32 };
@@ -80,7 +81,9 @@ static void test_defaults(void **state)
 	assert_false(options.threads);
 	assert_false(options.on_cpu);
 	assert_false(options.off_cpu);
-	assert_false(options.has_thread_regex);
+	assert_int_equal(options.states, 0);
+	for (size_t i = 0; i < N_SELECTION_REGEXES; i++)
+		assert_false(options.has_regex[i]);
 	assert_true(options.inlines);
 	assert_false(options.lines);
 	assert_false(options.syscalls);
@@ -123,9 +126,10 @@ static void test_long_options(void **state)
 	assert_true(options.threads);
 	assert_false(options.on_cpu);
 	assert_true(options.off_cpu);
-	assert_true(options.has_thread_regex);
-	assert_int_equal(regexec(&options.thread_regex, "io-3", 0, NULL, 0), 0);
-	assert_int_equal(regexec(&options.thread_regex, "audio", 0, NULL, 0), REG_NOMATCH);
+	assert_true(options.has_regex[SELECTION_THREAD]);
+	assert_int_equal(regexec(&options.regexes[SELECTION_THREAD], "io-3", 0, NULL, 0), 0);
+	assert_int_equal(regexec(&options.regexes[SELECTION_THREAD], "audio", 0, NULL, 0),
+	                 REG_NOMATCH);
 	assert_false(options.inlines);
 	assert_true(options.lines);
 	assert_true(options.syscalls);
@@ -145,7 +149,7 @@ static void test_abbreviated(void **state)
 	assert_int_equal(options.pid, 7);
 	assert_true(options.on_cpu);
 	assert_int_equal(options.duration_ns, NS_PER_SECOND);
-	assert_true(options.has_thread_regex); // an exact name is not ambiguous
+	assert_true(options.has_regex[SELECTION_THREAD]); // an exact name is not ambiguous
 	assert_false(options.threads);
 }
 
@@ -165,8 +169,8 @@ static void test_last_regex_wins(void **state)
 {
 	(void)state;
 	PARSE("-p 1 --thread=^a$ --thread=^(b|c)+$");
-	assert_int_equal(regexec(&options.thread_regex, "a", 0, NULL, 0), REG_NOMATCH);
-	assert_int_equal(regexec(&options.thread_regex, "bcb", 0, NULL, 0), 0);
+	assert_int_equal(regexec(&options.regexes[SELECTION_THREAD], "a", 0, NULL, 0), REG_NOMATCH);
+	assert_int_equal(regexec(&options.regexes[SELECTION_THREAD], "bcb", 0, NULL, 0), 0);
 }
 
 static void test_command(void **state)
@@ -221,7 +225,7 @@ static void test_help_and_version_end_parsing(void **state)
 	{
 		PARSE("--thread=x --help --nonsense");
 		assert_true(options.help);
-		assert_false(options.has_thread_regex);
+		assert_false(options.has_regex[SELECTION_THREAD]);
 	}
 	{
 		PARSE("-h");
@@ -391,6 +395,34 @@ static void test_times(void **state)
 
 // The help is made of the table, so that what it lists is what is parsed. Here: its shape, and
 // that the formats it names are those that are there.
+static void test_selection(void **state)
+{
+	const unsigned int running = 1u << THREAD_RUNNING, disk = 1u << THREAD_DISK;
+
+	(void)state;
+	{
+		PARSE("-p 1 --state=disk,running,disk --syscall=a --focus=b --ignore=c");
+		const struct selection selection = options_selection(&options);
+		assert_int_equal(selection.states, running | disk);
+		assert_null(selection.regexes[SELECTION_THREAD]);
+		for (size_t i = SELECTION_SYSCALL; i < N_SELECTION_REGEXES; i++) {
+			const char text[] = {(char)('a' + i - SELECTION_SYSCALL), '\0'};
+			assert_int_equal(regexec(selection.regexes[i], text, 0, NULL, 0), 0);
+			assert_int_equal(regexec(selection.regexes[i], "d", 0, NULL, 0),
+			                 REG_NOMATCH);
+		}
+	}
+	{
+		PARSE("-p 1 --state=disk,running --on-cpu");
+		assert_int_equal(options_selection(&options).states, running);
+	}
+	{
+		PARSE("-p 1 --off-cpu");
+		assert_int_equal(options_selection(&options).states & running, 0);
+		assert_int_equal(options_selection(&options).states & disk, disk);
+	}
+}
+
 static void test_help_text(void **state)
 {
 	_cleanup_free_ char *help = options_help();
@@ -408,7 +440,7 @@ static void test_help_text(void **state)
 		n_options += strncmp(row, "  ", 2) == 0 && strncmp(row + 4, ", --", 4) == 0;
 		n_options += strncmp(row, "      --", 8) == 0;
 	}
-	assert_int_equal(n_options, 23);
+	assert_int_equal(n_options, 27);
 }
 
 int main(void)
@@ -434,6 +466,7 @@ int main(void)
 	    cmocka_unit_test(test_bad_words),
 	    cmocka_unit_test(test_contradictions),
 	    cmocka_unit_test(test_times),
+	    cmocka_unit_test(test_selection),
 	    cmocka_unit_test(test_help_text),
 	};
 

@@ -320,8 +320,11 @@ static void test_selection_leaves_nothing_unused(void **state)
 	report_fixture_init(&f);
 	fill(&f);
 	assert_int_equal(regcomp(&regex, "bad", REG_EXTENDED | REG_NOSUB), 0);
-	f.selection = (struct selection){.off_cpu = true, .thread_name = &regex};
 	f.profile.samples[1].thread = 0; // what is left is without libc
+	report_fixture_select(&f, &(struct selection){
+	                              .states = ~(1u << THREAD_RUNNING),
+	                              .regexes = {[SELECTION_THREAD] = &regex},
+	                          });
 	Profile *p = write_and_read(&f);
 	assert_int_equal(p->n_sample, 2);
 	assert_stack(p, 0, "[unknown+0xdead]|[truncated: no unwinding rule]|");

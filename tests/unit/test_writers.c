@@ -35,39 +35,6 @@ static void test_writer_by_file_name(void **state)
 	assert_ptr_equal(writer_by_file_name(writer_pprof.default_suffix), &writer_pprof);
 }
 
-static void test_selection(void **state)
-{
-	struct report_fixture f;
-	regex_t regex;
-
-	(void)state;
-	report_fixture_init(&f);
-	const uint32_t a = report_fixture_thread(&f, 1, "worker-1");
-	const uint32_t b = report_fixture_thread(&f, 2, "main");
-	const uint32_t leaf = report_fixture_frame(&f, "leaf");
-	report_fixture_sample(&f, a, THREAD_RUNNING, &leaf, 1, STACK_COMPLETE, 1);
-	report_fixture_sample(&f, b, THREAD_DISK, &leaf, 1, STACK_COMPLETE, 1);
-	const struct sample *running = &f.profile.samples[0], *blocked = &f.profile.samples[1];
-
-	struct selection selection = {0};
-	assert_true(selection_matches(&selection, &f.profile, running));
-	assert_true(selection_matches(&selection, &f.profile, blocked));
-	selection.on_cpu = true;
-	assert_true(selection_matches(&selection, &f.profile, running));
-	assert_false(selection_matches(&selection, &f.profile, blocked));
-	selection.off_cpu = true; // both: all
-	assert_true(selection_matches(&selection, &f.profile, blocked));
-	selection.on_cpu = false;
-	assert_false(selection_matches(&selection, &f.profile, running));
-	assert_true(selection_matches(&selection, &f.profile, blocked));
-	assert_int_equal(regcomp(&regex, "^work", REG_EXTENDED | REG_NOSUB), 0);
-	selection = (struct selection){.thread_name = &regex};
-	assert_true(selection_matches(&selection, &f.profile, running));
-	assert_false(selection_matches(&selection, &f.profile, blocked));
-	regfree(&regex);
-	report_fixture_deinit(&f);
-}
-
 static void assert_folded(const struct report_fixture *fixture, const char *expected)
 {
 	size_t size;
@@ -132,7 +99,7 @@ static void test_folded_selection(void **state)
 	(void)state;
 	report_fixture_init(&f);
 	fill(&f);
-	f.selection.off_cpu = true;
+	report_fixture_select(&f, &(struct selection){.states = ~(1u << THREAD_RUNNING)});
 	assert_folded(&f, "[truncated: stack not available] 2\n"
 	                  "main;main;ns::in(int)_[i];[libc.so.6+0x27123] 4\n");
 	report_fixture_deinit(&f);
@@ -145,7 +112,7 @@ static void test_folded_lines(void **state)
 	(void)state;
 	report_fixture_init(&f);
 	fill(&f);
-	f.selection.on_cpu = true;
+	report_fixture_select(&f, &(struct selection){.states = 1u << THREAD_RUNNING});
 	f.report.lines = true;
 	assert_folded(&f, "[truncated: no unwinding rule];[anon+0x10008] 1\n"
 	                  "[truncated: unreadable memory];[unknown+0xdead] 1\n"
@@ -264,7 +231,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_writer_by_name),
 	    cmocka_unit_test(test_writer_by_file_name),
-	    cmocka_unit_test(test_selection),
 	    cmocka_unit_test(test_folded_empty),
 	    cmocka_unit_test(test_folded),
 	    cmocka_unit_test(test_folded_selection),
