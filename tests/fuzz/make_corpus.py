@@ -36,6 +36,22 @@ STAT = (
     "42 (a) b) S 1 42 42 0 -1 4194304 101 0 0 0 1 2 3 4 20 0 3 0 12345 4096000 200 "
     "18446744073709551615 1 1 140737488347136 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
 )
+MAPS = """\
+55d0c0000000-55d0c0002000 r--p 00000000 fe:00 131155                     /usr/bin/cat
+55d0c0002000-55d0c0007000 r-xp 00002000 fe:00 131155                     /usr/bin/cat
+55d0c0f00000-55d0c0f21000 rw-p 00000000 00:00 0                          [heap]
+7f0000000000-7f0000001000 r-xp 00000000 00:01 4711                       /memfd:x\\012y (deleted)
+7f0000001000-7f0000002000 rwxs 00000000 00:00 0
+7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]
+7ffc00100000-7ffc00102000 r-xp 00000000 00:00 0                          [vdso]
+ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
+"""
+SOCKETS = [
+    "\0   0: 0100007F:1F90 00000000:0000 0A 0:0 00:0 0 0 0 1 1 0 100 0 0 10 0\n",
+    "\1   0: 00000000000000000000000001000000:0016 B80D0120000000000000000001000000:C001 01 0:0 "
+    "00:0 0 0 0 4711 1\n",
+    "\4 0: 00000002 00000000 00010000 0001 01 4711 /run/a b.sock\n1: 3 0 0 1 3 1\n",
+]
 NAMES = [
     "_ZNSt6vectorIiSaIiEE9push_backEOi", "_Z1fILi1EEvT_.constprop.0",
     "_ZN4core3fmt5write17h0123456789abcdefE",
@@ -114,10 +130,11 @@ def expression():
 def main():
     output, programs = sys.argv[1], sys.argv[2:]
     seeds = {
-        "maps": [open("/proc/self/maps", "rb").read()],
+        "maps": [MAPS.encode()],
         "proc": [STATUS.encode(), STAT.encode(), b"0 0x0 0x1 0x2 0x3 0x4 0x5 0x7ffc 0x7f00\n",
                  b"-1 0x7ffc 0x7f00\n", b"running\n"],
         "perf_map": [b"1000 10 first\n0x1008 0x20 second, with spaces\n0 0 none\nx\n"],
+        "sockets": [text.encode() for text in SOCKETS],
         "text": [name.encode("utf-8", "surrogatepass") for name in NAMES],
         "options": [text.encode() for text in OPTIONS],
         "expression": [expression()],
