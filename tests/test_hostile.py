@@ -532,6 +532,37 @@ class Surroundings(TestCase):
         run = self.profile(pid)
         self.assert_stacks(run.stacks(), r"_start;.*main;many_arguments;.*leaf_spin")
 
+    def start_unshared(self, program, prefix=()):
+        """On a file system, in a process table and as a root that are its own."""
+        script = 'mount -t tmpfs none "$0" && cp "$1" "$0/program" && exec "$0/program" spin'
+        target = harness.Target(
+            [*prefix, harness.find_tool("unshare"), "--user", "--map-root-user", "--pid", "--mount",
+             "--mount-proc", "--fork", "--kill-child", "sh", "-c", script, "/mnt", program],
+        )  # fmt: skip
+        self.addCleanup(target.end)
+        (pid,) = harness.wait_for(lambda: harness.children(target.pid), "the program")
+        return pid
+
+    def test_file_of_another_namespace(self):
+        """That nobody else can see: it is read nonetheless."""
+        harness.need(os.geteuid() == 0, "needs root to make namespaces")
+        pid = self.start_unshared(harness.fixture("calls-O2"))
+        self.assertFalse(os.path.exists("/mnt/program"))
+        run = self.profile(pid)
+        self.assert_stacks(run.stacks(), r"_start;.*main;many_arguments;.*leaf_spin")
+        self.assertFalse(run.unreadable)
+
+    def test_own_namespace(self):
+        """Of an ordinary user's making."""
+        directory, setpriv = self.as_nobody()
+        program = shutil.copy(harness.fixture("calls-O2"), directory)
+        try:
+            pid = self.start_unshared(program, setpriv)
+        except AssertionError:
+            harness.skip("ordinary users may make no namespaces here")
+        run = self.profile(pid, profiler=os.path.join(directory, "profiler"), prefix=setpriv)
+        self.assert_stacks(run.stacks(), r"_start;.*main;many_arguments;.*leaf_spin")
+
     def as_nobody(self):
         harness.need(os.geteuid() == 0, "needs root to become somebody else")
         directory = self.directory()
