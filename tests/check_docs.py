@@ -5,8 +5,8 @@
 
 --help is made of the table of options. Here: the man page's OPTIONS are the same options with the
 same values' names; the exit statuses of error.h are in the man page and the README; every profiler
-command line in the README and in the man page uses options that exist, rightly; and every option
-that the README's prose names is there.
+command line in the README and in the man page uses options that exist, rightly; every option that
+the README's prose names is there; and so is every test that it names for a promise.
 """
 
 import os
@@ -30,8 +30,8 @@ def rows(text, pattern):
     return found
 
 
-def section(text, title):
-    match = re.search(rf"^# {title}\n(.*?)(?=^# |\Z)", text, re.M | re.S)
+def section(text, title, mark="#"):
+    match = re.search(rf"^{mark} {title}\n(.*?)(?=^{mark} |\Z)", text, re.M | re.S)
     return match[1] if match else ""
 
 
@@ -110,6 +110,34 @@ def check_statuses(name, text, statuses):
     ]
 
 
+def check_promise(root, row, n_exceptions):
+    """Each promise's tests are there: classes or test functions of a file of tests."""
+    faults = []
+    _, promise, tests, exceptions, _ = row.split("|")
+    for test in tests.split(";"):
+        name, _, parts = test.strip().partition(": ")
+        path = name if "/" in name else f"tests/torture/test_{name}.py"
+        if not os.path.exists(os.path.join(root, path)):
+            faults.append(f"README.md: {promise.strip()}: there is no {path}")
+            continue
+        text = read(root, path) if path.endswith(".py") else ""
+        for part in filter(None, parts.split(", ")):
+            pattern = rf"^class {part}\(|^    def test_{part.replace(' ', '_')}\("
+            if not re.search(pattern, text, re.M):
+                faults.append(f"README.md: {promise.strip()}: {path} has no test {part!r}")
+    numbers = [int(number) for number in exceptions.split(",") if number.strip()]
+    faults += [f"README.md: no exception {n}" for n in numbers if not 0 < n <= n_exceptions]
+    return faults
+
+
+def check_promises(root, readme):
+    table = section(readme, "What it promises", "##")
+    rows_ = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    n_exceptions = len(re.findall(r"^\d+\. ", table, re.M))
+    faults = [fault for row in rows_ for fault in check_promise(root, row, n_exceptions)]
+    return faults if rows_ else ["README.md: promises nothing"]
+
+
 def self_test():
     helped = "  -p, --pid=PID     x\n      --lines       y\n  -t, --threads     z\n"
     manned = "*-p* _PID_, *--pid*=_PID_\n\ttext\n*--lines*\n"
@@ -145,6 +173,7 @@ def main():
             faults.append(f"man page: --{name}: {manned[name]}, but in --help {options[name]}")
     faults += check_text("README.md", readme, options)
     faults += check_text("man page", man, options)
+    faults += check_promises(root, readme)
     faults += check_statuses("man page", section(man, "EXIT STATUS"), statuses)
     faults += check_statuses("README.md", readme, statuses)
     for fault in faults:
