@@ -57,6 +57,10 @@ struct arch {
 	// it is no such.
 	bool (*clone_rule)(const uint8_t *code, size_t size, struct rule *ret);
 
+	// The rule where the return address lies above `pushed_bytes` of the function's own, and
+	// where nothing more is known.
+	void (*popping_rule)(int64_t pushed_bytes, struct rule *ret);
+
 	// The rule for code without CFI that keeps the frame pointer.
 	void (*frame_pointer_rule)(struct rule *ret);
 

@@ -34,8 +34,9 @@ struct module_mapping {
 enum { MODULE_MAX_BUILD_ID = 64 };
 
 struct module_segment; // a PT_LOAD program header
-struct symbol_table;
+struct gopclntab;
 struct perf_map;
+struct symbol_table;
 
 struct module {
 	enum module_kind kind;
@@ -62,6 +63,8 @@ struct module {
 	struct module_segment *segments; // sorted by file offset
 	size_t n_segments;
 	struct symbol_table *symbols;
+	struct gopclntab *gopclntab;
+	bool looked_for_gopclntab;
 	bool is_abandoned;           // libdw's view of it is in some unknown state
 	bool looks_for_shared;       // find_debuginfo is at work
 	bool has_shared;             // it has found the debug file that others share
@@ -125,8 +128,15 @@ size_t module_read_code(struct module *module, uint64_t address, void *buffer, s
 // The name of the section that holds the address, and its start; NULL: none. Owned by the module.
 const char *module_section(struct module *module, uint64_t address, uint64_t *ret_start);
 
-// Has the module a section of that name?
-bool module_has_section(struct module *module, const char *name);
+// The address of the section of that name; false: there is none.
+bool module_find_section(struct module *module, const char *name, uint64_t *ret_address);
+
+// The bytes from an address in the file up to the end of its section, as they stand in the file,
+// owned by the module; NULL: there are none. To be called, and read, in guarded work.
+const uint8_t *module_data(struct module *module, uint64_t address, size_t *ret_size);
+
+// The table of a Go program; NULL: it is none. Owned by the module. Likewise.
+struct gopclntab *module_gopclntab(struct module *module);
 
 // The module's function names, read at the first call; NULL when module_dwfl is. Owned by the
 // module.

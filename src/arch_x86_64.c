@@ -66,9 +66,9 @@ static bool signal_rule(const uint8_t *code, size_t size, struct rule *ret)
 }
 
 // The return address lies above what was pushed.
-static struct rule popping_rule(int64_t pushed_bytes)
+static void popping_rule(int64_t pushed_bytes, struct rule *ret)
 {
-	return (struct rule){
+	*ret = (struct rule){
 	    .kind = RULE_ROW,
 	    .cfa_register = RSP,
 	    .cfa_offset = 8 + pushed_bytes,
@@ -84,7 +84,7 @@ static bool init_rule(const uint8_t *code, size_t size, struct rule *ret)
 	const bool bare = size < sizeof(sub) || memcmp(code, sub, sizeof(sub)) == 0 ||
 	                  memcmp(code, endbr, sizeof(endbr)) == 0 || code[0] == 0xc3;
 
-	*ret = popping_rule(bare ? 0 : 8);
+	popping_rule(bare ? 0 : 8, ret);
 	return true;
 }
 
@@ -105,7 +105,7 @@ static bool section_rule(const char *section, uint64_t offset, const uint8_t *co
 		pushed = offset < 6 ? 8 : 16;
 	else if (strcmp(section, ".plt") == 0 && offset % 16 >= 11)
 		pushed = 8;
-	*ret = popping_rule(pushed);
+	popping_rule(pushed, ret);
 	return true;
 }
 
@@ -162,7 +162,7 @@ static bool clone_rule(const uint8_t *code, size_t size, struct rule *ret)
 
 	if (ret_at == SIZE_MAX)
 		return false;
-	*ret = popping_rule(0);
+	popping_rule(0, ret);
 	if (ret_at == 0)
 		return true; // at the ret itself, of whatever function
 	struct expression *expression = memory_alloc(sizeof(*expression) + sizeof(ops));
@@ -200,6 +200,7 @@ const struct arch arch_x86_64 = {
     .signal_rule = signal_rule,
     .section_rule = section_rule,
     .clone_rule = clone_rule,
+    .popping_rule = popping_rule,
     .frame_pointer_rule = frame_pointer_rule,
     .ucontext_stack_offset = UC_STACK,
     .ucontext_sp_offset = UC_REGISTERS + 8 * 15,

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
+#include "gopclntab.h"
 #include "memory.h"
 #include "module.h"
 #include "rule.h"
-#include "symbol_table.h"
 
 // From runtime/asm_amd64.s and sys_linux_amd64.s.
 static const struct {
@@ -26,13 +26,14 @@ static const struct {
 
 bool go_runtime_rule(struct module *module, uint64_t address, struct rule *ret)
 {
-	if (!module_has_section(module, ".gopclntab") &&
-	    !module_has_section(module, ".data.rel.ro.gopclntab"))
-		return false;
-	const struct symbol_table *symbols = module_symbols(module);
-	const char *name = symbols ? symbol_table_find(symbols, address) : NULL;
+	struct gopclntab *table = module_gopclntab(module);
+	const char *name = table ? gopclntab_name(table, address) : NULL;
 	if (!name)
 		return false;
+	if (gopclntab_is_root(table, address)) {
+		*ret = (struct rule){.kind = RULE_ROOT};
+		return true;
+	}
 	for (size_t i = 0; i < array_size(functions); i++) {
 		const size_t length = strlen(functions[i].name);
 		// The linker marks the assembly's calling convention: runtime.mcall.abi0.

@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "debug_file.h"
+#include "gopclntab.h"
 #include "memory.h"
 #include "perf_map.h"
 #include "symbol_table.h"
@@ -126,6 +127,7 @@ static void module_destroy(struct module *module)
 	if (module->fd >= 0)
 		close(module->fd);
 	perf_map_destroy(module->perf_map);
+	free(module->gopclntab);
 	free(module->segments);
 	free(module->mappings);
 	free(module->path);
@@ -359,43 +361,85 @@ size_t module_read_code(struct module *module, uint64_t address, void *buffer, s
 	return n > 0 ? n : 0;
 }
 
-const char *module_section(struct module *module, uint64_t address, uint64_t *ret_start)
+// The first section that `fits`; NULL: none. Owned by libelf.
+static Elf_Scn *find_section(struct module *module, GElf_Shdr *ret,
+                             bool fits(Elf *elf, const GElf_Shdr *header, const void *wanted),
+                             const void *wanted, Elf **ret_elf)
 {
 	Dwfl_Module *dwfl_module = module_dwfl(module);
 	GElf_Addr bias;
-	size_t names;
 
 	Elf *elf = dwfl_module ? dwfl_module_getelf(dwfl_module, &bias) : NULL;
-	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
-		return NULL;
-	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-		GElf_Shdr header;
-		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_ALLOC) ||
-		    address - header.sh_addr >= header.sh_size)
-			continue;
-		*ret_start = header.sh_addr;
-		return elf_strptr(elf, names, header.sh_name);
-	}
+	*ret_elf = elf;
+	for (Elf_Scn *section = NULL; elf && (section = elf_nextscn(elf, section));)
+		if (gelf_getshdr(section, ret) && fits(elf, ret, wanted))
+			return section;
 	return NULL;
 }
 
-bool module_has_section(struct module *module, const char *name)
+static bool section_holds(Elf *elf, const GElf_Shdr *header, const void *wanted)
 {
-	Dwfl_Module *dwfl_module = module_dwfl(module);
-	GElf_Addr bias;
+	(void)elf;
+	return header->sh_flags & SHF_ALLOC &&
+	       *(const uint64_t *)wanted - header->sh_addr < header->sh_size;
+}
+
+static const char *section_name(Elf *elf, const GElf_Shdr *header)
+{
 	size_t names;
 
-	Elf *elf = dwfl_module ? dwfl_module_getelf(dwfl_module, &bias) : NULL;
-	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+	return elf_getshdrstrndx(elf, &names) == 0 ? elf_strptr(elf, names, header->sh_name) : NULL;
+}
+
+static bool section_is_called(Elf *elf, const GElf_Shdr *header, const void *wanted)
+{
+	const char *name = section_name(elf, header);
+
+	return name && strcmp(name, wanted) == 0;
+}
+
+const char *module_section(struct module *module, uint64_t address, uint64_t *ret_start)
+{
+	GElf_Shdr header;
+	Elf *elf;
+
+	if (!find_section(module, &header, section_holds, &address, &elf))
+		return NULL;
+	*ret_start = header.sh_addr;
+	return section_name(elf, &header);
+}
+
+bool module_find_section(struct module *module, const char *name, uint64_t *ret_address)
+{
+	GElf_Shdr header;
+	Elf *elf;
+
+	if (!find_section(module, &header, section_is_called, name, &elf))
 		return false;
-	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-		GElf_Shdr header;
-		const char *its_name =
-		    gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
-		if (its_name && strcmp(its_name, name) == 0)
-			return true;
-	}
-	return false;
+	*ret_address = header.sh_addr;
+	return true;
+}
+
+const uint8_t *module_data(struct module *module, uint64_t address, size_t *ret_size)
+{
+	GElf_Shdr header;
+	Elf *elf;
+
+	Elf_Scn *section = find_section(module, &header, section_holds, &address, &elf);
+	const Elf_Data *data =
+	    section && header.sh_type != SHT_NOBITS ? elf_rawdata(section, NULL) : NULL;
+	if (!data || !data->d_buf || address - header.sh_addr >= data->d_size)
+		return NULL;
+	*ret_size = data->d_size - (address - header.sh_addr);
+	return (const uint8_t *)data->d_buf + (address - header.sh_addr);
+}
+
+struct gopclntab *module_gopclntab(struct module *module)
+{
+	if (!module->looked_for_gopclntab && module_dwfl(module))
+		module->gopclntab = gopclntab_create(module);
+	module->looked_for_gopclntab = true;
+	return module->is_abandoned ? NULL : module->gopclntab;
 }
 
 const struct symbol_table *module_symbols(struct module *module)

@@ -7,6 +7,7 @@
 #include "arch.h"
 #include "cfi.h"
 #include "go_runtime.h"
+#include "gopclntab.h"
 #include "memory.h"
 #include "module.h"
 #include "rule.h"
@@ -38,12 +39,15 @@ static void read_rule(void *context)
 	const struct code_address *code = order->code;
 	uint8_t bytes[MAX_CODE_BYTES];
 	uint64_t section_start;
+	struct gopclntab *table;
 
 	// Trampolines first: Go's has CFI that describes a plain function.
 	const size_t n = module_read_code(code->module, code->address, bytes, sizeof(bytes));
 	if (arch->signal_rule(bytes, n, order->rule) ||
 	    (order->is_call && go_runtime_rule(code->module, code->address, order->rule)) ||
 	    cfi_find_rule(code->module, code->address, order->rule) ||
+	    ((table = module_gopclntab(code->module)) &&
+	     gopclntab_rule(table, code->address, order->rule)) ||
 	    (!order->is_call && arch->clone_rule(bytes, n, order->rule)))
 		return;
 	const char *section = module_section(code->module, code->address, &section_start);

@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "demangle.h"
 #include "dwarf_index.h"
+#include "gopclntab.h"
 #include "hash.h"
 #include "memory.h"
 #include "module.h"
@@ -46,7 +47,8 @@ struct symbolizer {
 struct module_symbols {
 	const struct symbol_table *table; // owned by the module
 	struct dwarf_index *dwarf;
-	uint64_t dwarf_bias; // address in the module - address in its DWARF
+	struct gopclntab *gopclntab; // owned by the module; NULL: none
+	uint64_t dwarf_bias;         // address in the module - address in its DWARF
 };
 
 static void module_symbols_init(struct module_symbols *ret, struct module *module)
@@ -56,6 +58,7 @@ static void module_symbols_init(struct module_symbols *ret, struct module *modul
 
 	ret->table = module_symbols(module);
 	ret->dwarf = dwarf_index_create(dwarf);
+	ret->gopclntab = module_gopclntab(module);
 	ret->dwarf_bias = bias;
 }
 
@@ -180,6 +183,8 @@ static void look_up(struct symbolizer *symbolizer, struct module_symbols *module
 	const char *symbol = symbol_table_find(module->table, address);
 	size_t count = dwarf_index_find(module->dwarf, address - module->dwarf_bias, levels);
 
+	if (count == 0 && module->gopclntab)
+		count = gopclntab_find(module->gopclntab, address, levels);
 	if (count == 0) {
 		levels[0] = (struct dwarf_level){0};
 		count = 1;

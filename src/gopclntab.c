@@ -1,0 +1,420 @@
+#include "gopclntab.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch.h"
+#include "dwarf_index.h"
+#include "memory.h"
+#include "module.h"
+#include "rule.h"
+
+// runtime/symtab.go, pcHeader.
+#define MAGIC_1_16 0xfffffffau
+#define MAGIC_1_18 0xfffffff0u
+#define MAGIC_1_20 0xfffffff1u
+
+enum {
+	WORD = 8, // of 64-bit programs
+
+	// Fields of struct moduledata, in words. It has grown from 1.20 on before gofunc.
+	MODULE_MINPC = 20,
+	MODULE_TEXT = 22,
+	MODULE_GOFUNC_1_18 = 38,
+	MODULE_GOFUNC_1_20 = 40,
+
+	PCDATA_INLINE_INDEX = 2, // internal/abi/symtab.go
+	FUNCDATA_INLINE_TREE = 3,
+	FLAG_TOP_FRAME = 1,
+
+	RELA_BYTES = 24, // Elf64_Rela
+	R_RELATIVE = 8,  // R_X86_64_RELATIVE
+
+	MAX_INLINED = DWARF_MAX_LEVELS - 1,
+};
+
+// Steps through pc-value tables, of all look-ups together: some seconds. A function of a real
+// program takes some thousands, and half of them on the average.
+#define MAX_STEPS (INT64_C(1) << 29)
+
+struct bytes {
+	const uint8_t *start;
+	size_t size;
+};
+
+struct gopclntab {
+	struct bytes table;
+	struct bytes gofunc; // what functions' funcdata is relative to; empty: not known
+	uint64_t text;       // the address that entries are relative to
+	uint64_t n_functions;
+	uint64_t names, units, files, values, functions; // offsets in the table
+	bool has_offsets;                                // entries are offsets from text (1.18)
+	bool has_start_lines;                            // and functions know their lines (1.20)
+	int64_t steps_left;
+};
+
+// A function's _func (runtime/runtime2.go), and where it is.
+struct go_function {
+	uint64_t entry; // an address
+	uint64_t at;    // its offset in the table
+	uint64_t end;   // of its fixed part, likewise
+	uint32_t name, pcsp, pcfile, pcln, n_pcdata, unit, start_line;
+	uint8_t flag, n_funcdata;
+};
+
+static bool read_u32(const struct bytes *bytes, uint64_t at, uint32_t *ret)
+{
+	if (at >= bytes->size || bytes->size - at < sizeof(*ret))
+		return false;
+	memcpy(ret, bytes->start + at, sizeof(*ret));
+	*ret = le32toh(*ret);
+	return true;
+}
+
+static bool read_word(const struct bytes *bytes, uint64_t at, uint64_t *ret)
+{
+	if (at >= bytes->size || bytes->size - at < sizeof(*ret))
+		return false;
+	memcpy(ret, bytes->start + at, sizeof(*ret));
+	*ret = le64toh(*ret);
+	return true;
+}
+
+static const char *read_string(const struct bytes *bytes, uint64_t at)
+{
+	if (at >= bytes->size || !memchr(bytes->start + at, '\0', bytes->size - at))
+		return NULL;
+	return (const char *)bytes->start + at;
+}
+
+static struct bytes section(struct module *module, const char *name, uint64_t *ret_address)
+{
+	struct bytes bytes = {0};
+
+	if (module_find_section(module, name, ret_address))
+		bytes.start = module_data(module, *ret_address, &bytes.size);
+	return bytes;
+}
+
+// The pointer at the address as it is once the program is loaded, at bias 0.
+static bool read_pointer(struct module *module, const struct bytes *relocations, uint64_t address,
+                         uint64_t *ret)
+{
+	uint64_t place, info;
+	struct bytes data;
+
+	for (size_t at = 0; read_word(relocations, at, &place); at += RELA_BYTES)
+		if (place == address && read_word(relocations, at + 8, &info) &&
+		    (uint32_t)info == R_RELATIVE)
+			return read_word(relocations, at + 16, ret);
+	data.start = module_data(module, address, &data.size);
+	return data.start && read_word(&data, 0, ret);
+}
+
+// Where a pointer to `target` stands, first of all those in the sections that may hold
+// struct moduledata; false: nowhere.
+static bool find_pointer(struct module *module, const struct bytes *relocations, uint64_t target,
+                         uint64_t *ret)
+{
+	static const char *const names[] = {".go.module", ".noptrdata", ".data", ".data.rel.ro"};
+	uint64_t value, start;
+
+	for (size_t at = 0; read_word(relocations, at + 16, &value); at += RELA_BYTES)
+		if (value == target)
+			return read_word(relocations, at, ret);
+	for (size_t i = 0; i < array_size(names); i++) {
+		const struct bytes data = section(module, names[i], &start);
+		for (size_t at = 0; read_word(&data, at, &value); at += WORD) {
+			*ret = start + at;
+			if (value == target)
+				return true;
+		}
+	}
+	return false;
+}
+
+static struct bytes relocations_of(struct module *module)
+{
+	uint64_t address;
+	const struct bytes bytes = section(module, ".rela.dyn", &address); // of the system's linker
+
+	return bytes.start ? bytes : section(module, ".rela", &address); // of Go's own
+}
+
+// What only struct moduledata knows: where the code begins (the header has it until 1.25), and the
+// functions' data.
+static void read_module_data(struct gopclntab *table, struct module *module, uint64_t address)
+{
+	const struct bytes relocations = relocations_of(module);
+	uint64_t data, text, first, entry = 0, gofunc;
+	uint32_t offset = 0;
+
+	if (!find_pointer(module, &relocations, address, &data) ||
+	    !read_pointer(module, &relocations, data + MODULE_TEXT * WORD, &text) ||
+	    !read_pointer(module, &relocations, data + MODULE_MINPC * WORD, &first))
+		return;
+	if (table->has_offsets && read_u32(&table->table, table->functions, &offset))
+		entry = text + offset;
+	else
+		read_word(&table->table, table->functions, &entry);
+	if (entry != first || (table->text && table->text != text))
+		return; // it is something else
+	table->text = text;
+	data += (table->has_start_lines ? MODULE_GOFUNC_1_20 : MODULE_GOFUNC_1_18) * WORD;
+	if (table->has_offsets && read_pointer(module, &relocations, data, &gofunc))
+		table->gofunc.start = module_data(module, gofunc, &table->gofunc.size);
+}
+
+static bool read_header(struct gopclntab *table, struct module *module, uint64_t address)
+{
+	const struct bytes *bytes = &table->table;
+	uint64_t *const offsets[] = {&table->names, &table->units, &table->files, &table->values,
+	                             &table->functions};
+	uint32_t magic, sizes;
+	uint64_t at = 3 * WORD;
+
+	// Two zeros, the smallest instruction's size (1 for x86), a pointer's size.
+	if (!read_u32(bytes, 0, &magic) || !read_u32(bytes, 4, &sizes) ||
+	    sizes != (WORD << 24 | 1 << 16) || !read_word(bytes, 8, &table->n_functions))
+		return false;
+	if (magic != MAGIC_1_16 && magic != MAGIC_1_18 && magic != MAGIC_1_20)
+		return false;
+	table->has_offsets = magic != MAGIC_1_16;
+	table->has_start_lines = magic == MAGIC_1_20;
+	if (table->has_offsets) {
+		const struct bytes relocations = relocations_of(module);
+		if (!read_pointer(module, &relocations, address + at, &table->text))
+			return false;
+		at += WORD;
+	}
+	for (size_t i = 0; i < array_size(offsets); i++)
+		if (!read_word(bytes, at + i * WORD, offsets[i]) || *offsets[i] >= bytes->size)
+			return false;
+	return table->n_functions < bytes->size;
+}
+
+struct gopclntab *gopclntab_create(struct module *module)
+{
+	struct gopclntab table = {.steps_left = MAX_STEPS};
+	uint64_t address;
+
+	table.table = section(module, ".gopclntab", &address);
+	if (!table.table.start)
+		table.table = section(module, ".data.rel.ro.gopclntab", &address);
+	if (!table.table.start || !read_header(&table, module, address))
+		return NULL;
+	read_module_data(&table, module, address);
+	if (table.has_offsets && table.text == 0)
+		return NULL;
+	struct gopclntab *result = memory_alloc(sizeof(*result));
+	*result = table;
+	return result;
+}
+
+// Entry i of the function table: an address and an offset from the table's start. One more than
+// there are functions: the last has the end of the code.
+static bool read_entry(const struct gopclntab *table, uint64_t i, uint64_t *ret_address,
+                       uint64_t *ret_offset)
+{
+	uint32_t address, offset;
+
+	if (!table->has_offsets)
+		return read_word(&table->table, table->functions + i * 16, ret_address) &&
+		       read_word(&table->table, table->functions + i * 16 + 8, ret_offset);
+	if (!read_u32(&table->table, table->functions + i * 8, &address) ||
+	    !read_u32(&table->table, table->functions + i * 8 + 4, &offset))
+		return false;
+	*ret_address = table->text + address;
+	*ret_offset = offset;
+	return true;
+}
+
+static bool read_function(const struct gopclntab *table, uint64_t at, struct go_function *ret)
+{
+	const struct bytes *bytes = &table->table;
+	// entry, name, args, deferreturn, pcsp, pcfile, pcln, npcdata, cuOffset, startLine, flags
+	const uint64_t fields = at + (table->has_offsets ? 4 : 8);
+	const uint64_t last = fields + (table->has_start_lines ? 36 : 32);
+
+	*ret = (struct go_function){.at = at, .end = last + 4};
+	if (at >= bytes->size || bytes->size - at < 48)
+		return false;
+	read_u32(bytes, fields, &ret->name);
+	read_u32(bytes, fields + 12, &ret->pcsp);
+	read_u32(bytes, fields + 16, &ret->pcfile);
+	read_u32(bytes, fields + 20, &ret->pcln);
+	read_u32(bytes, fields + 24, &ret->n_pcdata);
+	read_u32(bytes, fields + 28, &ret->unit);
+	if (table->has_start_lines)
+		read_u32(bytes, fields + 32, &ret->start_line);
+	ret->flag = table->has_offsets ? bytes->start[last + 1] : 0;
+	ret->n_funcdata = bytes->start[last + 3];
+	return true;
+}
+
+static bool find_function(const struct gopclntab *table, uint64_t address, struct go_function *ret)
+{
+	uint64_t low = 0, high = table->n_functions, entry, offset; // the first beyond the address
+
+	while (low < high) {
+		const uint64_t middle = low + (high - low) / 2;
+		if (!read_entry(table, middle, &entry, &offset))
+			return false;
+		if (entry <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || !read_entry(table, low, &entry, &offset) || address >= entry ||
+	    !read_entry(table, low - 1, &entry, &offset) ||
+	    !read_function(table, table->functions + offset, ret))
+		return false;
+	ret->entry = entry;
+	return true;
+}
+
+static bool read_varint(const struct bytes *bytes, uint64_t *at, uint32_t *ret)
+{
+	uint32_t value = 0;
+
+	for (unsigned int shift = 0; shift < 35 && *at < bytes->size; shift += 7) {
+		const uint8_t byte = bytes->start[(*at)++];
+		value |= (uint32_t)(byte & 0x7f) << (shift < 32 ? shift : 31);
+		if (!(byte & 0x80)) {
+			*ret = value;
+			return true;
+		}
+	}
+	return false;
+}
+
+// The value of a function's pc-value table at the address (runtime/symtab.go, step): pairs of a
+// difference of the value (zigzag) and of the pc, from -1 and the entry on.
+static bool find_value(struct gopclntab *table, const struct go_function *function, uint32_t offset,
+                       uint64_t address, int32_t *ret)
+{
+	uint64_t at = table->values + offset, pc = function->entry;
+	uint32_t value = UINT32_MAX, change, advance;
+
+	if (offset == 0)
+		return false; // there is no table
+	for (bool first = true; table->steps_left-- > 0; first = false) {
+		if (!read_varint(&table->table, &at, &change) || (change == 0 && !first) ||
+		    !read_varint(&table->table, &at, &advance))
+			return false;
+		value += change >> 1 ^ -(change & 1);
+		pc += advance;
+		if (address < pc) {
+			*ret = (int32_t)value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static const char *file_at(struct gopclntab *table, const struct go_function *function,
+                           uint64_t address)
+{
+	int32_t number;
+	uint32_t offset;
+
+	if (!find_value(table, function, function->pcfile, address, &number) || number < 0 ||
+	    !read_u32(&table->table, table->units + 4 * ((uint64_t)function->unit + number),
+	              &offset))
+		return NULL;
+	return read_string(&table->table, table->files + offset);
+}
+
+static struct dwarf_level level_at(struct gopclntab *table, const struct go_function *function,
+                                   uint64_t address, uint32_t name, uint32_t start_line)
+{
+	int32_t line;
+
+	return (struct dwarf_level){
+	    .name = read_string(&table->table, table->names + name),
+	    .file = file_at(table, function, address),
+	    .line =
+	        find_value(table, function, function->pcln, address, &line) && line > 0 ? line : 0,
+	    .start_line = start_line,
+	};
+}
+
+struct inlined_call {
+	uint32_t name, parent_pc, start_line;
+};
+
+// The inlined call that the address belongs to (runtime/symtabinl.go; before 1.20: parent and
+// funcID, file, line, func_, parentPc).
+static bool find_inlined(struct gopclntab *table, const struct go_function *function,
+                         uint64_t address, struct inlined_call *ret)
+{
+	const uint64_t pcdata = function->end + 4 * PCDATA_INLINE_INDEX,
+	               funcdata = function->end + 4 * (uint64_t)function->n_pcdata +
+	                          4 * FUNCDATA_INLINE_TREE;
+	uint32_t indices, tree;
+	int32_t index;
+
+	if (!table->gofunc.start || function->n_pcdata <= PCDATA_INLINE_INDEX ||
+	    function->n_funcdata <= FUNCDATA_INLINE_TREE ||
+	    !read_u32(&table->table, pcdata, &indices) ||
+	    !read_u32(&table->table, funcdata, &tree) || tree == UINT32_MAX ||
+	    !find_value(table, function, indices, address, &index) || index < 0)
+		return false;
+	*ret = (struct inlined_call){0};
+	if (!table->has_start_lines) {
+		const uint64_t at = tree + 20 * (uint64_t)index;
+		return read_u32(&table->gofunc, at + 12, &ret->name) &&
+		       read_u32(&table->gofunc, at + 16, &ret->parent_pc);
+	}
+	const uint64_t at = tree + 16 * (uint64_t)index;
+	return read_u32(&table->gofunc, at + 4, &ret->name) &&
+	       read_u32(&table->gofunc, at + 8, &ret->parent_pc) &&
+	       read_u32(&table->gofunc, at + 12, &ret->start_line);
+}
+
+size_t gopclntab_find(struct gopclntab *table, uint64_t address, struct dwarf_level *levels)
+{
+	struct go_function function;
+	struct inlined_call call;
+	size_t n = 0;
+
+	if (!find_function(table, address, &function))
+		return 0;
+	while (n < MAX_INLINED && find_inlined(table, &function, address, &call)) {
+		levels[n++] = level_at(table, &function, address, call.name, call.start_line);
+		address = function.entry + call.parent_pc;
+	}
+	levels[n++] = level_at(table, &function, address, function.name, function.start_line);
+	return n;
+}
+
+const char *gopclntab_name(struct gopclntab *table, uint64_t address)
+{
+	struct go_function function;
+
+	return find_function(table, address, &function)
+	           ? read_string(&table->table, table->names + function.name)
+	           : NULL;
+}
+
+bool gopclntab_is_root(struct gopclntab *table, uint64_t address)
+{
+	struct go_function function;
+
+	return find_function(table, address, &function) && function.flag & FLAG_TOP_FRAME;
+}
+
+bool gopclntab_rule(struct gopclntab *table, uint64_t address, struct rule *ret)
+{
+	struct go_function function;
+	int32_t pushed;
+
+	if (!find_function(table, address, &function))
+		return false;
+	// How far the stack pointer is below where it was at the function's entry.
+	if (!find_value(table, &function, function.pcsp, address, &pushed) || pushed < 0)
+		return false;
+	ARCH_NATIVE->popping_rule(pushed, ret);
+	return true;
+}
