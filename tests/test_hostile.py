@@ -5,8 +5,6 @@ import collections
 import os
 import random
 import re
-import shutil
-import signal
 import struct
 import subprocess
 import threading
@@ -15,11 +13,8 @@ import time
 import elf_maker
 import harness
 from elf_maker import CODE, SHF_ALLOC, SHF_COMPRESSED, SHT_PROGBITS, STT_FUNC_GLOBAL
-from harness import Run
 
-NOBODY = 65534
 NO_LEAKS = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}  # what is given up is leaked
-
 
 SANITIZED = harness.is_sanitized()
 MAX_RSS_MB = 1500 if SANITIZED else 400
@@ -452,164 +447,6 @@ class Crowds(TestCase):
         run = self.profile(target, seconds=2, hz=10, verbose=False, max_mb=2 * MAX_RSS_MB)
         self.assertGreater(run.summary.n_threads, started * 0.9)
         self.assert_stacks(run.stacks(), r".*;(wait_for_ever|sleepers).*", share=0.9)
-
-
-class Output(TestCase):
-    """No file but the one that was asked for."""
-
-    def test_killed(self):
-        directory = self.directory()
-        harness.need(self.has_nameless_files(directory), "no files without a name here")
-        target = self.start_fixture("calls-O2", "spin")
-        for i in range(8):
-            run = harness.start_attach(target, "-d", "0.3", form="folded", cwd=directory)
-            run.wait_attached()
-            time.sleep(i * 0.05)
-            worker = run.worker_pid()
-            if worker:
-                os.kill(worker, signal.SIGKILL)
-            run.process.kill()
-            run.process.communicate()
-            self.assertLessEqual(set(os.listdir(directory)), {"out.folded"})
-
-    def has_nameless_files(self, directory):
-        try:
-            os.close(os.open(directory, os.O_TMPFILE | os.O_WRONLY))
-        except OSError:
-            return False
-        return True
-
-    def test_umask(self):
-        for mask, form in ((0o077, "folded"), (0o027, "pprof"), (0, "folded")):
-            directory = self.directory()
-            target = self.start_fixture("calls-O2", "spin")
-            run = harness.start_attach(
-                target, "-d", "0.1", form=form, cwd=directory, preexec_fn=lambda m=mask: os.umask(m)
-            )
-            run.communicate()
-            self.assertEqual(run.status, 0, run.stderr)
-            (name,) = os.listdir(directory)
-            mode = os.stat(os.path.join(directory, name)).st_mode
-            self.assertEqual(mode & 0o777, 0o666 & ~mask)
-            target.end()
-
-    def test_link_in_a_shared_directory(self):
-        """Neither for the file nor on the way to it."""
-        harness.need(os.geteuid() == 0, "needs root to leave a link of somebody else's")
-        shared, own = self.directory(), self.directory()
-        os.chmod(shared, 0o1777)
-        precious = self.write("precious", b"old", own)
-        for name, aim in (("file", precious), ("way", own)):
-            os.symlink(aim, os.path.join(shared, name))
-            os.chown(os.path.join(shared, name), NOBODY, NOBODY, follow_symlinks=False)
-        target = self.start_fixture("calls-O2", "spin")
-        for path in ("file", "way/precious", "way/new"):
-            run = Run(["-p", target.pid, "-d", "0.1", "-o", os.path.join(shared, path)])
-            run.communicate()
-            self.assertEqual(run.status, harness.STATUS_OUTPUT, run.stderr)
-            self.assertRegex(run.stderr, "link that another user left")
-        with open(precious, "rb") as file:
-            self.assertEqual(file.read(), b"old")
-        self.assertEqual(os.listdir(own), ["precious"])
-
-
-class Surroundings(TestCase):
-    def test_other_namespaces(self):
-        """Another root, other pids, another user: the files are the target's own."""
-        harness.need(os.geteuid() == 0, "needs root to make namespaces")
-        root = self.directory()
-        static = harness.fixture("calls-static")
-        shutil.copy(static, os.path.join(root, "program"))
-        # A trap: the same path outside is another file.
-        os.makedirs(os.path.join(root, "tmp"))
-        unshare = harness.find_tool("unshare")
-        target = harness.Target(
-            [unshare, "--user", "--map-root-user", "--pid", "--mount", "--fork", "--kill-child",
-             f"--root={root}", "/program", "spin"],
-        )  # fmt: skip
-        self.addCleanup(target.end)
-        (pid,) = harness.wait_for(lambda: harness.children(target.pid), "the program")
-        run = self.profile(pid)
-        self.assert_stacks(run.stacks(), r"_start;.*main;many_arguments;.*leaf_spin")
-
-    def start_unshared(self, program, prefix=()):
-        """On a file system, in a process table and as a root that are its own."""
-        script = 'mount -t tmpfs none "$0" && cp "$1" "$0/program" && exec "$0/program" spin'
-        target = harness.Target(
-            [*prefix, harness.find_tool("unshare"), "--user", "--map-root-user", "--pid", "--mount",
-             "--mount-proc", "--fork", "--kill-child", "sh", "-c", script, "/mnt", program],
-        )  # fmt: skip
-        self.addCleanup(target.end)
-        (pid,) = harness.wait_for(lambda: harness.children(target.pid), "the program")
-        return pid
-
-    def test_file_of_another_namespace(self):
-        """That nobody else can see: it is read nonetheless."""
-        harness.need(os.geteuid() == 0, "needs root to make namespaces")
-        pid = self.start_unshared(harness.fixture("calls-O2"))
-        self.assertFalse(os.path.exists("/mnt/program"))
-        run = self.profile(pid)
-        self.assert_stacks(run.stacks(), r"_start;.*main;many_arguments;.*leaf_spin")
-        self.assertFalse(run.unreadable)
-
-    def test_own_namespace(self):
-        """Of an ordinary user's making."""
-        directory, setpriv = self.as_nobody()
-        program = shutil.copy(harness.fixture("calls-O2"), directory)
-        try:
-            pid = self.start_unshared(program, setpriv)
-        except AssertionError:
-            harness.skip("ordinary users may make no namespaces here")
-        run = self.profile(pid, profiler=os.path.join(directory, "profiler"), prefix=setpriv)
-        self.assert_stacks(run.stacks(), r"_start;.*main;many_arguments;.*leaf_spin")
-
-    def as_nobody(self):
-        harness.need(os.geteuid() == 0, "needs root to become somebody else")
-        directory = self.directory()
-        os.chown(directory, NOBODY, NOBODY)
-        for source in (harness.PROFILER, harness.fixture("hostile")):
-            copy = shutil.copy(source, directory)
-            os.chmod(copy, 0o755)
-        setpriv = [
-            harness.find_tool("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}",
-            "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
-        ]  # fmt: skip
-        return directory, setpriv
-
-    def test_ordinary_user(self):
-        """All of it without privileges: attached, wrapped, with children, with odd files."""
-        directory, setpriv = self.as_nobody()
-        hostile = os.path.join(directory, "hostile")
-        more = {"profiler": os.path.join(directory, "profiler"), "prefix": setpriv}
-        for name in (b"new\nline", b"plain"):
-            path = os.path.join(os.fsencode(directory), name)
-            with open(path, "wb") as file:
-                file.write(elf_maker.make(symbols=[(b"hello", STT_FUNC_GLOBAL, CODE, 64)]))
-            target = harness.Target([*setpriv, hostile, "run", path])
-            self.addCleanup(target.end)
-            self.assertEqual(self.leaves(self.profile(target, **more)), {"hello"}, name)
-        # The very file is gone: what is left is said to be.
-        os.unlink(path)
-        run = self.profile(target, **more)
-        self.assertEqual(self.leaves(run), {f"[plain+0x{CODE:x}]"})
-        self.assertRegex(str(run.unreadable), "plain.*deleted.*only root")
-        command = ["sh", "-c", f"timeout 0.5 {hostile} stuck >&2; true"]
-        run = harness.wrap(command, "--children", env=NO_LEAKS, **more)
-        self.assertIn("stuck", self.leaves(run))
-
-    def test_unreadable_program(self):
-        """One may run what one may not read; then the kernel lets nobody look."""
-        directory, setpriv = self.as_nobody()
-        os.chmod(os.path.join(directory, "hostile"), 0o711)
-        run = Run(
-            ["-d", "0.3", "--", os.path.join(directory, "hostile"), "no such mode"],
-            profiler=os.path.join(directory, "profiler"), prefix=setpriv, env=NO_LEAKS,
-            cwd=directory,
-        )  # fmt: skip
-        run.finish(expect=None)
-        self.assertIn(run.status, (harness.STATUS_TARGET, 99), run.stderr)
-        if run.status == harness.STATUS_TARGET:
-            self.assertRegex(run.stderr, "privileges|dumpable")
 
 
 if __name__ == "__main__":
