@@ -38,7 +38,8 @@ static struct shared *shared;
 
 // A stream of numbered signals, as its receiver sees it.
 struct stream {
-	long received, faults;
+	volatile long received;
+	long faults;
 	pid_t sender;
 };
 
@@ -126,6 +127,13 @@ static void *send_to_thread(void *argument)
 	return (void *)i;
 }
 
+// The last ones are on their way, perhaps to a thread that waits for a CPU.
+static void wait_for_all(const struct stream *stream, long n)
+{
+	for (int i = 0; i < 10000 && stream->received < n; i++)
+		usleep(1000);
+}
+
 static void queue(void)
 {
 	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -155,7 +163,8 @@ static void queue(void)
 		usleep(100000);
 	waitpid(to_process.sender, NULL, 0);
 	pthread_join(sender, &sent_to_thread);
-	usleep(100000); // the last ones are on their way
+	wait_for_all(&to_process, atomic_load(&shared->sent));
+	wait_for_all(&to_thread, (long)sent_to_thread);
 	atomic_store(&done, 1);
 	pthread_join(computer, NULL);
 	tell("to_process", atomic_load(&shared->sent),

@@ -6,7 +6,7 @@ short, else in all.
 """
 
 import torture
-from torture import MODES, SECONDS, describe
+from torture import MODES, SECONDS, TRIES, describe
 
 BUILDS = {"calls-O2": (MODES[0], MODES[3]), "calls-O0": (MODES[1], MODES[2])}
 
@@ -15,7 +15,6 @@ BUILDS = {"calls-O2": (MODES[0], MODES[3]), "calls-O0": (MODES[1], MODES[2])}
 MAX_LATER_MS = 1.5
 JIFFIES = {"recv", "read", "recv_waitall", "send", "accept", "connect"}
 MAX_JIFFIES_LATER_MS = 6
-TRIES = 3
 
 # The kernel does not drop an ignored signal that is sent to a process whose main thread is traced:
 # another thread may be woken for it, which nobody can mend. At 10,000 such signals a second that

@@ -41,17 +41,13 @@ class Waits(torture.TestCase):
             # With frame pointers only a stop shows its stack.
             with self.subTest(describe(hz, more)):
                 build = ("life", "life-O0")[i % 2]
-                target = self.start_program(build, "vfork", 0.5 * (1 + SECONDS))
-                brief = harness.attach(target, ALL_TICKS, *more, hz=hz, duration="0.2")
+                target = self.start_program(build, "vfork", 600)
+                run = harness.attach(target, ALL_TICKS, *more, hz=hz, duration="0.2")
+                self.assert_mostly(run, "disk", target.pid)
                 self.assert_untouched(target.pid)
-                whole = harness.start_attach(target, ALL_TICKS, *more, "-d", "600", hz=hz)
-                self.assert_no_faults(torture.parse(target.rest()))
-                for run in (brief, whole.finish()):
-                    ticks = collections.Counter()
-                    for sample in run.pprof.samples:
-                        if sample.tid == target.pid:
-                            ticks[sample.state] += sample.count
-                    self.assertGreater(ticks["disk"], 0.5 * ticks.total(), ticks)
+                told, run = self.run_profiled(hz, more, build, "vfork", 0.5 * SECONDS)
+                self.assert_no_faults(told)
+                self.assert_mostly(run, "disk", run.target_pid)
 
     def test_stopped_before_during_and_after(self):
         for i, (hz, more) in enumerate(MODES):
@@ -59,7 +55,7 @@ class Waits(torture.TestCase):
                 target = self.start_program(("life", "life-O0")[i % 2], "births", 600, 20)
                 self.send(target.pid, signal.SIGSTOP)
                 run = harness.attach(target, ALL_TICKS, *more, hz=hz, duration="0.1")
-                self.assert_mostly_stopped(run)
+                self.assert_mostly(run, "stopped", target.pid)
                 self.assert_stopped(target.pid)
                 self.send(target.pid, signal.SIGCONT)
                 run = harness.start_attach(target, ALL_TICKS, *more, "-d", "0.3", hz=hz)
@@ -80,12 +76,13 @@ class Waits(torture.TestCase):
         else:
             self.assert_untouched(pid)
 
-    def assert_mostly_stopped(self, run):
-        """On its way back to its stop, after a sample, it is ready for a moment."""
+    def assert_mostly(self, run, state, pid):
+        """So was its main thread; on its way back there, after a sample, it is ready."""
         counts = collections.Counter()
         for sample in run.pprof.samples:
-            counts[sample.state] += sample.count
-        self.assertGreater(counts["stopped"], 0.5 * counts.total(), counts)
+            if sample.tid == pid:
+                counts[sample.state] += sample.count
+        self.assertGreater(counts[state], 0.5 * counts.total(), counts)
 
     def assert_stopped(self, pid):
         """By job control, each thread, and traced by nobody."""
