@@ -12,7 +12,8 @@ struct modules;
 struct address_space {
 	struct modules *modules; // borrowed
 	int pid;
-	int tid; // by way of which the maps were read
+	int tid;     // by way of which the maps were read
+	int stat_fd; // of a thread, while it lives; -1: none
 	struct maps maps;
 	struct module **owners; // for each mapping of maps, its module; NULL: not asked for yet
 	size_t owners_capacity;

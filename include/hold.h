@@ -27,6 +27,9 @@ void hold_deinit(struct hold *hold);
 // A thread was let go at end_ns, and may have been held from start_ns on.
 void hold_note(struct hold *hold, int64_t start_ns, int64_t end_ns);
 
+// Threads are about to be asked to stop.
+void hold_prepare(struct hold *hold);
+
 // Waits for an event (events.h) or the time until_ns, with every thread that was asked to stop
 // polled before; then serves calls in their rest (tracee_serve).
 void hold_wait(struct hold *hold, int64_t until_ns);

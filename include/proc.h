@@ -49,7 +49,6 @@ struct proc_syscall {
 enum { PROC_NAME_SIZE = 64 }; // TASK_COMM_LEN is 16 for user threads
 
 // Each returns false, with errno set, when the file cannot be read (ENOENT or ESRCH: it is gone).
-bool proc_read_stat(int pid, int tid, struct proc_stat *ret);
 bool proc_read_status(int pid, struct proc_status *ret);
 bool proc_read_name(int pid, int tid, char ret[PROC_NAME_SIZE]);
 
@@ -57,6 +56,7 @@ bool proc_read_name(int pid, int tid, char ret[PROC_NAME_SIZE]);
 int proc_open(int pid, int tid, const char *file);
 
 // Read from an fd of proc_open, or once by path when fd is -1.
+bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret);
 bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret);
 bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret);
 

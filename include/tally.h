@@ -33,5 +33,5 @@ void tally_not_sampled(struct tally *tally, struct target_thread *thread, enum t
                        int64_t tick_ns);
 
 // One tick more for a thread that was asked to stop and has not; counted with the stack that it
-// shows when it stops.
-void tally_pending(struct tally *tally, struct target_thread *thread, enum thread_state state);
+// shows when it stops. Returns for how many ticks in turn it has been so, in that state.
+uint64_t tally_pending(struct tally *tally, struct target_thread *thread, enum thread_state state);

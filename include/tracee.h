@@ -80,6 +80,9 @@ void tracee_release(int tid, const struct tracee_stop *stop);
 // Lets a stopped thread run on, still seized; one that job control has stopped stays so.
 void tracee_continue(int tid, const struct tracee_stop *stop);
 
+// Is any thread seized?
+bool tracee_has_any(void);
+
 // Threads whose call a stop has cut short are sent into its rest by tracee_release, and stay seized
 // until that has ended (syscall_mend.h). Serves those; to be called whenever SIGCHLD came. Returns
 // how many there are.

@@ -28,13 +28,15 @@ enum {
 
 void address_space_init(struct address_space *space, struct modules *modules, int pid)
 {
-	*space = (struct address_space){.modules = modules, .pid = pid};
+	*space = (struct address_space){.modules = modules, .stat_fd = -1, .pid = pid};
 }
 
 void address_space_deinit(struct address_space *space)
 {
 	if (space->made)
 		perf_map_finish(space->made->perf_map);
+	if (space->stat_fd >= 0)
+		close(space->stat_fd);
 	maps_deinit(&space->maps);
 	free(space->owners);
 	*space = (struct address_space){0};
@@ -293,12 +295,23 @@ static void reread(struct address_space *space, int tid, int64_t now_ns)
 	space->cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 }
 
+// At each tick: from one file that is kept open, until its thread ends.
+static bool read_stat(struct address_space *space, int tid, struct proc_stat *ret)
+{
+	if (space->stat_fd >= 0 && proc_read_stat(space->stat_fd, space->pid, tid, ret))
+		return true;
+	if (space->stat_fd >= 0)
+		close(space->stat_fd);
+	space->stat_fd = proc_open(space->pid, tid, "stat");
+	return proc_read_stat(space->stat_fd, space->pid, tid, ret);
+}
+
 void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force)
 {
 	const int64_t since_ns = now_ns - space->read_ns;
 	struct proc_stat stat;
 
-	if (!proc_read_stat(space->pid, tid, &stat))
+	if (!read_stat(space, tid, &stat))
 		return;
 	// start_stack is random for each exec: another one is another program.
 	const bool exec = stat.start_stack != space->start_stack;

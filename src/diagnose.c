@@ -179,7 +179,7 @@ static struct error *check_zombie(int pid, const struct proc_status *status, con
 		return NULL;
 	// A process with living threads still has a memory size in any of them; the kernel shows
 	// the number of threads as num_threads, which for a real zombie is 1 or 0.
-	if (!proc_read_stat(pid, pid, &stat))
+	if (!proc_read_stat(-1, pid, pid, &stat))
 		return diagnose_gone(pid);
 	if (stat.n_threads > 1)
 		return NULL;
@@ -227,7 +227,7 @@ struct error *diagnose_target(int pid, int *ret_pid)
 	if (pid == getpid() || pid == getppid()) // its supervisor
 		return error_create(EXIT_STATUS_TARGET,
 		                    "process %d is this profiler itself: name another one", pid);
-	if (proc_read_stat(pid, pid, &stat) && (stat.flags & PF_KTHREAD))
+	if (proc_read_stat(-1, pid, pid, &stat) && (stat.flags & PF_KTHREAD))
 		return error_create(EXIT_STATUS_TARGET,
 		                    "process %d (%s) is a kernel thread: it has no user stack to "
 		                    "sample",

@@ -10,6 +10,8 @@
 #include "clock.h"
 #include "supervise.h"
 
+enum { MAX_SIGNALS = 8 }; // that are read at once
+
 static void fill_signals(sigset_t *set)
 {
 	struct sigaction hangup;
@@ -46,10 +48,14 @@ void events_watch(struct events *events, int pid)
 
 static void read_signals(struct events *events)
 {
-	struct signalfd_siginfo info;
+	struct signalfd_siginfo infos[MAX_SIGNALS];
+	ssize_t n;
 
-	while (read(events->signal_fd, &info, sizeof(info)) == sizeof(info))
-		events->stop |= info.ssi_signo != SIGCHLD;
+	do {
+		n = read(events->signal_fd, infos, sizeof(infos)); // as many as there are
+		for (ssize_t i = 0; i < n / (ssize_t)sizeof(infos[0]); i++)
+			events->stop |= infos[i].ssi_signo != SIGCHLD;
+	} while (n == (ssize_t)sizeof(infos));
 }
 
 void events_wait(struct events *events, int64_t deadline_ns)

@@ -54,6 +54,12 @@ static int64_t own_delay(const struct hold *hold)
 	return (int64_t)own.delay_ns;
 }
 
+void hold_prepare(struct hold *hold)
+{
+	if (!tracee_has_any())
+		hold->own_delay_ns = own_delay(hold);
+}
+
 // When the wait lasted, then nobody stopped before its end: the first stop's SIGCHLD ended it,
 // after the time that the sampler waited for a CPU of its own. So a thread that was slow to stop,
 // for want of a CPU, does not count as held.
@@ -73,6 +79,8 @@ void hold_wait(struct hold *hold, int64_t until_ns)
 	const int64_t start_ns = clock_now_ns();
 
 	events_wait(hold->events, until_ns);
+	if (!tracee_has_any())
+		return;
 	note_wait(hold, start_ns, clock_now_ns());
 	tracee_serve();
 }

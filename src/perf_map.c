@@ -277,7 +277,7 @@ static bool is_stale(const struct opening *opening)
 	const int64_t boot_ns = clock_read_ns(CLOCK_REALTIME) - clock_read_ns(CLOCK_BOOTTIME);
 	struct proc_stat stat;
 
-	if (!proc_read_stat(opening->pid, opening->tid, &stat))
+	if (!proc_read_stat(-1, opening->pid, opening->tid, &stat))
 		return true;
 	const int64_t tick_ns = NS_PER_SECOND / sysconf(_SC_CLK_TCK);
 	const int64_t written_ns = written->tv_sec * NS_PER_SECOND + written->tv_nsec;

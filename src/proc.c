@@ -71,11 +71,11 @@ bool proc_parse_stat(const char *text, struct proc_stat *ret)
 	return true;
 }
 
-bool proc_read_stat(int pid, int tid, struct proc_stat *ret)
+bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret)
 {
 	char text[FILE_SIZE];
 
-	if (!read_text(-1, pid, tid, "stat", text, sizeof(text)))
+	if (!read_text(fd, pid, tid, "stat", text, sizeof(text)))
 		return false;
 	errno = EINVAL;
 	return proc_parse_stat(text, ret);

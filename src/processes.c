@@ -121,8 +121,8 @@ static void add_child(struct processes *processes, int pid)
 	struct proc_stat stat;
 
 	// One that has ended stays listed until its parent has waited for it.
-	if (is_sampled(processes, pid) || !proc_read_stat(pid, pid, &stat) || stat.state == 'Z' ||
-	    is_refused(processes, pid, stat.start_time))
+	if (is_sampled(processes, pid) || !proc_read_stat(-1, pid, pid, &stat) ||
+	    stat.state == 'Z' || is_refused(processes, pid, stat.start_time))
 		return;
 	struct process *process = add_process(processes, NULL);
 	_cleanup_error_ struct error *error = target_open(pid, false, process->target);
@@ -132,7 +132,7 @@ static void add_child(struct processes *processes, int pid)
 	}
 	processes->count--;
 	free(process);
-	if (!proc_read_stat(pid, pid, &stat) || stat.state == 'Z')
+	if (!proc_read_stat(-1, pid, pid, &stat) || stat.state == 'Z')
 		return; // it has ended meanwhile
 	// It has privileges, is traced, or is a 32-bit program.
 	processes->run->refused_children++;

@@ -33,7 +33,7 @@ bool sleeper_state(const struct target *target, const struct target_thread *thre
 {
 	struct proc_stat stat;
 
-	if (!proc_read_stat(target->pid, thread->tid, &stat)) {
+	if (!proc_read_stat(-1, target->pid, thread->tid, &stat)) {
 		*ret = THREAD_RUNNING; // not known: no descriptor is left, perhaps
 		return !is_gone(errno);
 	}

@@ -54,6 +54,7 @@ size_t stops_spare_sleepers(struct stops *stops, const struct target *target, si
 
 void stops_ask(struct stops *stops, size_t from)
 {
+	hold_prepare(stops->hold);
 	tracee_prepare();
 	for (size_t i = from; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];

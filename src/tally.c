@@ -69,7 +69,7 @@ void tally_not_sampled(struct tally *tally, struct target_thread *thread, enum t
 	            tick_ns);
 }
 
-void tally_pending(struct tally *tally, struct target_thread *thread, enum thread_state state)
+uint64_t tally_pending(struct tally *tally, struct target_thread *thread, enum thread_state state)
 {
 	const size_t n = thread->n_pending_ticks;
 
@@ -79,4 +79,5 @@ void tally_pending(struct tally *tally, struct target_thread *thread, enum threa
 	struct pending_ticks *last = &thread->pending_ticks[thread->n_pending_ticks - 1];
 	last->count++;
 	last->last_ns = tally->now_ns;
+	return last->count;
 }

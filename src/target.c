@@ -103,7 +103,7 @@ static void probe(struct target *target, int tid)
 
 	target->sees_schedstat = proc_read_schedstat(-1, target->pid, tid, &schedstat);
 	target->sees_syscalls = proc_read_syscall(-1, target->pid, tid, &call);
-	if (!proc_read_stat(target->pid, tid, &stat)) // gone: the next one will tell
+	if (!proc_read_stat(-1, target->pid, tid, &stat)) // gone: the next one will tell
 		target->sees_schedstat = target->sees_syscalls = true;
 }
 
@@ -120,7 +120,8 @@ static bool add_thread(struct target *target, int tid)
 	thread->has_schedstat =
 	    proc_read_schedstat(thread->schedstat_fd, target->pid, tid, &thread->first);
 	// A main thread that has exited stays listed until the last thread ends.
-	if (!proc_read_stat(target->pid, tid, &stat) || stat.state == 'Z' || stat.state == 'X') {
+	if (!proc_read_stat(-1, target->pid, tid, &stat) || stat.state == 'Z' ||
+	    stat.state == 'X') {
 		destroy_thread(thread);
 		return false;
 	}

@@ -20,6 +20,7 @@ enum {
 	MAX_NAME_AGE_NS = 1000000000, // later ones are rare
 	MAX_COPY_TRIES = 7,
 	MAX_READY_LOOKS = 256,
+	ASK_AGAIN_TICKS = 8,
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup)
@@ -57,15 +58,16 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 {
 	enum thread_state state;
 
-	if (!sleeper_state(ticker->target, thread, &state))
-		state = THREAD_RUNNING; // on its way out
+	if (!sleeper_is_blocked(ticker->target, thread) ||
+	    !sleeper_state(ticker->target, thread, &state))
+		state = THREAD_RUNNING; // or on its way out
 	else if (state == THREAD_STOPPED)
 		state = thread->asked_state; // it has stopped for us, just now
 	ticker->n_running += state == THREAD_RUNNING;
-	tally_pending(&ticker->tally, thread, state);
 	// The kernel can drop an interrupt that comes while the thread executes another program; a
 	// second one is no more than the first.
-	tracee_interrupt(thread->tid);
+	if (tally_pending(&ticker->tally, thread, state) % ASK_AGAIN_TICKS == 0)
+		tracee_interrupt(thread->tid);
 }
 
 static void update_hint(struct snapshot_hint *hint, const struct snapshot *snapshot,

@@ -496,6 +496,11 @@ void tracee_continue(int tid, const struct tracee_stop *stop)
 	       (void *)(uintptr_t)stop->signal);
 }
 
+bool tracee_has_any(void)
+{
+	return n_seized > 0;
+}
+
 size_t tracee_serve(void)
 {
 	size_t n_left = 0;

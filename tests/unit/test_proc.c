@@ -100,7 +100,7 @@ static void test_own_files(void **state)
 
 	(void)state;
 	assert_int_equal(prctl(PR_SET_NAME, "a) R (b"), 0);
-	assert_true(proc_read_stat(pid, pid, &stat));
+	assert_true(proc_read_stat(-1, pid, pid, &stat));
 	assert_int_equal(stat.state, 'R');
 	assert_true(stat.n_threads >= 1);
 	assert_true(stat.vsize_bytes > 0);
@@ -123,7 +123,7 @@ static void test_gone(void **state)
 	const int pid = 0x7fffffff; // above any pid_max
 
 	(void)state;
-	assert_false(proc_read_stat(pid, pid, &stat));
+	assert_false(proc_read_stat(-1, pid, pid, &stat));
 	assert_int_equal(errno, ENOENT);
 	assert_false(proc_read_status(pid, &status));
 	assert_int_equal(errno, ENOENT);
