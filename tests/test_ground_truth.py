@@ -123,5 +123,21 @@ class GroundTruth(harness.TestCase):
         self.assertAlmostEqual(main[0].samples, self.run_.summary.ticks, delta=2)
 
 
+class Bursts(harness.TestCase):
+    def test_short_work_between_long_sleeps(self):
+        """A thread that has begun to run is not taken for the sleeper that it was."""
+        run = harness.start_wrap(
+            [harness.fixture("bursts"), "4"], "--max-overhead=0", hz=HZ
+        ).finish()
+        truth = dict(line.split() for line in run.stdout.decode().splitlines()[1:])
+        counts = run.stacks()
+        burst_s, rest_s = float(truth["burst"]), float(truth["rest"])
+        share, n = burst_s / (burst_s + rest_s), sum(counts.values())
+        found = sum(count for stack, count in counts.items() if "burst" in stack)
+        sigma = math.sqrt(n * share * (1 - share))
+        self.assertGreater(n * share, 10 * SIGMAS, "too short a run")
+        self.assertAlmostEqual(found, n * share, delta=SIGMAS * sigma)
+
+
 if __name__ == "__main__":
     harness.main()
