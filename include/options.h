@@ -5,16 +5,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "moment.h"
 #include "selection.h"
 
 struct error;
 struct writer;
 
 struct options {
-	bool help, version;   // print and leave: nothing else is set
-	int pid;              // 0: wrap a command
-	char *const *command; // NULL-terminated, borrowed from argv; NULL with pid
-	int64_t duration_ns;  // 0: until the end
+	bool help, version;    // print and leave: nothing else is set
+	int pid;               // 0: wrap a command
+	char *const *command;  // NULL-terminated, borrowed from argv; NULL with pid
+	const char *recording; // `profiler report`: the file; neither pid nor command then
+	int64_t duration_ns;   // 0: until the end
 	double frequency_hz;
 	const char *output;          // as given; NULL: the default
 	const struct writer *writer; // never NULL after options_parse
@@ -29,6 +31,9 @@ struct options {
 	bool children;
 	bool kernel;
 	double max_overhead_percent; // 0: no limit
+	struct moment from, to;      // the part of the time that is written
+	uint64_t max_size_bytes;     // of a recording; 0: no limit
+	bool symbols;                // look names up for a recording
 	bool quiet, verbose;
 	bool check_unwinding;
 };
@@ -42,6 +47,3 @@ void options_deinit(struct options *options);
 
 // The text of --help, made of the table of options; owned by the caller.
 char *options_help(void);
-
-// Parses a time such as 30, 30s, 1.5s, 500ms, 2m, 1h into nanoseconds > 0; false when it is none.
-bool options_parse_time(const char *text, int64_t *ret_ns);

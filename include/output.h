@@ -25,6 +25,13 @@ struct error *output_open(const char *path, bool binary, struct output **ret);
 // The stream to write to, owned by the output. Fully buffered.
 FILE *output_stream(struct output *output);
 
+// The descriptor under the stream, for one who writes for long and does not use the stream.
+int output_fd(const struct output *output);
+
+// Puts the file in its place before it is written: it is seen as it grows, and stays if the
+// profiler is killed. `path`: as of output_finish, which is still to be called, with NULL.
+struct error *output_publish(struct output *output, const char *path);
+
 // Flushes and closes, and puts the file in its place; `path` is for an output opened with NULL,
 // else NULL. A full disk or a closed pipe is an error here (EXIT_STATUS_OUTPUT).
 struct error *output_finish(struct output *output, const char *path);

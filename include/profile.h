@@ -72,6 +72,17 @@ struct process_name {
 	char *name; // as last seen, never NULL; any bytes but NUL
 };
 
+// A stretch of time in which each tick found a thread with the same stack in the same state: the
+// stream of these, of all threads, is what a recording, a slice of time or a timeline is made of.
+struct span {
+	uint32_t thread;
+	uint32_t sample; // its stack and state
+	uint64_t count;  // ticks; 0: there is no such span
+	int64_t
+	    start_ns;   // CLOCK_MONOTONIC of the thread's sample before, or when it was first seen
+	int64_t end_ns; // of its last tick
+};
+
 struct thread {
 	int pid; // the process (tgid)
 	int tid;
@@ -80,6 +91,8 @@ struct thread {
 	int64_t last_ns;         // of its last sample; wall weights add up to last_ns - first_ns
 	int64_t kernel_cpu_ns;   // CPU time between first and last, by the kernel's count
 	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1 where unknown
+	struct span span;        // that it is in; its end is last_ns
+	bool ended;              // it is known to have
 };
 
 struct sample {
@@ -90,6 +103,25 @@ struct sample {
 	uint64_t count;
 	int64_t wall_ns;
 	int64_t cpu_ns; // wall_ns where running, else 0
+};
+
+struct profile;
+
+// Who follows the stream of spans as it comes. Its functions are told as soon as the profile knows;
+// each may be NULL. They must not count or add anything themselves.
+struct span_follower {
+	// The thread is in a new span, threads[thread].span; *ended is the one before, whose count
+	// is 0 if there was none. At the end of the thread, or of all, there is only the one that
+	// ended.
+	void (*changed)(struct span_follower *follower, const struct profile *profile,
+	                uint32_t thread, const struct span *ended);
+	void (*thread_named)(struct span_follower *follower, const struct profile *profile,
+	                     uint32_t thread);
+	void (*thread_ended)(struct span_follower *follower, const struct profile *profile,
+	                     uint32_t thread);
+	void (*process_named)(struct span_follower *follower, const struct profile *profile,
+	                      const struct process_name *process);
+	struct span_follower *next; // the profile's own
 };
 
 struct profile {
@@ -109,6 +141,9 @@ struct profile {
 	struct wait *waits; // the first one means WAIT_NONE
 	size_t n_waits, waits_capacity;
 
+	struct span_follower *followers; // borrowed
+
+	int64_t start_ns;      // CLOCK_MONOTONIC of the first tick
 	int64_t start_time_ns; // CLOCK_REALTIME of the first tick
 	int64_t duration_ns;   // from the first tick to the end
 	int64_t period_ns;     // the nominal time between ticks
@@ -148,7 +183,7 @@ const char *profile_process_name(const struct profile *profile, int pid);
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,
                             int64_t now_ns);
 
-// The threads that are known already are watched from now_ns on.
+// The first tick is at now_ns: the threads that are known already are watched from then on.
 void profile_begin(struct profile *profile, int64_t now_ns);
 
 // Takes over the thread's new name, if it changed.
@@ -162,3 +197,15 @@ uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
 
 // The same for a sample that is already known by its id: no look-up.
 void profile_count_again(struct profile *profile, uint32_t sample, uint64_t ticks, int64_t now_ns);
+
+// The thread has ended: its span ends with its last sample.
+void profile_end_thread(struct profile *profile, uint32_t thread);
+
+// The thread's span, if it is in one, ends with its last sample.
+void profile_end_span(struct profile *profile, uint32_t thread);
+
+// Sampling is over: so are all spans. What follows is counted in new ones.
+void profile_end_spans(struct profile *profile);
+
+// From now on the follower, borrowed, is told.
+void profile_follow(struct profile *profile, struct span_follower *follower);

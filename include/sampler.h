@@ -23,9 +23,10 @@ struct sampler {
 	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;
 	struct modules *modules;
-	// Called after each tick, to show progress; may be NULL.
-	void (*progress)(void *context, const struct run *run);
-	void *progress_context;
+	// Called before the first tick, when the profile's start is known, and after each tick.
+	void (*started)(void *context);
+	void (*ticked)(void *context);
+	void *context;
 };
 
 // Samples the target. What was sampled is in *profile and *run (both zeroed before) whatever ended

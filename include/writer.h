@@ -37,6 +37,7 @@ struct writer {
 
 extern const struct writer writer_folded;
 extern const struct writer writer_pprof;
+extern const struct writer writer_record; // has no write
 
 // The writer of that name, or NULL.
 const struct writer *writer_by_name(const char *name);

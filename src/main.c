@@ -13,9 +13,12 @@
 #include "options.h"
 #include "output.h"
 #include "profile.h"
+#include "publish.h"
+#include "record_writer.h"
+#include "report_command.h"
 #include "run.h"
 #include "sampler.h"
-#include "selection.h"
+#include "slice.h"
 #include "summary.h"
 #include "supervise.h"
 #include "symbolize.h"
@@ -36,11 +39,41 @@ struct session {
 	struct profile profile;
 	struct run run;
 	struct status_line status;
+	bool shows_status;
+	struct slice slice;           // --from, --to
+	struct error *slice_error;    // they leave nothing
+	struct record_writer *record; // NULL: none is made
+	int record_errno;             // why it cannot be written on
 };
 
-static void show_progress(void *context, const struct run *run)
+// Sampling begins.
+static void started(void *context)
 {
-	status_line_update(context, run);
+	struct session *session = context;
+
+	if (!publish_is_sliced(&session->options))
+		return;
+	slice_init(&session->slice, INT64_MIN, INT64_MAX);
+	session->slice_error =
+	    publish_set_slice(&session->options, &session->profile, &session->slice);
+	profile_follow(&session->profile, &session->slice.follower);
+}
+
+static void end_record(struct session *session)
+{
+	session->record_errno = errno;
+	session->events.stop = true;
+}
+
+// After each tick.
+static void ticked(void *context)
+{
+	struct session *session = context;
+
+	if (session->shows_status)
+		status_line_update(&session->status, &session->run);
+	if (session->record && !session->record_errno && !record_writer_tick(session->record))
+		end_record(session);
 }
 
 // Opens the output before anything is done to the target or for the command.
@@ -84,10 +117,40 @@ static struct error *open_target(struct session *session)
 	return NULL;
 }
 
+// Where a wrapped command's profile goes when nobody said where.
+static char *default_path(const struct session *session)
+{
+	if (session->options.output || session->options.pid)
+		return NULL;
+	return memory_printf("profiler.%d%s", session->launch.pid,
+	                     session->options.writer->default_suffix);
+}
+
+// The file of a recording is there from the beginning, and grows.
+static struct error *begin_record(struct session *session)
+{
+	const struct options *options = &session->options;
+	_cleanup_free_ char *path = default_path(session);
+
+	if (options->writer != &writer_record)
+		return NULL;
+	struct error *error = output_publish(session->output, path);
+	if (error)
+		return error;
+	session->record = record_writer_create(
+	    &(struct record_options){
+	        .pid = session->target.pid,
+	        .children = options->children,
+	        .max_bytes = options->max_size_bytes,
+	        .fd = output_fd(session->output),
+	    },
+	    &session->profile, &session->modules, &session->run);
+	return NULL;
+}
+
 static struct error *sample(struct session *session)
 {
 	const struct options *options = &session->options;
-	const bool shows_progress = !options->quiet && isatty(STDERR_FILENO);
 	const struct sampler sampler = {
 	    .frequency_hz = options->frequency_hz,
 	    .duration_ns = options->duration_ns,
@@ -100,10 +163,12 @@ static struct error *sample(struct session *session)
 	    .launch = session->launch.pid ? &session->launch : NULL,
 	    .events = &session->events,
 	    .modules = &session->modules,
-	    .progress = shows_progress ? show_progress : NULL,
-	    .progress_context = &session->status,
+	    .started = started,
+	    .ticked = ticked,
+	    .context = session,
 	};
 
+	session->shows_status = !options->quiet && isatty(STDERR_FILENO);
 	if (!sampler_run(&sampler, &session->profile, &session->run))
 		return error_create(EXIT_STATUS_TARGET, "no address space left for stack copies: "
 		                                        "raise the limit (ulimit -v)");
@@ -111,45 +176,60 @@ static struct error *sample(struct session *session)
 	return NULL;
 }
 
-// Where a wrapped command's profile goes when nobody said where.
-static char *default_path(const struct session *session)
+static struct error *finish_record(struct session *session, const struct symbols *symbols,
+                                   const char *comment)
 {
-	if (session->options.output || session->options.pid)
-		return NULL;
-	return memory_printf("profiler.%d%s", session->launch.pid,
-	                     session->options.writer->default_suffix);
+	if (!session->record_errno && !record_writer_finish(session->record, symbols, comment))
+		session->record_errno = errno;
+	if (session->record_errno)
+		return error_create(EXIT_STATUS_OUTPUT,
+		                    "cannot write on to %s: %s; what was recorded until then is "
+		                    "there",
+		                    output_name(session->output), strerror(session->record_errno));
+	return output_finish(session->output, NULL);
+}
+
+static struct error *write_samples(struct session *session, const struct symbols *symbols,
+                                   const char *comment)
+{
+	const char *const comments[] = {comment, NULL};
+	_cleanup_free_ char *path = default_path(session);
+	const bool sliced = publish_is_sliced(&session->options);
+	struct profile view = session->profile;
+	struct error *error = take_pointer(session->slice_error);
+
+	if (sliced && !error) {
+		view = slice_view(&session->slice, &session->profile);
+		error = publish_check_slice(&view, &session->profile);
+	}
+	if (!error)
+		error = publish(&session->options,
+		                &(struct publication){
+		                    .profile = &view,
+		                    .modules = &session->modules,
+		                    .symbols = symbols,
+		                    .comments = comments,
+		                    .pid = session->target.pid,
+		                    .children = session->options.children,
+		                },
+		                output_stream(session->output));
+	return error ? error : output_finish(session->output, path);
 }
 
 static struct error *write_profile(struct session *session)
 {
 	const struct options *options = &session->options;
 	const struct symbolize_options names = {.inlines = options->inlines};
-	const struct selection selection = options_selection(options);
-	_cleanup_free_ char *path = default_path(session);
 	_cleanup_free_ char *comment = summary_comment(&session->run, &session->profile);
-	const char *const comments[] = {comment, NULL};
 	struct symbols symbols = {0};
+	struct error *error;
 
-	symbolize(&session->profile, &session->modules, &names, &symbols);
-	_cleanup_free_ bool *selected = selection_apply(
-	    &selection, &session->profile, &session->modules, &symbols, options->syscalls);
-	const struct report report = {
-	    .profile = &session->profile,
-	    .modules = &session->modules,
-	    .symbols = &symbols,
-	    .selected = selected,
-	    .comments = comments,
-	    .pid = session->target.pid,
-	    .process_roots = options->children,
-	    .thread_roots = options->threads,
-	    .lines = options->lines,
-	    .syscalls = options->syscalls,
-	};
-	struct error *error = options->writer->write(&report, output_stream(session->output));
-	if (!error)
-		error = output_finish(session->output, path);
-	if (!error && !options->quiet)
-		summary_print_selection(&session->profile, selected);
+	if (options->symbols)
+		symbolize(&session->profile, &session->modules, &names, &symbols);
+	if (session->record)
+		error = finish_record(session, options->symbols ? &symbols : NULL, comment);
+	else
+		error = write_samples(session, &symbols, comment);
 	symbols_deinit(&symbols);
 	return error;
 }
@@ -162,6 +242,8 @@ static struct error *profile_target(struct session *session)
 	if (!error)
 		error = open_target(session);
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers; the command has its own
+	if (!error)
+		error = begin_record(session);
 	if (!error)
 		error = sample(session);
 	if (error)
@@ -182,6 +264,9 @@ static void session_deinit(struct session *session)
 {
 	launch_release(&session->launch);
 	unwind_check_destroy(session->run.check);
+	record_writer_destroy(session->record);
+	slice_deinit(&session->slice);
+	error_destroy(session->slice_error);
 	output_destroy(session->output);
 	target_close(&session->target);
 	profile_deinit(&session->profile);
@@ -243,6 +328,14 @@ static int run(void *context, const struct origin *origin)
 	return status ? status : command_status;
 }
 
+static int report(struct session *session)
+{
+	struct error *error = report_command(&session->options);
+
+	options_deinit(&session->options);
+	return error ? report_error(error) : EXIT_STATUS_OK;
+}
+
 int main(int argc, char **argv)
 {
 	struct session session = {.target.task_fd = -1};
@@ -255,6 +348,8 @@ int main(int argc, char **argv)
 		return show_help();
 	if (session.options.version)
 		return show("profiler " PROFILER_VERSION "\n");
+	if (session.options.recording)
+		return report(&session);
 	const int status = supervise(run, &session, session.options.command != NULL);
 	session_deinit(&session);
 	return status;

@@ -10,7 +10,9 @@
 #include "clock.h"
 #include "error.h"
 #include "memory.h"
+#include "option_table.h"
 #include "profile.h"
+#include "quantity.h"
 #include "writer.h"
 
 enum {
@@ -20,115 +22,40 @@ enum {
 	// Not 100: no lockstep with what the target does 100 times a second.
 	DEFAULT_FREQUENCY_HZ = 99,
 	MAX_FREQUENCY_HZ = 10000,
-	MAX_DURATION_S = 1000000000, // so that now + duration stays far from INT64_MAX ns
-	LONG_BASE = 256, // getopt_long returns LONG_BASE + row for a long option, else the letter
-	HELP_COLUMN = 26,
+	MIN_MAX_SIZE_BYTES = 1 << 20,
 };
 
 // The formats' names for messages; tests hold it against the writers themselves.
-#define FORMATS "folded or pprof"
-
-static struct error *usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static struct error *usage_error(const char *format, ...)
-{
-	_cleanup_free_ char *message = NULL;
-	va_list args;
-
-	va_start(args, format);
-	message = memory_vprintf(format, args);
-	va_end(args);
-	return error_create(EXIT_STATUS_USAGE, "%s (see profiler --help)", message);
-}
-
-// A plain decimal number such as 12 or 0.5 at the start of `text`: no sign, no exponent, no hex.
-// Returns what follows it, NULL where there is none.
-static const char *parse_decimal(const char *text, double *ret)
-{
-	size_t whole = strspn(text, "0123456789");
-	size_t length = whole;
-	size_t fraction = 0;
-
-	if (text[length] == '.') {
-		fraction = strspn(text + length + 1, "0123456789");
-		length += 1 + fraction;
-	}
-	if (whole + fraction == 0)
-		return NULL;
-
-	_cleanup_free_ char *number = memory_strndup(text, length);
-	*ret = strtod(number, NULL);
-	return text + length;
-}
-
-bool options_parse_time(const char *text, int64_t *ret_ns)
-{
-	static const struct {
-		const char *suffix;
-		double ns;
-	} units[] = {
-	    {"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"m", 60e9}, {"h", 3600e9},
-	};
-	double value;
-	const char *suffix = parse_decimal(text, &value);
-
-	if (!suffix)
-		return false;
-	for (size_t i = 0; i < array_size(units); i++) {
-		if (strcmp(suffix, units[i].suffix) != 0)
-			continue;
-		double ns = value * units[i].ns;
-		if (ns < 1 || ns > (double)MAX_DURATION_S * NS_PER_SECOND)
-			return false;
-		*ret_ns = (int64_t)ns;
-		return true;
-	}
-	return false;
-}
-
-// A whole number from 1 to max, digits only.
-static bool parse_count(const char *text, long max, long *ret)
-{
-	long value;
-
-	if (!*text || text[strspn(text, "0123456789")] != '\0')
-		return false;
-	errno = 0;
-	value = strtol(text, NULL, 10);
-	if (errno || value < 1 || value > max)
-		return false;
-	*ret = value;
-	return true;
-}
+#define FORMATS "folded, pprof or record"
 
 static struct error *parse_pid(struct options *options, const char *value)
 {
 	long pid;
 
-	if (!parse_count(value, INT_MAX, &pid))
-		return usage_error("--pid: '%s' is not a process id: give a number such as 1234",
-		                   value);
+	if (!quantity_parse_count(value, INT_MAX, &pid))
+		return option_error("--pid: '%s' is not a process id: give a number such as 1234",
+		                    value);
 	options->pid = (int)pid;
 	return NULL;
 }
 
 static struct error *parse_duration(struct options *options, const char *value)
 {
-	if (!options_parse_time(value, &options->duration_ns))
-		return usage_error("--duration: '%s' is not a time above 0: give one such as 30, "
-		                   "1.5s, 500ms, 2m or 1h",
-		                   value);
+	if (!quantity_parse_time(value, &options->duration_ns))
+		return option_error("--duration: '%s' is not a time above 0: give one such as 30, "
+		                    "1.5s, 500ms, 2m or 1h",
+		                    value);
 	return NULL;
 }
 
 static struct error *parse_frequency(struct options *options, const char *value)
 {
 	double hz;
-	const char *rest = parse_decimal(value, &hz);
+	const char *rest = quantity_parse_decimal(value, &hz);
 
 	if (!rest || *rest || hz < 1 || hz > MAX_FREQUENCY_HZ)
-		return usage_error("--frequency: '%s' is not a number from 1 to %d", value,
-		                   MAX_FREQUENCY_HZ);
+		return option_error("--frequency: '%s' is not a number from 1 to %d", value,
+		                    MAX_FREQUENCY_HZ);
 	options->frequency_hz = hz;
 	return NULL;
 }
@@ -137,9 +64,9 @@ static struct error *parse_max_depth(struct options *options, const char *value)
 {
 	long depth;
 
-	if (!parse_count(value, MAX_MAX_DEPTH, &depth))
-		return usage_error("--max-depth: '%s' is not a whole number from 1 to %d", value,
-		                   MAX_MAX_DEPTH);
+	if (!quantity_parse_count(value, MAX_MAX_DEPTH, &depth))
+		return option_error("--max-depth: '%s' is not a whole number from 1 to %d", value,
+		                    MAX_MAX_DEPTH);
 	options->max_depth = (uint32_t)depth;
 	return NULL;
 }
@@ -147,21 +74,52 @@ static struct error *parse_max_depth(struct options *options, const char *value)
 static struct error *parse_max_overhead(struct options *options, const char *value)
 {
 	double percent;
-	const char *rest = parse_decimal(value, &percent);
+	const char *rest = quantity_parse_decimal(value, &percent);
 
 	if (rest && *rest == '%')
 		rest++;
 	if (!rest || *rest || percent < 0 || percent > 100)
-		return usage_error(
+		return option_error(
 		    "--max-overhead: '%s' is not a percentage from 0 (no limit) to 100", value);
 	options->max_overhead_percent = percent;
+	return NULL;
+}
+
+static struct error *parse_moment(const char *option, const char *value, struct moment *ret)
+{
+	if (moment_parse(value, ret))
+		return NULL;
+	return option_error(
+	    "--%s: '%s' is no time: give one since the start, such as 5s or 1.5m, or "
+	    "of the day, such as 14:03:07 or 2026-11-20T14:03:07Z",
+	    option, value);
+}
+
+static struct error *parse_from(struct options *options, const char *value)
+{
+	return parse_moment("from", value, &options->from);
+}
+
+static struct error *parse_to(struct options *options, const char *value)
+{
+	return parse_moment("to", value, &options->to);
+}
+
+static struct error *parse_max_size(struct options *options, const char *value)
+{
+	if (!quantity_parse_size(value, &options->max_size_bytes) ||
+	    options->max_size_bytes < MIN_MAX_SIZE_BYTES)
+		return option_error("--max-size: '%s' is not a size of at least 1M, such as 20M or "
+		                    "1.5G",
+		                    value);
 	return NULL;
 }
 
 static struct error *parse_output(struct options *options, const char *value)
 {
 	if (!*value)
-		return usage_error("--output: the file's name is empty: give one, or - for stdout");
+		return option_error(
+		    "--output: the file's name is empty: give one, or - for stdout");
 	options->output = value;
 	return NULL;
 }
@@ -171,7 +129,7 @@ static struct error *parse_format(struct options *options, const char *value)
 	const struct writer *writer = writer_by_name(value);
 
 	if (!writer)
-		return usage_error("--format: '%s' is unknown: give " FORMATS, value);
+		return option_error("--format: '%s' is unknown: give " FORMATS, value);
 	options->writer = writer;
 	return NULL;
 }
@@ -185,7 +143,7 @@ static struct error *parse_regex(struct options *options, enum selection_regex w
 
 	if (result) {
 		regerror(result, &regex, why, sizeof(why));
-		return usage_error("--%s: '%s' is not a regular expression: %s", name, value, why);
+		return option_error("--%s: '%s' is not a regular expression: %s", name, value, why);
 	}
 	if (options->has_regex[which])
 		regfree(&options->regexes[which]);
@@ -233,9 +191,9 @@ static struct error *parse_state(struct options *options, const char *value)
 		const size_t length = strcspn(name, ",");
 		const enum thread_state state = find_state(name, length);
 		if (state == N_THREAD_STATES)
-			return usage_error("--state: '%s' is no list of states: give some of "
-			                   "running,sleeping,disk,stopped",
-			                   value);
+			return option_error("--state: '%s' is no list of states: give some of "
+			                    "running,sleeping,disk,stopped",
+			                    value);
 		states |= 1u << state;
 		name += length;
 		if (*name == '\0')
@@ -245,19 +203,9 @@ static struct error *parse_state(struct options *options, const char *value)
 	return NULL;
 }
 
-// A row of the table of options: how it is written, what it does and what --help says of it.
-struct option_row {
-	char short_name;       // 0: none
-	const char *long_name; // NULL: a heading of the help, in `help`
-	const char *argument;  // its name in the help; NULL: takes none
-	const char *help;      // lines, without a newline at the end
-	size_t flag_offset;    // without `parse`: the bool in struct options to set
-	bool flag_value;       // to what
-	struct error *(*parse)(struct options *options, const char *value);
-};
-
 // clang-format off
 #define HEADING(text) {.help = (text)}
+#define SAMPLING(text) {.help = (text), .flag_value = true}
 #define FLAG(letter, name, field, value, text)                                                     \
 	{.short_name = (letter), .long_name = (name), .help = (text),                              \
 	 .flag_offset = offsetof(struct options, field), .flag_value = (value)}
@@ -266,7 +214,7 @@ struct option_row {
 	 .parse = (function)}
 
 static const struct option_row rows[] = {
-	HEADING("What and how long:"),
+	SAMPLING("What and how long:"),
 	VALUE('p', "pid", "PID", parse_pid,
 	      "attach to this process, all of its threads"),
 	FLAG('c', "children", children, true,
@@ -290,6 +238,12 @@ static const struct option_row rows[] = {
 	      "sample less often when holding threads, or the\n"
 	      "profiler's CPU, would take more than this share of\n"
 	      "the time; default 5; 0: no limit"),
+	SAMPLING("Recordings (-f record):"),
+	VALUE(0, "max-size", "SIZE", parse_max_size,
+	      "of the recording: 1M or more, such as 20M; what does\n"
+	      "not fit is counted"),
+	FLAG(0, "no-symbols", symbols, false,
+	     "leave looking names up to profiler report"),
 	HEADING("Which samples:"),
 	FLAG(0, "on-cpu", on_cpu, true,
 	     "only of threads on a CPU or ready to run"),
@@ -306,13 +260,19 @@ static const struct option_row rows[] = {
 	      "name matches"),
 	VALUE(0, "ignore", "REGEX", parse_ignore,
 	      "only without such a function"),
+	VALUE(0, "from", "WHEN", parse_from,
+	      "only from then on: a time since the start (5s, 1.5m)\n"
+	      "or of the day (14:03:07, 2026-11-20T14:03:07Z)"),
+	VALUE(0, "to", "WHEN", parse_to,
+	      "only until then"),
 	HEADING("Output:"),
 	VALUE('o', "output", "FILE", parse_output,
 	      "where the profile goes, - is stdout; default: stdout\n"
 	      "with -p, else profiler.PID.folded or .pb.gz"),
 	VALUE('f', "format", "FORMAT", parse_format,
-	      FORMATS "; default: what FILE's name says\n"
-	      "(.pb.gz, .pb, .pprof: pprof), else folded"),
+	      FORMATS "; default: what FILE's\n"
+	      "name says (.pb.gz, .pb, .pprof: pprof; .wprof:\n"
+	      "record), else folded"),
 	FLAG('t', "threads", threads, true,
 	     "the thread's name as root frame"),
 	FLAG(0, "syscalls", syscalls, true,
@@ -334,37 +294,13 @@ static const struct option_row rows[] = {
 	     "print this help and leave"),
 	FLAG('V', "version", version, true,
 	     "print the version and leave"),
-	HEADING("Debugging:"),
+	SAMPLING("Debugging:"),
 	FLAG(0, "check-unwinding", check_unwinding, true,
 	     "compare each stack with what libdw makes of it"),
 };
 // clang-format on
 
-enum { N_ROWS = array_size(rows) };
-
-static void print_row(FILE *stream, const struct option_row *row)
-{
-	const char *line = row->help;
-	int column;
-
-	if (!row->long_name) {
-		fprintf(stream, "\n%s\n", row->help);
-		return;
-	}
-	if (row->short_name)
-		column = fprintf(stream, "  -%c, ", row->short_name);
-	else
-		column = fprintf(stream, "      ");
-	column += fprintf(stream, "--%s%s%s", row->long_name, row->argument ? "=" : "",
-	                  row->argument ?: "");
-	while (line) {
-		int length = (int)strcspn(line, "\n");
-
-		fprintf(stream, "%*s%.*s\n", HELP_COLUMN - column, "", length, line);
-		column = 0;
-		line = line[length] ? line + length + 1 : NULL;
-	}
-}
+static const struct option_table table = {.rows = rows, .n_rows = array_size(rows)};
 
 char *options_help(void)
 {
@@ -376,10 +312,11 @@ char *options_help(void)
 		return memory_strdup("");
 	fputs("Usage: profiler [OPTION...] -p PID\n"
 	      "       profiler [OPTION...] [--] COMMAND [ARG...]\n"
-	      "Shows where every thread of a process spends its time, running or blocked.\n",
+	      "       profiler report [OPTION...] FILE\n"
+	      "Shows where every thread of a process spends its time, running or blocked;\n"
+	      "report turns a recording (-f record) into another format.\n",
 	      stream);
-	for (size_t i = 0; i < N_ROWS; i++)
-		print_row(stream, &rows[i]);
+	option_table_print(&table, stream);
 	fputs("\nExit status: the command's own; with -p 0; else 1 (target), 2 (command line),\n"
 	      "3 (output), 126 or 127 (the command cannot be run). More in profiler(1).\n",
 	      stream);
@@ -387,105 +324,59 @@ char *options_help(void)
 	return text;
 }
 
-// The row of what getopt_long returned: a letter, or LONG_BASE + row. NULL: none.
-static const struct option_row *find_row(int code)
+static bool is_report(int argc, char **argv)
 {
-	if (code >= LONG_BASE && code < LONG_BASE + N_ROWS)
-		return &rows[code - LONG_BASE];
-	for (size_t i = 0; i < N_ROWS; i++)
-		if (code && rows[i].short_name == code)
-			return &rows[i];
-	return NULL;
-}
+	const bool after_dashes = optind > 0 && strcmp(argv[optind - 1], "--") == 0;
 
-// The table in getopt's words.
-static void fill_getopt(char letters[2 * N_ROWS + 3], struct option longs[N_ROWS + 1])
-{
-	size_t n = 0;
-
-	// +: stop at the command, whose options are its own; ':': tell a missing argument apart.
-	*letters++ = '+';
-	*letters++ = ':';
-	for (int i = 0; i < N_ROWS; i++) {
-		const struct option_row *row = &rows[i];
-
-		if (!row->long_name)
-			continue;
-		longs[n++] = (struct option){
-		    .name = row->long_name,
-		    .has_arg = row->argument ? required_argument : no_argument,
-		    .val = LONG_BASE + i,
-		};
-		if (!row->short_name)
-			continue;
-		*letters++ = row->short_name;
-		if (row->argument)
-			*letters++ = ':';
-	}
-	*letters = '\0';
-	longs[n] = (struct option){0};
-}
-
-// getopt_long said '?': which mistake was it?
-static struct error *explain_unknown(int code, const char *word)
-{
-	const struct option_row *row = find_row(code);
-
-	if (row)
-		return usage_error("--%s takes no value: leave '%s' out", row->long_name,
-		                   strchr(word, '=') ?: word);
-	if (code)
-		return usage_error("unknown option '-%c'", code);
-
-	_cleanup_free_ char *candidates = memory_strdup("");
-	size_t length = strcspn(word, "=");
-	size_t n = 0;
-
-	for (size_t i = 0; i < N_ROWS && length > 2; i++) {
-		const char *name = rows[i].long_name;
-
-		if (!name || strncmp(name, word + 2, length - 2) != 0)
-			continue;
-		char *longer = memory_printf("%s%s--%s", candidates, n++ ? " or " : "", name);
-		free(candidates);
-		candidates = longer;
-	}
-	if (n)
-		return usage_error("option '%s' is ambiguous: %s", word, candidates);
-	return usage_error("unknown option '%s'", word);
-}
-
-static struct error *apply(struct options *options, const struct option_row *row)
-{
-	if (row->parse)
-		return row->parse(options, optarg);
-	*(bool *)((char *)options + row->flag_offset) = row->flag_value;
-	return NULL;
+	return optind < argc && !after_dashes && strcmp(argv[optind], "report") == 0;
 }
 
 static struct error *parse_all(int argc, char **argv, struct options *options)
 {
-	char letters[2 * N_ROWS + 3];
-	struct option longs[N_ROWS + 1];
-	int code;
+	const struct option_row *sampling = NULL;
 
-	fill_getopt(letters, longs);
 	optind = 0; // glibc: start anew
-	while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		const struct option_row *row = find_row(code == ':' ? optopt : code);
-		struct error *error;
-
-		if (code == '?' || !row)
-			return explain_unknown(optopt, argv[optind - 1]);
-		if (code == ':')
-			return usage_error("--%s needs a value: --%s=%s", row->long_name,
-			                   row->long_name, row->argument);
-		error = apply(options, row);
+	struct error *error = option_table_parse(&table, argc, argv, options, &sampling);
+	if (error || options->help || options->version)
+		return error;
+	if (!is_report(argc, argv)) {
+		if (optind < argc)
+			options->command = argv + optind;
+		return NULL;
+	}
+	// profiler report: options may stand before and after the file.
+	for (optind++;;) {
+		error = option_table_parse(&table, argc, argv, options, &sampling);
 		if (error || options->help || options->version)
 			return error;
+		if (optind >= argc)
+			break;
+		if (options->recording)
+			return option_error("report: '%s' is one file too many", argv[optind]);
+		options->recording = argv[optind++];
 	}
-	if (optind < argc)
-		options->command = argv + optind;
+	if (!options->recording)
+		return option_error("report: no recording is given: profiler report FILE; to run a "
+		                    "command of that name: profiler -- report");
+	if (sampling)
+		return option_error("report: --%s is for sampling, which is over: leave it out",
+		                    sampling->long_name);
+	return NULL;
+}
+
+static struct error *check_recording(const struct options *options)
+{
+	const bool records = options->writer == &writer_record;
+
+	if (records && options->recording)
+		return option_error("report: --format: a recording is made while sampling: give "
+		                    "another format");
+	if (records && (options->from.kind || options->to.kind))
+		return option_error(
+		    "--from and --to are for profiler report, which cuts recordings");
+	if (!records && (options->max_size_bytes || !options->symbols))
+		return option_error(
+		    "--max-size and --no-symbols are for recordings: give -f record");
 	return NULL;
 }
 
@@ -510,17 +401,20 @@ struct selection options_selection(const struct options *options)
 static struct error *check(const struct options *options)
 {
 	if (options->pid && options->command)
-		return usage_error("-p %d and a command ('%s') are given: leave one of them out",
-		                   options->pid, options->command[0]);
-	if (!options->pid && !options->command)
-		return usage_error("nothing to profile: give a process (-p PID) or a command");
+		return option_error("-p %d and a command ('%s') are given: leave one of them out",
+		                    options->pid, options->command[0]);
+	if (!options->pid && !options->command && !options->recording)
+		return option_error("nothing to profile: give a process (-p PID) or a command");
 	if (options->on_cpu && options->off_cpu)
-		return usage_error(
+		return option_error(
 		    "--on-cpu and --off-cpu leave nothing: give one, or none for all");
 	if (options_selection(options).states == NO_STATE)
-		return usage_error("--state and --%s-cpu leave nothing: leave one of them out",
-		                   options->on_cpu ? "on" : "off");
-	return NULL;
+		return option_error("--state and --%s-cpu leave nothing: leave one of them out",
+		                    options->on_cpu ? "on" : "off");
+	if (options->from.kind && options->from.kind == options->to.kind &&
+	    options->to.ns <= options->from.ns && options->to.kind != MOMENT_DAY_TIME)
+		return option_error("--to is not after --from: give a later one");
+	return check_recording(options);
 }
 
 struct error *options_parse(int argc, char **argv, struct options *ret)
@@ -530,6 +424,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	    .max_depth = DEFAULT_MAX_DEPTH,
 	    .max_overhead_percent = DEFAULT_MAX_OVERHEAD_PERCENT,
 	    .inlines = true,
+	    .symbols = true,
 	};
 	struct error *error = parse_all(argc, argv, &options);
 
@@ -538,16 +433,16 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 		options_deinit(&options);
 		return NULL;
 	}
+	if (!options.writer && options.output)
+		options.writer = writer_by_file_name(options.output);
+	if (!options.writer)
+		options.writer = &writer_folded;
 	if (!error)
 		error = check(&options);
 	if (error) {
 		options_deinit(&options);
 		return error;
 	}
-	if (!options.writer && options.output)
-		options.writer = writer_by_file_name(options.output);
-	if (!options.writer)
-		options.writer = &writer_folded;
 	*ret = options;
 	return NULL;
 }

@@ -482,14 +482,36 @@ static struct error *put_in_place(struct output *output)
 	    output->name, errno == EISDIR ? "it is a directory" : strerror(errno), temporary);
 }
 
+static void set_name(struct output *output, const char *path)
+{
+	free(output->name);
+	free(output->base);
+	output->name = memory_strdup(path);
+	output->base = memory_strdup(path);
+}
+
+int output_fd(const struct output *output)
+{
+	return output->fd;
+}
+
+struct error *output_publish(struct output *output, const char *path)
+{
+	struct error *error = NULL;
+
+	if (path)
+		set_name(output, path);
+	if (output->nameless)
+		error = give_name(output);
+	if (!error && output->temporary)
+		error = put_in_place(output);
+	return error;
+}
+
 struct error *output_finish(struct output *output, const char *path)
 {
-	if (path) {
-		free(output->name);
-		free(output->base);
-		output->name = memory_strdup(path);
-		output->base = memory_strdup(path);
-	}
+	if (path)
+		set_name(output, path);
 	struct error *error = close_stream(output);
 	if (!error && output->temporary)
 		error = put_in_place(output);

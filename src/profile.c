@@ -217,6 +217,9 @@ void profile_name_process(struct profile *profile, int pid, const char *name)
 		process = array_push(profile->processes, profile->n_processes,
 		                     profile->processes_capacity);
 	*process = (struct process_name){.pid = pid, .name = memory_strdup(name)};
+	for (struct span_follower *f = profile->followers; f; f = f->next)
+		if (f->process_named)
+			f->process_named(f, profile, process);
 }
 
 const char *profile_process_name(const struct profile *profile, int pid)
@@ -246,6 +249,7 @@ uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const cha
 
 void profile_begin(struct profile *profile, int64_t now_ns)
 {
+	profile->start_ns = now_ns;
 	for (size_t i = 0; i < profile->n_threads; i++) {
 		profile->threads[i].first_ns = now_ns;
 		profile->threads[i].last_ns = now_ns;
@@ -260,6 +264,9 @@ void profile_rename_thread(struct profile *profile, uint32_t thread, const char 
 		return;
 	free(*old);
 	*old = memory_strdup(name);
+	for (struct span_follower *f = profile->followers; f; f = f->next)
+		if (f->thread_named)
+			f->thread_named(f, profile, thread);
 }
 
 static bool sample_equal(const void *context, uint32_t id, const void *key)
@@ -287,15 +294,79 @@ uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
 	return id;
 }
 
+static void tell_change(struct profile *profile, uint32_t id, const struct span *ended)
+{
+	for (struct span_follower *f = profile->followers; f; f = f->next)
+		if (f->changed)
+			f->changed(f, profile, id, ended);
+}
+
+// The span that the thread is in, as it ends.
+static struct span end_span(struct thread *thread)
+{
+	struct span ended = thread->span;
+
+	ended.end_ns = thread->last_ns;
+	thread->span.count = 0;
+	return ended;
+}
+
 void profile_count_again(struct profile *profile, uint32_t id, uint64_t ticks, int64_t now_ns)
 {
 	struct sample *sample = &profile->samples[id];
 	struct thread *thread = &profile->threads[sample->thread];
 	const int64_t wall_ns = now_ns - thread->last_ns;
+	const bool goes_on = thread->span.sample == id && thread->span.count > 0;
 
-	thread->last_ns = now_ns;
 	sample->count += ticks;
 	sample->wall_ns += wall_ns;
 	if (sample->state == THREAD_RUNNING)
 		sample->cpu_ns += wall_ns;
+	if (goes_on) { // most often by far
+		thread->span.count += ticks;
+		thread->last_ns = now_ns;
+		return;
+	}
+	const struct span ended = end_span(thread);
+	thread->span = (struct span){
+	    .thread = sample->thread,
+	    .sample = id,
+	    .count = ticks,
+	    .start_ns = thread->last_ns,
+	};
+	thread->last_ns = now_ns;
+	tell_change(profile, sample->thread, &ended);
+}
+
+void profile_end_span(struct profile *profile, uint32_t id)
+{
+	struct thread *thread = &profile->threads[id];
+
+	if (thread->span.count == 0)
+		return;
+	const struct span ended = end_span(thread);
+	tell_change(profile, id, &ended);
+}
+
+void profile_end_thread(struct profile *profile, uint32_t id)
+{
+	if (profile->threads[id].ended)
+		return;
+	profile_end_span(profile, id);
+	profile->threads[id].ended = true;
+	for (struct span_follower *f = profile->followers; f; f = f->next)
+		if (f->thread_ended)
+			f->thread_ended(f, profile, id);
+}
+
+void profile_end_spans(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_threads; i++)
+		profile_end_span(profile, i);
+}
+
+void profile_follow(struct profile *profile, struct span_follower *follower)
+{
+	follower->next = profile->followers;
+	profile->followers = follower;
 }

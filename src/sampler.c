@@ -55,8 +55,7 @@ static void tick_until_end(const struct sampler *sampler, struct processes *proc
 			launch_release(sampler->launch);
 			processes_set_held(processes, false);
 		}
-		if (sampler->progress)
-			sampler->progress(sampler->progress_context, run);
+		sampler->ticked(sampler->context);
 		if (last)
 			return;
 		deadline_ns += period_ns;
@@ -99,8 +98,10 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	profile->start_time_ns = clock_read_ns(CLOCK_REALTIME);
 	run->start_ns = clock_now_ns();
 	profile_begin(profile, run->start_ns);
+	sampler->started(sampler->context);
 	tick_until_end(sampler, &processes, run, period_ns);
 	processes_finish(&processes);
+	profile_end_spans(profile);
 	run->end_ns = clock_now_ns();
 	priority_restore(&priority);
 	run->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);

@@ -4,10 +4,20 @@
 
 #include "memory.h"
 
+// Known by its name only: a recording is written while sampling goes on (record_writer.h).
+const struct writer writer_record = {
+    .name = "record",
+    .suffixes = (const char *const[]){".wprof", NULL},
+    .default_suffix = ".wprof",
+    .binary = true,
+    .next_command = "profiler report %s -o FILE",
+};
+
 // The formats: a new one is a file of its own and a line here.
 static const struct writer *const writers[] = {
     &writer_folded,
     &writer_pprof,
+    &writer_record,
 };
 
 const struct writer *writer_by_name(const char *name)

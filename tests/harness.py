@@ -219,6 +219,7 @@ class Run:
         self.start_s = time.monotonic()
         self.process = subprocess.Popen([*prefix, profiler, *self.args], **popen)
         self.status = self.stdout = self.stderr = self.folded = self.pprof = None
+        self.recording = None
 
     def _states(self):
         """(state, tracer) of each thread of the target."""
@@ -322,7 +323,7 @@ class Run:
             path = os.path.join(self.directory, output)
             names.discard(os.path.relpath(path, self.directory).split("/")[0])
         elif not output and not self._option("-p", "--pid"):
-            made = {n for n in names if re.fullmatch(r"profiler\.\d+\.(folded|pb\.gz)", n)}
+            made = {n for n in names if re.fullmatch(r"profiler\.\d+\.(folded|pb\.gz|wprof)", n)}
             assert len(made) <= 1, f"more than one profile: {made}"
             names -= made
             if made:
@@ -341,7 +342,9 @@ class Run:
         else:
             return
         self.data = data
-        if data[:2] == b"\x1f\x8b" or b"wall" in data[:200] and b"nanoseconds" in data[:400]:
+        if data.startswith(b"\x89WPROF"):
+            self.recording = data
+        elif data[:2] == b"\x1f\x8b" or b"wall" in data[:200] and b"nanoseconds" in data[:400]:
             self.pprof = pprof.Profile(data)
         elif self.summary.format in ("folded", None) and self.status in (0, None) or path:
             self.folded = read_folded(data)
@@ -440,13 +443,13 @@ def attach(target, *args, duration="0.4", hz=251, form="pprof", verbose=True, **
 def start_attach(target, *args, hz=251, form="pprof", verbose=True, **run):
     pid = target if isinstance(target, int) else target.pid
     more = ["-v"] if verbose else []
-    name = {"pprof": "out.pb.gz", "folded": "out.folded"}[form]
+    name = {"pprof": "out.pb.gz", "folded": "out.folded", "record": "out.wprof"}[form]
     return Run(["-p", pid, "-F", hz, "-o", name, *more, *args], target_pid=pid, **run)
 
 
 def start_wrap(command, *args, hz=251, form="pprof", verbose=True, **run):
     more = ["-v"] if verbose else []
-    name = {"pprof": "out.pb.gz", "folded": "out.folded"}[form]
+    name = {"pprof": "out.pb.gz", "folded": "out.folded", "record": "out.wprof"}[form]
     return Run(["-F", hz, "-o", name, *more, *args, "--", *command], **run)
 
 

@@ -35,7 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	if (!options.help && !options.version) {
-		expect(options.writer && (options.pid > 0) != (options.command != NULL));
+		expect(options.writer && (options.pid > 0) + (options.command != NULL) +
+		                                 (options.recording != NULL) ==
+		                             1);
 		expect(options.frequency_hz >= 1 && options.frequency_hz <= 10000);
 		expect(options.duration_ns >= 0 && options.max_depth > 0);
 	}

@@ -127,6 +127,56 @@ def expression():
     return data
 
 
+def varint(number):
+    """Seven bits a byte, the lowest first."""
+    data = b""
+    while number >= 128:
+        data += bytes([number & 127 | 128])
+        number >>= 7
+    return data + bytes([number])
+
+
+def recording():
+    """Two small blocks with a record of each type; fuzz_record.c puts the checksums right."""
+
+    def block(number, *records):
+        body = b""
+        for kind, *fields in records:
+            data = b"".join(
+                varint(len(f)) + f if isinstance(f, bytes) else varint(f) for f in fields
+            )
+            body += varint(kind) + varint(len(data)) + data
+        return b"WBLK" + struct.pack("<III", len(body), 0, number) + body
+
+    first = block(
+        0,
+        (1, 1700000000 * 10**9, 10101010, 42, 1, b"host", b"profiler"),
+        (2, 0, 0, 1, 8, 77, b"abcdefgh", b"/bin/program"),
+        (3, 0, 0x1000, 0x2000, 0, 0x500),
+        (4, 0, 0, 0x800, 1, 5, 64),
+        (5, 0, 0, 0, 2, 0, 1, 2, 1, 1, 1),
+        (6, 0, 42, 42, 0, b"main"),
+        (6, 1, 42, 43, 0, b"worker"),
+        (15, 0, 1, b"", b"", b""),
+        (15, 1, 2, b"socket:[5]", b"tcp", b"schedule\n"),
+        (8, 0, 0, 0, 0, 1, 0x41, 1, 1),
+        (8, 10101010, 0, 0x10, 1, 3),
+        (7, 42, b"program"),
+        (10, 30303030, 4, 1, 0, 500),
+    )
+    second = block(
+        1,
+        (8, 40404040, 0, 0x0F, 5, 10, 1, 0x2A, 4, 1000, 0, 7),
+        (9, 1, 40404040),
+        (10, 50505050, 2, 0, 0, 0),
+        (12, 0, b"leaf", b"_Z4leafv", b"/a.c", 7),
+        (13, 0, 1, 0, 9),
+        (11, 1, 100, 2),
+        (14, 50505050, 12, b"comment"),
+    )
+    return b"\x89WPROF\r\n" + struct.pack("<II", 1, 0) + first + second
+
+
 def main():
     output, programs = sys.argv[1], sys.argv[2:]
     seeds = {
@@ -138,6 +188,7 @@ def main():
         "text": [name.encode("utf-8", "surrogatepass") for name in NAMES],
         "options": [text.encode() for text in OPTIONS],
         "expression": [expression()],
+        "record": [recording()],
         "unwind": [stack(n) for n in (1, 10, 100)],
         "elf": [], "sections": [],
     }  # fmt: skip

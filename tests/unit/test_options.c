@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "options.h"
 #include "profile.h"
+#include "quantity.h"
 #include "writer.h"
 
 enum { MAX_WORDS = 32 };
@@ -210,6 +211,9 @@ static void test_format_follows_name(void **state)
 	    {"-p 1 -o x.folded -f pprof", &writer_pprof},
 	    {"-p 1 -f folded -o x.pb.gz", &writer_folded},
 	    {"true", &writer_folded},
+	    {"-p 1 -o x.wprof", &writer_record},
+	    {"report x.wprof", &writer_folded},
+	    {"report x.wprof -o x.pb.gz", &writer_pprof},
 	};
 
 	(void)state;
@@ -217,6 +221,75 @@ static void test_format_follows_name(void **state)
 		PARSE(cases[i].text);
 		assert_ptr_equal(options.writer, cases[i].writer);
 	}
+}
+
+static void test_report(void **state)
+{
+	(void)state;
+	{
+		PARSE("-q report --on-cpu x.wprof --from 1.5s --to=14:03 -t");
+		assert_string_equal(options.recording, "x.wprof");
+		assert_null(options.command);
+		assert_int_equal(options.pid, 0);
+		assert_true(options.quiet && options.on_cpu && options.threads);
+		assert_int_equal(options.from.kind, MOMENT_OFFSET);
+		assert_int_equal(options.from.ns, 1500 * NS_PER_MS);
+		assert_int_equal(options.to.kind, MOMENT_DAY_TIME);
+	}
+	{
+		PARSE("-- report -x");
+		assert_null(options.recording);
+		assert_string_equal(options.command[0], "report");
+		assert_string_equal(options.command[1], "-x");
+	}
+	{
+		PARSE("./report");
+		assert_string_equal(options.command[0], "./report");
+	}
+	{
+		PARSE("report -h");
+		assert_true(options.help);
+	}
+	assert_refused("report", "report: no recording is given: profiler report FILE; to run a "
+	                         "command of that name: profiler -- report");
+	assert_refused("report a b", "report: 'b' is one file too many");
+	assert_refused("report a -d 3",
+	               "report: --duration is for sampling, which is over: leave it "
+	               "out");
+	assert_refused("-p 1 report a",
+	               "report: --pid is for sampling, which is over: leave it out");
+	assert_refused("report a -f record",
+	               "report: --format: a recording is made while sampling: "
+	               "give another format");
+	assert_refused("report a --nonsense", "unknown option '--nonsense'");
+}
+
+static void test_slices_and_sizes(void **state)
+{
+	uint64_t bytes = 7;
+
+	(void)state;
+	{
+		PARSE("-p 1 -f record --max-size=1.5M --no-symbols");
+		assert_int_equal(options.max_size_bytes, 3 << 19);
+		assert_false(options.symbols);
+	}
+	assert_refused("-p 1 --from=5s --to=5s", "--to is not after --from: give a later one");
+	assert_refused("-p 1 --from=yesterday",
+	               "--from: 'yesterday' is no time: give one since the start, such as 5s or "
+	               "1.5m, or of the day, such as 14:03:07 or 2026-11-20T14:03:07Z");
+	assert_refused("-p 1 -f record --from=5s",
+	               "--from and --to are for profiler report, which cuts recordings");
+	assert_refused("-p 1 --max-size=20M",
+	               "--max-size and --no-symbols are for recordings: give -f record");
+	assert_refused("-p 1 -f record --max-size=1K",
+	               "--max-size: '1K' is not a size of at least 1M, such as 20M or 1.5G");
+	assert_true(quantity_parse_size("4096", &bytes) && bytes == 4096);
+	assert_true(quantity_parse_size("2KB", &bytes) && bytes == 2048);
+	assert_true(quantity_parse_size("1T", &bytes) && bytes == (uint64_t)1 << 40);
+	assert_false(quantity_parse_size("", &bytes) || quantity_parse_size("0", &bytes) ||
+	             quantity_parse_size("5X", &bytes) || quantity_parse_size("-5", &bytes) ||
+	             quantity_parse_size("5MM", &bytes) || quantity_parse_size("99999T", &bytes));
 }
 
 static void test_help_and_version_end_parsing(void **state)
@@ -247,7 +320,7 @@ static void test_unknown_options(void **state)
 	assert_refused("--nonsense -p 1", "unknown option '--nonsense'");
 	assert_refused("-p 1 --nonsense=3", "unknown option '--nonsense=3'");
 	assert_refused("-tZ -p 1", "unknown option '-Z'");
-	assert_refused("--no=1", "--no-inlines takes no value: leave '=1' out");
+	assert_refused("--no-i=1", "--no-inlines takes no value: leave '=1' out");
 	assert_refused("--threads=yes -p 1", "--threads takes no value: leave '=yes' out");
 	assert_refused("--li=yes -p 1", "--lines takes no value: leave '=yes' out");
 	assert_refused("--o -p 1", "option '--o' is ambiguous: --on-cpu or --off-cpu or --output");
@@ -339,7 +412,7 @@ static void test_bad_words(void **state)
 	(void)state;
 	assert_refused("-p 1 --output=", "--output: the file's name is empty: give one, or - for "
 	                                 "stdout");
-	assert_refused("-p 1 -f svg", "--format: 'svg' is unknown: give folded or pprof");
+	assert_refused("-p 1 -f svg", "--format: 'svg' is unknown: give folded, pprof or record");
 	assert_refused("-p 1 --thread=a(b", "--thread: 'a(b' is not a regular expression: "
 	                                    "Unmatched ( or \\(");
 	assert_refused("-p 1 --thread=ok --thread=[b-a]",
@@ -383,12 +456,12 @@ static void test_times(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < array_size(good); i++) {
-		assert_true(options_parse_time(good[i].text, &ns));
+		assert_true(quantity_parse_time(good[i].text, &ns));
 		assert_int_equal(ns, good[i].ns);
 	}
 	for (size_t i = 0; i < array_size(bad); i++) {
 		ns = -7;
-		assert_false(options_parse_time(bad[i], &ns));
+		assert_false(quantity_parse_time(bad[i], &ns));
 		assert_int_equal(ns, -7);
 	}
 }
@@ -435,12 +508,13 @@ static void test_help_text(void **state)
 	assert_non_null(strstr(help, "\n      --no-inlines        only"));
 	assert_non_null(writer_by_name("folded"));
 	assert_non_null(writer_by_name("pprof"));
+	assert_ptr_equal(writer_by_name("record"), &writer_record);
 	for (char *row = strsep(&rest, "\n"); row; row = strsep(&rest, "\n")) {
 		assert_true(strlen(row) <= 80);
 		n_options += strncmp(row, "  ", 2) == 0 && strncmp(row + 4, ", --", 4) == 0;
 		n_options += strncmp(row, "      --", 8) == 0;
 	}
-	assert_int_equal(n_options, 27);
+	assert_int_equal(n_options, 31);
 }
 
 int main(void)
@@ -455,6 +529,8 @@ int main(void)
 	    cmocka_unit_test(test_command),
 	    cmocka_unit_test(test_command_after_dashes),
 	    cmocka_unit_test(test_format_follows_name),
+	    cmocka_unit_test(test_report),
+	    cmocka_unit_test(test_slices_and_sizes),
 	    cmocka_unit_test(test_help_and_version_end_parsing),
 	    cmocka_unit_test(test_unknown_options),
 	    cmocka_unit_test(test_missing_values),

@@ -15,6 +15,7 @@ static void test_writer_by_name(void **state)
 	(void)state;
 	assert_ptr_equal(writer_by_name("folded"), &writer_folded);
 	assert_ptr_equal(writer_by_name("pprof"), &writer_pprof);
+	assert_ptr_equal(writer_by_name("record"), &writer_record);
 	assert_null(writer_by_name("Folded"));
 	assert_null(writer_by_name(""));
 }
@@ -31,6 +32,7 @@ static void test_writer_by_file_name(void **state)
 	for (size_t i = 0; i < array_size(others); i++)
 		assert_null(writer_by_file_name(others[i]));
 	assert_ptr_equal(writer_by_file_name("x.folded"), &writer_folded);
+	assert_ptr_equal(writer_by_file_name("x.wprof"), &writer_record);
 	assert_ptr_equal(writer_by_file_name(writer_folded.default_suffix), &writer_folded);
 	assert_ptr_equal(writer_by_file_name(writer_pprof.default_suffix), &writer_pprof);
 }

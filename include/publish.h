@@ -1,0 +1,36 @@
+// publish: a profile written in the way that the options ask for.
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct error;
+struct modules;
+struct options;
+struct profile;
+struct slice;
+struct symbols;
+
+struct publication {
+	const struct profile *profile;
+	const struct modules *modules;
+	const struct symbols *symbols;
+	const char *const *comments; // NULL-terminated
+	int pid;
+	bool children; // it holds other processes, too
+};
+
+// Writes to the stream in the format options->writer.
+struct error *publish(const struct options *options, const struct publication *publication,
+                      FILE *stream);
+
+// Is a part of the time asked for (--from, --to)?
+bool publish_is_sliced(const struct options *options);
+
+// Sets the slice's bounds. The profile's start must be known. An error where nothing lies between
+// them.
+struct error *publish_set_slice(const struct options *options, const struct profile *profile,
+                                struct slice *slice);
+
+// An error if the slice of the profile is too short to tell anything: less than two ticks.
+struct error *publish_check_slice(const struct profile *view, const struct profile *profile);

@@ -1,0 +1,53 @@
+// record: the format of a recording, as its writer (record_writer.h) and its reader
+// (record_reader.h) know it. profiler-record(5) describes it byte by byte.
+//
+// A recording is a header and blocks. Each block stands for itself: it has a number, a length and a
+// checksum, so that a reader finds its way past what is damaged; in it are records, each with a
+// type and a length, so that a reader can skip those that it does not know. Numbers are varints.
+#pragma once
+
+#include <stdint.h>
+
+#define RECORD_MAGIC "\x89WPROF\r\n"
+enum {
+	RECORD_MAGIC_BYTES = 8,
+	RECORD_VERSION = 1,
+	RECORD_HEADER_BYTES = 16, // magic, version, 0; little-endian as all fixed-width numbers
+	RECORD_BLOCK_MARK = 0x4b4c4257, // "WBLK"
+	RECORD_BLOCK_HEADER_BYTES = 16, // mark, length of what follows, CRC-32, block number
+	RECORD_MAX_BLOCK_BYTES = 1 << 26,
+};
+
+enum record_type {
+	RECORD_START = 1,     // when, of what, by whom
+	RECORD_MODULE = 2,    // a file of code; again when more is known of it
+	RECORD_MAPPING = 3,   // where it was mapped
+	RECORD_LOCATIONS = 4, // addresses in modules
+	RECORD_STACKS = 5,    // lists of locations
+	RECORD_THREAD = 6,    // a thread is born, or has another name
+	RECORD_PROCESS = 7,   // a process's name
+	RECORD_SAMPLES = 8,   // what changed in a tick
+	RECORD_DEATH = 9,     // a thread has ended
+	RECORD_FIGURES = 10,  // ticks, missed ticks and hold time since the block before
+	RECORD_OVERFLOW = 11, // what was dropped
+	RECORD_FUNCTIONS = 12,
+	RECORD_LINES = 13, // the functions at locations
+	RECORD_END = 14,   // the recording is whole
+	RECORD_WAIT = 15,  // what threads wait in; again when more is known of it
+};
+
+// The first byte of an entry of RECORD_SAMPLES, after the thread.
+enum {
+	RECORD_STATE = 0x07,     // enum thread_state, or RECORD_NO_SAMPLE
+	RECORD_NO_SAMPLE = 0x07, // the thread's span has ended, and no other began
+	RECORD_LASTED = 0x08,    // the span before had more ticks than it began with
+	RECORD_TICKS = 0x10,     // the sample stands for more than one tick
+	RECORD_EARLIER = 0x20,   // the sample is of an earlier time than this record
+	RECORD_WAITS = 0x40,     // what the thread waits in is known
+};
+
+enum { RECORD_CHILDREN = 1 }; // a flag of RECORD_START: descendants are sampled, too
+
+enum record_overflow {
+	RECORD_OVERFLOW_SIZE = 1, // --max-size was reached
+};

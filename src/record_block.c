@@ -1,0 +1,89 @@
+#include "record_block.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "memory.h"
+
+void record_put_signed(struct protobuf *buffer, int64_t value)
+{
+	protobuf_varint(buffer, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
+}
+
+void record_put_bytes(struct protobuf *buffer, const void *bytes, size_t size)
+{
+	buffer->bytes = memory_grow(buffer->bytes, &buffer->capacity, buffer->size + size, 1);
+	if (size)
+		memcpy(buffer->bytes + buffer->size, bytes, size);
+	buffer->size += size;
+}
+
+void record_put_text(struct protobuf *buffer, const char *text)
+{
+	const size_t length = strlen(text);
+
+	protobuf_varint(buffer, length);
+	record_put_bytes(buffer, text, length);
+}
+
+void record_put(struct protobuf *to, enum record_type type, struct protobuf *from)
+{
+	protobuf_varint(to, type);
+	protobuf_varint(to, from->size);
+	record_put_bytes(to, from->bytes, from->size);
+	protobuf_clear(from);
+}
+
+static bool write_all(struct record_file *file, const void *bytes, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		const ssize_t n = write(file->fd, (const uint8_t *)bytes + done, size - done);
+		if (n >= 0) {
+			done += n;
+		} else if (errno == EAGAIN) {
+			struct pollfd pollfd = {.fd = file->fd, .events = POLLOUT};
+			poll(&pollfd, 1, -1);
+		} else if (errno != EINTR) {
+			file->failed = true;
+			return false;
+		}
+	}
+	file->written_bytes += size;
+	return true;
+}
+
+static void put_le32(uint8_t *to, uint32_t value)
+{
+	for (int i = 0; i < 4; i++)
+		to[i] = value >> 8 * i;
+}
+
+bool record_write_header(struct record_file *file)
+{
+	uint8_t header[RECORD_HEADER_BYTES] = RECORD_MAGIC;
+
+	put_le32(header + RECORD_MAGIC_BYTES, RECORD_VERSION);
+	return write_all(file, header, sizeof(header));
+}
+
+bool record_write_block(struct record_file *file, struct protobuf *records)
+{
+	uint8_t header[RECORD_BLOCK_HEADER_BYTES];
+
+	if (file->failed)
+		return false;
+	if (records->size == 0)
+		return true;
+	put_le32(header, RECORD_BLOCK_MARK);
+	put_le32(header + 4, records->size);
+	put_le32(header + 12, file->n_blocks++);
+	// Of the number and the records.
+	put_le32(header + 8, crc32(crc32(0, header + 12, 4), records->bytes, records->size));
+	const bool written = write_all(file, header, sizeof(header)) &&
+	                     write_all(file, records->bytes, records->size);
+	protobuf_clear(records);
+	return written;
+}

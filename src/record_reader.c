@@ -1,0 +1,493 @@
+#include "record_reader.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "record.h"
+#include "record_cursor.h"
+#include "recording.h"
+#include "text.h"
+
+enum {
+	MAX_MODULES = 16384,
+	MAX_TEXT_BYTES = 16384,
+	MAX_TICKS = 1 << 30, // that one entry stands for
+};
+
+#define NONE UINT32_MAX
+
+static void map_set(struct record_reader *reader, struct id_map *map, uint64_t id, uint32_t value)
+{
+	// Each thing takes a byte at least: a larger number is made up.
+	if (id >= reader->recording->size || id >= NONE)
+		return;
+	map->ids = memory_grow(map->ids, &map->capacity, id + 1, sizeof(*map->ids));
+	while (map->count <= id)
+		map->ids[map->count++] = NONE;
+	map->ids[id] = value;
+}
+
+static uint32_t map_get(const struct id_map *map, uint64_t id)
+{
+	return id < map->count ? map->ids[id] : NONE;
+}
+
+static char *take_clean(struct cursor *cursor)
+{
+	size_t size;
+	const char *bytes = cursor_text(cursor, &size);
+
+	return text_clean(bytes, size, MAX_TEXT_BYTES);
+}
+
+// Any bytes, as from a process.
+static char *take_name(struct cursor *cursor)
+{
+	size_t size;
+	const char *bytes = cursor_text(cursor, &size);
+
+	return memory_strndup(bytes, size < MAX_TEXT_BYTES ? size : MAX_TEXT_BYTES);
+}
+
+static void read_start(struct record_reader *reader, struct cursor *cursor)
+{
+	struct recording *recording = reader->recording;
+	const uint64_t start_time_ns = cursor_varint(cursor);
+	const int64_t period_ns = cursor_time(cursor);
+	const uint64_t pid = cursor_varint(cursor), flags = cursor_varint(cursor);
+
+	if (cursor->failed || start_time_ns > INT64_MAX / 2)
+		return;
+	reader->profile->start_time_ns = (int64_t)start_time_ns;
+	if (period_ns > 0)
+		reader->profile->period_ns = period_ns;
+	recording->pid = pid <= INT_MAX ? (int)pid : 0;
+	recording->children = flags & RECORD_CHILDREN;
+	free(recording->host);
+	free(recording->version);
+	recording->host = take_clean(cursor);
+	recording->version = take_clean(cursor);
+}
+
+static void read_module(struct record_reader *reader, struct cursor *cursor)
+{
+	struct modules *modules = &reader->recording->modules;
+	const uint64_t id = cursor_varint(cursor), kind = cursor_varint(cursor);
+	const bool is_program = cursor_varint(cursor) & 1;
+	const uint64_t device = cursor_varint(cursor), inode = cursor_varint(cursor);
+	const uint64_t build_id_size = cursor_varint(cursor);
+	const uint8_t *build_id = cursor_bytes(cursor, build_id_size);
+	_cleanup_free_ char *path = take_name(cursor);
+
+	if (cursor->failed || kind > MODULE_UNKNOWN || build_id_size > MODULE_MAX_BUILD_ID ||
+	    !path[0] || modules->count >= MAX_MODULES) {
+		cursor->failed = true;
+		return;
+	}
+	const uint32_t known = map_get(&reader->modules, id);
+	struct module *module =
+	    known != NONE ? modules->items[known]
+	                  : modules_add(modules, (enum module_kind)kind, path, device, inode, -1);
+	if (known != NONE && strcmp(module->path, path) != 0)
+		module_rename(module, path);
+	memcpy(module->build_id, build_id, build_id_size);
+	module->build_id_size = build_id_size;
+	if (is_program)
+		modules->program = module;
+	map_set(reader, &reader->modules, id, module->index);
+}
+
+static void read_mapping(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint32_t id = map_get(&reader->modules, cursor_varint(cursor));
+	struct module_mapping mapping = {
+	    .start = cursor_varint(cursor),
+	};
+
+	mapping.end = cursor_varint(cursor);
+	mapping.file_offset = cursor_varint(cursor);
+	mapping.bias = cursor_varint(cursor);
+	if (cursor->failed || id == NONE || mapping.start >= mapping.end)
+		cursor->failed = true;
+	else
+		module_add_mapping(reader->recording->modules.items[id], &mapping);
+}
+
+// The module of what is lost.
+static uint32_t lost_module(struct record_reader *reader)
+{
+	if (reader->lost_module == NONE)
+		reader->lost_module =
+		    modules_add(&reader->recording->modules, MODULE_UNKNOWN, "[unknown]", 0, 0, -1)
+		        ->index;
+	return reader->lost_module;
+}
+
+static void read_locations(struct record_reader *reader, struct cursor *cursor)
+{
+	uint64_t id = cursor_varint(cursor), address = 0;
+
+	while (cursor_has_more(cursor)) {
+		const uint64_t which = cursor_varint(cursor);
+		const uint64_t code = which & 1 ? cursor_varint(cursor) : 0;
+		uint32_t module = map_get(&reader->modules, which >> 1);
+		address += (uint64_t)cursor_signed(cursor);
+		if (cursor->failed)
+			return;
+		if (module == NONE)
+			module = lost_module(reader);
+		map_set(reader, &reader->locations, id++,
+		        profile_intern_code(reader->profile, module, address, (uint32_t)code));
+	}
+}
+
+static bool read_frames(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint64_t n_common = cursor_varint(cursor), n_new = cursor_varint(cursor);
+
+	if (cursor->failed || n_common > reader->n_frames || n_new > cursor_left(cursor))
+		return false;
+	// Leaf first: the common ones are the last ones.
+	const size_t n = n_common + n_new;
+	reader->frames =
+	    memory_grow(reader->frames, &reader->frames_capacity, n, sizeof(*reader->frames));
+	if (n_common)
+		memmove(reader->frames + n_new, reader->frames + reader->n_frames - n_common,
+		        n_common * sizeof(*reader->frames));
+	reader->n_frames = n;
+	for (uint64_t i = 0; i < n_new; i++) {
+		reader->frames[i] = map_get(&reader->locations, cursor_varint(cursor));
+		if (reader->frames[i] == NONE)
+			reader->frames[i] =
+			    profile_intern_location(reader->profile, lost_module(reader), 0);
+	}
+	return !cursor->failed;
+}
+
+static void read_stacks(struct record_reader *reader, struct cursor *cursor)
+{
+	uint64_t id = cursor_varint(cursor);
+
+	reader->n_frames = 0;
+	while (cursor_has_more(cursor)) {
+		const uint64_t end = cursor_varint(cursor);
+		if (end >> 1 >= N_STACK_ENDS || !read_frames(reader, cursor)) {
+			cursor->failed = true;
+			return;
+		}
+		map_set(reader, &reader->stacks, id++,
+		        profile_intern_stack(reader->profile, reader->frames, reader->n_frames,
+		                             (enum stack_end)(end >> 1), end & 1));
+	}
+}
+
+static void read_thread(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint64_t id = cursor_varint(cursor);
+	const uint64_t pid = cursor_varint(cursor), tid = cursor_varint(cursor);
+	const int64_t first_ns = cursor_time(cursor);
+	_cleanup_free_ char *name = take_name(cursor);
+	const uint32_t known = map_get(&reader->threads, id);
+
+	if (cursor->failed || pid > INT_MAX || tid > INT_MAX)
+		cursor->failed = true;
+	else if (known != NONE)
+		profile_rename_thread(reader->profile, known, name);
+	else
+		map_set(reader, &reader->threads, id,
+		        profile_add_thread(reader->profile, (int)pid, (int)tid, name, first_ns));
+}
+
+static void read_process(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint64_t pid = cursor_varint(cursor);
+	_cleanup_free_ char *name = take_name(cursor);
+
+	if (!cursor->failed && pid <= INT_MAX)
+		profile_name_process(reader->profile, (int)pid, name);
+}
+
+static void read_wait(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint64_t id = cursor_varint(cursor);
+	const int64_t syscall = cursor_signed(cursor);
+	_cleanup_free_ char *descriptor = take_name(cursor);
+	_cleanup_free_ char *meaning = take_name(cursor);
+	_cleanup_free_ char *frames = take_name(cursor);
+
+	if (cursor->failed || syscall < NO_SYSCALL || syscall > INT_MAX) {
+		cursor->failed = true;
+		return;
+	}
+	const uint32_t wait =
+	    profile_intern_wait(reader->profile, (int)syscall, descriptor, frames);
+	map_set(reader, &reader->waits, id, wait);
+	if (meaning[0] && wait != WAIT_NONE)
+		profile_explain_descriptor(reader->profile, wait, meaning);
+}
+
+static int64_t at_least(int64_t ns, int64_t least_ns)
+{
+	return ns < least_ns ? least_ns : ns;
+}
+
+// The thread's span had more ticks than it began with.
+static void prolong_span(struct record_reader *reader, uint32_t id, uint64_t ticks, int64_t end_ns)
+{
+	const struct thread *thread = &reader->profile->threads[id];
+
+	if (thread->span.count > 0 && ticks > 0 && ticks <= MAX_TICKS)
+		profile_count_again(reader->profile, thread->span.sample, ticks,
+		                    at_least(end_ns, thread->last_ns));
+}
+
+static uint32_t lost_stack(struct record_reader *reader)
+{
+	reader->recording->lost_stacks++;
+	return profile_intern_stack(reader->profile, NULL, 0, STACK_NOT_SAMPLED, false);
+}
+
+// One entry of RECORD_SAMPLES, whose thread may be unknown when its birth was in what is lost.
+static void read_entry(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint64_t number = cursor_varint(cursor), flags = cursor_varint(cursor);
+	uint32_t thread = map_get(&reader->threads, number);
+	uint64_t stack = 0, ticks = 1;
+	int64_t now_ns = reader->now_ns;
+	uint32_t wait = WAIT_NONE;
+
+	if (!cursor->failed && thread == NONE && number < reader->recording->size) {
+		thread = profile_add_thread(reader->profile, reader->recording->pid, 0, "[lost]",
+		                            reader->now_ns);
+		map_set(reader, &reader->threads, number, thread);
+	}
+	if (flags & RECORD_LASTED) {
+		const uint64_t more = cursor_varint(cursor);
+		const int64_t before_ns = cursor_time(cursor);
+		if (!cursor->failed && thread != NONE)
+			prolong_span(reader, thread, more, reader->now_ns - before_ns);
+	}
+	const unsigned int state = flags & RECORD_STATE;
+	if (state == RECORD_NO_SAMPLE) {
+		if (!cursor->failed && thread != NONE)
+			profile_end_span(reader->profile, thread);
+		return;
+	}
+	stack = map_get(&reader->stacks, cursor_varint(cursor));
+	if (flags & RECORD_TICKS)
+		ticks = cursor_varint(cursor);
+	if (flags & RECORD_EARLIER)
+		now_ns -= cursor_time(cursor);
+	if (flags & RECORD_WAITS)
+		wait = map_get(&reader->waits, cursor_varint(cursor));
+	if (cursor->failed || thread == NONE || state >= N_THREAD_STATES || ticks == 0 ||
+	    ticks > MAX_TICKS) {
+		cursor->failed = true;
+		return;
+	}
+	if (stack == NONE)
+		stack = lost_stack(reader);
+	profile_count(reader->profile, thread, stack, (enum thread_state)state,
+	              wait == NONE ? WAIT_NONE : wait, ticks,
+	              at_least(now_ns, reader->profile->threads[thread].last_ns));
+}
+
+static void read_samples(struct record_reader *reader, struct cursor *cursor)
+{
+	const int64_t delta_ns = cursor_time(cursor);
+
+	if (cursor->failed || reader->now_ns + delta_ns > CURSOR_MAX_NS)
+		return;
+	reader->now_ns += delta_ns;
+	if (reader->now_ns > reader->last_ns)
+		reader->last_ns = reader->now_ns;
+	while (cursor_has_more(cursor))
+		read_entry(reader, cursor);
+}
+
+static void read_death(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint32_t thread = map_get(&reader->threads, cursor_varint(cursor));
+
+	if (!cursor->failed && thread != NONE)
+		profile_end_thread(reader->profile, thread);
+}
+
+static void read_figures(struct record_reader *reader, struct cursor *cursor)
+{
+	struct recording *recording = reader->recording;
+	const int64_t last_ns = cursor_time(cursor);
+	const uint64_t ticks = cursor_varint(cursor), missed = cursor_varint(cursor);
+	const uint64_t thinned = cursor_varint(cursor);
+	const int64_t held_ns = cursor_time(cursor);
+
+	if (cursor->failed)
+		return;
+	reader->last_ns = at_least(last_ns, reader->last_ns);
+	recording->ticks += ticks;
+	recording->missed_ticks += missed;
+	recording->thinned_ticks += thinned;
+	if (recording->held_ns < CURSOR_MAX_NS)
+		recording->held_ns += held_ns;
+}
+
+static void read_overflow(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint64_t reason = cursor_varint(cursor);
+	const uint64_t samples = cursor_varint(cursor), names = cursor_varint(cursor);
+
+	if (cursor->failed || reason != RECORD_OVERFLOW_SIZE)
+		return;
+	reader->recording->full = true;
+	reader->recording->dropped_samples = samples;
+	reader->recording->dropped_names = names;
+}
+
+static void read_functions(struct record_reader *reader, struct cursor *cursor)
+{
+	struct symbols *symbols = &reader->recording->symbols;
+	uint64_t id = cursor_varint(cursor);
+
+	while (cursor_has_more(cursor)) {
+		struct function function = {.name = take_clean(cursor)};
+		function.system_name = take_clean(cursor);
+		function.file = take_clean(cursor);
+		function.start_line = (uint32_t)cursor_varint(cursor);
+		map_set(reader, &reader->functions, id++, symbols->n_functions);
+		*array_push(symbols->functions, symbols->n_functions, symbols->functions_capacity) =
+		    function;
+	}
+}
+
+static void read_location_lines(struct record_reader *reader, struct cursor *cursor)
+{
+	struct symbols *symbols = &reader->recording->symbols;
+	const uint32_t location = map_get(&reader->locations, cursor_varint(cursor));
+	const uint64_t count = cursor_varint(cursor);
+	const size_t first = symbols->n_lines;
+
+	if (cursor->failed || count > cursor_left(cursor)) {
+		cursor->failed = true;
+		return;
+	}
+	for (uint64_t i = 0; i < count; i++) {
+		const uint32_t function = map_get(&reader->functions, cursor_varint(cursor));
+		const uint32_t line = (uint32_t)cursor_varint(cursor);
+		if (function != NONE)
+			*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) =
+			    (struct line){.function = function, .line = line};
+	}
+	if (location == NONE || location >= symbols->n_locations)
+		return;
+	symbols->locations[location] =
+	    (struct location_lines){.first = first, .count = symbols->n_lines - first};
+	reader->recording->has_symbols = true;
+}
+
+static void read_lines(struct record_reader *reader, struct cursor *cursor)
+{
+	recording_fit_symbols(reader->recording); // names come after all locations
+	while (cursor_has_more(cursor))
+		read_location_lines(reader, cursor);
+}
+
+static void read_end(struct record_reader *reader, struct cursor *cursor)
+{
+	const int64_t last_ns = cursor_time(cursor);
+
+	cursor_varint(cursor); // how many samples there were in all
+	if (cursor->failed)
+		return;
+	free(reader->recording->comment);
+	reader->recording->comment = take_clean(cursor);
+	reader->last_ns = at_least(last_ns, reader->last_ns);
+	reader->recording->whole = true;
+}
+
+static void read_record(struct record_reader *reader, uint64_t type, struct cursor *cursor)
+{
+	static void (*const readers[])(struct record_reader *, struct cursor *) = {
+	    [RECORD_START] = read_start,       [RECORD_MODULE] = read_module,
+	    [RECORD_MAPPING] = read_mapping,   [RECORD_LOCATIONS] = read_locations,
+	    [RECORD_STACKS] = read_stacks,     [RECORD_THREAD] = read_thread,
+	    [RECORD_PROCESS] = read_process,   [RECORD_SAMPLES] = read_samples,
+	    [RECORD_DEATH] = read_death,       [RECORD_FIGURES] = read_figures,
+	    [RECORD_OVERFLOW] = read_overflow, [RECORD_FUNCTIONS] = read_functions,
+	    [RECORD_LINES] = read_lines,       [RECORD_END] = read_end,
+	    [RECORD_WAIT] = read_wait,
+	};
+
+	if (type < array_size(readers) && readers[type])
+		readers[type](reader, cursor);
+	reader->recording->bad_records += cursor->failed;
+}
+
+void record_reader_block(struct record_reader *reader, const uint8_t *bytes, size_t size)
+{
+	struct cursor cursor = {.at = bytes, .end = bytes + size};
+
+	reader->now_ns = 0;
+	while (cursor_has_more(&cursor)) {
+		const uint64_t type = cursor_varint(&cursor), length = cursor_varint(&cursor);
+		const uint8_t *record = cursor_bytes(&cursor, length);
+		if (cursor.failed)
+			reader->recording->bad_records++;
+		else
+			read_record(reader, type,
+			            &(struct cursor){.at = record, .end = record + length});
+	}
+}
+
+void record_reader_start(struct record_reader *reader, const uint8_t *bytes, size_t size)
+{
+	struct cursor cursor = {.at = bytes, .end = bytes + size};
+
+	if (cursor_varint(&cursor) != RECORD_START)
+		return;
+	const uint64_t length = cursor_varint(&cursor);
+	const uint8_t *record = cursor_bytes(&cursor, length);
+	if (!cursor.failed)
+		read_start(reader, &(struct cursor){.at = record, .end = record + length});
+}
+
+void record_reader_prolong(struct record_reader *reader)
+{
+	const struct recording *recording = reader->recording;
+	struct profile *profile = reader->profile;
+	const double ticks_per_ns =
+	    reader->last_ns > 0 && recording->ticks > 1 && recording->ticks < MAX_TICKS
+	        ? (double)(recording->ticks - 1) / (double)reader->last_ns
+	        : 0;
+
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		const struct thread *thread = &profile->threads[i];
+		if (thread->ended || thread->span.count == 0)
+			continue;
+		reader->recording->open_threads++;
+		const double ticks = (double)(reader->last_ns - thread->last_ns) * ticks_per_ns;
+		if (reader->last_ns > thread->last_ns)
+			prolong_span(reader, i, (uint64_t)(ticks + 0.5), reader->last_ns);
+	}
+}
+
+void record_reader_init(struct record_reader *reader, struct recording *recording)
+{
+	*reader = (struct record_reader){
+	    .recording = recording,
+	    .profile = &recording->profile,
+	    .lost_module = NONE,
+	};
+}
+
+void record_reader_deinit(struct record_reader *reader)
+{
+	free(reader->modules.ids);
+	free(reader->locations.ids);
+	free(reader->stacks.ids);
+	free(reader->threads.ids);
+	free(reader->waits.ids);
+	free(reader->functions.ids);
+	free(reader->frames);
+}

@@ -1,0 +1,569 @@
+#include "record_writer.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "memory.h"
+#include "module.h"
+#include "profile.h"
+#include "protobuf.h"
+#include "record.h"
+#include "record_block.h"
+#include "record_names.h"
+#include "run.h"
+#include "symbolize.h"
+
+enum {
+	FULL_BLOCK_BYTES = 1 << 20, // more is written at once
+	LIST_BYTES = 1 << 16,       // of a record that is a list: then another one begins
+	RESERVED_BYTES = 4096,      // of --max-size, for the end
+	RESERVED_THREAD_BYTES = 24, // and for each thread's last span
+	ROOM_SHARE = 16,            // of --max-size: what the next block may need
+};
+
+#define FLUSH_NS (100 * NS_PER_MS)
+
+struct record_writer {
+	struct span_follower follower; // first
+	struct record_options options;
+	struct profile *profile; // borrowed, as the next two
+	const struct modules *modules;
+	const struct run *run;
+	struct record_file file;
+
+	struct protobuf block;   // records: what is new since the last block, then...
+	struct protobuf samples; // ...what happened
+	struct protobuf entries; // of the RECORD_SAMPLES at hand
+	struct protobuf record;  // room for the one that is built
+	int64_t entries_ns;      // its time
+	int64_t base_ns;         // that of the one before in this block, from the start
+	int64_t flushed_ns;
+	const struct module *program;                       // as told
+	size_t n_modules, n_locations, n_stacks, n_threads; // that are written
+	size_t n_waits;
+	size_t *n_mappings; // of each module
+	bool *has_build_id; // likewise
+	size_t modules_capacity, build_ids_capacity;
+	uint64_t *begun_ticks; // of each thread's span, when it began
+	size_t begun_capacity;
+	uint64_t ticks, missed, thinned; // told in figures
+	int64_t held_ns;
+	bool full;               // --max-size is reached
+	uint64_t samples_before; // counted when it was full
+	uint64_t dropped_names;
+};
+
+static int64_t offset_of(const struct record_writer *writer, int64_t ns)
+{
+	return ns - writer->profile->start_ns;
+}
+
+// The entries of one time.
+static void end_entries(struct record_writer *writer)
+{
+	if (writer->entries.size == 0)
+		return;
+	const int64_t now_ns = offset_of(writer, writer->entries_ns);
+	protobuf_varint(&writer->record, now_ns - writer->base_ns);
+	record_put_bytes(&writer->record, writer->entries.bytes, writer->entries.size);
+	protobuf_clear(&writer->entries);
+	writer->base_ns = now_ns;
+	record_put(&writer->samples, RECORD_SAMPLES, &writer->record);
+}
+
+static void begin_entry(struct record_writer *writer, int64_t now_ns)
+{
+	// All times of a block are counted from the one before: they never go back.
+	if (now_ns <= writer->entries_ns && writer->entries.size < LIST_BYTES)
+		return;
+	end_entries(writer);
+	if (now_ns > writer->entries_ns)
+		writer->entries_ns = now_ns;
+}
+
+// The span that ended, and the one that has begun; the count of either may be 0.
+static void put_entry(struct record_writer *writer, uint32_t id, const struct span *ended,
+                      const struct span *span)
+{
+	const struct thread *thread = &writer->profile->threads[id];
+	const bool begins = span->count > 0;
+	struct protobuf *entries = &writer->entries;
+
+	writer->begun_ticks = memory_grow(writer->begun_ticks, &writer->begun_capacity, id + 1,
+	                                  sizeof(*writer->begun_ticks));
+	begin_entry(writer, thread->last_ns);
+	const bool lasted = ended->count > 0 && ended->count != writer->begun_ticks[id];
+	const bool earlier = thread->last_ns < writer->entries_ns;
+	uint8_t flags = lasted ? RECORD_LASTED : 0;
+	if (!begins) {
+		flags |= RECORD_NO_SAMPLE;
+	} else {
+		flags |= writer->profile->samples[span->sample].state;
+		flags |= writer->profile->samples[span->sample].wait ? RECORD_WAITS : 0;
+		flags |= span->count > 1 ? RECORD_TICKS : 0;
+		flags |= earlier ? RECORD_EARLIER : 0;
+	}
+	protobuf_varint(entries, id);
+	protobuf_varint(entries, flags);
+	if (lasted) {
+		protobuf_varint(entries, ended->count - writer->begun_ticks[id]);
+		protobuf_varint(entries, writer->entries_ns - ended->end_ns);
+	}
+	writer->begun_ticks[id] = span->count;
+	if (!begins)
+		return;
+	protobuf_varint(entries, writer->profile->samples[span->sample].stack);
+	if (flags & RECORD_TICKS)
+		protobuf_varint(entries, span->count);
+	if (flags & RECORD_EARLIER)
+		protobuf_varint(entries, writer->entries_ns - thread->last_ns);
+	if (flags & RECORD_WAITS)
+		protobuf_varint(entries, writer->profile->samples[span->sample].wait);
+}
+
+static bool flush(struct record_writer *writer);
+
+static void note_change(struct span_follower *follower, const struct profile *profile,
+                        uint32_t thread, const struct span *ended)
+{
+	struct record_writer *writer = (struct record_writer *)follower;
+
+	if (writer->full || writer->file.failed)
+		return;
+	put_entry(writer, thread, ended, &profile->threads[thread].span);
+	if (writer->samples.size + writer->entries.size >= FULL_BLOCK_BYTES)
+		flush(writer);
+}
+
+// The thread's span ends here, as far as the recording goes.
+static void put_closing(struct record_writer *writer, uint32_t id)
+{
+	const struct thread *thread = &writer->profile->threads[id];
+	struct span ended = thread->span;
+
+	ended.end_ns = thread->last_ns;
+	if (ended.count > 0)
+		put_entry(writer, id, &ended, &(struct span){0});
+}
+
+static void put_thread(struct record_writer *writer, struct protobuf *to, uint32_t id)
+{
+	const struct thread *thread = &writer->profile->threads[id];
+
+	protobuf_varint(&writer->record, id);
+	protobuf_varint(&writer->record, thread->pid);
+	protobuf_varint(&writer->record, thread->tid);
+	protobuf_varint(&writer->record, offset_of(writer, thread->first_ns));
+	record_put_text(&writer->record, thread->name);
+	record_put(to, RECORD_THREAD, &writer->record);
+}
+
+static void note_thread_name(struct span_follower *follower, const struct profile *profile,
+                             uint32_t thread)
+{
+	struct record_writer *writer = (struct record_writer *)follower;
+
+	(void)profile;
+	if (writer->full || thread >= writer->n_threads)
+		return; // not written yet
+	end_entries(writer);
+	put_thread(writer, &writer->samples, thread);
+}
+
+static void note_death(struct span_follower *follower, const struct profile *profile,
+                       uint32_t thread)
+{
+	struct record_writer *writer = (struct record_writer *)follower;
+
+	if (writer->full)
+		return;
+	end_entries(writer);
+	protobuf_varint(&writer->record, thread);
+	protobuf_varint(&writer->record, offset_of(writer, profile->threads[thread].last_ns));
+	record_put(&writer->samples, RECORD_DEATH, &writer->record);
+}
+
+static void note_process_name(struct span_follower *follower, const struct profile *profile,
+                              const struct process_name *process)
+{
+	struct record_writer *writer = (struct record_writer *)follower;
+
+	(void)profile;
+	if (writer->full)
+		return;
+	end_entries(writer);
+	protobuf_varint(&writer->record, process->pid);
+	record_put_text(&writer->record, process->name);
+	record_put(&writer->samples, RECORD_PROCESS, &writer->record);
+}
+
+static void put_module(struct record_writer *writer, uint32_t id)
+{
+	const struct module *module = writer->modules->items[id];
+	struct protobuf *record = &writer->record;
+
+	protobuf_varint(record, id);
+	protobuf_varint(record, module->kind);
+	protobuf_varint(record, module == writer->modules->program);
+	protobuf_varint(record, module->device);
+	protobuf_varint(record, module->inode);
+	protobuf_varint(record, module->build_id_size);
+	record_put_bytes(record, module->build_id, module->build_id_size);
+	record_put_text(record, module->path);
+	record_put(&writer->block, RECORD_MODULE, record);
+	writer->has_build_id[id] = module->build_id_size > 0;
+}
+
+static void put_mappings(struct record_writer *writer, uint32_t id)
+{
+	const struct module *module = writer->modules->items[id];
+
+	for (size_t i = writer->n_mappings[id]; i < module->n_mappings; i++) {
+		const struct module_mapping *mapping = &module->mappings[i];
+		protobuf_varint(&writer->record, id);
+		protobuf_varint(&writer->record, mapping->start);
+		protobuf_varint(&writer->record, mapping->end);
+		protobuf_varint(&writer->record, mapping->file_offset);
+		protobuf_varint(&writer->record, mapping->bias);
+		record_put(&writer->block, RECORD_MAPPING, &writer->record);
+	}
+	writer->n_mappings[id] = module->n_mappings;
+}
+
+static void put_modules(struct record_writer *writer)
+{
+	const size_t count = writer->modules->count;
+
+	writer->n_mappings = memory_grow(writer->n_mappings, &writer->modules_capacity, count,
+	                                 sizeof(*writer->n_mappings));
+	writer->has_build_id = memory_grow(writer->has_build_id, &writer->build_ids_capacity, count,
+	                                   sizeof(*writer->has_build_id));
+	for (uint32_t i = 0; i < count; i++) {
+		const bool is_new = i >= writer->n_modules;
+		if (is_new)
+			writer->n_mappings[i] = 0;
+		const struct module *module = writer->modules->items[i];
+		// A file is opened, and its build ID read, when its code is first unwound.
+		if (is_new || (!writer->has_build_id[i] && module->build_id_size) ||
+		    (module == writer->modules->program && module != writer->program))
+			put_module(writer, i);
+		put_mappings(writer, i);
+	}
+	writer->n_modules = count;
+	writer->program = writer->modules->program;
+}
+
+static void put_locations(struct record_writer *writer)
+{
+	const struct profile *profile = writer->profile;
+
+	while (writer->n_locations < profile->n_locations) {
+		uint64_t last = 0;
+		protobuf_varint(&writer->record, writer->n_locations);
+		while (writer->n_locations < profile->n_locations &&
+		       writer->record.size < LIST_BYTES) {
+			const struct location *location =
+			    &profile->locations[writer->n_locations++];
+			protobuf_varint(&writer->record,
+			                (uint64_t)location->module << 1 | (location->code != 0));
+			if (location->code)
+				protobuf_varint(&writer->record, location->code);
+			record_put_signed(&writer->record, (int64_t)(location->address - last));
+			last = location->address;
+		}
+		record_put(&writer->block, RECORD_LOCATIONS, &writer->record);
+	}
+}
+
+// How many frames two stacks have in common, counted from the root.
+static uint32_t common_frames(const struct profile *profile, const struct stack *a,
+                              const struct stack *b)
+{
+	const uint32_t *a_end = profile->location_ids + a->first + a->n_frames;
+	const uint32_t *b_end = profile->location_ids + b->first + b->n_frames;
+	uint32_t n = 0;
+
+	while (n < a->n_frames && n < b->n_frames &&
+	       a_end[-1 - (int64_t)n] == b_end[-1 - (int64_t)n])
+		n++;
+	return n;
+}
+
+static void put_stacks(struct record_writer *writer)
+{
+	const struct profile *profile = writer->profile;
+
+	while (writer->n_stacks < profile->n_stacks) {
+		const struct stack *last = NULL;
+		protobuf_varint(&writer->record, writer->n_stacks);
+		while (writer->n_stacks < profile->n_stacks && writer->record.size < LIST_BYTES) {
+			const struct stack *stack = &profile->stacks[writer->n_stacks++];
+			const uint32_t common = last ? common_frames(profile, last, stack) : 0;
+			protobuf_varint(&writer->record,
+			                (uint64_t)stack->end << 1 | stack->guessed);
+			protobuf_varint(&writer->record, common);
+			protobuf_varint(&writer->record, stack->n_frames - common);
+			for (uint32_t i = 0; i < stack->n_frames - common; i++)
+				protobuf_varint(&writer->record,
+				                profile->location_ids[stack->first + i]);
+			last = stack;
+		}
+		record_put(&writer->block, RECORD_STACKS, &writer->record);
+	}
+}
+
+static void put_wait(struct record_writer *writer, uint32_t id)
+{
+	const struct wait *wait = &writer->profile->waits[id];
+
+	protobuf_varint(&writer->record, id);
+	record_put_signed(&writer->record, wait->syscall);
+	record_put_text(&writer->record, wait->descriptor);
+	record_put_text(&writer->record, wait->meaning ? wait->meaning : "");
+	record_put_text(&writer->record, wait->frames);
+	record_put(&writer->block, RECORD_WAIT, &writer->record);
+}
+
+static void put_figures(struct record_writer *writer)
+{
+	const struct run *run = writer->run;
+
+	if (run->ticks == writer->ticks)
+		return;
+	protobuf_varint(&writer->record, offset_of(writer, run->last_ns));
+	protobuf_varint(&writer->record, run->ticks - writer->ticks);
+	protobuf_varint(&writer->record, run->missed_ticks - writer->missed);
+	protobuf_varint(&writer->record, run->thinned_ticks - writer->thinned);
+	protobuf_varint(&writer->record, run->held_ns - writer->held_ns);
+	record_put(&writer->samples, RECORD_FIGURES, &writer->record);
+	writer->ticks = run->ticks;
+	writer->missed = run->missed_ticks;
+	writer->thinned = run->thinned_ticks;
+	writer->held_ns = run->held_ns;
+}
+
+static void put_start(struct record_writer *writer)
+{
+	const struct profile *profile = writer->profile;
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	protobuf_varint(&writer->record, profile->start_time_ns);
+	protobuf_varint(&writer->record, profile->period_ns);
+	protobuf_varint(&writer->record, writer->options.pid);
+	protobuf_varint(&writer->record, writer->options.children ? RECORD_CHILDREN : 0);
+	record_put_text(&writer->record, host);
+	record_put_text(&writer->record, "profiler " PROFILER_VERSION);
+	record_put(&writer->block, RECORD_START, &writer->record);
+}
+
+static bool end_block(struct record_writer *writer)
+{
+	writer->base_ns = 0;
+	return record_write_block(&writer->file, &writer->block);
+}
+
+// What may be needed for the end.
+static uint64_t reserved_bytes(const struct record_writer *writer)
+{
+	return RESERVED_BYTES + RESERVED_THREAD_BYTES * writer->n_threads;
+}
+
+static bool has_room(const struct record_writer *writer, uint64_t bytes)
+{
+	const uint64_t need =
+	    writer->file.written_bytes + bytes + RECORD_BLOCK_HEADER_BYTES + reserved_bytes(writer);
+
+	return !writer->options.max_bytes || need <= writer->options.max_bytes;
+}
+
+// What is new since the last block, before what happened.
+static void put_news(struct record_writer *writer)
+{
+	put_modules(writer);
+	put_locations(writer);
+	put_stacks(writer);
+	while (writer->n_threads < writer->profile->n_threads)
+		put_thread(writer, &writer->block, writer->n_threads++);
+	for (; writer->n_waits < writer->profile->n_waits; writer->n_waits++)
+		put_wait(writer, writer->n_waits);
+}
+
+// No more samples are recorded; from here on they are only counted.
+static void become_full(struct record_writer *writer)
+{
+	for (uint32_t i = 0; i < writer->n_threads; i++)
+		put_closing(writer, i);
+	end_entries(writer);
+	writer->full = true;
+}
+
+// Puts the samples of the block at hand after the news. False: they do not fit; then nothing of the
+// block is written.
+static bool put_samples(struct record_writer *writer)
+{
+	const uint64_t bytes = writer->block.size + writer->samples.size;
+
+	if (!has_room(writer, bytes)) {
+		writer->full = true;
+		protobuf_clear(&writer->block);
+		protobuf_clear(&writer->samples);
+		return false;
+	}
+	// While there is room, better to end at a place where all is known.
+	if (!has_room(writer, bytes + writer->options.max_bytes / ROOM_SHARE + bytes))
+		become_full(writer);
+	record_put_bytes(&writer->block, writer->samples.bytes, writer->samples.size);
+	protobuf_clear(&writer->samples);
+	writer->samples_before = writer->run->samples;
+	return true;
+}
+
+static bool flush(struct record_writer *writer)
+{
+	if (writer->full || writer->file.failed)
+		return !writer->file.failed;
+	if (writer->file.written_bytes == 0) {
+		if (!record_write_header(&writer->file))
+			return false;
+		put_start(writer);
+	}
+	end_entries(writer);
+	put_figures(writer);
+	put_news(writer);
+	return !put_samples(writer) || end_block(writer);
+}
+
+bool record_writer_tick(struct record_writer *writer)
+{
+	const int64_t now_ns = writer->run->last_ns;
+	// Not later than due at the next tick.
+	if (now_ns + writer->profile->period_ns - writer->flushed_ns < FLUSH_NS)
+		return !writer->file.failed;
+	writer->flushed_ns = now_ns;
+	return flush(writer);
+}
+
+// Code that was made at run time has another module's name once its own names are found.
+static void put_module_names(struct record_writer *writer)
+{
+	for (uint32_t i = 0; i < writer->n_modules; i++)
+		if (writer->modules->items[i]->kind == MODULE_ANONYMOUS)
+			put_module(writer, i);
+}
+
+// Blocks of names: functions, and the locations that need no others.
+static bool write_symbols(struct record_writer *writer, const struct symbols *symbols)
+{
+	size_t n_functions = 0, next = 0;
+	const size_t n_locations =
+	    writer->n_locations < symbols->n_locations ? writer->n_locations : symbols->n_locations;
+
+	put_module_names(writer);
+	while (next < n_locations) {
+		struct protobuf lines = {0};
+		const size_t first = next, first_function = n_functions;
+		size_t n_named = 0;
+		for (; next < n_locations && lines.size < LIST_BYTES; next++) {
+			if (symbols->locations[next].count == 0)
+				continue;
+			n_functions = record_functions_of(symbols, next, n_functions);
+			record_put_lines(&lines, symbols, next);
+			n_named++;
+		}
+		record_put_functions(&writer->block, symbols, first_function, n_functions);
+		record_put(&writer->block, RECORD_LINES, &lines);
+		protobuf_deinit(&lines);
+		if (!has_room(writer, writer->block.size)) {
+			protobuf_clear(&writer->block);
+			for (n_named = 0, next = first; next < n_locations; next++)
+				n_named += symbols->locations[next].count > 0;
+			writer->dropped_names = n_named;
+			return true;
+		}
+		if (!end_block(writer))
+			return false;
+	}
+	return true;
+}
+
+// What descriptors mean is found out after they were seen first.
+static bool write_meanings(struct record_writer *writer)
+{
+	for (size_t i = 0; i < writer->n_waits; i++)
+		if (writer->profile->waits[i].meaning)
+			put_wait(writer, i);
+	if (!has_room(writer, writer->block.size))
+		protobuf_clear(&writer->block);
+	return end_block(writer);
+}
+
+static void put_overflow(struct record_writer *writer)
+{
+	protobuf_varint(&writer->record, RECORD_OVERFLOW_SIZE);
+	protobuf_varint(&writer->record, record_writer_dropped_samples(writer));
+	protobuf_varint(&writer->record, writer->dropped_names);
+	record_put(&writer->block, RECORD_OVERFLOW, &writer->record);
+}
+
+bool record_writer_finish(struct record_writer *writer, const struct symbols *symbols,
+                          const char *comment)
+{
+	if (!flush(writer) || !write_meanings(writer))
+		return false;
+	if (symbols && !write_symbols(writer, symbols))
+		return false;
+	if (writer->full || writer->dropped_names)
+		put_overflow(writer);
+	protobuf_varint(&writer->record, offset_of(writer, writer->run->last_ns));
+	protobuf_varint(&writer->record, writer->run->samples);
+	record_put_text(&writer->record, comment);
+	record_put(&writer->block, RECORD_END, &writer->record);
+	return end_block(writer);
+}
+
+uint64_t record_writer_dropped_samples(const struct record_writer *writer)
+{
+	return writer->full ? writer->run->samples - writer->samples_before : 0;
+}
+
+uint64_t record_writer_dropped_names(const struct record_writer *writer)
+{
+	return writer->dropped_names;
+}
+
+struct record_writer *record_writer_create(const struct record_options *options,
+                                           struct profile *profile, const struct modules *modules,
+                                           const struct run *run)
+{
+	struct record_writer *writer = memory_alloc_zeroed(1, sizeof(*writer));
+
+	*writer = (struct record_writer){
+	    .follower.changed = note_change,
+	    .follower.thread_named = note_thread_name,
+	    .follower.thread_ended = note_death,
+	    .follower.process_named = note_process_name,
+	    .options = *options,
+	    .profile = profile,
+	    .modules = modules,
+	    .run = run,
+	    .file.fd = options->fd,
+	};
+	profile_follow(profile, &writer->follower);
+	return writer;
+}
+
+void record_writer_destroy(struct record_writer *writer)
+{
+	if (!writer)
+		return;
+	protobuf_deinit(&writer->block);
+	protobuf_deinit(&writer->samples);
+	protobuf_deinit(&writer->entries);
+	protobuf_deinit(&writer->record);
+	free(writer->n_mappings);
+	free(writer->has_build_id);
+	free(writer->begun_ticks);
+	free(writer);
+}

@@ -1,0 +1,272 @@
+"""Recordings: what is recorded is what is reported, whole, killed, cut, full or on another machine."""
+
+import collections
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import harness
+import pprof
+from harness import PROFILER, STATUS_OUTPUT, STATUS_TARGET, STATUS_USAGE, Run
+from told import read_folded
+
+MAGIC = b"\x89WPROF\r\n"
+BLOCK = b"WBLK"
+TOLD = re.compile(
+    r"profiler: recording of ([\d.]+) s: (\d+) ticks, (\d+) missed; (\d+) samples of (\d+) threads; "
+    r"(\d+) distinct stacks"
+)
+
+
+def report(data, *args, status=0, **run):
+    """What `profiler report` makes of the bytes: its output and what it told."""
+    done = subprocess.run(
+        [PROFILER, "report", "-", *args], input=data, capture_output=True, check=False,
+        timeout=harness.RUN_TIMEOUT_S, **run,
+    )  # fmt: skip
+    told = done.stderr.decode()
+    assert done.returncode == status, f"{args}: status {done.returncode}: {told}"
+    for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:"):
+        assert word not in told, told
+    return done.stdout, told
+
+
+class Recorded:
+    """A run that has recorded, and its recording."""
+
+    def __init__(self, target, *args, duration="1", **run):
+        self.run = harness.start_attach(
+            target, *(["-d", duration] if duration else []), *args, form="record", **run
+        )
+
+    def finish(self, **how):
+        self.run.finish(**how)
+        self.summary = self.run.summary
+        self.data = self.run.recording
+        return self
+
+
+class Report(harness.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.target = harness.Target([harness.fixture("threads"), "8", "2", "2"])
+        cls.recorded = Recorded(cls.target, duration="1.5").finish()
+        cls.data, cls.summary = cls.recorded.data, cls.recorded.summary
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.target.end()
+
+    def pprof(self, *args, data=None, **how):
+        out, self.told = report(data or self.data, "-f", "pprof", "-o", "-", *args, **how)
+        return pprof.Profile(out)
+
+    def test_the_books(self):
+        """Figure for figure what the run itself told of each thread."""
+        profile = self.pprof()
+        told = TOLD.search(self.told)
+        self.assertEqual(int(told[2]), self.summary.ticks)
+        self.assertEqual(int(told[3]), self.summary.missed)
+        self.assertEqual(int(told[4]), self.summary.samples)
+        self.assertEqual(int(told[5]), self.summary.n_threads)
+        self.assertEqual(int(told[6]), self.summary.stacks)
+        walls, counts, cpus = (collections.Counter() for _ in range(3))
+        for sample in profile.samples:
+            counts[sample.tid] += sample.count
+            walls[sample.tid] += sample.wall_ns
+            cpus[sample.tid] += sample.cpu_ns
+        self.assertEqual(len(counts), len(self.summary.threads))
+        for thread in self.summary.threads:
+            self.assertEqual(counts[thread.tid], thread.samples)
+            self.assertAlmostEqual(walls[thread.tid] / 1e9, thread.wall_s, places=8)
+            self.assertAlmostEqual(cpus[thread.tid] / 1e9, thread.cpu_s, places=8)
+        names = {sample.thread for sample in profile.samples}
+        self.assertEqual(names, {thread.name for thread in self.summary.threads})
+        self.assertAlmostEqual(profile.time_ns / 1e9, time.time(), delta=3600)
+        self.assertTrue(any("ticks at" in comment for comment in profile.comments))
+
+    def test_filters_and_formats(self):
+        whole, _ = report(self.data)
+        total = sum(read_folded(whole).values())
+        parts = [sum(read_folded(report(self.data, state)[0]).values()) for state in
+                 ("--on-cpu", "--off-cpu")]  # fmt: skip
+        self.assertEqual(sum(parts), total)
+        self.assertGreater(min(parts), 0)
+        one, _ = report(self.data, "--thread=^worker-00$", "-t")
+        stacks = read_folded(one)
+        self.assertEqual(sum(stacks.values()), self.summary.ticks)
+        self.assertEqual({stack[0] for stack in stacks}, {"worker-00"})
+        self.assertIn(b"(threads.c:", report(self.data, "--lines")[0])
+
+    def test_slices(self):
+        """Slices that follow each other add up to the whole, in counts and in time."""
+        whole = self.pprof()
+        cuts = ["0", "0.3s", "700ms", "1.1"]
+        counts, walls = collections.Counter(), collections.Counter()
+        start_ns = whole.time_ns
+        for begin, end in zip(cuts, [*cuts[1:], None]):
+            part = self.pprof("--from", begin, *(["--to", end] if end else []))
+            seconds = float(begin.rstrip("ms")) / (1000 if begin.endswith("ms") else 1)
+            self.assertAlmostEqual((part.time_ns - start_ns) / 1e9, seconds, delta=1e-3)
+            for sample in part.samples:
+                key = (sample.tid, sample.state, sample.stack)
+                counts[key] += sample.count
+                walls[key] += sample.wall_ns
+        for sample in whole.samples:
+            key = (sample.tid, sample.state, sample.stack)
+            counts[key] -= sample.count
+            walls[key] -= sample.wall_ns
+        self.assertEqual({key: n for key, n in counts.items() if n}, {})
+        self.assertEqual({key: n for key, n in walls.items() if n}, {})
+
+    def test_wall_clock_times(self):
+        whole = self.pprof()
+        at_ns = whole.time_ns + 500_000_000
+        text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at_ns // 10**9))
+        text += f".{at_ns % 10**9:09d}Z"
+        late = self.pprof("--from", text)
+        self.assertEqual(late.time_ns, at_ns)
+        n_late = sum(sample.count for sample in late.samples)
+        self.assertAlmostEqual(n_late / self.summary.samples, 1 / 1.5, delta=0.05)
+
+    def test_nothing_between(self):
+        for args in (["--from=1h"], ["--from=0.5", "--to=0.501"]):
+            _, told = report(self.data, *args, status=STATUS_USAGE)
+            self.assertRegex(told, r"less than two ticks: sampling began at \d.* lasted 1\.5")
+        _, told = report(self.data, "--to=2001-01-01T00:00:00Z", status=STATUS_USAGE)
+        self.assertIn("give a later one", told)
+
+    def test_cut_anywhere(self):
+        """What is there is reported, and what is not is told."""
+        most = 0
+        for cut in [16, 17, 40, *range(100, len(self.data), max(1, len(self.data) // 12))]:
+            out, told = report(self.data[:cut])
+            self.assertIn("the recording has no end", told)
+            n_samples = sum(read_folded(out).values())
+            self.assertLessEqual(n_samples, self.summary.samples + self.summary.n_threads)
+            most = max(most, n_samples)
+        self.assertGreater(most, self.summary.samples / 2)
+
+    def test_damaged(self):
+        blocks = [m.start() for m in re.finditer(BLOCK, self.data)]
+        self.assertGreaterEqual(len(blocks), 10)  # every 100 ms
+        at = blocks[4] + 20
+        damaged = self.data[:at] + bytes([self.data[at] ^ 0xFF]) + self.data[at + 1 :]
+        out, told = report(damaged)
+        self.assertRegex(told, r"damaged or cut short: \d+ bytes")
+        self.assertRegex(told, r"1 blocks are missing")
+        self.assertAlmostEqual(
+            sum(read_folded(out).values()), self.summary.samples, delta=self.summary.samples / 2
+        )
+
+    def test_no_recording(self):
+        for data in (b"", b"main;leaf 12\n", self.data[:12]):
+            _, told = report(data, status=STATUS_TARGET)
+            self.assertIn("stdin is no recording", told)
+        run = Run(["report", "nowhere.wprof"]).finish(expect=STATUS_TARGET)
+        self.assert_message(run, "cannot read nowhere.wprof: No such file")
+
+    def test_a_command_of_that_name(self):
+        """`--` tells a sub-command from a command."""
+        directory = self.directory()
+        path = os.path.join(directory, "report")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\nexit 7\n")
+        os.chmod(path, 0o755)
+        env = {**os.environ, "PATH": directory + ":" + os.environ["PATH"]}
+        Run(["-o", "out.folded", "--", "report"], env=env).finish(expect=7)
+        run = Run(["-q", "report"], env=env).finish(expect=STATUS_USAGE)
+        self.assert_message(run, "no recording is given", STATUS_USAGE)
+
+
+class Recording(harness.TestCase):
+    def test_a_killed_profiler(self):
+        """Not more than the last moment is lost when it is killed."""
+        target = self.start_fixture("threads", 4, 1, 1)
+        recorded = Recorded(target, duration=None, hz=99)
+        recorded.run.wait_attached()
+        time.sleep(1.2)
+        worker = recorded.run.worker_pid()
+        killed_ns = time.time_ns()
+        os.kill(worker, signal.SIGKILL)
+        recorded.finish(expect=128 + signal.SIGKILL)
+        out, told = report(recorded.data, "-f", "pprof", "-o", "-")
+        self.assertIn("the recording has no end", told)
+        profile = pprof.Profile(out)
+        lost_s = (killed_ns - profile.time_ns - profile.duration_ns) / 1e9
+        self.assertGreater(profile.duration_ns, 1e9)
+        # 100 ms, and what a busy machine delays the profiler by.
+        self.assertLess(lost_s, 0.5)
+        walls = collections.Counter()
+        for sample in profile.samples:
+            walls[sample.tid] += sample.wall_ns
+        for tid, wall_ns in walls.items():
+            self.assertAlmostEqual(wall_ns, profile.duration_ns, delta=3e7, msg=str(tid))
+        # Names are found by the build IDs of the files, which are here.
+        leaves = {frame.name for sample in profile.samples for frame in sample.frames}
+        self.assertIn("spin_here", leaves)
+
+    def test_a_full_disk(self):
+        """It ends with a message, and what was recorded until then can be read."""
+        limit = 5000
+        recorded = Recorded(
+            self.start_fixture("threads", 8, 2, 4), hz=999, duration="20",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        )  # fmt: skip
+        recorded.finish(expect=STATUS_OUTPUT)
+        self.assertIn("what was recorded until then is there", recorded.run.stderr)
+        self.assertLess(recorded.run.elapsed_s, 19)
+        out, told = report(recorded.data)
+        self.assertIn("the recording has no end", told)
+        self.assertGreater(sum(read_folded(out).values()), 0)
+
+    def test_without_symbols(self):
+        """The names come from the files that are here; from another build of one, none does."""
+        path = os.path.join(self.directory(), "program")
+        shutil.copy(harness.fixture("calls-O2"), path)
+        target = self.start(path, "spin")
+        bare = Recorded(target, "--no-symbols", duration="0.3").finish().data
+        named = Recorded(target, duration="0.3").finish().data
+        target.end()
+        self.assertNotIn(b"leaf_spin", bare)
+        self.assertIn(b"leaf_spin", report(bare)[0])
+        shutil.copy(harness.fixture("threads"), path)
+        out, told = report(bare)
+        self.assertNotIn(b"leaf_spin", out)
+        self.assertIn(b"[program+0x", out)
+        self.assertIn("another build", told)
+        os.unlink(path)
+        out, told = report(bare)
+        self.assertIn("not on this machine", told)
+        self.assertIn(b"leaf_spin", report(named)[0])
+
+    def test_a_command_and_its_children(self):
+        script = "sleep 0.2 & sleep 0.4; wait; exit 3"
+        run = Run(["-c", "-f", "record", "--", "/bin/sh", "-c", script]).finish(expect=3)
+        stacks = read_folded(report(run.recording)[0])
+        roots = {re.sub(r"-\d+$", "", stack[0]) for stack in stacks}
+        self.assertLessEqual({"sh", "sleep"}, roots)
+
+    def test_births_and_deaths(self):
+        """Threads that come and go: each thread's time is its own."""
+        target = self.start_fixture("churn", ready=None)
+        recorded = Recorded(target, duration="1").finish()
+        profile = pprof.Profile(report(recorded.data, "-f", "pprof", "-o", "-")[0])
+        self.assertGreater(recorded.summary.n_threads, 2)
+        n_samples = sum(sample.count for sample in profile.samples)
+        self.assertEqual(n_samples, recorded.summary.samples)
+
+    def test_to_a_pipe(self):
+        target = self.start_fixture("calls-O2", "spin")
+        run = Run(["-p", target.pid, "-d", "0.3", "-f", "record", "-o", "-"], target_pid=target.pid)
+        run.finish()
+        out, _ = report(run.recording)
+        self.assertEqual(sum(read_folded(out).values()), run.summary.samples)
+
+
+if __name__ == "__main__":
+    harness.main()

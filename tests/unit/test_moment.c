@@ -1,0 +1,113 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "memory.h"
+#include "moment.h"
+
+// 2026-11-20T14:03:07.500Z
+#define START_NS (1795183387 * NS_PER_SECOND + 500 * NS_PER_MS)
+
+static void test_offsets(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t ns; // from the start
+	} cases[] = {
+	    {"0", 0},
+	    {"5", 5 * NS_PER_SECOND},
+	    {"1.5s", 1500 * NS_PER_MS},
+	    {"2m", 120 * NS_PER_SECOND},
+	    {"14:03:10", 2500 * NS_PER_MS},
+	    {"14:03:10.25", 2750 * NS_PER_MS},
+	    {"14:03:07", -500 * NS_PER_MS},
+	    {"14:04", 52500 * NS_PER_MS},
+	    {"14:03", (24 * 3600 - 7) * NS_PER_SECOND - 500 * NS_PER_MS}, // tomorrow
+	    {"2026-11-20T14:03:08Z", 500 * NS_PER_MS},
+	    {"2026-11-20 14:03:08", 500 * NS_PER_MS}, // local time is UTC here
+	    {"2026-11-20T15:03:08+01:00", 500 * NS_PER_MS},
+	    {"2026-11-20T09:03:08.125-0500", 625 * NS_PER_MS},
+	    {"2026-11-21T14:03:07.5Z", 24 * 3600 * NS_PER_SECOND},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		struct moment moment = {0};
+		assert_true(moment_parse(cases[i].text, &moment));
+		assert_int_equal(moment_offset_ns(&moment, START_NS), cases[i].ns);
+	}
+}
+
+// Local times mean the zone that the user is in.
+static void test_local_time(void **state)
+{
+	struct moment moment;
+
+	(void)state;
+	setenv("TZ", "XXX-2", 1); // two hours east
+	tzset();
+	assert_true(moment_parse("16:03:08", &moment));
+	assert_int_equal(moment_offset_ns(&moment, START_NS), 500 * NS_PER_MS);
+	assert_true(moment_parse("2026-11-20T16:03:08", &moment));
+	assert_int_equal(moment_offset_ns(&moment, START_NS), 500 * NS_PER_MS);
+	setenv("TZ", "UTC", 1);
+	tzset();
+}
+
+static void test_no_moments(void **state)
+{
+	static const char *const bad[] = {
+	    "",
+	    "-5",
+	    "5x",
+	    "24:00",
+	    "14:60",
+	    "14:3",
+	    "14:03:",
+	    "14:03x",
+	    "2026-11-20",
+	    "2026-13-20T14:03",
+	    "2026-11-20T14:03+1",
+	    "2026-11-20T",
+	    "noon",
+	    "14:03Z",
+	    "0000-01-01T00:00:00Z",
+	};
+	struct moment moment = {.ns = 7};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(bad); i++)
+		assert_false(moment_parse(bad[i], &moment));
+	assert_int_equal(moment.ns, 7);
+}
+
+static void test_format(void **state)
+{
+	char text[MOMENT_TEXT_SIZE];
+
+	(void)state;
+	moment_format(START_NS, false, text);
+	assert_string_equal(text, "2026-11-20T14:03:07.500Z");
+	moment_format(START_NS, true, text);
+	assert_string_equal(text, "20261120T140307Z");
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_offsets),
+	    cmocka_unit_test(test_local_time),
+	    cmocka_unit_test(test_no_moments),
+	    cmocka_unit_test(test_format),
+	};
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
