@@ -7,6 +7,7 @@
 #include "profile.h"
 
 struct run;
+struct target;
 struct target_thread;
 
 struct tally {
@@ -35,3 +36,6 @@ void tally_not_sampled(struct tally *tally, struct target_thread *thread, enum t
 // One tick more for a thread that was asked to stop and has not; counted with the stack that it
 // shows when it stops. Returns for how many ticks in turn it has been so, in that state.
 uint64_t tally_pending(struct tally *tally, struct target_thread *thread, enum thread_state state);
+
+// The threads that target_forget_gone will forget have had their last sample.
+void tally_ends(struct tally *tally, const struct target *target);

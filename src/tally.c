@@ -81,3 +81,12 @@ uint64_t tally_pending(struct tally *tally, struct target_thread *thread, enum t
 	last->last_ns = tally->now_ns;
 	return last->count;
 }
+
+void tally_ends(struct tally *tally, const struct target *target)
+{
+	for (size_t i = 0; i < target->n_threads; i++) {
+		const struct target_thread *thread = target->threads[i];
+		if ((thread->gone || !thread->listed) && !thread->pending)
+			profile_end_thread(tally->profile, thread->id);
+	}
+}

@@ -522,17 +522,6 @@ static void name_process(struct ticker *ticker)
 		profile_name_process(ticker->profile, ticker->target->pid, name);
 }
 
-// Those that target_forget_gone forgets have had their last sample.
-static void forget_gone(struct ticker *ticker)
-{
-	for (size_t i = 0; i < ticker->target->n_threads; i++) {
-		const struct target_thread *thread = ticker->target->threads[i];
-		if ((thread->gone || !thread->listed) && !thread->pending)
-			profile_end_thread(ticker->profile, thread->id);
-	}
-	target_forget_gone(ticker->target);
-}
-
 // What must be known of the target before the first look.
 static void start(struct ticker *ticker)
 {
@@ -580,7 +569,8 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns, long n_others)
 	stop_planned(ticker, n_asked);
 	finish_stops(ticker);
 	waits_name_sockets(&ticker->waits, target, false);
-	forget_gone(ticker);
+	tally_ends(&ticker->tally, target);
+	target_forget_gone(target);
 	// All gone, or another program executed by a thread that was not known yet.
 	if (target->n_threads == 0)
 		add_new_threads(ticker, target_list_threads(target, true));
