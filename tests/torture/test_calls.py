@@ -6,9 +6,9 @@ short, else in all.
 """
 
 import torture
-from torture import MODES, SECONDS, TRIES, describe
+from torture import LONG, MODES, SECONDS, TRIES, describe
 
-BUILDS = {"calls-O2": (MODES[0], MODES[3]), "calls-O0": (MODES[1], MODES[2])}
+BUILDS = {"calls-O2": MODES[::3], "calls-O0": MODES[1:3]}
 
 # Timed calls may be later than alone by as much, in the median: the machine is busy with others, and
 # calls of the kernel that count in jiffies are only so exact.
@@ -26,7 +26,7 @@ class Calls(torture.TestCase):
     def check_all(self, group, *more_args):
         for build, modes in BUILDS.items():
             self.assert_no_faults(self.run_alone(build, group, SECONDS, *more_args))
-            for hz, more in modes if SECONDS < 5 else MODES:
+            for hz, more in MODES if LONG else modes:
                 with self.subTest(f"{build}, {describe(hz, more)}"):
                     self.check(hz, more, build, group, SECONDS, *more_args)
 

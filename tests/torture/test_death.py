@@ -11,10 +11,10 @@ import signal
 import termios
 
 import torture
-from torture import ALL_TICKS, MODES, SECONDS, describe, harness, rounds
+from torture import ALL_MODES, ALL_TICKS, LONG, describe, harness, rounds
 
 # A sanitized profiler starts slowly.
-N_INSTANTS = 120 if harness.is_sanitized() and SECONDS < 5 else 500
+N_INSTANTS = 120 if harness.is_sanitized() and not LONG else 500
 # Of all streams of data, those that a SIGKILL of the worker hit at such an instant.
 MAX_DISTURBED = 1
 STRIKES = [
@@ -51,7 +51,7 @@ class Deaths(torture.TestCase):
         target = self.start_program("calls-O2", "data", 3600)
         for i in range(N_INSTANTS):
             victims, number = STRIKES[i % len(STRIKES)]
-            hz, more = MODES[1 if i % 5 else 3]
+            hz, more = ALL_MODES[1 if i % 5 else 3]
             with self.subTest(f"{number.name} to {victims}, {describe(hz, more)}"):
                 self.strike(target, victims, number, hz, more)
 
@@ -85,7 +85,8 @@ class Deaths(torture.TestCase):
         n = rounds(24)
         target = self.start_program("calls-O2", "data", 0.15 * n)
         for i in range(n):
-            run = harness.start_attach(target, ALL_TICKS, *MODES[i % 4][1], hz=MODES[i % 4][0])
+            hz, more = ALL_MODES[i % 4]
+            run = harness.start_attach(target, ALL_TICKS, *more, hz=hz)
             worker = find_worker(run)
             torture.pause(random.uniform(0.005, 0.06))
             kill(run, [(worker, run.process.pid)[i % 2]])
@@ -133,7 +134,7 @@ class OutOfMemory(torture.TestCase):
         for i in range(rounds(8)):
             with open(limit, "w", encoding="ascii") as file:
                 file.write(str(random.randrange(1 << 20, 4 << 20)))
-            hz, more = MODES[i % 4]
+            hz, more = ALL_MODES[i % 4]
             run = harness.start_attach(target, ALL_TICKS, *more, "-d", "0.3", hz=hz, prefix=join)
             run.communicate()
             n_killed += run.status in (-signal.SIGKILL, 128 + signal.SIGKILL)
@@ -155,7 +156,7 @@ class Terminals(torture.TestCase):
     def test_closed(self):
         """The profile is written, and the target runs on."""
         target = self.start_program("calls-O2", "data", 3600)
-        for hz, more in MODES:
+        for hz, more in ALL_MODES:
             run, terminal = self.start_in_terminal(
                 ["-p", target.pid, "-F", hz, "-o", "out.pb.gz", ALL_TICKS, *more],
                 target_pid=target.pid,

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import torture
-from torture import ALL_TICKS, MODES, SECONDS, describe, harness, rounds
+from torture import ALL_TICKS, LONG, MODES, SECONDS, describe, harness, rounds
 
 
 CHILDREN = ((), ("--children",), ("--children",), ())  # of each mode, where time is short
@@ -125,7 +125,7 @@ class Programs(torture.TestCase):
     def test_storms(self):
         """fork, vfork and posix_spawn, attached, with and without --children."""
         for i, (hz, more) in enumerate(MODES):
-            for children in ((), ("--children",)) if SECONDS >= 5 else (CHILDREN[i],):
+            for children in ((), ("--children",)) if LONG else (CHILDREN[i],):
                 with self.subTest(f"{describe(hz, more)} {children}"):
                     target = self.start_fixture("forks", SECONDS)
                     run = harness.start_attach(target, ALL_TICKS, *more, *children, hz=hz)
@@ -136,7 +136,7 @@ class Programs(torture.TestCase):
 
     def test_exit_at_any_instant(self):
         for i in range(rounds(24)):
-            hz, more = MODES[i % 4]
+            hz, more = MODES[i % len(MODES)]
             status, us = 1 + i, random.randrange(30000)
             with self.subTest(f"{describe(hz, more)}, {us} us"):
                 target = self.start_program("life", "exit", status, us)
