@@ -62,6 +62,12 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
                       const struct maps *maps, const struct snapshot_hint *hint,
                       struct snapshot_buffer *buffer, struct snapshot *ret);
 
+// The copy ended before its stack did, whose end is not known: more next time.
+void snapshot_hint_grow(struct snapshot_hint *hint);
+
+// Unwinding the copy has come to that outermost CFA.
+void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t base);
+
 // Reads `size` (1, 2, 4 or 8) bytes at an address in the target out of the copy; false: it does
 // not hold them. The first argument is a struct snapshot (expression_read_fn).
 bool snapshot_read(const void *snapshot, uint64_t address, unsigned int size, uint64_t *ret);

@@ -57,6 +57,9 @@ void stops_ask(struct stops *stops, size_t from);
 // returns how many they are.
 size_t stops_spare_sleepers(struct stops *stops, const struct target *target, size_t from);
 
+// How many are planned or asked since then.
+size_t stops_count_since(const struct stops *stops, int64_t since_ns);
+
 // Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many of those
 // that were asked at since_ns or later have not; more than 0 as well when the buffer has no room
 // for another copy.

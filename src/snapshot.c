@@ -188,6 +188,27 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	return ret->n_regions > 0;
 }
 
+void snapshot_hint_grow(struct snapshot_hint *hint)
+{
+	const size_t last =
+	    hint->guess_bytes ? hint->guess_bytes : (size_t)SNAPSHOT_UNKNOWN_STACK_BYTES;
+
+	if (last < SNAPSHOT_MAX_STACK_BYTES)
+		hint->guess_bytes = last * 2;
+}
+
+void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t base)
+{
+	const uint64_t sp = snapshot->registers.value[ARCH_NATIVE->sp];
+	const struct snapshot_region *own = &snapshot->regions[0];
+
+	if (base <= sp || base - own->start > own->size)
+		return; // none, or that of a stack which a signal interrupted
+	hint->base = base;
+	if (base - sp > hint->depth)
+		hint->depth = base - sp;
+}
+
 bool snapshot_read(const void *context, uint64_t address, unsigned int size, uint64_t *ret)
 {
 	const struct snapshot *snapshot = context;

@@ -105,6 +105,15 @@ static void copy_stopped(struct stops *stops, struct stop *stop, const struct ma
 		let_go(stops, stop);
 }
 
+size_t stops_count_since(const struct stops *stops, int64_t since_ns)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < stops->count; i++)
+		n += stops->items[i].tick_ns >= since_ns;
+	return n;
+}
+
 size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns)
 {
 	size_t missing = 0;

@@ -21,6 +21,7 @@ enum {
 	MAX_COPY_TRIES = 7,
 	MAX_READY_LOOKS = 256,
 	ASK_AGAIN_TICKS = 8,
+	MAX_POLL_NS = 20000,
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup)
@@ -70,27 +71,6 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 		tracee_interrupt(thread->tid);
 }
 
-static void update_hint(struct snapshot_hint *hint, const struct snapshot *snapshot,
-                        const struct unwound *unwound)
-{
-	const uint64_t sp = snapshot->registers.value[ARCH_NATIVE->sp];
-	const struct snapshot_region *own = &snapshot->regions[0];
-
-	if (unwound->end == STACK_NOT_COPIED) {
-		const size_t last =
-		    hint->guess_bytes ? hint->guess_bytes : (size_t)SNAPSHOT_UNKNOWN_STACK_BYTES;
-		if (last < SNAPSHOT_MAX_STACK_BYTES)
-			hint->guess_bytes = last * 2;
-	}
-	if (unwound->end == STACK_UNREADABLE)
-		hint->base = 0; // a wrong one may have cut the copy
-	if (unwound->base <= sp || unwound->base - own->start > own->size)
-		return; // none, or that of a stack which a signal interrupted
-	hint->base = unwound->base;
-	if (unwound->base - sp > hint->depth)
-		hint->depth = unwound->base - sp;
-}
-
 static void unwind(struct ticker *ticker, struct target_thread *thread,
                    const struct snapshot *snapshot, struct unwound *ret)
 {
@@ -107,7 +87,11 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 	if (ticker->run->check)
 		unwind_check_compare(ticker->run->check, thread->tid, &ticker->unwinder, snapshot,
 		                     ret);
-	update_hint(&thread->hint, snapshot, ret);
+	if (ret->end == STACK_NOT_COPIED)
+		snapshot_hint_grow(&thread->hint);
+	if (ret->end == STACK_UNREADABLE)
+		thread->hint.base = 0; // a wrong one may have cut the copy
+	snapshot_hint_base(&thread->hint, snapshot, ret->base);
 }
 
 static uint32_t intern(struct ticker *ticker, const struct unwound *unwound)
@@ -308,16 +292,29 @@ static void count_stops(struct ticker *ticker)
 	snapshot_buffer_reset(ticker->buffer);
 }
 
+// Until when to poll rather than sleep: a thread that another CPU runs stops within some 10 us,
+// less than it takes to sleep and be woken. One without a CPU cannot stop while this one is kept.
+static bool is_worth_polling(const struct ticker *ticker, size_t n_stopped, int64_t start_ns)
+{
+	return n_stopped + 1 < (size_t)ticker->setup->load->n_cpus &&
+	       clock_now_ns() - start_ns < MAX_POLL_NS;
+}
+
 // Waits for those that were asked at since_ns or later.
 static void wait_for_stops(struct ticker *ticker, int64_t since_ns, int64_t until_ns)
 {
-	while (stops_poll(&ticker->stops, &ticker->space.maps, since_ns) > 0 &&
+	const int64_t start_ns = clock_now_ns();
+	const size_t n_asked = stops_count_since(&ticker->stops, since_ns);
+	size_t n_missing;
+
+	while ((n_missing = stops_poll(&ticker->stops, &ticker->space.maps, since_ns)) > 0 &&
 	       clock_now_ns() < until_ns) {
-		if (snapshot_buffer_has_room(ticker->buffer)) {
-			hold_wait(ticker->setup->hold, until_ns);
-		} else {
+		if (!snapshot_buffer_has_room(ticker->buffer)) {
 			stops_let_all_go(&ticker->stops); // better than to hold them for long
 			count_stops(ticker);
+		} else if (n_missing > n_asked ||
+		           !is_worth_polling(ticker, n_asked - n_missing, start_ns)) {
+			hold_wait(ticker->setup->hold, until_ns);
 		}
 	}
 }
