@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "code_watch.h"
 #include "maps.h"
 
 struct module;
@@ -17,6 +18,7 @@ struct address_space {
 	struct maps maps;
 	struct module **owners; // for each mapping of maps, its module; NULL: not asked for yet
 	size_t owners_capacity;
+	struct code_watch watch;  // of code that was seen
 	uint32_t generation;      // changes when executable mappings change
 	uint64_t code_hash;       // of the executable mappings
 	uint64_t vsize_bytes;     // when the maps were read

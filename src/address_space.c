@@ -20,7 +20,8 @@
 
 enum {
 	// A reading is followed by at least this many times its cost: with a sign that the maps
-	// have changed, and without. A dlclose and a dlopen of equal size leave no sign.
+	// have changed, and without. A dlclose and a dlopen of equal size leave no sign, but to
+	// code_watch.
 	HINTED_COST_FACTOR = 50,
 	COST_FACTOR = 200,
 	MAX_VDSO_BYTES = 1 << 20,
@@ -29,6 +30,7 @@ enum {
 void address_space_init(struct address_space *space, struct modules *modules, int pid)
 {
 	*space = (struct address_space){.modules = modules, .stat_fd = -1, .pid = pid};
+	code_watch_init(&space->watch);
 }
 
 void address_space_deinit(struct address_space *space)
@@ -37,6 +39,7 @@ void address_space_deinit(struct address_space *space)
 		perf_map_finish(space->made->perf_map);
 	if (space->stat_fd >= 0)
 		close(space->stat_fd);
+	code_watch_deinit(&space->watch);
 	maps_deinit(&space->maps);
 	free(space->owners);
 	*space = (struct address_space){0};
@@ -287,6 +290,7 @@ static void reread(struct address_space *space, int tid, int64_t now_ns)
 		forget_owners(space);
 		if (hash != space->code_hash) {
 			space->generation++;
+			code_watch_clear(&space->watch);
 			note_program(space, tid);
 		}
 		space->code_hash = hash;
@@ -323,11 +327,16 @@ void address_space_update(struct address_space *space, int tid, int64_t now_ns, 
 	if (space->made &&
 	    (perf_map_update(space->made->perf_map, space->pid, tid, now_ns) || exec))
 		space->made_generation++;
-	if (!exec && !force && since_ns < rest_ns)
+	const bool due = exec || force || since_ns >= rest_ns;
+	const uint32_t generation = space->generation;
+
+	if (!due && !code_watch_changed(&space->watch, space->pid, tid))
 		return;
 	space->vsize_bytes = stat.vsize_bytes;
 	space->start_stack = stat.start_stack;
 	reread(space, tid, now_ns);
+	if (!due && space->generation == generation)
+		space->watch.unknown = true; // it does not see what the maps show
 	if (exec)
 		space->generation++;
 }
@@ -361,6 +370,7 @@ struct code_address address_space_resolve(struct address_space *space, uint64_t 
 	if (owner->kind != MODULE_ANONYMOUS)
 		address =
 		    module_address_of_offset(owner, pc - mapping->start + mapping->file_offset);
+	code_watch_add(&space->watch, mapping);
 	note_mapping(owner, mapping, pc - address);
 	return (struct code_address){
 	    .module = owner,
