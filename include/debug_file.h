@@ -3,6 +3,7 @@
 // Looked for where libdwfl would: below /usr/lib/debug by build ID, then by the name that the
 // module gives beside it, in .debug there, and below /usr/lib/debug. That name is of the module's
 // making, and libdwfl opens whatever stands there: a pipe would be waited for, a device set off.
+// Directories of the user's are searched in the same way before; in each also for the bare name.
 // Here only regular files are opened, and only those that belong to the module are taken.
 #pragma once
 
@@ -11,13 +12,17 @@
 #include <stdint.h>
 
 struct debug_file_wanted {
-	const char *module_path; // of the file that asks for it
-	const char *name;        // .gnu_debuglink's or .gnu_debugaltlink's; NULL: none
-	const void *build_id;    // that it must have
-	size_t build_id_size;    // 0: unknown; then
-	uint32_t crc;            // its CRC-32 must be that; 0: unknown
-	bool shared;             // of several debug files (dwz(1)): `name` may be a path
+	const char *const *directories; // the user's, NULL-terminated; NULL: none; borrowed
+	const char *module_path;        // of the file that asks for it
+	const char *name;               // .gnu_debuglink's or .gnu_debugaltlink's; NULL: none
+	const void *build_id;           // that it must have
+	size_t build_id_size;           // 0: unknown; then
+	uint32_t crc;                   // its CRC-32 must be that; 0: unknown
+	bool shared;                    // of several debug files (dwz(1)): `name` may be a path
 };
+
+// Has the file behind fd that build ID?
+bool debug_file_has_build_id(int fd, const void *build_id, size_t build_id_size);
 
 // Opens the debug file; -1: there is none. *ret_path is its path, owned by the caller.
 int debug_file_open(const struct debug_file_wanted *wanted, char **ret_path);

@@ -34,6 +34,7 @@ struct module_mapping {
 enum { MODULE_MAX_BUILD_ID = 64 };
 
 struct module_segment; // a PT_LOAD program header
+struct debug_sources;
 struct gopclntab;
 struct perf_map;
 struct symbol_table;
@@ -48,7 +49,8 @@ struct module {
 	uint8_t build_id[MODULE_MAX_BUILD_ID];
 	size_t build_id_size; // 0: none
 
-	uint32_t index; // its position in the table
+	uint32_t index;                            // its position in the table
+	const struct debug_sources *debug_sources; // that of the table
 
 	struct perf_map *perf_map; // of a process's MODULE_ANONYMOUS; NULL: none; owned
 
@@ -56,7 +58,8 @@ struct module {
 	const char *unreadable;
 
 	// Private to module.c.
-	int fd; // the file; -1: none
+	int fd;                        // the file; -1: none
+	int debug_fd, shared_debug_fd; // from a debug server; -1: none
 	bool opened;
 	Dwfl *dwfl;
 	Dwfl_Module *dwfl_module;
@@ -78,10 +81,14 @@ struct modules {
 	struct module *program; // the main executable, as last seen; NULL: not known
 	struct module **items;  // pointers stay valid as the table grows
 	size_t count, capacity;
+	const struct debug_sources *debug_sources; // borrowed; NULL: the usual places only
 };
 
 // A zeroed struct modules is an empty table.
 void modules_deinit(struct modules *modules);
+
+// For the modules that are there and those that come; borrowed.
+void modules_set_debug_sources(struct modules *modules, const struct debug_sources *sources);
 
 // The module of that kind, file and path; a new one, which takes `fd` over, if it is not known
 // yet. fd may be -1, and is closed when it is not needed.
@@ -112,6 +119,10 @@ Dwfl_Module *module_dwfl(struct module *module);
 // The module's DWARF, its own or its debug file's, and how much higher the module's addresses are;
 // NULL: it has none. Owned by the module. To be called in guarded work.
 Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias);
+
+// If a server for debug files is to be asked, asks it for those of the module that are not found
+// here. Not in guarded work; what was read of the module before is read anew.
+void module_fetch_debug_files(struct module *module);
 
 // Runs work(context), which reads the module through libdw, by guard_run. False: the module has
 // turned out to be unreadable; then, and from now on, module_dwfl and module_symbols return NULL.

@@ -3,6 +3,7 @@
 
 #include <regex.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "moment.h"
@@ -30,10 +31,13 @@ struct options {
 	bool stop_all;
 	bool children;
 	bool kernel;
-	double max_overhead_percent; // 0: no limit
-	struct moment from, to;      // the part of the time that is written
-	uint64_t max_size_bytes;     // of a recording; 0: no limit
-	bool symbols;                // look names up for a recording
+	double max_overhead_percent;    // 0: no limit
+	struct moment from, to;         // the part of the time that is written
+	uint64_t max_size_bytes;        // of a recording; 0: no limit
+	bool symbols;                   // look names up for a recording
+	const char **debug_directories; // NULL-terminated; the strings are argv's; NULL: none
+	size_t n_debug_directories, debug_directories_capacity;
+	bool debuginfod;
 	bool quiet, verbose;
 	bool check_unwinding;
 };

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct debug_server;
 struct modules;
 struct profile;
 struct run;
@@ -34,6 +35,9 @@ void summary_print_unreadable(const struct modules *modules);
 
 // The same as summary_print in one line, for formats that can hold a comment. The caller frees.
 char *summary_comment(const struct run *run, const struct profile *profile);
+
+// Prints how many debug files were fetched from servers.
+void summary_print_fetched(const struct debug_server *server);
 
 // Where the profile went, and what to run with it.
 void summary_print_output(const struct writer *writer, const char *name);

@@ -29,7 +29,7 @@ static int open_regular(const char *path)
 	return -1;
 }
 
-static bool has_build_id(int fd, const struct debug_file_wanted *wanted)
+bool debug_file_has_build_id(int fd, const void *wanted, size_t wanted_size)
 {
 	const void *build_id;
 
@@ -39,8 +39,8 @@ static bool has_build_id(int fd, const struct debug_file_wanted *wanted)
 		return false;
 	const ssize_t size =
 	    elf_kind(elf) == ELF_K_ELF ? dwelf_elf_gnu_build_id(elf, &build_id) : -1;
-	const bool same = size > 0 && (size_t)size == wanted->build_id_size &&
-	                  memcmp(build_id, wanted->build_id, size) == 0;
+	const bool same =
+	    size > 0 && (size_t)size == wanted_size && memcmp(build_id, wanted, size) == 0;
 	elf_end(elf);
 	return same;
 }
@@ -62,7 +62,7 @@ static bool has_crc(int fd, uint32_t wanted)
 static bool is_wanted(int fd, const struct debug_file_wanted *wanted)
 {
 	if (wanted->build_id_size)
-		return has_build_id(fd, wanted);
+		return debug_file_has_build_id(fd, wanted->build_id, wanted->build_id_size);
 	return wanted->crc && has_crc(fd, wanted->crc);
 }
 
@@ -82,7 +82,7 @@ static int try_path(char *path, const struct debug_file_wanted *wanted, char **r
 	return fd;
 }
 
-static int try_build_id(const struct debug_file_wanted *wanted, char **ret_path)
+static int try_build_id(const char *root, const struct debug_file_wanted *wanted, char **ret_path)
 {
 	const unsigned char *bytes = wanted->build_id;
 	char digits[2 * MAX_BUILD_ID_BYTES + 1];
@@ -91,8 +91,8 @@ static int try_build_id(const struct debug_file_wanted *wanted, char **ret_path)
 		return -1;
 	for (size_t i = 0; i < wanted->build_id_size; i++)
 		snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
-	return try_path(memory_printf(ROOT "/.build-id/%.2s/%s.debug", digits, digits + 2), wanted,
-	                ret_path);
+	return try_path(memory_printf("%s/.build-id/%.2s/%s.debug", root, digits, digits + 2),
+	                wanted, ret_path);
 }
 
 // dwz's files: the path as it stands, or relative to the file that names it.
@@ -123,11 +123,36 @@ static int try_directories(const char *directory, const char *name,
 	return fd;
 }
 
+// One directory of the user's, laid out as ROOT is, or with the files just so.
+static int try_user_directory(const char *root, const struct debug_file_wanted *wanted,
+                              char **ret_path)
+{
+	const char *path = wanted->module_path, *slash = strrchr(path, '/');
+	const char *module = slash ? slash + 1 : path;
+	_cleanup_free_ char *name =
+	    wanted->name ? memory_strdup(wanted->name) : memory_printf("%s.debug", module);
+	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+	int fd = try_build_id(root, wanted, ret_path);
+
+	if (fd < 0 && slash)
+		fd = try_path(memory_printf("%s%.*s/%s", root, (int)(slash - path), path, base),
+		              wanted, ret_path);
+	if (fd < 0 && wanted->shared)
+		fd = try_path(memory_printf("%s/.dwz/%s", root, base), wanted, ret_path);
+	if (fd < 0)
+		fd = try_path(memory_printf("%s/%s", root, base), wanted, ret_path);
+	return fd;
+}
+
 int debug_file_open(const struct debug_file_wanted *wanted, char **ret_path)
 {
 	const char *slash = strrchr(wanted->module_path, '/');
-	const int fd = try_build_id(wanted, ret_path);
+	int fd = -1;
 
+	for (const char *const *root = wanted->directories; fd < 0 && root && *root; root++)
+		fd = try_user_directory(*root, wanted, ret_path);
+	if (fd < 0)
+		fd = try_build_id(ROOT, wanted, ret_path);
 	if (fd >= 0 || wanted->module_path[0] != '/')
 		return fd;
 	_cleanup_free_ char *directory =

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "debug_sources.h"
 #include "diagnose.h"
 #include "error.h"
 #include "events.h"
@@ -35,6 +36,7 @@ struct session {
 	struct output *output;
 	struct launch launch; // pid 0: attached
 	struct target target;
+	struct debug_sources debug_sources;
 	struct modules modules;
 	struct profile profile;
 	struct run run;
@@ -85,6 +87,16 @@ static struct error *open_output(struct session *session)
 	if (!path && options->pid)
 		path = "-"; // as in profiler -p PID | flamegraph.pl; a command's stdout is its own
 	return output_open(path, options->writer->binary, &session->output);
+}
+
+// Where debug files come from; servers are known before the target is touched.
+static struct error *open_debug_sources(struct session *session)
+{
+	const struct options *options = &session->options;
+
+	modules_set_debug_sources(&session->modules, &session->debug_sources);
+	return debug_sources_init(&session->debug_sources, options->debug_directories,
+	                          options->debuginfod, !options->quiet && isatty(STDERR_FILENO));
 }
 
 static void warn_of_tracer(const struct session *session)
@@ -238,7 +250,9 @@ static struct error *profile_target(struct session *session)
 {
 	const bool quiet = session->options.quiet;
 
-	struct error *error = open_output(session);
+	struct error *error = open_debug_sources(session);
+	if (!error)
+		error = open_output(session);
 	if (!error)
 		error = open_target(session);
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers; the command has its own
@@ -255,6 +269,8 @@ static struct error *profile_target(struct session *session)
 	error = write_profile(session);
 	if (!quiet)
 		summary_print_unreadable(&session->modules);
+	if (!quiet && session->debug_sources.server)
+		summary_print_fetched(session->debug_sources.server);
 	if (!error && !quiet)
 		summary_print_output(session->options.writer, output_name(session->output));
 	return error;
@@ -271,6 +287,7 @@ static void session_deinit(struct session *session)
 	target_close(&session->target);
 	profile_deinit(&session->profile);
 	modules_deinit(&session->modules);
+	debug_sources_deinit(&session->debug_sources);
 	options_deinit(&session->options);
 }
 

@@ -13,9 +13,11 @@
 #include "clock.h"
 #include "debug_file.h"
 #include "gopclntab.h"
+#include "debug_sources.h"
 #include "memory.h"
 #include "perf_map.h"
 #include "symbol_table.h"
+#include "unpack.h"
 
 enum {
 	MAX_SEGMENTS = 4096,
@@ -59,10 +61,23 @@ void module_opens_files(const struct module *module)
 	expect_opening(module->fd);
 }
 
+static const char *const *debug_directories(const struct module *module)
+{
+	return module->debug_sources ? module->debug_sources->directories : NULL;
+}
+
+// libdwfl closes what it gets.
+static int use_fetched(int fd, char **ret_path)
+{
+	*ret_path = memory_strdup("");
+	return dup(fd);
+}
+
 static int find_debug_file(struct module *module, const char *file_name, const char *link,
                            GElf_Word crc, char **ret_path)
 {
 	struct debug_file_wanted wanted = {
+	    .directories = debug_directories(module),
 	    .module_path = file_name,
 	    .name = link,
 	    .build_id = module->build_id,
@@ -70,6 +85,8 @@ static int find_debug_file(struct module *module, const char *file_name, const c
 	    .crc = crc,
 	};
 
+	if (module->debug_fd >= 0)
+		return use_fetched(module->debug_fd, ret_path);
 	return debug_file_open(&wanted, ret_path);
 }
 
@@ -78,7 +95,11 @@ static int find_debug_file(struct module *module, const char *file_name, const c
 static int find_shared_debug_file(struct module *module, Dwfl_Module *dwfl_module,
                                   const char *file_name, char **ret_path)
 {
-	struct debug_file_wanted wanted = {.module_path = file_name, .shared = true};
+	struct debug_file_wanted wanted = {
+	    .directories = debug_directories(module),
+	    .module_path = file_name,
+	    .shared = true,
+	};
 	Dwarf_Addr bias;
 
 	if (module->looks_for_shared)
@@ -91,7 +112,8 @@ static int find_shared_debug_file(struct module *module, Dwfl_Module *dwfl_modul
 	if (size <= 0)
 		return -1;
 	wanted.build_id_size = size;
-	const int fd = debug_file_open(&wanted, ret_path);
+	const int fd = module->shared_debug_fd >= 0 ? use_fetched(module->shared_debug_fd, ret_path)
+	                                            : debug_file_open(&wanted, ret_path);
 	module->has_shared = fd >= 0;
 	return fd;
 }
@@ -109,13 +131,19 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **data, const char *nam
 	                   : find_debug_file(module, file_name, link, crc, ret_path);
 	errno = 0;
 	expect_opening(fd);
-	return fd;
+	return unpack_sections(fd);
 }
 
 static const Dwfl_Callbacks callbacks = {
     .find_elf = find_no_elf,
     .find_debuginfo = find_debuginfo,
 };
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
 
 static void module_destroy(struct module *module)
 {
@@ -124,8 +152,9 @@ static void module_destroy(struct module *module)
 		symbol_table_destroy(module->symbols);
 	if (module->dwfl && !module->is_abandoned)
 		dwfl_end(module->dwfl);
-	if (module->fd >= 0)
-		close(module->fd);
+	close_if_open(module->fd);
+	close_if_open(module->debug_fd);
+	close_if_open(module->shared_debug_fd);
 	perf_map_destroy(module->perf_map);
 	free(module->gopclntab);
 	free(module->segments);
@@ -154,6 +183,13 @@ struct module *modules_find(const struct modules *modules, enum module_kind kind
 	return NULL;
 }
 
+void modules_set_debug_sources(struct modules *modules, const struct debug_sources *sources)
+{
+	modules->debug_sources = sources;
+	for (size_t i = 0; i < modules->count; i++)
+		modules->items[i]->debug_sources = sources;
+}
+
 struct module *modules_add(struct modules *modules, enum module_kind kind, const char *path,
                            uint64_t device, uint64_t inode, int fd)
 {
@@ -170,6 +206,8 @@ struct module *modules_add(struct modules *modules, enum module_kind kind, const
 	module->device = device;
 	module->inode = inode;
 	module->fd = fd;
+	module->debug_fd = module->shared_debug_fd = -1;
+	module->debug_sources = modules->debug_sources;
 	module->rules_left_ns = RULES_NS;
 	module->index = modules->count;
 	*array_push(modules->items, modules->count, modules->capacity) = module;
@@ -236,7 +274,7 @@ static bool report_elf(struct module *module)
 {
 	void **data;
 	// libdwfl closes the fd that it is given; ours stays for code bytes.
-	const int fd = dup(module->fd);
+	const int fd = unpack_sections(dup(module->fd));
 
 	if (fd < 0)
 		return false;
@@ -322,6 +360,86 @@ Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias)
 		dwarf_setalt(dwarf, (Dwarf *)-1);
 	*ret_bias = bias;
 	return dwarf;
+}
+
+// What debug information of a module is not to be found here.
+struct missing {
+	struct module *module;
+	bool whole;
+	uint8_t shared_build_id[MODULE_MAX_BUILD_ID];
+	size_t shared_build_id_size; // 0: nothing shared is missing
+};
+
+static void find_missing(void *context)
+{
+	struct missing *missing = context;
+	const char *name;
+	const void *build_id;
+	uint64_t bias;
+	Dwarf *dwarf = module_dwarf(missing->module, &bias);
+
+	missing->whole = !dwarf;
+	if (!dwarf || missing->module->has_shared)
+		return;
+	const ssize_t size = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &build_id);
+	if (size <= 0 || size > MODULE_MAX_BUILD_ID)
+		return;
+	memcpy(missing->shared_build_id, build_id, size);
+	missing->shared_build_id_size = size;
+}
+
+// libdwfl remembers what it did not find.
+static void forget_elf(struct module *module)
+{
+	symbol_table_destroy(module->symbols);
+	if (module->dwfl)
+		dwfl_end(module->dwfl);
+	free(module->segments);
+	module->symbols = NULL;
+	module->dwfl = NULL;
+	module->dwfl_module = NULL;
+	module->segments = NULL;
+	module->n_segments = 0;
+	module->opened = module->has_shared = false;
+}
+
+static int fetch(struct module *module, const void *build_id, size_t size)
+{
+	const int fd =
+	    debug_server_fetch(module->debug_sources->server, build_id, size, module_name(module));
+
+	if (fd < 0 || debug_file_has_build_id(fd, build_id, size))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+// False: there is nothing to be read anew.
+static bool fetch_missing(struct module *module)
+{
+	struct missing missing = {.module = module};
+
+	if (!module_guard(module, find_missing, &missing, MODULE_FOR_NAMES))
+		return false;
+	int *fd = missing.whole ? &module->debug_fd : &module->shared_debug_fd;
+	if (*fd >= 0 || (!missing.whole && missing.shared_build_id_size == 0))
+		return false;
+	*fd = missing.whole ? fetch(module, module->build_id, module->build_id_size)
+	                    : fetch(module, missing.shared_build_id, missing.shared_build_id_size);
+	if (*fd < 0)
+		return false;
+	forget_elf(module);
+	return true;
+}
+
+void module_fetch_debug_files(struct module *module)
+{
+	if (!module->debug_sources || !module->debug_sources->server || !module_dwfl(module) ||
+	    module->build_id_size == 0)
+		return;
+	// The file itself, and then what it shares with others.
+	while (fetch_missing(module))
+		;
 }
 
 // The segment that holds the file offset (or, with by_address, the address in the file). Pages

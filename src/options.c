@@ -115,6 +115,21 @@ static struct error *parse_max_size(struct options *options, const char *value)
 	return NULL;
 }
 
+static struct error *parse_debug_dir(struct options *options, const char *value)
+{
+	const size_t n = options->n_debug_directories;
+
+	if (!*value)
+		return option_error("--debug-dir: the directory's name is empty: give one");
+	options->debug_directories =
+	    memory_grow(options->debug_directories, &options->debug_directories_capacity, n + 2,
+	                sizeof(*options->debug_directories));
+	options->debug_directories[n] = value;
+	options->debug_directories[n + 1] = NULL;
+	options->n_debug_directories++;
+	return NULL;
+}
+
 static struct error *parse_output(struct options *options, const char *value)
 {
 	if (!*value)
@@ -285,6 +300,12 @@ static const struct option_row rows[] = {
 	     "inlined calls as frames of their own (the default)"),
 	FLAG(0, "no-inlines", inlines, false,
 	     "only the functions that stand in the machine code"),
+	HEADING("Debug information:"),
+	VALUE(0, "debug-dir", "DIR", parse_debug_dir,
+	      "look for debug files in DIR first; may be repeated"),
+	FLAG(0, "debuginfod", debuginfod, true,
+	     "ask the servers of $DEBUGINFOD_URLS for debug files\n"
+	     "that are not found here"),
 	HEADING("Other:"),
 	FLAG('q', "quiet", quiet, true,
 	     "no status line and no summary"),
@@ -453,4 +474,6 @@ void options_deinit(struct options *options)
 		if (options->has_regex[i])
 			regfree(&options->regexes[i]);
 	memset(options->has_regex, 0, sizeof(options->has_regex));
+	free(options->debug_directories);
+	options->debug_directories = NULL;
 }

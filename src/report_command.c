@@ -1,9 +1,12 @@
 #include "report_command.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
+#include "debug_sources.h"
 #include "error.h"
 #include "local_files.h"
 #include "memory.h"
@@ -97,6 +100,8 @@ static struct error *write_report(const struct options *options, struct recordin
 		error = output_finish(output, NULL);
 	if (!options->quiet)
 		summary_print_unreadable(&recording->modules);
+	if (!options->quiet && recording->modules.debug_sources->server)
+		summary_print_fetched(recording->modules.debug_sources->server);
 	symbols_deinit(&found);
 	return error;
 }
@@ -130,18 +135,25 @@ static struct error *report(const struct options *options, struct recording *rec
 
 struct error *report_command(const struct options *options)
 {
+	struct debug_sources sources = {0};
 	struct recording recording;
 	struct output *output = NULL;
 	struct error *error = recording_open(options->recording, &recording);
 
 	if (error)
 		return error;
-	error = output_open(options->output ?: "-", options->writer->binary, &output);
+	modules_set_debug_sources(&recording.modules, &sources);
+	error = debug_sources_init(&sources, options->debug_directories, options->debuginfod,
+	                           !options->quiet && isatty(STDERR_FILENO));
+	unsetenv("DEBUGINFOD_URLS"); // else libdw may ask
+	if (!error)
+		error = output_open(options->output ?: "-", options->writer->binary, &output);
 	if (!error)
 		error = report(options, &recording, output);
 	if (!error && !options->quiet)
 		summary_print_output(options->writer, output_name(output));
 	output_destroy(output);
 	recording_deinit(&recording);
+	debug_sources_deinit(&sources);
 	return error;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "debug_server.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
@@ -274,6 +275,13 @@ void summary_print_unreadable(const struct modules *modules)
 	}
 	if (n > MAX_UNREADABLE)
 		fprintf(stderr, "profiler: nor %zu files more\n", n - MAX_UNREADABLE);
+}
+
+void summary_print_fetched(const struct debug_server *server)
+{
+	fprintf(stderr, "profiler: debuginfod: %ju debug files fetched, %ju not%s\n",
+	        (uintmax_t)server->n_fetched, (uintmax_t)server->n_not_fetched,
+	        server->timed_out ? ", as the time for them was over" : "");
 }
 
 char *summary_comment(const struct run *run, const struct profile *profile)

@@ -289,6 +289,7 @@ static void symbolize_module(const struct batch *batch)
 		symbolize_made(batch);
 	if (!has_symbols(module) || !module_dwfl(module))
 		return;
+	module_fetch_debug_files(module);
 	if (symbolizer->left_ns <= 0) {
 		module->unreadable = "other files took the time that there is for names";
 		return;

@@ -1,0 +1,35 @@
+// debug_server: debug files from debuginfod servers, by build ID (debuginfod(8)), with elfutils'
+// client library, libdebuginfod.so.1, which is loaded only when it is asked for. What it fetches it
+// keeps in its cache ($XDG_CACHE_HOME/debuginfod_client), for later runs and other programs.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+struct debuginfod_client;
+
+struct debug_server {
+	char *urls;          // with spaces between them
+	bool shows_progress; // on stderr, a terminal
+	void *library;
+	struct debuginfod_client *client;
+	int64_t left_ns; // of the time for all files
+	uint64_t n_fetched;
+	uint64_t n_not_fetched; // the servers do not have them, or cannot be reached
+	bool timed_out;
+
+	// Private: the file that is being fetched.
+	const char *name;
+	int64_t start_ns, shown_ns;
+};
+
+// Loads the library. `urls` as in DEBUGINFOD_URLS; NULL or empty is an error.
+struct error *debug_server_init(struct debug_server *server, const char *urls, bool shows_progress);
+void debug_server_deinit(struct debug_server *server);
+
+// The debug file of that build ID, opened; -1: no server has it, or not soon enough. `name` is what
+// it is for. May take up to a minute for all files together.
+int debug_server_fetch(struct debug_server *server, const void *build_id, size_t build_id_size,
+                       const char *name);

@@ -1,0 +1,20 @@
+// debug_sources: where the user wants debug files to be looked for besides the usual places.
+#pragma once
+
+#include <stdbool.h>
+
+#include "debug_server.h"
+
+struct error;
+
+struct debug_sources {
+	const char *const *directories; // NULL-terminated; searched first; NULL: none; borrowed
+	struct debug_server *server;    // asked last; NULL: never
+	struct debug_server own_server; // what server points to
+};
+
+// `asks_servers`: those of the environment's DEBUGINFOD_URLS; an error when that is not possible.
+// The struct must stay where it is.
+struct error *debug_sources_init(struct debug_sources *sources, const char *const *directories,
+                                 bool asks_servers, bool shows_progress);
+void debug_sources_deinit(struct debug_sources *sources);
