@@ -44,7 +44,7 @@ static unsigned char look_at_location(const struct selector *selector, uint32_t 
 	const struct location *location = &selector->profile->locations[id];
 	unsigned char *bits = &selector->locations[id];
 
-	if (*bits)
+	if (*bits & LOOKED_AT)
 		return *bits;
 	for (uint32_t i = 0; i < lines->count; i++) {
 		const struct line *line = &selector->symbols->lines[lines->first + i];
