@@ -6,7 +6,8 @@
 --help is made of the table of options. Here: the man page's OPTIONS are the same options with the
 same values' names; the exit statuses of error.h are in the man page and the README; every profiler
 command line in the README and in the man page uses options that exist, rightly; every option that
-the README's prose names is there; and so is every test that it names for a promise.
+the README's prose names is there, and so is every test that it names for a promise; the man page has
+the same promises.
 """
 
 import os
@@ -130,11 +131,19 @@ def check_promise(root, row, n_exceptions):
     return faults
 
 
-def check_promises(root, readme):
+def bare(text):
+    """Its words, without any markup."""
+    return " ".join(re.findall(r"[A-Za-z0-9]+", text))
+
+
+def check_promises(root, readme, man):
     table = section(readme, "What it promises", "##")
     rows_ = [line for line in table.splitlines() if line.startswith("| ")][1:]
     n_exceptions = len(re.findall(r"^\d+\. ", table, re.M))
     faults = [fault for row in rows_ for fault in check_promise(root, row, n_exceptions)]
+    exceptions = re.split(r"^\d+\. ", table, flags=re.M)[1:]
+    manned = bare(section(man, "PROMISES"))
+    faults += [f"man page: not the README's: {t}" for t in rows_ + exceptions if bare(t) not in manned]
     return faults if rows_ else ["README.md: promises nothing"]
 
 
@@ -173,7 +182,7 @@ def main():
             faults.append(f"man page: --{name}: {manned[name]}, but in --help {options[name]}")
     faults += check_text("README.md", readme, options)
     faults += check_text("man page", man, options)
-    faults += check_promises(root, readme)
+    faults += check_promises(root, readme, man)
     faults += check_statuses("man page", section(man, "EXIT STATUS"), statuses)
     faults += check_statuses("README.md", readme, statuses)
     for fault in faults:
