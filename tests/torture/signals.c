@@ -148,9 +148,9 @@ static void queue(void)
 	sigaction(SIGRTMIN + 2, &action, NULL);
 	use_alternate(0);
 	block(SIGRTMIN + 1, SIG_BLOCK); // in all threads but this one
+	to_thread.sender = parent;
 	pthread_create(&computer, NULL, compute, NULL);
 	pthread_create(&sender, NULL, send_to_thread, &computer);
-	to_thread.sender = parent;
 	to_process.sender = fork();
 	if (!to_process.sender) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
