@@ -42,7 +42,10 @@ class Path:
         bits = [name for name in names if name in BIT]
         calls = [name for bit in bits for name in ("descend", bit)]
         ends = [calls + ["descend"]] if self.is_whole else [calls, calls + ["descend"]]
-        self.is_right = names in ends and (len(bits) == LEVELS or not self.is_whole)
+        between = not bits and not self.is_whole  # rounds, where walk reads the time
+        self.is_right = between or (
+            names in ends and (len(bits) == LEVELS or not self.is_whole)
+        )
         self.decoded = decode(bits) if len(bits) <= LEVELS else None
         self.is_right &= self.decoded is not None
 
@@ -68,6 +71,7 @@ class PublishedPaths(harness.TestCase):
             self.assertEqual(Path(stack).decoded, (number, 16))
             for at in range(2 * LEVELS):
                 self.assertTrue(Path(("walk", *names[:at])).is_right)
+                self.assertEqual(Path(("walk", *names[:at], "x")).is_right, at < 2)
                 self.assertFalse(Path(("walk", *names[:at], "leaf")).is_right)
                 self.assertFalse(Path(("walk", *names[:at], "x", *names[at:], "leaf")).is_right)
                 without = (*names[:at], *names[at + 1 :])
