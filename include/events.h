@@ -13,6 +13,7 @@ struct events {
 	int target_fd; // a pidfd, readable once the target has ended; -1: not available
 	bool stop;     // SIGINT, SIGTERM or SIGHUP has come
 	bool target_ended;
+	bool dump; // SIGUSR1 has come; the reader clears it
 	struct sigaction original_pipe, original_xfsz;
 };
 

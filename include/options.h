@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "condition.h"
 #include "moment.h"
 #include "selection.h"
 
@@ -38,6 +39,9 @@ struct options {
 	const char **debug_directories; // NULL-terminated; the strings are argv's; NULL: none
 	size_t n_debug_directories, debug_directories_capacity;
 	bool debuginfod;
+	int64_t ring_ns; // the flight recorder's window; 0: none
+	uint64_t ring_bytes;
+	struct conditions conditions; // for it to write the window
 	bool quiet, verbose;
 	bool check_unwinding;
 };

@@ -93,6 +93,7 @@ struct thread {
 	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1 where unknown
 	struct span span;        // that it is in; its end is last_ns
 	bool ended;              // it is known to have
+	bool interrupted;        // its span ends with the next sample, whatever that is
 };
 
 struct sample {
@@ -124,6 +125,14 @@ struct span_follower {
 	struct span_follower *next; // the profile's own
 };
 
+// Sums of what is no longer there.
+struct profile_totals {
+	uint64_t threads, stacks;
+	uint64_t by_end[N_STACK_ENDS]; // ticks
+	int64_t cpu_ns;                // sampled
+	int64_t kernel_cpu_ns, kernel_delay_ns;
+};
+
 struct profile {
 	struct location *locations;
 	size_t n_locations, locations_capacity;
@@ -142,6 +151,12 @@ struct profile {
 	size_t n_waits, waits_capacity;
 
 	struct span_follower *followers; // borrowed
+
+	// What profile_collect has freed: to be used again.
+	uint32_t *free_samples, *free_threads;
+	size_t n_free_samples, free_samples_capacity;
+	size_t n_free_threads, free_threads_capacity;
+	struct profile_totals forgotten; // what they stood for
 
 	int64_t start_ns;      // CLOCK_MONOTONIC of the first tick
 	int64_t start_time_ns; // CLOCK_REALTIME of the first tick
@@ -209,3 +224,6 @@ void profile_end_spans(struct profile *profile);
 
 // From now on the follower, borrowed, is told.
 void profile_follow(struct profile *profile, struct span_follower *follower);
+
+// For profile_collect: stacks and samples (those that count something) are found anew.
+void profile_reindex(struct profile *profile);

@@ -23,6 +23,7 @@ static void fill_signals(sigset_t *set)
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
 		sigaddset(set, SIGHUP);
 	sigaddset(set, SIGQUIT);
+	sigaddset(set, SIGUSR1);
 	sigaddset(set, SIGCHLD);
 }
 
@@ -46,6 +47,14 @@ void events_watch(struct events *events, int pid)
 	events->target_fd = syscall(SYS_pidfd_open, pid, 0);
 }
 
+static void note_signal(struct events *events, uint32_t number)
+{
+	if (number == SIGUSR1)
+		events->dump = true;
+	else if (number != SIGCHLD)
+		events->stop = true;
+}
+
 static void read_signals(struct events *events)
 {
 	struct signalfd_siginfo infos[MAX_SIGNALS];
@@ -54,7 +63,7 @@ static void read_signals(struct events *events)
 	do {
 		n = read(events->signal_fd, infos, sizeof(infos)); // as many as there are
 		for (ssize_t i = 0; i < n / (ssize_t)sizeof(infos[0]); i++)
-			events->stop |= infos[i].ssi_signo != SIGCHLD;
+			note_signal(events, infos[i].ssi_signo);
 	} while (n == (ssize_t)sizeof(infos));
 }
 
@@ -91,6 +100,7 @@ void events_deinit(struct events *events)
 
 	fill_signals(&set);
 	sigdelset(&set, SIGCHLD); // tracee's
+	sigdelset(&set, SIGUSR1); // comes too late, and is no reason to end
 	prctl(PR_SET_PDEATHSIG, 0);
 	read_signals(events);
 	close(events->signal_fd);

@@ -6,8 +6,10 @@
 
 #include "debug_sources.h"
 #include "diagnose.h"
+#include "dumper.h"
 #include "error.h"
 #include "events.h"
+#include "flight.h"
 #include "launch.h"
 #include "memory.h"
 #include "module.h"
@@ -46,6 +48,8 @@ struct session {
 	struct error *slice_error;    // they leave nothing
 	struct record_writer *record; // NULL: none is made
 	int record_errno;             // why it cannot be written on
+	struct dumper dumper;
+	struct flight flight; // --ring
 };
 
 // Sampling begins.
@@ -53,6 +57,9 @@ static void started(void *context)
 {
 	struct session *session = context;
 
+	if (session->options.ring_ns)
+		flight_begin(&session->flight, &session->options, &session->profile, &session->run,
+		             &session->dumper);
 	if (!publish_is_sliced(&session->options))
 		return;
 	slice_init(&session->slice, INT64_MIN, INT64_MAX);
@@ -67,6 +74,18 @@ static void end_record(struct session *session)
 	session->events.stop = true;
 }
 
+static bool take_request(struct session *session)
+{
+	const bool asked = session->events.dump;
+
+	session->events.dump = false;
+	if (asked && !session->options.ring_ns)
+		fputs("profiler: SIGUSR1 asks for the last window, but none is kept: --ring=30s "
+		      "keeps one\n",
+		      stderr);
+	return asked;
+}
+
 // After each tick.
 static void ticked(void *context)
 {
@@ -74,6 +93,9 @@ static void ticked(void *context)
 
 	if (session->shows_status)
 		status_line_update(&session->status, &session->run);
+	const bool asked = take_request(session);
+	if (session->options.ring_ns)
+		flight_ticked(&session->flight, asked);
 	if (session->record && !session->record_errno && !record_writer_tick(session->record))
 		end_record(session);
 }
@@ -84,6 +106,8 @@ static struct error *open_output(struct session *session)
 	const struct options *options = &session->options;
 	const char *path = options->output;
 
+	if (options->ring_ns)
+		return dumper_init(&session->dumper, options, &session->modules);
 	if (!path && options->pid)
 		path = "-"; // as in profiler -p PID | flamegraph.pl; a command's stdout is its own
 	return output_open(path, options->writer->binary, &session->output);
@@ -125,6 +149,7 @@ static struct error *open_target(struct session *session)
 	if (error)
 		return error;
 	events_watch(&session->events, session->target.pid);
+	session->dumper.pid = session->target.pid;
 	warn_of_tracer(session);
 	return NULL;
 }
@@ -228,6 +253,14 @@ static struct error *write_samples(struct session *session, const struct symbols
 	return error ? error : output_finish(session->output, path);
 }
 
+static struct error *finish_flight(struct session *session)
+{
+	flight_end(&session->flight, session->events.target_ended);
+	if (!session->dumper.failed)
+		return NULL;
+	return error_create(EXIT_STATUS_OUTPUT, "not every window could be written");
+}
+
 static struct error *write_profile(struct session *session)
 {
 	const struct options *options = &session->options;
@@ -266,6 +299,8 @@ static struct error *profile_target(struct session *session)
 		summary_print(&session->run, &session->profile, session->options.verbose);
 	if (session->run.check)
 		unwind_check_print(session->run.check, session->options.verbose);
+	if (session->options.ring_ns)
+		return finish_flight(session);
 	error = write_profile(session);
 	if (!quiet)
 		summary_print_unreadable(&session->modules);
@@ -282,6 +317,8 @@ static void session_deinit(struct session *session)
 	unwind_check_destroy(session->run.check);
 	record_writer_destroy(session->record);
 	slice_deinit(&session->slice);
+	flight_deinit(&session->flight);
+	dumper_deinit(&session->dumper);
 	error_destroy(session->slice_error);
 	output_destroy(session->output);
 	target_close(&session->target);

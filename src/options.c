@@ -23,6 +23,7 @@ enum {
 	DEFAULT_FREQUENCY_HZ = 99,
 	MAX_FREQUENCY_HZ = 10000,
 	MIN_MAX_SIZE_BYTES = 1 << 20,
+	DEFAULT_RING_BYTES = 64 << 20,
 };
 
 // The formats' names for messages; tests hold it against the writers themselves.
@@ -127,6 +128,32 @@ static struct error *parse_debug_dir(struct options *options, const char *value)
 	options->debug_directories[n] = value;
 	options->debug_directories[n + 1] = NULL;
 	options->n_debug_directories++;
+	return NULL;
+}
+
+static struct error *parse_ring(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->ring_ns))
+		return option_error(
+		    "--ring: '%s' is not a time above 0: give one such as 30s or 5m", value);
+	return NULL;
+}
+
+static struct error *parse_ring_size(struct options *options, const char *value)
+{
+	if (!quantity_parse_size(value, &options->ring_bytes) ||
+	    options->ring_bytes < MIN_MAX_SIZE_BYTES)
+		return option_error("--ring-size: '%s' is not a size of at least 1M, such as 64M",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_dump_when(struct options *options, const char *value)
+{
+	if (!conditions_parse(value, &options->conditions))
+		return option_error("--dump-when: '%s' is none: give one or more of blocked>TIME, "
+		                    "cpu>PERCENT, cpu<PERCENT and death, with commas between them",
+		                    value);
 	return NULL;
 }
 
@@ -259,6 +286,15 @@ static const struct option_row rows[] = {
 	      "not fit is counted"),
 	FLAG(0, "no-symbols", symbols, false,
 	     "leave looking names up to profiler report"),
+	SAMPLING("Flight recorder:"),
+	VALUE(0, "ring", "TIME", parse_ring,
+	      "keep only the last TIME; write it at SIGUSR1, to a\n"
+	      "file of its own in the directory -o"),
+	VALUE(0, "ring-size", "SIZE", parse_ring_size,
+	      "of memory for it; default 64M"),
+	VALUE(0, "dump-when", "WHEN", parse_dump_when,
+	      "write it, too, when blocked>TIME, cpu>PERCENT,\n"
+	      "cpu<PERCENT or death; several with commas"),
 	HEADING("Which samples:"),
 	FLAG(0, "on-cpu", on_cpu, true,
 	     "only of threads on a CPU or ready to run"),
@@ -385,6 +421,20 @@ static struct error *parse_all(int argc, char **argv, struct options *options)
 	return NULL;
 }
 
+static struct error *check_ring(const struct options *options)
+{
+	if (!options->ring_ns &&
+	    (options->ring_bytes != DEFAULT_RING_BYTES || options->conditions.count > 0))
+		return option_error("--ring-size and --dump-when are for --ring: give that, too");
+	if (!options->ring_ns)
+		return NULL;
+	if (options->writer == &writer_record)
+		return option_error("--ring: a recording is not made of it: give another format");
+	if (options->from.kind || options->to.kind)
+		return option_error("--from and --to are not for --ring, whose windows are slices");
+	return NULL;
+}
+
 static struct error *check_recording(const struct options *options)
 {
 	const bool records = options->writer == &writer_record;
@@ -435,7 +485,8 @@ static struct error *check(const struct options *options)
 	if (options->from.kind && options->from.kind == options->to.kind &&
 	    options->to.ns <= options->from.ns && options->to.kind != MOMENT_DAY_TIME)
 		return option_error("--to is not after --from: give a later one");
-	return check_recording(options);
+	struct error *error = check_ring(options);
+	return error ? error : check_recording(options);
 }
 
 struct error *options_parse(int argc, char **argv, struct options *ret)
@@ -446,6 +497,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	    .max_overhead_percent = DEFAULT_MAX_OVERHEAD_PERCENT,
 	    .inlines = true,
 	    .symbols = true,
+	    .ring_bytes = DEFAULT_RING_BYTES,
 	};
 	struct error *error = parse_all(argc, argv, &options);
 
@@ -457,7 +509,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	if (!options.writer && options.output)
 		options.writer = writer_by_file_name(options.output);
 	if (!options.writer)
-		options.writer = &writer_folded;
+		options.writer = options.ring_ns ? &writer_pprof : &writer_folded;
 	if (!error)
 		error = check(&options);
 	if (error) {

@@ -53,6 +53,8 @@ void profile_deinit(struct profile *profile)
 	free(profile->stacks);
 	free(profile->threads);
 	free(profile->samples);
+	free(profile->free_samples);
+	free(profile->free_threads);
 	hash_index_deinit(&profile->location_index);
 	hash_index_deinit(&profile->stack_index);
 	hash_index_deinit(&profile->sample_index);
@@ -116,13 +118,17 @@ static bool has_room(const struct profile *profile, size_t n)
 	return profile->n_location_ids + n <= max;
 }
 
+static uint64_t hash_stack(const uint32_t *location_ids, size_t n, enum stack_end end, bool guessed)
+{
+	return hash_mix(hash_bytes(location_ids, n * sizeof(*location_ids)), end * 2u + guessed);
+}
+
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
                               enum stack_end end, bool guessed)
 {
 	const struct stack_key key = {
 	    .location_ids = location_ids, .n = n, .end = end, .guessed = guessed};
-	const uint64_t hash =
-	    hash_mix(hash_bytes(location_ids, n * sizeof(*location_ids)), end * 2u + guessed);
+	const uint64_t hash = hash_stack(location_ids, n, end, guessed);
 	uint32_t id = hash_index_find(&profile->stack_index, hash, stack_equal, profile, &key);
 
 	if (id != HASH_NONE)
@@ -232,18 +238,23 @@ const char *profile_process_name(const struct profile *profile, int pid)
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,
                             int64_t now_ns)
 {
-	uint32_t id = profile->n_threads;
+	const uint32_t id = profile->n_free_threads
+	                        ? profile->free_threads[--profile->n_free_threads]
+	                        : profile->n_threads;
 
-	*array_push(profile->threads, profile->n_threads, profile->threads_capacity) =
-	    (struct thread){
-	        .pid = pid,
-	        .tid = tid,
-	        .name = memory_strdup(name),
-	        .first_ns = now_ns,
-	        .last_ns = now_ns,
-	        .kernel_cpu_ns = -1,
-	        .kernel_delay_ns = -1,
-	    };
+	if (id == profile->n_threads)
+		*array_push(profile->threads, profile->n_threads, profile->threads_capacity) =
+		    (struct thread){0};
+	free(profile->threads[id].name);
+	profile->threads[id] = (struct thread){
+	    .pid = pid,
+	    .tid = tid,
+	    .name = memory_strdup(name),
+	    .first_ns = now_ns,
+	    .last_ns = now_ns,
+	    .kernel_cpu_ns = -1,
+	    .kernel_delay_ns = -1,
+	};
 	return id;
 }
 
@@ -278,20 +289,54 @@ static bool sample_equal(const void *context, uint32_t id, const void *key)
 	       a->wait == b->wait;
 }
 
+static uint64_t hash_sample(const struct sample *sample)
+{
+	return hash_mix((uint64_t)sample->stack << 32 | sample->thread,
+	                (uint64_t)sample->wait << 8 | sample->state);
+}
+
 uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
                        enum thread_state state, uint32_t wait, uint64_t ticks, int64_t now_ns)
 {
 	const struct sample key = {.stack = stack, .thread = thread, .wait = wait, .state = state};
-	const uint64_t hash = hash_mix((uint64_t)stack << 32 | thread, (uint64_t)wait << 8 | state);
+	const uint64_t hash = hash_sample(&key);
 	uint32_t id = hash_index_find(&profile->sample_index, hash, sample_equal, profile, &key);
 
 	if (id == HASH_NONE) {
-		id = profile->n_samples;
-		*array_push(profile->samples, profile->n_samples, profile->samples_capacity) = key;
+		id = profile->n_free_samples ? profile->free_samples[--profile->n_free_samples]
+		                             : profile->n_samples;
+		if (id == profile->n_samples)
+			*array_push(profile->samples, profile->n_samples,
+			            profile->samples_capacity) = key;
+		profile->samples[id] = key;
 		hash_index_insert(&profile->sample_index, hash, id);
 	}
+	// One who sleeps and was looked at anew has run in between: it is another sleep.
+	if (state != THREAD_RUNNING)
+		profile->threads[thread].interrupted = true;
 	profile_count_again(profile, id, ticks, now_ns);
 	return id;
+}
+
+static void index_stack(struct profile *profile, uint32_t id)
+{
+	const struct stack *stack = &profile->stacks[id];
+	const uint32_t *ids = profile->location_ids + stack->first;
+
+	hash_index_insert(&profile->stack_index,
+	                  hash_stack(ids, stack->n_frames, stack->end, stack->guessed), id);
+}
+
+void profile_reindex(struct profile *profile)
+{
+	hash_index_clear(&profile->stack_index);
+	for (size_t i = 0; i < profile->n_stacks; i++)
+		index_stack(profile, i);
+	hash_index_clear(&profile->sample_index);
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile->samples[i].count > 0)
+			hash_index_insert(&profile->sample_index, hash_sample(&profile->samples[i]),
+			                  i);
 }
 
 static void tell_change(struct profile *profile, uint32_t id, const struct span *ended)
@@ -316,7 +361,8 @@ void profile_count_again(struct profile *profile, uint32_t id, uint64_t ticks, i
 	struct sample *sample = &profile->samples[id];
 	struct thread *thread = &profile->threads[sample->thread];
 	const int64_t wall_ns = now_ns - thread->last_ns;
-	const bool goes_on = thread->span.sample == id && thread->span.count > 0;
+	const bool goes_on =
+	    thread->span.sample == id && thread->span.count > 0 && !thread->interrupted;
 
 	sample->count += ticks;
 	sample->wall_ns += wall_ns;
@@ -334,6 +380,7 @@ void profile_count_again(struct profile *profile, uint32_t id, uint64_t ticks, i
 	    .count = ticks,
 	    .start_ns = thread->last_ns,
 	};
+	thread->interrupted = false;
 	thread->last_ns = now_ns;
 	tell_change(profile, sample->thread, &ended);
 }

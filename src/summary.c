@@ -68,8 +68,15 @@ static uint64_t count_truncated(const struct profile *profile, uint64_t by_end[N
 {
 	uint64_t total = 0;
 
+	for (int end = 0; end < N_STACK_ENDS; end++) {
+		if (by_end)
+			by_end[end] += profile->forgotten.by_end[end];
+		total += end == STACK_COMPLETE ? 0 : profile->forgotten.by_end[end];
+	}
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sample *sample = &profile->samples[i];
+		if (sample->count == 0)
+			continue;
 		const enum stack_end end = profile->stacks[sample->stack].end;
 		if (by_end)
 			by_end[end] += sample->count;
@@ -130,7 +137,8 @@ static void print_thinned(const struct run *run)
 
 static void print_cpu(const struct profile *profile)
 {
-	int64_t sampled_ns = 0, cpu_ns = 0, delay_ns = 0;
+	int64_t sampled_ns = profile->forgotten.cpu_ns, cpu_ns = profile->forgotten.kernel_cpu_ns;
+	int64_t delay_ns = profile->forgotten.kernel_delay_ns;
 	bool known = false;
 
 	for (size_t i = 0; i < profile->n_samples; i++)
@@ -229,8 +237,9 @@ void summary_print(const struct run *run, const struct profile *profile, bool ve
 	        "profiler: %ju ticks at %g Hz in %.3f s, %ju missed; %ju samples of %zu threads; "
 	        "%zu distinct stacks\n",
 	        (uintmax_t)run->ticks, run->frequency_hz, seconds(run->last_ns - run->start_ns),
-	        (uintmax_t)run->missed_ticks, (uintmax_t)run->samples, profile->n_threads,
-	        profile->n_stacks);
+	        (uintmax_t)run->missed_ticks, (uintmax_t)run->samples,
+	        profile->n_threads - profile->n_free_threads + (size_t)profile->forgotten.threads,
+	        profile->n_stacks + (size_t)profile->forgotten.stacks);
 	print_thinned(run);
 	print_truncated(run, profile);
 	print_doubts(run);

@@ -18,6 +18,7 @@ static void fill_signals(sigset_t *set)
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGQUIT);
 	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGUSR1);
 	sigaddset(set, SIGCHLD);
 	// nohup(1) had it ignored: so it stays.
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)

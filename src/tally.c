@@ -25,9 +25,16 @@ void tally_count(struct tally *tally, struct target_thread *thread, uint32_t sta
 	thread->sampled = true;
 	// The later ticks, each in the state that it was in: a sleeper that was woken to be
 	// stopped, and waited for a CPU, goes on as a sleeper all the same.
+	uint32_t last = thread->sample;
 	for (size_t i = 0; i < thread->n_pending_ticks; i++) {
 		const struct pending_ticks *ticks = &thread->pending_ticks[i];
-		count_ticks(tally, thread, stack, ticks->state, ticks->count, ticks->last_ns);
+		if (ticks->state == tally->profile->samples[last].state) {
+			tally->run->samples += ticks->count;
+			profile_count_again(tally->profile, last, ticks->count, ticks->last_ns);
+		} else {
+			last = count_ticks(tally, thread, stack, ticks->state, ticks->count,
+			                   ticks->last_ns);
+		}
 	}
 	thread->n_pending_ticks = 0;
 }

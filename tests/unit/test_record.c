@@ -416,6 +416,50 @@ static void test_max_size(void **state)
 	made_deinit(&made);
 }
 
+// 8 threads that are elsewhere at each of 99 ticks a second: an hour takes no more than 20 MB. A
+// tenth of it, with the stacks of a large program.
+static void test_an_hour(void **state)
+{
+	enum { HZ = 99, SECONDS = 360, THREADS = 8, STACKS = 3000, DEPTH = 25 };
+	struct made made = {.seed = 80, .fd = memfd_create("hour", MFD_CLOEXEC)};
+	struct profile *profile = &made.profile;
+	size_t size;
+
+	(void)state;
+	profile->period_ns = NS_PER_SECOND / HZ;
+	profile->start_ns = 1;
+	add_module(&made);
+	made.writer = record_writer_create(&(struct record_options){.pid = 7, .fd = made.fd},
+	                                   profile, &made.modules, &made.run);
+	for (int i = 0; i < THREADS; i++)
+		profile_add_thread(profile, 7, 1000 + i, "thread", 1);
+	for (int i = 0; i < HZ * SECONDS; i++) {
+		const int64_t now_ns = 1 + i * profile->period_ns + (int64_t)draw(&made, NS_PER_MS);
+		for (uint32_t t = 0; t < THREADS; t++) {
+			uint32_t ids[DEPTH];
+			const uint64_t which = draw(&made, STACKS);
+			for (uint64_t k = 0; k < DEPTH; k++)
+				ids[k] = profile_intern_location(
+				    profile, 0, hash_mix(which >> (k / 2), k) % 100000);
+			profile_count(
+			    profile, t,
+			    profile_intern_stack(profile, ids, DEPTH, STACK_COMPLETE, false),
+			    THREAD_RUNNING, WAIT_NONE, 1, now_ns);
+			made.run.samples++;
+		}
+		made.run.ticks++;
+		made.run.last_ns = now_ns;
+		assert_true(record_writer_tick(made.writer));
+	}
+	profile_end_spans(profile);
+	assert_true(record_writer_finish(made.writer, NULL, ""));
+	free(read_bytes(&made, &size));
+	print_message("# %zu bytes for %d s: %.1f MB an hour\n", size, SECONDS,
+	              (double)size * 3600 / SECONDS / 1e6);
+	assert_true(size <= 20000000 / (3600 / SECONDS));
+	made_deinit(&made);
+}
+
 static void test_no_recording(void **state)
 {
 	static const char *const others[] = {"", "text", RECORD_MAGIC,
@@ -441,9 +485,9 @@ static void test_no_recording(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_cut_short),
-	    cmocka_unit_test(test_damaged),      cmocka_unit_test(test_max_size),
-	    cmocka_unit_test(test_no_recording),
+	    cmocka_unit_test(test_round_trip), cmocka_unit_test(test_cut_short),
+	    cmocka_unit_test(test_damaged),    cmocka_unit_test(test_max_size),
+	    cmocka_unit_test(test_an_hour),    cmocka_unit_test(test_no_recording),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

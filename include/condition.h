@@ -1,0 +1,42 @@
+// condition: what must happen for the flight recorder to write its window (--dump-when).
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile;
+
+enum condition_kind {
+	CONDITION_BLOCKED,   // blocked>TIME: a thread has waited in one sleep for longer
+	CONDITION_CPU_OVER,  // cpu>PERCENT: of one CPU, over a second
+	CONDITION_CPU_UNDER, // cpu<PERCENT
+	CONDITION_DEATH,     // the target has ended
+};
+
+enum { MAX_CONDITIONS = 8 };
+
+struct condition {
+	enum condition_kind kind;
+	int64_t ns;     // CONDITION_BLOCKED
+	double percent; // CONDITION_CPU_*
+	bool held;      // at the last look: it is told when it comes to hold
+};
+
+struct conditions {
+	struct condition items[MAX_CONDITIONS];
+	size_t count;
+	int64_t looked_ns;                   // the tick of the last look at the threads
+	int64_t cpu_looked_ns, cpu_clock_ns; // of the last look at the CPU clock; 0: none yet
+};
+
+// One or more, with commas between them, such as "blocked>2s,death"; they are added. False: `text`
+// is malformed, or they are too many.
+bool conditions_parse(const char *text, struct conditions *conditions);
+
+// After a tick: does one of them hold that did not before? Says which one, and of whom, in a new
+// text, owned by the caller; NULL: none. `pid`: whose CPU clock is read.
+char *conditions_look(struct conditions *conditions, const struct profile *profile, int pid,
+                      int64_t now_ns);
+
+bool conditions_want_death(const struct conditions *conditions);

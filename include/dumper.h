@@ -1,0 +1,40 @@
+// dumper: writes parts of a profile to files of their own while sampling goes on.
+//
+// Each is written by a process of its own, forked off: looking names up may take seconds, in which
+// the sampler ticks on. The files are in one directory, named by host, pid, number and time.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct error;
+struct modules;
+struct options;
+struct profile;
+
+struct dumper {
+	const struct options *options;
+	struct modules *modules; // borrowed, as the above
+	int pid;                 // of the target; to be set
+	char *directory;         // NULL: the current one
+	char host[65];
+	uint32_t n_dumps; // begun
+	pid_t *children;  // at work
+	size_t n_children, children_capacity;
+	bool failed; // one of them did
+};
+
+// Makes the directory if it is not there. An error where files cannot be written to it.
+struct error *dumper_init(struct dumper *dumper, const struct options *options,
+                          struct modules *modules);
+void dumper_deinit(struct dumper *dumper);
+
+// Begins to write the view; the file's name has the time. `comment` is borrowed. With `wait`:
+// returns when it is written. False: no process could be started.
+bool dumper_write(struct dumper *dumper, const struct profile *view, int64_t time_ns,
+                  const char *comment, bool wait);
+
+// Notes who has finished, and whether well; `wait`: waits for all.
+void dumper_poll(struct dumper *dumper, bool wait);

@@ -1,0 +1,14 @@
+// profile_collect: a profile that is sampled into without end forgets what nobody refers to any
+// more.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct profile;
+
+// Frees the samples i < profile->n_samples for which kept[i] is false, the stacks that are then in
+// no sample, and the threads that have ended and are in none. Kept in any case: what living threads
+// were sampled at last, as whoever samples may count it again by its id; and the first `n_stacks`
+// stacks. Ids of samples and threads stay as they are; those of stacks do not.
+void profile_collect(struct profile *profile, bool *kept, size_t n_stacks);

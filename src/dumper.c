@@ -1,0 +1,169 @@
+#include "dumper.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "memory.h"
+#include "moment.h"
+#include "options.h"
+#include "output.h"
+#include "profile.h"
+#include "publish.h"
+#include "symbolize.h"
+#include "writer.h"
+
+enum { CHILD_NICE = 10 };
+
+struct error *dumper_init(struct dumper *dumper, const struct options *options,
+                          struct modules *modules)
+{
+	*dumper = (struct dumper){.options = options, .modules = modules};
+	gethostname(dumper->host, sizeof(dumper->host) - 1);
+	for (char *c = dumper->host; *c; c++)
+		if (*c == '/')
+			*c = '_';
+	if (!options->output)
+		return NULL;
+	dumper->directory = memory_strdup(options->output);
+	if (mkdir(dumper->directory, 0777) != 0 && errno != EEXIST)
+		return error_create(EXIT_STATUS_OUTPUT, "cannot make the directory %s: %s",
+		                    dumper->directory, strerror(errno));
+	if (access(dumper->directory, W_OK | X_OK) != 0)
+		return error_create(EXIT_STATUS_OUTPUT, "cannot write to the directory %s: %s",
+		                    dumper->directory, strerror(errno));
+	return NULL;
+}
+
+void dumper_deinit(struct dumper *dumper)
+{
+	free(dumper->directory);
+	free(dumper->children);
+	*dumper = (struct dumper){0};
+}
+
+static char *path_of(const struct dumper *dumper, int64_t time_ns)
+{
+	char time[MOMENT_TEXT_SIZE];
+	const char *directory = dumper->directory ?: "";
+	const size_t length = strlen(directory);
+	const char *slash = length > 0 && directory[length - 1] != '/' ? "/" : "";
+
+	moment_format(time_ns, true, time);
+	return memory_printf("%s%s%s.%d.%06u.%s%s", directory, slash, dumper->host, dumper->pid,
+	                     dumper->n_dumps, time, dumper->options->writer->default_suffix);
+}
+
+static struct error *write_view(const struct dumper *dumper, const struct profile *view,
+                                const char *path, const char *comment)
+{
+	const struct symbolize_options names = {.inlines = dumper->options->inlines};
+	const char *const comments[] = {comment, NULL};
+	struct symbols symbols = {0};
+	struct output *output = NULL;
+	struct error *error = output_open(path, false, &output);
+
+	if (error)
+		return error;
+	symbolize(view, dumper->modules, &names, &symbols);
+	error = publish(dumper->options,
+	                &(struct publication){
+	                    .profile = view,
+	                    .modules = dumper->modules,
+	                    .symbols = &symbols,
+	                    .comments = comments,
+	                    .pid = dumper->pid,
+	                    .children = dumper->options->children,
+	                },
+	                output_stream(output));
+	if (!error)
+		error = output_finish(output, NULL);
+	output_destroy(output);
+	return error;
+}
+
+// In the child, whose profile is its own: names are looked up for what is written alone.
+static void leave_out_others(const struct profile *view)
+{
+	_cleanup_free_ bool *used = memory_alloc_zeroed(view->n_locations, sizeof(*used));
+
+	for (size_t i = 0; i < view->n_samples; i++) {
+		const struct stack *stack = &view->stacks[view->samples[i].stack];
+		for (uint32_t k = 0; k < stack->n_frames; k++)
+			used[view->location_ids[stack->first + k]] = true;
+	}
+	for (size_t i = 0; i < view->n_locations; i++)
+		if (!used[i])
+			view->locations[i].module = UINT32_MAX;
+}
+
+// In the child. Its signals stay blocked, so that it finishes what it began.
+static int work(const struct dumper *dumper, const struct profile *view, const char *path,
+                const char *comment)
+{
+	const struct sched_param none = {0};
+
+	sched_setscheduler(0, SCHED_OTHER, &none);
+	setpriority(PRIO_PROCESS, 0, CHILD_NICE);
+	leave_out_others(view);
+	struct error *error = write_view(dumper, view, path, comment);
+	if (error)
+		fprintf(stderr, "profiler: %s\n", error_message(error));
+	else if (!dumper->options->quiet)
+		fprintf(stderr, "profiler: a window is in %s\n", path);
+	const int status = error ? error_status(error) : EXIT_STATUS_OK;
+	error_destroy(error);
+	return status;
+}
+
+static void note_end(struct dumper *dumper, int status)
+{
+	dumper->failed |= !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_STATUS_OK;
+}
+
+bool dumper_write(struct dumper *dumper, const struct profile *view, int64_t time_ns,
+                  const char *comment, bool wait)
+{
+	_cleanup_free_ char *path = path_of(dumper, time_ns);
+
+	fflush(stderr);
+	const pid_t child = fork();
+	if (child == 0)
+		_exit(work(dumper, view, path, comment));
+	if (child < 0) {
+		fprintf(stderr, "profiler: cannot write %s: no process can be started: %s\n", path,
+		        strerror(errno));
+		dumper->failed = true;
+		return false;
+	}
+	dumper->n_dumps++;
+	*array_push(dumper->children, dumper->n_children, dumper->children_capacity) = child;
+	if (wait)
+		dumper_poll(dumper, true);
+	return true;
+}
+
+void dumper_poll(struct dumper *dumper, bool wait)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < dumper->n_children; i++) {
+		int status = 0;
+		pid_t pid;
+		do {
+			pid = waitpid(dumper->children[i], &status, wait ? 0 : WNOHANG);
+		} while (pid < 0 && errno == EINTR);
+		if (pid == 0)
+			dumper->children[kept++] = dumper->children[i];
+		else if (pid > 0)
+			note_end(dumper, status);
+	}
+	dumper->n_children = kept;
+}

@@ -1,0 +1,90 @@
+#include "flight.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "dumper.h"
+#include "memory.h"
+#include "moment.h"
+#include "options.h"
+#include "profile.h"
+#include "run.h"
+#include "slice.h"
+
+void flight_begin(struct flight *flight, const struct options *options, struct profile *profile,
+                  const struct run *run, struct dumper *dumper)
+{
+	*flight = (struct flight){
+	    .options = options,
+	    .profile = profile,
+	    .run = run,
+	    .dumper = dumper,
+	    .conditions = options->conditions,
+	    .noticed_ns = INT64_MIN / 2,
+	};
+	ring_init(&flight->ring, options->ring_ns, options->ring_bytes, profile);
+}
+
+void flight_deinit(struct flight *flight)
+{
+	ring_deinit(&flight->ring);
+}
+
+static char *describe(const struct profile *view, const char *why)
+{
+	char from[MOMENT_TEXT_SIZE], to[MOMENT_TEXT_SIZE];
+
+	moment_format(view->start_time_ns, false, from);
+	moment_format(view->start_time_ns + view->duration_ns, false, to);
+	return memory_printf("flight recorder: %s; from %s to %s", why, from, to);
+}
+
+static void dump(struct flight *flight, const char *why)
+{
+	const int64_t now_ns = flight->run->last_ns;
+	const bool quiet = flight->options->quiet;
+	struct slice slice;
+
+	const struct profile view = ring_view(&flight->ring, now_ns, &slice);
+	if (view.n_samples == 0 || view.duration_ns < view.period_ns / 2) {
+		fprintf(stderr,
+		        "profiler: %s, but there are less than two ticks in the ring yet: nothing "
+		        "is written\n",
+		        why);
+	} else {
+		_cleanup_free_ char *comment = describe(&view, why);
+		if (!quiet)
+			fprintf(stderr, "profiler: %s: the last %.3f s are written\n", why,
+			        (double)view.duration_ns / (double)NS_PER_SECOND);
+		dumper_write(flight->dumper, &view, view.start_time_ns + view.duration_ns, comment,
+		             false);
+	}
+	slice_deinit(&slice);
+}
+
+void flight_ticked(struct flight *flight, bool asked)
+{
+	const int64_t now_ns = flight->run->last_ns;
+
+	dumper_poll(flight->dumper, false);
+	_cleanup_free_ char *why =
+	    conditions_look(&flight->conditions, flight->profile, flight->dumper->pid, now_ns);
+	if (asked)
+		dump(flight, "SIGUSR1");
+	// Not the same window again and again.
+	if (why && now_ns - flight->noticed_ns >= flight->ring.window_ns) {
+		flight->noticed_ns = now_ns;
+		dump(flight, why);
+	}
+	ring_trim(&flight->ring, now_ns);
+}
+
+void flight_end(struct flight *flight, bool target_ended)
+{
+	if (target_ended && conditions_want_death(&flight->conditions))
+		dump(flight, "the target has ended");
+	dumper_poll(flight->dumper, true);
+	if (!flight->options->quiet && flight->dumper->n_dumps == 0)
+		fprintf(stderr, "profiler: no window was asked for: nothing is written\n");
+}

@@ -1,0 +1,157 @@
+"""The flight recorder: the last window is written when it is asked for, and sampling goes on."""
+
+import os
+import resource
+import shutil
+import signal
+import time
+
+import harness
+import pprof
+from harness import STATUS_OUTPUT, STATUS_USAGE, Run
+from told import Summary
+
+
+class Flight(harness.TestCase):
+    def start_ring(self, target, *args, hz=199, ring="1s", **run):
+        self.windows = self.directory()
+        pid = target.pid
+        return Run(
+            ["-p", pid, "-F", hz, "-o", self.windows, f"--ring={ring}", *args],
+            target_pid=pid, **run,
+        )  # fmt: skip
+
+    def files(self):
+        """Those that stand under their names."""
+        return sorted(name for name in os.listdir(self.windows) if not name.startswith("."))
+
+    def finish(self, run, expect=0):
+        """The run's summary; whatever it ended as, the target was let go."""
+        run.communicate()
+        shutil.rmtree(run.directory, ignore_errors=True)
+        run._check_no_sanitizer()
+        run._check_let_go()
+        self.assertEqual(run.status, expect, run.stderr)
+        return Summary(run.stderr)
+
+    def read(self, name):
+        with open(os.path.join(self.windows, name), "rb") as file:
+            return pprof.Profile(file.read())
+
+    def test_asked_for(self):
+        """SIGUSR1, again and again: each is the last second, and sampling goes on."""
+        target = self.start_fixture("threads", 6, 1, 1)
+        run = self.start_ring(target)
+        run.wait_attached()
+        asked_ns, seen_ns = [], []
+        for n in range(1, 4):
+            time.sleep(1.2 if n == 1 else 0.5)
+            asked_ns.append(time.time_ns())
+            run.signal(signal.SIGUSR1)
+            harness.wait_for(lambda n=n: len(self.files()) == n, "the window", 60)
+            seen_ns.append(time.time_ns())
+        run.signal(signal.SIGINT)
+        summary = self.finish(run)
+        files = self.files()
+        for number, (name, at_ns) in enumerate(zip(files, asked_ns)):
+            self.assertRegex(name, rf"\.{target.pid}\.{number:06}\.\d{{8}}T\d{{6}}Z\.pb\.gz$")
+            profile = self.read(name)
+            self.assertAlmostEqual(profile.duration_ns, 1e9, delta=1e6)
+            end_ns = profile.time_ns + profile.duration_ns
+            self.assertGreaterEqual(end_ns, at_ns - 1e6)
+            self.assertLess(end_ns, seen_ns[number])
+            self.assertTrue(any("SIGUSR1" in comment for comment in profile.comments))
+            walls = {}
+            for sample in profile.samples:
+                walls[sample.tid] = walls.get(sample.tid, 0) + sample.wall_ns
+            self.assertEqual(len(walls), 7)
+            for wall_ns in walls.values():
+                self.assertAlmostEqual(wall_ns / 1e9, 1, delta=0.15)
+        spinning = {frame.name for sample in profile.samples for frame in sample.frames}
+        self.assertLessEqual({"spin_here", "worker", "wait_for_end"}, spinning)
+        self.assertGreater(summary.duration_s, 2)
+        self.assertEqual(summary.samples, summary.ticks * 7)
+
+    def test_blocked(self):
+        target = self.start_fixture("threads", 3, 0, 1)
+        run = self.start_ring(target, "--dump-when=blocked>400ms", "-d", "1")
+        self.finish(run)
+        self.assertEqual(len(self.files()), 1)  # all of them at once
+        comment = " ".join(self.read(self.files()[0]).comments)
+        self.assertRegex(comment, r"thread \d+ \(.+\) has been blocked for 0\.[4-9]")
+        self.assertNotIn("worker-00", comment)  # it wakes all the time
+
+    def test_cpu(self):
+        target = self.start_fixture("threads", 2, 2)
+        run = self.start_ring(target, "--dump-when=cpu>1,cpu<0.0001", "-d", "2.5")
+        self.finish(run)
+        self.assertEqual(len(self.files()), 1)
+        self.assertRegex(" ".join(self.read(self.files()[0]).comments), r"uses [\d.]+ % of a CPU")
+
+    def test_death(self):
+        """What it did before it was killed."""
+        target = self.start_fixture("calls-O2", "spin")
+        run = self.start_ring(target, "--dump-when=death", "--lines", "-f", "folded")
+        run.wait_attached()
+        time.sleep(0.3)
+        target.process.kill()
+        self.finish(run)
+        self.assertEqual(len(self.files()), 1)
+        with open(os.path.join(self.windows, self.files()[0]), encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"leaf_spin")
+
+    def test_nothing_asked(self):
+        target = self.start_fixture("calls-O2", "spin")
+        run = self.start_ring(target, "-d", "0.2")
+        self.finish(run)
+        self.assertEqual(self.files(), [])
+        self.assertIn("no window was asked for", run.stderr)
+
+    def test_a_full_disk(self):
+        """The window cannot be written: sampling goes on, and the status tells."""
+        target = self.start_fixture("threads", 2, 1)
+        run = self.start_ring(
+            target, "-d", "0.8", "--dump-when=blocked>200ms",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+        )  # fmt: skip
+        summary = self.finish(run, expect=STATUS_OUTPUT)
+        self.assertEqual(self.files(), [])
+        self.assertGreater(summary.duration_s, 0.7)
+        self.assertRegex(run.stderr, r"cannot write \S+\.pb\.gz: File too large")
+
+    def test_memory_is_flat(self):
+        """A short soak, with threads that come and go: what is not in the window is forgotten."""
+        target = self.start_fixture("churn", 8, ready=None)
+        run = self.start_ring(target, "-d", "7", hz=999, ring="300ms")
+        run.wait_attached()
+        worker = run.worker_pid()
+
+        def resident_kb():
+            return int(harness.read_status(worker)["VmRSS"].split()[0])
+
+        time.sleep(2.5)
+        early = resident_kb()
+        time.sleep(3)
+        late = resident_kb()
+        self.finish(run)
+        self.assertLess(late - early, 2048, f"{early} kB, then {late} kB")
+
+    def test_without_a_ring(self):
+        """SIGUSR1 does no harm."""
+        target = self.start_fixture("calls-O2", "spin")
+        run = harness.start_attach(target, "-d", "0.8")
+        run.wait_attached()
+        run.signal(signal.SIGUSR1)
+        run.finish()
+        self.assertIn("SIGUSR1 asks for the last window, but none is kept", run.stderr)
+
+    def test_refused(self):
+        run = Run(["-p", os.getpid(), "--dump-when=death"]).finish(expect=STATUS_USAGE)
+        self.assert_message(run, "are for --ring", STATUS_USAGE)
+        run = Run(["-p", os.getpid(), "--ring=1s", "-o", "/dev/null/x"])
+        run.finish(expect=STATUS_OUTPUT)
+        self.assertIn("cannot make the directory", run.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
