@@ -15,10 +15,6 @@
 // all the same.
 bool syscall_mend_ignores(int tid, int signal);
 
-// Is a signal waiting for the thread that it does not ignore, so that its call is rightly cut
-// short?
-bool syscall_mend_awaits_signal(int tid);
-
 // If the thread's call is about to end with EINTR because of the stop alone, or to be restarted in
 // a way that its seccomp filter may not know, changes its registers so that the kernel restarts it
 // as it was; false: nothing to mend.

@@ -49,7 +49,9 @@ bool syscall_mend_ignores(int tid, int signal)
 	return proc_read_status(tid, &status) && (ignored_signals(&status) & bit_of(signal));
 }
 
-bool syscall_mend_awaits_signal(int tid)
+// Is a signal waiting for the thread that it does not ignore, so that its call is rightly cut
+// short?
+static bool awaits_signal(int tid)
 {
 	struct proc_status status;
 
@@ -370,7 +372,7 @@ bool syscall_rest_continues(struct syscall_rest *rest, int64_t result)
 	if (result > 0 && (uint64_t)result == rest->part)
 		return true; // the next buffer
 	// Interrupted by a signal that it ignores, it goes on as if there had been none.
-	return (result > 0 || was_interrupted(result)) && !syscall_mend_awaits_signal(rest->tid);
+	return (result > 0 || was_interrupted(result)) && !awaits_signal(rest->tid);
 }
 
 void syscall_rest_leave(const struct syscall_rest *rest, struct user_regs_struct *ret)
