@@ -12,6 +12,8 @@ from torture import ALL_TICKS, LONG, MODES, SECONDS, describe, harness, rounds
 
 CHILDREN = ((), ("--children",), ("--children",), ())  # of each mode, where time is short
 
+ROOTS = {"_start", "_dl_start_user", "clone", "__clone", "clone3", "__clone3"}
+
 
 class Threads(torture.TestCase):
     def test_births(self):
@@ -114,13 +116,13 @@ class Programs(torture.TestCase):
                     self.assert_images_apart(run)
 
     def assert_images_apart(self, run):
-        """The stacks of one image are not read with the eyes of another one."""
+        """The stacks of one image are not read with the eyes of another one, which lies elsewhere:
+        they reach their roots. Some cannot be had: of threads that are killed just then."""
         counts = run.stacks()
-        total = sum(counts.values())
-        known = ("main", "compute", "doze", "execute", "_start", "_dl_start", "start_thread")
-        good = sum(n for s, n in counts.items() if any(name in s for name in known))
-        self.assertGreaterEqual(good, 0.5 * total, counts.most_common(10))
-        self.assertGreater(sum(n for s, n in counts.items() if "compute" in s), 0)
+        known = {s: n for s, n in counts.items() if s != ("[truncated: stack not available]",)}
+        bad = {s: n for s, n in known.items() if s[0] not in ROOTS or any("+0x" in f for f in s)}
+        self.assertLessEqual(sum(bad.values()), 0.05 * sum(known.values()) + 2, bad)
+        self.assertGreater(sum(n for s, n in known.items() if "compute" in s), 0)
 
     def test_storms(self):
         """fork, vfork and posix_spawn, attached, with and without --children."""
