@@ -1,7 +1,8 @@
 // dumper: writes parts of a profile to files of their own while sampling goes on.
 //
 // Each is written by a process of its own, forked off: looking names up may take seconds, in which
-// the sampler ticks on. The files are in one directory, named by host, pid, number and time.
+// the sampler ticks on. That process also runs options->exec when the file is there. The files are
+// in one directory, named by host, pid, number and time.
 #pragma once
 
 #include <stdbool.h>
@@ -14,15 +15,21 @@ struct modules;
 struct options;
 struct profile;
 
+// A file that is written, or was.
+struct dump {
+	pid_t child; // at work on it; 0: it is finished
+	char *path;
+};
+
 struct dumper {
 	const struct options *options;
 	struct modules *modules; // borrowed, as the above
 	int pid;                 // of the target; to be set
 	char *directory;         // NULL: the current one
 	char host[65];
-	uint32_t n_dumps; // begun
-	pid_t *children;  // at work
-	size_t n_children, children_capacity;
+	uint32_t n_dumps;   // begun
+	struct dump *dumps; // at work, or finished and there, oldest first
+	size_t count, capacity;
 	bool failed; // one of them did
 };
 
@@ -36,5 +43,6 @@ void dumper_deinit(struct dumper *dumper);
 bool dumper_write(struct dumper *dumper, const struct profile *view, int64_t time_ns,
                   const char *comment, bool wait);
 
-// Notes who has finished, and whether well; `wait`: waits for all.
+// Notes who has finished, and whether well, and removes what is more than options->keep; `wait`:
+// waits for all.
 void dumper_poll(struct dumper *dumper, bool wait);

@@ -41,6 +41,9 @@ struct options {
 	bool debuginfod;
 	int64_t ring_ns; // the flight recorder's window; 0: none
 	uint64_t ring_bytes;
+	int64_t every_ns;             // of windows; 0: none
+	size_t keep;                  // of the files of windows: the last ones; 0: all
+	const char *exec;             // a command to run for each; NULL: none
 	struct conditions conditions; // for it to write the window
 	bool quiet, verbose;
 	bool check_unwinding;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +45,10 @@ struct error *dumper_init(struct dumper *dumper, const struct options *options,
 
 void dumper_deinit(struct dumper *dumper)
 {
+	for (size_t i = 0; i < dumper->count; i++)
+		free(dumper->dumps[i].path);
+	free(dumper->dumps);
 	free(dumper->directory);
-	free(dumper->children);
 	*dumper = (struct dumper){0};
 }
 
@@ -104,6 +107,31 @@ static void leave_out_others(const struct profile *view)
 			view->locations[i].module = UINT32_MAX;
 }
 
+// The command, with the file's path as a last word. Its exit status.
+static int run_command(const char *command, const char *path)
+{
+	_cleanup_free_ char *line = memory_printf("%s \"$1\"", command);
+	int status = 0;
+
+	fflush(stderr);
+	const pid_t child = fork();
+	if (child == 0) {
+		sigset_t none;
+		sigemptyset(&none);
+		signal(SIGPIPE, SIG_DFL);
+		signal(SIGXFSZ, SIG_DFL);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		execl("/bin/sh", "sh", "-c", line, "sh", path, NULL);
+		_exit(EXIT_STATUS_NOT_FOUND);
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return EXIT_STATUS_OK;
+	fprintf(stderr, "profiler: --exec: '%s' failed for %s\n", command, path);
+	return EXIT_STATUS_OUTPUT;
+}
+
 // In the child. Its signals stay blocked, so that it finishes what it began.
 static int work(const struct dumper *dumper, const struct profile *view, const char *path,
                 const char *comment)
@@ -120,12 +148,9 @@ static int work(const struct dumper *dumper, const struct profile *view, const c
 		fprintf(stderr, "profiler: a window is in %s\n", path);
 	const int status = error ? error_status(error) : EXIT_STATUS_OK;
 	error_destroy(error);
+	if (!status && dumper->options->exec)
+		return run_command(dumper->options->exec, path);
 	return status;
-}
-
-static void note_end(struct dumper *dumper, int status)
-{
-	dumper->failed |= !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_STATUS_OK;
 }
 
 bool dumper_write(struct dumper *dumper, const struct profile *view, int64_t time_ns,
@@ -144,26 +169,71 @@ bool dumper_write(struct dumper *dumper, const struct profile *view, int64_t tim
 		return false;
 	}
 	dumper->n_dumps++;
-	*array_push(dumper->children, dumper->n_children, dumper->children_capacity) = child;
+	*array_push(dumper->dumps, dumper->count, dumper->capacity) =
+	    (struct dump){.child = child, .path = take_pointer(path)};
 	if (wait)
 		dumper_poll(dumper, true);
 	return true;
 }
 
-void dumper_poll(struct dumper *dumper, bool wait)
+// Has it finished? One that could not be written is forgotten.
+static void poll_dump(struct dumper *dumper, struct dump *dump, bool wait)
+{
+	int status = 0;
+	pid_t pid;
+
+	do {
+		pid = waitpid(dump->child, &status, wait ? 0 : WNOHANG);
+	} while (pid < 0 && errno == EINTR);
+	if (pid == 0)
+		return;
+	dump->child = 0;
+	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STATUS_OK)
+		return;
+	dumper->failed = true;
+	free(take_pointer(dump->path));
+}
+
+static void remove_oldest(struct dumper *dumper)
+{
+	size_t n_finished = 0, kept = 0;
+
+	for (size_t i = 0; i < dumper->count; i++)
+		n_finished += dumper->dumps[i].child == 0 && dumper->dumps[i].path;
+	for (size_t i = 0; i < dumper->count; i++) {
+		struct dump *dump = &dumper->dumps[i];
+		if (dump->child == 0 && dump->path && n_finished > dumper->options->keep) {
+			n_finished--;
+			unlink(dump->path);
+			free(take_pointer(dump->path));
+		}
+		if (dump->path)
+			dumper->dumps[kept++] = *dump;
+	}
+	dumper->count = kept;
+}
+
+// Without a limit there is no need to know what is finished.
+static void forget_finished(struct dumper *dumper)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < dumper->n_children; i++) {
-		int status = 0;
-		pid_t pid;
-		do {
-			pid = waitpid(dumper->children[i], &status, wait ? 0 : WNOHANG);
-		} while (pid < 0 && errno == EINTR);
-		if (pid == 0)
-			dumper->children[kept++] = dumper->children[i];
-		else if (pid > 0)
-			note_end(dumper, status);
+	for (size_t i = 0; i < dumper->count; i++) {
+		if (dumper->dumps[i].child)
+			dumper->dumps[kept++] = dumper->dumps[i];
+		else
+			free(dumper->dumps[i].path);
 	}
-	dumper->n_children = kept;
+	dumper->count = kept;
+}
+
+void dumper_poll(struct dumper *dumper, bool wait)
+{
+	for (size_t i = 0; i < dumper->count; i++)
+		if (dumper->dumps[i].child)
+			poll_dump(dumper, &dumper->dumps[i], wait);
+	if (dumper->options->keep)
+		remove_oldest(dumper);
+	else
+		forget_finished(dumper);
 }

@@ -28,6 +28,7 @@
 #include "target.h"
 #include "tracee.h"
 #include "unwind_check.h"
+#include "windows.h"
 #include "writer.h"
 
 // Everything of one run, in the order in which it comes to be.
@@ -49,7 +50,8 @@ struct session {
 	struct record_writer *record; // NULL: none is made
 	int record_errno;             // why it cannot be written on
 	struct dumper dumper;
-	struct flight flight; // --ring
+	struct flight flight;   // --ring
+	struct windows windows; // --every
 };
 
 // Sampling begins.
@@ -60,6 +62,9 @@ static void started(void *context)
 	if (session->options.ring_ns)
 		flight_begin(&session->flight, &session->options, &session->profile, &session->run,
 		             &session->dumper);
+	if (session->options.every_ns)
+		windows_begin(&session->windows, &session->options, &session->profile,
+		              &session->run, &session->dumper);
 	if (!publish_is_sliced(&session->options))
 		return;
 	slice_init(&session->slice, INT64_MIN, INT64_MAX);
@@ -96,8 +101,15 @@ static void ticked(void *context)
 	const bool asked = take_request(session);
 	if (session->options.ring_ns)
 		flight_ticked(&session->flight, asked);
+	if (session->options.every_ns)
+		windows_ticked(&session->windows);
 	if (session->record && !session->record_errno && !record_writer_tick(session->record))
 		end_record(session);
+}
+
+static bool writes_windows(const struct options *options)
+{
+	return options->ring_ns || options->every_ns;
 }
 
 // Opens the output before anything is done to the target or for the command.
@@ -106,7 +118,7 @@ static struct error *open_output(struct session *session)
 	const struct options *options = &session->options;
 	const char *path = options->output;
 
-	if (options->ring_ns)
+	if (writes_windows(options))
 		return dumper_init(&session->dumper, options, &session->modules);
 	if (!path && options->pid)
 		path = "-"; // as in profiler -p PID | flamegraph.pl; a command's stdout is its own
@@ -253,9 +265,12 @@ static struct error *write_samples(struct session *session, const struct symbols
 	return error ? error : output_finish(session->output, path);
 }
 
-static struct error *finish_flight(struct session *session)
+static struct error *finish_windows(struct session *session)
 {
-	flight_end(&session->flight, session->events.target_ended);
+	if (session->options.ring_ns)
+		flight_end(&session->flight, session->events.target_ended);
+	else
+		windows_end(&session->windows);
 	if (!session->dumper.failed)
 		return NULL;
 	return error_create(EXIT_STATUS_OUTPUT, "not every window could be written");
@@ -299,8 +314,8 @@ static struct error *profile_target(struct session *session)
 		summary_print(&session->run, &session->profile, session->options.verbose);
 	if (session->run.check)
 		unwind_check_print(session->run.check, session->options.verbose);
-	if (session->options.ring_ns)
-		return finish_flight(session);
+	if (writes_windows(&session->options))
+		return finish_windows(session);
 	error = write_profile(session);
 	if (!quiet)
 		summary_print_unreadable(&session->modules);
@@ -318,6 +333,7 @@ static void session_deinit(struct session *session)
 	record_writer_destroy(session->record);
 	slice_deinit(&session->slice);
 	flight_deinit(&session->flight);
+	windows_deinit(&session->windows);
 	dumper_deinit(&session->dumper);
 	error_destroy(session->slice_error);
 	output_destroy(session->output);

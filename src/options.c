@@ -157,6 +157,32 @@ static struct error *parse_dump_when(struct options *options, const char *value)
 	return NULL;
 }
 
+static struct error *parse_every(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->every_ns))
+		return option_error("--every: '%s' is not a time above 0: give one such as 60s",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_keep(struct options *options, const char *value)
+{
+	long keep;
+
+	if (!quantity_parse_count(value, INT_MAX, &keep))
+		return option_error("--keep: '%s' is not a number of files, 1 or more", value);
+	options->keep = (size_t)keep;
+	return NULL;
+}
+
+static struct error *parse_exec(struct options *options, const char *value)
+{
+	if (!*value)
+		return option_error("--exec: the command is empty: give one");
+	options->exec = value;
+	return NULL;
+}
+
 static struct error *parse_output(struct options *options, const char *value)
 {
 	if (!*value)
@@ -286,7 +312,10 @@ static const struct option_row rows[] = {
 	      "not fit is counted"),
 	FLAG(0, "no-symbols", symbols, false,
 	     "leave looking names up to profiler report"),
-	SAMPLING("Flight recorder:"),
+	SAMPLING("Windows and flight recorder:"),
+	VALUE(0, "every", "TIME", parse_every,
+	      "a profile for each TIME, such as 60s, in files of the\n"
+	      "directory -o; they add up to the whole"),
 	VALUE(0, "ring", "TIME", parse_ring,
 	      "keep only the last TIME; write it at SIGUSR1, to a\n"
 	      "file of its own in the directory -o"),
@@ -295,6 +324,11 @@ static const struct option_row rows[] = {
 	VALUE(0, "dump-when", "WHEN", parse_dump_when,
 	      "write it, too, when blocked>TIME, cpu>PERCENT,\n"
 	      "cpu<PERCENT or death; several with commas"),
+	VALUE(0, "keep", "N", parse_keep,
+	      "only the last N of these files"),
+	VALUE(0, "exec", "COMMAND", parse_exec,
+	      "run this for each of these files; the shell gets its\n"
+	      "name as a last word"),
 	HEADING("Which samples:"),
 	FLAG(0, "on-cpu", on_cpu, true,
 	     "only of threads on a CPU or ready to run"),
@@ -423,15 +457,25 @@ static struct error *parse_all(int argc, char **argv, struct options *options)
 
 static struct error *check_ring(const struct options *options)
 {
+	const bool windows = options->ring_ns || options->every_ns;
+
 	if (!options->ring_ns &&
 	    (options->ring_bytes != DEFAULT_RING_BYTES || options->conditions.count > 0))
 		return option_error("--ring-size and --dump-when are for --ring: give that, too");
-	if (!options->ring_ns)
-		return NULL;
-	if (options->writer == &writer_record)
-		return option_error("--ring: a recording is not made of it: give another format");
-	if (options->from.kind || options->to.kind)
-		return option_error("--from and --to are not for --ring, whose windows are slices");
+	if (!windows && (options->keep || options->exec))
+		return option_error(
+		    "--keep and --exec are for --every and --ring: give one of them");
+	if (options->ring_ns && options->every_ns)
+		return option_error("--ring and --every are given: leave one of them out");
+	if (options->every_ns && (double)options->every_ns * options->frequency_hz < 2e9)
+		return option_error(
+		    "--every: there would be less than two ticks in a window: give a "
+		    "longer time, or a higher --frequency");
+	if (windows && options->writer == &writer_record)
+		return option_error("--ring and --every make no recordings: give another format");
+	if (windows && (options->from.kind || options->to.kind))
+		return option_error("--from and --to are not for --ring and --every, whose windows "
+		                    "are slices");
 	return NULL;
 }
 
@@ -509,7 +553,8 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	if (!options.writer && options.output)
 		options.writer = writer_by_file_name(options.output);
 	if (!options.writer)
-		options.writer = options.ring_ns ? &writer_pprof : &writer_folded;
+		options.writer =
+		    options.ring_ns || options.every_ns ? &writer_pprof : &writer_folded;
 	if (!error)
 		error = check(&options);
 	if (error) {

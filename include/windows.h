@@ -1,0 +1,36 @@
+// windows: a profile for each stretch of time (--every), which add up to the whole exactly.
+//
+// What a window holds is what the sums have grown by since the last one.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct dumper;
+struct options;
+struct profile;
+struct run;
+struct sample;
+
+struct windows {
+	const struct options *options; // borrowed, as the next three
+	struct profile *profile;
+	const struct run *run;
+	struct dumper *dumper;
+	struct sample *written; // of each of the profile's samples: what is in earlier windows
+	size_t n_written, written_capacity;
+	int64_t start_ns; // of the window at hand, CLOCK_MONOTONIC
+	size_t n_first_stacks;
+	size_t collect_at; // of samples: then those that are written are forgotten
+};
+
+// Before the first tick, when the profile's start is known.
+void windows_begin(struct windows *windows, const struct options *options, struct profile *profile,
+                   const struct run *run, struct dumper *dumper);
+void windows_deinit(struct windows *windows);
+
+// After each tick: begins to write the window if it is over.
+void windows_ticked(struct windows *windows);
+
+// Sampling is over: writes the rest, and waits for all that is being written.
+void windows_end(struct windows *windows);

@@ -1,0 +1,128 @@
+#include "windows.h"
+
+#include <stdlib.h>
+
+#include "dumper.h"
+#include "memory.h"
+#include "moment.h"
+#include "options.h"
+#include "profile.h"
+#include "profile_collect.h"
+#include "run.h"
+
+enum { MIN_COLLECT = 1 << 16 };
+
+void windows_begin(struct windows *windows, const struct options *options, struct profile *profile,
+                   const struct run *run, struct dumper *dumper)
+{
+	*windows = (struct windows){
+	    .options = options,
+	    .profile = profile,
+	    .run = run,
+	    .dumper = dumper,
+	    .start_ns = profile->start_ns,
+	    .n_first_stacks = profile->n_stacks,
+	    .collect_at = MIN_COLLECT,
+	};
+}
+
+void windows_deinit(struct windows *windows)
+{
+	free(windows->written);
+	*windows = (struct windows){0};
+}
+
+static void fit_written(struct windows *windows)
+{
+	const size_t n = windows->profile->n_samples;
+
+	windows->written = memory_grow(windows->written, &windows->written_capacity, n + 1,
+	                               sizeof(*windows->written));
+	while (windows->n_written < n)
+		windows->written[windows->n_written++] = (struct sample){0};
+}
+
+// The samples that have grown since the last window, by what. The caller frees them.
+static struct sample *new_samples(struct windows *windows, size_t *ret_count)
+{
+	const struct profile *profile = windows->profile;
+	struct sample *samples = memory_alloc_zeroed(profile->n_samples, sizeof(*samples));
+	size_t n = 0;
+
+	fit_written(windows);
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		struct sample *written = &windows->written[i];
+		const struct sample *sum = &profile->samples[i];
+		if (sum->count == written->count)
+			continue;
+		samples[n] = *sum;
+		samples[n].count -= written->count;
+		samples[n].wall_ns -= written->wall_ns;
+		samples[n].cpu_ns -= written->cpu_ns;
+		*written = *sum;
+		n++;
+	}
+	*ret_count = n;
+	return samples;
+}
+
+static char *describe(const struct windows *windows, const struct profile *view)
+{
+	char from[MOMENT_TEXT_SIZE], to[MOMENT_TEXT_SIZE];
+
+	moment_format(view->start_time_ns, false, from);
+	moment_format(view->start_time_ns + view->duration_ns, false, to);
+	return memory_printf("window %u: from %s to %s", windows->dumper->n_dumps, from, to);
+}
+
+// What is in windows already need not be kept.
+static void collect(struct windows *windows)
+{
+	struct profile *profile = windows->profile;
+
+	if (profile->n_samples - profile->n_free_samples < windows->collect_at)
+		return;
+	_cleanup_free_ bool *kept = memory_alloc_zeroed(profile->n_samples, sizeof(*kept));
+	profile_collect(profile, kept, windows->n_first_stacks);
+	for (size_t i = 0; i < windows->n_written; i++)
+		if (profile->samples[i].count == 0)
+			windows->written[i] = (struct sample){0};
+	windows->collect_at = 2 * (profile->n_samples - profile->n_free_samples);
+	if (windows->collect_at < MIN_COLLECT)
+		windows->collect_at = MIN_COLLECT;
+}
+
+static void cut(struct windows *windows, int64_t now_ns)
+{
+	struct profile view = *windows->profile;
+
+	_cleanup_free_ struct sample *samples = new_samples(windows, &view.n_samples);
+	view.samples = samples;
+	view.start_time_ns += windows->start_ns - view.start_ns;
+	view.duration_ns = now_ns - windows->start_ns;
+	windows->start_ns = now_ns;
+	if (view.n_samples == 0)
+		return;
+	_cleanup_free_ char *comment = describe(windows, &view);
+	dumper_write(windows->dumper, &view, view.start_time_ns, comment, false);
+	collect(windows);
+}
+
+void windows_ticked(struct windows *windows)
+{
+	const int64_t now_ns = windows->run->last_ns;
+
+	dumper_poll(windows->dumper, false);
+	// Ends are at multiples of the time, so that windows do not drift.
+	const int64_t begun = (now_ns - windows->profile->start_ns) / windows->options->every_ns;
+	const int64_t before =
+	    (windows->start_ns - windows->profile->start_ns) / windows->options->every_ns;
+	if (begun > before)
+		cut(windows, now_ns);
+}
+
+void windows_end(struct windows *windows)
+{
+	cut(windows, windows->run->last_ns);
+	dumper_poll(windows->dumper, true);
+}

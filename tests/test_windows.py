@@ -1,0 +1,101 @@
+"""Windows: a profile for each stretch of time, which add up to the whole exactly."""
+
+import collections
+import os
+import shutil
+
+import harness
+import pprof
+from harness import STATUS_OUTPUT, STATUS_USAGE, Run
+from told import Summary
+
+
+class Windows(harness.TestCase):
+    def windows(self, target, *args, expect=0, hz=199, duration="1.6"):
+        """The finished run's summary, and its files in order."""
+        self.where = os.path.join(self.directory(), "new", "")
+        run = Run(
+            ["-p", target.pid, "-F", hz, "-d", duration, "-v", "-o", self.where, *args],
+            target_pid=target.pid,
+        )
+        run.communicate()
+        shutil.rmtree(run.directory, ignore_errors=True)
+        run._check_no_sanitizer()
+        run._check_let_go()
+        self.assertEqual(run.status, expect, run.stderr)
+        self.stderr = run.stderr
+        return Summary(run.stderr), sorted(os.listdir(self.where))
+
+    def read(self, name):
+        with open(os.path.join(self.where, name), "rb") as file:
+            return pprof.Profile(file.read())
+
+    def test_they_add_up(self):
+        """Sample for sample, nanosecond for nanosecond."""
+        target = self.start_fixture("threads", 8, 2, 3)
+        summary, files = self.windows(target, "--every=400ms")
+        self.assertGreaterEqual(len(files), 4)
+        counts, walls, cpus = (collections.Counter() for _ in range(3))
+        end_ns = None
+        for number, name in enumerate(files):
+            profile = self.read(name)
+            self.assertRegex(name, rf"\.{target.pid}\.{number:06}\.\d{{8}}T\d{{6}}Z\.pb\.gz$")
+            self.assertIn(f"window {number}: from ", " ".join(profile.comments))
+            if end_ns is not None:
+                self.assertEqual(profile.time_ns, end_ns)  # one begins where the other ends
+            end_ns = profile.time_ns + profile.duration_ns
+            for sample in profile.samples:
+                counts[sample.tid] += sample.count
+                walls[sample.tid] += sample.wall_ns
+                cpus[sample.tid] += sample.cpu_ns
+        self.assertEqual(sum(counts.values()), summary.samples)
+        for thread in summary.threads:
+            self.assertEqual(counts[thread.tid], thread.samples)
+            self.assertAlmostEqual(walls[thread.tid] / 1e9, thread.wall_s, places=8)
+            self.assertAlmostEqual(cpus[thread.tid] / 1e9, thread.cpu_s, places=8)
+
+    def test_threads_that_come_and_go(self):
+        target = self.start_fixture("churn", 6, ready=None)
+        summary, files = self.windows(target, "--every=100ms", hz=499)
+        n_samples = 0
+        for name in files:
+            n_samples += sum(sample.count for sample in self.read(name).samples)
+        self.assertEqual(n_samples, summary.samples)
+
+    def test_keep_and_exec(self):
+        """Only the last files stay, and each was handed on, whole, before."""
+        target = self.start_fixture("threads", 2, 1)
+        taken = self.directory()
+        script = f"gzip -t <\"$1\" && cp -t {taken}"
+        _, files = self.windows(target, "--every=300ms", "--keep=2", f"--exec={script}")
+        copies = sorted(os.listdir(taken))
+        self.assertGreaterEqual(len(copies), 4)
+        self.assertEqual(files, copies[-2:])
+
+    def test_a_command_that_fails(self):
+        """The files stay; the status tells."""
+        target = self.start_fixture("threads", 2, 1)
+        _, files = self.windows(target, "--every=400ms", "--exec=false", expect=STATUS_OUTPUT)
+        self.assertGreaterEqual(len(files), 2)
+        self.assertIn("--exec: 'false' failed for", self.stderr)
+
+    def test_folded(self):
+        target = self.start_fixture("calls-O2", "spin")
+        _, files = self.windows(target, "--every=400ms", "-f", "folded", "-t")
+        for name in files:
+            with open(os.path.join(self.where, name), encoding="utf-8") as file:
+                self.assertIn("calls-O2;", file.read())
+
+    def test_refused(self):
+        for args, pattern in (
+            (["--every=1ms"], "less than two ticks"),
+            (["--every=1s", "--ring=1s"], "leave one of them out"),
+            (["--keep=3"], "are for --every and --ring"),
+            (["--every=1s", "-f", "record"], "make no recordings"),
+        ):
+            run = Run(["-p", os.getpid(), *args]).finish(expect=STATUS_USAGE)
+            self.assert_message(run, pattern, STATUS_USAGE)
+
+
+if __name__ == "__main__":
+    harness.main()
