@@ -112,6 +112,9 @@ const char *module_name(const struct module *module);
 // the file is no readable ELF file, the offset itself.
 uint64_t module_address_of_offset(struct module *module, uint64_t file_offset);
 
+// The other way round.
+uint64_t module_offset_of_address(struct module *module, uint64_t address);
+
 // libdw's view of the module at bias 0, opened at the first call; NULL when it is no ELF file
 // that can be read (any more). Owned by the module.
 Dwfl_Module *module_dwfl(struct module *module);

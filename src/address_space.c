@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "hash.h"
+#include "mapped_file.h"
 #include "memory.h"
 #include "module.h"
 #include "perf_map.h"
@@ -43,90 +44,6 @@ void address_space_deinit(struct address_space *space)
 	maps_deinit(&space->maps);
 	free(space->owners);
 	*space = (struct address_space){0};
-}
-
-// Opens the file that is mapped, if it stands there and is a regular one: a pipe would be waited
-// for, and a device may notice. -1 with errno: ENODEV for those, ESTALE for another file. On
-// overlayfs and btrfs stat may name another device than maps; the inode has to do.
-static int open_same(const char *path, const struct mapping *mapping)
-{
-	struct stat status;
-
-	if (stat(path, &status) != 0)
-		return -1;
-	errno = S_ISREG(status.st_mode) ? ESTALE : ENODEV;
-	if (!S_ISREG(status.st_mode) || status.st_ino != mapping->inode)
-		return -1;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == mapping->inode)
-		return fd;
-	close(fd);
-	errno = ESTALE;
-	return -1;
-}
-
-// In maps, a newline of a path is "\012"; but so may be those four characters themselves.
-static char *unescape(const char *path)
-{
-	char *result = memory_strdup(path);
-
-	for (char *at = result; (at = strstr(at, "\\012")); at++) {
-		*at = '\n';
-		memmove(at + 1, at + 4, strlen(at + 4) + 1);
-	}
-	return result;
-}
-
-// As the target sees the path.
-static int open_by_path(const struct address_space *space, const char *path,
-                        const struct mapping *mapping)
-{
-	_cleanup_free_ char *name =
-	    memory_printf("/proc/%d/task/%d/root%s", space->pid, space->tid, path);
-
-	return open_same(name, mapping);
-}
-
-// By way of map_files, which needs privileges but works for deleted files too; else by the path,
-// if that is still the same file. -1 with errno.
-static int open_mapped_file(const struct address_space *space, const struct mapping *mapping,
-                            const char *path)
-{
-	char name[128];
-
-	snprintf(name, sizeof(name), "/proc/%d/map_files/%lx-%lx", space->tid,
-	         (unsigned long)mapping->start, (unsigned long)mapping->end);
-	int fd = open_same(name, mapping);
-	if (fd < 0 && errno != ENODEV)
-		fd = open_by_path(space, path, mapping);
-	if (fd < 0 && strstr(path, "\\012")) {
-		_cleanup_free_ char *plain = unescape(path);
-		fd = open_by_path(space, plain, mapping);
-	}
-	return fd;
-}
-
-// Why a file could not be opened; NULL: it is none that has symbols.
-static const char *open_failure(int number)
-{
-	switch (number) {
-	case ENODEV:
-		return NULL;
-	case ENOENT:
-	case ENOTDIR:
-	case ESTALE:
-		return "it was deleted, moved or replaced, and only root can still open it";
-	case EACCES:
-	case EPERM:
-		return "there is no permission to read it";
-	case EMFILE:
-	case ENFILE:
-		return "too many files are open";
-	default:
-		return "it cannot be opened";
-	}
 }
 
 // The vDSO has no file: its pages, copied into a memory file.
@@ -165,14 +82,14 @@ static struct module *add_owner(struct address_space *space, enum module_kind ki
 	int fd = -1;
 
 	if (kind == MODULE_FILE)
-		fd = open_mapped_file(space, mapping, path);
+		fd = mapped_file_open(space->pid, space->tid, &space->maps, mapping, path);
 	else if (kind == MODULE_VDSO)
 		fd = copy_vdso(space->tid, mapping);
 	const int number = errno;
 	struct module *module =
 	    modules_add(space->modules, kind, path, mapping->device, mapping->inode, fd);
 	if (kind == MODULE_FILE && fd < 0)
-		module->unreadable = open_failure(number);
+		module->unreadable = mapped_file_failure(number);
 	return module;
 }
 
@@ -208,13 +125,44 @@ static bool is_made_in_memory_file(const struct address_space *space, const stru
 
 	if (strncmp(path, "/memfd:", 7) != 0 && strcmp(path, "/dev/zero") != 0)
 		return false;
-	_cleanup_close_ int fd = open_mapped_file(space, mapping, path);
+	_cleanup_close_ int fd =
+	    mapped_file_open(space->pid, space->tid, &space->maps, mapping, path);
 	return fd >= 0 && !module_elf_machine(fd, &elf_class, &machine);
+}
+
+// The address in the module's file of the start of an anonymous mapping that lies above `below`.
+static uint64_t address_above(struct module *module, const struct mapping *below,
+                              const struct mapping *mapping)
+{
+	return module_address_of_offset(module, below->file_offset) + mapping->start - below->start;
+}
+
+// The file whose code a program has moved into this anonymous mapping; NULL: it is none.
+static struct module *find_moved(struct address_space *space, const struct mapping *mapping)
+{
+	const struct mapping *below =
+	    mapping->inode ? NULL : mapped_file_around(&space->maps, mapping);
+
+	if (!below)
+		return NULL;
+	_cleanup_free_ char *path = path_of(space, below);
+	struct module *module =
+	    modules_find(space->modules, MODULE_FILE, path, below->device, below->inode);
+	if (!module)
+		module = add_owner(space, MODULE_FILE, path, below);
+	return mapped_file_holds_code(space->tid, mapping, module,
+	                              address_above(module, below, mapping))
+	           ? module
+	           : NULL;
 }
 
 static struct module *find_owner(struct address_space *space, const struct mapping *mapping)
 {
 	_cleanup_free_ char *path = path_of(space, mapping);
+	struct module *moved = find_moved(space, mapping);
+
+	if (moved)
+		return moved;
 	const bool vdso = strcmp(path, "[vdso]") == 0;
 	enum module_kind kind = MODULE_ANONYMOUS;
 
@@ -367,6 +315,13 @@ struct code_address address_space_resolve(struct address_space *space, uint64_t 
 		return (struct code_address){.module = unknown_module(space), .address = pc};
 	}
 	uint64_t address = pc;
+	struct mapping moved = *mapping;
+	if (owner->kind == MODULE_FILE && !mapping->inode) {
+		const struct mapping *below = mapped_file_around(&space->maps, mapping);
+		moved.file_offset =
+		    module_offset_of_address(owner, address_above(owner, below, mapping));
+		mapping = &moved;
+	}
 	if (owner->kind != MODULE_ANONYMOUS)
 		address =
 		    module_address_of_offset(owner, pc - mapping->start + mapping->file_offset);

@@ -466,6 +466,13 @@ uint64_t module_address_of_offset(struct module *module, uint64_t file_offset)
 	return segment ? file_offset - segment->file_offset + segment->address : file_offset;
 }
 
+uint64_t module_offset_of_address(struct module *module, uint64_t address)
+{
+	const struct module_segment *segment = find_segment(module, address, true);
+
+	return segment ? address - segment->address + segment->file_offset : address;
+}
+
 size_t module_read_code(struct module *module, uint64_t address, void *buffer, size_t size)
 {
 	const struct module_segment *segment = find_segment(module, address, true);

@@ -256,6 +256,36 @@ class Separate(TestCase):
         self.check(programs[0], DEBUG, f"--debug-dir={self.path('symbols')}")
 
 
+class Split(TestCase):
+    """DWARF in .dwo files (-gsplit-dwarf)."""
+
+    def test_versions(self):
+        for version in ("4", "5"):
+            program = self.compile(f"-gdwarf-{version}", "-gsplit-dwarf")
+            self.check(program, DEBUG)
+            for name in os.listdir(self.where):
+                if name.endswith(".dwo"):
+                    os.unlink(self.path(name))
+            run = self.profile(program)
+            self.assertNotIn("inlined", {f.name for s in run.pprof.samples for f in s.frames})
+            self.assertIn("hidden", {f.name for s in run.pprof.samples for f in s.frames})
+
+    def test_of_another_build(self):
+        """A .dwo file with another id is not used."""
+        program = self.compile("-gsplit-dwarf")
+        (dwo,) = [name for name in os.listdir(self.where) if name.endswith(".dwo")]
+        os.rename(self.path(dwo), self.path("kept"))
+        self.compile("-gsplit-dwarf", "-Dinlined=renamed", "-Dhidden=other", name="other")
+        (other,) = [name for name in os.listdir(self.where) if name.endswith(".dwo")]
+        os.rename(self.path(other), self.path(dwo))
+        run = self.profile(program)
+        names = {f.name for s in run.pprof.samples for f in s.frames}
+        self.assertNotIn("renamed", names)
+        self.assertIn("hidden", names)
+        os.rename(self.path("kept"), self.path(dwo))
+        self.check(program, DEBUG)
+
+
 class Server(http.server.ThreadingHTTPServer):
     """A debuginfod server of the files of a directory, by their build IDs."""
 

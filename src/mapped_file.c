@@ -1,0 +1,186 @@
+#include "mapped_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "maps.h"
+#include "memory.h"
+#include "module.h"
+
+enum {
+	HEAD_BYTES = 4096,  // of a file: its ELF header, mostly with its build ID
+	MAX_NEIGHBOURS = 8, // mappings that are looked at for one of the same file
+	N_PROBES = 16,
+	PROBE_BYTES = 256,
+};
+
+// Opens the file that is mapped, if it stands there and is a regular one: a pipe would be waited
+// for, and a device may notice. -1 with errno: ENODEV for those, ESTALE for another file. On
+// overlayfs and btrfs stat may name another device than maps; the inode has to do.
+static int open_same(const char *path, const struct mapping *mapping)
+{
+	struct stat status;
+
+	if (stat(path, &status) != 0)
+		return -1;
+	errno = S_ISREG(status.st_mode) ? ESTALE : ENODEV;
+	if (!S_ISREG(status.st_mode) || status.st_ino != mapping->inode)
+		return -1;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == mapping->inode)
+		return fd;
+	close(fd);
+	errno = ESTALE;
+	return -1;
+}
+
+// In maps, a newline of a path is "\012"; but so may be those four characters themselves.
+static char *unescape(const char *path)
+{
+	char *result = memory_strdup(path);
+
+	for (char *at = result; (at = strstr(at, "\\012")); at++) {
+		*at = '\n';
+		memmove(at + 1, at + 4, strlen(at + 4) + 1);
+	}
+	return result;
+}
+
+static bool read_memory(int tid, uint64_t address, void *buffer, size_t size)
+{
+	struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
+
+	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+// The mapping of the same file's beginning; NULL: it is not near.
+static const struct mapping *find_head(const struct maps *maps, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < MAX_NEIGHBOURS && mapping >= maps->items; i++, mapping--)
+		if (mapping->inode && mapping->file_offset == 0)
+			return mapping;
+	return NULL;
+}
+
+// An inode's number alone does not make a file: another file system, mounted over the directory
+// since, has the same ones. The beginning of the file must be what is mapped, which nobody changes,
+// unless it is not mapped or cannot be read.
+static bool is_what_is_mapped(int fd, int tid, const struct maps *maps,
+                              const struct mapping *mapping)
+{
+	const struct mapping *head = find_head(maps, mapping);
+	unsigned char file[HEAD_BYTES], memory[HEAD_BYTES];
+
+	if (!head || head->inode != mapping->inode || head->device != mapping->device ||
+	    !head->readable)
+		return true;
+	const ssize_t n = pread(fd, file, sizeof(file), 0);
+	if (n <= 0 || !read_memory(tid, head->start, memory, (size_t)n))
+		return true;
+	return memcmp(file, memory, (size_t)n) == 0;
+}
+
+// By a name below /proc/PID/task/TID: the path as the process sees it, or what it executes.
+static int open_by_name(int pid, int tid, const struct maps *maps, const struct mapping *mapping,
+                        const char *name)
+{
+	_cleanup_free_ char *path = memory_printf("/proc/%d/task/%d/%s", pid, tid, name);
+	const int fd = open_same(path, mapping);
+
+	if (fd < 0 || is_what_is_mapped(fd, tid, maps, mapping))
+		return fd;
+	close(fd);
+	errno = ESTALE;
+	return -1;
+}
+
+static int open_by_path(int pid, int tid, const struct maps *maps, const struct mapping *mapping,
+                        const char *path)
+{
+	_cleanup_free_ char *name = memory_printf("root%s", path);
+
+	return open_by_name(pid, tid, maps, mapping, name);
+}
+
+// By way of map_files, which needs privileges but works for deleted files too; else by the path,
+// if that is still the same file; else it may be the program, which its users can always open.
+int mapped_file_open(int pid, int tid, const struct maps *maps, const struct mapping *mapping,
+                     const char *path)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%lx-%lx", tid,
+	         (unsigned long)mapping->start, (unsigned long)mapping->end);
+	int fd = open_same(name, mapping);
+	if (fd < 0 && errno != ENODEV)
+		fd = open_by_path(pid, tid, maps, mapping, path);
+	if (fd < 0 && strstr(path, "\\012")) {
+		_cleanup_free_ char *plain = unescape(path);
+		fd = open_by_path(pid, tid, maps, mapping, plain);
+	}
+	if (fd < 0 && errno != ENODEV) {
+		const int number = errno;
+		fd = open_by_name(pid, tid, maps, mapping, "exe");
+		errno = number;
+	}
+	return fd;
+}
+
+const char *mapped_file_failure(int number)
+{
+	switch (number) {
+	case ENODEV:
+		return NULL;
+	case ENOENT:
+	case ENOTDIR:
+	case ESTALE:
+		return "it was deleted, moved or replaced, and only root can still open it";
+	case EACCES:
+	case EPERM:
+		return "there is no permission to read it";
+	case EMFILE:
+	case ENFILE:
+		return "too many files are open";
+	default:
+		return "it cannot be opened";
+	}
+}
+
+const struct mapping *mapped_file_around(const struct maps *maps, const struct mapping *mapping)
+{
+	const struct mapping *end = maps->items + maps->count, *below = mapping, *above = mapping;
+
+	for (size_t i = 0; i < MAX_NEIGHBOURS && below > maps->items && !below->inode; i++)
+		below--;
+	for (size_t i = 0; i < MAX_NEIGHBOURS && above + 1 < end && !above->inode; i++)
+		above++;
+	if (!below->inode || below->inode != above->inode || below->device != above->device)
+		return NULL;
+	return below;
+}
+
+bool mapped_file_holds_code(int tid, const struct mapping *mapping, struct module *module,
+                            uint64_t address)
+{
+	const uint64_t step = (mapping->end - mapping->start) / N_PROBES;
+	unsigned char file[PROBE_BYTES], memory[PROBE_BYTES];
+	size_t n_compared = 0;
+
+	for (size_t i = 0; i < N_PROBES; i++) {
+		const size_t n = module_read_code(module, address + i * step, file, sizeof(file));
+		if (n == 0)
+			continue; // behind its end, where a page is filled up
+		if (!read_memory(tid, mapping->start + i * step, memory, n) ||
+		    memcmp(file, memory, n) != 0)
+			return false;
+		n_compared++;
+	}
+	return n_compared > 0;
+}

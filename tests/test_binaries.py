@@ -1,0 +1,197 @@
+"""Whatever file or memory code runs from, its names are right, or none."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import harness
+from harness import LEAVES, LIBRARY, MAIN, THREAD, attach
+
+CALLS = f"many_arguments;through_qsort;{LIBRARY}compare;dynamic_frame;big_frame"
+SLEEP = rf"{MAIN};{CALLS};leaf_sleep{LEAVES}"
+NOBODY = 65534
+
+
+class TestCase(harness.TestCase):
+    def as_nobody(self):
+        """A directory of another user's, and how to become that user."""
+        harness.need(os.geteuid() == 0, "needs root to become somebody else")
+        directory = self.directory()
+        os.chown(directory, NOBODY, NOBODY)
+        return directory, [
+            harness.find_tool("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}",
+            "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs",
+        ]  # fmt: skip
+
+    def attach_as_nobody(self, pid, directory, setpriv):
+        profiler = shutil.copy(harness.PROFILER, os.path.join(directory, "profiler"))
+        return attach(pid, profiler=profiler, prefix=setpriv)
+
+
+class Upgraded(TestCase):
+    """Another file stands where the program was, with other functions at its addresses."""
+
+    def check(self, run):
+        self.assert_stacks(run.stacks(), SLEEP)
+        self.assertEqual(run.pprof.mappings[0]["filename"].split("/")[-1], "program")
+
+    def test_by_root(self):
+        path = os.path.join(self.directory(), "program")
+        shutil.copy(harness.fixture("calls-O2"), path)
+        target = self.start(path, "sleep")
+        shutil.copy(harness.fixture("calls-O3"), path + ".new")
+        os.rename(path + ".new", path)
+        self.check(attach(target))
+
+    def test_by_its_user(self):
+        """Without privileges the program itself can still be opened."""
+        directory, setpriv = self.as_nobody()
+        path = shutil.copy(harness.fixture("calls-O2"), os.path.join(directory, "program"))
+        target = self.start(*setpriv, path, "sleep")
+        shutil.copy(harness.fixture("calls-O3"), path + ".new")
+        os.rename(path + ".new", path)
+        self.check(self.attach_as_nobody(target.pid, directory, setpriv))
+
+    def test_same_inode(self):
+        """A file system mounted over the directory has a file of the same name and inode."""
+        directory, setpriv = self.as_nobody()
+        where = self.directory()
+        plugin, other = (harness.fixture(name + ".so") for name in ("plugin_a", "plugin_b"))
+        # The first files of new file systems have the same number.
+        program = (
+            "import ctypes, os, subprocess, sys, time\n"
+            "where, plugin, other = sys.argv[1:4]\n"
+            "def mount(what):\n"
+            "    subprocess.run(['mount', '-t', 'tmpfs', 'none', where], check=True)\n"
+            "    subprocess.run(['cp', what, where + '/lib.so'], check=True)\n"
+            "    os.chmod(where, 0o755)\n"
+            "    print(os.stat(where + '/lib.so').st_ino, flush=True)\n"
+            "mount(plugin)\n"
+            "work = ctypes.CDLL(where + '/lib.so').plugin_a_work\n"
+            "mount(other)\n"
+            f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"
+            "ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)\n"  # PR_SET_DUMPABLE
+            "print('ready', flush=True)\n"
+            "work(ctypes.byref(ctypes.c_int(0)))\n"
+        )
+        target = self.start(harness.find_tool("unshare"), "-m", sys.executable, "-c", program,
+                            where, plugin, other)  # fmt: skip
+        self.assertEqual(target.said[0], target.said[1], "the inodes differ")
+        run = self.attach_as_nobody(target.pid, directory, setpriv)
+        names = {name for stack in run.stacks() for name in stack}
+        self.assertFalse([name for name in names if "plugin_b" in name], names)
+        self.assertTrue([name for name in names if name.startswith("[lib.so+")], names)
+        # Root can open the very file.
+        names = {name for stack in attach(target).stacks() for name in stack}
+        self.assertIn("plugin_a_inner", names)
+
+
+class Elsewhere(TestCase):
+    def test_overlay(self):
+        """As in a container: an overlay file system, a mount and a pid namespace."""
+        harness.need(os.geteuid() == 0, "needs root for a mount namespace")
+        directory = self.directory()
+        script = """
+            mount -t tmpfs none "$1" && cd "$1" && mkdir lower upper work merged &&
+            cp "$2" lower/program &&
+            mount -t overlay none -o lowerdir=lower,upperdir=upper,workdir=work merged ||
+            { echo cannot; echo ready; exit; }
+            exec merged/program sleep
+        """
+        outer = self.start(
+            harness.find_tool("unshare"), "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
+            script, "sh", directory, harness.fixture("calls-O2"),
+        )  # fmt: skip
+        harness.need("cannot" not in outer.said, "there is no overlay file system here")
+        (pid,) = harness.children(outer.pid)
+        self.assertFalse(os.listdir(directory))
+        self.assert_stacks(attach(pid).stacks(), SLEEP)
+
+    def test_memfd(self):
+        """A program and a library without a file."""
+        code = """
+import os, sys
+fd = os.memfd_create("nameless")
+with open(sys.argv[1], "rb") as file: os.write(fd, file.read())
+os.execve(fd, ["x", "sleep"], os.environ)
+"""
+        target = self.start(sys.executable, "-c", code, harness.fixture("calls-O2"))
+        self.assert_stacks(attach(target).stacks(), SLEEP)
+        code = """
+import ctypes, os, sys
+fd = os.memfd_create("nameless")
+with open(sys.argv[1], "rb") as file: os.write(fd, file.read())
+work = ctypes.CDLL(f"/proc/self/fd/{fd}").plugin_a_work
+print("ready", flush=True)
+work(ctypes.byref(ctypes.c_int(0)))
+"""
+        target = self.start(sys.executable, "-c", code, harness.fixture("plugin_a.so"))
+        self.assertTrue(
+            [s for s in attach(target).stacks() if s[-2:] == ("plugin_a_work", "plugin_a_inner")]
+        )
+
+    def test_dlmopen(self):
+        """One library at two places at once."""
+        target = self.start_fixture("dlmopen", harness.fixture("plugin_a.so"))
+        run = attach(target)
+        for name in ("in_first", "in_second"):
+            stacks = {s: n for s, n in run.stacks().items() if name in s}
+            self.assert_stacks(stacks, rf"{THREAD}{name};plugin_a_work;plugin_a_inner", share=0.9)
+
+
+class Moved(TestCase):
+    """Code that a program has moved into memory without a file."""
+
+    def test_moved(self):
+        for part in ("whole", "middle"):
+            target = self.start_fixture("moved_text", part)
+            with open(f"/proc/{target.pid}/maps", encoding="utf-8") as file:
+                self.assertRegex(file.read(), r"(?m)^\S+ r-xp 00000000 00:00 0 *$")
+            run = attach(target)
+            self.assert_stacks(run.stacks(), rf"{MAIN};outer;wait_here{LEAVES}")
+            self.assertEqual(run.summary.truncated, 0, run.stderr)
+            target.end()
+
+    def test_changed(self):
+        """It is not what the file has: it has no names of the file's."""
+        target = self.start_fixture("moved_text", "changed")
+        names = {name for stack in attach(target).stacks() for name in stack}
+        self.assertFalse(names & {"main", "outer", "wait_here"}, names)
+
+
+class Layouts(TestCase):
+    """Where linkers put code."""
+
+    def link(self, *args):
+        path = os.path.join(self.directory(), "program")
+        subprocess.run(
+            [harness.find_tool("gcc", "cc"), "-w", "-g", "-O2", "-D_GNU_SOURCE",
+             "-fomit-frame-pointer", *args, os.path.join(harness.HERE, "fixtures", "calls.c"),
+             "-o", path], check=True, capture_output=True,
+        )  # fmt: skip
+        return path
+
+    def test_layouts(self):
+        for args in (
+            ["-Wl,-z,noseparate-code"],
+            ["-Wl,-z,max-page-size=0x200000"],
+            ["-Wl,-z,max-page-size=0x200000,-z,noseparate-code", "-no-pie"],
+            ["-no-pie", "-Wl,-Ttext-segment=0x40000000"],
+            ["-no-pie", "-Wl,-Ttext=0x50001230"],
+            ["-Wl,-Ttext=0x7654320"],
+            ["-Wl,--section-start=.init=0x12340"],
+            ["-fuse-ld=gold"],
+            ["-fuse-ld=gold", "-Wl,--rosegment"],
+            ["-static-pie", "-Wl,-z,noseparate-code"],
+        ):
+            with self.subTest(args=args):
+                target = self.start(self.link(*args), "sleep")
+                run = attach(target, duration="0.2")
+                self.assert_stacks(run.stacks(), rf"_start;.*main;{CALLS};leaf_sleep{LEAVES}", share=0.9)
+                self.assertEqual(run.summary.truncated, 0, run.stderr)
+                target.end()
+
+
+if __name__ == "__main__":
+    harness.main()
