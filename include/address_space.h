@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "code_watch.h"
@@ -27,6 +28,7 @@ struct address_space {
 	int64_t cost_ns;          // and how long that took
 	struct module *made;      // of the code that no file holds; NULL: none was seen yet
 	uint32_t made_generation; // changes when what is known of that code does
+	int64_t made_ns;          // when it was last taken for changed
 	bool stale;               // an address outside of all mappings was seen since
 	uint64_t n_reads;
 };
@@ -35,7 +37,8 @@ struct address_space {
 struct code_address {
 	struct module *module;
 	uint64_t address;
-	uint32_t code; // struct location's
+	uint32_t code;                     // struct location's
+	const struct address_space *space; // whose memory holds code that no file does
 };
 
 // The empty address space of process `pid`; modules is borrowed.
@@ -50,6 +53,11 @@ void address_space_update(struct address_space *space, int tid, int64_t now_ns, 
 // The module of the address and the address in it. An address in no executable mapping belongs to
 // "[unknown]" and marks the maps as stale.
 struct code_address address_space_resolve(struct address_space *space, uint64_t pc);
+
+// Reads up to `size` bytes of code at an address of the target out of its memory; returns how many
+// there were. For code that no file holds.
+size_t address_space_read_code(const struct address_space *space, uint64_t pc, void *buffer,
+                               size_t size);
 
 // Does the address lie in executable memory?
 bool address_space_is_code(const struct address_space *space, uint64_t pc);

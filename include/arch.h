@@ -27,6 +27,15 @@ static inline void registers_set(struct registers *registers, unsigned int numbe
 	registers->known |= 1u << number;
 }
 
+// Code that can be read.
+struct arch_code {
+	// Reads up to `size` bytes at the address; returns how many there are.
+	size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
+	// Are both addresses in one function, as far as is known?
+	bool (*is_together)(void *context, uint64_t a, uint64_t b);
+	void *context;
+};
+
 struct rule;
 struct user_regs_struct; // <sys/user.h>
 
@@ -60,6 +69,15 @@ struct arch {
 	// The rule where the return address lies above `pushed_bytes` of the function's own, and
 	// where nothing more is known.
 	void (*popping_rule)(int64_t pushed_bytes, struct rule *ret);
+
+	// The rule for code without CFI, from the code itself (x86_code_rule), and whether the
+	// bytes end in a call, of at most max_call_bytes.
+	bool (*code_rule)(const struct arch_code *code, uint64_t address, struct rule *ret);
+	bool (*is_after_call)(const uint8_t *bytes, size_t size);
+	size_t max_call_bytes;
+
+	// Is the code at `code` where a stack begins, without a call before it (makecontext(3))?
+	bool (*is_stack_start)(const uint8_t *code, size_t size);
 
 	// The rule for code without CFI that keeps the frame pointer.
 	void (*frame_pointer_rule)(struct rule *ret);

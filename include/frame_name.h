@@ -29,6 +29,10 @@ char *frame_name_wait(const struct wait *wait, bool syscalls, size_t i);
 // What the descriptor of the wait's system call is; "" where nothing is known. Owned by the wait.
 const char *frame_name_descriptor(const struct wait *wait);
 
+// How the stack led through code without unwinding rules: "frame-pointer", "code",
+// "code,frame-pointer"; NULL: it did not.
+const char *frame_name_guess(const struct stack *stack);
+
 // A thread's name as root frame; "[no name]" where it has none. Owned by the thread, or static.
 const char *frame_name_thread(const struct thread *thread);
 

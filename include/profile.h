@@ -41,6 +41,12 @@ enum stack_end {
 // A few words, such as "no unwinding rule"; for STACK_COMPLETE "complete".
 const char *stack_end_name(enum stack_end end);
 
+// How callers were found in code without unwinding rules, if some were.
+enum {
+	GUESSED_BY_FRAME_POINTER = 1,
+	GUESSED_BY_CODE = 2, // by what the code does until it returns
+};
+
 struct location {
 	uint32_t module;  // position in struct modules
 	uint32_t code;    // of several that stood at the address, one after the other (perf_map);
@@ -53,7 +59,7 @@ struct stack {
 	uint32_t first;    // position in location_ids of the leaf
 	uint32_t n_frames; // leaf first
 	enum stack_end end;
-	bool guessed; // some frame was found by its frame pointer, in code without unwinding rules
+	uint8_t guessed; // GUESSED_*
 };
 
 enum { WAIT_NONE = 0, NO_SYSCALL = -1 };
@@ -178,7 +184,7 @@ uint32_t profile_intern_code(struct profile *profile, uint32_t module, uint64_t 
 
 // The id of the stack of `n` location ids, leaf first, new or known. Copies the ids.
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
-                              enum stack_end end, bool guessed);
+                              enum stack_end end, uint8_t guessed);
 
 // The id of the wait, new or known; WAIT_NONE when all of it is unknown. Copies the strings. Of too
 // many different ones only the system call is kept.

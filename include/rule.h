@@ -14,6 +14,7 @@ enum rule_kind {
 	RULE_ROOT,          // the outermost frame: its return address is undefined
 	RULE_ROW,           // CFA and saved registers, as below
 	RULE_FRAME_POINTER, // the same, guessed: code without CFI
+	RULE_CODE,          // the same, from the code itself, to be checked: code without CFI
 	RULE_SWITCH,        // the frame below runs on another stack, which is not at hand
 };
 

@@ -1,7 +1,8 @@
 // rule_cache: the unwind rule of each location, made once.
 //
 // A rule depends on the place in the module's file alone, so it outlives unmapping, and serves
-// all processes that map the file.
+// all processes that map the file. Only that of code that no file holds is made again each time
+// that it is asked for.
 #pragma once
 
 #include <stdbool.h>

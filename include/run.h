@@ -35,6 +35,7 @@ struct run {
 	int64_t held_ns;                // for how long some thread was held, in all
 	uint64_t n_frames;              // unwound
 	uint64_t n_frame_pointer_steps; // those found without CFI
+	uint64_t n_code_steps;          // and those by their code alone
 	uint64_t n_rules;               // unwinding rules made
 	bool kernel_hidden;             // kernel frames were asked for, but are not shown
 	bool blind; // sleeping threads had to be stopped: no schedstat, or no /proc/TID/syscall

@@ -35,6 +35,7 @@ struct unwinder {
 	uint32_t made_generation;       // of the address space, likewise
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI
+	uint64_t n_code_steps;          // and those by their code alone
 };
 
 struct unwound {
@@ -44,7 +45,7 @@ struct unwound {
 	uint64_t base; // STACK_COMPLETE: the CFA of the outermost frame's callee, the stack's base
 	// STACK_NEEDS_REGISTER: the frame that does.
 	uint64_t last_pc, last_sp;
-	bool guessed; // some frame was found by its frame pointer, without CFI
+	uint8_t guessed; // GUESSED_*: some frame was found without CFI
 };
 
 void unwinder_init(struct unwinder *unwinder, struct address_space *space, struct profile *profile,

@@ -226,6 +226,9 @@ static void forget_owners(struct address_space *space)
 	memset(space->owners, 0, space->maps.count * sizeof(*space->owners));
 }
 
+// Made code may be replaced by other code unseen: what was learned of it holds for so long.
+#define MADE_AGE_NS (4 * NS_PER_SECOND)
+
 static void reread(struct address_space *space, int tid, int64_t now_ns)
 {
 	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -258,6 +261,19 @@ static bool read_stat(struct address_space *space, int tid, struct proc_stat *re
 	return proc_read_stat(space->stat_fd, space->pid, tid, ret);
 }
 
+static void update_made(struct address_space *space, int tid, int64_t now_ns, bool exec)
+{
+	struct perf_map *map = space->made->perf_map;
+
+	if (exec)
+		perf_map_forget(map);
+	const bool changed = perf_map_update(map, space->pid, tid, now_ns);
+	if (!changed && !exec && now_ns - space->made_ns < MADE_AGE_NS)
+		return;
+	space->made_ns = now_ns;
+	space->made_generation++;
+}
+
 void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force)
 {
 	const int64_t since_ns = now_ns - space->read_ns;
@@ -270,11 +286,8 @@ void address_space_update(struct address_space *space, int tid, int64_t now_ns, 
 	const bool hint = stat.vsize_bytes != space->vsize_bytes || space->stale;
 	const int64_t rest_ns = (hint ? HINTED_COST_FACTOR : COST_FACTOR) * space->cost_ns;
 
-	if (space->made && exec)
-		perf_map_forget(space->made->perf_map);
-	if (space->made &&
-	    (perf_map_update(space->made->perf_map, space->pid, tid, now_ns) || exec))
-		space->made_generation++;
+	if (space->made)
+		update_made(space, tid, now_ns, exec);
 	const bool due = exec || force || since_ns >= rest_ns;
 	const uint32_t generation = space->generation;
 
@@ -328,10 +341,25 @@ struct code_address address_space_resolve(struct address_space *space, uint64_t 
 	code_watch_add(&space->watch, mapping);
 	note_mapping(owner, mapping, pc - address);
 	return (struct code_address){
+	    .space = space,
 	    .module = owner,
 	    .address = address,
 	    .code = owner == space->made ? perf_map_find(owner->perf_map, pc) : PERF_MAP_NONE,
 	};
+}
+
+size_t address_space_read_code(const struct address_space *space, uint64_t pc, void *buffer,
+                               size_t size)
+{
+	const struct mapping *mapping = maps_find(&space->maps, pc);
+
+	if (!mapping || !mapping->executable || !mapping->readable)
+		return 0;
+	if (size > mapping->end - pc)
+		size = mapping->end - pc;
+	struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)pc, size};
+	const ssize_t n = process_vm_readv(space->tid, &local, 1, &remote, 1, 0);
+	return n > 0 ? (size_t)n : 0;
 }
 
 bool address_space_is_code(const struct address_space *space, uint64_t pc)

@@ -7,6 +7,7 @@
 #include "expression.h"
 #include "memory.h"
 #include "rule.h"
+#include "x86_code.h"
 
 // DWARF register numbers: System V ABI, AMD64 supplement, figure 3.36.
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
@@ -173,6 +174,15 @@ static bool clone_rule(const uint8_t *code, size_t size, struct rule *ret)
 	return true;
 }
 
+// __start_context of glibc (sysdeps/unix/sysv/linux/x86_64/__start_context.S), to which what
+// makecontext(3) starts returns: mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi.
+static bool is_stack_start(const uint8_t *code, size_t size)
+{
+	return starts_with(code, size, "\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff", 10) ||
+	       starts_with(code, size, "\xf3\x0f\x1e\xfa\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff",
+	                   14);
+}
+
 static void frame_pointer_rule(struct rule *ret)
 {
 	*ret = (struct rule){
@@ -201,6 +211,10 @@ const struct arch arch_x86_64 = {
     .section_rule = section_rule,
     .clone_rule = clone_rule,
     .popping_rule = popping_rule,
+    .code_rule = x86_code_rule,
+    .is_after_call = x86_code_is_after_call,
+    .max_call_bytes = X86_CODE_MAX_CALL_BYTES,
+    .is_stack_start = is_stack_start,
     .frame_pointer_rule = frame_pointer_rule,
     .ucontext_stack_offset = UC_STACK,
     .ucontext_sp_offset = UC_REGISTERS + 8 * 15,

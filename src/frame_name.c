@@ -53,6 +53,20 @@ char *frame_name_wait(const struct wait *wait, bool syscalls, size_t i)
 	return memory_printf("%s%s%s_[k]", name, descriptor[0] ? " " : "", descriptor);
 }
 
+const char *frame_name_guess(const struct stack *stack)
+{
+	switch (stack->guessed) {
+	case GUESSED_BY_FRAME_POINTER:
+		return "frame-pointer";
+	case GUESSED_BY_CODE:
+		return "code";
+	case 0:
+		return NULL;
+	default:
+		return "code,frame-pointer";
+	}
+}
+
 const char *frame_name_thread(const struct thread *thread)
 {
 	return thread->name[0] ? thread->name : "[no name]";

@@ -69,6 +69,7 @@ static void note_unwinding(struct processes *processes, const struct unwinder *u
 {
 	processes->run->n_frames += unwinder->n_frames;
 	processes->run->n_frame_pointer_steps += unwinder->n_frame_pointer_steps;
+	processes->run->n_code_steps += unwinder->n_code_steps;
 }
 
 static void destroy_process(struct processes *processes, struct process *process)

@@ -95,7 +95,7 @@ struct stack_key {
 	const uint32_t *location_ids;
 	size_t n;
 	enum stack_end end;
-	bool guessed;
+	uint8_t guessed;
 };
 
 static bool stack_equal(const void *context, uint32_t id, const void *key)
@@ -118,13 +118,14 @@ static bool has_room(const struct profile *profile, size_t n)
 	return profile->n_location_ids + n <= max;
 }
 
-static uint64_t hash_stack(const uint32_t *location_ids, size_t n, enum stack_end end, bool guessed)
+static uint64_t hash_stack(const uint32_t *location_ids, size_t n, enum stack_end end,
+                           uint8_t guessed)
 {
-	return hash_mix(hash_bytes(location_ids, n * sizeof(*location_ids)), end * 2u + guessed);
+	return hash_mix(hash_bytes(location_ids, n * sizeof(*location_ids)), end * 4u + guessed);
 }
 
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
-                              enum stack_end end, bool guessed)
+                              enum stack_end end, uint8_t guessed)
 {
 	const struct stack_key key = {
 	    .location_ids = location_ids, .n = n, .end = end, .guessed = guessed};

@@ -173,13 +173,13 @@ static void read_stacks(struct record_reader *reader, struct cursor *cursor)
 	reader->n_frames = 0;
 	while (cursor_has_more(cursor)) {
 		const uint64_t end = cursor_varint(cursor);
-		if (end >> 1 >= N_STACK_ENDS || !read_frames(reader, cursor)) {
+		if (end >> 2 >= N_STACK_ENDS || !read_frames(reader, cursor)) {
 			cursor->failed = true;
 			return;
 		}
 		map_set(reader, &reader->stacks, id++,
 		        profile_intern_stack(reader->profile, reader->frames, reader->n_frames,
-		                             (enum stack_end)(end >> 1), end & 1));
+		                             (enum stack_end)(end >> 2), end & 3));
 	}
 }
 

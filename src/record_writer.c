@@ -301,7 +301,7 @@ static void put_stacks(struct record_writer *writer)
 			const struct stack *stack = &profile->stacks[writer->n_stacks++];
 			const uint32_t common = last ? common_frames(profile, last, stack) : 0;
 			protobuf_varint(&writer->record,
-			                (uint64_t)stack->end << 1 | stack->guessed);
+			                (uint64_t)stack->end << 2 | stack->guessed);
 			protobuf_varint(&writer->record, common);
 			protobuf_varint(&writer->record, stack->n_frames - common);
 			for (uint32_t i = 0; i < stack->n_frames - common; i++)

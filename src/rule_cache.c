@@ -10,7 +10,9 @@
 #include "gopclntab.h"
 #include "memory.h"
 #include "module.h"
+#include "perf_map.h"
 #include "rule.h"
+#include "symbol_table.h"
 
 enum { MAX_CODE_BYTES = 16 };
 
@@ -32,6 +34,43 @@ struct order {
 	struct rule *rule; // stays RULE_NONE where the module has none
 };
 
+static size_t read_file_code(void *context, uint64_t address, void *buffer, size_t size)
+{
+	return module_read_code(context, address, buffer, size);
+}
+
+static bool is_together_in_file(void *context, uint64_t a, uint64_t b)
+{
+	const struct symbol_table *symbols = module_symbols(context);
+
+	return !symbols || symbol_table_find(symbols, a) == symbol_table_find(symbols, b);
+}
+
+static size_t read_made_code(void *context, uint64_t address, void *buffer, size_t size)
+{
+	return address_space_read_code(context, address, buffer, size);
+}
+
+static bool is_together_as_made(void *context, uint64_t a, uint64_t b)
+{
+	const struct perf_map *map = ((const struct address_space *)context)->made->perf_map;
+
+	return perf_map_find(map, a) == perf_map_find(map, b);
+}
+
+// From the code itself: from the instruction behind the call on, if it is one.
+static bool read_code_rule(const struct code_address *code, bool is_call, struct rule *ret)
+{
+	const struct arch_code in_file = {read_file_code, is_together_in_file, code->module};
+	const struct arch_code made = {read_made_code, is_together_as_made, (void *)code->space};
+	const uint64_t address = code->address + is_call;
+
+	if (code->module->kind != MODULE_ANONYMOUS)
+		return ARCH_NATIVE->code_rule(&in_file, address, ret);
+	return code->space && code->space->made == code->module &&
+	       ARCH_NATIVE->code_rule(&made, address, ret);
+}
+
 static void read_rule(void *context)
 {
 	const struct order *order = context;
@@ -43,6 +82,10 @@ static void read_rule(void *context)
 
 	// Trampolines first: Go's has CFI that describes a plain function.
 	const size_t n = module_read_code(code->module, code->address, bytes, sizeof(bytes));
+	if (arch->is_stack_start(bytes, n)) {
+		*order->rule = (struct rule){.kind = RULE_ROOT};
+		return;
+	}
 	if (arch->signal_rule(bytes, n, order->rule) ||
 	    (order->is_call && go_runtime_rule(code->module, code->address, order->rule)) ||
 	    cfi_find_rule(code->module, code->address, order->rule) ||
@@ -51,8 +94,9 @@ static void read_rule(void *context)
 	    (!order->is_call && arch->clone_rule(bytes, n, order->rule)))
 		return;
 	const char *section = module_section(code->module, code->address, &section_start);
-	if (section)
-		arch->section_rule(section, code->address - section_start, bytes, n, order->rule);
+	if (!section ||
+	    !arch->section_rule(section, code->address - section_start, bytes, n, order->rule))
+		read_code_rule(code, order->is_call, order->rule);
 }
 
 static void make_rule(const struct code_address *code, bool is_call, struct rule *ret)
@@ -62,8 +106,9 @@ static void make_rule(const struct code_address *code, bool is_call, struct rule
 	*ret = (struct rule){.kind = RULE_NONE};
 	if (code->module->kind == MODULE_UNKNOWN)
 		return;
-	if (code->module->kind != MODULE_ANONYMOUS &&
-	    !module_guard(code->module, read_rule, (void *)&order, MODULE_FOR_RULES))
+	if (code->module->kind == MODULE_ANONYMOUS)
+		read_code_rule(code, is_call, ret);
+	else if (!module_guard(code->module, read_rule, (void *)&order, MODULE_FOR_RULES))
 		*ret = (struct rule){.kind = RULE_NONE};
 	if (ret->kind == RULE_NONE)
 		ARCH_NATIVE->frame_pointer_rule(ret);
@@ -78,8 +123,12 @@ const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
 		while (cache->count <= id)
 			cache->rules[cache->count++] = NULL;
 	}
-	if (!cache->rules[id]) {
-		struct rule *rule = memory_alloc_zeroed(1, sizeof(*rule));
+	// Made code may have become other code: asked again, it is made again, in its old place.
+	if (!cache->rules[id] || code->module->kind == MODULE_ANONYMOUS) {
+		struct rule *rule = cache->rules[id];
+		if (!rule)
+			rule = memory_alloc_zeroed(1, sizeof(*rule));
+		rule_deinit(rule);
 		make_rule(code, is_call, rule);
 		cache->rules[id] = rule;
 		cache->n_made++;

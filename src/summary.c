@@ -208,6 +208,11 @@ static void print_engine(const struct run *run)
 
 static void print_doubts(const struct run *run)
 {
+	if (run->n_code_steps)
+		fprintf(stderr,
+		        "profiler: %ju of %ju frames found by following the code to its return, "
+		        "where there are no unwinding rules\n",
+		        (uintmax_t)run->n_code_steps, (uintmax_t)run->n_frames);
 	if (run->n_frame_pointer_steps)
 		fprintf(stderr,
 		        "profiler: %ju of %ju frames found by frame pointer, in code without "
@@ -297,13 +302,13 @@ char *summary_comment(const struct run *run, const struct profile *profile)
 {
 	const uint64_t truncated = count_truncated(profile, NULL);
 
-	return memory_printf("profiler " PROFILER_VERSION ": %ju ticks at %g Hz, %ju missed; %ju "
-	                     "of %ju samples truncated; %ju of %ju frames found by frame pointer; "
-	                     "held the target for at most %.2f %% of the time",
-	                     (uintmax_t)run->ticks, run->frequency_hz, (uintmax_t)run->missed_ticks,
-	                     (uintmax_t)truncated, (uintmax_t)run->samples,
-	                     (uintmax_t)run->n_frame_pointer_steps, (uintmax_t)run->n_frames,
-	                     held_percent(run));
+	return memory_printf(
+	    "profiler " PROFILER_VERSION ": %ju ticks at %g Hz, %ju missed; %ju "
+	    "of %ju samples truncated; %ju of %ju frames found by frame pointer, %ju by code; "
+	    "held the target for at most %.2f %% of the time",
+	    (uintmax_t)run->ticks, run->frequency_hz, (uintmax_t)run->missed_ticks,
+	    (uintmax_t)truncated, (uintmax_t)run->samples, (uintmax_t)run->n_frame_pointer_steps,
+	    (uintmax_t)run->n_frames, (uintmax_t)run->n_code_steps, held_percent(run));
 }
 
 void summary_print_output(const struct writer *writer, const char *name)

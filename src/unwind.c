@@ -23,6 +23,7 @@ enum {
 struct unwinder_entry {
 	uint64_t key; // pc * 2 + is_return_address; in `recent`, NO_KEY: empty
 	uint32_t location;
+	bool may_return; // a call may have its return address there
 	const struct rule *rule;
 };
 
@@ -71,6 +72,21 @@ static bool entry_equal(const void *context, uint32_t id, const void *key)
 	return unwinder->entries[id].key == *(const uint64_t *)key;
 }
 
+// Does a call end at the pc? Of made code, which may jump with a return address of its own, all may
+// be returned to (HotSpot's interpreter does so).
+static bool may_return_to(struct unwinder *unwinder, uint64_t pc)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	const struct code_address code = address_space_resolve(unwinder->space, pc - 1);
+	uint8_t bytes[16];
+
+	if (code.module->kind == MODULE_ANONYMOUS)
+		return true;
+	const uint64_t start = code.address + 1 - arch->max_call_bytes;
+	const size_t n = module_read_code(code.module, start, bytes, arch->max_call_bytes);
+	return n == arch->max_call_bytes && arch->is_after_call(bytes, n);
+}
+
 static struct code_address resolve(struct unwinder *unwinder, uint64_t pc, bool is_return)
 {
 	const struct arch *arch = ARCH_NATIVE;
@@ -82,7 +98,7 @@ static struct code_address resolve(struct unwinder *unwinder, uint64_t pc, bool 
 	// A handler "returns" to the start of the trampoline, before which there is no call.
 	struct code_address exact = address_space_resolve(unwinder->space, pc);
 	const size_t n = module_read_code(exact.module, exact.address, code, sizeof(code));
-	if (arch->signal_rule(code, n, &rule))
+	if (arch->signal_rule(code, n, &rule) || arch->is_stack_start(code, n))
 		return exact;
 	return address_space_resolve(unwinder->space, pc - 1);
 }
@@ -96,6 +112,7 @@ static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, 
 	return (struct unwinder_entry){
 	    .key = pc * 2 + is_return,
 	    .location = location,
+	    .may_return = is_return && may_return_to(unwinder, pc),
 	    .rule = rule_cache_get(unwinder->rules, location, &code, is_return),
 	};
 }
@@ -309,6 +326,31 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule, boo
 	return GO_ON;
 }
 
+// A step by what the code does until it returns counts only if that leads behind a call: code
+// behind a call that never returns would mislead.
+static struct move follow_code(struct unwinder *unwinder, const struct rule *rule, bool is_return,
+                               const struct snapshot *snapshot, struct registers *registers)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	struct registers caller = *registers;
+	struct rule by_frame_pointer;
+
+	const struct move move = apply_row(rule, is_return, snapshot, &caller);
+	if (move.go_on && address_space_is_code(unwinder->space, caller.value[arch->pc]) &&
+	    find_entry(unwinder, caller.value[arch->pc], true)->may_return) {
+		if (rule->cfa_register == arch->fp && !rule->cfa_expression)
+			unwinder->n_frame_pointer_steps++;
+		else
+			unwinder->n_code_steps++;
+		*registers = caller;
+		return GO_ON;
+	}
+	if (!move.go_on && move.end == STACK_NEEDS_REGISTER)
+		return move;
+	arch->frame_pointer_rule(&by_frame_pointer);
+	return guess(unwinder, &by_frame_pointer, is_return, snapshot, registers);
+}
+
 static struct move step(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                         const struct snapshot *snapshot, struct registers *registers)
 {
@@ -319,6 +361,8 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 		return apply_row(rule, is_return, snapshot, registers);
 	case RULE_SWITCH:
 		return end_with(STACK_SWITCHED);
+	case RULE_CODE:
+		return follow_code(unwinder, rule, is_return, snapshot, registers);
 	case RULE_FRAME_POINTER:
 		return guess(unwinder, rule, is_return, snapshot, registers);
 	default:
@@ -360,6 +404,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 {
 	const struct arch *arch = ARCH_NATIVE;
 	const uint64_t guesses = unwinder->n_frame_pointer_steps;
+	const uint64_t code_steps = unwinder->n_code_steps;
 	struct registers registers = snapshot->registers;
 	bool is_return = false;
 	int signal_frames = 0;
@@ -377,26 +422,28 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 			break;
 		}
 		const struct unwinder_entry *entry = find_entry(unwinder, pc, is_return);
+		const struct rule *rule = entry->rule; // the entry may move in a step
 		if (unwinder->pcs)
 			unwinder->pcs[n] = pc;
 		unwinder->frames[n++] = entry->location;
-		if (entry->rule->signal_frame && ++signal_frames > MAX_SIGNAL_FRAMES) {
+		if (rule->signal_frame && ++signal_frames > MAX_SIGNAL_FRAMES) {
 			ret->end = STACK_NO_PROGRESS;
 			break;
 		}
 		const struct move move =
-		    step(unwinder, entry->rule, is_return, snapshot, &registers);
+		    step(unwinder, rule, is_return, snapshot, &registers);
 		if (!move.go_on) {
 			ret->end = move.end;
 			break;
 		}
-		is_return = !entry->rule->signal_frame;
+		is_return = !rule->signal_frame;
 	}
 	ret->locations = unwinder->frames;
 	ret->n = n;
 	ret->last_pc = registers.value[arch->pc];
 	ret->last_sp = registers.value[arch->sp];
 	ret->base = ret->end == STACK_COMPLETE ? registers.value[arch->sp] : 0;
-	ret->guessed = unwinder->n_frame_pointer_steps != guesses;
+	ret->guessed = (unwinder->n_frame_pointer_steps != guesses ? GUESSED_BY_FRAME_POINTER : 0) |
+	               (unwinder->n_code_steps != code_steps ? GUESSED_BY_CODE : 0);
 	unwinder->n_frames += n;
 }

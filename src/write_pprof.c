@@ -277,8 +277,9 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	build_label(pprof, "state", thread_state_name(sample->state), 0);
 	if (sample->wait != WAIT_NONE)
 		build_wait_labels(pprof, &pprof->report->profile->waits[sample->wait]);
-	if (pprof->report->profile->stacks[sample->stack].guessed)
-		build_label(pprof, "unwound", "frame-pointer", 0);
+	const char *guess = frame_name_guess(&pprof->report->profile->stacks[sample->stack]);
+	if (guess)
+		build_label(pprof, "unwound", guess, 0);
 	put_message(pprof, PROFILE_SAMPLE);
 }
 

@@ -176,9 +176,17 @@ class Shapes(harness.TestCase):
         run = attach(target)
         self.assert_stacks(run.stacks(), rf"{MAIN};run_code;[^;]+;from_code")
 
+    def test_code_that_tells_its_return(self):
+        """Without a frame pointer: what it takes off the stack until it returns is looked at."""
+        target = self.start_fixture("jit", "none")
+        run = attach(target)
+        self.assert_stacks(run.stacks(), rf"{MAIN};run_code;[^;]+;from_code")
+        self.assertRegex(run.stderr, r"[1-9]\d* of \d+ frames found by following the code")
+        self.assertEqual({sample.labels.get("unwound") for sample in run.pprof.samples}, {"code"})
+
     def test_code_that_cannot_be_unwound(self):
         """A circle of frame pointers: the stack ends, and says so."""
-        target = self.start_fixture("jit", "none")
+        target = self.start_fixture("jit", "jump")
         run = attach(target)
         self.assert_stacks(run.stacks(), r"\[truncated: [^;]+\];(?:[^;]+;)*from_code")
         self.assertEqual(run.summary.truncated, run.summary.samples)

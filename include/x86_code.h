@@ -1,0 +1,25 @@
+// x86_code: where a function without unwinding tables has its return address, by its own code.
+//
+// From a pc on, the instructions are followed to a ret: what they add to the stack pointer on the
+// way says how far above it the return address lies now, whichever way is taken, because the code
+// itself relies on that. Only instructions whose effect on the stack pointer is certain are
+// followed, and all ways must agree. A call is taken to return; one that does not may lead into the
+// code behind it, so that the result is to be checked (x86_code_is_after_call).
+//
+// Instructions: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, appendix A.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch.h"
+
+// The rule (RULE_CODE) for a frame at `address`, a pc or a return address; false: its way out is
+// not found. The caller owns *ret.
+bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *ret);
+
+enum { X86_CODE_MAX_CALL_BYTES = 8 };
+
+// Do the `size` bytes end in a call instruction?
+bool x86_code_is_after_call(const uint8_t *bytes, size_t size);

@@ -1,0 +1,34 @@
+// x86_instruction: x86-64 machine code, as far as following it takes: where an instruction ends,
+// and which registers it names. Not what it computes.
+//
+// Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and appendix A.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { X86_MAX_INSTRUCTION_BYTES = 15 };
+
+// VEX and EVEX name maps by number.
+enum opcode_map { MAP_ONE = 0, MAP_0F = 1, MAP_0F38 = 2, MAP_0F3A = 3, MAP_OTHER = 4 };
+
+struct instruction {
+	size_t length;
+	uint8_t map; // enum opcode_map
+	uint8_t opcode;
+	bool is_vector; // VEX or EVEX
+	bool wide;      // REX.W
+	bool has_rex;
+	bool has_modrm;
+	uint8_t mod, reg, rm; // with REX's bits
+	uint8_t reg_field;    // without
+	uint8_t more;         // VEX's third register
+	bool plain_base;      // memory at register `rm` + displacement
+	uint8_t low;          // the opcode's own register, with REX.B
+	int32_t displacement;
+	int64_t immediate;
+};
+
+// The instruction at the first of `size` bytes. False: it is cut, or there is none in 64-bit mode.
+bool x86_instruction_decode(const uint8_t *bytes, size_t size, struct instruction *ret);

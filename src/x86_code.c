@@ -1,0 +1,498 @@
+#include "x86_code.h"
+
+#include <string.h>
+
+#include "arch.h"
+#include "expression.h"
+#include "memory.h"
+#include "rule.h"
+#include "x86_instruction.h"
+
+enum {
+	MAX_INSTRUCTIONS = 4096, // of one search
+	MAX_BRANCHES = 256,      // that wait to be followed
+	VISITED_SIZE = 8192,     // a power of two, more than MAX_INSTRUCTIONS
+	CHUNK_BYTES = 512,
+
+	// DWARF's numbers (psABI, figure 3.36).
+	RBX = 3,
+	RBP = 6,
+	RSP = 7,
+	RIP = 16,
+
+	// The machine's numbers.
+	MACHINE_SP = 4,
+	MACHINE_BP = 5,
+
+	// DWARF 5, 7.7.1.
+	OP_DEREF = 0x06,
+	OP_PLUS_UCONST = 0x23,
+	OP_BREG0 = 0x70,
+};
+
+// The machine's number of a register, as DWARF's.
+static const uint8_t dwarf_number[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+
+static bool is_call(const struct instruction *i)
+{
+	return i->map == MAP_ONE && !i->is_vector &&
+	       (i->opcode == 0xe8 || (i->opcode == 0xff && i->reg_field == 2));
+}
+
+bool x86_code_is_after_call(const uint8_t *bytes, size_t size)
+{
+	struct instruction i;
+
+	for (size_t n = 2; n <= X86_CODE_MAX_CALL_BYTES && n <= size; n++)
+		if (x86_instruction_decode(bytes + size - n, n, &i) && i.length == n &&
+		    i.map == MAP_ONE && !i.is_vector &&
+		    (i.opcode == 0xe8 || (i.opcode == 0xff && i.reg_field == 2)))
+			return true;
+	return false;
+}
+
+// What the stack pointer is counted from.
+enum base { BASE_SP, BASE_FP, BASE_MEMORY };
+
+// On a way out.
+struct way {
+	uint64_t address;
+	enum base base;
+	int64_t at;         // stack pointer - base
+	int64_t slot;       // BASE_MEMORY: the base is in memory at the first stack pointer + slot
+	uint16_t written;   // registers, by the machine's numbers
+	uint16_t popped;    // those among them that were taken off the stack
+	int64_t places[16]; // where, relative to the base
+	uint16_t kept;      // registers that were put on the stack on the way, as they were
+	int64_t keeps[16];  // where
+	bool fp_is_set;     // the frame pointer is the base + fp_at
+	int64_t fp_at;
+};
+
+struct search {
+	const struct arch_code *code;
+	bool follows_calls; // takes calls to return
+	size_t n_instructions;
+	struct way branches[MAX_BRANCHES];
+	size_t n_branches;
+	uint64_t visited[VISITED_SIZE]; // addresses + 1; 0: empty
+	uint8_t chunk[CHUNK_BYTES];
+	uint64_t chunk_start;
+	size_t chunk_size;
+};
+
+static bool visit(struct search *search, uint64_t address)
+{
+	size_t i = (address * 0x9e3779b97f4a7c15u >> 40) & (VISITED_SIZE - 1);
+
+	if (++search->n_instructions > MAX_INSTRUCTIONS)
+		return false;
+	for (; search->visited[i]; i = (i + 1) & (VISITED_SIZE - 1))
+		if (search->visited[i] == address + 1)
+			return false;
+	search->visited[i] = address + 1;
+	return true;
+}
+
+static bool read_instruction(struct search *search, uint64_t address, struct instruction *ret)
+{
+	uint64_t into = address - search->chunk_start;
+
+	if (into >= search->chunk_size || search->chunk_size - into < X86_MAX_INSTRUCTION_BYTES) {
+		search->chunk_start = address;
+		search->chunk_size = search->code->read(search->code->context, address,
+		                                        search->chunk, sizeof(search->chunk));
+		into = 0;
+	}
+	return search->chunk_size > into &&
+	       x86_instruction_decode(search->chunk + into, search->chunk_size - into, ret);
+}
+
+static void push(struct way *way, uint8_t number)
+{
+	way->at -= 8;
+	if (way->written >> number & 1)
+		return;
+	way->kept |= 1u << number;
+	way->keeps[number] = way->at;
+}
+
+static void pop(struct way *way, uint8_t number)
+{
+	const uint16_t bit = 1u << number;
+
+	if (way->kept & bit && way->keeps[number] == way->at) {
+		way->written &= ~bit; // as it was
+		way->popped &= ~bit;
+	} else {
+		way->written |= bit;
+		// Below where the stack pointer was at first, it is not there yet.
+		way->popped =
+		    way->base == BASE_SP && way->at < 0 ? way->popped & ~bit : way->popped | bit;
+		way->places[number] = way->at;
+	}
+	way->fp_is_set &= number != MACHINE_BP;
+	way->at += 8;
+}
+
+static void rebase(struct way *way, enum base base, int64_t at)
+{
+	way->base = base;
+	way->at = at;
+	// What was found by the other base is not known any more.
+	way->popped = way->kept = 0;
+	way->fp_is_set = false;
+}
+
+enum effect { GO_ON, JUMP, BRANCH, RETURN, DEAD_END };
+
+// The stack pointer becomes the frame pointer + offset, if that is still what it was.
+static enum effect take_frame_pointer(struct way *way, int64_t offset)
+{
+	if (way->fp_is_set) {
+		way->at = way->fp_at + offset;
+		return GO_ON;
+	}
+	if (way->written >> MACHINE_BP & 1)
+		return DEAD_END;
+	rebase(way, BASE_FP, offset);
+	return GO_ON;
+}
+
+// Instructions of one opcode byte that write the stack pointer.
+static enum effect write_sp(const struct instruction *i, struct way *way)
+{
+	const bool on_sp = i->mod == 3 && i->rm == MACHINE_SP;
+
+	if (on_sp && (i->opcode == 0x83 || i->opcode == 0x81) && i->wide &&
+	    (i->reg_field == 0 || i->reg_field == 5)) { // add, sub
+		way->at += i->reg_field == 0 ? i->immediate : -i->immediate;
+		return GO_ON;
+	}
+	if (i->opcode == 0x8d && i->wide && i->reg == MACHINE_SP && i->plain_base) { // lea
+		if (i->rm == MACHINE_BP)
+			return take_frame_pointer(way, i->displacement);
+		way->at += i->displacement;
+		return i->rm == MACHINE_SP ? GO_ON : DEAD_END;
+	}
+	if (i->opcode == 0x89 && i->wide && on_sp && i->reg == MACHINE_BP)
+		return take_frame_pointer(way, 0);
+	if (i->opcode == 0x8b && i->wide && i->reg == MACHINE_SP) { // mov
+		if (i->mod == 3 && i->rm == MACHINE_BP)
+			return take_frame_pointer(way, 0);
+		if (i->mod != 3 && i->plain_base && i->rm == MACHINE_SP && way->base == BASE_SP) {
+			way->slot = way->at + i->displacement;
+			rebase(way, BASE_MEMORY, 0);
+			return GO_ON;
+		}
+	}
+	return DEAD_END;
+}
+
+static bool is_group(uint8_t op) // the opcode goes on in ModRM's reg field
+{
+	return (op >= 0x80 && op <= 0x83) || op == 0x8f || op == 0xc0 || op == 0xc1 || op == 0xc6 ||
+	       op == 0xc7 || (op >= 0xd0 && op <= 0xdf) || op == 0xf6 || op == 0xf7 || op == 0xfe ||
+	       op == 0xff;
+}
+
+static bool only_compares(const struct instruction *i)
+{
+	const uint8_t op = i->opcode;
+
+	return (op >= 0x38 && op <= 0x3b) || op == 0x84 || op == 0x85 ||
+	       (op >= 0x80 && op <= 0x83 && i->reg_field == 7) ||
+	       ((op == 0xf6 || op == 0xf7) && i->reg_field < 2) ||
+	       (op == 0xff && (i->reg_field == 2 || i->reg_field == 4 || i->reg_field == 6));
+}
+
+// Does it write to its ModRM's register only (of the two operands)?
+static bool writes_reg_only(uint8_t op)
+{
+	return op == 0x8b || op == 0x8d || op == 0x63 || op == 0x69 || op == 0x6b || op == 0x8a ||
+	       (op < 0x40 && (op & 7) >= 2);
+}
+
+static bool writes_rm_only(uint8_t op)
+{
+	return op == 0x89 || op == 0x88 || (op < 0x40 && (op & 7) < 2);
+}
+
+// The low bits of a register's number stand for %ah, %ch, %dh, %bh in an instruction on bytes.
+static uint16_t register_bit(const struct instruction *i, uint8_t number)
+{
+	const uint8_t op = i->opcode;
+	const bool on_bytes =
+	    i->map == MAP_ONE && !i->is_vector && !(op & 1) &&
+	    (op < 0x40 || op == 0x80 || (op >= 0x84 && op <= 0x8a) || op == 0xc0 || op == 0xc6 ||
+	     op == 0xd0 || op == 0xd2 || op == 0xf6 || op == 0xfe);
+
+	return 1u << (on_bytes && !i->has_rex ? number & 3 : number);
+}
+
+// The general registers that it may write, by its ModRM; more rather than fewer.
+static uint16_t may_write(const struct instruction *i)
+{
+	uint16_t written = 0;
+
+	if (!i->has_modrm || (i->map == MAP_ONE && only_compares(i)))
+		return i->map == MAP_0F && i->opcode == 0xa2 ? 1u << 3 : 0; // cpuid
+	const bool one = i->map == MAP_ONE && !i->is_vector;
+	if (i->mod == 3 && !(one && writes_reg_only(i->opcode)))
+		written |= register_bit(i, i->rm);
+	if (!(one && (is_group(i->opcode) || writes_rm_only(i->opcode))))
+		written |= register_bit(i, i->reg);
+	// VEX: instructions on general registers are in the other maps.
+	if (i->is_vector)
+		return i->map == MAP_0F38 || i->map == MAP_0F3A
+		           ? (written | 1u << i->more) & ~(1u << MACHINE_SP)
+		           : 0;
+	// SSE: the registers are others, but for a few, which move to general ones.
+	if (i->map != MAP_ONE)
+		written &= ~(1u << MACHINE_SP);
+	return written;
+}
+
+// mov %rsp, %rbp or lea x(%rsp), %rbp: a later way back by the frame pointer is known.
+static void set_frame_pointer(const struct instruction *i, struct way *way)
+{
+	const bool is_lea = i->opcode == 0x8d && i->plain_base && i->rm == MACHINE_SP;
+	const bool is_mov = i->mod == 3 && ((i->opcode == 0x89 && i->reg == MACHINE_SP) ||
+	                                    (i->opcode == 0x8b && i->rm == MACHINE_SP));
+
+	way->fp_is_set = i->map == MAP_ONE && !i->is_vector && i->wide && (is_lea || is_mov);
+	way->fp_at = way->at + (is_lea ? i->displacement : 0);
+}
+
+static enum effect step_plain(const struct instruction *i, struct way *way)
+{
+	uint16_t written = may_write(i);
+
+	if (i->map == MAP_ONE && !i->is_vector && i->opcode >= 0xb0 && i->opcode <= 0xbf)
+		written |= 1u << i->low; // mov
+	if (i->map == MAP_ONE && !i->is_vector && i->opcode >= 0x90 && i->opcode <= 0x97)
+		written |= 1u << i->low; // xchg
+	if (i->map == MAP_0F && i->opcode >= 0xc8 && i->opcode <= 0xcf)
+		written |= 1u << i->low; // bswap
+	if (written >> MACHINE_SP & 1)
+		return write_sp(i, way);
+	way->written |= written;
+	way->popped &= ~written;
+	if (written >> MACHINE_BP & 1)
+		set_frame_pointer(i, way);
+	return GO_ON;
+}
+
+// Instructions of one opcode byte that change the stack pointer or the way. -1: it is none.
+static int step_special(const struct search *search, const struct instruction *i, struct way *way)
+{
+	const uint8_t op = i->opcode;
+
+	if (op >= 0x50 && op <= 0x57) {
+		push(way, i->low);
+		return GO_ON;
+	}
+	if (op >= 0x58 && op <= 0x5f) {
+		pop(way, i->low);
+		return i->low == MACHINE_SP ? DEAD_END : GO_ON;
+	}
+	if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3))
+		return BRANCH;
+	switch (op) {
+	case 0x68:
+	case 0x6a:
+	case 0x9c: // push
+		way->at -= 8;
+		return GO_ON;
+	case 0x9d: // popf
+		way->at += 8;
+		return GO_ON;
+	case 0xc9: { // leave
+		const enum effect effect = take_frame_pointer(way, 0);
+		pop(way, MACHINE_BP);
+		return effect;
+	}
+	case 0xe8:
+		return search->follows_calls ? GO_ON : DEAD_END;
+	case 0xe9:
+	case 0xeb:
+		return JUMP;
+	case 0xc2:
+	case 0xc3:
+		return way->base == BASE_SP && way->at < 0 ? DEAD_END : RETURN;
+	case 0xff:
+		if (i->reg_field == 2) // call
+			return search->follows_calls ? GO_ON : DEAD_END;
+		if (i->reg_field == 6) { // push
+			way->at -= 8;
+			return GO_ON;
+		}
+		return i->reg_field < 2 ? -1 : DEAD_END; // jmp, far ones
+	case 0x8f:
+	case 0xc8:
+	case 0xca:
+	case 0xcb:
+	case 0xcc:
+	case 0xcd:
+	case 0xcf:
+	case 0xf1:
+	case 0xf4: // pop to memory, enter, far ret, int3, int, iret, icebp, hlt
+		return DEAD_END;
+	default:
+		return -1;
+	}
+}
+
+static enum effect step(const struct search *search, const struct instruction *i, struct way *way)
+{
+	if (i->map == MAP_ONE && !i->is_vector) {
+		const int effect = step_special(search, i, way);
+		if (effect >= 0)
+			return effect;
+	}
+	if (i->map == MAP_0F && !i->is_vector) {
+		if (i->opcode >= 0x80 && i->opcode <= 0x8f)
+			return BRANCH;
+		if (i->opcode == 0x0b || i->opcode == 0xb9 || i->opcode == 0xff || // ud2, ud1, ud0
+		    i->opcode == 0xa0 || i->opcode == 0xa1 || i->opcode == 0xa8 ||
+		    i->opcode == 0xa9 || i->opcode == 0x07 || i->opcode == 0x35)
+			return DEAD_END;
+	}
+	return step_plain(i, way);
+}
+
+// Follows one way to its end; true: to a ret, with *ret_popped what that takes off the stack more
+// than the return address.
+static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
+{
+	struct instruction i;
+
+	while (visit(search, way->address) && read_instruction(search, way->address, &i)) {
+		const uint64_t here = way->address;
+		way->address += i.length;
+		// Behind a call that never returns another function may begin.
+		if (is_call(&i) &&
+		    !search->code->is_together(search->code->context, here, way->address))
+			return false;
+		switch (step(search, &i, way)) {
+		case GO_ON:
+			break;
+		case JUMP:
+			way->address += i.immediate;
+			break;
+		case BRANCH:
+			if (search->n_branches < MAX_BRANCHES) {
+				search->branches[search->n_branches] = *way;
+				search->branches[search->n_branches++].address += i.immediate;
+			}
+			break;
+		case RETURN:
+			*ret_popped = (uint16_t)i.immediate;
+			return true;
+		case DEAD_END:
+			return false;
+		}
+	}
+	return false;
+}
+
+static bool agree(const struct way *a, const struct way *b)
+{
+	return a->base == b->base && a->at == b->at && a->slot == b->slot;
+}
+
+// All ways must lead to the same: one that does not has gone into other code, behind a call that
+// never returns.
+static bool find_way(struct search *search, uint64_t address, struct way *ret, int64_t *ret_popped)
+{
+	bool found = false;
+	int64_t popped;
+
+	search->n_instructions = 0;
+	memset(search->visited, 0, sizeof(search->visited));
+	search->branches[0] = (struct way){.address = address};
+	search->n_branches = 1;
+	while (search->n_branches > 0) {
+		struct way way = search->branches[--search->n_branches];
+		if (!follow(search, &way, &popped))
+			continue;
+		if (found && !agree(&way, ret))
+			return false;
+		*ret = way;
+		*ret_popped = popped;
+		found = true;
+		if (!search->follows_calls)
+			break; // there is nothing to go astray
+	}
+	return found;
+}
+
+// The surest way first: one to a ret without calls.
+static bool find_surest_way(struct search *search, uint64_t address, struct way *ret,
+                            int64_t *ret_popped)
+{
+	if (find_way(search, address, ret, ret_popped))
+		return true;
+	search->follows_calls = true;
+	return find_way(search, address, ret, ret_popped);
+}
+
+// CFA = *(rsp + slot) + offset.
+static struct expression *memory_cfa(int64_t slot, int64_t offset)
+{
+	const struct expression_op ops[] = {
+	    {.atom = OP_BREG0 + RSP, .number = slot},
+	    {.atom = OP_DEREF},
+	    {.atom = OP_PLUS_UCONST, .number = offset},
+	};
+	struct expression *expression = memory_alloc_zeroed(1, sizeof(*expression) + sizeof(ops));
+
+	expression->count = array_size(ops);
+	memcpy(expression->ops, ops, sizeof(ops));
+	return expression;
+}
+
+static void add_register(struct rule *rule, uint8_t number, uint8_t kind, int64_t offset)
+{
+	rule->registers[rule->n_registers++] =
+	    (struct register_rule){.number = number, .kind = kind, .offset = (int32_t)offset};
+}
+
+static void make_rule(const struct way *way, int64_t popped, struct rule *ret)
+{
+	const uint32_t preserved = ARCH_NATIVE->preserved;
+	const int64_t cfa = way->at + 8;
+
+	*ret = (struct rule){.kind = RULE_CODE, .cfa_register = RSP, .cfa_offset = cfa};
+	if (way->base == BASE_FP)
+		ret->cfa_register = RBP;
+	else if (way->base == BASE_MEMORY)
+		ret->cfa_expression = memory_cfa(way->slot, cfa);
+	for (uint8_t i = 0; i < array_size(dwarf_number); i++) {
+		const uint8_t number = dwarf_number[i];
+		if (i == MACHINE_SP || !(preserved >> number & 1) || !(way->written >> i & 1))
+			continue;
+		if (way->popped >> i & 1)
+			add_register(ret, number, REGISTER_AT_CFA, way->places[i] - cfa);
+		else
+			add_register(ret, number, REGISTER_UNDEFINED, 0);
+	}
+	if (popped)
+		add_register(ret, RSP, REGISTER_IS_CFA, popped);
+	add_register(ret, RIP, REGISTER_AT_CFA, -8);
+}
+
+bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *ret)
+{
+	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
+	struct way way;
+	int64_t popped;
+
+	search->code = code;
+	if (!find_surest_way(search, address, &way, &popped))
+		return false;
+	if (way.at < -(1 << 30) || way.at > 1 << 30)
+		return false;
+	make_rule(&way, popped, ret);
+	return true;
+}

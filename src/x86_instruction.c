@@ -1,0 +1,236 @@
+#include "x86_instruction.h"
+
+struct cursor {
+	const uint8_t *bytes;
+	size_t size, at;
+	bool failed;
+};
+
+static uint8_t take(struct cursor *cursor)
+{
+	if (cursor->at >= cursor->size) {
+		cursor->failed = true;
+		return 0;
+	}
+	return cursor->bytes[cursor->at++];
+}
+
+static int64_t take_signed(struct cursor *cursor, size_t n)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < n; i++)
+		value |= (uint64_t)take(cursor) << (8 * i);
+	const unsigned int shift = n ? 64 - 8 * n : 0;
+	return (int64_t)(value << shift) >> shift;
+}
+
+// Prefixes, as far as they matter.
+struct prefixes {
+	bool operand_size, address_size;
+	uint8_t rex; // 0: none
+};
+
+static bool one_byte_has_modrm(uint8_t op)
+{
+	if (op < 0x40)
+		return (op & 7) < 4;
+	return op == 0x63 || op == 0x69 || op == 0x6b || (op >= 0x80 && op <= 0x8f) || op == 0xc0 ||
+	       op == 0xc1 || op == 0xc6 || op == 0xc7 || (op >= 0xd0 && op <= 0xd3) ||
+	       (op >= 0xd8 && op <= 0xdf) || op == 0xf6 || op == 0xf7 || op == 0xfe || op == 0xff;
+}
+
+// The size of the immediate; -1: there is no such instruction in 64-bit mode.
+static int one_byte_immediate(const struct instruction *i, const struct prefixes *prefixes)
+{
+	const uint8_t op = i->opcode;
+	const int full = prefixes->operand_size ? 2 : 4;
+
+	if (op < 0x40)
+		return (op & 7) == 4 ? 1 : (op & 7) == 5 ? full : (op & 7) >= 6 ? -1 : 0;
+	if ((op >= 0x70 && op <= 0x7f) || (op >= 0xb0 && op <= 0xb7) || (op >= 0xe0 && op <= 0xe7))
+		return 1;
+	if (op >= 0xb8 && op <= 0xbf)
+		return i->wide ? 8 : full;
+	if (op >= 0xa0 && op <= 0xa3)
+		return prefixes->address_size ? 4 : 8;
+	switch (op) {
+	case 0x6a:
+	case 0x6b:
+	case 0x80:
+	case 0x83:
+	case 0xa8:
+	case 0xc0:
+	case 0xc1:
+	case 0xc6:
+	case 0xcd:
+	case 0xeb:
+		return 1;
+	case 0xc2:
+	case 0xca:
+		return 2;
+	case 0xc8:
+		return 3;
+	case 0x68:
+	case 0x69:
+	case 0x81:
+	case 0xa9:
+	case 0xc7:
+		return full;
+	case 0xe8:
+	case 0xe9:
+		return 4;
+	case 0xf6:
+		return i->reg_field < 2 ? 1 : 0;
+	case 0xf7:
+		return i->reg_field < 2 ? full : 0;
+	case 0x60:
+	case 0x61:
+	case 0x82:
+	case 0x9a:
+	case 0xce:
+	case 0xd4:
+	case 0xd5:
+	case 0xd6:
+	case 0xea:
+		return -1;
+	default:
+		return 0;
+	}
+}
+
+static bool two_byte_has_modrm(uint8_t op)
+{
+	return !(op == 0x05 || op == 0x06 || op == 0x07 || op == 0x08 || op == 0x09 || op == 0x0b ||
+	         (op >= 0x30 && op <= 0x37) || op == 0x77 || (op >= 0x80 && op <= 0x8f) ||
+	         (op >= 0xa0 && op <= 0xa2) || (op >= 0xa8 && op <= 0xaa) || op >= 0xc8) ||
+	       op >= 0xd0;
+}
+
+static int two_byte_immediate(uint8_t op)
+{
+	if (op >= 0x80 && op <= 0x8f)
+		return 4;
+	return (op >= 0x70 && op <= 0x73) || op == 0xa4 || op == 0xac || op == 0xba || op == 0xc2 ||
+	       (op >= 0xc4 && op <= 0xc6) || op == 0x0f;
+}
+
+static void read_modrm(struct cursor *cursor, const struct prefixes *prefixes,
+                       struct instruction *ret)
+{
+	const uint8_t byte = take(cursor), mod = byte >> 6, rm = byte & 7;
+	size_t displacement = mod == 1 ? 1 : mod == 2 ? 4 : 0;
+	uint8_t base = rm;
+
+	ret->has_modrm = true;
+	ret->mod = mod;
+	ret->reg_field = byte >> 3 & 7;
+	ret->reg = ret->reg_field | (prefixes->rex & 4) << 1;
+	ret->plain_base = mod != 3 && !(mod == 0 && rm == 5);
+	if (mod != 3 && rm == 4) {
+		const uint8_t sib = take(cursor);
+		base = sib & 7;
+		ret->plain_base = (sib >> 3 & 7) == 4 && !(prefixes->rex & 2);
+		if (mod == 0 && base == 5) {
+			displacement = 4;
+			ret->plain_base = false;
+		}
+	} else if (mod == 0 && rm == 5) {
+		displacement = 4;
+	}
+	ret->rm = base | (prefixes->rex & 1) << 3;
+	ret->displacement = (int32_t)take_signed(cursor, displacement);
+}
+
+// VEX (C5, C4) and EVEX (62): their bits stand in the way of REX's, inverted.
+static bool read_vector_prefix(struct cursor *cursor, uint8_t first, struct prefixes *prefixes,
+                               struct instruction *ret)
+{
+	const uint8_t a = take(cursor);
+	uint8_t b = a, map = 1;
+
+	prefixes->rex = a & 0x80 ? 0 : 4;
+	if (first != 0xc5) {
+		prefixes->rex = (uint8_t)(~a >> 5 & 7);
+		map = first == 0xc4 ? a & 0x1f : a & 7;
+		b = take(cursor);
+	}
+	if (first == 0x62)
+		take(cursor);
+	ret->is_vector = true;
+	ret->more = ~b >> 3 & 15;
+	ret->map = map >= 1 && map <= 3 ? map : MAP_OTHER;
+	ret->opcode = take(cursor);
+	return map >= 1 && map <= 6;
+}
+
+static bool read_opcode(struct cursor *cursor, struct prefixes *prefixes, struct instruction *ret)
+{
+	uint8_t byte = take(cursor);
+
+	for (;; byte = take(cursor)) {
+		if (byte == 0x66)
+			prefixes->operand_size = true;
+		else if (byte == 0x67)
+			prefixes->address_size = true;
+		else if (byte != 0xf2 && byte != 0xf3 && byte != 0xf0 && byte != 0x2e &&
+		         byte != 0x36 && byte != 0x3e && byte != 0x26 && byte != 0x64 &&
+		         byte != 0x65)
+			break;
+		if (cursor->failed)
+			return false;
+	}
+	if (byte == 0xc4 || byte == 0xc5 || byte == 0x62)
+		return read_vector_prefix(cursor, byte, prefixes, ret);
+	if (byte >= 0x40 && byte <= 0x4f) {
+		prefixes->rex = byte;
+		ret->has_rex = true;
+		ret->wide = byte & 8;
+		byte = take(cursor);
+	}
+	ret->map = MAP_ONE;
+	if (byte == 0x0f) {
+		ret->map = MAP_0F;
+		byte = take(cursor);
+		if (byte == 0x38 || byte == 0x3a) {
+			ret->map = byte == 0x38 ? MAP_0F38 : MAP_0F3A;
+			byte = take(cursor);
+		}
+	}
+	ret->opcode = byte;
+	ret->low = (byte & 7) | (prefixes->rex & 1) << 3;
+	return true;
+}
+
+bool x86_instruction_decode(const uint8_t *bytes, size_t size, struct instruction *ret)
+{
+	struct cursor cursor = {
+	    .bytes = bytes,
+	    .size = size < X86_MAX_INSTRUCTION_BYTES ? size : X86_MAX_INSTRUCTION_BYTES,
+	};
+	struct prefixes prefixes = {0};
+	int immediate;
+
+	*ret = (struct instruction){0};
+	if (!read_opcode(&cursor, &prefixes, ret))
+		return false;
+	const uint8_t op = ret->opcode;
+	if (ret->map == MAP_ONE ? one_byte_has_modrm(op)
+	                        : ret->map != MAP_0F || two_byte_has_modrm(op))
+		read_modrm(&cursor, &prefixes, ret);
+	switch (ret->map) {
+	case MAP_ONE:
+		immediate = one_byte_immediate(ret, &prefixes);
+		break;
+	case MAP_0F:
+		immediate = two_byte_immediate(op);
+		break;
+	default:
+		immediate = ret->map == MAP_0F3A;
+	}
+	if (immediate < 0)
+		return false;
+	ret->immediate = take_signed(&cursor, immediate);
+	ret->length = cursor.at;
+	return !cursor.failed;
+}

@@ -1,0 +1,173 @@
+// x86_code: where code says that its return address lies, against its unwinding tables, at each
+// instruction of libc and of other programs; and instructions of known length.
+//
+//     test_x86_code FILE...
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <dlfcn.h>
+#include <cmocka.h>
+
+#include "cfi.h"
+#include "memory.h"
+#include "module.h"
+#include "rule.h"
+#include "symbol_table.h"
+#include "x86_code.h"
+#include "x86_instruction.h"
+
+enum { MAX_SHOWN = 8, STEP = 11 };
+
+static char **files;
+static int n_files;
+
+struct counts {
+	struct module *module;
+	size_t n_rules, n_wrong, n_without;
+};
+
+static size_t read_code(void *context, uint64_t address, void *buffer, size_t size)
+{
+	return module_read_code(context, address, buffer, size);
+}
+
+static bool is_together(void *context, uint64_t a, uint64_t b)
+{
+	const struct symbol_table *symbols = module_symbols(context);
+
+	return symbol_table_find(symbols, a) == symbol_table_find(symbols, b);
+}
+
+// Is it a plain row, by the same register as ours?
+static bool is_comparable(const struct rule *theirs, const struct rule *ours)
+{
+	return theirs->kind == RULE_ROW && !theirs->signal_frame && !theirs->cfa_expression &&
+	       !ours->cfa_expression && theirs->cfa_register == ours->cfa_register;
+}
+
+static void compare_at(struct counts *counts, uint64_t at)
+{
+	const struct arch_code code = {read_code, is_together, counts->module};
+	struct rule theirs = {0}, ours = {0};
+
+	if (!cfi_find_rule(counts->module, at, &theirs))
+		return;
+	if (!x86_code_rule(&code, at, &ours)) {
+		counts->n_without++;
+	} else if (is_comparable(&theirs, &ours)) {
+		counts->n_rules++;
+		if (theirs.cfa_offset != ours.cfa_offset && counts->n_wrong++ < MAX_SHOWN)
+			print_message("%s %#jx: CFA at %jd, not %jd\n", module_name(counts->module),
+			              (uintmax_t)at, (intmax_t)ours.cfa_offset,
+			              (intmax_t)theirs.cfa_offset);
+	}
+	rule_deinit(&theirs);
+	rule_deinit(&ours);
+}
+
+// The functions one after the other: what lies between symbols is decoded anew at each.
+static void compare_file(void *context)
+{
+	struct counts *counts = context;
+	const struct symbol_table *symbols = module_symbols(counts->module);
+	uint64_t start;
+	size_t size, n = 0;
+
+	if (!module_find_section(counts->module, ".text", &start))
+		return;
+	const uint8_t *code = module_data(counts->module, start, &size);
+	const char *name = NULL;
+	for (size_t at = 0; code && at < size;) {
+		struct instruction i;
+		const char *here = symbol_table_find(symbols, start + at);
+		if (!here || !x86_instruction_decode(code + at, size - at, &i)) {
+			at++; // on to the next function
+			continue;
+		}
+		// What only fills up, behind a ret or a jump, is never executed.
+		const bool is_nop =
+		    (i.map == MAP_ONE && i.opcode == 0x90) || (i.map == MAP_0F && i.opcode == 0x1f);
+		if (!is_nop && (here != name || n++ % STEP == 0))
+			compare_at(counts, start + at);
+		name = here;
+		at += i.length;
+	}
+}
+
+static void test_against_tables(void **state)
+{
+	(void)state;
+	for (int i = 0; i < n_files; i++) {
+		struct modules modules = {0};
+		const int fd = open(files[i], O_RDONLY | O_CLOEXEC);
+		assert_true(fd >= 0);
+		struct counts counts = {.module =
+		                            modules_add(&modules, MODULE_FILE, files[i], 1, 1, fd)};
+		assert_true(module_guard(counts.module, compare_file, &counts, MODULE_FOR_NAMES));
+		print_message("%s: %zu compared, %zu wrong; %zu without\n", files[i],
+		              counts.n_rules, counts.n_wrong, counts.n_without);
+		assert_true(counts.n_rules > 5);
+		// Behind calls that never return, where no symbol says that another function
+		// begins, it may be wrong: the unwinder looks at what it finds.
+		assert_true(counts.n_wrong * 300 <= counts.n_rules);
+		modules_deinit(&modules);
+	}
+}
+
+static void test_lengths(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t length;
+	} known[] = {
+	    {"\xc3", 1},
+	    {"\xf3\xc3", 2},
+	    {"\xf3\x0f\x1e\xfa", 4},                          // endbr64
+	    {"\x48\x83\xec\x28", 4},                          // sub $40, %rsp
+	    {"\x48\x8b\x84\x24\x00\x01\x00\x00", 8},          // mov 256(%rsp), %rax
+	    {"\x48\x8b\x05\x00\x00\x00\x00", 7},              // mov x(%rip), %rax
+	    {"\x8b\x04\x25\x00\x00\x00\x00", 7},              // mov x, %eax
+	    {"\x48\xb8\x01\x02\x03\x04\x05\x06\x07\x08", 10}, // movabs
+	    {"\x66\xb8\x01\x02", 4},                          // mov $x, %ax
+	    {"\xf6\xc1\x01", 3},                              // test $1, %cl
+	    {"\xf7\xd8", 2},                                  // neg %eax
+	    {"\x0f\x84\x00\x00\x00\x00", 6},                  // je
+	    {"\x66\x0f\x3a\x0f\xc1\x08", 6},                  // palignr $8
+	    {"\xc5\xf8\x77", 3},                              // vzeroupper
+	    {"\xc5\xfd\x70\xc1\x4e", 5},                      // vpshufd $x
+	    {"\xc4\xe3\x7d\x39\xc1\x01", 6},                  // vextracti128 $1
+	    {"\xc4\xe2\x7d\x18\x05\x00\x00\x00\x00", 9},      // vbroadcastss x(%rip)
+	    {"\x62\xf1\x7c\x48\x10\x44\x24\x01", 8},          // vmovups 64(%rsp), %zmm0
+	    {"\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", 10}, // nopw
+	    {"\xc8\x01\x00\x00", 4},                          // enter
+	    {"\xdd\x04\x24", 3},                              // fldl (%rsp)
+	};
+	struct instruction i;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+		for (size_t size = 0; size < known[k].length; size++)
+			assert_false(
+			    x86_instruction_decode((const uint8_t *)known[k].bytes, size, &i));
+		assert_true(
+		    x86_instruction_decode((const uint8_t *)known[k].bytes, known[k].length, &i));
+		assert_int_equal(i.length, known[k].length);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_lengths),
+	    cmocka_unit_test(test_against_tables),
+	};
+
+	files = argv + 1;
+	n_files = argc - 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
