@@ -10,11 +10,14 @@ struct options;
 struct profile;
 struct slice;
 struct symbols;
+struct timeline;
 
 struct publication {
 	const struct profile *profile;
 	const struct modules *modules;
 	const struct symbols *symbols;
+	struct timeline
+	    *timeline; // for a format that shows time, with the whole profile; else NULL
 	const char *const *comments; // NULL-terminated
 	int pid;
 	bool children; // it holds other processes, too
@@ -23,6 +26,9 @@ struct publication {
 // Writes to the stream in the format options->writer.
 struct error *publish(const struct options *options, const struct publication *publication,
                       FILE *stream);
+
+// Does the format show time? Then a timeline is to follow the profile, which is published whole.
+bool publish_shows_time(const struct options *options);
 
 // Is a part of the time asked for (--from, --to)?
 bool publish_is_sliced(const struct options *options);

@@ -9,6 +9,7 @@ struct error;
 struct modules;
 struct profile;
 struct symbols;
+struct timeline;
 
 // All that a writer may look at; borrowed.
 struct report {
@@ -16,6 +17,7 @@ struct report {
 	const struct modules *modules;
 	const struct symbols *symbols;
 	const bool *selected;        // which samples to write, one for each; NULL: all
+	struct timeline *timeline;   // for writers that show time; else NULL
 	const char *const *comments; // NULL-terminated lines for formats that can hold them
 	int pid;
 	bool process_roots; // the process's name and pid as root frame, and as a label
@@ -29,13 +31,19 @@ struct writer {
 	const char *const *suffixes; // NULL-terminated file name endings that mean it
 	const char *default_suffix;  // for names that the profiler makes
 	bool binary;                 // not to be written to a terminal
-	const char *next_command;    // printf format with one %s, the file: what to run next
+	const char *next_command;    // printf format with one %s, the file: what to run next; NULL:
+	                             // there is no command
+	bool shows_time;             // it writes report->timeline
 	// Writes the report to the stream, which may be a pipe. Errors of the stream itself stay in
 	// its error indicator, for the caller; others are returned (NULL: none).
 	struct error *(*write)(const struct report *report, FILE *stream);
 };
 
 extern const struct writer writer_folded;
+extern const struct writer writer_speedscope;
+extern const struct writer writer_firefox;
+extern const struct writer writer_chrome;
+extern const struct writer writer_sentry;
 extern const struct writer writer_pprof;
 extern const struct writer writer_record; // has no write
 

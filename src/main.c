@@ -26,6 +26,7 @@
 #include "supervise.h"
 #include "symbolize.h"
 #include "target.h"
+#include "timeline.h"
 #include "tracee.h"
 #include "unwind_check.h"
 #include "windows.h"
@@ -46,6 +47,7 @@ struct session {
 	struct status_line status;
 	bool shows_status;
 	struct slice slice;           // --from, --to
+	struct timeline timeline;     // for a format that shows time
 	struct error *slice_error;    // they leave nothing
 	struct record_writer *record; // NULL: none is made
 	int record_errno;             // why it cannot be written on
@@ -65,12 +67,16 @@ static void started(void *context)
 	if (session->options.every_ns)
 		windows_begin(&session->windows, &session->options, &session->profile,
 		              &session->run, &session->dumper);
-	if (!publish_is_sliced(&session->options))
-		return;
 	slice_init(&session->slice, INT64_MIN, INT64_MAX);
-	session->slice_error =
-	    publish_set_slice(&session->options, &session->profile, &session->slice);
-	profile_follow(&session->profile, &session->slice.follower);
+	if (publish_is_sliced(&session->options)) {
+		session->slice_error =
+		    publish_set_slice(&session->options, &session->profile, &session->slice);
+		profile_follow(&session->profile, &session->slice.follower);
+	}
+	if (publish_shows_time(&session->options)) {
+		timeline_init(&session->timeline, session->slice.from_ns, session->slice.to_ns);
+		profile_follow(&session->profile, &session->timeline.follower);
+	}
 }
 
 static void end_record(struct session *session)
@@ -251,10 +257,12 @@ static struct error *write_samples(struct session *session, const struct symbols
 		view = slice_view(&session->slice, &session->profile);
 		error = publish_check_slice(&view, &session->profile);
 	}
+	const bool shows_time = publish_shows_time(&session->options);
 	if (!error)
 		error = publish(&session->options,
 		                &(struct publication){
-		                    .profile = &view,
+		                    .profile = shows_time ? &session->profile : &view,
+		                    .timeline = shows_time ? &session->timeline : NULL,
 		                    .modules = &session->modules,
 		                    .symbols = symbols,
 		                    .comments = comments,
@@ -335,6 +343,7 @@ static void session_deinit(struct session *session)
 	flight_deinit(&session->flight);
 	windows_deinit(&session->windows);
 	dumper_deinit(&session->dumper);
+	timeline_deinit(&session->timeline);
 	error_destroy(session->slice_error);
 	output_destroy(session->output);
 	target_close(&session->target);

@@ -27,7 +27,7 @@ enum {
 };
 
 // The formats' names for messages; tests hold it against the writers themselves.
-#define FORMATS "folded, pprof or record"
+#define FORMATS "folded, pprof, record, speedscope, firefox, chrome or sentry"
 
 static struct error *parse_pid(struct options *options, const char *value)
 {
@@ -355,9 +355,11 @@ static const struct option_row rows[] = {
 	      "where the profile goes, - is stdout; default: stdout\n"
 	      "with -p, else profiler.PID.folded or .pb.gz"),
 	VALUE('f', "format", "FORMAT", parse_format,
-	      FORMATS "; default: what FILE's\n"
-	      "name says (.pb.gz, .pb, .pprof: pprof; .wprof:\n"
-	      "record), else folded"),
+	      "folded, pprof, record, or for timelines\n"
+	      "speedscope, firefox, chrome, sentry; default: what\n"
+	      "FILE's name says (.pb.gz, .pb, .pprof: pprof;\n"
+	      ".wprof: record; .speedscope.json, .firefox.json,\n"
+	      ".trace.json: chrome, .sentry.json), else folded"),
 	FLAG('t', "threads", threads, true,
 	     "the thread's name as root frame"),
 	FLAG(0, "syscalls", syscalls, true,
@@ -473,6 +475,10 @@ static struct error *check_ring(const struct options *options)
 		    "longer time, or a higher --frequency");
 	if (windows && options->writer == &writer_record)
 		return option_error("--ring and --every make no recordings: give another format");
+	if (windows && options->writer->shows_time)
+		return option_error(
+		    "--ring and --every write sums: give pprof or folded, or record "
+		    "all of it (-f record)");
 	if (windows && (options->from.kind || options->to.kind))
 		return option_error("--from and --to are not for --ring and --every, whose windows "
 		                    "are slices");

@@ -9,6 +9,7 @@
 #include "selection.h"
 #include "slice.h"
 #include "summary.h"
+#include "timeline.h"
 #include "writer.h"
 
 struct error *publish(const struct options *options, const struct publication *publication,
@@ -18,7 +19,10 @@ struct error *publish(const struct options *options, const struct publication *p
 	_cleanup_free_ bool *selected =
 	    selection_apply(&selection, publication->profile, publication->modules,
 	                    publication->symbols, options->syscalls);
+	if (publication->timeline && selected)
+		timeline_select(publication->timeline, selected);
 	const struct report report = {
+	    .timeline = publication->timeline,
 	    .profile = publication->profile,
 	    .modules = publication->modules,
 	    .symbols = publication->symbols,
@@ -34,6 +38,11 @@ struct error *publish(const struct options *options, const struct publication *p
 	if (!error && !options->quiet)
 		summary_print_selection(publication->profile, selected);
 	return error;
+}
+
+bool publish_shows_time(const struct options *options)
+{
+	return options->writer->shows_time;
 }
 
 bool publish_is_sliced(const struct options *options)

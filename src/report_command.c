@@ -16,6 +16,7 @@
 #include "recording.h"
 #include "slice.h"
 #include "summary.h"
+#include "timeline.h"
 #include "writer.h"
 
 static double seconds(int64_t ns)
@@ -74,7 +75,8 @@ static void print_recording(const struct recording *recording, const struct prof
 }
 
 static struct error *write_report(const struct options *options, struct recording *recording,
-                                  const struct profile *profile, struct output *output)
+                                  const struct profile *profile, struct timeline *timeline,
+                                  struct output *output)
 {
 	const char *const comments[] = {recording->comment, NULL};
 	struct symbols found = {0};
@@ -88,7 +90,8 @@ static struct error *write_report(const struct options *options, struct recordin
 	}
 	struct error *error = publish(options,
 	                              &(struct publication){
-	                                  .profile = profile,
+	                                  .profile = timeline ? &recording->profile : profile,
+	                                  .timeline = timeline,
 	                                  .modules = &recording->modules,
 	                                  .symbols = symbols,
 	                                  .comments = comments,
@@ -112,12 +115,18 @@ static struct error *report(const struct options *options, struct recording *rec
 	struct profile view;
 	struct slice slice = {0};
 	const bool sliced = publish_is_sliced(options);
+	struct timeline timeline = {0};
+	const bool shows_time = publish_shows_time(options);
 	struct error *error = NULL;
 
+	slice_init(&slice, INT64_MIN, INT64_MAX);
 	if (sliced) {
-		slice_init(&slice, INT64_MIN, INT64_MAX);
 		error = publish_set_slice(options, &recording->profile, &slice);
 		profile_follow(&recording->profile, &slice.follower);
+	}
+	if (shows_time) {
+		timeline_init(&timeline, slice.from_ns, slice.to_ns);
+		profile_follow(&recording->profile, &timeline.follower);
 	}
 	if (!error) {
 		recording_replay(recording);
@@ -128,7 +137,9 @@ static struct error *report(const struct options *options, struct recording *rec
 	if (!error && sliced)
 		error = publish_check_slice(&view, &recording->profile);
 	if (!error)
-		error = write_report(options, recording, &view, output);
+		error =
+		    write_report(options, recording, &view, shows_time ? &timeline : NULL, output);
+	timeline_deinit(&timeline);
 	slice_deinit(&slice);
 	return error;
 }

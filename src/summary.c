@@ -318,6 +318,8 @@ void summary_print_output(const struct writer *writer, const char *name)
 	fprintf(stderr, "profiler: wrote %s to %s\n", writer->name, name);
 	if (strcmp(name, "stdout") == 0)
 		return; // whoever reads it knows what for
+	if (!writer->next_command)
+		return;
 	const char *marker = strstr(writer->next_command, "%s");
 	command = memory_printf("%.*s%s%s", (int)(marker - writer->next_command),
 	                        writer->next_command, file, marker + 2);

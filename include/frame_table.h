@@ -1,0 +1,62 @@
+// frame_table: the frames of a profile's stacks, each once, as the formats that show time write
+// them: inlined calls, what a thread waits in, and where a stack ends are frames, too.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hash.h"
+#include "profile.h"
+#include "string_table.h"
+
+struct report;
+
+enum frame_kind {
+	FRAME_CODE,
+	FRAME_INLINED,
+	FRAME_KERNEL, // of what the thread waits in
+	FRAME_END,    // says why the stack does not reach the thread's root
+};
+
+struct frame_function {
+	uint32_t name, file, module; // strings; "" where unknown
+	uint32_t start_line;         // 0: unknown
+	enum frame_kind kind;
+};
+
+struct frame {
+	uint32_t function;
+	uint32_t line; // 0: unknown
+};
+
+// The frames of a location, wait or end, outermost first.
+struct frame_list {
+	size_t first; // position in ids
+	uint32_t count;
+};
+
+struct frame_table {
+	const struct report *report; // borrowed
+	struct string_table strings;
+	struct frame_function *functions;
+	size_t n_functions, functions_capacity;
+	struct frame *frames;
+	size_t n_frames, frames_capacity;
+	struct hash_index function_index, frame_index;
+
+	// Private to frame_table.c.
+	uint32_t *ids; // frames
+	size_t n_ids, ids_capacity;
+	struct frame_list *locations, *waits, ends[N_STACK_ENDS];
+	uint32_t *stack;
+	size_t stack_capacity;
+};
+
+void frame_table_init(struct frame_table *table, const struct report *report);
+void frame_table_deinit(struct frame_table *table);
+
+// The frames of the sample, root first; valid until the next call. Never none.
+const uint32_t *frame_table_stack(struct frame_table *table, const struct sample *sample,
+                                  size_t *ret_count);
+
+const char *frame_table_string(const struct frame_table *table, uint32_t string);

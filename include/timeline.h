@@ -1,0 +1,34 @@
+// timeline: the spans of all threads, kept for the formats that show time (speedscope, Firefox
+// Profiler, Chrome trace, Sentry).
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile.h"
+
+struct timeline {
+	struct span_follower follower; // first: it keeps what it is told
+	int64_t from_ns, to_ns;        // CLOCK_MONOTONIC: what lies outside is cut off
+	struct span *spans;
+	size_t n_spans, spans_capacity;
+};
+
+// One thread's part.
+struct thread_spans {
+	uint32_t thread;
+	const struct span *spans; // in the order of time
+	size_t count;
+};
+
+// `to_ns` may be INT64_MAX, `from_ns` INT64_MIN.
+void timeline_init(struct timeline *timeline, int64_t from_ns, int64_t to_ns);
+void timeline_deinit(struct timeline *timeline);
+
+// Keeps only spans of the samples that are selected, one bool for each.
+void timeline_select(struct timeline *timeline, const bool *selected);
+
+// The parts of all threads that have one, by thread. *spans goes on from one to the next: the
+// array has `*ret_count` items, and the caller frees it. Sorts the timeline.
+struct thread_spans *timeline_by_thread(struct timeline *timeline, size_t *ret_count);

@@ -1,0 +1,195 @@
+#include "frame_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame_name.h"
+#include "memory.h"
+#include "module.h"
+#include "symbolize.h"
+#include "writer.h"
+
+void frame_table_init(struct frame_table *table, const struct report *report)
+{
+	const struct profile *profile = report->profile;
+
+	*table = (struct frame_table){.report = report};
+	table->locations = memory_alloc_zeroed(profile->n_locations + 1, sizeof(*table->locations));
+	table->waits = memory_alloc_zeroed(profile->n_waits + 1, sizeof(*table->waits));
+}
+
+void frame_table_deinit(struct frame_table *table)
+{
+	string_table_deinit(&table->strings);
+	free(table->functions);
+	free(table->frames);
+	hash_index_deinit(&table->function_index);
+	hash_index_deinit(&table->frame_index);
+	free(table->ids);
+	free(table->locations);
+	free(table->waits);
+	free(table->stack);
+	*table = (struct frame_table){0};
+}
+
+static bool function_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct frame_table *table = context;
+	const struct frame_function *a = &table->functions[id], *b = key;
+
+	return a->name == b->name && a->file == b->file && a->module == b->module &&
+	       a->start_line == b->start_line && a->kind == b->kind;
+}
+
+static uint32_t add_function(struct frame_table *table, const struct frame_function *function)
+{
+	const uint64_t hash = hash_mix(
+	    hash_mix(function->name, function->file),
+	    hash_mix(function->module, (uint64_t)function->start_line << 8 | function->kind));
+	uint32_t id =
+	    hash_index_find(&table->function_index, hash, function_equal, table, function);
+
+	if (id != HASH_NONE)
+		return id;
+	id = table->n_functions;
+	*array_push(table->functions, table->n_functions, table->functions_capacity) = *function;
+	hash_index_insert(&table->function_index, hash, id);
+	return id;
+}
+
+static bool frame_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct frame_table *table = context;
+	const struct frame *a = &table->frames[id], *b = key;
+
+	return a->function == b->function && a->line == b->line;
+}
+
+static void push_frame(struct frame_table *table, const struct frame_function *function,
+                       uint32_t line)
+{
+	const struct frame frame = {.function = add_function(table, function), .line = line};
+	const uint64_t hash = hash_mix(frame.function, frame.line);
+	uint32_t id = hash_index_find(&table->frame_index, hash, frame_equal, table, &frame);
+
+	if (id == HASH_NONE) {
+		id = table->n_frames;
+		*array_push(table->frames, table->n_frames, table->frames_capacity) = frame;
+		hash_index_insert(&table->frame_index, hash, id);
+	}
+	*array_push(table->ids, table->n_ids, table->ids_capacity) = id;
+}
+
+// A frame with a name of ours; takes over `name`.
+static void push_named(struct frame_table *table, char *name, const char *module,
+                       enum frame_kind kind)
+{
+	const struct frame_function function = {
+	    .name = string_table_intern_clean(&table->strings, name),
+	    .file = string_table_intern(&table->strings, ""),
+	    .module = string_table_intern_clean(&table->strings, module),
+	    .kind = kind,
+	};
+
+	free(name);
+	push_frame(table, &function, 0);
+}
+
+static void push_line(struct frame_table *table, const struct line *line, const char *module,
+                      bool inlined)
+{
+	const struct function *function = &table->report->symbols->functions[line->function];
+	const struct frame_function own = {
+	    .name = string_table_intern(&table->strings, function->name),
+	    .file = string_table_intern(&table->strings, function->file ? function->file : ""),
+	    .module = string_table_intern_clean(&table->strings, module),
+	    .start_line = function->start_line,
+	    .kind = inlined ? FRAME_INLINED : FRAME_CODE,
+	};
+
+	push_frame(table, &own, line->line);
+}
+
+static const struct frame_list *location_frames(struct frame_table *table, uint32_t id)
+{
+	const struct report *report = table->report;
+	const struct location *location = &report->profile->locations[id];
+	const struct location_lines *lines = &report->symbols->locations[id];
+	const struct module *module = report->modules->items[location->module];
+	struct frame_list *list = &table->locations[id];
+
+	if (list->count > 0)
+		return list;
+	list->first = table->n_ids;
+	for (uint32_t i = lines->count; i-- > 0;)
+		push_line(table, &report->symbols->lines[lines->first + i], module->path,
+		          i + 1 < lines->count);
+	if (lines->count == 0)
+		push_named(table, frame_name_unresolved(module, location->address), module->path,
+		           FRAME_CODE);
+	list->count = (uint32_t)(table->n_ids - list->first);
+	return list;
+}
+
+static const struct frame_list *wait_frames(struct frame_table *table, uint32_t id)
+{
+	const struct report *report = table->report;
+	struct frame_list *list = &table->waits[id];
+	size_t n = 0;
+
+	if (id == WAIT_NONE || list->count > 0)
+		return list;
+	list->first = table->n_ids;
+	for (char *name; (name = frame_name_wait(&report->profile->waits[id], report->syscalls, n));
+	     n++)
+		push_named(table, name, "", FRAME_KERNEL);
+	for (size_t i = 0; i < n / 2; i++) { // they come leaf first
+		uint32_t *a = &table->ids[list->first + i], *b = &table->ids[table->n_ids - 1 - i];
+		const uint32_t frame = *a;
+		*a = *b;
+		*b = frame;
+	}
+	list->count = (uint32_t)n;
+	return list;
+}
+
+static const struct frame_list *end_frames(struct frame_table *table, enum stack_end end)
+{
+	struct frame_list *list = &table->ends[end];
+
+	if (end == STACK_COMPLETE || list->count > 0)
+		return list;
+	list->first = table->n_ids;
+	push_named(table, frame_name_truncated(end), "", FRAME_END);
+	list->count = 1;
+	return list;
+}
+
+static size_t append(struct frame_table *table, size_t n, const struct frame_list *list)
+{
+	table->stack =
+	    memory_grow(table->stack, &table->stack_capacity, n + list->count, sizeof(uint32_t));
+	if (list->count)
+		memcpy(table->stack + n, table->ids + list->first, list->count * sizeof(uint32_t));
+	return n + list->count;
+}
+
+const uint32_t *frame_table_stack(struct frame_table *table, const struct sample *sample,
+                                  size_t *ret_count)
+{
+	const struct profile *profile = table->report->profile;
+	const struct stack *stack = &profile->stacks[sample->stack];
+	size_t n = append(table, 0, end_frames(table, frame_name_stack_end(stack)));
+
+	for (uint32_t i = stack->n_frames; i-- > 0;)
+		n = append(table, n,
+		           location_frames(table, profile->location_ids[stack->first + i]));
+	n = append(table, n, wait_frames(table, sample->wait));
+	*ret_count = n;
+	return table->stack;
+}
+
+const char *frame_table_string(const struct frame_table *table, uint32_t string)
+{
+	return table->strings.items[string];
+}

@@ -1,0 +1,81 @@
+#include "timeline.h"
+
+#include <stdlib.h>
+
+#include "memory.h"
+
+static void keep(struct span_follower *follower, const struct profile *profile, uint32_t thread,
+                 const struct span *ended)
+{
+	struct timeline *timeline = (struct timeline *)follower;
+	struct span span = *ended;
+
+	(void)profile;
+	(void)thread;
+	if (span.count == 0 || span.end_ns <= timeline->from_ns || span.start_ns >= timeline->to_ns)
+		return;
+	// A part of its ticks, as many as the part of its time.
+	const int64_t length_ns = span.end_ns - span.start_ns;
+	span.start_ns = span.start_ns < timeline->from_ns ? timeline->from_ns : span.start_ns;
+	span.end_ns = span.end_ns > timeline->to_ns ? timeline->to_ns : span.end_ns;
+	const int64_t left_ns = span.end_ns - span.start_ns;
+	if (left_ns < length_ns)
+		span.count = (uint64_t)((unsigned __int128)span.count * (uint64_t)left_ns /
+		                        (uint64_t)length_ns)
+		                 ?: 1;
+	*array_push(timeline->spans, timeline->n_spans, timeline->spans_capacity) = span;
+}
+
+void timeline_init(struct timeline *timeline, int64_t from_ns, int64_t to_ns)
+{
+	*timeline = (struct timeline){
+	    .follower.changed = keep,
+	    .from_ns = from_ns,
+	    .to_ns = to_ns,
+	};
+}
+
+void timeline_deinit(struct timeline *timeline)
+{
+	free(timeline->spans);
+	*timeline = (struct timeline){0};
+}
+
+void timeline_select(struct timeline *timeline, const bool *selected)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < timeline->n_spans; i++)
+		if (selected[timeline->spans[i].sample])
+			timeline->spans[kept++] = timeline->spans[i];
+	timeline->n_spans = kept;
+}
+
+static int compare(const void *a_pointer, const void *b_pointer)
+{
+	const struct span *a = a_pointer, *b = b_pointer;
+
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+struct thread_spans *timeline_by_thread(struct timeline *timeline, size_t *ret_count)
+{
+	struct thread_spans *threads = NULL;
+	size_t count = 0, capacity = 0;
+
+	if (timeline->n_spans > 0)
+		qsort(timeline->spans, timeline->n_spans, sizeof(*timeline->spans), compare);
+	for (size_t i = 0; i < timeline->n_spans; i++) {
+		const struct span *span = &timeline->spans[i];
+		if (count == 0 || threads[count - 1].thread != span->thread)
+			*array_push(threads, count, capacity) =
+			    (struct thread_spans){.thread = span->thread, .spans = span};
+		threads[count - 1].count++;
+	}
+	*ret_count = count;
+	return threads;
+}

@@ -1,0 +1,397 @@
+// Firefox Profiler's processed profile format, version 66
+// (docs-developer/processed-profile-format.md and src/types/profile.ts of
+// firefox-devtools/profiler): columnar tables that all threads share, and for each thread its
+// samples and markers.
+//
+// A span is one sample, weighted with its ticks. Its leaf has the thread's state as category. A
+// system call that a thread waits in is a marker, and so are ticks that were missed.
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "firefox_tables.h"
+#include "frame_name.h"
+#include "json.h"
+#include "memory.h"
+#include "syscall_name.h"
+#include "text.h"
+#include "timeline.h"
+#include "writer.h"
+
+enum { FORMAT_VERSION = 66, GECKO_VERSION = 30, MARKER_INSTANT = 0, MARKER_INTERVAL = 1 };
+
+struct marker {
+	uint32_t name; // string
+	int64_t start_ns, end_ns;
+	enum firefox_category category;
+	uint32_t wait;    // WAIT_NONE: ticks were missed
+	uint64_t n_ticks; // so many
+};
+
+struct firefox {
+	struct json json;
+	struct firefox_tables tables;
+	const struct report *report;
+	const struct profile *profile;
+	struct marker *markers; // of the thread at hand
+	size_t n_markers, markers_capacity;
+};
+
+static void key_time(struct json *json, const char *key, int64_t ns)
+{
+	json_key(json, key);
+	json_time(json, ns, NS_PER_MS);
+}
+
+static void put_schema(struct json *json, const char *name, const char *label, const char *key,
+                       const char *format)
+{
+	static const char *const display[] = {"marker-chart", "marker-table", "timeline-overview"};
+
+	json_open(json, '{');
+	json_key_string(json, "name", name);
+	json_key_string(json, "tooltipLabel", "{marker.name}");
+	json_key_string(json, "tableLabel", label);
+	json_key_string(json, "chartLabel", "{marker.name}");
+	json_key_open(json, "display", '[');
+	for (size_t i = 0; i < array_size(display); i++)
+		json_string(json, display[i]);
+	json_close(json, ']');
+	json_key_open(json, "fields", '[');
+	json_open(json, '{');
+	json_key_string(json, "key", key);
+	json_key_string(json, "label", key);
+	json_key_string(json, "format", format);
+	json_close(json, '}');
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+static void put_categories(struct json *json)
+{
+	json_key_open(json, "categories", '[');
+	for (enum firefox_category i = 0; i < N_FIREFOX_CATEGORIES; i++) {
+		json_open(json, '{');
+		json_key_string(json, "name", firefox_category_name(i));
+		json_key_string(json, "color", firefox_category_color(i));
+		json_key_open(json, "subcategories", '[');
+		json_string(json, "Other");
+		json_close(json, ']');
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void put_meta(struct firefox *firefox)
+{
+	const struct profile *profile = firefox->profile;
+	struct json *json = &firefox->json;
+	const char *process = profile_process_name(profile, firefox->report->pid);
+	_cleanup_free_ char *product = text_clean(process, strlen(process), TEXT_UNLIMITED);
+
+	json_key_open(json, "meta", '{');
+	key_time(json, "interval", profile->period_ns);
+	key_time(json, "startTime", profile->start_time_ns);
+	key_time(json, "profilingStartTime", 0);
+	key_time(json, "profilingEndTime", profile->duration_ns);
+	json_key_int(json, "version", GECKO_VERSION);
+	json_key_int(json, "preprocessedProfileVersion", FORMAT_VERSION);
+	json_key_int(json, "processType", 0);
+	json_key_int(json, "stackwalk", 1);
+	json_key_bool(json, "debug", false);
+	json_key_bool(json, "symbolicated", true);
+	json_key_string(json, "product", product[0] ? product : "profiler");
+	json_key_string(json, "importedFrom", "profiler " PROFILER_VERSION);
+	json_key_bool(json, "usesOnlyOneStackType", true);
+	json_key_bool(json, "doesNotUseFrameImplementation", true);
+	json_key_bool(json, "sourceCodeIsNotOnSearchfox", true);
+	put_categories(json);
+	json_key_open(json, "markerSchema", '[');
+	put_schema(json, "Wait", "{marker.data.descriptor}", "descriptor", "string");
+	put_schema(json, "MissedTicks", "{marker.data.ticks}", "ticks", "integer");
+	json_close(json, ']');
+	json_key_open(json, "extensions", '{');
+	json_key_int(json, "length", 0);
+	static const char *const columns[] = {"baseURL", "id", "name"};
+	for (size_t i = 0; i < array_size(columns); i++) {
+		json_key_open(json, columns[i], '[');
+		json_close(json, ']');
+	}
+	json_close(json, '}');
+	json_key_open(json, "sampleUnits", '{');
+	json_key_string(json, "time", "ms");
+	json_key_string(json, "eventDelay", "ms");
+	json_key_string(json, "threadCPUDelta", "ns");
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
+static const struct sample *sample_of(const struct firefox *firefox, const struct span *span)
+{
+	return &firefox->profile->samples[span->sample];
+}
+
+// One more sample ends what the last span lasted: without weight, and so are gaps between spans.
+static bool gap_before(const struct thread_spans *thread, size_t i)
+{
+	return i == thread->count ||
+	       (i > 0 && thread->spans[i].start_ns > thread->spans[i - 1].end_ns);
+}
+
+static int64_t end_before(const struct thread_spans *thread, size_t i)
+{
+	return thread->spans[i - 1].end_ns;
+}
+
+static void put_times(struct firefox *firefox, const struct thread_spans *thread)
+{
+	struct json *json = &firefox->json;
+
+	json_key_open(json, "time", '[');
+	for (size_t i = 0; i <= thread->count; i++) {
+		if (gap_before(thread, i))
+			json_time(json, end_before(thread, i) - firefox->profile->start_ns,
+			          NS_PER_MS);
+		if (i < thread->count)
+			json_time(json, thread->spans[i].start_ns - firefox->profile->start_ns,
+			          NS_PER_MS);
+	}
+	json_close(json, ']');
+}
+
+static size_t put_stacks(struct firefox *firefox, const struct thread_spans *thread)
+{
+	struct json *json = &firefox->json;
+	size_t n = 0;
+
+	json_key_open(json, "stack", '[');
+	for (size_t i = 0; i <= thread->count; i++) {
+		if (gap_before(thread, i)) {
+			json_null(json);
+			n++;
+		}
+		if (i < thread->count) {
+			json_int(json, firefox_tables_stack(&firefox->tables,
+			                                    sample_of(firefox, &thread->spans[i])));
+			n++;
+		}
+	}
+	json_close(json, ']');
+	return n;
+}
+
+static void put_weights(struct firefox *firefox, const struct thread_spans *thread)
+{
+	struct json *json = &firefox->json;
+
+	json_key_open(json, "weight", '[');
+	for (size_t i = 0; i <= thread->count; i++) {
+		if (gap_before(thread, i))
+			json_int(json, 0);
+		if (i < thread->count)
+			json_int(json, (int64_t)thread->spans[i].count);
+	}
+	json_close(json, ']');
+	json_key_string(json, "weightType", "samples");
+}
+
+// Each sample has what was used since the one before: of the span that ends there.
+static void put_cpu_deltas(struct firefox *firefox, const struct thread_spans *thread)
+{
+	struct json *json = &firefox->json;
+
+	json_key_open(json, "threadCPUDelta", '[');
+	for (size_t i = 0; i <= thread->count; i++) {
+		int64_t used_ns = 0;
+		if (i > 0 && sample_of(firefox, &thread->spans[i - 1])->state == THREAD_RUNNING)
+			used_ns = thread->spans[i - 1].end_ns - thread->spans[i - 1].start_ns;
+		json_int(json, used_ns);
+		if (i < thread->count && gap_before(thread, i))
+			json_int(json, 0);
+	}
+	json_close(json, ']');
+}
+
+static void add_wait_marker(struct firefox *firefox, const struct span *span)
+{
+	const struct sample *sample = sample_of(firefox, span);
+	const int syscall = firefox->profile->waits[sample->wait].syscall;
+	struct marker *last = firefox->n_markers ? &firefox->markers[firefox->n_markers - 1] : NULL;
+
+	if (sample->wait == WAIT_NONE || syscall == NO_SYSCALL)
+		return;
+	if (last && last->wait == sample->wait && last->end_ns == span->start_ns) {
+		last->end_ns = span->end_ns;
+		return;
+	}
+	_cleanup_free_ char *name = syscall_name(syscall);
+	*array_push(firefox->markers, firefox->n_markers, firefox->markers_capacity) =
+	    (struct marker){
+	        .name = string_table_intern(&firefox->tables.frames.strings, name),
+	        .start_ns = span->start_ns,
+	        .end_ns = span->end_ns,
+	        .category = firefox_category_of(sample->state),
+	        .wait = sample->wait,
+	    };
+}
+
+// A span that lasted longer than its ticks should have.
+static void add_missed_marker(struct firefox *firefox, const struct span *span)
+{
+	const int64_t period_ns = firefox->profile->period_ns;
+	const int64_t late_ns = span->end_ns - span->start_ns - (int64_t)span->count * period_ns;
+
+	if (period_ns <= 0 || late_ns < period_ns)
+		return;
+	*array_push(firefox->markers, firefox->n_markers, firefox->markers_capacity) =
+	    (struct marker){
+	        .name = string_table_intern(&firefox->tables.frames.strings, "missed ticks"),
+	        .start_ns = span->start_ns,
+	        .end_ns = span->end_ns,
+	        .category = FIREFOX_OTHER,
+	        .n_ticks = (uint64_t)(late_ns / period_ns),
+	    };
+}
+
+static void put_marker_data(struct firefox *firefox, const struct marker *marker)
+{
+	struct json *json = &firefox->json;
+
+	json_open(json, '{');
+	if (marker->wait == WAIT_NONE) {
+		json_key_string(json, "type", "MissedTicks");
+		json_key_int(json, "ticks", (int64_t)marker->n_ticks);
+	} else {
+		const char *what = frame_name_descriptor(&firefox->profile->waits[marker->wait]);
+		_cleanup_free_ char *clean = text_clean(what, strlen(what), TEXT_UNLIMITED);
+		json_key_string(json, "type", "Wait");
+		json_key_string(json, "descriptor", clean);
+	}
+	json_close(json, '}');
+}
+
+static void put_markers(struct firefox *firefox)
+{
+	struct json *json = &firefox->json;
+	const int64_t start_ns = firefox->profile->start_ns;
+	const size_t n = firefox->n_markers;
+
+	json_key_open(json, "markers", '{');
+	json_key_open(json, "name", '[');
+	for (size_t i = 0; i < n; i++)
+		json_int(json, firefox->markers[i].name);
+	json_close(json, ']');
+	json_key_open(json, "startTime", '[');
+	for (size_t i = 0; i < n; i++)
+		json_time(json, firefox->markers[i].start_ns - start_ns, NS_PER_MS);
+	json_close(json, ']');
+	json_key_open(json, "endTime", '[');
+	for (size_t i = 0; i < n; i++)
+		json_time(json, firefox->markers[i].end_ns - start_ns, NS_PER_MS);
+	json_close(json, ']');
+	json_key_open(json, "phase", '[');
+	for (size_t i = 0; i < n; i++)
+		json_int(json, MARKER_INTERVAL);
+	json_close(json, ']');
+	json_key_open(json, "category", '[');
+	for (size_t i = 0; i < n; i++)
+		json_int(json, firefox->markers[i].category);
+	json_close(json, ']');
+	json_key_open(json, "data", '[');
+	for (size_t i = 0; i < n; i++)
+		put_marker_data(firefox, &firefox->markers[i]);
+	json_close(json, ']');
+	json_key_int(json, "length", (int64_t)n);
+	json_close(json, '}');
+}
+
+static void put_samples(struct firefox *firefox, const struct thread_spans *spans)
+{
+	struct json *json = &firefox->json;
+
+	json_key_open(json, "samples", '{');
+	put_times(firefox, spans);
+	put_weights(firefox, spans);
+	put_cpu_deltas(firefox, spans);
+	json_key_int(json, "length", (int64_t)put_stacks(firefox, spans));
+	json_close(json, '}');
+}
+
+static void put_thread(struct firefox *firefox, const struct thread_spans *spans)
+{
+	const struct profile *profile = firefox->profile;
+	const struct thread *thread = &profile->threads[spans->thread];
+	const char *name = frame_name_thread(thread);
+	const char *process = profile_process_name(profile, thread->pid);
+	_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
+	_cleanup_free_ char *clean_process = text_clean(process, strlen(process), TEXT_UNLIMITED);
+	struct json *json = &firefox->json;
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", thread->pid);
+	json_open(json, '{');
+	json_key_string(json, "processType", "default");
+	json_key_string(json, "processName", clean_process);
+	json_key_string(json, "name", clean);
+	json_key_bool(json, "isMainThread", thread->tid == thread->pid);
+	json_key_string(json, "pid", pid);
+	json_key_int(json, "tid", thread->tid);
+	key_time(json, "processStartupTime", 0);
+	json_key(json, "processShutdownTime");
+	json_null(json);
+	key_time(json, "registerTime", spans->spans[0].start_ns - profile->start_ns);
+	json_key(json, "unregisterTime");
+	if (thread->ended)
+		json_time(json, thread->last_ns - profile->start_ns, NS_PER_MS);
+	else
+		json_null(json);
+	json_key_open(json, "pausedRanges", '[');
+	json_close(json, ']');
+	json_key_bool(json, "showMarkersInTimeline", false);
+	firefox->n_markers = 0;
+	for (size_t i = 0; i < spans->count; i++) {
+		add_wait_marker(firefox, &spans->spans[i]);
+		add_missed_marker(firefox, &spans->spans[i]);
+	}
+	put_samples(firefox, spans);
+	put_markers(firefox);
+	json_close(json, '}');
+}
+
+static struct error *write_firefox(const struct report *report, FILE *stream)
+{
+	struct firefox firefox = {
+	    .json = {.stream = stream},
+	    .report = report,
+	    .profile = report->profile,
+	};
+	struct json *json = &firefox.json;
+	size_t n_threads;
+	_cleanup_free_ struct thread_spans *threads =
+	    timeline_by_thread(report->timeline, &n_threads);
+
+	firefox_tables_init(&firefox.tables, report);
+	json_open(json, '{');
+	put_meta(&firefox);
+	json_key_open(json, "threads", '[');
+	for (size_t i = 0; i < n_threads; i++)
+		put_thread(&firefox, &threads[i]);
+	json_close(json, ']');
+	json_key_open(json, "pages", '[');
+	json_close(json, ']');
+	firefox_tables_put(&firefox.tables, json);
+	json_close(json, '}');
+	putc('\n', stream);
+	firefox_tables_deinit(&firefox.tables);
+	free(firefox.markers);
+	return NULL;
+}
+
+const struct writer writer_firefox = {
+    .name = "firefox",
+    .suffixes = (const char *const[]){".firefox.json", NULL},
+    .default_suffix = ".firefox.json",
+    .next_command = "samply load %s",
+    .shows_time = true,
+    .write = write_firefox,
+};

@@ -1,0 +1,131 @@
+// speedscope's own format: a sampled profile for each thread, in nanoseconds since the start. Its
+// schema is file-format-schema.json in the npm package speedscope.
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame_name.h"
+#include "frame_table.h"
+#include "json.h"
+#include "memory.h"
+#include "text.h"
+#include "timeline.h"
+#include "writer.h"
+
+static void put_frames(struct json *json, const struct frame_table *table)
+{
+	json_key_open(json, "shared", '{');
+	json_key_open(json, "frames", '[');
+	for (size_t i = 0; i < table->n_functions; i++) {
+		const struct frame_function *function = &table->functions[i];
+		const char *file = frame_table_string(table, function->file);
+		json_open(json, '{');
+		json_key_string(json, "name", frame_table_string(table, function->name));
+		if (file[0])
+			json_key_string(json, "file", file);
+		if (function->start_line)
+			json_key_int(json, "line", function->start_line);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+static void put_stack(struct json *json, struct frame_table *table, const struct sample *sample)
+{
+	size_t n;
+	const uint32_t *frames = frame_table_stack(table, sample, &n);
+
+	json_open(json, '[');
+	for (size_t i = 0; i < n; i++)
+		json_int(json, table->frames[frames[i]].function);
+	json_close(json, ']');
+}
+
+// From one span to the next there may be a gap: an empty stack.
+static void put_samples(struct json *json, struct frame_table *table,
+                        const struct thread_spans *thread)
+{
+	int64_t at_ns = thread->spans[0].start_ns;
+
+	json_key_open(json, "samples", '[');
+	for (size_t i = 0; i < thread->count; i++) {
+		const struct span *span = &thread->spans[i];
+		if (span->start_ns > at_ns) {
+			json_open(json, '[');
+			json_close(json, ']');
+		}
+		put_stack(json, table, &table->report->profile->samples[span->sample]);
+		at_ns = span->end_ns;
+	}
+	json_close(json, ']');
+	at_ns = thread->spans[0].start_ns;
+	json_key_open(json, "weights", '[');
+	for (size_t i = 0; i < thread->count; i++) {
+		const struct span *span = &thread->spans[i];
+		if (span->start_ns > at_ns)
+			json_int(json, span->start_ns - at_ns);
+		json_int(json, span->end_ns - span->start_ns);
+		at_ns = span->end_ns;
+	}
+	json_close(json, ']');
+}
+
+static void put_thread(struct json *json, struct frame_table *table,
+                       const struct thread_spans *spans)
+{
+	const struct profile *profile = table->report->profile;
+	const struct thread *thread = &profile->threads[spans->thread];
+	const char *name = frame_name_thread(thread);
+	_cleanup_free_ char *text = memory_printf("%s (%d)", name, thread->tid);
+	_cleanup_free_ char *process =
+	    table->report->process_roots
+	        ? memory_printf("%s %s", profile_process_name(profile, thread->pid), text)
+	        : memory_strdup(text);
+	_cleanup_free_ char *clean = text_clean(process, strlen(process), TEXT_UNLIMITED);
+
+	json_open(json, '{');
+	json_key_string(json, "type", "sampled");
+	json_key_string(json, "name", clean);
+	json_key_string(json, "unit", "nanoseconds");
+	json_key_int(json, "startValue", spans->spans[0].start_ns - profile->start_ns);
+	json_key_int(json, "endValue", spans->spans[spans->count - 1].end_ns - profile->start_ns);
+	put_samples(json, table, spans);
+	json_close(json, '}');
+}
+
+static struct error *write_speedscope(const struct report *report, FILE *stream)
+{
+	struct json json = {.stream = stream};
+	struct frame_table table;
+	const char *process = profile_process_name(report->profile, report->pid);
+	_cleanup_free_ char *clean = text_clean(process, strlen(process), TEXT_UNLIMITED);
+	_cleanup_free_ char *name = memory_printf("%s (%d)", clean, report->pid);
+	size_t n_threads;
+	_cleanup_free_ struct thread_spans *threads =
+	    timeline_by_thread(report->timeline, &n_threads);
+
+	frame_table_init(&table, report);
+	json_open(&json, '{');
+	json_key_string(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	json_key_string(&json, "exporter", "profiler " PROFILER_VERSION);
+	json_key_string(&json, "name", name);
+	json_key_int(&json, "activeProfileIndex", 0);
+	json_key_open(&json, "profiles", '[');
+	for (size_t i = 0; i < n_threads; i++)
+		put_thread(&json, &table, &threads[i]);
+	json_close(&json, ']');
+	put_frames(&json, &table);
+	json_close(&json, '}');
+	putc('\n', stream);
+	frame_table_deinit(&table);
+	return NULL;
+}
+
+const struct writer writer_speedscope = {
+    .name = "speedscope",
+    .suffixes = (const char *const[]){".speedscope.json", NULL},
+    .default_suffix = ".speedscope.json",
+    .next_command = "speedscope %s",
+    .shows_time = true,
+    .write = write_speedscope,
+};

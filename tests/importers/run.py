@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""The timelines, opened by their real importers; figures compared with the profile's own.
+
+    run.py PROFILER FIXTURES MODULES
+
+MODULES is a node_modules directory with what package.json names: `npm install --prefix`. In CI this
+is a step of its own; it needs Node.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TIMEOUT_S = 120
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    assert done.returncode == 0, f"{command}: {done.stdout} {done.stderr}"
+    return done.stdout
+
+
+def record(profiler, fixtures, directory):
+    """Threads that run and sleep; the file, and the samples of each tid."""
+    target = subprocess.Popen(
+        [os.path.join(fixtures, "threads"), "5", "2", "1"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        target.stdout.readline()
+        path = os.path.join(directory, "run.wprof")
+        told = subprocess.run(
+            [profiler, "-p", str(target.pid), "-d", "1", "-F", "199", "-v", "-o", path],
+            capture_output=True, text=True, check=True, timeout=TIMEOUT_S,
+        ).stderr  # fmt: skip
+    finally:
+        target.kill()
+        target.wait()
+    samples = re.findall(r'thread (\d+) ".*": .* (\d+) samples', told)
+    return path, target.pid, {int(tid): int(count) for tid, count in samples}
+
+
+def check_speedscope(modules, path, title):
+    """Both what is its own format, and Chrome's."""
+    said = run("node", os.path.join(HERE, "speedscope.js"), modules, path)
+    if path.endswith(".speedscope.json"):
+        assert "schema: valid" in said, said
+    assert re.search(rf"^title: .*{re.escape(title)}", said, re.M), said
+
+
+def check_that_it_can_fail(modules, path, title):
+    """A file that lies is not opened."""
+    with open(path, encoding="utf-8") as file:
+        profile = json.load(file)
+    profile["profiles"][0]["samples"][0] = [len(profile["shared"]["frames"]) + 7]
+    broken = path.replace("run.", "broken.")
+    with open(broken, "w", encoding="utf-8") as file:
+        json.dump(profile, file)
+    try:
+        check_speedscope(modules, broken, title)
+    except AssertionError:
+        return
+    raise AssertionError("speedscope has opened a file with a frame that is not there")
+
+
+def check_firefox(modules, path, samples):
+    cli = os.path.join(modules, "@firefox-devtools/profiler-cli/dist/profiler-cli.js")
+    run("node", cli, "load", path, "--session", "importers")
+    try:
+        info = json.loads(run("node", cli, "profile", "info", "--session", "importers", "--json"))
+        assert info["threadCount"] == len(samples), info
+        told = json.dumps(info)
+        for tid in samples:
+            assert re.search(rf'"tid": ?"?{tid}\b', told) or len(samples) > 5, told
+        top = run("node", cli, "thread", "samples", "--session", "importers", "--include-idle")
+        count = int(re.search(r"Heaviest stack \(([\d.]+) samples", top)[1].split(".")[0])
+        assert 0 < count <= max(samples.values()), top
+    finally:
+        run("node", cli, "stop", "importers")
+
+
+def main():
+    profiler, fixtures, modules = sys.argv[1:4]
+    with tempfile.TemporaryDirectory(prefix="profiler-importers-") as directory:
+        recording, pid, samples = record(profiler, fixtures, directory)
+        for form, suffix in (("speedscope", "speedscope"), ("chrome", "trace"),
+                             ("firefox", "firefox")):  # fmt: skip
+            path = os.path.join(directory, f"run.{suffix}.json")
+            run(profiler, "report", recording, "-q", "-o", path)
+            if form == "firefox":
+                check_firefox(modules, path, samples)
+            else:
+                check_speedscope(modules, path, f"threads ({pid})" if form == "speedscope" else "")
+            print(form, "ok")
+            if form == "speedscope":
+                check_that_it_can_fail(modules, path, f"threads ({pid})")
+
+
+if __name__ == "__main__":
+    main()
