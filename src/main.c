@@ -374,8 +374,7 @@ static int report_error(struct error *error)
 // Text for stdout.
 static int show(const char *text)
 {
-	fputs(text, stdout);
-	if (fflush(stdout) == 0)
+	if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
 		return EXIT_STATUS_OK;
 	return report_error(
 	    error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written: %s", strerror(errno)));
