@@ -68,6 +68,7 @@ class Targets(harness.TestCase):
     def test_held_by_a_debugger(self):
         """At a breakpoint, say: it stands still, and is seen there."""
         target = self.start_fixture("threads", 3, 0)
+        harness.wait_for(lambda: harness.read_status(target.pid)["State"][0] == "S", "its sleep")
         tracer = self.start_fixture("tracer", target.pid, "hold")
         run = harness.attach(target)
         self.assertRegex(run.stderr, rf"is traced by process {tracer.pid}")
