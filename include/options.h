@@ -13,6 +13,8 @@
 struct error;
 struct writer;
 
+enum { OPTIONS_RING_BYTES = 64 << 20 }; // unless --ring-size says another
+
 struct options {
 	bool help, version;    // print and leave: nothing else is set
 	int pid;               // 0: wrap a command
@@ -45,6 +47,8 @@ struct options {
 	size_t keep;                  // of the files of windows: the last ones; 0: all
 	const char *exec;             // a command to run for each; NULL: none
 	struct conditions conditions; // for it to write the window
+	const char *metrics;          // the file; NULL: none
+	int ready_fd;                 // to be written to after the first tick; -1: none
 	bool quiet, verbose;
 	bool check_unwinding;
 };

@@ -99,6 +99,7 @@ struct thread {
 	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1 where unknown
 	struct span span;        // that it is in; its end is last_ns
 	bool ended;              // it is known to have
+	bool forgotten;          // by profile_collect: there is no such thread any more
 	bool interrupted;        // its span ends with the next sample, whatever that is
 };
 

@@ -23,7 +23,8 @@ struct sampler {
 	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;
 	struct modules *modules;
-	// Called before the first tick, when the profile's start is known, and after each tick.
+	// Called before the first tick, when the profile's start is known, and after each tick;
+	// after the first one a command that was started is held still.
 	void (*started)(void *context);
 	void (*ticked)(void *context);
 	void *context;

@@ -23,5 +23,6 @@ struct origin {
 
 // Runs work(context, origin) in a worker process, and returns what it returned, an exit status.
 // `wrapping`: the terminal's Ctrl-C and Ctrl-\ are for the wrapped command, and not passed on.
-int supervise(int (*work)(void *context, const struct origin *origin), void *context,
-              bool wrapping);
+// `worker_fd`: a descriptor that is the worker's alone; -1: none.
+int supervise(int (*work)(void *context, const struct origin *origin), void *context, bool wrapping,
+              int worker_fd);

@@ -3,6 +3,7 @@
 // What a window holds is what the sums have grown by since the last one.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,8 +30,8 @@ void windows_begin(struct windows *windows, const struct options *options, struc
                    const struct run *run, struct dumper *dumper);
 void windows_deinit(struct windows *windows);
 
-// After each tick: begins to write the window if it is over.
-void windows_ticked(struct windows *windows);
+// After each tick: begins to write the window if it is over. True: it is.
+bool windows_ticked(struct windows *windows);
 
 // Sampling is over: writes the rest, and waits for all that is being written.
 void windows_end(struct windows *windows);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "flight.h"
 #include "launch.h"
 #include "memory.h"
+#include "metrics.h"
 #include "module.h"
 #include "options.h"
 #include "output.h"
@@ -52,8 +54,9 @@ struct session {
 	struct record_writer *record; // NULL: none is made
 	int record_errno;             // why it cannot be written on
 	struct dumper dumper;
-	struct flight flight;   // --ring
-	struct windows windows; // --every
+	struct flight flight;        // --ring
+	struct windows windows;      // --every
+	struct error *metrics_error; // the first one
 };
 
 // Sampling begins.
@@ -97,18 +100,38 @@ static bool take_request(struct session *session)
 	return asked;
 }
 
+static void write_metrics(struct session *session, bool ended)
+{
+	if (!session->options.metrics || session->metrics_error)
+		return;
+	session->metrics_error = metrics_write(session->options.metrics, session->target.pid, ended,
+	                                       &session->run, &session->profile);
+}
+
+// The first sample is taken. That nobody reads it is no fault.
+static void say_ready(struct session *session)
+{
+	if (session->options.ready_fd < 0)
+		return;
+	const ssize_t written = write(session->options.ready_fd, "\n", 1);
+	(void)written;
+	close(session->options.ready_fd);
+	session->options.ready_fd = -1;
+}
+
 // After each tick.
 static void ticked(void *context)
 {
 	struct session *session = context;
 
+	say_ready(session);
 	if (session->shows_status)
 		status_line_update(&session->status, &session->run);
 	const bool asked = take_request(session);
 	if (session->options.ring_ns)
 		flight_ticked(&session->flight, asked);
-	if (session->options.every_ns)
-		windows_ticked(&session->windows);
+	if (session->options.every_ns && windows_ticked(&session->windows))
+		write_metrics(session, false);
 	if (session->record && !session->record_errno && !record_writer_tick(session->record))
 		end_record(session);
 }
@@ -322,8 +345,11 @@ static struct error *profile_target(struct session *session)
 		summary_print(&session->run, &session->profile, session->options.verbose);
 	if (session->run.check)
 		unwind_check_print(session->run.check, session->options.verbose);
-	if (writes_windows(&session->options))
-		return finish_windows(session);
+	write_metrics(session, true);
+	if (writes_windows(&session->options)) {
+		error = finish_windows(session);
+		return error ? error : take_pointer(session->metrics_error);
+	}
 	error = write_profile(session);
 	if (!quiet)
 		summary_print_unreadable(&session->modules);
@@ -331,7 +357,7 @@ static struct error *profile_target(struct session *session)
 		summary_print_fetched(session->debug_sources.server);
 	if (!error && !quiet)
 		summary_print_output(session->options.writer, output_name(session->output));
-	return error;
+	return error ? error : take_pointer(session->metrics_error);
 }
 
 static void session_deinit(struct session *session)
@@ -345,6 +371,7 @@ static void session_deinit(struct session *session)
 	dumper_deinit(&session->dumper);
 	timeline_deinit(&session->timeline);
 	error_destroy(session->slice_error);
+	error_destroy(session->metrics_error);
 	output_destroy(session->output);
 	target_close(&session->target);
 	profile_deinit(&session->profile);
@@ -406,6 +433,18 @@ static int run(void *context, const struct origin *origin)
 	return status ? status : command_status;
 }
 
+// The descriptor is for this process alone, not for the command, and must be open.
+static struct error *check_ready_fd(int fd)
+{
+	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+		return NULL;
+	return error_create(
+	    EXIT_STATUS_USAGE,
+	    "--ready-fd: descriptor %d is not open: open it, as the shell does with "
+	    "%d>FILE",
+	    fd, fd);
+}
+
 static int report(struct session *session)
 {
 	struct error *error = report_command(&session->options);
@@ -428,7 +467,13 @@ int main(int argc, char **argv)
 		return show("profiler " PROFILER_VERSION "\n");
 	if (session.options.recording)
 		return report(&session);
-	const int status = supervise(run, &session, session.options.command != NULL);
+	error = check_ready_fd(session.options.ready_fd);
+	if (error) {
+		options_deinit(&session.options);
+		return report_error(error);
+	}
+	const int status =
+	    supervise(run, &session, session.options.command != NULL, session.options.ready_fd);
 	session_deinit(&session);
 	return status;
 }

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "error.h"
 #include "memory.h"
 #include "option_table.h"
+#include "options_check.h"
 #include "profile.h"
 #include "quantity.h"
 #include "writer.h"
@@ -23,7 +25,6 @@ enum {
 	DEFAULT_FREQUENCY_HZ = 99,
 	MAX_FREQUENCY_HZ = 10000,
 	MIN_MAX_SIZE_BYTES = 1 << 20,
-	DEFAULT_RING_BYTES = 64 << 20,
 };
 
 // The formats' names for messages; tests hold it against the writers themselves.
@@ -183,6 +184,26 @@ static struct error *parse_exec(struct options *options, const char *value)
 	return NULL;
 }
 
+static struct error *parse_metrics(struct options *options, const char *value)
+{
+	if (!*value)
+		return option_error("--metrics: the file's name is empty: give one");
+	options->metrics = value;
+	return NULL;
+}
+
+static struct error *parse_ready_fd(struct options *options, const char *value)
+{
+	long fd;
+
+	if (!quantity_parse_count(value, INT_MAX, &fd) || fd == STDERR_FILENO)
+		return option_error("--ready-fd: '%s' is no descriptor that can be closed: give a "
+		                    "number such as 3",
+		                    value);
+	options->ready_fd = (int)fd;
+	return NULL;
+}
+
 static struct error *parse_output(struct options *options, const char *value)
 {
 	if (!*value)
@@ -329,6 +350,13 @@ static const struct option_row rows[] = {
 	VALUE(0, "exec", "COMMAND", parse_exec,
 	      "run this for each of these files; the shell gets its\n"
 	      "name as a last word"),
+	SAMPLING("For programs:"),
+	VALUE(0, "metrics", "FILE", parse_metrics,
+	      "the run's own figures as JSON, at the end and after\n"
+	      "each window of --every"),
+	VALUE(0, "ready-fd", "FD", parse_ready_fd,
+	      "write a newline to this descriptor after the first\n"
+	      "sample, before a command's first instruction; close it"),
 	HEADING("Which samples:"),
 	FLAG(0, "on-cpu", on_cpu, true,
 	     "only of threads on a CPU or ready to run"),
@@ -457,50 +485,6 @@ static struct error *parse_all(int argc, char **argv, struct options *options)
 	return NULL;
 }
 
-static struct error *check_ring(const struct options *options)
-{
-	const bool windows = options->ring_ns || options->every_ns;
-
-	if (!options->ring_ns &&
-	    (options->ring_bytes != DEFAULT_RING_BYTES || options->conditions.count > 0))
-		return option_error("--ring-size and --dump-when are for --ring: give that, too");
-	if (!windows && (options->keep || options->exec))
-		return option_error(
-		    "--keep and --exec are for --every and --ring: give one of them");
-	if (options->ring_ns && options->every_ns)
-		return option_error("--ring and --every are given: leave one of them out");
-	if (options->every_ns && (double)options->every_ns * options->frequency_hz < 2e9)
-		return option_error(
-		    "--every: there would be less than two ticks in a window: give a "
-		    "longer time, or a higher --frequency");
-	if (windows && options->writer == &writer_record)
-		return option_error("--ring and --every make no recordings: give another format");
-	if (windows && options->writer->shows_time)
-		return option_error(
-		    "--ring and --every write sums: give pprof or folded, or record "
-		    "all of it (-f record)");
-	if (windows && (options->from.kind || options->to.kind))
-		return option_error("--from and --to are not for --ring and --every, whose windows "
-		                    "are slices");
-	return NULL;
-}
-
-static struct error *check_recording(const struct options *options)
-{
-	const bool records = options->writer == &writer_record;
-
-	if (records && options->recording)
-		return option_error("report: --format: a recording is made while sampling: give "
-		                    "another format");
-	if (records && (options->from.kind || options->to.kind))
-		return option_error(
-		    "--from and --to are for profiler report, which cuts recordings");
-	if (!records && (options->max_size_bytes || !options->symbols))
-		return option_error(
-		    "--max-size and --no-symbols are for recordings: give -f record");
-	return NULL;
-}
-
 enum { ALL_STATES = (1 << N_THREAD_STATES) - 1, NO_STATE = 1 << N_THREAD_STATES };
 
 struct selection options_selection(const struct options *options)
@@ -535,8 +519,7 @@ static struct error *check(const struct options *options)
 	if (options->from.kind && options->from.kind == options->to.kind &&
 	    options->to.ns <= options->from.ns && options->to.kind != MOMENT_DAY_TIME)
 		return option_error("--to is not after --from: give a later one");
-	struct error *error = check_ring(options);
-	return error ? error : check_recording(options);
+	return options_check_outputs(options);
 }
 
 struct error *options_parse(int argc, char **argv, struct options *ret)
@@ -547,7 +530,8 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	    .max_overhead_percent = DEFAULT_MAX_OVERHEAD_PERCENT,
 	    .inlines = true,
 	    .symbols = true,
-	    .ring_bytes = DEFAULT_RING_BYTES,
+	    .ring_bytes = OPTIONS_RING_BYTES,
+	    .ready_fd = -1,
 	};
 	struct error *error = parse_all(argc, argv, &options);
 

@@ -39,10 +39,11 @@ static void free_samples(struct profile *profile, const bool *kept)
 	}
 }
 
-static void forget_thread(struct profile *profile, const struct thread *thread)
+static void forget_thread(struct profile *profile, struct thread *thread)
 {
 	struct profile_totals *forgotten = &profile->forgotten;
 
+	thread->forgotten = true;
 	forgotten->threads++;
 	forgotten->kernel_cpu_ns += thread->kernel_cpu_ns > 0 ? thread->kernel_cpu_ns : 0;
 	forgotten->kernel_delay_ns += thread->kernel_delay_ns > 0 ? thread->kernel_delay_ns : 0;

@@ -10,7 +10,7 @@
 
 void record_put_signed(struct protobuf *buffer, int64_t value)
 {
-	protobuf_varint(buffer, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
+	protobuf_varint(buffer, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
 }
 
 void record_put_bytes(struct protobuf *buffer, const void *bytes, size_t size)

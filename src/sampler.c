@@ -51,11 +51,11 @@ static void tick_until_end(const struct sampler *sampler, struct processes *proc
 			return;
 		if (run->ticks == 1) // what it takes to begin is no overhead of sampling on
 			budget_init(&budget, sampler->max_overhead_percent, clock_now_ns());
+		sampler->ticked(sampler->context);
 		if (sampler->launch && sampler->launch->held) {
 			launch_release(sampler->launch);
 			processes_set_held(processes, false);
 		}
-		sampler->ticked(sampler->context);
 		if (last)
 			return;
 		deadline_ns += period_ns;

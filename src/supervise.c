@@ -93,7 +93,8 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping)
 	}
 }
 
-int supervise(int (*work)(void *, const struct origin *), void *context, bool wrapping)
+int supervise(int (*work)(void *, const struct origin *), void *context, bool wrapping,
+              int worker_fd)
 {
 	const pid_t supervisor = getpid();
 	struct origin origin = {
@@ -115,5 +116,7 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	}
 	if (worker == 0)
 		return run_worker(work, context, &origin, supervisor);
+	if (worker_fd >= 0)
+		close(worker_fd);
 	return wait_for_worker(worker, &set, wrapping);
 }

@@ -108,7 +108,7 @@ static void cut(struct windows *windows, int64_t now_ns)
 	collect(windows);
 }
 
-void windows_ticked(struct windows *windows)
+bool windows_ticked(struct windows *windows)
 {
 	const int64_t now_ns = windows->run->last_ns;
 
@@ -119,6 +119,7 @@ void windows_ticked(struct windows *windows)
 	    (windows->start_ns - windows->profile->start_ns) / windows->options->every_ns;
 	if (begun > before)
 		cut(windows, now_ns);
+	return begun > before;
 }
 
 void windows_end(struct windows *windows)

@@ -1,0 +1,164 @@
+#include "metrics.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "clock.h"
+#include "error.h"
+#include "histogram.h"
+#include "json.h"
+#include "memory.h"
+#include "moment.h"
+#include "output.h"
+#include "profile.h"
+#include "run.h"
+#include "text.h"
+
+enum { METRICS_VERSION = 1, MAX_NAME_BYTES = 256 };
+
+static void put_percentiles(struct json *json, const char *key, const struct histogram *histogram)
+{
+	json_key(json, key);
+	json_open(json, '{');
+	json_key_int(json, "count", histogram->total);
+	json_key_int(json, "median", histogram_percentile(histogram, 0.5));
+	json_key_int(json, "p90", histogram_percentile(histogram, 0.9));
+	json_key_int(json, "p99", histogram_percentile(histogram, 0.99));
+	json_key_int(json, "max", histogram->max_ns);
+	json_close(json, '}');
+}
+
+static void put_time(struct json *json, const char *key, int64_t time_ns)
+{
+	char text[MOMENT_TEXT_SIZE];
+
+	moment_format(time_ns, false, text);
+	json_key(json, key);
+	json_string(json, text);
+}
+
+static void put_ticks(struct json *json, const struct run *run, const struct profile *profile)
+{
+	put_time(json, "start", profile->start_time_ns);
+	put_time(json, "end", profile->start_time_ns + run->last_ns - run->start_ns);
+	json_key_int(json, "duration_ns", run->last_ns - run->start_ns);
+	json_key(json, "frequency_hz"); // exactly, to nine digits
+	json_time(json, (int64_t)(run->frequency_hz * (double)NS_PER_SECOND + 0.5), NS_PER_SECOND);
+	json_key_int(json, "ticks", run->ticks);
+	json_key_int(json, "missed_ticks", run->missed_ticks);
+	json_key_int(json, "thinned_ticks", run->thinned_ticks);
+	json_key_int(json, "samples", run->samples);
+	json_key_int(json, "stacks", profile->n_stacks);
+	json_key_int(json, "locations", profile->n_locations);
+}
+
+static void put_hold(struct json *json, const struct run *run)
+{
+	json_key_int(json, "held_ns", run->held_ns);
+	json_key_int(json, "stops", run->stops);
+	json_key_int(json, "copies", run->copies);
+	json_key_int(json, "credits", run->credits);
+	json_key_int(json, "denied_stops", run->denied);
+	put_percentiles(json, "tick_hold_ns", &run->tick_hold);
+	put_percentiles(json, "thread_hold_ns", &run->thread_hold);
+}
+
+// cpu_ns counts from minus the clock's reading while the sampler runs (sampler.c).
+static void put_own(struct json *json, const struct run *run)
+{
+	struct rusage usage = {0};
+	const int64_t cpu_ns =
+	    run->end_ns ? run->cpu_ns : run->cpu_ns + clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	getrusage(RUSAGE_SELF, &usage);
+	json_key_int(json, "profiler_cpu_ns", cpu_ns);
+	json_key_int(json, "profiler_peak_memory_bytes", (uint64_t)usage.ru_maxrss * 1024);
+}
+
+static void put_truncated(struct json *json, const struct profile *profile)
+{
+	uint64_t by_end[N_STACK_ENDS];
+
+	memcpy(by_end, profile->forgotten.by_end, sizeof(by_end));
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile->samples[i].count > 0)
+			by_end[profile->stacks[profile->samples[i].stack].end] +=
+			    profile->samples[i].count;
+	json_key(json, "truncated");
+	json_open(json, '{');
+	for (int end = 0; end < N_STACK_ENDS; end++)
+		if (end != STACK_COMPLETE && by_end[end] > 0)
+			json_key_int(json, stack_end_name((enum stack_end)end), by_end[end]);
+	json_close(json, '}');
+}
+
+static void put_kernel_figure(struct json *json, const char *key, int64_t ns)
+{
+	json_key(json, key);
+	if (ns >= 0)
+		json_int(json, ns);
+	else
+		json_null(json); // the kernel does not tell
+}
+
+static void put_thread(struct json *json, const struct thread *thread)
+{
+	json_open(json, '{');
+	json_key_int(json, "pid", thread->pid);
+	json_key_int(json, "tid", thread->tid);
+	_cleanup_free_ char *name = text_clean(thread->name, strlen(thread->name), MAX_NAME_BYTES);
+	json_key_string(json, "name", name);
+	json_key_bool(json, "alive", !thread->ended);
+	json_key_int(json, "watched_ns", thread->last_ns - thread->first_ns);
+	put_kernel_figure(json, "cpu_ns", thread->kernel_cpu_ns);
+	put_kernel_figure(json, "run_queue_ns", thread->kernel_delay_ns);
+	json_close(json, '}');
+}
+
+// Those that have been forgotten are in the sums.
+static void put_target(struct json *json, const struct profile *profile)
+{
+	struct profile_totals sums = profile->forgotten;
+
+	json_key(json, "threads");
+	json_open(json, '[');
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		const struct thread *thread = &profile->threads[i];
+		if (thread->forgotten)
+			continue;
+		put_thread(json, thread);
+		sums.threads++;
+		sums.kernel_cpu_ns += thread->kernel_cpu_ns > 0 ? thread->kernel_cpu_ns : 0;
+		sums.kernel_delay_ns += thread->kernel_delay_ns > 0 ? thread->kernel_delay_ns : 0;
+	}
+	json_close(json, ']');
+	json_key_int(json, "threads_seen", sums.threads);
+	json_key_int(json, "target_cpu_ns", sums.kernel_cpu_ns);
+	json_key_int(json, "target_run_queue_ns", sums.kernel_delay_ns);
+}
+
+struct error *metrics_write(const char *path, int pid, bool ended, const struct run *run,
+                            const struct profile *profile)
+{
+	struct output *output = NULL;
+	struct error *error = output_open(path, false, &output);
+
+	if (error)
+		return error;
+	struct json json = {.stream = output_stream(output)};
+	json_open(&json, '{');
+	json_key_int(&json, "version", METRICS_VERSION);
+	json_key_int(&json, "pid", pid);
+	json_key_bool(&json, "ended", ended);
+	put_ticks(&json, run, profile);
+	put_hold(&json, run);
+	put_own(&json, run);
+	put_truncated(&json, profile);
+	put_target(&json, profile);
+	json_close(&json, '}');
+	fputc('\n', json.stream);
+	error = output_finish(output, NULL);
+	output_destroy(output);
+	return error;
+}

@@ -1,0 +1,56 @@
+#include "options_check.h"
+
+#include "option_table.h"
+#include "options.h"
+#include "writer.h"
+
+static struct error *check_ring(const struct options *options)
+{
+	const bool windows = options->ring_ns || options->every_ns;
+
+	if (!options->ring_ns &&
+	    (options->ring_bytes != OPTIONS_RING_BYTES || options->conditions.count > 0))
+		return option_error("--ring-size and --dump-when are for --ring: give that, too");
+	if (!windows && (options->keep || options->exec))
+		return option_error(
+		    "--keep and --exec are for --every and --ring: give one of them");
+	if (options->ring_ns && options->every_ns)
+		return option_error("--ring and --every are given: leave one of them out");
+	if (options->every_ns && (double)options->every_ns * options->frequency_hz < 2e9)
+		return option_error(
+		    "--every: there would be less than two ticks in a window: give a "
+		    "longer time, or a higher --frequency");
+	if (windows && options->writer == &writer_record)
+		return option_error("--ring and --every make no recordings: give another format");
+	if (windows && options->writer->shows_time)
+		return option_error(
+		    "--ring and --every write sums: give pprof or folded, or record "
+		    "all of it (-f record)");
+	if (windows && (options->from.kind || options->to.kind))
+		return option_error("--from and --to are not for --ring and --every, whose windows "
+		                    "are slices");
+	return NULL;
+}
+
+static struct error *check_recording(const struct options *options)
+{
+	const bool records = options->writer == &writer_record;
+
+	if (records && options->recording)
+		return option_error("report: --format: a recording is made while sampling: give "
+		                    "another format");
+	if (records && (options->from.kind || options->to.kind))
+		return option_error(
+		    "--from and --to are for profiler report, which cuts recordings");
+	if (!records && (options->max_size_bytes || !options->symbols))
+		return option_error(
+		    "--max-size and --no-symbols are for recordings: give -f record");
+	return NULL;
+}
+
+struct error *options_check_outputs(const struct options *options)
+{
+	struct error *error = check_ring(options);
+
+	return error ? error : check_recording(options);
+}
