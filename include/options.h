@@ -19,7 +19,9 @@ struct options {
 	bool help, version;    // print and leave: nothing else is set
 	int pid;               // 0: wrap a command
 	char *const *command;  // NULL-terminated, borrowed from argv; NULL with pid
-	const char *recording; // `profiler report`: the file; neither pid nor command then
+	const char *recording; // `profiler report` and `diff`: the file; no pid, no command then
+	const char *other;     // `profiler diff`: the second file; NULL: report
+	bool normalize;        // `profiler diff`
 	int64_t duration_ns;   // 0: until the end
 	double frequency_hz;
 	const char *output;          // as given; NULL: the default

@@ -7,6 +7,7 @@
 
 #include "debug_sources.h"
 #include "diagnose.h"
+#include "diff_command.h"
 #include "dumper.h"
 #include "error.h"
 #include "events.h"
@@ -447,7 +448,8 @@ static struct error *check_ready_fd(int fd)
 
 static int report(struct session *session)
 {
-	struct error *error = report_command(&session->options);
+	const struct options *options = &session->options;
+	struct error *error = options->other ? diff_command(options) : report_command(options);
 
 	options_deinit(&session->options);
 	return error ? report_error(error) : EXIT_STATUS_OK;

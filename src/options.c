@@ -400,6 +400,8 @@ static const struct option_row rows[] = {
 	     "inlined calls as frames of their own (the default)"),
 	FLAG(0, "no-inlines", inlines, false,
 	     "only the functions that stand in the machine code"),
+	FLAG(0, "normalize", normalize, true,
+	     "diff: as if both had lasted equally long"),
 	HEADING("Debug information:"),
 	VALUE(0, "debug-dir", "DIR", parse_debug_dir,
 	      "look for debug files in DIR first; may be repeated"),
@@ -434,8 +436,10 @@ char *options_help(void)
 	fputs("Usage: profiler [OPTION...] -p PID\n"
 	      "       profiler [OPTION...] [--] COMMAND [ARG...]\n"
 	      "       profiler report [OPTION...] FILE\n"
+	      "       profiler diff [OPTION...] A B\n"
 	      "Shows where every thread of a process spends its time, running or blocked;\n"
-	      "report turns a recording (-f record) into another format.\n",
+	      "report turns a recording (-f record) into another format; diff shows what has\n"
+	      "changed from one recording (or folded profile) to another.\n",
 	      stream);
 	option_table_print(&table, stream);
 	fputs("\nExit status: the command's own; with -p 0; else 1 (target), 2 (command line),\n"
@@ -445,11 +449,44 @@ char *options_help(void)
 	return text;
 }
 
-static bool is_report(int argc, char **argv)
+// The sub-command that begins at argv[optind]; NULL: none. "--" before it makes it a command.
+static const char *find_sub_command(int argc, char **argv)
 {
+	static const char *const names[] = {"report", "diff"};
 	const bool after_dashes = optind > 0 && strcmp(argv[optind - 1], "--") == 0;
 
-	return optind < argc && !after_dashes && strcmp(argv[optind], "report") == 0;
+	for (size_t i = 0; i < array_size(names) && optind < argc && !after_dashes; i++)
+		if (strcmp(argv[optind], names[i]) == 0)
+			return names[i];
+	return NULL;
+}
+
+static struct error *take_file(struct options *options, const char *sub_command, const char *file)
+{
+	const bool two = strcmp(sub_command, "diff") == 0;
+
+	if (options->recording && (!two || options->other))
+		return option_error("%s: '%s' is one file too many", sub_command, file);
+	*(options->recording ? &options->other : &options->recording) = file;
+	return NULL;
+}
+
+static struct error *check_sub_command(const struct options *options, const char *sub_command,
+                                       const struct option_row *sampling)
+{
+	const bool two = strcmp(sub_command, "diff") == 0;
+
+	if (!options->recording || (two && !options->other))
+		return option_error("%s: %s given: profiler %s%s; to run a command of that name: "
+		                    "profiler -- %s",
+		                    sub_command,
+		                    two ? "two recordings or folded profiles are not"
+		                        : "no recording is",
+		                    sub_command, two ? " A B" : " FILE", sub_command);
+	if (sampling)
+		return option_error("%s: --%s is for sampling, which is over: leave it out",
+		                    sub_command, sampling->long_name);
+	return NULL;
 }
 
 static struct error *parse_all(int argc, char **argv, struct options *options)
@@ -460,29 +497,23 @@ static struct error *parse_all(int argc, char **argv, struct options *options)
 	struct error *error = option_table_parse(&table, argc, argv, options, &sampling);
 	if (error || options->help || options->version)
 		return error;
-	if (!is_report(argc, argv)) {
+	const char *sub_command = find_sub_command(argc, argv);
+	if (!sub_command) {
 		if (optind < argc)
 			options->command = argv + optind;
 		return NULL;
 	}
-	// profiler report: options may stand before and after the file.
+	// Its options may stand before and after the files.
 	for (optind++;;) {
 		error = option_table_parse(&table, argc, argv, options, &sampling);
 		if (error || options->help || options->version)
 			return error;
 		if (optind >= argc)
-			break;
-		if (options->recording)
-			return option_error("report: '%s' is one file too many", argv[optind]);
-		options->recording = argv[optind++];
+			return check_sub_command(options, sub_command, sampling);
+		error = take_file(options, sub_command, argv[optind++]);
+		if (error)
+			return error;
 	}
-	if (!options->recording)
-		return option_error("report: no recording is given: profiler report FILE; to run a "
-		                    "command of that name: profiler -- report");
-	if (sampling)
-		return option_error("report: --%s is for sampling, which is over: leave it out",
-		                    sampling->long_name);
-	return NULL;
 }
 
 enum { ALL_STATES = (1 << N_THREAD_STATES) - 1, NO_STATE = 1 << N_THREAD_STATES };

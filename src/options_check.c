@@ -37,7 +37,7 @@ static struct error *check_recording(const struct options *options)
 	const bool records = options->writer == &writer_record;
 
 	if (records && options->recording)
-		return option_error("report: --format: a recording is made while sampling: give "
+		return option_error("--format: a recording is made while sampling: give "
 		                    "another format");
 	if (records && (options->from.kind || options->to.kind))
 		return option_error(
@@ -48,9 +48,20 @@ static struct error *check_recording(const struct options *options)
 	return NULL;
 }
 
+static struct error *check_diff(const struct options *options)
+{
+	if (options->normalize && !options->other)
+		return option_error("--normalize is for profiler diff");
+	if (options->other && options->writer->shows_time)
+		return option_error("diff: differences are sums: give -f folded or pprof");
+	return NULL;
+}
+
 struct error *options_check_outputs(const struct options *options)
 {
 	struct error *error = check_ring(options);
 
+	if (!error)
+		error = check_diff(options);
 	return error ? error : check_recording(options);
 }

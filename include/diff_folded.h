@@ -1,0 +1,13 @@
+// diff_folded: two folded profiles side by side, as difffolded.pl writes them for flamegraph.pl.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+// Writes "stack COUNT_A COUNT_B" for each stack of either text, sorted by stack. With `normalize`
+// the counts of a are scaled so that both have the same total, and rounded down. Lines that are no
+// stacks are left out; returns how many.
+uint64_t diff_folded(const char *a, size_t a_size, const char *b, size_t b_size, bool normalize,
+                     FILE *stream);

@@ -1,0 +1,225 @@
+#include "diff_command.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff_folded.h"
+#include "error.h"
+#include "local_files.h"
+#include "memory.h"
+#include "options.h"
+#include "output.h"
+#include "profile_merge.h"
+#include "publish.h"
+#include "record.h"
+#include "recording.h"
+#include "slice.h"
+#include "summary.h"
+#include "writer.h"
+
+// One of the two: a recording with its names, or a folded profile's text.
+struct side {
+	const char *path;
+	bool is_recording;
+	struct recording recording;
+	struct slice slice;
+	struct profile view; // of the recording, borrowed from it and the slice
+	struct symbols found;
+	char *text; // folded
+	size_t size;
+};
+
+static void side_deinit(struct side *side)
+{
+	if (side->is_recording)
+		recording_deinit(&side->recording);
+	slice_deinit(&side->slice);
+	symbols_deinit(&side->found);
+	free(side->text);
+}
+
+static const struct symbols *symbols_of(const struct side *side)
+{
+	return side->recording.has_symbols ? &side->recording.symbols : &side->found;
+}
+
+static struct error *read_text(const char *path, char **ret, size_t *ret_size)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0, capacity = 0, n = 0;
+
+	if (file)
+		do {
+			text = memory_grow(text, &capacity, size + (1 << 16), 1);
+			n = fread(text + size, 1, capacity - size, file);
+			size += n;
+		} while (n > 0);
+	if (!file || ferror(file))
+		return error_create(EXIT_STATUS_TARGET, "cannot read %s: %s", path,
+		                    strerror(errno));
+	*ret = take_pointer(text);
+	*ret_size = size;
+	return NULL;
+}
+
+static struct error *replay(const struct options *options, struct side *side)
+{
+	struct recording *recording = &side->recording;
+	const struct symbolize_options names = {.inlines = options->inlines};
+	struct error *error = NULL;
+
+	slice_init(&side->slice, INT64_MIN, INT64_MAX);
+	if (publish_is_sliced(options))
+		error = publish_set_slice(options, &recording->profile, &side->slice);
+	if (error)
+		return error;
+	profile_follow(&recording->profile, &side->slice.follower);
+	recording_replay(recording);
+	side->view = slice_view(&side->slice, &recording->profile);
+	if (!recording->has_symbols) {
+		local_files_find(&recording->modules);
+		symbolize(&recording->profile, &recording->modules, &names, &side->found);
+	}
+	return publish_is_sliced(options) ? publish_check_slice(&side->view, &recording->profile)
+	                                  : NULL;
+}
+
+static struct error *read_side(const struct options *options, const char *path, struct side *ret)
+{
+	ret->path = path;
+	struct error *error = read_text(path, &ret->text, &ret->size);
+	if (error)
+		return error;
+	if (ret->size >= 2 && memcmp(ret->text, "\x1f\x8b", 2) == 0)
+		return error_create(
+		    EXIT_STATUS_TARGET,
+		    "%s is compressed, as pprof profiles are: diff reads recordings "
+		    "and folded profiles; for pprof: go tool pprof -diff_base",
+		    path);
+	if (ret->size < RECORD_MAGIC_BYTES ||
+	    memcmp(ret->text, RECORD_MAGIC, RECORD_MAGIC_BYTES) != 0)
+		return NULL;
+	error = recording_open_bytes(path, (uint8_t *)take_pointer(ret->text), ret->size,
+	                             &ret->recording);
+	if (error)
+		return error;
+	ret->is_recording = true;
+	return replay(options, ret);
+}
+
+static struct error *write_side(const struct options *options, const struct side *side,
+                                FILE *stream)
+{
+	return publish(options,
+	               &(struct publication){
+	                   .profile = &side->view,
+	                   .modules = &side->recording.modules,
+	                   .symbols = symbols_of(side),
+	                   .pid = side->recording.pid,
+	                   .children = side->recording.children,
+	               },
+	               stream);
+}
+
+// The recording as folded text, with all filters.
+static struct error *fold(const struct options *options, struct side *side)
+{
+	if (!side->is_recording)
+		return NULL;
+	FILE *stream = open_memstream(&side->text, &side->size);
+	if (!stream)
+		return error_create(EXIT_STATUS_OUTPUT, "no memory for a profile");
+	struct error *error = write_side(options, side, stream);
+	fclose(stream);
+	return error;
+}
+
+static struct error *diff_texts(const struct options *options, struct side *a, struct side *b,
+                                FILE *stream)
+{
+	struct error *error = fold(options, a);
+
+	if (!error)
+		error = fold(options, b);
+	if (error)
+		return error;
+	const uint64_t n_bad =
+	    diff_folded(a->text, a->size, b->text, b->size, options->normalize, stream);
+	if (n_bad > 0)
+		fprintf(stderr, "profiler: %" PRIu64 " lines are no folded stacks: left out\n",
+		        n_bad);
+	return NULL;
+}
+
+static double wall_of(const struct profile *profile)
+{
+	double wall_ns = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++)
+		wall_ns += (double)profile->samples[i].wall_ns;
+	return wall_ns;
+}
+
+static struct error *diff_recordings(const struct options *options, const struct side *a,
+                                     const struct side *b, FILE *stream)
+{
+	const double a_wall = wall_of(&a->view);
+	const double weight = options->normalize && a_wall > 0 ? wall_of(&b->view) / a_wall : 1;
+	struct merged merged = {0};
+
+	merged_add(&merged, &a->view, &a->recording.modules, symbols_of(a), -weight);
+	merged_add(&merged, &b->view, &b->recording.modules, symbols_of(b), 1);
+	struct error *error = publish(options,
+	                              &(struct publication){
+	                                  .profile = &merged.profile,
+	                                  .modules = &merged.modules,
+	                                  .symbols = &merged.symbols,
+	                                  .pid = b->recording.pid,
+	                                  .children = b->recording.children,
+	                              },
+	                              stream);
+	merged_deinit(&merged);
+	return error;
+}
+
+static struct error *write_diff(const struct options *options, struct side *a, struct side *b,
+                                struct output *output)
+{
+	struct error *error;
+
+	if (options->writer == &writer_folded)
+		error = diff_texts(options, a, b, output_stream(output));
+	else if (a->is_recording && b->is_recording)
+		error = diff_recordings(options, a, b, output_stream(output));
+	else
+		error = error_create(EXIT_STATUS_USAGE,
+		                     "diff: %s is folded, and so can the difference be only: give "
+		                     "-f folded, or two recordings",
+		                     a->is_recording ? b->path : a->path);
+	return error ? error : output_finish(output, NULL);
+}
+
+struct error *diff_command(const struct options *asked)
+{
+	struct options options = *asked;
+	struct side a = {0}, b = {0};
+	struct output *output = NULL;
+
+	options.quiet = true; // sums of differences mean nothing
+	struct error *error = read_side(&options, options.recording, &a);
+	if (!error)
+		error = read_side(&options, options.other, &b);
+	if (!error)
+		error = output_open(options.output ?: "-", options.writer->binary, &output);
+	if (!error)
+		error = write_diff(&options, &a, &b, output);
+	if (!error && !asked->quiet)
+		summary_print_output(options.writer, output_name(output));
+	output_destroy(output);
+	side_deinit(&a);
+	side_deinit(&b);
+	return error;
+}

@@ -1,0 +1,143 @@
+#include "profile_merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+void merged_deinit(struct merged *merged)
+{
+	profile_deinit(&merged->profile);
+	modules_deinit(&merged->modules);
+	symbols_deinit(&merged->symbols);
+	*merged = (struct merged){0};
+}
+
+static uint32_t add_module(struct merged *merged, const struct modules *modules,
+                           const struct module *from)
+{
+	struct module *module =
+	    modules_add(&merged->modules, from->kind, from->path, from->device, from->inode, -1);
+
+	for (size_t i = 0; i < from->n_mappings; i++)
+		module_add_mapping(module, &from->mappings[i]);
+	memcpy(module->build_id, from->build_id, from->build_id_size);
+	module->build_id_size = from->build_id_size;
+	if (from == modules->program)
+		merged->modules.program = module;
+	return module->index;
+}
+
+static void copy_functions(struct symbols *to, const struct symbols *from)
+{
+	for (size_t i = 0; i < from->n_functions; i++) {
+		const struct function *function = &from->functions[i];
+		*array_push(to->functions, to->n_functions, to->functions_capacity) =
+		    (struct function){
+		        .name = memory_strdup(function->name),
+		        .system_name = memory_strdup(function->system_name ?: ""),
+		        .file = memory_strdup(function->file ?: ""),
+		        .start_line = function->start_line,
+		    };
+	}
+}
+
+// The lines of a location that has none yet.
+static void copy_lines(struct merged *merged, uint32_t location, const struct symbols *from,
+                       const struct location_lines *lines, size_t first_function)
+{
+	struct symbols *to = &merged->symbols;
+
+	to->locations = memory_grow(to->locations, &merged->locations_capacity, location + 1,
+	                            sizeof(*to->locations));
+	while (to->n_locations <= location)
+		to->locations[to->n_locations++] = (struct location_lines){0};
+	if (to->locations[location].count > 0)
+		return;
+	to->locations[location] =
+	    (struct location_lines){.first = to->n_lines, .count = lines->count};
+	for (uint32_t i = 0; i < lines->count; i++) {
+		struct line line = from->lines[lines->first + i];
+		line.function += first_function;
+		*array_push(to->lines, to->n_lines, to->lines_capacity) = line;
+	}
+}
+
+// The new ids of the profile's locations; the caller frees them.
+static uint32_t *add_locations(struct merged *merged, const struct profile *profile,
+                               const struct modules *modules, const struct symbols *symbols)
+{
+	uint32_t *ids = memory_alloc_zeroed(profile->n_locations, sizeof(*ids));
+	_cleanup_free_ uint32_t *module_ids =
+	    memory_alloc_zeroed(modules->count, sizeof(*module_ids));
+	const size_t first_function = merged->symbols.n_functions;
+
+	for (size_t i = 0; i < modules->count; i++)
+		module_ids[i] = add_module(merged, modules, modules->items[i]);
+	copy_functions(&merged->symbols, symbols);
+	for (size_t i = 0; i < profile->n_locations; i++) {
+		const struct location *location = &profile->locations[i];
+		ids[i] = profile_intern_code(&merged->profile, module_ids[location->module],
+		                             location->address, location->code);
+		copy_lines(merged, ids[i], symbols, &symbols->locations[i], first_function);
+	}
+	return ids;
+}
+
+static uint32_t add_stack(struct merged *merged, const struct profile *profile,
+                          const struct stack *stack, const uint32_t *location_ids)
+{
+	_cleanup_free_ uint32_t *ids = memory_alloc_zeroed(stack->n_frames, sizeof(*ids));
+
+	for (uint32_t i = 0; i < stack->n_frames; i++)
+		ids[i] = location_ids[profile->location_ids[stack->first + i]];
+	return profile_intern_stack(&merged->profile, ids, stack->n_frames, stack->end,
+	                            stack->guessed);
+}
+
+static uint32_t add_wait(struct merged *merged, const struct profile *profile, uint32_t wait)
+{
+	if (wait == WAIT_NONE)
+		return WAIT_NONE;
+	const struct wait *from = &profile->waits[wait];
+	const uint32_t id =
+	    profile_intern_wait(&merged->profile, from->syscall, from->descriptor, from->frames);
+	if (from->meaning)
+		profile_explain_descriptor(&merged->profile, id, from->meaning);
+	return id;
+}
+
+static int64_t weigh(int64_t value, double weight)
+{
+	return (int64_t)((double)value * weight);
+}
+
+void merged_add(struct merged *merged, const struct profile *profile, const struct modules *modules,
+                const struct symbols *symbols, double weight)
+{
+	struct profile *to = &merged->profile;
+	const uint32_t first_thread = to->n_threads;
+	_cleanup_free_ uint32_t *location_ids = add_locations(merged, profile, modules, symbols);
+
+	to->period_ns = profile->period_ns;
+	to->start_time_ns = profile->start_time_ns;
+	to->duration_ns = profile->duration_ns;
+	for (size_t i = 0; i < profile->n_threads; i++)
+		profile_add_thread(to, profile->threads[i].pid, profile->threads[i].tid,
+		                   profile->threads[i].name, 0);
+	for (size_t i = 0; i < profile->n_processes; i++)
+		profile_name_process(to, profile->processes[i].pid, profile->processes[i].name);
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *from = &profile->samples[i];
+		*array_push(to->samples, to->n_samples, to->samples_capacity) = (struct sample){
+		    .stack =
+		        add_stack(merged, profile, &profile->stacks[from->stack], location_ids),
+		    .thread = first_thread + from->thread,
+		    .wait = add_wait(merged, profile, from->wait),
+		    .state = from->state,
+		    .count = (uint64_t)weigh((int64_t)from->count, weight),
+		    .wall_ns = weigh(from->wall_ns, weight),
+		    .cpu_ns = weigh(from->cpu_ns, weight),
+		};
+	}
+}

@@ -1,0 +1,152 @@
+"""profiler diff: what has changed from one profile to another."""
+
+import collections
+import os
+import re
+import shutil
+import subprocess
+
+import harness
+import pprof
+from harness import PROFILER, STATUS_TARGET, STATUS_USAGE, Run
+from told import read_folded
+
+FLAMEGRAPH = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
+
+
+def profiler(*args, status=0):
+    """What it writes to stdout, and tells."""
+    run = subprocess.run(
+        [PROFILER, *args], capture_output=True, check=False, timeout=harness.RUN_TIMEOUT_S
+    )
+    told = run.stderr.decode()
+    assert run.returncode == status, f"{args}: status {run.returncode}: {told}"
+    for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:"):
+        assert word not in told, told
+    return run.stdout, told
+
+
+def columns(data):
+    """{stack: (count of a, count of b)}, and that the lines are sorted."""
+    found = {}
+    for line in data.decode().splitlines():
+        match = re.fullmatch(r"(.+) (\d+) (\d+)", line)
+        assert match and match[1] not in found, line
+        found[match[1]] = (int(match[2]), int(match[3]))
+    stacks = [stack.encode() for stack in found]
+    assert stacks == sorted(stacks)
+    return found
+
+
+class Diff(harness.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.kept = harness.tempfile.mkdtemp(prefix="profiler-test-")
+        cls.addClassCleanup(shutil.rmtree, cls.kept, ignore_errors=True)
+        cls.paths = []
+        for name, args, seconds in (("a", (6, 1, 1), "0.5"), ("b", (6, 4, 0), "1")):
+            target = harness.Target([harness.fixture("threads"), *map(str, args)])
+            try:
+                run = harness.attach(target, form="record", duration=seconds)
+            finally:
+                target.end()
+            path = os.path.join(cls.kept, name + ".wprof")
+            with open(path, "wb") as file:
+                file.write(run.recording)
+            cls.paths.append(path)
+
+    def folded(self, path, *args):
+        """The recording's folded profile: a file, and its counts by line."""
+        out, _ = profiler("report", path, *args)
+        return {";".join(stack): count for stack, count in read_folded(out).items()}
+
+    def test_columns(self):
+        """Each side's counts, those of a stack of one side alone beside a zero."""
+        for args in ([], ["-t"], ["--off-cpu"], ["--to=0.3s"]):
+            a, b = (self.folded(path, *args) for path in self.paths)
+            found = columns(profiler("diff", *self.paths, *args)[0])
+            self.assertEqual(set(found), set(a) | set(b))
+            for stack, (in_a, in_b) in found.items():
+                self.assertEqual((in_a, in_b), (a.get(stack, 0), b.get(stack, 0)), stack)
+        self.assertTrue(any(0 in pair for pair in found.values()))
+
+    def test_normalized(self):
+        found = columns(profiler("diff", "--normalize", *self.paths)[0])
+        a, b = (sum(column) for column in zip(*found.values()))
+        self.assertGreater(b, 0)
+        self.assertLessEqual(abs(a - b), len(found))  # each rounded down
+        self.assertLessEqual(a, b)
+
+    def test_flamegraph(self):
+        """flamegraph.pl colours by it."""
+        path = shutil.which("flamegraph.pl") or FLAMEGRAPH
+        harness.need(os.path.exists(path), "flamegraph.pl is not installed")
+        out, _ = profiler("diff", *self.paths)
+        run = subprocess.run(
+            [harness.find_tool("perl"), path], input=out, capture_output=True, check=True
+        )
+        self.assertEqual(run.stderr, b"")
+        self.assertIn(b"spin_here", run.stdout)
+        self.assertRegex(run.stdout, rb"; [+-]\d+\.\d+%")  # how much more or less
+
+    def test_folded_files(self):
+        """The same from folded profiles, of whoever's making."""
+        files = []
+        for path in self.paths:
+            files.append(os.path.join(self.directory(), "x.folded"))
+            profiler("report", path, "-o", files[-1])
+        self.assertEqual(profiler("diff", *files)[0], profiler("diff", *self.paths)[0])
+        self.assertEqual(profiler("diff", files[0], self.paths[1])[0],
+                         profiler("diff", *self.paths)[0])  # fmt: skip
+        with open(files[0], "w", encoding="utf-8") as file:
+            file.write("# b\nmain;b 2\nnonsense\nmain;a 1\nmain;b 3\n")
+        with open(files[1], "w", encoding="utf-8") as file:
+            file.write("main;c d 7")
+        out, told = profiler("diff", *files)
+        self.assertEqual(out, b"main;a 1 0\nmain;b 5 0\nmain;c d 0 7\n")
+        self.assertIn("2 lines are no folded stacks", told)
+
+    def sums(self, *args):
+        """By function, of the leaves: samples and wall time."""
+        counts, walls = collections.Counter(), collections.Counter()
+        profile = pprof.Profile(profiler(*args, "-f", "pprof")[0], differences=True)
+        for sample in profile.samples:
+            counts[sample.stack] += sample.count
+            walls[sample.stack] += sample.wall_ns
+        return counts, walls
+
+    def test_pprof(self):
+        """Second less first, sample for sample."""
+        sides = [self.sums("report", path) for path in self.paths]
+        counts, walls = self.sums("diff", *self.paths)
+        for found, (a, b) in ((counts, (sides[0][0], sides[1][0])),
+                              (walls, (sides[0][1], sides[1][1]))):  # fmt: skip
+            for stack in set(a) | set(b):
+                self.assertEqual(found[stack], b[stack] - a[stack], stack)
+        self.assertTrue(any(value < 0 for value in counts.values()))
+        counts, walls = self.sums("diff", self.paths[0], self.paths[0])
+        self.assertEqual(set(walls.values()) | set(counts.values()), {0})
+        _, walls = self.sums("diff", "--normalize", *self.paths)
+        self.assertLess(abs(sum(walls.values())), 1e5)
+
+    def test_refused(self):
+        packed = os.path.join(self.directory(), "x.pb.gz")
+        profiler("report", self.paths[0], "-o", packed)
+        _, told = profiler("diff", packed, self.paths[1], status=STATUS_TARGET)
+        self.assertIn("go tool pprof -diff_base", told)
+        _, told = profiler("diff", "/dev/null", self.paths[1], "-f", "pprof", status=STATUS_USAGE)
+        self.assertIn("/dev/null is folded", told)
+        _, told = profiler("diff", "nowhere", self.paths[1], status=STATUS_TARGET)
+        self.assertIn("cannot read nowhere: No such file", told)
+        for args, pattern in (
+            (["diff"], "two recordings or folded profiles are not given"),
+            (["diff", "a", "b", "c"], "'c' is one file too many"),
+            (["report", "a", "--normalize"], "--normalize is for profiler diff"),
+            (["diff", "a", "b", "-d", "1"], "--duration is for sampling"),
+        ):
+            run = Run(args).finish(expect=STATUS_USAGE)
+            self.assert_message(run, pattern, STATUS_USAGE)
+
+
+if __name__ == "__main__":
+    harness.main()
