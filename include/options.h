@@ -13,7 +13,10 @@
 struct error;
 struct writer;
 
-enum { OPTIONS_RING_BYTES = 64 << 20 }; // unless --ring-size says another
+enum {
+	OPTIONS_RING_BYTES = 64 << 20, // defaults
+	OPTIONS_MAX_THREADS = 1000,
+};
 
 struct options {
 	bool help, version;    // print and leave: nothing else is set
@@ -47,6 +50,8 @@ struct options {
 	uint64_t ring_bytes;
 	int64_t every_ns;             // of windows; 0: none
 	size_t keep;                  // of the files of windows: the last ones; 0: all
+	int64_t waits_ns;             // only waits of that length; 0: no such profile
+	size_t max_threads;           // of it; 0: the default
 	const char *exec;             // a command to run for each; NULL: none
 	struct conditions conditions; // for it to write the window
 	const char *metrics;          // the file; NULL: none

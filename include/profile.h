@@ -110,7 +110,8 @@ struct sample {
 	enum thread_state state;
 	uint64_t count;
 	int64_t wall_ns;
-	int64_t cpu_ns; // wall_ns where running, else 0
+	int64_t cpu_ns;   // wall_ns where running, else 0
+	int64_t since_ns; // CLOCK_MONOTONIC, of a single wait (long_waits.h); else 0
 };
 
 struct profile;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct debug_server;
@@ -38,6 +39,9 @@ char *summary_comment(const struct run *run, const struct profile *profile);
 
 // Prints how many debug files were fetched from servers.
 void summary_print_fetched(const struct debug_server *server);
+
+// What --waits has found, and what its limit left out.
+void summary_print_waits(int64_t min_ns, size_t n_waits, size_t n_threads, size_t n_left_out);
 
 // Where the profile went, and what to run with it.
 void summary_print_output(const struct writer *writer, const char *name);

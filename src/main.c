@@ -13,6 +13,7 @@
 #include "events.h"
 #include "flight.h"
 #include "launch.h"
+#include "long_waits.h"
 #include "memory.h"
 #include "metrics.h"
 #include "module.h"
@@ -50,6 +51,7 @@ struct session {
 	struct status_line status;
 	bool shows_status;
 	struct slice slice;           // --from, --to
+	struct long_waits waits;      // --waits
 	struct timeline timeline;     // for a format that shows time
 	struct error *slice_error;    // they leave nothing
 	struct record_writer *record; // NULL: none is made
@@ -76,6 +78,10 @@ static void started(void *context)
 		session->slice_error =
 		    publish_set_slice(&session->options, &session->profile, &session->slice);
 		profile_follow(&session->profile, &session->slice.follower);
+	}
+	if (session->options.waits_ns) {
+		long_waits_init(&session->waits, session->options.waits_ns);
+		profile_follow(&session->profile, &session->waits.follower);
 	}
 	if (publish_shows_time(&session->options)) {
 		timeline_init(&session->timeline, session->slice.from_ns, session->slice.to_ns);
@@ -236,6 +242,7 @@ static struct error *sample(struct session *session)
 	    .max_frames = options->max_depth,
 	    .max_overhead_percent = options->max_overhead_percent,
 	    .stop_all = options->stop_all,
+	    .each_sleep = options->waits_ns != 0,
 	    .children = options->children,
 	    .kernel = options->kernel,
 	    .target = &session->target,
@@ -268,6 +275,19 @@ static struct error *finish_record(struct session *session, const struct symbols
 	return output_finish(session->output, NULL);
 }
 
+static struct profile view_waits(struct session *session)
+{
+	const struct options *options = &session->options;
+	size_t n_threads, n_left_out;
+	const struct profile view =
+	    long_waits_view(&session->waits, &session->profile,
+	                    options->max_threads ?: OPTIONS_MAX_THREADS, &n_threads, &n_left_out);
+
+	if (!options->quiet)
+		summary_print_waits(options->waits_ns, view.n_samples, n_threads, n_left_out);
+	return view;
+}
+
 static struct error *write_samples(struct session *session, const struct symbols *symbols,
                                    const char *comment)
 {
@@ -282,6 +302,8 @@ static struct error *write_samples(struct session *session, const struct symbols
 		error = publish_check_slice(&view, &session->profile);
 	}
 	const bool shows_time = publish_shows_time(&session->options);
+	if (session->options.waits_ns)
+		view = view_waits(session);
 	if (!error)
 		error = publish(&session->options,
 		                &(struct publication){
@@ -371,6 +393,7 @@ static void session_deinit(struct session *session)
 	windows_deinit(&session->windows);
 	dumper_deinit(&session->dumper);
 	timeline_deinit(&session->timeline);
+	long_waits_deinit(&session->waits);
 	error_destroy(session->slice_error);
 	error_destroy(session->metrics_error);
 	output_destroy(session->output);

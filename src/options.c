@@ -158,6 +158,25 @@ static struct error *parse_dump_when(struct options *options, const char *value)
 	return NULL;
 }
 
+static struct error *parse_waits(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->waits_ns))
+		return option_error("--waits: '%s' is not a time above 0: give one such as 1s",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_max_threads(struct options *options, const char *value)
+{
+	long n;
+
+	if (!quantity_parse_count(value, INT_MAX, &n))
+		return option_error("--max-threads: '%s' is not a number of threads, 1 or more",
+		                    value);
+	options->max_threads = (size_t)n;
+	return NULL;
+}
+
 static struct error *parse_every(struct options *options, const char *value)
 {
 	if (!quantity_parse_time(value, &options->every_ns))
@@ -350,6 +369,12 @@ static const struct option_row rows[] = {
 	VALUE(0, "exec", "COMMAND", parse_exec,
 	      "run this for each of these files; the shell gets its\n"
 	      "name as a last word"),
+	VALUE(0, "waits", "TIME", parse_waits,
+	      "only what threads were blocked in for TIME or longer\n"
+	      "at a time, each such wait a sample of its own"),
+	VALUE(0, "max-threads", "N", parse_max_threads,
+	      "of --waits: only the N threads that waited longest;\n"
+	      "default 1000"),
 	SAMPLING("For programs:"),
 	VALUE(0, "metrics", "FILE", parse_metrics,
 	      "the run's own figures as JSON, at the end and after\n"
@@ -577,7 +602,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 		options.writer =
 		    options.ring_ns || options.every_ns ? &writer_pprof : &writer_folded;
 	if (!error)
-		error = check(&options);
+		error = options_check(&options);
 	if (error) {
 		options_deinit(&options);
 		return error;

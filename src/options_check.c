@@ -57,11 +57,28 @@ static struct error *check_diff(const struct options *options)
 	return NULL;
 }
 
+static struct error *check_waits(const struct options *options)
+{
+	if (!options->waits_ns)
+		return options->max_threads
+		           ? option_error("--max-threads is for --waits: give that, too")
+		           : NULL;
+	if (options->ring_ns || options->every_ns || options->from.kind || options->to.kind)
+		return option_error(
+		    "--waits is of the whole run: leave --ring, --every, --from and "
+		    "--to out");
+	if (options->writer == &writer_record || options->writer->shows_time)
+		return option_error("--waits: give pprof or folded");
+	return NULL;
+}
+
 struct error *options_check_outputs(const struct options *options)
 {
 	struct error *error = check_ring(options);
 
 	if (!error)
 		error = check_diff(options);
+	if (!error)
+		error = check_waits(options);
 	return error ? error : check_recording(options);
 }

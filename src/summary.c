@@ -311,6 +311,17 @@ char *summary_comment(const struct run *run, const struct profile *profile)
 	    (uintmax_t)run->n_frames, (uintmax_t)run->n_code_steps, held_percent(run));
 }
 
+void summary_print_waits(int64_t min_ns, size_t n_waits, size_t n_threads, size_t n_left_out)
+{
+	fprintf(stderr, "profiler: %zu waits of %g s or longer, of %zu threads\n", n_waits,
+	        (double)min_ns / (double)NS_PER_SECOND, n_threads);
+	if (n_left_out)
+		fprintf(stderr,
+		        "profiler: %zu further threads waited as long, and are left out: "
+		        "--max-threads=%zu has them all\n",
+		        n_left_out, n_threads + n_left_out);
+}
+
 void summary_print_output(const struct writer *writer, const char *name)
 {
 	_cleanup_free_ char *file = text_quote_file(name), *command = NULL;

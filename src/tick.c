@@ -34,7 +34,11 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	    .buffer = setup->buffer,
 	    .waits = {.profile = setup->profile, .run = setup->hold->run, .kernel = setup->kernel},
 	};
-	ticker->tally = (struct tally){.profile = ticker->profile, .run = ticker->run};
+	ticker->tally = (struct tally){
+	    .profile = ticker->profile,
+	    .run = ticker->run,
+	    .each_sleep = setup->each_sleep,
+	};
 	quiet_init(&ticker->quiet);
 	stops_init(&ticker->stops, setup->hold, setup->buffer, target, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);

@@ -430,8 +430,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 			ret->end = STACK_NO_PROGRESS;
 			break;
 		}
-		const struct move move =
-		    step(unwinder, rule, is_return, snapshot, &registers);
+		const struct move move = step(unwinder, rule, is_return, snapshot, &registers);
 		if (!move.go_on) {
 			ret->end = move.end;
 			break;

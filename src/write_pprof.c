@@ -14,6 +14,7 @@
 #include "gzip.h"
 #include "hash.h"
 #include "memory.h"
+#include "moment.h"
 #include "module.h"
 #include "profile.h"
 #include "protobuf.h"
@@ -258,6 +259,15 @@ static void build_wait_labels(struct pprof *pprof, const struct wait *wait)
 		build_label(pprof, "descriptor", descriptor, 0);
 }
 
+static void build_since_label(struct pprof *pprof, int64_t since_ns)
+{
+	const struct profile *profile = pprof->report->profile;
+	char text[MOMENT_TEXT_SIZE];
+
+	moment_format(profile->start_time_ns + since_ns - profile->start_ns, false, text);
+	build_label(pprof, "since", text, 0);
+}
+
 static void put_sample(struct pprof *pprof, const struct sample *sample)
 {
 	const struct thread *thread = &pprof->report->profile->threads[sample->thread];
@@ -277,6 +287,8 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	build_label(pprof, "state", thread_state_name(sample->state), 0);
 	if (sample->wait != WAIT_NONE)
 		build_wait_labels(pprof, &pprof->report->profile->waits[sample->wait]);
+	if (sample->since_ns)
+		build_since_label(pprof, sample->since_ns);
 	const char *guess = frame_name_guess(&pprof->report->profile->stacks[sample->stack]);
 	if (guess)
 		build_label(pprof, "unwound", guess, 0);

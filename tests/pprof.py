@@ -275,7 +275,7 @@ class Profile:
             else:
                 labels[key] = self.string(label["str"])
         check(
-            set(labels) - {"process", "syscall", "descriptor", "unwound"}
+            set(labels) - {"process", "syscall", "descriptor", "unwound", "since"}
             == {"pid", "tid", "thread", "state"},
             f"the labels are {sorted(labels)}",
         )

@@ -1,0 +1,56 @@
+"""--waits: what threads were blocked in for long, each such wait by itself."""
+
+import re
+
+import harness
+from harness import STATUS_USAGE, attach
+
+# threads 8 2 2: two spin, two sleep 10 ms at a time, four and the main thread wait for ever.
+WAITING = {"threads", "worker-04", "worker-05", "worker-06", "worker-07"}
+
+
+class LongWaits(harness.TestCase):
+    def attach(self, *args, **run):
+        target = self.start_fixture("threads", "8", "2", "2")
+        return attach(target, *args, duration="1", **run)
+
+    def test_only_long_ones(self):
+        """A thread that sleeps often at one place has waited for long at no time."""
+        run = self.attach("--waits=500ms")
+        samples = run.pprof.samples
+        self.assertEqual(sorted(s.thread for s in samples), sorted(WAITING))
+        for sample in samples:
+            self.assertGreaterEqual(sample.wall_ns, 500_000_000)
+            self.assertEqual(sample.state, "sleeping")
+            self.assertEqual(sample.cpu_ns, 0)
+            self.assertRegex(sample.labels["since"], r"^20\d\d-\d\d-\d\dT[\d:.]+Z$")
+        calls = {s.labels["syscall"] for s in samples}
+        self.assertLessEqual({"futex", "read", "pause"}, calls)
+        self.assertIn("5 waits of 0.5 s or longer, of 5 threads", run.stderr)
+
+    def test_max_threads(self):
+        run = self.attach("--waits=500ms", "--max-threads=2")
+        self.assertEqual(len({s.tid for s in run.pprof.samples}), 2)
+        left_out = re.search(r"(\d+) further threads .* --max-threads=(\d+) has them all", run.stderr)
+        self.assertEqual((int(left_out[1]), int(left_out[2])), (3, 5))
+
+    def test_none(self):
+        run = self.attach("--waits=10s")
+        self.assertEqual(run.pprof.samples, [])
+        self.assertIn("0 waits of 10 s or longer", run.stderr)
+
+    def test_what_it_does_not_go_with(self):
+        for args, words in (
+            (["--waits=1s", "--ring=10s"], "--ring"),
+            (["--waits=1s", "-f", "record", "-o", "x.wprof"], "pprof or folded"),
+            (["--max-threads=3"], "--waits"),
+            (["--waits=0"], "not a time above 0"),
+        ):
+            with self.subTest(args):
+                run = harness.Run(["-p", "1", *args])
+                run.finish(expect=STATUS_USAGE)
+                self.assert_message(run, words, status=STATUS_USAGE)
+
+
+if __name__ == "__main__":
+    harness.main()
