@@ -52,6 +52,8 @@ struct snapshot_hint {
 	uint64_t depth; // the most bytes seen between SP and a base
 	uint64_t tls;   // the thread pointer, above the stack in a thread of pthreads; 0: unknown
 	size_t guess_bytes; // for a stack without a known end; 0: the default
+	uint64_t last_base;
+	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
 };
 
 // Copies the stack of a thread that stands still, from the red zone below registers->value[sp] on,

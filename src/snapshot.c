@@ -9,6 +9,7 @@
 #include "maps.h"
 
 enum {
+	MAX_BASE_CHANGES = 4, // a main thread's stack begins elsewhere after each exec
 	BUFFER_BYTES = 256 << 20,
 	// Threads that begin in different ways (Go's) have bases that lie a little apart.
 	BASE_SLACK_BYTES = 4096,
@@ -204,7 +205,9 @@ void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snaps
 
 	if (base <= sp || base - own->start > own->size)
 		return; // none, or that of a stack which a signal interrupted
-	hint->base = base;
+	hint->n_changes += hint->last_base != base && hint->n_changes < MAX_BASE_CHANGES;
+	hint->last_base = base;
+	hint->base = hint->n_changes < MAX_BASE_CHANGES ? base : 0;
 	if (base - sp > hint->depth)
 		hint->depth = base - sp;
 }

@@ -303,12 +303,32 @@ static int set_up(void **state)
 	return published == MAP_FAILED;
 }
 
+// A thread with one stack has a base; one that goes from coroutine to coroutine has none.
+static void test_base(void **state)
+{
+	struct snapshot snapshot = {.n_regions = 1,
+	                            .regions = {{.start = 0x10000, .size = 0x10000}}};
+	struct snapshot_hint hint = {0};
+
+	(void)state;
+	snapshot.registers.value[ARCH_NATIVE->sp] = 0x10100;
+	for (int i = 0; i < 100; i++) {
+		snapshot_hint_base(&hint, &snapshot, 0x12000);
+		assert_int_equal(hint.base, 0x12000);
+	}
+	assert_int_equal(hint.depth, 0x1f00);
+	for (int i = 0; i < 100; i++)
+		snapshot_hint_base(&hint, &snapshot, i % 2 ? 0x12000 : 0x14000);
+	assert_int_equal(hint.base, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_own_stack),      cmocka_unit_test(test_alternate_stack),
 	    cmocka_unit_test(test_unknown_extent), cmocka_unit_test(test_no_red_zone),
 	    cmocka_unit_test(test_nothing_there),  cmocka_unit_test(test_read),
+	    cmocka_unit_test(test_base),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
