@@ -602,7 +602,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 		options.writer =
 		    options.ring_ns || options.every_ns ? &writer_pprof : &writer_folded;
 	if (!error)
-		error = options_check(&options);
+		error = check(&options);
 	if (error) {
 		options_deinit(&options);
 		return error;
