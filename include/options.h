@@ -8,6 +8,7 @@
 
 #include "condition.h"
 #include "moment.h"
+#include "profile.h"
 #include "selection.h"
 
 struct error;
@@ -16,6 +17,7 @@ struct writer;
 enum {
 	OPTIONS_RING_BYTES = 64 << 20, // defaults
 	OPTIONS_MAX_THREADS = 1000,
+	OPTIONS_NO_STATE = 1 << N_THREAD_STATES, // of options_selection: nothing is left
 };
 
 struct options {

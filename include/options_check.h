@@ -1,8 +1,8 @@
-// options_check: do the options that say what is written go together?
+// options_check: what no single option shows: is the whole of a command line consistent?
 #pragma once
 
 struct error;
 struct options;
 
-// An error says which do not.
-struct error *options_check_outputs(const struct options *options);
+// NULL, or a mistake of the user's (EXIT_STATUS_USAGE); it says what to do.
+struct error *options_check(const struct options *options);

@@ -111,8 +111,7 @@ static struct error *parse_max_size(struct options *options, const char *value)
 {
 	if (!quantity_parse_size(value, &options->max_size_bytes) ||
 	    options->max_size_bytes < MIN_MAX_SIZE_BYTES)
-		return option_error("--max-size: '%s' is not a size of at least 1M, such as 20M or "
-		                    "1.5G",
+		return option_error("--max-size: '%s' is not a size of at least 1M, such as 20M",
 		                    value);
 	return NULL;
 }
@@ -161,8 +160,7 @@ static struct error *parse_dump_when(struct options *options, const char *value)
 static struct error *parse_waits(struct options *options, const char *value)
 {
 	if (!quantity_parse_time(value, &options->waits_ns))
-		return option_error("--waits: '%s' is not a time above 0: give one such as 1s",
-		                    value);
+		return option_error("--waits: '%s' is not a time above 0, such as 1s", value);
 	return NULL;
 }
 
@@ -171,8 +169,7 @@ static struct error *parse_max_threads(struct options *options, const char *valu
 	long n;
 
 	if (!quantity_parse_count(value, INT_MAX, &n))
-		return option_error("--max-threads: '%s' is not a number of threads, 1 or more",
-		                    value);
+		return option_error("--max-threads: '%s' is not a number, 1 or more", value);
 	options->max_threads = (size_t)n;
 	return NULL;
 }
@@ -541,7 +538,7 @@ static struct error *parse_all(int argc, char **argv, struct options *options)
 	}
 }
 
-enum { ALL_STATES = (1 << N_THREAD_STATES) - 1, NO_STATE = 1 << N_THREAD_STATES };
+enum { ALL_STATES = (1 << N_THREAD_STATES) - 1 };
 
 struct selection options_selection(const struct options *options)
 {
@@ -552,30 +549,10 @@ struct selection options_selection(const struct options *options)
 	if (options->off_cpu)
 		selection.states &= ~(1u << THREAD_RUNNING);
 	if (selection.states == 0)
-		selection.states = NO_STATE;
+		selection.states = OPTIONS_NO_STATE;
 	for (size_t i = 0; i < N_SELECTION_REGEXES; i++)
 		selection.regexes[i] = options->has_regex[i] ? &options->regexes[i] : NULL;
 	return selection;
-}
-
-// What no single option shows: is the whole consistent?
-static struct error *check(const struct options *options)
-{
-	if (options->pid && options->command)
-		return option_error("-p %d and a command ('%s') are given: leave one of them out",
-		                    options->pid, options->command[0]);
-	if (!options->pid && !options->command && !options->recording)
-		return option_error("nothing to profile: give a process (-p PID) or a command");
-	if (options->on_cpu && options->off_cpu)
-		return option_error(
-		    "--on-cpu and --off-cpu leave nothing: give one, or none for all");
-	if (options_selection(options).states == NO_STATE)
-		return option_error("--state and --%s-cpu leave nothing: leave one of them out",
-		                    options->on_cpu ? "on" : "off");
-	if (options->from.kind && options->from.kind == options->to.kind &&
-	    options->to.ns <= options->from.ns && options->to.kind != MOMENT_DAY_TIME)
-		return option_error("--to is not after --from: give a later one");
-	return options_check_outputs(options);
 }
 
 struct error *options_parse(int argc, char **argv, struct options *ret)

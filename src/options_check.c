@@ -72,7 +72,7 @@ static struct error *check_waits(const struct options *options)
 	return NULL;
 }
 
-struct error *options_check_outputs(const struct options *options)
+static struct error *check_outputs(const struct options *options)
 {
 	struct error *error = check_ring(options);
 
@@ -81,4 +81,23 @@ struct error *options_check_outputs(const struct options *options)
 	if (!error)
 		error = check_waits(options);
 	return error ? error : check_recording(options);
+}
+
+struct error *options_check(const struct options *options)
+{
+	if (options->pid && options->command)
+		return option_error("-p %d and a command ('%s') are given: leave one of them out",
+		                    options->pid, options->command[0]);
+	if (!options->pid && !options->command && !options->recording)
+		return option_error("nothing to profile: give a process (-p PID) or a command");
+	if (options->on_cpu && options->off_cpu)
+		return option_error(
+		    "--on-cpu and --off-cpu leave nothing: give one, or none for all");
+	if (options_selection(options).states == OPTIONS_NO_STATE)
+		return option_error("--state and --%s-cpu leave nothing: leave one of them out",
+		                    options->on_cpu ? "on" : "off");
+	if (options->from.kind && options->from.kind == options->to.kind &&
+	    options->to.ns <= options->from.ns && options->to.kind != MOMENT_DAY_TIME)
+		return option_error("--to is not after --from: give a later one");
+	return check_outputs(options);
 }

@@ -283,7 +283,7 @@ static void test_slices_and_sizes(void **state)
 	assert_refused("-p 1 --max-size=20M",
 	               "--max-size and --no-symbols are for recordings: give -f record");
 	assert_refused("-p 1 -f record --max-size=1K",
-	               "--max-size: '1K' is not a size of at least 1M, such as 20M or 1.5G");
+	               "--max-size: '1K' is not a size of at least 1M, such as 20M");
 	assert_true(quantity_parse_size("4096", &bytes) && bytes == 4096);
 	assert_true(quantity_parse_size("2KB", &bytes) && bytes == 2048);
 	assert_true(quantity_parse_size("1T", &bytes) && bytes == (uint64_t)1 << 40);
@@ -514,7 +514,7 @@ static void test_help_text(void **state)
 		n_options += strncmp(row, "  ", 2) == 0 && strncmp(row + 4, ", --", 4) == 0;
 		n_options += strncmp(row, "      --", 8) == 0;
 	}
-	assert_int_equal(n_options, 42);
+	assert_int_equal(n_options, 44);
 }
 
 int main(void)
