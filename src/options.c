@@ -579,7 +579,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 		options.writer =
 		    options.ring_ns || options.every_ns ? &writer_pprof : &writer_folded;
 	if (!error)
-		error = check(&options);
+		error = options_check(&options);
 	if (error) {
 		options_deinit(&options);
 		return error;
