@@ -8,6 +8,8 @@
 
 enum { MAX_DIGITS = 18 }; // so that sums of any file's counts fit
 
+#define MAX_SCALED 1e18
+
 struct line {
 	const char *stack; // borrowed, not terminated
 	size_t length;
@@ -107,6 +109,13 @@ static void put_all(const struct lines *a, const struct lines *b, FILE *stream)
 	}
 }
 
+static uint64_t scale(uint64_t count, double factor)
+{
+	const double scaled = (double)count * factor;
+
+	return scaled < MAX_SCALED ? (uint64_t)scaled : (uint64_t)MAX_SCALED;
+}
+
 uint64_t diff_folded(const char *a_text, size_t a_size, const char *b_text, size_t b_size,
                      bool normalize, FILE *stream)
 {
@@ -115,8 +124,8 @@ uint64_t diff_folded(const char *a_text, size_t a_size, const char *b_text, size
 	parse(a_text, a_size, &a);
 	parse(b_text, b_size, &b);
 	const double a_total = total(&a), b_total = total(&b);
-	for (size_t i = 0; i < a.count && normalize; i++)
-		a.items[i].count = (uint64_t)((double)a.items[i].count * b_total / a_total);
+	for (size_t i = 0; i < a.count && normalize && a_total > 0; i++)
+		a.items[i].count = scale(a.items[i].count, b_total / a_total);
 	put_all(&a, &b, stream);
 	free(a.items);
 	free(b.items);

@@ -5,6 +5,8 @@
 
 #include "memory.h"
 
+#define MAX_WEIGHED 1e18
+
 void merged_deinit(struct merged *merged)
 {
 	profile_deinit(&merged->profile);
@@ -109,7 +111,12 @@ static uint32_t add_wait(struct merged *merged, const struct profile *profile, u
 
 static int64_t weigh(int64_t value, double weight)
 {
-	return (int64_t)((double)value * weight);
+	const double weighed = (double)value * weight;
+
+	// What a recording says is within bounds, but not what it is multiplied by.
+	return weighed > MAX_WEIGHED    ? (int64_t)MAX_WEIGHED
+	       : weighed < -MAX_WEIGHED ? (int64_t)-MAX_WEIGHED
+	                                : (int64_t)weighed;
 }
 
 void merged_add(struct merged *merged, const struct profile *profile, const struct modules *modules,

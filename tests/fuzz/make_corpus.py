@@ -189,6 +189,7 @@ def main():
         "options": [text.encode() for text in OPTIONS],
         "expression": [expression()],
         "record": [recording()],
+        "diff": [b"main;a 12\nmain;b c 3\n\0main;b c 4\n# x\nmain;d 99999999999999999999\n"],
         "unwind": [stack(n) for n in (1, 10, 100)],
         "elf": [], "sections": [],
     }  # fmt: skip
