@@ -189,15 +189,25 @@ static void set_alternate_stack(void)
 		sigaltstack(&(stack_t){.ss_sp = bytes, .ss_size = sizeof(bytes)}, NULL);
 }
 
+static void fill_timer_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, CPU_SIGNAL);
+	sigaddset(set, WAIT_SIGNAL);
+}
+
+// No timer's signal comes in a handler: on a busy machine the next one may be there before the
+// handler has got a CPU, and one on top of the other they would fill the stack.
 static void handle(int number, void (*handler)(int, siginfo_t *, void *), int more_flags,
                    struct sigaction *ret_earlier)
 {
-	const struct sigaction action = {
+	struct sigaction action = {
 	    .sa_sigaction = handler,
 	    .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | more_flags,
 	};
 	sigset_t set;
 
+	fill_timer_signals(&action.sa_mask);
 	sigaction(number, &action, ret_earlier);
 	sigemptyset(&set);
 	sigaddset(&set, number);
@@ -236,9 +246,15 @@ static uint64_t address_space_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void finish(void)
+static void finish(enum guard_end end)
 {
+	sigset_t set;
+
 	guard.active = 0;
+	if (end != GUARD_DONE) { // out of a handler, perhaps
+		fill_timer_signals(&set);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+	}
 	if (guard.hurries)
 		tick_every(TICK_NS);
 	guard.hurries = 0;
@@ -258,12 +274,12 @@ enum guard_end guard_run(guard_work *work, void *context, int64_t *left_ns)
 	if (!guard.ready)
 		set_up();
 	guard.left_ns = *left_ns;
-	const int result = sigsetjmp(guard.way_out, 0); // the handlers block no signals
+	const int result = sigsetjmp(guard.way_out, 0); // finish() sees to the signals
 	if (result == GUARD_DONE) {
 		guard.active = 1;
 		work(context);
 	}
-	finish();
+	finish(result);
 	*left_ns = guard.left_ns;
 	return result;
 }

@@ -124,6 +124,25 @@ static void recurse_for_ever(void *context)
 	recurse(context, INT32_MAX);
 }
 
+// Where a machine is so busy that a timer's next signal is there before the handler of the last one
+// has got a CPU, they must not fill the handlers' stack. And once the work is left, they come
+// again.
+static void check_signals_do_not_pile_up(void)
+{
+	static const int numbers[] = {SIGPROF, SIGVTALRM, SIGSEGV, SIGBUS};
+	struct sigaction action;
+	sigset_t blocked;
+
+	EXPECT(run(read_nowhere, (void *)8) == GUARD_FAULT);
+	for (size_t i = 0; i < array_size(numbers); i++) {
+		EXPECT(sigaction(numbers[i], NULL, &action) == 0);
+		EXPECT(sigismember(&action.sa_mask, SIGPROF));
+		EXPECT(sigismember(&action.sa_mask, SIGVTALRM));
+	}
+	sigprocmask(SIG_BLOCK, NULL, &blocked);
+	EXPECT(!sigismember(&blocked, SIGPROF) && !sigismember(&blocked, SIGVTALRM));
+}
+
 static void check_endless_recursion(void)
 {
 	volatile char start = 0;
@@ -293,6 +312,7 @@ CHECK(done)
 CHECK(fault)
 CHECK(truncated)
 CHECK(abort)
+CHECK(signals_do_not_pile_up)
 CHECK(endless_recursion)
 CHECK(waiting_ends)
 CHECK(own_code_ends_by_itself)
@@ -309,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_fault),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_abort),
+		cmocka_unit_test(test_signals_do_not_pile_up),
 		cmocka_unit_test(test_endless_recursion),
 		cmocka_unit_test(test_waiting_ends),
 		cmocka_unit_test(test_own_code_ends_by_itself),
