@@ -24,5 +24,9 @@ struct debug_file_wanted {
 // Has the file behind fd that build ID?
 bool debug_file_has_build_id(int fd, const void *build_id, size_t build_id_size);
 
+// Opens the DWARF package of the module, PATH.dwp: in the user's directories (or NULL), else beside
+// the module. Its units are known by their ids. -1: there is none.
+int debug_file_open_package(const char *const *directories, const char *module_path);
+
 // Opens the debug file; -1: there is none. *ret_path is its path, owned by the caller.
 int debug_file_open(const struct debug_file_wanted *wanted, char **ret_path);

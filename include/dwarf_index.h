@@ -28,9 +28,10 @@ struct dwarf_level {
 // More levels of inlined calls than that are not seen.
 #define DWARF_MAX_LEVELS 256
 
-// Indexes the units' ranges. `dwarf` is borrowed; NULL is accepted, and finds nothing. The result
-// is owned by the caller, never NULL.
-struct dwarf_index *dwarf_index_create(Dwarf *dwarf);
+// Indexes the units' ranges. `dwarf` is borrowed; NULL is accepted, and finds nothing.
+// `package_fd`: of the file with its split units (split_package.h), taken over; -1: none. The
+// result is owned by the caller, never NULL.
+struct dwarf_index *dwarf_index_create(Dwarf *dwarf, int package_fd);
 
 // NULL is accepted.
 void dwarf_index_destroy(struct dwarf_index *index);

@@ -123,6 +123,9 @@ Dwfl_Module *module_dwfl(struct module *module);
 // NULL: it has none. Owned by the module. To be called in guarded work.
 Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias);
 
+// Opens the DWARF package of the module (split_package.h); -1: there is none.
+int module_open_package(const struct module *module);
+
 // If a server for debug files is to be asked, asks it for those of the module that are not found
 // here. Not in guarded work; what was read of the module before is read anew.
 void module_fetch_debug_files(struct module *module);

@@ -164,3 +164,26 @@ int debug_file_open(const struct debug_file_wanted *wanted, char **ret_path)
 	_cleanup_free_ char *name = memory_printf("%s.debug", slash + 1);
 	return try_directories(directory, name, wanted, ret_path);
 }
+
+// Takes the path over.
+static int open_owned(char *path)
+{
+	_cleanup_free_ char *own = path;
+
+	return open_regular(own);
+}
+
+int debug_file_open_package(const char *const *directories, const char *module_path)
+{
+	const char *slash = strrchr(module_path, '/');
+	int fd = -1;
+
+	if (module_path[0] != '/')
+		return -1;
+	for (const char *const *root = directories; fd < 0 && root && *root; root++) {
+		fd = open_owned(memory_printf("%s%s.dwp", *root, module_path));
+		if (fd < 0)
+			fd = open_owned(memory_printf("%s%s.dwp", *root, slash));
+	}
+	return fd >= 0 ? fd : open_owned(memory_printf("%s.dwp", module_path));
+}

@@ -8,6 +8,7 @@
 #include "dwarf_unit.h"
 #include "interval_map.h"
 #include "memory.h"
+#include "split_package.h"
 
 // Of all units together; far more than the largest programs have.
 enum { MAX_RANGES = 1 << 24 };
@@ -20,6 +21,7 @@ struct unit_slot {
 
 struct dwarf_index {
 	Dwarf *dwarf;
+	struct split_package *package; // NULL: none
 	struct unit_slot *units;
 	size_t n_units, units_capacity;
 	struct interval_map map; // to positions in units
@@ -36,7 +38,7 @@ static void add_unit(struct dwarf_index *index, uint64_t die_offset, uint64_t en
 	if (tag != DW_TAG_compile_unit && tag != DW_TAG_partial_unit && tag != DW_TAG_skeleton_unit)
 		return;
 	uint32_t id = (uint32_t)index->n_units;
-	if (!dwarf_unit_add_ranges(&die, &index->map, id, 0, budget))
+	if (!dwarf_unit_add_ranges(&die, &index->map, id, 0, NULL, budget))
 		return;
 	*array_push(index->units, index->n_units, index->units_capacity) =
 	    (struct unit_slot){.die_offset = die_offset, .end_offset = end_offset};
@@ -57,11 +59,12 @@ static void read_units(struct dwarf_index *index)
 	}
 }
 
-struct dwarf_index *dwarf_index_create(Dwarf *dwarf)
+struct dwarf_index *dwarf_index_create(Dwarf *dwarf, int package_fd)
 {
 	struct dwarf_index *index = memory_alloc_zeroed(1, sizeof(*index));
 
 	index->dwarf = dwarf;
+	index->package = split_package_open(package_fd);
 	if (dwarf)
 		read_units(index);
 	interval_map_build(&index->map);
@@ -75,6 +78,7 @@ void dwarf_index_destroy(struct dwarf_index *index)
 	for (size_t i = 0; i < index->n_units; i++)
 		dwarf_unit_destroy(index->units[i].unit);
 	free(index->units);
+	split_package_close(index->package);
 	interval_map_deinit(&index->map);
 	free(index);
 }
@@ -87,6 +91,7 @@ size_t dwarf_index_find(struct dwarf_index *index, uint64_t address, struct dwar
 		return 0;
 	struct unit_slot *slot = &index->units[id];
 	if (!slot->unit)
-		slot->unit = dwarf_unit_create(index->dwarf, slot->die_offset, slot->end_offset);
+		slot->unit = dwarf_unit_create(index->dwarf, index->package, slot->die_offset,
+		                               slot->end_offset);
 	return dwarf_unit_find(slot->unit, address, levels);
 }

@@ -9,6 +9,7 @@
 #include "interval_map.h"
 #include "memory.h"
 #include "split_dwarf.h"
+#include "split_package.h"
 
 // Bounds for one unit, beyond what real ones have. The walk itself only ever moves forward, so it
 // is bounded by the unit's size.
@@ -20,6 +21,7 @@ enum {
 	MAX_ORIGINS = 16, // of an inlined or concrete function's DIE, one after the other
 	MAX_QUALIFIERS = 32,
 	MAX_NAME_BYTES = 4096,
+	ONLY_RANGE = 1, // what dwarf_ranges returns for a DIE with one range, not a list
 };
 
 #define NONE UINT32_MAX
@@ -58,6 +60,7 @@ struct name {
 struct dwarf_unit {
 	Dwarf_Die lines_die; // the unit's DIE that has the line table (a skeleton, if it is split)
 	Dwarf_Die root;      // the unit's DIE that has the children
+	struct split_base base;
 	const char *directory;
 	bool is_assembly;
 	bool has_scopes; // functions may be declared in scopes
@@ -73,15 +76,35 @@ struct dwarf_unit {
 	size_t range_budget;
 };
 
-bool dwarf_unit_add_ranges(void *die, struct interval_map *map, uint32_t value, uint32_t priority,
-                           size_t *budget)
+// Where the DIE's list of ranges begins, so that libdw begins there with the base address that it
+// is given, not with that of the unit, which it does not know. 0: it has none.
+static ptrdiff_t list_of_ranges(Dwarf_Die *die, const struct split_base *split)
 {
-	Dwarf_Addr base, start, end;
-	ptrdiff_t offset = 0;
+	Dwarf_Attribute attribute;
+
+	return dwarf_attr(die, DW_AT_ranges, &attribute)
+	           ? split_package_range_list(split, &attribute)
+	           : 0;
+}
+
+bool dwarf_unit_add_ranges(void *die, struct interval_map *map, uint32_t value, uint32_t priority,
+                           const struct split_base *split, size_t *budget)
+{
+	const uint64_t low_pc = split ? split->low_pc : 0;
+	Dwarf_Addr base = low_pc, start, end;
+	ptrdiff_t offset = split && split->detached ? list_of_ranges(die, split) : 0;
+	// A list right at the section's start can be only asked for in the usual way.
+	bool lacks_base = split && split->detached && offset == 0;
 	bool any = false;
 
 	while (*budget > 0 && (offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
 		--*budget;
+		if (lacks_base && offset != ONLY_RANGE && base == 0) {
+			start += low_pc;
+			end += low_pc;
+			base = low_pc;
+		}
+		lacks_base = false;
 		// Functions that the linker dropped stand at address 0, where no code is: it is
 		// the ELF header's place.
 		if (start == 0 || start >= end)
@@ -123,7 +146,7 @@ static uint32_t add_function(struct dwarf_unit *unit, Dwarf_Die *die)
 	uint32_t function = (uint32_t)unit->n_functions;
 
 	if (unit->n_nodes >= MAX_NODES ||
-	    !dwarf_unit_add_ranges(die, &unit->map, function, 0, &unit->range_budget))
+	    !dwarf_unit_add_ranges(die, &unit->map, function, 0, &unit->base, &unit->range_budget))
 		return NONE;
 	uint32_t id = push_node(unit, die, function, NONE);
 	*array_push(unit->functions, unit->n_functions, unit->functions_capacity) =
@@ -301,7 +324,8 @@ static const char *string_attribute(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr(die, name, &attribute));
 }
 
-struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, uint64_t die_offset, uint64_t end_offset)
+struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, struct split_package *package,
+                                     uint64_t die_offset, uint64_t end_offset)
 {
 	struct dwarf_unit *unit = memory_alloc_zeroed(1, sizeof(*unit));
 	_cleanup_free_ struct walk *walk = memory_alloc_zeroed(1, sizeof(*walk));
@@ -310,7 +334,8 @@ struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, uint64_t die_offset, uint64_t
 	if (!dwarf_offdie(dwarf, die_offset, &unit->lines_die))
 		return unit;
 	unit->root = unit->lines_die;
-	if (split_dwarf_find(&unit->lines_die, &split)) {
+	if (split_dwarf_find(&unit->lines_die, &split) ||
+	    (package && split_package_find(package, &unit->lines_die, &split, &unit->base))) {
 		unit->root = split;
 		die_offset = dwarf_dieoffset(&split);
 		end_offset = split_unit_end(&split);
@@ -486,7 +511,7 @@ static void map_function(struct dwarf_unit *unit, uint32_t id)
 		Dwarf_Die die = {.addr = node->die, .cu = unit->root.cu};
 
 		if (node->function == id)
-			dwarf_unit_add_ranges(&die, &function->map, i, node->depth,
+			dwarf_unit_add_ranges(&die, &function->map, i, node->depth, &unit->base,
 			                      &unit->range_budget);
 	}
 	interval_map_build(&function->map);

@@ -362,6 +362,11 @@ Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias)
 	return dwarf;
 }
 
+int module_open_package(const struct module *module)
+{
+	return unpack_sections(debug_file_open_package(debug_directories(module), module->path));
+}
+
 // What debug information of a module is not to be found here.
 struct missing {
 	struct module *module;

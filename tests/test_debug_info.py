@@ -4,6 +4,7 @@ import http.server
 import lzma
 import os
 import shutil
+import struct
 import subprocess
 import threading
 
@@ -14,10 +15,12 @@ from test_record import Recorded, report
 
 SOURCE = """
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 static inline __attribute__((always_inline)) void inlined(void) {
 	for (;;)
-		pause();
+		if (pause() != -1)
+			abort(); /* elsewhere, so that it has more than one range of addresses */
 }
 static __attribute__((noinline)) void hidden(void) {
 	inlined();
@@ -30,7 +33,7 @@ int main(void) {
 	return 0;
 }
 """
-LOOP_LINES, CALL_LINE = (5, 6), 9
+LOOP_LINES, CALL_LINE = (6, 7), 11
 PAUSE = 34  # the system call
 
 # What can be known of the program's two functions.
@@ -269,6 +272,77 @@ class Split(TestCase):
             run = self.profile(program)
             self.assertNotIn("inlined", {f.name for s in run.pprof.samples for f in s.frames})
             self.assertIn("hidden", {f.name for s in run.pprof.samples for f in s.frames})
+
+    # DW_SECT_*, 7.3.5.3
+    SECTIONS = {1: "info", 3: "abbrev", 4: "line", 6: "str_offsets", 8: "rnglists"}
+
+    def pack(self, version):
+        """A program, and the file "package" of its .dwo file and another one before it."""
+        made = []
+        for name in ("other", "program"):
+            source = {"other": "other.c", "program": "program.c"}[name]
+            program = self.compile(f"-gdwarf-{version}", "-gsplit-dwarf", "-ffunction-sections",
+                                   name=name, source=source)  # fmt: skip
+            (dwo,) = [n for n in os.listdir(self.where) if n.endswith(".dwo") and n not in made]
+            made.append(dwo)
+        if version == "4":
+            self.run_tool("dwp", *made, "-o", "package")
+        else:
+            self.pack_version_5(made)
+        for dwo in made:
+            os.unlink(self.path(dwo))
+        return program
+
+    def pack_version_5(self, files):
+        """As llvm-dwp does, but that the strings are the last file's only; binutils' dwp has no
+        version 5."""
+        columns = list(self.SECTIONS)
+        offsets, sizes, ids, whole = [], [], [], {number: b"" for number in columns}
+        for dwo in files:
+            for number, name in self.SECTIONS.items():
+                part = self.path("part")
+                with open(part, "wb"):
+                    pass
+                self.run_tool("objcopy", f"--dump-section=.debug_{name}.dwo={part}", dwo, "/dev/null")
+                with open(part, "rb") as file:
+                    data = file.read()
+                offsets.append(len(whole[number]))
+                sizes.append(len(data))
+                whole[number] += data
+                if name == "info":
+                    ids.append(struct.unpack_from("<Q", data, 12)[0])
+        slots = [0] * 8
+        for row, number in enumerate(ids, 1):
+            slot, step = number & 7, (number >> 32 & 7) | 1
+            while slots[slot]:
+                slot = (slot + step) & 7
+            slots[slot] = row
+        index = struct.pack("<HHIII", 5, 0, len(columns), len(files), len(slots))
+        index += b"".join(struct.pack("<Q", ids[row - 1] if row else 0) for row in slots)
+        for words in (slots, columns, offsets, sizes):
+            index += struct.pack(f"<{len(words)}I", *words)
+        args = []
+        for name, data in (("cu_index", index), *((self.SECTIONS[n] + ".dwo", whole[n]) for n in whole if whole[n])):
+            with open(self.path("part-" + name), "wb") as file:
+                file.write(data)
+            args.append(f"--{'add' if name == 'cu_index' else 'update'}-section")
+            args.append(f".debug_{name}=part-{name}")
+        self.run_tool("objcopy", *args, files[-1], "package")
+
+    def test_packages(self):
+        """.dwp: the units of all .dwo files in one."""
+        for version in ("4", "5"):
+            program = self.pack(version)
+            names = {f.name for s in self.profile(program).pprof.samples for f in s.frames}
+            self.assertNotIn("inlined", names)
+            os.makedirs(self.path("symbols"), exist_ok=True)
+            shutil.copy(self.path("package"), self.path("symbols/program.dwp"))
+            self.check(program, DEBUG, f"--debug-dir={self.path('symbols')}")
+            os.rename(self.path("package"), program + ".dwp")
+            self.check(program, DEBUG)
+            self.run_tool("objcopy", "--compress-debug-sections=zlib", program + ".dwp")
+            self.check(program, DEBUG)
+            os.unlink(program + ".dwp")
 
     def test_of_another_build(self):
         """A .dwo file with another id is not used."""
