@@ -508,5 +508,5 @@ int main(void)
 
 @program("qemu-x86_64", "perl")
 def qemu_user(work):
-    return ["--", "qemu-x86_64", "-perfmap", shutil.which("perl"), "-e",
+    return ["--", "qemu-x86_64", shutil.which("perl"), "-e",
             "sub f { my $n = shift; $n < 2 ? $n : f($n - 1) + f($n - 2) } f(20) while 1"]  # fmt: skip
