@@ -14,6 +14,7 @@ struct error;
 struct modules;
 struct options;
 struct profile;
+struct timeline;
 
 // A file that is written, or was.
 struct dump {
@@ -38,10 +39,17 @@ struct error *dumper_init(struct dumper *dumper, const struct options *options,
                           struct modules *modules);
 void dumper_deinit(struct dumper *dumper);
 
-// Begins to write the view; the file's name has the time. `comment` is borrowed. With `wait`:
-// returns when it is written. False: no process could be started.
-bool dumper_write(struct dumper *dumper, const struct profile *view, int64_t time_ns,
-                  const char *comment, bool wait);
+// A part of the time, to be written.
+struct dump_part {
+	const struct profile *view;  // its samples
+	const struct profile *whole; // the profile that it is a part of
+	struct timeline *timeline;   // for a format that shows time; NULL: none
+};
+
+// Begins to write the part; the file's name has the time. `comment` is borrowed. False: no process
+// could be started.
+bool dumper_write(struct dumper *dumper, const struct dump_part *part, int64_t time_ns,
+                  const char *comment);
 
 // Notes who has finished, and whether well, and removes what is more than options->keep; `wait`:
 // waits for all.

@@ -9,6 +9,7 @@
 #include "profile.h"
 
 struct slice;
+struct timeline;
 
 struct ring {
 	struct span_follower follower; // first
@@ -34,3 +35,6 @@ void ring_trim(struct ring *ring, int64_t now_ns);
 // threads' spans that last still among it; the caller has initialized *slice to nothing and frees
 // it. Returns the view to be written (slice.h).
 struct profile ring_view(struct ring *ring, int64_t now_ns, struct slice *slice);
+
+// The same part of the time as the slice's, for a format that shows time; the caller frees it.
+void ring_timeline(const struct ring *ring, const struct slice *slice, struct timeline *ret);

@@ -26,6 +26,12 @@ struct thread_spans {
 void timeline_init(struct timeline *timeline, int64_t from_ns, int64_t to_ns);
 void timeline_deinit(struct timeline *timeline);
 
+// Keeps the span's part of the time.
+void timeline_add(struct timeline *timeline, const struct span *span);
+
+// The same of the spans that threads are in still.
+void timeline_add_open(struct timeline *timeline, const struct profile *profile);
+
 // Keeps only spans of the samples that are selected, one bool for each.
 void timeline_select(struct timeline *timeline, const bool *selected);
 

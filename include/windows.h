@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "timeline.h"
+
 struct dumper;
 struct options;
 struct profile;
@@ -22,6 +24,10 @@ struct windows {
 	size_t n_written, written_capacity;
 	int64_t start_ns; // of the window at hand, CLOCK_MONOTONIC
 	size_t n_first_stacks;
+	bool shows_time;       // the format does
+	struct timeline spans; // then: those that have ended in the window at hand
+	int64_t *shown_ns;     // of each thread: until when earlier windows show it
+	size_t n_shown, shown_capacity;
 	size_t collect_at; // of samples: then those that are written are forgotten
 };
 

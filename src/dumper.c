@@ -19,6 +19,7 @@
 #include "profile.h"
 #include "publish.h"
 #include "symbolize.h"
+#include "timeline.h"
 #include "writer.h"
 
 enum { CHILD_NICE = 10 };
@@ -64,7 +65,7 @@ static char *path_of(const struct dumper *dumper, int64_t time_ns)
 	                     dumper->n_dumps, time, dumper->options->writer->default_suffix);
 }
 
-static struct error *write_view(const struct dumper *dumper, const struct profile *view,
+static struct error *write_part(const struct dumper *dumper, const struct dump_part *part,
                                 const char *path, const char *comment)
 {
 	const struct symbolize_options names = {.inlines = dumper->options->inlines};
@@ -75,10 +76,14 @@ static struct error *write_view(const struct dumper *dumper, const struct profil
 
 	if (error)
 		return error;
-	symbolize(view, dumper->modules, &names, &symbols);
+	symbolize(part->view, dumper->modules, &names, &symbols);
+	struct profile whole = *part->whole;
+	whole.duration_ns =
+	    part->view->start_time_ns + part->view->duration_ns - whole.start_time_ns;
 	error = publish(dumper->options,
 	                &(struct publication){
-	                    .profile = view,
+	                    .profile = part->timeline ? &whole : part->view,
+	                    .timeline = part->timeline,
 	                    .modules = dumper->modules,
 	                    .symbols = &symbols,
 	                    .comments = comments,
@@ -92,16 +97,25 @@ static struct error *write_view(const struct dumper *dumper, const struct profil
 	return error;
 }
 
-// In the child, whose profile is its own: names are looked up for what is written alone.
-static void leave_out_others(const struct profile *view)
+static void mark_used(const struct profile *profile, uint32_t stack_id, bool *used)
 {
+	const struct stack *stack = &profile->stacks[stack_id];
+
+	for (uint32_t i = 0; i < stack->n_frames; i++)
+		used[profile->location_ids[stack->first + i]] = true;
+}
+
+// In the child, whose profile is its own: names are looked up for what is written alone.
+static void leave_out_others(const struct dump_part *part)
+{
+	const struct profile *view = part->view;
+	const size_t n_spans = part->timeline ? part->timeline->n_spans : 0;
 	_cleanup_free_ bool *used = memory_alloc_zeroed(view->n_locations, sizeof(*used));
 
-	for (size_t i = 0; i < view->n_samples; i++) {
-		const struct stack *stack = &view->stacks[view->samples[i].stack];
-		for (uint32_t k = 0; k < stack->n_frames; k++)
-			used[view->location_ids[stack->first + k]] = true;
-	}
+	for (size_t i = 0; i < view->n_samples; i++)
+		mark_used(view, view->samples[i].stack, used);
+	for (size_t i = 0; i < n_spans; i++)
+		mark_used(view, part->whole->samples[part->timeline->spans[i].sample].stack, used);
 	for (size_t i = 0; i < view->n_locations; i++)
 		if (!used[i])
 			view->locations[i].module = UINT32_MAX;
@@ -133,15 +147,15 @@ static int run_command(const char *command, const char *path)
 }
 
 // In the child. Its signals stay blocked, so that it finishes what it began.
-static int work(const struct dumper *dumper, const struct profile *view, const char *path,
+static int work(const struct dumper *dumper, const struct dump_part *part, const char *path,
                 const char *comment)
 {
 	const struct sched_param none = {0};
 
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	setpriority(PRIO_PROCESS, 0, CHILD_NICE);
-	leave_out_others(view);
-	struct error *error = write_view(dumper, view, path, comment);
+	leave_out_others(part);
+	struct error *error = write_part(dumper, part, path, comment);
 	if (error)
 		fprintf(stderr, "profiler: %s\n", error_message(error));
 	else if (!dumper->options->quiet)
@@ -153,15 +167,15 @@ static int work(const struct dumper *dumper, const struct profile *view, const c
 	return status;
 }
 
-bool dumper_write(struct dumper *dumper, const struct profile *view, int64_t time_ns,
-                  const char *comment, bool wait)
+bool dumper_write(struct dumper *dumper, const struct dump_part *part, int64_t time_ns,
+                  const char *comment)
 {
 	_cleanup_free_ char *path = path_of(dumper, time_ns);
 
 	fflush(stderr);
 	const pid_t child = fork();
 	if (child == 0)
-		_exit(work(dumper, view, path, comment));
+		_exit(work(dumper, part, path, comment));
 	if (child < 0) {
 		fprintf(stderr, "profiler: cannot write %s: no process can be started: %s\n", path,
 		        strerror(errno));
@@ -171,8 +185,6 @@ bool dumper_write(struct dumper *dumper, const struct profile *view, int64_t tim
 	dumper->n_dumps++;
 	*array_push(dumper->dumps, dumper->count, dumper->capacity) =
 	    (struct dump){.child = child, .path = take_pointer(path)};
-	if (wait)
-		dumper_poll(dumper, true);
 	return true;
 }
 

@@ -9,8 +9,10 @@
 #include "moment.h"
 #include "options.h"
 #include "profile.h"
+#include "publish.h"
 #include "run.h"
 #include "slice.h"
+#include "timeline.h"
 
 void flight_begin(struct flight *flight, const struct options *options, struct profile *profile,
                   const struct run *run, struct dumper *dumper)
@@ -57,8 +59,18 @@ static void dump(struct flight *flight, const char *why)
 		if (!quiet)
 			fprintf(stderr, "profiler: %s: the last %.3f s are written\n", why,
 			        (double)view.duration_ns / (double)NS_PER_SECOND);
-		dumper_write(flight->dumper, &view, view.start_time_ns + view.duration_ns, comment,
-		             false);
+		struct timeline timeline = {0};
+		const bool shows_time = publish_shows_time(flight->options);
+		if (shows_time)
+			ring_timeline(&flight->ring, &slice, &timeline);
+		dumper_write(flight->dumper,
+		             &(struct dump_part){
+		                 .view = &view,
+		                 .whole = flight->profile,
+		                 .timeline = shows_time ? &timeline : NULL,
+		             },
+		             view.start_time_ns + view.duration_ns, comment);
+		timeline_deinit(&timeline);
 	}
 	slice_deinit(&slice);
 }

@@ -83,7 +83,8 @@ static void started(void *context)
 		long_waits_init(&session->waits, session->options.waits_ns);
 		profile_follow(&session->profile, &session->waits.follower);
 	}
-	if (publish_shows_time(&session->options)) {
+	if (publish_shows_time(&session->options) && !session->options.ring_ns &&
+	    !session->options.every_ns) {
 		timeline_init(&session->timeline, session->slice.from_ns, session->slice.to_ns);
 		profile_follow(&session->profile, &session->timeline.follower);
 	}

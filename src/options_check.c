@@ -22,10 +22,6 @@ static struct error *check_ring(const struct options *options)
 		    "longer time, or a higher --frequency");
 	if (windows && options->writer == &writer_record)
 		return option_error("--ring and --every make no recordings: give another format");
-	if (windows && options->writer->shows_time)
-		return option_error(
-		    "--ring and --every write sums: give pprof or folded, or record "
-		    "all of it (-f record)");
 	if (windows && (options->from.kind || options->to.kind))
 		return option_error("--from and --to are not for --ring and --every, whose windows "
 		                    "are slices");

@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "profile_collect.h"
 #include "slice.h"
+#include "timeline.h"
 
 enum { MIN_COLLECT = 4096, MIN_SPANS = 1024 };
 
@@ -122,4 +123,12 @@ struct profile ring_view(struct ring *ring, int64_t now_ns, struct slice *slice)
 	struct profile whole = *profile;
 	whole.duration_ns = now_ns - profile->start_ns;
 	return slice_view(slice, &whole);
+}
+
+void ring_timeline(const struct ring *ring, const struct slice *slice, struct timeline *ret)
+{
+	timeline_init(ret, slice->from_ns, slice->to_ns);
+	for (size_t i = 0; i < ring->count; i++)
+		timeline_add(ret, at(ring, i));
+	timeline_add_open(ret, ring->profile);
 }

@@ -4,14 +4,10 @@
 
 #include "memory.h"
 
-static void keep(struct span_follower *follower, const struct profile *profile, uint32_t thread,
-                 const struct span *ended)
+void timeline_add(struct timeline *timeline, const struct span *whole)
 {
-	struct timeline *timeline = (struct timeline *)follower;
-	struct span span = *ended;
+	struct span span = *whole;
 
-	(void)profile;
-	(void)thread;
 	if (span.count == 0 || span.end_ns <= timeline->from_ns || span.start_ns >= timeline->to_ns)
 		return;
 	// A part of its ticks, as many as the part of its time.
@@ -24,6 +20,23 @@ static void keep(struct span_follower *follower, const struct profile *profile, 
 		                        (uint64_t)length_ns)
 		                 ?: 1;
 	*array_push(timeline->spans, timeline->n_spans, timeline->spans_capacity) = span;
+}
+
+void timeline_add_open(struct timeline *timeline, const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		struct span span = profile->threads[i].span;
+		span.end_ns = profile->threads[i].last_ns;
+		timeline_add(timeline, &span);
+	}
+}
+
+static void keep(struct span_follower *follower, const struct profile *profile, uint32_t thread,
+                 const struct span *ended)
+{
+	(void)profile;
+	(void)thread;
+	timeline_add((struct timeline *)follower, ended);
 }
 
 void timeline_init(struct timeline *timeline, int64_t from_ns, int64_t to_ns)

@@ -8,6 +8,7 @@
 #include "options.h"
 #include "profile.h"
 #include "profile_collect.h"
+#include "publish.h"
 #include "run.h"
 
 enum { MIN_COLLECT = 1 << 16 };
@@ -23,12 +24,18 @@ void windows_begin(struct windows *windows, const struct options *options, struc
 	    .start_ns = profile->start_ns,
 	    .n_first_stacks = profile->n_stacks,
 	    .collect_at = MIN_COLLECT,
+	    .shows_time = publish_shows_time(options),
 	};
+	timeline_init(&windows->spans, INT64_MIN, INT64_MAX);
+	if (windows->shows_time)
+		profile_follow(profile, &windows->spans.follower);
 }
 
 void windows_deinit(struct windows *windows)
 {
 	free(windows->written);
+	timeline_deinit(&windows->spans);
+	free(windows->shown_ns);
 	*windows = (struct windows){0};
 }
 
@@ -92,6 +99,36 @@ static void collect(struct windows *windows)
 		windows->collect_at = MIN_COLLECT;
 }
 
+// The span's part that no earlier window has: one that stopped late may reach back before this one.
+static void add_rest(struct windows *windows, const struct span *span, struct timeline *ret)
+{
+	ret->from_ns =
+	    span->thread < windows->n_shown ? windows->shown_ns[span->thread] : INT64_MIN;
+	timeline_add(ret, span);
+}
+
+// What the spans have of the window; those that have ended are not needed any more.
+static void cut_timeline(struct windows *windows, struct timeline *ret)
+{
+	const struct profile *profile = windows->profile;
+	struct timeline *spans = &windows->spans;
+
+	timeline_init(ret, INT64_MIN, INT64_MAX);
+	for (size_t i = 0; i < spans->n_spans; i++)
+		add_rest(windows, &spans->spans[i], ret);
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		struct span span = profile->threads[i].span;
+		span.end_ns = profile->threads[i].last_ns;
+		add_rest(windows, &span, ret);
+	}
+	spans->n_spans = 0;
+	windows->shown_ns = memory_grow(windows->shown_ns, &windows->shown_capacity,
+	                                profile->n_threads, sizeof(*windows->shown_ns));
+	for (size_t i = 0; i < profile->n_threads; i++)
+		windows->shown_ns[i] = profile->threads[i].last_ns;
+	windows->n_shown = profile->n_threads;
+}
+
 static void cut(struct windows *windows, int64_t now_ns)
 {
 	struct profile view = *windows->profile;
@@ -104,7 +141,17 @@ static void cut(struct windows *windows, int64_t now_ns)
 	if (view.n_samples == 0)
 		return;
 	_cleanup_free_ char *comment = describe(windows, &view);
-	dumper_write(windows->dumper, &view, view.start_time_ns, comment, false);
+	struct timeline timeline = {0};
+	if (windows->shows_time)
+		cut_timeline(windows, &timeline);
+	dumper_write(windows->dumper,
+	             &(struct dump_part){
+	                 .view = &view,
+	                 .whole = windows->profile,
+	                 .timeline = windows->shows_time ? &timeline : NULL,
+	             },
+	             view.start_time_ns, comment);
+	timeline_deinit(&timeline);
 	collect(windows);
 }
 

@@ -1,5 +1,6 @@
 """The flight recorder: the last window is written when it is asked for, and sampling goes on."""
 
+import json
 import os
 import resource
 import shutil
@@ -37,6 +38,25 @@ class Flight(harness.TestCase):
     def read(self, name):
         with open(os.path.join(self.windows, name), "rb") as file:
             return pprof.Profile(file.read())
+
+    def test_timeline(self):
+        """The last window as a timeline: all threads, for the whole of it and no more."""
+        target = self.start_fixture("threads", 6, 1, 1)
+        run = self.start_ring(target, "-f", "speedscope", ring="500ms")
+        run.wait_attached()
+        time.sleep(1.0)
+        run.signal(signal.SIGUSR1)
+        harness.wait_for(lambda: len(self.files()) == 1, "the window", 60)
+        run.signal(signal.SIGINT)
+        self.finish(run)
+        with open(os.path.join(self.windows, self.files()[0]), encoding="utf-8") as file:
+            profiles = json.load(file)["profiles"]
+        self.assertEqual(len(profiles), 7)
+        for profile in profiles:
+            self.assertGreater(profile["startValue"], 100_000_000)
+            length = profile["endValue"] - profile["startValue"]
+            self.assertLessEqual(length, 500_000_001)
+            self.assertGreater(length, 250_000_000)
 
     def test_asked_for(self):
         """SIGUSR1, again and again: each is the last second, and sampling goes on."""

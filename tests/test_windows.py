@@ -1,6 +1,7 @@
 """Windows: a profile for each stretch of time, which add up to the whole exactly."""
 
 import collections
+import json
 import os
 import shutil
 
@@ -29,6 +30,24 @@ class Windows(harness.TestCase):
     def read(self, name):
         with open(os.path.join(self.where, name), "rb") as file:
             return pprof.Profile(file.read())
+
+    def test_timelines(self):
+        """Each thread's windows follow each other without a gap or an overlap."""
+        target = self.start_fixture("threads", 4, 1, 1)
+        _, files = self.windows(target, "--every=300ms", "-f", "speedscope", duration="1")
+        self.assertGreaterEqual(len(files), 3)
+        ends = {}
+        for name in files:
+            self.assertTrue(name.endswith(".speedscope.json"))
+            with open(os.path.join(self.where, name), encoding="utf-8") as file:
+                for profile in json.load(file)["profiles"]:
+                    thread = profile["name"]
+                    self.assertEqual(sum(profile["weights"]),
+                                     profile["endValue"] - profile["startValue"])  # fmt: skip
+                    self.assertEqual(profile["startValue"], ends.get(thread, 0))
+                    ends[thread] = profile["endValue"]
+        self.assertEqual(len(ends), 5)
+        self.assertEqual(len(set(ends.values())), 1)
 
     def test_they_add_up(self):
         """Sample for sample, nanosecond for nanosecond."""
