@@ -183,6 +183,27 @@ class Report(harness.TestCase):
         self.assert_message(run, "no recording is given", STATUS_USAGE)
 
 
+class Slice(harness.TestCase):
+    def test_while_it_runs(self):
+        """A part of the time needs no recording."""
+        target = self.start_fixture("threads", 4, 1)
+        run = harness.attach(target, "--from=0.2", "--to=600ms", duration="1", hz=199)
+        self.assertEqual(run.pprof.duration_ns, 400_000_000)
+        walls = collections.Counter()
+        for sample in run.pprof.samples:
+            walls[sample.tid] += sample.wall_ns
+        self.assertEqual(len(walls), 5)
+        for wall_ns in walls.values():
+            self.assertAlmostEqual(wall_ns / 1e9, 0.4, delta=0.1)
+        self.assertAlmostEqual(run.summary.duration_s, 1, delta=0.1)
+
+    def test_after_its_end(self):
+        target = self.start_fixture("calls-O2", "spin")
+        run = harness.start_attach(target, "-d", "0.2", "--from=5s").finish(expect=STATUS_USAGE)
+        self.assertIn("less than two ticks", run.stderr)
+        self.assertIsNone(run.pprof)
+
+
 class Recording(harness.TestCase):
     def test_a_killed_profiler(self):
         """Not more than the last moment is lost when it is killed."""
