@@ -17,9 +17,11 @@ struct waits {
 	bool kernel;             // read kernel frames
 	uint32_t *unnamed;       // waits in the profile with a socket that has no meaning yet
 	size_t n_unnamed, unnamed_capacity;
+	int fds_fd;      // /proc/PID/fd; -1: not opened
 	int64_t next_ns; // when the tables of sockets may be read again
 };
 
+void waits_init(struct waits *waits, struct profile *profile, struct run *run, bool kernel);
 void waits_deinit(struct waits *waits);
 
 // The id in the profile of what the thread waits in, which sleeper_look has just seen asleep

@@ -32,7 +32,6 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	    .profile = setup->profile,
 	    .run = setup->hold->run,
 	    .buffer = setup->buffer,
-	    .waits = {.profile = setup->profile, .run = setup->hold->run, .kernel = setup->kernel},
 	};
 	ticker->tally = (struct tally){
 	    .profile = ticker->profile,
@@ -40,6 +39,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	    .each_sleep = setup->each_sleep,
 	};
 	quiet_init(&ticker->quiet);
+	waits_init(&ticker->waits, setup->profile, setup->hold->run, setup->kernel);
 	stops_init(&ticker->stops, setup->hold, setup->buffer, target, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);
 	unwinder_init(&ticker->unwinder, &ticker->space, setup->profile, setup->rules,

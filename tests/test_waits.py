@@ -137,6 +137,29 @@ else:
             found = {s.descriptor for s in run.pprof.samples if s.syscall and s.descriptor}
             self.assertEqual(found, {f"{first} +2"})
 
+    def test_descriptors_of_its_own(self):
+        """A thread need not have the descriptors of its process (CLONE_FILES)."""
+        program = """
+import ctypes, os, threading
+common, own = os.pipe(), os.pipe()
+def thread():
+    assert ctypes.CDLL(None).unshare(0x400) == 0
+    os.dup2(own[0], common[0])
+    print(os.readlink("/proc/thread-self/fd/%d" % common[0]))
+    print("ready", flush=True)
+    os.read(common[0], 1)
+threading.Thread(target=thread, daemon=True).start()
+os.read(common[0], 1)
+"""
+        target = self.start(sys.executable, "-c", program)
+        common = os.readlink(f"/proc/{target.pid}/fd/3")
+        run = attach(target)
+        for sample in run.pprof.samples:
+            if sample.syscall == "read":
+                expected = common if sample.tid == target.pid else target.said[0]
+                self.assertEqual(sample.descriptor, expected)
+        self.assertEqual(len({s.descriptor for s in run.pprof.samples if s.descriptor}), 2)
+
     def test_sockets(self):
         target = self.start(sys.executable, "-c", SOCKETS)
         said = [line.split(" ", 1) for line in target.said]
