@@ -18,7 +18,6 @@ struct long_waits {
 	struct sample *samples; // of the view
 };
 
-// The profile's spans must end with each sleep (tally.h).
 void long_waits_init(struct long_waits *waits, int64_t min_ns);
 void long_waits_deinit(struct long_waits *waits);
 

@@ -44,7 +44,6 @@ struct processes {
 struct processes_options {
 	uint32_t max_frames;
 	bool stop_all;
-	bool each_sleep; // tally.h
 	bool children;
 	bool kernel;
 };

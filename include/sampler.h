@@ -17,7 +17,6 @@ struct sampler {
 	uint32_t max_frames;
 	double max_overhead_percent; // 0: no limit
 	bool stop_all;               // hold all running threads at once
-	bool each_sleep;             // tally.h
 	bool children;               // descendants of the target too
 	bool kernel;                 // kernel frames of sleeping threads
 	struct target *target;       // borrowed, as all that follow

@@ -13,10 +13,9 @@ struct target_thread;
 struct tally {
 	struct profile *profile; // borrowed, as the next one
 	struct run *run;
-	int64_t now_ns;  // of this tick
-	bool each_sleep; // a sleep is a span of its own, even if the one before was at the same
-	                 // place
-	bool priming;    // before the first tick: a sleeper's stack is kept for it, nothing counted
+	int64_t now_ns; // of this tick
+	                // place
+	bool priming;   // before the first tick: a sleeper's stack is kept for it, nothing counted
 };
 
 // One sample: the thread showed that stack at tick_ns. Then the later ticks for which it was

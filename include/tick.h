@@ -30,9 +30,8 @@ struct ticker_setup {
 	struct load *load;
 	struct snapshot_buffer *buffer;
 	uint32_t max_frames;
-	bool each_sleep; // tally.h
-	bool stop_all;   // hold all running threads at once: one consistent picture
-	bool kernel;     // kernel frames of sleeping threads
+	bool stop_all; // hold all running threads at once: one consistent picture
+	bool kernel;   // kernel frames of sleeping threads
 };
 
 struct ticker {

@@ -243,7 +243,6 @@ static struct error *sample(struct session *session)
 	    .max_frames = options->max_depth,
 	    .max_overhead_percent = options->max_overhead_percent,
 	    .stop_all = options->stop_all,
-	    .each_sleep = options->waits_ns != 0,
 	    .children = options->children,
 	    .kernel = options->kernel,
 	    .target = &session->target,

@@ -58,7 +58,6 @@ bool processes_init(struct processes *processes, struct target *target,
 	    .buffer = &processes->buffer,
 	    .max_frames = options->max_frames,
 	    .stop_all = options->stop_all,
-	    .each_sleep = options->each_sleep,
 	    .kernel = options->kernel,
 	};
 	struct process *first = add_process(processes, target);

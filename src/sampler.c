@@ -76,7 +76,6 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	const struct processes_options options = {
 	    .max_frames = sampler->max_frames,
 	    .stop_all = sampler->stop_all,
-	    .each_sleep = sampler->each_sleep,
 	    .children = sampler->children,
 	    .kernel = sampler->kernel,
 	};

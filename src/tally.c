@@ -21,8 +21,6 @@ void tally_count(struct tally *tally, struct target_thread *thread, uint32_t sta
 		thread->primed_state = state;
 		return;
 	}
-	if (tally->each_sleep && thread->sampled)
-		profile_end_span(tally->profile, thread->id);
 	thread->sample = count_ticks(tally, thread, stack, state, 1, tick_ns);
 	thread->sampled = true;
 	// The later ticks, each in the state that it was in: a sleeper that was woken to be

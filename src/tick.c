@@ -36,7 +36,6 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	ticker->tally = (struct tally){
 	    .profile = ticker->profile,
 	    .run = ticker->run,
-	    .each_sleep = setup->each_sleep,
 	};
 	quiet_init(&ticker->quiet);
 	waits_init(&ticker->waits, setup->profile, setup->hold->run, setup->kernel);
