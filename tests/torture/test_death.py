@@ -11,7 +11,7 @@ import signal
 import termios
 
 import torture
-from torture import ALL_MODES, ALL_TICKS, LONG, describe, harness, rounds
+from torture import ALL_MODES, ALL_TICKS, LONG, MODES, describe, harness, rounds
 
 # A sanitized profiler starts slowly.
 N_INSTANTS = 120 if harness.is_sanitized() and not LONG else 500
@@ -164,7 +164,7 @@ class Terminals(torture.TestCase):
     def test_closed(self):
         """The profile is written, and the target runs on."""
         target = self.start_program("calls-O2", "data", 3600)
-        for hz, more in ALL_MODES:
+        for hz, more in MODES:
             run, terminal = self.start_in_terminal(
                 ["-p", target.pid, "-F", hz, "-o", "out.pb.gz", ALL_TICKS, *more],
                 target_pid=target.pid,
