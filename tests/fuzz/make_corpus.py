@@ -183,6 +183,7 @@ def main():
         "maps": [MAPS.encode()],
         "proc": [STATUS.encode(), STAT.encode(), b"0 0x0 0x1 0x2 0x3 0x4 0x5 0x7ffc 0x7f00\n",
                  b"-1 0x7ffc 0x7f00\n", b"running\n"],
+        "x86_code": [bytes.fromhex("5553e80000000089c74883c4285b5dc3"), bytes.fromhex("c9c3")],
         "perf_map": [b"1000 10 first\n0x1008 0x20 second, with spaces\n0 0 none\nx\n"],
         "sockets": [text.encode() for text in SOCKETS],
         "text": [name.encode("utf-8", "surrogatepass") for name in NAMES],
