@@ -43,6 +43,7 @@ struct target_thread {
 	enum thread_state primed_state;
 	bool pending;                  // interrupted, but not stopped yet
 	bool stirred;                  // it has run since this was last cleared
+	int64_t stirred_ns;            // when it was last found to have run
 	bool fell_asleep;              // before it was to be asked, in this tick
 	bool to_look_at;               // in this tick, still
 	int64_t asked_ns;              // the tick in which it was last asked to stop

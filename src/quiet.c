@@ -2,9 +2,13 @@
 
 #include "clock.h"
 #include "load.h"
+#include "proc.h"
 #include "target.h"
 
-enum { CPUCLOCK_SCHED = 2 }; // of a process, not a thread: <linux/posix-timers.h>
+enum {
+	CPUCLOCK_SCHED = 2, // of a process, not a thread: <linux/posix-timers.h>
+	LEAVE_NS_PER_THREAD = 100,
+};
 
 void quiet_init(struct quiet *quiet)
 {
@@ -34,17 +38,44 @@ static int64_t used_by_threads(const struct target *target)
 	return (int64_t)sum_ns;
 }
 
-void quiet_settle(struct quiet *quiet, const struct target *target)
+bool quiet_is_alone(struct quiet *quiet, const struct target *target, const struct load *load,
+                    long n_others)
 {
-	// What was added meanwhile may be that of a thread which was looked at before it.
-	quiet->known = target->sees_schedstat && !quiet_clock_moved(quiet, target);
-	quiet->rest_ns = quiet->clock_ns - used_by_threads(target);
+	const int64_t until_ns = clock_now_ns() + (int64_t)target->n_threads * LEAVE_NS_PER_THREAD;
+
+	if (n_others <= 0)
+		return n_others == 0;
+	while (load_others(load) != 0)
+		if (clock_now_ns() > until_ns)
+			return false;
+	return !quiet_clock_moved(quiet, target);
+}
+
+static int64_t rest_of(const struct target *target)
+{
+	return read_clock(target) - used_by_threads(target);
 }
 
 bool quiet_holds(struct quiet *quiet, const struct target *target, const struct load *load,
                  long n_others, long n_running)
 {
-	if (!quiet->known || n_others != n_running || load_others(load) != n_others)
-		return false;
-	return read_clock(target) - used_by_threads(target) == quiet->rest_ns;
+	const int64_t rest_ns = rest_of(target);
+	const bool same = quiet->known && rest_ns == quiet->rest_ns;
+
+	quiet->rest_ns = rest_ns;
+	return same && n_others == n_running && load_others(load) == n_others;
+}
+
+void quiet_settle(struct quiet *quiet, const struct target *target)
+{
+	for (size_t i = 0; i < target->n_threads; i++) {
+		struct target_thread *thread = target->threads[i];
+		if (!thread->to_look_at)
+			proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid,
+			                    &thread->last);
+	}
+	const int64_t rest_ns = rest_of(target);
+	// If a sleeper had run meanwhile, it would be less than before.
+	quiet->known = target->sees_schedstat && rest_ns == quiet->rest_ns;
+	quiet->rest_ns = rest_ns;
 }

@@ -21,6 +21,7 @@ enum {
 	MAX_COPY_TRIES = 7,
 	MAX_READY_LOOKS = 256,
 	ASK_AGAIN_TICKS = 8,
+	LONG_ASLEEP_NS = 500000000,
 	MAX_POLL_NS = 20000,
 };
 
@@ -241,6 +242,8 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 	}
 	ticker->buffer->used = used;
 	thread->stirred = true;
+	// One that sleeps when it is seen first is taken to have slept for long.
+	thread->stirred_ns = ticker->tally.priming ? 0 : ticker->tally.now_ns;
 	refresh_name(ticker, thread);
 }
 
@@ -451,7 +454,7 @@ static bool is_idle(struct ticker *ticker)
 
 	if (moved || !ticker->all_asleep || ticker->stops.count > 0)
 		return false;
-	if (ticker->n_others == 0)
+	if (quiet_is_alone(&ticker->quiet, target, ticker->setup->load, ticker->n_others))
 		return true;
 	for (size_t i = 0; i < target->n_threads; i++)
 		if (!sleeper_is_blocked(target, target->threads[i]))
@@ -465,18 +468,19 @@ static void look_at(struct ticker *ticker, struct target_thread *thread)
 	note_kernel_figures(ticker, thread);
 }
 
-// A thread that sleeps, and did at the last tick.
-static bool is_asleep(const struct target_thread *thread)
+// A thread that sleeps, and has slept for a while.
+static bool is_asleep(const struct ticker *ticker, const struct target_thread *thread)
 {
-	return thread->asleep && !thread->woken_by_us && !thread->pending;
+	return thread->asleep && !thread->woken_by_us && !thread->pending &&
+	       ticker->tally.now_ns - thread->stirred_ns > LONG_ASLEEP_NS;
 }
 
-static void look_at_sleepers(struct ticker *ticker, size_t n)
+static void look_at_sleepers(struct ticker *ticker, long n_others)
 {
 	const bool quiet = quiet_holds(&ticker->quiet, ticker->target, ticker->setup->load,
-	                               ticker->n_others, ticker->n_running);
+	                               n_others, ticker->n_running);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
 		if (!thread->to_look_at)
 			continue;
@@ -493,18 +497,19 @@ static void look_at_sleepers(struct ticker *ticker, size_t n)
 static void look_at_all(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
+	const long n_others = load_others(ticker->setup->load);
 	size_t n_sleepers = 0;
 
 	ticker->n_running = 0;
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
-		thread->to_look_at = is_asleep(thread);
+		thread->to_look_at = is_asleep(ticker, thread);
 		n_sleepers += thread->to_look_at;
 		if (!thread->to_look_at)
 			look_at(ticker, thread);
 	}
 	if (n_sleepers > 0)
-		look_at_sleepers(ticker, target->n_threads);
+		look_at_sleepers(ticker, n_others);
 	ticker->all_asleep = true;
 	for (size_t i = 0; i < target->n_threads; i++) {
 		const struct target_thread *thread = target->threads[i];
