@@ -47,8 +47,10 @@ static void tick_until_end(const struct sampler *sampler, struct processes *proc
 		deadline_ns = skip_missed(run, deadline_ns, period_ns, now_ns);
 		if (!allowed && !last)
 			run->thinned_ticks++;
-		else if (!processes_tick(processes, now_ns))
+		else if (!processes_tick(processes, now_ns)) {
+			sampler->events->target_ended = true; // seen before its pidfd told
 			return;
+		}
 		if (run->ticks == 1) // what it takes to begin is no overhead of sampling on
 			budget_init(&budget, sampler->max_overhead_percent, clock_now_ns());
 		sampler->ticked(sampler->context);
