@@ -111,12 +111,13 @@ class Flight(harness.TestCase):
     def test_death(self):
         """What it did before it was killed."""
         target = self.start_fixture("calls-O2", "spin")
+        harness.wait_until_spinning(target)
         run = self.start_ring(target, "--dump-when=death", "--lines", "-f", "folded")
         run.wait_attached()
-        time.sleep(0.3)
+        time.sleep(0.5)
         target.process.kill()
         self.finish(run)
-        self.assertEqual(len(self.files()), 1)
+        self.assertEqual(len(self.files()), 1, run.stderr)
         with open(os.path.join(self.windows, self.files()[0]), encoding="utf-8") as file:
             self.assertRegex(file.read(), r"leaf_spin")
 
