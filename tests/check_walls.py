@@ -10,6 +10,7 @@ through a header. Files stay within 600 lines, and the top level holds what it i
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -134,6 +135,8 @@ def source_files(root, *tops):
 
 def top_level_names(root):
     """What is committed at the top level; without git, nothing to say."""
+    if not shutil.which("git"):
+        return set()
     git = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True)
     return {path.split("/")[0] for path in git.stdout.splitlines()} if git.returncode == 0 else set()
 

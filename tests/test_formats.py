@@ -130,9 +130,9 @@ class Pprof(harness.TestCase):
         for tag in ("pid", "tid", "thread", "state"):
             self.assertRegex(text, rf"(?m)^ *{tag}: Total {run.summary.samples}\b")
         running = sum(s.count for s in run.pprof.samples if s.state == "running")
-        self.assertRegex(text, rf"(?m)^ +{running} \([ \d.]+%\): running$")
+        self.assertRegex(text, rf"(?m)^ +{running}(\.0)? \([ \d.]+%\): running$")
         for tid in harness.tids_of(target.pid):
-            self.assertRegex(text, rf"(?m)^ +{run.summary.ticks} \([ \d.]+%\): {tid}$")
+            self.assertRegex(text, rf"(?m)^ +{run.summary.ticks}(\.0)? \([ \d.]+%\): {tid}$")
         only = self.pprof(path, "-top", "-sample_index=samples", "-tagfocus=state=sleeping")
         self.assertNotIn("spin_here", only)
         roots = self.pprof(path, "-traces", "-tagroot=thread")
