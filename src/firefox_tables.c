@@ -17,7 +17,7 @@ static const struct {
 } categories[] = {
     [FIREFOX_OTHER] = {"Other", "grey"},       [FIREFOX_RUNNING] = {"Running", "green"},
     [FIREFOX_SLEEPING] = {"Sleeping", "blue"}, [FIREFOX_DISK] = {"Disk", "orange"},
-    [FIREFOX_STOPPED] = {"Stopped", "red"},
+    [FIREFOX_STOPPED] = {"Stopped", "red"},    [FIREFOX_KERNEL] = {"Kernel", "purple"},
 };
 
 const char *firefox_category_name(enum firefox_category category)
@@ -106,6 +106,18 @@ static uint32_t add_stack(struct firefox_tables *tables, uint32_t frame, uint32_
 	return id;
 }
 
+static int category_of(const struct firefox_tables *tables, uint32_t frame,
+                       const struct sample *sample, bool leaf)
+{
+	const struct frame_table *frames = &tables->frames;
+
+	if (leaf)
+		return (int)firefox_category_of(sample->state);
+	return frames->functions[frames->frames[frame].function].kind == FRAME_KERNEL
+	           ? (int)FIREFOX_KERNEL
+	           : -1;
+}
+
 uint32_t firefox_tables_stack(struct firefox_tables *tables, const struct sample *sample)
 {
 	uint32_t stack = NO_PARENT;
@@ -113,7 +125,7 @@ uint32_t firefox_tables_stack(struct firefox_tables *tables, const struct sample
 	const uint32_t *frames = frame_table_stack(&tables->frames, sample, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		const int category = i + 1 == n ? (int)firefox_category_of(sample->state) : -1;
+		const int category = category_of(tables, frames[i], sample, i + 1 == n);
 		stack = add_stack(tables, add_frame(tables, frames[i], category), stack);
 	}
 	return stack;

@@ -5,6 +5,7 @@ What their importers make of them is tests/importers/run.py.
 
 import collections
 import json
+import os
 import re
 
 import harness
@@ -164,6 +165,26 @@ class Timelines(harness.TestCase):
             self.assertRegex(profile["name"], "^worker-0")
             held = sum(w for w, s in zip(profile["weights"], profile["samples"]) if s)
             self.assertEqual(held, self.sums[self.tid_of(profile["name"])][2])
+
+    def test_kernel_frames(self):
+        """They have a category of their own, but for the leaf, which has the thread's state."""
+        harness.need(os.access("/proc/self/stack", os.R_OK), "kernel stacks cannot be read")
+        run = harness.Run(
+            ["-p", self.target.pid, "-d", "0.3", "--kernel", "-o", "out.firefox.json"],
+            target_pid=self.target.pid,
+        ).finish()
+        file = json.loads(run.data)
+        names = [category["name"] for category in file["meta"]["categories"]]
+        shared = file["shared"]
+        kinds = set()
+        for function, category in zip(shared["frameTable"]["func"], shared["frameTable"]["category"]):
+            name = shared["stringArray"][shared["funcTable"]["name"][function]]
+            if name.endswith("_[k]"):
+                kinds.add(names[category])
+            elif category is not None:
+                self.assertNotEqual(names[category], "Kernel")
+        self.assertIn("Kernel", kinds)
+        self.assertLessEqual(kinds, {"Kernel", "Sleeping", "Disk"})
 
     def test_without_a_recording(self):
         """Each is written by the run itself, too; the name of the file decides."""
