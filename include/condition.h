@@ -1,6 +1,7 @@
 // condition: what must happen for the flight recorder to write its window (--dump-when).
 #pragma once
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@ struct condition {
 };
 
 struct conditions {
+	const regex_t *thread_name; // of threads that count as blocked; NULL: all; borrowed
 	struct condition items[MAX_CONDITIONS];
 	size_t count;
 	int64_t looked_ns;                   // the tick of the last look at the threads

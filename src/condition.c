@@ -68,6 +68,9 @@ static char *look_for_blocked(const struct conditions *conditions,
 		const int64_t before_ns = conditions->looked_ns - span->start_ns;
 		if (blocked_ns <= condition->ns || before_ns > condition->ns)
 			continue;
+		if (conditions->thread_name &&
+		    regexec(conditions->thread_name, thread->name, 0, NULL, 0) != 0)
+			continue;
 		_cleanup_free_ char *name =
 		    text_clean(thread->name, strlen(thread->name), MAX_NAME_BYTES);
 		return memory_printf("thread %d (%s) has been blocked for %.3f s", thread->tid,

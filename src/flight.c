@@ -25,6 +25,8 @@ void flight_begin(struct flight *flight, const struct options *options, struct p
 	    .conditions = options->conditions,
 	    .noticed_ns = INT64_MIN / 2,
 	};
+	if (options->has_regex[SELECTION_THREAD])
+		flight->conditions.thread_name = &options->regexes[SELECTION_THREAD];
 	ring_init(&flight->ring, options->ring_ns, options->ring_bytes, profile);
 }
 

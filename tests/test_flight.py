@@ -101,6 +101,16 @@ class Flight(harness.TestCase):
         self.assertRegex(comment, r"thread \d+ \(.+\) has been blocked for 0\.[4-9]")
         self.assertNotIn("worker-00", comment)  # it wakes all the time
 
+    def test_blocked_of_some(self):
+        """Threads that wait for ever, as some programs have, can be left out of it."""
+        target = self.start_fixture("threads", 3, 0, 1)
+        run = self.start_ring(
+            target, "--dump-when=blocked>400ms", "--thread=^worker-00$", "-d", "1"
+        )
+        self.finish(run)
+        self.assertEqual(self.files(), [])
+        self.assertIn("no window was asked for", run.stderr)
+
     def test_cpu(self):
         target = self.start_fixture("threads", 2, 2)
         run = self.start_ring(target, "--dump-when=cpu>1,cpu<0.0001", "-d", "2.5")
