@@ -18,6 +18,7 @@ N_INSTANTS = 120 if harness.is_sanitized() and not LONG else 500
 # Of the 16 streams of data, those that a SIGKILL of the worker may hit just when a call of theirs
 # goes on with its rest (README.md, 6): usually one or none.
 MAX_DISTURBED = 6
+INSTANTS_OF_A_TARGET = 60
 STRIKES = [
     (("supervisor",), signal.SIGKILL),
     (("worker",), signal.SIGKILL),
@@ -49,8 +50,11 @@ def kill(run, pids):
 
 class Deaths(torture.TestCase):
     def test_at_random_instants(self):
-        target = self.start_program("calls-O2", "data", 3600)
         for i in range(N_INSTANTS):
+            if i % INSTANTS_OF_A_TARGET == 0:  # none outlives its alarm
+                if i > 0:
+                    target.end()
+                target = self.start_program("calls-O2", "data", 3600)
             victims, number = STRIKES[i % len(STRIKES)]
             hz, more = ALL_MODES[1 if i % 5 else 3]
             with self.subTest(f"{number.name} to {victims}, {describe(hz, more)}"):
@@ -58,8 +62,9 @@ class Deaths(torture.TestCase):
 
     def strike(self, target, victims, number, hz, more):
         run = harness.start_attach(target, ALL_TICKS, *more, hz=hz)
-        pids = {"supervisor": run.process.pid, "worker": find_worker(run)}
+        pids = {"supervisor": run.process.pid}
         try:
+            pids["worker"] = find_worker(run)
             torture.pause(random.uniform(0, 0.06))
             for victim in victims:
                 send(pids[victim], number)
