@@ -23,6 +23,13 @@ static inline int64_t clock_now_ns(void)
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
+// The CPU clock of process `pid`, for clock_read_ns: what clock_getcpuclockid(3) gives, without its
+// system call (CPUCLOCK_SCHED, <linux/posix-timers.h>).
+static inline clockid_t clock_of_process(int pid)
+{
+	return (clockid_t)(~(unsigned int)pid << 3 | 2);
+}
+
 static inline struct timespec clock_timespec(int64_t ns)
 {
 	return (struct timespec){.tv_sec = ns / NS_PER_SECOND, .tv_nsec = ns % NS_PER_SECOND};

@@ -1,7 +1,6 @@
 #include "condition.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "clock.h"
 #include "memory.h"
@@ -105,11 +104,9 @@ static char *look_at_share(struct conditions *conditions, double percent)
 // The share of a CPU that the process has used since the last look.
 static char *look_at_cpu(struct conditions *conditions, int pid, int64_t now_ns)
 {
-	clockid_t clock;
-
 	if (now_ns - conditions->cpu_looked_ns < CPU_EVERY_NS)
 		return NULL;
-	const int64_t cpu_ns = clock_getcpuclockid(pid, &clock) == 0 ? clock_read_ns(clock) : -1;
+	const int64_t cpu_ns = clock_read_ns(clock_of_process(pid));
 	if (cpu_ns < 0)
 		return NULL;
 	const bool first = conditions->cpu_looked_ns == 0;

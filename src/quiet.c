@@ -5,10 +5,7 @@
 #include "proc.h"
 #include "target.h"
 
-enum {
-	CPUCLOCK_SCHED = 2, // of a process, not a thread: <linux/posix-timers.h>
-	LEAVE_NS_PER_THREAD = 100,
-};
+enum { LEAVE_NS_PER_THREAD = 100 };
 
 void quiet_init(struct quiet *quiet)
 {
@@ -17,7 +14,7 @@ void quiet_init(struct quiet *quiet)
 
 static int64_t read_clock(const struct target *target)
 {
-	return clock_read_ns((clockid_t)(~(unsigned int)target->pid << 3 | CPUCLOCK_SCHED));
+	return clock_read_ns(clock_of_process(target->pid));
 }
 
 bool quiet_clock_moved(struct quiet *quiet, const struct target *target)
