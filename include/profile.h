@@ -230,6 +230,9 @@ void profile_end_span(struct profile *profile, uint32_t thread);
 // Sampling is over: so are all spans. What follows is counted in new ones.
 void profile_end_spans(struct profile *profile);
 
+// The span that the thread is in, as far as it has lasted; its count is 0 if it is in none.
+struct span profile_open_span(const struct profile *profile, uint32_t thread);
+
 // From now on the follower, borrowed, is told.
 void profile_follow(struct profile *profile, struct span_follower *follower);
 

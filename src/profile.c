@@ -347,12 +347,24 @@ static void tell_change(struct profile *profile, uint32_t id, const struct span 
 			f->changed(f, profile, id, ended);
 }
 
+static struct span span_so_far(const struct thread *thread)
+{
+	struct span span = thread->span;
+
+	span.end_ns = thread->last_ns;
+	return span;
+}
+
+struct span profile_open_span(const struct profile *profile, uint32_t thread)
+{
+	return span_so_far(&profile->threads[thread]);
+}
+
 // The span that the thread is in, as it ends.
 static struct span end_span(struct thread *thread)
 {
-	struct span ended = thread->span;
+	const struct span ended = span_so_far(thread);
 
-	ended.end_ns = thread->last_ns;
 	thread->span.count = 0;
 	return ended;
 }

@@ -116,8 +116,7 @@ struct profile ring_view(struct ring *ring, int64_t now_ns, struct slice *slice)
 	for (size_t i = 0; i < ring->count; i++)
 		slice_add(slice, profile, at(ring, i));
 	for (size_t i = 0; i < profile->n_threads; i++) {
-		struct span span = profile->threads[i].span;
-		span.end_ns = profile->threads[i].last_ns;
+		const struct span span = profile_open_span(profile, i);
 		slice_add(slice, profile, &span);
 	}
 	struct profile whole = *profile;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "memory.h"
+#include "slice.h"
 
 void timeline_add(struct timeline *timeline, const struct span *whole)
 {
@@ -10,23 +11,17 @@ void timeline_add(struct timeline *timeline, const struct span *whole)
 
 	if (span.count == 0 || span.end_ns <= timeline->from_ns || span.start_ns >= timeline->to_ns)
 		return;
-	// A part of its ticks, as many as the part of its time.
-	const int64_t length_ns = span.end_ns - span.start_ns;
+	span.count =
+	    span_ticks_before(whole, timeline->to_ns) - span_ticks_before(whole, timeline->from_ns);
 	span.start_ns = span.start_ns < timeline->from_ns ? timeline->from_ns : span.start_ns;
 	span.end_ns = span.end_ns > timeline->to_ns ? timeline->to_ns : span.end_ns;
-	const int64_t left_ns = span.end_ns - span.start_ns;
-	if (left_ns < length_ns)
-		span.count = (uint64_t)((unsigned __int128)span.count * (uint64_t)left_ns /
-		                        (uint64_t)length_ns)
-		                 ?: 1;
 	*array_push(timeline->spans, timeline->n_spans, timeline->spans_capacity) = span;
 }
 
 void timeline_add_open(struct timeline *timeline, const struct profile *profile)
 {
 	for (size_t i = 0; i < profile->n_threads; i++) {
-		struct span span = profile->threads[i].span;
-		span.end_ns = profile->threads[i].last_ns;
+		const struct span span = profile_open_span(profile, i);
 		timeline_add(timeline, &span);
 	}
 }

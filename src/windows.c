@@ -117,8 +117,7 @@ static void cut_timeline(struct windows *windows, struct timeline *ret)
 	for (size_t i = 0; i < spans->n_spans; i++)
 		add_rest(windows, &spans->spans[i], ret);
 	for (size_t i = 0; i < profile->n_threads; i++) {
-		struct span span = profile->threads[i].span;
-		span.end_ns = profile->threads[i].last_ns;
+		const struct span span = profile_open_span(profile, i);
 		add_rest(windows, &span, ret);
 	}
 	spans->n_spans = 0;

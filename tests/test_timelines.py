@@ -13,7 +13,6 @@ import pprof
 from test_record import Recorded, report
 
 FORMS = ("speedscope", "firefox", "chrome", "sentry")
-SPANS_NS = 2_000_000  # of a tick that two slices share
 HEX_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -156,7 +155,14 @@ class Timelines(harness.TestCase):
                 else:
                     self.assertGreaterEqual(profile["startValue"], edge)
         for tid, (_, wall_ns, _) in self.sums.items():
-            self.assertAlmostEqual(sums[tid], wall_ns, delta=SPANS_NS)
+            self.assertEqual(sums[tid], wall_ns)
+
+    def test_ticks_of_slices(self):
+        """Each tick is in one slice, the one that pprof has it in."""
+        for part in (("--to=0.4",), ("--from=0.4",)):
+            sums = sums_of(self.data, *part)
+            for thread in self.timeline("firefox", *part)["threads"]:
+                self.assertEqual(sum(thread["samples"]["weight"]), sums[thread["tid"]][0])
 
     def test_filters(self):
         file = self.timeline("speedscope", "--on-cpu", "--thread=^worker-0")
