@@ -1,7 +1,6 @@
 // Calls that wait until a helper wakes them, and may end for no other reason; and calls that a
 // signal with a handler interrupts, which must end with EINTR each time.
 #include <linux/aio_abi.h>
-#include <linux/io_uring.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
