@@ -29,7 +29,10 @@ struct address_space {
 	struct module *made;      // of the code that no file holds; NULL: none was seen yet
 	uint32_t made_generation; // changes when what is known of that code does
 	int64_t made_ns;          // when it was last taken for changed
-	bool stale;               // an address outside of all mappings was seen since
+	struct gdb_jit *jit;      // what the process tells debuggers of it; NULL: likewise
+	uint32_t jit_generation;  // when its descriptors were looked for
+	int64_t searched_ns, search_cost_ns; // likewise
+	bool stale;                          // an address outside of all mappings was seen since
 	uint64_t n_reads;
 };
 
@@ -53,6 +56,10 @@ void address_space_update(struct address_space *space, int tid, int64_t now_ns, 
 // The module of the address and the address in it. An address in no executable mapping belongs to
 // "[unknown]" and marks the maps as stale.
 struct code_address address_space_resolve(struct address_space *space, uint64_t pc);
+
+// The ELF image that the process has of its made code at the address, as a module of the same
+// addresses; NULL: none. What is copied out of the process for it is copied once.
+struct module *address_space_find_image(const struct address_space *space, uint64_t pc);
 
 // Reads up to `size` bytes of code at an address of the target out of its memory; returns how many
 // there were. For code that no file holds.

@@ -22,6 +22,8 @@ enum module_kind {
 	MODULE_VDSO,      // the kernel's, copied out of the target; likewise
 	MODULE_ANONYMOUS, // code without a file (JIT); addresses are the target's
 	MODULE_UNKNOWN,   // no mapping holds the address; likewise
+	MODULE_IMAGE,     // an ELF image of code without a file, copied out of the target, whose
+	                  // addresses it has (gdb_jit)
 };
 
 // An executable mapping of the module, as first seen (pprof's Mapping).
@@ -72,6 +74,8 @@ struct module {
 	bool looks_for_shared;       // find_debuginfo is at work
 	bool has_shared;             // it has found the debug file that others share
 	bool looked_for_debug_frame; // cfi.c has
+	bool looked_for_descriptor;  // address_space.c has
+	uint64_t jit_descriptor;     // the address of GDB_JIT_DESCRIPTOR in the file; 0: none
 	int64_t rules_left_ns;       // of the CPU time for its rules
 };
 

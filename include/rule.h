@@ -15,6 +15,7 @@ enum rule_kind {
 	RULE_ROW,           // CFA and saved registers, as below
 	RULE_FRAME_POINTER, // the same, guessed: code without CFI
 	RULE_CODE,          // the same, from the code itself, to be checked: code without CFI
+	RULE_IMAGE,         // the same, from tables of the target's making, to be checked
 	RULE_SWITCH,        // the frame below runs on another stack, which is not at hand
 };
 

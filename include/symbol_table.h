@@ -5,6 +5,7 @@
 // procedure linkage table (x86-64) are named after the function that they lead to.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct Dwfl_Module Dwfl_Module; // <elfutils/libdwfl.h>
@@ -14,6 +15,10 @@ struct symbol_table;
 // The table of a module at bias 0, owned by the caller; never NULL, perhaps empty. Names are
 // borrowed from the Dwfl_Module, which must live longer.
 struct symbol_table *symbol_table_create(Dwfl_Module *module);
+
+// The address in the file of the variable of that name, by the file's own tables; false: it has
+// none. To be called in guarded work.
+bool symbol_table_find_variable(Dwfl_Module *module, const char *name, uint64_t *ret);
 
 // NULL is accepted.
 void symbol_table_destroy(struct symbol_table *table);

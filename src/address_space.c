@@ -12,12 +12,14 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "gdb_jit.h"
 #include "hash.h"
 #include "mapped_file.h"
 #include "memory.h"
 #include "module.h"
 #include "perf_map.h"
 #include "proc.h"
+#include "symbol_table.h"
 
 enum {
 	// A reading is followed by at least this many times its cost: with a sign that the maps
@@ -26,6 +28,7 @@ enum {
 	HINTED_COST_FACTOR = 50,
 	COST_FACTOR = 200,
 	MAX_VDSO_BYTES = 1 << 20,
+	MAX_SEARCHED = 512, // files, for what they tell debuggers
 };
 
 void address_space_init(struct address_space *space, struct modules *modules, int pid)
@@ -43,6 +46,7 @@ void address_space_deinit(struct address_space *space)
 	code_watch_deinit(&space->watch);
 	maps_deinit(&space->maps);
 	free(space->owners);
+	gdb_jit_destroy(space->jit);
 	*space = (struct address_space){0};
 }
 
@@ -93,6 +97,43 @@ static struct module *add_owner(struct address_space *space, enum module_kind ki
 	return module;
 }
 
+static struct module *owner_of(struct address_space *space, const struct mapping *mapping);
+
+static void find_descriptor(void *context)
+{
+	struct module *module = context;
+
+	if (!symbol_table_find_variable(module_dwfl(module), GDB_JIT_DESCRIPTOR,
+	                                &module->jit_descriptor))
+		module->jit_descriptor = 0;
+}
+
+// The variables that may stand in any of the process's files; in each, it is looked for once.
+static void find_descriptors(struct address_space *space, int64_t now_ns)
+{
+	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+	size_t n_searched = 0;
+
+	gdb_jit_forget(space->jit);
+	space->jit_generation = space->generation;
+	for (size_t i = 0; i < space->maps.count && n_searched < MAX_SEARCHED; i++) {
+		const struct mapping *mapping = &space->maps.items[i];
+		struct module *module = mapping->inode ? owner_of(space, mapping) : NULL;
+		if (!module || module->kind != MODULE_FILE)
+			continue;
+		n_searched++;
+		if (!module->looked_for_descriptor)
+			module_guard(module, find_descriptor, module, MODULE_FOR_RULES);
+		module->looked_for_descriptor = true;
+		if (module->jit_descriptor)
+			gdb_jit_add_descriptor(
+			    space->jit, module->jit_descriptor + mapping->start -
+			                    module_address_of_offset(module, mapping->file_offset));
+	}
+	space->searched_ns = now_ns;
+	space->search_cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+}
+
 // The process's one module for the code that no file holds: its locations are the target's
 // addresses, and their names come from its perf map.
 static struct module *made_code(struct address_space *space)
@@ -106,6 +147,9 @@ static struct module *made_code(struct address_space *space)
 	else
 		perf_map_forget(space->made->perf_map); // of an earlier process with that pid
 	perf_map_update(space->made->perf_map, space->pid, space->tid, space->read_ns);
+	space->jit = gdb_jit_create();
+	find_descriptors(space, space->read_ns);
+	gdb_jit_update(space->jit, space->tid, space->read_ns);
 	return space->made;
 }
 
@@ -265,9 +309,15 @@ static void update_made(struct address_space *space, int tid, int64_t now_ns, bo
 {
 	struct perf_map *map = space->made->perf_map;
 
-	if (exec)
+	if (exec) {
 		perf_map_forget(map);
-	const bool changed = perf_map_update(map, space->pid, tid, now_ns);
+		gdb_jit_forget(space->jit);
+	}
+	if (space->jit_generation != space->generation &&
+	    now_ns - space->searched_ns >= HINTED_COST_FACTOR * space->search_cost_ns)
+		find_descriptors(space, now_ns);
+	bool changed = perf_map_update(map, space->pid, tid, now_ns);
+	changed |= gdb_jit_update(space->jit, tid, now_ns);
 	if (!changed && !exec && now_ns - space->made_ns < MADE_AGE_NS)
 		return;
 	space->made_ns = now_ns;
@@ -318,6 +368,22 @@ static void note_mapping(struct module *module, const struct mapping *mapping, u
 	                           });
 }
 
+struct module *address_space_find_image(const struct address_space *space, uint64_t pc)
+{
+	struct gdb_jit_image *image = space->jit ? gdb_jit_find(space->jit, pc) : NULL;
+
+	if (!image || image->module || image->is_unusable)
+		return image ? image->module : NULL;
+	const int fd = gdb_jit_copy(space->jit, space->tid, image);
+	image->is_unusable = fd < 0;
+	if (fd < 0)
+		return NULL;
+	// Each is another one than those before: they are told apart by their number.
+	image->module = modules_add(space->modules, MODULE_IMAGE, "[jit]", (uint64_t)space->pid,
+	                            space->modules->count, fd);
+	return image->module;
+}
+
 struct code_address address_space_resolve(struct address_space *space, uint64_t pc)
 {
 	const struct mapping *mapping = maps_find(&space->maps, pc);
@@ -339,13 +405,16 @@ struct code_address address_space_resolve(struct address_space *space, uint64_t 
 		address =
 		    module_address_of_offset(owner, pc - mapping->start + mapping->file_offset);
 	code_watch_add(&space->watch, mapping);
+	const uint32_t code =
+	    owner == space->made ? perf_map_find(owner->perf_map, pc) : PERF_MAP_NONE;
+	struct module *image = owner == space->made && code == PERF_MAP_NONE
+	                           ? address_space_find_image(space, pc)
+	                           : NULL;
+	if (image)
+		owner = image;
 	note_mapping(owner, mapping, pc - address);
 	return (struct code_address){
-	    .space = space,
-	    .module = owner,
-	    .address = address,
-	    .code = owner == space->made ? perf_map_find(owner->perf_map, pc) : PERF_MAP_NONE,
-	};
+	    .space = space, .module = owner, .address = address, .code = code};
 }
 
 size_t address_space_read_code(const struct address_space *space, uint64_t pc, void *buffer,

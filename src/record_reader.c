@@ -81,7 +81,7 @@ static void read_module(struct record_reader *reader, struct cursor *cursor)
 	const uint8_t *build_id = cursor_bytes(cursor, build_id_size);
 	_cleanup_free_ char *path = take_name(cursor);
 
-	if (cursor->failed || kind > MODULE_UNKNOWN || build_id_size > MODULE_MAX_BUILD_ID ||
+	if (cursor->failed || kind > MODULE_IMAGE || build_id_size > MODULE_MAX_BUILD_ID ||
 	    !path[0] || modules->count >= MAX_MODULES) {
 		cursor->failed = true;
 		return;

@@ -65,6 +65,8 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 	const struct arch_code made = {read_made_code, is_together_as_made, (void *)code->space};
 	const uint64_t address = code->address + is_call;
 
+	if (code->module->kind == MODULE_IMAGE)
+		return code->space && ARCH_NATIVE->code_rule(&made, address, ret);
 	if (code->module->kind != MODULE_ANONYMOUS)
 		return ARCH_NATIVE->code_rule(&in_file, address, ret);
 	return code->space && code->space->made == code->module &&
@@ -99,6 +101,35 @@ static void read_rule(void *context)
 		read_code_rule(code, order->is_call, order->rule);
 }
 
+struct image_order {
+	struct module *image;
+	uint64_t address;
+	struct rule *rule;
+};
+
+static void read_image_rule(void *context)
+{
+	const struct image_order *order = context;
+
+	if (cfi_find_rule(order->image, order->address, order->rule) &&
+	    order->rule->kind == RULE_ROW)
+		order->rule->kind = RULE_IMAGE;
+}
+
+// By the tables that the process has made for debuggers, or by the code itself.
+static void make_rule_of_made_code(const struct code_address *code, bool is_call, struct rule *ret)
+{
+	struct module *image = code->module;
+
+	if (image->kind != MODULE_IMAGE)
+		image = code->space ? address_space_find_image(code->space, code->address) : NULL;
+	const struct image_order order = {image, code->address, ret};
+	if (image && !module_guard(image, read_image_rule, (void *)&order, MODULE_FOR_RULES))
+		*ret = (struct rule){.kind = RULE_NONE};
+	if (ret->kind == RULE_NONE)
+		read_code_rule(code, is_call, ret);
+}
+
 static void make_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
 	const struct order order = {code, is_call, ret};
@@ -106,8 +137,8 @@ static void make_rule(const struct code_address *code, bool is_call, struct rule
 	*ret = (struct rule){.kind = RULE_NONE};
 	if (code->module->kind == MODULE_UNKNOWN)
 		return;
-	if (code->module->kind == MODULE_ANONYMOUS)
-		read_code_rule(code, is_call, ret);
+	if (code->module->kind == MODULE_ANONYMOUS || code->module->kind == MODULE_IMAGE)
+		make_rule_of_made_code(code, is_call, ret);
 	else if (!module_guard(code->module, read_rule, (void *)&order, MODULE_FOR_RULES))
 		*ret = (struct rule){.kind = RULE_NONE};
 	if (ret->kind == RULE_NONE)
@@ -124,7 +155,8 @@ const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
 			cache->rules[cache->count++] = NULL;
 	}
 	// Made code may have become other code: asked again, it is made again, in its old place.
-	if (!cache->rules[id] || code->module->kind == MODULE_ANONYMOUS) {
+	if (!cache->rules[id] || code->module->kind == MODULE_ANONYMOUS ||
+	    code->module->kind == MODULE_IMAGE) {
 		struct rule *rule = cache->rules[id];
 		if (!rule)
 			rule = memory_alloc_zeroed(1, sizeof(*rule));

@@ -280,7 +280,8 @@ void summary_print_unreadable(const struct modules *modules)
 
 	for (size_t i = 0; i < modules->count; i++) {
 		const struct module *module = modules->items[i];
-		if (!module->unreadable || n++ >= MAX_UNREADABLE)
+		// Files that no sample lies in were looked at for other things.
+		if (!module->unreadable || module->n_mappings == 0 || n++ >= MAX_UNREADABLE)
 			continue;
 		_cleanup_free_ char *path =
 		    text_clean(module->path, strlen(module->path), MAX_PATH_BYTES);

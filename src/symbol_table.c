@@ -246,6 +246,38 @@ struct symbol_table *symbol_table_create(Dwfl_Module *module)
 	return table;
 }
 
+static bool find_in_section(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, const char *name,
+                            uint64_t *ret)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	GElf_Sym symbol;
+
+	for (int i = 1; data && gelf_getsym(data, i, &symbol); i++) {
+		if (GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_shndx == SHN_UNDEF)
+			continue;
+		const char *found = elf_strptr(elf, header->sh_link, symbol.st_name);
+		if (found && strcmp(found, name) == 0) {
+			*ret = symbol.st_value;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool symbol_table_find_variable(Dwfl_Module *module, const char *name, uint64_t *ret)
+{
+	GElf_Shdr header;
+	GElf_Addr bias;
+
+	Elf *elf = module ? dwfl_module_getelf(module, &bias) : NULL;
+	for (Elf_Scn *section = NULL; elf && (section = elf_nextscn(elf, section));)
+		if (gelf_getshdr(section, &header) &&
+		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB) &&
+		    find_in_section(elf, section, &header, name, ret))
+			return true;
+	return false;
+}
+
 void symbol_table_destroy(struct symbol_table *table)
 {
 	if (!table)

@@ -224,7 +224,8 @@ static uint32_t *sort_locations(const struct profile *profile)
 
 static bool has_symbols(const struct module *module)
 {
-	return module->kind == MODULE_FILE || module->kind == MODULE_VDSO;
+	return module->kind == MODULE_FILE || module->kind == MODULE_VDSO ||
+	       module->kind == MODULE_IMAGE;
 }
 
 // Some locations of one module.

@@ -24,6 +24,7 @@ struct unwinder_entry {
 	uint64_t key; // pc * 2 + is_return_address; in `recent`, NO_KEY: empty
 	uint32_t location;
 	bool may_return; // a call may have its return address there
+	bool is_made;    // no file holds the code
 	const struct rule *rule;
 };
 
@@ -80,7 +81,7 @@ static bool may_return_to(struct unwinder *unwinder, uint64_t pc)
 	const struct code_address code = address_space_resolve(unwinder->space, pc - 1);
 	uint8_t bytes[16];
 
-	if (code.module->kind == MODULE_ANONYMOUS)
+	if (code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE)
 		return true;
 	const uint64_t start = code.address + 1 - arch->max_call_bytes;
 	const size_t n = module_read_code(code.module, start, bytes, arch->max_call_bytes);
@@ -112,6 +113,7 @@ static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, 
 	return (struct unwinder_entry){
 	    .key = pc * 2 + is_return,
 	    .location = location,
+	    .is_made = code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE,
 	    .may_return = is_return && may_return_to(unwinder, pc),
 	    .rule = rule_cache_get(unwinder->rules, location, &code, is_return),
 	};
@@ -326,6 +328,15 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule, boo
 	return GO_ON;
 }
 
+// Does a call return to the caller's pc?
+static bool is_called_from(struct unwinder *unwinder, const struct registers *caller)
+{
+	const uint64_t pc = caller->value[ARCH_NATIVE->pc];
+
+	return address_space_is_code(unwinder->space, pc) &&
+	       find_entry(unwinder, pc, true)->may_return;
+}
+
 // A step by what the code does until it returns counts only if that leads behind a call: code
 // behind a call that never returns would mislead.
 static struct move follow_code(struct unwinder *unwinder, const struct rule *rule, bool is_return,
@@ -336,8 +347,7 @@ static struct move follow_code(struct unwinder *unwinder, const struct rule *rul
 	struct rule by_frame_pointer;
 
 	const struct move move = apply_row(rule, is_return, snapshot, &caller);
-	if (move.go_on && address_space_is_code(unwinder->space, caller.value[arch->pc]) &&
-	    find_entry(unwinder, caller.value[arch->pc], true)->may_return) {
+	if (move.go_on && is_called_from(unwinder, &caller)) {
 		if (rule->cfa_register == arch->fp && !rule->cfa_expression)
 			unwinder->n_frame_pointer_steps++;
 		else
@@ -351,6 +361,21 @@ static struct move follow_code(struct unwinder *unwinder, const struct rule *rul
 	return guess(unwinder, &by_frame_pointer, is_return, snapshot, registers);
 }
 
+// What the target says of code that it has made need not be true.
+static struct move apply_image(struct unwinder *unwinder, const struct rule *rule, bool is_return,
+                               const struct snapshot *snapshot, struct registers *registers)
+{
+	struct registers caller = *registers;
+
+	const struct move move = apply_row(rule, is_return, snapshot, &caller);
+	if (!move.go_on)
+		return move;
+	if (!rule->signal_frame && !is_called_from(unwinder, &caller))
+		return end_with(STACK_NO_RULE);
+	*registers = caller;
+	return GO_ON;
+}
+
 static struct move step(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                         const struct snapshot *snapshot, struct registers *registers)
 {
@@ -359,6 +384,8 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 		return end_with(STACK_COMPLETE);
 	case RULE_ROW:
 		return apply_row(rule, is_return, snapshot, registers);
+	case RULE_IMAGE:
+		return apply_image(unwinder, rule, is_return, snapshot, registers);
 	case RULE_SWITCH:
 		return end_with(STACK_SWITCHED);
 	case RULE_CODE:
@@ -373,14 +400,12 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 // Other names may hold from now on for code that no file holds: new locations for its pcs.
 static void refresh_made(struct unwinder *unwinder)
 {
-	const struct module *made = unwinder->space->made;
-
 	if (unwinder->made_generation == unwinder->space->made_generation)
 		return;
 	unwinder->made_generation = unwinder->space->made_generation;
 	for (size_t i = 0; i < unwinder->n_entries; i++) {
 		struct unwinder_entry *entry = &unwinder->entries[i];
-		if (unwinder->profile->locations[entry->location].module == made->index)
+		if (entry->is_made)
 			*entry = make_entry(unwinder, entry->key / 2, entry->key % 2);
 	}
 	forget_recent(unwinder);

@@ -1,6 +1,8 @@
 """Code that no file holds: its names in /tmp/perf-PID.map, and what a hostile one may do."""
 
 import os
+import re
+import subprocess
 import time
 
 import harness
@@ -156,6 +158,83 @@ class Hostile(harness.TestCase):
 
         run = self.check_refused(make)
         self.assertIn("it has more entries than are kept", run.stderr)
+
+
+class Images(harness.TestCase):
+    """Code of which the process itself has an ELF image for debuggers."""
+
+    def check(self, mode, between, *more):
+        target = self.start_fixture("jit_image", mode)
+        run = attach(target, *more)
+        self.assert_stacks(run.stacks(), BETWEEN % between)
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
+        return run
+
+    def check_refused(self, mode, name=UNNAMED_CODE):
+        """Without a way to the code's caller, the stack ends there, and says so."""
+        run = attach(self.start_fixture("jit_image", mode))
+        self.assert_stacks(
+            run.stacks(), rf"\[truncated: [^;]+\];{name};from_code(?:;[^;]+){{0,2}}"
+        )
+
+    def test_named(self):
+        run = self.check("named", "first_code")
+        self.assertEqual({s.labels.get("unwound") for s in run.pprof.samples}, {None})
+        places = [f.location for s in run.pprof.samples for f in s.frames if "first_code" in f.name]
+        self.assertEqual({place["mapping"]["filename"] for place in places}, {"[jit]"})
+
+    def test_perf_map_names_it(self):
+        """Its names are the program's own choice for profilers; its callers are the image's."""
+        target = self.start_fixture("jit_image", "named")
+        with open(f"/proc/{target.pid}/maps", encoding="utf-8") as file:
+            start = next(line.split("-")[0] for line in file if "rwxp" in line)
+        self.addCleanup(remove, map_path(target.pid))
+        with open(map_path(target.pid), "w", encoding="utf-8") as file:
+            file.write(f"{start} 20 better_name\n")
+        self.assert_stacks(attach(target).stacks(), BETWEEN % "better_name")
+
+    def check_changes(self, mode, before, after):
+        target = self.start_fixture("jit_image", mode)
+        run = start_attach(target, "-d", "1.5")
+        run.wait_attached()
+        time.sleep(0.5)
+        os.write(target.process.stdin.fileno(), b"x")
+        run.finish()
+        self.assert_stacks(
+            run.stacks(),
+            rf"(?:{MAIN};run_code|\[truncated[^;]*\]);(?:{before}|second_code);from_code(?:;[^;]+){{0,2}}",
+            share=0.95,
+        )
+        first, second = (
+            sum(n for s, n in run.stacks().items() if any(re.fullmatch(name, f) for f in s))
+            for name in (before, after)
+        )
+        self.assertGreater(first, 20, run.stacks())
+        self.assertGreater(second, 20, run.stacks())
+
+    def test_replaced(self):
+        self.check_changes("reused", "first_code", "second_code")
+
+    def test_registered_while_it_runs(self):
+        self.check_changes("late", UNNAMED_CODE, "second_code")
+
+    def test_circle(self):
+        self.check("circle", "first_code")
+
+    def test_lie(self):
+        self.check_refused("lie", "first_code")
+
+    def test_none(self):
+        for mode in "huge", "garbage", "nowhere", "none":
+            with self.subTest(mode):
+                self.check_refused(mode)
+
+    def test_recording(self):
+        run = attach(self.start_fixture("jit_image", "named"), form="record")
+        report = subprocess.run(
+            [harness.PROFILER, "report", "-"], input=run.recording, stdout=subprocess.PIPE, check=True
+        )  # fmt: skip
+        self.assertIn(b"run_code;first_code;from_code", report.stdout)
 
 
 if __name__ == "__main__":

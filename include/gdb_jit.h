@@ -1,0 +1,45 @@
+// gdb_jit: code that a process makes while it runs, as it tells a debugger.
+//
+// A JIT compiler that wants its code to be debugged keeps ELF images that describe it in its
+// memory, in a list from the variable __jit_debug_descriptor on (GDB's manual, "JIT Compilation
+// Interface"). QEMU, LLVM and with it PostgreSQL, and Mono do so. The list is read while the
+// process runs, when its head has changed, and now and then in case that does not show; from the
+// moment that it is known to have changed until it is read again, none of its images is taken for
+// true. All of it is of the target's making: its length and its images' sizes are bounded.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gdb_jit;
+struct module;
+
+#define GDB_JIT_DESCRIPTOR "__jit_debug_descriptor"
+
+// An ELF image.
+struct gdb_jit_image {
+	uint64_t entry;         // the address of its place in the list
+	uint64_t address, size; // where it lies
+	uint64_t headers_hash;  // of its headers: of the code that it says it describes
+	struct module *module;  // NULL: not made yet; for whoever looks images up
+	bool is_unusable;       // likewise
+};
+
+// Nothing is known yet; never NULL. The caller owns it.
+struct gdb_jit *gdb_jit_create(void);
+void gdb_jit_destroy(struct gdb_jit *jit); // NULL is accepted
+
+// The descriptors of the process are others from now on; these are their addresses.
+void gdb_jit_forget(struct gdb_jit *jit);
+void gdb_jit_add_descriptor(struct gdb_jit *jit, uint64_t address);
+
+// Looks whether the lists have changed, and reads them again, by way of thread `tid`, if that is
+// not too much work. True: what gdb_jit_find says may be another thing than before.
+bool gdb_jit_update(struct gdb_jit *jit, int tid, int64_t now_ns);
+
+// The image of the code at the address of the process, or NULL. Owned by jit until the next update.
+struct gdb_jit_image *gdb_jit_find(const struct gdb_jit *jit, uint64_t address);
+
+// Copies the image out of the process into a file of its own: its fd, the caller's; -1: it cannot
+// be read, is too large, or is not the one that it was.
+int gdb_jit_copy(struct gdb_jit *jit, int tid, const struct gdb_jit_image *image);
