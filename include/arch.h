@@ -34,6 +34,7 @@ struct arch_code {
 	// Are both addresses in one function, as far as is known?
 	bool (*is_together)(void *context, uint64_t a, uint64_t b);
 	void *context;
+	uint64_t function_start; // of the function to be followed; 0: not known
 };
 
 struct rule;

@@ -16,6 +16,10 @@ struct symbol_table;
 // borrowed from the Dwfl_Module, which must live longer.
 struct symbol_table *symbol_table_create(Dwfl_Module *module);
 
+// The address at which the function that holds the address begins; 0: that is not known for sure,
+// by a symbol that is a function's and has a size.
+uint64_t symbol_table_find_start(const struct symbol_table *table, uint64_t address);
+
 // The address in the file of the variable of that name, by the file's own tables; false: it has
 // none. To be called in guarded work.
 bool symbol_table_find_variable(Dwfl_Module *module, const char *name, uint64_t *ret);

@@ -61,14 +61,19 @@ static bool is_together_as_made(void *context, uint64_t a, uint64_t b)
 // From the code itself: from the instruction behind the call on, if it is one.
 static bool read_code_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
-	const struct arch_code in_file = {read_file_code, is_together_in_file, code->module};
-	const struct arch_code made = {read_made_code, is_together_as_made, (void *)code->space};
+	struct arch_code in_file = {read_file_code, is_together_in_file, code->module, 0};
+	const struct arch_code made = {read_made_code, is_together_as_made, (void *)code->space, 0};
+	const struct symbol_table *symbols;
 	const uint64_t address = code->address + is_call;
 
 	if (code->module->kind == MODULE_IMAGE)
 		return code->space && ARCH_NATIVE->code_rule(&made, address, ret);
-	if (code->module->kind != MODULE_ANONYMOUS)
+	if (code->module->kind != MODULE_ANONYMOUS) {
+		symbols = module_symbols(code->module);
+		if (symbols)
+			in_file.function_start = symbol_table_find_start(symbols, code->address);
 		return ARCH_NATIVE->code_rule(&in_file, address, ret);
+	}
 	return code->space && code->space->made == code->module &&
 	       ARCH_NATIVE->code_rule(&made, address, ret);
 }

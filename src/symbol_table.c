@@ -297,3 +297,14 @@ const char *symbol_table_find(const struct symbol_table *table, uint64_t address
 		return table->symbols[id].name;
 	return plt_find(table->plt, address);
 }
+
+uint64_t symbol_table_find_start(const struct symbol_table *table, uint64_t address)
+{
+	const uint32_t id = interval_map_find(&table->map, address);
+	const struct symbol *symbol = id != INTERVAL_NONE ? &table->symbols[id] : NULL;
+
+	// What compilers split off a function (f.cold) begins in its midst.
+	return symbol && symbol->is_function && symbol->size && !strstr(symbol->name, ".cold")
+	           ? symbol->start
+	           : 0;
+}

@@ -30,6 +30,8 @@ enum {
 	OP_BREG0 = 0x70,
 };
 
+static const uint64_t NO_GOAL = UINT64_MAX;
+
 // The machine's number of a register, as DWARF's.
 static const uint8_t dwarf_number[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -52,13 +54,14 @@ bool x86_code_is_after_call(const uint8_t *bytes, size_t size)
 }
 
 // What the stack pointer is counted from.
-enum base { BASE_SP, BASE_FP, BASE_MEMORY };
+enum base { BASE_SP, BASE_REGISTER, BASE_MEMORY };
 
 // On a way out.
 struct way {
 	uint64_t address;
 	enum base base;
 	int64_t at;         // stack pointer - base
+	uint8_t number;     // BASE_REGISTER: the base, by the machine's number
 	int64_t slot;       // BASE_MEMORY: the base is in memory at the first stack pointer + slot
 	uint16_t written;   // registers, by the machine's numbers
 	uint16_t popped;    // those among them that were taken off the stack
@@ -72,6 +75,7 @@ struct way {
 struct search {
 	const struct arch_code *code;
 	bool follows_calls; // takes calls to return
+	uint64_t goal;      // where to stop, and not at a ret; NO_GOAL: at a ret
 	size_t n_instructions;
 	struct way branches[MAX_BRANCHES];
 	size_t n_branches;
@@ -146,16 +150,17 @@ static void rebase(struct way *way, enum base base, int64_t at)
 
 enum effect { GO_ON, JUMP, BRANCH, RETURN, DEAD_END };
 
-// The stack pointer becomes the frame pointer + offset, if that is still what it was.
-static enum effect take_frame_pointer(struct way *way, int64_t offset)
+// The stack pointer becomes the register + offset, if that is still what it was.
+static enum effect take_register(struct way *way, uint8_t number, int64_t offset)
 {
-	if (way->fp_is_set) {
+	if (number == MACHINE_BP && way->fp_is_set) {
 		way->at = way->fp_at + offset;
 		return GO_ON;
 	}
-	if (way->written >> MACHINE_BP & 1)
+	if (number == MACHINE_SP || way->written >> number & 1)
 		return DEAD_END;
-	rebase(way, BASE_FP, offset);
+	rebase(way, BASE_REGISTER, offset);
+	way->number = number;
 	return GO_ON;
 }
 
@@ -171,16 +176,16 @@ static enum effect write_sp(const struct instruction *i, struct way *way)
 	}
 	if (i->opcode == 0x8d && i->wide && i->reg == MACHINE_SP && i->plain_base) { // lea
 		if (i->rm == MACHINE_BP)
-			return take_frame_pointer(way, i->displacement);
+			return take_register(way, MACHINE_BP, i->displacement);
 		way->at += i->displacement;
 		return i->rm == MACHINE_SP ? GO_ON : DEAD_END;
 	}
-	if (i->opcode == 0x89 && i->wide && on_sp && i->reg == MACHINE_BP)
-		return take_frame_pointer(way, 0);
+	if (i->opcode == 0x89 && i->wide && on_sp)
+		return take_register(way, i->reg, 0);
 	if (i->opcode == 0x8b && i->wide && i->reg == MACHINE_SP) { // mov
-		if (i->mod == 3 && i->rm == MACHINE_BP)
-			return take_frame_pointer(way, 0);
-		if (i->mod != 3 && i->plain_base && i->rm == MACHINE_SP && way->base == BASE_SP) {
+		if (i->mod == 3)
+			return take_register(way, i->rm, 0);
+		if (i->plain_base && i->rm == MACHINE_SP && way->base == BASE_SP) {
 			way->slot = way->at + i->displacement;
 			rebase(way, BASE_MEMORY, 0);
 			return GO_ON;
@@ -308,7 +313,7 @@ static int step_special(const struct search *search, const struct instruction *i
 		way->at += 8;
 		return GO_ON;
 	case 0xc9: { // leave
-		const enum effect effect = take_frame_pointer(way, 0);
+		const enum effect effect = take_register(way, MACHINE_BP, 0);
 		pop(way, MACHINE_BP);
 		return effect;
 	}
@@ -361,17 +366,18 @@ static enum effect step(const struct search *search, const struct instruction *i
 	return step_plain(i, way);
 }
 
-// Follows one way to its end; true: to a ret, with *ret_popped what that takes off the stack more
-// than the return address.
+// Follows one way to its end; true: to the goal, or to a ret, with *ret_popped what that takes off
+// the stack more than the return address.
 static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 {
 	struct instruction i;
 
-	while (visit(search, way->address) && read_instruction(search, way->address, &i)) {
+	while (way->address != search->goal && visit(search, way->address) &&
+	       read_instruction(search, way->address, &i)) {
 		const uint64_t here = way->address;
 		way->address += i.length;
 		// Behind a call that never returns another function may begin.
-		if (is_call(&i) &&
+		if (is_call(&i) && way->address != search->goal &&
 		    !search->code->is_together(search->code->context, here, way->address))
 			return false;
 		switch (step(search, &i, way)) {
@@ -388,17 +394,17 @@ static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 			break;
 		case RETURN:
 			*ret_popped = (uint16_t)i.immediate;
-			return true;
+			return search->goal == NO_GOAL;
 		case DEAD_END:
 			return false;
 		}
 	}
-	return false;
+	return way->address == search->goal;
 }
 
 static bool agree(const struct way *a, const struct way *b)
 {
-	return a->base == b->base && a->at == b->at && a->slot == b->slot;
+	return a->base == b->base && a->at == b->at && a->slot == b->slot && a->number == b->number;
 }
 
 // All ways must lead to the same: one that does not has gone into other code, behind a call that
@@ -406,7 +412,7 @@ static bool agree(const struct way *a, const struct way *b)
 static bool find_way(struct search *search, uint64_t address, struct way *ret, int64_t *ret_popped)
 {
 	bool found = false;
-	int64_t popped;
+	int64_t popped = 0;
 
 	search->n_instructions = 0;
 	memset(search->visited, 0, sizeof(search->visited));
@@ -437,6 +443,16 @@ static bool find_surest_way(struct search *search, uint64_t address, struct way 
 	return find_way(search, address, ret, ret_popped);
 }
 
+// Where no way out is found, the way in may be: from where the function begins.
+static bool find_way_in(struct search *search, uint64_t start, uint64_t address, struct way *ret)
+{
+	int64_t popped = 0;
+
+	search->follows_calls = true;
+	search->goal = address;
+	return find_way(search, start, ret, &popped) && ret->base == BASE_SP;
+}
+
 // CFA = *(rsp + slot) + offset.
 static struct expression *memory_cfa(int64_t slot, int64_t offset)
 {
@@ -464,8 +480,8 @@ static void make_rule(const struct way *way, int64_t popped, struct rule *ret)
 	const int64_t cfa = way->at + 8;
 
 	*ret = (struct rule){.kind = RULE_CODE, .cfa_register = RSP, .cfa_offset = cfa};
-	if (way->base == BASE_FP)
-		ret->cfa_register = RBP;
+	if (way->base == BASE_REGISTER)
+		ret->cfa_register = dwarf_number[way->number];
 	else if (way->base == BASE_MEMORY)
 		ret->cfa_expression = memory_cfa(way->slot, cfa);
 	for (uint8_t i = 0; i < array_size(dwarf_number); i++) {
@@ -482,17 +498,45 @@ static void make_rule(const struct way *way, int64_t popped, struct rule *ret)
 	add_register(ret, RIP, REGISTER_AT_CFA, -8);
 }
 
+// By the way that led here from the function's first instruction.
+static void make_rule_of_way_in(const struct way *way, struct rule *ret)
+{
+	const uint32_t preserved = ARCH_NATIVE->preserved;
+
+	*ret = (struct rule){.kind = RULE_CODE, .cfa_register = RSP, .cfa_offset = 8 - way->at};
+	for (uint8_t i = 0; i < array_size(dwarf_number); i++) {
+		if (i == MACHINE_SP || !(preserved >> dwarf_number[i] & 1) ||
+		    !(way->written >> i & 1))
+			continue;
+		if (way->kept >> i & 1 && way->keeps[i] >= way->at)
+			add_register(ret, dwarf_number[i], REGISTER_AT_CFA, way->keeps[i] - 8);
+		else
+			add_register(ret, dwarf_number[i], REGISTER_UNDEFINED, 0);
+	}
+	add_register(ret, RIP, REGISTER_AT_CFA, -8);
+}
+
+static bool is_sane(const struct way *way)
+{
+	return way->at >= -(1 << 30) && way->at <= 1 << 30;
+}
+
 bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *ret)
 {
 	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
 	struct way way;
-	int64_t popped;
+	int64_t popped = 0;
 
 	search->code = code;
-	if (!find_surest_way(search, address, &way, &popped))
+	search->goal = NO_GOAL;
+	if (find_surest_way(search, address, &way, &popped)) {
+		if (is_sane(&way))
+			make_rule(&way, popped, ret);
+		return is_sane(&way);
+	}
+	if (!code->function_start || !find_way_in(search, code->function_start, address, &way) ||
+	    !is_sane(&way) || way.at > 0)
 		return false;
-	if (way.at < -(1 << 30) || way.at > 1 << 30)
-		return false;
-	make_rule(&way, popped, ret);
+	make_rule_of_way_in(&way, ret);
 	return true;
 }

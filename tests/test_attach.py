@@ -184,6 +184,13 @@ class Shapes(harness.TestCase):
         self.assertRegex(run.stderr, r"[1-9]\d* of \d+ frames found by following the code")
         self.assertEqual({sample.labels.get("unwound") for sample in run.pprof.samples}, {"code"})
 
+    def test_assembly_without_tables(self):
+        for name in "forever", "aligned", "jump":
+            with self.subTest(name):
+                run = attach(self.start_fixture("no_tables", name))
+                self.assert_stacks(run.stacks(), rf"{MAIN};call_it(?:;(?:{name}|leaf))?", share=1)
+                self.assertEqual(run.summary.truncated, 0, run.stderr)
+
     def test_code_that_cannot_be_unwound(self):
         """A circle of frame pointers: the stack ends, and says so."""
         target = self.start_fixture("jit", "jump")

@@ -27,10 +27,10 @@ static bool is_together(void *context, uint64_t a, uint64_t b)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	const struct arch_code code = {read_code, is_together, &input};
+	const struct arch_code code = {read_code, is_together, &input, size % 2 ? START : 0};
 	struct rule rule;
 
-	if (x86_code_rule(&code, START, &rule)) {
+	if (x86_code_rule(&code, START + (size % 2 ? size / 2 : 0), &rule)) {
 		expect(rule.kind == RULE_CODE && rule.n_registers <= ARCH_MAX_REGISTERS);
 		rule_deinit(&rule);
 	}

@@ -52,7 +52,8 @@ static bool is_comparable(const struct rule *theirs, const struct rule *ours)
 
 static void compare_at(struct counts *counts, uint64_t at)
 {
-	const struct arch_code code = {read_code, is_together, counts->module};
+	const struct arch_code code = {read_code, is_together, counts->module,
+	                               symbol_table_find_start(module_symbols(counts->module), at)};
 	struct rule theirs = {0}, ours = {0};
 
 	if (!cfi_find_rule(counts->module, at, &theirs))
