@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arch.h"
+#include "go_thread.h"
 
 struct maps;
 
@@ -26,7 +27,9 @@ struct snapshot {
 	struct registers registers;
 	struct snapshot_region regions[SNAPSHOT_MAX_REGIONS];
 	size_t n_regions;
-	bool cut; // some region is known to end before its stack does
+	bool cut;            // some region is known to end before its stack does
+	bool asked_go;       // what Go's runtime says of the thread was looked for
+	struct go_thread go; // and this is it
 };
 
 // Where the bytes of a tick's snapshots lie: a large reservation, of which only what was written
@@ -54,12 +57,13 @@ struct snapshot_hint {
 	size_t guess_bytes; // for a stack without a known end; 0: the default
 	uint64_t last_base;
 	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
+	const struct go_hint *go; // of the process; NULL: none; borrowed
 };
 
 // Copies the stack of a thread that stands still, from the red zone below registers->value[sp] on,
 // with process_vm_readv(2) on thread `tid`, into the buffer. Where a signal handler runs on an
-// alternate stack (sigaltstack(2)), the interrupted stack is copied as well. False: nothing could
-// be read (errno).
+// alternate stack (sigaltstack(2)), the interrupted stack is copied as well, and of a thread of Go
+// the one that it will go back to. False: nothing could be read (errno).
 bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,
                       const struct maps *maps, const struct snapshot_hint *hint,
                       struct snapshot_buffer *buffer, struct snapshot *ret);

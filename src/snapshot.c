@@ -50,13 +50,22 @@ bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer)
 	       (size_t)SNAPSHOT_MAX_STACK_BYTES * SNAPSHOT_MAX_REGIONS;
 }
 
+// The bounds of a goroutine's stack are exact.
+static size_t goroutine_extent(const struct go_stack *stack, uint64_t sp, bool *ret_known)
+{
+	*ret_known = stack->high - sp <= SNAPSHOT_MAX_STACK_BYTES;
+	return *ret_known ? stack->high - sp : SNAPSHOT_MAX_STACK_BYTES;
+}
+
 // How many bytes from sp on are worth copying. *known: the stack ends there for certain.
 static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct snapshot_hint *hint,
-                           bool *ret_known)
+                           const struct go_thread *go, bool *ret_known)
 {
 	const struct mapping *mapping = maps_find_from(maps, sp);
 	uint64_t end = 0;
 
+	if (go_stack_has(&go->goroutine, sp))
+		return goroutine_extent(&go->goroutine, sp, ret_known);
 	if (mapping && mapping->start > sp &&
 	    (strcmp(maps_path(maps, mapping), "[stack]") != 0 ||
 	     mapping->start - sp > MAX_MAIN_STACK_BYTES))
@@ -77,8 +86,10 @@ static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct sn
 		*ret_known = end - sp <= SNAPSHOT_MAX_STACK_BYTES;
 		return *ret_known ? end - sp : SNAPSHOT_MAX_STACK_BYTES;
 	}
-	// A stack somewhere in a large mapping (a goroutine's, a coroutine's).
+	// A stack somewhere in a large mapping (a thread's of Go, a coroutine's).
 	size_t extent = hint->guess_bytes ? hint->guess_bytes : SNAPSHOT_UNKNOWN_STACK_BYTES;
+	if (go_stack_has(&go->own, sp) && go->own.high - sp < SNAPSHOT_UNKNOWN_STACK_BYTES)
+		extent = go->own.high - sp + BASE_SLACK_BYTES + hint->guess_bytes;
 	if (extent > SNAPSHOT_MAX_STACK_BYTES)
 		extent = SNAPSHOT_MAX_STACK_BYTES;
 	*ret_known = end && end - sp <= extent;
@@ -164,6 +175,54 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 	return 0;
 }
 
+static void ask_go(int tid, const struct snapshot_hint *hint, struct snapshot *snapshot)
+{
+	snapshot->go = (struct go_thread){0};
+	snapshot->asked_go = hint->go && hint->go->layout.tls && hint->tls;
+	if (snapshot->asked_go)
+		go_thread_read(tid, hint->tls, &hint->go->layout, &snapshot->go);
+}
+
+static bool is_copied(const struct snapshot *snapshot, uint64_t address)
+{
+	uint64_t byte;
+
+	return snapshot_read(snapshot, address, 1, &byte);
+}
+
+// Where the goroutine's stack begins. If the thread still runs as the goroutine it has not noted
+// that, but in a register that may be anywhere by now.
+static uint64_t goroutine_sp(const struct go_thread *go)
+{
+	const struct go_stack *stack = &go->goroutine;
+
+	if (!stack->address || go->g != stack->address)
+		return stack->sp;
+	return stack->high - stack->low > SNAPSHOT_UNKNOWN_STACK_BYTES
+	           ? stack->high - SNAPSHOT_UNKNOWN_STACK_BYTES
+	           : stack->low;
+}
+
+// A thread of Go: the stack that waits for what runs on the other one.
+static void copy_other_stack(int tid, const struct arch *arch, const struct maps *maps,
+                             const struct snapshot_hint *hint, struct snapshot_buffer *buffer,
+                             struct snapshot *snapshot)
+{
+	const struct go_thread *go = &snapshot->go;
+	uint64_t sp = 0;
+	bool known;
+
+	if (go->goroutine.address && !is_copied(snapshot, go->goroutine.high - 1))
+		sp = goroutine_sp(go);
+	else if (hint->go->calls_back && !is_copied(snapshot, go->own.sp))
+		sp = go->own.sp;
+	if (sp && snapshot->n_regions < SNAPSHOT_MAX_REGIONS)
+		copy_region(tid, arch, sp, stack_extent(sp, maps, hint, go, &known), buffer,
+		            snapshot);
+	if (!go_thread_holds(tid, go))
+		snapshot->go = (struct go_thread){0};
+}
+
 bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,
                       const struct maps *maps, const struct snapshot_hint *hint,
                       struct snapshot_buffer *buffer, struct snapshot *ret)
@@ -173,9 +232,10 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	ret->registers = *registers;
 	ret->n_regions = 0;
 	ret->cut = false;
+	ask_go(tid, hint, ret);
 	while (sp && ret->n_regions < SNAPSHOT_MAX_REGIONS) {
 		bool known;
-		const size_t extent = stack_extent(sp, maps, hint, &known);
+		const size_t extent = stack_extent(sp, maps, hint, &ret->go, &known);
 		if (!copy_region(tid, arch, sp, extent, buffer, ret))
 			break;
 		const struct snapshot_region *region = &ret->regions[ret->n_regions - 1];
@@ -186,6 +246,8 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 			break; // the thread's own stack: nothing is left
 		sp = find_interrupted_sp(arch, region, sp);
 	}
+	if (ret->go.m && ret->n_regions > 0)
+		copy_other_stack(tid, arch, maps, hint, buffer, ret);
 	return ret->n_regions > 0;
 }
 

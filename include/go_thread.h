@@ -1,0 +1,49 @@
+// go_thread: the stacks of a thread that runs Go, by what Go's runtime notes of them.
+//
+// The runtime runs its own functions, and C's, on a stack that each thread has (g0), and not on
+// the goroutine's. Where a stack was left is in its struct g, which the thread's pointer g and its
+// struct m lead to (runtime/runtime2.go). Those fields of struct g that assembly and the linker
+// know by their offsets have stood in their places since Go 1.5; the others (struct go_layout) come
+// from the program's code. All of it is the target's, and counts only where it fits together.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Of a program.
+struct go_layout {
+	int32_t tls;   // where a thread keeps g, from its thread pointer; 0: not known
+	uint16_t curg; // offset in struct m
+};
+
+// What is known of a process.
+struct go_hint {
+	struct go_layout layout; // tls 0: not of Go, so far
+	bool calls_back;         // C code calls Go's in it
+};
+
+// A struct g.
+struct go_stack {
+	uint64_t address;   // 0: there is none
+	uint64_t low, high; // the stack's bounds
+	uint64_t sp, pc;    // where it was left, or where it was before; 0: not known
+};
+
+struct go_thread {
+	uint64_t g;          // that it runs as: of the two below, or that of its signal handlers
+	uint64_t m;          // 0: not known
+	struct go_stack own; // g0. In a program with C code the bounds are not exact
+	struct go_stack goroutine; // m.curg
+};
+
+// Reads that of a thread, whose thread pointer is `tls`, with process_vm_readv(2). Right if the
+// thread stands still. False: it is none of Go's, or what it says does not fit together.
+bool go_thread_read(int tid, uint64_t tls, const struct go_layout *layout, struct go_thread *ret);
+
+// Is the goroutine's stack where it was? Other threads may move it, at times.
+bool go_thread_holds(int tid, const struct go_thread *thread);
+
+static inline bool go_stack_has(const struct go_stack *stack, uint64_t sp)
+{
+	return stack->address && sp >= stack->low && sp < stack->high;
+}

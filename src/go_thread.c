@@ -1,0 +1,86 @@
+#include "go_thread.h"
+
+#include <string.h>
+#include <sys/uio.h>
+
+enum {
+	// Words of struct g: stack.lo, stack.hi, two guards, _panic, _defer, m, sched (sp, pc, g).
+	G_LOW = 0,
+	G_HIGH = 1,
+	G_M = 6,
+	G_SP = 7,
+	G_PC = 8,
+	G_SELF = 9,
+	G_WORDS = 10,
+
+	MAX_STACK_BYTES = 1 << 30, // runtime.maxstacksize, of 64-bit programs
+};
+
+static bool read_words(int tid, uint64_t address, uint64_t *ret, size_t n)
+{
+	const size_t size = n * sizeof(*ret);
+	struct iovec local = {.iov_base = ret, .iov_len = size};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
+
+	return address != 0 && address % sizeof(*ret) == 0 &&
+	       process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+static bool read_stack(int tid, uint64_t address, uint64_t m, struct go_stack *ret,
+                       uint64_t *ret_self)
+{
+	uint64_t words[G_WORDS];
+
+	if (!read_words(tid, address, words, G_WORDS) || words[G_M] != m ||
+	    words[G_LOW] >= words[G_HIGH] || words[G_HIGH] - words[G_LOW] > MAX_STACK_BYTES)
+		return false;
+	*ret = (struct go_stack){
+	    .address = address,
+	    .low = words[G_LOW],
+	    .high = words[G_HIGH],
+	    .pc = words[G_PC],
+	};
+	if (words[G_SP] % sizeof(uint64_t) == 0)
+		ret->sp = words[G_SP];
+	*ret_self = words[G_SELF];
+	return true;
+}
+
+static bool read_goroutine(int tid, uint64_t address, uint64_t m, struct go_stack *ret)
+{
+	uint64_t self;
+
+	if (!read_stack(tid, address, m, ret, &self) || self != address)
+		return false;
+	if (!go_stack_has(ret, ret->sp))
+		ret->sp = 0;
+	return true;
+}
+
+bool go_thread_read(int tid, uint64_t tls, const struct go_layout *layout, struct go_thread *ret)
+{
+	struct go_thread thread = {0};
+	uint64_t own, goroutine, self, g[G_WORDS];
+
+	if (layout->tls == 0 || !read_words(tid, tls + layout->tls, &thread.g, 1) ||
+	    !read_words(tid, thread.g, g, G_WORDS) || !read_words(tid, g[G_M], &own, 1) ||
+	    !read_words(tid, g[G_M] + layout->curg, &goroutine, 1) ||
+	    !read_stack(tid, own, g[G_M], &thread.own, &self))
+		return false;
+	thread.m = g[G_M];
+	// None, but between two goroutines; as in runtime/traceback.go, it must say the same.
+	if (goroutine != 0 &&
+	    (goroutine == own || !read_goroutine(tid, goroutine, thread.m, &thread.goroutine)))
+		return false;
+	*ret = thread;
+	return true;
+}
+
+bool go_thread_holds(int tid, const struct go_thread *thread)
+{
+	struct go_stack now;
+
+	return thread->goroutine.address == 0 ||
+	       (read_goroutine(tid, thread->goroutine.address, thread->m, &now) &&
+	        memcmp(&now, &thread->goroutine, sizeof(now)) == 0);
+}
