@@ -1,8 +1,9 @@
-// go_runtime: where the stacks of Go's threads end.
+// go_runtime: the functions of Go's runtime at which stacks end, or change.
 //
-// A few assembly functions of Go's runtime change the stack pointer from a goroutine's stack to
-// the thread's own (g0), and call on from there. Their CFI describes the stack that they were
-// called on, so that a walk would go on into whatever lies above on the other one.
+// Some assembly functions of Go's runtime change the stack pointer from a goroutine's stack to the
+// thread's own (g0), or back, and call on from there. Their CFI describes the stack that they were
+// called on, so that a walk would go on into whatever lies above on the other one. Which they are,
+// and what comes below, is as in the runtime's own walk (runtime/traceback.go, unwinder).
 #pragma once
 
 #include <stdbool.h>
@@ -11,6 +12,6 @@
 struct module;
 struct rule;
 
-// The rule for a call (lookup address of a return address) in one of those functions; false: the
-// address is in none.
-bool go_runtime_rule(struct module *module, uint64_t address, struct rule *ret);
+// The rule for an address in one of those functions; `is_call`: the look-up address of a return
+// address. False: it is in none.
+bool go_runtime_rule(struct module *module, uint64_t address, bool is_call, struct rule *ret);

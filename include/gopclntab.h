@@ -26,8 +26,20 @@ size_t gopclntab_find(struct gopclntab *table, uint64_t address, struct dwarf_le
 // The name of the function that stands in the machine code there, the module's; NULL: none.
 const char *gopclntab_name(struct gopclntab *table, uint64_t address);
 
-// Does a stack end in the function there? Says the runtime, from Go 1.18 on.
-bool gopclntab_is_root(struct gopclntab *table, uint64_t address);
+// The address of the function of that name; false: there is none. Looks at all functions.
+bool gopclntab_find_name(struct gopclntab *table, const char *name, uint64_t *ret);
+
+// The address of the function that holds the address; false: none does.
+bool gopclntab_entry(struct gopclntab *table, uint64_t address, uint64_t *ret);
+
+// internal/abi/symtab.go
+enum {
+	GO_TOP_FRAME = 1, // a stack ends there
+	GO_WRITES_SP = 2, // in ways that its rules do not follow
+};
+
+// What the runtime says of the function there, from Go 1.18 on; 0: nothing.
+unsigned int gopclntab_flags(struct gopclntab *table, uint64_t address);
 
 // The unwinding rule for the address; false: the table has none.
 bool gopclntab_rule(struct gopclntab *table, uint64_t address, struct rule *ret);

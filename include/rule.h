@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "arch.h"
+#include "go_thread.h"
 
 struct expression; // expression.h
 
@@ -16,7 +17,7 @@ enum rule_kind {
 	RULE_FRAME_POINTER, // the same, guessed: code without CFI
 	RULE_CODE,          // the same, from the code itself, to be checked: code without CFI
 	RULE_IMAGE,         // the same, from tables of the target's making, to be checked
-	RULE_SWITCH,        // the frame below runs on another stack, which is not at hand
+	RULE_SWITCH,        // CFA and saved registers, but on another stack of Go's runtime
 };
 
 enum register_rule_kind {
@@ -46,6 +47,9 @@ struct rule {
 	int64_t cfa_offset;
 	const struct expression *cfa_expression; // instead of register + offset; owned
 	struct register_rule registers[ARCH_MAX_REGISTERS];
+	struct go_layout go; // of the program, if it is Go's and this a rule of its runtime
+	uint8_t go_switch;   // RULE_SWITCH: enum go_switch
+	uint8_t go_slot;     // and its slot
 };
 
 // Frees the expressions.

@@ -41,6 +41,11 @@ bool sleeper_is_blocked(const struct target *target, const struct target_thread 
 // Does the thread run? Cheaper than a look: nothing is copied.
 bool sleeper_runs(const struct target *target, struct target_thread *thread);
 
+// The copy's stack ended so: would another copy show more, or a stop?
+bool sleeper_has_more(const struct target_thread *thread, const struct snapshot *snapshot,
+                      enum stack_end end);
+bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end);
+
 // Copies a sleeper's stack anew, with a larger thread->hint.guess_bytes. False: it is no longer
 // the sleep that was copied before.
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "go_thread.h"
 #include "hash.h"
 #include "profile.h"
 
@@ -33,6 +34,8 @@ struct unwinder {
 	struct unwinder_entry *recent; // copies of those that were asked for last, by hash
 	uint32_t generation;
 	uint32_t made_generation;       // of the address space, likewise
+	uint64_t start_stack;           // likewise
+	struct go_hint go;              // what stacks have shown of the program
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI
 	uint64_t n_code_steps;          // and those by their code alone

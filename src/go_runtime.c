@@ -2,46 +2,237 @@
 
 #include <string.h>
 
+#include "arch.h"
+#include "go_switch.h"
 #include "gopclntab.h"
 #include "memory.h"
 #include "module.h"
 #include "rule.h"
 
-// From runtime/asm_amd64.s and sys_linux_amd64.s.
-static const struct {
-	const char *name;
-	enum rule_kind kind;
-} functions[] = {
-    // The goroutine has been put aside: the thread runs the scheduler, from here on up.
-    {"runtime.mcall", RULE_ROOT},
-    // The new thread begins here.
-    {"runtime.clone", RULE_ROOT},
-    // The goroutine waits below for what is called on the thread's stack (or, for
-    // cgocallback, the C code for what is called on the goroutine's).
-    {"runtime.systemstack", RULE_SWITCH},
-    {"runtime.morestack", RULE_SWITCH},
-    {"runtime.asmcgocall", RULE_SWITCH},
-    {"runtime.cgocallback", RULE_SWITCH},
+enum {
+	RBP = 6, // DWARF's number
+
+	MAX_CODE_BYTES = 256, // of a function, that are looked at
+	MAX_TLS = 1 << 20,
+	MAX_CURG = 4096,
 };
 
-bool go_runtime_rule(struct module *module, uint64_t address, struct rule *ret)
+// From runtime/asm_amd64.s, sys_linux_amd64.s and cgo/asm_amd64.s.
+static const struct {
+	const char *name;
+	enum rule_kind call, leaf; // RULE_NONE: as the tables have it
+	enum go_switch go_switch;
+} functions[] = {
+    // The program begins here.
+    {"_rt0_amd64_linux", RULE_ROOT, RULE_ROOT, GO_UNCLEAR},
+    {"_rt0_amd64", RULE_ROOT, RULE_ROOT, GO_UNCLEAR},
+    // The new thread begins here.
+    {"runtime.clone", RULE_ROOT, RULE_NONE, GO_UNCLEAR},
+    // The goroutine has been put aside: the thread runs the scheduler, from here on up.
+    {"runtime.mcall", RULE_ROOT, RULE_SWITCH, GO_MCALL},
+    {"gogo", RULE_SWITCH, RULE_SWITCH, GO_GOGO},
+    {"runtime.gogo", RULE_SWITCH, RULE_SWITCH, GO_GOGO},
+    {"runtime.systemstack", RULE_SWITCH, RULE_SWITCH, GO_SYSTEMSTACK},
+    {"runtime.morestack", RULE_SWITCH, RULE_SWITCH, GO_MORESTACK},
+    {"runtime.asmcgocall", RULE_SWITCH, RULE_SWITCH, GO_ASMCGOCALL},
+    {"runtime.cgocallback", RULE_SWITCH, RULE_SWITCH, GO_CGOCALLBACK},
+    {"runtime.schedule", RULE_SWITCH, RULE_SWITCH, GO_SCHEDULE},
+    // C code calls it, which may need its frame pointer.
+    {"crosscall2", RULE_ROW, RULE_ROW, GO_UNCLEAR},
+    // The top of the signal handlers' stack, but not of what they have interrupted.
+    {"runtime.sigtramp", RULE_NONE, RULE_NONE, GO_UNCLEAR},
+};
+
+struct code {
+	uint8_t bytes[MAX_CODE_BYTES];
+	size_t size;
+};
+
+static struct code read_code(struct module *module, uint64_t address)
+{
+	struct code code;
+
+	code.size = module_read_code(module, address, code.bytes, sizeof(code.bytes));
+	return code;
+}
+
+static uint32_t u32_at(const uint8_t *bytes)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+// Behind the first occurrence of an instruction's bytes, with at least `more` bytes following;
+// NULL: there is none.
+static const uint8_t *find_code(const struct code *code, const char *bytes, size_t n, size_t more)
+{
+	for (size_t at = 0; at + n + more <= code->size; at++)
+		if (memcmp(code->bytes + at, bytes, n) == 0)
+			return code->bytes + at + n;
+	return NULL;
+}
+
+// systemstack(SB) begins by reading g and comparing it with g.m.curg. Where g lies depends on the
+// linker, curg's offset on the version.
+static struct go_layout find_layout(struct module *module, struct gopclntab *table)
+{
+	struct go_layout layout = {0};
+	uint64_t entry;
+
+	if (!gopclntab_find_name(table, "runtime.systemstack", &entry))
+		return layout;
+	const struct code code = read_code(module, entry);
+	const uint8_t *g = find_code(&code, "\x64\x48\x8b\x04\x25", 5, 4); // mov %fs:x, %rax
+	if (!g)
+		g = find_code(&code, "\x48\xc7\xc1", 3, 4); // mov $x, %rcx; mov %fs:(%rcx), %rax
+	const uint8_t *m = find_code(&code, "\x48\x8b\x58\x30", 4, 0); // mov 0x30(%rax), %rbx
+	const uint8_t *curg = find_code(&code, "\x48\x3b\x83", 3, 4);  // cmp x(%rbx), %rax
+	if (!g || !m || !curg || u32_at(curg) > MAX_CURG || u32_at(curg) % 8 != 0)
+		return layout;
+	const int32_t tls = (int32_t)u32_at(g);
+	if (tls < 0 && tls > -MAX_TLS && tls % 8 == 0)
+		layout = (struct go_layout){.tls = tls, .curg = (uint16_t)u32_at(curg)};
+	return layout;
+}
+
+// asmcgocall(SB), behind its call, takes back into %rdi the goroutine, or into %rsi the stack
+// pointer as it was, if that was on the thread's stack already.
+static bool find_slot(struct module *module, uint64_t address, struct rule *rule)
+{
+	struct code code = read_code(module, address + 1);
+
+	if (code.size > 16)
+		code.size = 16;
+	const uint8_t *g = find_code(&code, "\x48\x8b\x7c\x24", 4, 1);  // mov x(%rsp), %rdi
+	const uint8_t *sp = find_code(&code, "\x48\x8b\x74\x24", 4, 1); // mov x(%rsp), %rsi
+	if (!g && find_code(&code, "\x48\x8b\x34\x24", 4, 0))
+		rule->go_slot = 0;
+	else if (g || sp)
+		rule->go_slot = g ? *g : *sp;
+	else
+		return false;
+	if (!g)
+		rule->go_switch = GO_SAME_STACK;
+	return rule->go_slot % 8 == 0 && (!g || *g >= 8);
+}
+
+// Go's tables have no registers, but the frame pointer is kept first.
+static void add_frame_pointer(struct module *module, uint64_t entry, struct rule *rule)
+{
+	const struct code code = read_code(module, entry);
+	const bool keeps = code.size > 0 && code.bytes[0] == 0x55; // push %rbp
+
+	if (keeps && rule->cfa_offset == 8)
+		return; // not yet
+	rule->registers[rule->n_registers++] = (struct register_rule){
+	    .number = RBP,
+	    .kind = keeps ? REGISTER_AT_CFA : REGISTER_UNDEFINED,
+	    .offset = -16,
+	};
+}
+
+// Others that call C code keep the stack pointer in a register that it preserves.
+static bool find_saved_sp(struct module *module, uint64_t entry, uint8_t *ret)
+{
+	static const struct {
+		const char *save, *restore;
+		uint8_t number; // DWARF's
+	} registers[] = {
+	    {"\x49\x89\xe4", "\x4c\x89\xe4", 12}, // mov %rsp, %r12; mov %r12, %rsp
+	    {"\x49\x89\xe5", "\x4c\x89\xec", 13},
+	    {"\x48\x89\xe3", "\x48\x89\xdc", 3},
+	};
+	const struct code code = read_code(module, entry);
+
+	for (size_t i = 0; i < array_size(registers); i++) {
+		if (!find_code(&code, registers[i].save, 3, 0) ||
+		    !find_code(&code, registers[i].restore, 3, 0))
+			continue;
+		*ret = registers[i].number;
+		return true;
+	}
+	return false;
+}
+
+// The linker marks the assembly's calling convention: runtime.mcall.abi0.
+static bool has_name(const char *name, const char *wanted)
+{
+	const size_t length = strlen(wanted);
+
+	return strncmp(name, wanted, length) == 0 &&
+	       (name[length] == '\0' || strcmp(name + length, ".abi0") == 0);
+}
+
+static bool make_rule(struct module *module, struct gopclntab *table, uint64_t address,
+                      bool is_call, enum go_switch go_switch, struct rule *ret)
+{
+	uint64_t entry;
+
+	if (!gopclntab_rule(table, address, ret) || !gopclntab_entry(table, address, &entry))
+		return false;
+	ret->go_switch = go_switch;
+	switch (go_switch) {
+	case GO_UNCLEAR:
+	case GO_CGOCALLBACK:
+		add_frame_pointer(module, entry, ret);
+		return true;
+	case GO_ASMCGOCALL:
+		return !is_call || find_slot(module, address, ret);
+	case GO_SAVED_SP:
+		return find_saved_sp(module, entry, &ret->go_slot);
+	default:
+		return true;
+	}
+}
+
+// A function of that table.
+static bool read_known(struct module *module, struct gopclntab *table, uint64_t address,
+                       bool is_call, size_t i, struct rule *ret)
+{
+	const enum rule_kind kind = is_call ? functions[i].call : functions[i].leaf;
+
+	if (kind == RULE_NONE)
+		return false;
+	if (kind == RULE_ROOT ||
+	    !make_rule(module, table, address, is_call, functions[i].go_switch, ret))
+		*ret = (struct rule){.go_switch = GO_UNCLEAR};
+	ret->kind = kind;
+	ret->go = find_layout(module, table);
+	return true;
+}
+
+// Others whose stack pointer the table does not follow. The runtime's own walk ends there.
+static bool read_other(struct module *module, struct gopclntab *table, uint64_t address,
+                       bool is_call, struct rule *ret)
+{
+	struct rule rule;
+
+	if (make_rule(module, table, address, is_call, GO_SAVED_SP, &rule))
+		*ret = rule;
+	else if (is_call)
+		*ret = (struct rule){.go_switch = GO_UNCLEAR};
+	else
+		return false;
+	ret->kind = RULE_SWITCH;
+	ret->go = find_layout(module, table);
+	return true;
+}
+
+bool go_runtime_rule(struct module *module, uint64_t address, bool is_call, struct rule *ret)
 {
 	struct gopclntab *table = module_gopclntab(module);
 	const char *name = table ? gopclntab_name(table, address) : NULL;
 	if (!name)
 		return false;
-	if (gopclntab_is_root(table, address)) {
+	for (size_t i = 0; i < array_size(functions); i++)
+		if (has_name(name, functions[i].name))
+			return read_known(module, table, address, is_call, i, ret);
+	const unsigned int flags = gopclntab_flags(table, address);
+	if (flags & GO_TOP_FRAME) {
 		*ret = (struct rule){.kind = RULE_ROOT};
 		return true;
 	}
-	for (size_t i = 0; i < array_size(functions); i++) {
-		const size_t length = strlen(functions[i].name);
-		// The linker marks the assembly's calling convention: runtime.mcall.abi0.
-		if (strncmp(name, functions[i].name, length) != 0 ||
-		    (name[length] != '\0' && strcmp(name + length, ".abi0") != 0))
-			continue;
-		*ret = (struct rule){.kind = functions[i].kind};
-		return true;
-	}
-	return false;
+	return flags & GO_WRITES_SP && read_other(module, table, address, is_call, ret);
 }

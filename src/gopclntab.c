@@ -26,7 +26,6 @@ enum {
 
 	PCDATA_INLINE_INDEX = 2, // internal/abi/symtab.go
 	FUNCDATA_INLINE_TREE = 3,
-	FLAG_TOP_FRAME = 1,
 
 	RELA_BYTES = 24, // Elf64_Rela
 	R_RELATIVE = 8,  // R_X86_64_RELATIVE
@@ -398,11 +397,39 @@ const char *gopclntab_name(struct gopclntab *table, uint64_t address)
 	           : NULL;
 }
 
-bool gopclntab_is_root(struct gopclntab *table, uint64_t address)
+bool gopclntab_find_name(struct gopclntab *table, const char *name, uint64_t *ret)
+{
+	struct go_function function;
+	uint64_t entry, offset;
+
+	for (uint64_t i = 0; i < table->n_functions; i++) {
+		if (!read_entry(table, i, &entry, &offset) ||
+		    !read_function(table, table->functions + offset, &function))
+			return false;
+		const char *other = read_string(&table->table, table->names + function.name);
+		if (!other || strcmp(other, name) != 0)
+			continue;
+		*ret = entry;
+		return true;
+	}
+	return false;
+}
+
+bool gopclntab_entry(struct gopclntab *table, uint64_t address, uint64_t *ret)
 {
 	struct go_function function;
 
-	return find_function(table, address, &function) && function.flag & FLAG_TOP_FRAME;
+	if (!find_function(table, address, &function))
+		return false;
+	*ret = function.entry;
+	return true;
+}
+
+unsigned int gopclntab_flags(struct gopclntab *table, uint64_t address)
+{
+	struct go_function function;
+
+	return find_function(table, address, &function) ? function.flag : 0;
 }
 
 bool gopclntab_rule(struct gopclntab *table, uint64_t address, struct rule *ret)

@@ -94,7 +94,7 @@ static void read_rule(void *context)
 		return;
 	}
 	if (arch->signal_rule(bytes, n, order->rule) ||
-	    (order->is_call && go_runtime_rule(code->module, code->address, order->rule)) ||
+	    go_runtime_rule(code->module, code->address, order->is_call, order->rule) ||
 	    cfi_find_rule(code->module, code->address, order->rule) ||
 	    ((table = module_gopclntab(code->module)) &&
 	     gopclntab_rule(table, code->address, order->rule)) ||

@@ -196,6 +196,20 @@ bool sleeper_runs(const struct target *target, struct target_thread *thread)
 	return sleeper_state(target, thread, &state) && state == THREAD_RUNNING;
 }
 
+bool sleeper_has_more(const struct target_thread *thread, const struct snapshot *snapshot,
+                      enum stack_end end)
+{
+	// Of Go, as it turned out, whose runtime knows the other stack.
+	return end == STACK_NOT_COPIED || (end == STACK_SWITCHED && thread->hint.tls &&
+	                                   thread->hint.go->layout.tls && !snapshot->asked_go);
+}
+
+bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end)
+{
+	return end == STACK_NEEDS_REGISTER ||
+	       (end == STACK_SWITCHED && !thread->hint.tls && thread->hint.go->layout.tls);
+}
+
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,
                         const struct maps *maps, struct snapshot_buffer *buffer,
                         struct snapshot *ret_snapshot)

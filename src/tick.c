@@ -128,7 +128,8 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	ticker->run->copies++;
 	thread->wait = waits_read(&ticker->waits, ticker->target, thread);
 	unwind(ticker, thread, snapshot, &unwound);
-	for (int i = 0; unwound.end == STACK_NOT_COPIED && i < MAX_COPY_TRIES; i++) {
+	for (int i = 0; sleeper_has_more(thread, snapshot, unwound.end) && i < MAX_COPY_TRIES;
+	     i++) {
 		ticker->buffer->used = used;
 		if (!sleeper_copy_again(ticker->target, thread, &ticker->space.maps, ticker->buffer,
 		                        snapshot)) {
@@ -139,7 +140,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	}
 	if (ticker->held_at_exec)
 		state = THREAD_RUNNING; // it is about to, and only the profiler holds it
-	if (unwound.end == STACK_NEEDS_REGISTER && !ticker->held_at_exec &&
+	if (sleeper_needs_stop(thread, unwound.end) && !ticker->held_at_exec &&
 	    !ticker->target->tracer_pid) {
 		thread->known_fps.wanted = (struct fp_frame){unwound.last_pc, unwound.last_sp};
 		plan_stop(ticker, thread, state, state != THREAD_RUNNING);
@@ -426,6 +427,7 @@ static void add_new_threads(struct ticker *ticker, size_t n_new)
 		thread->id = profile_add_thread(ticker->profile, target->pid, thread->tid, name,
 		                                ticker->tally.now_ns);
 		thread->named_ns = ticker->tally.now_ns;
+		thread->hint.go = &ticker->unwinder.go;
 	}
 }
 

@@ -6,6 +6,7 @@
 #include "address_space.h"
 #include "arch.h"
 #include "expression.h"
+#include "go_switch.h"
 #include "memory.h"
 #include "module.h"
 #include "rule.h"
@@ -376,18 +377,47 @@ static struct move apply_image(struct unwinder *unwinder, const struct rule *rul
 	return GO_ON;
 }
 
+static void note_go(struct unwinder *unwinder, const struct rule *rule)
+{
+	if (rule->go.tls)
+		unwinder->go.layout = rule->go;
+	unwinder->go.calls_back |= rule->go_switch == GO_CGOCALLBACK;
+}
+
+static struct move change_stack(struct unwinder *unwinder, const struct rule *rule, bool is_return,
+                                const struct snapshot *snapshot, struct go_walk *walk,
+                                struct registers *registers)
+{
+	note_go(unwinder, rule);
+	switch (
+	    go_switch_walk(snapshot, rule->go_switch, rule->go_slot, is_return, walk, registers)) {
+	case GO_FRAME:
+		return apply_row(rule, is_return, snapshot, registers);
+	case GO_CALLER:
+		return find_entry(unwinder, registers->value[ARCH_NATIVE->pc], true)->may_return
+		           ? GO_ON
+		           : end_with(STACK_SWITCHED);
+	case GO_ROOT:
+		return end_with(STACK_COMPLETE);
+	default:
+		return end_with(STACK_SWITCHED);
+	}
+}
+
 static struct move step(struct unwinder *unwinder, const struct rule *rule, bool is_return,
-                        const struct snapshot *snapshot, struct registers *registers)
+                        const struct snapshot *snapshot, struct go_walk *walk,
+                        struct registers *registers)
 {
 	switch (rule->kind) {
 	case RULE_ROOT:
+		note_go(unwinder, rule);
 		return end_with(STACK_COMPLETE);
 	case RULE_ROW:
 		return apply_row(rule, is_return, snapshot, registers);
 	case RULE_IMAGE:
 		return apply_image(unwinder, rule, is_return, snapshot, registers);
 	case RULE_SWITCH:
-		return end_with(STACK_SWITCHED);
+		return change_stack(unwinder, rule, is_return, snapshot, walk, registers);
 	case RULE_CODE:
 		return follow_code(unwinder, rule, is_return, snapshot, registers);
 	case RULE_FRAME_POINTER:
@@ -422,6 +452,9 @@ static void refresh(struct unwinder *unwinder)
 	unwinder->n_entries = 0;
 	forget_recent(unwinder);
 	unwinder->generation = unwinder->space->generation;
+	if (unwinder->start_stack != unwinder->space->start_stack)
+		unwinder->go = (struct go_hint){0}; // another program is executed
+	unwinder->start_stack = unwinder->space->start_stack;
 }
 
 void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
@@ -431,6 +464,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	const uint64_t guesses = unwinder->n_frame_pointer_steps;
 	const uint64_t code_steps = unwinder->n_code_steps;
 	struct registers registers = snapshot->registers;
+	struct go_walk walk = {0};
 	bool is_return = false;
 	int signal_frames = 0;
 	size_t n = 0;
@@ -455,7 +489,8 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 			ret->end = STACK_NO_PROGRESS;
 			break;
 		}
-		const struct move move = step(unwinder, rule, is_return, snapshot, &registers);
+		const struct move move =
+		    step(unwinder, rule, is_return, snapshot, &walk, &registers);
 		if (!move.go_on) {
 			ret->end = move.end;
 			break;

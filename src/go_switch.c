@@ -1,0 +1,164 @@
+#include "go_switch.h"
+
+#include "arch.h"
+#include "snapshot.h"
+
+enum { MAX_ALIGNED_BYTES = 40 }; // below a stack pointer, by what aligns it and makes room
+
+// From here on of registers only what the other stack tells is known.
+static void set_stack(struct registers *registers, uint64_t sp)
+{
+	const struct arch *arch = ARCH_NATIVE;
+
+	registers->known &= 1u << arch->pc;
+	registers_set(registers, arch->sp, sp);
+}
+
+// The goroutine that the thread runs waits where it has left its stack, which it notes in struct g,
+// unless C code has called Go's meanwhile.
+static bool is_left(const struct go_thread *go, const struct go_walk *walk, uint64_t sp)
+{
+	return go->goroutine.sp && !walk->has_switched && !go_stack_has(&go->goroutine, sp);
+}
+
+// asmcgocall(SB): the goroutine, and below it how far its stack pointer was from the stack's upper
+// end, since the stack may be moved meanwhile.
+static bool find_caller_of_c(const struct snapshot *snapshot, uint64_t at, uint64_t *ret)
+{
+	const struct go_stack *goroutine = &snapshot->go.goroutine;
+	uint64_t g, depth;
+
+	if (!goroutine->address || !snapshot_read_word(snapshot, at, &g) ||
+	    g != goroutine->address || !snapshot_read_word(snapshot, at - 8, &depth) ||
+	    depth % 8 != 0 || depth == 0 || depth > goroutine->high - goroutine->low)
+		return false;
+	*ret = goroutine->high - depth;
+	return true;
+}
+
+// cgocallback(SB): where C code left the thread's stack is in its struct g, and at that place is
+// where it was left before.
+static bool find_caller_of_go(const struct snapshot *snapshot, struct go_walk *walk, uint64_t *ret)
+{
+	const struct go_thread *go = &snapshot->go;
+	const uint64_t sp = walk->own_sp ? walk->own_sp : go->own.sp;
+
+	if (sp == 0 || go_stack_has(&go->goroutine, sp) ||
+	    !snapshot_read_word(snapshot, sp, &walk->own_sp))
+		return false;
+	*ret = sp;
+	return true;
+}
+
+// To the stack pointer that a register has, on this stack or on the goroutine's, if it is that
+// which the thread runs.
+static enum go_move take_saved(const struct go_thread *go, unsigned int number, bool is_call,
+                               struct registers *registers)
+{
+	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
+	const bool on_goroutine = go_stack_has(&go->goroutine, sp);
+
+	if (!is_call && on_goroutine)
+		return GO_FRAME;
+	const bool known = registers_know(registers, number);
+	const uint64_t saved = known ? registers->value[number] : 0;
+	const bool is_near = known && saved >= sp && saved - sp <= MAX_ALIGNED_BYTES;
+	const bool was_on_goroutine = known && !on_goroutine && go->g == go->goroutine.address &&
+	                              go_stack_has(&go->goroutine, saved);
+	if (is_near || was_on_goroutine)
+		set_stack(registers, saved);
+	else if (is_call || go->g == go->goroutine.address)
+		return GO_UNKNOWN;
+	return GO_FRAME;
+}
+
+static enum go_move take_goroutine(const struct go_thread *go, enum go_switch kind,
+                                   struct go_walk *walk, struct registers *registers)
+{
+	// The goroutine has been put aside for another meanwhile.
+	if (kind == GO_MORESTACK && !walk->has_switched &&
+	    (walk->is_scheduled || !go->goroutine.address))
+		return GO_ROOT;
+	if (walk->is_scheduled || !is_left(go, walk, registers->value[ARCH_NATIVE->sp]))
+		return GO_UNKNOWN;
+	walk->has_switched = true;
+	set_stack(registers, go->goroutine.sp);
+	if (kind != GO_MORESTACK)
+		return GO_FRAME;
+	registers_set(registers, ARCH_NATIVE->pc, go->goroutine.pc);
+	return GO_CALLER;
+}
+
+// A leaf, whose function may have changed the stack already, or not yet.
+static enum go_move leave_leaf(const struct go_thread *go, enum go_switch kind,
+                               struct go_walk *walk, struct registers *registers)
+{
+	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
+	const bool on_goroutine = go_stack_has(&go->goroutine, sp);
+
+	switch (kind) {
+	case GO_MCALL:
+		return on_goroutine ? GO_FRAME : GO_ROOT;
+	case GO_GOGO:
+		return on_goroutine ? GO_UNKNOWN : GO_FRAME;
+	case GO_CGOCALLBACK:
+		return GO_FRAME; // on the thread's stack
+	default:
+		if (on_goroutine)
+			return GO_FRAME;
+		// Who calls it on the thread's stack has a frame there.
+		if (go->own.sp - sp <= (kind == GO_ASMCGOCALL ? MAX_ALIGNED_BYTES : 0))
+			return take_goroutine(go, kind, walk, registers);
+		return kind == GO_SYSTEMSTACK && go_stack_has(&go->own, sp) && sp < go->own.sp
+		           ? GO_FRAME
+		           : GO_UNKNOWN;
+	}
+}
+
+static enum go_move leave_c(const struct snapshot *snapshot, enum go_switch kind, uint8_t slot,
+                            struct go_walk *walk, struct registers *registers)
+{
+	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
+	const bool on_goroutine = go_stack_has(&snapshot->go.goroutine, sp);
+	uint64_t other;
+
+	if (kind == GO_CGOCALLBACK) {
+		if (!on_goroutine || !find_caller_of_go(snapshot, walk, &other))
+			return GO_UNKNOWN;
+	} else if (on_goroutine || !find_caller_of_c(snapshot, sp + slot, &other)) {
+		return GO_UNKNOWN;
+	}
+	walk->has_switched = true;
+	set_stack(registers, other);
+	return GO_FRAME;
+}
+
+enum go_move go_switch_walk(const struct snapshot *snapshot, enum go_switch kind, uint8_t slot,
+                            bool is_call, struct go_walk *walk, struct registers *registers)
+{
+	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
+	const struct go_thread *go = &snapshot->go;
+	uint64_t other;
+
+	if (kind == GO_SAME_STACK) {
+		if (!snapshot_read_word(snapshot, sp + slot, &other) || other <= sp)
+			return GO_UNKNOWN;
+		set_stack(registers, other);
+		return GO_FRAME;
+	}
+	if (kind == GO_SCHEDULE) {
+		walk->is_scheduled = true;
+		return GO_FRAME;
+	}
+	if (go->m == 0 || kind == GO_UNCLEAR)
+		return GO_UNKNOWN;
+	if (kind == GO_SAVED_SP)
+		return take_saved(go, slot, is_call, registers);
+	if (kind == GO_CGOCALLBACK && go_stack_has(&go->goroutine, sp))
+		is_call = true;
+	if (!is_call)
+		return leave_leaf(go, kind, walk, registers);
+	if (kind == GO_ASMCGOCALL || kind == GO_CGOCALLBACK)
+		return leave_c(snapshot, kind, slot, walk, registers);
+	return take_goroutine(go, kind, walk, registers);
+}
