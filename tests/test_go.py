@@ -1,0 +1,100 @@
+"""Go programs that work on other stacks than their goroutines': the runtime's functions, C, the vDSO.
+
+The oracle is the runtime itself: each goroutine prints what runtime.Callers says of its stack, and
+its samples must show those very functions.
+"""
+
+import os
+
+import harness
+from harness import attach
+
+# What they call from there on.
+LEAVES = {
+    "trace": ["main.traceLeaf"],
+    "clock": ["main.clockLeaf"],
+    "spin": ["main._Cfunc_cSpin"],
+    "sleep": ["main._Cfunc_cSleep"],
+    "nested": [],
+    "thread": ["main._Cfunc_cSpin"],
+}
+ROOT = r"runtime\.goexit(?:\.abi0)?"
+GO_TO_C = r"runtime\.cgocall;runtime\.asmcgocall(?:\.abi0)?(?:;_cgo_[^;]+)?"
+C_TO_GO = r"crosscall2;runtime\.cgocallback(?:\.abi0)?;(?:runtime\.cgocallbackg1?[^;]*;)+_cgoexp_[^;]+"
+BACK = rf"main\._Cfunc_cBack;{GO_TO_C};cBack;nestedMiddle;{C_TO_GO};main\.nestedMiddle"
+STACKS = {
+    "trace": rf"{ROOT};main\.start\.func1;main\.traceOuter;main\.traceLeaf(?:;runtime\.Stack.*)?",
+    "clock": rf"{ROOT};main\.start\.func1;main\.clockOuter;main\.clockLeaf(?:;time\.[^;]+)*"
+    r"(?:;runtime\.nanotime[^;]*|;runtime\.walltime[^;]*|;__vdso[^;]+|;\[[^;]+)*",
+    "spin": rf"{ROOT};main\.start\.func1;main\.spinOuter;main\._Cfunc_cSpin;{GO_TO_C};cSpin;cSpinLeaf",
+    "sleep": rf"{ROOT};main\.start\.func1;main\.sleepOuter;main\._Cfunc_cSleep;{GO_TO_C};cSleep;.*pause",
+    "nested": rf"{ROOT};main\.start\.func1;main\.nestedOuter;{BACK};{BACK};main\.nestedLeaf",
+    "thread": rf"(?:[^;]+;)*start_thread;cThread;threadOuter;{C_TO_GO};main\.threadOuter;"
+    rf"main\._Cfunc_cSpin;{GO_TO_C};cSpin;cSpinLeaf",
+}
+GROW = rf"{ROOT};main\.growOuter\.func\d(?:;main\.growDeeper)*(?:;runtime\..*)?"
+# What preempts a goroutine, or waits for it.
+RUNTIME = r"(?:;runtime\..*|;__restore_rt.*|;\[.*)?"
+
+
+def of_main(stack):
+    """Of the program's own functions, those on the stack."""
+    return [name for name in stack if name.startswith("main.")]
+
+
+class GoStacks(harness.TestCase):
+    def profile(self, fixture):
+        """The run, and the functions by the goroutines' names."""
+        target = self.start_fixture(fixture, env={**os.environ, "GOMAXPROCS": "12"})
+        lines = [line.split(":") for line in target.said if ":" in line]
+        paths = {name: path.split() + LEAVES.get(name, []) for name, path in lines}
+        run = attach(target, duration="1.2")
+        target.end()
+        return run, paths
+
+    def check_functions(self, run, paths):
+        """No sample, whole or not, has other functions than the runtime says."""
+        for stack, count in run.stacks().items():
+            ours = of_main(stack)
+            if stack[0].startswith("[truncated") or not ours or "main.growOuter" in ours[0]:
+                continue
+            if ours == ["main.main"]:
+                continue
+            known = any(ours == path[: len(ours)] for path in paths.values())
+            self.assertTrue(known, f"{count} x {stack}; {paths}")
+
+    def check(self, fixture):
+        run, paths = self.profile(fixture)
+        self.check_functions(run, paths)
+        stacks = run.stacks()
+        for name, path in paths.items():
+            if name not in STACKS:
+                continue
+            last = path[-1]
+            own = {s: n for s, n in stacks.items() if last in s and path[-2:][0] in s}
+            self.assertGreater(sum(own.values()), run.summary.ticks * 0.3, name)
+            self.assert_stacks(own, STACKS[name] + RUNTIME, share=0.99)
+        grown = {s: n for s, n in stacks.items() if "main.growDeeper" in s}
+        self.assertTrue(any("runtime.newstack" in s for s in grown), "no stack was seen to grow")
+        self.assert_stacks(grown, GROW, share=0.99)
+        self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.003, run.stderr)
+        return run
+
+    def test_default(self):
+        self.check("golang-stacks")
+
+    def test_stripped(self):
+        self.check("golang-stacks-stripped")
+
+    def test_cgo(self):
+        run = self.check("golang-cgo")
+        self.assertIn("runtime.cgocallback", {f.split(".abi")[0] for s in run.stacks() for f in s})
+
+    def test_cgo_stripped(self):
+        run, paths = self.profile("golang-cgo-stripped")
+        self.check_functions(run, paths)
+        self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.003, run.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
