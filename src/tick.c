@@ -4,6 +4,7 @@
 #include "hold.h"
 #include "load.h"
 #include "memory.h"
+#include "roster.h"
 #include "run.h"
 #include "sleeper.h"
 #include "target.h"
@@ -14,10 +15,8 @@ enum {
 	// For threads that do not stop, within a tick: those that wait for a CPU come when they
 	// come, between the ticks.
 	MAX_WAIT_NS = 200000,
-	MAX_WAIT_ALL_NS = 2000000,    // for --stop-all, while others are held
-	MAX_WAIT_ALL_SHARE = 4,       // and no more than this part of a period
-	FIRST_NAME_NS = 5000000,      // a new thread is soon given its name
-	MAX_NAME_AGE_NS = 1000000000, // later ones are rare
+	MAX_WAIT_ALL_NS = 2000000, // for --stop-all, while others are held
+	MAX_WAIT_ALL_SHARE = 4,    // and no more than this part of a period
 	MAX_COPY_TRIES = 7,
 	MAX_READY_LOOKS = 256,
 	ASK_AGAIN_TICKS = 8,
@@ -152,26 +151,6 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	thread->asleep = state != THREAD_RUNNING && !ticker->space.stale;
 }
 
-static void refresh_name(struct ticker *ticker, struct target_thread *thread)
-{
-	const struct thread *entry = &ticker->profile->threads[thread->id];
-	int64_t interval_ns = thread->named_ns - entry->first_ns;
-	char name[PROC_NAME_SIZE];
-
-	if (interval_ns < FIRST_NAME_NS)
-		interval_ns = FIRST_NAME_NS;
-	if (interval_ns > MAX_NAME_AGE_NS)
-		interval_ns = MAX_NAME_AGE_NS;
-	if (ticker->tally.now_ns - thread->named_ns < interval_ns)
-		return;
-	thread->named_ns = ticker->tally.now_ns;
-	if (!proc_read_name(ticker->target->pid, thread->tid, name))
-		return;
-	profile_rename_thread(ticker->profile, thread->id, name);
-	if (thread->tid == ticker->target->pid)
-		profile_name_process(ticker->profile, ticker->target->pid, name);
-}
-
 // Has the sleeper been woken, but not got a CPU yet? Its run count does not tell. Worth a look only
 // where threads wait for CPUs, and while there are few of them.
 static bool is_ready(struct ticker *ticker, const struct target_thread *thread)
@@ -245,7 +224,7 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 	thread->stirred = true;
 	// One that sleeps when it is seen first is taken to have slept for long.
 	thread->stirred_ns = ticker->tally.priming ? 0 : ticker->tally.now_ns;
-	refresh_name(ticker, thread);
+	roster_refresh_name(ticker->profile, ticker->target, thread, ticker->tally.now_ns);
 }
 
 // A sleeper that was stopped for its frame pointer: it need not be again, if with that alone its
@@ -415,38 +394,6 @@ static void stop_runners_first(struct ticker *ticker)
 	ask_and_wait(ticker, from);
 }
 
-static void add_new_threads(struct ticker *ticker, size_t n_new)
-{
-	struct target *target = ticker->target;
-
-	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
-		struct target_thread *thread = target->threads[i];
-		char name[PROC_NAME_SIZE];
-		if (!proc_read_name(target->pid, thread->tid, name))
-			name[0] = '\0';
-		thread->id = profile_add_thread(ticker->profile, target->pid, thread->tid, name,
-		                                ticker->tally.now_ns);
-		thread->named_ns = ticker->tally.now_ns;
-		thread->hint.go = &ticker->unwinder.go;
-	}
-}
-
-// A thread that executes another program takes the main thread's tid, but has figures of its own.
-static int64_t difference(uint64_t last, uint64_t first)
-{
-	return last > first ? (int64_t)(last - first) : 0;
-}
-
-static void note_kernel_figures(struct ticker *ticker, const struct target_thread *thread)
-{
-	struct thread *entry = &ticker->profile->threads[thread->id];
-
-	if (!thread->has_schedstat)
-		return;
-	entry->kernel_cpu_ns = difference(thread->last.cpu_ns, thread->first.cpu_ns);
-	entry->kernel_delay_ns = difference(thread->last.delay_ns, thread->first.delay_ns);
-}
-
 // Nothing has happened: all threads slept at the last tick, none has used CPU time since, and none
 // is about to.
 static bool is_idle(struct ticker *ticker)
@@ -467,7 +414,7 @@ static bool is_idle(struct ticker *ticker)
 static void look_at(struct ticker *ticker, struct target_thread *thread)
 {
 	look(ticker, thread);
-	note_kernel_figures(ticker, thread);
+	roster_note_kernel_figures(ticker->profile, thread);
 }
 
 // A thread that sleeps, and has slept for a while.
@@ -521,12 +468,13 @@ static void look_at_all(struct ticker *ticker)
 	}
 }
 
-static void name_process(struct ticker *ticker)
+static void add_threads(struct ticker *ticker, size_t n_new)
 {
-	char name[PROC_NAME_SIZE];
+	struct target *target = ticker->target;
 
-	if (proc_read_name(ticker->target->pid, ticker->target->pid, name))
-		profile_name_process(ticker->profile, ticker->target->pid, name);
+	roster_add(ticker->profile, target, n_new, ticker->tally.now_ns);
+	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++)
+		target->threads[i]->hint.go = &ticker->unwinder.go;
 }
 
 // What must be known of the target before the first look.
@@ -534,9 +482,9 @@ static void start(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
 
-	name_process(ticker);
+	roster_name_process(ticker->profile, target);
 	target_list_threads(target, false);
-	add_new_threads(ticker, target->n_threads);
+	add_threads(ticker, target->n_threads);
 	address_space_update(&ticker->space, target_live_tid(target), ticker->tally.now_ns, true);
 	ticker->started = true;
 }
@@ -566,7 +514,7 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns, long n_others)
 	if (!ticker->started) {
 		start(ticker);
 	} else {
-		add_new_threads(ticker, target_list_threads(target, false));
+		add_threads(ticker, target_list_threads(target, false));
 		address_space_update(&ticker->space, target_live_tid(target), now_ns, false);
 	}
 	if (ticker->stops.hold_all)
@@ -580,7 +528,7 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns, long n_others)
 	target_forget_gone(target);
 	// All gone, or another program executed by a thread that was not known yet.
 	if (target->n_threads == 0)
-		add_new_threads(ticker, target_list_threads(target, true));
+		add_threads(ticker, target_list_threads(target, true));
 	return target->n_threads > 0;
 }
 

@@ -1,0 +1,65 @@
+#include "roster.h"
+
+#include "profile.h"
+#include "target.h"
+
+enum {
+	FIRST_NAME_NS = 5000000,      // a new thread is soon given its name
+	MAX_NAME_AGE_NS = 1000000000, // later ones are rare
+};
+
+void roster_name_process(struct profile *profile, const struct target *target)
+{
+	char name[PROC_NAME_SIZE];
+
+	if (proc_read_name(target->pid, target->pid, name))
+		profile_name_process(profile, target->pid, name);
+}
+
+void roster_add(struct profile *profile, const struct target *target, size_t n_new, int64_t now_ns)
+{
+	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
+		struct target_thread *thread = target->threads[i];
+		char name[PROC_NAME_SIZE];
+		if (!proc_read_name(target->pid, thread->tid, name))
+			name[0] = '\0';
+		thread->id = profile_add_thread(profile, target->pid, thread->tid, name, now_ns);
+		thread->named_ns = now_ns;
+	}
+}
+
+void roster_refresh_name(struct profile *profile, const struct target *target,
+                         struct target_thread *thread, int64_t now_ns)
+{
+	int64_t interval_ns = thread->named_ns - profile->threads[thread->id].first_ns;
+	char name[PROC_NAME_SIZE];
+
+	if (interval_ns < FIRST_NAME_NS)
+		interval_ns = FIRST_NAME_NS;
+	if (interval_ns > MAX_NAME_AGE_NS)
+		interval_ns = MAX_NAME_AGE_NS;
+	if (now_ns - thread->named_ns < interval_ns)
+		return;
+	thread->named_ns = now_ns;
+	if (!proc_read_name(target->pid, thread->tid, name))
+		return;
+	profile_rename_thread(profile, thread->id, name);
+	if (thread->tid == target->pid)
+		profile_name_process(profile, target->pid, name);
+}
+
+// A thread that executes another program takes the main thread's tid, but has figures of its own.
+static int64_t difference(uint64_t last, uint64_t first)
+{
+	return last > first ? (int64_t)(last - first) : 0;
+}
+
+void roster_note_kernel_figures(struct profile *profile, const struct target_thread *thread)
+{
+	struct thread *entry = &profile->threads[thread->id];
+
+	if (!thread->has_schedstat)
+		return;
+	entry->kernel_cpu_ns = difference(thread->last.cpu_ns, thread->first.cpu_ns);
+	entry->kernel_delay_ns = difference(thread->last.delay_ns, thread->first.delay_ns);
+}
