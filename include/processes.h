@@ -13,6 +13,7 @@
 #include "load.h"
 #include "rule_cache.h"
 #include "snapshot.h"
+#include "thread_sums.h"
 #include "tick.h"
 
 struct events;
@@ -35,6 +36,7 @@ struct processes {
 	struct snapshot_buffer buffer;
 	struct hold hold;
 	struct load load;
+	struct thread_sums sums;
 	struct run *run;               // borrowed
 	bool children;                 // descendants too
 	struct refused_child *refused; // children that cannot be sampled
@@ -46,6 +48,7 @@ struct processes_options {
 	bool stop_all;
 	bool children;
 	bool kernel;
+	bool counts_at_once;
 };
 
 // Begins with the target, whose target_open came before; it is borrowed. False: there is no

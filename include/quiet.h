@@ -1,43 +1,59 @@
 // quiet: have the threads that were asleep slept on? Told for all of them at once.
 //
-// Two figures tell it together. A thread that has run since has used CPU time, and the process's
-// CPU clock (clock_getcpuclockid(3)) is the sum of what its threads have used, as
-// /proc/PID/task/TID/schedstat shows it for each. But the kernel adds what a thread uses only when
-// it is switched off, or at the next tick of the scheduler (kernel/sched/cputime.c,
-// thread_group_cputime): one that has just begun to run is not seen. That one, and one that waits
-// for a CPU, is among the runnable threads of the machine (load.h).
+// Two ways. Best by how often the threads of the process were given a CPU (thread_sums.h): the same
+// sum twice, and none has run.
+//
+// Where that is not to be had, two figures tell it together. A thread that has run since has used
+// CPU time, and the process's CPU clock (clock_getcpuclockid(3)) is the sum of what its threads
+// have used, as /proc/PID/task/TID/schedstat shows it for each. But the kernel adds what a thread
+// uses only when it is switched off, or at the next tick of the scheduler (kernel/sched/cputime.c,
+// thread_group_cputime): one that has just begun to run is not seen. That one is among the runnable
+// threads of the machine (load.h).
+//
+// Neither tells of a thread that was woken and waits for a CPU still: its stack is the sleeper's,
+// but it does not sleep. It, too, is among the machine's runnable threads.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proc.h"
+
 struct load;
 struct target;
+struct thread_sums;
 
 struct quiet {
-	int64_t rest_ns;  // of the CPU clock, which no thread that lives has used
-	int64_t clock_ns; // as last read; -1: never, or it cannot be read
-	bool known;       // rest_ns is
+	const struct thread_sums *sums; // borrowed
+	const struct load *load;        // likewise
+	struct proc_schedstat rest;     // of the sums, or the CPU clock: what no live thread shows
+	bool known;                     // the rest is
+	uint64_t runs;                  // the sum when it was read last
+	bool has_runs;                  // it was
+	int64_t clock_ns;               // as last read; -1: never, or it cannot be read
 };
 
-void quiet_init(struct quiet *quiet);
+void quiet_init(struct quiet *quiet, const struct thread_sums *sums, const struct load *load);
 
-// Reads the clock. True: it has moved since, or it cannot be told.
-bool quiet_clock_moved(struct quiet *quiet, const struct target *target);
+enum quiet_answer {
+	QUIET_NO,     // some thread has run, or so it seems
+	QUIET_UNSURE, // only one that has just begun to run may have
+	QUIET_YES,
+};
 
-// The clock has stood still; n_others is load_others. True: no thread of the process runs or is
-// ready, for nothing on the machine does. What else wants a CPU often does so for some microseconds
-// only, and is waited for, for a small part of the time that it takes to look at all threads.
-bool quiet_is_alone(struct quiet *quiet, const struct target *target, const struct load *load,
-                    long n_others);
+// To be called at each tick before its looks, n_others being load_others just before. If at the
+// last tick all threads were found asleep: has none run since then?
+enum quiet_answer quiet_since_last(struct quiet *quiet, const struct target *target, long n_others);
 
-// Those threads of which n_running run or are ready were looked at just now, n_others being the
-// machine's figure before that. True: no other thread of the process has run since its last look,
-// none runs, and none is ready.
-bool quiet_holds(struct quiet *quiet, const struct target *target, const struct load *load,
-                 long n_others, long n_running);
+// Could a thread that was asleep be waiting for a CPU, when n_running of those of the process run
+// or are ready, as looked at just now, n_others being the machine's figure before that?
+bool quiet_has_ready(const struct quiet *quiet, long n_others, long n_running);
 
-// It does not hold, and so the others (thread->to_look_at) were looked at, too. Looks once more at
-// what the first ones have used: if the clock shows no more than that since quiet_holds, what it
-// shows beyond all threads is known.
+// Those threads that may run were looked at just now. True: no other (thread->to_look_at) has run
+// since its last look. has_ready is quiet_has_ready.
+bool quiet_holds(struct quiet *quiet, const struct target *target, bool has_ready);
+
+// It does not hold, and so the others were looked at, too. Looks once more at what the first ones
+// have used: if the process shows no more than that since quiet_holds, what it shows beyond all
+// threads is known.
 void quiet_settle(struct quiet *quiet, const struct target *target);

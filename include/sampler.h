@@ -19,6 +19,7 @@ struct sampler {
 	bool stop_all;               // hold all running threads at once
 	bool children;               // descendants of the target too
 	bool kernel;                 // kernel frames of sleeping threads
+	bool counts_at_once;         // `ticked` reads the profile
 	struct target *target;       // borrowed, as all that follow
 	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;

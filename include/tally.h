@@ -14,7 +14,6 @@ struct tally {
 	struct profile *profile; // borrowed, as the next one
 	struct run *run;
 	int64_t now_ns; // of this tick
-	                // place
 	bool priming;   // before the first tick: a sleeper's stack is kept for it, nothing counted
 };
 
@@ -25,6 +24,9 @@ void tally_count(struct tally *tally, struct target_thread *thread, uint32_t sta
 
 // Asleep on, or asleep since it was primed: the same sample once more.
 void tally_again(struct tally *tally, struct target_thread *thread);
+
+// The same for as many ticks, of which the last one is this.
+void tally_slept(struct tally *tally, struct target_thread *thread, uint64_t n_ticks);
 
 // Certainly at the same place still, but in that state: the same stack. Its last sample stays what
 // it was.

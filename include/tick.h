@@ -20,6 +20,7 @@ struct rule_cache;
 struct run;
 struct snapshot_buffer;
 struct target;
+struct thread_sums;
 
 // What the tickers of all processes share; all borrowed.
 struct ticker_setup {
@@ -28,10 +29,12 @@ struct ticker_setup {
 	struct rule_cache *rules;
 	struct hold *hold;
 	struct load *load;
+	struct thread_sums *sums;
 	struct snapshot_buffer *buffer;
 	uint32_t max_frames;
-	bool stop_all; // hold all running threads at once: one consistent picture
-	bool kernel;   // kernel frames of sleeping threads
+	bool stop_all;       // hold all running threads at once: one consistent picture
+	bool kernel;         // kernel frames of sleeping threads
+	bool counts_at_once; // the profile is read after each tick
 };
 
 struct ticker {
@@ -46,12 +49,13 @@ struct ticker {
 	struct waits waits;
 	struct tally tally;
 	struct quiet quiet;
-	int64_t forced_ns; // the tick in which the maps were read out of turn
-	long n_others;     // threads of the machine that want a CPU (load.h), at this tick
-	long n_running;    // those of this process's threads that do, as far as looked at
-	bool started;      // primed, or a tick was taken
-	bool all_asleep;   // at the last tick
-	bool held_at_exec; // the target is a command that the profiler holds
+	int64_t forced_ns;     // the tick in which the maps were read out of turn
+	long n_others;         // threads of the machine that want a CPU (load.h), at this tick
+	long n_running;        // those of this process's threads that do, as far as looked at
+	bool started;          // primed, or a tick was taken
+	bool all_asleep;       // at the last tick
+	uint64_t n_idle_ticks; // up to the last one, that are not yet counted
+	bool held_at_exec;     // the target is a command that the profiler holds
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup);

@@ -49,16 +49,19 @@ bool processes_init(struct processes *processes, struct target *target,
 		return false;
 	hold_init(&processes->hold, run, events);
 	load_init(&processes->load);
+	thread_sums_init(&processes->sums);
 	processes->setup = (struct ticker_setup){
 	    .profile = profile,
 	    .modules = modules,
 	    .rules = &processes->rules,
 	    .hold = &processes->hold,
 	    .load = &processes->load,
+	    .sums = &processes->sums,
 	    .buffer = &processes->buffer,
 	    .max_frames = options->max_frames,
 	    .stop_all = options->stop_all,
 	    .kernel = options->kernel,
+	    .counts_at_once = options->counts_at_once,
 	};
 	struct process *first = add_process(processes, target);
 	ticker_init(&first->ticker, target, &processes->setup);
@@ -92,6 +95,7 @@ void processes_deinit(struct processes *processes)
 	snapshot_buffer_deinit(&processes->buffer);
 	hold_deinit(&processes->hold);
 	load_deinit(&processes->load);
+	thread_sums_deinit(&processes->sums);
 	*processes = (struct processes){0};
 }
 

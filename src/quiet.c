@@ -2,14 +2,39 @@
 
 #include "clock.h"
 #include "load.h"
-#include "proc.h"
 #include "target.h"
+#include "thread_sums.h"
 
-enum { LEAVE_NS_PER_THREAD = 100 };
+enum {
+	LEAVE_NS_PER_THREAD = 100,
+	// With more threads, the sums are asked for only where nothing else tells.
+	MANY_THREADS = 1000,
+	MAX_TRIES = 3, // for figures that belong together, while threads come and go on the CPUs
+};
 
-void quiet_init(struct quiet *quiet)
+void quiet_init(struct quiet *quiet, const struct thread_sums *sums, const struct load *load)
 {
-	*quiet = (struct quiet){.clock_ns = -1};
+	*quiet = (struct quiet){.sums = sums, .load = load, .clock_ns = -1};
+}
+
+static bool has_sums(const struct quiet *quiet, const struct target *target)
+{
+	return thread_sums_are_known(quiet->sums) && target->n_threads <= MANY_THREADS;
+}
+
+static enum quiet_answer runs_since_last(struct quiet *quiet, const struct target *target)
+{
+	const uint64_t last_runs = quiet->runs;
+	const bool had_runs = quiet->has_runs;
+	struct proc_schedstat sum;
+
+	quiet->has_runs = thread_sums_read(quiet->sums, target->pid, &sum);
+	if (!quiet->has_runs)
+		return QUIET_UNSURE;
+	quiet->runs = sum.runs;
+	if (!had_runs)
+		return QUIET_UNSURE;
+	return quiet->runs == last_runs ? QUIET_YES : QUIET_NO;
 }
 
 static int64_t read_clock(const struct target *target)
@@ -17,7 +42,8 @@ static int64_t read_clock(const struct target *target)
 	return clock_read_ns(clock_of_process(target->pid));
 }
 
-bool quiet_clock_moved(struct quiet *quiet, const struct target *target)
+// True: it has moved since it was read last, or it cannot be told.
+static bool clock_moved(struct quiet *quiet, const struct target *target)
 {
 	const int64_t last_ns = quiet->clock_ns;
 
@@ -25,54 +51,94 @@ bool quiet_clock_moved(struct quiet *quiet, const struct target *target)
 	return quiet->clock_ns < 0 || quiet->clock_ns != last_ns;
 }
 
-// What the threads have used, as last read of each.
-static int64_t used_by_threads(const struct target *target)
-{
-	uint64_t sum_ns = 0;
-
-	for (size_t i = 0; i < target->n_threads; i++)
-		sum_ns += target->threads[i]->last.cpu_ns;
-	return (int64_t)sum_ns;
-}
-
-bool quiet_is_alone(struct quiet *quiet, const struct target *target, const struct load *load,
-                    long n_others)
+// The clock has stood still. True: no thread of the process runs or is ready, for nothing on the
+// machine does. What else wants a CPU often does so for some microseconds only, and is waited for,
+// for a small part of the time that it takes to look at all threads.
+static bool is_alone(struct quiet *quiet, const struct target *target, long n_others)
 {
 	const int64_t until_ns = clock_now_ns() + (int64_t)target->n_threads * LEAVE_NS_PER_THREAD;
 
 	if (n_others <= 0)
 		return n_others == 0;
-	while (load_others(load) != 0)
+	while (load_others(quiet->load) != 0)
 		if (clock_now_ns() > until_ns)
 			return false;
-	return !quiet_clock_moved(quiet, target);
+	return !clock_moved(quiet, target);
 }
 
-static int64_t rest_of(const struct target *target)
+enum quiet_answer quiet_since_last(struct quiet *quiet, const struct target *target, long n_others)
 {
-	return read_clock(target) - used_by_threads(target);
+	if (has_sums(quiet, target))
+		return runs_since_last(quiet, target);
+	if (clock_moved(quiet, target))
+		return QUIET_NO;
+	if (is_alone(quiet, target, n_others))
+		return QUIET_YES;
+	// With so many threads the sum is from a tick that was as doubtful as this one. If one of
+	// them has run since, its time is accounted for, or it runs still and counts.
+	return runs_since_last(quiet, target) == QUIET_YES ? QUIET_YES : QUIET_UNSURE;
 }
 
-bool quiet_holds(struct quiet *quiet, const struct target *target, const struct load *load,
-                 long n_others, long n_running)
+bool quiet_has_ready(const struct quiet *quiet, long n_others, long n_running)
 {
-	const int64_t rest_ns = rest_of(target);
-	const bool same = quiet->known && rest_ns == quiet->rest_ns;
+	return n_others != n_running || load_others(quiet->load) != n_others;
+}
 
-	quiet->rest_ns = rest_ns;
-	return same && n_others == n_running && load_others(load) == n_others;
+// What the process shows beyond its threads, as last read of each. Never less than what is true,
+// and more while threads have been switched since they were read.
+static struct proc_schedstat rest_of(const struct quiet *quiet, const struct target *target)
+{
+	struct proc_schedstat rest;
+
+	if (!has_sums(quiet, target) || !thread_sums_read(quiet->sums, target->pid, &rest))
+		rest = (struct proc_schedstat){.cpu_ns = read_clock(target)};
+	const bool by_runs = rest.runs != 0;
+	for (size_t i = 0; i < target->n_threads; i++) {
+		const struct proc_schedstat *last = &target->threads[i]->last;
+		rest.cpu_ns -= by_runs ? 0 : last->cpu_ns;
+		rest.delay_ns -= by_runs ? last->delay_ns : 0;
+		rest.runs -= by_runs ? last->runs : 0;
+	}
+	return rest;
+}
+
+// The count of runs alone could be the same by chance.
+static bool is_same(const struct proc_schedstat *a, const struct proc_schedstat *b)
+{
+	return a->cpu_ns == b->cpu_ns && a->delay_ns == b->delay_ns && a->runs == b->runs;
+}
+
+// Is the rest what it was when it was last read? Else takes it over.
+static bool rest_stays(struct quiet *quiet, const struct target *target, bool reread)
+{
+	struct proc_schedstat rest;
+
+	for (int i = 0; i < MAX_TRIES; i++, reread = true) {
+		for (size_t j = 0; reread && j < target->n_threads; j++) {
+			struct target_thread *thread = target->threads[j];
+			if (!thread->to_look_at)
+				proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid,
+				                    &thread->last);
+		}
+		rest = rest_of(quiet, target);
+		if (is_same(&rest, &quiet->rest))
+			return true;
+	}
+	quiet->rest = rest;
+	return false;
+}
+
+bool quiet_holds(struct quiet *quiet, const struct target *target, bool has_ready)
+{
+	const bool known = quiet->known;
+
+	return rest_stays(quiet, target, false) && known && (!has_ready || has_sums(quiet, target));
 }
 
 void quiet_settle(struct quiet *quiet, const struct target *target)
 {
-	for (size_t i = 0; i < target->n_threads; i++) {
-		struct target_thread *thread = target->threads[i];
-		if (!thread->to_look_at)
-			proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid,
-			                    &thread->last);
-	}
-	const int64_t rest_ns = rest_of(target);
-	// If a sleeper had run meanwhile, it would be less than before.
-	quiet->known = target->sees_schedstat && rest_ns == quiet->rest_ns;
-	quiet->rest_ns = rest_ns;
+	// If a sleeper had run meanwhile, the rest would be less than before.
+	const bool stays = rest_stays(quiet, target, true);
+
+	quiet->known = target->sees_schedstat && stays;
 }

@@ -39,16 +39,23 @@ void tally_count(struct tally *tally, struct target_thread *thread, uint32_t sta
 	thread->n_pending_ticks = 0;
 }
 
-void tally_again(struct tally *tally, struct target_thread *thread)
+void tally_slept(struct tally *tally, struct target_thread *thread, uint64_t n_ticks)
 {
 	if (!thread->sampled) {
 		tally_count(tally, thread, thread->primed_stack, thread->primed_state,
 		            tally->now_ns);
-		return;
+		n_ticks--;
 	}
-	profile_count_again(tally->profile, thread->sample, 1, tally->now_ns);
-	tally->run->samples++;
-	tally->run->credits++;
+	if (n_ticks == 0)
+		return;
+	profile_count_again(tally->profile, thread->sample, n_ticks, tally->now_ns);
+	tally->run->samples += n_ticks;
+	tally->run->credits += n_ticks;
+}
+
+void tally_again(struct tally *tally, struct target_thread *thread)
+{
+	tally_slept(tally, thread, 1);
 }
 
 void tally_as_before(struct tally *tally, struct target_thread *thread, enum thread_state state)

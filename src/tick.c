@@ -19,6 +19,8 @@ enum {
 	MAX_WAIT_ALL_SHARE = 4,    // and no more than this part of a period
 	MAX_COPY_TRIES = 7,
 	MAX_READY_LOOKS = 256,
+	MAX_COUNTS = 3,
+	MAX_IDLE_TICKS = 16, // that are counted later
 	ASK_AGAIN_TICKS = 8,
 	LONG_ASLEEP_NS = 500000000,
 	MAX_POLL_NS = 20000,
@@ -37,7 +39,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	    .profile = ticker->profile,
 	    .run = ticker->run,
 	};
-	quiet_init(&ticker->quiet);
+	quiet_init(&ticker->quiet, setup->sums, setup->load);
 	waits_init(&ticker->waits, setup->profile, setup->hold->run, setup->kernel);
 	stops_init(&ticker->stops, setup->hold, setup->buffer, target, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);
@@ -394,21 +396,32 @@ static void stop_runners_first(struct ticker *ticker)
 	ask_and_wait(ticker, from);
 }
 
-// Nothing has happened: all threads slept at the last tick, none has used CPU time since, and none
-// is about to.
+// Nothing has happened: all threads slept at the last tick, none has run since, and none is about
+// to.
 static bool is_idle(struct ticker *ticker)
 {
 	const struct target *target = ticker->target;
-	const bool moved = quiet_clock_moved(&ticker->quiet, target);
+	const bool may_be_ready = ticker->n_others != 0 && target->n_threads <= MAX_READY_LOOKS;
+	const enum quiet_answer answer = quiet_since_last(&ticker->quiet, target, ticker->n_others);
 
-	if (moved || !ticker->all_asleep || ticker->stops.count > 0)
+	if (answer == QUIET_NO || !ticker->all_asleep || ticker->stops.count > 0)
 		return false;
-	if (quiet_is_alone(&ticker->quiet, target, ticker->setup->load, ticker->n_others))
+	if (answer == QUIET_YES && !may_be_ready)
 		return true;
 	for (size_t i = 0; i < target->n_threads; i++)
 		if (!sleeper_is_blocked(target, target->threads[i]))
 			return false;
 	return true;
+}
+
+// Where many threads sleep, to count each of them is most of a tick in which nothing happened.
+static void count_idle_ticks(struct ticker *ticker)
+{
+	struct target *target = ticker->target;
+
+	for (size_t i = 0; ticker->n_idle_ticks > 0 && i < target->n_threads; i++)
+		tally_slept(&ticker->tally, target->threads[i], ticker->n_idle_ticks);
+	ticker->n_idle_ticks = 0;
 }
 
 static void look_at(struct ticker *ticker, struct target_thread *thread)
@@ -424,22 +437,44 @@ static bool is_asleep(const struct ticker *ticker, const struct target_thread *t
 	       ticker->tally.now_ns - thread->stirred_ns > LONG_ASLEEP_NS;
 }
 
+// Could a thread that slept have been woken, and wait for a CPU? If all of the machine's ready
+// threads are known, none has. Those come and go while they are counted, so it is tried again.
+static bool may_have_ready(struct ticker *ticker, long n_others)
+{
+	const struct target *target = ticker->target;
+	long n_running = ticker->n_running;
+
+	for (int i = 0; i < MAX_COUNTS; i++) {
+		if (n_others == n_running && load_others(ticker->setup->load) == n_others)
+			return false;
+		n_others = load_others(ticker->setup->load);
+		n_running = 0;
+		for (size_t j = 0; j < target->n_threads; j++)
+			n_running += !target->threads[j]->to_look_at &&
+			             !sleeper_is_blocked(target, target->threads[j]);
+	}
+	return true;
+}
+
 static void look_at_sleepers(struct ticker *ticker, long n_others)
 {
-	const bool quiet = quiet_holds(&ticker->quiet, ticker->target, ticker->setup->load,
-	                               n_others, ticker->n_running);
+	struct quiet *quiet = &ticker->quiet;
+	const bool has_ready = may_have_ready(ticker, n_others);
+	const bool holds = quiet_holds(quiet, ticker->target, has_ready);
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
 		if (!thread->to_look_at)
 			continue;
-		if (quiet)
-			tally_again(&ticker->tally, thread);
-		else
+		if (!holds)
 			look_at(ticker, thread);
+		else if (has_ready)
+			count_sleeper_again(ticker, thread);
+		else
+			tally_again(&ticker->tally, thread);
 	}
-	if (!quiet)
-		quiet_settle(&ticker->quiet, ticker->target);
+	if (!holds)
+		quiet_settle(quiet, ticker->target);
 }
 
 // First at those that may run, which may show that no other does.
@@ -495,7 +530,7 @@ void ticker_prime(struct ticker *ticker, int64_t now_ns)
 	ticker->n_others = -1;
 	start(ticker);
 	ticker->tally.priming = true;
-	quiet_clock_moved(&ticker->quiet, ticker->target);
+	quiet_since_last(&ticker->quiet, ticker->target, ticker->n_others);
 	look_at_all(ticker);
 	ticker->tally.priming = false;
 }
@@ -504,13 +539,15 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns, long n_others)
 {
 	struct target *target = ticker->target;
 
-	ticker->tally.now_ns = now_ns;
 	ticker->n_others = n_others;
 	if (is_idle(ticker)) {
-		for (size_t i = 0; i < target->n_threads; i++)
-			tally_again(&ticker->tally, target->threads[i]);
+		ticker->tally.now_ns = now_ns;
+		if (++ticker->n_idle_ticks >= MAX_IDLE_TICKS || ticker->setup->counts_at_once)
+			count_idle_ticks(ticker);
 		return true;
 	}
+	count_idle_ticks(ticker);
+	ticker->tally.now_ns = now_ns;
 	if (!ticker->started) {
 		start(ticker);
 	} else {
@@ -534,6 +571,7 @@ bool ticker_tick(struct ticker *ticker, int64_t now_ns, long n_others)
 
 void ticker_finish(struct ticker *ticker, int64_t until_ns)
 {
+	count_idle_ticks(ticker);
 	wait_for_stops(ticker, 0, until_ns);
 	stops_let_all_go(&ticker->stops);
 	count_stops(ticker);

@@ -2,6 +2,7 @@
 the statistical error for its number of samples."""
 
 import collections
+import ctypes
 import math
 import os
 import tempfile
@@ -123,20 +124,47 @@ class GroundTruth(harness.TestCase):
         self.assertAlmostEqual(main[0].samples, self.run_.summary.ticks, delta=2)
 
 
+def without_sums():
+    """No sums of all threads' figures from the kernel: they are for CAP_NET_ADMIN."""
+    PR_CAPBSET_DROP, CAP_NET_ADMIN = 24, 12
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_CAPBSET_DROP, CAP_NET_ADMIN, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "PR_CAPBSET_DROP")
+
+
 class Bursts(harness.TestCase):
-    def test_short_work_between_long_sleeps(self):
-        """A thread that has begun to run is not taken for the sleeper that it was."""
+    """A thread that has begun to run is not taken for the sleeper that it was."""
+
+    def check(self, *args, **how):
         run = harness.start_wrap(
-            [harness.fixture("bursts"), "4"], "--max-overhead=0", hz=HZ
+            [harness.fixture("bursts"), *args], "--max-overhead=0", hz=HZ, **how
         ).finish()
         truth = dict(line.split() for line in run.stdout.decode().splitlines()[1:])
         counts = run.stacks()
         burst_s, rest_s = float(truth["burst"]), float(truth["rest"])
-        share, n = burst_s / (burst_s + rest_s), sum(counts.values())
+        n = sum(count for stack, count in counts.items() if "burst" in stack or "rest" in stack)
+        share = burst_s / (burst_s + rest_s)
         found = sum(count for stack, count in counts.items() if "burst" in stack)
-        sigma = math.sqrt(n * share * (1 - share))
+        delta = SIGMAS * math.sqrt(n * share * (1 - share))
+        if burst_s > 1.2 * float(truth["work"]):
+            # A busy machine: few of the bursts are most of the time.
+            delta = 0.75 * n * share
         self.assertGreater(n * share, 10 * SIGMAS, "too short a run")
-        self.assertAlmostEqual(found, n * share, delta=SIGMAS * sigma)
+        self.assertAlmostEqual(found, n * share, delta=delta)
+
+    def test_one_thread(self):
+        self.check("3")
+
+    def test_many_threads(self):
+        """Most of them have slept for long."""
+        self.check("3", "60", "600000")
+
+    def test_without_sums(self):
+        harness.need(os.geteuid() == 0, "needs root to give up a capability")
+        self.check("3", preexec_fn=without_sums)
+
+    def test_many_threads_without_sums(self):
+        harness.need(os.geteuid() == 0, "needs root to give up a capability")
+        self.check("3", "60", "600000", preexec_fn=without_sums)
 
 
 if __name__ == "__main__":
