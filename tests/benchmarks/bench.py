@@ -296,6 +296,21 @@ class Loop:
         return {"runs": self.runs, "rate": self.runs / (time.monotonic() - self.start_s)}
 
 
+class Floor:
+    """What a sampler cannot do without (floor.c), as a peer."""
+
+    def __init__(self, hz, pid=None):
+        self.process = start_silent([os.environ["FLOOR"], str(hz), *([str(pid)] if pid else [])])
+
+    def cpu_s(self):
+        return process_cpu_s(self.process.pid)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
+        return {}
+
+
 class PySpy:
     """py-spy record, which knows Python programs alone."""
 

@@ -62,6 +62,7 @@ def calls_per_tick(crowd):
 
 def show(table, what, sleepers, workers, max_percent=None, count_calls=True):
     with bench.ending(bench.Crowd(sleepers, workers, 20, 5000)) as crowd:
+        time.sleep(START_S)  # until its last thread has gone to sleep
         runs = [profile(crowd) for _ in range(bench.ROUNDS)]
         at_start = max(missed_at_start(crowd) for _ in range(3))
         calls = calls_per_tick(crowd) if count_calls else None

@@ -114,6 +114,15 @@ def ours(hz):
     return lambda pid: bench.Profiling(pid, hz=hz)
 
 
+def floors(*rates):
+    """What of it no sampler can save: its waking, and the bare stops of the threads that run."""
+    tools = {}
+    for hz in rates:
+        tools[f"only waking, {hz:,} Hz"] = lambda pid, hz=hz: bench.Floor(hz)
+        tools[f"waking and bare stops, {hz:,} Hz"] = lambda pid, hz=hz: bench.Floor(hz, pid)
+    return tools
+
+
 def dumps(argv):
     return lambda pid: bench.Loop(argv(pid))
 
@@ -125,7 +134,8 @@ def main():
     )  # fmt: skip
     peers = {"eu-stack in a loop": dumps(bench.eu_stack), "gdb in a loop": dumps(bench.gdb)}
     with bench.ending(bench.Crowd(155, 5, 500, 100)) as crowd:
-        seen = measure(crowd, {"profiler, 99 Hz": ours(99), **peers})
+        waking = {"only waking, 99 Hz": lambda pid: bench.Floor(99)}
+        seen = measure(crowd, {"profiler, 99 Hz": ours(99), **peers, **waking})
     for name, results in seen.items():
         show(table, "1, in C", name, results, 98.5 if name.startswith("profiler") else None)
     noise(table, seen)
@@ -142,7 +152,10 @@ def main():
     del peers["gdb in a loop"]
     peers.pop("py-spy, 99 Hz", None)
     with bench.ending(bench.Crowd(0, 2 * bench.CPUS)) as crowd:
-        tools = {"profiler, 99 Hz": ours(99), "profiler, 1,000 Hz": ours(1000), **peers}
+        tools = {
+            "profiler, 99 Hz": ours(99), "profiler, 1,000 Hz": ours(1000), **peers,
+            **floors(99, 1000),
+        }  # fmt: skip
         seen = measure(crowd, tools)
     for name, results in seen.items():
         target = {"profiler, 99 Hz": 99.5, "profiler, 1,000 Hz": 97}.get(name)
