@@ -26,7 +26,8 @@ size_t gopclntab_find(struct gopclntab *table, uint64_t address, struct dwarf_le
 // The name of the function that stands in the machine code there, the module's; NULL: none.
 const char *gopclntab_name(struct gopclntab *table, uint64_t address);
 
-// The address of the function of that name; false: there is none. Looks at all functions.
+// The address of the function of that name; false: there is none. Looks at one after the other:
+// the runtime's stand first.
 bool gopclntab_find_name(struct gopclntab *table, const char *name, uint64_t *ret);
 
 // The address of the function that holds the address; false: none does.

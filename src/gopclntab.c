@@ -33,8 +33,8 @@ enum {
 	MAX_INLINED = DWARF_MAX_LEVELS - 1,
 };
 
-// Steps through pc-value tables, of all look-ups together: some seconds. A function of a real
-// program takes some thousands, and half of them on the average.
+// Steps through pc-value tables and lists, of all look-ups together: some seconds. A function of a
+// real program takes some thousands, and half of them on the average.
 #define MAX_STEPS (INT64_C(1) << 29)
 
 struct bytes {
@@ -399,15 +399,18 @@ const char *gopclntab_name(struct gopclntab *table, uint64_t address)
 
 bool gopclntab_find_name(struct gopclntab *table, const char *name, uint64_t *ret)
 {
+	const struct bytes *bytes = &table->table;
+	const size_t size = strlen(name) + 1;
 	struct go_function function;
 	uint64_t entry, offset;
 
-	for (uint64_t i = 0; i < table->n_functions; i++) {
+	for (uint64_t i = 0; i < table->n_functions && table->steps_left-- > 0; i++) {
 		if (!read_entry(table, i, &entry, &offset) ||
 		    !read_function(table, table->functions + offset, &function))
 			return false;
-		const char *other = read_string(&table->table, table->names + function.name);
-		if (!other || strcmp(other, name) != 0)
+		const uint64_t at = table->names + function.name;
+		if (at >= bytes->size || bytes->size - at < size ||
+		    memcmp(bytes->start + at, name, size) != 0)
 			continue;
 		*ret = entry;
 		return true;

@@ -394,9 +394,7 @@ static struct move change_stack(struct unwinder *unwinder, const struct rule *ru
 	case GO_FRAME:
 		return apply_row(rule, is_return, snapshot, registers);
 	case GO_CALLER:
-		return find_entry(unwinder, registers->value[ARCH_NATIVE->pc], true)->may_return
-		           ? GO_ON
-		           : end_with(STACK_SWITCHED);
+		return is_called_from(unwinder, registers) ? GO_ON : end_with(STACK_SWITCHED);
 	case GO_ROOT:
 		return end_with(STACK_COMPLETE);
 	default:

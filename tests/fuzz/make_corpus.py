@@ -119,6 +119,24 @@ def stack(frames):
     return data
 
 
+def go_thread():
+    """A thread of Go on its own stack, below it a goroutine's, in the form of fuzz_go.c."""
+
+    def memory(word):
+        return 0x594D454D << 32 | word * 8
+
+    words = [0] * 256
+    g, m, own = 8, 24, 64  # a goroutine's struct g, and where the others are
+    for at, low in ((g, 96), (own, 160)):
+        words[at : at + 10] = [memory(low), memory(low + 32), 0, 0, 0, 0, memory(m), memory(low + 9), 7, memory(at)]
+    words[0], words[m], words[m + 23] = memory(own), memory(own), memory(g)
+    words[164:166] = [64, memory(g)]  # asmcgocall's
+    registers = [memory(164)] * 17
+    return struct.pack("<IIQI18Q", 2**32 - 8, 23 * 8, memory(1), 0x1FFFF, *registers, 0x8765) + struct.pack(
+        "<256Q", *words
+    )
+
+
 def expression():
     """DW_OP_breg7 8; deref; lit8; plus; bra, in the form of fuzz_expression.c."""
     data = struct.pack("<IQ", 0x1FFFF, 0x1000)
@@ -189,6 +207,7 @@ def main():
         "text": [name.encode("utf-8", "surrogatepass") for name in NAMES],
         "options": [text.encode() for text in OPTIONS],
         "expression": [expression()],
+        "go": [go_thread()],
         "record": [recording()],
         "diff": [b"main;a 12\nmain;b c 3\n\0main;b c 4\n# x\nmain;d 99999999999999999999\n"],
         "unwind": [stack(n) for n in (1, 10, 100)],

@@ -16,6 +16,7 @@
 
 #include "cfi.h"
 #include "dwarf_index.h"
+#include "go_runtime.h"
 #include "gopclntab.h"
 #include "memory.h"
 #include "module.h"
@@ -177,14 +178,59 @@ static void test_levels(void **state)
 	compare(compare_levels, 0.02);
 }
 
+// The functions that the unwinder looks for.
+static void find_functions(void *context)
+{
+	struct comparison *comparison = context;
+	struct gopclntab *table = module_gopclntab(comparison->stripped);
+	static const struct {
+		const char *name;
+		unsigned int flags;
+	} functions[] = {
+	    {"runtime.systemstack", GO_WRITES_SP},
+	    {"runtime.mcall", GO_WRITES_SP},
+	    {"runtime.goexit", GO_TOP_FRAME},
+	    {"main.main", 0},
+	};
+	uint64_t address, entry;
+
+	assert_non_null(table);
+	for (size_t i = 0; i < array_size(functions); i++) {
+		assert_true(gopclntab_find_name(table, functions[i].name, &address));
+		assert_string_equal(gopclntab_name(table, address), functions[i].name);
+		assert_true(gopclntab_entry(table, address + 1, &entry));
+		assert_int_equal(entry, address);
+		assert_int_equal(gopclntab_flags(table, address) & (GO_TOP_FRAME | GO_WRITES_SP),
+		                 functions[i].flags);
+	}
+	assert_false(gopclntab_find_name(table, "runtime.systemstac", &address));
+	assert_false(gopclntab_entry(table, 0, &entry));
+	assert_int_equal(gopclntab_flags(table, 0), 0);
+	comparison->is_done = true;
+}
+
+static void test_functions(void **state)
+{
+	struct modules modules = {0};
+	struct comparison comparison = {.stripped = add_file(&modules, stripped_program)};
+
+	(void)state;
+	assert_true(
+	    module_guard(comparison.stripped, find_functions, &comparison, MODULE_FOR_RULES));
+	assert_true(comparison.is_done);
+	modules_deinit(&modules);
+}
+
 static void use_damaged(void *context)
 {
 	struct comparison *comparison = context;
 	struct dwarf_level *levels = memory_alloc_zeroed(DWARF_MAX_LEVELS, sizeof(*levels));
 	struct gopclntab *table = module_gopclntab(comparison->stripped);
-	uint64_t start, end;
+	uint64_t start, end, entry;
 
 	find_code(comparison->stripped, &start, &end);
+	if (table)
+		comparison->n += gopclntab_find_name(table, "runtime.systemstack", &entry);
 	for (int i = 0; i < N_DAMAGED_ADDRESSES && table; i++) {
 		const uint64_t at = start + (end - start) / N_DAMAGED_ADDRESSES * i;
 		struct rule rule;
@@ -194,6 +240,7 @@ static void use_damaged(void *context)
 			comparison->n += levels[k].name && levels[k].file &&
 			                 strlen(levels[k].name) + strlen(levels[k].file) > 0;
 		comparison->n += gopclntab_rule(table, at, &rule);
+		comparison->n += go_runtime_rule(comparison->stripped, at, i % 2, &rule);
 	}
 	free(levels);
 	comparison->is_done = true;
@@ -250,9 +297,8 @@ static void test_damaged(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rules),
-	    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_levels),
+	    cmocka_unit_test(test_rules),   cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_levels),  cmocka_unit_test(test_functions),
 	    cmocka_unit_test(test_damaged),
 	};
 
