@@ -7,7 +7,8 @@
 
 enum {
 	LEAVE_NS_PER_THREAD = 100,
-	// With more threads, the sums are asked for only where nothing else tells.
+	// With more threads, the sums take their time, and are asked for only where the clock does
+	// not tell, and once.
 	MANY_THREADS = 1000,
 	MAX_TRIES = 3, // for figures that belong together, while threads come and go on the CPUs
 };
@@ -15,11 +16,6 @@ enum {
 void quiet_init(struct quiet *quiet, const struct thread_sums *sums, const struct load *load)
 {
 	*quiet = (struct quiet){.sums = sums, .load = load, .clock_ns = -1};
-}
-
-static bool has_sums(const struct quiet *quiet, const struct target *target)
-{
-	return thread_sums_are_known(quiet->sums) && target->n_threads <= MANY_THREADS;
 }
 
 static enum quiet_answer runs_since_last(struct quiet *quiet, const struct target *target)
@@ -58,8 +54,8 @@ static bool is_alone(struct quiet *quiet, const struct target *target, long n_ot
 {
 	const int64_t until_ns = clock_now_ns() + (int64_t)target->n_threads * LEAVE_NS_PER_THREAD;
 
-	if (n_others <= 0)
-		return n_others == 0;
+	if (n_others < 0)
+		return false;
 	while (load_others(quiet->load) != 0)
 		if (clock_now_ns() > until_ns)
 			return false;
@@ -68,11 +64,13 @@ static bool is_alone(struct quiet *quiet, const struct target *target, long n_ot
 
 enum quiet_answer quiet_since_last(struct quiet *quiet, const struct target *target, long n_others)
 {
-	if (has_sums(quiet, target))
+	const bool has_sums = thread_sums_are_known(quiet->sums);
+
+	if (has_sums && target->n_threads <= MANY_THREADS)
 		return runs_since_last(quiet, target);
 	if (clock_moved(quiet, target))
 		return QUIET_NO;
-	if (is_alone(quiet, target, n_others))
+	if (n_others == 0 || (!has_sums && is_alone(quiet, target, n_others)))
 		return QUIET_YES;
 	// With so many threads the sum is from a tick that was as doubtful as this one. If one of
 	// them has run since, its time is accounted for, or it runs still and counts.
@@ -90,7 +88,7 @@ static struct proc_schedstat rest_of(const struct quiet *quiet, const struct tar
 {
 	struct proc_schedstat rest;
 
-	if (!has_sums(quiet, target) || !thread_sums_read(quiet->sums, target->pid, &rest))
+	if (!thread_sums_read(quiet->sums, target->pid, &rest))
 		rest = (struct proc_schedstat){.cpu_ns = read_clock(target)};
 	const bool by_runs = rest.runs != 0;
 	for (size_t i = 0; i < target->n_threads; i++) {
@@ -111,9 +109,10 @@ static bool is_same(const struct proc_schedstat *a, const struct proc_schedstat 
 // Is the rest what it was when it was last read? Else takes it over.
 static bool rest_stays(struct quiet *quiet, const struct target *target, bool reread)
 {
+	const int max_tries = target->n_threads <= MANY_THREADS ? MAX_TRIES : 1;
 	struct proc_schedstat rest;
 
-	for (int i = 0; i < MAX_TRIES; i++, reread = true) {
+	for (int i = 0; i < max_tries; i++, reread = true) {
 		for (size_t j = 0; reread && j < target->n_threads; j++) {
 			struct target_thread *thread = target->threads[j];
 			if (!thread->to_look_at)
@@ -132,7 +131,8 @@ bool quiet_holds(struct quiet *quiet, const struct target *target, bool has_read
 {
 	const bool known = quiet->known;
 
-	return rest_stays(quiet, target, false) && known && (!has_ready || has_sums(quiet, target));
+	return rest_stays(quiet, target, false) && known &&
+	       (!has_ready || thread_sums_are_known(quiet->sums));
 }
 
 void quiet_settle(struct quiet *quiet, const struct target *target)
