@@ -45,9 +45,10 @@ struct arch {
 	uint16_t elf_machine; // EM_*
 	uint8_t elf_class;    // ELFCLASS*
 	unsigned int n_registers;
-	unsigned int pc, sp, fp;     // their numbers
-	uint32_t preserved;          // bit set: kept by a called function (psABI)
-	uint8_t syscall_args[6];     // registers of a system call's arguments, kept in the call
+	unsigned int pc, sp, fp; // their numbers
+	uint32_t preserved;      // bit set: kept by a called function (psABI)
+	uint8_t syscall_args[6]; // registers of a system call's arguments, kept in the call
+	uint32_t raising;        // bit set: saved by functions that raise exceptions, and no others
 	unsigned int red_zone_bytes; // below SP, that signal handlers leave alone (psABI 3.2.2)
 
 	// The thread's registers from what PTRACE_GETREGSET's NT_PRSTATUS gave.

@@ -42,6 +42,7 @@ struct register_rule {
 struct rule {
 	uint8_t kind;      // enum rule_kind
 	bool signal_frame; // the caller was interrupted: its pc is exact, not a return address
+	bool raises;       // the frame may become that of an exception's handler (exception.h)
 	uint8_t cfa_register;
 	uint8_t n_registers;
 	int64_t cfa_offset;

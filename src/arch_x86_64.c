@@ -204,6 +204,7 @@ const struct arch arch_x86_64 = {
     .sp = RSP,
     .fp = RBP,
     .preserved = 1u << RBX | 1u << RBP | 1u << R12 | 1u << R13 | 1u << R14 | 1u << R15,
+    .raising = 1u << RAX | 1u << RDX, // __builtin_eh_return_data_regno
     .syscall_args = {RDI, RSI, RDX, R10, R8, R9},
     .red_zone_bytes = 128,
     .from_user = from_user,

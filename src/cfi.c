@@ -142,6 +142,8 @@ static enum reading read_register(Dwarf_Frame *frame, int number, struct registe
 
 static bool read_registers(const struct arch *arch, Dwarf_Frame *frame, struct rule *rule)
 {
+	uint32_t saved = 0;
+
 	for (unsigned int number = 0; number < arch->n_registers; number++) {
 		struct register_rule one;
 		switch (read_register(frame, number, &one)) {
@@ -162,7 +164,9 @@ static bool read_registers(const struct arch *arch, Dwarf_Frame *frame, struct r
 			continue;
 		}
 		rule->registers[rule->n_registers++] = one;
+		saved |= (uint32_t)(one.kind == REGISTER_AT_CFA) << number;
 	}
+	rule->raises = (saved & arch->raising) == arch->raising;
 	return true;
 }
 

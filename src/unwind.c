@@ -5,6 +5,7 @@
 
 #include "address_space.h"
 #include "arch.h"
+#include "exception.h"
 #include "expression.h"
 #include "go_switch.h"
 #include "memory.h"
@@ -234,7 +235,7 @@ static enum stack_end find_register(const struct register_rule *rule, uint64_t c
 struct caller {
 	uint64_t values[ARCH_MAX_REGISTERS]; // in the rule's order
 	uint32_t named, known;               // by number, as in struct registers
-	uint64_t sp;
+	uint64_t sp, pc;
 };
 
 static enum stack_end find_caller(const struct rule *rule, const struct registers *registers,
@@ -257,11 +258,17 @@ static enum stack_end find_caller(const struct rule *rule, const struct register
 			ret->known |= bit;
 			if (one->number == arch->sp)
 				ret->sp = ret->values[i];
+			else if (one->number == arch->pc)
+				ret->pc = ret->values[i];
 		} else if (one->number == arch->pc) {
 			return end;
 		}
 	}
-	return ret->known >> arch->pc & 1 ? STACK_COMPLETE : STACK_NO_RULE;
+	if (!(ret->known >> arch->pc & 1))
+		return STACK_NO_RULE;
+	if (rule->raises)
+		exception_find_handler(snapshot, registers, cfa, ret->pc, &ret->sp);
+	return STACK_COMPLETE;
 }
 
 // Replaces the frame's registers by its caller's. In place, and only those that change: this is
@@ -281,13 +288,13 @@ static struct move apply_row(const struct rule *rule, bool is_return,
 		return end_with(STACK_NO_PROGRESS);
 	if (!rule->signal_frame)
 		registers->known &= arch->preserved;
-	registers_set(registers, arch->sp, caller.sp);
 	registers->known = (registers->known & ~caller.named) | caller.known;
 	for (size_t i = 0; i < rule->n_registers; i++) {
 		const unsigned int number = rule->registers[i].number;
 		if (caller.known >> number & 1)
 			registers->value[number] = caller.values[i];
 	}
+	registers_set(registers, arch->sp, caller.sp);
 	return GO_ON;
 }
 

@@ -57,6 +57,15 @@ class Cxx(harness.TestCase):
             self.assertEqual(seen, set(calls))
             target.end()
 
+    def test_throws(self):
+        """In all of the unwinder's instructions but the very last ones."""
+        for build in BUILDS:
+            with self.subTest(build):
+                run = attach(self.start_fixture(build, "throws"), duration="1", hz=999)
+                self.assert_stacks(
+                    run.stacks(), rf"{MAIN};shapes::catcher\(\)(?:;[^;\[]+|;\[lib[^;]+)*", share=0.99
+                )
+
     def test_virtual(self):
         self.check(
             "virtual",
