@@ -34,7 +34,8 @@ static size_t ask(int fd, uint16_t family, uint8_t command, uint16_t type, const
 	memcpy(request.attributes + NLA_HDRLEN, value, size);
 	if (send(fd, &request, request.header.nlmsg_len, 0) < 0)
 		return 0;
-	const ssize_t n = recv(fd, ret, sizeof(*ret), 0);
+	// The kernel answers before send returns (netlink(7)).
+	const ssize_t n = recv(fd, ret, sizeof(*ret), MSG_DONTWAIT);
 	if (n < (ssize_t)headers || ret->header.nlmsg_type != family)
 		return 0; // NLMSG_ERROR
 	return n - headers;
