@@ -41,16 +41,12 @@ enum quiet_answer {
 	QUIET_YES,
 };
 
-// To be called at each tick before its looks, n_others being load_others just before. If at the
-// last tick all threads were found asleep: has none run since then?
+// Before the first looks, and then at each tick after one at which all threads were found asleep,
+// n_others being load_others just before: has none run since then?
 enum quiet_answer quiet_since_last(struct quiet *quiet, const struct target *target, long n_others);
 
-// Could a thread that was asleep be waiting for a CPU, when n_running of those of the process run
-// or are ready, as looked at just now, n_others being the machine's figure before that?
-bool quiet_has_ready(const struct quiet *quiet, long n_others, long n_running);
-
 // Those threads that may run were looked at just now. True: no other (thread->to_look_at) has run
-// since its last look. has_ready is quiet_has_ready.
+// since its last look; `has_ready`: one may have been woken, and wait for a CPU still.
 bool quiet_holds(struct quiet *quiet, const struct target *target, bool has_ready);
 
 // It does not hold, and so the others were looked at, too. Looks once more at what the first ones

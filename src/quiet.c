@@ -7,8 +7,8 @@
 
 enum {
 	LEAVE_NS_PER_THREAD = 100,
-	// With more threads, the sums take their time, and are asked for only where the clock does
-	// not tell, and once.
+	FEW_THREADS = 16, // are looked at in no more time than the sums take
+	// More take the sums their time: they are asked for only where the clock does not tell.
 	MANY_THREADS = 1000,
 	MAX_TRIES = 3, // for figures that belong together, while threads come and go on the CPUs
 };
@@ -18,19 +18,16 @@ void quiet_init(struct quiet *quiet, const struct thread_sums *sums, const struc
 	*quiet = (struct quiet){.sums = sums, .load = load, .clock_ns = -1};
 }
 
-static enum quiet_answer runs_since_last(struct quiet *quiet, const struct target *target)
+// Has no thread been given a CPU since the sum was read last?
+static bool runs_stay(struct quiet *quiet, const struct target *target)
 {
 	const uint64_t last_runs = quiet->runs;
 	const bool had_runs = quiet->has_runs;
-	struct proc_schedstat sum;
+	struct proc_schedstat sum = {0};
 
 	quiet->has_runs = thread_sums_read(quiet->sums, target->pid, &sum);
-	if (!quiet->has_runs)
-		return QUIET_UNSURE;
 	quiet->runs = sum.runs;
-	if (!had_runs)
-		return QUIET_UNSURE;
-	return quiet->runs == last_runs ? QUIET_YES : QUIET_NO;
+	return had_runs && quiet->has_runs && quiet->runs == last_runs;
 }
 
 static int64_t read_clock(const struct target *target)
@@ -66,20 +63,16 @@ enum quiet_answer quiet_since_last(struct quiet *quiet, const struct target *tar
 {
 	const bool has_sums = thread_sums_are_known(quiet->sums);
 
-	if (has_sums && target->n_threads <= MANY_THREADS)
-		return runs_since_last(quiet, target);
+	if (has_sums && target->n_threads > FEW_THREADS && target->n_threads <= MANY_THREADS)
+		return runs_stay(quiet, target) ? QUIET_YES : QUIET_NO;
 	if (clock_moved(quiet, target))
 		return QUIET_NO;
 	if (n_others == 0 || (!has_sums && is_alone(quiet, target, n_others)))
 		return QUIET_YES;
-	// With so many threads the sum is from a tick that was as doubtful as this one. If one of
-	// them has run since, its time is accounted for, or it runs still and counts.
-	return runs_since_last(quiet, target) == QUIET_YES ? QUIET_YES : QUIET_UNSURE;
-}
-
-bool quiet_has_ready(const struct quiet *quiet, long n_others, long n_running)
-{
-	return n_others != n_running || load_others(quiet->load) != n_others;
+	// Of many, the sum is from a tick that was as doubtful as this one. If one of them has run
+	// since, its time is accounted for, or it runs still and counts.
+	return target->n_threads > MANY_THREADS && runs_stay(quiet, target) ? QUIET_YES
+	                                                                    : QUIET_UNSURE;
 }
 
 // What the process shows beyond its threads, as last read of each. Never less than what is true,

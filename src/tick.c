@@ -402,12 +402,19 @@ static bool is_idle(struct ticker *ticker)
 {
 	const struct target *target = ticker->target;
 	const bool may_be_ready = ticker->n_others != 0 && target->n_threads <= MAX_READY_LOOKS;
-	const enum quiet_answer answer = quiet_since_last(&ticker->quiet, target, ticker->n_others);
 
-	if (answer == QUIET_NO || !ticker->all_asleep || ticker->stops.count > 0)
+	if (!ticker->all_asleep || ticker->stops.count > 0)
 		return false;
-	if (answer == QUIET_YES && !may_be_ready)
-		return true;
+	switch (quiet_since_last(&ticker->quiet, target, ticker->n_others)) {
+	case QUIET_NO:
+		return false;
+	case QUIET_YES:
+		if (!may_be_ready)
+			return true;
+		break;
+	case QUIET_UNSURE:
+		break;
+	}
 	for (size_t i = 0; i < target->n_threads; i++)
 		if (!sleeper_is_blocked(target, target->threads[i]))
 			return false;
