@@ -103,7 +103,7 @@ static bool is_same(const struct proc_schedstat *a, const struct proc_schedstat 
 static bool rest_stays(struct quiet *quiet, const struct target *target, bool reread)
 {
 	const int max_tries = target->n_threads <= MANY_THREADS ? MAX_TRIES : 1;
-	struct proc_schedstat rest;
+	struct proc_schedstat rest = {0};
 
 	for (int i = 0; i < max_tries; i++, reread = true) {
 		for (size_t j = 0; reread && j < target->n_threads; j++) {

@@ -154,12 +154,13 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 }
 
 // Has the sleeper been woken, but not got a CPU yet? Its run count does not tell. Worth a look only
-// where threads wait for CPUs, and while there are few of them.
+// where threads wait for CPUs, and while there are few of them. One that was stopped is so because
+// of that, on its way back to sleep.
 static bool is_ready(struct ticker *ticker, const struct target_thread *thread)
 {
 	enum thread_state state;
 
-	return load_is_crowded(ticker->setup->load, ticker->n_others) &&
+	return !thread->woken_by_us && load_is_crowded(ticker->setup->load, ticker->n_others) &&
 	       ticker->target->n_threads <= MAX_READY_LOOKS &&
 	       !sleeper_is_blocked(ticker->target, thread) &&
 	       sleeper_state(ticker->target, thread, &state) && state == THREAD_RUNNING;
