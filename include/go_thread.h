@@ -12,14 +12,9 @@
 
 // Of a program.
 struct go_layout {
-	int32_t tls;   // where a thread keeps g, from its thread pointer; 0: not known
-	uint16_t curg; // offset in struct m
-};
-
-// What is known of a process.
-struct go_hint {
-	struct go_layout layout; // tls 0: not of Go, so far
-	bool calls_back;         // C code calls Go's in it
+	int32_t tls; // where a thread keeps g, from its thread pointer; 0: it is not known as Go's
+	uint16_t curg;   // offset in struct m
+	bool calls_back; // C code may call Go's
 };
 
 // A struct g.

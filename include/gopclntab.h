@@ -26,9 +26,11 @@ size_t gopclntab_find(struct gopclntab *table, uint64_t address, struct dwarf_le
 // The name of the function that stands in the machine code there, the module's; NULL: none.
 const char *gopclntab_name(struct gopclntab *table, uint64_t address);
 
-// The address of the function of that name; false: there is none. Looks at one after the other:
-// the runtime's stand first.
-bool gopclntab_find_name(struct gopclntab *table, const char *name, uint64_t *ret);
+// The address of the function of that name, which is looked for among `max` functions, one after
+// the other, from the one that holds the address `from` on (0: from the first on); false: there is
+// none.
+bool gopclntab_find_name(struct gopclntab *table, const char *name, uint64_t from, size_t max,
+                         uint64_t *ret);
 
 // The address of the function that holds the address; false: none does.
 bool gopclntab_entry(struct gopclntab *table, uint64_t address, uint64_t *ret);

@@ -57,7 +57,7 @@ struct snapshot_hint {
 	size_t guess_bytes; // for a stack without a known end; 0: the default
 	uint64_t last_base;
 	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
-	const struct go_hint *go; // of the process; NULL: none; borrowed
+	const struct go_layout *go; // of the program; NULL: none; borrowed
 };
 
 // Copies the stack of a thread that stands still, from the red zone below registers->value[sp] on,

@@ -35,7 +35,7 @@ struct unwinder {
 	uint32_t generation;
 	uint32_t made_generation;       // of the address space, likewise
 	uint64_t start_stack;           // likewise
-	struct go_hint go;              // what stacks have shown of the program
+	struct go_layout go;            // what stacks have shown of the program
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI
 	uint64_t n_code_steps;          // and those by their code alone

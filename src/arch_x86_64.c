@@ -125,17 +125,22 @@ static size_t find_ret(const uint8_t *code, size_t size)
 		at += 2;
 	if (starts_with(code + at, size - at, "\x48\x85\xc0", 3)) // test %rax, %rax
 		at += 3;
+	else if (starts_with(code + at, size - at, "\x48\x83\xf8\x00", 4)) // cmp $0, %rax
+		at += 4;
 	if (starts_with(code + at, size - at, "\x7c", 1)) // jl error
 		at += 2;
 	else if (starts_with(code + at, size - at, "\x0f\x8c", 2))
 		at += 6;
 	if (at < size && starts_with(code + at, size - at, "\x74", 1)) // jz child
 		at += 2;
+	if (at < size && starts_with(code + at, size - at, "\x89\x44\x24", 3)) // mov %eax, x(%rsp)
+		at += 4;
 	return at < size && code[at] == 0xc3 ? at : SIZE_MAX;
 }
 
 // glibc ends the FDE of clone and clone3 before the system call, because none could be right for
 // both threads: syscall; test; jl error; jz child; ret (sysdeps/unix/sysv/linux/x86_64/clone3.S).
+// Go's: syscall; cmp; je child; mov; ret (runtime/sys_linux_amd64.s).
 // The caller's stack is as at the ret; in the child, where rax is 0, nobody is to be returned to.
 static bool clone_rule(const uint8_t *code, size_t size, struct rule *ret)
 {

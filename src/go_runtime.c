@@ -15,6 +15,7 @@ enum {
 	MAX_CODE_BYTES = 256, // of a function, that are looked at
 	MAX_TLS = 1 << 20,
 	MAX_CURG = 4096,
+	MAX_NEAR = 512, // functions
 };
 
 // From runtime/asm_amd64.s, sys_linux_amd64.s and cgo/asm_amd64.s.
@@ -81,7 +82,7 @@ static struct go_layout find_layout(struct module *module, struct gopclntab *tab
 	struct go_layout layout = {0};
 	uint64_t entry;
 
-	if (!gopclntab_find_name(table, "runtime.systemstack", &entry))
+	if (!gopclntab_find_name(table, "runtime.systemstack", 0, SIZE_MAX, &entry))
 		return layout;
 	const struct code code = read_code(module, entry);
 	const uint8_t *g = find_code(&code, "\x64\x48\x8b\x04\x25", 5, 4); // mov %fs:x, %rax
@@ -92,9 +93,15 @@ static struct go_layout find_layout(struct module *module, struct gopclntab *tab
 	if (!g || !m || !curg || u32_at(curg) > MAX_CURG || u32_at(curg) % 8 != 0)
 		return layout;
 	const int32_t tls = (int32_t)u32_at(g);
-	if (tls < 0 && tls > -MAX_TLS && tls % 8 == 0)
-		layout = (struct go_layout){.tls = tls, .curg = (uint16_t)u32_at(curg)};
-	return layout;
+	if (tls >= 0 || tls <= -MAX_TLS || tls % 8 != 0)
+		return layout;
+	return (struct go_layout){
+	    .tls = tls,
+	    .curg = (uint16_t)u32_at(curg),
+	    // Of the same assembly, if the program has it.
+	    .calls_back =
+	        gopclntab_find_name(table, "runtime.cgocallback", entry, MAX_NEAR, &entry),
+	};
 }
 
 // asmcgocall(SB), behind its call, takes back into %rdi the goroutine, or into %rsi the stack
@@ -165,6 +172,25 @@ static bool has_name(const char *name, const char *wanted)
 	       (name[length] == '\0' || strcmp(name + length, ".abi0") == 0);
 }
 
+// clone(SB): behind the system call the new thread goes another way than the one to the return, and
+// from there on nobody is to be returned to.
+static bool read_clone(struct module *module, struct gopclntab *table, uint64_t address,
+                       struct rule *ret)
+{
+	uint64_t entry;
+
+	if (!gopclntab_entry(table, address, &entry))
+		return false;
+	const struct code code = read_code(module, entry), rest = read_code(module, address);
+	const uint8_t *syscall = find_code(&code, "\x0f\x05", 2, 0);
+	const uint8_t *end = code.bytes + code.size;
+	const uint8_t *way_out = syscall ? memchr(syscall, 0xc3, (size_t)(end - syscall)) : NULL;
+	if (!way_out || address - entry <= (uint64_t)(way_out - code.bytes))
+		return ARCH_NATIVE->clone_rule(rest.bytes, rest.size, ret);
+	*ret = (struct rule){.kind = RULE_ROOT};
+	return true;
+}
+
 static bool make_rule(struct module *module, struct gopclntab *table, uint64_t address,
                       bool is_call, enum go_switch go_switch, struct rule *ret)
 {
@@ -226,12 +252,14 @@ bool go_runtime_rule(struct module *module, uint64_t address, bool is_call, stru
 	const char *name = table ? gopclntab_name(table, address) : NULL;
 	if (!name)
 		return false;
+	if (!is_call && has_name(name, "runtime.clone"))
+		return read_clone(module, table, address, ret);
 	for (size_t i = 0; i < array_size(functions); i++)
 		if (has_name(name, functions[i].name))
 			return read_known(module, table, address, is_call, i, ret);
 	const unsigned int flags = gopclntab_flags(table, address);
 	if (flags & GO_TOP_FRAME) {
-		*ret = (struct rule){.kind = RULE_ROOT};
+		*ret = (struct rule){.kind = RULE_ROOT, .go = find_layout(module, table)};
 		return true;
 	}
 	return flags & GO_WRITES_SP && read_other(module, table, address, is_call, ret);

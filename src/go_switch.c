@@ -76,8 +76,7 @@ static enum go_move take_goroutine(const struct go_thread *go, enum go_switch ki
                                    struct go_walk *walk, struct registers *registers)
 {
 	// The goroutine has been put aside for another meanwhile.
-	if (kind == GO_MORESTACK && !walk->has_switched &&
-	    (walk->is_scheduled || !go->goroutine.address))
+	if (kind == GO_MORESTACK && !walk->has_switched && !go->goroutine.address)
 		return GO_ROOT;
 	if (walk->is_scheduled || !is_left(go, walk, registers->value[ARCH_NATIVE->sp]))
 		return GO_UNKNOWN;
@@ -150,6 +149,8 @@ enum go_move go_switch_walk(const struct snapshot *snapshot, enum go_switch kind
 		walk->is_scheduled = true;
 		return GO_FRAME;
 	}
+	if (kind == GO_MORESTACK && walk->is_scheduled && is_call)
+		return GO_ROOT;
 	if (go->m == 0 || kind == GO_UNCLEAR)
 		return GO_UNKNOWN;
 	if (kind == GO_SAVED_SP)

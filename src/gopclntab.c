@@ -252,9 +252,10 @@ static bool read_function(const struct gopclntab *table, uint64_t at, struct go_
 	return true;
 }
 
-static bool find_function(const struct gopclntab *table, uint64_t address, struct go_function *ret)
+// How many functions begin at the address or below.
+static bool count_functions(const struct gopclntab *table, uint64_t address, uint64_t *ret)
 {
-	uint64_t low = 0, high = table->n_functions, entry, offset; // the first beyond the address
+	uint64_t low = 0, high = table->n_functions, entry, offset;
 
 	while (low < high) {
 		const uint64_t middle = low + (high - low) / 2;
@@ -265,8 +266,17 @@ static bool find_function(const struct gopclntab *table, uint64_t address, struc
 		else
 			high = middle;
 	}
-	if (low == 0 || !read_entry(table, low, &entry, &offset) || address >= entry ||
-	    !read_entry(table, low - 1, &entry, &offset) ||
+	*ret = low;
+	return true;
+}
+
+static bool find_function(const struct gopclntab *table, uint64_t address, struct go_function *ret)
+{
+	uint64_t n, entry, offset;
+
+	if (!count_functions(table, address, &n) || n == 0 ||
+	    !read_entry(table, n, &entry, &offset) || address >= entry ||
+	    !read_entry(table, n - 1, &entry, &offset) ||
 	    !read_function(table, table->functions + offset, ret))
 		return false;
 	ret->entry = entry;
@@ -397,14 +407,17 @@ const char *gopclntab_name(struct gopclntab *table, uint64_t address)
 	           : NULL;
 }
 
-bool gopclntab_find_name(struct gopclntab *table, const char *name, uint64_t *ret)
+bool gopclntab_find_name(struct gopclntab *table, const char *name, uint64_t from, size_t max,
+                         uint64_t *ret)
 {
 	const struct bytes *bytes = &table->table;
 	const size_t size = strlen(name) + 1;
 	struct go_function function;
-	uint64_t entry, offset;
+	uint64_t i, entry, offset;
 
-	for (uint64_t i = 0; i < table->n_functions && table->steps_left-- > 0; i++) {
+	if (!count_functions(table, from, &i))
+		return false;
+	for (i -= i > 0; i < table->n_functions && max-- > 0 && table->steps_left-- > 0; i++) {
 		if (!read_entry(table, i, &entry, &offset) ||
 		    !read_function(table, table->functions + offset, &function))
 			return false;

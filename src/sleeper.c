@@ -201,13 +201,13 @@ bool sleeper_has_more(const struct target_thread *thread, const struct snapshot 
 {
 	// Of Go, as it turned out, whose runtime knows the other stack.
 	return end == STACK_NOT_COPIED || (end == STACK_SWITCHED && thread->hint.tls &&
-	                                   thread->hint.go->layout.tls && !snapshot->asked_go);
+	                                   thread->hint.go->tls && !snapshot->asked_go);
 }
 
 bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end)
 {
 	return end == STACK_NEEDS_REGISTER ||
-	       (end == STACK_SWITCHED && !thread->hint.tls && thread->hint.go->layout.tls);
+	       (end == STACK_SWITCHED && !thread->hint.tls && thread->hint.go->tls);
 }
 
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,

@@ -387,8 +387,7 @@ static struct move apply_image(struct unwinder *unwinder, const struct rule *rul
 static void note_go(struct unwinder *unwinder, const struct rule *rule)
 {
 	if (rule->go.tls)
-		unwinder->go.layout = rule->go;
-	unwinder->go.calls_back |= rule->go_switch == GO_CGOCALLBACK;
+		unwinder->go = rule->go;
 }
 
 static struct move change_stack(struct unwinder *unwinder, const struct rule *rule, bool is_return,
@@ -458,7 +457,7 @@ static void refresh(struct unwinder *unwinder)
 	forget_recent(unwinder);
 	unwinder->generation = unwinder->space->generation;
 	if (unwinder->start_stack != unwinder->space->start_stack)
-		unwinder->go = (struct go_hint){0}; // another program is executed
+		unwinder->go = (struct go_layout){0}; // another program is executed
 	unwinder->start_stack = unwinder->space->start_stack;
 }
 

@@ -56,11 +56,10 @@ class GoStacks(harness.TestCase):
         """No sample, whole or not, has other functions than the runtime says."""
         for stack, count in run.stacks().items():
             ours = of_main(stack)
-            if stack[0].startswith("[truncated") or not ours or "main.growOuter" in ours[0]:
+            if not ours or ours == ["main.main"] or any("main.grow" in name for name in ours):
                 continue
-            if ours == ["main.main"]:
-                continue
-            known = any(ours == path[: len(ours)] for path in paths.values())
+            starts = [0] if not stack[0].startswith("[truncated") else range(20)
+            known = any(ours == path[i:][: len(ours)] for path in paths.values() for i in starts)
             self.assertTrue(known, f"{count} x {stack}; {paths}")
 
     def check(self, fixture):
@@ -71,13 +70,13 @@ class GoStacks(harness.TestCase):
             if name not in STACKS:
                 continue
             last = path[-1]
-            own = {s: n for s, n in stacks.items() if last in s and path[-2:][0] in s}
+            own = {s: n for s, n in stacks.items() if last in s and path[-2] in s}
             self.assertGreater(sum(own.values()), 10, name)
-            self.assert_stacks(own, STACKS[name] + RUNTIME, share=0.99)
+            self.assert_stacks(own, STACKS[name] + RUNTIME)
         grown = {s: n for s, n in stacks.items() if "main.growDeeper" in s}
         self.assertTrue(any("runtime.newstack" in s for s in grown), "no stack was seen to grow")
-        self.assert_stacks(grown, GROW, share=0.99)
-        self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.003, run.stderr)
+        self.assert_stacks(grown, GROW)
+        self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.01, run.stderr)
         return run
 
     def test_default(self):
@@ -93,7 +92,7 @@ class GoStacks(harness.TestCase):
     def test_cgo_stripped(self):
         run, paths = self.profile("golang-cgo-stripped")
         self.check_functions(run, paths)
-        self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.003, run.stderr)
+        self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.01, run.stderr)
 
 
 if __name__ == "__main__":

@@ -196,14 +196,18 @@ static void find_functions(void *context)
 
 	assert_non_null(table);
 	for (size_t i = 0; i < array_size(functions); i++) {
-		assert_true(gopclntab_find_name(table, functions[i].name, &address));
+		assert_true(gopclntab_find_name(table, functions[i].name, 0, SIZE_MAX, &address));
 		assert_string_equal(gopclntab_name(table, address), functions[i].name);
 		assert_true(gopclntab_entry(table, address + 1, &entry));
 		assert_int_equal(entry, address);
 		assert_int_equal(gopclntab_flags(table, address) & (GO_TOP_FRAME | GO_WRITES_SP),
 		                 functions[i].flags);
 	}
-	assert_false(gopclntab_find_name(table, "runtime.systemstac", &address));
+	assert_false(gopclntab_find_name(table, "runtime.systemstac", 0, SIZE_MAX, &address));
+	assert_false(gopclntab_find_name(table, "main.main", 0, 10, &address));
+	assert_true(gopclntab_find_name(table, "main.main", address, 1, &entry));
+	assert_int_equal(entry, address);
+	assert_false(gopclntab_find_name(table, "main.main", address + 4096, SIZE_MAX, &entry));
 	assert_false(gopclntab_entry(table, 0, &entry));
 	assert_int_equal(gopclntab_flags(table, 0), 0);
 	comparison->is_done = true;
@@ -230,7 +234,8 @@ static void use_damaged(void *context)
 
 	find_code(comparison->stripped, &start, &end);
 	if (table)
-		comparison->n += gopclntab_find_name(table, "runtime.systemstack", &entry);
+		comparison->n +=
+		    gopclntab_find_name(table, "runtime.systemstack", 0, SIZE_MAX, &entry);
 	for (int i = 0; i < N_DAMAGED_ADDRESSES && table; i++) {
 		const uint64_t at = start + (end - start) / N_DAMAGED_ADDRESSES * i;
 		struct rule rule;

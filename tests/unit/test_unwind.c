@@ -53,12 +53,16 @@ __asm__(".text\n"                                                               
         ".balign 32\n.globl code_clone\n.hidden code_clone\n"
         "code_clone: .skip 14, 0x90\n syscall\n test %rax, %rax\n jl 1f\n jz 2f\n ret\n"
         "1: ud2\n 2: ud2\n"
+        // Go's.
+        ".balign 32\n.globl code_go_clone\n.hidden code_go_clone\n"
+        "code_go_clone: .skip 14, 0x90\n syscall\n cmp $0, %rax\n je 1f\n"
+        "mov %eax, 0x30(%rsp)\n ret\n 1: ud2\n"
         ".balign 32\n.globl code_without_cfi\n.hidden code_without_cfi\n"
         "code_without_cfi: .skip 64, 0x90\n");
 
 extern const char code_leaf[], code_frame[], code_saves_rbp[], code_by_rbp[], code_by_rbx[],
     code_by_rax[], code_root[], code_stuck[], code_pc_in_r12[], code_popped[], code_popped_rbp[],
-    code_expression[], code_trampoline[], code_clone[], code_without_cfi[];
+    code_expression[], code_trampoline[], code_clone[], code_go_clone[], code_without_cfi[];
 
 // A pc in the middle of a function.
 static uint64_t in(const char *code)
@@ -355,6 +359,11 @@ static void test_clone(void **state)
 	CHECK(world, STACK_COMPLETE, in(code_clone), in(code_frame)-1, in(code_root)-1);
 	set_register(world, 0, 0);
 	CHECK(world, STACK_COMPLETE, in(code_clone));
+	SET_STACK(world, in(code_go_clone), in(code_frame), 1, 2, 3, in(code_root));
+	set_register(world, 0, 0);
+	CHECK(world, STACK_COMPLETE, in(code_go_clone));
+	set_register(world, 0, 4711);
+	CHECK(world, STACK_COMPLETE, in(code_go_clone), in(code_frame)-1, in(code_root)-1);
 }
 
 // An epilogue has popped rbp, which its CFI still describes as saved: in the red zone.
