@@ -18,7 +18,7 @@
 #include "writer.h"
 
 enum {
-	DEFAULT_MAX_DEPTH = 1024,
+	DEFAULT_MAX_DEPTH = 8192, // compilers go beyond 4,000 in nested expressions
 	MAX_MAX_DEPTH = 65536,
 	DEFAULT_MAX_OVERHEAD_PERCENT = 5,
 	// Not 100: no lockstep with what the target does 100 times a second.
@@ -334,7 +334,7 @@ static const struct option_row rows[] = {
 	     "the kernel's functions, too, of threads that wait;\n"
 	     "needs root (CAP_SYS_ADMIN)"),
 	VALUE(0, "max-depth", "N", parse_max_depth,
-	      "frames of a stack, 1 to 65536; default 1024; a deeper\n"
+	      "frames of a stack, 1 to 65536; default 8192; a deeper\n"
 	      "one is marked [truncated: ...]"),
 	FLAG(0, "stop-all", stop_all, true,
 	     "hold all running threads at once: one consistent\n"

@@ -97,7 +97,7 @@ class Shapes(harness.TestCase):
         depth = 4500
         for mode in ([], ["spin"]):
             target = self.start_fixture("recursion", depth, *mode)
-            run = attach(target, "--max-depth=5000", hz=99)
+            run = attach(target, hz=99)
             self.assertEqual(run.summary.truncated, 0, run.stderr)
             turns = "(?:descend_even;descend_odd;){%d}" % (depth // 2)
             self.assert_stacks(run.stacks(), rf"{MAIN};{turns}bottom{LEAVES}")
@@ -105,8 +105,8 @@ class Shapes(harness.TestCase):
 
     def test_max_depth_marks_truncated(self):
         """The leaf's side is kept, and the cut is seen, never silent."""
-        target = self.start_fixture("recursion", 2000)
-        for args, depth in (([], 1024), (["--max-depth=64"], 64), (["--max-depth=1"], 1)):
+        target = self.start_fixture("recursion", 9000)
+        for args, depth in (([], 8192), (["--max-depth=64"], 64), (["--max-depth=1"], 1)):
             run = attach(target, "--no-inlines", *args)
             self.assertEqual(run.summary.truncated, run.summary.samples, run.stderr)
             for stack in run.stacks():

@@ -89,7 +89,7 @@ static void test_defaults(void **state)
 	assert_false(options.lines);
 	assert_false(options.syscalls);
 	assert_false(options.kernel);
-	assert_int_equal(options.max_depth, 1024);
+	assert_int_equal(options.max_depth, 8192);
 	assert_false(options.stop_all);
 	assert_true(options.max_overhead_percent == 5);
 	assert_false(options.quiet);
