@@ -111,7 +111,8 @@ struct sample {
 	uint64_t count;
 	int64_t wall_ns;
 	int64_t cpu_ns;   // wall_ns where running, else 0
-	int64_t since_ns; // CLOCK_MONOTONIC, of a single wait (long_waits.h); else 0
+	bool is_one_wait; // long_waits.h
+	int64_t since_ns; // when that began, CLOCK_MONOTONIC
 };
 
 struct profile;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 struct error;
+struct long_waits;
 struct modules;
 struct options;
 struct profile;
@@ -37,6 +38,11 @@ bool publish_is_sliced(const struct options *options);
 // them.
 struct error *publish_set_slice(const struct options *options, const struct profile *profile,
                                 struct slice *slice);
+
+// The profile's view with long waits alone (--waits), which has followed it; says how many there
+// are.
+struct profile publish_waits(const struct options *options, struct long_waits *waits,
+                             const struct profile *profile);
 
 // An error if the slice of the profile is too short to tell anything: less than two ticks.
 struct error *publish_check_slice(const struct profile *view, const struct profile *profile);

@@ -68,6 +68,7 @@ struct profile long_waits_view(struct long_waits *waits, const struct profile *p
 		sample->count = span->count;
 		sample->wall_ns = length_of(span);
 		sample->cpu_ns = 0;
+		sample->is_one_wait = true;
 		sample->since_ns = span->start_ns;
 	}
 	*ret_threads = n_threads;

@@ -276,19 +276,6 @@ static struct error *finish_record(struct session *session, const struct symbols
 	return output_finish(session->output, NULL);
 }
 
-static struct profile view_waits(struct session *session)
-{
-	const struct options *options = &session->options;
-	size_t n_threads, n_left_out;
-	const struct profile view =
-	    long_waits_view(&session->waits, &session->profile,
-	                    options->max_threads ?: OPTIONS_MAX_THREADS, &n_threads, &n_left_out);
-
-	if (!options->quiet)
-		summary_print_waits(options->waits_ns, view.n_samples, n_threads, n_left_out);
-	return view;
-}
-
 static struct error *write_samples(struct session *session, const struct symbols *symbols,
                                    const char *comment)
 {
@@ -304,7 +291,7 @@ static struct error *write_samples(struct session *session, const struct symbols
 	}
 	const bool shows_time = publish_shows_time(&session->options);
 	if (session->options.waits_ns)
-		view = view_waits(session);
+		view = publish_waits(&session->options, &session->waits, &session->profile);
 	if (!error)
 		error = publish(&session->options,
 		                &(struct publication){

@@ -366,12 +366,6 @@ static const struct option_row rows[] = {
 	VALUE(0, "exec", "COMMAND", parse_exec,
 	      "run this for each of these files; the shell gets its\n"
 	      "name as a last word"),
-	VALUE(0, "waits", "TIME", parse_waits,
-	      "only what threads were blocked in for TIME or longer\n"
-	      "at a time, each such wait a sample of its own"),
-	VALUE(0, "max-threads", "N", parse_max_threads,
-	      "of --waits: only the N threads that waited longest;\n"
-	      "default 1000"),
 	SAMPLING("For programs:"),
 	VALUE(0, "metrics", "FILE", parse_metrics,
 	      "the run's own figures as JSON, at the end and after\n"
@@ -395,6 +389,12 @@ static const struct option_row rows[] = {
 	      "name matches"),
 	VALUE(0, "ignore", "REGEX", parse_ignore,
 	      "only without such a function"),
+	VALUE(0, "waits", "TIME", parse_waits,
+	      "only what threads were blocked in for TIME or longer\n"
+	      "at a time, each such wait a sample of its own"),
+	VALUE(0, "max-threads", "N", parse_max_threads,
+	      "of --waits: only the N threads that waited longest;\n"
+	      "default 1000"),
 	VALUE(0, "from", "WHEN", parse_from,
 	      "only from then on: a time since the start (5s, 1.5m)\n"
 	      "or of the day (14:03:07, 2026-11-20T14:03:07Z)"),

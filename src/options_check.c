@@ -46,6 +46,8 @@ static struct error *check_recording(const struct options *options)
 
 static struct error *check_diff(const struct options *options)
 {
+	if (options->waits_ns && options->other)
+		return option_error("diff: --waits is of one run: give it to profiler report");
 	if (options->normalize && !options->other)
 		return option_error("--normalize is for profiler diff");
 	if (options->other && options->writer->shows_time)

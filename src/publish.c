@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "error.h"
+#include "long_waits.h"
 #include "memory.h"
 #include "moment.h"
 #include "options.h"
@@ -48,6 +49,18 @@ bool publish_shows_time(const struct options *options)
 bool publish_is_sliced(const struct options *options)
 {
 	return options->from.kind != MOMENT_NONE || options->to.kind != MOMENT_NONE;
+}
+
+struct profile publish_waits(const struct options *options, struct long_waits *waits,
+                             const struct profile *profile)
+{
+	size_t n_threads, n_left_out;
+	const struct profile view = long_waits_view(
+	    waits, profile, options->max_threads ?: OPTIONS_MAX_THREADS, &n_threads, &n_left_out);
+
+	if (!options->quiet)
+		summary_print_waits(options->waits_ns, view.n_samples, n_threads, n_left_out);
+	return view;
 }
 
 static double seconds(int64_t ns)

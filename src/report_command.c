@@ -9,6 +9,7 @@
 #include "debug_sources.h"
 #include "error.h"
 #include "local_files.h"
+#include "long_waits.h"
 #include "memory.h"
 #include "options.h"
 #include "output.h"
@@ -116,6 +117,7 @@ static struct error *report(const struct options *options, struct recording *rec
 	struct slice slice = {0};
 	const bool sliced = publish_is_sliced(options);
 	struct timeline timeline = {0};
+	struct long_waits waits = {0};
 	const bool shows_time = publish_shows_time(options);
 	struct error *error = NULL;
 
@@ -128,17 +130,24 @@ static struct error *report(const struct options *options, struct recording *rec
 		timeline_init(&timeline, slice.from_ns, slice.to_ns);
 		profile_follow(&recording->profile, &timeline.follower);
 	}
+	if (options->waits_ns) {
+		long_waits_init(&waits, options->waits_ns);
+		profile_follow(&recording->profile, &waits.follower);
+	}
 	if (!error) {
 		recording_replay(recording);
 		view = sliced ? slice_view(&slice, &recording->profile) : recording->profile;
 		if (!options->quiet)
 			print_recording(recording, &view);
 	}
+	if (!error && options->waits_ns)
+		view = publish_waits(options, &waits, &recording->profile);
 	if (!error && sliced)
 		error = publish_check_slice(&view, &recording->profile);
 	if (!error)
 		error =
 		    write_report(options, recording, &view, shows_time ? &timeline : NULL, output);
+	long_waits_deinit(&waits);
 	timeline_deinit(&timeline);
 	slice_deinit(&slice);
 	return error;

@@ -287,7 +287,7 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	build_label(pprof, "state", thread_state_name(sample->state), 0);
 	if (sample->wait != WAIT_NONE)
 		build_wait_labels(pprof, &pprof->report->profile->waits[sample->wait]);
-	if (sample->since_ns)
+	if (sample->is_one_wait)
 		build_since_label(pprof, sample->since_ns);
 	const char *guess = frame_name_guess(&pprof->report->profile->stacks[sample->stack]);
 	if (guess)

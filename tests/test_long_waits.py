@@ -3,7 +3,9 @@
 import re
 
 import harness
+import pprof
 from harness import STATUS_USAGE, attach
+from test_record import report
 
 # threads 8 2 2: two spin, two sleep 10 ms at a time, four and the main thread wait for ever.
 WAITING = {"threads", "worker-04", "worker-05", "worker-06", "worker-07"}
@@ -38,6 +40,19 @@ class LongWaits(harness.TestCase):
         run = self.attach("--waits=10s")
         self.assertEqual(run.pprof.samples, [])
         self.assertIn("0 waits of 10 s or longer", run.stderr)
+
+    def test_of_a_recording(self):
+        """The same waits as in the run itself, by the spans that it has recorded."""
+        target = self.start_fixture("threads", "8", "2", "2")
+        data = attach(target, duration="1", form="record").recording
+        out, told = report(data, "--waits=500ms", "-f", "pprof")
+        samples = pprof.Profile(out).samples
+        self.assertEqual(sorted(s.thread for s in samples), sorted(WAITING))
+        for sample in samples:
+            self.assertGreaterEqual(sample.wall_ns, 500_000_000)
+            self.assertEqual(sample.state, "sleeping")
+            self.assertRegex(sample.labels["since"], r"^20\d\d-\d\d-\d\dT[\d:.]+Z$")
+        self.assertIn("5 waits of 0.5 s or longer, of 5 threads", told)
 
     def test_what_it_does_not_go_with(self):
         for args, words in (
