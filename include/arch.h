@@ -72,9 +72,11 @@ struct arch {
 	// where nothing more is known.
 	void (*popping_rule)(int64_t pushed_bytes, struct rule *ret);
 
-	// The rule for code without CFI, from the code itself (x86_code_rule), and whether the
-	// bytes end in a call, of at most max_call_bytes.
+	// The rule for code without CFI, from the code itself (x86_code_rule); the registers that
+	// the function left alone that was to return to the address (x86_code_left_alone); whether
+	// the bytes end in a call, of at most max_call_bytes.
 	bool (*code_rule)(const struct arch_code *code, uint64_t address, struct rule *ret);
+	uint32_t (*left_alone)(const struct arch_code *code, uint64_t return_address);
 	bool (*is_after_call)(const uint8_t *bytes, size_t size);
 	size_t max_call_bytes;
 

@@ -40,9 +40,10 @@ struct register_rule {
 // are unknown otherwise; after a signal frame all of them keep it. The stack pointer becomes the
 // CFA unless a rule names it.
 struct rule {
-	uint8_t kind;      // enum rule_kind
-	bool signal_frame; // the caller was interrupted: its pc is exact, not a return address
-	bool raises;       // the frame may become that of an exception's handler (exception.h)
+	uint8_t kind;        // enum rule_kind
+	bool signal_frame;   // the caller was interrupted: its pc is exact, not a return address
+	bool raises;         // the frame may become that of an exception's handler (exception.h)
+	uint32_t left_alone; // RULE_CODE: registers that the called function does not touch at all
 	uint8_t cfa_register;
 	uint8_t n_registers;
 	int64_t cfa_offset;

@@ -56,6 +56,7 @@ struct snapshot_hint {
 	uint64_t tls;   // the thread pointer, above the stack in a thread of pthreads; 0: unknown
 	size_t guess_bytes; // for a stack without a known end; 0: the default
 	uint64_t last_base;
+	bool misled;            // a base was once that of another stack than of the one copied
 	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
 	const struct go_layout *go; // of the program; NULL: none; borrowed
 };

@@ -19,6 +19,11 @@
 // not found. The caller owns *ret.
 bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *ret);
 
+// The registers that the function leaves alone at all times that was called where a call returns to
+// the address: a direct call, of a function that calls none, all of whose code can be followed. A
+// set by DWARF's numbers; empty: that is not known.
+uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_address);
+
 enum { X86_CODE_MAX_CALL_BYTES = 8 };
 
 // Do the `size` bytes end in a call instruction?

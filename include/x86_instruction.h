@@ -1,5 +1,5 @@
 // x86_instruction: x86-64 machine code, as far as following it takes: where an instruction ends,
-// and which registers it names. Not what it computes.
+// and which registers it names and may write. Not what it computes.
 //
 // Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and appendix A.
 #pragma once
@@ -32,3 +32,10 @@ struct instruction {
 
 // The instruction at the first of `size` bytes. False: it is cut, or there is none in 64-bit mode.
 bool x86_instruction_decode(const uint8_t *bytes, size_t size, struct instruction *ret);
+
+// The general registers that it may write, by the machine's numbers: more rather than fewer. Those
+// that are not named (stack pointers of push and pop, ...) are not among them.
+uint16_t x86_instruction_may_write(const struct instruction *i);
+
+// Those that it may write without naming them, but for the stack pointer: likewise.
+uint16_t x86_instruction_implicit(const struct instruction *i);

@@ -58,6 +58,14 @@ static bool is_together_as_made(void *context, uint64_t a, uint64_t b)
 	return perf_map_find(map, a) == perf_map_find(map, b);
 }
 
+// Is it a register that calls need not preserve?
+static bool is_scratch(unsigned int number)
+{
+	const struct arch *arch = ARCH_NATIVE;
+
+	return number != arch->sp && !(arch->preserved >> number & 1);
+}
+
 // From the code itself: from the instruction behind the call on, if it is one.
 static bool read_code_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
@@ -72,7 +80,10 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 		symbols = module_symbols(code->module);
 		if (symbols)
 			in_file.function_start = symbol_table_find_start(symbols, code->address);
-		return ARCH_NATIVE->code_rule(&in_file, address, ret);
+		const bool found = ARCH_NATIVE->code_rule(&in_file, address, ret);
+		if (found && is_call && is_scratch(ret->cfa_register))
+			ret->left_alone = ARCH_NATIVE->left_alone(&in_file, address);
+		return found;
 	}
 	return code->space && code->space->made == code->module &&
 	       ARCH_NATIVE->code_rule(&made, address, ret);

@@ -242,7 +242,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 		const uint64_t copied_bytes = region->start + region->size - sp;
 		if (!known && copied_bytes == extent)
 			ret->cut = true;
-		if (hint->base > sp && hint->base - sp <= copied_bytes)
+		if (!hint->misled && hint->base > sp && hint->base - sp <= copied_bytes)
 			break; // the thread's own stack: nothing is left
 		sp = find_interrupted_sp(arch, region, sp);
 	}

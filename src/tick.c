@@ -94,8 +94,10 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 		                     ret);
 	if (ret->end == STACK_NOT_COPIED)
 		snapshot_hint_grow(&thread->hint);
-	if (ret->end == STACK_UNREADABLE)
-		thread->hint.base = 0; // a wrong one may have cut the copy
+	if (ret->end == STACK_UNREADABLE) {
+		thread->hint.misled |= thread->hint.base != 0; // it may have cut the copy
+		thread->hint.base = 0;
+	}
 	snapshot_hint_base(&thread->hint, snapshot, ret->base);
 }
 

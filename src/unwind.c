@@ -345,6 +345,17 @@ static bool is_called_from(struct unwinder *unwinder, const struct registers *ca
 	       find_entry(unwinder, pc, true)->may_return;
 }
 
+// Assembly may rely on more registers than the ABI makes a function preserve.
+static void keep_left_alone(struct unwinder *unwinder, const struct registers *registers,
+                            struct registers *caller)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	const struct rule *rule = find_entry(unwinder, caller->value[arch->pc], true)->rule;
+
+	caller->known |= registers->known & rule->left_alone &
+	                 ~(arch->preserved | 1u << arch->sp | 1u << arch->pc);
+}
+
 // A step by what the code does until it returns counts only if that leads behind a call: code
 // behind a call that never returns would mislead.
 static struct move follow_code(struct unwinder *unwinder, const struct rule *rule, bool is_return,
@@ -360,6 +371,7 @@ static struct move follow_code(struct unwinder *unwinder, const struct rule *rul
 			unwinder->n_frame_pointer_steps++;
 		else
 			unwinder->n_code_steps++;
+		keep_left_alone(unwinder, registers, &caller);
 		*registers = caller;
 		return GO_ON;
 	}

@@ -13,6 +13,7 @@ enum {
 	MAX_BRANCHES = 256,      // that wait to be followed
 	VISITED_SIZE = 8192,     // a power of two, more than MAX_INSTRUCTIONS
 	CHUNK_BYTES = 512,
+	CALL_BYTES = 5, // of a direct one
 
 	// DWARF's numbers (psABI, figure 3.36).
 	RBX = 3,
@@ -194,70 +195,6 @@ static enum effect write_sp(const struct instruction *i, struct way *way)
 	return DEAD_END;
 }
 
-static bool is_group(uint8_t op) // the opcode goes on in ModRM's reg field
-{
-	return (op >= 0x80 && op <= 0x83) || op == 0x8f || op == 0xc0 || op == 0xc1 || op == 0xc6 ||
-	       op == 0xc7 || (op >= 0xd0 && op <= 0xdf) || op == 0xf6 || op == 0xf7 || op == 0xfe ||
-	       op == 0xff;
-}
-
-static bool only_compares(const struct instruction *i)
-{
-	const uint8_t op = i->opcode;
-
-	return (op >= 0x38 && op <= 0x3b) || op == 0x84 || op == 0x85 ||
-	       (op >= 0x80 && op <= 0x83 && i->reg_field == 7) ||
-	       ((op == 0xf6 || op == 0xf7) && i->reg_field < 2) ||
-	       (op == 0xff && (i->reg_field == 2 || i->reg_field == 4 || i->reg_field == 6));
-}
-
-// Does it write to its ModRM's register only (of the two operands)?
-static bool writes_reg_only(uint8_t op)
-{
-	return op == 0x8b || op == 0x8d || op == 0x63 || op == 0x69 || op == 0x6b || op == 0x8a ||
-	       (op < 0x40 && (op & 7) >= 2);
-}
-
-static bool writes_rm_only(uint8_t op)
-{
-	return op == 0x89 || op == 0x88 || (op < 0x40 && (op & 7) < 2);
-}
-
-// The low bits of a register's number stand for %ah, %ch, %dh, %bh in an instruction on bytes.
-static uint16_t register_bit(const struct instruction *i, uint8_t number)
-{
-	const uint8_t op = i->opcode;
-	const bool on_bytes =
-	    i->map == MAP_ONE && !i->is_vector && !(op & 1) &&
-	    (op < 0x40 || op == 0x80 || (op >= 0x84 && op <= 0x8a) || op == 0xc0 || op == 0xc6 ||
-	     op == 0xd0 || op == 0xd2 || op == 0xf6 || op == 0xfe);
-
-	return 1u << (on_bytes && !i->has_rex ? number & 3 : number);
-}
-
-// The general registers that it may write, by its ModRM; more rather than fewer.
-static uint16_t may_write(const struct instruction *i)
-{
-	uint16_t written = 0;
-
-	if (!i->has_modrm || (i->map == MAP_ONE && only_compares(i)))
-		return i->map == MAP_0F && i->opcode == 0xa2 ? 1u << 3 : 0; // cpuid
-	const bool one = i->map == MAP_ONE && !i->is_vector;
-	if (i->mod == 3 && !(one && writes_reg_only(i->opcode)))
-		written |= register_bit(i, i->rm);
-	if (!(one && (is_group(i->opcode) || writes_rm_only(i->opcode))))
-		written |= register_bit(i, i->reg);
-	// VEX: instructions on general registers are in the other maps.
-	if (i->is_vector)
-		return i->map == MAP_0F38 || i->map == MAP_0F3A
-		           ? (written | 1u << i->more) & ~(1u << MACHINE_SP)
-		           : 0;
-	// SSE: the registers are others, but for a few, which move to general ones.
-	if (i->map != MAP_ONE)
-		written &= ~(1u << MACHINE_SP);
-	return written;
-}
-
 // mov %rsp, %rbp or lea x(%rsp), %rbp: a later way back by the frame pointer is known.
 static void set_frame_pointer(const struct instruction *i, struct way *way)
 {
@@ -271,14 +208,8 @@ static void set_frame_pointer(const struct instruction *i, struct way *way)
 
 static enum effect step_plain(const struct instruction *i, struct way *way)
 {
-	uint16_t written = may_write(i);
+	const uint16_t written = x86_instruction_may_write(i);
 
-	if (i->map == MAP_ONE && !i->is_vector && i->opcode >= 0xb0 && i->opcode <= 0xbf)
-		written |= 1u << i->low; // mov
-	if (i->map == MAP_ONE && !i->is_vector && i->opcode >= 0x90 && i->opcode <= 0x97)
-		written |= 1u << i->low; // xchg
-	if (i->map == MAP_0F && i->opcode >= 0xc8 && i->opcode <= 0xcf)
-		written |= 1u << i->low; // bswap
 	if (written >> MACHINE_SP & 1)
 		return write_sp(i, way);
 	way->written |= written;
@@ -366,6 +297,20 @@ static enum effect step(const struct search *search, const struct instruction *i
 	return step_plain(i, way);
 }
 
+// Goes on behind the instruction, which way->address is behind of already.
+static enum effect advance(struct search *search, const struct instruction *i, struct way *way)
+{
+	const enum effect effect = step(search, i, way);
+
+	if (effect == JUMP) {
+		way->address += i->immediate;
+	} else if (effect == BRANCH && search->n_branches < MAX_BRANCHES) {
+		search->branches[search->n_branches] = *way;
+		search->branches[search->n_branches++].address += i->immediate;
+	}
+	return effect;
+}
+
 // Follows one way to its end; true: to the goal, or to a ret, with *ret_popped what that takes off
 // the stack more than the return address.
 static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
@@ -380,23 +325,14 @@ static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 		if (is_call(&i) && way->address != search->goal &&
 		    !search->code->is_together(search->code->context, here, way->address))
 			return false;
-		switch (step(search, &i, way)) {
-		case GO_ON:
-			break;
-		case JUMP:
-			way->address += i.immediate;
-			break;
-		case BRANCH:
-			if (search->n_branches < MAX_BRANCHES) {
-				search->branches[search->n_branches] = *way;
-				search->branches[search->n_branches++].address += i.immediate;
-			}
-			break;
+		switch (advance(search, &i, way)) {
 		case RETURN:
 			*ret_popped = (uint16_t)i.immediate;
 			return search->goal == NO_GOAL;
 		case DEAD_END:
 			return false;
+		default:
+			break;
 		}
 	}
 	return way->address == search->goal;
@@ -539,4 +475,51 @@ bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *
 		return false;
 	make_rule_of_way_in(&way, ret);
 	return true;
+}
+
+// Follows one way to its end, and notes what is written on it; false: not all of it is known.
+static bool cover(struct search *search, struct way *way, uint16_t *written)
+{
+	struct instruction i;
+
+	while (visit(search, way->address)) {
+		if (!read_instruction(search, way->address, &i) ||
+		    search->n_branches == MAX_BRANCHES)
+			return false;
+		way->address += i.length;
+		*written |= x86_instruction_may_write(&i) | x86_instruction_implicit(&i);
+		switch (advance(search, &i, way)) {
+		case RETURN:
+			return true;
+		case DEAD_END:
+			return false;
+		default:
+			*written |= way->written;
+		}
+	}
+	return search->n_instructions <= MAX_INSTRUCTIONS;
+}
+
+uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_address)
+{
+	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
+	struct instruction call;
+	uint16_t written = 0;
+	uint32_t alone = 0;
+
+	search->code = code;
+	search->goal = NO_GOAL;
+	if (!read_instruction(search, return_address - CALL_BYTES, &call) ||
+	    call.length != CALL_BYTES || call.opcode != 0xe8 || !is_call(&call))
+		return 0;
+	search->branches[0] = (struct way){.address = return_address + call.immediate};
+	search->n_branches = 1;
+	while (search->n_branches > 0) {
+		struct way way = search->branches[--search->n_branches];
+		if (!cover(search, &way, &written))
+			return 0;
+	}
+	for (uint8_t i = 0; i < array_size(dwarf_number); i++)
+		alone |= (uint32_t) !(written >> i & 1) << dwarf_number[i];
+	return alone;
 }

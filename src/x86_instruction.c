@@ -234,3 +234,135 @@ bool x86_instruction_decode(const uint8_t *bytes, size_t size, struct instructio
 	ret->length = cursor.at;
 	return !cursor.failed;
 }
+
+static bool is_group(uint8_t op) // the opcode goes on in ModRM's reg field
+{
+	return (op >= 0x80 && op <= 0x83) || op == 0x8f || op == 0xc0 || op == 0xc1 || op == 0xc6 ||
+	       op == 0xc7 || (op >= 0xd0 && op <= 0xdf) || op == 0xf6 || op == 0xf7 || op == 0xfe ||
+	       op == 0xff;
+}
+
+static bool only_compares(const struct instruction *i)
+{
+	const uint8_t op = i->opcode;
+
+	return (op >= 0x38 && op <= 0x3b) || op == 0x84 || op == 0x85 ||
+	       (op >= 0x80 && op <= 0x83 && i->reg_field == 7) ||
+	       ((op == 0xf6 || op == 0xf7) && i->reg_field < 2) ||
+	       (op == 0xff && (i->reg_field == 2 || i->reg_field == 4 || i->reg_field == 6));
+}
+
+// Does it write to its ModRM's register only (of the two operands)?
+static bool writes_reg_only(uint8_t op)
+{
+	return op == 0x8b || op == 0x8d || op == 0x63 || op == 0x69 || op == 0x6b || op == 0x8a ||
+	       (op < 0x40 && (op & 7) >= 2);
+}
+
+static bool writes_rm_only(uint8_t op)
+{
+	return op == 0x89 || op == 0x88 || (op < 0x40 && (op & 7) < 2);
+}
+
+// The low bits of a register's number stand for %ah, %ch, %dh, %bh in an instruction on bytes.
+static uint16_t register_bit(const struct instruction *i, uint8_t number)
+{
+	const uint8_t op = i->opcode;
+	const bool on_bytes =
+	    i->map == MAP_ONE && !i->is_vector && !(op & 1) &&
+	    (op < 0x40 || op == 0x80 || (op >= 0x84 && op <= 0x8a) || op == 0xc0 || op == 0xc6 ||
+	     op == 0xd0 || op == 0xd2 || op == 0xf6 || op == 0xfe);
+
+	return 1u << (on_bytes && !i->has_rex ? number & 3 : number);
+}
+
+#define SP_BIT (1u << 4)
+
+// VEX and EVEX: nearly all write to other registers, or to none.
+static uint16_t vector_may_write(const struct instruction *i)
+{
+	const uint16_t reg = 1u << i->reg, rm = i->mod == 3 ? 1u << i->rm : 0;
+	const uint8_t op = i->opcode;
+
+	switch (i->map) {
+	case MAP_0F: // cvtss2si and its like, movmskps, movd, kmov, pextrw, pmovmskb
+		return op == 0x2c || op == 0x2d || op == 0x50 || op == 0x78 || op == 0x79 ||
+		               op == 0x7e || op == 0x93 || op == 0xc5 || op == 0xd7
+		           ? reg | rm
+		           : 0;
+	case MAP_0F38: // those on general registers: andn, bextr, mulx, ...
+		return op >= 0xf0 ? reg | rm | 1u << i->more : 0;
+	case MAP_0F3A: // pextrb to extractps, rorx
+		return op == 0xf0 || (op >= 0x14 && op <= 0x17) ? reg | rm : 0;
+	default:
+		return reg | rm | 1u << i->more;
+	}
+}
+
+// Those by the opcode's own register: mov, xchg, bswap.
+static uint16_t may_write_low(const struct instruction *i)
+{
+	const uint8_t op = i->opcode;
+
+	return (i->map == MAP_ONE && ((op >= 0xb0 && op <= 0xbf) || (op >= 0x90 && op <= 0x97))) ||
+	               (i->map == MAP_0F && op >= 0xc8 && op <= 0xcf)
+	           ? 1u << i->low
+	           : 0;
+}
+
+uint16_t x86_instruction_may_write(const struct instruction *i)
+{
+	const bool one = i->map == MAP_ONE;
+	uint16_t written = 0;
+
+	if (i->is_vector)
+		return vector_may_write(i) & ~SP_BIT;
+	if (!i->has_modrm || (one && only_compares(i)))
+		return i->map == MAP_0F && i->opcode == 0xa2 ? 1u << 3 : may_write_low(i); // cpuid
+	if (i->mod == 3 && !(one && writes_reg_only(i->opcode)))
+		written |= register_bit(i, i->rm);
+	if (!(one && (is_group(i->opcode) || writes_rm_only(i->opcode))))
+		written |= register_bit(i, i->reg);
+	// SSE: the registers are others, but for a few, which move to general ones.
+	return one ? written : written & ~SP_BIT;
+}
+
+// Of instructions of one opcode byte.
+static bool writes_unnamed(const struct instruction *i)
+{
+	const uint8_t op = i->opcode;
+
+	if (op >= 0xe0 && op <= 0xef) // loop, in, out; but for call and jmp
+		return op != 0xe8 && op != 0xe9 && op != 0xeb;
+	return (op < 0x40 && (op & 6) == 4) ||                    // add $x, %eax
+	       (op >= 0x6c && op <= 0x6f) ||                      // ins, outs
+	       (op >= 0x98 && op <= 0x9f) ||                      // cbw, cwd, lahf
+	       op == 0xa0 || op == 0xa1 ||                        // mov x, %eax
+	       (op >= 0xa4 && op <= 0xa7) ||                      // movs, cmps
+	       (op >= 0xaa && op <= 0xaf) ||                      // stos, lods, scas
+	       op == 0xd7 ||                                      // xlat
+	       ((op == 0xf6 || op == 0xf7) && i->reg_field >= 4); // mul, div
+}
+
+uint16_t x86_instruction_implicit(const struct instruction *i)
+{
+	const uint16_t all = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3 | 1u << 6 | 1u << 7;
+	const uint8_t op = i->opcode;
+	bool writes;
+
+	switch (i->map) {
+	case MAP_ONE:
+		writes = !i->is_vector && writes_unnamed(i);
+		break;
+	case MAP_0F: // rdtscp, xgetbv, syscall, rdtsc, rdpmc, cpuid, cmpxchg, ...
+		writes = !i->is_vector && (op <= 0x0b || (op >= 0x30 && op <= 0x37) || op == 0xa2 ||
+		                           op == 0xb0 || op == 0xb1 || op == 0xc7);
+		break;
+	case MAP_0F3A: // pcmpestri and its like
+		writes = op >= 0x60 && op <= 0x63;
+		break;
+	default:
+		writes = false;
+	}
+	return writes ? all : 0;
+}

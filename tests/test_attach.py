@@ -185,10 +185,10 @@ class Shapes(harness.TestCase):
         self.assertEqual({sample.labels.get("unwound") for sample in run.pprof.samples}, {"code"})
 
     def test_assembly_without_tables(self):
-        for name in "forever", "aligned", "jump":
+        for name in "forever", "aligned", "kept", "jump":
             with self.subTest(name):
                 run = attach(self.start_fixture("no_tables", name))
-                self.assert_stacks(run.stacks(), rf"{MAIN};call_it(?:;(?:{name}|leaf))?", share=1)
+                self.assert_stacks(run.stacks(), rf"{MAIN};call_it(?:;(?:{name}(?:;inner)?|leaf))?", share=1)
                 self.assertEqual(run.summary.truncated, 0, run.stderr)
 
     def test_code_that_cannot_be_unwound(self):
