@@ -38,7 +38,8 @@ enum go_move {
 };
 
 // `registers`: of the frame in such a function; `is_call`: what it called is above. `slot`:
-// GO_ASMCGOCALL, GO_SAME_STACK: how far above the stack pointer it keeps the goroutine, or the
-// stack pointer; GO_SAVED_SP: the register.
+// GO_ASMCGOCALL, GO_SAME_STACK: how far above the stack pointer it keeps the goroutine (0: not
+// there), or the stack pointer; in a leaf, how much of the thread's stack it may have taken
+// already. GO_SAVED_SP: the register.
 enum go_move go_switch_walk(const struct snapshot *snapshot, enum go_switch kind, uint8_t slot,
                             bool is_call, struct go_walk *walk, struct registers *registers);

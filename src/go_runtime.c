@@ -106,23 +106,36 @@ static struct go_layout find_layout(struct module *module, struct gopclntab *tab
 
 // asmcgocall(SB), behind its call, takes back into %rdi the goroutine, or into %rsi the stack
 // pointer as it was, if that was on the thread's stack already.
-static bool find_slot(struct module *module, uint64_t address, struct rule *rule)
+static void find_slot(struct module *module, uint64_t address, struct rule *rule)
 {
 	struct code code = read_code(module, address + 1);
 
 	if (code.size > 16)
 		code.size = 16;
-	const uint8_t *g = find_code(&code, "\x48\x8b\x7c\x24", 4, 1);  // mov x(%rsp), %rdi
-	const uint8_t *sp = find_code(&code, "\x48\x8b\x74\x24", 4, 1); // mov x(%rsp), %rsi
-	if (!g && find_code(&code, "\x48\x8b\x34\x24", 4, 0))
-		rule->go_slot = 0;
-	else if (g || sp)
-		rule->go_slot = g ? *g : *sp;
-	else
-		return false;
-	if (!g)
+	const uint8_t *g = find_code(&code, "\x48\x8b\x7c\x24", 4, 1);   // mov x(%rsp), %rdi
+	const uint8_t *sp = find_code(&code, "\x48\x8b\x74\x24", 4, 1);  // mov x(%rsp), %rsi
+	const bool is_zero = find_code(&code, "\x48\x8b\x34\x24", 4, 0); // mov (%rsp), %rsi
+
+	if (g) {
+		rule->go_slot = *g;
+	} else if (sp || is_zero) {
 		rule->go_switch = GO_SAME_STACK;
-	return rule->go_slot % 8 == 0 && (!g || *g >= 8);
+		rule->go_slot = sp ? *sp : 0;
+	}
+}
+
+// How much of the thread's stack a leaf in asmcgocall(SB) may have taken: 64 bytes, until Go 1.21,
+// and what aligns it. The way that begins on the thread's stack comes behind the other's return.
+static uint8_t find_taken(struct module *module, uint64_t entry, uint64_t address)
+{
+	const struct code code = read_code(module, entry);
+	const uint8_t *changed = find_code(&code, "\x48\x8b\x66\x38", 4, 0); // mov 0x38(%rsi), %rsp
+	const uint8_t *end = code.bytes + code.size;
+	const uint8_t *way_out = changed ? memchr(changed, 0xc3, (size_t)(end - changed)) : NULL;
+	const bool is_between = way_out && address - entry >= (uint64_t)(changed - code.bytes) &&
+	                        address - entry <= (uint64_t)(way_out - code.bytes);
+
+	return is_between ? 64 + 15 : 0;
 }
 
 // Go's tables have no registers, but the frame pointer is kept first.
@@ -141,7 +154,9 @@ static void add_frame_pointer(struct module *module, uint64_t entry, struct rule
 }
 
 // Others that call C code keep the stack pointer in a register that it preserves.
-static bool find_saved_sp(struct module *module, uint64_t entry, uint8_t *ret)
+// In a leaf, up to that instruction, the table is right.
+static bool find_saved_sp(struct module *module, uint64_t entry, uint64_t address, bool is_call,
+                          uint8_t *ret)
 {
 	static const struct {
 		const char *save, *restore;
@@ -154,11 +169,11 @@ static bool find_saved_sp(struct module *module, uint64_t entry, uint8_t *ret)
 	const struct code code = read_code(module, entry);
 
 	for (size_t i = 0; i < array_size(registers); i++) {
-		if (!find_code(&code, registers[i].save, 3, 0) ||
-		    !find_code(&code, registers[i].restore, 3, 0))
+		const uint8_t *saved = find_code(&code, registers[i].save, 3, 0);
+		if (!saved || !find_code(&code, registers[i].restore, 3, 0))
 			continue;
 		*ret = registers[i].number;
-		return true;
+		return is_call || address - entry >= (uint64_t)(saved - code.bytes);
 	}
 	return false;
 }
@@ -191,6 +206,18 @@ static bool read_clone(struct module *module, struct gopclntab *table, uint64_t 
 	return true;
 }
 
+// All of a signal handler's trampoline is at the same place on the stack.
+static bool read_sigreturn(struct module *module, struct gopclntab *table, uint64_t address,
+                           struct rule *ret)
+{
+	uint64_t entry;
+
+	if (!gopclntab_entry(table, address, &entry))
+		return false;
+	const struct code code = read_code(module, entry);
+	return ARCH_NATIVE->signal_rule(code.bytes, code.size, ret);
+}
+
 static bool make_rule(struct module *module, struct gopclntab *table, uint64_t address,
                       bool is_call, enum go_switch go_switch, struct rule *ret)
 {
@@ -205,9 +232,13 @@ static bool make_rule(struct module *module, struct gopclntab *table, uint64_t a
 		add_frame_pointer(module, entry, ret);
 		return true;
 	case GO_ASMCGOCALL:
-		return !is_call || find_slot(module, address, ret);
+		if (is_call)
+			find_slot(module, address, ret);
+		else
+			ret->go_slot = find_taken(module, entry, address);
+		return true;
 	case GO_SAVED_SP:
-		return find_saved_sp(module, entry, &ret->go_slot);
+		return find_saved_sp(module, entry, address, is_call, &ret->go_slot);
 	default:
 		return true;
 	}
@@ -254,6 +285,8 @@ bool go_runtime_rule(struct module *module, uint64_t address, bool is_call, stru
 		return false;
 	if (!is_call && has_name(name, "runtime.clone"))
 		return read_clone(module, table, address, ret);
+	if (!is_call && strncmp(name, "runtime.sigreturn", strlen("runtime.sigreturn")) == 0)
+		return read_sigreturn(module, table, address, ret);
 	for (size_t i = 0; i < array_size(functions); i++)
 		if (has_name(name, functions[i].name))
 			return read_known(module, table, address, is_call, i, ret);

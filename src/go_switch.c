@@ -50,24 +50,22 @@ static bool find_caller_of_go(const struct snapshot *snapshot, struct go_walk *w
 	return true;
 }
 
-// To the stack pointer that a register has, on this stack or on the goroutine's, if it is that
-// which the thread runs.
+// To the stack pointer that a register has, on this stack or on the goroutine's. A leaf may have
+// taken it back already.
 static enum go_move take_saved(const struct go_thread *go, unsigned int number, bool is_call,
                                struct registers *registers)
 {
 	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
-	const bool on_goroutine = go_stack_has(&go->goroutine, sp);
-
-	if (!is_call && on_goroutine)
-		return GO_FRAME;
 	const bool known = registers_know(registers, number);
 	const uint64_t saved = known ? registers->value[number] : 0;
-	const bool is_near = known && saved >= sp && saved - sp <= MAX_ALIGNED_BYTES;
-	const bool was_on_goroutine = known && !on_goroutine && go->g == go->goroutine.address &&
-	                              go_stack_has(&go->goroutine, saved);
-	if (is_near || was_on_goroutine)
+
+	if (!is_call && go_stack_has(&go->goroutine, sp))
+		return GO_FRAME;
+	if (!known)
+		return GO_UNKNOWN;
+	if ((saved >= sp && saved - sp <= MAX_ALIGNED_BYTES) || go_stack_has(&go->goroutine, saved))
 		set_stack(registers, saved);
-	else if (is_call || go->g == go->goroutine.address)
+	else if (is_call)
 		return GO_UNKNOWN;
 	return GO_FRAME;
 }
@@ -89,7 +87,7 @@ static enum go_move take_goroutine(const struct go_thread *go, enum go_switch ki
 }
 
 // A leaf, whose function may have changed the stack already, or not yet.
-static enum go_move leave_leaf(const struct go_thread *go, enum go_switch kind,
+static enum go_move leave_leaf(const struct go_thread *go, enum go_switch kind, uint8_t slot,
                                struct go_walk *walk, struct registers *registers)
 {
 	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
@@ -99,14 +97,12 @@ static enum go_move leave_leaf(const struct go_thread *go, enum go_switch kind,
 	case GO_MCALL:
 		return on_goroutine ? GO_FRAME : GO_ROOT;
 	case GO_GOGO:
-		return on_goroutine ? GO_UNKNOWN : GO_FRAME;
-	case GO_CGOCALLBACK:
-		return GO_FRAME; // on the thread's stack
+		return on_goroutine ? GO_ROOT : GO_FRAME; // the scheduler has done its work
 	default:
 		if (on_goroutine)
 			return GO_FRAME;
 		// Who calls it on the thread's stack has a frame there.
-		if (go->own.sp - sp <= (kind == GO_ASMCGOCALL ? MAX_ALIGNED_BYTES : 0))
+		if (go->own.sp - sp <= slot)
 			return take_goroutine(go, kind, walk, registers);
 		return kind == GO_SYSTEMSTACK && go_stack_has(&go->own, sp) && sp < go->own.sp
 		           ? GO_FRAME
@@ -118,13 +114,20 @@ static enum go_move leave_c(const struct snapshot *snapshot, enum go_switch kind
                             struct go_walk *walk, struct registers *registers)
 {
 	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
-	const bool on_goroutine = go_stack_has(&snapshot->go.goroutine, sp);
+	const struct go_thread *go = &snapshot->go;
+	const bool on_goroutine = go_stack_has(&go->goroutine, sp);
 	uint64_t other;
 
-	if (kind == GO_CGOCALLBACK) {
-		if (!on_goroutine || !find_caller_of_go(snapshot, walk, &other))
+	if (kind == GO_CGOCALLBACK && !on_goroutine) {
+		// Before or after: it may have noted already that the thread's stack is left here.
+		if (sp == go->own.sp && !snapshot_read_word(snapshot, sp, &walk->own_sp))
 			return GO_UNKNOWN;
-	} else if (on_goroutine || !find_caller_of_c(snapshot, sp + slot, &other)) {
+		return GO_FRAME;
+	}
+	if (kind == GO_CGOCALLBACK) {
+		if (!find_caller_of_go(snapshot, walk, &other))
+			return GO_UNKNOWN;
+	} else if (slot == 0 || !find_caller_of_c(snapshot, sp + slot, &other)) {
 		return GO_UNKNOWN;
 	}
 	walk->has_switched = true;
@@ -155,10 +158,11 @@ enum go_move go_switch_walk(const struct snapshot *snapshot, enum go_switch kind
 		return GO_UNKNOWN;
 	if (kind == GO_SAVED_SP)
 		return take_saved(go, slot, is_call, registers);
-	if (kind == GO_CGOCALLBACK && go_stack_has(&go->goroutine, sp))
-		is_call = true;
-	if (!is_call)
-		return leave_leaf(go, kind, walk, registers);
+	// What it calls before it changes the stack.
+	if (is_call && kind != GO_CGOCALLBACK && go_stack_has(&go->goroutine, sp))
+		return GO_FRAME;
+	if (!is_call && kind != GO_CGOCALLBACK)
+		return leave_leaf(go, kind, slot, walk, registers);
 	if (kind == GO_ASMCGOCALL || kind == GO_CGOCALLBACK)
 		return leave_c(snapshot, kind, slot, walk, registers);
 	return take_goroutine(go, kind, walk, registers);

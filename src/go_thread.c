@@ -26,13 +26,11 @@ static bool read_words(int tid, uint64_t address, uint64_t *ret, size_t n)
 	       process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-static bool read_stack(int tid, uint64_t address, uint64_t m, struct go_stack *ret,
-                       uint64_t *ret_self)
+// From the words of a struct g.
+static bool parse_stack(const uint64_t *words, uint64_t address, uint64_t m, struct go_stack *ret)
 {
-	uint64_t words[G_WORDS];
-
-	if (!read_words(tid, address, words, G_WORDS) || words[G_M] != m ||
-	    words[G_LOW] >= words[G_HIGH] || words[G_HIGH] - words[G_LOW] > MAX_STACK_BYTES)
+	if (words[G_M] != m || words[G_LOW] >= words[G_HIGH] ||
+	    words[G_HIGH] - words[G_LOW] > MAX_STACK_BYTES)
 		return false;
 	*ret = (struct go_stack){
 	    .address = address,
@@ -42,15 +40,22 @@ static bool read_stack(int tid, uint64_t address, uint64_t m, struct go_stack *r
 	};
 	if (words[G_SP] % sizeof(uint64_t) == 0)
 		ret->sp = words[G_SP];
-	*ret_self = words[G_SELF];
 	return true;
 }
 
+// The goroutine that the thread runs; none: between two of them.
 static bool read_goroutine(int tid, uint64_t address, uint64_t m, struct go_stack *ret)
 {
-	uint64_t self;
+	uint64_t words[G_WORDS];
 
-	if (!read_stack(tid, address, m, ret, &self) || self != address)
+	*ret = (struct go_stack){0};
+	if (address == 0)
+		return true;
+	if (!read_words(tid, address, words, G_WORDS) || words[G_SELF] != address)
+		return false;
+	if (words[G_M] == 0)
+		return true; // it is being taken on, or put aside
+	if (!parse_stack(words, address, m, ret))
 		return false;
 	if (!go_stack_has(ret, ret->sp))
 		ret->sp = 0;
@@ -60,17 +65,15 @@ static bool read_goroutine(int tid, uint64_t address, uint64_t m, struct go_stac
 bool go_thread_read(int tid, uint64_t tls, const struct go_layout *layout, struct go_thread *ret)
 {
 	struct go_thread thread = {0};
-	uint64_t own, goroutine, self, g[G_WORDS];
+	uint64_t own, goroutine, g[G_WORDS], g0[G_WORDS];
 
 	if (layout->tls == 0 || !read_words(tid, tls + layout->tls, &thread.g, 1) ||
 	    !read_words(tid, thread.g, g, G_WORDS) || !read_words(tid, g[G_M], &own, 1) ||
 	    !read_words(tid, g[G_M] + layout->curg, &goroutine, 1) ||
-	    !read_stack(tid, own, g[G_M], &thread.own, &self))
+	    !read_words(tid, own, g0, G_WORDS) || !parse_stack(g0, own, g[G_M], &thread.own))
 		return false;
 	thread.m = g[G_M];
-	// None, but between two goroutines; as in runtime/traceback.go, it must say the same.
-	if (goroutine != 0 &&
-	    (goroutine == own || !read_goroutine(tid, goroutine, thread.m, &thread.goroutine)))
+	if (goroutine == own || !read_goroutine(tid, goroutine, thread.m, &thread.goroutine))
 		return false;
 	*ret = thread;
 	return true;

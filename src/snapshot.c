@@ -190,13 +190,13 @@ static bool is_copied(const struct snapshot *snapshot, uint64_t address)
 	return snapshot_read(snapshot, address, 1, &byte);
 }
 
-// Where the goroutine's stack begins. If the thread still runs as the goroutine it has not noted
-// that, but in a register that may be anywhere by now.
+// Where the goroutine's stack begins. If the thread still runs as the goroutine, or did when a
+// signal came, it has not noted that, but in a register that may be anywhere by now.
 static uint64_t goroutine_sp(const struct go_thread *go)
 {
 	const struct go_stack *stack = &go->goroutine;
 
-	if (!stack->address || go->g != stack->address)
+	if (!stack->address || go->g == go->own.address)
 		return stack->sp;
 	return stack->high - stack->low > SNAPSHOT_UNKNOWN_STACK_BYTES
 	           ? stack->high - SNAPSHOT_UNKNOWN_STACK_BYTES

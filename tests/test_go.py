@@ -5,14 +5,18 @@ its samples must show those very functions.
 """
 
 import os
+import re
 
 import harness
 from harness import attach
 
+BOTH = ["main._Cfunc_cBoth", "main.bothBack"] * 2 + ["main._Cfunc_cBoth"]
 # What they call from there on.
 LEAVES = {
     "trace": ["main.traceLeaf"],
     "clock": ["main.clockLeaf"],
+    "alloc": ["main.allocLeaf"],
+    "both": BOTH,
     "spin": ["main._Cfunc_cSpin"],
     "sleep": ["main._Cfunc_cSleep"],
     "nested": [],
@@ -26,6 +30,7 @@ STACKS = {
     "trace": rf"{ROOT};main\.start\.func1;main\.traceOuter;main\.traceLeaf(?:;runtime\.Stack.*)?",
     "clock": rf"{ROOT};main\.start\.func1;main\.clockOuter;main\.clockLeaf(?:;time\.[^;]+)*"
     r"(?:;runtime\.nanotime[^;]*|;runtime\.walltime[^;]*|;__vdso[^;]+|;\[[^;]+)*",
+    "alloc": rf"{ROOT};main\.start\.func1;main\.allocOuter;main\.allocLeaf",
     "spin": rf"{ROOT};main\.start\.func1;main\.spinOuter;main\._Cfunc_cSpin;{GO_TO_C};cSpin;cSpinLeaf",
     "sleep": rf"{ROOT};main\.start\.func1;main\.sleepOuter;main\._Cfunc_cSleep;{GO_TO_C};cSleep;.*pause",
     "nested": rf"{ROOT};main\.start\.func1;main\.nestedOuter;{BACK};{BACK};main\.nestedLeaf",
@@ -46,9 +51,9 @@ class GoStacks(harness.TestCase):
     def profile(self, fixture):
         """The run, and the functions by the goroutines' names."""
         target = self.start_fixture(fixture, env={**os.environ, "GOMAXPROCS": "12"})
-        lines = [line.split(":") for line in target.said if ":" in line]
-        paths = {name: path.split() + LEAVES.get(name, []) for name, path in lines}
-        run = attach(target, duration="1.2")
+        lines = [re.match(r"(\w+) \d+: (.*)", line) for line in target.said]
+        paths = {m[1]: m[2].split() + LEAVES.get(m[1], []) for m in lines if m}
+        run = attach(target, duration="0.8")
         target.end()
         return run, paths
 

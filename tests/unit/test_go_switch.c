@@ -111,6 +111,12 @@ static void test_no_goroutine(void **state)
 	assert_true(read_thread(world));
 	assert_int_equal(world->snapshot.go.goroutine.address, 0);
 	assert_true(go_thread_holds(getpid(), &world->snapshot.go));
+
+	// Or one that the thread is about to put aside.
+	world->m[CURG] = at(world->goroutine);
+	world->goroutine[G_M] = 0;
+	assert_true(read_thread(world));
+	assert_int_equal(world->snapshot.go.goroutine.address, 0);
 }
 
 // A stack pointer outside of its stack is that of some other time.
@@ -216,8 +222,9 @@ static void test_systemstack(void **state)
 	assert_int_equal(walk(world, GO_SYSTEMSTACK, 0, true), GO_FRAME);
 	assert_at(world, world->goroutine_stack + 8);
 	assert_int_equal(world->registers.value[RIP], 0x4000);
-	// From the goroutine's stack it does not go on to it again.
-	assert_int_equal(walk(world, GO_SYSTEMSTACK, 0, true), GO_UNKNOWN);
+	// What it calls before it changes the stack.
+	assert_int_equal(walk(world, GO_SYSTEMSTACK, 0, true), GO_FRAME);
+	assert_int_equal(world->registers.value[RSP], at(world->goroutine_stack + 8));
 
 	world->goroutine[G_SP] = 0; // it does not wait
 	stand(world, world->own_stack + 24);
@@ -277,6 +284,31 @@ static void test_calls_both_ways(void **state)
 	assert_at(world, own + 30);
 }
 
+// cgocallback, called from C within Go's, has noted where it leaves the thread's stack, and has not
+// left it, or has come back: the one below it has left it elsewhere.
+static void test_cgocallback_on_its_way(void **state)
+{
+	struct world *world = *state;
+
+	for (int is_call = 0; is_call < 2; is_call++) {
+		world->own[G_SP] = at(world->own_stack + 4);
+		world->own_stack[4] = at(world->own_stack + 20);
+		stand(world, world->own_stack + 4);
+		assert_int_equal(walk(world, GO_CGOCALLBACK, 0, is_call), GO_FRAME);
+		assert_int_equal(world->registers.value[RSP], at(world->own_stack + 4));
+		registers_set(&world->registers, RSP, at(world->goroutine_stack + 8));
+		assert_int_equal(walk(world, GO_CGOCALLBACK, 0, true), GO_FRAME);
+		assert_at(world, world->own_stack + 20);
+		// It has not noted it yet.
+		world->own[G_SP] = at(world->own_stack + 20);
+		stand(world, world->own_stack + 4);
+		assert_int_equal(walk(world, GO_CGOCALLBACK, 0, is_call), GO_FRAME);
+		registers_set(&world->registers, RSP, at(world->goroutine_stack + 8));
+		assert_int_equal(walk(world, GO_CGOCALLBACK, 0, true), GO_FRAME);
+		assert_at(world, world->own_stack + 20);
+	}
+}
+
 static void test_asmcgocall_does_not_fit(void **state)
 {
 	struct world *world = *state;
@@ -292,6 +324,7 @@ static void test_asmcgocall_does_not_fit(void **state)
 	world->own_stack[11] = at(world->own);
 	assert_int_equal(walk(world, GO_ASMCGOCALL, 8, true), GO_UNKNOWN);
 	assert_int_equal(walk(world, GO_ASMCGOCALL, 255, true), GO_UNKNOWN);
+	assert_int_equal(walk(world, GO_ASMCGOCALL, 0, true), GO_UNKNOWN);
 }
 
 static void test_same_stack(void **state)
@@ -318,11 +351,14 @@ static void test_saved_sp(void **state)
 	assert_int_equal(walk(world, GO_SAVED_SP, R12, true), GO_FRAME);
 	assert_at(world, world->goroutine_stack + 5);
 
-	// It runs as g0: what the register has of the goroutine's stack is old.
+	// A leaf has taken it back.
+	stand(world, world->goroutine_stack + 7);
+	registers_set(&world->registers, R12, at(world->goroutine_stack + 5));
+	assert_int_equal(walk(world, GO_SAVED_SP, R12, false), GO_FRAME);
+	assert_int_equal(world->registers.value[RSP], at(world->goroutine_stack + 7));
+
 	world->tls[0] = at(world->own);
 	stand(world, world->own_stack + 10);
-	registers_set(&world->registers, R12, at(world->goroutine_stack + 5));
-	assert_int_equal(walk(world, GO_SAVED_SP, R12, true), GO_UNKNOWN);
 	registers_set(&world->registers, R12, at(world->own_stack + 13));
 	assert_int_equal(walk(world, GO_SAVED_SP, R12, true), GO_FRAME);
 	assert_at(world, world->own_stack + 13);
@@ -339,7 +375,7 @@ static void test_leaf(void **state)
 		enum go_move on_goroutine, on_own, at_own_sp;
 	} cases[] = {
 	    {GO_MCALL, GO_FRAME, GO_ROOT, GO_ROOT},
-	    {GO_GOGO, GO_UNKNOWN, GO_FRAME, GO_FRAME},
+	    {GO_GOGO, GO_ROOT, GO_FRAME, GO_FRAME},
 	    {GO_SYSTEMSTACK, GO_FRAME, GO_FRAME, GO_FRAME},
 	    {GO_MORESTACK, GO_FRAME, GO_UNKNOWN, GO_CALLER},
 	    {GO_ASMCGOCALL, GO_FRAME, GO_UNKNOWN, GO_FRAME},
@@ -362,7 +398,8 @@ static void test_leaf(void **state)
 	walk(world, GO_SYSTEMSTACK, 0, false);
 	assert_at(world, world->goroutine_stack + 8);
 	stand(world, world->own_stack + 24 - 4);
-	assert_int_equal(walk(world, GO_ASMCGOCALL, 0, false), GO_FRAME);
+	assert_int_equal(walk(world, GO_ASMCGOCALL, 0, false), GO_UNKNOWN);
+	assert_int_equal(walk(world, GO_ASMCGOCALL, 32, false), GO_FRAME);
 	assert_at(world, world->goroutine_stack + 8);
 }
 
@@ -378,6 +415,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_systemstack, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_morestack, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_calls_both_ways, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_cgocallback_on_its_way, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_asmcgocall_does_not_fit, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_same_stack, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_saved_sp, set_up, tear_down),
