@@ -5,7 +5,7 @@
 // Interface"). QEMU, LLVM and with it PostgreSQL, and Mono do so. The list is read while the
 // process runs, when its head has changed, and now and then in case that does not show; from the
 // moment that it is known to have changed until it is read again, none of its images is taken for
-// true. All of it is of the target's making: its length and its images' sizes are bounded.
+// true. All of it is of the target's making: its length, and what its images have, are bounded.
 #pragma once
 
 #include <stdbool.h>
@@ -41,5 +41,5 @@ bool gdb_jit_update(struct gdb_jit *jit, int tid, int64_t now_ns);
 struct gdb_jit_image *gdb_jit_find(const struct gdb_jit *jit, uint64_t address);
 
 // Copies the image out of the process into a file of its own: its fd, the caller's; -1: it cannot
-// be read, is too large, or is not the one that it was.
+// be read, or is not the one that it was.
 int gdb_jit_copy(struct gdb_jit *jit, int tid, const struct gdb_jit_image *image);

@@ -46,7 +46,8 @@ struct module {
 	char *path; // as /proc/PID/maps has it, without " (deleted)"; "[vdso]", "[anon]", "[jit]",
 	            // "[unknown]"
 	uint64_t device, inode;
-	struct module_mapping *mappings; // at least one, but for MODULE_UNKNOWN
+	struct module_mapping *mappings; // at least one if a sample lies in it, but for
+	                                 // MODULE_UNKNOWN
 	size_t n_mappings, mappings_capacity;
 	uint8_t build_id[MODULE_MAX_BUILD_ID];
 	size_t build_id_size; // 0: none
@@ -85,6 +86,8 @@ struct modules {
 	struct module *program; // the main executable, as last seen; NULL: not known
 	struct module **items;  // pointers stay valid as the table grows
 	size_t count, capacity;
+	size_t n_images;      // that were copied for MODULE_IMAGE (address_space.c)
+	uint64_t image_bytes; // of those
 	const struct debug_sources *debug_sources; // borrowed; NULL: the usual places only
 };
 

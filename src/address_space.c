@@ -29,6 +29,8 @@ enum {
 	COST_FACTOR = 200,
 	MAX_VDSO_BYTES = 1 << 20,
 	MAX_SEARCHED = 512, // files, for what they tell debuggers
+	MAX_IMAGES = 1024,  // of all processes, to the end of the run: each keeps a file open
+	MAX_IMAGE_BYTES = 256 << 20, // likewise, all together
 };
 
 void address_space_init(struct address_space *space, struct modules *modules, int pid)
@@ -368,13 +370,24 @@ static void note_mapping(struct module *module, const struct mapping *mapping, u
 	                           });
 }
 
+static int copy_image(const struct address_space *space, const struct gdb_jit_image *image)
+{
+	struct modules *modules = space->modules;
+
+	if (modules->n_images == MAX_IMAGES || image->size > MAX_IMAGE_BYTES - modules->image_bytes)
+		return -1;
+	modules->n_images++;
+	modules->image_bytes += image->size;
+	return gdb_jit_copy(space->jit, space->tid, image);
+}
+
 struct module *address_space_find_image(const struct address_space *space, uint64_t pc)
 {
 	struct gdb_jit_image *image = space->jit ? gdb_jit_find(space->jit, pc) : NULL;
 
 	if (!image || image->module || image->is_unusable)
 		return image ? image->module : NULL;
-	const int fd = gdb_jit_copy(space->jit, space->tid, image);
+	const int fd = copy_image(space, image);
 	image->is_unusable = fd < 0;
 	if (fd < 0)
 		return NULL;

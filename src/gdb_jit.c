@@ -16,11 +16,10 @@ enum {
 	VERSION = 1,
 	MAX_LISTS = 8,
 	MAX_IMAGES = 4096,
-	MAX_SECTIONS = 4096, // of an image
+	MAX_SECTIONS = 4096,        // of an image
+	MAX_ALL_SECTIONS = 1 << 16, // of all images together
 	MAX_IMAGE_BYTES = 32 << 20,
-	MAX_COPIES = 256,             // each keeps a file open
-	MAX_COPIED_BYTES = 256 << 20, // of all copies
-	COST_FACTOR = 50,             // a reading is followed by at least this many times its cost
+	COST_FACTOR = 50, // a reading is followed by at least this many times its cost
 };
 
 // Images that were replaced by others of the same look, at the same place, are found so late.
@@ -45,6 +44,7 @@ struct list {
 struct images {
 	struct gdb_jit_image *items;
 	size_t count, capacity;
+	size_t n_sections;
 	struct interval_map by_address; // to positions in items
 };
 
@@ -54,8 +54,6 @@ struct gdb_jit {
 	struct images images;
 	bool is_stale; // a list has changed since
 	int64_t read_ns, cost_ns;
-	size_t n_copies;
-	uint64_t copied_bytes;
 };
 
 struct gdb_jit *gdb_jit_create(void)
@@ -74,7 +72,6 @@ void gdb_jit_forget(struct gdb_jit *jit)
 {
 	jit->n_lists = 0;
 	jit->is_stale = true;
-	jit->read_ns = jit->cost_ns = 0;
 }
 
 void gdb_jit_destroy(struct gdb_jit *jit)
@@ -111,9 +108,12 @@ static bool read_headers(struct images *images, int tid, struct gdb_jit_image *i
 	    !read_memory(tid, image->address, &header, sizeof(header)) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shentsize != sizeof(Elf64_Shdr) ||
-	    header.e_shnum > MAX_SECTIONS || header.e_shoff > image->size ||
+	    header.e_shnum > MAX_SECTIONS ||
+	    header.e_shnum > MAX_ALL_SECTIONS - images->n_sections ||
+	    header.e_shoff > image->size ||
 	    header.e_shnum * sizeof(Elf64_Shdr) > image->size - header.e_shoff)
 		return false;
+	images->n_sections += header.e_shnum;
 	const size_t size = header.e_shnum * sizeof(Elf64_Shdr);
 	_cleanup_free_ Elf64_Shdr *sections = memory_alloc(size + 1);
 	if (!read_memory(tid, image->address + header.e_shoff, sections, size))
@@ -252,10 +252,6 @@ static bool is_there(struct gdb_jit *jit, int tid, const struct gdb_jit_image *i
 
 int gdb_jit_copy(struct gdb_jit *jit, int tid, const struct gdb_jit_image *image)
 {
-	if (jit->n_copies == MAX_COPIES || image->size > MAX_COPIED_BYTES - jit->copied_bytes)
-		return -1;
-	jit->n_copies++;
-	jit->copied_bytes += image->size;
 	_cleanup_free_ uint8_t *bytes = memory_alloc(image->size);
 	if (!read_memory(tid, image->address, bytes, image->size) || !is_there(jit, tid, image))
 		return -1;

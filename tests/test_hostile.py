@@ -426,6 +426,11 @@ class Names(TestCase):
 
 
 class Crowds(TestCase):
+    def test_images_for_debuggers(self):
+        """Of 16 million pieces of made code."""
+        run = self.profile(self.start_fixture("jit_image", "many"), seconds=1)
+        self.assert_stacks(run.stacks(), r"\[truncated: [^;]+\];\[anon.*;from_code.*")
+
     def test_mappings(self):
         """As many as the system allows."""
         with open("/proc/sys/vm/max_map_count", encoding="utf-8") as file:
