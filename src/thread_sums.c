@@ -80,7 +80,8 @@ void thread_sums_init(struct thread_sums *sums)
 	    .fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC),
 	};
 	if (sums->fd >= 0 &&
-	    (!find_family(sums->fd, &sums->family) || !thread_sums_read(sums, getpid(), &own)))
+	    (!find_family(sums->fd, &sums->family) || !thread_sums_read(sums, getpid(), &own) ||
+	     own.runs == 0)) // as without CONFIG_TASK_DELAY_ACCT
 		thread_sums_deinit(sums);
 }
 
