@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "hash.h"
 #include "interval_map.h"
+#include "jit_object.h"
 #include "memory.h"
 
 enum {
@@ -252,11 +253,12 @@ static bool is_there(struct gdb_jit *jit, int tid, const struct gdb_jit_image *i
 
 int gdb_jit_copy(struct gdb_jit *jit, int tid, const struct gdb_jit_image *image)
 {
-	_cleanup_free_ uint8_t *bytes = memory_alloc(image->size);
+	_cleanup_free_ uint8_t *bytes = memory_alloc(image->size + JIT_OBJECT_MORE_BYTES);
 	if (!read_memory(tid, image->address, bytes, image->size) || !is_there(jit, tid, image))
 		return -1;
-	const int fd = memfd_create("jit", MFD_CLOEXEC);
-	if (fd >= 0 && pwrite(fd, bytes, image->size, 0) != (ssize_t)image->size) {
+	const size_t size = jit_object_place(bytes, image->size);
+	const int fd = size > 0 ? memfd_create("jit", MFD_CLOEXEC) : -1;
+	if (fd >= 0 && pwrite(fd, bytes, size, 0) != (ssize_t)size) {
 		close(fd);
 		return -1;
 	}

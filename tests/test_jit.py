@@ -183,6 +183,9 @@ class Images(harness.TestCase):
         places = [f.location for s in run.pprof.samples for f in s.frames if "first_code" in f.name]
         self.assertEqual({place["mapping"]["filename"] for place in places}, {"[jit]"})
 
+    def test_object(self):
+        self.check("object", "first_code")
+
     def test_perf_map_names_it(self):
         """Its names are the program's own choice for profilers; its callers are the image's."""
         target = self.start_fixture("jit_image", "named")

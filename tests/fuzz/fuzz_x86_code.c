@@ -35,5 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rule_deinit(&rule);
 	}
 	x86_code_is_after_call(data, size);
+	x86_code_left_alone(&code, START + 5);
 	return 0;
 }

@@ -211,7 +211,7 @@ def main():
         "record": [recording()],
         "diff": [b"main;a 12\nmain;b c 3\n\0main;b c 4\n# x\nmain;d 99999999999999999999\n"],
         "unwind": [stack(n) for n in (1, 10, 100)],
-        "elf": [], "sections": [],
+        "elf": [], "sections": [], "jit_object": [],
     }  # fmt: skip
     for program in programs:
         with open(program, "rb") as file:
@@ -219,6 +219,7 @@ def main():
         if len(elf) <= MAX_BYTES:
             seeds["elf"].append(elf)
             seeds["sections"].append(packed(elf))
+            seeds["jit_object"].append(elf[:16] + struct.pack("<H", 1) + elf[18:])  # ET_REL
     temporary = output + ".part"
     shutil.rmtree(temporary, ignore_errors=True)
     shutil.rmtree(output, ignore_errors=True)

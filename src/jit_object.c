@@ -1,0 +1,181 @@
+#include "jit_object.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <string.h>
+
+#ifndef SHT_X86_64_UNWIND
+#define SHT_X86_64_UNWIND 0x70000001
+#endif
+
+// Fields may stand at any address: all are copied.
+struct object {
+	uint8_t *bytes;
+	size_t size;
+	Elf64_Ehdr header;
+};
+
+static bool holds(const struct object *object, uint64_t offset, uint64_t size)
+{
+	return offset <= object->size && size <= object->size - offset;
+}
+
+static bool read_at(const struct object *object, uint64_t offset, void *ret, size_t size)
+{
+	if (!holds(object, offset, size))
+		return false;
+	memcpy(ret, object->bytes + offset, size);
+	return true;
+}
+
+static uint64_t section_at(const struct object *object, size_t index)
+{
+	return object->header.e_shoff + index * sizeof(Elf64_Shdr);
+}
+
+static bool read_section(const struct object *object, size_t index, Elf64_Shdr *ret)
+{
+	return index < object->header.e_shnum &&
+	       read_at(object, section_at(object, index), ret, sizeof(*ret));
+}
+
+static bool has_bytes(const struct object *object, const Elf64_Shdr *section)
+{
+	return section->sh_type != SHT_NOBITS &&
+	       holds(object, section->sh_offset, section->sh_size);
+}
+
+static void place_symbols(struct object *object, const Elf64_Shdr *table)
+{
+	Elf64_Shdr section;
+	Elf64_Sym symbol;
+
+	if (!has_bytes(object, table))
+		return;
+	for (uint64_t at = 0; at + sizeof(symbol) <= table->sh_size; at += sizeof(symbol)) {
+		memcpy(&symbol, object->bytes + table->sh_offset + at, sizeof(symbol));
+		if (symbol.st_shndx == SHN_UNDEF ||
+		    !read_section(object, symbol.st_shndx, &section))
+			continue;
+		symbol.st_value += section.sh_addr;
+		memcpy(object->bytes + table->sh_offset + at, &symbol, sizeof(symbol));
+	}
+}
+
+// How many bytes it writes, and whether relative to its own place; 0: none that is known.
+static size_t relocation_width(uint32_t type, bool *ret_is_relative)
+{
+	*ret_is_relative = type == R_X86_64_PC32 || type == R_X86_64_PC64;
+	switch (type) {
+	case R_X86_64_64:
+	case R_X86_64_PC64:
+		return 8;
+	case R_X86_64_32:
+	case R_X86_64_32S:
+	case R_X86_64_PC32:
+		return 4;
+	default:
+		return 0;
+	}
+}
+
+static void relocate_one(struct object *object, const Elf64_Shdr *target, const Elf64_Shdr *symbols,
+                         const Elf64_Rela *rela)
+{
+	bool is_relative;
+	const size_t width = relocation_width(ELF64_R_TYPE(rela->r_info), &is_relative);
+	const uint64_t index = ELF64_R_SYM(rela->r_info);
+	Elf64_Sym symbol;
+
+	if (width == 0 || rela->r_offset > target->sh_size ||
+	    width > target->sh_size - rela->r_offset ||
+	    index >= symbols->sh_size / sizeof(symbol) ||
+	    !read_at(object, symbols->sh_offset + index * sizeof(symbol), &symbol, sizeof(symbol)))
+		return;
+	uint64_t value = symbol.st_value + (uint64_t)rela->r_addend;
+	if (is_relative)
+		value -= target->sh_addr + rela->r_offset;
+	memcpy(object->bytes + target->sh_offset + rela->r_offset, &value, width); // little endian
+}
+
+// All sections but those of code, of which there is a better copy.
+static void relocate(struct object *object, const Elf64_Shdr *relocations)
+{
+	Elf64_Shdr target, symbols;
+	Elf64_Rela rela;
+
+	if (!read_section(object, relocations->sh_info, &target) ||
+	    !read_section(object, relocations->sh_link, &symbols) ||
+	    target.sh_flags & (SHF_EXECINSTR | SHF_COMPRESSED) || symbols.sh_type != SHT_SYMTAB ||
+	    !has_bytes(object, relocations) || !has_bytes(object, &target) ||
+	    !has_bytes(object, &symbols))
+		return;
+	for (uint64_t at = 0; at + sizeof(rela) <= relocations->sh_size; at += sizeof(rela)) {
+		memcpy(&rela, object->bytes + relocations->sh_offset + at, sizeof(rela));
+		relocate_one(object, &target, &symbols, &rela);
+	}
+}
+
+// The kinds of sections change last: the code's extent, and that nothing is left to be relocated.
+static void finish_sections(struct object *object, Elf64_Phdr *ret)
+{
+	uint64_t start = UINT64_MAX, end = 0;
+	Elf64_Shdr section;
+
+	for (size_t i = 0; read_section(object, i, &section); i++) {
+		if (section.sh_type == SHT_RELA)
+			section.sh_type = SHT_NULL;
+		if (section.sh_type == SHT_X86_64_UNWIND)
+			section.sh_type = SHT_PROGBITS; // .eh_frame
+		memcpy(object->bytes + section_at(object, i), &section, sizeof(section));
+		if (!(section.sh_flags & SHF_EXECINSTR) || section.sh_addr == 0 ||
+		    section.sh_size > UINT64_MAX - section.sh_addr)
+			continue;
+		start = section.sh_addr < start ? section.sh_addr : start;
+		end = section.sh_addr + section.sh_size > end ? section.sh_addr + section.sh_size
+		                                              : end;
+	}
+	*ret = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_align = 1};
+	if (start < end) {
+		ret->p_vaddr = ret->p_paddr = start;
+		ret->p_memsz = end - start;
+	}
+}
+
+// Programs have segments: one, of the code.
+static size_t add_segment(struct object *object, const Elf64_Phdr *segment)
+{
+	const size_t at = (object->size + 7) & ~(size_t)7;
+
+	memset(object->bytes + object->size, 0, at - object->size);
+	memcpy(object->bytes + at, segment, sizeof(*segment));
+	object->header.e_type = ET_EXEC;
+	object->header.e_phoff = at;
+	object->header.e_phentsize = sizeof(*segment);
+	object->header.e_phnum = 1;
+	memcpy(object->bytes, &object->header, sizeof(object->header));
+	return at + sizeof(*segment);
+}
+
+size_t jit_object_place(uint8_t *bytes, size_t size)
+{
+	struct object object = {.bytes = bytes, .size = size};
+	Elf64_Shdr section;
+	Elf64_Phdr segment;
+
+	if (!read_at(&object, 0, &object.header, sizeof(object.header)))
+		return 0;
+	if (object.header.e_type != ET_REL)
+		return size;
+	if (object.header.e_shentsize != sizeof(section) || object.header.e_machine != EM_X86_64 ||
+	    !holds(&object, object.header.e_shoff, object.header.e_shnum * sizeof(section)))
+		return 0;
+	for (size_t i = 0; read_section(&object, i, &section); i++)
+		if (section.sh_type == SHT_SYMTAB)
+			place_symbols(&object, &section);
+	for (size_t i = 0; read_section(&object, i, &section); i++)
+		if (section.sh_type == SHT_RELA)
+			relocate(&object, &section);
+	finish_sections(&object, &segment);
+	return add_segment(&object, &segment);
+}
