@@ -188,7 +188,7 @@ class Shapes(harness.TestCase):
         for name in "forever", "aligned", "kept", "jump":
             with self.subTest(name):
                 run = attach(self.start_fixture("no_tables", name))
-                self.assert_stacks(run.stacks(), rf"{MAIN};call_it(?:;(?:{name}(?:;inner)?|leaf))?", share=1)
+                self.assert_stacks(run.stacks(), rf"{MAIN};call_it(?:;(?:{name}(?:;inner)?|leaf))?")
                 self.assertEqual(run.summary.truncated, 0, run.stderr)
 
     def test_code_that_cannot_be_unwound(self):
