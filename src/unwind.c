@@ -25,8 +25,9 @@ enum {
 struct unwinder_entry {
 	uint64_t key; // pc * 2 + is_return_address; in `recent`, NO_KEY: empty
 	uint32_t location;
-	bool may_return; // a call may have its return address there
-	bool is_made;    // no file holds the code
+	bool may_return;          // a call may have its return address there
+	bool is_made;             // no file holds the code
+	uint32_t made_generation; // of the address space, for which it holds if it is made
 	const struct rule *rule;
 };
 
@@ -116,6 +117,7 @@ static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, 
 	    .key = pc * 2 + is_return,
 	    .location = location,
 	    .is_made = code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE,
+	    .made_generation = unwinder->made_generation,
 	    .may_return = is_return && may_return_to(unwinder, pc),
 	    .rule = rule_cache_get(unwinder->rules, location, &code, is_return),
 	};
@@ -128,8 +130,15 @@ static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uin
 	const uint64_t hash = hash_mix(key, 0);
 	uint32_t id = hash_index_find(&unwinder->index, hash, entry_equal, unwinder, &key);
 
-	if (id != HASH_NONE)
+	if (id != HASH_NONE) {
+		const struct unwinder_entry *known = &unwinder->entries[id];
+		// Other names may hold from now on for code that no file holds: a new location.
+		if (known->is_made && known->made_generation != unwinder->made_generation) {
+			const struct unwinder_entry entry = make_entry(unwinder, pc, is_return);
+			unwinder->entries[id] = entry;
+		}
 		return &unwinder->entries[id];
+	}
 	if (unwinder->n_entries == MAX_ENTRIES) {
 		hash_index_clear(&unwinder->index);
 		unwinder->n_entries = 0;
@@ -443,27 +452,13 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 	}
 }
 
-// Other names may hold from now on for code that no file holds: new locations for its pcs.
-static void refresh_made(struct unwinder *unwinder)
-{
-	if (unwinder->made_generation == unwinder->space->made_generation)
-		return;
-	unwinder->made_generation = unwinder->space->made_generation;
-	for (size_t i = 0; i < unwinder->n_entries; i++) {
-		struct unwinder_entry *entry = &unwinder->entries[i];
-		if (entry->is_made)
-			*entry = make_entry(unwinder, entry->key / 2, entry->key % 2);
-	}
-	forget_recent(unwinder);
-}
-
 static void refresh(struct unwinder *unwinder)
 {
-	if (unwinder->generation == unwinder->space->generation) {
-		refresh_made(unwinder);
-		return;
-	}
+	if (unwinder->made_generation != unwinder->space->made_generation)
+		forget_recent(unwinder);
 	unwinder->made_generation = unwinder->space->made_generation;
+	if (unwinder->generation == unwinder->space->generation)
+		return; // entries of made code are made anew when they are asked for
 	hash_index_clear(&unwinder->index);
 	unwinder->n_entries = 0;
 	forget_recent(unwinder);
