@@ -87,7 +87,7 @@ struct modules {
 	struct module **items;  // pointers stay valid as the table grows
 	size_t count, capacity;
 	size_t n_images;      // that were copied for MODULE_IMAGE (address_space.c)
-	uint64_t image_bytes; // of those
+	uint64_t image_bytes; // of those, and of those that could not be
 	const struct debug_sources *debug_sources; // borrowed; NULL: the usual places only
 };
 

@@ -376,11 +376,9 @@ static int copy_image(const struct address_space *space, const struct gdb_jit_im
 
 	if (modules->n_images == MAX_IMAGES || image->size > MAX_IMAGE_BYTES - modules->image_bytes)
 		return -1;
+	modules->image_bytes += image->size;
 	const int fd = gdb_jit_copy(space->jit, space->tid, image);
-	if (fd >= 0) {
-		modules->n_images++;
-		modules->image_bytes += image->size;
-	}
+	modules->n_images += fd >= 0;
 	return fd;
 }
 

@@ -12,6 +12,7 @@
 struct object {
 	uint8_t *bytes;
 	size_t size;
+	size_t table_bytes; // of the tables that were read
 	Elf64_Ehdr header;
 };
 
@@ -45,12 +46,22 @@ static bool has_bytes(const struct object *object, const Elf64_Shdr *section)
 	       holds(object, section->sh_offset, section->sh_size);
 }
 
+// To be called of each table that is gone through. True: it lies in the object, and all tables
+// until now could do so without one lying over another, as real ones do.
+static bool take_table(struct object *object, const Elf64_Shdr *table)
+{
+	if (!has_bytes(object, table) || table->sh_size > object->size - object->table_bytes)
+		return false;
+	object->table_bytes += table->sh_size;
+	return true;
+}
+
 static void place_symbols(struct object *object, const Elf64_Shdr *table)
 {
 	Elf64_Shdr section;
 	Elf64_Sym symbol;
 
-	if (!has_bytes(object, table))
+	if (!take_table(object, table))
 		return;
 	for (uint64_t at = 0; at + sizeof(symbol) <= table->sh_size; at += sizeof(symbol)) {
 		memcpy(&symbol, object->bytes + table->sh_offset + at, sizeof(symbol));
@@ -107,8 +118,8 @@ static void relocate(struct object *object, const Elf64_Shdr *relocations)
 	if (!read_section(object, relocations->sh_info, &target) ||
 	    !read_section(object, relocations->sh_link, &symbols) ||
 	    target.sh_flags & (SHF_EXECINSTR | SHF_COMPRESSED) || symbols.sh_type != SHT_SYMTAB ||
-	    !has_bytes(object, relocations) || !has_bytes(object, &target) ||
-	    !has_bytes(object, &symbols))
+	    !has_bytes(object, &target) || !has_bytes(object, &symbols) ||
+	    !take_table(object, relocations))
 		return;
 	for (uint64_t at = 0; at + sizeof(rela) <= relocations->sh_size; at += sizeof(rela)) {
 		memcpy(&rela, object->bytes + relocations->sh_offset + at, sizeof(rela));
