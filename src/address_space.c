@@ -110,6 +110,9 @@ static void find_descriptor(void *context)
 		module->jit_descriptor = 0;
 }
 
+// Of CPU time: what is left is searched another time.
+#define MAX_SEARCH_NS (NS_PER_SECOND / 2)
+
 // The variables that may stand in any of the process's files; in each, it is looked for once.
 static void find_descriptors(struct address_space *space, int64_t now_ns)
 {
@@ -117,6 +120,7 @@ static void find_descriptors(struct address_space *space, int64_t now_ns)
 	size_t n_searched = 0;
 
 	gdb_jit_forget(space->jit);
+	space->searched = true;
 	space->jit_generation = space->generation;
 	for (size_t i = 0; i < space->maps.count && n_searched < MAX_SEARCHED; i++) {
 		const struct mapping *mapping = &space->maps.items[i];
@@ -124,8 +128,13 @@ static void find_descriptors(struct address_space *space, int64_t now_ns)
 		if (!module || module->kind != MODULE_FILE)
 			continue;
 		n_searched++;
-		if (!module->looked_for_descriptor)
+		if (!module->looked_for_descriptor) {
+			const int64_t cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+			space->searched &= cost_ns < MAX_SEARCH_NS;
+			if (!space->searched)
+				continue;
 			module_guard(module, find_descriptor, module, MODULE_FOR_RULES);
+		}
 		module->looked_for_descriptor = true;
 		if (module->jit_descriptor)
 			gdb_jit_add_descriptor(
@@ -315,7 +324,7 @@ static void update_made(struct address_space *space, int tid, int64_t now_ns, bo
 		perf_map_forget(map);
 		gdb_jit_forget(space->jit);
 	}
-	if (space->jit_generation != space->generation &&
+	if ((space->jit_generation != space->generation || !space->searched) &&
 	    now_ns - space->searched_ns >= HINTED_COST_FACTOR * space->search_cost_ns)
 		find_descriptors(space, now_ns);
 	bool changed = perf_map_update(map, space->pid, tid, now_ns);
