@@ -10,12 +10,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Of a program.
+// Of a program. None is known where both tls and tls_at are 0.
 struct go_layout {
-	int32_t tls; // where a thread keeps g, from its thread pointer; 0: it is not known as Go's
+	int32_t tls;     // where a thread keeps g, from its thread pointer
 	uint16_t curg;   // offset in struct m
 	bool calls_back; // C code may call Go's
+	uint64_t tls_at; // instead of tls, where the dynamic linker has put that: an address in the
+	                 // target; in a rule, in the module's file
 };
+
+static inline bool go_layout_is_known(const struct go_layout *layout)
+{
+	return layout->tls != 0 || layout->tls_at != 0;
+}
 
 // A struct g.
 struct go_stack {

@@ -75,33 +75,44 @@ static const uint8_t *find_code(const struct code *code, const char *bytes, size
 	return NULL;
 }
 
-// systemstack(SB) begins by reading g and comparing it with g.m.curg. Where g lies depends on the
-// linker, curg's offset on the version.
+// Where systemstack(SB) has g from, which depends on how the program was linked.
+static bool find_tls(const struct code *code, uint64_t entry, struct go_layout *ret)
+{
+	const uint8_t *g = find_code(code, "\x64\x48\x8b\x04\x25", 5, 4); // mov %fs:x, %rax
+
+	if (!g)
+		g = find_code(code, "\x48\xc7\xc1", 3, 4); // mov $x, %rcx; mov %fs:(%rcx), %rax
+	if (g) {
+		ret->tls = (int32_t)u32_at(g);
+		return ret->tls < 0 && ret->tls > -MAX_TLS && ret->tls % 8 == 0;
+	}
+	g = find_code(code, "\x48\x8b\x0d", 3, 8); // mov x(%rip), %rcx; mov %fs:(%rcx), %rax
+	if (!g || memcmp(g + 4, "\x64\x48\x8b\x01", 4) != 0)
+		return false;
+	ret->tls_at = entry + (uint64_t)(g + 4 - code->bytes) + (uint64_t)(int32_t)u32_at(g);
+	return true;
+}
+
+// systemstack(SB) begins by comparing g with g.m.curg, whose offset depends on the version.
 static struct go_layout find_layout(struct module *module, struct gopclntab *table)
 {
-	struct go_layout layout = {0};
-	uint64_t entry;
+	const struct go_layout none = {0};
+	struct go_layout layout = none;
+	uint64_t entry, other;
 
 	if (!gopclntab_find_name(table, "runtime.systemstack", 0, SIZE_MAX, &entry))
-		return layout;
+		return none;
 	const struct code code = read_code(module, entry);
-	const uint8_t *g = find_code(&code, "\x64\x48\x8b\x04\x25", 5, 4); // mov %fs:x, %rax
-	if (!g)
-		g = find_code(&code, "\x48\xc7\xc1", 3, 4); // mov $x, %rcx; mov %fs:(%rcx), %rax
 	const uint8_t *m = find_code(&code, "\x48\x8b\x58\x30", 4, 0); // mov 0x30(%rax), %rbx
 	const uint8_t *curg = find_code(&code, "\x48\x3b\x83", 3, 4);  // cmp x(%rbx), %rax
-	if (!g || !m || !curg || u32_at(curg) > MAX_CURG || u32_at(curg) % 8 != 0)
-		return layout;
-	const int32_t tls = (int32_t)u32_at(g);
-	if (tls >= 0 || tls <= -MAX_TLS || tls % 8 != 0)
-		return layout;
-	return (struct go_layout){
-	    .tls = tls,
-	    .curg = (uint16_t)u32_at(curg),
-	    // Of the same assembly, if the program has it.
-	    .calls_back =
-	        gopclntab_find_name(table, "runtime.cgocallback", entry, MAX_NEAR, &entry),
-	};
+	if (!m || !curg || u32_at(curg) > MAX_CURG || u32_at(curg) % 8 != 0 ||
+	    !find_tls(&code, entry, &layout))
+		return none;
+	layout.curg = (uint16_t)u32_at(curg);
+	// Of the same assembly, if the program has it.
+	layout.calls_back =
+	    gopclntab_find_name(table, "runtime.cgocallback", entry, MAX_NEAR, &other);
+	return layout;
 }
 
 // asmcgocall(SB), behind its call, takes back into %rdi the goroutine, or into %rsi the stack

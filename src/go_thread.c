@@ -62,13 +62,21 @@ static bool read_goroutine(int tid, uint64_t address, uint64_t m, struct go_stac
 	return true;
 }
 
+static bool find_g(int tid, uint64_t tls, const struct go_layout *layout, uint64_t *ret)
+{
+	uint64_t offset = (uint64_t)layout->tls;
+
+	return (layout->tls != 0 || read_words(tid, layout->tls_at, &offset, 1)) &&
+	       read_words(tid, tls + offset, ret, 1);
+}
+
 bool go_thread_read(int tid, uint64_t tls, const struct go_layout *layout, struct go_thread *ret)
 {
 	struct go_thread thread = {0};
 	uint64_t own, goroutine, g[G_WORDS], g0[G_WORDS];
 
-	if (layout->tls == 0 || !read_words(tid, tls + layout->tls, &thread.g, 1) ||
-	    !read_words(tid, thread.g, g, G_WORDS) || !read_words(tid, g[G_M], &own, 1) ||
+	if (!find_g(tid, tls, layout, &thread.g) || !read_words(tid, thread.g, g, G_WORDS) ||
+	    !read_words(tid, g[G_M], &own, 1) ||
 	    !read_words(tid, g[G_M] + layout->curg, &goroutine, 1) ||
 	    !read_words(tid, own, g0, G_WORDS) || !parse_stack(g0, own, g[G_M], &thread.own))
 		return false;

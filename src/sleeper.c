@@ -200,14 +200,15 @@ bool sleeper_has_more(const struct target_thread *thread, const struct snapshot 
                       enum stack_end end)
 {
 	// Of Go, as it turned out, whose runtime knows the other stack.
-	return end == STACK_NOT_COPIED || (end == STACK_SWITCHED && thread->hint.tls &&
-	                                   thread->hint.go->tls && !snapshot->asked_go);
+	return end == STACK_NOT_COPIED ||
+	       (end == STACK_SWITCHED && thread->hint.tls && go_layout_is_known(thread->hint.go) &&
+	        !snapshot->asked_go);
 }
 
 bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end)
 {
 	return end == STACK_NEEDS_REGISTER ||
-	       (end == STACK_SWITCHED && !thread->hint.tls && thread->hint.go->tls);
+	       (end == STACK_SWITCHED && !thread->hint.tls && go_layout_is_known(thread->hint.go));
 }
 
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,

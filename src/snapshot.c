@@ -178,7 +178,7 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 static void ask_go(int tid, const struct snapshot_hint *hint, struct snapshot *snapshot)
 {
 	snapshot->go = (struct go_thread){0};
-	snapshot->asked_go = hint->go && hint->go->tls && hint->tls;
+	snapshot->asked_go = hint->go && go_layout_is_known(hint->go) && hint->tls;
 	if (snapshot->asked_go)
 		go_thread_read(tid, hint->tls, hint->go, &snapshot->go);
 }

@@ -405,17 +405,26 @@ static struct move apply_image(struct unwinder *unwinder, const struct rule *rul
 	return GO_ON;
 }
 
-static void note_go(struct unwinder *unwinder, const struct rule *rule)
+static void note_go(struct unwinder *unwinder, const struct rule *rule, bool is_return,
+                    const struct registers *registers)
 {
-	if (rule->go.tls)
-		unwinder->go = rule->go;
+	const uint64_t pc = registers->value[ARCH_NATIVE->pc];
+
+	if (!go_layout_is_known(&rule->go))
+		return;
+	unwinder->go = rule->go;
+	if (rule->go.tls_at) {
+		const uint32_t location = find_entry(unwinder, pc, is_return)->location;
+		unwinder->go.tls_at +=
+		    pc - is_return - unwinder->profile->locations[location].address;
+	}
 }
 
 static struct move change_stack(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                                 const struct snapshot *snapshot, struct go_walk *walk,
                                 struct registers *registers)
 {
-	note_go(unwinder, rule);
+	note_go(unwinder, rule, is_return, registers);
 	switch (
 	    go_switch_walk(snapshot, rule->go_switch, rule->go_slot, is_return, walk, registers)) {
 	case GO_FRAME:
@@ -435,7 +444,7 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 {
 	switch (rule->kind) {
 	case RULE_ROOT:
-		note_go(unwinder, rule);
+		note_go(unwinder, rule, is_return, registers);
 		return end_with(STACK_COMPLETE);
 	case RULE_ROW:
 		return apply_row(rule, is_return, snapshot, registers);

@@ -99,6 +99,21 @@ class GoStacks(harness.TestCase):
         self.check_functions(run, paths)
         self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.01, run.stderr)
 
+    def test_library(self):
+        """A library of Go's in a C program: the dynamic linker has decided where g lies."""
+        target = self.start_fixture("golang_load")
+        run = attach(target, duration="0.8")
+        target.end()
+        own = {s: n for s, n in run.stacks().items() if "main.sharedWork" in s}
+        self.assertGreater(sum(own.values()), 10)
+        self.assert_stacks(
+            own,
+            rf"{harness.MAIN};call_shared;sharedWork;{C_TO_GO};main\.sharedWork"
+            rf"(?:;runtime\.Stack.*)?{RUNTIME}",
+        )
+        self.assertTrue(any("runtime.Stack.func1" in stack for stack in own))
+        self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.01, run.stderr)
+
 
 if __name__ == "__main__":
     harness.main()

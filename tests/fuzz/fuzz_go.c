@@ -39,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct go_layout layout = {
 	    .tls = (int32_t)input_u32(&input),
 	    .curg = (uint16_t)input_u32(&input),
+	    .tls_at = translate(input_u64(&input), memory),
 	};
 	const uint64_t tls = translate(input_u64(&input), memory);
 	struct registers registers = {.known = input_u32(&input) | 1u << ARCH_NATIVE->sp};

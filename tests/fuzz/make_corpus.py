@@ -132,7 +132,7 @@ def go_thread():
     words[0], words[m], words[m + 23] = memory(own), memory(own), memory(g)
     words[164:166] = [64, memory(g)]  # asmcgocall's
     registers = [memory(164)] * 17
-    return struct.pack("<IIQI18Q", 2**32 - 8, 23 * 8, memory(1), 0x1FFFF, *registers, 0x8765) + struct.pack(
+    return struct.pack("<IIQQI18Q", 2**32 - 8, 23 * 8, 0, memory(1), 0x1FFFF, *registers, 0x8765) + struct.pack(
         "<256Q", *words
     )
 

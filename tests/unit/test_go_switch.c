@@ -161,12 +161,24 @@ static void test_does_not_fit(void **state)
 	assert_false(read_thread(world));
 }
 
-static void test_no_layout(void **state)
+// The dynamic linker has put where g lies into memory; or there is nothing.
+static void test_other_layouts(void **state)
 {
 	struct world *world = *state;
-	const struct go_layout none = {0};
+	struct go_thread *go = &world->snapshot.go;
+	uint64_t offset = (uint64_t)-8;
+	struct go_layout layout = {.curg = CURG * 8, .tls_at = at(&offset)};
 
-	assert_false(go_thread_read(getpid(), at(&world->tls[1]), &none, &world->snapshot.go));
+	assert_true(go_layout_is_known(&layout));
+	assert_true(go_thread_read(getpid(), at(&world->tls[1]), &layout, go));
+	assert_int_equal(go->goroutine.address, at(world->goroutine));
+	offset = 1;
+	assert_false(go_thread_read(getpid(), at(&world->tls[1]), &layout, go));
+	layout.tls_at = 8;
+	assert_false(go_thread_read(getpid(), at(&world->tls[1]), &layout, go));
+	layout.tls_at = 0;
+	assert_false(go_layout_is_known(&layout));
+	assert_false(go_thread_read(getpid(), at(&world->tls[1]), &layout, go));
 }
 
 static void test_moved(void **state)
@@ -410,7 +422,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_no_goroutine, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_stack_pointer_elsewhere, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_does_not_fit, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_no_layout, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_other_layouts, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_moved, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_systemstack, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_morestack, set_up, tear_down),
