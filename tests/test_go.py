@@ -76,7 +76,7 @@ class GoStacks(harness.TestCase):
                 continue
             last = path[-1]
             own = {s: n for s, n in stacks.items() if last in s and path[-2] in s}
-            self.assertGreater(sum(own.values()), 10, name)
+            self.assertGreater(sum(own.values()), 2, name)
             self.assert_stacks(own, STACKS[name] + RUNTIME)
         grown = {s: n for s, n in stacks.items() if "main.growDeeper" in s}
         self.assertTrue(any("runtime.newstack" in s for s in grown), "no stack was seen to grow")
