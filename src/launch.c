@@ -114,33 +114,52 @@ void launch_release(struct launch *launch)
 	tracee_release(launch->pid, &launch->stop);
 }
 
+// Looks at the command's state, and leaves it: to wait for it is to take it, and a stop is for
+// tracee to take, or else the thread stays stopped. WNOHANG: ret->si_pid is 0 where there is
+// nothing yet.
+static int look_at_state(const struct launch *launch, int flags, siginfo_t *ret)
+{
+	int result;
+
+	do {
+		*ret = (siginfo_t){0};
+		result = waitid(P_PID, launch->pid, ret, flags | WEXITED | WNOWAIT);
+	} while (result < 0 && errno == EINTR);
+	return result;
+}
+
+static bool is_end(const siginfo_t *info)
+{
+	return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+	       info->si_code == CLD_DUMPED;
+}
+
 static bool wait_for_end(struct launch *launch, int flags)
 {
 	const struct timespec moment = {.tv_nsec = 1000000};
 	siginfo_t info;
-	pid_t pid;
+	pid_t pid = -1;
 
 	if (!launch->ended)
 		launch->ended = tracee_kept_exit(&launch->exit_status);
 	if (launch->ended)
 		return true;
-	// A stop is for tracee to see, and only looked at here: to wait is to take.
-	do
-		info = (siginfo_t){0};
-	while (waitid(P_PID, launch->pid, &info, flags | WEXITED | WNOWAIT) < 0 && errno == EINTR);
-	if (info.si_pid == launch->pid && info.si_code != CLD_EXITED &&
-	    info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED) {
-		if (!(flags & WNOHANG))
-			nanosleep(&moment, NULL); // the signal handler sees to it
-		return false;
+	if (look_at_state(launch, flags, &info) == 0) {
+		if (info.si_pid == 0)
+			return false;
+		if (!is_end(&info)) {
+			if (!(flags & WNOHANG))
+				nanosleep(&moment, NULL); // the signal handler sees to it
+			return false;
+		}
+		do
+			pid = waitpid(launch->pid, &launch->exit_status, flags);
+		while (pid < 0 && errno == EINTR);
 	}
-	do
-		pid = waitpid(launch->pid, &launch->exit_status, flags);
-	while (pid < 0 && errno == EINTR);
 	if (pid < 0) // reaped by the signal handler just now
 		launch->ended = tracee_kept_exit(&launch->exit_status) || errno == ECHILD;
-	else // a stop can only be reported while the thread is seized, and is not an end
-		launch->ended = pid == launch->pid && !WIFSTOPPED(launch->exit_status);
+	else
+		launch->ended = pid == launch->pid;
 	return launch->ended;
 }
 

@@ -180,6 +180,25 @@ class Sampling(harness.TestCase):
         self.assertLess(run.summary.duration_s, 0.6)
         self.assertGreater(run.summary.duration_s, 0.29)
 
+    def test_its_stops_are_not_taken_for_news(self):
+        """A look whether the command has ended leaves its stops to those who asked for them."""
+        for _ in range(2 * os.cpu_count() + 1):
+            self.start_fixture("calls-O2", "spin")  # so that it waits before it stops
+        preloaded = {
+            **os.environ,
+            "LD_PRELOAD": harness.fixture("slow_wait.so"),
+            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0",
+        }
+        run, pid = start_spinning("-d", "1", hz=499, env=preloaded)
+        time.sleep(1.5)
+        states = set()
+        for _ in range(20):
+            states.add(harness.read_status(pid)["State"][0])
+            time.sleep(0.02)
+        os.kill(pid, signal.SIGKILL)
+        run.finish(expect=128 + signal.SIGKILL)
+        self.assertIn("R", states)
+
     def test_ends_before_duration(self):
         run = wrap(["sleep", "0.2"], "-d", "50")
         self.assertLess(run.elapsed_s, 20)
