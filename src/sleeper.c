@@ -182,7 +182,7 @@ void sleeper_note_stop(const struct target *target, struct target_thread *thread
 		thread->stop_runs = now.runs;
 }
 
-bool sleeper_runs(const struct target *target, struct target_thread *thread)
+static bool runs(const struct target *target, struct target_thread *thread)
 {
 	struct proc_syscall call;
 	enum thread_state state;
@@ -194,6 +194,16 @@ bool sleeper_runs(const struct target *target, struct target_thread *thread)
 	if (proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call))
 		return call.running;
 	return sleeper_state(target, thread, &state) && state == THREAD_RUNNING;
+}
+
+bool sleeper_runs(const struct target *target, struct target_thread *thread)
+{
+	const struct proc_schedstat seen = thread->last;
+	const bool result = runs(target, thread);
+
+	// It may have run and be asleep again, which is for sleeper_look to find out.
+	thread->last = seen;
+	return result;
 }
 
 bool sleeper_has_more(const struct target_thread *thread, const struct snapshot *snapshot,
