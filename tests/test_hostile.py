@@ -355,7 +355,7 @@ class Names(TestCase):
         for stack in run.stacks():
             for name in stack:
                 self.assertFalse(re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", name), ascii(name))
-        self.assertFalse(re.search(r"[^\n\x20-\x7e\x80-\uffff]", run.stderr), ascii(run.stderr))
+        self.assertFalse(re.search(r"[^\n\x20-\x7e\x80-\U0010ffff]", run.stderr), ascii(run.stderr))
 
     def test_symbols(self):
         for number, name in enumerate(STRANGE):
