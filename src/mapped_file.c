@@ -166,13 +166,13 @@ const struct mapping *mapped_file_around(const struct maps *maps, const struct m
 	return below;
 }
 
-bool mapped_file_holds_code(int tid, const struct mapping *mapping, struct module *module,
-                            uint64_t address)
+// Compares the mapping's memory with the file's in places so far apart; false: one differs.
+static bool probe(int tid, const struct mapping *mapping, struct module *module, uint64_t address,
+                  uint64_t step, size_t *ret_compared)
 {
-	const uint64_t step = (mapping->end - mapping->start) / N_PROBES;
 	unsigned char file[PROBE_BYTES], memory[PROBE_BYTES];
-	size_t n_compared = 0;
 
+	*ret_compared = 0;
 	for (size_t i = 0; i < N_PROBES; i++) {
 		const size_t n = module_read_code(module, address + i * step, file, sizeof(file));
 		if (n == 0)
@@ -180,7 +180,22 @@ bool mapped_file_holds_code(int tid, const struct mapping *mapping, struct modul
 		if (!read_memory(tid, mapping->start + i * step, memory, n) ||
 		    memcmp(file, memory, n) != 0)
 			return false;
-		n_compared++;
+		++*ret_compared;
 	}
+	return true;
+}
+
+bool mapped_file_holds_code(int tid, const struct mapping *mapping, struct module *module,
+                            uint64_t address)
+{
+	uint64_t step = (mapping->end - mapping->start) / N_PROBES;
+	size_t n_compared;
+
+	// A little code may stand in a large page.
+	do {
+		if (!probe(tid, mapping, module, address, step, &n_compared))
+			return false;
+		step /= 2;
+	} while (n_compared < N_PROBES / 2 && step >= PROBE_BYTES);
 	return n_compared > 0;
 }

@@ -32,6 +32,12 @@ static bool parse_hex(char **text, char separator, uint64_t *ret)
 	return true;
 }
 
+// Huge pages of no file have one of the kernel's own (fs/hugetlbfs/inode.c, hugetlb_file_setup).
+static bool is_anonymous_huge(const char *path)
+{
+	return strcmp(path, "/anon_hugepage (deleted)") == 0;
+}
+
 // START-END PERM OFFSET MAJOR:MINOR INODE   PATH, proc(5).
 static bool parse_line(const struct maps *maps, char *line, struct mapping *ret)
 {
@@ -50,6 +56,10 @@ static bool parse_line(const struct maps *maps, char *line, struct mapping *ret)
 	mapping.device = makedev(major_nr, minor_nr);
 	mapping.inode = strtoull(line, &line, 10);
 	line += strspn(line, " ");
+	if (is_anonymous_huge(line)) {
+		line += strlen(line);
+		mapping.inode = mapping.device = 0;
+	}
 	mapping.path = line - maps->text;
 	*ret = mapping;
 	return mapping.start < mapping.end;

@@ -1,6 +1,8 @@
 """Whatever file or memory code runs from, its names are right, or none."""
 
+import atexit
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -140,6 +142,29 @@ work(ctypes.byref(ctypes.c_int(0)))
             self.assert_stacks(stacks, rf"{THREAD}{name};plugin_a_work;plugin_a_inner", share=0.9)
 
 
+def need_huge_pages(count):
+    """Reserves them for this test's process, if the machine has no free ones."""
+    try:
+        with open("/proc/meminfo", encoding="utf-8") as file:
+            free = int(re.search(r"(?m)^HugePages_Free: +(\d+)$", file.read())[1])
+        with open("/proc/sys/vm/nr_hugepages", encoding="utf-8") as file:
+            reserved = int(file.read())
+        if free < count:
+            atexit.register(set_huge_pages, reserved)
+            free += set_huge_pages(reserved + count - free) - reserved
+    except (OSError, TypeError):
+        free = 0
+    harness.need(free >= count, "no huge pages are to be had")
+
+
+def set_huge_pages(count):
+    """Asks for so many; how many there are then."""
+    with open("/proc/sys/vm/nr_hugepages", "r+", encoding="utf-8") as file:
+        file.write(str(count))
+    with open("/proc/sys/vm/nr_hugepages", encoding="utf-8") as file:
+        return int(file.read())
+
+
 class Moved(TestCase):
     """Code that a program has moved into memory without a file."""
 
@@ -152,6 +177,16 @@ class Moved(TestCase):
             self.assert_stacks(run.stacks(), rf"{MAIN};outer;wait_here{LEAVES}")
             self.assertEqual(run.summary.truncated, 0, run.stderr)
             target.end()
+
+    def test_huge_pages(self):
+        """MAP_HUGETLB, whose mappings look like a file's."""
+        need_huge_pages(2)
+        target = self.start_fixture("moved_text_huge", "huge")
+        with open(f"/proc/{target.pid}/maps", encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"(?m)^\S+ r-xp \S+ \S+ \d+ +/anon_hugepage \(deleted\)$")
+        run = attach(target)
+        self.assert_stacks(run.stacks(), rf"{MAIN};outer;wait_here{LEAVES}")
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
 
     def test_changed(self):
         """It is not what the file has: it has no names of the file's."""

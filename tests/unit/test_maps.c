@@ -52,6 +52,23 @@ static void test_plain(void **state)
 	maps_deinit(&maps);
 }
 
+// Huge pages without a file look as if they had one.
+static void test_huge_pages(void **state)
+{
+	struct maps maps = {0};
+
+	(void)state;
+	parse(&maps, "7f00000-7f20000 r-xp 00200000 00:11 321296962   /anon_hugepage (deleted)\n"
+	             "7f20000-7f40000 r-xp 00200000 00:11 321296963   /anon_hugepage\n");
+	assert_int_equal(maps.count, 2);
+	assert_int_equal(maps.items[0].inode, 0);
+	assert_int_equal(maps.items[0].device, 0);
+	assert_string_equal(maps_path(&maps, &maps.items[0]), "");
+	assert_int_equal(maps.items[1].inode, 321296963);
+	assert_string_equal(maps_path(&maps, &maps.items[1]), "/anon_hugepage");
+	maps_deinit(&maps);
+}
+
 static void test_find(void **state)
 {
 	struct maps maps = {0};
@@ -195,13 +212,10 @@ static void test_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_plain),
-	    cmocka_unit_test(test_find),
-	    cmocka_unit_test(test_malformed),
-	    cmocka_unit_test(test_out_of_order),
-	    cmocka_unit_test(test_nul_and_unterminated),
-	    cmocka_unit_test(test_huge),
-	    cmocka_unit_test(test_own),
+	    cmocka_unit_test(test_plain),        cmocka_unit_test(test_huge_pages),
+	    cmocka_unit_test(test_find),         cmocka_unit_test(test_malformed),
+	    cmocka_unit_test(test_out_of_order), cmocka_unit_test(test_nul_and_unterminated),
+	    cmocka_unit_test(test_huge),         cmocka_unit_test(test_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
