@@ -28,5 +28,9 @@ bool debug_file_has_build_id(int fd, const void *build_id, size_t build_id_size)
 // the module. Its units are known by their ids. -1: there is none.
 int debug_file_open_package(const char *const *directories, const char *module_path);
 
+// Opens a .dwo file that was compiled to `path`, in the user's directories (NULL-terminated):
+// DIR/PATH or DIR/NAME. -1: there is none.
+int debug_file_open_split(const char *const *directories, const char *path);
+
 // Opens the debug file; -1: there is none. *ret_path is its path, owned by the caller.
 int debug_file_open(const struct debug_file_wanted *wanted, char **ret_path);

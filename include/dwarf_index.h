@@ -29,9 +29,11 @@ struct dwarf_level {
 #define DWARF_MAX_LEVELS 256
 
 // Indexes the units' ranges. `dwarf` is borrowed; NULL is accepted, and finds nothing.
-// `package_fd`: of the file with its split units (split_package.h), taken over; -1: none. The
-// result is owned by the caller, never NULL.
-struct dwarf_index *dwarf_index_create(Dwarf *dwarf, int package_fd);
+// `package_fd`: of the file with its split units (split_package.h), taken over; -1: none.
+// `directories`: of the user's, where such files are, too (split_dwarf.h); NULL: none; borrowed.
+// The result is owned by the caller, never NULL.
+struct dwarf_index *dwarf_index_create(Dwarf *dwarf, int package_fd,
+                                       const char *const *directories);
 
 // NULL is accepted.
 void dwarf_index_destroy(struct dwarf_index *index);

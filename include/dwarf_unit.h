@@ -15,10 +15,11 @@ struct split_base;
 struct split_package;
 
 // Walks the unit whose DIE is at `die_offset` of .debug_info and which ends at `end_offset`. The
-// result is owned by the caller, never NULL; `dwarf` is borrowed, and so is `package`, which may be
-// NULL.
+// result is owned by the caller, never NULL; `dwarf` is borrowed, and so are `package` and
+// `directories`, where split units may be (split_dwarf.h), which may be NULL.
 struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, struct split_package *package,
-                                     uint64_t die_offset, uint64_t end_offset);
+                                     const char *const *directories, uint64_t die_offset,
+                                     uint64_t end_offset);
 
 // NULL is accepted.
 void dwarf_unit_destroy(struct dwarf_unit *unit);

@@ -130,6 +130,9 @@ Dwfl_Module *module_dwfl(struct module *module);
 // NULL: it has none. Owned by the module. To be called in guarded work.
 Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias);
 
+// Where the user keeps debug files: NULL-terminated, borrowed; NULL: nowhere.
+const char *const *module_debug_directories(const struct module *module);
+
 // Opens the DWARF package of the module (split_package.h); -1: there is none.
 int module_open_package(const struct module *module);
 

@@ -1,7 +1,8 @@
 // split_package: the split units of a DWARF package file (.dwp), in which a linker's tool has
 // gathered the .dwo files of a program (DWARF 5, 7.3.5; for version 4
-// https://gcc.gnu.org/wiki/DebugFissionDWP). libdw 0.188 does not read those. For dwarf_unit.c and
-// dwarf_index.c only.
+// https://gcc.gnu.org/wiki/DebugFissionDWP). libdw 0.188 does not read those; nor does it look for
+// the .dwo files themselves where users keep them. For the rooms dwarf_unit, dwarf_index and
+// split_dwarf only.
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +21,8 @@ struct split_base {
 	size_t range_lists_size;
 };
 
-// The package in the file behind fd, which it takes over; NULL: it is none.
+// The package in the file behind fd, which it takes over; a .dwo file is one of a single unit.
+// NULL: it is neither.
 struct split_package *split_package_open(int fd);
 
 // All its DIEs must be out of use.

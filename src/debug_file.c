@@ -173,17 +173,29 @@ static int open_owned(char *path)
 	return open_regular(own);
 }
 
-int debug_file_open_package(const char *const *directories, const char *module_path)
+// In one of the user's directories, by the whole path or the bare name.
+static int open_in(const char *const *directories, const char *path, const char *suffix)
 {
-	const char *slash = strrchr(module_path, '/');
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	int fd = -1;
 
+	for (const char *const *root = directories; fd < 0 && root && *root; root++) {
+		fd = open_owned(memory_printf("%s/%s%s", *root, path, suffix));
+		if (fd < 0)
+			fd = open_owned(memory_printf("%s/%s%s", *root, base, suffix));
+	}
+	return fd;
+}
+
+int debug_file_open_package(const char *const *directories, const char *module_path)
+{
 	if (module_path[0] != '/')
 		return -1;
-	for (const char *const *root = directories; fd < 0 && root && *root; root++) {
-		fd = open_owned(memory_printf("%s%s.dwp", *root, module_path));
-		if (fd < 0)
-			fd = open_owned(memory_printf("%s%s.dwp", *root, slash));
-	}
+	const int fd = open_in(directories, module_path, ".dwp");
 	return fd >= 0 ? fd : open_owned(memory_printf("%s.dwp", module_path));
+}
+
+int debug_file_open_split(const char *const *directories, const char *path)
+{
+	return open_in(directories, path, "");
 }

@@ -61,6 +61,7 @@ struct dwarf_unit {
 	Dwarf_Die lines_die; // the unit's DIE that has the line table (a skeleton, if it is split)
 	Dwarf_Die root;      // the unit's DIE that has the children
 	struct split_base base;
+	struct split_package *own_package; // of a .dwo file that the user keeps; NULL: none
 	const char *directory;
 	bool is_assembly;
 	bool has_scopes; // functions may be declared in scopes
@@ -324,8 +325,23 @@ static const char *string_attribute(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr(die, name, &attribute));
 }
 
+// The other half of a split unit: where its skeleton says, in the package, or where users keep it.
+static bool find_split(struct dwarf_unit *unit, struct split_package *package,
+                       const char *const *directories, Dwarf_Die *ret)
+{
+	Dwarf_Die *skeleton = &unit->lines_die;
+
+	if (split_dwarf_find(skeleton, ret) ||
+	    (package && split_package_find(package, skeleton, ret, &unit->base)))
+		return true;
+	unit->own_package = split_dwarf_open(directories, skeleton);
+	return unit->own_package &&
+	       split_package_find(unit->own_package, skeleton, ret, &unit->base);
+}
+
 struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, struct split_package *package,
-                                     uint64_t die_offset, uint64_t end_offset)
+                                     const char *const *directories, uint64_t die_offset,
+                                     uint64_t end_offset)
 {
 	struct dwarf_unit *unit = memory_alloc_zeroed(1, sizeof(*unit));
 	_cleanup_free_ struct walk *walk = memory_alloc_zeroed(1, sizeof(*walk));
@@ -334,8 +350,7 @@ struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, struct split_package *package
 	if (!dwarf_offdie(dwarf, die_offset, &unit->lines_die))
 		return unit;
 	unit->root = unit->lines_die;
-	if (split_dwarf_find(&unit->lines_die, &split) ||
-	    (package && split_package_find(package, &unit->lines_die, &split, &unit->base))) {
+	if (find_split(unit, package, directories, &split)) {
 		unit->root = split;
 		die_offset = dwarf_dieoffset(&split);
 		end_offset = split_unit_end(&split);
@@ -367,6 +382,7 @@ void dwarf_unit_destroy(struct dwarf_unit *unit)
 	free(unit->functions);
 	free(unit->nodes);
 	interval_map_deinit(&unit->map);
+	split_package_close(unit->own_package);
 	free(unit);
 }
 

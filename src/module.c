@@ -61,7 +61,7 @@ void module_opens_files(const struct module *module)
 	expect_opening(module->fd);
 }
 
-static const char *const *debug_directories(const struct module *module)
+const char *const *module_debug_directories(const struct module *module)
 {
 	return module->debug_sources ? module->debug_sources->directories : NULL;
 }
@@ -77,7 +77,7 @@ static int find_debug_file(struct module *module, const char *file_name, const c
                            GElf_Word crc, char **ret_path)
 {
 	struct debug_file_wanted wanted = {
-	    .directories = debug_directories(module),
+	    .directories = module_debug_directories(module),
 	    .module_path = file_name,
 	    .name = link,
 	    .build_id = module->build_id,
@@ -96,7 +96,7 @@ static int find_shared_debug_file(struct module *module, Dwfl_Module *dwfl_modul
                                   const char *file_name, char **ret_path)
 {
 	struct debug_file_wanted wanted = {
-	    .directories = debug_directories(module),
+	    .directories = module_debug_directories(module),
 	    .module_path = file_name,
 	    .shared = true,
 	};
@@ -364,7 +364,8 @@ Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias)
 
 int module_open_package(const struct module *module)
 {
-	return unpack_sections(debug_file_open_package(debug_directories(module), module->path));
+	return unpack_sections(
+	    debug_file_open_package(module_debug_directories(module), module->path));
 }
 
 // What debug information of a module is not to be found here.

@@ -6,7 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "debug_file.h"
 #include "memory.h"
+#include "split_package.h"
+#include "unpack.h"
+
+enum { MAX_PATH_BYTES = 4096 };
 
 static const char *string_attribute(Dwarf_Die *die, unsigned int name)
 {
@@ -29,19 +34,23 @@ static bool is_safe(Dwarf_Die *die, const char *name)
 
 	if (name[0] == '/')
 		return is_regular(name);
-	if (!directory || directory[0] != '/' || strlen(directory) + strlen(name) > 4096)
+	if (!directory || directory[0] != '/' || strlen(directory) + strlen(name) > MAX_PATH_BYTES)
 		return false;
 	_cleanup_free_ char *path = memory_printf("%s/%s", directory, name);
 	return is_regular(path);
 }
 
+static const char *name_of(Dwarf_Die *skeleton)
+{
+	return string_attribute(skeleton, DW_AT_dwo_name)
+	           ?: string_attribute(skeleton, DW_AT_GNU_dwo_name);
+}
+
 bool split_dwarf_find(void *skeleton_die, void *ret_die)
 {
 	Dwarf_Die *skeleton = skeleton_die, split;
-	const char *name = string_attribute(skeleton, DW_AT_dwo_name);
+	const char *name = name_of(skeleton);
 
-	if (!name)
-		name = string_attribute(skeleton, DW_AT_GNU_dwo_name);
 	if (!name || !is_safe(skeleton, name))
 		return false;
 	if (dwarf_cu_info(skeleton->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) != 0 ||
@@ -49,4 +58,20 @@ bool split_dwarf_find(void *skeleton_die, void *ret_die)
 		return false;
 	*(Dwarf_Die *)ret_die = split;
 	return true;
+}
+
+struct split_package *split_dwarf_open(const char *const *directories, void *skeleton_die)
+{
+	Dwarf_Die *skeleton = skeleton_die;
+	const char *name = name_of(skeleton),
+	           *directory = string_attribute(skeleton, DW_AT_comp_dir);
+
+	if (!directories || !name || strlen(name) > MAX_PATH_BYTES ||
+	    (directory && strlen(directory) > MAX_PATH_BYTES))
+		return NULL;
+	_cleanup_free_ char *path = name[0] == '/' || !directory
+	                                ? memory_strdup(name)
+	                                : memory_printf("%s/%s", directory, name);
+	const int fd = debug_file_open_split(directories, path);
+	return fd < 0 ? NULL : split_package_open(unpack_sections(fd));
 }

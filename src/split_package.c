@@ -56,6 +56,7 @@ struct split_package {
 	Elf *elf;
 	struct bytes parts[N_PARTS]; // of the package; sliced by the index
 	struct bytes index;          // .debug_cu_index
+	bool is_unit;                // a .dwo file: no index, all of it is one unit's
 	uint32_t version, n_columns, n_units, n_slots;
 	struct unit *units;
 	size_t n_units_open, units_capacity;
@@ -118,15 +119,15 @@ struct split_package *split_package_open(int fd)
 	package->fd = fd;
 	package->elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
 	package->index = read_section(package->elf, ".debug_cu_index");
-	if (!read_index(package)) {
-		split_package_close(package);
-		return NULL;
-	}
 	for (enum part part = 0; part <= PART_STR; part++) {
 		_cleanup_free_ char *name = memory_printf("%s.dwo", names[part]);
 		package->parts[part] = read_section(package->elf, name);
 	}
-	return package;
+	package->is_unit = package->index.size == 0 && package->parts[PART_INFO].size > 0;
+	if (package->is_unit || read_index(package))
+		return package;
+	split_package_close(package);
+	return NULL;
 }
 
 void split_package_close(struct split_package *package)
@@ -207,6 +208,16 @@ static bool slice(const struct split_package *package, uint32_t row, struct byte
 	return ret[PART_INFO].size > 0;
 }
 
+static bool find_parts(const struct split_package *package, uint64_t id, struct bytes ret[N_PARTS])
+{
+	if (package->is_unit) {
+		memcpy(ret, package->parts, sizeof(package->parts));
+		return true;
+	}
+	const uint32_t row = find_row(package, id);
+	return row != 0 && slice(package, row, ret);
+}
+
 static struct image *make_image(void)
 {
 	struct image *image = memory_alloc_zeroed(1, sizeof(*image));
@@ -282,6 +293,18 @@ static uint64_t number_attribute(Dwarf_Die *die, unsigned int name, unsigned int
 	return dwarf_formudata(&attribute, &value) == 0 ? value : 0;
 }
 
+// Of a split unit: in its header since version 5.
+static uint64_t id_of(Dwarf_Die *die)
+{
+	uint64_t id = 0;
+	uint8_t type = 0;
+
+	if (dwarf_cu_info(die->cu, NULL, &type, NULL, NULL, &id, NULL, NULL) == 0 &&
+	    type == DW_UT_split_compile && id != 0)
+		return id;
+	return number_attribute(die, DW_AT_GNU_dwo_id, DW_AT_GNU_dwo_id);
+}
+
 // The program's sections that the unit refers to.
 static void add_program_parts(Dwarf_Die *skeleton, struct bytes parts[N_PARTS])
 {
@@ -340,13 +363,12 @@ bool split_package_find(struct split_package *package, void *skeleton_die, void 
 	if (dwarf_cu_info(skeleton->cu, NULL, &type, NULL, NULL, &id, NULL, NULL) != 0 ||
 	    type != DW_UT_skeleton)
 		return false;
-	const uint32_t row = find_row(package, id);
-	if (row == 0 || !slice(package, row, parts))
+	if (!find_parts(package, id, parts))
 		return false;
 	add_program_parts(skeleton, parts);
 	Dwarf *dwarf = open_unit(package, parts);
 	if (!dwarf || dwarf_get_units(dwarf, NULL, &cu, NULL, NULL, &die, NULL) != 0 ||
-	    dwarf_tag(&die) != DW_TAG_compile_unit)
+	    dwarf_tag(&die) != DW_TAG_compile_unit || (package->is_unit && id_of(&die) != id))
 		return false;
 	dwarf_lowpc(skeleton, &low_pc);
 	*(Dwarf_Die *)ret_die = die;

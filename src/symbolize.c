@@ -57,7 +57,8 @@ static void module_symbols_init(struct module_symbols *ret, struct module *modul
 	Dwarf *dwarf = module_dwarf(module, &bias);
 
 	ret->table = module_symbols(module);
-	ret->dwarf = dwarf_index_create(dwarf, dwarf ? module_open_package(module) : -1);
+	ret->dwarf = dwarf_index_create(dwarf, dwarf ? module_open_package(module) : -1,
+	                                module_debug_directories(module));
 	ret->gopclntab = module_gopclntab(module);
 	ret->dwarf_bias = bias;
 }

@@ -266,12 +266,31 @@ class Split(TestCase):
         for version in ("4", "5"):
             program = self.compile(f"-gdwarf-{version}", "-gsplit-dwarf")
             self.check(program, DEBUG)
-            for name in os.listdir(self.where):
-                if name.endswith(".dwo"):
-                    os.unlink(self.path(name))
+            (dwo,) = [name for name in os.listdir(self.where) if name.endswith(".dwo")]
+            os.rename(self.path(dwo), self.path("kept"))
             run = self.profile(program)
             self.assertNotIn("inlined", {f.name for s in run.pprof.samples for f in s.frames})
             self.assertIn("hidden", {f.name for s in run.pprof.samples for f in s.frames})
+            where = f"{self.path('symbols')}-{version}"
+            for directory in (where, where + "-tree" + self.where):
+                os.makedirs(directory)
+                shutil.copy(self.path("kept"), os.path.join(directory, dwo))
+            self.check(program, DEBUG, f"--debug-dir={where}")
+            self.check(program, DEBUG, f"--debug-dir={where}-tree")
+
+    def test_of_another_build_in_a_directory(self):
+        """Its id is another one."""
+        program = self.compile("-gsplit-dwarf")
+        (dwo,) = [name for name in os.listdir(self.where) if name.endswith(".dwo")]
+        os.unlink(self.path(dwo))
+        self.compile("-gsplit-dwarf", "-Dinlined=renamed", "-Dhidden=other", name="other")
+        (other,) = [name for name in os.listdir(self.where) if name.endswith(".dwo")]
+        os.makedirs(self.path("symbols"))
+        os.rename(self.path(other), self.path(f"symbols/{dwo}"))
+        run = self.profile(program, f"--debug-dir={self.path('symbols')}")
+        names = {f.name for s in run.pprof.samples for f in s.frames}
+        self.assertNotIn("renamed", names)
+        self.assertIn("hidden", names)
 
     # DW_SECT_*, 7.3.5.3
     SECTIONS = {1: "info", 3: "abbrev", 4: "line", 6: "str_offsets", 8: "rnglists"}

@@ -151,7 +151,8 @@ static void compare_levels(void *context)
 	uint64_t start, end, bias;
 
 	find_code(comparison->module, &start, &end);
-	struct dwarf_index *dwarf = dwarf_index_create(module_dwarf(comparison->module, &bias), -1);
+	struct dwarf_index *dwarf =
+	    dwarf_index_create(module_dwarf(comparison->module, &bias), -1, NULL);
 	for (uint64_t at = start; at < end && table; at += STEP) {
 		const size_t n_theirs = dwarf_index_find(dwarf, at - bias, theirs);
 		const size_t n_ours = gopclntab_find(table, at, ours);
