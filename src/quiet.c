@@ -75,22 +75,38 @@ enum quiet_answer quiet_since_last(struct quiet *quiet, const struct target *tar
 	                                                                    : QUIET_UNSURE;
 }
 
-// What the process shows beyond its threads, as last read of each. Never less than what is true,
-// and more while threads have been switched since they were read.
-static struct proc_schedstat rest_of(const struct quiet *quiet, const struct target *target)
+// What the threads show together, as last read of each; `reread`: those that may run are read anew.
+// That is not kept: what a thread's last look saw is for its next one to go by.
+static struct proc_schedstat sum_up(const struct target *target, bool reread)
 {
-	struct proc_schedstat rest;
+	struct proc_schedstat sum = {0};
 
-	if (!thread_sums_read(quiet->sums, target->pid, &rest))
-		rest = (struct proc_schedstat){.cpu_ns = read_clock(target)};
-	const bool by_runs = rest.runs != 0;
 	for (size_t i = 0; i < target->n_threads; i++) {
-		const struct proc_schedstat *last = &target->threads[i]->last;
-		rest.cpu_ns -= by_runs ? 0 : last->cpu_ns;
-		rest.delay_ns -= by_runs ? last->delay_ns : 0;
-		rest.runs -= by_runs ? last->runs : 0;
+		const struct target_thread *thread = target->threads[i];
+		struct proc_schedstat own = thread->last;
+		if (reread && !thread->to_look_at)
+			proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &own);
+		sum.cpu_ns += own.cpu_ns;
+		sum.delay_ns += own.delay_ns;
+		sum.runs += own.runs;
 	}
-	return rest;
+	return sum;
+}
+
+// What the process shows beyond its threads. Never less than what is true, and more while threads
+// have been switched since they were read.
+static struct proc_schedstat rest_of(const struct quiet *quiet, const struct target *target,
+                                     bool reread)
+{
+	const struct proc_schedstat threads = sum_up(target, reread);
+	struct proc_schedstat whole;
+
+	if (!thread_sums_read(quiet->sums, target->pid, &whole))
+		return (struct proc_schedstat){.cpu_ns = read_clock(target) - threads.cpu_ns};
+	return (struct proc_schedstat){
+	    .delay_ns = whole.delay_ns - threads.delay_ns,
+	    .runs = whole.runs - threads.runs,
+	};
 }
 
 // The count of runs alone could be the same by chance.
@@ -106,13 +122,7 @@ static bool rest_stays(struct quiet *quiet, const struct target *target, bool re
 	struct proc_schedstat rest = {0};
 
 	for (int i = 0; i < max_tries; i++, reread = true) {
-		for (size_t j = 0; reread && j < target->n_threads; j++) {
-			struct target_thread *thread = target->threads[j];
-			if (!thread->to_look_at)
-				proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid,
-				                    &thread->last);
-		}
-		rest = rest_of(quiet, target);
+		rest = rest_of(quiet, target, reread);
 		if (is_same(&rest, &quiet->rest))
 			return true;
 	}
