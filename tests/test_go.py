@@ -34,7 +34,7 @@ STACKS = {
     "spin": rf"{ROOT};main\.start\.func1;main\.spinOuter;main\._Cfunc_cSpin;{GO_TO_C};cSpin;cSpinLeaf",
     "sleep": rf"{ROOT};main\.start\.func1;main\.sleepOuter;main\._Cfunc_cSleep;{GO_TO_C};cSleep;.*pause",
     "nested": rf"{ROOT};main\.start\.func1;main\.nestedOuter;{BACK};{BACK};main\.nestedLeaf",
-    "thread": rf"(?:[^;]+;)*start_thread;cThread;threadOuter;{C_TO_GO};main\.threadOuter;"
+    "thread": rf"(?:[^;]+;)*cThread;threadOuter;{C_TO_GO};main\.threadOuter;"
     rf"main\._Cfunc_cSpin;{GO_TO_C};cSpin;cSpinLeaf",
 }
 GROW = rf"{ROOT};main\.growOuter\.func\d(?:;main\.growDeeper)*(?:;runtime\..*)?"
@@ -101,6 +101,9 @@ class GoStacks(harness.TestCase):
 
     def test_library(self):
         """A library of Go's in a C program: the dynamic linker has decided where g lies."""
+        with open(harness.fixture("golang-shared.so"), "rb") as file:
+            has_table = b".gopclntab\0" in file.read()
+        harness.need(has_table, "this Go keeps a library's table among its other data")
         target = self.start_fixture("golang_load")
         run = attach(target, duration="0.8")
         target.end()
