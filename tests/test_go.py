@@ -67,9 +67,20 @@ class GoStacks(harness.TestCase):
             known = any(ours == path[i:][: len(ours)] for path in paths.values() for i in starts)
             self.assertTrue(known, f"{count} x {stack}; {paths}")
 
+    def check_growth(self, fixture, run):
+        """Stacks that grow are seldom seen at that very moment: perhaps in a later run."""
+        for _ in range(4):
+            grown = {s: n for s, n in run.stacks().items() if "main.growDeeper" in s}
+            self.assert_stacks(grown, GROW)
+            if any("runtime.newstack" in s for s in grown):
+                return
+            run, _ = self.profile(fixture)
+        self.fail("no stack was seen to grow")
+
     def check(self, fixture):
         run, paths = self.profile(fixture)
         self.check_functions(run, paths)
+        self.check_growth(fixture, run)
         stacks = run.stacks()
         for name, path in paths.items():
             if name not in STACKS:
@@ -78,9 +89,6 @@ class GoStacks(harness.TestCase):
             own = {s: n for s, n in stacks.items() if last in s and path[-2] in s}
             self.assertGreater(sum(own.values()), 2, name)
             self.assert_stacks(own, STACKS[name] + RUNTIME)
-        grown = {s: n for s, n in stacks.items() if "main.growDeeper" in s}
-        self.assertTrue(any("runtime.newstack" in s for s in grown), "no stack was seen to grow")
-        self.assert_stacks(grown, GROW)
         self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.01, run.stderr)
         return run
 
