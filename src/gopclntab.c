@@ -31,6 +31,8 @@ enum {
 	R_RELATIVE = 8,  // R_X86_64_RELATIVE
 
 	MAX_INLINED = DWARF_MAX_LEVELS - 1,
+
+	MAX_HEADERS = 8, // what looks like one, among other data
 };
 
 // Steps through pc-value tables and lists, of all look-ups together: some seconds. A function of a
@@ -193,15 +195,45 @@ static bool read_header(struct gopclntab *table, struct module *module, uint64_t
 	return table->n_functions < bytes->size;
 }
 
+static bool read_section(struct gopclntab *table, struct module *module, const char *name,
+                         uint64_t *ret_address)
+{
+	table->table = section(module, name, ret_address);
+	return table->table.start && read_header(table, module, *ret_address);
+}
+
+// Where the system's linker has made a library or a PIE, Go 1.19 has its table among other data,
+// between runtime.pclntab and runtime.epclntab (cmd/link/internal/ld/pcln.go), which are gone in a
+// stripped one.
+static bool find_header(struct gopclntab *table, struct module *module, uint64_t *ret_address)
+{
+	uint64_t start;
+	uint32_t magic;
+	const struct bytes data = section(module, ".data.rel.ro", &start);
+
+	for (size_t at = 0, n = 0; n < MAX_HEADERS && read_u32(&data, at, &magic); at += WORD) {
+		if (magic != MAGIC_1_16 && magic != MAGIC_1_18 && magic != MAGIC_1_20)
+			continue;
+		n++;
+		*table = (struct gopclntab){
+		    .table = {data.start + at, data.size - at},
+		    .steps_left = MAX_STEPS,
+		};
+		*ret_address = start + at;
+		if (read_header(table, module, *ret_address))
+			return true;
+	}
+	return false;
+}
+
 struct gopclntab *gopclntab_create(struct module *module)
 {
 	struct gopclntab table = {.steps_left = MAX_STEPS};
 	uint64_t address;
 
-	table.table = section(module, ".gopclntab", &address);
-	if (!table.table.start)
-		table.table = section(module, ".data.rel.ro.gopclntab", &address);
-	if (!table.table.start || !read_header(&table, module, address))
+	if (!read_section(&table, module, ".gopclntab", &address) &&
+	    !read_section(&table, module, ".data.rel.ro.gopclntab", &address) &&
+	    !find_header(&table, module, &address))
 		return NULL;
 	read_module_data(&table, module, address);
 	if (table.has_offsets && table.text == 0)
