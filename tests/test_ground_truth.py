@@ -144,7 +144,7 @@ class Bursts(harness.TestCase):
         found_s = sum(s.wall_ns for s in samples if "burst" in s.stack) / 1e9
         share, n = burst_s / (burst_s + rest_s), sum(s.count for s in samples)
         delta_s = SIGMAS * math.sqrt(n * share * (1 - share)) / HZ
-        if burst_s > 1.2 * float(truth["work"]):
+        if len(args) > 1 and burst_s > 1.2 * float(truth["work"]):
             # A busy machine: few of the bursts are most of the time, and ticks are missed.
             delta_s = 0.5 * burst_s
         self.assertGreater(n * share, 10 * SIGMAS, "too short a run")

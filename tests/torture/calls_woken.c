@@ -116,19 +116,20 @@ FRAME void wait_epoll_pwait2(struct kind *kind)
 	EXPECT(kind, read(epoll2_event_fd, &n, sizeof(n)), result == 8);
 }
 
-// Who waits has ended and removed it: after a fault in its last round, which is counted.
-static int is_removed(int error)
+// Who waits has removed it, since a fault, which is counted, has ended its last round before that.
+static int is_removed(const struct kind *waiting, int error)
 {
-	return error == EINVAL || error == EIDRM;
+	return waiting->faults > 0 && (error == EINVAL || error == EIDRM);
 }
 
 static int semaphores = -1;
+static struct kind *semaphores_kind;
 
 static void wake_semop(void)
 {
 	struct sembuf up = {0, 1, 0};
 
-	if (semop(semaphores, &up, 1) && !is_removed(errno))
+	if (semop(semaphores, &up, 1) && !is_removed(semaphores_kind, errno))
 		die("semop");
 }
 
@@ -139,6 +140,7 @@ FRAME void wait_semop(struct kind *kind)
 
 	if (semaphores < 0)
 		semaphores = semget(IPC_PRIVATE, 1, 0600);
+	semaphores_kind = kind;
 	begin_round(&helper);
 	EXPECT(kind, semop(semaphores, &down, 1), result == 0);
 	if (is_over())
@@ -317,6 +319,7 @@ FRAME void wait_io_getevents(struct kind *kind)
 }
 
 static int queue = -1;
+static struct kind *queue_kind;
 
 static void wake_msgrcv(void)
 {
@@ -325,7 +328,7 @@ static void wake_msgrcv(void)
 		char text[8];
 	} message = {1, "message"};
 
-	if (msgsnd(queue, &message, sizeof(message.text), 0) && !is_removed(errno))
+	if (msgsnd(queue, &message, sizeof(message.text), 0) && !is_removed(queue_kind, errno))
 		die("msgsnd");
 }
 
@@ -339,6 +342,7 @@ FRAME void wait_msgrcv(struct kind *kind)
 
 	if (queue < 0)
 		queue = msgget(IPC_PRIVATE, 0600);
+	queue_kind = kind;
 	begin_round(&helper);
 	EXPECT(kind, msgrcv(queue, &message, sizeof(message.text), 0, 0),
 	       result == sizeof(message.text));
