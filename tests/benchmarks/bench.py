@@ -296,11 +296,11 @@ class Loop:
         return {"runs": self.runs, "rate": self.runs / (time.monotonic() - self.start_s)}
 
 
-class Floor:
-    """What a sampler cannot do without (floor.c), as a peer."""
+class Peer:
+    """A command that samples until it is interrupted."""
 
-    def __init__(self, hz, pid=None):
-        self.process = start_silent([os.environ["FLOOR"], str(hz), *([str(pid)] if pid else [])])
+    def __init__(self, argv):
+        self.process = start_silent(argv)
 
     def cpu_s(self):
         return process_cpu_s(self.process.pid)
@@ -311,24 +311,16 @@ class Floor:
         return {}
 
 
-class PySpy:
+def floor(hz, pid=None):
+    """What a sampler cannot do without (floor.c)."""
+    return Peer([os.environ["FLOOR"], str(hz), *([str(pid)] if pid else [])])
+
+
+def py_spy(program, pid, hz=99):
     """py-spy record, which knows Python programs alone."""
-
-    def __init__(self, program, pid, hz=99):
-        self.output = tempfile.mktemp(dir=SCRATCH)
-        self.process = subprocess.Popen(
-            [program, "record", "-p", str(pid), "-r", str(hz), "-d", "3600", "-f", "raw",
-             "-o", self.output],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    def cpu_s(self):
-        return process_cpu_s(self.process.pid)
-
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait()
-        return {}
+    output = tempfile.mktemp(dir=SCRATCH)
+    return Peer([program, "record", "-p", str(pid), "-r", str(hz), "-d", "3600", "-f", "raw",
+                 "-o", output])  # fmt: skip
 
 
 def find_py_spy():

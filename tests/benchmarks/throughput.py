@@ -118,8 +118,8 @@ def floors(*rates):
     """What of it no sampler can save: its waking, and the bare stops of the threads that run."""
     tools = {}
     for hz in rates:
-        tools[f"only waking, {hz:,} Hz"] = lambda pid, hz=hz: bench.Floor(hz)
-        tools[f"waking and bare stops, {hz:,} Hz"] = lambda pid, hz=hz: bench.Floor(hz, pid)
+        tools[f"only waking, {hz:,} Hz"] = lambda pid, hz=hz: bench.floor(hz)
+        tools[f"waking and bare stops, {hz:,} Hz"] = lambda pid, hz=hz: bench.floor(hz, pid)
     return tools
 
 
@@ -134,14 +134,14 @@ def main():
     )  # fmt: skip
     peers = {"eu-stack in a loop": dumps(bench.eu_stack), "gdb in a loop": dumps(bench.gdb)}
     with bench.ending(bench.Crowd(155, 5, 500, 100)) as crowd:
-        waking = {"only waking, 99 Hz": lambda pid: bench.Floor(99)}
+        waking = {"only waking, 99 Hz": lambda pid: bench.floor(99)}
         seen = measure(crowd, {"profiler, 99 Hz": ours(99), **peers, **waking})
     for name, results in seen.items():
         show(table, "1, in C", name, results, 98.5 if name.startswith("profiler") else None)
     noise(table, seen)
     py_spy = bench.find_py_spy()
     if py_spy:
-        peers["py-spy, 99 Hz"] = lambda pid: bench.PySpy(py_spy, pid)
+        peers["py-spy, 99 Hz"] = lambda pid: bench.py_spy(py_spy, pid)
     else:
         table.row("1, in Python", "py-spy", "cannot be had here", "", "", "", "", "")
     with bench.ending(bench.Crowd(155, 5, 500, 100, python=True)) as crowd:
