@@ -227,6 +227,22 @@ class Layouts(TestCase):
                 self.assertEqual(run.summary.truncated, 0, run.stderr)
                 target.end()
 
+    def test_prelinked(self):
+        """A library with addresses of its own, as prelink(8) leaves it, loaded elsewhere."""
+        library = os.path.join(self.directory(), "plugin.so")
+        subprocess.run(
+            [harness.find_tool("gcc", "cc"), "-w", "-g", "-O2", "-D_GNU_SOURCE", "-fPIC", "-shared",
+             "-DNAME=plugin_a", "-fomit-frame-pointer", "-Wl,-Ttext-segment=0x3410000000",
+             os.path.join(harness.HERE, "fixtures", "plugin.c"), "-o", library],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        target = self.start_fixture("dlmopen", library)
+        run = attach(target, duration="0.3")
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
+        for name in ("in_first", "in_second"):
+            stacks = {s: n for s, n in run.stacks().items() if name in s}
+            self.assert_stacks(stacks, rf"{THREAD}{name};plugin_a_work;plugin_a_inner", share=0.9)
+
 
 if __name__ == "__main__":
     harness.main()
