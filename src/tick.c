@@ -4,10 +4,12 @@
 #include "hold.h"
 #include "load.h"
 #include "memory.h"
+#include "ready.h"
 #include "roster.h"
 #include "run.h"
 #include "sleeper.h"
 #include "target.h"
+#include "thread_sums.h"
 #include "tracee.h"
 #include "unwind_check.h"
 
@@ -18,8 +20,6 @@ enum {
 	MAX_WAIT_ALL_NS = 2000000, // for --stop-all, while others are held
 	MAX_WAIT_ALL_SHARE = 4,    // and no more than this part of a period
 	MAX_COPY_TRIES = 7,
-	MAX_READY_LOOKS = 256,
-	MAX_COUNTS = 3,
 	MAX_IDLE_TICKS = 16, // that are counted later
 	ASK_AGAIN_TICKS = 8,
 	LONG_ASLEEP_NS = 500000000,
@@ -155,26 +155,17 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	thread->asleep = state != THREAD_RUNNING && !ticker->space.stale;
 }
 
-// Has the sleeper been woken, but not got a CPU yet? Its run count does not tell. Worth a look only
-// where threads wait for CPUs, and while there are few of them. One that was stopped is so because
-// of that, on its way back to sleep.
-static bool is_ready(struct ticker *ticker, const struct target_thread *thread)
+static bool looks_for_ready(const struct ticker *ticker)
 {
-	enum thread_state state;
-
-	return !thread->woken_by_us && load_is_crowded(ticker->setup->load, ticker->n_others) &&
-	       ticker->target->n_threads <= MAX_READY_LOOKS &&
-	       !sleeper_is_blocked(ticker->target, thread) &&
-	       sleeper_state(ticker->target, thread, &state) && state == THREAD_RUNNING;
+	return ready_is_worth_looks(ticker->setup->load, ticker->target, ticker->n_others);
 }
 
-// It may be ready without having run, on its way back to sleep from a stop: then the sample that it
-// goes on with is still the sleeper's.
+// Where it is ready, the sample that it goes on with is still the sleeper's.
 static void count_sleeper_again(struct ticker *ticker, struct target_thread *thread)
 {
 	const uint32_t sample = thread->sample;
 
-	if (!is_ready(ticker, thread)) {
+	if (!looks_for_ready(ticker) || !ready_is(ticker->target, thread)) {
 		tally_again(&ticker->tally, thread);
 		return;
 	}
@@ -404,7 +395,7 @@ static void stop_runners_first(struct ticker *ticker)
 static bool is_idle(struct ticker *ticker)
 {
 	const struct target *target = ticker->target;
-	const bool may_be_ready = ticker->n_others != 0 && target->n_threads <= MAX_READY_LOOKS;
+	const bool may_be_ready = ticker->n_others != 0 && target->n_threads <= READY_MAX_LOOKS;
 
 	if (!ticker->all_asleep || ticker->stops.count > 0)
 		return false;
@@ -447,23 +438,13 @@ static bool is_asleep(const struct ticker *ticker, const struct target_thread *t
 	       ticker->tally.now_ns - thread->stirred_ns > LONG_ASLEEP_NS;
 }
 
-// Could a thread that slept have been woken, and wait for a CPU? If all of the machine's ready
-// threads are known, none has. Those come and go while they are counted, so it is tried again.
-static bool may_have_ready(struct ticker *ticker, long n_others)
+static bool may_have_ready(const struct ticker *ticker, long n_others)
 {
-	const struct target *target = ticker->target;
-	long n_running = ticker->n_running;
+	const struct ticker_setup *setup = ticker->setup;
 
-	for (int i = 0; i < MAX_COUNTS; i++) {
-		if (n_others == n_running && load_others(ticker->setup->load) == n_others)
-			return false;
-		n_others = load_others(ticker->setup->load);
-		n_running = 0;
-		for (size_t j = 0; j < target->n_threads; j++)
-			n_running += !target->threads[j]->to_look_at &&
-			             !sleeper_is_blocked(target, target->threads[j]);
-	}
-	return true;
+	// Without the sums it tells, too, that none has just begun to run.
+	return (!thread_sums_are_known(setup->sums) || looks_for_ready(ticker)) &&
+	       ready_may_be(setup->load, ticker->target, n_others, ticker->n_running);
 }
 
 static void look_at_sleepers(struct ticker *ticker, long n_others)

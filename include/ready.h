@@ -1,0 +1,24 @@
+// ready: sleepers that were woken, and wait for a CPU still. Their stacks are those of their sleep,
+// and their run counts do not tell; but they do not sleep.
+#pragma once
+
+#include <stdbool.h>
+
+enum { READY_MAX_LOOKS = 256 }; // at a time
+
+struct load;
+struct target;
+struct target_thread;
+
+// Is it worth a look at each sleeper, n_others being load_others? Only where threads wait for CPUs,
+// and while there are no more of them than READY_MAX_LOOKS.
+bool ready_is_worth_looks(const struct load *load, const struct target *target, long n_others);
+
+// Is the sleeper one? Not so one that was stopped, and is on its way back to sleep because of that.
+bool ready_is(const struct target *target, const struct target_thread *thread);
+
+// Could any sleeper (thread->to_look_at) be one, when n_running of the others run or are ready, as
+// looked at just now, n_others being load_others before that? If those are all of the machine's
+// ready threads, none is. They come and go while they are counted, so it is tried again.
+bool ready_may_be(const struct load *load, const struct target *target, long n_others,
+                  long n_running);

@@ -1,0 +1,45 @@
+#include "ready.h"
+
+#include <stddef.h>
+
+#include "load.h"
+#include "sleeper.h"
+#include "target.h"
+
+enum { MAX_COUNTS = 3 };
+
+bool ready_is_worth_looks(const struct load *load, const struct target *target, long n_others)
+{
+	return load_is_crowded(load, n_others) && target->n_threads <= READY_MAX_LOOKS;
+}
+
+bool ready_is(const struct target *target, const struct target_thread *thread)
+{
+	enum thread_state state;
+
+	return !thread->woken_by_us && !sleeper_is_blocked(target, thread) &&
+	       sleeper_state(target, thread, &state) && state == THREAD_RUNNING;
+}
+
+static long count_running(const struct target *target)
+{
+	long n = 0;
+
+	for (size_t i = 0; i < target->n_threads; i++)
+		n += !target->threads[i]->to_look_at &&
+		     !sleeper_is_blocked(target, target->threads[i]);
+	return n;
+}
+
+bool ready_may_be(const struct load *load, const struct target *target, long n_others,
+                  long n_running)
+{
+	// Of other processes' threads there may be any number.
+	for (int i = 0; i < MAX_COUNTS && n_others <= n_running + 1; i++) {
+		if (n_others == n_running && load_others(load) == n_others)
+			return false;
+		n_others = load_others(load);
+		n_running = count_running(target);
+	}
+	return true;
+}
