@@ -30,6 +30,13 @@ void symbol_table_destroy(struct symbol_table *table);
 // The raw name of the function at the address in the file, owned by the table; NULL: none.
 //
 // A symbol's size is honoured; one without a size (assembly) goes up to the next symbol or its
-// section's end, but yields to any with a size. Of several names for the same code: a global one
-// before a weak and a weak before a local one, then the one with fewer underscores in front.
+// section's end, but yields to any with a size. Several names for the same code: an exported one
+// (global or weak) before a local one, then the one with fewer underscores in front, then a global
+// one before a weak one: `write`, which people know, and not `__GI___write` or `__write`.
 const char *symbol_table_find(const struct symbol_table *table, uint64_t address);
+
+// The name that people know better than `name`, which debugging information has for the function
+// at the address: exported where `name` is not, or with fewer underscores in front. NULL: `name` is
+// none of the function's names in this table, or none is better.
+const char *symbol_table_find_better(const struct symbol_table *table, uint64_t address,
+                                     const char *name);

@@ -20,7 +20,7 @@ struct symbol {
 	const char *name;
 	uint64_t start;
 	uint64_t size;        // 0: up to the next symbol
-	uint32_t name_length; // as far as it counts for comparing
+	uint32_t name_length; // as far as it counts for comparing, without a version
 	uint32_t underscores; // in front
 	uint8_t binding_rank;
 	bool is_function;
@@ -37,7 +37,10 @@ struct symbol_table {
 
 // How much of a name is looked at to choose between two: a hostile table can give each of a
 // million symbols the same name of megabytes.
-enum { MAX_COMPARED_BYTES = 1024 };
+enum {
+	MAX_COMPARED_BYTES = 1024,
+	MAX_ALIASES = 64, // of one address; fork of glibc has 7
+};
 
 // Which symbol wins an address that several hold.
 enum { PRIORITY_UNSIZED, PRIORITY_SIZED };
@@ -149,6 +152,15 @@ static uint32_t underscores(const char *name)
 	return count;
 }
 
+// Linkers append the version in .symtab: pthread_cond_wait@@GLIBC_2.3.2.
+static uint32_t plain_length(const char *name)
+{
+	const size_t length = strnlen(name, MAX_COMPARED_BYTES);
+	const char *version = memchr(name, '@', length);
+
+	return (uint32_t)(version ? version - name : (ptrdiff_t)length);
+}
+
 static void add_symbol(struct symbol_table *table, const char *name, const GElf_Sym *sym,
                        uint64_t address)
 {
@@ -164,7 +176,7 @@ static void add_symbol(struct symbol_table *table, const char *name, const GElf_
 	    .name = name,
 	    .start = address,
 	    .size = sym->st_size < room ? sym->st_size : room,
-	    .name_length = (uint32_t)strnlen(name, MAX_COMPARED_BYTES),
+	    .name_length = plain_length(name),
 	    .underscores = underscores(name),
 	    .binding_rank = binding_rank(GELF_ST_BIND(sym->st_info)),
 	    .is_function = type != STT_NOTYPE,
@@ -185,6 +197,11 @@ static void read_symbols(struct symbol_table *table, Dwfl_Module *module)
 	}
 }
 
+static bool is_exported(const struct symbol *symbol)
+{
+	return symbol->binding_rank > 0;
+}
+
 // By address, and among symbols of one address the best last, because the map prefers what is
 // added last.
 static int compare_symbols(const void *a, const void *b)
@@ -193,12 +210,14 @@ static int compare_symbols(const void *a, const void *b)
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	if (x->binding_rank != y->binding_rank)
-		return x->binding_rank < y->binding_rank ? -1 : 1;
+	if (is_exported(x) != is_exported(y))
+		return is_exported(y) ? -1 : 1;
 	if (x->is_function != y->is_function)
 		return x->is_function ? 1 : -1;
 	if (x->underscores != y->underscores)
 		return x->underscores > y->underscores ? -1 : 1;
+	if (x->binding_rank != y->binding_rank)
+		return x->binding_rank < y->binding_rank ? -1 : 1;
 	if (x->name_length != y->name_length)
 		return x->name_length > y->name_length ? -1 : 1;
 	int order = strncmp(y->name, x->name, MAX_COMPARED_BYTES);
@@ -296,6 +315,28 @@ const char *symbol_table_find(const struct symbol_table *table, uint64_t address
 	if (id != INTERVAL_NONE)
 		return table->symbols[id].name;
 	return plt_find(table->plt, address);
+}
+
+const char *symbol_table_find_better(const struct symbol_table *table, uint64_t address,
+                                     const char *name)
+{
+	const uint32_t id = interval_map_find(&table->map, address);
+	const uint32_t length = plain_length(name);
+
+	if (id == INTERVAL_NONE)
+		return NULL;
+	const struct symbol *best = &table->symbols[id], *first = table->symbols;
+	for (const struct symbol *other = best; other-- > first && best - other <= MAX_ALIASES;) {
+		if (other->start != best->start)
+			return NULL;
+		if (other->name_length != length || memcmp(other->name, name, length) != 0)
+			continue;
+		return is_exported(best) > is_exported(other) ||
+		               best->underscores < other->underscores
+		           ? best->name
+		           : NULL;
+	}
+	return NULL;
 }
 
 uint64_t symbol_table_find_start(const struct symbol_table *table, uint64_t address)

@@ -178,6 +178,17 @@ static const char *physical_name(const struct dwarf_level *level, const char *sy
 	return level->name;
 }
 
+// What people call a function that its library calls by an inner name (__GI_fdatasync). One that is
+// inlined may be a part of the very function around it.
+static const char *known_name(const struct module_symbols *module, uint64_t address,
+                              const char *name)
+{
+	if (!name || is_mangled(name))
+		return name;
+	const char *better = symbol_table_find_better(module->table, address, name);
+	return better ? better : name;
+}
+
 static void look_up(struct symbolizer *symbolizer, struct module_symbols *module, uint64_t address)
 {
 	struct dwarf_level *levels = symbolizer->levels;
@@ -196,6 +207,7 @@ static void look_up(struct symbolizer *symbolizer, struct module_symbols *module
 
 		if (i == count - 1)
 			name = physical_name(level, symbol);
+		name = known_name(module, address, name);
 		if (name && name[0])
 			add_line(symbolizer, name, level);
 	}

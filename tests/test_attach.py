@@ -26,6 +26,13 @@ class Builds(harness.TestCase):
                 self.assertEqual(run.summary.truncated, 0, run.stderr)
                 target.end()
 
+    def test_known_names(self):
+        """libc's functions, by the names that people know, whatever its tables call them."""
+        target = self.start_fixture("calls-O2", "sleep")
+        names = {frame for stack in attach(target).stacks() for frame in stack}
+        self.assertLessEqual({"qsort_r", "clock_nanosleep", "nanosleep"}, names)
+        self.assertFalse([name for name in names if name.startswith("__GI_")])
+
     def test_unoptimized(self):
         self.check("calls-O0")
 
