@@ -280,12 +280,11 @@ static void put_locations(struct record_writer *writer)
 static uint32_t common_frames(const struct profile *profile, const struct stack *a,
                               const struct stack *b)
 {
-	const uint32_t *a_end = profile->location_ids + a->first + a->n_frames;
-	const uint32_t *b_end = profile->location_ids + b->first + b->n_frames;
+	const uint32_t *ids = profile->location_ids; // NULL while all stacks are empty
+	const size_t a_end = (size_t)a->first + a->n_frames, b_end = (size_t)b->first + b->n_frames;
 	uint32_t n = 0;
 
-	while (n < a->n_frames && n < b->n_frames &&
-	       a_end[-1 - (int64_t)n] == b_end[-1 - (int64_t)n])
+	while (n < a->n_frames && n < b->n_frames && ids[a_end - 1 - n] == ids[b_end - 1 - n])
 		n++;
 	return n;
 }

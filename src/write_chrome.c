@@ -60,14 +60,16 @@ static void put_name(struct chrome *chrome, const struct thread *thread, const c
 static void put_state(struct chrome *chrome)
 {
 	const struct sample *sample = &chrome->profile->samples[chrome->open_sample];
-	const struct wait *wait = &chrome->profile->waits[sample->wait];
+	// Where no wait is known, there are none at all.
+	const int syscall =
+	    sample->wait == WAIT_NONE ? NO_SYSCALL : chrome->profile->waits[sample->wait].syscall;
 	struct json *json = &chrome->json;
 
 	json_key_string(json, "cat", thread_state_name(sample->state));
 	json_key_open(json, "args", '{');
 	json_key_string(json, "state", thread_state_name(sample->state));
-	if (sample->wait != WAIT_NONE && wait->syscall != NO_SYSCALL) {
-		_cleanup_free_ char *name = syscall_name(wait->syscall);
+	if (syscall != NO_SYSCALL) {
+		_cleanup_free_ char *name = syscall_name(syscall);
 		json_key_string(json, "syscall", name);
 	}
 	json_close(json, '}');

@@ -215,10 +215,12 @@ static void put_cpu_deltas(struct firefox *firefox, const struct thread_spans *t
 static void add_wait_marker(struct firefox *firefox, const struct span *span)
 {
 	const struct sample *sample = sample_of(firefox, span);
-	const int syscall = firefox->profile->waits[sample->wait].syscall;
+	// Where no wait is known, there are none at all.
+	const int syscall =
+	    sample->wait == WAIT_NONE ? NO_SYSCALL : firefox->profile->waits[sample->wait].syscall;
 	struct marker *last = firefox->n_markers ? &firefox->markers[firefox->n_markers - 1] : NULL;
 
-	if (sample->wait == WAIT_NONE || syscall == NO_SYSCALL)
+	if (syscall == NO_SYSCALL)
 		return;
 	if (last && last->wait == sample->wait && last->end_ns == span->start_ns) {
 		last->end_ns = span->end_ns;

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "clock.h"
+#include "error.h"
 #include "frame_name.h"
 #include "frame_table.h"
 #include "hash.h"
@@ -15,7 +16,10 @@
 #include "timeline.h"
 #include "writer.h"
 
-enum { ID_BYTES = 16 };
+enum {
+	ID_BYTES = 16,
+	MAX_SAMPLES = 1 << 20, // a minute of 176 threads at 99 Hz
+};
 
 struct sentry {
 	struct json json;
@@ -101,6 +105,21 @@ static struct tick *collect_ticks(struct sentry *sentry, const struct timeline *
 		qsort(ticks, count, sizeof(*ticks), compare_ticks);
 	*ret_count = count;
 	return ticks;
+}
+
+// A few bytes of a recording can stand for any number of ticks.
+static struct error *check_size(const struct timeline *timeline)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < timeline->n_spans; i++)
+		n += timeline->spans[i].count;
+	if (n <= MAX_SAMPLES)
+		return NULL;
+	return error_create(EXIT_STATUS_USAGE,
+	                    "%" PRIu64 " samples are more than the sentry format is written for "
+	                    "(%d): choose a part of the time with --from and --to, or --thread",
+	                    n, MAX_SAMPLES);
 }
 
 static void put_samples(struct sentry *sentry, const struct timeline *timeline)
@@ -193,9 +212,12 @@ static struct error *write_sentry(const struct report *report, FILE *stream)
 {
 	struct sentry sentry = {.json = {.stream = stream}, .profile = report->profile};
 	struct json *json = &sentry.json;
+	struct error *error = check_size(report->timeline);
 	size_t n;
-	_cleanup_free_ struct thread_spans *threads = timeline_by_thread(report->timeline, &n);
 
+	if (error)
+		return error;
+	_cleanup_free_ struct thread_spans *threads = timeline_by_thread(report->timeline, &n);
 	frame_table_init(&sentry.table, report);
 	json_open(json, '{');
 	json_key_string(json, "version", "2");

@@ -44,6 +44,14 @@ class Timelines(harness.TestCase):
     def timeline(self, form, *args):
         return json.loads(report(self.data, "-f", form, *args)[0])
 
+    def test_no_wait(self):
+        """Of a program that never does, in each form."""
+        target = self.start_fixture("calls-O2", "spin")
+        data = Recorded(target, duration="0.3").finish().data
+        target.end()
+        for form in FORMS:
+            self.assertIn("leaf_spin", json.dumps(json.loads(report(data, "-f", form)[0])))
+
     def tid_of(self, name):
         return int(re.search(r"\((\d+)\)$", name)[1])
 

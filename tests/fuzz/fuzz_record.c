@@ -1,33 +1,6 @@
-// Recordings. The checksum of each block is put right, so that what is fuzzed lies behind it.
-#include <zlib.h>
-
-#include "error.h"
-#include "fuzz.h"
-#include "memory.h"
-#include "record.h"
-#include "recording.h"
+// Recordings.
+#include "record_input.h"
 #include "slice.h"
-
-static uint32_t get_le32(const uint8_t *from)
-{
-	return from[0] | from[1] << 8 | from[2] << 16 | (uint32_t)from[3] << 24;
-}
-
-static void mend_checksums(uint8_t *bytes, size_t size)
-{
-	for (size_t at = RECORD_HEADER_BYTES; at + RECORD_BLOCK_HEADER_BYTES < size;) {
-		uint8_t *header = bytes + at;
-		const size_t length = get_le32(header + 4);
-		if (get_le32(header) != RECORD_BLOCK_MARK ||
-		    length > size - at - RECORD_BLOCK_HEADER_BYTES)
-			return;
-		const uint32_t sum =
-		    crc32(crc32(0, header + 12, 4), header + RECORD_BLOCK_HEADER_BYTES, length);
-		for (int i = 0; i < 4; i++)
-			header[8 + i] = sum >> 8 * i;
-		at += RECORD_BLOCK_HEADER_BYTES + length;
-	}
-}
 
 static void check_profile(const struct recording *recording)
 {
@@ -50,16 +23,10 @@ static void check_profile(const struct recording *recording)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint8_t *bytes = memory_alloc(size);
 	struct recording recording;
 	struct slice slice;
 
-	if (size)
-		memcpy(bytes, data, size);
-	mend_checksums(bytes, size);
-	_cleanup_error_ struct error *error =
-	    recording_open_bytes("input", bytes, size, &recording);
-	if (error)
+	if (!record_input_open(data, size, &recording))
 		return 0;
 	slice_init(&slice, 1000000, 5000000000);
 	profile_follow(&recording.profile, &slice.follower);
