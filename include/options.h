@@ -60,6 +60,7 @@ struct options {
 	int ready_fd;                 // to be written to after the first tick; -1: none
 	bool quiet, verbose;
 	bool check_unwinding;
+	uint32_t seed; // of the places of ticks within their periods; 0: one by chance
 };
 
 // What of a profile they select; borrowed from options.

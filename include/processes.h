@@ -21,6 +21,7 @@ struct modules;
 struct process;
 struct profile;
 struct run;
+struct stretch;
 struct target;
 
 struct refused_child {
@@ -64,8 +65,9 @@ void processes_set_held(struct processes *processes, bool held);
 // Looks at the target's threads before the first tick (tick.h).
 void processes_prime(struct processes *processes, int64_t now_ns);
 
-// Samples all threads of all processes. False: the target has no thread left.
-bool processes_tick(struct processes *processes, int64_t now_ns);
+// Samples all threads of all processes: a tick that stands for that stretch of time. False: the
+// target has no thread left.
+bool processes_tick(struct processes *processes, const struct stretch *stretch);
 
 // Waits until the deadline or an event (events.h), and takes the samples of threads that stop
 // late.

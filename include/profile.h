@@ -23,6 +23,9 @@ enum thread_state {
 // "running", "sleeping", "disk" or "stopped".
 const char *thread_state_name(enum thread_state state);
 
+// The state of that name, `length` bytes; N_THREAD_STATES: there is none.
+enum thread_state thread_state_named(const char *name, size_t length);
+
 // Why a stack ends where it does.
 enum stack_end {
 	STACK_COMPLETE,       // reached the thread's root
@@ -82,19 +85,18 @@ struct process_name {
 // stream of these, of all threads, is what a recording, a slice of time or a timeline is made of.
 struct span {
 	uint32_t thread;
-	uint32_t sample; // its stack and state
-	uint64_t count;  // ticks; 0: there is no such span
-	int64_t
-	    start_ns;   // CLOCK_MONOTONIC of the thread's sample before, or when it was first seen
-	int64_t end_ns; // of its last tick
+	uint32_t sample;  // its stack and state
+	uint64_t count;   // ticks; 0: there is no such span
+	int64_t start_ns; // CLOCK_MONOTONIC; its ticks stand for the time from here...
+	int64_t end_ns;   // ...to here
 };
 
 struct thread {
 	int pid; // the process (tgid)
 	int tid;
 	char *name;              // as last seen, never NULL; any bytes but NUL
-	int64_t first_ns;        // CLOCK_MONOTONIC when it was first seen
-	int64_t last_ns;         // of its last sample; wall weights add up to last_ns - first_ns
+	int64_t first_ns;        // CLOCK_MONOTONIC; it is watched since then
+	int64_t last_ns;         // and until then; wall weights add up to last_ns - first_ns
 	int64_t kernel_cpu_ns;   // CPU time between first and last, by the kernel's count
 	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1 where unknown
 	struct span span;        // that it is in; its end is last_ns
@@ -167,7 +169,7 @@ struct profile {
 	size_t n_free_threads, free_threads_capacity;
 	struct profile_totals forgotten; // what they stood for
 
-	int64_t start_ns;      // CLOCK_MONOTONIC of the first tick
+	int64_t start_ns; // CLOCK_MONOTONIC of the first tick, at which the first period begins
 	int64_t start_time_ns; // CLOCK_REALTIME of the first tick
 	int64_t duration_ns;   // from the first tick to the end
 	int64_t period_ns;     // the nominal time between ticks
@@ -203,7 +205,7 @@ void profile_name_process(struct profile *profile, int pid, const char *name);
 // The name of the process, owned by the profile; "" where it is not known.
 const char *profile_process_name(const struct profile *profile, int pid);
 
-// A new thread, first seen at `now_ns`; its id.
+// A new thread, watched from `now_ns` on; its id.
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,
                             int64_t now_ns);
 
@@ -213,9 +215,9 @@ void profile_begin(struct profile *profile, int64_t now_ns);
 // Takes over the thread's new name, if it changed.
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name);
 
-// One sample of `thread` at `now_ns`: counts 1 and, as wall time, what passed since the thread's
-// last sample. `ticks` is how many ticks it stands for (1, or more after pending ones). Returns
-// the sample's id.
+// One sample of `thread`, which stands for the time up to `now_ns`, the end of its tick's period
+// (schedule.h): counts 1 and, as wall time, what passed since that of the thread's last sample.
+// `ticks` is how many ticks it stands for (1, or more after pending ones). Returns the sample's id.
 uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
                        enum thread_state state, uint32_t wait, uint64_t ticks, int64_t now_ns);
 
@@ -230,6 +232,14 @@ void profile_end_span(struct profile *profile, uint32_t thread);
 
 // Sampling is over: so are all spans. What follows is counted in new ones.
 void profile_end_spans(struct profile *profile);
+
+// The thread was watched up to end_ns only: its last sample gives back the time that it was given
+// beyond, but none from before its span.
+void profile_give_back(struct profile *profile, uint32_t thread, int64_t end_ns);
+
+// Sampling has ended at end_ns, perhaps in the midst of the period that the last samples stand for:
+// they give back the rest of it. All spans end.
+void profile_end_watch(struct profile *profile, int64_t end_ns);
 
 // The span that the thread is in, as far as it has lasted; its count is 0 if it is in none.
 struct span profile_open_span(const struct profile *profile, uint32_t thread);

@@ -13,8 +13,9 @@ struct run {
 	struct unwind_check *check; // --check-unwinding; NULL: not asked for; borrowed
 	double frequency_hz;
 	int64_t duration_ns; // asked for; 0: until the end
+	uint32_t seed;       // of the places of ticks within their periods
 	int64_t start_ns;    // of the first tick, CLOCK_MONOTONIC
-	int64_t last_ns;     // of the last tick
+	int64_t last_ns;     // the time up to which the last tick stands
 	int64_t end_ns;      // when no thread was held any more
 	uint64_t ticks;
 	uint64_t missed_ticks;  // deadlines that passed before the tick before them was done

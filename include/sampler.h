@@ -14,12 +14,13 @@ struct target;
 struct sampler {
 	double frequency_hz;
 	int64_t duration_ns; // 0: until the target ends or a signal says so
+	uint32_t seed;       // of the places of ticks within their periods; 0: one by chance
 	uint32_t max_frames;
 	double max_overhead_percent; // 0: no limit
 	bool stop_all;               // hold all running threads at once
 	bool children;               // descendants of the target too
 	bool kernel;                 // kernel frames of sleeping threads
-	bool counts_at_once;         // `ticked` reads the profile
+	bool counts_at_once;         // `passed` reads the profile
 	struct target *target;       // borrowed, as all that follow
 	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;
@@ -28,6 +29,8 @@ struct sampler {
 	// after the first one a command that was started is held still.
 	void (*started)(void *context);
 	void (*ticked)(void *context);
+	// Called before each tick but the first: what is counted so far is of time that has passed.
+	void (*passed)(void *context);
 	void *context;
 };
 

@@ -13,8 +13,9 @@ struct target_thread;
 struct tally {
 	struct profile *profile; // borrowed, as the next one
 	struct run *run;
-	int64_t now_ns; // of this tick
-	bool priming;   // before the first tick: a sleeper's stack is kept for it, nothing counted
+	int64_t from_ns; // this tick stands for the time since then, for threads that are new...
+	int64_t now_ns;  // ...and up to then: that is the tick's time, in all that is counted
+	bool priming;    // before the first tick: a sleeper's stack is kept for it, nothing counted
 };
 
 // One sample: the thread showed that stack at tick_ns. Then the later ticks for which it was

@@ -19,6 +19,7 @@ struct modules;
 struct rule_cache;
 struct run;
 struct snapshot_buffer;
+struct stretch;
 struct target;
 struct thread_sums;
 
@@ -65,9 +66,9 @@ void ticker_deinit(struct ticker *ticker);
 // longer than a period. Nothing is counted, and no thread is stopped.
 void ticker_prime(struct ticker *ticker, int64_t now_ns);
 
-// Samples every thread once, at now_ns; n_others is load_others just before. False: no thread is
-// left.
-bool ticker_tick(struct ticker *ticker, int64_t now_ns, long n_others);
+// Samples every thread once, for that stretch of time; n_others is load_others just before. False:
+// no thread is left.
+bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_others);
 
 // Takes the samples of threads that were asked to stop in a tick and have stopped only now. To be
 // called whenever a signal came between ticks.

@@ -135,13 +135,20 @@ static void ticked(void *context)
 	say_ready(session);
 	if (session->shows_status)
 		status_line_update(&session->status, &session->run);
+	if (session->record && !session->record_errno && !record_writer_tick(session->record))
+		end_record(session);
+}
+
+// Before each tick but the first: all that is counted is of the past, and can be told.
+static void passed(void *context)
+{
+	struct session *session = context;
+
 	const bool asked = take_request(session);
 	if (session->options.ring_ns)
 		flight_ticked(&session->flight, asked);
 	if (session->options.every_ns && windows_ticked(&session->windows))
 		write_metrics(session, false);
-	if (session->record && !session->record_errno && !record_writer_tick(session->record))
-		end_record(session);
 }
 
 static bool writes_windows(const struct options *options)
@@ -240,6 +247,7 @@ static struct error *sample(struct session *session)
 	const struct sampler sampler = {
 	    .frequency_hz = options->frequency_hz,
 	    .duration_ns = options->duration_ns,
+	    .seed = options->seed,
 	    .max_frames = options->max_depth,
 	    .max_overhead_percent = options->max_overhead_percent,
 	    .stop_all = options->stop_all,
@@ -252,6 +260,7 @@ static struct error *sample(struct session *session)
 	    .modules = &session->modules,
 	    .started = started,
 	    .ticked = ticked,
+	    .passed = passed,
 	    .context = session,
 	};
 

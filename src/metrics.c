@@ -45,6 +45,7 @@ static void put_ticks(struct json *json, const struct run *run, const struct pro
 	json_key_int(json, "duration_ns", run->last_ns - run->start_ns);
 	json_key(json, "frequency_hz"); // exactly, to nine digits
 	json_time(json, (int64_t)(run->frequency_hz * (double)NS_PER_SECOND + 0.5), NS_PER_SECOND);
+	json_key_int(json, "seed", run->seed);
 	json_key_int(json, "ticks", run->ticks);
 	json_key_int(json, "missed_ticks", run->missed_ticks);
 	json_key_int(json, "thinned_ticks", run->thinned_ticks);

@@ -21,7 +21,6 @@ enum {
 	DEFAULT_MAX_DEPTH = 8192, // compilers go beyond 4,000 in nested expressions
 	MAX_MAX_DEPTH = 65536,
 	DEFAULT_MAX_OVERHEAD_PERCENT = 5,
-	// Not 100: no lockstep with what the target does 100 times a second.
 	DEFAULT_FREQUENCY_HZ = 99,
 	MAX_FREQUENCY_HZ = 10000,
 	MIN_MAX_SIZE_BYTES = 1 << 20,
@@ -220,6 +219,16 @@ static struct error *parse_ready_fd(struct options *options, const char *value)
 	return NULL;
 }
 
+static struct error *parse_seed(struct options *options, const char *value)
+{
+	long seed;
+
+	if (!quantity_parse_count(value, UINT32_MAX, &seed))
+		return option_error("--seed: '%s' is not a number from 1 to 4294967295", value);
+	options->seed = (uint32_t)seed;
+	return NULL;
+}
+
 static struct error *parse_output(struct options *options, const char *value)
 {
 	if (!*value)
@@ -277,24 +286,13 @@ static struct error *parse_ignore(struct options *options, const char *value)
 	return parse_regex(options, SELECTION_IGNORE, "ignore", value);
 }
 
-// The state of that name, `length` bytes; N_THREAD_STATES: none.
-static enum thread_state find_state(const char *name, size_t length)
-{
-	enum thread_state state = 0;
-
-	while (state < N_THREAD_STATES && (strlen(thread_state_name(state)) != length ||
-	                                   strncmp(thread_state_name(state), name, length) != 0))
-		state++;
-	return state;
-}
-
 static struct error *parse_state(struct options *options, const char *value)
 {
 	unsigned int states = 0;
 
 	for (const char *name = value;; name++) {
 		const size_t length = strcspn(name, ",");
-		const enum thread_state state = find_state(name, length);
+		const enum thread_state state = thread_state_named(name, length);
 		if (state == N_THREAD_STATES)
 			return option_error("--state: '%s' is no list of states: give some of "
 			                    "running,sleeping,disk,stopped",
@@ -442,6 +440,9 @@ static const struct option_row rows[] = {
 	SAMPLING("Debugging:"),
 	FLAG(0, "check-unwinding", check_unwinding, true,
 	     "compare each stack with what libdw makes of it"),
+	VALUE(0, "seed", "N", parse_seed,
+	      "of the random places of the ticks: 1 to 4294967295;\n"
+	      "default: one by chance"),
 };
 // clang-format on
 

@@ -12,6 +12,7 @@
 #include "proc.h"
 #include "profile.h"
 #include "run.h"
+#include "schedule.h"
 #include "target.h"
 #include "tracee.h"
 
@@ -200,19 +201,19 @@ void processes_prime(struct processes *processes, int64_t now_ns)
 	ticker_prime(&processes->items[0]->ticker, now_ns);
 }
 
-bool processes_tick(struct processes *processes, int64_t now_ns)
+bool processes_tick(struct processes *processes, const struct stretch *stretch)
 {
 	const long n_others = load_others(&processes->load);
 	struct run *run = processes->run;
 
 	hold_settle_tick(&processes->hold);
 	run->ticks++;
-	run->last_ns = now_ns;
+	run->last_ns = stretch->until_ns;
 	run->threads = 0;
 	// Children that are found on the way are sampled in the same tick.
 	for (size_t i = 0; i < processes->count; i++) {
 		struct process *process = processes->items[i];
-		process->ended = !ticker_tick(&process->ticker, now_ns, n_others);
+		process->ended = !ticker_tick(&process->ticker, stretch, n_others);
 		run->threads += process->target->n_threads;
 		if (processes->children)
 			find_children(processes, process);

@@ -16,6 +16,16 @@ const char *thread_state_name(enum thread_state state)
 	return names[state];
 }
 
+enum thread_state thread_state_named(const char *name, size_t length)
+{
+	enum thread_state state = 0;
+
+	while (state < N_THREAD_STATES && (strlen(thread_state_name(state)) != length ||
+	                                   strncmp(thread_state_name(state), name, length) != 0))
+		state++;
+	return state;
+}
+
 enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28, MAX_WAITS = 1 << 16 };
 
 const char *stack_end_name(enum stack_end end)
@@ -423,6 +433,29 @@ void profile_end_spans(struct profile *profile)
 {
 	for (size_t i = 0; i < profile->n_threads; i++)
 		profile_end_span(profile, i);
+}
+
+void profile_give_back(struct profile *profile, uint32_t id, int64_t end_ns)
+{
+	struct thread *thread = &profile->threads[id];
+
+	if (end_ns < thread->span.start_ns)
+		end_ns = thread->span.start_ns;
+	const int64_t over_ns = thread->last_ns - end_ns;
+	if (thread->span.count == 0 || over_ns <= 0)
+		return;
+	struct sample *sample = &profile->samples[thread->span.sample];
+	sample->wall_ns -= over_ns;
+	if (sample->state == THREAD_RUNNING)
+		sample->cpu_ns -= over_ns;
+	thread->last_ns = end_ns;
+}
+
+void profile_end_watch(struct profile *profile, int64_t end_ns)
+{
+	for (size_t i = 0; i < profile->n_threads; i++)
+		profile_give_back(profile, i, end_ns);
+	profile_end_spans(profile);
 }
 
 void profile_follow(struct profile *profile, struct span_follower *follower)

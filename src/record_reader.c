@@ -233,12 +233,15 @@ static int64_t at_least(int64_t ns, int64_t least_ns)
 	return ns < least_ns ? least_ns : ns;
 }
 
-// The thread's span had more ticks than it began with.
+// The thread's span had more ticks than it began with. None: it ended before its first tick's
+// period did, as sampling was over.
 static void prolong_span(struct record_reader *reader, uint32_t id, uint64_t ticks, int64_t end_ns)
 {
 	const struct thread *thread = &reader->profile->threads[id];
 
-	if (thread->span.count > 0 && ticks > 0 && ticks <= MAX_TICKS)
+	if (ticks == 0)
+		profile_give_back(reader->profile, id, end_ns);
+	else if (thread->span.count > 0 && ticks <= MAX_TICKS)
 		profile_count_again(reader->profile, thread->span.sample, ticks,
 		                    at_least(end_ns, thread->last_ns));
 }
@@ -402,7 +405,8 @@ static void read_end(struct record_reader *reader, struct cursor *cursor)
 		return;
 	free(reader->recording->comment);
 	reader->recording->comment = take_clean(cursor);
-	reader->last_ns = at_least(last_ns, reader->last_ns);
+	// It may be in the midst of the period of the last samples.
+	reader->last_ns = at_least(last_ns, reader->last_ns - reader->profile->period_ns);
 	reader->recording->whole = true;
 }
 

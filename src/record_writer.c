@@ -45,8 +45,9 @@ struct record_writer {
 	size_t *n_mappings; // of each module
 	bool *has_build_id; // likewise
 	size_t modules_capacity, build_ids_capacity;
-	uint64_t *begun_ticks; // of each thread's span, when it began
-	size_t begun_capacity;
+	uint64_t *begun_ticks;  // of each thread's span, when it began
+	int64_t *begun_ends_ns; // likewise
+	size_t begun_capacity, begun_ends_capacity;
 	uint64_t ticks, missed, thinned; // told in figures
 	int64_t held_ns;
 	bool full;               // --max-size is reached
@@ -92,8 +93,12 @@ static void put_entry(struct record_writer *writer, uint32_t id, const struct sp
 
 	writer->begun_ticks = memory_grow(writer->begun_ticks, &writer->begun_capacity, id + 1,
 	                                  sizeof(*writer->begun_ticks));
+	writer->begun_ends_ns = memory_grow(writer->begun_ends_ns, &writer->begun_ends_capacity,
+	                                    id + 1, sizeof(*writer->begun_ends_ns));
 	begin_entry(writer, thread->last_ns);
-	const bool lasted = ended->count > 0 && ended->count != writer->begun_ticks[id];
+	// Its last tick may have given back what lies beyond the end of all.
+	const bool lasted = ended->count > 0 && (ended->count != writer->begun_ticks[id] ||
+	                                         ended->end_ns != writer->begun_ends_ns[id]);
 	const bool earlier = thread->last_ns < writer->entries_ns;
 	uint8_t flags = lasted ? RECORD_LASTED : 0;
 	if (!begins) {
@@ -111,6 +116,7 @@ static void put_entry(struct record_writer *writer, uint32_t id, const struct sp
 		protobuf_varint(entries, writer->entries_ns - ended->end_ns);
 	}
 	writer->begun_ticks[id] = span->count;
+	writer->begun_ends_ns[id] = thread->last_ns;
 	if (!begins)
 		return;
 	protobuf_varint(entries, writer->profile->samples[span->sample].stack);
@@ -564,5 +570,6 @@ void record_writer_destroy(struct record_writer *writer)
 	free(writer->n_mappings);
 	free(writer->has_build_id);
 	free(writer->begun_ticks);
+	free(writer->begun_ends_ns);
 	free(writer);
 }

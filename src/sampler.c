@@ -1,13 +1,18 @@
 #include "sampler.h"
 
+#include <sys/random.h>
+#include <unistd.h>
+
 #include "budget.h"
 #include "clock.h"
 #include "events.h"
+#include "hash.h"
 #include "launch.h"
 #include "priority.h"
 #include "processes.h"
 #include "profile.h"
 #include "run.h"
+#include "schedule.h"
 
 // Waits for the deadline, meanwhile serving threads that stop late. False: it is over.
 static bool wait_until(const struct sampler *sampler, struct processes *processes,
@@ -23,53 +28,91 @@ static bool wait_until(const struct sampler *sampler, struct processes *processe
 	return !events->stop && !events->target_ended;
 }
 
-// The last deadline that has passed; those before it are missed.
-static int64_t skip_missed(struct run *run, int64_t deadline_ns, int64_t period_ns, int64_t now_ns)
-{
-	const int64_t passed = now_ns > deadline_ns ? (now_ns - deadline_ns) / period_ns : 0;
+struct loop {
+	const struct sampler *sampler; // borrowed, as the next two
+	struct processes *processes;
+	struct run *run;
+	struct schedule schedule;
+	struct budget budget;
+};
 
-	run->missed_ticks += passed;
-	return deadline_ns + passed * period_ns;
+// False: the target has ended.
+static bool tick(struct loop *loop, const struct stretch *stretch)
+{
+	if (processes_tick(loop->processes, stretch))
+		return true;
+	loop->sampler->events->target_ended = true; // seen before its pidfd told
+	return false;
 }
 
-static void tick_until_end(const struct sampler *sampler, struct processes *processes,
-                           struct run *run, int64_t period_ns)
+// At once, so that nothing which ends soon goes unseen; it stands for no time.
+static bool first_tick(struct loop *loop)
 {
-	const int64_t end_ns = sampler->duration_ns ? run->start_ns + sampler->duration_ns : 0;
-	int64_t deadline_ns = run->start_ns;
-	struct budget budget;
+	const struct sampler *sampler = loop->sampler;
+	const int64_t start_ns = loop->run->start_ns;
 
-	budget_init(&budget, sampler->max_overhead_percent, run->start_ns);
-	for (;;) {
-		const int64_t now_ns = clock_now_ns();
-		const bool last = end_ns && now_ns >= end_ns;
-		const bool allowed = budget_allows(&budget, now_ns, run->held_ns);
-		deadline_ns = skip_missed(run, deadline_ns, period_ns, now_ns);
-		if (!allowed && !last)
-			run->thinned_ticks++;
-		else if (!processes_tick(processes, now_ns)) {
-			sampler->events->target_ended = true; // seen before its pidfd told
-			return;
-		}
-		if (run->ticks == 1) // what it takes to begin is no overhead of sampling on
-			budget_init(&budget, sampler->max_overhead_percent, clock_now_ns());
-		sampler->ticked(sampler->context);
-		if (sampler->launch && sampler->launch->held) {
-			launch_release(sampler->launch);
-			processes_set_held(processes, false);
-		}
-		if (last)
-			return;
-		deadline_ns += period_ns;
-		if (end_ns && deadline_ns > end_ns)
-			deadline_ns = end_ns;
-		if (!wait_until(sampler, processes, deadline_ns)) {
-			// One sample more, so that the last stretch of time is accounted for.
-			if (!sampler->events->target_ended)
-				processes_tick(processes, clock_now_ns());
-			return;
-		}
+	if (!tick(loop, &(struct stretch){start_ns, start_ns}))
+		return false;
+	// What it takes to begin is no overhead of sampling on.
+	budget_init(&loop->budget, sampler->max_overhead_percent, clock_now_ns());
+	sampler->ticked(sampler->context);
+	if (sampler->launch && sampler->launch->held) {
+		launch_release(sampler->launch);
+		processes_set_held(loop->processes, false);
 	}
+	return true;
+}
+
+// A tick that is due.
+static bool next_tick(struct loop *loop)
+{
+	const struct sampler *sampler = loop->sampler;
+	const int64_t now_ns = clock_now_ns();
+	struct stretch stretch;
+
+	loop->run->missed_ticks += schedule_take(&loop->schedule, now_ns, &stretch);
+	sampler->passed(sampler->context);
+	if (!budget_allows(&loop->budget, now_ns, loop->run->held_ns))
+		loop->run->thinned_ticks++;
+	else if (!tick(loop, &stretch))
+		return false;
+	sampler->ticked(sampler->context);
+	return true;
+}
+
+// The last sample stands for time up to the end. If it is of an earlier period, one more is taken,
+// so that the last stretch of time is accounted for.
+static void end_ticks(struct loop *loop)
+{
+	const struct stretch rest = schedule_rest(&loop->schedule, clock_now_ns());
+	struct run *run = loop->run;
+
+	if (rest.until_ns > run->last_ns && !loop->sampler->events->target_ended)
+		tick(loop, &rest);
+	if (rest.until_ns < run->last_ns)
+		run->last_ns = rest.until_ns;
+}
+
+static void tick_until_end(struct loop *loop)
+{
+	struct schedule *schedule = &loop->schedule;
+
+	if (!first_tick(loop))
+		return;
+	while (wait_until(loop->sampler, loop->processes, schedule_due_ns(schedule)) &&
+	       !schedule_is_over(schedule) && next_tick(loop))
+		;
+	end_ticks(loop);
+}
+
+// Not to be guessed by a program in step with the ticks.
+static uint32_t random_seed(void)
+{
+	uint32_t seed = 0;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = (uint32_t)hash_mix((uint64_t)clock_now_ns(), (uint64_t)getpid());
+	return seed ? seed : 1;
 }
 
 bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run *run)
@@ -87,6 +130,7 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 
 	run->frequency_hz = sampler->frequency_hz;
 	run->duration_ns = sampler->duration_ns;
+	run->seed = sampler->seed ? sampler->seed : random_seed();
 	run->max_overhead_percent = sampler->max_overhead_percent;
 	if (!processes_init(&processes, sampler->target, &options, profile, sampler->modules,
 	                    sampler->events, run))
@@ -102,9 +146,11 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	run->start_ns = clock_now_ns();
 	profile_begin(profile, run->start_ns);
 	sampler->started(sampler->context);
-	tick_until_end(sampler, &processes, run, period_ns);
+	struct loop loop = {.sampler = sampler, .processes = &processes, .run = run};
+	schedule_init(&loop.schedule, run->start_ns, period_ns, sampler->duration_ns, run->seed);
+	tick_until_end(&loop);
 	processes_finish(&processes);
-	profile_end_spans(profile);
+	profile_end_watch(profile, run->last_ns);
 	run->end_ns = clock_now_ns();
 	priority_restore(&priority);
 	run->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);

@@ -7,6 +7,7 @@
 #include "ready.h"
 #include "roster.h"
 #include "run.h"
+#include "schedule.h"
 #include "sleeper.h"
 #include "target.h"
 #include "thread_sums.h"
@@ -498,7 +499,7 @@ static void add_threads(struct ticker *ticker, size_t n_new)
 {
 	struct target *target = ticker->target;
 
-	roster_add(ticker->profile, target, n_new, ticker->tally.now_ns);
+	roster_add(ticker->profile, target, n_new, ticker->tally.from_ns);
 	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++)
 		target->threads[i]->hint.go = &ticker->unwinder.go;
 }
@@ -511,13 +512,13 @@ static void start(struct ticker *ticker)
 	roster_name_process(ticker->profile, target);
 	target_list_threads(target, false);
 	add_threads(ticker, target->n_threads);
-	address_space_update(&ticker->space, target_live_tid(target), ticker->tally.now_ns, true);
+	address_space_update(&ticker->space, target_live_tid(target), clock_now_ns(), true);
 	ticker->started = true;
 }
 
 void ticker_prime(struct ticker *ticker, int64_t now_ns)
 {
-	ticker->tally.now_ns = now_ns;
+	ticker->tally.from_ns = ticker->tally.now_ns = now_ns;
 	ticker->n_others = -1;
 	start(ticker);
 	ticker->tally.priming = true;
@@ -526,24 +527,26 @@ void ticker_prime(struct ticker *ticker, int64_t now_ns)
 	ticker->tally.priming = false;
 }
 
-bool ticker_tick(struct ticker *ticker, int64_t now_ns, long n_others)
+bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_others)
 {
 	struct target *target = ticker->target;
 
 	ticker->n_others = n_others;
 	if (is_idle(ticker)) {
-		ticker->tally.now_ns = now_ns;
+		ticker->tally.now_ns = stretch->until_ns;
 		if (++ticker->n_idle_ticks >= MAX_IDLE_TICKS || ticker->setup->counts_at_once)
 			count_idle_ticks(ticker);
 		return true;
 	}
 	count_idle_ticks(ticker);
-	ticker->tally.now_ns = now_ns;
+	ticker->tally.from_ns = stretch->from_ns;
+	ticker->tally.now_ns = stretch->until_ns;
 	if (!ticker->started) {
 		start(ticker);
 	} else {
 		add_threads(ticker, target_list_threads(target, false));
-		address_space_update(&ticker->space, target_live_tid(target), now_ns, false);
+		address_space_update(&ticker->space, target_live_tid(target), clock_now_ns(),
+		                     false);
 	}
 	if (ticker->stops.hold_all)
 		stop_runners_first(ticker);

@@ -124,6 +124,59 @@ class GroundTruth(harness.TestCase):
         self.assertAlmostEqual(main[0].samples, self.run_.summary.ticks, delta=2)
 
 
+class InStep(harness.TestCase):
+    """Programs whose rate is that of the ticks, or a multiple or a part of it, are seen at all
+    places of their periods alike."""
+
+    RATES = {
+        99: [99, 99, 99, 198, 198, 49.5, 33, 90, 297],
+        100: [100, 100, 100, 200, 50, 300],
+        1000: [500, 500, 333.333333, 250, 100],
+    }
+
+    @classmethod
+    def setUpClass(cls):
+        """All at the same time: they hardly need a CPU."""
+        cls.runs = {
+            hz: harness.start_wrap(
+                [harness.fixture("in_step"), "4", *(str(rate) for rate in rates)],
+                "--max-overhead=0", "--seed=7", hz=hz
+            )
+            for hz, rates in cls.RATES.items()
+        }  # fmt: skip
+
+    def check(self, hz):
+        run, rates = self.runs[hz].finish(), self.RATES[hz]
+        truth = [line.split() for line in run.stdout.decode().splitlines() if line != "ready"]
+        self.assertEqual(len(truth), len(rates))
+        # Ticks that were missed are not at random places: the machine was busy just then.
+        missed = run.summary.missed / (run.summary.missed + run.summary.ticks)
+        for name, a_s, b_s in truth:
+            share = float(a_s) / (float(a_s) + float(b_s))
+            samples = [s for s in run.pprof.samples if s.thread == name]
+            for what in lambda s: s.count, lambda s: s.wall_ns:
+                found, all_ = (
+                    sum(what(s) for s in samples if set(s.stack) & functions)
+                    for functions in ({"wait_a"}, {"wait_a", "wait_b"})
+                )
+                n = sum(s.count for s in samples)
+                sigma = math.sqrt(share * (1 - share) / n)
+                self.assertLessEqual(
+                    abs(found / all_ - share), 4.5 * sigma + missed,
+                    f"{name} Hz at {hz} Hz: {found / all_:.3f} of {n}, not {share:.3f} +- "
+                    f"{sigma:.3f}; {run.stderr}",
+                )  # fmt: skip
+
+    def test_99_hz(self):
+        self.check(99)
+
+    def test_100_hz(self):
+        self.check(100)
+
+    def test_1000_hz(self):
+        self.check(1000)
+
+
 def without_sums():
     """No sums of all threads' figures from the kernel: they are for CAP_NET_ADMIN."""
     PR_CAPBSET_DROP, CAP_NET_ADMIN = 24, 12

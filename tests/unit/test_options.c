@@ -95,6 +95,7 @@ static void test_defaults(void **state)
 	assert_false(options.quiet);
 	assert_false(options.verbose);
 	assert_false(options.check_unwinding);
+	assert_int_equal(options.seed, 0);
 	assert_false(options.help);
 	assert_false(options.version);
 }
@@ -118,7 +119,8 @@ static void test_long_options(void **state)
 	(void)state;
 	PARSE("--pid=7 --duration 500ms --frequency=0099.5 --output=- --format=folded --threads "
 	      "--off-cpu --thread=^io --no-inlines --lines --max-depth=65536 --stop-all -c "
-	      "--max-overhead=2.5% --quiet --verbose --check-unwinding --syscalls --kernel");
+	      "--max-overhead=2.5% --quiet --verbose --check-unwinding --seed=4294967295 "
+	      "--syscalls --kernel");
 	assert_int_equal(options.pid, 7);
 	assert_int_equal(options.duration_ns, 500 * NS_PER_MS);
 	assert_true(options.frequency_hz == 99.5);
@@ -141,6 +143,7 @@ static void test_long_options(void **state)
 	assert_true(options.quiet);
 	assert_true(options.verbose);
 	assert_true(options.check_unwinding);
+	assert_int_equal(options.seed, UINT32_MAX);
 }
 
 static void test_abbreviated(void **state)
@@ -338,6 +341,9 @@ static void test_missing_values(void **state)
 	assert_refused("-p 1 --thread", "--thread needs a value: --thread=REGEX");
 	assert_refused("-p 1 --max-overhead",
 	               "--max-overhead needs a value: --max-overhead=PERCENT");
+	assert_refused("-p 1 --seed=0", "--seed: '0' is not a number from 1 to 4294967295");
+	assert_refused("-p 1 --seed=4294967296",
+	               "--seed: '4294967296' is not a number from 1 to 4294967295");
 	assert_refused("-p 1 --max-depth", "--max-depth needs a value: --max-depth=N");
 }
 
@@ -514,7 +520,7 @@ static void test_help_text(void **state)
 		n_options += strncmp(row, "  ", 2) == 0 && strncmp(row + 4, ", --", 4) == 0;
 		n_options += strncmp(row, "      --", 8) == 0;
 	}
-	assert_int_equal(n_options, 44);
+	assert_int_equal(n_options, 45);
 }
 
 int main(void)

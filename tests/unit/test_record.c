@@ -207,7 +207,11 @@ static void make(struct made *made, uint64_t seed, int n_ticks, uint64_t max_byt
 		assert_true(record_writer_tick(made->writer));
 		now_ns += PERIOD_NS + (int64_t)draw(made, NS_PER_MS);
 	}
-	profile_end_spans(&made->profile);
+	// In some runs sampling ends in the midst of the last samples' period.
+	made->run.last_ns -= seed & 1 ? (int64_t)draw(made, PERIOD_NS) : 0;
+	if (made->run.last_ns < made->run.start_ns)
+		made->run.last_ns = made->run.start_ns;
+	profile_end_watch(&made->profile, made->run.last_ns);
 	made->profile.duration_ns = made->run.last_ns - made->run.start_ns;
 	made->spans = listener.spans;
 	make_symbols(made);

@@ -1,0 +1,47 @@
+// schedule: when to sample, and for what stretch of time each sample stands.
+//
+// Time is divided into periods of equal length. In each there is one tick, at a random place: at a
+// fixed distance from each other, ticks would see a program that is in step with them at one and
+// the same moment of its work for ever. A tick stands for its whole period, wherever in it it
+// falls, so that what a sample weighs does not depend on chance: each moment of the time has the
+// same chance to be seen and the same weight (stratified sampling). The time since the tick before
+// is no such weight: it is long where the tick comes late in its period, which favours what a
+// periodic program does late in it.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// All times are CLOCK_MONOTONIC.
+struct schedule {
+	int64_t start_ns, period_ns;
+	int64_t end_ns; // 0: none is known
+	uint64_t seed;  // of the places
+	uint64_t next;  // the period whose tick is the next one
+};
+
+// The periods that a tick stands for: its own, and those before it whose ticks were missed or left
+// out.
+struct stretch {
+	int64_t from_ns;  // when its own begins: threads seen for the first time are watched since
+	int64_t until_ns; // when it ends
+};
+
+// The first period begins at start_ns; duration_ns is 0 where the end is not known. The last period
+// ends with the duration, and may be shorter. Equal seeds make equal places.
+void schedule_init(struct schedule *schedule, int64_t start_ns, int64_t period_ns,
+                   int64_t duration_ns, uint64_t seed);
+
+// True if the last period's tick was taken or missed.
+bool schedule_is_over(const struct schedule *schedule);
+
+// When the next tick is due; the end if it is over.
+int64_t schedule_due_ns(const struct schedule *schedule);
+
+// Takes a tick at now_ns, which is due: the last one that is, for ticks are never made up. Returns
+// how many were missed.
+uint64_t schedule_take(struct schedule *schedule, int64_t now_ns, struct stretch *ret);
+
+// What a tick at now_ns would stand for that is the last of all: the time up to then, or to the
+// end.
+struct stretch schedule_rest(const struct schedule *schedule, int64_t now_ns);
