@@ -34,7 +34,8 @@ FIXTURES = os.path.abspath(
 MUST_RUN = os.environ.get("PROFILER_TESTS_MUST_RUN") == "1"
 SKIP_STATUS = 77
 # The profiler may take long where it is sanitized and the machine is busy; it may not hang.
-RUN_TIMEOUT_S = 60
+RUN_TIMEOUT_S = 240
+WAIT_TIMEOUT_S = 120
 
 STATUS_TARGET, STATUS_USAGE, STATUS_OUTPUT = 1, 2, 3
 STATUS_CANNOT_RUN, STATUS_NOT_FOUND = 126, 127
@@ -104,6 +105,12 @@ def tids_of(pid):
         return []
 
 
+def waited_s(pid, tid=None):
+    """For how long a thread was ready, and others had the CPUs: of its schedstat, in the kernel."""
+    with open(f"/proc/{pid}/task/{tid or pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[1]) / 1e9
+
+
 def children(pid):
     """The children of a process."""
     found = []
@@ -113,7 +120,7 @@ def children(pid):
     return sorted(found)
 
 
-def wait_for(condition, what, timeout_s=30):
+def wait_for(condition, what, timeout_s=WAIT_TIMEOUT_S):
     """Waits until the condition holds and returns its value."""
     deadline = time.monotonic() + timeout_s
     while True:
@@ -125,7 +132,7 @@ def wait_for(condition, what, timeout_s=30):
         time.sleep(0.005)
 
 
-def read_until(file, line, timeout_s=30):
+def read_until(file, line, timeout_s=WAIT_TIMEOUT_S):
     """Reads lines of an unbuffered binary pipe up to `line`; returns those before it."""
     before, buffer = [], b""
     deadline = time.monotonic() + timeout_s
@@ -216,10 +223,23 @@ class Run:
         popen.setdefault("stdout", subprocess.PIPE)
         popen.setdefault("stderr", subprocess.PIPE)
         self.states_before = self._states()
+        more, told = self._ask_to_be_told(popen)
         self.start_s = time.monotonic()
-        self.process = subprocess.Popen([*prefix, profiler, *self.args], **popen)
+        self.process = subprocess.Popen([*prefix, profiler, *more, *self.args], **popen)
+        if told:
+            os.close(told)
         self.status = self.stdout = self.stderr = self.folded = self.pprof = None
         self.recording = None
+
+    def _ask_to_be_told(self, popen):
+        """For runs that sample: the option by which the profiler says when it does so, and the end
+        of a pipe that is for it alone."""
+        self._ready = None
+        if not {"-p", "--"} & set(self.args) or any("--ready-fd" in arg for arg in self.args):
+            return [], None
+        self._ready, told = os.pipe()
+        popen["pass_fds"] = [*popen.get("pass_fds", ()), told]
+        return [f"--ready-fd={told}"], told
 
     def _states(self):
         """(state, tracer) of each thread of the target."""
@@ -232,6 +252,7 @@ class Run:
 
     def _abandon(self):
         shutil.rmtree(self.directory, ignore_errors=True)
+        self._close_ready()
         if self.process.poll() is None:
             for pid in [self.command_pid(), self.worker_pid(), self.process.pid]:
                 if pid:
@@ -242,8 +263,13 @@ class Run:
         self.process.send_signal(number)
 
     def wait_attached(self):
-        """Waits until the profiler samples, seen by its file for the profile or by its time."""
-        wait_for(lambda: self.process.poll() is not None or self._has_sampled(), "the first tick")
+        """Waits until the profiler has said that it samples, and some ticks have passed."""
+        if not select.select([self._ready], [], [], WAIT_TIMEOUT_S)[0]:
+            raise AssertionError("waited in vain for the first tick")
+        n_pauses = self._pauses()
+        wait_for(
+            lambda: self.process.poll() is not None or self._pauses() > n_pauses + 10, "some ticks"
+        )
 
     def worker_pid(self):
         """The process that samples: a child of the one that was started."""
@@ -254,10 +280,16 @@ class Run:
         worker = self.worker_pid()
         return next(iter(children(worker)), None) if worker else None
 
-    def _has_sampled(self):
+    def _pauses(self):
+        """How often the worker has slept: after each tick that is not late."""
         worker = self.worker_pid()
         status = read_status(worker) if worker else None
-        return bool(status) and int(status.get("voluntary_ctxt_switches", 0)) > 20
+        return int(status.get("voluntary_ctxt_switches", 0)) if status else 0
+
+    def _close_ready(self):
+        if self._ready is not None:
+            os.close(self._ready)
+            self._ready = None
 
     def communicate(self, stdin=None, timeout_s=RUN_TIMEOUT_S):
         try:
@@ -269,6 +301,7 @@ class Run:
         finally:
             self.elapsed_s = time.monotonic() - self.start_s
             self.status = self.process.returncode
+            self._close_ready()
         self.stdout = out
         self.stderr = err.decode("utf-8", "replace") if err is not None else ""
 

@@ -26,10 +26,12 @@ class GroundTruth(harness.TestCase):
         ).finish()
         cls.run_ = run
         cls.truth = collections.defaultdict(dict)  # thread -> function -> seconds
+        cls.waited = collections.defaultdict(dict)  # of these, ready and waiting for a CPU
         for line in run.stdout.decode().splitlines():
             if line != "ready":
-                thread, function, seconds = line.split()
+                thread, function, seconds, waited_s = line.split()
                 cls.truth[thread][function] = float(seconds)
+                cls.waited[thread][function] = float(waited_s)
         cls.samples = collections.defaultdict(list)
         for sample in run.pprof.samples:
             cls.samples[sample.thread].append(sample)
@@ -52,7 +54,8 @@ class GroundTruth(harness.TestCase):
             self.assertAlmostEqual(sum(functions.values()), SECONDS, delta=1, msg=thread)
 
     def test_shares_of_counts(self):
-        """A count is a draw with the share's probability: sqrt(n p (1 - p))."""
+        """A count is a draw with the share's probability: sqrt(n p (1 - p)). What the thread did at
+        the ticks that the profiler missed, as it got no CPU itself, nobody knows."""
         for thread, functions in self.truth.items():
             counts = self.found(thread, lambda s: s.count)
             n, total_s = sum(counts.values()), sum(functions.values())
@@ -61,13 +64,14 @@ class GroundTruth(harness.TestCase):
                 share = seconds / total_s
                 sigma = math.sqrt(n * share * (1 - share))
                 self.assertLessEqual(
-                    abs(counts[function] - n * share), SIGMAS * sigma + 1,
+                    abs(counts[function] - n * share), SIGMAS * sigma + 1 + self.run_.summary.missed,
                     f"{thread} {function}: {counts[function]} of {n}, expected {n * share:.1f} "
                     f"+- {sigma:.1f}; {self.run_.stderr}",
                 )  # fmt: skip
 
     def test_wall_times(self):
-        """The wall nanoseconds are the seconds that the thread measured itself."""
+        """The wall nanoseconds are the seconds that the thread measured itself. The time of missed
+        ticks goes to what was seen beside them."""
         for thread, functions in self.truth.items():
             walls = self.found(thread, lambda s: s.wall_ns / 1e9)
             n, total_s = sum(s.count for s in self.samples[thread]), sum(functions.values())
@@ -76,7 +80,8 @@ class GroundTruth(harness.TestCase):
                 # What one sample weighs, times how many may be off.
                 sigma_s = total_s / n * math.sqrt(n * share * (1 - share))
                 self.assertLessEqual(
-                    abs(walls[function] - seconds), SIGMAS * sigma_s + 2 / HZ,
+                    abs(walls[function] - seconds),
+                    SIGMAS * sigma_s + (2 + self.run_.summary.missed) / HZ,
                     f"{thread} {function}: {walls[function]:.3f} s, expected {seconds:.3f} "
                     f"+- {sigma_s:.3f} s; {self.run_.stderr}",
                 )  # fmt: skip
@@ -94,7 +99,12 @@ class GroundTruth(harness.TestCase):
                 total = sum(n for key, n in states.items() if key[1] == function)
                 expected = states[(burns, function, "running" if burns else "sleeping")]
                 # On a busy machine a thread that woke waits for a CPU: that is running.
-                self.assertGreaterEqual(expected / total, 0.97 if burns else 0.8, states)
+                waited = 0 if burns else self.waited[thread][function] / self.truth[thread][function]
+                sigma = math.sqrt(total * waited * (1 - waited))
+                self.assertGreaterEqual(
+                    expected, (0.97 if burns else 0.8) * total * (1 - waited) - SIGMAS * sigma,
+                    f"{thread}: {waited} of the time waited for a CPU; {states}",
+                )  # fmt: skip
 
     def test_cpu_against_the_kernel(self):
         """Sampled time running is what the kernel counted as running or waiting for a CPU."""

@@ -27,16 +27,25 @@ void fault(struct kind *kind, const char *what, long result)
 		         strerror(errno));
 }
 
-void note_time(struct kind *kind, double start_s, double wanted_ms, double early_ms)
+// What is taken for waiting lies between the two looks at the clock.
+struct beginning begin_call(void)
 {
-	const double late_ms = (now_s() - start_s) * 1e3 - wanted_ms;
+	const double start_s = now_s();
+
+	return (struct beginning){start_s, waited_s()};
+}
+
+void note_time(struct kind *kind, const struct beginning *begun, double wanted_ms, double early_ms)
+{
+	const double waited_ms = (waited_s() - begun->waited_s) * 1e3;
+	const double late_ms = (now_s() - begun->start_s) * 1e3 - wanted_ms;
 
 	if (late_ms < -early_ms)
 		fault(kind, "early, by us", (long)(late_ms * 1e3));
 	if (!kind->late_ms)
 		kind->late_ms = calloc(MAX_LATE, sizeof(float));
 	if (kind->n_late < MAX_LATE)
-		kind->late_ms[kind->n_late++] = (float)late_ms;
+		kind->late_ms[kind->n_late++] = (float)(late_ms - waited_ms);
 }
 
 FRAME void *repeat(void *argument)

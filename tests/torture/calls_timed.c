@@ -34,12 +34,12 @@ static struct timespec timespec_of(long ms)
 // A call is to return `wanted`, or -1 with that errno, after ms milliseconds.
 #define EXPECT(kind, ms, early_ms, call, good)                                                     \
 	do {                                                                                       \
-		const double start_s = now_s();                                                    \
+		const struct beginning begun = begin_call();                                       \
 		const long result = (call);                                                        \
 		if (!(good))                                                                       \
 			fault(kind, "returned", result);                                           \
 		else                                                                               \
-			note_time(kind, start_s, (double)(ms), early_ms);                          \
+			note_time(kind, &begun, (double)(ms), early_ms);                           \
 	} while (0)
 
 #define FAILED(number) (result == -1 && errno == (number))

@@ -24,9 +24,17 @@ int is_over(void);
 // One more call that ended otherwise than it should, with what it returned.
 void fault(struct kind *kind, const char *what, long result);
 
+// When a call begins, and for how long its thread has waited for a CPU until then.
+struct beginning {
+	double start_s, waited_s;
+};
+
+struct beginning begin_call(void);
+
 // A call with a timeout is over: it may not be early (but for early_ms, where the kernel counts in
-// jiffies), and its lateness is noted.
-void note_time(struct kind *kind, double start_s, double wanted_ms, double early_ms);
+// jiffies), and its lateness is noted: without the time for which the thread was ready, and others
+// had the CPUs.
+void note_time(struct kind *kind, const struct beginning *begun, double wanted_ms, double early_ms);
 
 // A thread that nobody waits for.
 static inline void help(void *(*function)(void *), void *argument)
