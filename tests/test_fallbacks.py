@@ -31,9 +31,9 @@ class Proc(harness.TestCase):
     def check(self, file):
         target = self.start_fixture("threads", 6, 1)
         sleeper = max(harness.tids_of(target.pid), key=lambda tid: self.is_sleeper(target, tid))
-        start_s = harness.waited_s(target.pid, sleeper)
+        _, start_s = harness.schedule_of(target.pid, sleeper)
         run = attach(target, env=without(file))
-        waited_s = harness.waited_s(target.pid, sleeper) - start_s
+        waited_s = harness.schedule_of(target.pid, sleeper)[1] - start_s
         self.assertIn(STOPPED_SLEEPERS, run.stderr)
         for name, leaf in (("worker-00", "spin_here"), ("worker-05", "sleep_here" + LEAVES)):
             counts = run.stacks(name)

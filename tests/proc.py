@@ -1,0 +1,103 @@
+"""What /proc shows of a process, and waiting until it shows what it should."""
+
+import glob
+import os
+import select
+import time
+
+# On a busy machine all takes its time.
+WAIT_TIMEOUT_S = 120
+
+
+def read_status(pid, tid=None):
+    """/proc/PID/task/TID/status as a dict; None where the thread is gone."""
+    path = f"/proc/{pid}/task/{tid}/status" if tid else f"/proc/{pid}/status"
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def tids_of(pid):
+    try:
+        return sorted(int(tid) for tid in os.listdir(f"/proc/{pid}/task"))
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def schedule_of(pid, tid=None):
+    """For how long a thread has run, and for how long it was ready and others had the CPUs: in
+    seconds, by the kernel's own account."""
+    with open(f"/proc/{pid}/task/{tid or pid}/schedstat", encoding="ascii") as file:
+        ran_ns, waited_ns, _ = file.read().split()
+    return int(ran_ns) / 1e9, int(waited_ns) / 1e9
+
+
+def wait_until_settled(pid):
+    """Waits until a program that has just said that it is ready is where it stays: asleep, or
+    spinning for a while."""
+
+    def has_settled():
+        status = read_status(pid)
+        return not status or status["State"][0] != "R" or schedule_of(pid)[0] > start_s + 0.001
+
+    try:
+        start_s, _ = schedule_of(pid)
+        wait_for(has_settled, f"process {pid} to go on")
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it has ended
+
+
+def children(pid):
+    """The children of a process."""
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        with open(path, encoding="utf-8") as file:
+            found += [int(child) for child in file.read().split()]
+    return sorted(found)
+
+
+def wait_for(condition, what, timeout_s=WAIT_TIMEOUT_S):
+    """Waits until the condition holds and returns its value."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited in vain for {what}")
+        time.sleep(0.005)
+
+
+def read_until(file, line, timeout_s=WAIT_TIMEOUT_S):
+    """Reads lines of an unbuffered binary pipe up to `line`; returns those before it."""
+    before, buffer = [], b""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        readable, _, _ = select.select([file], [], [], max(0, deadline - time.monotonic()))
+        if not readable:
+            raise AssertionError(f"waited in vain for {line!r}; came: {before} {buffer!r}")
+        byte = os.read(file.fileno(), 1)
+        if not byte:
+            raise AssertionError(f"ended before {line!r}; came: {before} {buffer!r}")
+        if byte != b"\n":
+            buffer += byte
+            continue
+        text, buffer = buffer.decode(), b""
+        if text == line:
+            return before
+        before.append(text)
+
+
+def cpu_ticks(pid):
+    """The user CPU time of a process, in clock ticks of 10 ms."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[11])
+
+
+def wait_until_spinning(target):
+    """Waits until a target that says "ready" and then spins does so."""
+    start = cpu_ticks(target.pid)
+    wait_for(lambda: cpu_ticks(target.pid) >= start + 2, "its CPU time to grow")
