@@ -33,8 +33,10 @@ struct arch_code {
 	size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
 	// Are both addresses in one function, as far as is known?
 	bool (*is_together)(void *context, uint64_t a, uint64_t b);
+	// The n-th place (from 0 on) at which the function to be followed may begin; 0: no more are
+	// known.
+	uint64_t (*find_start)(void *context, unsigned int n);
 	void *context;
-	uint64_t function_start; // of the function to be followed; 0: not known
 };
 
 struct rule;

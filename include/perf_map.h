@@ -34,6 +34,9 @@ void perf_map_finish(struct perf_map *map);
 // PERF_MAP_NONE.
 uint32_t perf_map_find(const struct perf_map *map, uint64_t address);
 
+// Where the code at the address begins, likewise; 0: the map knows none.
+uint64_t perf_map_find_start(const struct perf_map *map, uint64_t address);
+
 // The name of a code, owned by the map; any bytes but NUL and newlines. NULL: there is no such.
 const char *perf_map_name(const struct perf_map *map, uint32_t code);
 

@@ -214,6 +214,13 @@ uint32_t perf_map_find(const struct perf_map *map, uint64_t address)
 	return PERF_MAP_NONE;
 }
 
+uint64_t perf_map_find_start(const struct perf_map *map, uint64_t address)
+{
+	const uint32_t code = perf_map_find(map, address);
+
+	return code != PERF_MAP_NONE ? map->entries[code - 1].start : 0;
+}
+
 const char *perf_map_name(const struct perf_map *map, uint32_t code)
 {
 	if (code == PERF_MAP_NONE || code > map->n_entries)

@@ -8,6 +8,7 @@
 #include "cfi.h"
 #include "go_runtime.h"
 #include "gopclntab.h"
+#include "hotspot_code.h"
 #include "memory.h"
 #include "module.h"
 #include "perf_map.h"
@@ -34,29 +35,66 @@ struct order {
 	struct rule *rule; // stays RULE_NONE where the module has none
 };
 
+// What follows takes the struct code_address of the order as its context.
+
 static size_t read_file_code(void *context, uint64_t address, void *buffer, size_t size)
 {
-	return module_read_code(context, address, buffer, size);
+	return module_read_code(((const struct code_address *)context)->module, address, buffer,
+	                        size);
 }
 
 static bool is_together_in_file(void *context, uint64_t a, uint64_t b)
 {
-	const struct symbol_table *symbols = module_symbols(context);
+	const struct code_address *code = context;
+	const struct symbol_table *symbols = module_symbols(code->module);
 
 	return !symbols || symbol_table_find(symbols, a) == symbol_table_find(symbols, b);
 }
 
+static uint64_t find_start_in_file(void *context, unsigned int n)
+{
+	const struct code_address *code = context;
+	const struct symbol_table *symbols = module_symbols(code->module);
+
+	return symbols && n == 0 ? symbol_table_find_start(symbols, code->address) : 0;
+}
+
 static size_t read_made_code(void *context, uint64_t address, void *buffer, size_t size)
 {
-	return address_space_read_code(context, address, buffer, size);
+	return address_space_read_code(((const struct code_address *)context)->space, address,
+	                               buffer, size);
 }
 
 static bool is_together_as_made(void *context, uint64_t a, uint64_t b)
 {
-	const struct perf_map *map = ((const struct address_space *)context)->made->perf_map;
+	const struct perf_map *map = ((const struct code_address *)context)->space->made->perf_map;
 
 	return perf_map_find(map, a) == perf_map_find(map, b);
 }
+
+// By what the process says, or else by what the code looks like.
+static uint64_t find_start_as_made(void *context, unsigned int n)
+{
+	const struct code_address *order = context;
+	const struct arch_code code = {.read = read_made_code, .context = context};
+	const uint64_t said = perf_map_find_start(order->space->made->perf_map, order->address);
+
+	if (n == 0 && said)
+		return said;
+	return n == (said != 0) ? hotspot_code_find_start(&code, order->address) : 0;
+}
+
+static const struct arch_code in_file = {
+    .read = read_file_code,
+    .is_together = is_together_in_file,
+    .find_start = find_start_in_file,
+};
+
+static const struct arch_code made = {
+    .read = read_made_code,
+    .is_together = is_together_as_made,
+    .find_start = find_start_as_made,
+};
 
 // Is it a register that calls need not preserve?
 static bool is_scratch(unsigned int number)
@@ -69,24 +107,20 @@ static bool is_scratch(unsigned int number)
 // From the code itself: from the instruction behind the call on, if it is one.
 static bool read_code_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
-	struct arch_code in_file = {read_file_code, is_together_in_file, code->module, 0};
-	const struct arch_code made = {read_made_code, is_together_as_made, (void *)code->space, 0};
-	const struct symbol_table *symbols;
+	const enum module_kind kind = code->module->kind;
+	const bool is_made = kind == MODULE_ANONYMOUS || kind == MODULE_IMAGE;
 	const uint64_t address = code->address + is_call;
+	struct arch_code arch_code = is_made ? made : in_file;
 
-	if (code->module->kind == MODULE_IMAGE)
-		return code->space && ARCH_NATIVE->code_rule(&made, address, ret);
-	if (code->module->kind != MODULE_ANONYMOUS) {
-		symbols = module_symbols(code->module);
-		if (symbols)
-			in_file.function_start = symbol_table_find_start(symbols, code->address);
-		const bool found = ARCH_NATIVE->code_rule(&in_file, address, ret);
-		if (found && is_call && is_scratch(ret->cfa_register))
-			ret->left_alone = ARCH_NATIVE->left_alone(&in_file, address);
-		return found;
-	}
-	return code->space && code->space->made == code->module &&
-	       ARCH_NATIVE->code_rule(&made, address, ret);
+	arch_code.context = (void *)code;
+	if (kind == MODULE_ANONYMOUS && !(code->space && code->space->made == code->module))
+		return false;
+	if (kind == MODULE_IMAGE && !code->space)
+		return false;
+	const bool found = ARCH_NATIVE->code_rule(&arch_code, address, ret);
+	if (found && is_call && !is_made && is_scratch(ret->cfa_register))
+		ret->left_alone = ARCH_NATIVE->left_alone(&arch_code, address);
+	return found;
 }
 
 static void read_rule(void *context)

@@ -4,6 +4,7 @@
 
 #include "arch.h"
 #include "expression.h"
+#include "hotspot_code.h"
 #include "memory.h"
 #include "rule.h"
 #include "x86_instruction.h"
@@ -11,6 +12,7 @@
 enum {
 	MAX_INSTRUCTIONS = 4096, // of one search
 	MAX_BRANCHES = 256,      // that wait to be followed
+	MAX_STARTS = 4,          // places where the function may begin
 	VISITED_SIZE = 8192,     // a power of two, more than MAX_INSTRUCTIONS
 	CHUNK_BYTES = 512,
 	CALL_BYTES = 5, // of a direct one
@@ -77,6 +79,7 @@ struct search {
 	const struct arch_code *code;
 	bool follows_calls; // takes calls to return
 	uint64_t goal;      // where to stop, and not at a ret; NO_GOAL: at a ret
+	bool is_java;       // to stop where HotSpot's interpreter goes to the next bytecode instead
 	size_t n_instructions;
 	struct way branches[MAX_BRANCHES];
 	size_t n_branches;
@@ -206,11 +209,12 @@ static void set_frame_pointer(const struct instruction *i, struct way *way)
 	way->fp_at = way->at + (is_lea ? i->displacement : 0);
 }
 
-static enum effect step_plain(const struct instruction *i, struct way *way)
+static enum effect step_plain(const struct search *search, const struct instruction *i,
+                              struct way *way)
 {
 	const uint16_t written = x86_instruction_may_write(i);
 
-	if (written >> MACHINE_SP & 1)
+	if (written >> MACHINE_SP & 1 && !search->is_java) // its frame goes by the frame pointer
 		return write_sp(i, way);
 	way->written |= written;
 	way->popped &= ~written;
@@ -264,7 +268,9 @@ static int step_special(const struct search *search, const struct instruction *i
 			return GO_ON;
 		}
 		return i->reg_field < 2 ? -1 : DEAD_END; // jmp, far ones
-	case 0x8f:
+	case 0x8f:                                       // pop to memory; its other forms are rare
+		way->at += 8;
+		return i->reg_field == 0 && i->mod != 3 ? GO_ON : DEAD_END;
 	case 0xc8:
 	case 0xca:
 	case 0xcb:
@@ -272,7 +278,7 @@ static int step_special(const struct search *search, const struct instruction *i
 	case 0xcd:
 	case 0xcf:
 	case 0xf1:
-	case 0xf4: // pop to memory, enter, far ret, int3, int, iret, icebp, hlt
+	case 0xf4: // enter, far ret, int3, int, iret, icebp, hlt
 		return DEAD_END;
 	default:
 		return -1;
@@ -294,7 +300,7 @@ static enum effect step(const struct search *search, const struct instruction *i
 		    i->opcode == 0xa9 || i->opcode == 0x07 || i->opcode == 0x35)
 			return DEAD_END;
 	}
-	return step_plain(i, way);
+	return step_plain(search, i, way);
 }
 
 // Goes on behind the instruction, which way->address is behind of already.
@@ -328,14 +334,23 @@ static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 		switch (advance(search, &i, way)) {
 		case RETURN:
 			*ret_popped = (uint16_t)i.immediate;
-			return search->goal == NO_GOAL;
+			return search->goal == NO_GOAL && !search->is_java;
 		case DEAD_END:
-			return false;
+			return search->is_java && !(way->written >> MACHINE_BP & 1) &&
+			       hotspot_code_is_dispatch(search->code, way->address);
 		default:
 			break;
 		}
 	}
 	return way->address == search->goal;
+}
+
+static void begin(struct search *search, uint64_t address)
+{
+	search->n_instructions = 0;
+	memset(search->visited, 0, sizeof(search->visited));
+	search->branches[0] = (struct way){.address = address};
+	search->n_branches = 1;
 }
 
 static bool agree(const struct way *a, const struct way *b)
@@ -350,10 +365,7 @@ static bool find_way(struct search *search, uint64_t address, struct way *ret, i
 	bool found = false;
 	int64_t popped = 0;
 
-	search->n_instructions = 0;
-	memset(search->visited, 0, sizeof(search->visited));
-	search->branches[0] = (struct way){.address = address};
-	search->n_branches = 1;
+	begin(search, address);
 	while (search->n_branches > 0) {
 		struct way way = search->branches[--search->n_branches];
 		if (!follow(search, &way, &popped))
@@ -387,6 +399,23 @@ static bool find_way_in(struct search *search, uint64_t start, uint64_t address,
 	search->follows_calls = true;
 	search->goal = address;
 	return find_way(search, start, ret, &popped) && ret->base == BASE_SP;
+}
+
+// Does some way lead to the next bytecode, with the frame pointer as it is?
+static bool is_interpreted(struct search *search, uint64_t address)
+{
+	int64_t popped;
+
+	search->follows_calls = true;
+	search->goal = NO_GOAL;
+	search->is_java = true;
+	begin(search, address);
+	while (search->n_branches > 0) {
+		struct way way = search->branches[--search->n_branches];
+		if (follow(search, &way, &popped))
+			return true;
+	}
+	return false;
 }
 
 // CFA = *(rsp + slot) + offset.
@@ -470,10 +499,18 @@ bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *
 			make_rule(&way, popped, ret);
 		return is_sane(&way);
 	}
-	if (!code->function_start || !find_way_in(search, code->function_start, address, &way) ||
-	    !is_sane(&way) || way.at > 0)
+	for (unsigned int n = 0; n < MAX_STARTS; n++) {
+		const uint64_t start = code->find_start(code->context, n);
+		if (start == 0)
+			break;
+		if (find_way_in(search, start, address, &way) && is_sane(&way) && way.at <= 0) {
+			make_rule_of_way_in(&way, ret);
+			return true;
+		}
+	}
+	if (!is_interpreted(search, address))
 		return false;
-	make_rule_of_way_in(&way, ret);
+	hotspot_code_interpreter_rule(ret);
 	return true;
 }
 

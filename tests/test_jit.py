@@ -85,6 +85,23 @@ class Names(harness.TestCase):
         self.assert_stacks(run.stacks(), BETWEEN % FIRST)
 
 
+class Shapes(harness.TestCase):
+    """Code of which no name and no table is known, of shapes that runtimes are known for."""
+
+    def check(self, between, fixture, *more):
+        run = attach(self.start_fixture(fixture, *more))
+        self.assert_stacks(run.stacks(), rf"{MAIN};run_code;{between}")
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
+        return run
+
+    def test_java_loop_without_return(self):
+        run = self.check(rf"{UNNAMED_CODE}(?:;from_code)?", "jit_java", "osr")
+        self.assertRegex(run.stderr, r"[1-9]\d* of \d+ frames found by following the code")
+
+    def test_java_interpreter(self):
+        self.check(rf"{UNNAMED_CODE};{UNNAMED_CODE}(?:;from_code)?", "jit_java", "interpreted")
+
+
 class Hostile(harness.TestCase):
     """A map that is none: its code stays without names, and nothing else happens."""
 

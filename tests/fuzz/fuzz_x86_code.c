@@ -1,5 +1,6 @@
 // Machine code of the target's making, followed to its return.
 #include "fuzz.h"
+#include "hotspot_code.h"
 #include "rule.h"
 #include "x86_code.h"
 
@@ -24,10 +25,15 @@ static bool is_together(void *context, uint64_t a, uint64_t b)
 	return a / 512 == b / 512;
 }
 
+static uint64_t find_start(void *context, unsigned int n)
+{
+	return n < 2 && ((const struct input *)context)->left % 2 ? START + n : 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	const struct arch_code code = {read_code, is_together, &input, size % 2 ? START : 0};
+	const struct arch_code code = {read_code, is_together, find_start, &input};
 	struct rule rule;
 
 	if (x86_code_rule(&code, START + (size % 2 ? size / 2 : 0), &rule)) {
@@ -35,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rule_deinit(&rule);
 	}
 	x86_code_is_after_call(data, size);
+	hotspot_code_find_start(&code, START + size);
 	x86_code_left_alone(&code, START + 5);
 	return 0;
 }

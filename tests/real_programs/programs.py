@@ -474,6 +474,58 @@ def java_frame_pointers(work):
     return start_java(work, "-XX:+PreserveFramePointer")
 
 
+JAVA_LOOP_SOURCE = """
+import java.util.*;
+public class Loop {
+	static Object sink;
+	static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+	public static void main(String[] a) {
+		for (int i = 0; i < 3; i++)
+			new Thread(() -> {
+				Map<Integer, byte[]> m = new HashMap<>();
+				Random r = new Random(1);
+				while (System.currentTimeMillis() > 0) {
+					for (int k = 0; k < 2000; k++) m.put(r.nextInt(5000), new byte[r.nextInt(2000)]);
+					sink = new ArrayList<>(m.values());
+					fib(18);
+				}
+			}, "churn-" + i).start();
+	}
+}
+"""
+
+
+def start_java_loop(work, flags, with_map):
+    """Threads that never leave the loop in which they were compiled."""
+    work.write("Loop.java", JAVA_LOOP_SOURCE)
+    work.run("javac Loop.java")
+    pid = work.start(f"java -Xmx400m {flags} -cp {work.directory} Loop")
+    time.sleep(8)
+    if with_map:
+        work.run(f"jcmd {pid} Compiler.perfmap")
+    return ["-p", pid]
+
+
+@program("java", "javac", "jcmd")
+def java_loop(work):
+    return start_java_loop(work, "", True)
+
+
+@program("java", "javac")
+def java_loop_parallel(work):
+    return start_java_loop(work, "-XX:+UseParallelGC", False)
+
+
+@program("java", "javac")
+def java_loop_z(work):
+    return start_java_loop(work, "-XX:+UseZGC", False)
+
+
+@program("java", "javac")
+def java_loop_untiered(work):
+    return start_java_loop(work, "-XX:-TieredCompilation", False)
+
+
 @program("gcc")
 def ucontext_sigaltstack(work):
     work.write("work.c", """

@@ -28,19 +28,25 @@ static int n_files;
 
 struct counts {
 	struct module *module;
+	uint64_t start; // of the function that is looked at
 	size_t n_rules, n_wrong, n_without;
 };
 
 static size_t read_code(void *context, uint64_t address, void *buffer, size_t size)
 {
-	return module_read_code(context, address, buffer, size);
+	return module_read_code(((struct counts *)context)->module, address, buffer, size);
 }
 
 static bool is_together(void *context, uint64_t a, uint64_t b)
 {
-	const struct symbol_table *symbols = module_symbols(context);
+	const struct symbol_table *symbols = module_symbols(((struct counts *)context)->module);
 
 	return symbol_table_find(symbols, a) == symbol_table_find(symbols, b);
+}
+
+static uint64_t find_start(void *context, unsigned int n)
+{
+	return n == 0 ? ((struct counts *)context)->start : 0;
 }
 
 // Is it a plain row, by the same register as ours?
@@ -52,10 +58,10 @@ static bool is_comparable(const struct rule *theirs, const struct rule *ours)
 
 static void compare_at(struct counts *counts, uint64_t at)
 {
-	const struct arch_code code = {read_code, is_together, counts->module,
-	                               symbol_table_find_start(module_symbols(counts->module), at)};
+	const struct arch_code code = {read_code, is_together, find_start, counts};
 	struct rule theirs = {0}, ours = {0};
 
+	counts->start = symbol_table_find_start(module_symbols(counts->module), at);
 	if (!cfi_find_rule(counts->module, at, &theirs))
 		return;
 	if (!x86_code_rule(&code, at, &ours)) {
