@@ -310,6 +310,34 @@ static uint16_t may_write_low(const struct instruction *i)
 	           : 0;
 }
 
+// SSE and its kind, all operands of which are other registers, or read: but for cvtss2si and its
+// like, movmskps, movd, pextrw, pmovmskb; movbe, crc32, adcx; pextrb to extractps.
+static bool is_sse(const struct instruction *i)
+{
+	const uint8_t op = i->opcode;
+
+	switch (i->map) {
+	case MAP_0F:
+		return (op >= 0x10 && op <= 0x17) || (op >= 0x28 && op <= 0x2b) ||
+		       (op >= 0x2e && op <= 0x2f) || (op >= 0x51 && op <= 0x7f && op != 0x7e) ||
+		       op == 0xc2 || op == 0xc4 || op == 0xc6 ||
+		       (op >= 0xd0 && op <= 0xfe && op != 0xd7);
+	case MAP_0F38:
+		return op < 0xf0;
+	case MAP_0F3A:
+		return op < 0x14 || op > 0x17;
+	default:
+		return false;
+	}
+}
+
+// Of two opcode bytes: the opcode goes on in ModRM's reg field (ldmxcsr, bts $x, nopw, ...).
+static bool is_group_0f(uint8_t op)
+{
+	return op <= 0x01 || op == 0x0d || (op >= 0x18 && op <= 0x1f) || op == 0xae || op == 0xba ||
+	       op == 0xc7;
+}
+
 uint16_t x86_instruction_may_write(const struct instruction *i)
 {
 	const bool one = i->map == MAP_ONE;
@@ -317,11 +345,14 @@ uint16_t x86_instruction_may_write(const struct instruction *i)
 
 	if (i->is_vector)
 		return vector_may_write(i) & ~SP_BIT;
+	if (is_sse(i))
+		return 0;
 	if (!i->has_modrm || (one && only_compares(i)))
 		return i->map == MAP_0F && i->opcode == 0xa2 ? 1u << 3 : may_write_low(i); // cpuid
 	if (i->mod == 3 && !(one && writes_reg_only(i->opcode)))
 		written |= register_bit(i, i->rm);
-	if (!(one && (is_group(i->opcode) || writes_rm_only(i->opcode))))
+	if (!(one && (is_group(i->opcode) || writes_rm_only(i->opcode))) &&
+	    !(i->map == MAP_0F && is_group_0f(i->opcode)))
 		written |= register_bit(i, i->reg);
 	// SSE: the registers are others, but for a few, which move to general ones.
 	return one ? written : written & ~SP_BIT;
