@@ -39,6 +39,29 @@ struct arch_code {
 	void *context;
 };
 
+// A range of code with its unwinding rules (an FDE): a function, or a part that was split off.
+struct arch_function {
+	uint64_t start, end;
+	bool is_entry; // calls lead to its start: the CFA is right above the return address there
+};
+
+// Functions that can be read.
+struct arch_functions {
+	size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
+	// The range that holds the address; false: none.
+	bool (*find)(void *context, uint64_t address, struct arch_function *ret);
+	// SP - CFA at the address, where the rules tell it; false: they count from elsewhere.
+	bool (*find_sp)(void *context, uint64_t address, int64_t *ret);
+	void *context;
+};
+
+// Distances within a function's frame that are constants of its code at a place.
+struct arch_frame {
+	int64_t sp_to_cfa; // CFA - SP
+	bool has_fp;       // the frame pointer has been set up
+	int64_t fp_to_cfa; // CFA - frame pointer
+};
+
 struct rule;
 struct user_regs_struct; // <sys/user.h>
 
@@ -81,6 +104,10 @@ struct arch {
 	uint32_t (*left_alone)(const struct arch_code *code, uint64_t return_address);
 	bool (*is_after_call)(const uint8_t *bytes, size_t size);
 	size_t max_call_bytes;
+
+	// The distances at an address in a function (x86_frame_find).
+	bool (*find_frame)(const struct arch_functions *functions, uint64_t address, bool is_call,
+	                   struct arch_frame *ret);
 
 	// Is the code at `code` where a stack begins, without a call before it (makecontext(3))?
 	bool (*is_stack_start)(const uint8_t *code, size_t size);

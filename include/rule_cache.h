@@ -15,6 +15,8 @@ struct rule;
 struct rule_cache {
 	struct rule **rules; // by location id; NULL: not asked for yet
 	size_t count, capacity;
+	struct rule **by_sp; // likewise; RULE_NONE: there is none
+	size_t n_by_sp, by_sp_capacity;
 	uint64_t n_made; // rules made, for --verbose
 };
 
@@ -25,3 +27,12 @@ void rule_cache_deinit(struct rule_cache *cache);
 // lies in the middle of a call. Never NULL. Owned by the cache, valid until it is deinited.
 const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
                                   const struct code_address *code, bool is_call);
+
+// The rule of location `id`, as rule_cache_get gave it, by the stack pointer instead of the frame
+// pointer; RULE_NONE: the distance of the two is not a constant there (frame_rule.h). Likewise
+// never NULL, and owned.
+const struct rule *rule_cache_get_by_sp(struct rule_cache *cache, uint32_t id,
+                                        const struct code_address *code, bool is_call);
+
+// The same, if it was asked for before; NULL otherwise.
+const struct rule *rule_cache_find_by_sp(const struct rule_cache *cache, uint32_t id);

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "rule.h"
 #include "x86_code.h"
+#include "x86_frame.h"
 
 // DWARF register numbers: System V ABI, AMD64 supplement, figure 3.36.
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
@@ -221,6 +222,7 @@ const struct arch arch_x86_64 = {
     .left_alone = x86_code_left_alone,
     .is_after_call = x86_code_is_after_call,
     .max_call_bytes = X86_CODE_MAX_CALL_BYTES,
+    .find_frame = x86_frame_find,
     .is_stack_start = is_stack_start,
     .frame_pointer_rule = frame_pointer_rule,
     .ucontext_stack_offset = UC_STACK,

@@ -6,6 +6,7 @@
 #include "address_space.h"
 #include "arch.h"
 #include "cfi.h"
+#include "frame_rule.h"
 #include "go_runtime.h"
 #include "gopclntab.h"
 #include "hotspot_code.h"
@@ -24,7 +25,10 @@ void rule_cache_deinit(struct rule_cache *cache)
 			rule_deinit(cache->rules[i]);
 		free(cache->rules[i]);
 	}
+	for (size_t i = 0; i < cache->n_by_sp; i++)
+		free(cache->by_sp[i]); // they have no expressions
 	free(cache->rules);
+	free(cache->by_sp);
 	*cache = (struct rule_cache){0};
 }
 
@@ -195,15 +199,19 @@ static void make_rule(const struct code_address *code, bool is_call, struct rule
 		ARCH_NATIVE->frame_pointer_rule(ret);
 }
 
+static void make_room(struct rule ***rules, size_t *count, size_t *capacity, uint32_t id)
+{
+	if (id < *count)
+		return;
+	*rules = memory_grow(*rules, capacity, (size_t)id + 1, sizeof(**rules));
+	while (*count <= id)
+		(*rules)[(*count)++] = NULL;
+}
+
 const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
                                   const struct code_address *code, bool is_call)
 {
-	if (id >= cache->count) {
-		cache->rules = memory_grow(cache->rules, &cache->capacity, (size_t)id + 1,
-		                           sizeof(*cache->rules));
-		while (cache->count <= id)
-			cache->rules[cache->count++] = NULL;
-	}
+	make_room(&cache->rules, &cache->count, &cache->capacity, id);
 	// Made code may have become other code: asked again, it is made again, in its old place.
 	if (!cache->rules[id] || code->module->kind == MODULE_ANONYMOUS ||
 	    code->module->kind == MODULE_IMAGE) {
@@ -216,4 +224,20 @@ const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
 		cache->n_made++;
 	}
 	return cache->rules[id];
+}
+
+const struct rule *rule_cache_get_by_sp(struct rule_cache *cache, uint32_t id,
+                                        const struct code_address *code, bool is_call)
+{
+	make_room(&cache->by_sp, &cache->n_by_sp, &cache->by_sp_capacity, id);
+	if (!cache->by_sp[id]) {
+		cache->by_sp[id] = memory_alloc_zeroed(1, sizeof(*cache->by_sp[id]));
+		frame_rule_by_sp(code, is_call, cache->rules[id], cache->by_sp[id]);
+	}
+	return cache->by_sp[id];
+}
+
+const struct rule *rule_cache_find_by_sp(const struct rule_cache *cache, uint32_t id)
+{
+	return id < cache->n_by_sp ? cache->by_sp[id] : NULL;
 }

@@ -405,6 +405,43 @@ static struct move apply_image(struct unwinder *unwinder, const struct rule *rul
 	return GO_ON;
 }
 
+// By the stack pointer, where the frame pointer is not known. A rule that was made for that from
+// the code counts only if it leads behind a call, to a signal trampoline, or to nobody.
+static struct move apply_by_sp(struct unwinder *unwinder, bool is_return,
+                               const struct snapshot *snapshot, struct registers *registers)
+{
+	const uint64_t pc = registers->value[ARCH_NATIVE->pc];
+	const uint32_t location = find_entry(unwinder, pc, is_return)->location;
+	const struct rule *rule = rule_cache_find_by_sp(unwinder->rules, location);
+	struct registers caller = *registers;
+
+	if (!rule) {
+		const struct code_address code = resolve(unwinder, pc, is_return);
+		rule = rule_cache_get_by_sp(unwinder->rules, location, &code, is_return);
+	}
+	if (rule->kind == RULE_NONE)
+		return end_with(STACK_NEEDS_REGISTER);
+	const struct move move = apply_row(rule, is_return, snapshot, &caller);
+	if (!move.go_on)
+		return move;
+	const uint64_t caller_pc = caller.value[ARCH_NATIVE->pc];
+	if (caller_pc != 0 && !is_called_from(unwinder, &caller) &&
+	    !find_entry(unwinder, caller_pc, true)->rule->signal_frame)
+		return end_with(STACK_NEEDS_REGISTER);
+	*registers = caller;
+	return GO_ON;
+}
+
+static struct move apply_table(struct unwinder *unwinder, const struct rule *rule, bool is_return,
+                               const struct snapshot *snapshot, struct registers *registers)
+{
+	const struct move move = apply_row(rule, is_return, snapshot, registers);
+
+	if (!move.go_on && move.end == STACK_NEEDS_REGISTER)
+		return apply_by_sp(unwinder, is_return, snapshot, registers);
+	return move;
+}
+
 static void note_go(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                     const struct registers *registers)
 {
@@ -447,7 +484,7 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 		note_go(unwinder, rule, is_return, registers);
 		return end_with(STACK_COMPLETE);
 	case RULE_ROW:
-		return apply_row(rule, is_return, snapshot, registers);
+		return apply_table(unwinder, rule, is_return, snapshot, registers);
 	case RULE_IMAGE:
 		return apply_image(unwinder, rule, is_return, snapshot, registers);
 	case RULE_SWITCH:

@@ -3,6 +3,7 @@
 #include "hotspot_code.h"
 #include "rule.h"
 #include "x86_code.h"
+#include "x86_frame.h"
 
 static const uint64_t START = 0x1000;
 
@@ -30,6 +31,26 @@ static uint64_t find_start(void *context, unsigned int n)
 	return n < 2 && ((const struct input *)context)->left % 2 ? START + n : 0;
 }
 
+// Two functions, one after the other.
+static bool find_function(void *context, uint64_t address, struct arch_function *ret)
+{
+	const struct input *input = context;
+	const uint64_t middle = START + input->left / 2, end = START + input->left;
+
+	if (address < START || address >= end)
+		return false;
+	*ret = address < middle ? (struct arch_function){START, middle, true}
+	                        : (struct arch_function){middle, end, input->left % 2};
+	return true;
+}
+
+static bool find_sp(void *context, uint64_t address, int64_t *ret)
+{
+	(void)context;
+	*ret = -16;
+	return address % 8 == 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
@@ -43,5 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	x86_code_is_after_call(data, size);
 	hotspot_code_find_start(&code, START + size);
 	x86_code_left_alone(&code, START + 5);
+
+	const struct arch_functions functions = {read_code, find_function, find_sp, &input};
+	struct arch_frame frame = {0};
+	x86_frame_find(&functions, START + size / 3, size % 3 == 0, &frame);
+	expect(frame.sp_to_cfa <= 1 << 30 && frame.sp_to_cfa >= -(1 << 30));
 	return 0;
 }

@@ -1,7 +1,8 @@
 // oracle_step [-w] [-s] PROGRAM [ARG...]: single-steps the program, keeps a shadow call stack of
 // its own by watching calls and returns, unwinds a snapshot at every instruction, and compares all
-// return addresses. -w: from the very first instruction (the dynamic linker's) on, else from the
-// program's first int3. -s: sends it SIGUSR1 every now and then.
+// return addresses. Then the same with nothing but SP and PC, as of a sleeping thread: what that
+// shows must be right, too, as far as it goes. -w: from the very first instruction (the dynamic
+// linker's) on, else from the program's first int3. -s: sends it SIGUSR1 every now and then.
 //
 // What a function that leaves by changing SP (longjmp, an exception's landing) gets wrong of itself
 // is counted apart: its rules describe the place that it goes to.
@@ -77,6 +78,7 @@ struct oracle {
 	} kinds[KIND_CACHE];
 
 	uint64_t n_steps, n_compared, n_frames, n_signals;
+	uint64_t n_blind, n_blind_whole;   // by SP and PC alone; those that came to the root
 	uint64_t n_wrong, n_leaving;       // n_leaving: in functions that left by changing SP
 	struct fault pending[MAX_PENDING]; // pcs that were wrong in the function that runs
 	size_t n_pending;
@@ -274,6 +276,22 @@ static bool unwind(struct oracle *o, const struct user_regs_struct *user)
 	return true;
 }
 
+// With the registers that are known of a sleeping thread.
+static void compare_blind(struct oracle *o, const struct user_regs_struct *user)
+{
+	const char *why;
+
+	o->snapshot.registers.known = 1u << ARCH_NATIVE->pc | 1u << ARCH_NATIVE->sp;
+	unwinder_unwind(&o->unwinder, &o->snapshot, &o->unwound);
+	o->n_blind++;
+	o->n_blind_whole += o->unwound.end == STACK_COMPLETE;
+	const int frame = find_fault(o, &why);
+	// It may end for want of a register, with nothing wrong until then.
+	if (frame >= 0 && !(o->unwound.end == STACK_NEEDS_REGISTER &&
+	                    (size_t)frame + 1 == o->unwound.n && o->unwound.n <= o->depth + 1))
+		note_wrong(o, user->rip, frame, why);
+}
+
 static void compare(struct oracle *o, const struct user_regs_struct *user)
 {
 	const char *why;
@@ -287,6 +305,8 @@ static void compare(struct oracle *o, const struct user_regs_struct *user)
 	const int frame = find_fault(o, &why);
 	if (frame >= 0)
 		note_wrong(o, user->rip, frame, why);
+	else
+		compare_blind(o, user);
 }
 
 static void get_registers(const struct oracle *o, struct user_regs_struct *ret)
@@ -406,9 +426,10 @@ static int report(const struct oracle *o)
 {
 	printf("%" PRIu64 " instructions compared, %" PRIu64 " frames, %" PRIu64
 	       " signals: %" PRIu64 " wrong; %" PRIu64 " in functions that leave by changing SP, "
-	       "%" PRIu64 " in code without CFI\n",
-	       o->n_compared, o->n_frames, o->n_signals, o->n_wrong, o->n_leaving,
-	       o->n_without_cfi);
+	       "%" PRIu64 " in code without CFI; %" PRIu64 " of %" PRIu64
+	       " whole by SP and PC alone\n",
+	       o->n_compared, o->n_frames, o->n_signals, o->n_wrong, o->n_leaving, o->n_without_cfi,
+	       o->n_blind_whole, o->n_blind);
 	// What is counted apart is little, and what was compared is not.
 	return o->n_wrong != 0 || o->n_compared < MIN_COMPARED ||
 	       o->n_leaving * 50 > o->n_compared || o->n_without_cfi * 200 > o->n_compared;

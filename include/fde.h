@@ -1,0 +1,14 @@
+// fde: which range of code an address lies in, by the sorted table of .eh_frame_hdr, or
+// by .eh_frame itself where there is no such table.
+//
+// Format: Linux Standard Base, Core specification, 10.6 (Exception Frames).
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct module;
+
+// The range of the frame description entry that holds the address (in the module's file). False:
+// there is none, or it is not of the kind that linkers make. To be called in guarded work.
+bool fde_find(struct module *module, uint64_t address, uint64_t *ret_start, uint64_t *ret_end);
