@@ -52,6 +52,9 @@ enum { PROC_NAME_SIZE = 64 }; // TASK_COMM_LEN is 16 for user threads
 bool proc_read_status(int pid, struct proc_status *ret);
 bool proc_read_name(int pid, int tid, char ret[PROC_NAME_SIZE]);
 
+// The kernel's function in which the thread sleeps (/proc/TID/wchan). False: it does not tell.
+bool proc_read_wchan(int pid, int tid, char ret[PROC_NAME_SIZE]);
+
 // Opens /proc/PID/task/TID/`file`; -1 with errno.
 int proc_open(int pid, int tid, const char *file);
 

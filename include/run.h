@@ -26,6 +26,7 @@ struct run {
 	uint64_t samples;
 	size_t threads;                 // alive at the last tick
 	uint64_t stops;                 // threads stopped
+	uint64_t sleeper_stops;         // of sleeping threads, among them
 	uint64_t copies;                // sleeping threads copied without a stop
 	uint64_t credits;               // samples of threads that slept on: nothing was copied
 	uint64_t waits;                 // of those that had no CPU since they were last stopped

@@ -46,6 +46,10 @@ bool sleeper_has_more(const struct target_thread *thread, const struct snapshot 
                       enum stack_end end);
 bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end);
 
+// Will a stop go unseen by the system call that the copied thread sleeps in? Not by all
+// (spared_calls.h).
+bool sleeper_bears_stop(const struct target *target, const struct target_thread *thread);
+
 // Copies a sleeper's stack anew, with a larger thread->hint.guess_bytes. False: it is no longer
 // the sleep that was copied before.
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,

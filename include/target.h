@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "known_fp.h"
 #include "proc.h"
 #include "profile.h"
 #include "snapshot.h"
@@ -51,7 +50,6 @@ struct target_thread {
 	struct pending_ticks pending_ticks[MAX_PENDING_TICKS]; // later ticks, meanwhile
 	size_t n_pending_ticks;
 	struct snapshot_hint hint;
-	struct known_fps known_fps;
 	int64_t named_ns; // when its name was last read
 };
 

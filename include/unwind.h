@@ -46,8 +46,6 @@ struct unwound {
 	size_t n;
 	enum stack_end end;
 	uint64_t base; // STACK_COMPLETE: the CFA of the outermost frame's callee, the stack's base
-	// STACK_NEEDS_REGISTER: the frame that does.
-	uint64_t last_pc, last_sp;
 	uint8_t guessed; // GUESSED_*: some frame was found without CFI
 };
 

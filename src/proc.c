@@ -172,6 +172,17 @@ bool proc_read_name(int pid, int tid, char ret[PROC_NAME_SIZE])
 	return true;
 }
 
+bool proc_read_wchan(int pid, int tid, char ret[PROC_NAME_SIZE])
+{
+	char text[PROC_NAME_SIZE];
+
+	// "0" without permission, in a kernel without names, and of a thread that does not sleep.
+	if (!read_text(-1, pid, tid, "wchan", text, sizeof(text)) || text[0] == '0')
+		return false;
+	memcpy(ret, text, sizeof(text));
+	return true;
+}
+
 bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret)
 {
 	char text[128], *end = text;

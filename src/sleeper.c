@@ -4,6 +4,7 @@
 
 #include "memory.h"
 #include "snapshot.h"
+#include "spared_calls.h"
 #include "target.h"
 
 enum { MAX_TRIES = 2 }; // of a thread that moves while it is looked at
@@ -90,10 +91,7 @@ static bool copy(const struct target *target, const struct target_thread *thread
 	// vfork, which cannot be stopped, keeps its return address in one of these.
 	for (size_t i = 0; call->nr != -1 && i < array_size(arch->syscall_args); i++)
 		registers_set(&registers, arch->syscall_args[i], call->args[i]);
-	if (!snapshot_capture(thread->tid, arch, &registers, maps, &thread->hint, buffer, ret))
-		return false;
-	known_fps_apply(&thread->known_fps, ret);
-	return true;
+	return snapshot_capture(thread->tid, arch, &registers, maps, &thread->hint, buffer, ret);
 }
 
 // Did the thread stay off the CPUs since its run count was `runs`?
@@ -219,6 +217,12 @@ bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end)
 {
 	return end == STACK_NEEDS_REGISTER ||
 	       (end == STACK_SWITCHED && !thread->hint.tls && go_layout_is_known(thread->hint.go));
+}
+
+bool sleeper_bears_stop(const struct target *target, const struct target_thread *thread)
+{
+	return !spared_calls_has(&thread->call) &&
+	       !spared_calls_asks_supervisor(target->pid, thread->tid);
 }
 
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,

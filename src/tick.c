@@ -145,8 +145,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	if (ticker->held_at_exec)
 		state = THREAD_RUNNING; // it is about to, and only the profiler holds it
 	if (sleeper_needs_stop(thread, unwound.end) && !ticker->held_at_exec &&
-	    !ticker->target->tracer_pid) {
-		thread->known_fps.wanted = (struct fp_frame){unwound.last_pc, unwound.last_sp};
+	    !ticker->target->tracer_pid && sleeper_bears_stop(ticker->target, thread)) {
 		plan_stop(ticker, thread, state, state != THREAD_RUNNING);
 		return;
 	}
@@ -224,35 +223,19 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 	roster_refresh_name(ticker->profile, ticker->target, thread, ticker->tally.now_ns);
 }
 
-// A sleeper that was stopped for its frame pointer: it need not be again, if with that alone its
-// stack comes out the same.
-static void learn_fp(struct ticker *ticker, struct stop *stop, uint32_t stack)
-{
-	struct known_fps *known = &stop->thread->known_fps;
-	struct known_fp learned;
-	struct unwound unwound;
-
-	if (!stop->asleep || !known_fps_learn(known, &stop->snapshot, &learned))
-		return;
-	known_fp_reduce(&learned, &stop->snapshot);
-	unwinder_unwind(&ticker->unwinder, &stop->snapshot, &unwound);
-	if (intern(ticker, &unwound) == stack)
-		known_fps_keep(known, &learned);
-}
-
 static void count_stop(struct ticker *ticker, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
 	struct unwound unwound;
 
 	ticker->run->denied += stop->denied;
+	ticker->run->sleeper_stops += stop->asleep && stop->copied;
 	if (stop->copied && !stop->failed) {
 		unwind(ticker, thread, &stop->snapshot, &unwound);
 		if (thread->wait == WAIT_NONE)
 			thread->wait = waits_of_call(&ticker->waits, stop->how.call);
-		const uint32_t stack = intern(ticker, &unwound);
-		tally_count(&ticker->tally, thread, stack, stop->state, stop->tick_ns);
-		learn_fp(ticker, stop, stack);
+		tally_count(&ticker->tally, thread, intern(ticker, &unwound), stop->state,
+		            stop->tick_ns);
 	} else if (stop->copied || stop->denied || thread->n_pending_ticks > 0) {
 		// What this and earlier ticks saw of it is not dropped, even when it has ended.
 		tally_not_sampled(&ticker->tally, thread, stop->state, stop->tick_ns);

@@ -556,8 +556,6 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	}
 	ret->locations = unwinder->frames;
 	ret->n = n;
-	ret->last_pc = registers.value[arch->pc];
-	ret->last_sp = registers.value[arch->sp];
 	ret->base = ret->end == STACK_COMPLETE ? registers.value[arch->sp] : 0;
 	ret->guessed = (unwinder->n_frame_pointer_steps != guesses ? GUESSED_BY_FRAME_POINTER : 0) |
 	               (unwinder->n_code_steps != code_steps ? GUESSED_BY_CODE : 0);
