@@ -31,6 +31,8 @@ struct run {
 	uint64_t credits;               // samples of threads that slept on: nothing was copied
 	uint64_t waits;                 // of those that had no CPU since they were last stopped
 	uint64_t denied;                // stops that the kernel did not permit
+	uint64_t unmended;              // calls that a stop cut and that could not be mended
+	int unmended_call;              // the last of these; -1: not known
 	uint64_t refused_children;      // that could not be sampled (--children)
 	struct histogram thread_hold;   // how long each stop held its thread
 	struct histogram tick_hold;     // for how long some thread was held, in a tick with stops

@@ -38,10 +38,9 @@ struct tracee_stop {
 // PTRACE_SEIZE with exec (see tracee.c).
 void tracee_setup(void);
 
-// Before the process forks that is to trace: memory in which it keeps, for its parent, the calls
-// that are in their rest. Its parent, when it has died without letting them go: puts the threads
-// right that are in such a call still. Else they would be told that the rest's bytes were all.
-void tracee_share(void);
+// When the process that traced has died without letting its threads go (rescues.h): puts those
+// right that are still in the rest of a call. Else they would be told that the rest's bytes were
+// all.
 void tracee_rescue(void);
 
 // Can this process use ptrace at all (no seccomp filter in the way)?
@@ -90,6 +89,10 @@ size_t tracee_serve(void);
 
 // Is the thread in the rest of a call? Then its stack is what it was, and it cannot be seized.
 bool tracee_is_in_rest(int tid);
+
+// How many calls a stop has cut that could not be mended, and which was the last one (its number;
+// -1: not known).
+uint64_t tracee_unmended(int *ret_last_call);
 
 // From now on every seized thread is let go the moment that it stops, by the signal handler,
 // whatever the profiler is busy with. For threads that were interrupted in uninterruptible sleep

@@ -239,4 +239,5 @@ void processes_finish(struct processes *processes)
 	while (tracee_serve() > 0 && clock_now_ns() < until_ns)
 		hold_wait(&processes->hold, until_ns);
 	tracee_abandon_all();
+	processes->hold.run->unmended = tracee_unmended(&processes->hold.run->unmended_call);
 }

@@ -9,6 +9,7 @@
 #include "module.h"
 #include "profile.h"
 #include "run.h"
+#include "syscall_name.h"
 #include "text.h"
 #include "writer.h"
 
@@ -236,6 +237,20 @@ static void print_doubts(const struct run *run)
 		        (uintmax_t)run->denied);
 }
 
+// What the process may have noticed: README's promises, exception 3.
+static void print_unmended(const struct run *run)
+{
+	_cleanup_free_ char *name =
+	    run->unmended_call >= 0 ? syscall_name(run->unmended_call) : NULL;
+
+	if (run->unmended == 0)
+		return;
+	fprintf(stderr,
+	        "profiler: %ju system calls that a stop had cut could not be mended, the last of "
+	        "them %s\n",
+	        (uintmax_t)run->unmended, name ? name : "one of int $0x80");
+}
+
 void summary_print(const struct run *run, const struct profile *profile, bool verbose)
 {
 	fprintf(stderr,
@@ -249,6 +264,7 @@ void summary_print(const struct run *run, const struct profile *profile, bool ve
 	print_truncated(run, profile);
 	print_doubts(run);
 	print_hold(run);
+	print_unmended(run);
 	print_cpu(profile);
 	if (!verbose)
 		return;

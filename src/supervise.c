@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rescues.h"
 #include "tracee.h"
 
 static void fill_signals(sigset_t *set)
@@ -108,7 +109,7 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	// Blocked before the fork: none gets lost.
 	fill_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, &origin.mask);
-	tracee_share();
+	rescues_share();
 	const pid_t worker = fork();
 	if (worker < 0) {
 		fprintf(stderr, "profiler: no process can be started: %s\n", strerror(errno));

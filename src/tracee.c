@@ -2,10 +2,10 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <linux/audit.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -16,11 +16,11 @@
 
 #include "arch.h"
 #include "memory.h"
+#include "rescues.h"
 #include "syscall_mend.h"
 
 enum {
 	NO_SUCH_TID = 0x7ffffffe,
-	MAX_RESCUES = 64,
 	// How often, and after what time again, a thread is looked at that is to stop for a rescue.
 	RESCUE_LOOKS = 500,
 	RESCUE_LOOK_NS = 100000,
@@ -32,6 +32,7 @@ enum call_state {
 	CALL_CUT_SHORT, // found so, and not resumed yet
 	CALL_ENTERING,  // resumed, to stop at the rest's entry
 	CALL_INSIDE,    // in the rest, to stop at its end
+	CALL_SIGNALLED, // its end has raised a SIGPIPE, to be taken back at its next stop
 	CALL_LEAVING,   // to be let go at its next stop, or reaped
 };
 
@@ -48,6 +49,10 @@ struct seized {
 static struct seized *seized;
 static size_t n_seized, seized_capacity;
 static volatile sig_atomic_t seizing, abandoned;
+
+// Calls that a stop has cut and that could not be mended.
+static uint64_t n_unmended;
+static int last_unmended; // its number, as tracee_unmended tells it
 
 // The profiler's own child, whose exit status must not get lost when its main thread happens to
 // be seized as it ends.
@@ -170,46 +175,6 @@ static bool resume_to_syscall_stop(int tid, int signal)
 	return ptrace(PTRACE_SYSCALL, tid, NULL, (void *)(uintptr_t)signal) == 0;
 }
 
-// Threads in the rest of a call, for whoever is there should this process be killed.
-static struct rescue {
-	_Atomic int tid; // 0: free
-	struct syscall_rest rest;
-} * rescues; // MAX_RESCUES; NULL: not shared
-
-static struct rescue *find_rescue(int tid)
-{
-	for (size_t i = 0; rescues && i < MAX_RESCUES; i++)
-		if (rescues[i].tid == tid)
-			return &rescues[i];
-	return NULL;
-}
-
-static void drop_rescue(int tid)
-{
-	struct rescue *rescue = find_rescue(tid);
-
-	if (rescue)
-		rescue->tid = 0;
-}
-
-static void keep_rescue(const struct seized *entry)
-{
-	drop_rescue(entry->tid);
-	struct rescue *rescue = find_rescue(0);
-	if (!rescue)
-		return;
-	rescue->rest = entry->rest;
-	rescue->tid = entry->tid;
-}
-
-void tracee_share(void)
-{
-	void *memory = mmap(NULL, MAX_RESCUES * sizeof(*rescues), PROT_READ | PROT_WRITE,
-	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	rescues = memory == MAP_FAILED ? NULL : memory;
-}
-
 // Sends the thread into the next part of the rest of its call. Until all of it has ended the thread
 // stays seized, but runs.
 static bool enter_rest(struct seized *entry, int signal)
@@ -218,7 +183,8 @@ static bool enter_rest(struct seized *entry, int signal)
 
 	if (!syscall_rest_enter(&entry->rest, &user))
 		return false;
-	keep_rescue(entry);
+	if (entry->rest.kind != REST_WHOLE) // which the kernel sees to
+		rescues_keep(entry->tid, &entry->rest);
 	if (!set_registers(entry->tid, &user))
 		return false;
 	entry->call = CALL_ENTERING;
@@ -236,7 +202,52 @@ static bool begin_rest(struct seized *entry, int signal)
 // A signal that the target ignores interrupts its calls only because it is traced.
 static bool is_for_nobody(int tid, const struct tracee_stop *stop)
 {
-	return stop->interrupted || (stop->signal && syscall_mend_ignores(tid, stop->signal));
+	return stop->interrupted || (stop->signal && syscall_ignores_signal(tid, stop->signal));
+}
+
+// Kernels before 5.3 do not tell of int $0x80.
+static struct syscall_caller caller_of(const struct seized *entry)
+{
+	struct __ptrace_syscall_info info;
+	const long size = ptrace(PTRACE_GET_SYSCALL_INFO, entry->tid, (void *)sizeof(info), &info);
+
+	return (struct syscall_caller){
+	    .tid = entry->tid,
+	    .pid = entry->tgid,
+	    .i386 = size > 0 && info.arch == AUDIT_ARCH_I386,
+	};
+}
+
+static void note_unmended(const struct syscall_caller *caller, const struct user_regs_struct *user)
+{
+	n_unmended++;
+	last_unmended = syscall_mend_number(caller, user);
+}
+
+// Sees to the call of a thread that was stopped for nobody.
+static void mend(struct seized *entry, struct user_regs_struct *user)
+{
+	const struct syscall_caller caller = caller_of(entry);
+	const enum syscall_mend what = syscall_mend(&caller, user, &entry->rest);
+
+	if (what == MEND_AGAIN)
+		set_registers(entry->tid, user);
+	else if (what == MEND_REST)
+		entry->call = CALL_CUT_SHORT;
+	else if (what == MEND_LEFT)
+		note_unmended(&caller, user);
+}
+
+// The same in the signal handler, when nobody stays for a rest.
+static void mend_at_once(const struct seized *entry, const struct tracee_stop *stop)
+{
+	struct user_regs_struct user;
+
+	if (!is_for_nobody(entry->tid, stop) || !get_registers(entry->tid, &user))
+		return;
+	const struct syscall_caller caller = caller_of(entry);
+	if (syscall_mend_at_once(&caller, &user))
+		set_registers(entry->tid, &user);
 }
 
 static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop)
@@ -255,7 +266,6 @@ static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop
 	return !abandoned && is_for_nobody(tid, stop) && enter_rest(entry, stop->signal);
 }
 
-// The next stop of a thread in the rest of its call.
 static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 {
 	const int tid = entry->tid;
@@ -265,10 +275,27 @@ static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 		return;
 	// It is done; or a signal or a stop came first, and the call was as short as it would have
 	// been without us.
-	syscall_rest_leave(&entry->rest, &user);
-	set_registers(tid, &user);
-	drop_rescue(tid);
-	detach(entry, stop->signal);
+	const bool known = get_registers(tid, &user);
+	const bool signalled =
+	    known && stop->syscall && syscall_rest_has_signalled(&entry->rest, (int64_t)user.rax);
+	if (known) {
+		syscall_rest_leave(&entry->rest, &user);
+		set_registers(tid, &user);
+	}
+	rescues_drop(tid);
+	if (signalled && ptrace(PTRACE_CONT, tid, NULL, NULL) == 0)
+		entry->call = CALL_SIGNALLED;
+	else
+		detach(entry, stop->signal);
+}
+
+// The next stop of a thread that is in the rest of its call, or just out of it.
+static void serve_stop(struct seized *entry, const struct tracee_stop *stop)
+{
+	if (entry->call == CALL_SIGNALLED)
+		detach(entry, stop->signal == SIGPIPE ? 0 : stop->signal);
+	else
+		serve_rest(entry, stop);
 }
 
 // What has become of a thread that could not be let go.
@@ -302,14 +329,15 @@ static void serve_rests(void)
 	for (size_t i = n_seized; i-- > 0;) {
 		struct seized *entry = &seized[i];
 		struct tracee_stop stop;
-		if (entry->call != CALL_ENTERING && entry->call != CALL_INSIDE)
+		if (entry->call != CALL_ENTERING && entry->call != CALL_INSIDE &&
+		    entry->call != CALL_SIGNALLED)
 			continue;
 		collect_report(entry);
 		if (!entry->reported)
 			continue;
 		entry->reported = false;
 		if (read_stop(entry->status, &stop))
-			serve_rest(entry, &stop);
+			serve_stop(entry, &stop);
 		else
 			forget(entry->tid);
 	}
@@ -325,10 +353,12 @@ static void release_stopped(void)
 		const int tid = seized[i].tid;
 		if (!seized[i].reported || seized[i].call != CALL_NONE)
 			i++;
-		else if (read_stop(seized[i].status, &stop))
-			tracee_release(tid, &stop); // takes it off the list
-		else
+		else if (!read_stop(seized[i].status, &stop))
 			forget(tid);
+		else {
+			mend_at_once(&seized[i], &stop);
+			tracee_release(tid, &stop); // takes it off the list
+		}
 	}
 }
 
@@ -470,12 +500,9 @@ bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, 
 	ARCH_NATIVE->from_user(&user, ret);
 	*ret_tls = user.fs_base;
 	stop->call = (int64_t)user.orig_rax;
-	if (!is_for_nobody(tid, stop))
+	if (!entry || stop->call < 0 || !is_for_nobody(tid, stop))
 		return true;
-	if (syscall_mend_restart(tid, &user))
-		set_registers(tid, &user);
-	else if (entry && syscall_rest_find(tid, &user, &entry->rest))
-		entry->call = CALL_CUT_SHORT;
+	mend(entry, &user);
 	stop->resumes = syscall_mend_resumes(&user);
 	return true;
 }
@@ -519,21 +546,31 @@ bool tracee_is_in_rest(int tid)
 	return entry && entry->call != CALL_NONE && entry->call != CALL_LEAVING;
 }
 
+uint64_t tracee_unmended(int *ret_last_call)
+{
+	*ret_last_call = last_unmended;
+	return n_unmended;
+}
+
 void tracee_abandon_all(void)
 {
 	// A call that takes its time is cut short after all.
-	for (size_t i = 0; i < n_seized; i++)
-		if (seized[i].call == CALL_INSIDE)
-			ptrace(PTRACE_INTERRUPT, seized[i].tid, NULL, NULL);
+	for (size_t i = 0; i < n_seized; i++) {
+		const struct syscall_rest *rest = &seized[i].rest;
+		if (seized[i].call != CALL_INSIDE)
+			continue;
+		ptrace(PTRACE_INTERRUPT, seized[i].tid, NULL, NULL);
+		if (rest->kind != REST_WHOLE)
+			note_unmended(&rest->caller, &rest->original);
+	}
 	abandoned = 1;
 	release_stopped();
 	block_child_signal(SIG_UNBLOCK);
 }
 
-static void rescue_thread(struct rescue *rescue)
+static void rescue_thread(int tid, struct syscall_rest *rest)
 {
 	const struct timespec pause = {.tv_nsec = RESCUE_LOOK_NS};
-	const int tid = rescue->tid;
 	struct user_regs_struct user;
 	int status;
 
@@ -547,8 +584,8 @@ static void rescue_thread(struct rescue *rescue)
 	}
 	if (!WIFSTOPPED(status))
 		return;
-	if (get_registers(tid, &user) && syscall_rest_is_inside(&rescue->rest, &user)) {
-		syscall_rest_leave(&rescue->rest, &user);
+	if (get_registers(tid, &user) && syscall_rest_is_inside(rest, &user)) {
+		syscall_rest_leave(rest, &user);
 		set_registers(tid, &user);
 	}
 	const int signal = status >> 16 == 0 ? WSTOPSIG(status) : 0;
@@ -557,7 +594,5 @@ static void rescue_thread(struct rescue *rescue)
 
 void tracee_rescue(void)
 {
-	for (size_t i = 0; rescues && i < MAX_RESCUES; i++)
-		if (rescues[i].tid)
-			rescue_thread(&rescues[i]);
+	rescues_each(rescue_thread);
 }

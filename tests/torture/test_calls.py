@@ -75,6 +75,17 @@ class Calls(torture.TestCase):
     def test_data_while_ignoring(self):
         self.check_all("data", "ignored")
 
+    def test_cut(self):
+        """Calls that end at any signal, on files and devices, and waits for more than one thing."""
+        self.check_all("cut")
+
+    def test_sockets(self):
+        """The same on sockets; no descriptor is lost, and no signal or completion added."""
+        self.check_all("sockets")
+
+    def test_sockets_under_seccomp(self):
+        self.check_all("sockets", "seccomp")
+
     def test_interrupted(self):
         """A signal with a handler interrupts what it would."""
         self.check_all("interrupted")

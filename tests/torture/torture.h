@@ -57,4 +57,5 @@ static inline int random_below(int n)
 }
 
 // Terminated by a row without a name.
-extern struct kind timed_kinds[], woken_kinds[], data_kinds[], interrupted_kinds[];
+extern struct kind timed_kinds[], woken_kinds[], data_kinds[], cut_kinds[], socket_kinds[],
+    interrupted_kinds[];

@@ -1,0 +1,39 @@
+// descriptor: what a descriptor of the target is, as far as it decides what a stop does to a call.
+// The program is not asked, and no file system that may be slow.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum descriptor_kind {
+	DESCRIPTOR_SOCKET = 1,
+	DESCRIPTOR_PIPE = 2, // and FIFOs
+	DESCRIPTOR_PTY = 4,  // a pseudo-terminal, either side
+	DESCRIPTOR_LINE = 8, // another terminal
+	DESCRIPTOR_MEMORY =
+	    16, // a device that gives or takes any number of bytes: zero, urandom, ...
+	DESCRIPTOR_FILE = 32,
+	DESCRIPTOR_OTHER = 64, // another device, a directory, ...
+	DESCRIPTOR_UNKNOWN = 128,
+	DESCRIPTOR_TERMINAL = DESCRIPTOR_PTY | DESCRIPTOR_LINE,
+};
+
+// One of the thread's. Never blocks.
+enum descriptor_kind descriptor_kind(int tid, int number);
+
+struct socket_facts {
+	int type;           // SOCK_STREAM, ...
+	uint64_t least;     // SO_RCVLOWAT: bytes that a receiving call waits for
+	bool notes_sending; // SO_TIMESTAMPING of what is sent: each call leaves a note
+};
+
+// Of a socket of the process's, asked through a duplicate of it (pidfd_getfd(2)); false: it cannot
+// be had.
+bool descriptor_socket(int pid, int number, struct socket_facts *ret);
+
+// How many bytes a read of a terminal waits for (VMIN); 0: it ends by itself, with a line or by a
+// time. False: it cannot be told.
+bool descriptor_terminal(int pid, int number, uint64_t *ret_least);
+
+// Does RLIMIT_FSIZE let the process write files of any size?
+bool descriptor_may_grow(int pid);

@@ -1,0 +1,86 @@
+// syscall_rest: what is left of a call that a stop cut short, and how it is executed.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+struct syscall_row;
+
+enum syscall_mend {
+	MEND_NOTHING, // it was not cut
+	MEND_AGAIN,   // the kernel enters it again
+	MEND_REST,    // the rest is to be executed, or all of it without another stop
+	MEND_LEFT,    // it cannot be mended
+};
+
+// How a call was made: int $0x80 has numbers and registers of its own.
+struct syscall_caller {
+	int tid, pid; // pid: of its process
+	bool i386;
+};
+
+enum syscall_rest_kind {
+	REST_MORE,  // there is more to be moved
+	REST_WAIT,  // its result stands, but it has not waited
+	REST_WHOLE, // it begins anew, and is not to be disturbed again
+};
+
+struct syscall_rest {
+	struct user_regs_struct original; // as the program would have found them
+	const struct syscall_row *row;    // of the table's
+	struct syscall_caller caller;
+	enum syscall_rest_kind kind;
+	bool is_socket;
+	bool is_filtered;                // by seccomp
+	unsigned int n_entered;          // how often
+	uint64_t total;                  // bytes, or what else it counts, that it is to come to
+	uint64_t done;                   // of these by now
+	uint64_t part;                   // that the call which was last entered is to come to
+	struct user_regs_struct entered; // with which that call began
+};
+
+// The call has returned a positive result, and is of a row that can be continued. MEND_REST: *ret
+// describes the rest.
+enum syscall_mend syscall_rest_find(const struct syscall_row *row,
+                                    const struct syscall_caller *caller,
+                                    const struct user_regs_struct *user, struct syscall_rest *ret);
+
+// A call that is to be entered again as it was, and not to be stopped.
+void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscall_caller *caller,
+                              const struct user_regs_struct *user, struct syscall_rest *ret);
+
+// The registers with which the thread executes the next part of the rest as a call of its own: all
+// of it, or one buffer of a list of buffers. False: it cannot be told.
+bool syscall_rest_enter(struct syscall_rest *rest, struct user_regs_struct *ret);
+
+// That call has returned `result`. Is there more to be done?
+bool syscall_rest_continues(struct syscall_rest *rest, int64_t result);
+
+// Has that result raised a SIGPIPE of which the program alone would not have heard?
+bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result);
+
+// Was the thread interrupted in the call that was last entered, or just before? Then counts what it
+// has moved.
+bool syscall_rest_is_inside(struct syscall_rest *rest, const struct user_regs_struct *user);
+
+// Changes the thread's registers to those after it all: of one call that did it.
+void syscall_rest_leave(const struct syscall_rest *rest, struct user_regs_struct *user);
+
+// A result by which the kernel tells of an interruption, before it has decided what comes of it.
+bool syscall_was_interrupted(int64_t result);
+
+// Does the thread's process ignore the signal? Sent to a thread that is traced, it interrupts calls
+// all the same.
+bool syscall_ignores_signal(int tid, int signal);
+
+// Has the thread a seccomp filter, which may not know other calls than the program makes?
+bool syscall_is_filtered(int tid);
+
+// Argument `number` (from 1) of a call.
+unsigned long long *syscall_argument(struct user_regs_struct *user, bool i386, unsigned int number);
+
+// With it in rax the kernel begins the call again, unless a signal with a handler has come
+// meanwhile (arch/x86/kernel/signal.c): then the program sees EINTR, as without us. Of the kernel's
+// linux/errno.h, which is not for programs; and that by which restart_syscall(2) is used.
+enum { ERESTARTNOHAND_KERNEL = 514, ERESTART_RESTARTBLOCK_KERNEL = 516 };

@@ -1,0 +1,176 @@
+#include "descriptor.h"
+
+#include <fcntl.h>
+#include <linux/net_tstamp.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+// The kernel's admin-guide/devices.txt.
+enum {
+	MAJOR_MEMORY = 1,
+	MAJOR_MISC = 10,
+	MINOR_HW_RANDOM = 183,
+	MAJOR_CONSOLE = 4,
+	MAJOR_TTY_AUX = 5,
+	MINOR_PTMX = 2,
+	MAJOR_PTY_MASTER = 128,
+	MAJOR_PTY_SLAVE = 136,
+	N_PTY_MAJORS = 8,
+	MAX_DRIVERS = 1000,
+};
+
+struct device {
+	unsigned int major, minor;
+};
+
+static bool is_pty_major(unsigned int major, unsigned int first)
+{
+	return major >= first && major < first + N_PTY_MAJORS;
+}
+
+// What a pseudo-terminal's master side tells of its modes are those of the other side; its own
+// stay as they begin, and let a read return with one byte (tty_std_termios).
+static bool is_pty_master(struct device device)
+{
+	return (device.major == MAJOR_TTY_AUX && device.minor == MINOR_PTMX) ||
+	       is_pty_major(device.major, MAJOR_PTY_MASTER);
+}
+
+static bool is_pty(struct device device)
+{
+	return is_pty_master(device) || is_pty_major(device.major, MAJOR_PTY_SLAVE);
+}
+
+// The drivers of all terminals are in /proc/tty/drivers: name, path, major, minors ("64-95"), type.
+static bool is_line(struct device device)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char line[256];
+
+	if (device.major == MAJOR_CONSOLE || device.major == MAJOR_TTY_AUX)
+		return true;
+	file = fopen("/proc/tty/drivers", "re");
+	for (int i = 0; file && i < MAX_DRIVERS && fgets(line, sizeof(line), file); i++) {
+		unsigned int major, first, last;
+		const int n = sscanf(line, "%*s %*s %u %u-%u", &major, &first, &last);
+		if (n >= 2 && device.major == major && device.minor >= first &&
+		    device.minor <= (n == 3 ? last : first))
+			return true;
+	}
+	return false;
+}
+
+// mem, zero, full, random, urandom: drivers/char/mem.c, random.c; drivers/char/hw_random/core.c.
+static bool is_memory(struct device device)
+{
+	static const unsigned int minors[] = {1, 5, 7, 8, 9};
+
+	if (device.major == MAJOR_MISC)
+		return device.minor == MINOR_HW_RANDOM;
+	for (size_t i = 0; i < array_size(minors); i++)
+		if (device.major == MAJOR_MEMORY && device.minor == minors[i])
+			return true;
+	return false;
+}
+
+static bool look(int tid, int number, unsigned int *ret_mode, struct device *ret_device)
+{
+	struct statx status;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, number);
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE, &status) != 0)
+		return false;
+	*ret_mode = status.stx_mode;
+	*ret_device = (struct device){status.stx_rdev_major, status.stx_rdev_minor};
+	return true;
+}
+
+enum descriptor_kind descriptor_kind(int tid, int number)
+{
+	struct device device;
+	unsigned int mode;
+
+	if (!look(tid, number, &mode, &device))
+		return DESCRIPTOR_UNKNOWN;
+	if (S_ISSOCK(mode))
+		return DESCRIPTOR_SOCKET;
+	if (S_ISFIFO(mode))
+		return DESCRIPTOR_PIPE;
+	if (S_ISREG(mode))
+		return DESCRIPTOR_FILE;
+	if (S_ISCHR(mode) && is_memory(device))
+		return DESCRIPTOR_MEMORY;
+	if (S_ISCHR(mode) && is_pty(device))
+		return DESCRIPTOR_PTY;
+	return S_ISCHR(mode) && is_line(device) ? DESCRIPTOR_LINE : DESCRIPTOR_OTHER;
+}
+
+// A duplicate, to be closed. For sockets and terminals alone: to close a file can be more than
+// that.
+static int duplicate(int pid, int number)
+{
+	_cleanup_close_ int process = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, number, 0);
+}
+
+static bool get_option(int fd, int name, int *ret)
+{
+	socklen_t size = sizeof(*ret);
+
+	return getsockopt(fd, SOL_SOCKET, name, ret, &size) == 0;
+}
+
+bool descriptor_socket(int pid, int number, struct socket_facts *ret)
+{
+	const int sending = SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_TX_SOFTWARE |
+	                    SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_ACK;
+	_cleanup_close_ int fd = duplicate(pid, number);
+	int type, least, stamps = 0;
+
+	if (fd < 0 || !get_option(fd, SO_TYPE, &type) || !get_option(fd, SO_RCVLOWAT, &least))
+		return false;
+	get_option(fd, SO_TIMESTAMPING, &stamps);
+	*ret = (struct socket_facts){
+	    .type = type,
+	    .least = least > 0 ? (uint64_t)least : 1,
+	    .notes_sending = stamps & sending,
+	};
+	return true;
+}
+
+// n_tty_read in drivers/tty/n_tty.c.
+bool descriptor_terminal(int pid, int number, uint64_t *ret_least)
+{
+	struct device device;
+	struct termios modes;
+	unsigned int mode;
+
+	if (!look(pid, number, &mode, &device))
+		return false;
+	*ret_least = 0;
+	if (is_pty_master(device))
+		return true;
+	_cleanup_close_ int fd = duplicate(pid, number);
+	if (fd < 0 || tcgetattr(fd, &modes) != 0)
+		return false;
+	if (!(modes.c_lflag & ICANON) && modes.c_cc[VTIME] == 0)
+		*ret_least = modes.c_cc[VMIN];
+	return true;
+}
+
+bool descriptor_may_grow(int pid)
+{
+	struct rlimit limit;
+
+	return prlimit(pid, RLIMIT_FSIZE, NULL, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
+}

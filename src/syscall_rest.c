@@ -1,0 +1,494 @@
+#include "syscall_rest.h"
+
+#include <errno.h>
+#include <linux/io_uring.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "descriptor.h"
+#include "memory.h"
+#include "proc.h"
+#include "syscall_table.h"
+
+enum {
+	SYSCALL_INSTRUCTION_BYTES = 2, // 0f 05, and cd 80
+	MAX_BUFFERS = 1024,            // UIO_MAXIOV
+	MAX_CALL_BYTES = 0x7ffff000,   // MAX_RW_COUNT: no call moves more
+	MAX_ENTERED = 100000,          // parts of a rest
+	SECCOMP_FILTER = 2,
+	ERESTARTSYS_KERNEL = 512,
+	ERESTARTNOINTR_KERNEL = 513,
+};
+
+#define REGISTER(name) offsetof(struct user_regs_struct, name)
+
+static uint64_t bit_of(int signal)
+{
+	return 1ull << (signal - 1);
+}
+
+static uint64_t ignored_signals(const struct proc_status *status)
+{
+	const uint64_t by_default =
+	    bit_of(SIGCHLD) | bit_of(SIGURG) | bit_of(SIGWINCH) | bit_of(SIGCONT);
+
+	return status->signals_ignored | (by_default & ~status->signals_caught);
+}
+
+bool syscall_ignores_signal(int tid, int signal)
+{
+	struct proc_status status;
+
+	return proc_read_status(tid, &status) && (ignored_signals(&status) & bit_of(signal));
+}
+
+// Is a signal waiting for the thread that it does not ignore, so that its call is rightly cut
+// short?
+static bool awaits_signal(int tid)
+{
+	struct proc_status status;
+
+	return proc_read_status(tid, &status) &&
+	       (status.signals_pending & ~status.signals_blocked & ~ignored_signals(&status));
+}
+
+static bool is_blocked(int tid, int signal)
+{
+	struct proc_status status;
+
+	return !proc_read_status(tid, &status) || (status.signals_blocked & bit_of(signal));
+}
+
+bool syscall_is_filtered(int tid)
+{
+	struct proc_status status;
+
+	return !proc_read_status(tid, &status) || status.seccomp == SECCOMP_FILTER;
+}
+
+unsigned long long *syscall_argument(struct user_regs_struct *user, bool i386, unsigned int number)
+{
+	static const size_t registers[2][6] = {
+	    {REGISTER(rdi), REGISTER(rsi), REGISTER(rdx), REGISTER(r10), REGISTER(r8),
+	     REGISTER(r9)},
+	    {REGISTER(rbx), REGISTER(rcx), REGISTER(rdx), REGISTER(rsi), REGISTER(rdi),
+	     REGISTER(rbp)},
+	};
+
+	return (unsigned long long *)((char *)user + registers[i386][number - 1]);
+}
+
+// The value of an argument that the rule names; 0: it names none.
+static uint64_t argument(const struct syscall_rest *rest, unsigned int number)
+{
+	struct user_regs_struct copy = rest->original;
+
+	return number ? *syscall_argument(&copy, rest->caller.i386, number) : 0;
+}
+
+static bool read_memory(int tid, uint64_t address, void *ret, size_t size)
+{
+	const struct iovec local = {ret, size}, remote = {(void *)(uintptr_t)address, size};
+
+	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+// The buffers of a call that has a list of them, into an array of MAX_BUFFERS; 0: it cannot be
+// read.
+static size_t read_list(const struct syscall_rest *rest, struct iovec *ret)
+{
+	uint64_t address = argument(rest, 2);
+	size_t n = argument(rest, 3);
+
+	if (rest->row->rest->list == LIST_MESSAGE) {
+		struct msghdr message = {0};
+		if (!read_memory(rest->caller.tid, address, &message, sizeof(message)))
+			return 0;
+		address = (uintptr_t)message.msg_iov;
+		n = message.msg_iovlen;
+	}
+	return n <= MAX_BUFFERS && read_memory(rest->caller.tid, address, ret, n * sizeof(*ret))
+	           ? n
+	           : 0;
+}
+
+// How much the program has asked for.
+static uint64_t asked_for(const struct syscall_rest *rest)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+	struct iovec buffers[MAX_BUFFERS];
+	uint64_t total = 0;
+
+	if (rule->wish == WISH_LEAST)
+		return argument(rest, rule->least);
+	if (rule->list == LIST_NONE) {
+		total = argument(rest, rule->count);
+	} else {
+		const size_t n = read_list(rest, buffers);
+		for (size_t i = 0; i < n && total < MAX_CALL_BYTES; i++)
+			total += buffers[i].iov_len;
+	}
+	return total < MAX_CALL_BYTES ? total : MAX_CALL_BYTES;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+// How much of that a receiving call waits for. 0: what it has is enough.
+static uint64_t received(const struct syscall_rest *rest, enum descriptor_kind kind, uint64_t asked)
+{
+	const int number = (int)argument(rest, rest->row->rest->descriptor);
+	const uint64_t flags = argument(rest, rest->row->rest->flags);
+	struct socket_facts socket;
+	uint64_t least;
+
+	if (kind & DESCRIPTOR_TERMINAL)
+		return descriptor_terminal(rest->caller.pid, number, &least) ? smaller(least, asked)
+		                                                             : 0;
+	if (kind != DESCRIPTOR_SOCKET)
+		return asked;
+	if (flags & (MSG_ERRQUEUE | MSG_OOB | MSG_DONTWAIT))
+		return 0;
+	// A message's end is the end of a call that receives it.
+	if (!descriptor_socket(rest->caller.pid, number, &socket) || socket.type != SOCK_STREAM)
+		return 0;
+	return flags & MSG_WAITALL ? asked : smaller(socket.least, asked);
+}
+
+// do_recvmmsg writes back what was left of the time; and it ends with a message that is urgent.
+static bool waits_for_messages(const struct syscall_rest *rest)
+{
+	const uint64_t timeout = argument(rest, 5);
+	const uint64_t last = argument(rest, 2) + (rest->done - 1) * rest->row->rest->unit;
+	struct timespec left = {.tv_sec = 1};
+	struct mmsghdr message;
+
+	if (timeout && !read_memory(rest->caller.tid, timeout, &left, sizeof(left)))
+		return false;
+	return (left.tv_sec > 0 || left.tv_nsec > 0) &&
+	       read_memory(rest->caller.tid, last, &message, sizeof(message)) &&
+	       !(message.msg_hdr.msg_flags & MSG_OOB);
+}
+
+// A message of a stream may have been sent in part; then what it has counted in memory is wrong.
+static bool has_sent_whole_messages(const struct syscall_rest *rest)
+{
+	const uint64_t last = argument(rest, 2) + (rest->done - 1) * rest->row->rest->unit;
+	struct iovec buffers[MAX_BUFFERS];
+	struct mmsghdr message;
+	uint64_t total = 0;
+
+	if (!read_memory(rest->caller.tid, last, &message, sizeof(message)) ||
+	    message.msg_hdr.msg_iovlen > MAX_BUFFERS ||
+	    !read_memory(rest->caller.tid, (uintptr_t)message.msg_hdr.msg_iov, buffers,
+	                 message.msg_hdr.msg_iovlen * sizeof(*buffers)))
+		return false;
+	for (size_t i = 0; i < message.msg_hdr.msg_iovlen; i++)
+		total += buffers[i].iov_len;
+	return message.msg_len == total;
+}
+
+// Can the message's rest do without its control data? Descriptors go with the first byte; what else
+// there is may be meant for each (a TLS record's type). Whoever receives may get some with the
+// rest.
+static bool needs_no_control(const struct syscall_rest *rest)
+{
+	struct msghdr message;
+	struct cmsghdr control;
+
+	if (!read_memory(rest->caller.tid, argument(rest, 2), &message, sizeof(message)))
+		return false;
+	if (rest->row->rest->wish == WISH_RECEIVE)
+		return !message.msg_control;
+	if (!message.msg_control || message.msg_controllen == 0)
+		return true;
+	return message.msg_controllen >= sizeof(control) &&
+	       read_memory(rest->caller.tid, (uintptr_t)message.msg_control, &control,
+	                   sizeof(control)) &&
+	       control.cmsg_level == SOL_SOCKET && control.cmsg_type == SCM_RIGHTS &&
+	       CMSG_ALIGN(control.cmsg_len) >= CMSG_ALIGN(message.msg_controllen);
+}
+
+// A call other than that which the program made may be unknown to its seccomp filter, and lists of
+// i386 are others.
+static bool can_enter_parts(const struct syscall_rest *rest)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+
+	if (rest->caller.i386 && (rule->list != LIST_NONE || rule->unit != 0))
+		return false;
+	if (rule->list != LIST_NONE && rest->is_filtered)
+		return false;
+	return rule->list != LIST_MESSAGE || needs_no_control(rest);
+}
+
+static bool leaves_notes(const struct syscall_rest *rest)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+	struct socket_facts socket;
+
+	return rest->is_socket && rule->wish == WISH_ALL &&
+	       descriptor_socket(rest->caller.pid, (int)argument(rest, rule->descriptor),
+	                         &socket) &&
+	       socket.notes_sending;
+}
+
+// On a socket, a part that is written must not raise SIGPIPE: where something was moved, the whole
+// call would not (sk_stream_error, unix_stream_sendmsg). Pipes do in any case (pipe_write).
+static bool is_sent(const struct syscall_rest *rest)
+{
+	return rest->is_socket && rest->row->rest->socket_nr != 0 && !rest->is_filtered &&
+	       !rest->caller.i386;
+}
+
+// The call was cut. Can its rest be had exactly?
+static bool can_continue(const struct syscall_rest *rest, enum descriptor_kind kind)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+
+	if ((argument(rest, rule->flags) & rule->refused) || !can_enter_parts(rest))
+		return false;
+	if (rule->keeps_file_size && kind == DESCRIPTOR_FILE &&
+	    !descriptor_may_grow(rest->caller.pid))
+		return false;
+	// The signal that the rest may raise is taken back, but not where it stays pending.
+	if (rest->is_socket && rule->socket_nr && !is_sent(rest) &&
+	    is_blocked(rest->caller.tid, SIGPIPE))
+		return false;
+	return !leaves_notes(rest);
+}
+
+// The wait for completions has ended early, behind the count of what was submitted.
+static enum syscall_mend find_wait(struct syscall_rest *rest)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+
+	if (rest->done < argument(rest, rule->count) || argument(rest, rule->least) == 0 ||
+	    !(argument(rest, rule->flags) & IORING_ENTER_GETEVENTS))
+		return MEND_NOTHING;
+	rest->kind = REST_WAIT;
+	return MEND_REST;
+}
+
+// Why a call that came to less than it asked for has done so.
+static bool was_cut(struct syscall_rest *rest, enum descriptor_kind kind)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+
+	rest->total = asked_for(rest);
+	if (rule->wish == WISH_RECEIVE)
+		rest->total = received(rest, kind, rest->total);
+	if (rest->done >= rest->total)
+		return false;
+	return rule->wish != WISH_MESSAGES_IN || waits_for_messages(rest);
+}
+
+enum syscall_mend syscall_rest_find(const struct syscall_row *row,
+                                    const struct syscall_caller *caller,
+                                    const struct user_regs_struct *user, struct syscall_rest *ret)
+{
+	const struct syscall_rest_rule *rule = row->rest;
+	enum descriptor_kind kind = DESCRIPTOR_OTHER;
+
+	*ret = (struct syscall_rest){
+	    .original = *user, .row = row, .caller = *caller, .done = user->rax};
+	if (rule->wish == WISH_COMPLETIONS)
+		return find_wait(ret);
+	if (rule->list == LIST_NONE && ret->done >= asked_for(ret))
+		return MEND_NOTHING;
+	if (rule->descriptor) {
+		kind = descriptor_kind(caller->tid, (int)argument(ret, rule->descriptor));
+		if (!(kind & rule->kinds))
+			return MEND_NOTHING;
+	}
+	ret->is_socket = kind == DESCRIPTOR_SOCKET;
+	ret->is_filtered = syscall_is_filtered(caller->tid);
+	if (!was_cut(ret, kind))
+		return MEND_NOTHING;
+	if (rule->wish == WISH_RECEIVE && (argument(ret, rule->flags) & MSG_PEEK)) {
+		ret->kind = REST_WHOLE; // it has moved nothing
+		return rule->list == LIST_NONE || needs_no_control(ret) ? MEND_REST : MEND_LEFT;
+	}
+	if (rule->wish == WISH_MESSAGES_OUT && !has_sent_whole_messages(ret))
+		return MEND_LEFT;
+	return can_continue(ret, kind) ? MEND_REST : MEND_LEFT;
+}
+
+void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscall_caller *caller,
+                              const struct user_regs_struct *user, struct syscall_rest *ret)
+{
+	*ret = (struct syscall_rest){
+	    .original = *user, .row = row, .caller = *caller, .kind = REST_WHOLE};
+}
+
+static void set_argument(const struct syscall_rest *rest, struct user_regs_struct *user,
+                         unsigned int number, uint64_t value)
+{
+	if (number)
+		*syscall_argument(user, rest->caller.i386, number) = value;
+}
+
+static void send_part(const struct syscall_rest *rest, struct user_regs_struct *user)
+{
+	user->rax = rest->row->rest->socket_nr;
+	set_argument(rest, user, 4, MSG_NOSIGNAL);
+	set_argument(rest, user, 5, 0);
+	set_argument(rest, user, 6, 0);
+}
+
+// pread64 and pwrite64 know no position -1, which stands for the file's own.
+static unsigned int part_number(const struct syscall_rest *rest)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+	const bool has_own = rule->position && argument(rest, rule->position) == UINT64_MAX;
+
+	if (has_own && rule->part_nr == SYS_pread64)
+		return SYS_read;
+	return has_own && rule->part_nr == SYS_pwrite64 ? SYS_write : rule->part_nr;
+}
+
+// The buffer in which the list's byte number `done` lies, and what is left of it.
+static bool enter_list(struct syscall_rest *rest, struct user_regs_struct *user)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+	struct iovec buffers[MAX_BUFFERS];
+	const size_t n = read_list(rest, buffers);
+	uint64_t before = rest->done;
+	size_t i = 0;
+
+	for (; i < n && before >= buffers[i].iov_len; i++)
+		before -= buffers[i].iov_len;
+	if (i == n)
+		return false;
+	rest->part = smaller(buffers[i].iov_len - before, rest->total - rest->done);
+	user->rax = part_number(rest);
+	set_argument(rest, user, 2, (uintptr_t)buffers[i].iov_base + before);
+	set_argument(rest, user, 3, rest->part);
+	set_argument(rest, user, rule->position, argument(rest, rule->position) + rest->done);
+	if (rule->list == LIST_MESSAGE) { // sendto, recvfrom: no address
+		set_argument(rest, user, 4, argument(rest, rule->flags) | rule->added);
+		set_argument(rest, user, 5, 0);
+		set_argument(rest, user, 6, 0);
+	}
+	return true;
+}
+
+static void enter_rest(struct syscall_rest *rest, struct user_regs_struct *user)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+	const uint64_t unit = rule->unit ? rule->unit : 1;
+
+	rest->part = rest->total - rest->done;
+	set_argument(rest, user, rule->address, argument(rest, rule->address) + rest->done * unit);
+	set_argument(rest, user, rule->position, argument(rest, rule->position) + rest->done);
+	set_argument(rest, user, rule->flags, argument(rest, rule->flags) | rule->added);
+	if (rule->wish == WISH_LEAST)
+		set_argument(rest, user, rule->count, argument(rest, rule->count) - rest->done);
+	else
+		set_argument(rest, user, rule->count, rest->part);
+	set_argument(rest, user, rule->least, rest->part);
+}
+
+// Only waits: what it was to submit it has.
+static void enter_wait(struct syscall_rest *rest, struct user_regs_struct *user)
+{
+	set_argument(rest, user, rest->row->rest->count, 0);
+}
+
+static bool enter(struct syscall_rest *rest, struct user_regs_struct *user)
+{
+	user->rax = rest->original.orig_rax;
+	user->orig_rax = -1; // not in a call: nothing for the kernel to restart
+	user->rip -= SYSCALL_INSTRUCTION_BYTES;
+	if (rest->kind == REST_WAIT)
+		enter_wait(rest, user);
+	else if (rest->row->rest->list == LIST_NONE)
+		enter_rest(rest, user);
+	else if (!enter_list(rest, user))
+		return false;
+	if (is_sent(rest))
+		send_part(rest, user);
+	return true;
+}
+
+bool syscall_rest_enter(struct syscall_rest *rest, struct user_regs_struct *ret)
+{
+	struct user_regs_struct user = rest->original;
+
+	if (rest->n_entered++ >= MAX_ENTERED)
+		return false;
+	if (rest->kind == REST_WHOLE)
+		user.rax = -ERESTARTNOHAND_KERNEL;
+	else if (!enter(rest, &user))
+		return false;
+	rest->entered = user;
+	*ret = user;
+	return true;
+}
+
+bool syscall_rest_is_inside(struct syscall_rest *rest, const struct user_regs_struct *user)
+{
+	const struct user_regs_struct *entered = &rest->entered;
+
+	if (user->rdi != entered->rdi || user->rsi != entered->rsi || user->rdx != entered->rdx ||
+	    user->r10 != entered->r10 || user->r8 != entered->r8 || user->rsp != entered->rsp ||
+	    user->rbx != entered->rbx || user->rbp != entered->rbp)
+		return false;
+	if (user->rip == entered->rip && user->rax == entered->rax)
+		return true; // it was to begin
+	if (user->rip != entered->rip + SYSCALL_INSTRUCTION_BYTES || user->orig_rax != entered->rax)
+		return false;
+	if ((int64_t)user->rax > 0 && rest->kind == REST_MORE)
+		rest->done += user->rax;
+	return true;
+}
+
+bool syscall_was_interrupted(int64_t result)
+{
+	return result == -EINTR || result == -ERESTARTSYS_KERNEL ||
+	       result == -ERESTARTNOINTR_KERNEL || result == -ERESTARTNOHAND_KERNEL ||
+	       result == -ERESTART_RESTARTBLOCK_KERNEL;
+}
+
+bool syscall_rest_continues(struct syscall_rest *rest, int64_t result)
+{
+	const bool interrupted =
+	    syscall_was_interrupted(result) ||
+	    (rest->kind == REST_WHOLE && rest->row->error && result == -rest->row->error);
+
+	if (rest->kind != REST_MORE)
+		return interrupted && !awaits_signal(rest->caller.tid);
+	if (result > 0)
+		rest->done += result;
+	if (rest->done >= rest->total)
+		return false;
+	if (result > 0 && (uint64_t)result == rest->part)
+		return true; // the next buffer
+	// Interrupted by a signal that it ignores, it goes on as if there had been none.
+	return (result > 0 || interrupted) && !awaits_signal(rest->caller.tid);
+}
+
+bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result)
+{
+	return rest->kind == REST_MORE && result == -EPIPE && rest->is_socket &&
+	       rest->row->rest->socket_nr != 0 && !is_sent(rest);
+}
+
+void syscall_rest_leave(const struct syscall_rest *rest, struct user_regs_struct *user)
+{
+	if (rest->kind == REST_WHOLE) {
+		// Nobody will disturb it any more.
+		if ((int64_t)user->orig_rax >= 0 && syscall_was_interrupted((int64_t)user->rax))
+			user->rax = -ERESTARTNOHAND_KERNEL;
+		return;
+	}
+	*user = rest->original;
+	user->rax = rest->done;
+	user->orig_rax = -1;
+}
