@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct resident;
+
 // Of a program. None is known where both tls and tls_at are 0.
 struct go_layout {
 	int32_t tls;     // where a thread keeps g, from its thread pointer
@@ -38,12 +40,13 @@ struct go_thread {
 	struct go_stack goroutine; // m.curg
 };
 
-// Reads that of a thread, whose thread pointer is `tls`, with process_vm_readv(2). Right if the
-// thread stands still. False: it is none of Go's, or what it says does not fit together.
-bool go_thread_read(int tid, uint64_t tls, const struct go_layout *layout, struct go_thread *ret);
+// Reads that of a thread, whose thread pointer is `tls`, where it is in memory (resident.h). Right
+// if the thread stands still. False: it is none of Go's, or what it says does not fit together.
+bool go_thread_read(int tid, struct resident *resident, uint64_t tls,
+                    const struct go_layout *layout, struct go_thread *ret);
 
 // Is the goroutine's stack where it was? Other threads may move it, at times.
-bool go_thread_holds(int tid, const struct go_thread *thread);
+bool go_thread_holds(int tid, struct resident *resident, const struct go_thread *thread);
 
 static inline bool go_stack_has(const struct go_stack *stack, uint64_t sp)
 {

@@ -38,6 +38,7 @@ enum stack_end {
 	STACK_SWITCHED,       // it goes on on another stack, which is not at hand (Go's runtime)
 	STACK_NOT_SAMPLED,    // the thread was there, its stack could not be taken at all
 	STACK_NO_ROOM,        // there are too many different stacks: only the leaf is kept
+	STACK_NOT_RESIDENT,   // a page of it was not in memory, and nobody waits for one
 	N_STACK_ENDS,
 };
 

@@ -41,6 +41,7 @@ struct run {
 	uint64_t n_frame_pointer_steps; // those found without CFI
 	uint64_t n_code_steps;          // and those by their code alone
 	uint64_t n_rules;               // unwinding rules made
+	bool pages_hidden;              // the kernel does not show which pages are in memory
 	bool kernel_hidden;             // kernel frames were asked for, but are not shown
 	bool blind; // sleeping threads had to be stopped: no schedstat, or no /proc/TID/syscall
 };

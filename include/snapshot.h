@@ -8,19 +8,22 @@
 
 #include "arch.h"
 #include "go_thread.h"
+#include "resident.h"
 
 struct maps;
 
 enum {
 	SNAPSHOT_MAX_REGIONS = 4,
 	SNAPSHOT_MAX_STACK_BYTES = 16 << 20,      // of one stack; what lies above is not copied
+	SNAPSHOT_KNOWN_STACK_BYTES = 1 << 20,     // of one whose extent is known, at first
 	SNAPSHOT_UNKNOWN_STACK_BYTES = 256 << 10, // of one whose extent is not known, at first
 };
 
 struct snapshot_region {
 	uint64_t start; // address in the target
 	size_t size;
-	const uint8_t *bytes; // in the snapshot_buffer
+	const uint8_t *bytes;      // in the snapshot_buffer
+	struct resident_gaps gaps; // pages that were not in memory
 };
 
 struct snapshot {
@@ -55,22 +58,29 @@ struct snapshot_hint {
 	uint64_t depth; // the most bytes seen between SP and a base
 	uint64_t tls;   // the thread pointer, above the stack in a thread of pthreads; 0: unknown
 	size_t guess_bytes; // for a stack without a known end; 0: the default
+	size_t limit_bytes; // for one with; 0: the default
 	uint64_t last_base;
 	bool misled;            // a base was once that of another stack than of the one copied
 	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
 	const struct go_layout *go; // of the program; NULL: none; borrowed
+	struct resident *resident;  // of the process; NULL: opened for each use; borrowed
 };
 
 // Copies the stack of a thread that stands still, from the red zone below registers->value[sp] on,
-// with process_vm_readv(2) on thread `tid`, into the buffer. Where a signal handler runs on an
+// with process_vm_readv(2) on thread `tid`, into the buffer: what of it is in memory, so that the
+// thread is not held while a page is fetched (resident.h). Where a signal handler runs on an
 // alternate stack (sigaltstack(2)), the interrupted stack is copied as well, and of a thread of Go
 // the one that it will go back to. False: nothing could be read (errno).
 bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,
                       const struct maps *maps, const struct snapshot_hint *hint,
                       struct snapshot_buffer *buffer, struct snapshot *ret);
 
-// The copy ended before its stack did, whose end is not known: more next time.
-void snapshot_hint_grow(struct snapshot_hint *hint);
+// The copy ended before its stack did: more next time.
+void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snapshot);
+
+// Unwinding took as many frames as it takes, and came to that SP: what lies above need not be
+// copied, while the thread is held.
+void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp);
 
 // Unwinding the copy has come to that outermost CFA.
 void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t base);
@@ -79,14 +89,22 @@ void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snaps
 // not hold them. The first argument is a struct snapshot (expression_read_fn).
 bool snapshot_read(const void *snapshot, uint64_t address, unsigned int size, uint64_t *ret);
 
-// The same for a word, which is nearly all that unwinding reads.
+// Lies the address in a copied stack, on a page that was not in memory?
+bool snapshot_has_gap_at(const struct snapshot *snapshot, uint64_t address);
+
+// The same for a region.
+bool snapshot_region_has_gap(const struct snapshot_region *region, size_t at, size_t size);
+
+// snapshot_read for a word, which is nearly all that unwinding reads.
 static inline bool snapshot_read_word(const struct snapshot *snapshot, uint64_t address,
                                       uint64_t *ret)
 {
 	for (size_t i = 0; i < snapshot->n_regions; i++) {
 		const struct snapshot_region *region = &snapshot->regions[i];
 		const uint64_t at = address - region->start;
-		if (at < region->size && region->size - at >= sizeof(*ret)) {
+		if (at < region->size && region->size - at >= sizeof(*ret) &&
+		    (region->gaps.count == 0 ||
+		     !snapshot_region_has_gap(region, at, sizeof(*ret)))) {
 			memcpy(ret, region->bytes + at, sizeof(*ret));
 			return true;
 		}

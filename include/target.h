@@ -7,6 +7,7 @@
 
 #include "proc.h"
 #include "profile.h"
+#include "resident.h"
 #include "snapshot.h"
 
 struct error;
@@ -61,6 +62,7 @@ struct target {
 	bool sees_syscalls;  // /proc/TID/syscall can be read
 	bool sees_schedstat; // likewise /proc/TID/schedstat
 	int max_kept_fd;     // those below it may be kept open; the others are for other uses
+	struct resident resident;
 	struct target_thread **threads; // pointers stay valid until target_forget
 	size_t n_threads, threads_capacity;
 };

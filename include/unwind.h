@@ -45,6 +45,7 @@ struct unwound {
 	const uint32_t *locations; // leaf first; owned by the unwinder until the next stack
 	size_t n;
 	enum stack_end end;
+	uint64_t last_sp; // how far it went
 	uint64_t base; // STACK_COMPLETE: the CFA of the outermost frame's callee, the stack's base
 	uint8_t guessed; // GUESSED_*: some frame was found without CFI
 };

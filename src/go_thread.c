@@ -1,7 +1,8 @@
 #include "go_thread.h"
 
 #include <string.h>
-#include <sys/uio.h>
+
+#include "resident.h"
 
 enum {
 	// Words of struct g: stack.lo, stack.hi, two guards, _panic, _defer, m, sched (sp, pc, g).
@@ -16,14 +17,18 @@ enum {
 	MAX_STACK_BYTES = 1 << 30, // runtime.maxstacksize, of 64-bit programs
 };
 
-static bool read_words(int tid, uint64_t address, uint64_t *ret, size_t n)
+// Whose memory is read.
+struct source {
+	int tid;
+	struct resident *resident;
+};
+
+static bool read_words(const struct source *source, uint64_t address, uint64_t *ret, size_t n)
 {
 	const size_t size = n * sizeof(*ret);
-	struct iovec local = {.iov_base = ret, .iov_len = size};
-	struct iovec remote = {.iov_base = (void *)(uintptr_t)address, .iov_len = size};
 
 	return address != 0 && address % sizeof(*ret) == 0 &&
-	       process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+	       resident_read(source->resident, source->tid, address, ret, size);
 }
 
 // From the words of a struct g.
@@ -44,14 +49,15 @@ static bool parse_stack(const uint64_t *words, uint64_t address, uint64_t m, str
 }
 
 // The goroutine that the thread runs; none: between two of them.
-static bool read_goroutine(int tid, uint64_t address, uint64_t m, struct go_stack *ret)
+static bool read_goroutine(const struct source *source, uint64_t address, uint64_t m,
+                           struct go_stack *ret)
 {
 	uint64_t words[G_WORDS];
 
 	*ret = (struct go_stack){0};
 	if (address == 0)
 		return true;
-	if (!read_words(tid, address, words, G_WORDS) || words[G_SELF] != address)
+	if (!read_words(source, address, words, G_WORDS) || words[G_SELF] != address)
 		return false;
 	if (words[G_M] == 0)
 		return true; // it is being taken on, or put aside
@@ -62,36 +68,40 @@ static bool read_goroutine(int tid, uint64_t address, uint64_t m, struct go_stac
 	return true;
 }
 
-static bool find_g(int tid, uint64_t tls, const struct go_layout *layout, uint64_t *ret)
+static bool find_g(const struct source *source, uint64_t tls, const struct go_layout *layout,
+                   uint64_t *ret)
 {
 	uint64_t offset = (uint64_t)layout->tls;
 
-	return (layout->tls != 0 || read_words(tid, layout->tls_at, &offset, 1)) &&
-	       read_words(tid, tls + offset, ret, 1);
+	return (layout->tls != 0 || read_words(source, layout->tls_at, &offset, 1)) &&
+	       read_words(source, tls + offset, ret, 1);
 }
 
-bool go_thread_read(int tid, uint64_t tls, const struct go_layout *layout, struct go_thread *ret)
+bool go_thread_read(int tid, struct resident *resident, uint64_t tls,
+                    const struct go_layout *layout, struct go_thread *ret)
 {
+	const struct source source = {tid, resident};
 	struct go_thread thread = {0};
 	uint64_t own, goroutine, g[G_WORDS], g0[G_WORDS];
 
-	if (!find_g(tid, tls, layout, &thread.g) || !read_words(tid, thread.g, g, G_WORDS) ||
-	    !read_words(tid, g[G_M], &own, 1) ||
-	    !read_words(tid, g[G_M] + layout->curg, &goroutine, 1) ||
-	    !read_words(tid, own, g0, G_WORDS) || !parse_stack(g0, own, g[G_M], &thread.own))
+	if (!find_g(&source, tls, layout, &thread.g) ||
+	    !read_words(&source, thread.g, g, G_WORDS) || !read_words(&source, g[G_M], &own, 1) ||
+	    !read_words(&source, g[G_M] + layout->curg, &goroutine, 1) ||
+	    !read_words(&source, own, g0, G_WORDS) || !parse_stack(g0, own, g[G_M], &thread.own))
 		return false;
 	thread.m = g[G_M];
-	if (goroutine == own || !read_goroutine(tid, goroutine, thread.m, &thread.goroutine))
+	if (goroutine == own || !read_goroutine(&source, goroutine, thread.m, &thread.goroutine))
 		return false;
 	*ret = thread;
 	return true;
 }
 
-bool go_thread_holds(int tid, const struct go_thread *thread)
+bool go_thread_holds(int tid, struct resident *resident, const struct go_thread *thread)
 {
+	const struct source source = {tid, resident};
 	struct go_stack now;
 
 	return thread->goroutine.address == 0 ||
-	       (read_goroutine(tid, thread->goroutine.address, thread->m, &now) &&
+	       (read_goroutine(&source, thread->goroutine.address, thread->m, &now) &&
 	        memcmp(&now, &thread->goroutine, sizeof(now)) == 0);
 }

@@ -41,6 +41,7 @@ const char *stack_end_name(enum stack_end end)
 	    [STACK_SWITCHED] = "continues on another stack",
 	    [STACK_NOT_SAMPLED] = "stack not available",
 	    [STACK_NO_ROOM] = "too many different stacks",
+	    [STACK_NOT_RESIDENT] = "page not in memory",
 	};
 	return names[end];
 }

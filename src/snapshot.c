@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 
 #include "maps.h"
 
@@ -15,6 +14,7 @@ enum {
 	BASE_SLACK_BYTES = 4096,
 	KEPT_BYTES = 4 << 20, // of the buffer's memory, from one tick to the next
 	MAX_UC_FLAGS = 0xff,
+	UC_STACK_BEFORE = 16,           // uc_flags and uc_link
 	MAX_ALTERNATE_BYTES = 1 << 30,  // of a signal stack: what is larger is none
 	MAX_MAIN_STACK_BYTES = 8 << 20, // how far below [stack] an SP still belongs to it
 };
@@ -50,11 +50,14 @@ bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer)
 	       (size_t)SNAPSHOT_MAX_STACK_BYTES * SNAPSHOT_MAX_REGIONS;
 }
 
-// The bounds of a goroutine's stack are exact.
-static size_t goroutine_extent(const struct go_stack *stack, uint64_t sp, bool *ret_known)
+// A deep stack is not copied up to its end, but as far as unwinding has been seen to go: the thread
+// is held meanwhile.
+static size_t limit_extent(const struct snapshot_hint *hint, uint64_t extent, bool *ret_known)
 {
-	*ret_known = stack->high - sp <= SNAPSHOT_MAX_STACK_BYTES;
-	return *ret_known ? stack->high - sp : SNAPSHOT_MAX_STACK_BYTES;
+	const size_t limit = hint->limit_bytes ? hint->limit_bytes : SNAPSHOT_KNOWN_STACK_BYTES;
+
+	*ret_known = extent <= limit;
+	return *ret_known ? extent : limit;
 }
 
 // How many bytes from sp on are worth copying. *known: the stack ends there for certain.
@@ -65,7 +68,7 @@ static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct sn
 	uint64_t end = 0;
 
 	if (go_stack_has(&go->goroutine, sp))
-		return goroutine_extent(&go->goroutine, sp, ret_known);
+		return limit_extent(hint, go->goroutine.high - sp, ret_known);
 	if (mapping && mapping->start > sp &&
 	    (strcmp(maps_path(maps, mapping), "[stack]") != 0 ||
 	     mapping->start - sp > MAX_MAIN_STACK_BYTES))
@@ -82,10 +85,8 @@ static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct sn
 		end = hint->tls; // glibc and musl keep a thread's descriptor above its stack
 	if (end && end - sp <= SNAPSHOT_UNKNOWN_STACK_BYTES)
 		return end - sp;
-	if (end && (end != mapping->end || strcmp(maps_path(maps, mapping), "[stack]") == 0)) {
-		*ret_known = end - sp <= SNAPSHOT_MAX_STACK_BYTES;
-		return *ret_known ? end - sp : SNAPSHOT_MAX_STACK_BYTES;
-	}
+	if (end && (end != mapping->end || strcmp(maps_path(maps, mapping), "[stack]") == 0))
+		return limit_extent(hint, end - sp, ret_known);
 	// A stack somewhere in a large mapping (a thread's of Go, a coroutine's).
 	size_t extent = hint->guess_bytes ? hint->guess_bytes : SNAPSHOT_UNKNOWN_STACK_BYTES;
 	if (go_stack_has(&go->own, sp) && go->own.high - sp < SNAPSHOT_UNKNOWN_STACK_BYTES)
@@ -96,46 +97,64 @@ static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct sn
 	return *ret_known ? end - sp : extent;
 }
 
-static size_t read_stack(int tid, uint64_t start, void *bytes, size_t size)
+// A gap at the end is one only where the stack is known to go on.
+static void trim(struct snapshot_region *region, const struct maps *maps)
 {
-	struct iovec local = {.iov_base = bytes, .iov_len = size};
-	struct iovec remote = {.iov_base = (void *)(uintptr_t)start, .iov_len = size};
-	const ssize_t n = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+	struct resident_gaps *gaps = &region->gaps;
+	const uint64_t last = region->start + region->size - 1;
+	const struct mapping *mapping = maps_find_from(maps, last);
 
-	return n > 0 ? n : 0;
+	if (region->size == 0 || gaps->count == 0 ||
+	    gaps->items[gaps->count - 1].end != region->size || (mapping && mapping->start <= last))
+		return;
+	region->size = gaps->items[--gaps->count].start;
+}
+
+// Into the region, from its start on.
+static bool fill_region(int tid, const struct maps *maps, const struct snapshot_hint *hint,
+                        uint8_t *bytes, size_t size, struct snapshot_region *region)
+{
+	region->bytes = bytes;
+	region->size =
+	    resident_copy(hint->resident, tid, region->start, bytes, size, &region->gaps);
+	trim(region, maps);
+	return region->size > 0;
 }
 
 // Copies `size` bytes from sp on, and the red zone below it, if there is one: GCC's epilogues have
 // popped registers that their CFI goes on to describe as saved, below SP by then.
 static bool copy_region(int tid, const struct arch *arch, uint64_t sp, size_t size,
+                        const struct maps *maps, const struct snapshot_hint *hint,
                         struct snapshot_buffer *buffer, struct snapshot *snapshot)
 {
+	struct snapshot_region *region = &snapshot->regions[snapshot->n_regions];
 	uint8_t *bytes = buffer->bytes + buffer->used;
-	uint64_t start = sp - arch->red_zone_bytes;
-	size_t n;
 
 	size += arch->red_zone_bytes;
 	if (size > buffer->size - buffer->used)
 		size = buffer->size - buffer->used;
-	n = read_stack(tid, start, bytes, size);
-	if (n <= arch->red_zone_bytes && size > arch->red_zone_bytes) {
+	region->start = sp - arch->red_zone_bytes;
+	if (!fill_region(tid, maps, hint, bytes, size, region) ||
+	    region->size <= arch->red_zone_bytes) {
 		// It lies in the guard page below the stack.
-		start = sp;
-		n = read_stack(tid, start, bytes, size - arch->red_zone_bytes);
+		if (size <= arch->red_zone_bytes)
+			return false;
+		region->start = sp;
+		if (!fill_region(tid, maps, hint, bytes, size - arch->red_zone_bytes, region))
+			return false;
 	}
-	if (n == 0)
-		return false;
-	snapshot->regions[snapshot->n_regions++] = (struct snapshot_region){
-	    .start = start,
-	    .size = n,
-	    .bytes = bytes,
-	};
-	buffer->used += (n + 15) & ~(size_t)15;
+	snapshot->n_regions++;
+	buffer->used += (region->size + 15) & ~(size_t)15;
 	return true;
 }
 
 // <linux/signal.h>, which does not go with <signal.h>
 static const uint32_t AUTODISARM = 1u << 31;
+
+static size_t max_size(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
 
 static uint64_t word_at(const uint8_t *bytes)
 {
@@ -154,6 +173,9 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 
 	for (size_t i = handler_sp - region->start; i + sp_at + 8 <= region->size; i += 8) {
 		const uint8_t *context = region->bytes + i;
+		if (region->gaps.count > 0 &&
+		    snapshot_region_has_gap(region, i - UC_STACK_BEFORE, sp_at + 8))
+			continue;
 		const uint64_t base = word_at(context + stack_at);
 		const uint32_t flags = word_at(context + stack_at + 8); // padding follows
 		const uint64_t size = word_at(context + stack_at + 16);
@@ -180,7 +202,7 @@ static void ask_go(int tid, const struct snapshot_hint *hint, struct snapshot *s
 	snapshot->go = (struct go_thread){0};
 	snapshot->asked_go = hint->go && go_layout_is_known(hint->go) && hint->tls;
 	if (snapshot->asked_go)
-		go_thread_read(tid, hint->tls, hint->go, &snapshot->go);
+		go_thread_read(tid, hint->resident, hint->tls, hint->go, &snapshot->go);
 }
 
 static bool is_copied(const struct snapshot *snapshot, uint64_t address)
@@ -217,9 +239,9 @@ static void copy_other_stack(int tid, const struct arch *arch, const struct maps
 	else if (hint->go->calls_back && !is_copied(snapshot, go->own.sp))
 		sp = go->own.sp;
 	if (sp && snapshot->n_regions < SNAPSHOT_MAX_REGIONS)
-		copy_region(tid, arch, sp, stack_extent(sp, maps, hint, go, &known), buffer,
-		            snapshot);
-	if (!go_thread_holds(tid, go))
+		copy_region(tid, arch, sp, stack_extent(sp, maps, hint, go, &known), maps, hint,
+		            buffer, snapshot);
+	if (!go_thread_holds(tid, hint->resident, go))
 		snapshot->go = (struct go_thread){0};
 }
 
@@ -236,7 +258,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	while (sp && ret->n_regions < SNAPSHOT_MAX_REGIONS) {
 		bool known;
 		const size_t extent = stack_extent(sp, maps, hint, &ret->go, &known);
-		if (!copy_region(tid, arch, sp, extent, buffer, ret))
+		if (!copy_region(tid, arch, sp, extent, maps, hint, buffer, ret))
 			break;
 		const struct snapshot_region *region = &ret->regions[ret->n_regions - 1];
 		const uint64_t copied_bytes = region->start + region->size - sp;
@@ -251,13 +273,33 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	return ret->n_regions > 0;
 }
 
-void snapshot_hint_grow(struct snapshot_hint *hint)
+void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snapshot)
 {
-	const size_t last =
-	    hint->guess_bytes ? hint->guess_bytes : (size_t)SNAPSHOT_UNKNOWN_STACK_BYTES;
+	size_t wanted = 0;
 
-	if (last < SNAPSHOT_MAX_STACK_BYTES)
-		hint->guess_bytes = last * 2;
+	for (size_t i = 0; i < snapshot->n_regions; i++)
+		wanted = max_size(wanted, 2 * snapshot->regions[i].size);
+	wanted = wanted < SNAPSHOT_MAX_STACK_BYTES ? wanted : SNAPSHOT_MAX_STACK_BYTES;
+	hint->guess_bytes = max_size(hint->guess_bytes, wanted);
+	hint->limit_bytes = max_size(hint->limit_bytes, wanted);
+}
+
+// Shrinks by and by: a stack with larger frames may have its turn again.
+static size_t shrink(size_t bytes, size_t initial_bytes, size_t wanted)
+{
+	bytes = bytes ? bytes : initial_bytes;
+	return bytes > wanted ? max_size(bytes - bytes / 8, wanted) : bytes;
+}
+
+void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp)
+{
+	const struct snapshot_region *region = &snapshot->regions[0];
+
+	if (sp < region->start || sp - region->start > region->size)
+		return; // on another stack
+	const size_t wanted = (sp - region->start) / 4 * 5;
+	hint->guess_bytes = shrink(hint->guess_bytes, SNAPSHOT_UNKNOWN_STACK_BYTES, wanted);
+	hint->limit_bytes = shrink(hint->limit_bytes, SNAPSHOT_KNOWN_STACK_BYTES, wanted);
 }
 
 void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t base)
@@ -274,6 +316,27 @@ void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snaps
 		hint->depth = base - sp;
 }
 
+bool snapshot_region_has_gap(const struct snapshot_region *region, size_t at, size_t size)
+{
+	for (size_t i = 0; i < region->gaps.count; i++) {
+		const struct resident_gap *gap = &region->gaps.items[i];
+		if (at < gap->end && at + size > gap->start)
+			return true;
+	}
+	return false;
+}
+
+bool snapshot_has_gap_at(const struct snapshot *snapshot, uint64_t address)
+{
+	for (size_t i = 0; i < snapshot->n_regions; i++) {
+		const struct snapshot_region *region = &snapshot->regions[i];
+		const uint64_t at = address - region->start;
+		if (at < region->size && snapshot_region_has_gap(region, at, sizeof(uint64_t)))
+			return true;
+	}
+	return false;
+}
+
 bool snapshot_read(const void *context, uint64_t address, unsigned int size, uint64_t *ret)
 {
 	const struct snapshot *snapshot = context;
@@ -281,7 +344,8 @@ bool snapshot_read(const void *context, uint64_t address, unsigned int size, uin
 	for (size_t i = 0; i < snapshot->n_regions; i++) {
 		const struct snapshot_region *region = &snapshot->regions[i];
 		const uint64_t at = address - region->start;
-		if (at >= region->size || region->size - at < size)
+		if (at >= region->size || region->size - at < size ||
+		    snapshot_region_has_gap(region, at, size))
 			continue;
 		*ret = 0;
 		memcpy(ret, region->bytes + at, size); // little-endian

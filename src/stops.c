@@ -59,6 +59,7 @@ void stops_ask(struct stops *stops, size_t from)
 	for (size_t i = from; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
 		struct target_thread *thread = stop->thread;
+		resident_open(thread->hint.resident, thread->tid); // not while it is held
 		const enum tracee_result result =
 		    tracee_seize(thread->tid, stops->target->pid, false);
 		stop->free_ns = clock_now_ns();

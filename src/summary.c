@@ -224,6 +224,11 @@ static void print_doubts(const struct run *run)
 		      "not "
 		      "show their schedstat or syscall in /proc\n",
 		      stderr);
+	if (run->pages_hidden)
+		fputs("profiler: the kernel does not show which pages are in memory "
+		      "(/proc/PID/pagemap): a thread may have been held while one of its stack was "
+		      "fetched\n",
+		      stderr);
 	if (run->kernel_hidden)
 		fputs(
 		    "profiler: some kernel frames are missing: the kernel shows them only to root "

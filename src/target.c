@@ -53,6 +53,7 @@ struct error *target_open(int pid, bool is_ours, struct target *ret)
 	    .sees_schedstat = true,
 	    .tracer_pid = is_ours ? 0 : diagnose_tracer(pid),
 	};
+	resident_init(&ret->resident, pid);
 	if (ret->task_fd < 0)
 		return diagnose_gone(pid);
 	target_list_threads(ret, true);
@@ -79,6 +80,7 @@ void target_close(struct target *target)
 	free(target->threads);
 	if (target->task_fd >= 0)
 		close(target->task_fd);
+	resident_deinit(&target->resident);
 	*target = (struct target){.task_fd = -1};
 }
 

@@ -94,7 +94,9 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 		unwind_check_compare(ticker->run->check, thread->tid, &ticker->unwinder, snapshot,
 		                     ret);
 	if (ret->end == STACK_NOT_COPIED)
-		snapshot_hint_grow(&thread->hint);
+		snapshot_hint_grow(&thread->hint, snapshot);
+	if (ret->end == STACK_TOO_DEEP)
+		snapshot_hint_deep(&thread->hint, snapshot, ret->last_sp);
 	if (ret->end == STACK_UNREADABLE) {
 		thread->hint.misled |= thread->hint.base != 0; // it may have cut the copy
 		thread->hint.base = 0;
@@ -483,8 +485,10 @@ static void add_threads(struct ticker *ticker, size_t n_new)
 	struct target *target = ticker->target;
 
 	roster_add(ticker->profile, target, n_new, ticker->tally.from_ns);
-	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++)
+	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
 		target->threads[i]->hint.go = &ticker->unwinder.go;
+		target->threads[i]->hint.resident = &target->resident;
+	}
 }
 
 // What must be known of the target before the first look.
@@ -524,6 +528,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	count_idle_ticks(ticker);
 	ticker->tally.from_ns = stretch->from_ns;
 	ticker->tally.now_ns = stretch->until_ns;
+	resident_renew(&target->resident);
 	if (!ticker->started) {
 		start(ticker);
 	} else {
@@ -537,6 +542,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	look_at_all(ticker);
 	stop_planned(ticker, n_asked);
 	finish_stops(ticker);
+	ticker->run->pages_hidden |= target->resident.hidden;
 	waits_name_sockets(&ticker->waits, target, false);
 	tally_ends(&ticker->tally, target);
 	target_forget_gone(target);

@@ -176,9 +176,12 @@ static struct move end_with(enum stack_end end)
 
 static const struct move GO_ON = {.go_on = true};
 
-// Memory that the copy does not hold: because the copy was cut, or because it cannot be.
-static enum stack_end unreadable(const struct snapshot *snapshot)
+// Memory that the copy does not hold: because the page was not in memory, because the copy was cut,
+// or because it cannot be.
+static enum stack_end unreadable(const struct snapshot *snapshot, uint64_t address)
 {
+	if (snapshot_has_gap_at(snapshot, address))
+		return STACK_NOT_RESIDENT;
 	return snapshot->cut ? STACK_NOT_COPIED : STACK_UNREADABLE;
 }
 
@@ -192,7 +195,7 @@ static enum stack_end evaluate(const struct expression *expression,
 	case EXPRESSION_UNKNOWN_REGISTER:
 		return STACK_NEEDS_REGISTER;
 	case EXPRESSION_UNREADABLE:
-		return unreadable(snapshot);
+		return unreadable(snapshot, registers->value[ARCH_NATIVE->sp]);
 	default:
 		return STACK_NO_RULE;
 	}
@@ -218,8 +221,9 @@ static enum stack_end find_register(const struct register_rule *rule, uint64_t c
 
 	switch (rule->kind) {
 	case REGISTER_AT_CFA:
-		return snapshot_read_word(snapshot, cfa + rule->offset, ret) ? STACK_COMPLETE
-		                                                             : unreadable(snapshot);
+		return snapshot_read_word(snapshot, cfa + rule->offset, ret)
+		           ? STACK_COMPLETE
+		           : unreadable(snapshot, cfa + rule->offset);
 	case REGISTER_IS_CFA:
 		*ret = cfa + rule->offset;
 		return STACK_COMPLETE;
@@ -233,7 +237,7 @@ static enum stack_end find_register(const struct register_rule *rule, uint64_t c
 	case REGISTER_AT_EXPRESSION:
 		end = evaluate(rule->expression, old, &cfa, snapshot, ret);
 		if (end == STACK_COMPLETE && !snapshot_read(snapshot, *ret, 8, ret))
-			end = unreadable(snapshot);
+			end = unreadable(snapshot, *ret);
 		return end;
 	default:
 		return STACK_NO_RULE;
@@ -556,7 +560,8 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	}
 	ret->locations = unwinder->frames;
 	ret->n = n;
-	ret->base = ret->end == STACK_COMPLETE ? registers.value[arch->sp] : 0;
+	ret->last_sp = registers.value[arch->sp];
+	ret->base = ret->end == STACK_COMPLETE ? ret->last_sp : 0;
 	ret->guessed = (unwinder->n_frame_pointer_steps != guesses ? GUESSED_BY_FRAME_POINTER : 0) |
 	               (unwinder->n_code_steps != code_steps ? GUESSED_BY_CODE : 0);
 	unwinder->n_frames += n;

@@ -79,7 +79,7 @@ static int tear_down(void **state)
 
 static bool read_thread(struct world *world)
 {
-	return go_thread_read(getpid(), at(&world->tls[1]), &LAYOUT, &world->snapshot.go);
+	return go_thread_read(getpid(), NULL, at(&world->tls[1]), &LAYOUT, &world->snapshot.go);
 }
 
 static void test_read(void **state)
@@ -110,7 +110,7 @@ static void test_no_goroutine(void **state)
 	world->m[CURG] = 0;
 	assert_true(read_thread(world));
 	assert_int_equal(world->snapshot.go.goroutine.address, 0);
-	assert_true(go_thread_holds(getpid(), &world->snapshot.go));
+	assert_true(go_thread_holds(getpid(), NULL, &world->snapshot.go));
 
 	// Or one that the thread is about to put aside.
 	world->m[CURG] = at(world->goroutine);
@@ -170,15 +170,15 @@ static void test_other_layouts(void **state)
 	struct go_layout layout = {.curg = CURG * 8, .tls_at = at(&offset)};
 
 	assert_true(go_layout_is_known(&layout));
-	assert_true(go_thread_read(getpid(), at(&world->tls[1]), &layout, go));
+	assert_true(go_thread_read(getpid(), NULL, at(&world->tls[1]), &layout, go));
 	assert_int_equal(go->goroutine.address, at(world->goroutine));
 	offset = 1;
-	assert_false(go_thread_read(getpid(), at(&world->tls[1]), &layout, go));
+	assert_false(go_thread_read(getpid(), NULL, at(&world->tls[1]), &layout, go));
 	layout.tls_at = 8;
-	assert_false(go_thread_read(getpid(), at(&world->tls[1]), &layout, go));
+	assert_false(go_thread_read(getpid(), NULL, at(&world->tls[1]), &layout, go));
 	layout.tls_at = 0;
 	assert_false(go_layout_is_known(&layout));
-	assert_false(go_thread_read(getpid(), at(&world->tls[1]), &layout, go));
+	assert_false(go_thread_read(getpid(), NULL, at(&world->tls[1]), &layout, go));
 }
 
 static void test_moved(void **state)
@@ -186,12 +186,12 @@ static void test_moved(void **state)
 	struct world *world = *state;
 
 	assert_true(read_thread(world));
-	assert_true(go_thread_holds(getpid(), &world->snapshot.go));
+	assert_true(go_thread_holds(getpid(), NULL, &world->snapshot.go));
 	world->goroutine[LOW] -= 64;
-	assert_false(go_thread_holds(getpid(), &world->snapshot.go));
+	assert_false(go_thread_holds(getpid(), NULL, &world->snapshot.go));
 	world->goroutine[LOW] += 64;
 	world->goroutine[G_SP] += 8;
-	assert_false(go_thread_holds(getpid(), &world->snapshot.go));
+	assert_false(go_thread_holds(getpid(), NULL, &world->snapshot.go));
 }
 
 // The thread, copied, in a function with that stack pointer.

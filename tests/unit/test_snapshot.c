@@ -97,6 +97,28 @@ static void stand_in_large_mapping(void)
 	_exit(1);
 }
 
+enum { PAGE_BYTES = 4096, GAP_PAGES = 4, SPREAD_PAGES = 64 };
+
+// A stack of which some pages were never touched: three, and every second one further on.
+static void stand_on_gaps(void)
+{
+	static ucontext_t context, back;
+	char *memory = mmap(NULL, LARGE_BYTES, PROT_READ | PROT_WRITE,
+	                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED || madvise(memory, LARGE_BYTES, MADV_NOHUGEPAGE) != 0 ||
+	    getcontext(&context) != 0)
+		_exit(1);
+	context.uc_stack.ss_sp = memory;
+	context.uc_stack.ss_size = LARGE_BYTES / 2;
+	published->base = (uint64_t)(uintptr_t)memory + LARGE_BYTES / 2;
+	for (size_t i = GAP_PAGES; i < SPREAD_PAGES; i += 2)
+		memory[LARGE_BYTES / 2 + i * PAGE_BYTES] = 1;
+	makecontext(&context, stand_here, 0);
+	swapcontext(&back, &context);
+	_exit(1);
+}
+
 struct child {
 	pid_t pid;
 	struct maps maps;
@@ -246,9 +268,64 @@ static void test_no_red_zone(void **state)
 	registers_set(&child.registers, ARCH_NATIVE->sp, mapping->start);
 	if (!capture(&child, &hint))
 		skip();
-	assert_int_equal(child.snapshot.regions[0].start, mapping->start);
+	uint64_t value;
+	assert_false(snapshot_read(&child.snapshot, mapping->start - 8, 8, &value));
 	assert_true(holds_mark(&child, published->mark));
 	end(&child);
+}
+
+// What is not in memory is not fetched, and not taken for zeros.
+static void test_gaps(void **state)
+{
+	struct child child;
+	const struct snapshot_hint hint = {0};
+	uint64_t value = 77;
+
+	(void)state;
+	start(&child, stand_on_gaps);
+	if (!capture(&child, &hint))
+		skip();
+	assert_true(holds_mark(&child, published->mark));
+	for (size_t i = 0; i < GAP_PAGES; i++)
+		assert_false(
+		    snapshot_read(&child.snapshot, published->base + i * PAGE_BYTES, 8, &value));
+	assert_true(snapshot_has_gap_at(&child.snapshot, published->base));
+	assert_false(snapshot_has_gap_at(&child.snapshot, published->mark));
+	const uint64_t page = published->base + GAP_PAGES * PAGE_BYTES;
+	assert_true(snapshot_read(&child.snapshot, page, 8, &value));
+	assert_int_equal(value, 1);
+	assert_true(snapshot_read(&child.snapshot, page + PAGE_BYTES - 8, 8, &value));
+	assert_false(snapshot_read(&child.snapshot, page + PAGE_BYTES - 4, 8, &value));
+	assert_false(snapshot_read_word(&child.snapshot, page - 4, &value));
+	// Of many, those that are not noted one by one are one large one.
+	assert_true(snapshot_has_gap_at(&child.snapshot, page + (SPREAD_PAGES - 8) * PAGE_BYTES));
+	assert_int_equal(child.snapshot.regions[0].size, SNAPSHOT_UNKNOWN_STACK_BYTES + RED_ZONE);
+	end(&child);
+}
+
+// A stack that is unwound only so far is not copied to its end.
+static void test_hint_deep(void **state)
+{
+	const uint64_t start = 0x10000000;
+	struct snapshot snapshot = {
+	    .n_regions = 1,
+	    .regions = {{.start = start, .size = SNAPSHOT_KNOWN_STACK_BYTES}},
+	};
+	struct snapshot_hint hint = {0};
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		snapshot_hint_deep(&hint, &snapshot, start + 80000);
+	assert_int_equal(hint.limit_bytes, 100000);
+	assert_int_equal(hint.guess_bytes, 100000);
+	snapshot_hint_deep(&hint, &snapshot, start - 8);
+	assert_int_equal(hint.limit_bytes, 100000);
+	snapshot.regions[0].size = 100000;
+	snapshot_hint_grow(&hint, &snapshot);
+	assert_int_equal(hint.limit_bytes, 200000);
+	snapshot.regions[0].size = SNAPSHOT_MAX_STACK_BYTES;
+	snapshot_hint_grow(&hint, &snapshot);
+	assert_int_equal(hint.limit_bytes, SNAPSHOT_MAX_STACK_BYTES);
 }
 
 static void test_nothing_there(void **state)
@@ -327,6 +404,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_own_stack),      cmocka_unit_test(test_alternate_stack),
 	    cmocka_unit_test(test_unknown_extent), cmocka_unit_test(test_no_red_zone),
+	    cmocka_unit_test(test_gaps),           cmocka_unit_test(test_hint_deep),
 	    cmocka_unit_test(test_nothing_there),  cmocka_unit_test(test_read),
 	    cmocka_unit_test(test_base),
 	};

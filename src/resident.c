@@ -1,0 +1,192 @@
+#include "resident.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "proc.h"
+
+enum {
+	MAX_ENTRIES = 512,                // that are read at once
+	MAX_RUNS = RESIDENT_MAX_GAPS - 1, // of pages that are resident, each after a gap
+};
+
+// Documentation/admin-guide/mm/pagemap.rst
+static const uint64_t PAGE_IS_PRESENT = 1ull << 63;
+
+void resident_init(struct resident *resident, int pid)
+{
+	*resident = (struct resident){.pid = pid, .fd = -1};
+}
+
+void resident_deinit(struct resident *resident)
+{
+	resident_renew(resident);
+}
+
+void resident_renew(struct resident *resident)
+{
+	if (resident->fd >= 0)
+		close(resident->fd);
+	resident->fd = -1;
+}
+
+// Without a pagemap of its own there is none: the kernel was built without it.
+static bool is_gone(int error)
+{
+	return error == ESRCH || (error == ENOENT && access("/proc/self/pagemap", F_OK) == 0);
+}
+
+void resident_open(struct resident *resident, int tid)
+{
+	if (resident->fd >= 0)
+		return;
+	resident->fd = proc_open(resident->pid, tid, "pagemap");
+	if (resident->fd < 0 && !is_gone(errno))
+		resident->hidden = true;
+}
+
+// Reads the entries of up to n pages; returns how many, 0: none.
+static size_t read_entries(struct resident *resident, int tid, uint64_t page, uint64_t *entries,
+                           size_t n)
+{
+	const off_t at = (off_t)(page * sizeof(*entries));
+	ssize_t size = -1;
+
+	// Nothing is read of the memory of a program that is gone, by an exec in the midst of a
+	// tick.
+	for (int i = 0; i < 2 && size <= 0; i++) {
+		resident_open(resident, tid);
+		size =
+		    resident->fd < 0 ? -1 : pread(resident->fd, entries, n * sizeof(*entries), at);
+		if (size <= 0)
+			resident_renew(resident);
+	}
+	return size > 0 ? (size_t)size / sizeof(*entries) : 0;
+}
+
+// The stretches of a copy that are to be read, as offsets in it.
+struct runs {
+	struct resident_gap items[MAX_RUNS];
+	size_t count;
+};
+
+// What comes after MAX_RUNS is left out.
+static void add_run(struct runs *runs, size_t start, size_t end)
+{
+	if (runs->count > 0 && runs->items[runs->count - 1].end == start)
+		runs->items[runs->count - 1].end = end;
+	else if (runs->count < MAX_RUNS)
+		runs->items[runs->count++] = (struct resident_gap){start, end};
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+// False: which pages are resident is not known.
+static bool find_runs(struct resident *resident, int tid, uint64_t address, size_t size,
+                      struct runs *ret)
+{
+	const uint64_t page_bytes = sysconf(_SC_PAGESIZE);
+	const uint64_t last = (address + size - 1) / page_bytes;
+	uint64_t entries[MAX_ENTRIES];
+
+	for (size_t at = 0; at < size;) {
+		const uint64_t page = (address + at) / page_bytes;
+		const size_t n = read_entries(resident, tid, page, entries,
+		                              min_size(last - page + 1, MAX_ENTRIES));
+		if (n == 0)
+			return false;
+		for (size_t i = 0; i < n; i++) {
+			const size_t end = min_size((page + i + 1) * page_bytes - address, size);
+			if (entries[i] & PAGE_IS_PRESENT)
+				add_run(ret, at, end);
+			at = end;
+		}
+	}
+	return true;
+}
+
+// Reads the runs in one call; returns the size of the copy up to where it cannot be read, or up to
+// the end of the last one.
+static size_t read_runs(int tid, uint64_t address, uint8_t *bytes, const struct runs *runs,
+                        bool *ret_all)
+{
+	struct iovec local[MAX_RUNS], remote[MAX_RUNS];
+
+	for (size_t i = 0; i < runs->count; i++) {
+		const struct resident_gap *run = &runs->items[i];
+		const size_t size = run->end - run->start;
+		local[i] = (struct iovec){bytes + run->start, size};
+		remote[i] = (struct iovec){(void *)(uintptr_t)(address + run->start), size};
+	}
+	const ssize_t n = process_vm_readv(tid, local, runs->count, remote, runs->count, 0);
+	size_t left = n > 0 ? n : 0, end = 0;
+	for (size_t i = 0; i < runs->count && left > 0; i++) {
+		const size_t part = min_size(left, local[i].iov_len);
+		end = runs->items[i].start + part;
+		left -= part;
+	}
+	*ret_all = runs->count == 0 || end == runs->items[runs->count - 1].end;
+	return end;
+}
+
+static void note_gaps(const struct runs *runs, size_t size, struct resident_gaps *ret)
+{
+	size_t at = 0;
+
+	ret->count = 0;
+	for (size_t i = 0; i < runs->count; i++) {
+		const struct resident_gap *run = &runs->items[i];
+		if (run->start >= size)
+			return;
+		if (run->start > at)
+			ret->items[ret->count++] = (struct resident_gap){at, run->start};
+		at = run->end;
+	}
+	if (at < size)
+		ret->items[ret->count++] = (struct resident_gap){at, size};
+}
+
+static size_t copy(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size,
+                   struct resident_gaps *ret_gaps)
+{
+	struct runs runs = {.count = 0};
+	bool all;
+
+	ret_gaps->count = 0;
+	if (size == 0 || address > UINT64_MAX - size)
+		return 0;
+	if (!find_runs(resident, tid, address, size, &runs)) {
+		if (!resident->hidden)
+			return 0;
+		runs.count = 0;
+		add_run(&runs, 0, size);
+	}
+	const size_t end = read_runs(tid, address, bytes, &runs, &all);
+	size = all ? size : end;
+	note_gaps(&runs, size, ret_gaps);
+	return size;
+}
+
+size_t resident_copy(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size,
+                     struct resident_gaps *ret_gaps)
+{
+	struct resident once;
+
+	if (resident)
+		return copy(resident, tid, address, bytes, size, ret_gaps);
+	resident_init(&once, tid);
+	const size_t n = copy(&once, tid, address, bytes, size, ret_gaps);
+	resident_deinit(&once);
+	return n;
+}
+
+bool resident_read(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size)
+{
+	struct resident_gaps gaps;
+
+	return resident_copy(resident, tid, address, bytes, size, &gaps) == size && gaps.count == 0;
+}
