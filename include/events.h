@@ -11,6 +11,7 @@ struct origin; // supervise.h
 struct events {
 	int signal_fd;
 	int target_fd; // a pidfd, readable once the target has ended; -1: not available
+	bool child;    // SIGCHLD has come; events_child_came clears it
 	bool stop;     // SIGINT, SIGTERM or SIGHUP has come
 	bool target_ended;
 	bool dump; // SIGUSR1 has come; the reader clears it
@@ -27,6 +28,9 @@ void events_watch(struct events *events, int pid);
 // Waits until CLOCK_MONOTONIC reaches deadline_ns, or earlier until a signal comes (SIGCHLD, which
 // tells of tracees, among them) or the target ends. Says in *events what came.
 void events_wait(struct events *events, int64_t deadline_ns);
+
+// Without waiting: has SIGCHLD come since this was called last?
+bool events_child_came(struct events *events);
 
 // In a child, before exec: signals, timer slack and process group as the profiler was started with.
 void events_restore(const struct events *events, const struct origin *origin);

@@ -40,13 +40,15 @@ struct snapshot {
 struct snapshot_buffer {
 	uint8_t *bytes;
 	size_t size, used;
+	size_t n_wanted; // of the snapshots are still to be unwound
 };
 
 // False: no address space is left for it.
 bool snapshot_buffer_init(struct snapshot_buffer *buffer);
 void snapshot_buffer_deinit(struct snapshot_buffer *buffer);
 
-// Forgets all snapshots, and gives memory back if they took much.
+// Forgets all snapshots, unless some are still to be unwound, and gives memory back if they took
+// much.
 void snapshot_buffer_reset(struct snapshot_buffer *buffer);
 
 // Can it take another largest snapshot?

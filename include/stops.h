@@ -25,6 +25,8 @@ struct stop {
 	bool copied;             // the snapshot is there, or failed
 	bool failed;             // it stopped, but its stack could not be taken
 	bool denied;             // the kernel did not permit it
+	bool over;               // it was let go, is gone, or was denied
+	bool counted;            // and what it has shown is in the profile
 	int64_t free_ns;         // the last time at which it is known not to have been held
 	int64_t tick_ns;         // the tick in which it was asked
 	struct tracee_stop how;
@@ -57,16 +59,22 @@ void stops_ask(struct stops *stops, size_t from);
 // returns how many they are.
 size_t stops_spare_sleepers(struct stops *stops, const struct target *target, size_t from);
 
-// How many are planned or asked since then.
-size_t stops_count_since(const struct stops *stops, int64_t since_ns);
-
 // Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many of those
 // that were asked at since_ns or later have not; more than 0 as well when the buffer has no room
 // for another copy.
 size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns);
 
+// Waits until those that were asked at since_ns or later have stopped, and were copied, but no
+// longer than until_ns. False: the buffer has no room for another copy; to be called again once it
+// has.
+bool stops_wait(struct stops *stops, const struct maps *maps, long n_cpus, int64_t since_ns,
+                int64_t until_ns);
+
 // Lets go all that were copied and are still held.
 void stops_let_all_go(struct stops *stops);
 
-// Is the stop over, so that it can be counted and struck off?
-bool stop_is_over(const struct stop *stop);
+// The stop is over, and has been counted: its copy is not needed any more.
+void stops_note_counted(struct stops *stops, struct stop *stop);
+
+// Takes those off the list that were counted.
+void stops_strike_off(struct stops *stops);

@@ -63,6 +63,8 @@ struct target {
 	bool sees_schedstat; // likewise /proc/TID/schedstat
 	int max_kept_fd;     // those below it may be kept open; the others are for other uses
 	struct resident resident;
+	void (*attend)(void *); // is called now and then in long work; NULL: none
+	void *attend_context;
 	struct target_thread **threads; // pointers stay valid until target_forget
 	size_t n_threads, threads_capacity;
 };
@@ -76,6 +78,16 @@ void target_close(struct target *target);
 // Lists the threads anew if that may be needed: new ones are appended, with id unset and
 // first/last read. `force`: in any case. Returns the number of new ones.
 size_t target_list_threads(struct target *target, bool force);
+
+// To be called for the i-th thread in work that takes its time with many: others that have stopped
+// meanwhile are not to be held until it is done.
+static inline void target_attend(const struct target *target, size_t i)
+{
+	enum { EVERY = 16 };
+
+	if (i % EVERY == 0 && target->attend)
+		target->attend(target->attend_context);
+}
 
 // Takes the threads that are gone, or are no longer listed, off the list and frees them.
 void target_forget_gone(struct target *target);

@@ -36,6 +36,10 @@ struct ticker_setup {
 	bool stop_all;       // hold all running threads at once: one consistent picture
 	bool kernel;         // kernel frames of sleeping threads
 	bool counts_at_once; // the profile is read after each tick
+	// Now and then in long work: those that have stopped are to be served (ticker_attend).
+	// NULL: none has to be.
+	void (*attend)(void *);
+	void *attend_context;
 };
 
 struct ticker {
@@ -56,6 +60,7 @@ struct ticker {
 	bool started;          // primed, or a tick was taken
 	bool all_asleep;       // at the last tick
 	uint64_t n_idle_ticks; // up to the last one, that are not yet counted
+	bool counting;         // the stops that are over
 	bool held_at_exec;     // the target is a command that the profiler holds
 };
 
@@ -73,6 +78,9 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 // Takes the samples of threads that were asked to stop in a tick and have stopped only now. To be
 // called whenever a signal came between ticks.
 void ticker_collect(struct ticker *ticker);
+
+// The same in the midst of a tick, of whichever process. Not with stop_all.
+void ticker_attend(struct ticker *ticker);
 
 // The last sample is taken: gives the threads that do not stop until until_ns, and counts what is
 // left of them as not sampled.

@@ -51,7 +51,9 @@ static void note_signal(struct events *events, uint32_t number)
 {
 	if (number == SIGUSR1)
 		events->dump = true;
-	else if (number != SIGCHLD)
+	else if (number == SIGCHLD)
+		events->child = true;
+	else
 		events->stop = true;
 }
 
@@ -82,6 +84,14 @@ void events_wait(struct events *events, int64_t deadline_ns)
 		events->target_ended = true;
 	if (fds[0].revents)
 		read_signals(events);
+}
+
+bool events_child_came(struct events *events)
+{
+	read_signals(events);
+	const bool came = events->child;
+	events->child = false;
+	return came;
 }
 
 void events_restore(const struct events *events, const struct origin *origin)

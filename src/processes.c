@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "error.h"
+#include "events.h"
 #include "memory.h"
 #include "proc.h"
 #include "profile.h"
@@ -38,6 +39,17 @@ static struct process *add_process(struct processes *processes, struct target *b
 	return process;
 }
 
+static void attend(void *context)
+{
+	struct processes *processes = context;
+
+	if (!tracee_has_any() || !events_child_came(processes->hold.events))
+		return;
+	tracee_serve();
+	for (size_t i = 0; i < processes->count; i++)
+		ticker_attend(&processes->items[i]->ticker);
+}
+
 bool processes_init(struct processes *processes, struct target *target,
                     const struct processes_options *options, struct profile *profile,
                     struct modules *modules, struct events *events, struct run *run)
@@ -63,6 +75,8 @@ bool processes_init(struct processes *processes, struct target *target,
 	    .stop_all = options->stop_all,
 	    .kernel = options->kernel,
 	    .counts_at_once = options->counts_at_once,
+	    .attend = options->stop_all ? NULL : attend,
+	    .attend_context = processes,
 	};
 	struct process *first = add_process(processes, target);
 	ticker_init(&first->ticker, target, &processes->setup);

@@ -89,6 +89,7 @@ static struct proc_schedstat sum_up(const struct target *target, bool reread)
 		sum.cpu_ns += own.cpu_ns;
 		sum.delay_ns += own.delay_ns;
 		sum.runs += own.runs;
+		target_attend(target, i);
 	}
 	return sum;
 }

@@ -25,6 +25,7 @@ void roster_add(struct profile *profile, const struct target *target, size_t n_n
 			name[0] = '\0';
 		thread->id = profile_add_thread(profile, target->pid, thread->tid, name, now_ns);
 		thread->named_ns = now_ns;
+		target_attend(target, i);
 	}
 }
 

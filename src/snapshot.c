@@ -39,6 +39,8 @@ void snapshot_buffer_deinit(struct snapshot_buffer *buffer)
 
 void snapshot_buffer_reset(struct snapshot_buffer *buffer)
 {
+	if (buffer->n_wanted > 0)
+		return;
 	if (buffer->used > KEPT_BYTES)
 		madvise(buffer->bytes + KEPT_BYTES, buffer->size - KEPT_BYTES, MADV_DONTNEED);
 	buffer->used = 0;

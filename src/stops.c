@@ -8,6 +8,8 @@
 #include "sleeper.h"
 #include "target.h"
 
+enum { MAX_POLL_NS = 20000 };
+
 void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer,
                 const struct target *target, bool hold_all)
 {
@@ -68,6 +70,7 @@ void stops_ask(struct stops *stops, size_t from)
 		thread->pending = result == TRACEE_OK;
 		thread->gone |= result == TRACEE_GONE;
 		stop->denied = result == TRACEE_DENIED;
+		stop->over = !thread->pending;
 		// One that has ended since is pending too: it is to be reaped.
 		if (thread->pending)
 			tracee_interrupt(thread->tid);
@@ -81,6 +84,7 @@ static void let_go(struct stops *stops, struct stop *stop)
 	tracee_release(thread->tid, &stop->how);
 	hold_note(stops->hold, stop->free_ns, clock_now_ns());
 	thread->pending = false;
+	stop->over = true;
 	// The stop woke it for a moment: scheduled once to stop and once to go back to sleep, if it
 	// was in its system call still.
 	thread->asleep =
@@ -101,12 +105,13 @@ static void copy_stopped(struct stops *stops, struct stop *stop, const struct ma
 		stop->failed = true;
 	sleeper_note_stop(stops->target, thread);
 	stop->copied = true;
+	stops->buffer->n_wanted++;
 	stops->hold->holding = stops->hold_all;
 	if (!stops->hold_all)
 		let_go(stops, stop);
 }
 
-size_t stops_count_since(const struct stops *stops, int64_t since_ns)
+static size_t count_since(const struct stops *stops, int64_t since_ns)
 {
 	size_t n = 0;
 
@@ -121,7 +126,7 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 
 	for (size_t i = 0; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
-		if (!stop->thread->pending || stop->copied)
+		if (stop->over || stop->copied || !stop->thread->pending)
 			continue;
 		if (!snapshot_buffer_has_room(stops->buffer))
 			return missing + 1;
@@ -133,6 +138,7 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 		case TRACEE_EXITED:
 			stop->thread->pending = false;
 			stop->thread->gone = true;
+			stop->over = true;
 			break;
 		case TRACEE_RUNS:
 			stop->free_ns = polled_ns;
@@ -143,15 +149,50 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 	return missing;
 }
 
+// Until when to poll rather than sleep: a thread that another CPU runs stops within some 10 us,
+// less than it takes to sleep and be woken. One without a CPU cannot stop while this one is kept.
+static bool is_worth_polling(size_t n_stopped, long n_cpus, int64_t start_ns)
+{
+	return n_stopped + 1 < (size_t)n_cpus && clock_now_ns() - start_ns < MAX_POLL_NS;
+}
+
+bool stops_wait(struct stops *stops, const struct maps *maps, long n_cpus, int64_t since_ns,
+                int64_t until_ns)
+{
+	const int64_t start_ns = clock_now_ns();
+	const size_t n_asked = count_since(stops, since_ns);
+	size_t n_missing;
+
+	while ((n_missing = stops_poll(stops, maps, since_ns)) > 0 && clock_now_ns() < until_ns) {
+		if (!snapshot_buffer_has_room(stops->buffer))
+			return false;
+		if (n_missing > n_asked || !is_worth_polling(n_asked - n_missing, n_cpus, start_ns))
+			hold_wait(stops->hold, until_ns);
+	}
+	return true;
+}
+
 void stops_let_all_go(struct stops *stops)
 {
 	stops->hold->holding = false;
 	for (size_t i = 0; i < stops->count; i++)
-		if (stops->items[i].thread->pending && stops->items[i].copied)
+		if (!stops->items[i].over && stops->items[i].copied)
 			let_go(stops, &stops->items[i]);
 }
 
-bool stop_is_over(const struct stop *stop)
+void stops_note_counted(struct stops *stops, struct stop *stop)
 {
-	return !stop->thread->pending;
+	stop->counted = true;
+	stops->buffer->n_wanted -= stop->copied;
+}
+
+void stops_strike_off(struct stops *stops)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < stops->count; i++)
+		if (!stops->items[i].counted)
+			stops->items[kept++] = stops->items[i];
+	stops->count = kept;
+	snapshot_buffer_reset(stops->buffer);
 }

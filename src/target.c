@@ -158,6 +158,7 @@ static int *read_tids(const struct target *target, size_t *ret_count)
 		const int tid = atoi(entry->d_name);
 		if (tid > 0)
 			*array_push(tids, count, capacity) = tid;
+		target_attend(target, count);
 	}
 	closedir(directory);
 	qsort(tids, count, sizeof(*tids), compare_tids);
@@ -185,9 +186,11 @@ size_t target_list_threads(struct target *target, bool force)
 		if (thread->listed)
 			known[found - tids] = true;
 	}
-	for (size_t i = 0; i < n_tids; i++)
+	for (size_t i = 0; i < n_tids; i++) {
 		if (!known[i])
 			n_new += add_thread(target, tids[i]);
+		target_attend(target, i);
+	}
 	return n_new;
 }
 

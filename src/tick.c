@@ -24,7 +24,6 @@ enum {
 	MAX_IDLE_TICKS = 16, // that are counted later
 	ASK_AGAIN_TICKS = 8,
 	LONG_ASLEEP_NS = 500000000,
-	MAX_POLL_NS = 20000,
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup)
@@ -40,6 +39,8 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	    .profile = ticker->profile,
 	    .run = ticker->run,
 	};
+	target->attend = setup->attend;
+	target->attend_context = setup->attend_context;
 	quiet_init(&ticker->quiet, setup->sums, setup->load);
 	waits_init(&ticker->waits, setup->profile, setup->hold->run, setup->kernel);
 	stops_init(&ticker->stops, setup->hold, setup->buffer, target, setup->stop_all);
@@ -244,46 +245,44 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	}
 }
 
-// Unwinds and counts what has arrived, and strikes it off.
-static void count_stops(struct ticker *ticker)
+// Unwinds and counts what has arrived; meanwhile, more may arrive.
+static void count_arrived(struct ticker *ticker)
 {
 	struct stops *stops = &ticker->stops;
-	size_t kept = 0;
+	size_t n_counted = 1;
 
-	for (size_t i = 0; i < stops->count; i++) {
-		if (stop_is_over(&stops->items[i]))
-			count_stop(ticker, &stops->items[i]);
-		else
-			stops->items[kept++] = stops->items[i];
+	if (ticker->counting)
+		return;
+	ticker->counting = true;
+	while (n_counted > 0) {
+		n_counted = 0;
+		for (size_t i = 0; i < stops->count; i++) {
+			struct stop *stop = &stops->items[i];
+			if (!stop->over || stop->counted)
+				continue;
+			count_stop(ticker, stop);
+			stops_note_counted(stops, stop);
+			target_attend(ticker->target, 0);
+			n_counted++;
+		}
 	}
-	stops->count = kept;
-	snapshot_buffer_reset(ticker->buffer);
+	ticker->counting = false;
 }
 
-// Until when to poll rather than sleep: a thread that another CPU runs stops within some 10 us,
-// less than it takes to sleep and be woken. One without a CPU cannot stop while this one is kept.
-static bool is_worth_polling(const struct ticker *ticker, size_t n_stopped, int64_t start_ns)
+// Not in the midst of a tick, which goes by positions in the list.
+static void count_stops(struct ticker *ticker)
 {
-	return n_stopped + 1 < (size_t)ticker->setup->load->n_cpus &&
-	       clock_now_ns() - start_ns < MAX_POLL_NS;
+	count_arrived(ticker);
+	stops_strike_off(&ticker->stops);
 }
 
 // Waits for those that were asked at since_ns or later.
 static void wait_for_stops(struct ticker *ticker, int64_t since_ns, int64_t until_ns)
 {
-	const int64_t start_ns = clock_now_ns();
-	const size_t n_asked = stops_count_since(&ticker->stops, since_ns);
-	size_t n_missing;
-
-	while ((n_missing = stops_poll(&ticker->stops, &ticker->space.maps, since_ns)) > 0 &&
-	       clock_now_ns() < until_ns) {
-		if (!snapshot_buffer_has_room(ticker->buffer)) {
-			stops_let_all_go(&ticker->stops); // better than to hold them for long
-			count_stops(ticker);
-		} else if (n_missing > n_asked ||
-		           !is_worth_polling(ticker, n_asked - n_missing, start_ns)) {
-			hold_wait(ticker->setup->hold, until_ns);
-		}
+	while (!stops_wait(&ticker->stops, &ticker->space.maps, ticker->setup->load->n_cpus,
+	                   since_ns, until_ns)) {
+		stops_let_all_go(&ticker->stops); // better than to hold them for long
+		count_stops(ticker);
 	}
 }
 
@@ -294,6 +293,12 @@ void ticker_collect(struct ticker *ticker)
 	stops_poll(&ticker->stops, &ticker->space.maps, 0);
 	stops_let_all_go(&ticker->stops);
 	count_stops(ticker);
+}
+
+void ticker_attend(struct ticker *ticker)
+{
+	stops_poll(&ticker->stops, &ticker->space.maps, ticker->tally.now_ns);
+	count_arrived(ticker);
 }
 
 static void ask_and_wait(struct ticker *ticker, size_t from)
@@ -395,9 +400,11 @@ static bool is_idle(struct ticker *ticker)
 	case QUIET_UNSURE:
 		break;
 	}
-	for (size_t i = 0; i < target->n_threads; i++)
+	for (size_t i = 0; i < target->n_threads; i++) {
 		if (!sleeper_is_blocked(target, target->threads[i]))
 			return false;
+		target_attend(target, i);
+	}
 	return true;
 }
 
@@ -406,8 +413,10 @@ static void count_idle_ticks(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
 
-	for (size_t i = 0; ticker->n_idle_ticks > 0 && i < target->n_threads; i++)
+	for (size_t i = 0; ticker->n_idle_ticks > 0 && i < target->n_threads; i++) {
 		tally_slept(&ticker->tally, target->threads[i], ticker->n_idle_ticks);
+		target_attend(target, i);
+	}
 	ticker->n_idle_ticks = 0;
 }
 
@@ -441,6 +450,7 @@ static void look_at_sleepers(struct ticker *ticker, long n_others)
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
+		target_attend(ticker->target, i);
 		if (!thread->to_look_at)
 			continue;
 		if (!holds)
@@ -464,6 +474,7 @@ static void look_at_all(struct ticker *ticker)
 	ticker->n_running = 0;
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
+		target_attend(target, i);
 		thread->to_look_at = is_asleep(ticker, thread);
 		n_sleepers += thread->to_look_at;
 		if (!thread->to_look_at)
@@ -477,6 +488,7 @@ static void look_at_all(struct ticker *ticker)
 		ticker->all_asleep &= thread->asleep;
 		if (thread->gone) // one may have been born for each that went
 			target->n_links = 0;
+		target_attend(target, i);
 	}
 }
 
@@ -538,12 +550,14 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	}
 	if (ticker->stops.hold_all)
 		stop_runners_first(ticker);
+	count_stops(ticker); // that have come in the midst of another process's tick
 	const size_t n_asked = ticker->stops.count;
 	look_at_all(ticker);
 	stop_planned(ticker, n_asked);
 	finish_stops(ticker);
 	ticker->run->pages_hidden |= target->resident.hidden;
 	waits_name_sockets(&ticker->waits, target, false);
+	target_attend(target, 0);
 	tally_ends(&ticker->tally, target);
 	target_forget_gone(target);
 	// All gone, or another program executed by a thread that was not known yet.
