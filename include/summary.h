@@ -10,6 +10,7 @@ struct debug_server;
 struct modules;
 struct profile;
 struct run;
+struct symbols;
 struct writer;
 
 // The status line, at most a few times a second. A zeroed struct is ready for use.
@@ -33,6 +34,10 @@ void summary_print_selection(const struct profile *profile, const bool *selected
 // Prints which files of the target's could not be read, and why: their frames may lack names, and
 // stacks may end in them. After the names were looked up.
 void summary_print_unreadable(const struct modules *modules);
+
+// Prints what would name the frames that have no names, if those are most of them.
+void summary_print_advice(const struct profile *profile, const struct modules *modules,
+                          const struct symbols *symbols);
 
 // The same as summary_print in one line, for formats that can hold a comment. The caller frees.
 char *summary_comment(const struct run *run, const struct profile *profile);

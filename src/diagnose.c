@@ -61,6 +61,10 @@ static struct error *foreign_user(int pid, unsigned int uid)
 	_cleanup_free_ char *name = name_of(pid);
 	const struct passwd *user = getpwuid(uid);
 
+	if (uid == 0)
+		return error_create(EXIT_STATUS_TARGET,
+		                    "process %d (%s) belongs to root: run profiler as root (sudo)",
+		                    pid, name);
 	if (user)
 		return error_create(EXIT_STATUS_TARGET,
 		                    "process %d (%s) belongs to user %s: run profiler as %s or as "

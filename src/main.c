@@ -341,6 +341,8 @@ static struct error *write_profile(struct session *session)
 		error = finish_record(session, options->symbols ? &symbols : NULL, comment);
 	else
 		error = write_samples(session, &symbols, comment);
+	if (!error && options->symbols && !options->quiet)
+		summary_print_advice(&session->profile, &session->modules, &symbols);
 	symbols_deinit(&symbols);
 	return error;
 }

@@ -104,6 +104,8 @@ static struct error *write_report(const struct options *options, struct recordin
 		error = output_finish(output, NULL);
 	if (!options->quiet)
 		summary_print_unreadable(&recording->modules);
+	if (!error && !options->quiet)
+		summary_print_advice(profile, &recording->modules, symbols);
 	if (!options->quiet && recording->modules.debug_sources->server)
 		summary_print_fetched(recording->modules.debug_sources->server);
 	symbols_deinit(&found);

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advice.h"
 #include "clock.h"
 #include "debug_server.h"
+#include "debug_sources.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
@@ -106,14 +108,26 @@ static void print_truncated(const struct run *run, const struct profile *profile
 	fputc('\n', stderr);
 }
 
-static void print_hold(const struct run *run)
+static bool all_slept(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile->samples[i].count > 0 && profile->samples[i].state != THREAD_SLEEPING &&
+		    profile->samples[i].state != THREAD_DISK)
+			return false;
+	for (int end = 0; end < N_STACK_ENDS; end++)
+		if (profile->forgotten.by_end[end] > 0)
+			return false; // their states are forgotten, too
+	return true;
+}
+
+static void print_hold(const struct run *run, const struct profile *profile)
 {
 	const struct histogram *hold = &run->tick_hold;
 	char median[32], p99[32], max[32];
 
 	if (run->stops == 0) {
-		fputs("profiler: held the target at no time: all samples are of sleeping threads\n",
-		      stderr);
+		fprintf(stderr, "profiler: held the target at no time%s\n",
+		        all_slept(profile) ? ": all samples are of sleeping threads" : "");
 		return;
 	}
 	fprintf(stderr,
@@ -235,11 +249,16 @@ static void print_doubts(const struct run *run)
 		    "(CAP_SYS_ADMIN)\n",
 		    stderr);
 	if (run->refused_children)
-		fprintf(stderr, "profiler: %ju child processes could not be sampled\n",
-		        (uintmax_t)run->refused_children);
+		fprintf(stderr,
+		        "profiler: %ju child process%s could not be sampled: 32-bit programs, or "
+		        "with privileges, or traced by others\n",
+		        (uintmax_t)run->refused_children, run->refused_children == 1 ? "" : "es");
 	if (run->denied)
-		fprintf(stderr, "profiler: %ju stops were denied by the kernel\n",
-		        (uintmax_t)run->denied);
+		fprintf(stderr,
+		        "profiler: %ju sample%s without a stack: the kernel denied the stop of a "
+		        "thread, as it does while another process traces it (a debugger, "
+		        "strace)\n",
+		        (uintmax_t)run->denied, run->denied == 1 ? "" : "s");
 }
 
 // What the process may have noticed: README's promises, exception 3.
@@ -268,7 +287,7 @@ void summary_print(const struct run *run, const struct profile *profile, bool ve
 	print_thinned(run);
 	print_truncated(run, profile);
 	print_doubts(run);
-	print_hold(run);
+	print_hold(run, profile);
 	print_unmended(run);
 	print_cpu(profile);
 	if (!verbose)
@@ -311,6 +330,16 @@ void summary_print_unreadable(const struct modules *modules)
 	}
 	if (n > MAX_UNREADABLE)
 		fprintf(stderr, "profiler: nor %zu files more\n", n - MAX_UNREADABLE);
+}
+
+void summary_print_advice(const struct profile *profile, const struct modules *modules,
+                          const struct symbols *symbols)
+{
+	_cleanup_free_ char *advice =
+	    advice_on_names(profile, modules, symbols, modules->debug_sources->server != NULL);
+
+	if (advice)
+		fprintf(stderr, "profiler: %s\n", advice);
 }
 
 void summary_print_fetched(const struct debug_server *server)

@@ -86,6 +86,7 @@ class Builds(harness.TestCase):
         for stack, count in run.folded.items():
             named[tuple(name_of(names, frame) for frame in stack)] += count
         self.assert_stacks(named, rf"{MAIN};{CALLS};leaf_spin")
+        self.assertRegex(run.stderr, r"names are lacking in \d+ % of .* calls-static-stripped: its debug")
 
 
 class Shapes(harness.TestCase):
@@ -328,6 +329,7 @@ class Blocked(harness.TestCase):
         run = attach(target)
         self.check_stopped(target)
         self.assertEqual({s.state for s in run.pprof.samples}, {"stopped"})
+        self.assertIn("held the target at no time\n", run.stderr)
         self.assert_stacks(run.stacks(), rf"{MAIN};{CALLS};leaf_spin")
         os.kill(target.pid, signal.SIGCONT)
         harness.wait_for(lambda: harness.read_status(target.pid)["State"][0] == "R", "the end")

@@ -1,0 +1,161 @@
+#include "advice.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "module.h"
+#include "profile.h"
+#include "symbolize.h"
+#include "text.h"
+
+enum { MAX_NAME_BYTES = 64 };
+
+// A program or library that a runtime is known by, to the end of its name or to a digit, a dot or
+// a dash; and how it is made to name the code that it compiles.
+struct runtime {
+	const char *file;
+	const char *recipe;
+};
+
+static const struct runtime runtimes[] = {
+    {"node", "node --perf-basic-prof names it"},
+    {"nodejs", "node --perf-basic-prof names it"},
+    {"libnode.so", "node --perf-basic-prof names it"},
+    {"libjvm.so", "jcmd PID Compiler.perfmap names it, while it is profiled or before"},
+    {"php", "php -d opcache.jit_debug=16 names it"},
+    {"php-fpm", "opcache.jit_debug=16 in php.ini names it"},
+    {"libphp", "opcache.jit_debug=16 in php.ini names it"},
+    {"beam.smp", "erl +JPperf true names it"},
+    {"deno", "deno run --v8-flags=--perf-basic-prof names it"},
+    {"chromium", "chromium --js-flags=--perf-basic-prof names it"},
+    {"chrome", "chrome --js-flags=--perf-basic-prof names it"},
+};
+
+// Samples, and those that lack names: by the file of the first frame that has none, or in code that
+// no file holds.
+struct nameless {
+	uint64_t n_samples, n_lacking, n_made;
+	uint64_t *by_module;
+};
+
+// The frame next to the leaf that has no name, if the leaf or most of its callers have none; else
+// NULL.
+static const struct location *find_nameless(const struct profile *profile,
+                                            const struct symbols *symbols,
+                                            const struct stack *stack)
+{
+	const uint32_t *ids = profile->location_ids + stack->first;
+	size_t n_nameless = 0, first = 0;
+
+	for (size_t i = stack->n_frames; i > 0; i--) {
+		if (symbols->locations[ids[i - 1]].count > 0)
+			continue;
+		n_nameless++;
+		first = i - 1;
+	}
+	if (n_nameless == 0 || (first > 0 && n_nameless * 2 <= stack->n_frames))
+		return NULL;
+	return &profile->locations[ids[first]];
+}
+
+static void count_sample(const struct profile *profile, const struct modules *modules,
+                         const struct symbols *symbols, const struct sample *sample,
+                         struct nameless *nameless)
+{
+	const struct location *location =
+	    find_nameless(profile, symbols, &profile->stacks[sample->stack]);
+
+	nameless->n_samples += sample->count;
+	if (!location)
+		return;
+	const enum module_kind kind = modules->items[location->module]->kind;
+	nameless->n_lacking += sample->count;
+	if (kind == MODULE_ANONYMOUS || kind == MODULE_IMAGE)
+		nameless->n_made += sample->count;
+	else if (kind == MODULE_FILE)
+		nameless->by_module[location->module] += sample->count;
+}
+
+// Of the threads that run, if any does: most of those that wait are a runtime's own.
+static void count(const struct profile *profile, const struct modules *modules,
+                  const struct symbols *symbols, struct nameless *nameless)
+{
+	bool runs = false;
+
+	for (size_t i = 0; i < profile->n_samples; i++)
+		runs |=
+		    profile->samples[i].count > 0 && profile->samples[i].state == THREAD_RUNNING;
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		if (sample->count > 0 && (!runs || sample->state == THREAD_RUNNING))
+			count_sample(profile, modules, symbols, sample, nameless);
+	}
+}
+
+static bool is_of(const struct module *module, const struct runtime *runtime)
+{
+	const char *name = module_name(module);
+	const size_t length = strlen(runtime->file);
+
+	return module->kind == MODULE_FILE && strncmp(name, runtime->file, length) == 0 &&
+	       strspn(name + length, ".-0123456789") == strlen(name + length);
+}
+
+static const struct runtime *find_runtime(const struct modules *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		for (size_t j = 0; j < sizeof(runtimes) / sizeof(runtimes[0]); j++)
+			if (is_of(modules->items[i], &runtimes[j]))
+				return &runtimes[j];
+	return NULL;
+}
+
+static char *advise_on_made(const struct modules *modules, int percent)
+{
+	const struct runtime *runtime = find_runtime(modules);
+
+	return memory_printf(
+	    "names are lacking in %d %% of the samples, mostly of code that was compiled as the "
+	    "program ran: %s",
+	    percent,
+	    runtime ? runtime->recipe
+	            : "where its runtime can write /tmp/perf-PID.map, as for perf, that names it");
+}
+
+static char *advise_on_file(const struct module *module, int percent, bool asked_servers)
+{
+	_cleanup_free_ char *name =
+	    text_clean(module_name(module), strlen(module_name(module)), MAX_NAME_BYTES);
+	const char *where = "its debug file, in a --debug-dir, names them";
+
+	if (asked_servers)
+		where = "the servers have no debug file for it; one in a --debug-dir names them";
+	else if (module->build_id_size > 0)
+		where = "its debug file names them, in a --debug-dir or got with --debuginfod";
+	return memory_printf("names are lacking in %d %% of the samples, mostly of %s: %s", percent,
+	                     name, where);
+}
+
+char *advice_on_names(const struct profile *profile, const struct modules *modules,
+                      const struct symbols *symbols, bool asked_servers)
+{
+	_cleanup_free_ uint64_t *by_module =
+	    memory_alloc_zeroed(modules->count + 1, sizeof(*by_module));
+	struct nameless nameless = {.by_module = by_module};
+	size_t worst = 0;
+
+	count(profile, modules, symbols, &nameless);
+	if (nameless.n_lacking * 2 <= nameless.n_samples)
+		return NULL;
+	const int percent = (int)(nameless.n_lacking * 100 / nameless.n_samples);
+	for (size_t i = 1; i < modules->count; i++)
+		if (by_module[i] > by_module[worst])
+			worst = i;
+	if (nameless.n_made > by_module[worst])
+		return advise_on_made(modules, percent);
+	if (by_module[worst] == 0)
+		return NULL; // in no code that is known
+	return advise_on_file(modules->items[worst], percent, asked_servers);
+}
