@@ -399,6 +399,7 @@ class Files(harness.TestCase):
             target = self.start_fixture("exec", who, harness.fixture("calls-O2"), "spin")
             run = harness.start_attach(target, "-d", "1")
             run.wait_attached()
+            harness.wait_until_spinning(target)
             target.process.stdin.write(b"x")
             target.read_until("ready")
             run.finish()

@@ -29,7 +29,7 @@ BACK = rf"main\._Cfunc_cBack;{GO_TO_C};cBack;nestedMiddle;{C_TO_GO};main\.nested
 STACKS = {
     "trace": rf"{ROOT};main\.start\.func1;main\.traceOuter;main\.traceLeaf(?:;runtime\.Stack.*)?",
     "clock": rf"{ROOT};main\.start\.func1;main\.clockOuter;main\.clockLeaf(?:;time\.[^;]+)*"
-    r"(?:;runtime\.nanotime[^;]*|;runtime\.walltime[^;]*|;__vdso[^;]+|;\[[^;]+)*",
+    r"(?:;runtime\.nanotime[^;]*|;runtime\.walltime[^;]*|;(?:__vdso_)?clock_gettime|;\[[^;]+)*",
     "alloc": rf"{ROOT};main\.start\.func1;main\.allocOuter;main\.allocLeaf",
     "spin": rf"{ROOT};main\.start\.func1;main\.spinOuter;main\._Cfunc_cSpin;{GO_TO_C};cSpin;cSpinLeaf",
     "sleep": rf"{ROOT};main\.start\.func1;main\.sleepOuter;main\._Cfunc_cSleep;{GO_TO_C};cSleep;.*pause",
@@ -38,6 +38,9 @@ STACKS = {
     rf"main\._Cfunc_cSpin;{GO_TO_C};cSpin;cSpinLeaf",
 }
 GROW = rf"{ROOT};main\.growOuter\.func\d(?:;main\.growDeeper)*(?:;runtime\..*)?"
+# A signal while the stack is copied may hide the callers, for as long as the thread then has no CPU:
+# marked, and seldom (check).
+MOVING = r"\[truncated: [^;]+\];(?:main\.growDeeper;)*runtime\.(?:morestack|newstack);.*"
 # What preempts a goroutine, or waits for it.
 RUNTIME = r"(?:;runtime\..*|;__restore_rt.*|;\[.*)?"
 
@@ -71,7 +74,7 @@ class GoStacks(harness.TestCase):
         """Stacks that grow are seldom seen at that very moment: perhaps in a later run."""
         for _ in range(4):
             grown = {s: n for s, n in run.stacks().items() if "main.growDeeper" in s}
-            self.assert_stacks(grown, GROW)
+            self.assert_stacks(grown, rf"{GROW}|{MOVING}")
             if any("runtime.newstack" in s for s in grown):
                 return
             run, _ = self.profile(fixture)
