@@ -101,15 +101,16 @@ class PublishedPaths(harness.TestCase):
                 rounds.append([number, sample.wall_ns])
         return rounds, others_ns
 
-    def check_times(self, rounds, others_ns, starts, begin_ns):
+    def check_times(self, rounds, others_ns, starts, begin_ns, period_ns):
         """A round whose last sample was at tick t had not ended then, and it had begun when the
-        next one came. Ticks are known from the wall times: each sample's is the time since the
-        thread's last one. Of the others it is not known when they were."""
+        next one came. Ticks are known from the wall times but for their places within periods:
+        samples stand for whole periods, up to the end of that in which the tick was. Of the others
+        it is not known when they were."""
         time_ns = begin_ns
         for (number, wall_ns), (following, next_wall_ns) in zip(rounds, rounds[1:]):
             self.assertLess(number, following, "a round of the past")
             time_ns += wall_ns
-            self.assertGreater(starts[number + 1] + CLOCKS_NS, time_ns)
+            self.assertGreater(starts[number + 1] + CLOCKS_NS, time_ns - period_ns)
             self.assertLess(starts[number], time_ns + next_wall_ns + others_ns + CLOCKS_NS)
 
     def check(self, *args, hz=251, duration="1.5", threads=6):
@@ -127,7 +128,7 @@ class PublishedPaths(harness.TestCase):
         for number in range(threads):
             own = starts[number * MAX_ROUNDS : (number + 1) * MAX_ROUNDS]
             rounds, others_ns = self.rounds(by_thread[f"walker-{number}"])
-            self.check_times(rounds, others_ns, own, run.pprof.time_ns)
+            self.check_times(rounds, others_ns, own, run.pprof.time_ns, run.pprof.period_ns)
             self.assertGreater(len(rounds), 5)
         return run
 
