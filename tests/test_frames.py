@@ -1,0 +1,87 @@
+"""Functions whose frames have no fixed size: each stack of their threads is a way that the program
+may have gone (tests/fixtures/frames.c), and none has frames of another one's."""
+
+import itertools
+import re
+
+import harness
+from harness import start_attach
+
+HZ = 997
+SECONDS = 2
+N_THREADS = 4
+BUILDS = ("frames-O0", "frames-O2", "frames-O2-fp", "frames-clang-O0", "frames-clang-O2")
+SHAPES = ("plain", "alloca", "array", "realigned", "many", "sometimes")
+N_LEVELS = 5
+HELPERS = {"next_2", "next_3", "next_4", "next_5", "at_end"}  # inlined
+MAX_MARKED = 0.001
+
+
+def choices(code):
+    first = (code * 2654435761 % 2**32) >> 28
+    return {SHAPES[(first + i) % len(SHAPES)] for i in (0, 1)}
+
+
+def check_way(names):
+    """What is wrong with the frames below wander; None: nothing."""
+    code, rest = 1, list(names)
+    for level in itertools.count(1):
+        if not rest or rest[0] != f"level_{level}" or level > N_LEVELS:
+            break
+        shape = rest[1].removesuffix(f"_{level}") if len(rest) > 1 else None
+        if shape not in SHAPES:
+            break  # the leaf, or in what it calls to choose
+        if shape not in choices(code):
+            return f"{rest[1]} may not come here"
+        code = (code * 8 + SHAPES.index(shape) + 1) % 2**32
+        rest = rest[2:]
+    ours = [name for name in rest if re.fullmatch(r"\w+_\d", name) or name in ("main", "wander")]
+    if len(ours) > 1 or (ours and ours != rest[:1]):
+        return f"{ours} may not follow"
+    return None
+
+
+def check_stack(stack):
+    names = [name for name in stack if name not in HELPERS]
+    if "wander" not in names:
+        # Ends of libc's and of threads that are being made.
+        return None if names[-1] == "main" or "pthread_create" in names else "no wander"
+    at = names.index("wander")
+    return check_way(names[at + 1 :])
+
+
+class Frames(harness.TestCase):
+    def judge(self, run):
+        run.finish()
+        n = sum(s.count for s in run.pprof.samples)
+        wrong, marked = [], 0
+        for sample in run.pprof.samples:
+            stack = list(sample.stack)
+            if stack[0].startswith("[truncated"):
+                marked += sample.count
+                continue
+            why = check_stack(stack)
+            if why:
+                wrong.append((sample.count, why, ";".join(stack)))
+        self.assertEqual(wrong, [], f"of {n}")
+        self.assertLessEqual(marked, 1 + MAX_MARKED * n, run.stderr)
+        return n
+
+    def start_run(self, build, seconds=SECONDS):
+        target = self.start_fixture(build, N_THREADS)
+        return start_attach(target, "-d", seconds, "--max-overhead=0", hz=HZ)
+
+    def test_one_at_a_time(self):
+        for build in BUILDS:
+            with self.subTest(build):
+                self.assertGreater(self.judge(self.start_run(build, 1)), 100)
+
+    def test_all_at_once(self):
+        """More threads than the machine has CPUs."""
+        for run in [self.start_run(build) for build in BUILDS]:
+            with self.subTest(run.args[-1]):
+                self.judge(run)
+
+
+if __name__ == "__main__":
+    harness.main()
