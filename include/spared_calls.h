@@ -6,8 +6,8 @@
 
 struct proc_syscall;
 
-// Would the stop do to the call what syscall_mend cannot undo? By what is seen of the call from
-// outside: its number and arguments.
+// Would the stop do to the call what cannot be undone (SYSCALL_LEFT of syscall_table.h), or not
+// wholly? By what is seen of the call from outside: its number and arguments.
 bool spared_calls_has(const struct proc_syscall *call);
 
 // Does the thread, which sleeps, wait for a seccomp supervisor's answer (SECCOMP_RET_USER_NOTIF)?

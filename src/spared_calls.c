@@ -4,26 +4,14 @@
 #include <sys/syscall.h>
 
 #include "proc.h"
+#include "syscall_table.h"
 
 enum { SECCOMP_FILTER = 2 }; // SECCOMP_MODE_FILTER
 
-bool spared_calls_has(const struct proc_syscall *call)
+// What is left of a timeout is not known to a call that is begun again.
+static bool has_timeout(const struct proc_syscall *call)
 {
 	switch (call->nr) {
-	// The last descriptor of a socket with SO_LINGER waits for what is unsent, but not with a
-	// signal pending (the kernel's sk_stream_wait_close), and a closed one cannot be closed
-	// again. All of these close descriptors.
-	case SYS_close:
-	case SYS_close_range:
-	case SYS_dup2:
-	case SYS_dup3:
-	case SYS_execve:
-	case SYS_execveat:
-	case SYS_exit:
-	case SYS_exit_group:
-	case SYS_shutdown:
-		return true;
-	// What is left of a timeout is not known to the call that is begun again.
 	case SYS_epoll_wait:
 	case SYS_epoll_pwait:
 		return (int)call->args[3] > 0;
@@ -35,6 +23,24 @@ bool spared_calls_has(const struct proc_syscall *call)
 	case SYS_io_getevents:
 	case SYS_io_pgetevents:
 		return call->args[4] != 0;
+	default:
+		return false;
+	}
+}
+
+bool spared_calls_has(const struct proc_syscall *call)
+{
+	if (call->nr == -1)
+		return false; // in no call
+	const struct syscall_row *row = syscall_table_find(call->nr, call->args);
+	if (!row || row->fate == SYSCALL_LEFT || row->undisturbed || has_timeout(call))
+		return true;
+	switch (call->nr) {
+	case SYS_execve:
+	case SYS_execveat:
+	case SYS_exit:
+	case SYS_exit_group:
+		return true; // they close descriptors, which may linger
 	default:
 		return false;
 	}

@@ -1,6 +1,6 @@
 // calls GROUP SECONDS [seccomp] [ignored]: system calls that a stop of the thread could disturb,
 // made all the time by a thread for each kind. Groups: timed, woken, data, cut, sockets,
-// interrupted.
+// interrupted, spared.
 //
 // seccomp: under a filter that kills whoever calls restart_syscall. ignored: while another process
 // sends signals that are ignored, which do nothing to a process that nobody traces.
@@ -123,14 +123,15 @@ int main(int argc, char **argv)
 		const char *name;
 		struct kind *kinds;
 	} groups[] = {
-	    {"timed", timed_kinds}, {"woken", woken_kinds},    {"data", data_kinds},
-	    {"cut", cut_kinds},     {"sockets", socket_kinds}, {"interrupted", interrupted_kinds},
+	    {"timed", timed_kinds},   {"woken", woken_kinds},    {"data", data_kinds},
+	    {"cut", cut_kinds},       {"sockets", socket_kinds}, {"interrupted", interrupted_kinds},
+	    {"spared", spared_kinds},
 	};
 	struct kind *kinds = NULL;
 	int ignored = 0;
 	pid_t sender = 0;
 
-	for (int i = 0; argc > 2 && i < 6; i++)
+	for (size_t i = 0; argc > 2 && i < sizeof(groups) / sizeof(groups[0]); i++)
 		if (!strcmp(argv[1], groups[i].name))
 			kinds = groups[i].kinds;
 	if (!kinds)

@@ -58,4 +58,4 @@ static inline int random_below(int n)
 
 // Terminated by a row without a name.
 extern struct kind timed_kinds[], woken_kinds[], data_kinds[], cut_kinds[], socket_kinds[],
-    interrupted_kinds[];
+    interrupted_kinds[], spared_kinds[];
