@@ -1,11 +1,11 @@
-// exception: frames of the C++ unwinder that have become their exception's handler's.
+// exception: frames of the C++ unwinder that become their exception's handler's.
 //
 // Before _Unwind_RaiseException, _Unwind_Resume and their like (libgcc) jump to a handler, they put
-// the registers of its frame where their own frame has saved their caller's, the return address
-// among them (uw_install_context_1 of GCC's libgcc/unwind-dw2.c). From then on their unwinding
-// tables lead to the function with the handler, but not to its stack pointer: that stands in the
-// unwinder's own account of that frame, a struct _Unwind_Context on its stack. In the last
-// instructions the handler's address stands in the place of that frame's return address.
+// the registers of its frame where their own frame has saved their caller's, one by one, the return
+// address last (uw_install_context_1 of GCC's libgcc/unwind-dw2.c). From the frame pointer on their
+// unwinding tables lead astray; from the return address on they lead to the function with the
+// handler, but not to its stack pointer. Both frames stand in the unwinder's own account, as a
+// struct _Unwind_Context each, on its stack.
 #pragma once
 
 #include <stdbool.h>
@@ -14,8 +14,14 @@
 struct registers;
 struct snapshot;
 
-// Of a frame of such a function, with its registers and CFA, whose saved return address is
-// return_address: has it become a handler's? Then *ret_sp is the stack pointer of the handler's
-// frame, as it was behind the call that it was to return from.
+// A handler's frame, as it was behind the call that it was to return from.
+struct exception_handler {
+	uint64_t sp;
+	uint64_t pc;  // a return address
+	bool is_part; // of the registers, only these and the frame pointer are the handler's yet
+};
+
+// A frame of such a function, with its registers and CFA, whose saved return address is
+// return_address: has it become a handler's?
 bool exception_find_handler(const struct snapshot *snapshot, const struct registers *registers,
-                            uint64_t cfa, uint64_t return_address, uint64_t *ret_sp);
+                            uint64_t cfa, uint64_t return_address, struct exception_handler *ret);

@@ -41,7 +41,7 @@ struct register_rule {
 // CFA unless a rule names it.
 struct rule {
 	uint8_t kind;        // enum rule_kind
-	bool signal_frame;   // the caller was interrupted: its pc is exact, not a return address
+	bool signal_frame;   // the caller's pc is exact, not a return address: it was interrupted
 	bool raises;         // the frame may become that of an exception's handler (exception.h)
 	uint32_t left_alone; // RULE_CODE: registers that the called function does not touch at all
 	uint8_t cfa_register;

@@ -140,9 +140,27 @@ static enum reading read_register(Dwarf_Frame *frame, int number, struct registe
 	return read_cfa_relative(ops, n, is_value, ret) ? READ_RULE : READ_FAILED;
 }
 
+// In the last instructions of a function that raises exceptions (__builtin_eh_return), all
+// registers are the handler's. Tables go on to describe them as saved, but for the frame pointer,
+// and where they lead to is the handler itself: no return address.
+static void leave_for_handler(const struct arch *arch, struct rule *rule)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rule->n_registers; i++) {
+		if (rule->registers[i].number == arch->pc)
+			rule->registers[kept++] = rule->registers[i];
+		else
+			free((void *)rule->registers[i].expression);
+	}
+	rule->n_registers = kept;
+	rule->raises = false;
+	rule->signal_frame = true;
+}
+
 static bool read_registers(const struct arch *arch, Dwarf_Frame *frame, struct rule *rule)
 {
-	uint32_t saved = 0;
+	uint32_t saved = 0, named = 0;
 
 	for (unsigned int number = 0; number < arch->n_registers; number++) {
 		struct register_rule one;
@@ -165,8 +183,11 @@ static bool read_registers(const struct arch *arch, Dwarf_Frame *frame, struct r
 		}
 		rule->registers[rule->n_registers++] = one;
 		saved |= (uint32_t)(one.kind == REGISTER_AT_CFA) << number;
+		named |= 1u << number;
 	}
 	rule->raises = (saved & arch->raising) == arch->raising;
+	if (rule->raises && !(named >> arch->fp & 1))
+		leave_for_handler(arch, rule);
 	return true;
 }
 

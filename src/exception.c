@@ -7,14 +7,12 @@ enum {
 	MAX_FRAME_BYTES = 4096, // of the unwinder's frame, which has two contexts of 240 bytes
 	STACK_ALIGNMENT = 16,   // of a CFA (psABI 3.2.2)
 
-	// Fields of struct _Unwind_Context on x86-64: reg[18], the last but one of which says where
-	// the return address stands; cfa; ra.
+	// Fields of struct _Unwind_Context on x86-64: reg[18], where the caller's registers stand,
+	// by DWARF's numbers; cfa; ra.
+	FRAME_POINTER_AT = 6 * 8,
 	RETURN_ADDRESS_AT = 16 * 8,
 	CFA_AT = 18 * 8,
 	RA_AT = 19 * 8,
-
-	RCX = 2, // DWARF's number (psABI, figure 3.36): where __builtin_eh_return takes the address
-	         // from
 };
 
 // A frame of which the unwinder has a context at some address.
@@ -23,6 +21,7 @@ struct context {
 	uint64_t slot;  // where that call's return address stands
 	uint64_t there; // what stands there now
 	uint64_t ra;    // where it is to go on
+	uint64_t fp_at; // where its frame pointer stands
 };
 
 static bool read_context(const struct snapshot *snapshot, uint64_t at, struct context *ret)
@@ -31,27 +30,56 @@ static bool read_context(const struct snapshot *snapshot, uint64_t at, struct co
 	       ret->cfa % STACK_ALIGNMENT == 0 &&
 	       snapshot_read_word(snapshot, at + RETURN_ADDRESS_AT, &ret->slot) &&
 	       ret->slot == ret->cfa - 8 && snapshot_read_word(snapshot, ret->slot, &ret->there) &&
-	       snapshot_read_word(snapshot, at + RA_AT, &ret->ra);
+	       snapshot_read_word(snapshot, at + RA_AT, &ret->ra) &&
+	       snapshot_read_word(snapshot, at + FRAME_POINTER_AT, &ret->fp_at);
+}
+
+// The unwinder's own context, which it began with, and that of the frame that it has come to.
+static bool find_contexts(const struct snapshot *snapshot, uint64_t sp, uint64_t cfa,
+                          struct context *ret_own, struct context *ret_handler)
+{
+	struct context context;
+	bool has_own = false, has_handler = false;
+
+	for (uint64_t at = sp; at + RA_AT + 8 <= cfa; at += 8) {
+		if (!read_context(snapshot, at, &context) || context.cfa < cfa)
+			continue;
+		*(context.cfa == cfa ? ret_own : ret_handler) = context;
+		has_own |= context.cfa == cfa;
+		has_handler |= context.cfa != cfa;
+	}
+	return has_own && has_handler;
+}
+
+// Has the handler's frame pointer been put in the place of the unwinder's caller's? It was the same
+// from the start where no frame between has saved it: in one place. Elsewhere it may be so by
+// chance, but not where it points into the handler's frame, nor where that frame is to go on
+// elsewhere than behind its call (the handler may stand just there).
+static bool has_frame_pointer_of(const struct snapshot *snapshot, const struct context *own,
+                                 const struct context *handler)
+{
+	uint64_t here, there, word;
+
+	return own->fp_at != handler->fp_at && snapshot_read_word(snapshot, own->fp_at, &here) &&
+	       snapshot_read_word(snapshot, handler->fp_at, &there) && here == there &&
+	       (handler->there != handler->ra ||
+	        (here >= handler->cfa && snapshot_read_word(snapshot, here, &word)));
 }
 
 bool exception_find_handler(const struct snapshot *snapshot, const struct registers *registers,
-                            uint64_t cfa, uint64_t return_address, uint64_t *ret_sp)
+                            uint64_t cfa, uint64_t return_address, struct exception_handler *ret)
 {
 	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
-	struct context context;
+	struct context own, handler;
 
-	if (cfa < sp || cfa - sp > MAX_FRAME_BYTES)
+	if (cfa < sp || cfa - sp > MAX_FRAME_BYTES ||
+	    !find_contexts(snapshot, sp, cfa, &own, &handler))
 		return false;
-	for (uint64_t at = sp; at + RA_AT + 8 <= cfa; at += 8) {
-		if (!read_context(snapshot, at, &context) || context.cfa <= cfa)
-			continue;
-		const bool is_last = registers_know(registers, RCX) &&
-		                     registers->value[RCX] == context.slot &&
-		                     context.there == context.ra;
-		if (context.there != return_address && !is_last)
-			continue;
-		*ret_sp = context.cfa;
-		return true;
-	}
-	return false;
+	*ret = (struct exception_handler){.sp = handler.cfa, .pc = return_address};
+	// In the end, the handler's address stands where that frame's return address did.
+	if (own.ra != return_address)
+		return handler.there == return_address || handler.there == handler.ra;
+	ret->pc = handler.there;
+	ret->is_part = true;
+	return has_frame_pointer_of(snapshot, &own, &handler);
 }

@@ -251,6 +251,20 @@ struct caller {
 	uint64_t sp, pc;
 };
 
+static void go_to_handler(const struct snapshot *snapshot, const struct registers *registers,
+                          uint64_t cfa, struct caller *caller)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	struct exception_handler handler;
+
+	if (!exception_find_handler(snapshot, registers, cfa, caller->pc, &handler))
+		return;
+	caller->sp = handler.sp;
+	caller->pc = handler.pc;
+	if (handler.is_part)
+		caller->known &= 1u << arch->pc | 1u << arch->fp;
+}
+
 static enum stack_end find_caller(const struct rule *rule, const struct registers *registers,
                                   const struct snapshot *snapshot, struct caller *ret)
 {
@@ -280,7 +294,7 @@ static enum stack_end find_caller(const struct rule *rule, const struct register
 	if (!(ret->known >> arch->pc & 1))
 		return STACK_NO_RULE;
 	if (rule->raises)
-		exception_find_handler(snapshot, registers, cfa, ret->pc, &ret->sp);
+		go_to_handler(snapshot, registers, cfa, ret);
 	return STACK_COMPLETE;
 }
 
@@ -308,6 +322,7 @@ static struct move apply_row(const struct rule *rule, bool is_return,
 			registers->value[number] = caller.values[i];
 	}
 	registers_set(registers, arch->sp, caller.sp);
+	registers_set(registers, arch->pc, caller.pc);
 	return GO_ON;
 }
 

@@ -1,11 +1,13 @@
-// oracle_step [-w] [-s] PROGRAM [ARG...]: single-steps the program, keeps a shadow call stack of
-// its own by watching calls and returns, unwinds a snapshot at every instruction, and compares all
-// return addresses. Then the same with nothing but SP and PC, as of a sleeping thread: what that
-// shows must be right, too, as far as it goes. -w: from the very first instruction (the dynamic
-// linker's) on, else from the program's first int3. -s: sends it SIGUSR1 every now and then.
+// oracle_step [-w] [-s] [-l] PROGRAM [ARG...]: single-steps the program, keeps a shadow call stack
+// of its own by watching calls and returns, unwinds a snapshot at every instruction, and compares
+// all return addresses. Then the same with nothing but SP and PC, as of a sleeping thread: what
+// that shows must be right, too, as far as it goes. -w: from the very first instruction (the
+// dynamic linker's) on, else from the program's first int3. -s: sends it SIGUSR1 every now and
+// then.
 //
-// What a function that leaves by changing SP (longjmp, an exception's landing) gets wrong of itself
-// is counted apart: its rules describe the place that it goes to.
+// A function that is about to leave for an exception's handler may have that handler's frame for
+// its caller. What one that leaves by changing SP (longjmp) gets wrong of itself is counted apart:
+// its rules describe the place that it goes to. -l: the program has such functions.
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -80,6 +82,7 @@ struct oracle {
 	uint64_t n_steps, n_compared, n_frames, n_signals;
 	uint64_t n_blind, n_blind_whole;   // by SP and PC alone; those that came to the root
 	uint64_t n_wrong, n_leaving;       // n_leaving: in functions that left by changing SP
+	uint64_t n_landing;                // that led to an exception's handler
 	struct fault pending[MAX_PENDING]; // pcs that were wrong in the function that runs
 	size_t n_pending;
 	bool leaving; // SP was changed; until the jump
@@ -244,6 +247,29 @@ static bool was_redirected(const struct oracle *o, size_t depth)
 	       word_at(o, o->shadow[depth - 1].slot) != o->shadow[depth - 1].pc;
 }
 
+static bool raises(const struct oracle *o, size_t frame)
+{
+	const struct rule *rule = o->rules.rules[o->unwound.locations[frame]];
+
+	return rule->raises || rule->signal_frame;
+}
+
+// Do the frames above that one begin with one of the shadow stack's, there or where it is about to
+// go on, and are the others that one's callers, to the root?
+static bool leads_to_handler(const struct oracle *o, size_t frame)
+{
+	const size_t n = o->unwound.n, n_above = n - frame - 1;
+	const uint64_t *pcs = o->unwinder.pcs;
+
+	if (n_above == 0 || n_above > o->depth - frame || o->unwound.end != STACK_COMPLETE)
+		return false;
+	for (size_t i = 0; i + 1 < n_above; i++)
+		if (pcs[n - 1 - i] != o->shadow[i].pc)
+			return false;
+	const struct shadow_entry *handler = &o->shadow[n_above - 1];
+	return pcs[frame + 1] == handler->pc || pcs[frame + 1] == word_at(o, handler->slot);
+}
+
 static void note_wrong(struct oracle *o, uint64_t pc, size_t frame, const char *why)
 {
 	const size_t depth = o->depth - frame;
@@ -253,7 +279,12 @@ static void note_wrong(struct oracle *o, uint64_t pc, size_t frame, const char *
 		o->n_without_cfi++;
 		return;
 	}
-	if ((o->leaving && depth == o->leaving_depth) || was_redirected(o, depth)) {
+	const bool redirected = was_redirected(o, depth);
+	if ((redirected || raises(o, frame)) && leads_to_handler(o, frame)) {
+		o->n_landing++;
+		return;
+	}
+	if ((o->leaving && depth == o->leaving_depth) || redirected) {
 		o->n_leaving++;
 		return;
 	}
@@ -422,27 +453,29 @@ static pid_t start(char **argv)
 	_exit(98);
 }
 
-static int report(const struct oracle *o)
+static int report(const struct oracle *o, bool has_leaving)
 {
 	printf("%" PRIu64 " instructions compared, %" PRIu64 " frames, %" PRIu64
 	       " signals: %" PRIu64 " wrong; %" PRIu64 " in functions that leave by changing SP, "
-	       "%" PRIu64 " in code without CFI; %" PRIu64 " of %" PRIu64
-	       " whole by SP and PC alone\n",
-	       o->n_compared, o->n_frames, o->n_signals, o->n_wrong, o->n_leaving, o->n_without_cfi,
-	       o->n_blind_whole, o->n_blind);
+	       "%" PRIu64 " that led to a handler, %" PRIu64 " in code without CFI; %" PRIu64
+	       " of %" PRIu64 " whole by SP and PC alone\n",
+	       o->n_compared, o->n_frames, o->n_signals, o->n_wrong, o->n_leaving, o->n_landing,
+	       o->n_without_cfi, o->n_blind_whole, o->n_blind);
 	// What is counted apart is little, and what was compared is not.
 	return o->n_wrong != 0 || o->n_compared < MIN_COMPARED ||
+	       (o->n_leaving != 0 && !has_leaving) || o->n_landing * 20 > o->n_compared ||
 	       o->n_leaving * 50 > o->n_compared || o->n_without_cfi * 200 > o->n_compared;
 }
 
 int main(int argc, char **argv)
 {
-	bool whole = false, sends_signals = false;
+	bool whole = false, sends_signals = false, leaves = false;
 	int option, status;
 
-	while ((option = getopt(argc, argv, "+ws")) != -1) {
+	while ((option = getopt(argc, argv, "+wsl")) != -1) {
 		whole |= option == 'w';
 		sends_signals |= option == 's';
+		leaves |= option == 'l';
 	}
 	if (optind >= argc)
 		return 2;
@@ -468,7 +501,7 @@ int main(int argc, char **argv)
 		begin_in_the_middle(o);
 	step_through(o, sends_signals);
 	settle(o, 0, false);
-	const int result = report(o);
+	const int result = report(o, leaves);
 	snapshot_buffer_deinit(&o->buffer);
 	unwinder_deinit(&o->unwinder);
 	address_space_deinit(&o->space);
