@@ -138,7 +138,7 @@ class Sampling(harness.TestCase):
             run.finish(expect=128 + signal.SIGKILL)
             # The second one is at the end of the duration.
             self.assertLessEqual(run.summary.samples, 2)
-            self.assertEqual(run.stacks()[("_start",)], 1)
+            self.assertGreaterEqual(run.stacks()[("_start",)], 1)  # 2: it has got no CPU until then
 
     def test_never_in_its_own_profile(self):
         """Nothing of the profiler's own, such as its fork, is seen."""
