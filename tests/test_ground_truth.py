@@ -187,6 +187,44 @@ class InStep(harness.TestCase):
         self.check(1000)
 
 
+class ShortNaps(harness.TestCase):
+    """No more is seen asleep, or in any function, than the program itself says, at any rate."""
+
+    def check(self, hz):
+        # Each of the two has a CPU of its own.
+        harness.need(len(os.sched_getaffinity(0)) >= 2, "needs two CPUs")
+        run = harness.start_wrap(
+            [harness.fixture("short_naps"), "2.5"], "--max-overhead=0", "--seed=7", hz=hz
+        ).finish()
+        lines = [line.split() for line in run.stdout.decode().splitlines() if line != "ready"]
+        truth = {name: float(seconds) for name, seconds in lines}
+        found = collections.Counter()
+        for sample in run.pprof.samples:
+            found.update({name: sample.count for name in truth if name in sample.stack})
+        n, missed = sum(found.values()), run.summary.missed / run.summary.ticks
+        thread = run.summary.threads[0]
+        # Where it has to wait for a CPU, each tick makes the scheduler choose anew: then the time
+        # after ticks is not like that before them.
+        waited = (thread.kernel_delay_s or 0) / thread.watched_s
+        for name, seconds in truth.items():
+            share = seconds / sum(truth.values())
+            sigma = math.sqrt(share * (1 - share) / n)
+            self.assertLessEqual(
+                abs(found[name] / n - share), 3.5 * sigma + missed + 0.1 * waited,
+                f"{name}: {found[name] / n:.3f} of {n}, not {share:.3f} +- {sigma:.3f}, waited "
+                f"{waited:.3f}; {run.stderr}",
+            )  # fmt: skip
+
+    def test_99_hz(self):
+        self.check(99)
+
+    def test_500_hz(self):
+        self.check(500)
+
+    def test_997_hz(self):
+        self.check(997)
+
+
 def without_sums():
     """No sums of all threads' figures from the kernel: they are for CAP_NET_ADMIN."""
     PR_CAPBSET_DROP, CAP_NET_ADMIN = 24, 12
