@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tracee.h"
 
@@ -11,7 +12,10 @@ struct origin;
 
 struct launch {
 	int pid;
-	bool held;               // it stands at its first instruction still
+	bool held; // it stands at its first instruction still
+	const struct origin *origin;
+	int64_t told_ns;         // when the supervisor was last told, or was seen to do the same
+	int stop_signal;         // by which job control has stopped it; 0: it is not stopped
 	struct tracee_stop stop; // to be released with
 	bool ended;              // its exit status is known
 	int exit_status;         // as waitpid gives it
@@ -19,17 +23,19 @@ struct launch {
 
 // Starts the command (found along PATH) with the stdin, stdout, stderr, process group, signal mask
 // and dispositions that the profiler was started with, and holds it after exec, before its first
-// instruction. A command that cannot be run is an error of status 126 or 127.
+// instruction. A command that cannot be run is an error of status 126 or 127. `origin` is borrowed
+// for the launch's life.
 struct error *launch_start(char *const command[], const struct events *events,
                            const struct origin *origin, struct launch *ret);
 
 // Lets the command run.
 void launch_release(struct launch *launch);
 
-// Has the command ended? Never blocks.
+// True if the command has ended. Never blocks. The profiler's shell is told when the command stops
+// or continues (supervise.h).
 bool launch_poll(struct launch *launch);
 
-// Waits until the command ends.
+// Waits until the command ends; its shell is told as by launch_poll.
 void launch_wait(struct launch *launch);
 
 // The exit status that stands for the command's: its own, or 128 + signal.

@@ -7,15 +7,22 @@
 // samples, in a process group of its own, which no terminal and no shell stops; if it is stopped
 // all the same, it is continued at once. When the first one is gone, the worker ends sampling as if
 // asked to.
+//
+// A wrapped command's shell sees the first process only, which therefore stops and goes on as the
+// command does: not when the terminal's Ctrl-Z comes, which a command may catch or ignore.
 #pragma once
 
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct job;
+
 // How the profiler was started: what a wrapped command is to find again.
 struct origin {
-	pid_t group; // the process group, the terminal's perhaps
+	pid_t supervisor;
+	struct job *job; // shared with the supervisor; NULL: no memory for it
+	pid_t group;     // the process group, the terminal's perhaps
 	sigset_t mask;
 	struct sigaction child;       // of SIGCHLD
 	unsigned long timer_slack_ns; // prctl(2)
@@ -26,3 +33,10 @@ struct origin {
 // `worker_fd`: a descriptor that is the worker's alone; -1: none.
 int supervise(int (*work)(void *context, const struct origin *origin), void *context, bool wrapping,
               int worker_fd);
+
+// In the worker: the wrapped command was stopped by this signal; 0: it runs on, or has ended. Makes
+// the supervisor do the same.
+void supervise_follow(const struct origin *origin, int command, int stop_signal);
+
+// True if the supervisor is stopped by job control.
+bool supervise_is_stopped(const struct origin *origin);

@@ -7,10 +7,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "diagnose.h"
 #include "error.h"
 #include "events.h"
 #include "memory.h"
+#include "supervise.h"
+
+enum {
+	WAIT_LOOK_NS = 10000000,
+	// While the command is stopped and the supervisor is not, one may be about to follow.
+	TELL_AGAIN_NS = 300000000,
+};
 
 // In the child: waits for the go, then becomes the command; tells errno when it cannot.
 __attribute__((noreturn)) static void run_child(char *const command[], const struct events *events,
@@ -77,7 +85,9 @@ struct error *launch_start(char *const command[], const struct events *events,
 {
 	_cleanup_close_ int go_read = -1, go_write = -1, error_read = -1, error_write = -1;
 	int go[2], errors[2];
-	struct launch launch = {0};
+	struct launch launch = {
+	    .origin = origin,
+	};
 
 	if (pipe2(go, O_CLOEXEC) != 0)
 		return cannot_run(command[0], errno);
@@ -114,8 +124,8 @@ void launch_release(struct launch *launch)
 	tracee_release(launch->pid, &launch->stop);
 }
 
-// Looks at the command's state, and leaves it: to wait for it is to take it, and a stop is for
-// tracee to take, or else the thread stays stopped. WNOHANG: ret->si_pid is 0 where there is
+// Looks at the command's state, and leaves it: to wait for it is to take it, and a ptrace-stop is
+// for tracee to take, or else the thread stays stopped. WNOHANG: ret->si_pid is 0 where there is
 // nothing yet.
 static int look_at_state(const struct launch *launch, int flags, siginfo_t *ret)
 {
@@ -134,28 +144,34 @@ static bool is_end(const siginfo_t *info)
 	       info->si_code == CLD_DUMPED;
 }
 
-static bool wait_for_end(struct launch *launch, int flags)
+// The shell that waits for the profiler is to see what it would see of the command. Tells it again
+// if the supervisor was continued and the command has stopped once more, between two looks.
+static void note_stop(struct launch *launch, int stop_signal)
 {
-	const struct timespec moment = {.tv_nsec = 1000000};
-	siginfo_t info;
-	pid_t pid = -1;
+	const bool is_new = !stop_signal != !launch->stop_signal;
+	const int64_t now_ns = clock_now_ns();
+
+	if (!is_new && (!stop_signal || supervise_is_stopped(launch->origin)))
+		launch->told_ns = now_ns;
+	if (!is_new && now_ns - launch->told_ns < TELL_AGAIN_NS)
+		return;
+	launch->stop_signal = stop_signal;
+	launch->told_ns = now_ns;
+	supervise_follow(launch->origin, launch->pid, stop_signal);
+}
+
+// Takes the command's end, if it has ended.
+static bool take_end(struct launch *launch)
+{
+	pid_t pid;
 
 	if (!launch->ended)
 		launch->ended = tracee_kept_exit(&launch->exit_status);
 	if (launch->ended)
 		return true;
-	if (look_at_state(launch, flags, &info) == 0) {
-		if (info.si_pid == 0)
-			return false;
-		if (!is_end(&info)) {
-			if (!(flags & WNOHANG))
-				nanosleep(&moment, NULL); // the signal handler sees to it
-			return false;
-		}
-		do
-			pid = waitpid(launch->pid, &launch->exit_status, flags);
-		while (pid < 0 && errno == EINTR);
-	}
+	do
+		pid = waitpid(launch->pid, &launch->exit_status, WNOHANG);
+	while (pid < 0 && errno == EINTR);
 	if (pid < 0) // reaped by the signal handler just now
 		launch->ended = tracee_kept_exit(&launch->exit_status) || errno == ECHILD;
 	else
@@ -163,15 +179,38 @@ static bool wait_for_end(struct launch *launch, int flags)
 	return launch->ended;
 }
 
+// One look at the command; true if it has ended.
+static bool follow(struct launch *launch, int flags)
+{
+	siginfo_t info;
+
+	if (!launch->ended && look_at_state(launch, flags, &info) == 0) {
+		// While it is traced its stops are ours, and between two of them it seems to run.
+		if (info.si_pid == 0 && !tracee_has_any())
+			note_stop(launch, 0);
+		else if (info.si_code == CLD_STOPPED)
+			note_stop(launch, info.si_status);
+		if (info.si_pid == 0 || !is_end(&info))
+			return false;
+	}
+	if (!take_end(launch))
+		return false;
+	note_stop(launch, 0); // of a command that was killed while it was stopped
+	return true;
+}
+
 bool launch_poll(struct launch *launch)
 {
-	return wait_for_end(launch, WNOHANG);
+	return follow(launch, WNOHANG | WSTOPPED);
 }
 
 void launch_wait(struct launch *launch)
 {
-	while (!wait_for_end(launch, 0))
-		continue;
+	const struct timespec moment = {.tv_nsec = WAIT_LOOK_NS};
+
+	// A look that waits would find a stopped command again at once.
+	while (!follow(launch, launch->stop_signal ? WSTOPPED | WNOHANG : WSTOPPED))
+		nanosleep(&moment, NULL);
 }
 
 int launch_exit_code(const struct launch *launch)

@@ -4,14 +4,37 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "memory.h"
+#include "proc.h"
 #include "rescues.h"
 #include "tracee.h"
 
-static void fill_signals(sigset_t *set)
+enum { CONTINUED_NS = 10000000 }; // from a group's SIGCONT until all of the group run
+
+// What the worker tells the supervisor of the wrapped command, while job control has stopped it;
+// else 0.
+struct job {
+	_Atomic int stopped_command; // its pid
+	_Atomic int stop_signal;
+};
+
+static const int job_signals[] = {SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU};
+
+static bool is_job_signal(int number)
+{
+	for (size_t i = 0; i < array_size(job_signals); i++)
+		if (job_signals[i] == number)
+			return true;
+	return false;
+}
+
+static void fill_signals(sigset_t *set, bool wrapping)
 {
 	struct sigaction hangup;
 
@@ -24,17 +47,81 @@ static void fill_signals(sigset_t *set)
 	// nohup(1) had it ignored: so it stays.
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
 		sigaddset(set, SIGHUP);
+	for (size_t i = 0; wrapping && i < array_size(job_signals); i++)
+		sigaddset(set, job_signals[i]);
+}
+
+void supervise_follow(const struct origin *origin, int command, int stop_signal)
+{
+	if (!origin->job)
+		return;
+	origin->job->stopped_command = stop_signal ? command : 0;
+	origin->job->stop_signal = stop_signal;
+	// The terminal's own signal may be pending there still, and one is as good as two.
+	if (getppid() == origin->supervisor)
+		kill(origin->supervisor, stop_signal ? SIGTSTP : SIGCONT);
+}
+
+bool supervise_is_stopped(const struct origin *origin)
+{
+	struct proc_stat stat;
+
+	return proc_read_stat(-1, origin->supervisor, origin->supervisor, &stat) &&
+	       stat.state == 'T';
+}
+
+// Stops this process as the signal does, which is blocked otherwise.
+static void stop_by(int number)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	raise(number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+// Continues the command where this process alone was continued, as with kill -CONT. A shell's fg
+// continues the whole process group, and to the command no second SIGCONT may come.
+static void continue_command(const struct job *job)
+{
+	const struct timespec moment = {.tv_nsec = CONTINUED_NS};
+	const int command = job ? job->stopped_command : 0;
+	struct proc_stat stat;
+
+	if (!command)
+		return;
+	nanosleep(&moment, NULL);
+	if (job->stopped_command == command && proc_read_stat(-1, command, command, &stat) &&
+	    stat.state == 'T')
+		kill(command, SIGCONT);
+}
+
+static void serve_job(const siginfo_t *info, pid_t worker, const struct job *job)
+{
+	const bool from_worker = info->si_code == SI_USER && info->si_pid == worker;
+
+	if (info->si_signo == SIGCONT) {
+		if (!from_worker)
+			continue_command(job);
+	} else if (job && job->stop_signal) {
+		stop_by(job->stop_signal);
+	} else if (!from_worker && info->si_code != SI_KERNEL) {
+		stop_by(
+		    info->si_signo); // for this process alone; a terminal's is the command's too
+	}
 }
 
 static int run_worker(int (*work)(void *, const struct origin *), void *context,
-                      const struct origin *origin, pid_t supervisor)
+                      const struct origin *origin)
 {
 	sigset_t background;
 
 	// Signals stay blocked until the sampler awaits them.
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != supervisor)
+	if (getppid() != origin->supervisor)
 		return 1; // it is gone already
 	// With this blocked, a process outside of the terminal's foreground group may write to it.
 	sigemptyset(&background);
@@ -76,7 +163,7 @@ static int exit_status_of(int status)
 	return 128 + WTERMSIG(status);
 }
 
-static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping)
+static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, const struct job *job)
 {
 	for (;;) {
 		siginfo_t info;
@@ -89,9 +176,21 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping)
 		if (sigwaitinfo(set, &info) < 0 || info.si_signo == SIGCHLD ||
 		    is_for_the_command(&info, wrapping) || is_own(&info))
 			continue;
+		if (is_job_signal(info.si_signo)) {
+			serve_job(&info, worker, job);
+			continue;
+		}
 		pass_hangup_on(&info, wrapping);
 		kill(worker, info.si_signo);
 	}
+}
+
+static struct job *share_job(void)
+{
+	void *memory = mmap(NULL, sizeof(struct job), PROT_READ | PROT_WRITE,
+	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
 }
 
 int supervise(int (*work)(void *, const struct origin *), void *context, bool wrapping,
@@ -99,6 +198,8 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 {
 	const pid_t supervisor = getpid();
 	struct origin origin = {
+	    .supervisor = supervisor,
+	    .job = wrapping ? share_job() : NULL,
 	    .group = getpgrp(),
 	    .timer_slack_ns = prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL),
 	};
@@ -107,7 +208,7 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	// Ignored by whoever started us, it would never come, nor the worker's exit status.
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &origin.child);
 	// Blocked before the fork: none gets lost.
-	fill_signals(&set);
+	fill_signals(&set, wrapping);
 	sigprocmask(SIG_BLOCK, &set, &origin.mask);
 	rescues_share();
 	const pid_t worker = fork();
@@ -116,8 +217,8 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 		return 1;
 	}
 	if (worker == 0)
-		return run_worker(work, context, &origin, supervisor);
+		return run_worker(work, context, &origin);
 	if (worker_fd >= 0)
 		close(worker_fd);
-	return wait_for_worker(worker, &set, wrapping);
+	return wait_for_worker(worker, &set, wrapping, origin.job);
 }
