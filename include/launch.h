@@ -12,7 +12,8 @@ struct origin;
 
 struct launch {
 	int pid;
-	bool held; // it stands at its first instruction still
+	bool held;     // it stands at its first instruction still
+	bool untraced; // it was executed untraced, for its file's privileges
 	const struct origin *origin;
 	int64_t told_ns;         // when the supervisor was last told, or was seen to do the same
 	int stop_signal;         // by which job control has stopped it; 0: it is not stopped
@@ -23,8 +24,9 @@ struct launch {
 
 // Starts the command (found along PATH) with the stdin, stdout, stderr, process group, signal mask
 // and dispositions that the profiler was started with, and holds it after exec, before its first
-// instruction. A command that cannot be run is an error of status 126 or 127. `origin` is borrowed
-// for the launch's life.
+// instruction. A command that gets privileges which the kernel withholds from the profiler's
+// tracees (privileged_exec.h) is not held. A command that cannot be run is an error of status 126
+// or 127. `origin` is borrowed for the launch's life.
 struct error *launch_start(char *const command[], const struct events *events,
                            const struct origin *origin, struct launch *ret);
 

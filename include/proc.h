@@ -23,10 +23,11 @@ struct proc_status {
 	char state;
 	int tgid;
 	int ppid;
-	int tracer_pid; // 0: not traced
-	int ns_pid;     // the pid that it has in its own namespace
-	int seccomp;    // 0: none, 2: filter
-	unsigned int uid, euid;
+	int tracer_pid;    // 0: not traced
+	int ns_pid;        // the pid that it has in its own namespace
+	int seccomp;       // 0: none, 2: filter
+	bool no_new_privs; // prctl(2), PR_SET_NO_NEW_PRIVS
+	unsigned int uid, euid, egid;
 	// Sets of signals: number n is bit n - 1. Pending for the thread or its process.
 	uint64_t signals_pending, signals_blocked, signals_ignored, signals_caught;
 };

@@ -34,6 +34,7 @@ struct run {
 	uint64_t unmended;              // calls that a stop cut and that could not be mended
 	int unmended_call;              // the last of these; -1: not known
 	uint64_t refused_children;      // that could not be sampled (--children)
+	uint64_t lost_privileges;       // programs executed while they were seized (tracee.h)
 	struct histogram thread_hold;   // how long each stop held its thread
 	struct histogram tick_hold;     // for how long some thread was held, in a tick with stops
 	int64_t held_ns;                // for how long some thread was held, in all

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tracee_stop.h"
+
 struct registers;
 
 enum tracee_result {
@@ -21,17 +23,6 @@ enum tracee_wait {
 	TRACEE_RUNS,    // has not stopped yet
 	TRACEE_STOPPED, // stands still until tracee_release
 	TRACEE_EXITED,  // is gone, and reaped
-};
-
-struct tracee_stop {
-	int signal;       // to be delivered at the release; 0: none
-	bool interrupted; // stopped because of tracee_interrupt alone
-	bool group_stop;  // stopped by job control, and stays so after the release
-	bool resumes;     // the system call that was interrupted begins again (tracee_registers)
-	bool exec;        // stopped in PTRACE_EVENT_EXEC
-	bool syscall;     // stopped at the entry or end of a system call
-	int64_t call;     // the number of the system call that it is in; -1: none, or not known
-	int exit_status;  // TRACEE_EXITED: as waitpid gives it
 };
 
 // Once, before all else: blocks SIGCHLD, which tells of stops, and prepares for a deadlock of
@@ -51,7 +42,7 @@ bool tracee_is_permitted(void);
 void tracee_prepare(void);
 
 // Makes the thread, of process `tgid`, a tracee; it runs on. `trace_exec`: it will stop after its
-// next exec.
+// next exec; so it does where an exec under trace costs privileges (privileged_exec.h).
 enum tracee_result tracee_seize(int tid, int tgid, bool trace_exec);
 
 // Asks a seized thread to stop. It executes no instruction of the program before it does.
@@ -64,17 +55,17 @@ enum tracee_wait tracee_poll(int tid, struct tracee_stop *ret);
 // The same, but waits as long as it takes.
 enum tracee_wait tracee_wait(int tid, struct tracee_stop *ret);
 
-// `pid` is the profiler's own child: should it end while its main thread is seized, its exit status
-// is kept for tracee_kept_exit (false: it did not end in this way), since nobody else can get it.
-void tracee_keep_exit(int pid);
-bool tracee_kept_exit(int *ret_status);
-
 // The registers of a stopped thread, and its thread pointer. Also sees to what the stop itself did
 // to the thread's system call (syscall_mend.h). False: the thread is gone, or is no 64-bit one.
 bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, uint64_t *ret_tls);
 
-// Lets a stopped thread run on, untraced, with the signal that it was about to get.
+// Lets a stopped thread run on, untraced, with the signal that it was about to get. A program that
+// was executed under trace, and so without its file's privileges, is executed again.
 void tracee_release(int tid, const struct tracee_stop *stop);
+
+// The number of programs that may have lost their file's privileges for good, because their thread
+// was seized as they were executed.
+uint64_t tracee_lost_privileges(void);
 
 // Lets a stopped thread run on, still seized; one that job control has stopped stays so.
 void tracee_continue(int tid, const struct tracee_stop *stop);

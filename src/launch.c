@@ -7,11 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "child_exit.h"
 #include "clock.h"
 #include "diagnose.h"
 #include "error.h"
 #include "events.h"
 #include "memory.h"
+#include "privileged_exec.h"
 #include "supervise.h"
 
 enum {
@@ -63,11 +65,25 @@ static bool wait_for_exec(struct launch *launch)
 	}
 }
 
+// Waits for the child's exec, or its failure, of which it tells through a pipe that exec closes.
+static struct error *start_untraced(const char *command, int go_fd, int error_fd)
+{
+	int error = 0;
+
+	if (write(go_fd, "", 1) != 1)
+		return cannot_run(command, errno);
+	if (read(error_fd, &error, sizeof(error)) == sizeof(error))
+		return cannot_run(command, error);
+	return NULL;
+}
+
 static struct error *trace_child(struct launch *launch, const char *command, int go_fd,
                                  int error_fd)
 {
 	int error = 0;
 
+	if (launch->untraced)
+		return start_untraced(command, go_fd, error_fd);
 	if (tracee_seize(launch->pid, launch->pid, true) != TRACEE_OK)
 		return diagnose_denied(launch->pid);
 	if (write(go_fd, "", 1) != 1)
@@ -87,6 +103,7 @@ struct error *launch_start(char *const command[], const struct events *events,
 	int go[2], errors[2];
 	struct launch launch = {
 	    .origin = origin,
+	    .untraced = privileged_exec_is_withheld() && privileged_exec_would_gain(command[0]),
 	};
 
 	if (pipe2(go, O_CLOEXEC) != 0)
@@ -104,7 +121,7 @@ struct error *launch_start(char *const command[], const struct events *events,
 	}
 	close(error_write);
 	error_write = -1;
-	tracee_keep_exit(launch.pid);
+	child_exit_watch(launch.pid);
 	struct error *error = trace_child(&launch, command[0], go_write, error_read);
 	if (error) {
 		close(go_write);
@@ -166,14 +183,14 @@ static bool take_end(struct launch *launch)
 	pid_t pid;
 
 	if (!launch->ended)
-		launch->ended = tracee_kept_exit(&launch->exit_status);
+		launch->ended = child_exit_is_known(&launch->exit_status);
 	if (launch->ended)
 		return true;
 	do
 		pid = waitpid(launch->pid, &launch->exit_status, WNOHANG);
 	while (pid < 0 && errno == EINTR);
 	if (pid < 0) // reaped by the signal handler just now
-		launch->ended = tracee_kept_exit(&launch->exit_status) || errno == ECHILD;
+		launch->ended = child_exit_is_known(&launch->exit_status) || errno == ECHILD;
 	else
 		launch->ended = pid == launch->pid;
 	return launch->ended;

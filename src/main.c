@@ -43,6 +43,7 @@ struct session {
 	struct events events;
 	struct output *output;
 	struct launch launch; // pid 0: attached
+	bool unprofiled;      // the command runs, but cannot be sampled
 	struct target target;
 	struct debug_sources debug_sources;
 	struct modules modules;
@@ -189,6 +190,18 @@ static void warn_of_tracer(const struct session *session)
 	fprintf(stderr, "profiler: %s\n", text);
 }
 
+// The command has privileges that the profiler has not: it runs all the same.
+static struct error *say_unprofiled(struct session *session)
+{
+	fprintf(stderr,
+	        "profiler: %s gets privileges from its file (set-user-ID, set-group-ID or "
+	        "capabilities), and would lose them if it were traced: it runs unprofiled; to "
+	        "profile it, run profiler as root (sudo)\n",
+	        session->options.command[0]);
+	session->unprofiled = true;
+	return NULL;
+}
+
 static struct error *open_target(struct session *session)
 {
 	const struct options *options = &session->options;
@@ -202,6 +215,10 @@ static struct error *open_target(struct session *session)
 		pid = session->launch.pid;
 	}
 	struct error *error = target_open(pid, session->launch.pid != 0, &session->target);
+	if (error && session->launch.untraced) {
+		error_destroy(error);
+		return say_unprofiled(session);
+	}
 	if (error)
 		return error;
 	events_watch(&session->events, session->target.pid);
@@ -356,6 +373,8 @@ static struct error *profile_target(struct session *session)
 		error = open_output(session);
 	if (!error)
 		error = open_target(session);
+	if (!error && session->unprofiled)
+		return NULL;
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may wait for servers; the command has its own
 	if (!error)
 		error = begin_record(session);

@@ -127,6 +127,7 @@ static uint64_t status_signals(const char *text, const char *key)
 void proc_parse_status(const char *text, struct proc_status *ret)
 {
 	const char *state = status_value(text, "State"), *uid = status_value(text, "Uid");
+	const char *gid = status_value(text, "Gid");
 
 	*ret = (struct proc_status){
 	    .state = state ? *state : '?',
@@ -134,6 +135,7 @@ void proc_parse_status(const char *text, struct proc_status *ret)
 	    .ppid = status_number(text, "PPid"),
 	    .tracer_pid = status_number(text, "TracerPid"),
 	    .ns_pid = status_last_number(text, "NSpid"),
+	    .no_new_privs = status_number(text, "NoNewPrivs") != 0,
 	    .seccomp = status_number(text, "Seccomp"),
 	    .signals_pending = status_signals(text, "SigPnd") | status_signals(text, "ShdPnd"),
 	    .signals_blocked = status_signals(text, "SigBlk"),
@@ -144,6 +146,8 @@ void proc_parse_status(const char *text, struct proc_status *ret)
 		ret->ns_pid = ret->tgid; // a kernel without pid namespaces
 	if (uid)
 		sscanf(uid, "%u %u", &ret->uid, &ret->euid);
+	if (gid)
+		sscanf(gid, "%*u %u", &ret->egid);
 }
 
 bool proc_read_status(int pid, struct proc_status *ret)

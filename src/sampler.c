@@ -13,6 +13,7 @@
 #include "profile.h"
 #include "run.h"
 #include "schedule.h"
+#include "tracee.h"
 
 // Waits for the deadline, meanwhile serving threads that stop late. False: it is over.
 static bool wait_until(const struct sampler *sampler, struct processes *processes,
@@ -135,7 +136,7 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	if (!processes_init(&processes, sampler->target, &options, profile, sampler->modules,
 	                    sampler->events, run))
 		return false;
-	processes_set_held(&processes, sampler->launch != NULL);
+	processes_set_held(&processes, sampler->launch && sampler->launch->held);
 	profile->period_ns = period_ns;
 	priority_raise(&priority);
 	run->priority_raised = priority.level != PRIORITY_USUAL;
@@ -151,6 +152,7 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	tick_until_end(&loop);
 	processes_finish(&processes);
 	profile_end_watch(profile, run->last_ns);
+	run->lost_privileges = tracee_lost_privileges();
 	run->end_ns = clock_now_ns();
 	priority_restore(&priority);
 	run->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);

@@ -253,6 +253,12 @@ static void print_doubts(const struct run *run)
 		        "profiler: %ju child process%s could not be sampled: 32-bit programs, or "
 		        "with privileges, or traced by others\n",
 		        (uintmax_t)run->refused_children, run->refused_children == 1 ? "" : "es");
+	if (run->lost_privileges)
+		fprintf(stderr,
+		        "profiler: %ju programs may have lost their set-user-ID, set-group-ID or "
+		        "capabilities: they were executed in the moment of a stop; as root "
+		        "(CAP_SYS_PTRACE) none would have been\n",
+		        (uintmax_t)run->lost_privileges);
 	if (run->denied)
 		fprintf(stderr,
 		        "profiler: %ju sample%s without a stack: the kernel denied the stop of a "

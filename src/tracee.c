@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "arch.h"
+#include "child_exit.h"
 #include "memory.h"
+#include "privileged_exec.h"
 #include "rescues.h"
 #include "syscall_mend.h"
 
@@ -54,9 +56,8 @@ static volatile sig_atomic_t seizing, abandoned;
 static uint64_t n_unmended;
 static int last_unmended; // its number, as tracee_unmended tells it
 
-// The profiler's own child, whose exit status must not get lost when its main thread happens to
-// be seized as it ends.
-static struct seized child;
+static bool withholds_privileges; // privileged_exec.h
+static uint64_t n_lost_privileges;
 
 static struct seized *find_seized(int tid)
 {
@@ -66,41 +67,12 @@ static struct seized *find_seized(int tid)
 	return NULL;
 }
 
-static void keep_exit_of_child(int tid, int status)
-{
-	if (tid != child.tid || WIFSTOPPED(status))
-		return;
-	child.reported = true;
-	child.status = status;
-}
-
 static void forget(int tid)
 {
 	struct seized *entry = find_seized(tid);
 
 	if (entry)
 		*entry = seized[--n_seized];
-}
-
-// Turns a stop's status into *ret; false: it is an exit.
-static bool read_stop(int status, struct tracee_stop *ret)
-{
-	const int event = status >> 16;
-
-	*ret = (struct tracee_stop){.call = -1, .exit_status = status};
-	if (!WIFSTOPPED(status))
-		return false;
-	if (event == PTRACE_EVENT_STOP) {
-		ret->interrupted = WSTOPSIG(status) == SIGTRAP;
-		ret->group_stop = !ret->interrupted;
-	} else if (event == PTRACE_EVENT_EXEC) {
-		ret->exec = true;
-	} else if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
-		ret->syscall = true; // PTRACE_O_TRACESYSGOOD
-	} else if (event == 0) {
-		ret->signal = WSTOPSIG(status); // signal-delivery-stop
-	}
-	return true;
 }
 
 // A thread that executes another program becomes the main thread, with its tid; the old one never
@@ -128,7 +100,7 @@ static bool collect_report(struct seized *entry)
 		return pid == 0 || entry->reported;
 	entry->reported = true;
 	entry->status = status;
-	keep_exit_of_child(entry->tid, status);
+	child_exit_note(entry->tid, status);
 	return true;
 }
 
@@ -168,6 +140,38 @@ static void detach(struct seized *entry, int signal)
 		forget(entry->tid);
 	else
 		entry->call = CALL_LEAVING;
+}
+
+// A thread that stands at the first instruction of a program that got no privileges from its file
+// because it was traced: it will execute it again, once it is let go.
+static void restore_privileges(int tid)
+{
+	struct privileged_exec again;
+	struct user_regs_struct user;
+	enum privileged_exec_result result = PRIVILEGED_EXEC_LOST;
+	bool done = true;
+
+	if (get_registers(tid, &user))
+		result = privileged_exec_look(tid, &user, &again);
+	for (size_t i = 0; result == PRIVILEGED_EXEC_AGAIN && i < PRIVILEGED_EXEC_WORDS; i++)
+		done &= ptrace(PTRACE_POKETEXT, tid, (void *)(again.address + i * sizeof(long)),
+		               (void *)again.code[i]) == 0;
+	if (result == PRIVILEGED_EXEC_AGAIN)
+		done &= set_registers(tid, &again.registers);
+	n_lost_privileges += result == PRIVILEGED_EXEC_LOST || !done;
+}
+
+// Lets a thread go from a stop that is no part of the rest of a call.
+static void let_go(struct seized *entry, const struct tracee_stop *stop)
+{
+	if (stop->exec && withholds_privileges)
+		restore_privileges(entry->tid);
+	detach(entry, stop->signal);
+}
+
+uint64_t tracee_lost_privileges(void)
+{
+	return n_lost_privileges;
 }
 
 static bool resume_to_syscall_stop(int tid, int signal)
@@ -310,8 +314,8 @@ static void serve_leaving(struct seized *entry)
 	if (!entry->reported)
 		return;
 	entry->reported = false;
-	if (read_stop(entry->status, &stop))
-		detach(entry, stop.signal);
+	if (tracee_stop_read(entry->status, &stop))
+		let_go(entry, &stop);
 	else
 		forget(entry->tid);
 }
@@ -336,7 +340,7 @@ static void serve_rests(void)
 		if (!entry->reported)
 			continue;
 		entry->reported = false;
-		if (read_stop(entry->status, &stop))
+		if (tracee_stop_read(entry->status, &stop))
 			serve_stop(entry, &stop);
 		else
 			forget(entry->tid);
@@ -353,7 +357,7 @@ static void release_stopped(void)
 		const int tid = seized[i].tid;
 		if (!seized[i].reported || seized[i].call != CALL_NONE)
 			i++;
-		else if (!read_stop(seized[i].status, &stop))
+		else if (!tracee_stop_read(seized[i].status, &stop))
 			forget(tid);
 		else {
 			mend_at_once(&seized[i], &stop);
@@ -387,6 +391,7 @@ void tracee_setup(void)
 {
 	struct sigaction action = {.sa_handler = on_child_signal, .sa_flags = SA_RESTART};
 
+	withholds_privileges = privileged_exec_is_withheld();
 	block_child_signal(SIG_BLOCK);
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGCHLD, &action, NULL);
@@ -411,7 +416,7 @@ void tracee_prepare(void)
 
 enum tracee_result tracee_seize(int tid, int tgid, bool trace_exec)
 {
-	const uintptr_t options = trace_exec ? PTRACE_O_TRACEEXEC : 0;
+	const uintptr_t options = trace_exec || withholds_privileges ? PTRACE_O_TRACEEXEC : 0;
 
 	// Room first: the handler must not see the array move.
 	seized = memory_grow(seized, &seized_capacity, n_seized + 1, sizeof(*seized));
@@ -456,28 +461,16 @@ static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
 		return TRACEE_RUNS;
 	// An error: gone without a trace, as its process executed another program from another
 	// thread.
-	if (pid > 0 && read_stop(status, ret))
+	if (pid > 0 && tracee_stop_read(status, ret))
 		return TRACEE_STOPPED;
 	*ret = (struct tracee_stop){.exit_status = status};
 	if (pid < 0 && entry) {
 		follow_exec(entry);
 		return TRACEE_EXITED;
 	}
-	keep_exit_of_child(tid, status);
+	child_exit_note(tid, status);
 	forget(tid);
 	return TRACEE_EXITED;
-}
-
-void tracee_keep_exit(int pid)
-{
-	child = (struct seized){.tid = pid};
-}
-
-bool tracee_kept_exit(int *ret_status)
-{
-	if (child.reported)
-		*ret_status = child.status;
-	return child.reported;
 }
 
 enum tracee_wait tracee_poll(int tid, struct tracee_stop *ret)
@@ -513,7 +506,7 @@ void tracee_release(int tid, const struct tracee_stop *stop)
 
 	if (!entry || (entry->call == CALL_CUT_SHORT && begin_rest(entry, stop->signal)))
 		return;
-	detach(entry, stop->signal);
+	let_go(entry, stop);
 }
 
 void tracee_continue(int tid, const struct tracee_stop *stop)

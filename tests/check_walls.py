@@ -16,7 +16,8 @@ import sys
 
 MAX_LINES = 600
 
-PTRACE_ROOMS = {"tracee"}
+# tracee_stop has but the numbers of stops from there.
+PTRACE_ROOMS = {"tracee", "tracee_stop"}
 # cfi with its expressions, symbolize with its tables, and what reads modules for them.
 LIBDW_ROOMS = {
     "module",

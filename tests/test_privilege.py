@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import subprocess
 import time
 
 import elf_maker
@@ -170,6 +171,65 @@ class Surroundings(TestCase):
         self.assertIn(run.status, (harness.STATUS_TARGET, 99), run.stderr)
         if run.status == harness.STATUS_TARGET:
             self.assertRegex(run.stderr, "privileges|dumpable")
+
+
+class Privileges(TestCase):
+    """A set-user-ID program of root's, executed by an ordinary user, is root's all the same."""
+
+    def programs(self, mode):
+        """The directory, a program with the mode's bits, an ordinary one, and the user."""
+        harness.need(os.geteuid() == 0, "needs root to make set-user-ID programs")
+        directory = self.directory()
+        os.chown(directory, NOBODY, NOBODY)
+        plain = shutil.copy(harness.fixture("privileged"), directory)
+        special = shutil.copy(plain, os.path.join(directory, "special"))
+        os.chown(special, 0, 0)
+        os.chmod(special, mode)
+        profiler = shutil.copy(harness.PROFILER, directory)
+        setpriv = [
+            harness.find_tool("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}",
+            "--clear-groups", "--inh-caps=-all",
+        ]  # fmt: skip
+        alone = subprocess.run([*setpriv, special], check=False)
+        harness.need(alone.returncode == 0, "this directory's file system gives no privileges")
+        return directory, special, plain, {"profiler": profiler, "prefix": setpriv}
+
+    def test_wrapped(self):
+        for mode in (0o4755, 0o4711, 0o6755):
+            directory, special, _, user = self.programs(mode)
+            run = Run(["-d", "0.3", "--", special], env=NO_LEAKS, cwd=directory, **user)
+            run.communicate()
+            self.assertEqual(run.status, 0, run.stderr)
+            self.assertRegex(run.stderr, "set-user-ID.*runs unprofiled.*as root")
+            self.assertEqual([name for name in os.listdir(directory) if "pb.gz" in name], [])
+
+    def test_wrapped_found_along_the_path(self):
+        directory, special, _, user = self.programs(0o4755)
+        env = {**NO_LEAKS, "PATH": f"/nowhere:{directory}:{os.environ['PATH']}"}
+        run = Run(["--", os.path.basename(special)], env=env, **user)
+        run.communicate()
+        self.assertEqual(run.status, 0, run.stderr)
+
+    def test_executed_while_sampled(self):
+        """In the moment of a stop, too: the child computes, so that it is stopped, and executes."""
+        directory, special, plain, user = self.programs(0o4755)
+        run = Run(
+            ["-c", "-F", "5000", "--max-overhead=0", "-o", "out.folded", "--",
+             plain, special, "1000", "60000"],
+            env=NO_LEAKS, cwd=directory, **user,
+        )  # fmt: skip
+        run.communicate()
+        self.assertEqual(run.status, 0, (run.stdout, run.stderr))
+        self.assertNotRegex(run.stderr, "lost")
+
+    def test_script_is_an_ordinary_command(self):
+        directory, _, _, user = self.programs(0o4755)
+        script = self.write("script", b"#!/bin/sh\nsleep 0.3\n", directory)
+        os.chmod(script, 0o755)
+        run = Run(["-o", "out.folded", "--", script], env=NO_LEAKS, cwd=directory, **user)
+        run.communicate()
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertIn("out.folded", os.listdir(directory))
 
 
 if __name__ == "__main__":

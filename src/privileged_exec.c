@@ -1,0 +1,190 @@
+#include "privileged_exec.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "proc.h"
+
+enum {
+	// The kernel's MAX_ARG_STRINGS is larger still, but then so is the stack that is read.
+	MAX_ARGUMENTS = 1 << 17,
+	MAX_AUXV = 64,
+	WORDS_AT_ONCE = 512,
+};
+
+// execve(rdi, rsi, rdx), and should it fail, exit_group(126) as a shell would:
+// mov $59,%eax; syscall; mov $126,%edi; mov $231,%eax; syscall; hlt
+static const unsigned char again_code[PRIVILEGED_EXEC_WORDS * sizeof(uint64_t)] = {
+    0xb8, 0x3b, 0, 0, 0, 0x0f, 0x05, 0xbf, 0x7e, 0, 0, 0, 0xb8, 0xe7, 0, 0, 0, 0x0f, 0x05, 0xf4,
+};
+
+bool privileged_exec_is_withheld(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	return syscall(SYS_capget, &header, data) != 0 ||
+	       !(data[0].effective & CAP_TO_MASK(CAP_SYS_PTRACE));
+}
+
+static bool mount_gives_none(const char *path)
+{
+	struct statvfs mount;
+
+	return statvfs(path, &mount) == 0 && (mount.f_flag & ST_NOSUID);
+}
+
+// True if the file gives a process of these ids privileges (prepare_binprm's bprm_fill_uid in the
+// kernel's fs/exec.c; file capabilities: capabilities(7)).
+static bool file_gives(const char *path, const struct stat *file, uid_t uid, gid_t gid)
+{
+	if ((file->st_mode & S_ISUID) && file->st_uid != uid)
+		return true;
+	if ((file->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && file->st_gid != gid)
+		return true;
+	return getxattr(path, "security.capability", NULL, 0) > 0;
+}
+
+static bool path_would_gain(const char *path)
+{
+	struct stat file;
+
+	return stat(path, &file) == 0 && file_gives(path, &file, geteuid(), getegid()) &&
+	       !mount_gives_none(path);
+}
+
+bool privileged_exec_would_gain(const char *command)
+{
+	const char *directories = getenv("PATH");
+
+	if (strchr(command, '/'))
+		return path_would_gain(command);
+	for (const char *at = directories ? directories : "/bin:/usr/bin";; at++) {
+		const int length = (int)strcspn(at, ":");
+		_cleanup_free_ char *path =
+		    memory_printf("%.*s%s%s", length, at, length ? "/" : "", command);
+		struct stat file;
+		// execvp(3) goes on to the next directory where it may not execute the file.
+		if (stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0)
+			return path_would_gain(path);
+		at += length;
+		if (*at == '\0')
+			return false;
+	}
+}
+
+static bool read_memory(int tid, uint64_t address, void *buffer, size_t size)
+{
+	struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
+
+	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+// The stack of a program that has not begun: argc, argv, a zero word, envp, a zero word, pairs of
+// the auxiliary vector (the psABI, Process Initialization).
+struct start {
+	uint64_t argv, envp;
+	uint64_t execfn; // AT_EXECFN: the path that execve was given
+};
+
+// Finds the word after the next zero word; 0: too far, or unreadable.
+static uint64_t skip_strings(int tid, uint64_t at)
+{
+	uint64_t words[WORDS_AT_ONCE];
+	const uint64_t end = at + MAX_ARGUMENTS * sizeof(words[0]);
+
+	for (; at < end; at += sizeof(words)) {
+		size_t n = WORDS_AT_ONCE;
+		while (n > 0 && !read_memory(tid, at, words, n * sizeof(words[0])))
+			n /= 2; // the stack ends there
+		for (size_t i = 0; i < n; i++)
+			if (words[i] == 0)
+				return at + (i + 1) * sizeof(words[0]);
+		if (n < WORDS_AT_ONCE)
+			return 0;
+	}
+	return 0;
+}
+
+static bool read_start(int tid, uint64_t sp, struct start *ret)
+{
+	struct start start = {.argv = sp + sizeof(uint64_t)};
+	uint64_t pair[2];
+
+	start.envp = skip_strings(tid, start.argv);
+	uint64_t at = start.envp ? skip_strings(tid, start.envp) : 0;
+	for (int i = 0; at && i < MAX_AUXV; i++, at += sizeof(pair)) {
+		if (!read_memory(tid, at, pair, sizeof(pair)) || pair[0] == AT_NULL)
+			break;
+		if (pair[0] == AT_EXECFN)
+			start.execfn = pair[1];
+	}
+	*ret = start;
+	return start.execfn != 0;
+}
+
+// A string of the program, which may lie at the very end of its stack.
+static bool read_string(int tid, uint64_t address, char *buffer, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (!read_memory(tid, address + i, &buffer[i], 1))
+			return false;
+		if (buffer[i] == '\0')
+			return true;
+	}
+	return false;
+}
+
+// True if to execute the path again is to execute the same file, and not, say, a script whose
+// interpreter's arguments would be made a second time.
+static bool names_the_program(int tid, const char *path, const struct stat *program)
+{
+	char seen_by_thread[PATH_MAX + 64];
+	struct stat file;
+
+	snprintf(seen_by_thread, sizeof(seen_by_thread), "/proc/%d/%s/%s", tid,
+	         path[0] == '/' ? "root" : "cwd", path);
+	return stat(seen_by_thread, &file) == 0 && file.st_dev == program->st_dev &&
+	       file.st_ino == program->st_ino;
+}
+
+enum privileged_exec_result privileged_exec_look(int tid, const struct user_regs_struct *registers,
+                                                 struct privileged_exec *ret)
+{
+	char exe[64], path[PATH_MAX];
+	struct proc_status status;
+	struct stat program;
+	struct start start;
+
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", tid);
+	if (!proc_read_status(tid, &status))
+		return PRIVILEGED_EXEC_NOTHING; // it is gone
+	if (stat(exe, &program) != 0)
+		return PRIVILEGED_EXEC_LOST; // a file that its user may execute, but not read
+	if (!file_gives(exe, &program, status.euid, status.egid) || mount_gives_none(exe) ||
+	    status.no_new_privs)
+		return PRIVILEGED_EXEC_NOTHING;
+	if (!read_start(tid, registers->rsp, &start) ||
+	    !read_string(tid, start.execfn, path, sizeof(path)) ||
+	    !names_the_program(tid, path, &program))
+		return PRIVILEGED_EXEC_LOST;
+	*ret = (struct privileged_exec){.registers = *registers, .address = registers->rip};
+	ret->registers.rdi = start.execfn;
+	ret->registers.rsi = start.argv;
+	ret->registers.rdx = start.envp;
+	memcpy(ret->code, again_code, sizeof(ret->code));
+	return PRIVILEGED_EXEC_AGAIN;
+}
