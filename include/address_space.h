@@ -23,6 +23,7 @@ struct address_space {
 	uint32_t generation;      // changes when executable mappings change
 	uint64_t code_hash;       // of the executable mappings
 	uint64_t vsize_bytes;     // when the maps were read
+	uint64_t start_code;      // of the program, as proc.h has it
 	uint64_t start_stack;     // SP at the entry point, of the image that runs now
 	int64_t read_ns;          // when the maps were read
 	int64_t cost_ns;          // and how long that took

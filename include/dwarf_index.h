@@ -11,6 +11,7 @@
 
 typedef struct Dwarf Dwarf; // <elfutils/libdw.h>
 
+struct debug_places;
 struct dwarf_index;
 
 // One function at an address, inlined or not. Strings are as they stand in the file, of any bytes
@@ -30,10 +31,10 @@ struct dwarf_level {
 
 // Indexes the units' ranges. `dwarf` is borrowed; NULL is accepted, and finds nothing.
 // `package_fd`: of the file with its split units (split_package.h), taken over; -1: none.
-// `directories`: of the user's, where such files are, too (split_dwarf.h); NULL: none; borrowed.
-// The result is owned by the caller, never NULL.
+// `places`: where such files are, too (split_dwarf.h); NULL: nowhere; what they point to is
+// borrowed. The result is owned by the caller, never NULL.
 struct dwarf_index *dwarf_index_create(Dwarf *dwarf, int package_fd,
-                                       const char *const *directories);
+                                       const struct debug_places *places);
 
 // NULL is accepted.
 void dwarf_index_destroy(struct dwarf_index *index);

@@ -8,6 +8,7 @@
 
 typedef struct Dwarf Dwarf; // <elfutils/libdw.h>
 
+struct debug_places;
 struct dwarf_level;
 struct dwarf_unit;
 struct interval_map;
@@ -16,9 +17,9 @@ struct split_package;
 
 // Walks the unit whose DIE is at `die_offset` of .debug_info and which ends at `end_offset`. The
 // result is owned by the caller, never NULL; `dwarf` is borrowed, and so are `package` and
-// `directories`, where split units may be (split_dwarf.h), which may be NULL.
+// `places`, where split units may be (split_dwarf.h), which may be NULL.
 struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, struct split_package *package,
-                                     const char *const *directories, uint64_t die_offset,
+                                     const struct debug_places *places, uint64_t die_offset,
                                      uint64_t end_offset);
 
 // NULL is accepted.

@@ -8,13 +8,10 @@ struct maps;
 struct mapping;
 struct module;
 
-// Opens the file of a mapping whose path is `path`, as the process `pid` sees it by its thread
-// `tid`. -1 with errno: ENODEV where it is no regular file, ESTALE where another one stands there.
-int mapped_file_open(int pid, int tid, const struct maps *maps, const struct mapping *mapping,
+// Opens the file of a mapping whose path is `path`, as thread `tid` of the process sees it. -1 with
+// errno as of untrusted_file.h, which has the words for it, too.
+int mapped_file_open(int tid, const struct maps *maps, const struct mapping *mapping,
                      const char *path);
-
-// Why it could not be opened, by errno; NULL: it is none that has symbols.
-const char *mapped_file_failure(int number);
 
 // A program may move its code into memory of its own, for larger pages. Between which mappings of
 // one file does the anonymous one lie? The lower one; NULL: between none.

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "debug_file.h"
+#include "file_user.h"
 #include "guard.h"
 
 typedef struct Dwarf Dwarf;             // <elfutils/libdw.h>
@@ -46,6 +48,7 @@ struct module {
 	char *path; // as /proc/PID/maps has it, without " (deleted)"; "[vdso]", "[anon]", "[jit]",
 	            // "[unknown]"
 	uint64_t device, inode;
+	struct file_user user;           // with whose rights the files that it names are opened
 	struct module_mapping *mappings; // at least one if a sample lies in it, but for
 	                                 // MODULE_UNKNOWN
 	size_t n_mappings, mappings_capacity;
@@ -130,8 +133,8 @@ Dwfl_Module *module_dwfl(struct module *module);
 // NULL: it has none. Owned by the module. To be called in guarded work.
 Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias);
 
-// Where the user keeps debug files: NULL-terminated, borrowed; NULL: nowhere.
-const char *const *module_debug_directories(const struct module *module);
+// Where its debug files are; borrowed from the module.
+struct debug_places module_debug_places(const struct module *module);
 
 // Opens the DWARF package of the module (split_package.h); -1: there is none.
 int module_open_package(const struct module *module);

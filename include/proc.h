@@ -15,6 +15,7 @@ struct proc_stat {
 	uint64_t n_threads;
 	uint64_t start_time;  // in clock ticks since boot: with the pid, a process's identity
 	uint64_t vsize_bytes; // changes whenever something is mapped or unmapped
+	uint64_t start_code;  // the program's first executable address; 1 without permission
 	uint64_t start_stack; // SP at the process's entry point; 0 without permission
 };
 

@@ -1,16 +1,18 @@
 // split_dwarf: the .dwo file of a DWARF unit whose functions stand in a file of their own.
 // For dwarf_unit.c only.
+//
+// libdw would find it by itself, and open whatever stands at the path that the file names.
 #pragma once
 
-#include <stdbool.h>
-
+struct debug_places;
 struct split_package;
 
-// The DIE (a Dwarf_Die) of the split unit that belongs to the skeleton unit's DIE. False where the
-// unit is not split, or its other half is not found.
-bool split_dwarf_find(void *skeleton_die, void *ret_die);
+enum split_dwarf_place {
+	SPLIT_DWARF_COMPILED, // at the path that it was compiled to
+	SPLIT_DWARF_KEPT, // in one of the user's directories: at that path there, or by its name
+};
 
-// Opens the unit's .dwo file in one of the user's directories (NULL-terminated; or NULL): by the
-// whole path that it was compiled to, or by its bare name. NULL: it is not there. Whether it
+// Opens the unit's .dwo file in that place; places NULL: nowhere. NULL: it is not there. Whether it
 // belongs to the unit is for split_package_find to tell.
-struct split_package *split_dwarf_open(const char *const *directories, void *skeleton_die);
+struct split_package *split_dwarf_open(const struct debug_places *places, void *skeleton_die,
+                                       enum split_dwarf_place place);

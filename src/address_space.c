@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "file_user.h"
 #include "gdb_jit.h"
 #include "hash.h"
 #include "mapped_file.h"
@@ -20,6 +21,7 @@
 #include "perf_map.h"
 #include "proc.h"
 #include "symbol_table.h"
+#include "untrusted_file.h"
 
 enum {
 	// A reading is followed by at least this many times its cost: with a sign that the maps
@@ -88,14 +90,17 @@ static struct module *add_owner(struct address_space *space, enum module_kind ki
 	int fd = -1;
 
 	if (kind == MODULE_FILE)
-		fd = mapped_file_open(space->pid, space->tid, &space->maps, mapping, path);
+		fd = mapped_file_open(space->tid, &space->maps, mapping, path);
 	else if (kind == MODULE_VDSO)
 		fd = copy_vdso(space->tid, mapping);
 	const int number = errno;
 	struct module *module =
 	    modules_add(space->modules, kind, path, mapping->device, mapping->inode, fd);
-	if (kind == MODULE_FILE && fd < 0)
-		module->unreadable = mapped_file_failure(number);
+	if (kind == MODULE_FILE) {
+		file_user_read(space->tid, &module->user);
+		if (fd < 0)
+			module->unreadable = untrusted_file_failure(number);
+	}
 	return module;
 }
 
@@ -180,8 +185,7 @@ static bool is_made_in_memory_file(const struct address_space *space, const stru
 
 	if (strncmp(path, "/memfd:", 7) != 0 && strcmp(path, "/dev/zero") != 0)
 		return false;
-	_cleanup_close_ int fd =
-	    mapped_file_open(space->pid, space->tid, &space->maps, mapping, path);
+	_cleanup_close_ int fd = mapped_file_open(space->tid, &space->maps, mapping, path);
 	return fd >= 0 && !module_elf_machine(fd, &elf_class, &machine);
 }
 
@@ -242,22 +246,14 @@ static struct module *owner_of(struct address_space *space, const struct mapping
 	return *owner;
 }
 
-// The program itself, which profiles name first, is listed even if no sample lies in it.
-static void note_program(struct address_space *space, int tid)
+// The program itself, which profiles name first, is listed even if no sample lies in it. Asking
+// what /proc/PID/exe is may ask a server that does not answer.
+static void note_program(struct address_space *space)
 {
-	char path[64];
-	struct stat status;
+	const struct mapping *mapping = maps_find(&space->maps, space->start_code);
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/exe", space->pid, tid);
-	if (stat(path, &status) != 0)
-		return;
-	for (size_t i = 0; i < space->maps.count; i++) {
-		const struct mapping *mapping = &space->maps.items[i];
-		if (!mapping->executable || mapping->inode != status.st_ino)
-			continue;
+	if (mapping && mapping->executable && mapping->inode)
 		space->modules->program = address_space_resolve(space, mapping->start).module;
-		return;
-	}
 }
 
 static uint64_t hash_code(const struct maps *maps)
@@ -297,7 +293,7 @@ static void reread(struct address_space *space, int tid, int64_t now_ns)
 		if (hash != space->code_hash) {
 			space->generation++;
 			code_watch_clear(&space->watch);
-			note_program(space, tid);
+			note_program(space);
 		}
 		space->code_hash = hash;
 	}
@@ -355,6 +351,7 @@ void address_space_update(struct address_space *space, int tid, int64_t now_ns, 
 	if (!due && !code_watch_changed(&space->watch, space->pid, tid))
 		return;
 	space->vsize_bytes = stat.vsize_bytes;
+	space->start_code = stat.start_code;
 	space->start_stack = stat.start_stack;
 	reread(space, tid, now_ns);
 	if (!due && space->generation == generation)

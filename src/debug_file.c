@@ -1,33 +1,20 @@
 #include "debug_file.h"
 
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
+#include <elf.h>
 #include <libelf.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "memory.h"
+#include "untrusted_file.h"
 
 #define ROOT "/usr/lib/debug"
 
 enum { READ_BYTES = 64 << 10, MAX_BUILD_ID_BYTES = 64 };
 
-static int open_regular(const char *path)
-{
-	struct stat status;
-
-	// The kernel must not wait for a pipe's other end, nor a device notice.
-	if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-		return -1;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
+static const off_t MAX_CRC_BYTES = INT64_C(4) << 30;
 
 bool debug_file_has_build_id(int fd, const void *wanted, size_t wanted_size)
 {
@@ -45,6 +32,14 @@ bool debug_file_has_build_id(int fd, const void *wanted, size_t wanted_size)
 	return same;
 }
 
+// No more than its beginning is read of what is no ELF file.
+static bool is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, SELFMAG, 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
 static bool has_crc(int fd, uint32_t wanted)
 {
 	_cleanup_free_ unsigned char *bytes = memory_alloc(READ_BYTES);
@@ -52,7 +47,7 @@ static bool has_crc(int fd, uint32_t wanted)
 	off_t at = 0;
 	ssize_t n;
 
-	while ((n = pread(fd, bytes, READ_BYTES, at)) > 0) {
+	while (at < MAX_CRC_BYTES && (n = pread(fd, bytes, READ_BYTES, at)) > 0) {
 		crc = crc32(crc, bytes, n);
 		at += n;
 	}
@@ -61,16 +56,42 @@ static bool has_crc(int fd, uint32_t wanted)
 
 static bool is_wanted(int fd, const struct debug_file_wanted *wanted)
 {
+	if (!is_elf(fd))
+		return false;
 	if (wanted->build_id_size)
 		return debug_file_has_build_id(fd, wanted->build_id, wanted->build_id_size);
 	return wanted->crc && has_crc(fd, wanted->crc);
 }
 
-// Takes the path over.
-static int try_path(char *path, const struct debug_file_wanted *wanted, char **ret_path)
+// True if it leads out of where it is looked for.
+static bool goes_up(const char *path)
+{
+	for (const char *at = path; (at = strstr(at, "..")); at++)
+		if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'))
+			return true;
+	return false;
+}
+
+// At ROOT/REST: below a directory that the profiler's user has named, or the system's own. Takes
+// `rest` over, as all of these do.
+static int open_below(const char *root, char *rest)
+{
+	_cleanup_free_ char *own = rest, *path = memory_printf("%s/%s", root, rest);
+
+	return goes_up(rest) ? -1 : untrusted_file_open(path, NULL);
+}
+
+// Where the module says.
+static int open_named(char *path, const struct debug_places *places)
 {
 	_cleanup_free_ char *own = path;
-	const int fd = open_regular(path);
+
+	return untrusted_file_open(path, places->user);
+}
+
+static int accept(int fd, char *path, const struct debug_file_wanted *wanted, char **ret_path)
+{
+	_cleanup_free_ char *own = path;
 
 	if (fd < 0)
 		return -1;
@@ -82,6 +103,19 @@ static int try_path(char *path, const struct debug_file_wanted *wanted, char **r
 	return fd;
 }
 
+static int try_below(const char *root, char *rest, const struct debug_file_wanted *wanted,
+                     char **ret_path)
+{
+	char *path = memory_printf("%s/%s", root, rest);
+
+	return accept(open_below(root, rest), path, wanted, ret_path);
+}
+
+static int try_named(char *path, const struct debug_file_wanted *wanted, char **ret_path)
+{
+	return accept(open_named(memory_strdup(path), &wanted->places), path, wanted, ret_path);
+}
+
 static int try_build_id(const char *root, const struct debug_file_wanted *wanted, char **ret_path)
 {
 	const unsigned char *bytes = wanted->build_id;
@@ -91,8 +125,8 @@ static int try_build_id(const char *root, const struct debug_file_wanted *wanted
 		return -1;
 	for (size_t i = 0; i < wanted->build_id_size; i++)
 		snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
-	return try_path(memory_printf("%s/.build-id/%.2s/%s.debug", root, digits, digits + 2),
-	                wanted, ret_path);
+	return try_below(root, memory_printf(".build-id/%.2s/%s.debug", digits, digits + 2), wanted,
+	                 ret_path);
 }
 
 // dwz's files: the path as it stands, or relative to the file that names it.
@@ -100,26 +134,26 @@ static int try_shared(const char *directory, const struct debug_file_wanted *wan
                       char **ret_path)
 {
 	const char *slash = strrchr(wanted->name, '/');
-	int fd = try_path(wanted->name[0] == '/' ? memory_strdup(wanted->name)
-	                                         : memory_printf("%s/%s", directory, wanted->name),
-	                  wanted, ret_path);
+	int fd = try_named(wanted->name[0] == '/' ? memory_strdup(wanted->name)
+	                                          : memory_printf("%s/%s", directory, wanted->name),
+	                   wanted, ret_path);
 
 	if (fd < 0)
-		fd = try_path(memory_printf(ROOT "/.dwz/%s", slash ? slash + 1 : wanted->name),
-		              wanted, ret_path);
+		fd = try_below(ROOT, memory_printf(".dwz/%s", slash ? slash + 1 : wanted->name),
+		               wanted, ret_path);
 	return fd;
 }
 
 static int try_directories(const char *directory, const char *name,
                            const struct debug_file_wanted *wanted, char **ret_path)
 {
-	int fd = try_path(memory_printf("%s/%s", directory, name), wanted, ret_path);
+	int fd = try_named(memory_printf("%s/%s", directory, name), wanted, ret_path);
 
 	if (fd < 0)
-		fd = try_path(memory_printf("%s/.debug/%s", directory, name), wanted, ret_path);
+		fd = try_named(memory_printf("%s/.debug/%s", directory, name), wanted, ret_path);
 	// A library in /usr/lib may have its debug file in ROOT/lib: once that was another place.
 	for (const char *rest = directory; fd < 0 && rest; rest = strchr(rest + 1, '/'))
-		fd = try_path(memory_printf(ROOT "%s/%s", rest, name), wanted, ret_path);
+		fd = try_below(ROOT, memory_printf("%s/%s", rest, name), wanted, ret_path);
 	return fd;
 }
 
@@ -135,12 +169,12 @@ static int try_user_directory(const char *root, const struct debug_file_wanted *
 	int fd = try_build_id(root, wanted, ret_path);
 
 	if (fd < 0 && slash)
-		fd = try_path(memory_printf("%s%.*s/%s", root, (int)(slash - path), path, base),
-		              wanted, ret_path);
+		fd = try_below(root, memory_printf("%.*s/%s", (int)(slash - path), path, base),
+		               wanted, ret_path);
 	if (fd < 0 && wanted->shared)
-		fd = try_path(memory_printf("%s/.dwz/%s", root, base), wanted, ret_path);
+		fd = try_below(root, memory_printf(".dwz/%s", base), wanted, ret_path);
 	if (fd < 0)
-		fd = try_path(memory_printf("%s/%s", root, base), wanted, ret_path);
+		fd = try_below(root, memory_strdup(base), wanted, ret_path);
 	return fd;
 }
 
@@ -149,7 +183,7 @@ int debug_file_open(const struct debug_file_wanted *wanted, char **ret_path)
 	const char *slash = strrchr(wanted->module_path, '/');
 	int fd = -1;
 
-	for (const char *const *root = wanted->directories; fd < 0 && root && *root; root++)
+	for (const char *const *root = wanted->places.directories; fd < 0 && root && *root; root++)
 		fd = try_user_directory(*root, wanted, ret_path);
 	if (fd < 0)
 		fd = try_build_id(ROOT, wanted, ret_path);
@@ -165,14 +199,6 @@ int debug_file_open(const struct debug_file_wanted *wanted, char **ret_path)
 	return try_directories(directory, name, wanted, ret_path);
 }
 
-// Takes the path over.
-static int open_owned(char *path)
-{
-	_cleanup_free_ char *own = path;
-
-	return open_regular(own);
-}
-
 // In one of the user's directories, by the whole path or the bare name.
 static int open_in(const char *const *directories, const char *path, const char *suffix)
 {
@@ -180,22 +206,27 @@ static int open_in(const char *const *directories, const char *path, const char 
 	int fd = -1;
 
 	for (const char *const *root = directories; fd < 0 && root && *root; root++) {
-		fd = open_owned(memory_printf("%s/%s%s", *root, path, suffix));
+		fd = open_below(*root, memory_printf("%s%s", path, suffix));
 		if (fd < 0)
-			fd = open_owned(memory_printf("%s/%s%s", *root, base, suffix));
+			fd = open_below(*root, memory_printf("%s%s", base, suffix));
 	}
 	return fd;
 }
 
-int debug_file_open_package(const char *const *directories, const char *module_path)
+int debug_file_open_package(const struct debug_places *places, const char *module_path)
 {
 	if (module_path[0] != '/')
 		return -1;
-	const int fd = open_in(directories, module_path, ".dwp");
-	return fd >= 0 ? fd : open_owned(memory_printf("%s.dwp", module_path));
+	const int fd = open_in(places->directories, module_path, ".dwp");
+	return fd >= 0 ? fd : open_named(memory_printf("%s.dwp", module_path), places);
 }
 
-int debug_file_open_split(const char *const *directories, const char *path)
+int debug_file_open_split(const struct debug_places *places, const char *path)
 {
-	return open_in(directories, path, "");
+	return open_in(places->directories, path, "");
+}
+
+int debug_file_open_compiled(const struct debug_places *places, const char *path)
+{
+	return path[0] == '/' ? open_named(memory_strdup(path), places) : -1;
 }

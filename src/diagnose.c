@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,7 +14,6 @@
 #include "arch.h"
 #include "error.h"
 #include "memory.h"
-#include "module.h"
 #include "proc.h"
 #include "text.h"
 #include "tracee.h"
@@ -25,6 +23,7 @@ enum {
 	// How often, and after what time again, a tracer is looked for before it counts as one.
 	TRACER_LOOKS = 5,
 	TRACER_LOOK_NS = 3000000,
+	MAX_AUXILIARY = 64,
 };
 
 static char *name_of(int pid)
@@ -151,25 +150,32 @@ static bool copying_is_denied(int tid)
 	return process_vm_readv(tid, &local, 1, &remote, 1, 0) < 0 && errno == EPERM;
 }
 
+// True if the words of the process's auxiliary vector (getauxval(3)) are smaller than ours: the
+// size of a program header, which is among them, does not stand where ours would. Its program may
+// lie on a server that does not answer: that is not asked.
+static bool is_32_bit(int pid)
+{
+	Elf64_auxv_t vector[MAX_AUXILIARY];
+	_cleanup_close_ int fd = proc_open(pid, pid, "auxv");
+	const ssize_t n = fd < 0 ? -1 : read(fd, vector, sizeof(vector));
+
+	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(vector[0]); i++)
+		if (vector[i].a_type == AT_PHENT)
+			return vector[i].a_un.a_val != sizeof(Elf64_Phdr);
+	// The main thread may have exited, or be in exec: then the first sample will tell.
+	return n > (ssize_t)sizeof(vector[0]);
+}
+
 static struct error *check_machine(int pid)
 {
-	char path[64];
-	uint8_t elf_class;
-	uint16_t machine;
-
-	// The main thread may have exited: then exe is not there, and the first sample will tell.
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || !module_elf_machine(fd, &elf_class, &machine))
-		return NULL;
-	if (elf_class == ARCH_NATIVE->elf_class && machine == ARCH_NATIVE->elf_machine)
+	if (!is_32_bit(pid))
 		return NULL;
 	_cleanup_free_ char *name = name_of(pid);
-	return error_create(EXIT_STATUS_TARGET,
-	                    "process %d (%s) runs a %s program for another processor mode: this "
-	                    "profiler samples 64-bit %s programs only",
-	                    pid, name, elf_class == ELFCLASS32 ? "32-bit" : "foreign",
-	                    ARCH_NATIVE->name);
+	return error_create(
+	    EXIT_STATUS_TARGET,
+	    "process %d (%s) runs a 32-bit program for another processor mode: this "
+	    "profiler samples 64-bit %s programs only",
+	    pid, name, ARCH_NATIVE->name);
 }
 
 // A zombie: the main thread has exited. Other threads may live on.

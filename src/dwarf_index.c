@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "debug_file.h"
 #include "dwarf_unit.h"
 #include "interval_map.h"
 #include "memory.h"
@@ -21,8 +22,8 @@ struct unit_slot {
 
 struct dwarf_index {
 	Dwarf *dwarf;
-	struct split_package *package;  // NULL: none
-	const char *const *directories; // likewise
+	struct split_package *package; // NULL: none
+	struct debug_places places;
 	struct unit_slot *units;
 	size_t n_units, units_capacity;
 	struct interval_map map; // to positions in units
@@ -60,12 +61,14 @@ static void read_units(struct dwarf_index *index)
 	}
 }
 
-struct dwarf_index *dwarf_index_create(Dwarf *dwarf, int package_fd, const char *const *directories)
+struct dwarf_index *dwarf_index_create(Dwarf *dwarf, int package_fd,
+                                       const struct debug_places *places)
 {
 	struct dwarf_index *index = memory_alloc_zeroed(1, sizeof(*index));
 
 	index->dwarf = dwarf;
-	index->directories = directories;
+	if (places)
+		index->places = *places;
 	index->package = split_package_open(package_fd);
 	if (dwarf)
 		read_units(index);
@@ -93,7 +96,7 @@ size_t dwarf_index_find(struct dwarf_index *index, uint64_t address, struct dwar
 		return 0;
 	struct unit_slot *slot = &index->units[id];
 	if (!slot->unit)
-		slot->unit = dwarf_unit_create(index->dwarf, index->package, index->directories,
+		slot->unit = dwarf_unit_create(index->dwarf, index->package, &index->places,
 		                               slot->die_offset, slot->end_offset);
 	return dwarf_unit_find(slot->unit, address, levels);
 }

@@ -61,7 +61,7 @@ struct dwarf_unit {
 	Dwarf_Die lines_die; // the unit's DIE that has the line table (a skeleton, if it is split)
 	Dwarf_Die root;      // the unit's DIE that has the children
 	struct split_base base;
-	struct split_package *own_package; // of a .dwo file that the user keeps; NULL: none
+	struct split_package *own_package; // of a .dwo file; NULL: none
 	const char *directory;
 	bool is_assembly;
 	bool has_scopes; // functions may be declared in scopes
@@ -325,22 +325,28 @@ static const char *string_attribute(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr(die, name, &attribute));
 }
 
+static bool find_in_file(struct dwarf_unit *unit, const struct debug_places *places,
+                         enum split_dwarf_place place, Dwarf_Die *ret)
+{
+	unit->own_package = split_dwarf_open(places, &unit->lines_die, place);
+	if (unit->own_package &&
+	    split_package_find(unit->own_package, &unit->lines_die, ret, &unit->base))
+		return true;
+	split_package_close(take_pointer(unit->own_package));
+	return false;
+}
+
 // The other half of a split unit: where its skeleton says, in the package, or where users keep it.
 static bool find_split(struct dwarf_unit *unit, struct split_package *package,
-                       const char *const *directories, Dwarf_Die *ret)
+                       const struct debug_places *places, Dwarf_Die *ret)
 {
-	Dwarf_Die *skeleton = &unit->lines_die;
-
-	if (split_dwarf_find(skeleton, ret) ||
-	    (package && split_package_find(package, skeleton, ret, &unit->base)))
-		return true;
-	unit->own_package = split_dwarf_open(directories, skeleton);
-	return unit->own_package &&
-	       split_package_find(unit->own_package, skeleton, ret, &unit->base);
+	return find_in_file(unit, places, SPLIT_DWARF_COMPILED, ret) ||
+	       (package && split_package_find(package, &unit->lines_die, ret, &unit->base)) ||
+	       find_in_file(unit, places, SPLIT_DWARF_KEPT, ret);
 }
 
 struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, struct split_package *package,
-                                     const char *const *directories, uint64_t die_offset,
+                                     const struct debug_places *places, uint64_t die_offset,
                                      uint64_t end_offset)
 {
 	struct dwarf_unit *unit = memory_alloc_zeroed(1, sizeof(*unit));
@@ -350,7 +356,7 @@ struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, struct split_package *package
 	if (!dwarf_offdie(dwarf, die_offset, &unit->lines_die))
 		return unit;
 	unit->root = unit->lines_die;
-	if (find_split(unit, package, directories, &split)) {
+	if (find_split(unit, package, places, &split)) {
 		unit->root = split;
 		die_offset = dwarf_dieoffset(&split);
 		end_offset = split_unit_end(&split);

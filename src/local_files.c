@@ -1,34 +1,22 @@
 #include "local_files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "memory.h"
 #include "module.h"
+#include "untrusted_file.h"
 
 #define DEBUG_DIRECTORY "/usr/lib/debug/.build-id"
 
-// A regular file's descriptor, or -1.
-static int open_regular(const char *path)
+// A file of a known build is looked into; any other is opened only if it is that inode.
+static int open_file(const struct module *module, const char *path)
 {
-	struct stat status;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static bool is_same_inode(const struct module *module, int fd)
-{
-	struct stat status;
-
-	return fstat(fd, &status) == 0 && status.st_ino == module->inode &&
-	       status.st_dev == module->device;
+	return module->build_id_size > 0
+	           ? untrusted_file_open(path, NULL)
+	           : untrusted_file_open_same(path, module->device, module->inode);
 }
 
 // Is it the build that was recorded? Reads the file as any other module, guarded.
@@ -42,11 +30,6 @@ static bool is_same_build(const struct module *module, int fd)
 	                  memcmp(other->build_id, module->build_id, module->build_id_size) == 0;
 	modules_deinit(&others);
 	return same;
-}
-
-static bool is_same(const struct module *module, int fd)
-{
-	return module->build_id_size > 0 ? is_same_build(module, fd) : is_same_inode(module, fd);
 }
 
 // /usr/lib/debug/.build-id/12/3456....debug; the caller frees.
@@ -66,23 +49,25 @@ static char *debug_path(const struct module *module)
 
 static bool try_path(struct module *module, const char *path)
 {
-	const int fd = open_regular(path);
+	const int fd = open_file(module, path);
 
+	if (fd < 0 && (errno == ETIMEDOUT || errno == EINTR))
+		module->unreadable = untrusted_file_failure(errno);
 	if (fd < 0)
 		return false;
-	if (is_same(module, fd)) {
+	if (module->build_id_size == 0 || is_same_build(module, fd)) {
 		module->fd = fd;
 		module->unreadable = NULL;
 		return true;
 	}
 	close(fd);
-	module->unreadable = "another build of it stands there than was recorded";
 	return false;
 }
 
 static void find(struct module *module)
 {
-	module->unreadable = "it is not on this machine";
+	// No more than that: a recording may ask what paths there are.
+	module->unreadable = "it is not on this machine, or only another build of it";
 	if (module->path[0] == '/' && try_path(module, module->path))
 		return;
 	if (module->build_id_size < 2)

@@ -1,16 +1,15 @@
 #include "mapped_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "maps.h"
 #include "memory.h"
 #include "module.h"
+#include "untrusted_file.h"
 
 enum {
 	HEAD_BYTES = 4096,  // of a file: its ELF header, mostly with its build ID
@@ -18,28 +17,6 @@ enum {
 	N_PROBES = 16,
 	PROBE_BYTES = 256,
 };
-
-// Opens the file that is mapped, if it stands there and is a regular one: a pipe would be waited
-// for, and a device may notice. -1 with errno: ENODEV for those, ESTALE for another file. On
-// overlayfs and btrfs stat may name another device than maps; the inode has to do.
-static int open_same(const char *path, const struct mapping *mapping)
-{
-	struct stat status;
-
-	if (stat(path, &status) != 0)
-		return -1;
-	errno = S_ISREG(status.st_mode) ? ESTALE : ENODEV;
-	if (!S_ISREG(status.st_mode) || status.st_ino != mapping->inode)
-		return -1;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == mapping->inode)
-		return fd;
-	close(fd);
-	errno = ESTALE;
-	return -1;
-}
 
 // In maps, a newline of a path is "\012"; but so may be those four characters themselves.
 static char *unescape(const char *path)
@@ -87,70 +64,54 @@ static bool is_what_is_mapped(int fd, int tid, const struct maps *maps,
 	return memcmp(file, memory, (size_t)n) == 0;
 }
 
-// By a name below /proc/PID/task/TID: the path as the process sees it, or what it executes.
-static int open_by_name(int pid, int tid, const struct maps *maps, const struct mapping *mapping,
-                        const char *name)
+static int open_by_path(int tid, const struct maps *maps, const struct mapping *mapping,
+                        const char *path)
 {
-	_cleanup_free_ char *path = memory_printf("/proc/%d/task/%d/%s", pid, tid, name);
-	const int fd = open_same(path, mapping);
+	bool sure = false;
+	const int fd =
+	    untrusted_file_open_mapped(tid, path, mapping->device, mapping->inode, &sure);
 
-	if (fd < 0 || is_what_is_mapped(fd, tid, maps, mapping))
+	// A page of memory that lies with a server is not to be waited for.
+	if (fd < 0 || sure || is_what_is_mapped(fd, tid, maps, mapping))
 		return fd;
 	close(fd);
 	errno = ESTALE;
 	return -1;
 }
 
-static int open_by_path(int pid, int tid, const struct maps *maps, const struct mapping *mapping,
-                        const char *path)
+static int open_link(int tid, const struct mapping *mapping, const char *link)
 {
-	_cleanup_free_ char *name = memory_printf("root%s", path);
+	return untrusted_file_open_link(tid, link, mapping->device, mapping->inode);
+}
 
-	return open_by_name(pid, tid, maps, mapping, name);
+// After that there is nothing to be tried.
+static bool is_final(int number)
+{
+	return number == ENODEV || number == ETIMEDOUT || number == EINTR || number == EFBIG;
 }
 
 // By way of map_files, which needs privileges but works for deleted files too; else by the path,
 // if that is still the same file; else it may be the program, which its users can always open.
-int mapped_file_open(int pid, int tid, const struct maps *maps, const struct mapping *mapping,
+int mapped_file_open(int tid, const struct maps *maps, const struct mapping *mapping,
                      const char *path)
 {
-	char name[128];
+	char link[64];
 
-	snprintf(name, sizeof(name), "/proc/%d/map_files/%lx-%lx", tid,
-	         (unsigned long)mapping->start, (unsigned long)mapping->end);
-	int fd = open_same(name, mapping);
-	if (fd < 0 && errno != ENODEV)
-		fd = open_by_path(pid, tid, maps, mapping, path);
-	if (fd < 0 && strstr(path, "\\012")) {
+	snprintf(link, sizeof(link), "map_files/%lx-%lx", (unsigned long)mapping->start,
+	         (unsigned long)mapping->end);
+	int fd = open_link(tid, mapping, link);
+	if (fd < 0 && !is_final(errno))
+		fd = open_by_path(tid, maps, mapping, path);
+	if (fd < 0 && !is_final(errno) && strstr(path, "\\012")) {
 		_cleanup_free_ char *plain = unescape(path);
-		fd = open_by_path(pid, tid, maps, mapping, plain);
+		fd = open_by_path(tid, maps, mapping, plain);
 	}
-	if (fd < 0 && errno != ENODEV) {
+	if (fd < 0 && !is_final(errno)) {
 		const int number = errno;
-		fd = open_by_name(pid, tid, maps, mapping, "exe");
+		fd = open_link(tid, mapping, "exe");
 		errno = number;
 	}
 	return fd;
-}
-
-const char *mapped_file_failure(int number)
-{
-	switch (number) {
-	case ENODEV:
-		return NULL;
-	case ENOENT:
-	case ENOTDIR:
-	case ESTALE:
-		return "it was deleted, moved or replaced, and only root can still open it";
-	case EACCES:
-	case EPERM:
-		return "there is no permission to read it";
-	case EMFILE:
-	case ENFILE:
-		return "too many files are open";
-	default:
-		return "it cannot be opened";
-	}
 }
 
 const struct mapping *mapped_file_around(const struct maps *maps, const struct mapping *mapping)

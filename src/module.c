@@ -61,9 +61,12 @@ void module_opens_files(const struct module *module)
 	expect_opening(module->fd);
 }
 
-const char *const *module_debug_directories(const struct module *module)
+struct debug_places module_debug_places(const struct module *module)
 {
-	return module->debug_sources ? module->debug_sources->directories : NULL;
+	return (struct debug_places){
+	    .directories = module->debug_sources ? module->debug_sources->directories : NULL,
+	    .user = &module->user,
+	};
 }
 
 // libdwfl closes what it gets.
@@ -77,7 +80,7 @@ static int find_debug_file(struct module *module, const char *file_name, const c
                            GElf_Word crc, char **ret_path)
 {
 	struct debug_file_wanted wanted = {
-	    .directories = module_debug_directories(module),
+	    .places = module_debug_places(module),
 	    .module_path = file_name,
 	    .name = link,
 	    .build_id = module->build_id,
@@ -96,7 +99,7 @@ static int find_shared_debug_file(struct module *module, Dwfl_Module *dwfl_modul
                                   const char *file_name, char **ret_path)
 {
 	struct debug_file_wanted wanted = {
-	    .directories = module_debug_directories(module),
+	    .places = module_debug_places(module),
 	    .module_path = file_name,
 	    .shared = true,
 	};
@@ -364,8 +367,9 @@ Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias)
 
 int module_open_package(const struct module *module)
 {
-	return unpack_sections(
-	    debug_file_open_package(module_debug_directories(module), module->path));
+	const struct debug_places places = module_debug_places(module);
+
+	return unpack_sections(debug_file_open_package(&places, module->path));
 }
 
 // What debug information of a module is not to be found here.

@@ -1,7 +1,6 @@
 #include "perf_map.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "interval_map.h"
 #include "memory.h"
 #include "proc.h"
+#include "untrusted_file.h"
 
 enum {
 	CHUNK_BYTES = 256 << 10, // read in one tick: takes a millisecond or two
@@ -243,35 +243,26 @@ struct opening {
 	int pid, tid;
 	int fd; // -1: none
 	struct stat status;
+	bool is_copy;
 };
 
-// Below the target's root, /tmp itself is no link either: it would lead into another file system.
-static void open_file(void *context)
+static bool is_owner(uid_t uid, const struct proc_status *status)
 {
-	struct opening *opening = context;
-	struct proc_status status;
-	char name[64];
+	return uid == 0 || uid == status->uid || uid == status->euid;
+}
 
-	guard_opens_files(GUARD_MEMORY_BYTES);
+// Below the target's root, without links: they would lead into another file system.
+static void open_file(struct opening *opening)
+{
+	struct proc_status status;
+	char path[64];
+
 	if (!proc_read_status(opening->pid, &status))
 		return;
-	_cleanup_close_ int root = proc_open(opening->pid, opening->tid, "root");
-	if (root < 0)
-		return;
-	_cleanup_close_ int tmp =
-	    openat(root, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (tmp < 0)
-		return;
-	snprintf(name, sizeof(name), "perf-%d.map", status.ns_pid);
-	// A pipe would be waited for, and a device may notice that it is opened.
-	if (fstatat(tmp, name, &opening->status, AT_SYMLINK_NOFOLLOW) != 0 ||
-	    !S_ISREG(opening->status.st_mode))
-		return;
-	opening->fd = openat(tmp, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (opening->fd >= 0 &&
-	    (fstat(opening->fd, &opening->status) != 0 || !S_ISREG(opening->status.st_mode) ||
-	     (opening->status.st_uid != 0 && opening->status.st_uid != status.euid &&
-	      opening->status.st_uid != status.uid))) {
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", status.ns_pid);
+	opening->fd =
+	    untrusted_file_open_growing(opening->tid, path, &opening->status, &opening->is_copy);
+	if (opening->fd >= 0 && !is_owner(opening->status.st_uid, &status)) {
 		close(opening->fd);
 		opening->fd = -1;
 	}
@@ -295,14 +286,19 @@ static bool is_stale(const struct opening *opening)
 static bool look_for_file(struct perf_map *map, int pid, int tid)
 {
 	struct opening opening = {.pid = pid, .tid = tid, .fd = -1};
-	int64_t left_ns = GUARD_WAIT_NS;
 
-	if (guard_run(open_file, &opening, &left_ns) != GUARD_DONE || opening.fd < 0)
+	open_file(&opening);
+	if (opening.fd < 0)
 		return false;
-	if ((map->fd >= 0 && opening.status.st_ino == map->inode &&
-	     opening.status.st_dev == map->device) ||
-	    is_stale(&opening)) {
+	const bool same = map->fd >= 0 && opening.status.st_ino == map->inode &&
+	                  opening.status.st_dev == map->device;
+	if ((same && !opening.is_copy) || is_stale(&opening)) {
 		close(opening.fd);
+		return false;
+	}
+	if (same) { // a later copy of it, which is read on
+		close(map->fd);
+		map->fd = opening.fd;
 		return false;
 	}
 	const bool forgets = map->n_runs > 0;
@@ -326,7 +322,7 @@ static void read_chunk(void *context)
 	struct perf_map *map = reading->map;
 	char tail[TAIL_BYTES];
 
-	guard_opens_files(GUARD_MEMORY_BYTES); // it may lie on a server
+	guard_opens_files(GUARD_MEMORY_BYTES); // its disk may be slow
 	reading->is_same =
 	    pread(map->fd, tail, map->tail_bytes, map->offset - (off_t)map->tail_bytes) ==
 	        (ssize_t)map->tail_bytes &&

@@ -65,6 +65,7 @@ bool proc_parse_stat(const char *text, struct proc_stat *ret)
 	if (!parse_field(rest, 9 - 2, &stat.flags) || !parse_field(rest, 20 - 2, &stat.n_threads) ||
 	    !parse_field(rest, 22 - 2, &stat.start_time) ||
 	    !parse_field(rest, 23 - 2, &stat.vsize_bytes) ||
+	    !parse_field(rest, 26 - 2, &stat.start_code) ||
 	    !parse_field(rest, 28 - 2, &stat.start_stack))
 		return false;
 	*ret = stat;

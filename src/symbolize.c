@@ -55,10 +55,10 @@ static void module_symbols_init(struct module_symbols *ret, struct module *modul
 {
 	uint64_t bias = 0;
 	Dwarf *dwarf = module_dwarf(module, &bias);
+	const struct debug_places places = module_debug_places(module);
 
 	ret->table = module_symbols(module);
-	ret->dwarf = dwarf_index_create(dwarf, dwarf ? module_open_package(module) : -1,
-	                                module_debug_directories(module));
+	ret->dwarf = dwarf_index_create(dwarf, dwarf ? module_open_package(module) : -1, &places);
 	ret->gopclntab = module_gopclntab(module);
 	ret->dwarf_bias = bias;
 }

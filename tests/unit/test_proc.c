@@ -35,6 +35,7 @@ static void test_stat_names(void **state)
 		assert_int_equal(stat.n_threads, 20);
 		assert_int_equal(stat.start_time, 22);
 		assert_int_equal(stat.vsize_bytes, 23);
+		assert_int_equal(stat.start_code, 26);
 		assert_int_equal(stat.start_stack, 28);
 	}
 }

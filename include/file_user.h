@@ -1,0 +1,31 @@
+// file_user: whose rights a file is opened with.
+//
+// What a process names is opened with the rights that the process has: with root's, a link that an
+// ordinary user left would lead to files that are none of that user's business.
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { FILE_USER_GROUPS = 64 };
+
+struct file_user {
+	bool known; // false: the profiler's own rights
+	uid_t uid;  // for files, proc(5)
+	gid_t gid;
+	size_t n_groups;
+	gid_t groups[FILE_USER_GROUPS]; // those beyond are left out: fewer rights, not more
+};
+
+// The user of thread `tid`; `known` is false where it cannot be read.
+void file_user_read(int tid, struct file_user *ret);
+
+// The same of the text of /proc/TID/status.
+void file_user_parse(const char *text, struct file_user *ret);
+
+// Gives the calling process, which has one thread, the user's rights for files, and no
+// capabilities, if it may; else its own without capabilities. Root stays root.
+void file_user_become(const struct file_user *user);
+
+// Gives it back what it had when this was called first, which is to be before file_user_become.
+void file_user_return(void);

@@ -1,0 +1,47 @@
+// opener: a process of the profiler's that finds and opens files for it.
+//
+// A server of files that does not answer holds whoever asks it, for ever and against all signals:
+// it is this process that asks, and it is left behind if it does not come back. It also takes on
+// the rights of others. Started when it is needed first; one at a time.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "file_user.h"
+
+enum opener_way {
+	OPENER_PATH,  // a path in the profiler's own view, with the user's rights
+	OPENER_BELOW, // a path below the root directory of thread `tid`, likewise; absolute links
+	              // too
+	OPENER_LINK,  // a link of the kernel's in /proc, with the profiler's own rights
+};
+
+enum { OPENER_PATH_BYTES = 4096 + 128 };
+
+struct opener_request {
+	enum opener_way way;
+	int tid;       // whose mounts they are; 0: the profiler's own
+	bool no_links; // OPENER_BELOW: no symbolic link on the way
+	struct file_user user;
+	uint64_t device, inode; // of the file, where they are known; both 0: any
+	uint64_t max_bytes;     // that may be copied
+	int64_t time_ns;        // for all of it
+	char path[OPENER_PATH_BYTES];
+};
+
+struct opener_reply {
+	int error;
+	bool is_progress;   // another reply follows
+	bool is_copy;       // the descriptor is that of a copy in memory
+	struct stat status; // of the file itself
+};
+
+// Opens a regular file that stores something (regular_file.h). What a server holds comes as a copy
+// in memory: reading it waits for nobody. -1 with errno: ENODEV where it is no such file, ESTALE
+// where it is another than asked for, EFBIG where it is larger than may be copied, ETIMEDOUT where
+// there was no answer within OPENER_WAIT_NS, or it took longer than time_ns.
+int opener_open(const struct opener_request *request, struct opener_reply *ret);
+
+#define OPENER_WAIT_NS INT64_C(1000000000)

@@ -1,0 +1,31 @@
+// regular_file: what a file is, asked before it is opened.
+//
+// Opening is not harmless: a watchdog is armed, a tape rewound, a pipe's writer let go; nor is
+// reading, which empties the kernel's log. So a file is first found without being opened (O_PATH),
+// and opened only if it is a regular one that stores something.
+#pragma once
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+enum storage {
+	STORAGE_NONE,   // the kernel makes its contents up: proc, sysfs, tracefs...
+	STORAGE_LOCAL,  // on a disk or in memory of this machine
+	STORAGE_LAYERS, // an overlay: as its layers
+	STORAGE_SERVER, // somebody else serves it, who may stop to answer
+};
+
+// What lies behind an O_PATH descriptor: its status, and how it is stored; STORAGE_NONE also for
+// what is no regular file. A server that does not answer makes this wait.
+enum storage regular_file_look(int path_fd, struct stat *ret);
+
+// Opens for reading what lies behind an O_PATH descriptor, with the rights that the thread has; -1
+// with errno.
+int regular_file_open(int path_fd);
+
+// Looks and opens in one: -1 with errno, ENODEV where regular_file_look says STORAGE_NONE. For
+// paths that the user or the kernel gives; follows links.
+int regular_file_open_path(const char *path, struct stat *ret);
+
+// True if a file system of that type, as mountinfo names it, stores its files on this machine.
+bool regular_file_is_local_type(const char *type);

@@ -1,0 +1,213 @@
+#include "opener_serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "mounts.h"
+#include "opener.h"
+#include "regular_file.h"
+
+enum { COPY_BYTES = 1 << 20 };
+
+static bool reply(int socket, const struct opener_reply *reply_, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec part = {(void *)reply_, sizeof(*reply_)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	}
+	return sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof(*reply_);
+}
+
+// Finds a file without opening it; links of the kernel's, which lead anywhere, are not followed.
+static int find(int directory, const char *path, uint64_t resolve)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
+	const int fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
+
+	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
+		return fd;
+	// Before Linux 5.6, or where a seccomp filter does not know it.
+	if (directory != AT_FDCWD)
+		path += strspn(path, "/");
+	return openat(directory, path, O_PATH | O_CLOEXEC);
+}
+
+static int open_root(int tid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", tid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+// Step by step, through directories alone. A link at the end is found itself.
+static int find_without_links(int root, char *path)
+{
+	char *save = NULL, *name = strtok_r(path, "/", &save);
+	int at = dup(root);
+
+	while (name && at >= 0) {
+		char *next = strtok_r(NULL, "/", &save);
+		const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC | (next ? O_DIRECTORY : 0);
+		const int fd = openat(at, name, flags);
+		const int number = errno;
+		close(at);
+		errno = number;
+		at = fd;
+		name = next;
+	}
+	return at;
+}
+
+static int find_below(struct opener_request *request)
+{
+	_cleanup_close_ int root = open_root(request->tid);
+
+	if (root < 0)
+		return -1;
+	file_user_become(&request->user);
+	return request->no_links
+	           ? find_without_links(root, request->path)
+	           : find(root, request->path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+}
+
+static int find_requested(struct opener_request *request)
+{
+	switch (request->way) {
+	case OPENER_LINK:
+		return open(request->path, O_PATH | O_CLOEXEC);
+	case OPENER_BELOW:
+		return find_below(request);
+	default:
+		file_user_become(&request->user);
+		return find(AT_FDCWD, request->path, RESOLVE_NO_MAGICLINKS);
+	}
+}
+
+// proc(5), fdinfo: statx(2) says the same since Linux 5.8.
+static int mount_id(int path_fd)
+{
+	char path[48], text[512], *at;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", path_fd);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	at = strstr(text, "mnt_id:");
+	return at ? atoi(at + strlen("mnt_id:")) : -1;
+}
+
+static bool has_local_layers(int path_fd, int tid)
+{
+	struct mounts own, theirs;
+
+	file_user_return();
+	if (tid && !mounts_are_honest(tid))
+		return false;
+	mounts_read(getpid(), &own);
+	mounts_read(tid ? tid : getpid(), &theirs);
+	const struct mount *mount = mounts_by_id(&theirs, mount_id(path_fd));
+	const bool local = mount && mounts_is_local(mount, &own);
+	mounts_deinit(&own);
+	mounts_deinit(&theirs);
+	return local;
+}
+
+// A copy in memory; -1 with errno. Says now and then that it goes on.
+static int copy(int socket, int from, uint64_t max_bytes)
+{
+	static char bytes[COPY_BYTES];
+	const struct opener_reply progress = {.is_progress = true};
+	const int to = memfd_create("copy", MFD_CLOEXEC);
+	uint64_t size = 0;
+	ssize_t n = -1;
+
+	while (to >= 0 && (n = read(from, bytes, sizeof(bytes))) > 0) {
+		size += (uint64_t)n;
+		errno = EFBIG;
+		if (size > max_bytes || write(to, bytes, (size_t)n) != n ||
+		    !reply(socket, &progress, -1)) {
+			n = -1;
+			break;
+		}
+	}
+	if (n == 0)
+		return to;
+	const int number = errno;
+	if (to >= 0)
+		close(to);
+	errno = number;
+	return -1;
+}
+
+static bool is_requested(const struct opener_request *request, const struct stat *status,
+                         bool served)
+{
+	if (request->inode == 0 && request->device == 0)
+		return true;
+	// On overlayfs and btrfs stat names another device than maps.
+	const bool same_device = status->st_dev == request->device;
+	return status->st_ino == request->inode &&
+	       (same_device || (request->way != OPENER_PATH && !served));
+}
+
+static int open_requested(int socket, struct opener_request *request, struct opener_reply *ret)
+{
+	_cleanup_close_ int path_fd = find_requested(request);
+
+	if (path_fd < 0)
+		return -1;
+	enum storage storage = regular_file_look(path_fd, &ret->status);
+	errno = storage == STORAGE_NONE ? ENODEV : ESTALE;
+	if (storage == STORAGE_NONE ||
+	    !is_requested(request, &ret->status, storage == STORAGE_SERVER))
+		return -1;
+	const int fd = regular_file_open(path_fd);
+	if (fd < 0 || storage == STORAGE_LOCAL)
+		return fd;
+	if (storage == STORAGE_LAYERS && has_local_layers(path_fd, request->tid))
+		return fd;
+	// Closed before the reply: this may ask the server, too.
+	_cleanup_close_ int server_fd = fd;
+	ret->is_copy = true;
+	return copy(socket, server_fd, request->max_bytes);
+}
+
+void opener_serve(int fd)
+{
+	static struct opener_request request;
+
+	while (recv(fd, &request, sizeof(request), 0) == sizeof(request)) {
+		struct opener_reply answer = {0};
+		request.path[sizeof(request.path) - 1] = '\0';
+		file_user_return();
+		const int found = open_requested(fd, &request, &answer);
+		answer.error = found < 0 ? errno : 0;
+		if (!reply(fd, &answer, found))
+			return;
+		if (found >= 0)
+			close(found);
+	}
+}

@@ -1,0 +1,235 @@
+"""Files that a process or a recording names: none is opened but a regular one that its user could
+open, and none can hold the profiler."""
+
+import ctypes
+import os
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import threading
+
+import elf_maker
+import harness
+from elf_maker import CODE, SHT_PROGBITS, STT_FUNC_GLOBAL
+from test_hostile import NO_LEAKS, TestCase
+from test_record import Recorded, report
+
+NOBODY = 65534
+IN_OPEN, IN_NONBLOCK = 0x20, 0o4000
+# To the end of a run that waits for a server: a second for each, and the machine may be busy.
+MAX_LATE_S = 20
+DEAD = r"server that it lies on does not answer"
+
+
+class Opens:
+    """Whether a file was opened since, by inotify(7). Finding it (O_PATH) does not count."""
+
+    def __init__(self, path):
+        libc = ctypes.CDLL(None)
+        self.fd = libc.inotify_init1(IN_NONBLOCK)
+        assert libc.inotify_add_watch(self.fd, os.fsencode(path), IN_OPEN) >= 0
+
+    def any(self):
+        try:
+            return bool(os.read(self.fd, 4096))
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(self.fd)
+
+
+def link_to(name):
+    """A .gnu_debuglink section with a CRC that no file has."""
+    link = name.encode() + b"\0"
+    link += bytes(-len(link) % 4) + struct.pack("<I", 0x12345678)
+    return elf_maker.make(
+        [(".gnu_debuglink", SHT_PROGBITS, 0, link, "")], [(b"hello", STT_FUNC_GLOBAL, CODE, 64)]
+    )
+
+
+class Links(TestCase):
+    """A program names a debug file, at whose place its user has left a link."""
+
+    def opened_by_root(self, aim, user=NOBODY):
+        """Was what the link leads to opened?"""
+        harness.need(os.geteuid() == 0, "needs root to become somebody else")
+        directory = self.directory()
+        hostile = shutil.copy(harness.fixture("hostile"), directory)
+        os.symlink(aim, os.path.join(directory, "x.debug"))
+        code = self.write("code", link_to("x.debug"), directory)
+        os.chmod(directory, 0o755)
+        prefix = [harness.find_tool("setpriv"), f"--reuid={user}", f"--regid={user}",
+                  "--clear-groups"]  # fmt: skip
+        target = harness.Target([*prefix, hostile, "run", code])
+        self.addCleanup(target.end)
+        opens = Opens(aim)
+        run = self.profile(target)
+        target.end()
+        self.assertIn("hello", {frame for stack in run.stacks() for frame in stack})
+        return opens.any()
+
+    def test_file_of_roots(self):
+        for user, opened in ((NOBODY, False), (0, True)):
+            secret = self.write("secret", b"\x7fELF that is nobody else's")
+            os.chmod(secret, 0o600)
+            os.chmod(os.path.dirname(secret), 0o755)
+            self.assertEqual(self.opened_by_root(secret, user), opened)
+
+    def test_directory_of_roots(self):
+        """A file that all may read, where nobody else can come."""
+        secret = self.write("secret", b"\x7fELF")
+        os.chmod(os.path.dirname(secret), 0o700)
+        self.assertFalse(self.opened_by_root(secret))
+
+    def test_made_up_by_the_kernel(self):
+        self.assertFalse(self.opened_by_root("/proc/version"))
+        self.assertFalse(self.opened_by_root("/proc/version", 0))
+
+    def test_device(self):
+        master, slave = os.openpty()
+        os.fchmod(slave, 0o666)
+        self.assertFalse(self.opened_by_root(os.ttyname(slave)))
+        os.close(slave)
+        os.close(master)
+
+
+class Recordings(harness.TestCase):
+    """What a recording names, and somebody else may have put there."""
+
+    def record(self):
+        """A recording without names, and the path of the program in it, which is gone."""
+        path = os.path.join(self.directory(), "program")
+        shutil.copy(harness.fixture("calls-O2"), path)
+        target = self.start(path, "spin")
+        data = Recorded(target, "--no-symbols", duration="0.2").finish().data
+        target.end()
+        os.unlink(path)
+        return data, path
+
+    def assert_unnamed(self, out):
+        self.assertIn(b"[program+0x", out)
+        self.assertNotIn(b"leaf_spin", out)
+
+    def test_pipe_with_a_writer(self):
+        """Its writer goes on to wait."""
+        data, path = self.record()
+        os.mkfifo(path)
+        done = threading.Event()
+
+        def write():
+            os.close(os.open(path, os.O_WRONLY))
+            done.set()
+
+        writer = threading.Thread(target=write, daemon=True)
+        writer.start()
+        self.assert_unnamed(report(data)[0])
+        self.assertFalse(done.wait(0.2))
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+        writer.join()
+
+    def test_device(self):
+        data, path = self.record()
+        master, slave = os.openpty()
+        os.symlink(os.ttyname(slave), path)
+        opens = Opens(path)
+        self.assert_unnamed(report(data)[0])
+        self.assertFalse(opens.any())
+        os.close(slave)
+        os.close(master)
+
+    def test_what_there_is_is_not_told(self):
+        data, path = self.record()
+        told = [report(data)[1]]
+        for content in (b"", b"text", link_to("x")):
+            with open(path, "wb") as file:
+                file.write(content)
+            told.append(report(data)[1])
+        os.unlink(path)
+        os.mkdir(path)
+        told.append(report(data)[1])
+        self.assertEqual(set(told), {told[0]})
+
+
+class Servers(harness.TestCase):
+    """A file server that does not answer any more."""
+
+    def setUp(self):
+        super().setUp()
+        if not self.has_fuse():
+            print("no FUSE on this machine: servers that do not answer are not tested", file=sys.stderr)
+            self.skipTest("no FUSE on this machine")  # a container, most likely
+        self.mount_point, self.stall = self.directory(), os.path.join(self.directory(), "stall")
+        server = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fuse_server.py")
+        self.server = harness.Target(
+            [sys.executable, server, self.mount_point, harness.fixture("calls-O2"), self.stall]
+        )
+        self.addCleanup(self.end_server)
+        self.program = os.path.join(self.mount_point, "prog")
+
+    def has_fuse(self):
+        try:
+            os.close(os.open("/dev/fuse", os.O_RDWR))
+        except OSError:
+            return False
+        effective = harness.read_status(os.getpid())["CapEff"]
+        return os.geteuid() == 0 and bool(int(effective, 16) >> 21 & 1)  # CAP_SYS_ADMIN
+
+    def end_server(self):
+        self.server.process.kill()
+        self.server.end()
+        subprocess.run(["umount", "-l", self.mount_point], check=False)
+
+    def stop_answering(self):
+        with open(self.stall, "wb"):
+            pass
+
+    def assert_told(self, run, path):
+        self.assertRegex(run.stderr, rf"cannot read {re.escape(path)}: .*{DEAD}")
+        self.assertEqual(len(re.findall(DEAD, run.stderr)), 1)
+        self.assertRegex(";".join(next(iter(run.stacks()))), r"\[prog\+0x[0-9a-f]+\]")
+
+    def test_that_answers(self):
+        target = self.start(self.program, "spin")
+        run = harness.attach(target, duration="0.3")
+        self.assert_stacks(run.stacks(), r"_start;.*main;many_arguments;.*leaf_spin")
+
+    def test_duration_is_kept(self):
+        target = self.start(self.program, "spin")
+        self.stop_answering()
+        run = harness.start_attach(target, "-d", "1")
+        run.finish()
+        self.assertLess(run.elapsed_s, 1 + MAX_LATE_S)
+        self.assert_told(run, self.program)
+
+    def test_signals_are_kept(self):
+        target = self.start(self.program, "spin")
+        self.stop_answering()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            run = harness.start_attach(target, "-d", "100")
+            self.assertTrue(select.select([run._ready], [], [], 30)[0])
+            run.signal(number)
+            run.finish()
+            self.assertLess(run.elapsed_s, MAX_LATE_S)
+
+    def test_debug_file(self):
+        """Only that lies there, behind a link."""
+        directory = self.directory()
+        hostile = shutil.copy(harness.fixture("hostile"), directory)
+        os.symlink(self.program, os.path.join(directory, "x.debug"))
+        code = os.path.join(directory, "code")
+        with open(code, "wb") as file:
+            file.write(link_to("x.debug"))
+        target = self.start(hostile, "run", code)
+        self.stop_answering()
+        run = harness.start_attach(target, "-d", "0.3", env=NO_LEAKS)
+        run.finish()
+        self.assertLess(run.elapsed_s, 0.3 + MAX_LATE_S)
+        self.assertIn("hello", {frame for stack in run.stacks() for frame in stack})
+
+
+if __name__ == "__main__":
+    harness.main()
