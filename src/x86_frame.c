@@ -1,6 +1,7 @@
 #include "x86_frame.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "memory.h"
 #include "x86_instruction.h"
@@ -21,7 +22,7 @@ enum {
 struct place {
 	int32_t sp;
 	int32_t fp;     // if has_fp
-	uint8_t length; // of the instruction; 0: it was not reached
+	uint8_t length; // of the instruction (and see probe_loop); 0: it was not reached
 	bool has_fp;
 	bool waits; // to be followed
 };
@@ -89,6 +90,26 @@ static bool decode(struct search *search, const struct part *part, uint64_t addr
 	       x86_instruction_decode(part->bytes + at, part->size - at, ret);
 }
 
+// GCC's -fstack-clash-protection makes a large frame page by page, in a loop that ends where SP is
+// what a lea before it has put into %r11: the two are taken for one instruction. Returns the bytes
+// of the loop behind the lea at the address; 0: there is none.
+static size_t probe_loop(const struct part *part, uint64_t address, const struct instruction *lea)
+{
+	// sub $PAGE_BYTES, %rsp; orq $0, (%rsp); cmp %r11, %rsp; jne to the sub
+	static const uint8_t loop[] = {0x48, 0x81, 0xec, 0x00, 0x10, 0x00, 0x00, 0x48, 0x83,
+	                               0x0c, 0x24, 0x00, 0x4c, 0x39, 0xdc, 0x75, 0xef};
+	enum { PAGE_BYTES = 0x1000, MACHINE_R11 = 11 };
+	const size_t at = address - part->start + lea->length;
+
+	if (lea->map != MAP_ONE || lea->is_vector || lea->opcode != 0x8d || !lea->wide ||
+	    lea->reg != MACHINE_R11 || !lea->plain_base || lea->rm != MACHINE_SP ||
+	    lea->displacement >= 0 || lea->displacement % PAGE_BYTES != 0)
+		return 0;
+	return part->size - at >= sizeof(loop) && memcmp(part->bytes + at, loop, sizeof(loop)) == 0
+	           ? sizeof(loop)
+	           : 0;
+}
+
 static void wait_for(struct search *search, uint64_t address, struct place *place)
 {
 	if (!place->waits)
@@ -126,7 +147,9 @@ static bool reach(struct search *search, uint64_t address, const struct place *c
 		return merge(search, address, place, come);
 	if (!decode(search, part, address, &i))
 		return false;
-	*place = (struct place){come->sp, come->fp, i.length, come->has_fp, false};
+	*place = *come;
+	place->length = i.length + probe_loop(part, address, &i);
+	place->waits = false;
 	wait_for(search, address, place);
 	return true;
 }
@@ -343,8 +366,10 @@ static bool follow(struct search *search, uint64_t address)
 	place->waits = false;
 	if (!decode(search, part, address, &i))
 		return false;
-	const uint64_t next = address + i.length;
+	const uint64_t next = address + place->length;
 	const enum effect effect = step(&i, &after);
+	if (place->length > i.length)
+		after.sp += i.displacement; // by the loop
 	if (effect == CALL || (effect == JUMP_SOMEWHERE && after.sp != AT_ENTRY))
 		note_transfer(search, &after);
 	if (effect == UNKNOWN || !is_sane(&after))
