@@ -5,13 +5,12 @@
 
 #include "address_space.h"
 #include "arch.h"
-#include "exception.h"
-#include "expression.h"
 #include "go_switch.h"
 #include "memory.h"
 #include "module.h"
 #include "rule.h"
 #include "rule_cache.h"
+#include "rule_step.h"
 #include "snapshot.h"
 
 enum {
@@ -176,154 +175,12 @@ static struct move end_with(enum stack_end end)
 
 static const struct move GO_ON = {.go_on = true};
 
-// Memory that the copy does not hold: because the page was not in memory, because the copy was cut,
-// or because it cannot be.
-static enum stack_end unreadable(const struct snapshot *snapshot, uint64_t address)
-{
-	if (snapshot_has_gap_at(snapshot, address))
-		return STACK_NOT_RESIDENT;
-	return snapshot->cut ? STACK_NOT_COPIED : STACK_UNREADABLE;
-}
-
-static enum stack_end evaluate(const struct expression *expression,
-                               const struct registers *registers, const uint64_t *initial,
-                               const struct snapshot *snapshot, uint64_t *ret)
-{
-	switch (expression_evaluate(expression, registers, initial, snapshot_read, snapshot, ret)) {
-	case EXPRESSION_OK:
-		return STACK_COMPLETE;
-	case EXPRESSION_UNKNOWN_REGISTER:
-		return STACK_NEEDS_REGISTER;
-	case EXPRESSION_UNREADABLE:
-		return unreadable(snapshot, registers->value[ARCH_NATIVE->sp]);
-	default:
-		return STACK_NO_RULE;
-	}
-}
-
-static enum stack_end find_cfa(const struct rule *rule, const struct registers *registers,
-                               const struct snapshot *snapshot, uint64_t *ret)
-{
-	if (rule->cfa_expression)
-		return evaluate(rule->cfa_expression, registers, NULL, snapshot, ret);
-	if (!registers_know(registers, rule->cfa_register))
-		return STACK_NEEDS_REGISTER;
-	*ret = registers->value[rule->cfa_register] + rule->cfa_offset;
-	return STACK_COMPLETE;
-}
-
-// The caller's value of one register.
-static enum stack_end find_register(const struct register_rule *rule, uint64_t cfa,
-                                    const struct registers *old, const struct snapshot *snapshot,
-                                    uint64_t *ret)
-{
-	enum stack_end end;
-
-	switch (rule->kind) {
-	case REGISTER_AT_CFA:
-		return snapshot_read_word(snapshot, cfa + rule->offset, ret)
-		           ? STACK_COMPLETE
-		           : unreadable(snapshot, cfa + rule->offset);
-	case REGISTER_IS_CFA:
-		*ret = cfa + rule->offset;
-		return STACK_COMPLETE;
-	case REGISTER_COPY:
-		if (!registers_know(old, rule->offset))
-			return STACK_NEEDS_REGISTER;
-		*ret = old->value[rule->offset];
-		return STACK_COMPLETE;
-	case REGISTER_IS_EXPRESSION:
-		return evaluate(rule->expression, old, &cfa, snapshot, ret);
-	case REGISTER_AT_EXPRESSION:
-		end = evaluate(rule->expression, old, &cfa, snapshot, ret);
-		if (end == STACK_COMPLETE && !snapshot_read(snapshot, *ret, 8, ret))
-			end = unreadable(snapshot, *ret);
-		return end;
-	default:
-		return STACK_NO_RULE;
-	}
-}
-
-// What a row says of the caller: the values of the registers that it names.
-struct caller {
-	uint64_t values[ARCH_MAX_REGISTERS]; // in the rule's order
-	uint32_t named, known;               // by number, as in struct registers
-	uint64_t sp, pc;
-};
-
-static void go_to_handler(const struct snapshot *snapshot, const struct registers *registers,
-                          uint64_t cfa, struct caller *caller)
-{
-	const struct arch *arch = ARCH_NATIVE;
-	struct exception_handler handler;
-
-	if (!exception_find_handler(snapshot, registers, cfa, caller->pc, &handler))
-		return;
-	caller->sp = handler.sp;
-	caller->pc = handler.pc;
-	if (handler.is_part)
-		caller->known &= 1u << arch->pc | 1u << arch->fp;
-}
-
-static enum stack_end find_caller(const struct rule *rule, const struct registers *registers,
-                                  const struct snapshot *snapshot, struct caller *ret)
-{
-	const struct arch *arch = ARCH_NATIVE;
-	uint64_t cfa;
-
-	enum stack_end end = find_cfa(rule, registers, snapshot, &cfa);
-	if (end != STACK_COMPLETE)
-		return end;
-	ret->named = ret->known = 0;
-	ret->sp = cfa;
-	for (size_t i = 0; i < rule->n_registers; i++) {
-		const struct register_rule *one = &rule->registers[i];
-		const uint32_t bit = 1u << one->number;
-		end = find_register(one, cfa, registers, snapshot, &ret->values[i]);
-		ret->named |= bit;
-		if (end == STACK_COMPLETE) {
-			ret->known |= bit;
-			if (one->number == arch->sp)
-				ret->sp = ret->values[i];
-			else if (one->number == arch->pc)
-				ret->pc = ret->values[i];
-		} else if (one->number == arch->pc) {
-			return end;
-		}
-	}
-	if (!(ret->known >> arch->pc & 1))
-		return STACK_NO_RULE;
-	if (rule->raises)
-		go_to_handler(snapshot, registers, cfa, ret);
-	return STACK_COMPLETE;
-}
-
-// Replaces the frame's registers by its caller's. In place, and only those that change: this is
-// where the time of unwinding goes.
 static struct move apply_row(const struct rule *rule, bool is_return,
                              const struct snapshot *snapshot, struct registers *registers)
 {
-	const struct arch *arch = ARCH_NATIVE;
-	struct caller caller;
+	const enum stack_end end = rule_step(rule, is_return, snapshot, registers);
 
-	const enum stack_end end = find_caller(rule, registers, snapshot, &caller);
-	if (end != STACK_COMPLETE)
-		return end_with(end);
-	// Stacks grow down: a caller's frame lies above, but for one that a signal interrupted on
-	// another stack. A leaf may have taken its return address off the stack (vfork).
-	if (!rule->signal_frame && caller.sp < registers->value[arch->sp] + is_return)
-		return end_with(STACK_NO_PROGRESS);
-	if (!rule->signal_frame)
-		registers->known &= arch->preserved;
-	registers->known = (registers->known & ~caller.named) | caller.known;
-	for (size_t i = 0; i < rule->n_registers; i++) {
-		const unsigned int number = rule->registers[i].number;
-		if (caller.known >> number & 1)
-			registers->value[number] = caller.values[i];
-	}
-	registers_set(registers, arch->sp, caller.sp);
-	registers_set(registers, arch->pc, caller.pc);
-	return GO_ON;
+	return end == STACK_COMPLETE ? GO_ON : end_with(end);
 }
 
 // No rule at all: the outermost frame, if it is the program's entry code, or has a frame pointer

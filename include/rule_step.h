@@ -1,0 +1,15 @@
+// rule_step: one frame's registers, and its caller's by a rule.
+#pragma once
+
+#include <stdbool.h>
+
+#include "profile.h"
+
+struct registers;
+struct rule;
+struct snapshot;
+
+// Replaces the frame's registers by its caller's. STACK_COMPLETE: it has; otherwise why not, and
+// the registers are as they were. `is_return`: the frame's pc is a return address.
+enum stack_end rule_step(const struct rule *rule, bool is_return, const struct snapshot *snapshot,
+                         struct registers *registers);
