@@ -101,6 +101,8 @@ struct arch {
 	// the function left alone that was to return to the address (x86_code_left_alone); whether
 	// the bytes end in a call, of at most max_call_bytes.
 	bool (*code_rule)(const struct arch_code *code, uint64_t address, struct rule *ret);
+	bool (*refine)(const struct arch_code *code, uint64_t address, const struct rule *general,
+	               struct rule *ret); // x86_code_refine
 	uint32_t (*left_alone)(const struct arch_code *code, uint64_t return_address);
 	bool (*is_after_call)(const uint8_t *bytes, size_t size);
 	size_t max_call_bytes;

@@ -7,6 +7,7 @@
 
 #include "arch.h"
 #include "go_thread.h"
+#include "luajit.h"
 
 struct expression; // expression.h
 
@@ -18,6 +19,7 @@ enum rule_kind {
 	RULE_CODE,          // the same, from the code itself, to be checked: code without CFI
 	RULE_IMAGE,         // the same, from tables of the target's making, to be checked
 	RULE_SWITCH,        // CFA and saved registers, but on another stack of Go's runtime
+	RULE_LUAJIT,        // those of the frame of LuaJIT's VM that the code runs in
 };
 
 enum register_rule_kind {
@@ -52,6 +54,8 @@ struct rule {
 	struct go_layout go; // of the program, if it is Go's and this a rule of its runtime
 	uint8_t go_switch;   // RULE_SWITCH: enum go_switch
 	uint8_t go_slot;     // and its slot
+	bool is_general;     // a row that is told of very much code: maybe not true of all of it
+	struct luajit_layout luajit; // RULE_LUAJIT
 };
 
 // Frees the expressions.

@@ -8,6 +8,7 @@
 
 #include "arch.h"
 #include "go_thread.h"
+#include "luajit.h"
 #include "resident.h"
 
 struct maps;
@@ -30,9 +31,11 @@ struct snapshot {
 	struct registers registers;
 	struct snapshot_region regions[SNAPSHOT_MAX_REGIONS];
 	size_t n_regions;
-	bool cut;            // some region is known to end before its stack does
-	bool asked_go;       // what Go's runtime says of the thread was looked for
-	struct go_thread go; // and this is it
+	bool cut;                 // some region is known to end before its stack does
+	bool asked_go;            // what Go's runtime says of the thread was looked for
+	struct go_thread go;      // and this is it
+	uint64_t luajit_dispatch; // of the VM that was asked; 0: none
+	uint64_t luajit_frame;    // where its innermost frame is; 0: not known
 };
 
 // Where the bytes of a tick's snapshots lie: a large reservation, of which only what was written
@@ -66,6 +69,7 @@ struct snapshot_hint {
 	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
 	const struct go_layout *go; // of the program; NULL: none; borrowed
 	struct resident *resident;  // of the process; NULL: opened for each use; borrowed
+	struct luajit_thread luajit;
 };
 
 // Copies the stack of a thread that stands still, from the red zone below registers->value[sp] on,

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "go_thread.h"
+#include "luajit.h"
 #include "hash.h"
 #include "profile.h"
 
@@ -36,6 +37,7 @@ struct unwinder {
 	uint32_t made_generation;       // of the address space, likewise
 	uint64_t start_stack;           // likewise
 	struct go_layout go;            // what stacks have shown of the program
+	struct luajit_thread luajit;    // what the last stack has shown of the thread
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI
 	uint64_t n_code_steps;          // and those by their code alone

@@ -19,6 +19,11 @@
 // not found. The caller owns *ret.
 bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *ret);
 
+// The same where a table has only a general row for much hand-written code: the rule, if the code
+// says for certain that it is called with less on the stack, or leaves the row's frame by itself.
+bool x86_code_refine(const struct arch_code *code, uint64_t address, const struct rule *general,
+                     struct rule *ret);
+
 // The registers that the function leaves alone at all times that was called where a call returns to
 // the address: a direct call, of a function that calls none, all of whose code can be followed. A
 // set by DWARF's numbers; empty: that is not known.

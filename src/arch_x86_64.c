@@ -219,6 +219,7 @@ const struct arch arch_x86_64 = {
     .clone_rule = clone_rule,
     .popping_rule = popping_rule,
     .code_rule = x86_code_rule,
+    .refine = x86_code_refine,
     .left_alone = x86_code_left_alone,
     .is_after_call = x86_code_is_after_call,
     .max_call_bytes = X86_CODE_MAX_CALL_BYTES,

@@ -11,7 +11,10 @@
 #include "module.h"
 #include "rule.h"
 
-enum { MAX_OPS = 256 };
+enum {
+	MAX_OPS = 256,
+	GENERAL_BYTES = 8192, // compilers seldom leave the stack pointer alone for so long
+};
 
 void rule_deinit(struct rule *rule)
 {
@@ -203,6 +206,7 @@ static bool read_row(const struct arch *arch, Dwarf_CFI *cfi, Dwarf_Addr address
 	if (dwarf_frame_info(frame, &start, &end, &signal_frame) < 0)
 		return false;
 	rule.signal_frame = signal_frame;
+	rule.is_general = end - start >= GENERAL_BYTES;
 	if (!read_cfa(frame, &rule) || !read_registers(arch, frame, &rule)) {
 		rule_deinit(&rule);
 		return false;

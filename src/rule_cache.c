@@ -127,6 +127,23 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 	return found;
 }
 
+// By the tables, or by what the code itself says where they are too general for it.
+static bool read_table_rule(const struct code_address *code, bool is_call, struct rule *ret)
+{
+	struct arch_code arch_code = in_file;
+	struct rule refined;
+
+	if (!cfi_find_rule(code->module, code->address, ret))
+		return false;
+	arch_code.context = (void *)code;
+	if (ret->kind == RULE_ROW && ret->is_general && !ret->signal_frame &&
+	    ARCH_NATIVE->refine(&arch_code, code->address + is_call, ret, &refined)) {
+		rule_deinit(ret);
+		*ret = refined;
+	}
+	return true;
+}
+
 static void read_rule(void *context)
 {
 	const struct order *order = context;
@@ -144,7 +161,7 @@ static void read_rule(void *context)
 	}
 	if (arch->signal_rule(bytes, n, order->rule) ||
 	    go_runtime_rule(code->module, code->address, order->is_call, order->rule) ||
-	    cfi_find_rule(code->module, code->address, order->rule) ||
+	    read_table_rule(code, order->is_call, order->rule) ||
 	    ((table = module_gopclntab(code->module)) &&
 	     gopclntab_rule(table, code->address, order->rule)) ||
 	    (!order->is_call && arch->clone_rule(bytes, n, order->rule)))

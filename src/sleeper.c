@@ -207,8 +207,10 @@ bool sleeper_runs(const struct target *target, struct target_thread *thread)
 bool sleeper_has_more(const struct target_thread *thread, const struct snapshot *snapshot,
                       enum stack_end end)
 {
-	// Of Go, as it turned out, whose runtime knows the other stack.
+	// Of Go, as it turned out, whose runtime knows the other stack, or of LuaJIT.
 	return end == STACK_NOT_COPIED ||
+	       (end == STACK_SWITCHED &&
+	        thread->hint.luajit.dispatch != snapshot->luajit_dispatch) ||
 	       (end == STACK_SWITCHED && thread->hint.tls && go_layout_is_known(thread->hint.go) &&
 	        !snapshot->asked_go);
 }

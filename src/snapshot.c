@@ -207,6 +207,13 @@ static void ask_go(int tid, const struct snapshot_hint *hint, struct snapshot *s
 		go_thread_read(tid, hint->resident, hint->tls, hint->go, &snapshot->go);
 }
 
+static void ask_luajit(int tid, const struct snapshot_hint *hint, struct snapshot *snapshot)
+{
+	snapshot->luajit_dispatch = hint->luajit.dispatch;
+	snapshot->luajit_frame =
+	    snapshot->luajit_dispatch ? luajit_read(tid, hint->resident, &hint->luajit) : 0;
+}
+
 static bool is_copied(const struct snapshot *snapshot, uint64_t address)
 {
 	uint64_t byte;
@@ -257,6 +264,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	ret->n_regions = 0;
 	ret->cut = false;
 	ask_go(tid, hint, ret);
+	ask_luajit(tid, hint, ret);
 	while (sp && ret->n_regions < SNAPSHOT_MAX_REGIONS) {
 		bool known;
 		const size_t extent = stack_extent(sp, maps, hint, &ret->go, &known);

@@ -94,6 +94,8 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 	if (ticker->run->check)
 		unwind_check_compare(ticker->run->check, thread->tid, &ticker->unwinder, snapshot,
 		                     ret);
+	if (ticker->unwinder.luajit.dispatch)
+		thread->hint.luajit = ticker->unwinder.luajit;
 	if (ret->end == STACK_NOT_COPIED)
 		snapshot_hint_grow(&thread->hint, snapshot);
 	if (ret->end == STACK_TOO_DEEP)

@@ -351,6 +351,33 @@ static struct move change_stack(struct unwinder *unwinder, const struct rule *ru
 	}
 }
 
+// Code that runs in a frame of LuaJIT's VM: the caller is the VM's.
+static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, bool is_return,
+                            const struct snapshot *snapshot, struct registers *registers)
+{
+	enum { R12 = 12, R13 = 13 }; // traces use them, too
+	const struct arch *arch = ARCH_NATIVE;
+	const uint64_t pc = registers->value[arch->pc], sp = registers->value[arch->sp];
+	const uint32_t location = find_entry(unwinder, pc, is_return)->location;
+	const uint64_t bias = pc - is_return - unwinder->profile->locations[location].address;
+	struct registers caller = *registers;
+
+	if (!registers_know(registers, LUAJIT_DISPATCH))
+		return end_with(STACK_NEEDS_REGISTER);
+	unwinder->luajit = (struct luajit_thread){registers->value[LUAJIT_DISPATCH], rule->luajit};
+	const uint64_t frame = luajit_find_frame(snapshot, unwinder->luajit.dispatch, sp);
+	const struct rule *row = find_entry(unwinder, rule->luajit.vm + bias, false)->rule;
+	if (frame == 0)
+		return end_with(STACK_SWITCHED);
+	registers_set(&caller, arch->sp, frame);
+	caller.known &= ~(1u << R12 | 1u << R13);
+	if (row->kind != RULE_ROW || !apply_row(row, is_return, snapshot, &caller).go_on ||
+	    !is_called_from(unwinder, &caller))
+		return end_with(STACK_NO_RULE);
+	*registers = caller;
+	return GO_ON;
+}
+
 static struct move step(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                         const struct snapshot *snapshot, struct go_walk *walk,
                         struct registers *registers)
@@ -365,6 +392,8 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 		return apply_image(unwinder, rule, is_return, snapshot, registers);
 	case RULE_SWITCH:
 		return change_stack(unwinder, rule, is_return, snapshot, walk, registers);
+	case RULE_LUAJIT:
+		return leave_vm(unwinder, rule, is_return, snapshot, registers);
 	case RULE_CODE:
 		return follow_code(unwinder, rule, is_return, snapshot, registers);
 	case RULE_FRAME_POINTER:
@@ -403,6 +432,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	size_t n = 0;
 
 	refresh(unwinder);
+	unwinder->luajit.dispatch = 0;
 	for (;;) {
 		const uint64_t pc = registers.value[arch->pc];
 		if (pc == 0 && n > 0) {

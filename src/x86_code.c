@@ -5,6 +5,7 @@
 #include "arch.h"
 #include "expression.h"
 #include "hotspot_code.h"
+#include "luajit.h"
 #include "memory.h"
 #include "rule.h"
 #include "x86_instruction.h"
@@ -79,7 +80,8 @@ struct search {
 	const struct arch_code *code;
 	bool follows_calls; // takes calls to return
 	uint64_t goal;      // where to stop, and not at a ret; NO_GOAL: at a ret
-	bool is_java;       // to stop where HotSpot's interpreter goes to the next bytecode instead
+	bool by_shape;      // to stop where a runtime's code is known by its shape instead
+	struct rule shape;  // the rule that it stands for
 	size_t n_instructions;
 	struct way branches[MAX_BRANCHES];
 	size_t n_branches;
@@ -209,12 +211,11 @@ static void set_frame_pointer(const struct instruction *i, struct way *way)
 	way->fp_at = way->at + (is_lea ? i->displacement : 0);
 }
 
-static enum effect step_plain(const struct search *search, const struct instruction *i,
-                              struct way *way)
+static enum effect step_plain(const struct instruction *i, struct way *way)
 {
 	const uint16_t written = x86_instruction_may_write(i);
 
-	if (written >> MACHINE_SP & 1 && !search->is_java) // its frame goes by the frame pointer
+	if (written >> MACHINE_SP & 1)
 		return write_sp(i, way);
 	way->written |= written;
 	way->popped &= ~written;
@@ -300,7 +301,7 @@ static enum effect step(const struct search *search, const struct instruction *i
 		    i->opcode == 0xa9 || i->opcode == 0x07 || i->opcode == 0x35)
 			return DEAD_END;
 	}
-	return step_plain(search, i, way);
+	return step_plain(i, way);
 }
 
 // Goes on behind the instruction, which way->address is behind of already.
@@ -315,6 +316,18 @@ static enum effect advance(struct search *search, const struct instruction *i, s
 		search->branches[search->n_branches++].address += i->immediate;
 	}
 	return effect;
+}
+
+// Is a way's end one by which a runtime's code is known?
+static bool has_shape(struct search *search, const struct way *way)
+{
+	if (!(way->written >> MACHINE_BP & 1) &&
+	    hotspot_code_is_dispatch(search->code, way->address)) {
+		hotspot_code_interpreter_rule(&search->shape);
+		return true;
+	}
+	search->shape = (struct rule){.kind = RULE_LUAJIT};
+	return luajit_is_exit(search->code, way->address, &search->shape.luajit);
 }
 
 // Follows one way to its end; true: to the goal, or to a ret, with *ret_popped what that takes off
@@ -334,10 +347,13 @@ static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 		switch (advance(search, &i, way)) {
 		case RETURN:
 			*ret_popped = (uint16_t)i.immediate;
-			return search->goal == NO_GOAL && !search->is_java;
+			return search->goal == NO_GOAL && !search->by_shape;
 		case DEAD_END:
-			return search->is_java && !(way->written >> MACHINE_BP & 1) &&
-			       hotspot_code_is_dispatch(search->code, way->address);
+			if (search->by_shape && has_shape(search, way))
+				return true;
+			if (!search->by_shape || !(x86_instruction_may_write(&i) >> MACHINE_SP & 1))
+				return false;
+			break; // no shape goes by the stack pointer
 		default:
 			break;
 		}
@@ -401,14 +417,14 @@ static bool find_way_in(struct search *search, uint64_t start, uint64_t address,
 	return find_way(search, start, ret, &popped) && ret->base == BASE_SP;
 }
 
-// Does some way lead to the next bytecode, with the frame pointer as it is?
-static bool is_interpreted(struct search *search, uint64_t address)
+// Does some way lead to where a runtime's code is known by its shape? The rule is search->shape.
+static bool find_shape(struct search *search, uint64_t address)
 {
 	int64_t popped;
 
 	search->follows_calls = true;
 	search->goal = NO_GOAL;
-	search->is_java = true;
+	search->by_shape = true;
 	begin(search, address);
 	while (search->n_branches > 0) {
 		struct way way = search->branches[--search->n_branches];
@@ -508,9 +524,31 @@ bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *
 			return true;
 		}
 	}
-	if (!is_interpreted(search, address))
+	if (!find_shape(search, address))
 		return false;
-	hotspot_code_interpreter_rule(ret);
+	*ret = search->shape;
+	return true;
+}
+
+bool x86_code_refine(const struct arch_code *code, uint64_t address, const struct rule *general,
+                     struct rule *ret)
+{
+	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
+	struct way way;
+	int64_t popped = 0;
+
+	search->code = code;
+	search->goal = NO_GOAL;
+	if (general->cfa_register != RSP || general->cfa_expression)
+		return false;
+	if (find_way(search, address, &way, &popped) && way.base == BASE_SP && is_sane(&way) &&
+	    way.at + 8 < general->cfa_offset) {
+		make_rule(&way, popped, ret);
+		return true;
+	}
+	if (!find_shape(search, address) || search->shape.kind != RULE_LUAJIT)
+		return false;
+	*ret = search->shape;
 	return true;
 }
 

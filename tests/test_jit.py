@@ -101,6 +101,17 @@ class Shapes(harness.TestCase):
     def test_java_interpreter(self):
         self.check(rf"{UNNAMED_CODE};{UNNAMED_CODE}(?:;from_code)?", "jit_java", "interpreted")
 
+    def test_lua_trace(self):
+        run = attach(self.start_fixture("jit_lua"))
+        leaves = rf"{UNNAMED_CODE}(?:;leave(?:;leaf)?)?|(?:vm|exit_handler|enter)(?:;\w+)?"
+        whole = rf"{MAIN};run_code;{UNNAMED_CODE};leave;nest;(?:{leaves})"
+        # Where the VM keeps its frames is known after the first one.
+        self.assert_stacks(run.stacks(), whole, share=0.9)
+        for leaf in "leaf", "subroutine", "trace_exit", UNNAMED_CODE:
+            n = sum(n for s, n in run.stacks().items() if re.search(whole, ";".join(s)) and
+                    re.fullmatch(leaf, s[-1]))  # fmt: skip
+            self.assertGreater(n, 5, (leaf, run.stacks()))
+
 
 class Hostile(harness.TestCase):
     """A map that is none: its code stays without names, and nothing else happens."""

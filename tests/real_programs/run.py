@@ -30,6 +30,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import pprof  # noqa: E402  pylint: disable=wrong-import-position
 from programs import PROGRAMS, Missing, Work  # noqa: E402  pylint: disable=wrong-import-position
+import runtimes  # noqa: E402, F401  pylint: disable=wrong-import-position, unused-import
 
 PROFILER = os.path.abspath(os.environ.get("PROFILER", "build/profiler"))
 UNNAMED = re.compile(r"\[(.+)\+0x([0-9a-f]+)\]")

@@ -1,0 +1,91 @@
+#include "luajit.h"
+
+#include <string.h>
+
+#include "arch.h"
+#include "resident.h"
+#include "snapshot.h"
+
+enum {
+	// The exit handler, from where it has saved the registers on.
+	HANDLER_BYTES = 192,
+	MAX_BEFORE_CALL = 64, // in it, from the state's load to the call
+	MAX_AFTER_CALL = 48,  // and from the call to the end
+
+	CFRAME_OFS_PREV = 32, // lj_frame.h
+	CFRAME_RAWMASK = ~3,
+	MAX_FRAMES = 256, // of the VM, in one stack
+	                  // What traces and the exit handler take of the stack: 256 slots of 4
+	                  // bytes, registers.
+	MAX_TRACE_BYTES = 4096,
+};
+
+// Finds the last place of the bytes `what` that begins in [from, to); -1: there is none.
+static int find_last(const uint8_t *bytes, int from, int to, const void *what, size_t size)
+{
+	while (to-- > from)
+		if (memcmp(bytes + to, what, size) == 0)
+			return to;
+	return -1;
+}
+
+// From vm_x64.dasc, vm_exit_handler and vm_exit_interp:
+//     mov state(%r14), %rbp; ...; call lj_trace_exit; mov frame(%rbp), %rcx; and $-4, %rcx; ...;
+//     mov %rcx, %rsp
+bool luajit_is_exit(const struct arch_code *code, uint64_t end, struct luajit_layout *ret)
+{
+	static const uint8_t load_state[] = {0x49, 0x8b, 0xae}, load_frame[] = {0x48, 0x8b, 0x4d},
+	                     mask[] = {0x48, 0x83, 0xe1, 0xfc}, set_sp[] = {0x48, 0x89, 0xcc};
+	const int mask_at = sizeof(load_frame) + 1, call_size = 5;
+	uint8_t bytes[HANDLER_BYTES];
+
+	if (code->read(code->context, end - sizeof(set_sp), bytes, sizeof(set_sp)) !=
+	        sizeof(set_sp) ||
+	    memcmp(bytes, set_sp, sizeof(set_sp)) != 0 ||
+	    code->read(code->context, end - HANDLER_BYTES, bytes, HANDLER_BYTES) != HANDLER_BYTES)
+		return false;
+	const int masked = find_last(bytes, HANDLER_BYTES - MAX_AFTER_CALL,
+	                             HANDLER_BYTES - (int)sizeof(mask), mask, sizeof(mask));
+	const int frame = masked - mask_at;
+	if (masked < 0 || memcmp(bytes + frame, load_frame, sizeof(load_frame)) != 0 ||
+	    bytes[frame - call_size] != 0xe8)
+		return false;
+	const int state = find_last(bytes, frame - call_size - MAX_BEFORE_CALL, frame - call_size,
+	                            load_state, sizeof(load_state));
+	if (state < 0)
+		return false;
+	memcpy(&ret->state, bytes + state + sizeof(load_state), sizeof(ret->state));
+	ret->frame = (int8_t)bytes[frame + sizeof(load_frame)];
+	ret->vm = end;
+	return true;
+}
+
+uint64_t luajit_read(int tid, struct resident *resident, const struct luajit_thread *thread)
+{
+	const struct luajit_layout *layout = &thread->layout;
+	uint64_t state, frame;
+
+	if (!resident_read(resident, tid, thread->dispatch + (uint64_t)(int64_t)layout->state,
+	                   &state, sizeof(state)) ||
+	    !resident_read(resident, tid, state + (uint64_t)(int64_t)layout->frame, &frame,
+	                   sizeof(frame)))
+		return 0;
+	return frame & (uint64_t)CFRAME_RAWMASK;
+}
+
+uint64_t luajit_find_frame(const struct snapshot *snapshot, uint64_t dispatch, uint64_t sp)
+{
+	uint64_t frame = snapshot->luajit_frame, next;
+
+	if (dispatch == 0 || snapshot->luajit_dispatch != dispatch)
+		return 0;
+	for (size_t i = 0; i < MAX_FRAMES && frame % 8 == 0 && frame != 0; i++) {
+		if (frame > sp)
+			return frame - sp <= MAX_TRACE_BYTES ? frame : 0;
+		if (!snapshot_read_word(snapshot, frame + CFRAME_OFS_PREV, &next) ||
+		    (next &= (uint64_t)CFRAME_RAWMASK) <= frame)
+			return 0;
+		frame = next;
+	}
+	return 0;
+}

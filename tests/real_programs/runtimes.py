@@ -1,0 +1,135 @@
+"""Those of programs.py that make code while they run."""
+
+import time
+
+from programs import program
+
+JAVA_SOURCE = """
+import java.util.*;
+import java.util.stream.*;
+public class Work {
+	interface Shape { double area(double x); }
+	static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+	static double compute(int seed) {
+		Map<String, List<Integer>> map = new HashMap<>();
+		for (int i = 0; i < 5000; i++) map.computeIfAbsent("k" + (i * 7919 + seed) % 997, k -> new ArrayList<>()).add(i);
+		Shape s = x -> Math.sin(x) * 2;
+		double sum = map.values().stream().flatMap(List::stream).mapToDouble(i -> s.area(i)).sum();
+		String text = map.keySet().stream().sorted().collect(Collectors.joining(","));
+		return sum + text.replaceAll("k(\\\\d)7", "$1").length() + fib(18);
+	}
+	public static void main(String[] a) {
+		Thread t = new Thread(() -> { for (int i = 0;; i++) compute(i); }, "worker"); t.start();
+		for (int i = 0;; i++) compute(i);
+	}
+}
+"""
+
+
+def start_java(work, flags):
+    work.write("Work.java", JAVA_SOURCE)
+    work.run("javac Work.java")
+    pid = work.start(f"java -Xmx256m {flags} -cp {work.directory} Work")
+    time.sleep(6)
+    work.run(f"jcmd {pid} Compiler.perfmap")
+    return ["-p", pid]
+
+
+@program("java", "javac", "jcmd")
+def java(work):
+    return start_java(work, "")
+
+
+@program("java", "javac", "jcmd")
+def java_frame_pointers(work):
+    return start_java(work, "-XX:+PreserveFramePointer")
+
+
+JAVA_LOOP_SOURCE = """
+import java.util.*;
+public class Loop {
+	static Object sink;
+	static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+	public static void main(String[] a) {
+		for (int i = 0; i < 3; i++)
+			new Thread(() -> {
+				Map<Integer, byte[]> m = new HashMap<>();
+				Random r = new Random(1);
+				while (System.currentTimeMillis() > 0) {
+					for (int k = 0; k < 2000; k++) m.put(r.nextInt(5000), new byte[r.nextInt(2000)]);
+					sink = new ArrayList<>(m.values());
+					fib(18);
+				}
+			}, "churn-" + i).start();
+	}
+}
+"""
+
+
+def start_java_loop(work, flags, with_map):
+    """Threads that never leave the loop in which they were compiled."""
+    work.write("Loop.java", JAVA_LOOP_SOURCE)
+    work.run("javac Loop.java")
+    pid = work.start(f"java -Xmx400m {flags} -cp {work.directory} Loop")
+    time.sleep(8)
+    if with_map:
+        work.run(f"jcmd {pid} Compiler.perfmap")
+    return ["-p", pid]
+
+
+@program("java", "javac", "jcmd")
+def java_loop(work):
+    return start_java_loop(work, "", True)
+
+
+@program("java", "javac")
+def java_loop_parallel(work):
+    return start_java_loop(work, "-XX:+UseParallelGC", False)
+
+
+@program("java", "javac")
+def java_loop_z(work):
+    return start_java_loop(work, "-XX:+UseZGC", False)
+
+
+@program("java", "javac")
+def java_loop_untiered(work):
+    return start_java_loop(work, "-XX:-TieredCompilation", False)
+
+
+LUA_SOURCE = """
+local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end
+local function text() local t = {} for i = 1, 5000 do t[i] = tostring(i * 7919 % 5003) end
+	table.sort(t, function(a, b) return a < b end) return #table.concat(t) end
+local function deep(n) if n == 0 then return text() end local _, r = pcall(deep, n - 1) return r end
+local s = 0
+while true do
+	s = s + fib(22) + deep(5)
+	for i = 1, 1000000 do s = s + i % 7 end
+	s = s + #(("a b c"):gsub("%w+", function(w) return w .. fib(15) end))
+end
+"""
+
+
+@program("luajit")
+def luajit(work):
+    return ["-p", work.start("luajit " + work.write("work.lua", LUA_SOURCE))]
+
+
+@program("luajit")
+def luajit_interpreted(work):
+    return ["-p", work.start("luajit -joff " + work.write("work.lua", LUA_SOURCE))]
+
+
+@program("sysbench")
+def sysbench_lua(work):
+    script = work.write("work.lua", """
+function event()
+	local s = 0
+	for i = 1, 1000 do s = s + sysbench.rand.uniform(1, 1000) % 7 end
+	local t = {}
+	for i = 1, 50 do t[i] = string.format("%d-%s", i, tostring(s)) end
+	table.concat(t)
+end
+""")  # fmt: skip
+    return ["-p", work.start(f"sysbench {script} --threads=2 --time=600 run")]
