@@ -466,11 +466,15 @@ static void look_at_sleepers(struct ticker *ticker, long n_others)
 		quiet_settle(quiet, ticker->target);
 }
 
-// First at those that may run, which may show that no other does.
+// First at those that may run, which may show that no other does; those found running are stopped
+// before any other is looked at. For a thread that falls asleep between the two is seen asleep,
+// while one that wakes meanwhile is not seen running: the longer that takes, the more often threads
+// would be seen in their sleeps.
 static void look_at_all(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
 	const long n_others = load_others(ticker->setup->load);
+	const size_t n_asked = ticker->stops.count;
 	size_t n_sleepers = 0;
 
 	ticker->n_running = 0;
@@ -482,8 +486,12 @@ static void look_at_all(struct ticker *ticker)
 		if (!thread->to_look_at)
 			look_at(ticker, thread);
 	}
-	if (n_sleepers > 0)
+	stop_planned(ticker, n_asked);
+	if (n_sleepers > 0) {
+		const size_t n_stopped = ticker->stops.count;
 		look_at_sleepers(ticker, n_others);
+		stop_planned(ticker, n_stopped);
+	}
 	ticker->all_asleep = true;
 	for (size_t i = 0; i < target->n_threads; i++) {
 		const struct target_thread *thread = target->threads[i];
@@ -553,9 +561,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	if (ticker->stops.hold_all)
 		stop_runners_first(ticker);
 	count_stops(ticker); // that have come in the midst of another process's tick
-	const size_t n_asked = ticker->stops.count;
 	look_at_all(ticker);
-	stop_planned(ticker, n_asked);
 	finish_stops(ticker);
 	ticker->run->pages_hidden |= target->resident.hidden;
 	waits_name_sockets(&ticker->waits, target, false);
