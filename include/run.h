@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "call_counts.h"
 #include "histogram.h"
 
 struct unwind_check;
@@ -31,8 +32,7 @@ struct run {
 	uint64_t credits;               // samples of threads that slept on: nothing was copied
 	uint64_t waits;                 // of those that had no CPU since they were last stopped
 	uint64_t denied;                // stops that the kernel did not permit
-	uint64_t unmended;              // calls that a stop cut and that could not be mended
-	int unmended_call;              // the last of these; -1: not known
+	struct call_counts calls;       // that were cut
 	uint64_t refused_children;      // that could not be sampled (--children)
 	uint64_t lost_privileges;       // programs executed while they were seized (tracee.h)
 	struct histogram thread_hold;   // how long each stop held its thread

@@ -81,9 +81,8 @@ size_t tracee_serve(void);
 // Is the thread in the rest of a call? Then its stack is what it was, and it cannot be seized.
 bool tracee_is_in_rest(int tid);
 
-// How many calls a stop has cut that could not be mended, and which was the last one (its number;
-// -1: not known).
-uint64_t tracee_unmended(int *ret_last_call);
+// What was done for the calls that stops have cut.
+struct call_counts tracee_call_counts(void);
 
 // From now on every seized thread is let go the moment that it stops, by the signal handler,
 // whatever the profiler is busy with. For threads that were interrupted in uninterruptible sleep

@@ -61,7 +61,7 @@ static void put_hold(struct json *json, const struct run *run)
 	json_key_int(json, "copies", run->copies);
 	json_key_int(json, "credits", run->credits);
 	json_key_int(json, "denied_stops", run->denied);
-	json_key_int(json, "unmended_calls", run->unmended);
+	json_key_int(json, "unmended_calls", run->calls.left);
 	put_percentiles(json, "tick_hold_ns", &run->tick_hold);
 	put_percentiles(json, "thread_hold_ns", &run->thread_hold);
 }

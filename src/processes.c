@@ -224,6 +224,7 @@ bool processes_tick(struct processes *processes, const struct stretch *stretch)
 	run->ticks++;
 	run->last_ns = stretch->until_ns;
 	run->threads = 0;
+	run->calls = tracee_call_counts();
 	// Children that are found on the way are sampled in the same tick.
 	for (size_t i = 0; i < processes->count; i++) {
 		struct process *process = processes->items[i];
@@ -253,5 +254,5 @@ void processes_finish(struct processes *processes)
 	while (tracee_serve() > 0 && clock_now_ns() < until_ns)
 		hold_wait(&processes->hold, until_ns);
 	tracee_abandon_all();
-	processes->hold.run->unmended = tracee_unmended(&processes->hold.run->unmended_call);
+	processes->hold.run->calls = tracee_call_counts();
 }

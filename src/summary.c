@@ -221,6 +221,15 @@ static void print_engine(const struct run *run)
 	        (double)run->cpu_ns / (double)NS_PER_MS, run->priority_raised ? "raised" : "usual");
 }
 
+static void print_calls(const struct run *run)
+{
+	fprintf(
+	    stderr,
+	    "profiler: engine: of system calls that were cut, %ju entered again, %ju continued in "
+	    "%ju parts\n",
+	    (uintmax_t)run->calls.again, (uintmax_t)run->calls.rests, (uintmax_t)run->calls.parts);
+}
+
 static void print_doubts(const struct run *run)
 {
 	if (run->n_code_steps)
@@ -271,14 +280,14 @@ static void print_doubts(const struct run *run)
 static void print_unmended(const struct run *run)
 {
 	_cleanup_free_ char *name =
-	    run->unmended_call >= 0 ? syscall_name(run->unmended_call) : NULL;
+	    run->calls.last_left >= 0 ? syscall_name(run->calls.last_left) : NULL;
 
-	if (run->unmended == 0)
+	if (run->calls.left == 0)
 		return;
 	fprintf(stderr,
 	        "profiler: %ju system calls that a stop had cut could not be mended, the last of "
 	        "them %s\n",
-	        (uintmax_t)run->unmended, name ? name : "one of int $0x80");
+	        (uintmax_t)run->calls.left, name ? name : "one of int $0x80");
 }
 
 void summary_print(const struct run *run, const struct profile *profile, bool verbose)
@@ -299,6 +308,7 @@ void summary_print(const struct run *run, const struct profile *profile, bool ve
 	if (!verbose)
 		return;
 	print_engine(run);
+	print_calls(run);
 	print_threads(profile);
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "arch.h"
+#include "call_counts.h"
 #include "child_exit.h"
 #include "memory.h"
 #include "privileged_exec.h"
@@ -52,9 +53,7 @@ static struct seized *seized;
 static size_t n_seized, seized_capacity;
 static volatile sig_atomic_t seizing, abandoned;
 
-// Calls that a stop has cut and that could not be mended.
-static uint64_t n_unmended;
-static int last_unmended; // its number, as tracee_unmended tells it
+static struct call_counts counts;
 
 static bool withholds_privileges; // privileged_exec.h
 static uint64_t n_lost_privileges;
@@ -192,6 +191,7 @@ static bool enter_rest(struct seized *entry, int signal)
 	if (!set_registers(entry->tid, &user))
 		return false;
 	entry->call = CALL_ENTERING;
+	counts.parts++;
 	return resume_to_syscall_stop(entry->tid, signal);
 }
 
@@ -224,8 +224,8 @@ static struct syscall_caller caller_of(const struct seized *entry)
 
 static void note_unmended(const struct syscall_caller *caller, const struct user_regs_struct *user)
 {
-	n_unmended++;
-	last_unmended = syscall_mend_number(caller, user);
+	counts.left++;
+	counts.last_left = syscall_mend_number(caller, user);
 }
 
 // Sees to the call of a thread that was stopped for nobody.
@@ -234,6 +234,8 @@ static void mend(struct seized *entry, struct user_regs_struct *user)
 	const struct syscall_caller caller = caller_of(entry);
 	const enum syscall_mend what = syscall_mend(&caller, user, &entry->rest);
 
+	counts.again += what == MEND_AGAIN;
+	counts.rests += what == MEND_REST;
 	if (what == MEND_AGAIN)
 		set_registers(entry->tid, user);
 	else if (what == MEND_REST)
@@ -539,10 +541,9 @@ bool tracee_is_in_rest(int tid)
 	return entry && entry->call != CALL_NONE && entry->call != CALL_LEAVING;
 }
 
-uint64_t tracee_unmended(int *ret_last_call)
+struct call_counts tracee_call_counts(void)
 {
-	*ret_last_call = last_unmended;
-	return n_unmended;
+	return counts;
 }
 
 void tracee_abandon_all(void)

@@ -1,5 +1,5 @@
-// calls GROUP SECONDS [seccomp] [ignored]: system calls that a stop of the thread could disturb,
-// made all the time by a thread for each kind. Groups: timed, woken, data, cut, sockets,
+// calls GROUP SECONDS [seccomp] [ignored] [KIND]: system calls that a stop of the thread could
+// disturb, made all the time by a thread for each kind. Groups: timed, woken, data, cut, sockets,
 // interrupted, spared.
 //
 // seccomp: under a filter that kills whoever calls restart_syscall. ignored: while another process
@@ -117,6 +117,19 @@ static pid_t send_ignored(void)
 	_exit(0);
 }
 
+// The kind of that name alone.
+static struct kind *find_kind(const struct kind *kinds, const char *name)
+{
+	static struct kind alone[2];
+
+	for (; kinds->name; kinds++)
+		if (!strcmp(kinds->name, name))
+			alone[0] = *kinds;
+	if (!alone[0].name)
+		die(name);
+	return alone;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -139,8 +152,10 @@ int main(int argc, char **argv)
 	for (int i = 3; i < argc; i++) {
 		if (!strcmp(argv[i], "seccomp"))
 			forbid_restart();
-		else
+		else if (!strcmp(argv[i], "ignored"))
 			ignored = 1;
+		else
+			kinds = find_kind(kinds, argv[i]);
 	}
 	end_s = now_s() + atof(argv[2]);
 	for (struct kind *kind = kinds; kind->name; kind++)

@@ -17,6 +17,14 @@
 
 #include "torture.h"
 
+// This machine does not have it, or does not permit it; the line of the kind says so.
+static void leave_out(struct kind *kind, const char *why)
+{
+	if (kind->faults == 0)
+		snprintf(kind->first_fault, sizeof(kind->first_fault), "left out: %s", why);
+	usleep(1000);
+}
+
 #define RANDOM_BYTES (256 << 10)
 #define UNTOUCHED 0x5a
 #define MARGIN 64
@@ -164,24 +172,24 @@ FRAME void cut_copy_file_range(struct kind *kind)
 
 #define PIPED (1 << 20)
 
-// What the pipe holds goes to a file, or to nowhere.
+// What the pipe holds goes to a file, or to a device that takes its time.
 FRAME void cut_splice(struct kind *kind)
 {
 	static char bytes[PIPED];
-	static int fds[2], out, null;
+	static int fds[2], out, device;
 	off64_t to = 0;
 
 	if (!out) {
 		close(make_file());
 		out = (int)syscall(SYS_memfd_create, "out", 0);
-		null = open("/dev/null", O_WRONLY);
+		device = open("/dev/urandom", O_WRONLY);
 		if (pipe(fds) || fcntl(fds[1], F_SETPIPE_SZ, PIPED) != PIPED)
 			die("pipe");
 	}
 	const int to_file = kind->calls % 2;
 	if (write(fds[1], file_bytes, PIPED) != PIPED)
 		fault(kind, "filling", 0);
-	const long n = splice(fds[0], NULL, to_file ? out : null, to_file ? &to : NULL, PIPED, 0);
+	const long n = splice(fds[0], NULL, to_file ? out : device, to_file ? &to : NULL, PIPED, 0);
 	if (n != PIPED)
 		fault(kind, "spliced", n);
 	for (long left = PIPED - n; left > 0; left -= read(fds[0], bytes, (size_t)left))
@@ -337,15 +345,24 @@ FRAME void cut_select(struct kind *kind)
 		fault(kind, "selected", result);
 }
 
-#define RESERVED (8 << 20)
+#define HUGE_PAGES 16
+#define HUGE_PAGE_BYTES (2 << 20)
 
+// Huge pages, where the machine has some; tmpfs has asked for death only since Linux 6.18.
 FRAME void cut_fallocate(struct kind *kind)
 {
+	static off_t size = (off_t)HUGE_PAGES * HUGE_PAGE_BYTES;
 	static int fd;
 
-	if (!fd)
-		fd = (int)syscall(SYS_memfd_create, "reserved", 0);
-	if (fallocate(fd, 0, 0, RESERVED))
+	if (!fd) {
+		fd = (int)syscall(SYS_memfd_create, "reserved", 4 /* MFD_HUGETLB */);
+		if (fd < 0 || (fallocate(fd, 0, 0, size) && errno != EINTR)) {
+			fd = (int)syscall(SYS_memfd_create, "reserved", 0);
+			size = 8 << 20;
+			leave_out(kind, "no huge pages");
+		}
+	}
+	if (fallocate(fd, 0, 0, size))
 		fault(kind, "fallocate", -1);
 	if (ftruncate(fd, 0))
 		die("ftruncate");
@@ -404,51 +421,57 @@ FRAME void cut_int_80(struct kind *kind)
 
 #define EVENTS 8
 
-static int event_pipe[2];
+static int event_pipes[EVENTS][2];
 
+// One event after the other.
 static void *make_events(void *argument)
 {
 	(void)argument;
-	while (write(event_pipe[1], "x", 1) == 1)
+	for (int i = 0; write(event_pipes[i % EVENTS][1], "x", 1) == 1; i++)
 		usleep(200);
 	return NULL;
 }
 
-// One event after the other: a poll of the pipe for each.
+static void open_events(aio_context_t *ret)
+{
+	if (syscall(SYS_io_setup, EVENTS, ret))
+		die("io_setup");
+	for (int i = 0; i < EVENTS; i++)
+		if (pipe(event_pipes[i]))
+			die("pipe");
+	help(make_events, NULL);
+}
+
+// A poll of each pipe; all are waited for, and come one by one.
 FRAME void cut_io_getevents(struct kind *kind)
 {
 	static aio_context_t context;
-	static struct iocb requests[EVENTS];
-	static struct io_event events[EVENTS];
-	struct iocb *pointers[EVENTS];
-	static int fds[EVENTS][2];
+	struct io_event events[EVENTS];
+	int counts[EVENTS] = {0};
+	long n;
 
-	if (!context) {
-		if (syscall(SYS_io_setup, EVENTS, &context) || pipe(event_pipe))
-			die("io_setup");
-		help(make_events, NULL);
-		for (int i = 0; i < EVENTS; i++)
-			if (pipe(fds[i]))
-				die("pipe");
-	}
+	if (!context)
+		open_events(&context);
 	for (int i = 0; i < EVENTS; i++) {
-		requests[i] = (struct iocb){.aio_lio_opcode = IOCB_CMD_POLL,
-		                            .aio_buf = POLLIN,
-		                            .aio_data = (uint64_t)i,
-		                            .aio_fildes = (uint32_t)event_pipe[0]};
-		pointers[i] = &requests[i];
-	}
-	for (int i = 0; i < EVENTS; i++)
-		if (syscall(SYS_io_submit, context, 1, &pointers[i]) != 1)
+		struct iocb request = {.aio_lio_opcode = IOCB_CMD_POLL,
+		                       .aio_buf = POLLIN,
+		                       .aio_data = (uint64_t)i,
+		                       .aio_fildes = (uint32_t)event_pipes[i][0]};
+		struct iocb *pointer = &request;
+		if (syscall(SYS_io_submit, context, 1, &pointer) != 1)
 			die("io_submit");
-	const long n = syscall(SYS_io_getevents, context, EVENTS, EVENTS, events, NULL);
+	}
+	n = syscall(SYS_io_getevents, context, EVENTS, EVENTS, events, NULL);
 	if (n != EVENTS)
 		fault(kind, "events", n);
-	for (long left = EVENTS - n; left > 0;)
-		left -= syscall(SYS_io_getevents, context, left, left, events, NULL);
-	char byte[64];
-	if (read(event_pipe[0], byte, sizeof(byte)) <= 0)
-		die("read");
+	if (n < EVENTS)
+		n += syscall(SYS_io_getevents, context, EVENTS - n, EVENTS - n, events + n, NULL);
+	for (int i = 0; i < n; i++) {
+		char bytes[64];
+		const int at = (int)events[i].data;
+		if (counts[at]++ || read(event_pipes[at][0], bytes, sizeof(bytes)) <= 0)
+			fault(kind, "other events", at);
+	}
 }
 
 static struct ring {
@@ -484,7 +507,7 @@ FRAME void cut_io_uring(struct kind *kind)
 	if (!ring.fd)
 		open_ring();
 	if (ring.fd < 0) {
-		usleep(1000);
+		leave_out(kind, "io_uring");
 		return;
 	}
 	unsigned int *tail = in_ring(ring.params.sq_off.tail);
@@ -525,7 +548,7 @@ FRAME void cut_bpf(struct kind *kind)
 	else if (errno == EAGAIN)
 		fault(kind, "load", fd);
 	else
-		usleep(1000); // not permitted
+		leave_out(kind, "bpf");
 }
 
 struct kind cut_kinds[] = {

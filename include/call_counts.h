@@ -1,0 +1,12 @@
+// call_counts: system calls that stops have cut, and what was done for them (syscall_mend.h).
+#pragma once
+
+#include <stdint.h>
+
+struct call_counts {
+	uint64_t again; // entered again by the kernel, at no further stop
+	uint64_t rests; // continued, or executed again without being disturbed
+	uint64_t parts; // in so many parts; each is two stops
+	uint64_t left;  // could not be mended
+	int last_left;  // the number of the last of these; -1: not known
+};
