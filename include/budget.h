@@ -3,23 +3,32 @@
 // What is spent, of CPU time by the profiler and of time during which threads were held, is
 // compared with what the share allows; a tick is left out while one of them is overdrawn. A
 // stretch of expensive ticks (those that make unwinding rules for code that is new) may borrow a
-// little.
+// little. A single long hold, of whatever cause, silences the profile for BUDGET_MAX_SILENCE_NS at
+// most: what it cost beyond that is forgiven, unless the one forgiven before is not yet paid off.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { BUDGET_MAX_SILENCE_NS = 1000000000 };
+
+// Clocks that only go forward.
+struct budget_spent {
+	int64_t now_ns;
+	int64_t cpu_ns;  // CPU time of the profiler's
+	int64_t held_ns; // for how long threads have been held
+};
+
 struct budget {
-	double share;       // 0: no limit
-	int64_t last_ns;    // when the accounts were last settled
-	int64_t cpu_ns;     // the profiler's CPU clock then
-	int64_t held_ns;    // and how long threads had been held
+	double share; // 0: no limit
+	struct budget_spent last;
 	double cpu_left_ns; // what may be spent
 	double held_left_ns;
+	double held_forgiven_ns; // and what was forgiven, less what was earned since
 };
 
 // `percent`: the share of time, of one CPU; 0: no limit.
-void budget_init(struct budget *budget, double percent, int64_t now_ns);
+void budget_init(struct budget *budget, double percent, const struct budget_spent *spent);
 
-// May a tick be taken at now_ns? `held_ns`: for how long threads have been held until now.
-bool budget_allows(struct budget *budget, int64_t now_ns, int64_t held_ns);
+// May a tick be taken now?
+bool budget_allows(struct budget *budget, const struct budget_spent *spent);

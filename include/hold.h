@@ -16,7 +16,7 @@ struct hold {
 	int64_t release_ns;    // when the last held thread was let go
 	int64_t quiet_ns;      // until when nobody that is asked had stopped, for certain
 	int64_t settled_ns;    // of run->held_ns, what is in run->tick_hold
-	int64_t own_delay_ns;  // the sampler's own wait for CPUs, as last read
+	int64_t own_delay_ns;  // the sampler's own wait for CPUs, as last read; -1: unknown
 	bool holding;          // threads are held while others are waited for (--stop-all)
 	int own_schedstat_fd;  // of the sampler itself; -1: none
 };
@@ -24,7 +24,8 @@ struct hold {
 void hold_init(struct hold *hold, struct run *run, struct events *events);
 void hold_deinit(struct hold *hold);
 
-// A thread was let go at end_ns, and may have been held from start_ns on.
+// A thread was let go at end_ns, and may have been held from start_ns on. What of that the sampler
+// waited for a CPU is the machine's doing, and noted by itself.
 void hold_note(struct hold *hold, int64_t start_ns, int64_t end_ns);
 
 // Threads are about to be asked to stop.

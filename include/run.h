@@ -38,6 +38,7 @@ struct run {
 	struct histogram thread_hold;   // how long each stop held its thread
 	struct histogram tick_hold;     // for how long some thread was held, in a tick with stops
 	int64_t held_ns;                // for how long some thread was held, in all
+	int64_t held_waiting_ns;        // of it, while the profiler itself waited for a CPU
 	uint64_t n_frames;              // unwound
 	uint64_t n_frame_pointer_steps; // those found without CFI
 	uint64_t n_code_steps;          // and those by their code alone

@@ -1,41 +1,48 @@
 #include "budget.h"
 
-#include "clock.h"
-
 // What may be borrowed: CPU time for the rules of code that is new, and a few long holds.
 static const double CPU_LOAN_NS = 150e6, HELD_LOAN_NS = 20e6;
 
-void budget_init(struct budget *budget, double percent, int64_t now_ns)
+void budget_init(struct budget *budget, double percent, const struct budget_spent *spent)
 {
 	*budget = (struct budget){
 	    .share = percent / 100,
-	    .last_ns = now_ns,
-	    .cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID),
+	    .last = *spent,
 	    .cpu_left_ns = CPU_LOAN_NS,
 	    .held_left_ns = HELD_LOAN_NS,
 	};
 }
 
 // Earns the share of the time that passed, up to the loan; pays what was spent.
-static double settle(double left_ns, double loan_ns, double earned_ns, double spent_ns)
+static double settle(double left_ns, double loan_ns, double earned_ns, int64_t spent_ns)
 {
-	left_ns += earned_ns - spent_ns;
+	left_ns += earned_ns - (double)spent_ns;
 	return left_ns > loan_ns ? loan_ns : left_ns;
 }
 
-bool budget_allows(struct budget *budget, int64_t now_ns, int64_t held_ns)
+static void forgive(struct budget *budget, double earned_ns)
 {
-	const int64_t cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-	const double earned_ns = (double)(now_ns - budget->last_ns) * budget->share;
+	const double least_ns = -budget->share * BUDGET_MAX_SILENCE_NS;
+
+	budget->held_forgiven_ns -= earned_ns;
+	if (budget->held_left_ns >= least_ns || budget->held_forgiven_ns > 0)
+		return;
+	budget->held_forgiven_ns = least_ns - budget->held_left_ns;
+	budget->held_left_ns = least_ns;
+}
+
+bool budget_allows(struct budget *budget, const struct budget_spent *spent)
+{
+	const struct budget_spent last = budget->last;
+	const double earned_ns = (double)(spent->now_ns - last.now_ns) * budget->share;
 
 	if (budget->share <= 0)
 		return true;
 	budget->cpu_left_ns =
-	    settle(budget->cpu_left_ns, CPU_LOAN_NS, earned_ns, (double)(cpu_ns - budget->cpu_ns));
-	budget->held_left_ns = settle(budget->held_left_ns, HELD_LOAN_NS, earned_ns,
-	                              (double)(held_ns - budget->held_ns));
-	budget->last_ns = now_ns;
-	budget->cpu_ns = cpu_ns;
-	budget->held_ns = held_ns;
+	    settle(budget->cpu_left_ns, CPU_LOAN_NS, earned_ns, spent->cpu_ns - last.cpu_ns);
+	budget->held_left_ns =
+	    settle(budget->held_left_ns, HELD_LOAN_NS, earned_ns, spent->held_ns - last.held_ns);
+	forgive(budget, earned_ns);
+	budget->last = *spent;
 	return budget->cpu_left_ns >= 0 && budget->held_left_ns >= 0;
 }

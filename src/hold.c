@@ -29,6 +29,29 @@ void hold_deinit(struct hold *hold)
 		close(hold->own_schedstat_fd);
 }
 
+// How long the sampler itself has waited for a CPU, once it was ready to run; -1: unknown.
+static int64_t own_delay(const struct hold *hold)
+{
+	struct proc_schedstat own;
+
+	if (hold->own_schedstat_fd < 0 || !proc_read_schedstat(hold->own_schedstat_fd, 0, 0, &own))
+		return -1;
+	return (int64_t)own.delay_ns;
+}
+
+// Of a hold that lasted, what the sampler waited for a CPU: since that was last read, which was
+// before the stop.
+static int64_t waiting_in(struct hold *hold, int64_t hold_ns)
+{
+	if (hold_ns < LONG_WAIT_NS)
+		return 0;
+	const int64_t last_ns = hold->own_delay_ns, delay_ns = own_delay(hold);
+	hold->own_delay_ns = delay_ns;
+	if (last_ns < 0 || delay_ns < 0)
+		return 0;
+	return delay_ns - last_ns < hold_ns ? delay_ns - last_ns : hold_ns;
+}
+
 void hold_note(struct hold *hold, int64_t start_ns, int64_t end_ns)
 {
 	struct run *run = hold->run;
@@ -41,17 +64,8 @@ void hold_note(struct hold *hold, int64_t start_ns, int64_t end_ns)
 	if (start_ns < hold->release_ns)
 		start_ns = hold->release_ns;
 	run->held_ns += end_ns - start_ns;
+	run->held_waiting_ns += waiting_in(hold, end_ns - start_ns);
 	hold->release_ns = end_ns;
-}
-
-// How long the sampler itself has waited for a CPU, once it was ready to run; -1: unknown.
-static int64_t own_delay(const struct hold *hold)
-{
-	struct proc_schedstat own;
-
-	if (hold->own_schedstat_fd < 0 || !proc_read_schedstat(hold->own_schedstat_fd, 0, 0, &own))
-		return -1;
-	return (int64_t)own.delay_ns;
 }
 
 void hold_prepare(struct hold *hold)

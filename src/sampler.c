@@ -37,6 +37,15 @@ struct loop {
 	struct budget budget;
 };
 
+static struct budget_spent spent_until(const struct run *run, int64_t now_ns)
+{
+	return (struct budget_spent){
+	    .now_ns = now_ns,
+	    .cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID),
+	    .held_ns = run->held_ns - run->held_waiting_ns,
+	};
+}
+
 // False: the target has ended.
 static bool tick(struct loop *loop, const struct stretch *stretch)
 {
@@ -55,7 +64,8 @@ static bool first_tick(struct loop *loop)
 	if (!tick(loop, &(struct stretch){start_ns, start_ns}))
 		return false;
 	// What it takes to begin is no overhead of sampling on.
-	budget_init(&loop->budget, sampler->max_overhead_percent, clock_now_ns());
+	const struct budget_spent spent = spent_until(loop->run, clock_now_ns());
+	budget_init(&loop->budget, sampler->max_overhead_percent, &spent);
 	sampler->ticked(sampler->context);
 	if (sampler->launch && sampler->launch->held) {
 		launch_release(sampler->launch);
@@ -69,11 +79,12 @@ static bool next_tick(struct loop *loop)
 {
 	const struct sampler *sampler = loop->sampler;
 	const int64_t now_ns = clock_now_ns();
+	const struct budget_spent spent = spent_until(loop->run, now_ns);
 	struct stretch stretch;
 
 	loop->run->missed_ticks += schedule_take(&loop->schedule, now_ns, &stretch);
 	sampler->passed(sampler->context);
-	if (!budget_allows(&loop->budget, now_ns, loop->run->held_ns))
+	if (!budget_allows(&loop->budget, &spent))
 		loop->run->thinned_ticks++;
 	else if (!tick(loop, &stretch))
 		return false;

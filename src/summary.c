@@ -137,6 +137,9 @@ static void print_hold(const struct run *run, const struct profile *profile)
 	        format_duration(median, sizeof(median), histogram_percentile(hold, 0.5)),
 	        format_duration(p99, sizeof(p99), histogram_percentile(hold, 0.99)),
 	        format_duration(max, sizeof(max), hold->max_ns));
+	if (run->held_waiting_ns >= NS_PER_MS)
+		fprintf(stderr, "profiler: for %s of that the profiler itself waited for a CPU\n",
+		        format_duration(max, sizeof(max), run->held_waiting_ns));
 }
 
 static void print_thinned(const struct run *run)
