@@ -65,6 +65,9 @@ bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret);
 bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret);
 bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret);
 
+// Of that no more than this: is the thread blocked? False as well when it cannot be read.
+bool proc_is_blocked(int fd, int pid, int tid);
+
 // Parsers of the files' contents, for the readers above and for tests. False: malformed.
 bool proc_parse_stat(const char *text, struct proc_stat *ret);
 bool proc_parse_syscall(const char *text, struct proc_syscall *ret);

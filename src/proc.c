@@ -225,6 +225,13 @@ bool proc_parse_syscall(const char *text, struct proc_syscall *ret)
 	return true;
 }
 
+bool proc_is_blocked(int fd, int pid, int tid)
+{
+	char text[sizeof("running")];
+
+	return read_text(fd, pid, tid, "syscall", text, sizeof(text)) && text[0] != 'r';
+}
+
 bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret)
 {
 	char text[256];

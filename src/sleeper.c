@@ -46,13 +46,11 @@ bool sleeper_state(const struct target *target, const struct target_thread *thre
 
 bool sleeper_is_blocked(const struct target *target, const struct target_thread *thread)
 {
-	struct proc_syscall call;
 	enum thread_state state;
 
 	if (!target->sees_syscalls)
 		return sleeper_state(target, thread, &state) && state != THREAD_RUNNING;
-	return proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call) &&
-	       !call.running;
+	return proc_is_blocked(thread->syscall_fd, target->pid, thread->tid);
 }
 
 // Has the thread not run since its last sample, but for what a stop of ours made it do? After one

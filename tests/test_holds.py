@@ -8,7 +8,6 @@ from harness import THREAD, attach
 MISSING = "page not in memory"
 WHOLE = rf"{THREAD}work;outer;middle;leaf"
 
-
 class MissingPages(harness.TestCase):
     """Pages that do not come when they are asked for: userfaultfd(2), and nobody who answers. A
     swap device or a file server that is slow is the same to whoever reads them."""
