@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "jit_eh_frame.h"
+
 #ifndef SHT_X86_64_UNWIND
 #define SHT_X86_64_UNWIND 0x70000001
 #endif
@@ -127,6 +129,50 @@ static void relocate(struct object *object, const Elf64_Shdr *relocations)
 	}
 }
 
+static bool is_called(const struct object *object, const Elf64_Shdr *section, const char *name)
+{
+	const size_t size = strlen(name) + 1;
+	Elf64_Shdr names;
+
+	return read_section(object, object->header.e_shstrndx, &names) &&
+	       has_bytes(object, &names) && section->sh_name <= names.sh_size &&
+	       size <= names.sh_size - section->sh_name &&
+	       memcmp(object->bytes + names.sh_offset + section->sh_name, name, size) == 0;
+}
+
+// The first section of code that has a place; false: none has.
+static bool find_text(const struct object *object, Elf64_Shdr *ret)
+{
+	for (size_t i = 0; read_section(object, i, ret); i++)
+		if (ret->sh_flags & SHF_EXECINSTR && ret->sh_addr != 0 &&
+		    ret->sh_size <= UINT64_MAX / 2 - ret->sh_addr)
+			return true;
+	return false;
+}
+
+// A table that says nothing of where it is to lie has not been relocated either.
+static void place_eh_frame(struct object *object)
+{
+	Elf64_Shdr text, section;
+
+	if (!find_text(object, &text))
+		return;
+	for (size_t i = 0; read_section(object, i, &section); i++) {
+		if (section.sh_addr != 0 || !is_called(object, &section, ".eh_frame") ||
+		    !take_table(object, &section))
+			continue;
+		section.sh_addr = (text.sh_addr + text.sh_size + 7) & ~(uint64_t)7;
+		memcpy(object->bytes + section_at(object, i), &section, sizeof(section));
+		jit_eh_frame_place(&(struct jit_eh_frame){
+		    .bytes = object->bytes + section.sh_offset,
+		    .size = section.sh_size,
+		    .address = section.sh_addr,
+		    .text = text.sh_addr,
+		});
+		return;
+	}
+}
+
 // The kinds of sections change last: the code's extent, and that nothing is left to be relocated.
 static void finish_sections(struct object *object, Elf64_Phdr *ret)
 {
@@ -187,6 +233,7 @@ size_t jit_object_place(uint8_t *bytes, size_t size)
 	for (size_t i = 0; read_section(&object, i, &section); i++)
 		if (section.sh_type == SHT_RELA)
 			relocate(&object, &section);
+	place_eh_frame(&object);
 	finish_sections(&object, &segment);
 	return add_segment(&object, &segment);
 }

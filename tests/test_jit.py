@@ -214,6 +214,9 @@ class Images(harness.TestCase):
     def test_object(self):
         self.check("object", "first_code")
 
+    def test_relative_to_the_code(self):
+        self.check("textrel", "first_code")
+
     def test_perf_map_names_it(self):
         """Its names are the program's own choice for profilers; its callers are the image's."""
         target = self.start_fixture("jit_image", "named")

@@ -195,6 +195,20 @@ def recording():
     return b"\x89WPROF\r\n" + struct.pack("<II", 1, 0) + first + second
 
 
+def textrel_image():
+    """An object file whose .eh_frame is relative to its code, as PHP's JIT makes them."""
+    names = b"\0.text\0.eh_frame\0"
+    cie = struct.pack("<II16s", 20, 0, b"\1zR\0\1\x78\x10\1\x23\x0c\7\x08\x90\1")
+    fde = struct.pack("<IIII8s", 20, 28, 16, 64, b"\0\x0e\x20")
+    frames = cie + fde + bytes(4)
+    sections = b"".join(struct.pack("<IIQQQQIIQQ", *section, 0, 0, 1, 0) for section in (
+        (0, 0, 0, 0, 0, 0), (1, 8, 6, 1 << 40, 0, 128),
+        (7, 1, 2, 0, 64 + 4 * 64, len(frames)), (0, 3, 0, 0, 64 + 4 * 64 + len(frames), len(names)),
+    ))  # fmt: skip
+    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 1, 62, 1, 0, 0, 64, 0, 64, 0, 0, 64, 4, 3)
+    return header + sections + frames + names
+
+
 def main():
     output, programs = sys.argv[1], sys.argv[2:]
     seeds = {
@@ -212,7 +226,7 @@ def main():
         "report": [bytes([way]) + recording() for way in (0, 0xFF)],
         "diff": [b"main;a 12\nmain;b c 3\n\0main;b c 4\n# x\nmain;d 99999999999999999999\n"],
         "unwind": [stack(n) for n in (1, 10, 100)],
-        "elf": [], "sections": [], "jit_object": [],
+        "elf": [], "sections": [], "jit_object": [textrel_image()],
     }  # fmt: skip
     for program in programs:
         with open(program, "rb") as file:
