@@ -22,6 +22,7 @@ struct address_space {
 	struct code_watch watch;  // of code that was seen
 	uint32_t generation;      // changes when executable mappings change
 	uint64_t code_hash;       // of the executable mappings
+	bool is_foreign;          // it is a program's for another processor mode
 	uint64_t vsize_bytes;     // when the maps were read
 	uint64_t start_code;      // of the program, as proc.h has it
 	uint64_t start_stack;     // SP at the entry point, of the image that runs now

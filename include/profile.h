@@ -39,6 +39,7 @@ enum stack_end {
 	STACK_NOT_SAMPLED,    // the thread was there, its stack could not be taken at all
 	STACK_NO_ROOM,        // there are too many different stacks: only the leaf is kept
 	STACK_NOT_RESIDENT,   // a page of it was not in memory, and nobody waits for one
+	STACK_FOREIGN,        // of a program for another processor mode (32-bit)
 	N_STACK_ENDS,
 };
 

@@ -33,9 +33,9 @@ void tally_slept(struct tally *tally, struct target_thread *thread, uint64_t n_t
 // it was.
 void tally_as_before(struct tally *tally, struct target_thread *thread, enum thread_state state);
 
-// A sample whose stack could not be taken.
-void tally_not_sampled(struct tally *tally, struct target_thread *thread, enum thread_state state,
-                       int64_t tick_ns);
+// A sample whose stack could not be taken, and why.
+void tally_not_sampled(struct tally *tally, struct target_thread *thread, enum stack_end why,
+                       enum thread_state state, int64_t tick_ns);
 
 // One tick more for a thread that was asked to stop and has not; counted with the stack that it
 // shows when it stops. Returns for how many ticks in turn it has been so, in that state.

@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "arch.h"
 #include "clock.h"
 #include "file_user.h"
 #include "gdb_jit.h"
@@ -246,14 +247,25 @@ static struct module *owner_of(struct address_space *space, const struct mapping
 	return *owner;
 }
 
+static bool is_foreign(const struct module *module)
+{
+	uint8_t elf_class;
+	uint16_t machine;
+
+	return module->fd >= 0 && module_elf_machine(module->fd, &elf_class, &machine) &&
+	       (elf_class != ARCH_NATIVE->elf_class || machine != ARCH_NATIVE->elf_machine);
+}
+
 // The program itself, which profiles name first, is listed even if no sample lies in it. Asking
 // what /proc/PID/exe is may ask a server that does not answer.
 static void note_program(struct address_space *space)
 {
 	const struct mapping *mapping = maps_find(&space->maps, space->start_code);
 
-	if (mapping && mapping->executable && mapping->inode)
-		space->modules->program = address_space_resolve(space, mapping->start).module;
+	if (!mapping || !mapping->executable || !mapping->inode)
+		return;
+	space->modules->program = address_space_resolve(space, mapping->start).module;
+	space->is_foreign = is_foreign(space->modules->program);
 }
 
 static uint64_t hash_code(const struct maps *maps)

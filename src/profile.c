@@ -42,6 +42,7 @@ const char *stack_end_name(enum stack_end end)
 	    [STACK_NOT_SAMPLED] = "stack not available",
 	    [STACK_NO_ROOM] = "too many different stacks",
 	    [STACK_NOT_RESIDENT] = "page not in memory",
+	    [STACK_FOREIGN] = "32-bit program",
 	};
 	return names[end];
 }

@@ -83,6 +83,10 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 {
 	const uint32_t generation = ticker->space.generation;
 
+	if (ticker->space.is_foreign) {
+		*ret = (struct unwound){.end = STACK_FOREIGN};
+		return;
+	}
 	unwinder_unwind(&ticker->unwinder, snapshot, ret);
 	if (ticker->space.stale && ticker->forced_ns != ticker->tally.now_ns) {
 		// An address in no mapping: perhaps one that has come since the tick began.
@@ -243,7 +247,9 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 		            stop->tick_ns);
 	} else if (stop->copied || stop->denied || thread->n_pending_ticks > 0) {
 		// What this and earlier ticks saw of it is not dropped, even when it has ended.
-		tally_not_sampled(&ticker->tally, thread, stop->state, stop->tick_ns);
+		tally_not_sampled(&ticker->tally, thread,
+		                  ticker->space.is_foreign ? STACK_FOREIGN : STACK_NOT_SAMPLED,
+		                  stop->state, stop->tick_ns);
 	}
 }
 
@@ -582,7 +588,8 @@ void ticker_finish(struct ticker *ticker, int64_t until_ns)
 	count_stops(ticker);
 	for (size_t i = 0; i < ticker->stops.count; i++) {
 		const struct stop *stop = &ticker->stops.items[i];
-		tally_not_sampled(&ticker->tally, stop->thread, stop->state, stop->tick_ns);
+		tally_not_sampled(&ticker->tally, stop->thread, STACK_NOT_SAMPLED, stop->state,
+		                  stop->tick_ns);
 	}
 	ticker->stops.count = 0;
 	waits_name_sockets(&ticker->waits, ticker->target, true);

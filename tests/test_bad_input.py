@@ -1,6 +1,8 @@
 """What cannot be profiled, or not written, is refused with its own message; nothing hangs."""
 
+import collections
 import os
+import re
 import resource
 import shutil
 import signal
@@ -406,6 +408,41 @@ class CommandLine(harness.TestCase):
         self.refused("unknown option '-Z'", "-Z", "-p", "1")
         self.refused("--duration needs a value", "-p", "1", "-d")
         self.refused("--quiet takes no value", "--quiet=1", "-p", "1")
+
+
+class Mode32(harness.TestCase):
+    """Programs for the processor's 32-bit mode run as they would, and their samples are counted."""
+
+    def setUp(self):
+        self.program = harness.fixture("mode32")
+        status = subprocess.run([self.program], check=False).returncode
+        harness.need(status == 7, "no 32-bit programs run here")
+
+    def check(self, stacks, n_told):
+        marked = stacks.pop(("[truncated: 32-bit program]",), 0)
+        self.assertEqual(marked, n_told)
+        # Until its exec it was a shell.
+        shell = r"_start(?:;.*)?|(?:[^;]+;){1,2}__libc_start_main;.*"
+        self.assert_stacks(stacks, rf"{shell}|\[truncated: stack not available\]", share=1)
+
+    def test_executed(self):
+        """The target becomes one."""
+        run = harness.wrap(["sh", "-c", f"exec {self.program}"], expect=7)
+        self.assertGreater(run.summary.truncated_by["32-bit program"], 0.5 * run.summary.samples)
+        self.check(run.stacks(), run.summary.truncated_by["32-bit program"])
+
+    def test_children(self):
+        """Found before their exec, or refused."""
+        script = f"{self.program} & {self.program} & wait; exit 3"
+        run = harness.wrap(["sh", "-c", script], "--children", expect=3)
+        refused = re.search(r"(\d+) child process(?:es)? could not be sampled: 32-bit", run.stderr)
+        self.assertLessEqual(int(refused[1]) if refused else 0, 2)
+        told = run.summary.truncated_by.get("32-bit program", 0)
+        self.assertTrue(told or refused, run.stderr)
+        counts = collections.Counter()
+        for sample in run.pprof.samples:
+            counts[sample.stack[1:]] += sample.count  # below the process
+        self.check(counts, told)
 
 
 if __name__ == "__main__":
