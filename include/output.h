@@ -4,7 +4,8 @@
 // without a name, which it gets at the end, so that nothing is left of a run that is killed; where
 // the file system cannot do that, under a name of its own. What stood there is untouched until
 // then, and hands its permissions on. Pipes, devices and open descriptors ("-", /dev/stdout,
-// /dev/fd/N) are written to as they are; opening a named pipe waits for its reader.
+// /dev/fd/N) are written to as they are (writing.h); opening a named pipe waits for its reader, or
+// until the user wants to end.
 //
 // Symbolic links are followed, and the file that they lead to is replaced, so that a link stays
 // one; but no link anywhere on the way is followed, nor a pipe opened, that another user left in a

@@ -35,6 +35,9 @@
 #include "unwind_check.h"
 #include "windows.h"
 #include "writer.h"
+#include "writing.h"
+
+enum { MAX_PUT_OFF = 100 }; // ticks
 
 // Everything of one run, in the order in which it comes to be.
 struct session {
@@ -51,6 +54,8 @@ struct session {
 	struct run run;
 	struct status_line status;
 	bool shows_status;
+	bool record_may_wait; // for a reader
+	unsigned int n_put_off;
 	struct slice slice;           // --from, --to
 	struct long_waits waits;      // --waits
 	struct timeline timeline;     // for a format that shows time
@@ -128,6 +133,15 @@ static void say_ready(struct session *session)
 	session->options.ready_fd = -1;
 }
 
+// While a thread is about to stop, it would be held for as long as a pipe's reader keeps the
+// recorder waiting. A thread that does not stop at all is not waited for.
+static bool puts_recording_off(struct session *session)
+{
+	session->n_put_off =
+	    session->record_may_wait && tracee_has_any() ? session->n_put_off + 1 : 0;
+	return session->n_put_off % MAX_PUT_OFF != 0;
+}
+
 // After each tick.
 static void ticked(void *context)
 {
@@ -136,7 +150,8 @@ static void ticked(void *context)
 	say_ready(session);
 	if (session->shows_status)
 		status_line_update(&session->status, &session->run);
-	if (session->record && !session->record_errno && !record_writer_tick(session->record))
+	if (session->record && !session->record_errno && !puts_recording_off(session) &&
+	    !record_writer_tick(session->record))
 		end_record(session);
 }
 
@@ -247,6 +262,7 @@ static struct error *begin_record(struct session *session)
 	struct error *error = output_publish(session->output, path);
 	if (error)
 		return error;
+	session->record_may_wait = writing_may_wait(output_fd(session->output));
 	session->record = record_writer_create(
 	    &(struct record_options){
 	        .pid = session->target.pid,
@@ -298,7 +314,8 @@ static struct error *finish_record(struct session *session, const struct symbols
 		return error_create(EXIT_STATUS_OUTPUT,
 		                    "cannot write on to %s: %s; what was recorded until then is "
 		                    "there",
-		                    output_name(session->output), strerror(session->record_errno));
+		                    output_name(session->output),
+		                    writing_failure(session->record_errno));
 	return output_finish(session->output, NULL);
 }
 

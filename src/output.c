@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <poll.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "error.h"
 #include "memory.h"
+#include "writing.h"
 
 enum {
 	MAX_LINKS = 40, // as the kernel (MAXSYMLINKS)
@@ -61,28 +61,18 @@ static struct error *refuse_errno(const struct output *output, int number)
 	case EBADF:
 		return refuse(output, "it is closed");
 	default:
-		return refuse(output, strerror(number));
+		return refuse(output, writing_failure(number));
 	}
 }
 
-// The stream's own writer: stdio forgets why a write failed, and gives up on a pipe that was made
-// non-blocking by whoever shares it.
+// The stream's own writer: stdio forgets why a write failed, gives up on a pipe that was made
+// non-blocking by whoever shares it, and waits for ever for one that nobody reads.
 static ssize_t write_some(void *cookie, const char *bytes, size_t size)
 {
 	struct output *output = cookie;
-	size_t done = 0;
 
-	while (done < size && output->write_errno == 0) {
-		const ssize_t n = write(output->fd, bytes + done, size - done);
-		if (n >= 0) {
-			done += n;
-		} else if (errno == EAGAIN) {
-			struct pollfd pollfd = {.fd = output->fd, .events = POLLOUT};
-			poll(&pollfd, 1, -1);
-		} else if (errno != EINTR) {
-			output->write_errno = errno;
-		}
-	}
+	if (output->write_errno == 0)
+		output->write_errno = writing_write(output->fd, bytes, size);
 	return output->write_errno == 0 ? (ssize_t)size : 0;
 }
 
@@ -276,11 +266,29 @@ static struct error *follow_links(struct output *output, struct stat *ret)
 	}
 }
 
+// A pipe's reader is waited for, as a shell's redirection does; but it stays possible to end that.
+static int await_reader(const struct output *output, int flags)
+{
+	for (;;) {
+		const int fd = openat(output->directory, output->base, flags | O_NONBLOCK);
+		if (fd >= 0 || errno != ENXIO)
+			return fd;
+		if (writing_pause()) {
+			errno = EINTR;
+			return -1;
+		}
+	}
+}
+
 static struct error *open_directly(struct output *output, int more_flags)
 {
-	// A pipe without a reader makes this wait for one, as a shell's redirection does.
+	const int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | more_flags;
+	struct stat found;
+
+	const bool is_pipe =
+	    fstatat(output->directory, output->base, &found, 0) == 0 && S_ISFIFO(found.st_mode);
 	output->fd =
-	    openat(output->directory, output->base, O_WRONLY | O_CLOEXEC | O_NOCTTY | more_flags);
+	    is_pipe ? await_reader(output, flags) : openat(output->directory, output->base, flags);
 	if (output->fd >= 0)
 		return NULL;
 	if (errno == ENXIO)

@@ -1,12 +1,11 @@
 #include "record_block.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "memory.h"
+#include "writing.h"
 
 void record_put_signed(struct protobuf *buffer, int64_t value)
 {
@@ -39,20 +38,15 @@ void record_put(struct protobuf *to, enum record_type type, struct protobuf *fro
 
 static bool write_all(struct record_file *file, const void *bytes, size_t size)
 {
-	for (size_t done = 0; done < size;) {
-		const ssize_t n = write(file->fd, (const uint8_t *)bytes + done, size - done);
-		if (n >= 0) {
-			done += n;
-		} else if (errno == EAGAIN) {
-			struct pollfd pollfd = {.fd = file->fd, .events = POLLOUT};
-			poll(&pollfd, 1, -1);
-		} else if (errno != EINTR) {
-			file->failed = true;
-			return false;
-		}
+	const int number = writing_write(file->fd, bytes, size);
+
+	if (number == 0) {
+		file->written_bytes += size;
+		return true;
 	}
-	file->written_bytes += size;
-	return true;
+	file->failed = true;
+	errno = number;
+	return false;
 }
 
 static void put_le32(uint8_t *to, uint32_t value)

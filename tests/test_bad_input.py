@@ -358,6 +358,40 @@ class Outputs(harness.TestCase):
         data, _ = reader.communicate(timeout=harness.RUN_TIMEOUT_S)
         self.assertIn("leaf_spin", str(harness.read_folded(data)))
 
+    def refuses_to_wait(self, run, n_signals):
+        """It ends soon after so many signals."""
+        harness.wait_for(run.worker_pid, "the worker")
+        time.sleep(0.3)
+        for number in (signal.SIGINT, signal.SIGTERM)[-n_signals:]:
+            run.signal(number)
+            time.sleep(0.5)
+        start_s = time.monotonic()
+        run.communicate(timeout_s=30)
+        self.assertLess(time.monotonic() - start_s, 20)
+        self.assertEqual(run.status, STATUS_OUTPUT, run.stderr)
+        self.assertRegex(run.stderr, "cannot write .*: nobody read from it")
+
+    def test_named_pipe_without_a_reader(self):
+        path = os.path.join(self.directory(), "pipe")
+        os.mkfifo(path)
+        self.refuses_to_wait(run_on(self.target.pid, "-o", path), 1)
+        os.symlink(path, path + ".link")
+        self.refuses_to_wait(run_on(self.target.pid, "-o", path + ".link"), 1)
+
+    def test_reader_that_stalls(self):
+        """The first signal ends the sampling, a later one the writing."""
+        for form in ("folded", "record"):
+            reader, writer = os.pipe()
+            os.set_blocking(writer, False)
+            with self.assertRaises(BlockingIOError):
+                while True:
+                    os.write(writer, bytes(4096))
+            os.set_blocking(writer, True)
+            run = run_on(self.target.pid, "-d", "100", "-f", form, stdout=writer)
+            os.close(writer)
+            self.refuses_to_wait(run, 2)
+            os.close(reader)
+
     def test_terminal_gets_no_pprof(self):
         directory = self.directory()
         status, shown = harness.run_in_terminal(

@@ -1,0 +1,78 @@
+#include "writing.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "memory.h"
+
+enum { PAUSE_MS = 20, STALL_PAUSES = 50 };
+
+static bool user_wants_to_end(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
+	struct sigaction action;
+	sigset_t pending;
+
+	if (sigpending(&pending) != 0)
+		return false;
+	for (size_t i = 0; i < array_size(numbers); i++)
+		// While it is blocked, one that is ignored, as by nohup(1), is pending, too.
+		if (sigismember(&pending, numbers[i]) == 1 &&
+		    sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			return true;
+	return false;
+}
+
+bool writing_pause(void)
+{
+	poll(NULL, 0, PAUSE_MS);
+	return user_wants_to_end();
+}
+
+// Until something can be written; false: the user wants to end.
+static bool await_room(int fd)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLOUT};
+
+	for (int n = 0; poll(&pollfd, 1, PAUSE_MS) == 0; n++)
+		if (n >= STALL_PAUSES && user_wants_to_end())
+			return false;
+	return true;
+}
+
+bool writing_may_wait(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+const char *writing_failure(int number)
+{
+	return number == EINTR ? "nobody read from it, and the profiler was told to end"
+	                       : strerror(number);
+}
+
+int writing_write(int fd, const void *bytes, size_t size)
+{
+	const bool waits = writing_may_wait(fd);
+
+	for (size_t done = 0; done < size;) {
+		// As much as a pipe that has room at all takes without waiting for its reader.
+		const size_t part = waits && size - done > PIPE_BUF ? PIPE_BUF : size - done;
+		if (waits && !await_room(fd))
+			return EINTR;
+		const ssize_t n = write(fd, (const char *)bytes + done, part);
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EAGAIN && errno != EINTR)
+			return errno;
+	}
+	return 0;
+}
