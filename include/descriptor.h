@@ -21,6 +21,9 @@ enum descriptor_kind {
 // One of the thread's. Never blocks.
 enum descriptor_kind descriptor_kind(int tid, int number);
 
+// Is it one that lets a call wait (no O_NONBLOCK)? True where that cannot be told.
+bool descriptor_blocks(int tid, int number);
+
 struct socket_facts {
 	int type;           // SOCK_STREAM, ...
 	uint64_t least;     // SO_RCVLOWAT: bytes that a receiving call waits for

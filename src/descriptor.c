@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/net_tstamp.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,7 +25,7 @@ enum {
 	MAJOR_PTY_MASTER = 128,
 	MAJOR_PTY_SLAVE = 136,
 	N_PTY_MAJORS = 8,
-	MAX_DRIVERS = 1000,
+	DRIVERS_BYTES = 8192,
 };
 
 struct device {
@@ -50,19 +51,23 @@ static bool is_pty(struct device device)
 }
 
 // The drivers of all terminals are in /proc/tty/drivers: name, path, major, minors ("64-95"), type.
+// A signal handler may ask: no stdio.
 static bool is_line(struct device device)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	char line[256];
+	_cleanup_close_ int fd = -1;
+	char text[DRIVERS_BYTES];
 
 	if (device.major == MAJOR_CONSOLE || device.major == MAJOR_TTY_AUX)
 		return true;
-	file = fopen("/proc/tty/drivers", "re");
-	for (int i = 0; file && i < MAX_DRIVERS && fgets(line, sizeof(line), file); i++) {
+	fd = open("/proc/tty/drivers", O_RDONLY | O_CLOEXEC);
+	const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	for (const char *line = text; line; line = strchr(line, '\n')) {
 		unsigned int major, first, last;
-		const int n = sscanf(line, "%*s %*s %u %u-%u", &major, &first, &last);
-		if (n >= 2 && device.major == major && device.minor >= first &&
-		    device.minor <= (n == 3 ? last : first))
+		line += *line == '\n';
+		const int fields = sscanf(line, "%*s %*s %u %u-%u", &major, &first, &last);
+		if (fields >= 2 && device.major == major && device.minor >= first &&
+		    device.minor <= (fields == 3 ? last : first))
 			return true;
 	}
 	return false;
@@ -112,6 +117,21 @@ enum descriptor_kind descriptor_kind(int tid, int number)
 	if (S_ISCHR(mode) && is_pty(device))
 		return DESCRIPTOR_PTY;
 	return S_ISCHR(mode) && is_line(device) ? DESCRIPTOR_LINE : DESCRIPTOR_OTHER;
+}
+
+bool descriptor_blocks(int tid, int number)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64], line[128];
+	unsigned int flags;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, number);
+	file = fopen(path, "re");
+	// The first lines: pos, flags.
+	for (int i = 0; file && i < 2 && fgets(line, sizeof(line), file); i++)
+		if (sscanf(line, "flags: %o", &flags) == 1)
+			return !(flags & O_NONBLOCK);
+	return true;
 }
 
 // A duplicate, to be closed. For sockets and terminals alone: to close a file can be more than

@@ -289,6 +289,16 @@ static bool was_cut(struct syscall_rest *rest, enum descriptor_kind kind)
 	return rule->wish != WISH_MESSAGES_IN || waits_for_messages(rest);
 }
 
+// Pipes and sockets that do not block are asked for room before a signal is looked for
+// (sk_stream_wait_memory, sock_alloc_send_pskb, pipe_write); not so in splice_from_pipe_next.
+static bool ends_by_itself(const struct syscall_rest *rest, enum descriptor_kind kind)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+
+	return (kind & (DESCRIPTOR_SOCKET | DESCRIPTOR_PIPE)) && !rule->keeps_file_size &&
+	       !descriptor_blocks(rest->caller.tid, (int)argument(rest, rule->descriptor));
+}
+
 enum syscall_mend syscall_rest_find(const struct syscall_row *row,
                                     const struct syscall_caller *caller,
                                     const struct user_regs_struct *user, struct syscall_rest *ret)
@@ -304,7 +314,7 @@ enum syscall_mend syscall_rest_find(const struct syscall_row *row,
 		return MEND_NOTHING;
 	if (rule->descriptor) {
 		kind = descriptor_kind(caller->tid, (int)argument(ret, rule->descriptor));
-		if (!(kind & rule->kinds))
+		if (!(kind & rule->kinds) || ends_by_itself(ret, kind))
 			return MEND_NOTHING;
 	}
 	ret->is_socket = kind == DESCRIPTOR_SOCKET;

@@ -465,6 +465,21 @@ FRAME void short_datagram(struct kind *kind)
 		fault(kind, "received", n);
 }
 
+// A socket that does not block takes what it has room for.
+FRAME void short_nonblocking(struct kind *kind)
+{
+	static char bytes[SENT];
+	struct iovec parts[] = {{bytes, 1000}, {bytes + 1000, SENT - 1000}};
+	int fds[2];
+
+	pair_unix(fds, SOCK_STREAM | SOCK_NONBLOCK);
+	const long n = writev(fds[1], parts, 2);
+	if (n <= 0 || n >= SENT)
+		fault(kind, "sent", n);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 struct kind socket_kinds[] = {
     {.name = "peek_tcp", .run = peek_tcp},
     {.name = "peek_unix", .run = peek_unix},
@@ -477,5 +492,6 @@ struct kind socket_kinds[] = {
     {.name = "recvmmsg", .run = receive_messages},
     {.name = "sendmmsg", .run = send_many},
     {.name = "short_datagram", .run = short_datagram},
+    {.name = "short_nonblocking", .run = short_nonblocking},
     {0},
 };
