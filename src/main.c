@@ -205,16 +205,21 @@ static void warn_of_tracer(const struct session *session)
 	fprintf(stderr, "profiler: %s\n", text);
 }
 
-// The command has privileges that the profiler has not: it runs all the same.
-static struct error *say_unprofiled(struct session *session)
+// The command cannot be sampled, as it has privileges that the profiler has not or is a 32-bit
+// program: it runs all the same.
+static void say_unprofiled(struct session *session, struct error *error)
 {
-	fprintf(stderr,
-	        "profiler: %s gets privileges from its file (set-user-ID, set-group-ID or "
-	        "capabilities), and would lose them if it were traced: it runs unprofiled; to "
-	        "profile it, run profiler as root (sudo)\n",
-	        session->options.command[0]);
+	if (session->launch.untraced)
+		fprintf(
+		    stderr,
+		    "profiler: %s gets privileges from its file (set-user-ID, set-group-ID or "
+		    "capabilities), and would lose them if it were traced: it runs unprofiled; to "
+		    "profile it, run profiler as root (sudo)\n",
+		    session->options.command[0]);
+	else
+		fprintf(stderr, "profiler: %s: it runs unprofiled\n", error_message(error));
+	error_destroy(error);
 	session->unprofiled = true;
-	return NULL;
 }
 
 static struct error *open_target(struct session *session)
@@ -230,9 +235,9 @@ static struct error *open_target(struct session *session)
 		pid = session->launch.pid;
 	}
 	struct error *error = target_open(pid, session->launch.pid != 0, &session->target);
-	if (error && session->launch.untraced) {
-		error_destroy(error);
-		return say_unprofiled(session);
+	if (error && session->launch.pid) {
+		say_unprofiled(session, error);
+		return NULL;
 	}
 	if (error)
 		return error;

@@ -459,6 +459,18 @@ class Mode32(harness.TestCase):
         shell = r"_start(?:;.*)?|(?:[^;]+;){1,2}__libc_start_main;.*"
         self.assert_stacks(stacks, rf"{shell}|\[truncated: stack not available\]", share=1)
 
+    def test_wrapped(self):
+        """It runs unprofiled, and its exit status is its own."""
+        run = Run(["-o", "out.folded", "--", self.program]).finish(expect=7)
+        self.assert_message(run, r"\(mode32\) runs a 32-bit program.*: it runs unprofiled$", status=7)
+        self.assertEqual(os.path.exists(run.path), False)
+
+    def test_attached(self):
+        process = subprocess.Popen([self.program])
+        self.addCleanup(process.wait)
+        run = run_on(process.pid).finish(expect=STATUS_TARGET)
+        self.assert_message(run, r"\(mode32\) runs a 32-bit program.* only$")
+
     def test_executed(self):
         """The target becomes one."""
         run = harness.wrap(["sh", "-c", f"exec {self.program}"], expect=7)
