@@ -518,10 +518,22 @@ static int report(struct session *session)
 	return error ? report_error(error) : EXIT_STATUS_OK;
 }
 
+// A standard stream that is closed would become some other file, to which the profile or a message
+// would be written. Instead there stands what cannot be read or written; a command finds it closed.
+static void occupy_closed_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode | O_CLOEXEC) != fd)
+			return;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct session session = {.target.task_fd = -1};
 
+	occupy_closed_streams();
 	setlocale(LC_CTYPE, ""); // --thread=REGEX matches names in the user's character set
 	struct error *error = options_parse(argc, argv, &session.options);
 	if (error)
