@@ -76,17 +76,20 @@ static bool goes_up(const char *path)
 // `rest` over, as all of these do.
 static int open_below(const char *root, char *rest)
 {
-	_cleanup_free_ char *own = rest, *path = memory_printf("%s/%s", root, rest);
+	_cleanup_free_ char *path = memory_printf("%s/%s", root, rest);
+	const int fd = goes_up(rest) ? -1 : untrusted_file_open(path, NULL);
 
-	return goes_up(rest) ? -1 : untrusted_file_open(path, NULL);
+	free(rest);
+	return fd;
 }
 
 // Where the module says.
 static int open_named(char *path, const struct debug_places *places)
 {
-	_cleanup_free_ char *own = path;
+	const int fd = untrusted_file_open(path, places->user);
 
-	return untrusted_file_open(path, places->user);
+	free(path);
+	return fd;
 }
 
 static int accept(int fd, char *path, const struct debug_file_wanted *wanted, char **ret_path)

@@ -47,7 +47,9 @@ bool luajit_is_exit(const struct arch_code *code, uint64_t end, struct luajit_la
 	const int masked = find_last(bytes, HANDLER_BYTES - MAX_AFTER_CALL,
 	                             HANDLER_BYTES - (int)sizeof(mask), mask, sizeof(mask));
 	const int frame = masked - mask_at;
-	if (masked < 0 || memcmp(bytes + frame, load_frame, sizeof(load_frame)) != 0 ||
+	if (masked < 0 || frame < call_size)
+		return false;
+	if (memcmp(bytes + frame, load_frame, sizeof(load_frame)) != 0 ||
 	    bytes[frame - call_size] != 0xe8)
 		return false;
 	const int state = find_last(bytes, frame - call_size - MAX_BEFORE_CALL, frame - call_size,

@@ -534,7 +534,7 @@ bool x86_code_refine(const struct arch_code *code, uint64_t address, const struc
                      struct rule *ret)
 {
 	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
-	struct way way;
+	struct way way = {0};
 	int64_t popped = 0;
 
 	search->code = code;

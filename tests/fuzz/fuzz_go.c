@@ -48,9 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint64_t steps = input_u64(&input);
 	for (size_t i = 0; i < MEMORY_WORDS; i++)
 		memory[i] = translate(input_u64(&input), memory);
-	if (go_thread_read(getpid(), tls, &layout, &snapshot.go)) {
+	if (go_thread_read(getpid(), NULL, tls, &layout, &snapshot.go)) {
 		expect_right(&snapshot.go);
-		expect(go_thread_holds(getpid(), &snapshot.go));
+		expect(go_thread_holds(getpid(), NULL, &snapshot.go));
 	}
 	snapshot.regions[0] = (struct snapshot_region){
 	    .start = (uint64_t)(uintptr_t)memory,

@@ -21,7 +21,7 @@ static void discard(const struct writer *writer, const struct report *report)
 	size_t size = 0;
 	FILE *stream = open_memstream(&text, &size);
 
-	_cleanup_error_ struct error *error = writer->write(report, stream);
+	error_destroy(writer->write(report, stream));
 	fclose(stream);
 	free(text);
 }
