@@ -12,6 +12,7 @@
 #include "interval_map.h"
 #include "jit_object.h"
 #include "memory.h"
+#include "resident.h"
 
 enum {
 	VERSION = 1,
@@ -92,13 +93,6 @@ void gdb_jit_add_descriptor(struct gdb_jit *jit, uint64_t address)
 		jit->lists[jit->n_lists++] = (struct list){.address = address};
 }
 
-static bool read_memory(int tid, uint64_t address, void *buffer, size_t size)
-{
-	struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
-
-	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
 // Notes where the image says that its code is; ret: its headers' hash. False: it is no ELF image.
 static bool read_headers(struct images *images, int tid, struct gdb_jit_image *image)
 {
@@ -106,7 +100,7 @@ static bool read_headers(struct images *images, int tid, struct gdb_jit_image *i
 	Elf64_Ehdr header = {0};
 
 	if (image->size < sizeof(header) || image->size > MAX_IMAGE_BYTES ||
-	    !read_memory(tid, image->address, &header, sizeof(header)) ||
+	    !resident_read(NULL, tid, image->address, &header, sizeof(header)) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shentsize != sizeof(Elf64_Shdr) ||
 	    header.e_shnum > MAX_SECTIONS ||
@@ -117,7 +111,7 @@ static bool read_headers(struct images *images, int tid, struct gdb_jit_image *i
 	images->n_sections += header.e_shnum;
 	const size_t size = header.e_shnum * sizeof(Elf64_Shdr);
 	_cleanup_free_ Elf64_Shdr *sections = memory_alloc(size + 1);
-	if (!read_memory(tid, image->address + header.e_shoff, sections, size))
+	if (!resident_read(NULL, tid, image->address + header.e_shoff, sections, size))
 		return false;
 	image->headers_hash =
 	    hash_mix(hash_bytes(&header, sizeof(header)), hash_bytes(sections, size));
@@ -140,7 +134,8 @@ static void read_list(struct images *images, int tid, const struct descriptor *d
 	if (descriptor->version != VERSION)
 		return;
 	for (size_t n = 0; n < MAX_IMAGES && images->count < MAX_IMAGES && at != 0; n++) {
-		if (!read_memory(tid, at, &entry, sizeof(entry)) || entry.previous != previous)
+		if (!resident_read(NULL, tid, at, &entry, sizeof(entry)) ||
+		    entry.previous != previous)
 			return;
 		struct gdb_jit_image image = {
 		    .entry = at, .address = entry.address, .size = entry.size};
@@ -187,7 +182,7 @@ static bool look(struct gdb_jit *jit, int tid)
 
 	for (size_t i = 0; i < jit->n_lists; i++) {
 		struct list *list = &jit->lists[i];
-		if (!read_memory(tid, list->address, &now, sizeof(now)) ||
+		if (!resident_read(NULL, tid, list->address, &now, sizeof(now)) ||
 		    memcmp(&now, &list->seen, sizeof(now)) == 0)
 			continue;
 		list->seen = now;
@@ -244,7 +239,8 @@ static bool is_there(struct gdb_jit *jit, int tid, const struct gdb_jit_image *i
 	struct code_entry entry = {0};
 
 	jit->is_stale |= look(jit, tid);
-	const bool same = !jit->is_stale && read_memory(tid, image->entry, &entry, sizeof(entry)) &&
+	const bool same = !jit->is_stale &&
+	                  resident_read(NULL, tid, image->entry, &entry, sizeof(entry)) &&
 	                  entry.address == image->address && entry.size == image->size &&
 	                  read_headers(&again, tid, &now) && is_same(image, &now);
 	images_deinit(&again);
@@ -254,7 +250,8 @@ static bool is_there(struct gdb_jit *jit, int tid, const struct gdb_jit_image *i
 int gdb_jit_copy(struct gdb_jit *jit, int tid, const struct gdb_jit_image *image)
 {
 	_cleanup_free_ uint8_t *bytes = memory_alloc(image->size + JIT_OBJECT_MORE_BYTES);
-	if (!read_memory(tid, image->address, bytes, image->size) || !is_there(jit, tid, image))
+	if (!resident_read(NULL, tid, image->address, bytes, image->size) ||
+	    !is_there(jit, tid, image))
 		return -1;
 	const size_t size = jit_object_place(bytes, image->size);
 	const int fd = size > 0 ? memfd_create("jit", MFD_CLOEXEC) : -1;

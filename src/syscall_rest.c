@@ -12,6 +12,7 @@
 #include "descriptor.h"
 #include "memory.h"
 #include "proc.h"
+#include "resident.h"
 #include "syscall_table.h"
 
 enum {
@@ -90,13 +91,6 @@ static uint64_t argument(const struct syscall_rest *rest, unsigned int number)
 	return number ? *syscall_argument(&copy, rest->caller.i386, number) : 0;
 }
 
-static bool read_memory(int tid, uint64_t address, void *ret, size_t size)
-{
-	const struct iovec local = {ret, size}, remote = {(void *)(uintptr_t)address, size};
-
-	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
 // The buffers of a call that has a list of them, into an array of MAX_BUFFERS; 0: it cannot be
 // read.
 static size_t read_list(const struct syscall_rest *rest, struct iovec *ret)
@@ -106,12 +100,13 @@ static size_t read_list(const struct syscall_rest *rest, struct iovec *ret)
 
 	if (rest->row->rest->list == LIST_MESSAGE) {
 		struct msghdr message = {0};
-		if (!read_memory(rest->caller.tid, address, &message, sizeof(message)))
+		if (!resident_read(NULL, rest->caller.tid, address, &message, sizeof(message)))
 			return 0;
 		address = (uintptr_t)message.msg_iov;
 		n = message.msg_iovlen;
 	}
-	return n <= MAX_BUFFERS && read_memory(rest->caller.tid, address, ret, n * sizeof(*ret))
+	return n <= MAX_BUFFERS &&
+	               resident_read(NULL, rest->caller.tid, address, ret, n * sizeof(*ret))
 	           ? n
 	           : 0;
 }
@@ -169,10 +164,10 @@ static bool waits_for_messages(const struct syscall_rest *rest)
 	struct timespec left = {.tv_sec = 1};
 	struct mmsghdr message;
 
-	if (timeout && !read_memory(rest->caller.tid, timeout, &left, sizeof(left)))
+	if (timeout && !resident_read(NULL, rest->caller.tid, timeout, &left, sizeof(left)))
 		return false;
 	return (left.tv_sec > 0 || left.tv_nsec > 0) &&
-	       read_memory(rest->caller.tid, last, &message, sizeof(message)) &&
+	       resident_read(NULL, rest->caller.tid, last, &message, sizeof(message)) &&
 	       !(message.msg_hdr.msg_flags & MSG_OOB);
 }
 
@@ -184,10 +179,10 @@ static bool has_sent_whole_messages(const struct syscall_rest *rest)
 	struct mmsghdr message;
 	uint64_t total = 0;
 
-	if (!read_memory(rest->caller.tid, last, &message, sizeof(message)) ||
+	if (!resident_read(NULL, rest->caller.tid, last, &message, sizeof(message)) ||
 	    message.msg_hdr.msg_iovlen > MAX_BUFFERS ||
-	    !read_memory(rest->caller.tid, (uintptr_t)message.msg_hdr.msg_iov, buffers,
-	                 message.msg_hdr.msg_iovlen * sizeof(*buffers)))
+	    !resident_read(NULL, rest->caller.tid, (uintptr_t)message.msg_hdr.msg_iov, buffers,
+	                   message.msg_hdr.msg_iovlen * sizeof(*buffers)))
 		return false;
 	for (size_t i = 0; i < message.msg_hdr.msg_iovlen; i++)
 		total += buffers[i].iov_len;
@@ -202,15 +197,15 @@ static bool needs_no_control(const struct syscall_rest *rest)
 	struct msghdr message;
 	struct cmsghdr control;
 
-	if (!read_memory(rest->caller.tid, argument(rest, 2), &message, sizeof(message)))
+	if (!resident_read(NULL, rest->caller.tid, argument(rest, 2), &message, sizeof(message)))
 		return false;
 	if (rest->row->rest->wish == WISH_RECEIVE)
 		return !message.msg_control;
 	if (!message.msg_control || message.msg_controllen == 0)
 		return true;
 	return message.msg_controllen >= sizeof(control) &&
-	       read_memory(rest->caller.tid, (uintptr_t)message.msg_control, &control,
-	                   sizeof(control)) &&
+	       resident_read(NULL, rest->caller.tid, (uintptr_t)message.msg_control, &control,
+	                     sizeof(control)) &&
 	       control.cmsg_level == SOL_SOCKET && control.cmsg_type == SCM_RIGHTS &&
 	       CMSG_ALIGN(control.cmsg_len) >= CMSG_ALIGN(message.msg_controllen);
 }

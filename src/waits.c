@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "profile.h"
+#include "resident.h"
 #include "run.h"
 #include "sockets.h"
 #include "syscall_name.h"
@@ -50,13 +51,6 @@ uint32_t waits_of_call(struct waits *waits, int64_t number)
 	return profile_intern_wait(waits->profile, (int)number, "", "");
 }
 
-static bool read_memory(int tid, uint64_t address, void *buffer, size_t size)
-{
-	struct iovec local = {buffer, size}, remote = {(void *)(uintptr_t)address, size};
-
-	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
 // The first descriptor that a poll waits for; in *ret_more, how many others.
 static int polled(int tid, const struct proc_syscall *call, size_t *ret_more)
 {
@@ -64,7 +58,7 @@ static int polled(int tid, const struct proc_syscall *call, size_t *ret_more)
 	const size_t n = call->args[1];
 	int first = NO_DESCRIPTOR;
 
-	if (n > MAX_POLLED || !read_memory(tid, call->args[0], items, n * sizeof(*items)))
+	if (n > MAX_POLLED || !resident_read(NULL, tid, call->args[0], items, n * sizeof(*items)))
 		return NO_DESCRIPTOR;
 	for (size_t i = 0; i < n; i++) {
 		if (items[i].fd < 0)
@@ -87,7 +81,7 @@ static int selected(int tid, const struct proc_syscall *call, size_t *ret_more)
 	for (int i = 1; i <= 3; i++) {
 		fd_set set;
 		FD_ZERO(&set);
-		if (call->args[i] && read_memory(tid, call->args[i], &set, bytes))
+		if (call->args[i] && resident_read(NULL, tid, call->args[i], &set, bytes))
 			for (size_t j = 0; j < array_size(all.fds_bits); j++)
 				all.fds_bits[j] |= set.fds_bits[j];
 	}
