@@ -44,6 +44,7 @@ struct search {
 	size_t n_instructions;
 	bool has_transfer, has_two; // calls, and jumps to what is not known
 	struct place transfer;      // what all of them have
+	bool needs_one;             // a jump leads to places that are not known
 };
 
 static void search_deinit(struct search *search)
@@ -372,6 +373,7 @@ static bool follow(struct search *search, uint64_t address)
 		after.sp += i.displacement; // by the loop
 	if (effect == CALL || (effect == JUMP_SOMEWHERE && after.sp != AT_ENTRY))
 		note_transfer(search, &after);
+	search->needs_one |= effect == JUMP_SOMEWHERE && after.sp != AT_ENTRY;
 	if (effect == UNKNOWN || !is_sane(&after))
 		return false;
 	switch (effect) {
@@ -466,6 +468,10 @@ static bool search_all(struct search *search, uint64_t address, bool is_call,
 	for (size_t i = 0; i < search->n_parts; i++)
 		if (!follow_gaps(search, i))
 			return false;
+	// What a jump table alone leads to may stand behind a call that never returns, and seem to
+	// have the arguments on the stack that were pushed for it.
+	if (search->needs_one && search->has_two)
+		return false;
 	const struct place *place = find_place(&search->parts[0], address, is_call);
 	if (!place)
 		return false;
