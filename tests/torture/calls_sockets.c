@@ -275,6 +275,7 @@ static void write_to_leaver(struct kind *kind, int fds[2])
 		fault(kind, "SIGPIPE after", n);
 	if (n == SENT)
 		fault(kind, "sent all", n);
+	shutdown(fds[1], SHUT_WR); // the reader waits for more, should it have been short
 	pthread_join(reader, NULL);
 	close(fds[1]);
 }
