@@ -79,6 +79,8 @@ struct module {
 	bool has_shared;             // it has found the debug file that others share
 	bool looked_for_debug_frame; // cfi.c has
 	bool looked_for_descriptor;  // address_space.c has
+	bool looked_for_ghc;         // ghc_code.c has
+	uint64_t ghc_return;         // and this is StgReturn
 	uint64_t jit_descriptor;     // the address of GDB_JIT_DESCRIPTOR in the file; 0: none
 	int64_t rules_left_ns;       // of the CPU time for its rules
 };

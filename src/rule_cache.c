@@ -7,6 +7,7 @@
 #include "arch.h"
 #include "cfi.h"
 #include "frame_rule.h"
+#include "ghc_code.h"
 #include "go_runtime.h"
 #include "gopclntab.h"
 #include "hotspot_code.h"
@@ -121,6 +122,8 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 		return false;
 	if (kind == MODULE_IMAGE && !code->space)
 		return false;
+	if (!is_made && ghc_code_rule(code->module, &arch_code, address, ret))
+		return true;
 	const bool found = ARCH_NATIVE->code_rule(&arch_code, address, ret);
 	if (found && is_call && !is_made && is_scratch(ret->cfa_register))
 		ret->left_alone = ARCH_NATIVE->left_alone(&arch_code, address);

@@ -112,6 +112,11 @@ class Shapes(harness.TestCase):
                     re.fullmatch(leaf, s[-1]))  # fmt: skip
             self.assertGreater(n, 5, (leaf, run.stacks()))
 
+    def test_haskell(self):
+        run = self.check(r"piece(?:;leaf)?", "haskell")
+        for leaf in "piece", "leaf":
+            self.assertGreater(sum(n for s, n in run.stacks().items() if s[-1] == leaf), 5)
+
 
 class Hostile(harness.TestCase):
     """A map that is none: its code stays without names, and nothing else happens."""

@@ -133,3 +133,35 @@ function event()
 end
 """)  # fmt: skip
     return ["-p", work.start(f"sysbench {script} --threads=2 --time=600 run")]
+
+
+HASKELL_SOURCE = """
+import qualified Data.Map.Strict as M
+import Control.Concurrent
+import Control.Monad
+import Data.List (foldl')
+fib :: Int -> Integer
+fib n = if n < 2 then fromIntegral n else fib (n - 1) + fib (n - 2)
+work :: Int -> Int
+work k = M.size (foldl' (\\m i -> M.insertWith (+) (i * 7919 `mod` 10007) i m) M.empty [1 .. 20000 + k])
+loop :: Integer -> Int -> IO ()
+loop s k = work k `seq` fib (18 + (k `mod` 3)) `seq` loop (s + 1) (k + 1)
+main :: IO ()
+main = do { _ <- forkIO (forever (threadDelay 20000)); loop 0 0 }
+"""
+
+
+def start_haskell(work, flags):
+    work.write("work.hs", HASKELL_SOURCE)
+    work.run(f"ghc -O1 {flags} -o work work.hs")
+    return ["-p", work.start(work.path("work"))]
+
+
+@program("ghc")
+def haskell(work):
+    return start_haskell(work, "")
+
+
+@program("ghc")
+def haskell_threaded(work):
+    return start_haskell(work, "-threaded")
