@@ -12,6 +12,7 @@
 
 struct arch_code;
 struct resident;
+struct rule;
 struct snapshot;
 
 enum { LUAJIT_DISPATCH = 14 }; // DWARF's number of the register that is the VM's own: r14
@@ -32,6 +33,11 @@ struct luajit_thread {
 // True if the instruction that ends at `end` is that of the exit handler which goes back to the
 // VM's frame.
 bool luajit_is_exit(const struct arch_code *code, uint64_t end, struct luajit_layout *ret);
+
+// In the VM, which has one table row for all of its code: the rule for an address where it takes
+// its frame, or enters a trace. False: it is no such, and the row holds.
+bool luajit_refine(const struct arch_code *code, uint64_t address, const struct rule *row,
+                   struct rule *ret);
 
 // Reads where the innermost frame of the VM is, as resident_read does; 0: it is not known. Right if
 // the thread stands still.

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "arch.h"
+#include "memory.h"
 #include "resident.h"
+#include "rule.h"
 #include "snapshot.h"
 
 enum {
@@ -60,6 +62,61 @@ bool luajit_is_exit(const struct arch_code *code, uint64_t end, struct luajit_la
 	ret->frame = (int8_t)bytes[frame + sizeof(load_frame)];
 	ret->vm = end;
 	return true;
+}
+
+// Code that changes the stack pointer, and by how much its CFA is off the row's, after each number
+// of its bytes.
+struct change {
+	const char *code;
+	size_t size;
+	int8_t off[16]; // 127: not where an instruction begins
+};
+
+enum { NONE = 127, FRAME_BYTES = 80, MAX_CHANGE_BYTES = 16 };
+
+static const struct change changes[] = {
+    // push %rbp; push %rbx; push %r15; push %r14; sub $0x28, %rsp
+    {"\x55\x53\x41\x57\x41\x56\x48\x83\xec\x28",
+     10,
+     {-72, -64, -56, NONE, -48, NONE, -40, NONE, NONE, NONE}},
+    // sub $0x10, %rsp; mov %r12, 0x10(%rsp); mov %r13, 8(%rsp); jmp *%rax
+    {"\x48\x83\xec\x10\x4c\x89\x64\x24\x10\x4c\x89\x6c\x24\x08\xff\xe0",
+     16,
+     {NONE, NONE, NONE, NONE, 16, NONE, NONE, NONE, NONE, 16, NONE, NONE, NONE, NONE, 16, NONE}},
+};
+
+// The row's rule, for a CFA that is off by so much. What is not pushed yet is as it was.
+static void shift_row(const struct rule *row, int64_t off, struct rule *ret)
+{
+	*ret = *row;
+	ret->cfa_offset += off;
+	ret->n_registers = 0;
+	for (size_t i = 0; i < row->n_registers; i++)
+		if (off >= 0 || row->registers[i].offset >= -ret->cfa_offset)
+			ret->registers[ret->n_registers++] = row->registers[i];
+}
+
+bool luajit_refine(const struct arch_code *code, uint64_t address, const struct rule *row,
+                   struct rule *ret)
+{
+	uint8_t bytes[MAX_CHANGE_BYTES];
+
+	if (row->cfa_expression || row->cfa_register != ARCH_NATIVE->sp ||
+	    row->cfa_offset != FRAME_BYTES)
+		return false;
+	for (size_t i = 0; i < array_size(changes); i++) {
+		const struct change *change = &changes[i];
+		for (size_t at = 0; at < change->size; at++) {
+			if (change->off[at] == NONE ||
+			    code->read(code->context, address - at, bytes, change->size) !=
+			        change->size ||
+			    memcmp(bytes, change->code, change->size) != 0)
+				continue;
+			shift_row(row, change->off[at], ret);
+			return true;
+		}
+	}
+	return false;
 }
 
 uint64_t luajit_read(int tid, struct resident *resident, const struct luajit_thread *thread)

@@ -50,9 +50,7 @@ bool x86_code_is_after_call(const uint8_t *bytes, size_t size)
 	struct instruction i;
 
 	for (size_t n = 2; n <= X86_CODE_MAX_CALL_BYTES && n <= size; n++)
-		if (x86_instruction_decode(bytes + size - n, n, &i) && i.length == n &&
-		    i.map == MAP_ONE && !i.is_vector &&
-		    (i.opcode == 0xe8 || (i.opcode == 0xff && i.reg_field == 2)))
+		if (x86_instruction_decode(bytes + size - n, n, &i) && i.length == n && is_call(&i))
 			return true;
 	return false;
 }
@@ -301,6 +299,8 @@ static enum effect step(const struct search *search, const struct instruction *i
 		    i->opcode == 0xa9 || i->opcode == 0x07 || i->opcode == 0x35)
 			return DEAD_END;
 	}
+	if (search->by_shape && x86_instruction_may_write(i) >> MACHINE_SP & 1)
+		return DEAD_END;
 	return step_plain(i, way);
 }
 
@@ -374,8 +374,7 @@ static bool agree(const struct way *a, const struct way *b)
 	return a->base == b->base && a->at == b->at && a->slot == b->slot && a->number == b->number;
 }
 
-// All ways must lead to the same: one that does not has gone into other code, behind a call that
-// never returns.
+// All ways must lead to the same: one that does not went astray behind a call that never returns.
 static bool find_way(struct search *search, uint64_t address, struct way *ret, int64_t *ret_popped)
 {
 	bool found = false;

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "cfi.h"
+#include "luajit.h"
 #include "memory.h"
 #include "module.h"
 #include "rule.h"
@@ -167,10 +168,56 @@ static void test_lengths(void **state)
 	}
 }
 
+static size_t read_bytes(void *context, uint64_t address, void *buffer, size_t size)
+{
+	enum { AT = 0x1000 };
+	const uint8_t *bytes = context;
+
+	memset(buffer, 0x90, size);
+	for (size_t i = 0; i < size; i++)
+		if (address + i >= AT && address + i < AT + 10)
+			((uint8_t *)buffer)[i] = bytes[address + i - AT];
+	return size;
+}
+
+// Where LuaJIT's VM takes its frame, its table's row is that of the frame already.
+static void test_luajit_entry(void **state)
+{
+	uint8_t entry[] = {0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x48, 0x83, 0xec, 0x28};
+	static const struct {
+		uint64_t at;
+		int64_t cfa;
+		uint8_t n_registers;
+	} known[] = {{0, 8, 1}, {1, 16, 2}, {2, 24, 3}, {4, 32, 4}, {6, 40, 5}};
+	const struct arch_code code = {.read = read_bytes, .context = entry};
+	const struct rule row = {
+	    .kind = RULE_ROW,
+	    .cfa_register = 7,
+	    .cfa_offset = 80,
+	    .n_registers = 5,
+	    .registers = {{.number = 16, .kind = REGISTER_AT_CFA, .offset = -8},
+	                  {.number = 6, .kind = REGISTER_AT_CFA, .offset = -16},
+	                  {.number = 3, .kind = REGISTER_AT_CFA, .offset = -24},
+	                  {.number = 15, .kind = REGISTER_AT_CFA, .offset = -32},
+	                  {.number = 14, .kind = REGISTER_AT_CFA, .offset = -40}},
+	};
+	struct rule rule;
+
+	(void)state;
+	for (size_t i = 0; i < array_size(known); i++) {
+		assert_true(luajit_refine(&code, 0x1000 + known[i].at, &row, &rule));
+		assert_int_equal(rule.cfa_offset, known[i].cfa);
+		assert_int_equal(rule.n_registers, known[i].n_registers);
+	}
+	assert_false(luajit_refine(&code, 0x1000 + 10, &row, &rule));
+	assert_false(luajit_refine(&code, 0x1000 + 3, &row, &rule));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_lengths),
+	    cmocka_unit_test(test_luajit_entry),
 	    cmocka_unit_test(test_against_tables),
 	};
 
