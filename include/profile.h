@@ -40,6 +40,7 @@ enum stack_end {
 	STACK_NO_ROOM,        // there are too many different stacks: only the leaf is kept
 	STACK_NOT_RESIDENT,   // a page of it was not in memory, and nobody waits for one
 	STACK_FOREIGN,        // of a program for another processor mode (32-bit)
+	STACK_NO_RETURN,      // a return address of 0, but not at the top of its stack
 	N_STACK_ENDS,
 };
 

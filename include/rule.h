@@ -44,6 +44,7 @@ struct register_rule {
 struct rule {
 	uint8_t kind;        // enum rule_kind
 	bool signal_frame;   // the caller's pc is exact, not a return address: it was interrupted
+	bool begins;         // a return address of 0 says that a thread begins here
 	bool raises;         // the frame may become that of an exception's handler (exception.h)
 	uint32_t left_alone; // RULE_CODE: registers that the called function does not touch at all
 	uint8_t cfa_register;

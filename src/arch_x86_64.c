@@ -175,18 +175,27 @@ static bool clone_rule(const uint8_t *code, size_t size, struct rule *ret)
 	struct expression *expression = memory_alloc(sizeof(*expression) + sizeof(ops));
 	expression->count = array_size(ops);
 	memcpy(expression->ops, ops, sizeof(ops));
+	ret->begins = true;
 	ret->registers[0].kind = REGISTER_IS_EXPRESSION;
 	ret->registers[0].expression = expression;
 	return true;
 }
 
-// __start_context of glibc (sysdeps/unix/sysv/linux/x86_64/__start_context.S), to which what
-// makecontext(3) starts returns: mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi.
+// Where stacks begin: what makers of stacks have the outermost function return to.
 static bool is_stack_start(const uint8_t *code, size_t size)
 {
-	return starts_with(code, size, "\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff", 10) ||
-	       starts_with(code, size, "\xf3\x0f\x1e\xfa\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff",
-	                   14);
+	// __start_context of glibc (sysdeps/unix/sysv/linux/x86_64/__start_context.S), of
+	// makecontext(3): mov %rbx, %rsp; mov (%rsp), %rdi; test %rdi, %rdi.
+	if (starts_with(code, size, "\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff", 10) ||
+	    starts_with(code, size, "\xf3\x0f\x1e\xfa\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff", 14))
+		return true;
+	// __clone of musl (src/thread/x86_64/clone.s), in a thread: mov %eax, %edi; xor %eax, %eax;
+	// mov $60, %al; syscall.
+	if (starts_with(code, size, "\x89\xc7\x31\xc0\xb0\x3c\x0f\x05", 8))
+		return true;
+	// finish of Boost.Context (make_x86_64_sysv_elf_gas.S), of its fibers and PHP's:
+	// xor %rdi, %rdi; call _exit; hlt.
+	return starts_with(code, size, "\x48\x31\xff\xe8", 4) && size > 8 && code[8] == 0xf4;
 }
 
 static void frame_pointer_rule(struct rule *ret)

@@ -43,6 +43,7 @@ const char *stack_end_name(enum stack_end end)
 	    [STACK_NO_ROOM] = "too many different stacks",
 	    [STACK_NOT_RESIDENT] = "page not in memory",
 	    [STACK_FOREIGN] = "32-bit program",
+	    [STACK_NO_RETURN] = "no return address",
 	};
 	return names[end];
 }

@@ -12,13 +12,12 @@
 #include "rule_cache.h"
 #include "rule_step.h"
 #include "snapshot.h"
+#include "stack_root.h"
 
 enum {
 	MAX_SIGNAL_FRAMES = 32, // handlers nested in one stack
 	MAX_ENTRIES = 1 << 20,  // of the cache; a hostile target may show ever new pcs
-	// The entry code may have aligned SP, and popped argc, before it made its first call.
-	START_STACK_SLACK = 64,
-	N_RECENT = 1024, // a power of two: as many pcs as most programs show again and again
+	N_RECENT = 1024,        // a power of two: as many pcs as most programs show again and again
 };
 
 struct unwinder_entry {
@@ -184,16 +183,17 @@ static struct move apply_row(const struct rule *rule, bool is_return,
 }
 
 // No rule at all: the outermost frame, if it is the program's entry code, or has a frame pointer
-// of zero, which the psABI (3.4.1) asks of the outermost frame.
+// of zero at the top of a stack.
 static struct move end_without_rule(const struct unwinder *unwinder,
                                     const struct registers *registers)
 {
 	const struct arch *arch = ARCH_NATIVE;
-	const uint64_t start = unwinder->space->start_stack, sp = registers->value[arch->sp];
+	const uint64_t sp = registers->value[arch->sp];
+	const bool is_outermost =
+	    registers_know(registers, arch->fp) && registers->value[arch->fp] == 0;
 
-	if (start && sp + START_STACK_SLACK >= start && sp <= start + START_STACK_SLACK)
-		return end_with(STACK_COMPLETE);
-	if (registers_know(registers, arch->fp) && registers->value[arch->fp] == 0)
+	if (stack_root_is_entry(unwinder->space, sp) ||
+	    (is_outermost && stack_root_is_top(unwinder->space, sp)))
 		return end_with(STACK_COMPLETE);
 	return end_with(STACK_NO_RULE);
 }
@@ -419,6 +419,20 @@ static void refresh(struct unwinder *unwinder)
 	unwinder->start_stack = unwinder->space->start_stack;
 }
 
+// Is there nobody to return to? `begins`: the frame that was left may say so itself.
+static bool ends_at(struct unwinder *unwinder, const struct registers *registers, bool begins,
+                    enum stack_end *ret)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	const uint64_t pc = registers->value[arch->pc], sp = registers->value[arch->sp];
+
+	if (pc != 0 && !stack_root_is_passed(unwinder->space, sp, pc))
+		return false;
+	*ret = pc != 0 || begins || stack_root_is_top(unwinder->space, sp) ? STACK_COMPLETE
+	                                                                   : STACK_NO_RETURN;
+	return true;
+}
+
 void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
                      struct unwound *ret)
 {
@@ -427,7 +441,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	const uint64_t code_steps = unwinder->n_code_steps;
 	struct registers registers = snapshot->registers;
 	struct go_walk walk = {0};
-	bool is_return = false;
+	bool is_return = false, begins = false;
 	int signal_frames = 0;
 	size_t n = 0;
 
@@ -435,10 +449,8 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	unwinder->luajit.dispatch = 0;
 	for (;;) {
 		const uint64_t pc = registers.value[arch->pc];
-		if (pc == 0 && n > 0) {
-			ret->end = STACK_COMPLETE; // nobody to return to
+		if (n > 0 && ends_at(unwinder, &registers, begins, &ret->end))
 			break;
-		}
 		if (n == unwinder->max_frames) {
 			ret->end = STACK_TOO_DEEP;
 			break;
@@ -459,6 +471,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 			break;
 		}
 		is_return = !rule->signal_frame;
+		begins = rule->begins;
 	}
 	ret->locations = unwinder->frames;
 	ret->n = n;

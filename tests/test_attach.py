@@ -199,6 +199,22 @@ class Shapes(harness.TestCase):
                 self.assert_stacks(run.stacks(), rf"{MAIN};call_it(?:;(?:{name}(?:;inner)?|leaf))?")
                 self.assertEqual(run.summary.truncated, 0, run.stderr)
 
+    def test_roots(self):
+        """Whole is what ends at a thread's root; what ends by chance is marked."""
+        for mode, root in {
+            "top": "outermost",
+            "midst": r"\[truncated: no return address\];outermost",
+            "thread": "enter_thread;outermost",
+            "chance": r"\[truncated: no unwinding rule\];without_tables;outermost",
+            "null": r"\[truncated: no return address\];replace_return_address",
+        }.items():
+            with self.subTest(mode):
+                run = attach(self.start_fixture("roots", mode))
+                counts = collections.Counter(
+                    {stack: n for stack, n in run.stacks().items() if "base" in stack}
+                )
+                self.assert_stacks(counts, rf"{root};base")
+
     def test_code_that_cannot_be_unwound(self):
         """A circle of frame pointers: the stack ends, and says so."""
         target = self.start_fixture("jit", "jump")

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "address_space.h"
@@ -22,7 +23,8 @@
 // DWARF's register numbers.
 enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 
-enum { STACK = 0x70000000, MAX_WORDS = 64, MAX_FRAMES = 40 };
+// Where the hand-made stacks lie, in a mapping of their own.
+enum { STACK = 0x70000000, MAPPING_END = STACK + 4096, MAX_WORDS = 64, MAX_FRAMES = 40 };
 
 // Each function is 32 bytes of nop, so that a return address at its middle lies within it, with
 // one rule for all of it.
@@ -57,12 +59,19 @@ __asm__(".text\n"                                                               
         ".balign 32\n.globl code_go_clone\n.hidden code_go_clone\n"
         "code_go_clone: .skip 14, 0x90\n syscall\n cmp $0, %rax\n je 1f\n"
         "mov %eax, 0x30(%rsp)\n ret\n 1: ud2\n"
+        // Where stacks begin: in a thread of musl's, in a fiber of Boost's.
+        ".balign 32\n.globl code_musl_thread\n.hidden code_musl_thread\n"
+        "code_musl_thread: .skip 16, 0x90\n mov %eax, %edi\n xor %eax, %eax\n mov $60, %al\n"
+        "syscall\n hlt\n"
+        ".balign 32\n.globl code_boost_fiber\n.hidden code_boost_fiber\n"
+        "code_boost_fiber: .skip 16, 0x90\n xor %rdi, %rdi\n call code_leaf\n hlt\n"
         ".balign 32\n.globl code_without_cfi\n.hidden code_without_cfi\n"
         "code_without_cfi: .skip 64, 0x90\n");
 
 extern const char code_leaf[], code_frame[], code_saves_rbp[], code_by_rbp[], code_by_rbx[],
     code_by_rax[], code_root[], code_stuck[], code_pc_in_r12[], code_popped[], code_popped_rbp[],
-    code_expression[], code_trampoline[], code_clone[], code_go_clone[], code_without_cfi[];
+    code_expression[], code_trampoline[], code_clone[], code_go_clone[], code_without_cfi[],
+    code_musl_thread[], code_boost_fiber[];
 
 // A pc in the middle of a function.
 static uint64_t in(const char *code)
@@ -86,6 +95,9 @@ static int set_up(void **state)
 {
 	struct world *world = memory_alloc_zeroed(1, sizeof(*world));
 
+	assert_ptr_equal(mmap((void *)(uintptr_t)STACK, MAPPING_END - STACK, PROT_READ,
+	                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+	                 (void *)(uintptr_t)STACK);
 	address_space_init(&world->space, &world->modules, getpid());
 	address_space_update(&world->space, getpid(), clock_now_ns(), true);
 	unwinder_init(&world->unwinder, &world->space, &world->profile, &world->rules, MAX_FRAMES);
@@ -102,6 +114,7 @@ static int tear_down(void **state)
 	profile_deinit(&world->profile);
 	address_space_deinit(&world->space);
 	modules_deinit(&world->modules);
+	munmap((void *)(uintptr_t)STACK, MAPPING_END - STACK);
 	free(world);
 	return 0;
 }
@@ -118,6 +131,13 @@ static void set_stack(struct world *world, uint64_t pc, const uint64_t *words, s
 	};
 	registers_set(&world->snapshot.registers, RSP, STACK);
 	registers_set(&world->snapshot.registers, RIP, pc);
+}
+
+// The same stack, elsewhere.
+static void move_stack(struct world *world, uint64_t sp)
+{
+	world->snapshot.regions[0].start = sp;
+	registers_set(&world->snapshot.registers, RSP, sp);
 }
 
 #define SET_STACK(world, pc, ...)                                                                  \
@@ -159,9 +179,55 @@ static void test_root(void **state)
 	CHECK(world, STACK_COMPLETE, in(code_leaf), in(code_frame)-1, in(code_root)-1);
 	assert_int_equal(world->unwound.base, STACK + 40);
 	assert_false(world->unwound.guessed);
-	// A return address of zero is a root as well.
+	SET_STACK(world, in(code_leaf), in(code_musl_thread));
+	CHECK(world, STACK_COMPLETE, in(code_leaf), in(code_musl_thread));
+	SET_STACK(world, in(code_leaf), in(code_boost_fiber));
+	CHECK(world, STACK_COMPLETE, in(code_leaf), in(code_boost_fiber));
+}
+
+// A return address of zero, or a frame pointer of zero where there are no rules, may be there by
+// chance: it is the root at the top of a stack.
+static void test_top_of_stack(void **state)
+{
+	struct world *world = *state;
+	const uint64_t pc = in(code_without_cfi) + 16;
+
 	SET_STACK(world, in(code_leaf), in(code_frame), 1, 2, 3, 0);
+	CHECK(world, STACK_NO_RETURN, in(code_leaf), in(code_frame)-1);
+	assert_int_equal(world->unwound.base, 0);
+	move_stack(world, MAPPING_END - 40);
 	CHECK(world, STACK_COMPLETE, in(code_leaf), in(code_frame)-1);
+	assert_int_equal(world->unwound.base, MAPPING_END);
+	move_stack(world, MAPPING_END - 512);
+	CHECK(world, STACK_NO_RETURN, in(code_leaf), in(code_frame)-1);
+	// Where the program was entered.
+	world->space.start_stack = MAPPING_END - 512 + 40;
+	CHECK(world, STACK_COMPLETE, in(code_leaf), in(code_frame)-1);
+	world->space.start_stack = 0;
+
+	SET_STACK(world, pc, 1, 2, 3);
+	set_register(world, RBP, 0);
+	CHECK(world, STACK_NO_RULE, pc);
+	world->space.stale = false;
+	move_stack(world, MAPPING_END - 24);
+	CHECK(world, STACK_COMPLETE, pc);
+	assert_false(world->space.stale);
+	// A mapping that is not known may have come since.
+	move_stack(world, MAPPING_END + 4096);
+	CHECK(world, STACK_NO_RULE, pc);
+	assert_true(world->space.stale);
+}
+
+// Entry code in C, whose rule takes the number of arguments for a return address.
+static void test_passes_entry(void **state)
+{
+	struct world *world = *state;
+
+	SET_STACK(world, in(code_leaf), in(code_frame), 1, 2, 3, 4711);
+	world->space.start_stack = STACK + 32;
+	CHECK(world, STACK_COMPLETE, in(code_leaf), in(code_frame)-1);
+	world->space.start_stack = STACK + 40;
+	CHECK(world, STACK_NO_RULE, in(code_leaf), in(code_frame)-1, 4710);
 }
 
 // A pc at a function's first byte is looked up there in a leaf, but before it as a return address.
@@ -341,9 +407,6 @@ static void test_frame_pointer(void **state)
 	CHECK(world, STACK_NO_RULE, pc);
 	SET_STACK(world, pc, 1, 2, 3);
 	CHECK(world, STACK_NEEDS_REGISTER, pc);
-	// psABI 3.4.1: zero in the outermost frame.
-	set_register(world, RBP, 0);
-	CHECK(world, STACK_COMPLETE, pc);
 }
 
 // Behind clone's system call the parent returns, and the child has nobody to return to.
@@ -450,11 +513,23 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-	    TEST(test_root),          TEST(test_first_byte),       TEST(test_saved_registers),
-	    TEST(test_expression),    TEST(test_unknown_register), TEST(test_unreadable_and_cut),
-	    TEST(test_no_progress),   TEST(test_too_deep),         TEST(test_signal_frame),
-	    TEST(test_clone),         TEST(test_red_zone),         TEST(test_popped_return_address),
-	    TEST(test_frame_pointer), TEST(test_entry_code),       TEST(test_no_code),
+	    TEST(test_root),
+	    TEST(test_top_of_stack),
+	    TEST(test_passes_entry),
+	    TEST(test_first_byte),
+	    TEST(test_saved_registers),
+	    TEST(test_expression),
+	    TEST(test_unknown_register),
+	    TEST(test_unreadable_and_cut),
+	    TEST(test_no_progress),
+	    TEST(test_too_deep),
+	    TEST(test_signal_frame),
+	    TEST(test_clone),
+	    TEST(test_red_zone),
+	    TEST(test_popped_return_address),
+	    TEST(test_frame_pointer),
+	    TEST(test_entry_code),
+	    TEST(test_no_code),
 	    TEST(test_noise),
 	};
 

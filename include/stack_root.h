@@ -1,0 +1,22 @@
+// stack_root: is it the root of a thread's stack, or does a walk only end there by chance?
+//
+// An undefined return address says so itself (rule.h: RULE_ROOT). A return address of 0, or a frame
+// pointer of 0 in code without rules, is what a root shows (psABI 3.4.1) and what any code may
+// have in a register: it counts at the top of a stack alone.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct address_space;
+
+// Is the stack pointer about where the program was entered?
+bool stack_root_is_entry(const struct address_space *space, uint64_t sp);
+
+// Does nothing more of a stack lie above the stack pointer: is it about where the program was
+// entered, or at the end of its mapping? Where no mapping is known, the maps are marked as stale.
+bool stack_root_is_top(struct address_space *space, uint64_t sp);
+
+// Has the walk left the program's entry code for what the kernel wrote above it: the number of
+// arguments in the place of a return address?
+bool stack_root_is_passed(const struct address_space *space, uint64_t sp, uint64_t pc);

@@ -1,0 +1,38 @@
+#include "stack_root.h"
+
+#include <stddef.h>
+
+#include "address_space.h"
+#include "maps.h"
+
+enum {
+	// The entry code may have aligned SP, and popped argc, before it made its first call.
+	START_SLACK = 64,
+	// What makers of stacks keep above the first frame: a few words, the stack's own
+	// description.
+	TOP_SLACK = 256,
+};
+
+bool stack_root_is_entry(const struct address_space *space, uint64_t sp)
+{
+	const uint64_t start = space->start_stack;
+
+	return start && sp + START_SLACK >= start && sp <= start + START_SLACK;
+}
+
+bool stack_root_is_top(struct address_space *space, uint64_t sp)
+{
+	// An SP at the very end of a mapping belongs to it.
+	const struct mapping *mapping = maps_find(&space->maps, sp - 1);
+
+	if (stack_root_is_entry(space, sp))
+		return true;
+	space->stale |= mapping == NULL;
+	return mapping && mapping->end - sp <= TOP_SLACK;
+}
+
+bool stack_root_is_passed(const struct address_space *space, uint64_t sp, uint64_t pc)
+{
+	return stack_root_is_entry(space, sp) && sp > space->start_stack &&
+	       !address_space_is_code(space, pc);
+}
