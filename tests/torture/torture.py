@@ -75,18 +75,25 @@ class TestCase(harness.TestCase):
         for one in told.values():
             self.assertGreater(one.calls, 0, one.name)
 
-    def assert_untouched(self, pid, timeout_s=20):
+    def assert_untouched(self, pid, timeout_s=harness.WAIT_TIMEOUT_S):
         """No thread of the process is stopped or traced; soon, if a profiler is just dying."""
+        touched = []
 
         def is_untouched():
             states = [harness.read_status(pid, tid) for tid in harness.tids_of(pid)]
             states = [status for status in states if status]
             assert states, f"process {pid} has ended"
-            return all(
-                s["State"][0] not in "tT" and s["TracerPid"] == "0" for s in states
-            )
+            touched[:] = [
+                f"{s['Pid']}: {s['State']}, tracer {s['TracerPid']}"
+                for s in states
+                if s["State"][0] in "tT" or s["TracerPid"] != "0"
+            ]
+            return not touched
 
-        harness.wait_for(is_untouched, f"process {pid} to be let go", timeout_s)
+        try:
+            harness.wait_for(is_untouched, f"process {pid} to be let go", timeout_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {touched}") from None
 
 
 def rounds(default):
