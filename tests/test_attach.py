@@ -247,8 +247,8 @@ class Threads(harness.TestCase):
             self.assertEqual(thread.samples, run.summary.ticks, thread)
 
     def test_churning_threads(self):
-        target = self.start_fixture("churn", 60, 400)
-        run = harness.start_attach(target, hz=499)
+        target = self.start_fixture("churn", 60, 2000)
+        run = harness.start_attach(target, "--max-overhead=0", hz=499)
         run.wait_attached()
         target.process.stdin.write(b"x")
         run.finish()
@@ -258,7 +258,7 @@ class Threads(harness.TestCase):
         whole = rf"{THREAD}brief(?:;brief_work{LEAVES}|;.*)?"
         self.assert_stacks(brief, whole, share=0.95)
         said = target.rest()
-        self.assertGreaterEqual(int(said[-1].split()[0]), 400)
+        self.assertGreaterEqual(int(said[-1].split()[0]), 2000)
 
     def test_a_tid_means_its_process(self):
         target = self.start_fixture("threads", 3)
