@@ -1,12 +1,12 @@
 #include "diff_command.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff_folded.h"
 #include "error.h"
+#include "input_file.h"
 #include "local_files.h"
 #include "memory.h"
 #include "options.h"
@@ -45,26 +45,6 @@ static const struct symbols *symbols_of(const struct side *side)
 	return side->recording.has_symbols ? &side->recording.symbols : &side->found;
 }
 
-static struct error *read_text(const char *path, char **ret, size_t *ret_size)
-{
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	_cleanup_free_ char *text = NULL;
-	size_t size = 0, capacity = 0, n = 0;
-
-	if (file)
-		do {
-			text = memory_grow(text, &capacity, size + (1 << 16), 1);
-			n = fread(text + size, 1, capacity - size, file);
-			size += n;
-		} while (n > 0);
-	if (!file || ferror(file))
-		return error_create(EXIT_STATUS_TARGET, "cannot read %s: %s", path,
-		                    strerror(errno));
-	*ret = take_pointer(text);
-	*ret_size = size;
-	return NULL;
-}
-
 static struct error *replay(const struct options *options, struct side *side)
 {
 	struct recording *recording = &side->recording;
@@ -89,20 +69,23 @@ static struct error *replay(const struct options *options, struct side *side)
 
 static struct error *read_side(const struct options *options, const char *path, struct side *ret)
 {
-	ret->path = path;
-	struct error *error = read_text(path, &ret->text, &ret->size);
+	uint8_t *bytes;
+
+	struct error *error = input_file_read(path, &bytes, &ret->size);
 	if (error)
 		return error;
+	ret->path = input_file_name(path);
+	ret->text = (char *)bytes;
 	if (ret->size >= 2 && memcmp(ret->text, "\x1f\x8b", 2) == 0)
 		return error_create(
 		    EXIT_STATUS_TARGET,
 		    "%s is compressed, as pprof profiles are: diff reads recordings "
 		    "and folded profiles; for pprof: go tool pprof -diff_base",
-		    path);
+		    ret->path);
 	if (ret->size < RECORD_MAGIC_BYTES ||
 	    memcmp(ret->text, RECORD_MAGIC, RECORD_MAGIC_BYTES) != 0)
 		return NULL;
-	error = recording_open_bytes(path, (uint8_t *)take_pointer(ret->text), ret->size,
+	error = recording_open_bytes(ret->path, (uint8_t *)take_pointer(ret->text), ret->size,
 	                             &ret->recording);
 	if (error)
 		return error;

@@ -1,14 +1,12 @@
 #include "recording.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "clock.h"
 #include "error.h"
+#include "input_file.h"
 #include "memory.h"
 #include "record.h"
 #include "record_reader.h"
@@ -147,30 +145,13 @@ struct error *recording_open_bytes(const char *name, uint8_t *bytes, size_t size
 	return NULL;
 }
 
-static struct error *refuse(const char *path)
-{
-	return error_create(EXIT_STATUS_TARGET, "cannot read %s: %s", path, strerror(errno));
-}
-
 struct error *recording_open(const char *path, struct recording *ret)
 {
-	const bool is_stdin = strcmp(path, "-") == 0;
-	_cleanup_close_ int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-	                                  : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	_cleanup_free_ uint8_t *bytes = NULL;
-	size_t size = 0, capacity = 0;
-	ssize_t n;
+	uint8_t *bytes;
+	size_t size;
 
-	if (fd < 0)
-		return refuse(path);
-	do {
-		bytes = memory_grow(bytes, &capacity, size + (1 << 16), 1);
-		n = read(fd, bytes + size, capacity - size);
-		size += n > 0 ? n : 0;
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	if (n < 0)
-		return refuse(path);
-	return recording_open_bytes(is_stdin ? "stdin" : path, take_pointer(bytes), size, ret);
+	struct error *error = input_file_read(path, &bytes, &size);
+	return error ? error : recording_open_bytes(input_file_name(path), bytes, size, ret);
 }
 
 void recording_deinit(struct recording *recording)

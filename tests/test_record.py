@@ -6,6 +6,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -181,6 +182,71 @@ class Report(harness.TestCase):
         Run(["-o", "out.folded", "--", "report"], env=env).finish(expect=7)
         run = Run(["-q", "report"], env=env).finish(expect=STATUS_USAGE)
         self.assert_message(run, "no recording is given", STATUS_USAGE)
+
+
+class Inputs(harness.TestCase):
+    """Only what has an end is read, and nothing else is opened."""
+
+    def told_of(self, *args, **stdin):
+        run = subprocess.run(
+            [PROFILER, *args], capture_output=True, check=False, timeout=30, **stdin
+        )
+        self.assertEqual((run.returncode, run.stdout), (STATUS_TARGET, b""), run.stderr)
+        return run.stderr.decode()
+
+    def endless(self):
+        """{path: what is said of it}"""
+        directory = self.directory()
+        pipe, socket_path = (os.path.join(directory, name) for name in ("pipe", "socket"))
+        os.mkfifo(pipe)
+        server = socket.socket(socket.AF_UNIX)
+        self.addCleanup(server.close)
+        server.bind(socket_path)
+        terminal = os.openpty()
+        self.addCleanup(os.close, terminal[0])
+        self.addCleanup(os.close, terminal[1])
+        return {
+            directory: "a directory",
+            pipe: "a named pipe",
+            socket_path: "a socket",
+            os.ttyname(terminal[1]): "a device",
+            "/proc/self/status": "the kernel makes up",
+        }
+
+    def test_refused(self):
+        folded = os.path.join(self.directory(), "folded")
+        with open(folded, "w", encoding="utf-8") as file:
+            file.write("main;leaf 12\n")
+        for path, what in self.endless().items():
+            for args in (["report", path], ["diff", path, folded], ["diff", folded, path]):
+                line = rf"^profiler: cannot read {path}: .*{what}.*\n$"
+                self.assertRegex(self.told_of(*args), line)
+
+    def test_refused_as_stdin(self):
+        for path, what in self.endless().items():
+            if what in ("a named pipe", "a socket"):
+                continue
+            fd = os.open(path, os.O_RDONLY | os.O_NOCTTY)
+            for name in ("-", "/dev/stdin"):
+                self.assertIn(what, self.told_of("report", name, stdin=fd))
+            os.close(fd)
+
+    def test_taken(self):
+        """Pipes without a name and sockets, as shells and servers hand them over."""
+        line = b"main;leaf 12\n"
+        for make in (os.pipe, lambda: [end.detach() for end in socket.socketpair()]):
+            for path in ("-", "/dev/stdin"):
+                out_end, in_end = make()
+                os.write(in_end, line)
+                os.close(in_end)
+                self.assertIn("is no recording", self.told_of("report", path, stdin=out_end))
+                os.close(out_end)
+        out_end, in_end = os.pipe()
+        os.write(in_end, line)
+        os.close(in_end)
+        told = self.told_of("report", f"/dev/fd/{out_end}", pass_fds=[out_end])
+        os.close(out_end)
+        self.assertIn("is no recording", told)
 
 
 class Slice(harness.TestCase):
