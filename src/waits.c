@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "descriptor.h"
 #include "memory.h"
 #include "profile.h"
 #include "resident.h"
@@ -222,6 +223,11 @@ static char *describe(struct waits *waits, const struct target *target,
 		return memory_strdup("");
 	link[n] = '\0';
 	char *text = shorten(link);
+	if (text[0] == '/' && descriptor_kind(thread->tid, fd) == DESCRIPTOR_PIPE) {
+		char *path = text;
+		text = memory_printf("fifo %s", path);
+		free(path);
+	}
 	if (more == 0)
 		return text;
 	char *longer = memory_printf("%s +%zu", text, more);

@@ -18,6 +18,7 @@
 #include "module.h"
 #include "profile.h"
 #include "protobuf.h"
+#include "sample_kind.h"
 #include "string_table.h"
 #include "symbolize.h"
 #include "syscall_name.h"
@@ -95,6 +96,7 @@ struct pprof_mapping {
 
 struct pprof {
 	const struct report *report;
+	struct sample_kinds kinds;
 	struct gzip gzip;
 	struct protobuf message, part, packed; // room for the message at hand and what is in it
 
@@ -285,6 +287,7 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	build_label(pprof, "tid", NULL, thread->tid);
 	build_label(pprof, "thread", thread->name, 0);
 	build_label(pprof, "state", thread_state_name(sample->state), 0);
+	build_label(pprof, "kind", wait_kind_name(sample_kind(&pprof->kinds, sample)), 0);
 	if (sample->wait != WAIT_NONE)
 		build_wait_labels(pprof, &pprof->report->profile->waits[sample->wait]);
 	if (sample->is_one_wait)
@@ -505,6 +508,7 @@ static void pprof_init(struct pprof *pprof)
 	const struct modules *modules = pprof->report->modules;
 	size_t n_mappings = 0;
 
+	sample_kinds_init(&pprof->kinds, pprof->report->profile, pprof->report->symbols);
 	pprof->module_first = memory_alloc_zeroed(modules->count, sizeof(*pprof->module_first));
 	for (size_t i = 0; i < modules->count; i++) {
 		pprof->module_first[i] = n_mappings;
@@ -520,6 +524,7 @@ static void pprof_init(struct pprof *pprof)
 static void pprof_deinit(struct pprof *pprof)
 {
 	gzip_deinit(&pprof->gzip);
+	sample_kinds_deinit(&pprof->kinds);
 	protobuf_deinit(&pprof->message);
 	protobuf_deinit(&pprof->part);
 	protobuf_deinit(&pprof->packed);

@@ -159,6 +159,7 @@ class Sample:
         self.pid, self.tid = labels["pid"], labels["tid"]
         self.process = labels.get("process")  # with --children
         self.thread, self.state = labels["thread"], labels["state"]
+        self.kind = labels["kind"]
         self.syscall, self.descriptor = labels.get("syscall"), labels.get("descriptor")
 
     @property
@@ -276,13 +277,15 @@ class Profile:
                 labels[key] = self.string(label["str"])
         check(
             set(labels) - {"process", "syscall", "descriptor", "unwound", "since"}
-            == {"pid", "tid", "thread", "state"},
+            == {"pid", "tid", "thread", "state", "kind"},
             f"the labels are {sorted(labels)}",
         )
         check(
             labels["state"] != "running" or "syscall" not in labels,
             f"it runs, but waits in {labels.get('syscall')}",
         )
+        for name in ("running", "stopped"):
+            check((labels["state"] == name) == (labels["kind"] == name), f"the labels are {labels}")
         check("syscall" in labels or "descriptor" not in labels, "a descriptor of no system call")
         return labels
 

@@ -127,7 +127,7 @@ class Pprof(harness.TestCase):
         target = self.start_fixture("threads", 4, 2)
         run, path = self.profile(target)
         text = self.pprof(path, "-tags", "-sample_index=samples")
-        for tag in ("pid", "tid", "thread", "state"):
+        for tag in ("pid", "tid", "thread", "state", "kind"):
             self.assertRegex(text, rf"(?m)^ *{tag}: Total {run.summary.samples}\b")
         running = sum(s.count for s in run.pprof.samples if s.state == "running")
         self.assertRegex(text, rf"(?m)^ +{running}(\.0)? \([ \d.]+%\): running$")

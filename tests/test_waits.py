@@ -3,6 +3,7 @@
 import collections
 import os
 import re
+import signal
 import sys
 
 import harness
@@ -40,6 +41,16 @@ BLOCKING = {
     "flock": ("flock", r"/tmp/profiler-fixture-\w+ \(deleted\)"),
     "msgrcv": ("msgrcv", NOTHING),
     "semop": ("semop semtimedop", NOTHING),
+}
+
+# And the kind of time that it is.
+KINDS = {
+    "lock": "mutex rwlock flock",
+    "condition": "cond timed_cond barrier sem_wait",
+    "socket": "recv recvmsg send accept",
+    "event": "poll ppoll select epoll_wait signalfd inotify sigwait",
+    "timer": "nanosleep clock_nanosleep timerfd pause",
+    "pipe": "pipe_read pipe_write eventfd waitpid msgrcv semop",
 }
 
 # Sockets in threads that are named by what they wait for; says the addresses.
@@ -107,6 +118,37 @@ class Labels(harness.TestCase):
         target = self.start_fixture("blocking")
         self.assertEqual(set(target.said), set(BLOCKING))
         self.check(attach(target), target.said)
+
+    def test_kinds(self):
+        """Of the fixture blocking each call's; and those that it has not."""
+        target = self.start_fixture("blocking")
+        expected = {name: kind for kind, names in KINDS.items() for name in names.split()}
+        self.assertEqual(set(expected), set(BLOCKING))
+        found = {s.thread: s.kind for s in attach(target).pprof.samples}
+        self.assertEqual({name: found.get(name) for name in expected}, expected)
+
+    def test_kinds_of_others(self):
+        """A named pipe, a file being written, computing, a stopped process; in a recording, too."""
+        directory = self.directory()
+        path = os.path.join(directory, "fifo")
+        os.mkfifo(path)
+        reader = self.start(
+            sys.executable,
+            "-c",
+            "import os, sys; f = os.open(sys.argv[1], os.O_RDWR); print('ready', flush=True); os.read(f, 1)",
+            path,
+        )
+        run = attach(reader)
+        self.assertEqual({(s.kind, s.descriptor) for s in run.pprof.samples}, {("pipe", f"fifo {path}")})
+        disk = self.start_fixture("disk", os.path.join(directory, "file"))
+        for sample in attach(disk).pprof.samples:
+            self.assertEqual(sample.kind, {"running": "running"}.get(sample.state, "file"))
+        spinning = self.start_fixture("calls-O2")
+        self.assertIn("running", {s.kind for s in attach(spinning).pprof.samples})
+        os.kill(spinning.pid, signal.SIGSTOP)
+        harness.wait_for(lambda: harness.read_status(spinning.pid)["State"][0] == "T", "the stop")
+        self.assertEqual({s.kind for s in attach(spinning).pprof.samples}, {"stopped"})
+        os.kill(spinning.pid, signal.SIGCONT)
 
     def test_sleepers_that_must_be_stopped(self):
         """Where /proc does not tell, the registers do; nobody knows the descriptor then."""
@@ -180,9 +222,9 @@ os.read(common[0], 1)
         )  # fmt: skip
         shown = path.replace("\n", "_").replace("\x1b", "_")
         run = attach(target)
-        self.assertIn(("read", shown), waits_of(run, run.pprof.samples[0].thread))
+        self.assertIn(("read", f"fifo {shown}"), waits_of(run, run.pprof.samples[0].thread))
         run = attach(target, "--syscalls", form="folded")
-        leaf = f"read {shown.replace(';', ':')}_[k]"
+        leaf = f"read fifo {shown.replace(';', ':')}_[k]"
         self.assertIn(leaf, {stack[-1] for stack in run.folded})
 
     def test_a_call_that_changes(self):

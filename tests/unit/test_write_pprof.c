@@ -175,9 +175,9 @@ static void assert_values(const Sample *sample, int64_t count, int64_t cpu_ms, i
 }
 
 static void assert_labels(const Profile *profile, const Sample *sample, int64_t tid,
-                          const char *thread, const char *state)
+                          const char *thread, const char *state, const char *kind)
 {
-	assert_int_equal(sample->n_label, 4);
+	assert_int_equal(sample->n_label, 5);
 	assert_string_equal(text(profile, sample->label[0]->key), "pid");
 	assert_int_equal(sample->label[0]->num, 100);
 	assert_string_equal(text(profile, sample->label[1]->key), "tid");
@@ -186,6 +186,8 @@ static void assert_labels(const Profile *profile, const Sample *sample, int64_t 
 	assert_string_equal(text(profile, sample->label[2]->str), thread);
 	assert_string_equal(text(profile, sample->label[3]->key), "state");
 	assert_string_equal(text(profile, sample->label[3]->str), state);
+	assert_string_equal(text(profile, sample->label[4]->key), "kind");
+	assert_string_equal(text(profile, sample->label[4]->str), kind);
 }
 
 static void assert_value_type(const Profile *profile, const Perftools__Profiles__ValueType *type,
@@ -265,10 +267,10 @@ static void test_samples(void **state)
 	assert_values(p->sample[0], 3, 30, 30);
 	assert_values(p->sample[1], 4, 0, 40);
 	assert_values(p->sample[4], 2, 0, 20);
-	assert_labels(p, p->sample[0], 100, "prog", "running");
-	assert_labels(p, p->sample[1], 101, "bad thread;\xef\xbf\xbd_", "sleeping");
-	assert_labels(p, p->sample[3], 101, "bad thread;\xef\xbf\xbd_", "stopped");
-	assert_labels(p, p->sample[4], 101, "bad thread;\xef\xbf\xbd_", "disk");
+	assert_labels(p, p->sample[0], 100, "prog", "running", "running");
+	assert_labels(p, p->sample[1], 101, "bad thread;\xef\xbf\xbd_", "sleeping", "event");
+	assert_labels(p, p->sample[3], 101, "bad thread;\xef\xbf\xbd_", "stopped", "stopped");
+	assert_labels(p, p->sample[4], 101, "bad thread;\xef\xbf\xbd_", "disk", "file");
 	free_profile(p);
 	report_fixture_deinit(&f);
 }

@@ -1,0 +1,48 @@
+// wait_kind: which of nine kinds a thread's time is: it runs, or what sort of thing it waits for.
+//
+// A futex alone does not tell a contended lock from a worker without work: the names of the
+// innermost functions do. All rules are in this file's source, and need no process: they hold for
+// recordings, too.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile.h"
+
+enum wait_kind {
+	WAIT_KIND_RUNNING,
+	WAIT_KIND_LOCK,      // that another thread or process holds
+	WAIT_KIND_CONDITION, // that another thread makes true: work, an end, a count
+	WAIT_KIND_FILE,
+	WAIT_KIND_SOCKET,
+	WAIT_KIND_EVENT, // the first of several: descriptors, signals
+	WAIT_KIND_TIMER,
+	WAIT_KIND_PIPE, // another process: pipe, terminal, message, child
+	WAIT_KIND_STOPPED,
+	N_WAIT_KINDS,
+};
+
+// "running", "lock", "condition", "file", "socket", "event", "timer", "pipe" or "stopped".
+const char *wait_kind_name(enum wait_kind kind);
+
+// True if who waits so usually waits for work, and false if for something particular.
+bool wait_kind_is_idle(enum wait_kind kind);
+
+// What a function's name says of a thread that waits below it.
+enum wait_name {
+	WAIT_NAME_NOTHING,
+	WAIT_NAME_LOCK,      // a lock's own function
+	WAIT_NAME_CONDITION, // a condition's, on which a runtime may have built its locks...
+	WAIT_NAME_RUNTIME_LOCK,
+	WAIT_NAME_RUNTIME_CONDITION, // ...and its own conditions
+};
+enum wait_name wait_name_of(const char *function);
+
+enum { WAIT_KIND_MAX_NAMES = 12 }; // of the innermost functions that are looked at
+
+// The kind of a thread in that state, which waits in `wait` (NULL: nothing is known) below
+// functions of those names and classes, leaf first: of the names only the leaf's is looked at, and
+// may be NULL.
+enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, const char *leaf,
+                            const enum wait_name *classes, size_t n);

@@ -1,0 +1,324 @@
+#include "wait_kind.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "memory.h"
+#include "syscall_name.h"
+
+const char *wait_kind_name(enum wait_kind kind)
+{
+	static const char *const names[N_WAIT_KINDS] = {
+	    [WAIT_KIND_RUNNING] = "running",     [WAIT_KIND_LOCK] = "lock",
+	    [WAIT_KIND_CONDITION] = "condition", [WAIT_KIND_FILE] = "file",
+	    [WAIT_KIND_SOCKET] = "socket",       [WAIT_KIND_EVENT] = "event",
+	    [WAIT_KIND_TIMER] = "timer",         [WAIT_KIND_PIPE] = "pipe",
+	    [WAIT_KIND_STOPPED] = "stopped",
+	};
+
+	return names[kind];
+}
+
+bool wait_kind_is_idle(enum wait_kind kind)
+{
+	return kind == WAIT_KIND_CONDITION || kind == WAIT_KIND_EVENT || kind == WAIT_KIND_TIMER;
+}
+
+struct name_rule {
+	const char *name; // without underscores in front; "*" at the end: begins so
+	enum wait_name class;
+};
+
+// What the names contain is enough for those of languages with packages and templates.
+static const struct name_rule part_rules[] = {
+    {"lock_contended", WAIT_NAME_RUNTIME_LOCK}, // Rust's std
+    {"lock_slow", WAIT_NAME_RUNTIME_LOCK},      // parking_lot
+    {"lock_shared_slow", WAIT_NAME_RUNTIME_LOCK},
+    {"lock_exclusive_slow", WAIT_NAME_RUNTIME_LOCK},
+    {"read_contended", WAIT_NAME_RUNTIME_LOCK},
+    {"write_contended", WAIT_NAME_RUNTIME_LOCK},
+    {"LockSlow", WAIT_NAME_RUNTIME_LOCK},             // absl::Mutex
+    {"lockSlow", WAIT_NAME_RUNTIME_LOCK},             // Go's sync
+    {"ObjectMonitor::enter", WAIT_NAME_RUNTIME_LOCK}, // HotSpot
+    {"ObjectMonitor::EnterI", WAIT_NAME_RUNTIME_LOCK},
+    {"ObjectMonitor::wait", WAIT_NAME_RUNTIME_CONDITION},
+    {"Unsafe_Park", WAIT_NAME_RUNTIME_CONDITION},
+    {"atomic_wait", WAIT_NAME_CONDITION}, // std::atomic<T>::wait
+};
+
+static const struct name_rule rules[] = {
+    {"lll_lock_wait*", WAIT_NAME_LOCK},
+    {"pthread_mutex_lock*", WAIT_NAME_LOCK},
+    {"pthread_mutex_timedlock*", WAIT_NAME_LOCK},
+    {"pthread_mutex_clocklock*", WAIT_NAME_LOCK},
+    {"pthread_mutex_cond_lock*", WAIT_NAME_LOCK},
+    {"pthread_rwlock_*", WAIT_NAME_LOCK},
+    {"pthread_spin_lock", WAIT_NAME_LOCK},
+    {"mtx_lock", WAIT_NAME_LOCK},
+    {"mtx_timedlock", WAIT_NAME_LOCK},
+    {"flockfile", WAIT_NAME_LOCK},
+    {"cxa_guard_acquire", WAIT_NAME_LOCK},
+    {"take_gil", WAIT_NAME_RUNTIME_LOCK}, // CPython
+    {"PyThread_acquire_lock*", WAIT_NAME_RUNTIME_LOCK},
+    {"PyMutex_Lock*", WAIT_NAME_RUNTIME_LOCK},
+    {"gvl_acquire*", WAIT_NAME_RUNTIME_LOCK}, // Ruby
+    {"thread_sched_to_running*", WAIT_NAME_RUNTIME_LOCK},
+    {"runtime.lock2", WAIT_NAME_RUNTIME_LOCK}, // Go
+    {"pthread_cond_*", WAIT_NAME_CONDITION},
+    {"cnd_wait", WAIT_NAME_CONDITION},
+    {"cnd_timedwait", WAIT_NAME_CONDITION},
+    {"sem_wait*", WAIT_NAME_CONDITION},
+    {"sem_timedwait*", WAIT_NAME_CONDITION},
+    {"sem_clockwait*", WAIT_NAME_CONDITION},
+    {"new_sem_wait*", WAIT_NAME_CONDITION},
+    {"pthread_join*", WAIT_NAME_CONDITION},
+    {"pthread_clockjoin*", WAIT_NAME_CONDITION},
+    {"pthread_timedjoin*", WAIT_NAME_CONDITION},
+    {"pthread_barrier_wait", WAIT_NAME_CONDITION},
+};
+
+static bool fits(const char *name, const char *pattern)
+{
+	const size_t length = strlen(pattern);
+
+	if (pattern[length - 1] == '*')
+		return strncmp(name, pattern, length - 1) == 0;
+	return strcmp(name, pattern) == 0;
+}
+
+// Without what glibc puts in front of its inner names.
+static const char *bare(const char *name)
+{
+	static const char *const prefixes[] = {"GI_", "libc_"};
+
+	name += strspn(name, "_");
+	for (size_t i = 0; i < array_size(prefixes); i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) {
+			name += strlen(prefixes[i]);
+			name += strspn(name, "_");
+		}
+	return name;
+}
+
+enum wait_name wait_name_of(const char *function)
+{
+	const char *name = bare(function);
+
+	for (size_t i = 0; i < array_size(rules); i++)
+		if (fits(name, rules[i].name))
+			return rules[i].class;
+	for (size_t i = 0; i < array_size(part_rules); i++)
+		if (strstr(name, part_rules[i].name))
+			return part_rules[i].class;
+	return WAIT_NAME_NOTHING;
+}
+
+// A lock that is built on a condition stands further out than that.
+static enum wait_name innermost(const enum wait_name *classes, size_t n)
+{
+	enum wait_name found = WAIT_NAME_NOTHING;
+
+	for (size_t i = 0; i < n && i < WAIT_KIND_MAX_NAMES; i++) {
+		if (classes[i] == WAIT_NAME_NOTHING)
+			continue;
+		if (classes[i] != WAIT_NAME_CONDITION)
+			return found && classes[i] == WAIT_NAME_LOCK ? found : classes[i];
+		found = WAIT_NAME_CONDITION;
+	}
+	return found;
+}
+
+// Calls that wait for one sort of thing, or for what their descriptor is.
+enum call_class {
+	CALL_UNKNOWN,
+	CALL_DESCRIPTOR,
+	CALL_FUTEX,
+	CALL_RESTARTED,
+	CALL_LOCK,
+	CALL_FILE,
+	CALL_SOCKET,
+	CALL_EVENT,
+	CALL_TIMER,
+	CALL_PIPE,
+};
+
+static const uint8_t call_classes[SYSCALL_MAX_NUMBER + 1] = {
+    [SYS_futex] = CALL_FUTEX,
+    [SYS_restart_syscall] = CALL_RESTARTED,
+    [SYS_flock] = CALL_LOCK,
+    [SYS_fcntl] = CALL_LOCK, // F_SETLKW: no other one waits
+    [SYS_read] = CALL_DESCRIPTOR,
+    [SYS_readv] = CALL_DESCRIPTOR,
+    [SYS_write] = CALL_DESCRIPTOR,
+    [SYS_writev] = CALL_DESCRIPTOR,
+    [SYS_splice] = CALL_DESCRIPTOR,
+    [SYS_tee] = CALL_DESCRIPTOR,
+    [SYS_vmsplice] = CALL_DESCRIPTOR,
+    [SYS_sendfile] = CALL_DESCRIPTOR,
+    [SYS_ioctl] = CALL_DESCRIPTOR,
+    [SYS_close] = CALL_DESCRIPTOR,
+    [SYS_pread64] = CALL_FILE,
+    [SYS_preadv] = CALL_FILE,
+    [SYS_preadv2] = CALL_DESCRIPTOR,
+    [SYS_pwrite64] = CALL_FILE,
+    [SYS_pwritev] = CALL_FILE,
+    [SYS_pwritev2] = CALL_DESCRIPTOR,
+    [SYS_open] = CALL_FILE,
+    [SYS_openat] = CALL_FILE,
+    [SYS_creat] = CALL_FILE,
+    [SYS_stat] = CALL_FILE,
+    [SYS_lstat] = CALL_FILE,
+    [SYS_fstat] = CALL_FILE,
+    [SYS_newfstatat] = CALL_FILE,
+    [SYS_statx] = CALL_FILE,
+    [SYS_access] = CALL_FILE,
+    [SYS_getdents64] = CALL_FILE,
+    [SYS_fsync] = CALL_FILE,
+    [SYS_fdatasync] = CALL_FILE,
+    [SYS_msync] = CALL_FILE,
+    [SYS_sync] = CALL_FILE,
+    [SYS_syncfs] = CALL_FILE,
+    [SYS_sync_file_range] = CALL_FILE,
+    [SYS_ftruncate] = CALL_FILE,
+    [SYS_truncate] = CALL_FILE,
+    [SYS_fallocate] = CALL_FILE,
+    [SYS_copy_file_range] = CALL_FILE,
+    [SYS_rename] = CALL_FILE,
+    [SYS_renameat] = CALL_FILE,
+    [SYS_renameat2] = CALL_FILE,
+    [SYS_unlink] = CALL_FILE,
+    [SYS_unlinkat] = CALL_FILE,
+    [SYS_mkdir] = CALL_FILE,
+    [SYS_mkdirat] = CALL_FILE,
+    [SYS_accept] = CALL_SOCKET,
+    [SYS_accept4] = CALL_SOCKET,
+    [SYS_connect] = CALL_SOCKET,
+    [SYS_recvfrom] = CALL_SOCKET,
+    [SYS_recvmsg] = CALL_SOCKET,
+    [SYS_recvmmsg] = CALL_SOCKET,
+    [SYS_sendto] = CALL_SOCKET,
+    [SYS_sendmsg] = CALL_SOCKET,
+    [SYS_sendmmsg] = CALL_SOCKET,
+    [SYS_epoll_wait] = CALL_EVENT,
+    [SYS_epoll_pwait] = CALL_EVENT,
+    [SYS_epoll_pwait2] = CALL_EVENT,
+    [SYS_poll] = CALL_EVENT,
+    [SYS_ppoll] = CALL_EVENT,
+    [SYS_select] = CALL_EVENT,
+    [SYS_pselect6] = CALL_EVENT,
+    [SYS_io_uring_enter] = CALL_EVENT,
+    [SYS_io_getevents] = CALL_EVENT,
+    [SYS_io_pgetevents] = CALL_EVENT,
+    [SYS_rt_sigtimedwait] = CALL_EVENT,
+    [SYS_nanosleep] = CALL_TIMER,
+    [SYS_clock_nanosleep] = CALL_TIMER,
+    [SYS_pause] = CALL_TIMER,
+    [SYS_rt_sigsuspend] = CALL_TIMER,
+    [SYS_wait4] = CALL_PIPE,
+    [SYS_waitid] = CALL_PIPE,
+    [SYS_vfork] = CALL_PIPE,
+    [SYS_clone] = CALL_PIPE, // CLONE_VFORK
+    [SYS_clone3] = CALL_PIPE,
+    [SYS_msgrcv] = CALL_PIPE,
+    [SYS_msgsnd] = CALL_PIPE,
+    [SYS_mq_timedreceive] = CALL_PIPE,
+    [SYS_mq_timedsend] = CALL_PIPE,
+    [SYS_semop] = CALL_PIPE,
+    [SYS_semtimedop] = CALL_PIPE,
+};
+
+static enum call_class class_of_call(int number)
+{
+	return number >= 0 && number <= SYSCALL_MAX_NUMBER ? call_classes[number] : CALL_UNKNOWN;
+}
+
+// The class of the call that a wrapper of the C library is named after.
+static enum call_class class_of_wrapper(const char *function)
+{
+	const char *name = bare(function);
+
+	for (int number = 0; number <= SYSCALL_MAX_NUMBER; number++) {
+		if (call_classes[number] == CALL_UNKNOWN)
+			continue;
+		_cleanup_free_ char *call = syscall_name(number);
+		if (strcmp(call, name) == 0)
+			return call_classes[number];
+	}
+	return strcmp(name, "sigwaitinfo") == 0 || strcmp(name, "sigwait") == 0 ? CALL_EVENT
+	                                                                        : CALL_UNKNOWN;
+}
+
+static enum wait_kind kind_of_descriptor(const struct wait *wait)
+{
+	static const struct {
+		const char *begin;
+		enum wait_kind kind;
+	} descriptors[] = {
+	    {"tcp ", WAIT_KIND_SOCKET},       {"udp ", WAIT_KIND_SOCKET},
+	    {"unix", WAIT_KIND_SOCKET},       {"socket:", WAIT_KIND_SOCKET},
+	    {"timerfd", WAIT_KIND_TIMER},     {"signalfd", WAIT_KIND_EVENT},
+	    {"inotify", WAIT_KIND_EVENT},     {"fanotify", WAIT_KIND_EVENT},
+	    {"epoll", WAIT_KIND_EVENT},       {"io_uring", WAIT_KIND_EVENT},
+	    {"userfaultfd", WAIT_KIND_EVENT}, {"/dev/pts/", WAIT_KIND_PIPE},
+	    {"/dev/tty", WAIT_KIND_PIPE},     {"/dev/ptmx", WAIT_KIND_PIPE},
+	    {"/dev/console", WAIT_KIND_PIPE}, {"/", WAIT_KIND_FILE},
+	};
+
+	const char *text = !wait ? "" : wait->meaning ? wait->meaning : wait->descriptor;
+
+	for (size_t i = 0; i < array_size(descriptors); i++)
+		if (strncmp(text, descriptors[i].begin, strlen(descriptors[i].begin)) == 0)
+			return descriptors[i].kind;
+	return WAIT_KIND_PIPE; // pipe:[], "fifo /run/x", eventfd, or one that is not known
+}
+
+static enum wait_kind kind_of_futex(enum wait_name name)
+{
+	return name == WAIT_NAME_LOCK || name == WAIT_NAME_RUNTIME_LOCK ? WAIT_KIND_LOCK
+	                                                                : WAIT_KIND_CONDITION;
+}
+
+static enum wait_kind kind_of_call(enum call_class class, const struct wait *wait)
+{
+	switch (class) {
+	case CALL_DESCRIPTOR:
+		return kind_of_descriptor(wait);
+	case CALL_LOCK:
+		return WAIT_KIND_LOCK;
+	case CALL_FILE:
+		return WAIT_KIND_FILE;
+	case CALL_SOCKET:
+		return WAIT_KIND_SOCKET;
+	case CALL_TIMER:
+		return WAIT_KIND_TIMER;
+	case CALL_PIPE:
+		return WAIT_KIND_PIPE;
+	default:
+		return WAIT_KIND_EVENT;
+	}
+}
+
+enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, const char *leaf,
+                            const enum wait_name *classes, size_t n)
+{
+	enum call_class class = class_of_call(wait ? wait->syscall : NO_SYSCALL);
+
+	if (state == THREAD_RUNNING)
+		return WAIT_KIND_RUNNING;
+	if (state == THREAD_STOPPED)
+		return WAIT_KIND_STOPPED;
+	// In disk sleep: a child that has not executed its program yet (vfork), or a file.
+	if (state == THREAD_DISK)
+		return class == CALL_PIPE ? WAIT_KIND_PIPE : WAIT_KIND_FILE;
+	const enum wait_name name = innermost(classes, n);
+	// A debugger's stop has the kernel begin a call with a time anew (restart_syscall(2)).
+	if (class == CALL_UNKNOWN || class == CALL_RESTARTED) {
+		const enum call_class wrapper = leaf ? class_of_wrapper(leaf) : CALL_UNKNOWN;
+		if (wrapper != CALL_UNKNOWN)
+			return kind_of_call(wrapper, wait);
+	}
+	if (class == CALL_FUTEX ||
+	    (name != WAIT_NAME_NOTHING && (class == CALL_UNKNOWN || class == CALL_RESTARTED)))
+		return kind_of_futex(name);
+	return kind_of_call(class, wait);
+}

@@ -1,0 +1,173 @@
+// Which kind a wait is, by a table.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <cmocka.h>
+
+#include "memory.h"
+#include "report_fixture.h"
+#include "sample_kind.h"
+
+struct row {
+	const char *kind;
+	enum thread_state state;
+	int syscall;
+	const char *descriptor, *meaning;
+	const char *functions; // leaf first, a space between two
+};
+
+static const struct row rows[] = {
+    {"running", THREAD_RUNNING, NO_SYSCALL, "", NULL, "pthread_mutex_lock"},
+    {"stopped", THREAD_STOPPED, SYS_futex, "", NULL, "pthread_mutex_lock"},
+    // A futex, by the functions.
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "futex_wait __lll_lock_wait f"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "___pthread_mutex_lock f main"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "x __GI___pthread_rwlock_wrlock"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "__lll_lock_wait_private puts"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "syscall __cxa_guard_acquire"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "std::sys::sync::mutex::futex::Mutex::lock_contended"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "a absl::Mutex::LockSlowLoop"},
+    // One that comes back from a condition waits for its mutex.
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "__lll_lock_wait __pthread_mutex_cond_lock pthread_cond_wait"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "futex_wait pthread_cond_wait f"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "__new_sem_wait_slow64 f"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "__pthread_clockjoin_ex f"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "f g"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, ""},
+    // Runtimes build locks on conditions.
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "pthread_cond_timedwait take_gil f"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "do_futex_wait sem_wait PyThread_acquire_lock_timed"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "pthread_cond_wait park ObjectMonitor::enter(int)"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "pthread_cond_wait ObjectMonitor::wait"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "pthread_cond_wait park Unsafe_Park"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "runtime.futex runtime.lock2"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "runtime.futex runtime.stopm"},
+    // Only the innermost ones count.
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "1 2 3 4 5 6 7 8 9 10 11 12 take_gil"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "1 2 3 4 5 6 7 8 9 10 11 take_gil"},
+    {"lock", THREAD_SLEEPING, SYS_flock, "/tmp/x", NULL, "flock"},
+    {"lock", THREAD_SLEEPING, SYS_fcntl, "/tmp/x", NULL, "fcntl"},
+    // Reading and writing, by the descriptor.
+    {"file", THREAD_SLEEPING, SYS_read, "/srv/x", NULL, "read"},
+    {"pipe", THREAD_SLEEPING, SYS_read, "fifo /run/x", NULL, "read"},
+    {"pipe", THREAD_SLEEPING, SYS_read, "/dev/pts/1", NULL, "read"},
+    {"pipe", THREAD_SLEEPING, SYS_read, "pipe:[4711]", NULL, "read"},
+    {"pipe", THREAD_SLEEPING, SYS_write, "eventfd", NULL, "write"},
+    {"pipe", THREAD_SLEEPING, SYS_read, "", NULL, "read"},
+    {"timer", THREAD_SLEEPING, SYS_read, "timerfd", NULL, "read"},
+    {"event", THREAD_SLEEPING, SYS_read, "signalfd", NULL, "read"},
+    {"event", THREAD_SLEEPING, SYS_read, "inotify", NULL, "read"},
+    {"socket", THREAD_SLEEPING, SYS_read, "socket:[7]", NULL, "read"},
+    {"socket", THREAD_SLEEPING, SYS_read, "socket:[7]", "tcp 1.2.3.4:5 -> 6.7.8.9:10", "read"},
+    {"socket", THREAD_SLEEPING, SYS_write, "socket:[7]", "unix /run/x", "write"},
+    {"socket", THREAD_SLEEPING, SYS_recvfrom, "", NULL, "recv"},
+    {"socket", THREAD_SLEEPING, SYS_accept4, "", NULL, "accept4"},
+    // A lock is not waited for only because one is held.
+    {"socket", THREAD_SLEEPING, SYS_recvmsg, "", NULL, "recvmsg pthread_mutex_lock"},
+    // Disk sleep.
+    {"file", THREAD_DISK, SYS_fdatasync, "/srv/x", NULL, "fdatasync"},
+    {"file", THREAD_DISK, NO_SYSCALL, "", NULL, "memcpy"},
+    {"pipe", THREAD_DISK, SYS_vfork, "", NULL, "vfork"},
+    {"file", THREAD_SLEEPING, SYS_fsync, "/srv/x", NULL, "fsync"},
+    {"event", THREAD_SLEEPING, SYS_epoll_wait, "epoll", NULL, "epoll_wait"},
+    {"event", THREAD_SLEEPING, SYS_poll, "pipe:[4711] +2", NULL, "poll"},
+    {"event", THREAD_SLEEPING, SYS_rt_sigtimedwait, "", NULL, "sigwaitinfo"},
+    {"timer", THREAD_SLEEPING, SYS_clock_nanosleep, "", NULL, "clock_nanosleep nanosleep"},
+    {"timer", THREAD_SLEEPING, SYS_pause, "", NULL, "pause"},
+    {"pipe", THREAD_SLEEPING, SYS_wait4, "", NULL, "wait4"},
+    {"pipe", THREAD_SLEEPING, SYS_msgrcv, "", NULL, "msgrcv"},
+    {"pipe", THREAD_SLEEPING, SYS_semtimedop, "", NULL, "semop"},
+    // After a debugger has been there, and where /proc does not show the call.
+    {"lock", THREAD_SLEEPING, SYS_restart_syscall, "", NULL, "x pthread_mutex_timedlock"},
+    {"timer", THREAD_SLEEPING, SYS_restart_syscall, "", NULL, "__GI___clock_nanosleep f"},
+    {"event", THREAD_SLEEPING, SYS_restart_syscall, "", NULL, "__GI___poll f"},
+    {"lock", THREAD_SLEEPING, NO_SYSCALL, "", NULL, "x pthread_mutex_lock"},
+    {"socket", THREAD_SLEEPING, NO_SYSCALL, "", NULL, "__libc_accept f"},
+    {"event", THREAD_SLEEPING, NO_SYSCALL, "", NULL, "f"},
+    {"event", THREAD_SLEEPING, 9999, "", NULL, "f"},
+    {"event", THREAD_SLEEPING, NO_SYSCALL, "", NULL, ""},
+};
+
+static const char *kind_of(const struct row *row)
+{
+	struct report_fixture f;
+	struct sample_kinds kinds;
+	uint32_t ids[16];
+	size_t n = 0;
+	char *save = NULL;
+	_cleanup_free_ char *functions = memory_strdup(row->functions);
+
+	report_fixture_init(&f);
+	const uint32_t thread = report_fixture_thread(&f, 1, "t");
+	for (char *name = strtok_r(functions, " ", &save); name; name = strtok_r(NULL, " ", &save))
+		ids[n++] = report_fixture_frame(&f, name);
+	const uint32_t wait = profile_intern_wait(&f.profile, row->syscall, row->descriptor, "");
+	if (row->meaning)
+		profile_explain_descriptor(&f.profile, wait, row->meaning);
+	report_fixture_wait(&f, thread, row->state, ids, n, STACK_COMPLETE, wait, 1);
+	sample_kinds_init(&kinds, &f.profile, &f.symbols);
+	const char *name = wait_kind_name(sample_kind(&kinds, &f.profile.samples[0]));
+	sample_kinds_deinit(&kinds);
+	report_fixture_deinit(&f);
+	return name;
+}
+
+static void test_table(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < array_size(rows); i++) {
+		const char *kind = kind_of(&rows[i]);
+		if (strcmp(kind, rows[i].kind) != 0)
+			fail_msg("row %zu, %s: %s, not %s", i, rows[i].functions, kind,
+			         rows[i].kind);
+	}
+}
+
+static void test_inlined(void **state)
+{
+	struct report_fixture f;
+	struct sample_kinds kinds;
+
+	(void)state;
+	report_fixture_init(&f);
+	const uint32_t thread = report_fixture_thread(&f, 1, "t");
+	const struct fixture_line lines[] = {
+	    {report_fixture_function(&f, "futex_wait", "futex_wait", ""), 1},
+	    {report_fixture_function(&f, "__lll_lock_wait", "__lll_lock_wait", ""), 2},
+	};
+	const uint32_t id = report_fixture_location(&f, 2, 0x10, lines, 2);
+	const uint32_t wait = profile_intern_wait(&f.profile, SYS_futex, "", "");
+	report_fixture_wait(&f, thread, THREAD_SLEEPING, &id, 1, STACK_COMPLETE, wait, 1);
+	sample_kinds_init(&kinds, &f.profile, &f.symbols);
+	assert_int_equal(sample_kind(&kinds, &f.profile.samples[0]), WAIT_KIND_LOCK);
+	sample_kinds_deinit(&kinds);
+	report_fixture_deinit(&f);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	for (enum wait_kind kind = 0; kind < N_WAIT_KINDS; kind++)
+		assert_non_null(wait_kind_name(kind));
+	assert_true(wait_kind_is_idle(WAIT_KIND_TIMER));
+	assert_false(wait_kind_is_idle(WAIT_KIND_LOCK));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_table),
+	    cmocka_unit_test(test_inlined),
+	    cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
