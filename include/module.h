@@ -77,7 +77,8 @@ struct module {
 	bool is_abandoned;           // libdw's view of it is in some unknown state
 	bool looks_for_shared;       // find_debuginfo is at work
 	bool has_shared;             // it has found the debug file that others share
-	bool looked_for_debug_frame; // cfi.c has
+	bool looked_for_debug_frame; // debug_frame.c has
+	bool has_debug_frame;        // and there is one
 	bool looked_for_descriptor;  // address_space.c has
 	bool looked_for_ghc;         // ghc_code.c has
 	uint64_t ghc_return;         // and this is StgReturn

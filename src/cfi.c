@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "debug_frame.h"
 #include "expression.h"
 #include "memory.h"
 #include "module.h"
@@ -225,9 +226,8 @@ bool cfi_find_rule(struct module *module, uint64_t address, struct rule *ret)
 	Dwarf_CFI *cfi = dwfl_module_eh_cfi(dwfl_module, &bias);
 	if (read_row(ARCH_NATIVE, cfi, address - bias, ret))
 		return true;
-	if (!module->looked_for_debug_frame)
-		module_opens_files(module); // its debug file
-	module->looked_for_debug_frame = true;
+	if (!debug_frame_is_there(module))
+		return false;
 	cfi = dwfl_module_dwarf_cfi(dwfl_module, &bias);
 	return read_row(ARCH_NATIVE, cfi, address - bias, ret);
 }

@@ -23,6 +23,7 @@ LIBDW_ROOMS = {
     "module",
     "debug_file",
     "cfi",
+    "debug_frame",
     "expression",
     "unwind_libdw",
     "symbolize",
@@ -36,7 +37,7 @@ LIBDW_ROOMS = {
 BASE_ROOMS = {"error", "log", "memory", "guard", "clock", "hash", "text", "syscall_name", "syscall_names"}
 # Rooms that work on plain values, when the target may long be gone.
 AWAY_FROM_TARGET = re.compile(
-    r"^(advice|profile|selection|slice|ring|condition|dumper|flight|windows|metrics|profile_collect|record.*|local_files|report_command|diff_.*|profile_merge|publish|module|debug_file|debug_server|debug_sources|unpack|guard|cfi|expression|rule.*|unwind.*|gopclntab|go_runtime|go_switch|arch.*|symbol.*|plt|dwarf_.*|split_.*"
+    r"^(advice|profile|selection|slice|ring|condition|dumper|flight|windows|metrics|profile_collect|record.*|local_files|report_command|diff_.*|profile_merge|publish|module|debug_file|debug_frame|debug_server|debug_sources|unpack|guard|cfi|expression|rule.*|unwind.*|gopclntab|go_runtime|go_switch|arch.*|symbol.*|plt|dwarf_.*|split_.*"
     r"|demangle|frame_name|syscall_name|gzip|string_table|interval_map|perf_map|writer|write_.*|protobuf|json|output)$"
 )
 TARGET_HEADERS = {"tracee.h", "target.h"}

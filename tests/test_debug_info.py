@@ -184,6 +184,16 @@ class Separate(TestCase):
             self.check(program, DEBUG)
             os.unlink(self.path("program.debug"))
 
+    def test_frames(self):
+        """Where the unwinding tables, too, stand in the debug file alone."""
+        for kind in ("none", "zlib"):
+            program = self.compile("-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+            self.separate(program, self.path("program.debug"))
+            self.run_tool("objcopy", f"--compress-debug-sections={kind}", "program.debug")
+            run = self.check(program, DEBUG)
+            self.assertNotIn("by following the code", run.stderr)
+            os.unlink(self.path("program.debug"))
+
     def test_usr_lib_debug(self):
         """By build ID, and by path."""
         harness.need(os.access("/usr/lib", os.W_OK), "/usr/lib/debug cannot be written")

@@ -210,6 +210,18 @@ class Files(TestCase):
             run = self.run_file(data, prefix=limit)
             self.assertIn(self.leaves(run), ({"hello"}, {f"[code+0x{CODE:x}]"}))
 
+    def test_not_unpacked(self):
+        """Code without a rule: that debug information has none is seen without unpacking it."""
+        much = elf_maker.compressed_zeros(256 << 20)
+        data = elf_maker.make(
+            [
+                (".debug_str", SHT_PROGBITS, SHF_COMPRESSED, much, ""),
+                (".debug_info", SHT_PROGBITS, 0, bytes(64), ""),
+            ],
+            [(b"hello", STT_FUNC_GLOBAL, CODE, 64)],
+        )
+        self.run_file(data, "--no-symbols", form="record", max_mb=MAX_RSS_MB / 3)
+
     def test_many_sections(self):
         sections = [(f".s{i}", SHT_PROGBITS, SHF_ALLOC, b"", "") for i in range(60000)]
         run = self.run_file(elf_maker.make(sections, [(b"hello", STT_FUNC_GLOBAL, CODE, 64)]))
