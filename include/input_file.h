@@ -1,8 +1,8 @@
 // input_file: a file that the user names to be read: a recording, a folded profile.
 //
 // Only what has an end is read, and without disturbing anybody: a regular file that stores
-// something, or what is handed over as standard input. A device may have no end, a named pipe
-// nobody who writes, and what the kernel makes up may be gone once it was read.
+// something, /dev/null, or what is handed over as standard input. Other devices may have no end,
+// a named pipe nobody who writes, and what the kernel makes up may be gone once it was read.
 #pragma once
 
 #include <stddef.h>

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/major.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -61,6 +63,12 @@ static int open_pipe(int path_fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+// The one device that has an end: nothing, to compare something with.
+static bool is_null(const struct stat *status)
+{
+	return S_ISCHR(status->st_mode) && status->st_rdev == makedev(MEM_MAJOR, 3);
+}
+
 static struct error *open_stdin(const char *path, int *ret)
 {
 	struct stat status;
@@ -69,7 +77,7 @@ static struct error *open_stdin(const char *path, int *ret)
 	if (fd < 0)
 		return refuse(path, strerror(errno));
 	if (regular_file_look(fd, &status) == STORAGE_NONE && !S_ISFIFO(status.st_mode) &&
-	    !S_ISSOCK(status.st_mode))
+	    !S_ISSOCK(status.st_mode) && !is_null(&status))
 		return refuse(path, name_kind(status.st_mode));
 	*ret = fd;
 	fd = -1;
@@ -83,7 +91,7 @@ static struct error *open_path(const char *path, int *ret)
 	_cleanup_close_ int path_fd = open(path, O_PATH | O_CLOEXEC);
 	if (path_fd < 0)
 		return refuse(path, strerror(errno));
-	if (regular_file_look(path_fd, &status) != STORAGE_NONE)
+	if (regular_file_look(path_fd, &status) != STORAGE_NONE || is_null(&status))
 		*ret = regular_file_open(path_fd);
 	else if (is_pipe_without_name(path_fd, &status))
 		*ret = open_pipe(path_fd);
