@@ -3,28 +3,16 @@
 // The runtime runs its own functions, and C's, on a stack that each thread has (g0), and not on
 // the goroutine's. Where a stack was left is in its struct g, which the thread's pointer g and its
 // struct m lead to (runtime/runtime2.go). Those fields of struct g that assembly and the linker
-// know by their offsets have stood in their places since Go 1.5; the others (struct go_layout) come
-// from the program's code. All of it is the target's, and counts only where it fits together.
+// know by their offsets have stood in their places since Go 1.5; the others (go_layout.h) come from
+// the program's code. All of it is the target's, and counts only where it fits together.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "go_layout.h"
+
 struct resident;
-
-// Of a program. None is known where both tls and tls_at are 0.
-struct go_layout {
-	int32_t tls;     // where a thread keeps g, from its thread pointer
-	uint16_t curg;   // offset in struct m
-	bool calls_back; // C code may call Go's
-	uint64_t tls_at; // instead of tls, where the dynamic linker has put that: an address in the
-	                 // target; in a rule, in the module's file
-};
-
-static inline bool go_layout_is_known(const struct go_layout *layout)
-{
-	return layout->tls != 0 || layout->tls_at != 0;
-}
 
 // A struct g.
 struct go_stack {

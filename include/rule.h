@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "arch.h"
-#include "go_thread.h"
-#include "luajit.h"
+#include "go_layout.h"
+#include "luajit_code.h"
 
 struct expression; // expression.h
 

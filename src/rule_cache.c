@@ -11,7 +11,7 @@
 #include "go_runtime.h"
 #include "gopclntab.h"
 #include "hotspot_code.h"
-#include "luajit.h"
+#include "luajit_code.h"
 #include "memory.h"
 #include "module.h"
 #include "perf_map.h"
@@ -141,7 +141,7 @@ static bool read_table_rule(const struct code_address *code, bool is_call, struc
 		return false;
 	arch_code.context = (void *)code;
 	if (ret->kind == RULE_ROW && ret->is_general && !ret->signal_frame &&
-	    (luajit_refine(&arch_code, code->address + is_call, ret, &refined) ||
+	    (luajit_code_refine(&arch_code, code->address + is_call, ret, &refined) ||
 	     ARCH_NATIVE->refine(&arch_code, code->address + is_call, ret, &refined))) {
 		rule_deinit(ret);
 		*ret = refined;

@@ -5,7 +5,7 @@
 #include "arch.h"
 #include "expression.h"
 #include "hotspot_code.h"
-#include "luajit.h"
+#include "luajit_code.h"
 #include "memory.h"
 #include "rule.h"
 #include "x86_instruction.h"
@@ -327,7 +327,7 @@ static bool has_shape(struct search *search, const struct way *way)
 		return true;
 	}
 	search->shape = (struct rule){.kind = RULE_LUAJIT};
-	return luajit_is_exit(search->code, way->address, &search->shape.luajit);
+	return luajit_code_is_exit(search->code, way->address, &search->shape.luajit);
 }
 
 // Follows one way to its end; true: to the goal, or to a ret, with *ret_popped what that takes off

@@ -205,12 +205,12 @@ static void test_luajit_entry(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < array_size(known); i++) {
-		assert_true(luajit_refine(&code, 0x1000 + known[i].at, &row, &rule));
+		assert_true(luajit_code_refine(&code, 0x1000 + known[i].at, &row, &rule));
 		assert_int_equal(rule.cfa_offset, known[i].cfa);
 		assert_int_equal(rule.n_registers, known[i].n_registers);
 	}
-	assert_false(luajit_refine(&code, 0x1000 + 10, &row, &rule));
-	assert_false(luajit_refine(&code, 0x1000 + 3, &row, &rule));
+	assert_false(luajit_code_refine(&code, 0x1000 + 10, &row, &rule));
+	assert_false(luajit_code_refine(&code, 0x1000 + 3, &row, &rule));
 }
 
 int main(int argc, char **argv)

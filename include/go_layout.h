@@ -1,0 +1,19 @@
+// go_layout: where a Go program keeps what leads to its stacks (go_thread.h), by its own code.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Of a program. None is known where both tls and tls_at are 0.
+struct go_layout {
+	int32_t tls;     // where a thread keeps g, from its thread pointer
+	uint16_t curg;   // offset in struct m
+	bool calls_back; // C code may call Go's
+	uint64_t tls_at; // instead of tls, where the dynamic linker has put that: an address in the
+	                 // target; in a rule, in the module's file
+};
+
+static inline bool go_layout_is_known(const struct go_layout *layout)
+{
+	return layout->tls != 0 || layout->tls_at != 0;
+}
