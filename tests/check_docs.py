@@ -172,7 +172,7 @@ def main():
     run = subprocess.run([profiler, "--help"], capture_output=True, text=True, check=True)
     man = read(root, "man", "profiler.1.scd")
     readme = read(root, "README.md")
-    statuses = STATUS.findall(read(root, "include", "error.h"))
+    statuses = STATUS.findall(read(root, "include", "base", "error.h"))
     options = rows(run.stdout, HELP_ROW)
     manned = rows(section(man, "OPTIONS"), MAN_ROW)
 

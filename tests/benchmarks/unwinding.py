@@ -1,6 +1,6 @@
 """Figure 5: nanoseconds a frame, warm: our unwinder, and libdw's own on the same copies.
 
-The program unwind_bench, linked with the profiler's rooms, copies the stack of a live process at
+The program unwind_bench, linked with the layers, copies the stack of a live process at
 random moments and unwinds each copy many times; UNWIND_BENCH names it.
 """
 

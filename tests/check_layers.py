@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""The rules of the source tree that a compiler does not check.
+
+    check_layers.py ROOT
+
+ptrace is known to tracee alone, libdw to the files that read ELF files. Each folder of src and
+include is a layer of src/meson.build, whose include directories keep the direction between layers:
+so no #include goes round them by a path. README.md has the same layers in the same order. Files
+stay within 600 lines, and the top level holds what it is meant to hold.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+MAX_LINES = 600
+
+# tracee_stop has only the numbers of stops from there.
+PTRACE_FILES = {"tracee", "tracee_stop"}
+# cfi with its expressions, symbolize with its tables, and what reads modules for them.
+LIBDW_FILES = {
+    "module",
+    "debug_file",
+    "cfi",
+    "debug_frame",
+    "expression",
+    "unwind_libdw",
+    "symbolize",
+    "symbol_table",
+    "plt",
+    "dwarf_unit",
+    "dwarf_index",
+    "split_dwarf",
+    "split_package",
+}
+
+TOP_LEVEL = re.compile(
+    r"^(\..*|meson\.build|meson_options\.txt|src|include|man|tests|README\.md|LICENSE)$"
+)
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
+PTRACE_HEADER = re.compile(r"^(sys|linux|asm)/ptrace\.h$")
+LIBDW_HEADER = re.compile(r"^(elfutils/.*|dwarf\.h|libdw\.h|libdwfl\.h)$")
+
+
+def file_name(path):
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def check_includes(path, text):
+    """The faults of one file, as lines to print."""
+    here = file_name(path)
+    faults = []
+    for kind, header in INCLUDE.findall(text):
+        if PTRACE_HEADER.match(header) and here not in PTRACE_FILES:
+            faults.append(f"{path}: <{header}> belongs to {', '.join(sorted(PTRACE_FILES))} alone")
+        if LIBDW_HEADER.match(header) and here not in LIBDW_FILES:
+            faults.append(f"{path}: <{header}> belongs to {', '.join(sorted(LIBDW_FILES))} alone")
+        if kind == '"' and "/" in header:
+            faults.append(f'{path}: "{header}" is a path: by name alone it is found only where allowed')
+    return faults
+
+
+def check_layers(build, readme, folders):
+    """src/meson.build, README.md and the folders have the same layers. folders: paths of files."""
+    built = re.findall(r"^  '(\w+)': \[", build.partition("layers = {")[2].partition("\n}")[0], re.M)
+    table = readme.partition("| layer |")[2].partition("\n\n")[0]
+    told = re.findall(r"^\| `(\w+)` \|", table, re.M)
+    faults = []
+    if told != built[::-1]:
+        faults.append(f"README.md: the layers are {told}, in src/meson.build from the top {built[::-1]}")
+    for path in folders:
+        parts = path.split(os.sep)
+        if parts[1] not in built:
+            faults.append(f"{path}: lies in no layer")
+    return faults
+
+
+def check_length(path, text):
+    lines = text.count("\n")
+    return [f"{path}: {lines} lines, more than {MAX_LINES}"] if lines > MAX_LINES else []
+
+
+def self_test():
+    """A check that cannot fail checks nothing."""
+    bad = [
+        ("src/sample/sampler.c", "#include <sys/ptrace.h>\n"),
+        ("src/command/main.c", "#include <elfutils/libdwfl.h>\n"),
+        ("src/unwind/unwind.c", "# include  <dwarf.h>\n"),
+        ("src/write/writer.c", '#include "../trace/tracee.h"\n'),
+    ]
+    good = [
+        ("src/trace/tracee.c", '#include <sys/ptrace.h>\n#include "target.h"\n'),
+        ("src/symbols/module.c", "#include <elfutils/libdwfl.h>\n"),
+    ]
+    for path, text in bad:
+        assert check_includes(path, text), path
+    for path, text in good:
+        assert not check_includes(path, text), path
+    build = "layers = {\n  'base': [],\n  'top': ['base'],\n}\n"
+    readme = "| layer | holds |\n|---|---|\n| `top` | x |\n| `base` | y |\n\n"
+    assert not check_layers(build, readme, ["src/base/x.c"])
+    assert check_layers(build, readme, ["src/x.c"])
+    assert check_layers(build, readme.replace("`top`", "`other`"), [])
+    assert check_length("x.c", "\n" * (MAX_LINES + 1)) and not check_length("x.c", "\n" * MAX_LINES)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def source_files(root, *tops):
+    for top in tops:
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in sorted(names):
+                if name.endswith((".c", ".h", ".cc", ".cpp", ".py", ".sh", ".go", ".rs")):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def top_level_names(root):
+    """What is committed at the top level; without git, nothing to say."""
+    if not shutil.which("git"):
+        return set()
+    git = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True)
+    return {path.split("/")[0] for path in git.stdout.splitlines()} if git.returncode == 0 else set()
+
+
+def main():
+    root = sys.argv[1]
+    self_test()
+    faults = []
+    files = list(source_files(root, "src", "include"))
+    for path in files:
+        faults += check_includes(path, read(os.path.join(root, path)))
+    faults += check_layers(
+        read(os.path.join(root, "src", "meson.build")), read(os.path.join(root, "README.md")), files
+    )
+    for path in source_files(root, "src", "include", "tests"):
+        faults += check_length(path, read(os.path.join(root, path)))
+    faults += [
+        f"{name}: not meant to be at the top level"
+        for name in sorted(top_level_names(root))
+        if not TOP_LEVEL.match(name)
+    ]
+    for fault in faults:
+        print(fault)
+    if not files:
+        print("no source files found")
+    return 1 if faults or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
