@@ -134,6 +134,17 @@ class GroundTruth(harness.TestCase):
         self.assertAlmostEqual(main[0].samples, self.run_.summary.ticks, delta=2)
 
 
+def go_first():
+    """Before most others, where that is permitted: it hardly ever waits for a CPU then."""
+    try:
+        os.setsid()
+        os.nice(-20)
+        with open("/proc/self/autogroup", "w") as file:  # sched(7)
+            file.write("-20")
+    except OSError:
+        pass
+
+
 class InStep(harness.TestCase):
     """Programs whose rate is that of the ticks, or a multiple or a part of it, are seen at all
     places of their periods alike."""
@@ -150,7 +161,7 @@ class InStep(harness.TestCase):
         cls.runs = {
             hz: harness.start_wrap(
                 [harness.fixture("in_step"), "4", *(str(rate) for rate in rates)],
-                "--max-overhead=0", "--seed=7", hz=hz
+                "--max-overhead=0", "--seed=7", hz=hz, preexec_fn=go_first
             )
             for hz, rates in cls.RATES.items()
         }  # fmt: skip
@@ -161,8 +172,13 @@ class InStep(harness.TestCase):
         self.assertEqual(len(truth), len(rates))
         # Ticks that were missed are not at random places: the machine was busy just then.
         missed = run.summary.missed / (run.summary.missed + run.summary.ticks)
-        for name, a_s, b_s in truth:
-            share = float(a_s) / (float(a_s) + float(b_s))
+        for name, *seconds in truth:
+            a_s, b_s, late_s = map(float, seconds)
+            share = a_s / (a_s + b_s)
+            # When the machine lets nobody go on, the profiler is late, too: its tick then comes
+            # after the wait in which it was due. So the program's late time, and no more than that,
+            # may be counted elsewhere.
+            late = late_s / (a_s + b_s)
             samples = [s for s in run.pprof.samples if s.thread == name]
             for what in lambda s: s.count, lambda s: s.wall_ns:
                 found, all_ = (
@@ -171,12 +187,10 @@ class InStep(harness.TestCase):
                 )
                 n = sum(s.count for s in samples)
                 sigma = math.sqrt(share * (1 - share) / n)
-                # Where the program's timers were late, the machine was busy.
-                late = abs(share - 0.3)
                 self.assertLessEqual(
                     abs(found / all_ - share), 4.5 * sigma + missed + late,
                     f"{name} Hz at {hz} Hz: {found / all_:.3f} of {n}, not {share:.3f} +- "
-                    f"{sigma:.3f}; {run.stderr}",
+                    f"{sigma:.3f}, missed {missed:.3f}, late {late:.3f}; {run.stderr}",
                 )  # fmt: skip
 
     def test_99_hz(self):
@@ -187,17 +201,6 @@ class InStep(harness.TestCase):
 
     def test_1000_hz(self):
         self.check(1000)
-
-
-def go_first():
-    """Before most others, where that is permitted: it hardly ever waits for a CPU then."""
-    try:
-        os.setsid()
-        os.nice(-20)
-        with open("/proc/self/autogroup", "w") as file:  # sched(7)
-            file.write("-20")
-    except OSError:
-        pass
 
 
 class ShortNaps(harness.TestCase):
