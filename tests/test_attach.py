@@ -160,17 +160,20 @@ class Shapes(harness.TestCase):
         target = self.start_fixture(
             "dlopen", harness.fixture("plugin_a.so"), harness.fixture("plugin_b.so")
         )
-        run = harness.start_attach(target, "-d", "1.2")
+        run = harness.start_attach(target)
         run.wait_attached()
-        time.sleep(0.4)
+        run.wait_ticks(150)
         target.process.stdin.write(b"x")
         target.read_until("ready")
+        run.wait_ticks(150)
+        run.signal(signal.SIGINT)
         run.finish()
         main_thread = collections.Counter()
         for sample in run.pprof.samples:
             if sample.tid == target.pid:
                 main_thread[sample.stack] += sample.count
-        path = rf"{MAIN};run_plugin;(?:plugin_a_work;plugin_a_inner|plugin_b_work;plugin_b_inner)"
+        ours = "run_plugin;(?:plugin_a_work;plugin_a_inner|plugin_b_work;plugin_b_inner)"
+        path = rf"{MAIN};(?:{ours}|dl(?:open|close|sym);.*)"
         self.assert_stacks(main_thread, path)
         for name in ("plugin_a_inner", "plugin_b_inner"):
             share = sum(n for s, n in main_thread.items() if s[-1] == name)
@@ -363,12 +366,14 @@ class Blocked(harness.TestCase):
 
     def test_stop_and_continue_meanwhile(self):
         target = self.start_fixture("calls-O2", "spin")
-        run = harness.start_attach(target, "-d", "0.9")
+        run = harness.start_attach(target)
         run.wait_attached()
         os.kill(target.pid, signal.SIGSTOP)
-        time.sleep(0.3)
+        run.wait_ticks(100)
         self.check_stopped(target)
         os.kill(target.pid, signal.SIGCONT)
+        run.wait_ticks(100)
+        run.signal(signal.SIGINT)
         run.finish()
         states = collections.Counter()
         for sample in run.pprof.samples:

@@ -83,7 +83,8 @@ class GoStacks(harness.TestCase):
         """Stacks that grow are seldom seen at that very moment: perhaps in a later run."""
         for _ in range(4):
             grown = {s: n for s, n in run.stacks().items() if "main.growDeeper" in s}
-            self.assert_stacks(grown, rf"{GROW}|{MOVING}")
+            if grown:
+                self.assert_stacks(grown, rf"{GROW}|{MOVING}")
             if any("runtime.newstack" in s for s in grown):
                 return
             run, _ = self.profile(fixture)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -15,6 +16,17 @@ UNNAMED_CODE = r"\[(?:anon|jit)\+0x[0-9a-f]+\]"
 
 def map_path(pid):
     return f"/tmp/perf-{pid}.map"
+
+
+def change(target):
+    """A run before and after a change that the target is asked for."""
+    run = start_attach(target)
+    run.wait_attached()
+    run.wait_ticks(150)
+    os.write(target.process.stdin.fileno(), b"x")
+    run.wait_ticks(150)
+    run.signal(signal.SIGINT)
+    return run.finish()
 
 
 def remove(path):
@@ -44,11 +56,7 @@ class Names(harness.TestCase):
     def test_addresses_used_again(self):
         """Each sample has the name that its code had when it was taken."""
         target = self.start_map("reused")
-        run = start_attach(target, "-d", "2")
-        run.wait_attached()
-        time.sleep(0.6)
-        os.write(target.process.stdin.fileno(), b"x")
-        run.finish()
+        run = change(target)
         self.assert_stacks(run.stacks(), BETWEEN % rf"{FIRST}|second_code", share=0.95)
         first, second = (
             sum(n for s, n in run.stacks().items() if any(name in f for f in s))
@@ -234,11 +242,7 @@ class Images(harness.TestCase):
 
     def check_changes(self, mode, before, after):
         target = self.start_fixture("jit_image", mode)
-        run = start_attach(target, "-d", "1.5")
-        run.wait_attached()
-        time.sleep(0.5)
-        os.write(target.process.stdin.fileno(), b"x")
-        run.finish()
+        run = change(target)
         self.assert_stacks(
             run.stacks(),
             rf"(?:{MAIN};run_code|\[truncated[^;]*\]);(?:{before}|second_code);from_code(?:;[^;]+){{0,2}}",

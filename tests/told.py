@@ -2,6 +2,7 @@
 
 import collections
 import re
+import unicodedata
 
 Thread = collections.namedtuple(
     "Thread", "tid name watched_s wall_s samples cpu_s kernel_cpu_s kernel_delay_s"
@@ -92,7 +93,8 @@ def read_folded(data):
         raise FoldedError("the last line is not ended")
     for line in data.decode("utf-8").split("\n")[:-1]:
         match = re.fullmatch(r"([^\n]+) ([1-9]\d*)", line)
-        if not match or not match[1].isprintable():
+        # What a terminal or an editor obeys, instead of showing it.
+        if not match or {"Cc", "Zl", "Zp"} & set(map(unicodedata.category, match[1])):
             raise FoldedError(f"no folded line: {line!r}")
         stack = tuple(match[1].split(";"))
         if "" in stack or re.search(r" \d+$", match[1]):
