@@ -1,0 +1,216 @@
+// tally: a thread's ticks, as plain values.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "memory.h"
+#include "run.h"
+#include "tally.h"
+#include "target.h"
+
+enum { PERIOD = 10, WAIT = 1 };
+
+// One thread, watched from 0 on.
+struct fixture {
+	struct profile profile;
+	struct run run;
+	struct tally tally;
+	struct target_thread thread;
+	uint32_t stack_a, stack_b;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = memory_alloc_zeroed(1, sizeof(*f));
+	const uint32_t a = 1, b = 2;
+
+	f->profile.period_ns = PERIOD;
+	f->tally = (struct tally){.profile = &f->profile, .run = &f->run};
+	f->thread.id = profile_add_thread(&f->profile, 1, 1, "a", 0);
+	f->stack_a = profile_intern_stack(&f->profile, &a, 1, STACK_COMPLETE, 0);
+	f->stack_b = profile_intern_stack(&f->profile, &b, 1, STACK_COMPLETE, 0);
+	f->thread.wait = profile_intern_wait(&f->profile, WAIT, "", "");
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	profile_deinit(&f->profile);
+	free(f);
+	return 0;
+}
+
+static int64_t next_tick(struct fixture *f)
+{
+	return f->tally.now_ns += PERIOD;
+}
+
+// The ticks and the time of all samples with that stack in that state.
+static void assert_counted(const struct fixture *f, uint32_t stack, enum thread_state state,
+                           uint64_t ticks)
+{
+	uint64_t count = 0;
+	int64_t wall_ns = 0;
+
+	for (size_t i = 0; i < f->profile.n_samples; i++) {
+		const struct sample *sample = &f->profile.samples[i];
+		if (sample->stack != stack || sample->state != state)
+			continue;
+		assert_int_equal(sample->wait == WAIT_NONE, state == THREAD_RUNNING);
+		count += sample->count;
+		wall_ns += sample->wall_ns;
+	}
+	assert_int_equal(count, ticks);
+	assert_int_equal(wall_ns, (int64_t)ticks * PERIOD);
+}
+
+// Every tick until now is in some sample, once.
+static void assert_balanced(const struct fixture *f)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < f->profile.n_samples; i++)
+		count += f->profile.samples[i].count;
+	assert_int_equal(count, f->run.samples);
+	assert_int_equal((int64_t)count * PERIOD, f->tally.now_ns);
+}
+
+static void test_sleeps_on(void **state)
+{
+	struct fixture *f = *state;
+
+	tally_count(&f->tally, &f->thread, f->stack_a, THREAD_SLEEPING, next_tick(f));
+	next_tick(f);
+	tally_again(&f->tally, &f->thread);
+	f->tally.now_ns += 3 * PERIOD;
+	tally_slept(&f->tally, &f->thread, 3);
+	assert_counted(f, f->stack_a, THREAD_SLEEPING, 5);
+	assert_int_equal(f->run.credits, 4);
+	assert_balanced(f);
+}
+
+// A sleeper's stack from before the first tick is counted with the first one, and no earlier.
+static void test_primed(void **state)
+{
+	struct fixture *f = *state;
+
+	f->tally.priming = true;
+	tally_count(&f->tally, &f->thread, f->stack_a, THREAD_DISK, 0);
+	f->tally.priming = false;
+	assert_int_equal(f->run.samples, 0);
+	f->tally.now_ns += 4 * PERIOD;
+	tally_slept(&f->tally, &f->thread, 4);
+	assert_counted(f, f->stack_a, THREAD_DISK, 4);
+	assert_int_equal(f->run.credits, 3);
+	assert_balanced(f);
+}
+
+// One that is found ready where it slept, and sleeps on later in the same sleep.
+static void test_as_before(void **state)
+{
+	struct fixture *f = *state;
+
+	tally_count(&f->tally, &f->thread, f->stack_a, THREAD_SLEEPING, next_tick(f));
+	const uint32_t sample = f->thread.sample;
+	next_tick(f);
+	tally_as_before(&f->tally, &f->thread, THREAD_RUNNING);
+	assert_int_equal(f->thread.sample, sample);
+	next_tick(f);
+	tally_again(&f->tally, &f->thread);
+	assert_counted(f, f->stack_a, THREAD_SLEEPING, 2);
+	assert_counted(f, f->stack_a, THREAD_RUNNING, 1);
+	assert_balanced(f);
+}
+
+static void test_primed_as_before(void **state)
+{
+	struct fixture *f = *state;
+
+	f->tally.priming = true;
+	tally_count(&f->tally, &f->thread, f->stack_b, THREAD_SLEEPING, 0);
+	f->tally.priming = false;
+	next_tick(f);
+	tally_as_before(&f->tally, &f->thread, THREAD_RUNNING);
+	assert_false(f->thread.sampled); // its sleep is still to be counted as primed
+	next_tick(f);
+	tally_again(&f->tally, &f->thread);
+	assert_counted(f, f->stack_b, THREAD_RUNNING, 1);
+	assert_counted(f, f->stack_b, THREAD_SLEEPING, 1);
+	assert_balanced(f);
+}
+
+// What a thread is in at the ticks from that at which it is asked to stop on, until it stops.
+struct pending_case {
+	const char *states; // r: running, s: sleeping, d: disk
+	uint64_t running, sleeping, disk;
+};
+
+static enum thread_state state_of(char letter)
+{
+	return letter == 'r' ? THREAD_RUNNING : letter == 's' ? THREAD_SLEEPING : THREAD_DISK;
+}
+
+// They are all counted with the stack that it shows then, each in its state.
+static void test_pending(void **state)
+{
+	static const struct pending_case cases[] = {
+	    {"r", 1, 0, 0},
+	    {"rrrr", 4, 0, 0},
+	    {"rddd", 1, 0, 3},
+	    {"sddrrs", 2, 2, 2},
+	    // Of more stretches than are kept apart, the last one takes the rest.
+	    {"rdrdrdrdrdrd", 8, 0, 4},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		void *fixture;
+		setup(&fixture);
+		struct fixture *f = fixture;
+		const int64_t asked_ns = next_tick(f);
+		for (const char *letter = cases[i].states + 1; *letter; letter++) {
+			next_tick(f);
+			tally_pending(&f->tally, &f->thread, state_of(*letter));
+		}
+		tally_count(&f->tally, &f->thread, f->stack_a, state_of(cases[i].states[0]),
+		            asked_ns);
+		assert_counted(f, f->stack_a, THREAD_RUNNING, cases[i].running);
+		assert_counted(f, f->stack_a, THREAD_SLEEPING, cases[i].sleeping);
+		assert_counted(f, f->stack_a, THREAD_DISK, cases[i].disk);
+		assert_balanced(f);
+		assert_int_equal(f->thread.n_pending_ticks, 0);
+		teardown(&fixture);
+	}
+}
+
+// For how long in turn it has been so: by that it is asked again.
+static void test_pending_counts(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(tally_pending(&f->tally, &f->thread, THREAD_DISK), 1);
+	assert_int_equal(tally_pending(&f->tally, &f->thread, THREAD_DISK), 2);
+	assert_int_equal(tally_pending(&f->tally, &f->thread, THREAD_RUNNING), 1);
+	assert_int_equal(tally_pending(&f->tally, &f->thread, THREAD_DISK), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_sleeps_on, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_primed, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_as_before, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_primed_as_before, setup, teardown),
+	    cmocka_unit_test(test_pending),
+	    cmocka_unit_test_setup_teardown(test_pending_counts, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
