@@ -218,6 +218,18 @@ class Shapes(harness.TestCase):
                 )
                 self.assert_stacks(counts, rf"{root};base")
 
+    def test_stacks_elsewhere(self):
+        """Callers on another stack: the first look at it shows where that is."""
+        for mode, callers in {"elsewhere": "call_elsewhere", "lisp": "call_lisp;lisp"}.items():
+            with self.subTest(mode):
+                run = attach(self.start_fixture("roots", mode))
+                marked = "[truncated: unreadable memory]"
+                counts = collections.Counter(
+                    {stack: n for stack, n in run.stacks().items() if stack[0] != marked}
+                )
+                self.assert_stacks(counts, rf"{MAIN};{callers};outermost;base")
+                self.assertLessEqual(run.summary.truncated, 2, run.stderr)
+
     def test_code_that_cannot_be_unwound(self):
         """A circle of frame pointers: the stack ends, and says so."""
         target = self.start_fixture("jit", "jump")

@@ -32,6 +32,7 @@ struct snapshot {
 	struct snapshot_region regions[SNAPSHOT_MAX_REGIONS];
 	size_t n_regions;
 	bool cut;                 // some region is known to end before its stack does
+	uint64_t elsewhere;       // where else the copy was to have a stack; 0: nowhere
 	bool asked_go;            // what Go's runtime says of the thread was looked for
 	struct go_thread go;      // and this is it
 	uint64_t luajit_dispatch; // of the VM that was asked; 0: none
@@ -70,6 +71,7 @@ struct snapshot_hint {
 	const struct go_layout *go; // of the program; NULL: none; borrowed
 	struct resident *resident;  // of the process; NULL: opened for each use; borrowed
 	struct luajit_thread luajit;
+	uint64_t elsewhere; // an address on another stack, to which callers led; 0: none
 };
 
 // Copies the stack of a thread that stands still, from the red zone below registers->value[sp] on,
@@ -91,6 +93,11 @@ void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snaps
 // Unwinding the copy has come to that outermost CFA.
 void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t base);
 
+// Unwinding came to that address, on a stack that the copy does not hold: from now on it is to hold
+// that as well (SBCL's main thread calls Lisp on a stack of its own).
+void snapshot_hint_elsewhere(struct snapshot_hint *hint, const struct snapshot *snapshot,
+                             uint64_t address);
+
 // Reads `size` (1, 2, 4 or 8) bytes at an address in the target out of the copy; false: it does
 // not hold them. The first argument is a struct snapshot (expression_read_fn).
 bool snapshot_read(const void *snapshot, uint64_t address, unsigned int size, uint64_t *ret);
@@ -98,7 +105,10 @@ bool snapshot_read(const void *snapshot, uint64_t address, unsigned int size, ui
 // Lies the address in a copied stack, on a page that was not in memory?
 bool snapshot_has_gap_at(const struct snapshot *snapshot, uint64_t address);
 
-// The same for a region.
+// Would the address have been copied, if no more than so much were copied of a stack?
+bool snapshot_is_cut_before(const struct snapshot *snapshot, uint64_t address);
+
+// The same as snapshot_has_gap_at for a region, from a position in it on.
 bool snapshot_region_has_gap(const struct snapshot_region *region, size_t at, size_t size);
 
 // snapshot_read for a word, which is nearly all that unwinding reads.

@@ -49,7 +49,8 @@ struct unwound {
 	enum stack_end end;
 	uint64_t last_sp; // how far it went
 	uint64_t base; // STACK_COMPLETE: the CFA of the outermost frame's callee, the stack's base
-	uint8_t guessed; // GUESSED_*: some frame was found without CFI
+	uint64_t missing; // STACK_UNREADABLE: the CFA of the last frame, if it is known; else 0
+	uint8_t guessed;  // GUESSED_*: some frame was found without CFI
 };
 
 void unwinder_init(struct unwinder *unwinder, struct address_space *space, struct profile *profile,

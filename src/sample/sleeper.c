@@ -209,6 +209,7 @@ bool sleeper_has_more(const struct target_thread *thread, const struct snapshot 
 	return end == STACK_NOT_COPIED ||
 	       (end == STACK_SWITCHED &&
 	        thread->hint.luajit.dispatch != snapshot->luajit_dispatch) ||
+	       (end == STACK_UNREADABLE && thread->hint.elsewhere != snapshot->elsewhere) ||
 	       (end == STACK_SWITCHED && thread->hint.tls && go_layout_is_known(thread->hint.go) &&
 	        !snapshot->asked_go);
 }

@@ -107,6 +107,7 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 	if (ret->end == STACK_UNREADABLE) {
 		thread->hint.misled |= thread->hint.base != 0; // it may have cut the copy
 		thread->hint.base = 0;
+		snapshot_hint_elsewhere(&thread->hint, snapshot, ret->missing);
 	}
 	snapshot_hint_base(&thread->hint, snapshot, ret->base);
 }

@@ -6,6 +6,7 @@
 #include "address_space.h"
 #include "arch.h"
 #include "cfi.h"
+#include "expression.h"
 #include "frame_rule.h"
 #include "ghc_code.h"
 #include "go_runtime.h"
@@ -131,6 +132,18 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 	return found;
 }
 
+// Does the CFA count from what the frame pointer points to? That holds in SBCL's call_into_lisp_
+// while it calls, but the table says it of the code behind the call as well, where the called
+// function has set the frame pointer back.
+static bool counts_from_saved_fp(const struct rule *rule)
+{
+	enum { OP_DEREF = 0x06, OP_BREG0 = 0x70 }; // DWARF 5, 7.7.1
+	const struct expression *cfa = rule->cfa_expression;
+
+	return cfa && cfa->count > 1 && cfa->ops[0].atom == OP_BREG0 + ARCH_NATIVE->fp &&
+	       cfa->ops[0].number == 0 && cfa->ops[1].atom == OP_DEREF;
+}
+
 // By the tables, or by what the code itself says where they are too general for it.
 static bool read_table_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
@@ -140,6 +153,11 @@ static bool read_table_rule(const struct code_address *code, bool is_call, struc
 	if (!cfi_find_rule(code->module, code->address, ret))
 		return false;
 	arch_code.context = (void *)code;
+	if (ret->kind == RULE_ROW && is_call && counts_from_saved_fp(ret) &&
+	    ARCH_NATIVE->code_rule(&arch_code, code->address + is_call, &refined)) {
+		rule_deinit(ret);
+		*ret = refined;
+	}
 	if (ret->kind == RULE_ROW && ret->is_general && !ret->signal_frame &&
 	    (luajit_code_refine(&arch_code, code->address + is_call, ret, &refined) ||
 	     ARCH_NATIVE->refine(&arch_code, code->address + is_call, ret, &refined))) {

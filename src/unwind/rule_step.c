@@ -12,7 +12,7 @@ static enum stack_end unreadable(const struct snapshot *snapshot, uint64_t addre
 {
 	if (snapshot_has_gap_at(snapshot, address))
 		return STACK_NOT_RESIDENT;
-	return snapshot->cut ? STACK_NOT_COPIED : STACK_UNREADABLE;
+	return snapshot_is_cut_before(snapshot, address) ? STACK_NOT_COPIED : STACK_UNREADABLE;
 }
 
 static enum stack_end evaluate(const struct expression *expression,
@@ -40,6 +40,12 @@ static enum stack_end find_cfa(const struct rule *rule, const struct registers *
 		return STACK_NEEDS_REGISTER;
 	*ret = registers->value[rule->cfa_register] + rule->cfa_offset;
 	return STACK_COMPLETE;
+}
+
+bool rule_cfa(const struct rule *rule, const struct registers *registers,
+              const struct snapshot *snapshot, uint64_t *ret)
+{
+	return find_cfa(rule, registers, snapshot, ret) == STACK_COMPLETE;
 }
 
 // The caller's value of one register.

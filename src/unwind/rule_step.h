@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "profile.h"
 
@@ -13,3 +14,7 @@ struct snapshot;
 // the registers are as they were. `is_return`: the frame's pc is a return address.
 enum stack_end rule_step(const struct rule *rule, bool is_return, const struct snapshot *snapshot,
                          struct registers *registers);
+
+// The CFA that the rule gives the frame; false: it cannot be told.
+bool rule_cfa(const struct rule *rule, const struct registers *registers,
+              const struct snapshot *snapshot, uint64_t *ret);

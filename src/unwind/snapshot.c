@@ -254,6 +254,23 @@ static void copy_other_stack(int tid, const struct arch *arch, const struct maps
 		snapshot->go = (struct go_thread){0};
 }
 
+// Where the thread's callers are on another stack, of which unwinding has shown an address.
+static void copy_elsewhere(int tid, const struct arch *arch, const struct maps *maps,
+                           const struct snapshot_hint *hint, struct snapshot_buffer *buffer,
+                           struct snapshot *snapshot)
+{
+	const struct go_thread no_go = {0};
+	bool known;
+
+	snapshot->elsewhere = hint->elsewhere;
+	if (!hint->elsewhere || snapshot->n_regions == SNAPSHOT_MAX_REGIONS ||
+	    is_copied(snapshot, hint->elsewhere))
+		return;
+	const size_t extent = stack_extent(hint->elsewhere, maps, hint, &no_go, &known);
+	if (copy_region(tid, arch, hint->elsewhere, extent, maps, hint, buffer, snapshot))
+		snapshot->cut |= !known;
+}
+
 bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,
                       const struct maps *maps, const struct snapshot_hint *hint,
                       struct snapshot_buffer *buffer, struct snapshot *ret)
@@ -280,6 +297,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	}
 	if (ret->go.m && ret->n_regions > 0)
 		copy_other_stack(tid, arch, maps, hint, buffer, ret);
+	copy_elsewhere(tid, arch, maps, hint, buffer, ret);
 	return ret->n_regions > 0;
 }
 
@@ -324,6 +342,23 @@ void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snaps
 	hint->base = hint->n_changes < MAX_BASE_CHANGES ? base : 0;
 	if (base - sp > hint->depth)
 		hint->depth = base - sp;
+}
+
+void snapshot_hint_elsewhere(struct snapshot_hint *hint, const struct snapshot *snapshot,
+                             uint64_t address)
+{
+	if (address % 8 == 0 && !is_copied(snapshot, address))
+		hint->elsewhere = address;
+}
+
+bool snapshot_is_cut_before(const struct snapshot *snapshot, uint64_t address)
+{
+	for (size_t i = 0; snapshot->cut && i < snapshot->n_regions; i++) {
+		const struct snapshot_region *region = &snapshot->regions[i];
+		if (address >= region->start && address - region->start < SNAPSHOT_MAX_STACK_BYTES)
+			return true;
+	}
+	return false;
 }
 
 bool snapshot_region_has_gap(const struct snapshot_region *region, size_t at, size_t size)

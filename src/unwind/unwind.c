@@ -263,7 +263,10 @@ static struct move follow_code(struct unwinder *unwinder, const struct rule *rul
 	if (!move.go_on && move.end == STACK_NEEDS_REGISTER)
 		return move;
 	arch->frame_pointer_rule(&by_frame_pointer);
-	return guess(unwinder, &by_frame_pointer, is_return, snapshot, registers);
+	const struct move guessed =
+	    guess(unwinder, &by_frame_pointer, is_return, snapshot, registers);
+	// It may lead to a stack that was not copied.
+	return !guessed.go_on && guessed.end == STACK_NO_RULE && !move.go_on ? move : guessed;
 }
 
 // What the target says of code that it has made need not be true.
@@ -468,6 +471,9 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 		    step(unwinder, rule, is_return, snapshot, &walk, &registers);
 		if (!move.go_on) {
 			ret->end = move.end;
+			if (move.end != STACK_UNREADABLE ||
+			    !rule_cfa(rule, &registers, snapshot, &ret->missing))
+				ret->missing = 0;
 			break;
 		}
 		is_return = !rule->signal_frame;
