@@ -45,6 +45,7 @@ extern const struct writer writer_firefox;
 extern const struct writer writer_chrome;
 extern const struct writer writer_sentry;
 extern const struct writer writer_pprof;
+extern const struct writer writer_html;
 extern const struct writer writer_record; // has no write
 
 // The writer of that name, or NULL.

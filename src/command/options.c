@@ -27,7 +27,7 @@ enum {
 };
 
 // The formats' names for messages; tests hold it against the writers themselves.
-#define FORMATS "folded, pprof, record, speedscope, firefox, chrome or sentry"
+#define FORMATS "folded, pprof, html, record, speedscope, firefox, chrome or sentry"
 
 static struct error *parse_pid(struct options *options, const char *value)
 {
@@ -403,11 +403,11 @@ static const struct option_row rows[] = {
 	      "where the profile goes, - is stdout; default: stdout\n"
 	      "with -p, else profiler.PID.folded or .pb.gz"),
 	VALUE('f', "format", "FORMAT", parse_format,
-	      "folded, pprof, record, or for timelines\n"
-	      "speedscope, firefox, chrome, sentry; default: what\n"
-	      "FILE's name says (.pb.gz, .pb, .pprof: pprof;\n"
-	      ".wprof: record; .speedscope.json, .firefox.json,\n"
-	      ".trace.json: chrome, .sentry.json), else folded"),
+	      "folded, pprof, html, record; speedscope, firefox,\n"
+	      "chrome or sentry for timelines; default: what FILE's\n"
+	      "name says (.pb.gz, .pb, .pprof: pprof; .html; .wprof:\n"
+	      "record; .speedscope.json, .firefox.json, .trace.json:\n"
+	      "chrome, .sentry.json), else folded"),
 	FLAG('t', "threads", threads, true,
 	     "the thread's name as root frame"),
 	FLAG(0, "syscalls", syscalls, true,

@@ -15,8 +15,8 @@ const struct writer writer_record = {
 
 // The formats: a new one is a file of its own and a line here.
 static const struct writer *const writers[] = {
-    &writer_folded,  &writer_pprof,  &writer_record, &writer_speedscope,
-    &writer_firefox, &writer_chrome, &writer_sentry,
+    &writer_folded,     &writer_pprof,   &writer_html,   &writer_record,
+    &writer_speedscope, &writer_firefox, &writer_chrome, &writer_sentry,
 };
 
 const struct writer *writer_by_name(const char *name)

@@ -40,7 +40,7 @@ static void write_view(const struct recording *recording, const struct profile *
 {
 	static const struct writer *const plain[] = {&writer_folded, &writer_pprof};
 	static const struct writer *const timed[] = {&writer_speedscope, &writer_firefox,
-	                                             &writer_chrome, &writer_sentry};
+	                                             &writer_chrome, &writer_sentry, &writer_html};
 	const char *const comments[] = {recording->comment, NULL};
 	struct report report = {
 	    .profile = view,

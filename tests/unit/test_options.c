@@ -417,8 +417,8 @@ static void test_bad_words(void **state)
 	(void)state;
 	assert_refused("-p 1 --output=", "--output: the file's name is empty: give one, or - for "
 	                                 "stdout");
-	assert_refused("-p 1 -f svg", "--format: 'svg' is unknown: give folded, pprof, record, "
-	                              "speedscope, firefox, chrome or sentry");
+	assert_refused("-p 1 -f svg", "--format: 'svg' is unknown: give folded, pprof, html, "
+	                              "record, speedscope, firefox, chrome or sentry");
 	assert_refused("-p 1 --thread=a(b", "--thread: 'a(b' is not a regular expression: "
 	                                    "Unmatched ( or \\(");
 	assert_refused("-p 1 --thread=ok --thread=[b-a]",

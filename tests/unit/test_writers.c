@@ -33,6 +33,7 @@ static void test_writer_by_file_name(void **state)
 		assert_null(writer_by_file_name(others[i]));
 	assert_ptr_equal(writer_by_file_name("x.folded"), &writer_folded);
 	assert_ptr_equal(writer_by_file_name("x.wprof"), &writer_record);
+	assert_ptr_equal(writer_by_file_name("x.html"), &writer_html);
 	assert_ptr_equal(writer_by_file_name(writer_folded.default_suffix), &writer_folded);
 	assert_ptr_equal(writer_by_file_name(writer_pprof.default_suffix), &writer_pprof);
 }

@@ -1,0 +1,245 @@
+#include "page.h"
+
+#include <stdlib.h>
+
+#include "frame_name.h"
+#include "frame_table.h"
+#include "memory.h"
+#include "sample_kind.h"
+#include "syscall_name.h"
+#include "timeline.h"
+#include "writer.h"
+
+// While a report is added: what its samples and functions are in the page.
+struct adding {
+	struct page *page;
+	const struct report *report;
+	struct frame_table table;
+	uint32_t *frames; // of the page, by the table's function; UINT32_MAX: not yet known
+	size_t n_frames, frames_capacity;
+	struct place *places; // by sample
+	struct sample_kinds kinds;
+};
+
+struct place {
+	uint32_t node, wait;
+	uint8_t kind;
+	bool known;
+};
+
+static bool wait_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct page *page = context;
+	const struct page_wait *a = &page->waits[id], *b = key;
+
+	return a->syscall == b->syscall && a->descriptor == b->descriptor;
+}
+
+static uint32_t add_wait(struct page *page, const char *syscall, const char *descriptor)
+{
+	const struct page_wait wait = {
+	    .syscall = string_table_intern(&page->waits_text, syscall),
+	    .descriptor = string_table_intern_clean(&page->waits_text, descriptor),
+	};
+	const uint64_t hash = hash_mix(wait.syscall, wait.descriptor);
+	uint32_t id = hash_index_find(&page->wait_index, hash, wait_equal, page, &wait);
+
+	if (id != HASH_NONE)
+		return id;
+	id = page->n_waits;
+	*array_push(page->waits, page->n_waits, page->waits_capacity) = wait;
+	hash_index_insert(&page->wait_index, hash, id);
+	return id;
+}
+
+void page_init(struct page *page)
+{
+	*page = (struct page){0};
+	page_tree_init(&page->tree);
+	add_wait(page, "", "");
+}
+
+void page_deinit(struct page *page)
+{
+	page_tree_deinit(&page->tree);
+	string_table_deinit(&page->waits_text);
+	string_table_deinit(&page->thread_names);
+	hash_index_deinit(&page->wait_index);
+	free(page->waits);
+	free(page->threads);
+	free(page->runs);
+	*page = (struct page){0};
+}
+
+static uint32_t wait_of(struct adding *adding, const struct sample *sample)
+{
+	if (sample->wait == WAIT_NONE)
+		return 0;
+	const struct wait *wait = &adding->report->profile->waits[sample->wait];
+	_cleanup_free_ char *name =
+	    wait->syscall == NO_SYSCALL ? memory_strdup("") : syscall_name(wait->syscall);
+	return add_wait(adding->page, name, frame_name_descriptor(wait));
+}
+
+static uint32_t flags_of(enum frame_kind kind)
+{
+	switch (kind) {
+	case FRAME_INLINED:
+		return PAGE_INLINED;
+	case FRAME_KERNEL:
+		return PAGE_KERNEL;
+	case FRAME_END:
+		return PAGE_END;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t frame_of(struct adding *adding, uint32_t id)
+{
+	const struct frame_table *table = &adding->table;
+	const uint32_t number = table->frames[id].function;
+	const struct frame_function *function = &table->functions[number];
+	struct page_tree *tree = &adding->page->tree;
+
+	while (adding->n_frames <= number)
+		*array_push(adding->frames, adding->n_frames, adding->frames_capacity) = UINT32_MAX;
+	uint32_t *frame = &adding->frames[number];
+	if (*frame == UINT32_MAX)
+		*frame = page_tree_frame(
+		    tree, &(struct page_frame){
+		              .name = string_table_intern(
+		                  &tree->names, frame_table_string(table, function->name)),
+		              .file = string_table_intern(
+		                  &tree->files, frame_table_string(table, function->file)),
+		              .module = string_table_intern(
+		                  &tree->modules, frame_table_string(table, function->module)),
+		              .line = function->start_line,
+		              .flags = flags_of(function->kind),
+		          });
+	return *frame;
+}
+
+// A root frame of ours.
+static uint32_t add_root(struct page_tree *tree, uint32_t parent, const char *name)
+{
+	const struct page_frame frame = {
+	    .name = string_table_intern_clean(&tree->names, name),
+	    .file = string_table_intern(&tree->files, ""),
+	    .module = string_table_intern(&tree->modules, ""),
+	};
+	return page_tree_child(tree, parent, page_tree_frame(tree, &frame));
+}
+
+static uint32_t node_of(struct adding *adding, const struct sample *sample)
+{
+	const struct report *report = adding->report;
+	const struct thread *thread = &report->profile->threads[sample->thread];
+	struct page_tree *tree = &adding->page->tree;
+	uint32_t node = PAGE_ROOT;
+	size_t n;
+	const uint32_t *ids = frame_table_stack(&adding->table, sample, &n);
+
+	if (report->process_roots) {
+		_cleanup_free_ char *name = frame_name_process(report->profile, thread->pid);
+		node = add_root(tree, node, name);
+	}
+	if (report->thread_roots)
+		node = add_root(tree, node, frame_name_thread(thread));
+	for (size_t i = 0; i < n; i++)
+		node = page_tree_child(tree, node, frame_of(adding, ids[i]));
+	return node;
+}
+
+static const struct place *place_of(struct adding *adding, uint32_t id)
+{
+	const struct sample *sample = &adding->report->profile->samples[id];
+	struct place *place = &adding->places[id];
+
+	if (!place->known)
+		*place = (struct place){
+		    .node = node_of(adding, sample),
+		    .wait = wait_of(adding, sample),
+		    .kind = sample_kind(&adding->kinds, sample),
+		    .known = true,
+		};
+	return place;
+}
+
+// A running thread goes on where it was seen last, though its stack may differ in a line.
+static bool goes_on(const struct page_run *last, const struct page_run *run)
+{
+	return last->kind == WAIT_KIND_RUNNING && run->kind == WAIT_KIND_RUNNING &&
+	       last->node == run->node && last->end_ns == run->start_ns;
+}
+
+static void add_run(struct adding *adding, const struct span *span, size_t first_run)
+{
+	struct page *page = adding->page;
+	const int64_t start_ns = adding->report->profile->start_ns;
+	const struct place *place = place_of(adding, span->sample);
+	const int64_t last_end_ns =
+	    page->n_runs > first_run ? page->runs[page->n_runs - 1].end_ns : 0;
+	struct page_run run = {
+	    .start_ns = span->start_ns - start_ns,
+	    .end_ns = span->end_ns - start_ns,
+	    .node = place->node,
+	    .wait = place->wait,
+	    .kind = place->kind,
+	};
+
+	// Of a damaged recording they may overlap.
+	if (run.start_ns < last_end_ns)
+		run.start_ns = last_end_ns;
+	if (run.end_ns <= run.start_ns)
+		return;
+	page->tree.nodes[run.node].self_ns += run.end_ns - run.start_ns;
+	page->end_ns = run.end_ns > page->end_ns ? run.end_ns : page->end_ns;
+	if (page->n_runs > first_run && goes_on(&page->runs[page->n_runs - 1], &run))
+		page->runs[page->n_runs - 1].end_ns = run.end_ns;
+	else
+		*array_push(page->runs, page->n_runs, page->runs_capacity) = run;
+}
+
+static void add_thread(struct adding *adding, const struct thread_spans *spans, bool is_base)
+{
+	struct page *page = adding->page;
+	const struct profile *profile = adding->report->profile;
+	const struct thread *thread = &profile->threads[spans->thread];
+	const size_t first_run = page->n_runs;
+
+	for (size_t i = 0; i < spans->count; i++)
+		add_run(adding, &spans->spans[i], first_run);
+	const size_t n_runs = page->n_runs - first_run;
+	if (n_runs == 0)
+		return;
+	*array_push(page->threads, page->n_threads, page->threads_capacity) = (struct page_thread){
+	    .tid = thread->tid,
+	    .pid = thread->pid,
+	    .name = string_table_intern_clean(&page->thread_names, frame_name_thread(thread)),
+	    .birth_ns = thread->first_ns - profile->start_ns,
+	    .death_ns = thread->ended ? thread->last_ns - profile->start_ns : -1,
+	    .first_run = first_run,
+	    .n_runs = n_runs,
+	    .slept = n_runs == 1 && page->runs[first_run].kind != WAIT_KIND_RUNNING,
+	    .is_base = is_base,
+	};
+}
+
+void page_add(struct page *page, const struct report *report, bool is_base)
+{
+	struct adding adding = {.page = page, .report = report};
+	size_t n_threads;
+	_cleanup_free_ struct thread_spans *threads =
+	    timeline_by_thread(report->timeline, &n_threads);
+
+	adding.places = memory_alloc_zeroed(report->profile->n_samples + 1, sizeof(*adding.places));
+	frame_table_init(&adding.table, report);
+	sample_kinds_init(&adding.kinds, report->profile, report->symbols);
+	for (size_t i = 0; i < n_threads; i++)
+		add_thread(&adding, &threads[i], is_base);
+	sample_kinds_deinit(&adding.kinds);
+	frame_table_deinit(&adding.table);
+	free(adding.frames);
+	free(adding.places);
+}

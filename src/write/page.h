@@ -1,0 +1,54 @@
+// page: what is shown by the page of its own (write_html): threads with their runs, stretches of
+// time of one kind in one place of a tree of functions. Of one profile, or of two to be compared.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "page_tree.h"
+
+struct report;
+
+// The page counts time in these, or in twice, four times... as long ones where the time is long.
+enum { PAGE_UNIT_NS = 10000 };
+
+struct page_wait {
+	uint32_t syscall, descriptor; // strings of page->waits_text; "" where unknown
+};
+
+struct page_run {
+	int64_t start_ns, end_ns; // since the profile's first tick
+	uint32_t node;
+	uint32_t wait; // 0: none is known
+	uint8_t kind;
+};
+
+struct page_thread {
+	int tid, pid;
+	uint32_t name;            // string
+	int64_t birth_ns;         // since the first tick; 0: it was there
+	int64_t death_ns;         // -1: it has not ended
+	size_t first_run, n_runs; // in page->runs
+	bool slept;               // it did not wake in all the time
+	bool is_base;             // of the profile that the other one is compared with
+};
+
+struct page {
+	struct page_tree tree;
+	struct string_table waits_text, thread_names;
+	struct page_wait *waits; // the first one means none
+	size_t n_waits, waits_capacity;
+	struct hash_index wait_index;
+	struct page_thread *threads;
+	size_t n_threads, threads_capacity;
+	struct page_run *runs; // by thread, in the order of time
+	size_t n_runs, runs_capacity;
+	int64_t end_ns; // of the last run
+};
+
+void page_init(struct page *page);
+void page_deinit(struct page *page);
+
+// Adds the report's timeline.
+void page_add(struct page *page, const struct report *report, bool is_base);

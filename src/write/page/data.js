@@ -1,0 +1,163 @@
+// The profile, out of the element #profile: base64 of gzip of sections (page_sections.h). All times
+// are whole units (meta.unit_ns) since the first tick.
+
+const SECTION = {
+	meta: 1, names: 2, files: 3, modules: 4, frames: 5, nodes: 6,
+	threads: 7, waits: 8, runs: 9, threadNames: 10, waitTexts: 11,
+};
+const ROOT = 0;
+const INLINED = 1, KERNEL = 2, TRUNCATED = 4; // flags of a frame
+const SLEPT = 1, BASE = 2; // flags of a thread
+
+// Characters that would turn the text around them.
+const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+class Columns {
+	constructor(bytes) {
+		this.bytes = bytes;
+		this.at = 0;
+	}
+	number() {
+		let value = 0, scale = 1, byte;
+		do {
+			if (this.at >= this.bytes.length)
+				throw new Error('the profile is cut short');
+			byte = this.bytes[this.at++];
+			value += (byte & 127) * scale;
+			scale *= 128;
+		} while (byte > 127);
+		return value;
+	}
+	column(n, Type) {
+		const values = new Type(n);
+		for (let i = 0; i < n; i++)
+			values[i] = this.number();
+		return values;
+	}
+}
+
+function decodeBase64(text) {
+	if (Uint8Array.fromBase64)
+		return Uint8Array.fromBase64(text);
+	const binary = atob(text);
+	const bytes = new Uint8Array(binary.length);
+	for (let i = 0; i < binary.length; i++)
+		bytes[i] = binary.charCodeAt(i);
+	return bytes;
+}
+
+async function inflate(bytes) {
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function splitSections(bytes) {
+	const view = new DataView(bytes.buffer), sections = [];
+	for (let at = 0; at + 8 <= bytes.length;) {
+		const id = view.getUint32(at, true), length = view.getUint32(at + 4, true);
+		sections[id] = bytes.subarray(at + 8, at + 8 + length);
+		at += 8 + length;
+	}
+	return sections;
+}
+
+function readStrings(bytes) {
+	return new TextDecoder().decode(bytes).replace(TURNING, '\ufffd').split('\0').slice(0, -1);
+}
+
+function readFrames(bytes) {
+	const columns = new Columns(bytes), n = columns.number();
+	const frames = {n};
+	for (const name of ['name', 'file', 'module', 'line', 'flags'])
+		frames[name] = columns.column(n, Uint32Array);
+	return frames;
+}
+
+// In preorder: a node's descendants are those from behind it to before next[node].
+function readNodes(bytes) {
+	const columns = new Columns(bytes), n = columns.number();
+	const up = columns.column(n, Uint32Array), frame = columns.column(n, Uint32Array);
+	const parent = new Uint32Array(n), depth = new Uint32Array(n), next = new Uint32Array(n);
+	const path = [ROOT];
+	let maxDepth = 0;
+	for (let i = 1; i < n; i++) {
+		const level = depth[i - 1] + 1 - up[i];
+		parent[i] = path[level - 1];
+		path[level] = i;
+		depth[i] = level;
+		maxDepth = Math.max(maxDepth, level);
+	}
+	next.fill(1);
+	for (let i = n - 1; i > 0; i--)
+		next[parent[i]] += next[i];
+	for (let i = 0; i < n; i++)
+		next[i] += i;
+	return {n, frame, parent, depth, next, maxDepth};
+}
+
+function readThreads(bytes, names) {
+	const columns = new Columns(bytes), n = columns.number(), threads = [];
+	for (let i = 0; i < n; i++)
+		threads.push({id: i});
+	for (const key of ['tid', 'pid', 'birth', 'death', 'name', 'runs', 'flags'])
+		for (const thread of threads)
+			thread[key] = columns.number();
+	let first = 0;
+	for (const thread of threads) {
+		thread.name = names[thread.name];
+		thread.death -= 1; // -1: it lives
+		thread.slept = (thread.flags & SLEPT) !== 0;
+		thread.base = (thread.flags & BASE) !== 0;
+		thread.first = first;
+		thread.end = first += thread.runs;
+	}
+	return threads;
+}
+
+function readWaits(bytes, texts) {
+	const columns = new Columns(bytes), n = columns.number();
+	const call = columns.column(n, Uint32Array), descriptor = columns.column(n, Uint32Array);
+	return Array.from(call, (text, i) =>
+		[texts[text], texts[descriptor[i]]].filter(Boolean).join(' '));
+}
+
+function readRuns(bytes, threads) {
+	const columns = new Columns(bytes), n = columns.number();
+	const start = columns.column(n, Uint32Array), end = columns.column(n, Uint32Array);
+	const node = columns.column(n, Uint32Array), wait = columns.column(n, Uint32Array);
+	const kind = new Uint8Array(n);
+	for (const thread of threads) {
+		let at = 0;
+		for (let i = thread.first; i < thread.end; i++) {
+			start[i] = at += start[i];
+			end[i] = at += end[i];
+			kind[i] = wait[i] & 15;
+			wait[i] >>>= 4;
+		}
+	}
+	return {n, start, end, node, kind, wait};
+}
+
+async function readProfile(text) {
+	const sections = splitSections(await inflate(decodeBase64(text.trim())));
+	const meta = JSON.parse(new TextDecoder().decode(sections[SECTION.meta]));
+	if (meta.version !== 1)
+		throw new Error('the profile is of a newer version');
+	const threads = readThreads(sections[SECTION.threads], readStrings(sections[SECTION.threadNames]));
+	return {
+		meta, threads,
+		names: readStrings(sections[SECTION.names]),
+		files: readStrings(sections[SECTION.files]),
+		modules: readStrings(sections[SECTION.modules]),
+		frames: readFrames(sections[SECTION.frames]),
+		nodes: readNodes(sections[SECTION.nodes]),
+		waits: readWaits(sections[SECTION.waits], readStrings(sections[SECTION.waitTexts])),
+		runs: readRuns(sections[SECTION.runs], threads),
+		kinds: meta.kinds,
+		unit: meta.unit_ns / 1e9, // seconds
+		from: Math.round(meta.from_ns / meta.unit_ns),
+		end: Math.max(1, Math.round(meta.end_ns / meta.unit_ns)),
+		timed: meta.timed !== false,
+		compared: threads.some(thread => thread.base),
+	};
+}

@@ -1,0 +1,449 @@
+// The graph: boxes of functions, as wide as their time, each filled by its time's kinds. As a flame
+// graph, as callers, as one function with both, or in the order of time. What is narrower than half
+// a pixel is left out with all that is in it, so that drawing costs what is seen.
+
+const BOX_HEIGHT = 19, LEAST_WIDTH = 0.5, MAX_BOXES = 30000;
+
+class Graph {
+	constructor(app) {
+		this.app = app;
+		this.canvas = document.getElementById('graph-canvas');
+		this.scroll = document.getElementById('graph-scroll');
+		this.space = document.getElementById('graph-space');
+		this.rows = []; // of boxes, from left to right
+		this.hover = null;
+		this.focus = null; // the box that the arrow keys move, as [row, x, frame]
+		const {canvas} = this;
+		canvas.addEventListener('pointermove', event => this.move(event));
+		canvas.addEventListener('pointerleave', () => this.leave());
+		canvas.addEventListener('click', event => this.click(event));
+		canvas.addEventListener('contextmenu', event => this.menu(event));
+		this.scroll.addEventListener('scroll', () => app.draw());
+	}
+
+	// A box: {row, x, width, frame, total, node or group, dim}.
+	add(box) {
+		(this.rows[box.row] ??= []).push(box);
+		this.n_boxes++;
+		return box;
+	}
+
+	layout() {
+		const {state} = this.app;
+		this.rows = [];
+		this.n_boxes = 0;
+		this.pivot = 0;
+		({flame: () => this.layoutFlame(), callers: () => this.layoutCallers(),
+			sandwich: () => this.layoutSandwich(), time: () => this.layoutTime()})[state.view]?.();
+	}
+
+	layoutFlame() {
+		const {profile, sums, state} = this.app, {nodes} = profile;
+		const zoom = state.zoom < nodes.n ? state.zoom : ROOT, whole = sums.total[zoom];
+		for (let i = zoom; i !== ROOT;) {
+			i = nodes.parent[i];
+			this.add({row: nodes.depth[i], x: 0, width: this.width, frame: nodes.frame[i], total: sums.total[i], node: i, dim: true});
+		}
+		if (!(whole > 0))
+			return;
+		const scale = this.width / whole, x = new Float64Array(profile.nodes.maxDepth + 2);
+		for (let i = zoom, end = nodes.next[zoom]; i < end;) {
+			const total = sums.total[i], depth = nodes.depth[i], width = total * scale;
+			if (width < LEAST_WIDTH) {
+				x[depth] += width;
+				i = nodes.next[i];
+				continue;
+			}
+			this.add({row: depth, x: x[depth], width, frame: nodes.frame[i], total, node: i});
+			x[depth + 1] = x[depth];
+			x[depth] += width;
+			i++;
+		}
+	}
+
+	// Groups side by side in a row, and what split() makes of each in the next one.
+	layoutGroups(groups, row, x, scale, step, split) {
+		const todo = [{groups, row, x}];
+		while (todo.length > 0 && this.n_boxes < MAX_BOXES) {
+			const {groups: here, row: at, x: left} = todo.pop();
+			let from = left;
+			for (const group of here) {
+				const width = group.total * scale;
+				if (width < LEAST_WIDTH)
+					break; // they are sorted
+				this.add({row: at, x: from, width, frame: group.frame, total: group.total, group});
+				todo.push({groups: group.parts ??= split(group), row: at + step, x: from});
+				from += width;
+			}
+		}
+	}
+
+	layoutCallers() {
+		const {profile, sums, state} = this.app;
+		let groups = sums.leaves ??= leafGroups(profile, sums), whole = sums.time, row = 1;
+		this.add({row: 0, x: 0, width: this.width, frame: profile.nodes.frame[ROOT], total: sums.time, node: ROOT, dim: state.path.length > 0});
+		const split = group => splitByCaller(profile, group);
+		for (const [i, frame] of state.path.entries()) {
+			const group = groups.find(one => one.frame === frame);
+			if (!group)
+				break;
+			whole = group.total;
+			groups = [group];
+			if (i + 1 < state.path.length) {
+				this.add({row: row++, x: 0, width: this.width, frame, total: group.total, group, dim: true});
+				groups = group.parts ??= split(group);
+			}
+		}
+		if (whole > 0)
+			this.layoutGroups(groups, row, 0, this.width / whole, 1, split);
+	}
+
+	layoutSandwich() {
+		const {profile, sums, state} = this.app;
+		const group = functionGroup(profile, sums, state.fn);
+		if (!(group.total > 0))
+			return;
+		const scale = this.width / group.total;
+		this.layoutGroups(splitByCaller(profile, group), 0, 0, scale, 1, one => splitByCaller(profile, one));
+		this.rows.reverse(); // the nearest callers lie next to it
+		this.pivot = this.rows.length;
+		this.rows.forEach((boxes, row) => boxes.forEach(box => { box.row = row; }));
+		this.add({row: this.pivot, x: 0, width: this.width, frame: state.fn, total: group.total, group});
+		this.layoutGroups(splitByCallee(profile, group), this.pivot + 1, 0, scale, 1, one => splitByCallee(profile, one));
+	}
+
+	// One thread's calls as they came; what follows each other in the same call is one box.
+	layoutTime() {
+		const {profile, state} = this.app, {runs, nodes} = profile;
+		const thread = this.app.timeThread(), open = [];
+		const scale = this.width / (state.to - state.from);
+		const close = (depth, end) => {
+			for (; open.length > depth;) {
+				const box = open.pop();
+				box.total = end - box.from;
+				box.width = box.total * scale;
+				if (box.width >= LEAST_WIDTH && this.n_boxes < MAX_BOXES)
+					this.add(box);
+			}
+		};
+		let last = state.from;
+		if (thread)
+			eachRun(profile, [thread], state.from, state.to, i => {
+				const start = Math.max(runs.start[i], state.from), path = [];
+				for (let node = runs.node[i]; node !== ROOT; node = nodes.parent[node])
+					path.push(node);
+				path.reverse();
+				let same = start === last ? 0 : -1;
+				while (same >= 0 && same < path.length && open[same]?.node === path[same] &&
+					(same < path.length - 1 || open[same].kind === runs.kind[i]))
+					same++;
+				close(Math.max(same, 0), last);
+				for (let depth = open.length; depth < path.length; depth++)
+					open.push({row: depth, x: (start - state.from) * scale, from: start, node: path[depth],
+						frame: nodes.frame[path[depth]], kind: depth === path.length - 1 ? runs.kind[i] : -1, timed: true});
+				last = Math.min(runs.end[i], state.to);
+			});
+		close(0, last);
+		for (const row of this.rows)
+			row?.sort((a, b) => a.x - b.x);
+	}
+
+	// Time of each kind within the box.
+	kindsOf(box) {
+		if (!box.kinds) {
+			const {profile, state, sums} = this.app;
+			if (box.timed)
+				box.kinds = this.kindsInTime(box);
+			else if (box.node !== undefined)
+				box.kinds = sums.byKind.map(values => values ? values[box.node] : 0);
+			else
+				box.kinds = box.group.kinds ??= kindsOfGroup(box.group,
+					state.view === 'callers' ? selfByKind(profile, this.app.choice(), sums) : sums.byKind);
+		}
+		return box.kinds;
+	}
+	kindsInTime(box) {
+		const {profile} = this.app, kinds = profile.kinds.map(() => 0);
+		eachRun(profile, [this.app.timeThread()], box.from, box.from + box.total, (i, length) => {
+			kinds[profile.runs.kind[i]] += length;
+		});
+		return kinds;
+	}
+
+	draw() {
+		this.width = this.scroll.clientWidth;
+		const key = [this.app.version, this.width].join();
+		if (this.key !== key) {
+			this.layout();
+			this.key = key;
+		}
+		const full = this.rows.length * BOX_HEIGHT + 4, height = this.scroll.clientHeight;
+		this.space.style.height = Math.max(0, full - height) + 'px';
+		const context = fitCanvas(this.canvas, this.width, height);
+		this.colours = themeColours();
+		context.fillStyle = this.colours.paper;
+		context.fillRect(0, 0, this.width, height);
+		this.fills = fillsOf(context, this.app.looks);
+		this.lettering = new Lettering(context, 12);
+		context.textBaseline = 'middle';
+		for (const boxes of this.rows)
+			for (const box of boxes ?? [])
+				this.paint(context, box);
+		this.paintFrames(context);
+		this.canvas.setAttribute('aria-label', this.summary());
+	}
+
+	// Rows from the top, or with state.flip from the bottom.
+	y(row) {
+		const {state} = this.app, height = this.scroll.clientHeight;
+		const full = Math.max(this.rows.length * BOX_HEIGHT + 4, height);
+		const at = state.flip ? full - (row + 1) * BOX_HEIGHT - 2 : row * BOX_HEIGHT + 2;
+		return at - this.scroll.scrollTop;
+	}
+
+	paint(context, box) {
+		const y = this.y(box.row), {app} = this;
+		if (y < -BOX_HEIGHT || y > this.scroll.clientHeight)
+			return;
+		const width = Math.max(0.5, box.width - (box.width > 3 ? 1 : 0));
+		context.globalAlpha = box.dim ? 0.5 : 1;
+		this.fill(context, box, y, width);
+		if (app.matches?.byFrame[box.frame]) {
+			context.fillStyle = this.colours.match;
+			context.fillRect(box.x, y + BOX_HEIGHT - 4, width, 3);
+		}
+		if (width > 20) {
+			context.fillStyle = INK_ON_COLOUR;
+			this.lettering.draw(context, app.frameName(box.frame), box.x + 3, y + BOX_HEIGHT / 2, width - 6);
+		}
+		context.globalAlpha = 1;
+	}
+
+	fill(context, box, y, width) {
+		const kinds = this.kindsOf(box), height = BOX_HEIGHT - 1;
+		if (this.app.base) {
+			context.fillStyle = this.app.differenceColour(box);
+			context.fillRect(box.x, y, width, height);
+			return;
+		}
+		if (width < 3) {
+			context.fillStyle = this.fills[kinds.indexOf(Math.max(...kinds))];
+			context.fillRect(box.x, y, width, height);
+			return;
+		}
+		let x = box.x;
+		for (let kind = 0; kind < kinds.length; kind++) {
+			const part = kinds[kind] / box.total * width;
+			if (part <= 0)
+				continue;
+			context.fillStyle = this.fills[kind];
+			context.fillRect(x, y, part, height);
+			x += part;
+		}
+	}
+
+	paintFrames(context) {
+		const frame = (box, colour, thick) => {
+			context.strokeStyle = colour;
+			context.lineWidth = thick;
+			context.strokeRect(box.x + thick / 2, this.y(box.row) + thick / 2, Math.max(1, box.width - 1 - thick), BOX_HEIGHT - 1 - thick);
+		};
+		if (this.hover)
+			frame(this.hover, this.colours.ink, 1.5);
+		const focus = this.focusBox();
+		if (focus && document.activeElement === this.scroll)
+			frame(focus, this.colours.accent, 3);
+	}
+
+	summary() {
+		const {app} = this, heaviest = this.rows[1]?.reduce((a, b) => a.total >= b.total ? a : b);
+		return `Graph of ${formatTime(app.sums.time * app.profile.unit)}` +
+			(heaviest ? `; widest: ${app.frameName(heaviest.frame).slice(0, 80)}` : '');
+	}
+
+	boxAt(x, y) {
+		for (let row = 0; row < this.rows.length; row++) {
+			const top = this.y(row);
+			if (y >= top && y < top + BOX_HEIGHT)
+				return this.rows[row]?.find(box => x >= box.x && x < box.x + Math.max(1, box.width)) ?? null;
+		}
+		return null;
+	}
+
+	move(event) {
+		const box = this.boxAt(event.offsetX, event.offsetY);
+		if (box !== this.hover) {
+			this.hover = box;
+			this.app.draw();
+		}
+		if (box)
+			this.app.showTip(event, this.describe(box));
+		else
+			this.app.hideTip();
+	}
+	leave() {
+		this.hover = null;
+		this.app.hideTip();
+		this.app.draw();
+	}
+	click(event) {
+		const box = this.boxAt(event.offsetX, event.offsetY);
+		if (box) {
+			this.focus = box;
+			this.zoom(box);
+		}
+	}
+
+	// Into the box; of what is zoomed into already, out again.
+	zoom(box) {
+		const {state} = this.app;
+		if (box.timed)
+			this.app.go({from: Math.round(box.from), to: Math.round(Math.max(box.from + 1, box.from + box.total))});
+		else if (state.view === 'callers')
+			this.app.go({path: this.pathTo(box)});
+		else if (state.view === 'flame')
+			this.app.go({zoom: box.node});
+		else
+			this.app.go({fn: box.frame});
+	}
+	// The frames that lead to a box of the callers, from its row upwards.
+	pathTo(box) {
+		const path = [];
+		const middle = box.x + box.width / 2;
+		for (let row = 1; row <= box.row; row++) {
+			const part = this.rows[row].find(one => middle >= one.x && middle < one.x + one.width);
+			path.push(part.frame);
+		}
+		return path;
+	}
+
+	// The lines of the tip.
+	describe(box) {
+		const {app} = this, {profile, sums} = app, unit = profile.unit;
+		const node = box.node;
+		const zoomed = app.state.view === 'flame' ? sums.total[app.state.zoom] : sums.time;
+		const lines = [app.frameName(box.frame), app.placeOf(box.frame)];
+		let times = `${formatTime(box.total * unit)}, ${formatShare(box.total, sums.time)} of the selection`;
+		if (zoomed !== sums.time)
+			times += `, ${formatShare(box.total, zoomed)} of the zoom`;
+		if (node !== undefined && !box.timed)
+			times += `, self ${formatTime(sums.self[node] * unit)}`;
+		lines.push(times, this.describeKinds(box));
+		if (app.base)
+			lines.push(app.describeDifference(box));
+		lines.push(...this.describeWaits(box));
+		return lines;
+	}
+	describeKinds(box) {
+		const {profile} = this.app;
+		return this.kindsOf(box)
+			.map((time, kind) => [time, profile.kinds[kind]])
+			.filter(([time]) => time > 0).sort((a, b) => b[0] - a[0])
+			.map(([time, kind]) => `${kind} ${formatShare(time, box.total)}`).join('  ');
+	}
+	describeWaits(box) {
+		const {profile, sums} = this.app, {nodes} = profile;
+		if (box.timed)
+			return [];
+		if (!box.waits) {
+			let isIn = node => node >= box.node && node < nodes.next[box.node];
+			if (box.node === undefined) {
+				const of = new Set(box.group.of);
+				const tops = this.app.state.view === 'callers' ? null : [...of].sort((a, b) => a - b);
+				isIn = node => tops ? isBelow(tops, nodes, node) : of.has(node);
+			}
+			box.waits = waitsOf(profile, this.app.choice(), sums, isIn);
+		}
+		const {waits, longest} = box.waits, unit = profile.unit, lines = [];
+		if (longest)
+			lines.push(`longest wait ${formatTime(longest.time * unit)} (${longest.thread.name} ` +
+				`${longest.thread.tid}, at ${formatTime(profile.runs.start[longest.run] * unit)})`);
+		if (waits.length > 0)
+			lines.push(waits.slice(0, 4).map(([text, time]) => `${formatTime(time * unit)} ${text}`).join('; '));
+		return lines;
+	}
+
+	menu(event) {
+		const box = this.boxAt(event.offsetX, event.offsetY);
+		if (!box)
+			return;
+		event.preventDefault();
+		const {app} = this;
+		app.openMenu(event, [
+			['Zoom into it', () => this.zoom(box)],
+			['Its callers and callees', () => app.go({view: 'sandwich', fn: box.frame})],
+			['Search for it', () => app.search('^' + app.frameName(box.frame).replace(/[.*+?^${}()|[\]\\]/g, '\\$&') + '$')],
+			['Copy its name', () => app.copy(app.frameName(box.frame))],
+			...(box.node === undefined ? [] : [['Copy its stack', () => app.copy(app.stackOf(box.node).join('\n'))]]),
+		]);
+	}
+
+	focusBox() {
+		if (!this.focus)
+			return null;
+		const {row, x, frame} = this.focus;
+		return this.rows[row]?.find(box => box.frame === frame && Math.abs(box.x - x) < 1) ?? null;
+	}
+	// dx, dy: to the neighbour; up is towards the root.
+	moveFocus(dx, dy) {
+		const here = this.focusBox() ?? this.rows[0]?.[0];
+		if (!here)
+			return;
+		const middle = here.x + here.width / 2;
+		let there = here;
+		if (!this.focusBox())
+			there = here;
+		else if (dy !== 0)
+			there = this.nearest(here.row + dy, dy > 0 ? here : null, middle);
+		else
+			there = this.rows[here.row][this.rows[here.row].indexOf(here) + dx];
+		if (!there)
+			return;
+		this.focus = there;
+		this.reveal(there);
+		this.app.say(this.describe(there).join('. '));
+		this.app.draw();
+	}
+	// In the row: the widest box below `above`, or the one at x.
+	nearest(row, above, x) {
+		const boxes = this.rows[row] ?? [];
+		if (!above)
+			return boxes.find(box => x >= box.x && x < box.x + box.width) ?? boxes[0];
+		return boxes.filter(box => box.x >= above.x - 0.5 && box.x < above.x + above.width)
+			.reduce((a, b) => !a || b.width > a.width ? b : a, null);
+	}
+	reveal(box) {
+		const y = this.y(box.row), height = this.scroll.clientHeight;
+		if (y < 0)
+			this.scroll.scrollTop += y - BOX_HEIGHT;
+		else if (y > height - BOX_HEIGHT)
+			this.scroll.scrollTop += y - height + 2 * BOX_HEIGHT;
+	}
+	step(direction) { // to the next box that matches
+		const {app} = this;
+		if (!app.matches)
+			return;
+		const found = this.rows.flat().filter(box => app.matches.byFrame[box.frame]);
+		if (found.length === 0)
+			return;
+		const at = found.indexOf(this.focusBox());
+		this.focus = found[(at + direction + found.length) % found.length];
+		this.scroll.focus();
+		this.reveal(this.focus);
+		app.say(this.describe(this.focus).join('. '));
+		app.draw();
+	}
+}
+
+// True if the node is one of the sorted nodes or below one.
+function isBelow(tops, nodes, node) {
+	let low = 0, high = tops.length;
+	while (low < high) {
+		const middle = (low + high) >>> 1;
+		if (tops[middle] <= node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && node < nodes.next[tops[low - 1]];
+}

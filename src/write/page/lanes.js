@@ -1,0 +1,387 @@
+// The threads' lanes over time, with the sum of all above them.
+
+const LANE_HEIGHT = 18, AXIS_HEIGHT = 16, DRAG_EDGE = 5;
+
+class Lanes {
+	constructor(app) {
+		this.app = app;
+		this.overview = document.getElementById('overview');
+		this.canvas = document.getElementById('lane-canvas');
+		this.scroll = document.getElementById('lane-scroll');
+		this.space = document.getElementById('lane-space');
+		this.hair = null; // the time under the pointer
+		this.drag = null;
+		const {profile} = app;
+		this.window = [profile.from, profile.end]; // the time that is seen
+		for (const canvas of [this.overview, this.canvas])
+			this.listen(canvas);
+		this.scroll.addEventListener('scroll', () => app.draw());
+	}
+
+	// The rows: threads that woke, the most running first, each process's first thread before all
+	// others; then one row for those that never woke, opened or not.
+	rows() {
+		const {profile, state} = this.app;
+		this.busy ??= this.countRunning();
+		const order = (a, b) => b.main - a.main || this.busy.get(b) - this.busy.get(a) || a.tid - b.tid;
+		for (const thread of profile.threads)
+			thread.main = thread.tid === profile.meta.pid ? 1 : 0;
+		const awake = profile.threads.filter(thread => !thread.slept).sort(order);
+		const asleep = profile.threads.filter(thread => thread.slept).sort(order);
+		const rows = awake.map(thread => ({thread}));
+		if (asleep.length > 0)
+			rows.push({asleep});
+		if (asleep.length > 0 && state.open)
+			rows.push(...asleep.map(thread => ({thread})));
+		return rows;
+	}
+
+	countRunning() {
+		const {profile} = this.app, time = new Map(), kind = profile.kinds.indexOf('running');
+		for (const thread of profile.threads) {
+			let sum = 0;
+			for (let i = thread.first; i < thread.end; i++)
+				if (profile.runs.kind[i] === kind)
+					sum += profile.runs.end[i] - profile.runs.start[i];
+			time.set(thread, sum);
+		}
+		return time;
+	}
+
+	layout() {
+		this.width = this.scroll.clientWidth;
+		this.names = this.width < 640 ? 110 : 190;
+		this.plot = Math.max(10, this.width - this.names - 8);
+	}
+	x(time) {
+		const [from, to] = this.window;
+		return this.names + (time - from) / (to - from) * this.plot;
+	}
+	time(x) {
+		const [from, to] = this.window;
+		return from + (x - this.names) / this.plot * (to - from);
+	}
+	clamp(time) {
+		return Math.min(this.app.profile.end, Math.max(this.app.profile.from, time));
+	}
+
+	draw() {
+		this.layout();
+		this.colours = themeColours();
+		this.drawOverview();
+		this.drawLanes();
+	}
+
+	drawOverview() {
+		const height = this.overview.clientHeight || 58;
+		const context = fitCanvas(this.overview, this.scroll.parentElement.clientWidth, height);
+		const {colours} = this, {profile} = this.app;
+		context.fillStyle = colours.paper;
+		context.fillRect(0, 0, this.overview.clientWidth, height);
+		this.drawSum(context, height - AXIS_HEIGHT - 2);
+		this.drawAxis(context, height - AXIS_HEIGHT);
+		this.lettering = new Lettering(context, 12);
+		context.fillStyle = colours.ink;
+		const n = this.app.sums.threads.length;
+		this.lettering.draw(context, n + (n === 1 ? ' thread' : ' threads'), 6, 14, this.names - 10);
+		if (profile.threads.some(thread => thread.slept) && !this.app.state.asleep && !this.app.state.threads) {
+			context.fillStyle = colours.faint;
+			this.lettering.draw(context, 'that woke', 6, 29, this.names - 10);
+		}
+		this.shade(context, 0, height - AXIS_HEIGHT);
+	}
+
+	// The kinds' time of the chosen threads, stacked, by the pixel; kept while nothing changes.
+	drawSum(context, height) {
+		const key = JSON.stringify([this.window, this.plot, this.app.sums.threads.map(t => t.id)]);
+		if (this.sumKey !== key) {
+			this.sumKey = key;
+			this.sum = this.sumByPixel();
+		}
+		const {n, pixels, most} = this.sum, fills = fillsOf(context, this.app.looks);
+		for (let x = 0; x < n; x++) {
+			let y = height;
+			for (let kind = 0; kind < fills.length; kind++) {
+				const part = pixels[kind][x] / most * (height - 4);
+				if (part === 0)
+					continue;
+				context.fillStyle = fills[kind];
+				context.fillRect(this.names + x, y - part, 1, part);
+				y -= part;
+			}
+		}
+	}
+	sumByPixel() {
+		const {profile, sums} = this.app, {runs} = profile, n = Math.floor(this.plot);
+		const [from, to] = this.window, scale = n / (to - from);
+		const pixels = profile.kinds.map(() => new Float64Array(n + 1));
+		eachRun(profile, sums.threads, from, to, i => {
+			const values = pixels[runs.kind[i]];
+			const a = Math.max(0, (runs.start[i] - from) * scale);
+			const b = Math.min(n, (runs.end[i] - from) * scale);
+			for (let x = Math.floor(a); x < b; x++)
+				values[x] += Math.min(b, x + 1) - Math.max(a, x);
+		});
+		let most = 1;
+		for (let x = 0; x < n; x++)
+			most = Math.max(most, pixels.reduce((sum, values) => sum + values[x], 0));
+		return {n, pixels, most};
+	}
+
+	drawAxis(context, y) {
+		const {colours} = this, {unit} = this.app.profile, [from, to] = this.window;
+		const step = axisStep((to - from) * unit, this.plot) / unit;
+		context.fillStyle = colours.faint;
+		context.strokeStyle = colours.line;
+		const lettering = new Lettering(context, 11);
+		context.beginPath();
+		for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
+			const x = Math.round(this.x(at)) + 0.5;
+			context.moveTo(x, y);
+			context.lineTo(x, y + 4);
+			lettering.draw(context, formatTime(at * unit), x + 3, y + 12, 90);
+		}
+		context.stroke();
+	}
+
+	drawLanes() {
+		const rows = this.shown = this.rows(), {colours} = this;
+		const full = rows.length * LANE_HEIGHT;
+		const height = Math.min(full, this.scroll.clientHeight || full);
+		this.space.style.height = Math.max(0, full - height) + 'px';
+		const context = fitCanvas(this.canvas, this.width, height);
+		context.fillStyle = colours.paper;
+		context.fillRect(0, 0, this.width, height);
+		const fills = fillsOf(context, this.app.looks);
+		const lettering = new Lettering(context, 12);
+		const top = this.scroll.scrollTop;
+		for (let i = Math.floor(top / LANE_HEIGHT); i < rows.length && i * LANE_HEIGHT < top + height; i++)
+			this.drawRow(context, lettering, rows[i], i * LANE_HEIGHT - top, fills);
+		this.shade(context, 0, height);
+		this.canvas.setAttribute('aria-label', `Lanes of ${rows.length} threads over ` +
+			formatTime((this.window[1] - this.window[0]) * this.app.profile.unit));
+		this.overview.setAttribute('aria-label', 'Time of the chosen threads by kind');
+	}
+
+	drawRow(context, lettering, row, y, fills) {
+		const {colours} = this, {state} = this.app;
+		if (row.asleep) {
+			context.fillStyle = colours.faint;
+			lettering.draw(context, this.describeAsleep(row.asleep), 6, y + 13, this.width - 12);
+			return;
+		}
+		const {thread} = row, chosen = state.threads?.has(thread.id);
+		context.fillStyle = chosen ? colours.accent : colours.ink;
+		const tid = String(thread.tid), mark = (chosen ? '\u25b8 ' : '') + (thread.base ? 'A ' : '');
+		lettering.draw(context, mark + thread.name, 6, y + 13, this.names - 16 - tid.length * lettering.character);
+		context.fillStyle = colours.faint;
+		context.fillText(tid, this.names - 6 - tid.length * lettering.character, y + 13);
+		this.drawRuns(context, thread, y, fills);
+	}
+
+	// Runs that are narrower than a pixel are summed up in it; the pixel shows what took most.
+	drawRuns(context, thread, y, fills) {
+		const {profile, looks, matches, state} = this.app, {runs} = profile;
+		const [from, to] = this.window, scale = this.plot / (to - from);
+		const mix = new Float64Array(fills.length);
+		let pixel = -1;
+		const bar = (x, width, kind) => {
+			const height = looks[kind].height * (LANE_HEIGHT - 3);
+			context.fillStyle = fills[kind];
+			context.globalAlpha = state.off >> kind & 1 ? 0.25 : 1;
+			context.fillRect(this.names + x, y + LANE_HEIGHT - 1 - height, width, height);
+		};
+		const flush = () => {
+			if (pixel >= 0)
+				bar(pixel, 1, mix.indexOf(Math.max(...mix)));
+			mix.fill(0);
+			pixel = -1;
+		};
+		const marks = [];
+		for (let i = firstRunAfter(runs, thread, from); i < thread.end && runs.start[i] < to; i++) {
+			const a = Math.max(0, (runs.start[i] - from) * scale);
+			const b = Math.min(this.plot, (runs.end[i] - from) * scale);
+			if (matches?.byNode[runs.node[i]] && (marks.length === 0 || marks[marks.length - 1] < a - 0.5))
+				marks.push(a, b);
+			else if (matches?.byNode[runs.node[i]])
+				marks[marks.length - 1] = b;
+			if (Math.floor(a) !== pixel)
+				flush();
+			if (b - a >= 1) {
+				flush();
+				bar(a, b - a, runs.kind[i]);
+				continue;
+			}
+			pixel = Math.floor(a);
+			mix[runs.kind[i]] += b - a;
+		}
+		flush();
+		context.globalAlpha = 1;
+		context.fillStyle = this.colours.match;
+		for (let i = 0; i < marks.length; i += 2)
+			context.fillRect(this.names + marks[i], y + LANE_HEIGHT - 3, Math.max(1, marks[i + 1] - marks[i]), 2);
+	}
+
+	// "13 that never woke: pool-idle x12 poll; w futex": the same name and wait once.
+	describeAsleep(threads) {
+		const {profile, state} = this.app, groups = new Map();
+		let time = 0;
+		for (const thread of threads) {
+			const run = thread.first;
+			const text = `${thread.name} ${profile.waits[profile.runs.wait[run]]}`;
+			groups.set(text, (groups.get(text) ?? 0) + 1);
+			time += profile.runs.end[run] - profile.runs.start[run];
+		}
+		const names = [...groups].sort((a, b) => b[1] - a[1])
+			.map(([text, n]) => n > 1 ? text.replace(' ', ` \u00d7${n} `) : text);
+		const shown = state.asleep ? 'counted' : 'not counted';
+		return `${state.open ? '\u25be' : '\u25b8'} ${threads.length} that never woke ` +
+			`(${formatTime(time * profile.unit)}, ${shown}): ${names.join('; ')}`;
+	}
+
+	// Dims what lies outside the range, and draws the hairline.
+	shade(context, y, height) {
+		const {state, profile} = this.app, [left, right] = [this.names, this.names + this.plot];
+		context.fillStyle = this.colours.paper;
+		context.globalAlpha = 0.6;
+		const a = Math.min(right, Math.max(left, this.x(state.from)));
+		const b = Math.min(right, Math.max(left, this.x(state.to)));
+		if (state.from > profile.from)
+			context.fillRect(left, y, a - left, height);
+		if (state.to < profile.end)
+			context.fillRect(b, y, right - b, height);
+		context.globalAlpha = 1;
+		context.fillStyle = this.colours.accent;
+		if (state.from > profile.from)
+			context.fillRect(a - 1, y, 2, height);
+		if (state.to < profile.end)
+			context.fillRect(b - 1, y, 2, height);
+		if (this.hair !== null) {
+			context.fillStyle = this.colours.ink;
+			context.fillRect(this.x(this.hair), y, 1, height);
+		}
+	}
+
+	rowAt(event) {
+		if (event.target !== this.canvas)
+			return null;
+		const y = event.offsetY + this.scroll.scrollTop;
+		return this.shown[Math.floor(y / LANE_HEIGHT)] ?? null;
+	}
+
+	listen(canvas) {
+		canvas.addEventListener('pointerdown', event => this.press(event));
+		canvas.addEventListener('pointermove', event => this.move(event));
+		canvas.addEventListener('pointerup', event => this.release(event));
+		canvas.addEventListener('pointerleave', () => {
+			this.hair = null;
+			this.app.hideTip();
+			this.app.draw();
+		});
+		canvas.addEventListener('dblclick', () => this.app.go({
+			from: this.app.profile.from, to: this.app.profile.end, threads: null,
+		}));
+		canvas.addEventListener('wheel', event => this.wheel(event), {passive: false});
+	}
+
+	press(event) {
+		if (event.button !== 0)
+			return;
+		const {state} = this.app, time = this.clamp(this.time(event.offsetX));
+		// An edge of the range is taken hold of; else a new one begins.
+		const near = edge => Math.abs(this.x(edge) - event.offsetX) < DRAG_EDGE;
+		const fixed = near(state.from) && state.from > this.app.profile.from ? state.to
+			: near(state.to) && state.to < this.app.profile.end ? state.from : time;
+		this.drag = {fixed, x: event.offsetX, moved: false, row: this.rowAt(event)};
+		event.target.setPointerCapture(event.pointerId);
+	}
+	move(event) {
+		this.hair = event.offsetX >= this.names ? this.clamp(this.time(event.offsetX)) : null;
+		if (this.drag && (this.drag.moved || Math.abs(event.offsetX - this.drag.x) > 3)) {
+			this.drag.moved = true;
+			const time = this.clamp(this.time(event.offsetX));
+			this.app.change({
+				from: Math.round(Math.min(this.drag.fixed, time)),
+				to: Math.round(Math.max(this.drag.fixed, time)),
+			});
+		} else {
+			this.tip(event);
+			this.app.draw();
+		}
+	}
+	release(event) {
+		const {drag} = this, {state} = this.app;
+		this.drag = null;
+		if (!drag)
+			return;
+		if (drag.moved) {
+			this.app.go(state.to - state.from < 1 ? {from: this.app.profile.from, to: this.app.profile.end} : {});
+			return;
+		}
+		if (drag.row?.asleep)
+			this.app.go({open: !state.open, asleep: !state.open});
+		else if (drag.row)
+			this.choose(drag.row.thread, event.ctrlKey || event.metaKey || event.shiftKey);
+	}
+	choose(thread, add) {
+		const {state} = this.app, chosen = new Set(add ? state.threads ?? [] : []);
+		const alone = state.threads?.has(thread.id) && (add || state.threads.size === 1);
+		if (alone)
+			chosen.delete(thread.id);
+		else
+			chosen.add(thread.id);
+		this.app.go({threads: chosen.size > 0 ? chosen : null});
+	}
+
+	// Over the sum, or where the lanes need no scrolling, the wheel zooms time around the pointer;
+	// else with Ctrl or Alt. With Shift it goes along.
+	wheel(event) {
+		const scrolls = event.target === this.canvas &&
+			this.scroll.scrollHeight > this.scroll.clientHeight && !event.ctrlKey && !event.altKey;
+		if (scrolls && !event.shiftKey)
+			return;
+		event.preventDefault();
+		const amount = event.deltaY || event.deltaX;
+		if (event.shiftKey)
+			this.pan(Math.sign(amount) * 0.1);
+		else
+			this.zoom(amount > 0 ? 1.25 : 0.8, this.time(event.offsetX));
+	}
+	zoom(factor, around = this.hair ?? (this.window[0] + this.window[1]) / 2) {
+		const {profile} = this.app, [from, to] = this.window;
+		const span = Math.min(profile.end - profile.from, Math.max(20, (to - from) * factor));
+		const start = around - (around - from) * span / (to - from);
+		this.setWindow(start, span);
+	}
+	pan(share) {
+		const [from, to] = this.window;
+		this.setWindow(from + share * (to - from), to - from);
+	}
+	setWindow(start, span) {
+		const {profile} = this.app;
+		const from = Math.min(profile.end - span, Math.max(profile.from, start));
+		this.window = [from, from + span];
+		this.app.draw();
+	}
+
+	// The run of the thread at the time, or -1.
+	runAt(thread, time) {
+		const {runs} = this.app.profile, i = firstRunAfter(runs, thread, time);
+		return i < thread.end && runs.start[i] <= time ? i : -1;
+	}
+
+	tip(event) {
+		const row = this.rowAt(event), {profile} = this.app;
+		if (this.hair === null || !row?.thread) {
+			this.app.hideTip();
+			return;
+		}
+		const run = this.runAt(row.thread, this.hair);
+		const lines = [`${row.thread.name} ${row.thread.tid}, at ${formatTime(this.hair * profile.unit)}`];
+		if (run >= 0)
+			lines.push(this.app.describeRun(run), this.app.leafNames(profile.runs.node[run], 6).join(' < '));
+		else
+			lines.push('not watched');
+		this.app.showTip(event, lines);
+	}
+}

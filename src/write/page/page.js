@@ -1,0 +1,515 @@
+// The page: its state, which the address's hash has, too; its keys, and what its parts share.
+
+const VIEWS = [
+	['flame', '1 flame graph'], ['callers', '2 callers'], ['functions', '3 functions'],
+	['tree', '4 tree'], ['time', '5 one thread'],
+];
+const KEYS = `/        search; Esc ends it        n N      next, previous match
+1 to 5   flame graph, callers, functions, tree, one thread in the order of time
+arrows   move in the graph (up: to the caller)        Enter  zoom into the box
+Backspace  one step out        0 or Esc  everything again
+i        turn the graph over    w  show threads that never woke
+[ ]      previous, next thread  + -  zoom time        Shift-arrows  go along in time
+d        stacks of all threads at the hairline (or the middle)
+k and a letter  switch a kind: r l c f s e t p x, as in running, lock, ..., pipe, x for stopped
+c        copy the name of the box    s  save as PNG    t  theme    ?  this help
+
+Drag over the lanes for a range of time; drag its edge to move it; double click for all of it. Click
+a lane for that thread, with Ctrl or Shift for more. Right-click a box for its menu.`;
+
+class App {
+	constructor(profile) {
+		this.profile = profile;
+		this.looks = looksOf(profile.kinds);
+		this.version = 0; // of what the graph shows
+		this.state = this.initialState();
+		this.addUp();
+		this.lanes = new Lanes(this);
+		this.graph = new Graph(this);
+		this.tables = new Tables(this);
+		this.build();
+		window.addEventListener('hashchange', () => this.readHash());
+		window.addEventListener('resize', () => this.draw());
+		new ResizeObserver(() => this.draw()).observe(document.getElementById('view'));
+		document.addEventListener('keydown', event => this.key(event));
+		this.readHash();
+		this.draw();
+	}
+
+	initialState() {
+		const {profile} = this;
+		return {
+			from: profile.from, to: profile.end, threads: null, off: 0,
+			asleep: profile.threads.every(thread => thread.slept || thread.base), open: false,
+			q: '', view: 'flame', zoom: ROOT, path: [], fn: ROOT, flip: false,
+		};
+	}
+	choice() {
+		return this.state;
+	}
+
+	addUp() {
+		this.sums = addUp(this.profile, this.state);
+		this.base = this.profile.compared ? addUp(this.profile, this.state, true) : null;
+	}
+
+	// A new state, drawn at once; go() makes it a step of the browser's history, too.
+	change(patch) {
+		const old = this.state;
+		this.state = {...old, ...patch};
+		if (['from', 'to', 'threads', 'off', 'asleep'].some(key => this.state[key] !== old[key]))
+			this.addUp();
+		if (this.state.q !== old.q)
+			this.findMatches();
+		this.version++;
+		this.draw();
+	}
+	go(patch) {
+		this.change(patch);
+		const hash = this.hash();
+		if (hash !== location.hash.slice(1))
+			location.hash = hash;
+	}
+
+	hash() {
+		const {state, profile} = this, start = this.initialState(), parts = new URLSearchParams();
+		const seconds = time => Number((time * profile.unit).toFixed(5));
+		for (const key of ['from', 'to'])
+			if (state[key] !== start[key])
+				parts.set(key, seconds(state[key]));
+		if (state.threads)
+			parts.set('threads', [...state.threads].map(id => profile.threads[id].tid).join());
+		if (state.off)
+			parts.set('off', profile.kinds.filter((_, kind) => state.off >> kind & 1).join());
+		for (const key of ['asleep', 'open', 'flip'])
+			if (state[key] !== start[key])
+				parts.set(key, state[key] ? 1 : 0);
+		for (const key of ['q', 'view', 'zoom'])
+			if (state[key] !== start[key])
+				parts.set(key, state[key]);
+		if (state.view === 'sandwich')
+			parts.set('fn', state.fn);
+		if (state.path.length > 0)
+			parts.set('path', state.path.join('.'));
+		return parts.toString();
+	}
+	readHash() {
+		if (this.hash() === location.hash.slice(1))
+			return;
+		const parts = new URLSearchParams(location.hash.slice(1)), {profile} = this;
+		const state = this.initialState();
+		const number = (key, most) => Math.min(most, Math.max(0, Math.floor(Number(parts.get(key)) || 0)));
+		for (const key of ['from', 'to'])
+			if (parts.has(key))
+				state[key] = Math.min(profile.end, Math.max(profile.from, Math.round(Number(parts.get(key)) / profile.unit) || 0));
+		if (state.to <= state.from)
+			[state.from, state.to] = [profile.from, profile.end];
+		if (parts.has('threads')) {
+			const tids = parts.get('threads').split(',').map(Number);
+			const ids = profile.threads.filter(thread => tids.includes(thread.tid)).map(thread => thread.id);
+			state.threads = ids.length > 0 ? new Set(ids) : null;
+		}
+		for (const kind of (parts.get('off') ?? '').split(','))
+			if (profile.kinds.includes(kind))
+				state.off |= 1 << profile.kinds.indexOf(kind);
+		for (const key of ['asleep', 'open', 'flip'])
+			if (parts.has(key))
+				state[key] = parts.get(key) === '1';
+		state.q = parts.get('q') ?? '';
+		if ([...VIEWS.map(([view]) => view), 'sandwich'].includes(parts.get('view')))
+			state.view = parts.get('view');
+		state.zoom = number('zoom', profile.nodes.n - 1);
+		state.fn = number('fn', profile.frames.n - 1);
+		state.path = (parts.get('path') ?? '').split('.').filter(Boolean).map(Number);
+		document.getElementById('search').value = state.q;
+		this.change(state);
+	}
+
+	findMatches() {
+		const search = parseSearch(this.state.q);
+		this.matches = search && findMatches(this.profile, search);
+	}
+	search(text) {
+		document.getElementById('search').value = text;
+		this.go({q: text});
+	}
+
+	// What the buttons and fields are.
+	build() {
+		const {profile} = this, {meta} = profile;
+		document.getElementById('title').textContent = meta.title;
+		const span = (profile.end - profile.from) * profile.unit;
+		const facts = document.getElementById('facts');
+		facts.textContent = profile.timed ? `${formatTime(span)} \u00b7 ${profile.threads.length} threads \u00b7 ` +
+			`${Math.round(1e9 / meta.period_ns)} Hz \u00b7 ${new Date(meta.start_ms).toLocaleString()}` : '';
+		facts.title = meta.notes.join('\n');
+		this.buildKinds();
+		this.buildViews();
+		const search = document.getElementById('search');
+		search.addEventListener('input', () => this.change({q: search.value}));
+		search.addEventListener('change', () => this.go({q: search.value}));
+		search.addEventListener('keydown', event => {
+			if (event.key === 'Enter') {
+				this.go({q: search.value});
+				this.graph.step(event.shiftKey ? -1 : 1);
+			}
+		});
+		const click = (id, action) => document.getElementById(id).addEventListener('click', action);
+		click('theme', () => this.turnTheme());
+		click('save', () => this.save());
+		click('help', () => this.show('Keys', KEYS + '\n\n' + meta.notes.join('\n')));
+		click('dialog-close', () => document.getElementById('dialog').close());
+		click('dialog-copy', () => this.copy(document.getElementById('dialog-text').textContent));
+		document.getElementById('lanes').hidden = !profile.timed;
+		document.addEventListener('pointerdown', event => {
+			if (!event.target.closest('#menu'))
+				this.closeMenu();
+		});
+		this.setTheme(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+	}
+	buildKinds() {
+		const place = document.getElementById('kinds');
+		this.kindButtons = this.profile.kinds.map((kind, i) => {
+			const button = element('button', '', {type: 'button', 'data-kind': kind});
+			button.style.backgroundColor = this.looks[i].colour;
+			button.addEventListener('click', event => this.switchKind(i, event.altKey));
+			place.append(button);
+			return button;
+		});
+	}
+	buildViews() {
+		const place = document.getElementById('views');
+		this.what = element('span', '', {class: 'what'});
+		place.append(this.what);
+		this.viewButtons = VIEWS.filter(([view]) => view !== 'time' || this.profile.timed).map(([view, label]) => {
+			const button = element('button', label, {type: 'button', 'data-view': view});
+			button.addEventListener('click', () => this.go({view}));
+			place.append(button);
+			return button;
+		});
+	}
+	switchKind(kind, alone) {
+		const all = (1 << this.profile.kinds.length) - 1;
+		this.go({off: alone ? all & ~(1 << kind) : this.state.off ^ 1 << kind});
+	}
+
+	draw() {
+		if (this.asked)
+			return;
+		this.asked = true;
+		requestAnimationFrame(() => {
+			this.asked = false;
+			this.drawNow();
+		});
+	}
+	drawNow() {
+		const {state} = this, table = state.view === 'functions' || state.view === 'tree';
+		document.getElementById('graph-scroll').hidden = table;
+		document.getElementById('table').hidden = !table;
+		this.drawControls();
+		if (this.profile.timed)
+			this.lanes.draw();
+		if (table)
+			this.tables.draw();
+		else
+			this.graph.draw();
+		this.drawn = performance.now();
+	}
+	drawControls() {
+		const {state, sums, profile} = this, whole = sums.kindTime.reduce((a, b) => a + b, 0);
+		this.kindButtons.forEach((button, kind) => {
+			button.hidden = !profile.runs.kind.includes(kind);
+			button.textContent = `${profile.kinds[kind]} ${formatShare(sums.kindTime[kind], whole)}`;
+			button.setAttribute('aria-pressed', !(state.off >> kind & 1));
+		});
+		for (const button of this.viewButtons)
+			button.setAttribute('aria-current', button.dataset.view === state.view);
+		this.what.textContent = this.describeChoice();
+		const matched = document.getElementById('matched');
+		if (this.matches) {
+			const within = state.view === 'flame' ? state.zoom : ROOT;
+			const time = matchedTime(profile, sums, this.matches, within);
+			matched.textContent = `matched ${formatShare(time, sums.total[within])}, ${formatTime(time * profile.unit)}`;
+		} else {
+			matched.textContent = '';
+		}
+	}
+
+	// "all that woke, 3.39 s to 4.73 s, 13.3 s of thread time"
+	describeChoice() {
+		const {state, profile, sums} = this, parts = [];
+		if (profile.timed) {
+			parts.push(state.threads ? sums.threads.map(thread => `${thread.name} ${thread.tid}`).slice(0, 4).join(', ')
+				: state.asleep ? 'all threads' : 'all threads that woke');
+			if (state.from > profile.from || state.to < profile.end)
+				parts.push(`${formatTime(state.from * profile.unit)} to ${formatTime(state.to * profile.unit)}`);
+			parts.push(`${formatTime(sums.time * profile.unit)} of thread time`);
+		}
+		if (state.view === 'sandwich')
+			parts.push('callers above and callees below ' + this.frameName(state.fn).slice(0, 200));
+		if (state.view === 'time') {
+			const thread = this.timeThread();
+			parts.push(thread ? `in the order of time: ${thread.name} ${thread.tid}` : 'no thread');
+		}
+		return parts.join(' \u00b7 ');
+	}
+
+	// The thread that is shown in the order of time: the first chosen one.
+	timeThread() {
+		return this.sums.threads.find(thread => this.state.threads?.has(thread.id)) ??
+			this.lanes.rows().find(row => row.thread)?.thread ?? this.profile.threads[0];
+	}
+
+	frameName(frame) {
+		return this.profile.names[this.profile.frames.name[frame]];
+	}
+	placeOf(frame) {
+		const {frames, files, modules} = this.profile, flags = frames.flags[frame];
+		const file = files[frames.file[frame]], module = modules[frames.module[frame]];
+		const line = frames.line[frame] ? ':' + frames.line[frame] : '';
+		return [file && file + line, module, flags & INLINED && 'inlined', flags & KERNEL && 'kernel']
+			.filter(Boolean).join(' \u00b7 ');
+	}
+	stackOf(node) {
+		const {nodes} = this.profile, names = [];
+		for (; node !== ROOT; node = nodes.parent[node])
+			names.push(this.frameName(nodes.frame[node]));
+		return names;
+	}
+	leafNames(node, n) {
+		return this.stackOf(node).slice(0, n).map(name => name.slice(0, 80));
+	}
+	describeRun(run) {
+		const {runs, kinds, waits, unit} = this.profile;
+		return `${kinds[runs.kind[run]]} for ${formatTime((runs.end[run] - runs.start[run]) * unit)}` +
+			(runs.wait[run] ? `: ${waits[runs.wait[run]]}` : '');
+	}
+
+	// Share of the time in which the box differs from the profile A: -1 (all of it less) to 1.
+	difference(box) {
+		const {sums, base} = this;
+		const b = sums.time > 0 ? box.total / sums.time : 0;
+		const a = base.time > 0 && box.node !== undefined ? base.total[box.node] / base.time : 0;
+		return {a, b, change: b - a};
+	}
+	differenceColour(box) {
+		const {a, b, change} = this.difference(box);
+		const strength = Math.min(1, Math.abs(change) / Math.max(a, b, 1e-9));
+		const white = Math.round(245 - 110 * strength);
+		return change >= 0 ? `rgb(245 ${Math.round(white * 0.95 + 10)} ${Math.round(white * 0.75)})`
+			: `rgb(${Math.round(white * 0.8)} ${Math.round(white * 0.95)} 245)`;
+	}
+	describeDifference(box) {
+		const {a, b, change} = this.difference(box);
+		return `A ${formatShare(a, 1)}, B ${formatShare(b, 1)}: ${change >= 0 ? '+' : '\u2212'}${(100 * Math.abs(change)).toFixed(1)} points`;
+	}
+
+	showTip(event, lines) {
+		const tip = document.getElementById('tip');
+		tip.replaceChildren(element('b', lines[0].slice(0, 2000)),
+			...lines.slice(1).filter(Boolean).map(line => element('div', line.slice(0, 2000))));
+		tip.hidden = false;
+		const {innerWidth, innerHeight} = window, {offsetWidth, offsetHeight} = tip;
+		tip.style.left = Math.max(0, Math.min(event.clientX + 14, innerWidth - offsetWidth - 4)) + 'px';
+		const below = event.clientY + 18;
+		tip.style.top = Math.max(0, below + offsetHeight > innerHeight ? event.clientY - offsetHeight - 10 : below) + 'px';
+	}
+	hideTip() {
+		document.getElementById('tip').hidden = true;
+	}
+	say(text) {
+		document.getElementById('focus-text').textContent = text.slice(0, 1000);
+	}
+	show(title, text) {
+		document.getElementById('dialog-title').textContent = title;
+		document.getElementById('dialog-text').textContent = text;
+		const dialog = document.getElementById('dialog');
+		if (!dialog.open)
+			dialog.showModal();
+	}
+	copy(text) {
+		navigator.clipboard?.writeText(text).catch(() => this.show('Copy this', text));
+		if (!navigator.clipboard)
+			this.show('Copy this', text);
+	}
+	openMenu(event, items) {
+		this.closeMenu();
+		const menu = element('div', '', {id: 'menu', role: 'menu'});
+		for (const [label, action] of items) {
+			const button = element('button', label, {type: 'button', role: 'menuitem'});
+			button.addEventListener('click', () => {
+				this.closeMenu();
+				action();
+			});
+			menu.append(button);
+		}
+		document.body.append(menu);
+		menu.style.left = Math.min(event.clientX, innerWidth - menu.offsetWidth - 4) + 'px';
+		menu.style.top = Math.min(event.clientY, innerHeight - menu.offsetHeight - 4) + 'px';
+		menu.firstChild.focus();
+	}
+	closeMenu() {
+		document.getElementById('menu')?.remove();
+	}
+	setTheme(theme) {
+		document.documentElement.dataset.theme = theme;
+		this.draw();
+	}
+	turnTheme() {
+		this.setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark');
+	}
+
+	// Lanes and graph, one below the other, as a picture.
+	save() {
+		const canvases = [...document.querySelectorAll('canvas')].filter(canvas => canvas.offsetParent);
+		const whole = document.createElement('canvas');
+		whole.width = Math.max(...canvases.map(canvas => canvas.width));
+		whole.height = canvases.reduce((sum, canvas) => sum + canvas.height, 0);
+		const context = whole.getContext('2d');
+		let y = 0;
+		for (const canvas of canvases) {
+			context.drawImage(canvas, 0, y);
+			y += canvas.height;
+		}
+		whole.toBlob(blob => {
+			const url = URL.createObjectURL(blob), link = element('a', '', {href: url, download: 'profile.png'});
+			link.click();
+			setTimeout(() => URL.revokeObjectURL(url), 10000);
+		});
+	}
+
+	// The stacks of all threads at the hairline, equal ones once: a dump of the past.
+	dump(time = this.lanes.hair ?? (this.state.from + this.state.to) / 2) {
+		const {profile} = this, {runs} = profile, groups = new Map();
+		for (const thread of profile.threads) {
+			const run = this.lanes.runAt(thread, time);
+			if (run < 0)
+				continue;
+			const key = [runs.node[run], runs.kind[run], runs.wait[run]].join();
+			if (!groups.has(key))
+				groups.set(key, {run, threads: []});
+			groups.get(key).threads.push(thread);
+		}
+		const texts = [...groups.values()].sort((a, b) => runs.kind[a.run] - runs.kind[b.run]).map(({run, threads}) =>
+			threads.map(thread => `"${thread.name}" ${thread.tid}`).join(', ') + '   ' + this.describeRun(run) + '\n' +
+			this.stackOf(runs.node[run]).map(name => '    ' + name).join('\n'));
+		return {title: `All threads at ${formatTime(time * profile.unit)}`, text: texts.join('\n\n')};
+	}
+
+	stepThread(direction) {
+		const threads = this.lanes.rows().filter(row => row.thread).map(row => row.thread);
+		const at = threads.findIndex(thread => this.state.threads?.has(thread.id));
+		const next = threads[(at + direction + threads.length + (at < 0 && direction < 0 ? 1 : 0)) % threads.length];
+		if (next)
+			this.go({threads: new Set([next.id])});
+	}
+	out() {
+		const {state, profile} = this;
+		if (state.view === 'sandwich')
+			this.go({view: 'flame'});
+		else if (state.view === 'callers')
+			this.go({path: state.path.slice(0, -1)});
+		else
+			this.go({zoom: profile.nodes.parent[state.zoom]});
+	}
+	reset() {
+		this.closeMenu();
+		document.getElementById('search').value = '';
+		this.lanes.window = [this.profile.from, this.profile.end];
+		this.go({...this.initialState(), view: this.state.view === 'sandwich' ? 'flame' : this.state.view, flip: this.state.flip});
+	}
+
+	key(event) {
+		const typing = event.target.matches('input, select');
+		if (typing && event.key === 'Escape') {
+			event.target.blur();
+			this.search('');
+			return;
+		}
+		if (typing || event.ctrlKey || event.metaKey || event.altKey || document.getElementById('dialog').open)
+			return;
+		if (this.awaitsKind) {
+			this.awaitsKind = false;
+			const kind = this.looks.findIndex(look => look.letter === event.key);
+			if (kind >= 0)
+				this.switchKind(kind, false);
+			return;
+		}
+		const action = event.shiftKey && this.shiftKeys()[event.key] || this.keys()[event.key];
+		if (!action || event.key === 'Enter' && event.target.matches('button'))
+			return;
+		event.preventDefault();
+		action();
+	}
+	shiftKeys() {
+		return {ArrowLeft: () => this.lanes.pan(-0.2), ArrowRight: () => this.lanes.pan(0.2)};
+	}
+	keys() {
+		const {graph, lanes} = this, down = this.state.flip ? -1 : 1;
+		const view = name => () => this.go({view: name});
+		return {
+			'/': () => document.getElementById('search').focus(),
+			n: () => graph.step(1), N: () => graph.step(-1),
+			0: () => this.reset(), Escape: () => this.reset(), Backspace: () => this.out(),
+			1: view('flame'), 2: view('callers'), 3: view('functions'), 4: view('tree'), 5: view('time'),
+			i: () => this.go({flip: !this.state.flip}),
+			w: () => this.go({asleep: !this.state.asleep, open: !this.state.asleep}),
+			ArrowUp: () => graph.moveFocus(0, -down), ArrowDown: () => graph.moveFocus(0, down),
+			ArrowLeft: () => graph.moveFocus(-1, 0), ArrowRight: () => graph.moveFocus(1, 0),
+			Enter: () => graph.focusBox() && graph.zoom(graph.focusBox()),
+			c: () => graph.focusBox() && this.copy(this.frameName(graph.focusBox().frame)),
+			'[': () => this.stepThread(-1), ']': () => this.stepThread(1),
+			'+': () => lanes.zoom(0.7), '-': () => lanes.zoom(1.4),
+			d: () => { const {title, text} = this.dump(); this.show(title, text); },
+			k: () => { this.awaitsKind = true; },
+			t: () => this.turnTheme(), s: () => this.save(),
+			'?': () => document.getElementById('help').click(),
+		};
+	}
+
+	// For tests: the sums of what is chosen, or of a choice of its own, in nanoseconds.
+	test(choice = {}) {
+		const {profile} = this, {unit_ns} = profile.meta;
+		const units = ns => ns / unit_ns;
+		const own = {...this.state, ...choice};
+		for (const key of ['from', 'to'])
+			if (key + '_ns' in choice)
+				own[key] = units(choice[key + '_ns']);
+		const sums = addUp(profile, own), found = functionSums(profile, sums), functions = {};
+		for (let frame = 1; frame < profile.frames.n; frame++) {
+			if (!(found.total[frame] > 0))
+				continue;
+			const one = functions[this.frameName(frame)] ??= {self: 0, total: 0};
+			one.self += found.self[frame] * unit_ns;
+			one.total += found.total[frame] * unit_ns;
+		}
+		return {
+			time: sums.time * unit_ns, functions,
+			kinds: Object.fromEntries(profile.kinds.map((kind, i) => [kind, sums.kindTime[i] * unit_ns])),
+			threads: profile.threads.map(({tid, name, slept}) => ({tid, name, slept})),
+			matched: this.matches ? matchedTime(profile, sums, this.matches) * unit_ns : 0,
+			nodes: profile.nodes.n, runs: profile.runs.n, boxes: this.graph.n_boxes, state: this.hash(),
+		};
+	}
+}
+
+async function main() {
+	const place = document.getElementById('profile');
+	try {
+		if (typeof DecompressionStream === 'undefined')
+			throw new Error('this browser is too old for the graph (it lacks DecompressionStream)');
+		const app = new App(await readProfile(place.textContent));
+		place.remove();
+		window.profilerTest = choice => app.test(choice);
+		window.profilerApp = app;
+	} catch (error) {
+		// What can be read without a script stays.
+		const tables = new DOMParser().parseFromString(document.querySelector('noscript').textContent, 'text/html');
+		document.querySelector('main').replaceChildren(
+			element('p', `The profile cannot be shown: ${error.message}.`, {class: 'error', role: 'alert'}),
+			...tables.body.children);
+		console.error(error);
+	}
+}
+
+main();

@@ -1,0 +1,227 @@
+// Sums over the runs of what is chosen: a range of time, threads and kinds.
+
+// The first run of the thread that ends after the time.
+function firstRunAfter(runs, thread, time) {
+	let low = thread.first, high = thread.end;
+	while (low < high) {
+		const middle = (low + high) >>> 1;
+		if (runs.end[middle] > time)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+// Calls visit(run, length within the range) for each run of the threads.
+function eachRun(profile, threads, from, to, visit) {
+	const {start, end} = profile.runs;
+	for (const thread of threads)
+		for (let i = firstRunAfter(profile.runs, thread, from); i < thread.end && start[i] < to; i++)
+			visit(i, Math.min(end[i], to) - Math.max(start[i], from));
+}
+
+// The threads that the choice is of; `base`: of the profile that is compared with.
+function chosenThreads(profile, choice, base = false) {
+	return profile.threads.filter(thread => thread.base === base &&
+		(choice.threads ? choice.threads.has(thread.id) : choice.asleep || !thread.slept));
+}
+
+// Adds children to their parents.
+function accumulate(nodes, values) {
+	const {parent} = nodes;
+	for (let i = nodes.n - 1; i > 0; i--)
+		values[parent[i]] += values[i];
+}
+
+// self and total: of each node, in units of time, of the kinds that are switched on; byKind[kind]:
+// the node's total; kindTime[kind]: in all, switched on or not.
+function addUp(profile, choice, base = false) {
+	const {nodes, runs} = profile, n = nodes.n, n_kinds = profile.kinds.length;
+	const sums = {
+		threads: chosenThreads(profile, choice, base),
+		kindTime: new Float64Array(n_kinds), byKind: new Array(n_kinds).fill(null),
+		self: new Float64Array(n),
+	};
+	const {byKind, kindTime, self} = sums;
+	eachRun(profile, sums.threads, choice.from, choice.to, (i, length) => {
+		const kind = runs.kind[i], node = runs.node[i];
+		kindTime[kind] += length;
+		if (choice.off >> kind & 1)
+			return;
+		(byKind[kind] ??= new Float64Array(n))[node] += length;
+		self[node] += length;
+	});
+	for (const values of byKind)
+		if (values)
+			accumulate(nodes, values);
+	sums.total = self.slice();
+	accumulate(nodes, sums.total);
+	sums.time = sums.total[ROOT];
+	return sums;
+}
+
+// Of each kind, a node's own time. Made when it is asked for first.
+function selfByKind(profile, choice, sums) {
+	if (!sums.selfByKind) {
+		sums.selfByKind = sums.byKind.map(values => values && new Float64Array(values.length));
+		eachRun(profile, sums.threads, choice.from, choice.to, (i, length) => {
+			const values = sums.selfByKind[profile.runs.kind[i]];
+			if (values)
+				values[profile.runs.node[i]] += length;
+		});
+	}
+	return sums.selfByKind;
+}
+
+// Of each function: self, total (what it calls again of itself counts once), by kind.
+function functionSums(profile, sums) {
+	const {nodes, frames} = profile, until = new Uint32Array(frames.n);
+	const self = new Float64Array(frames.n), total = new Float64Array(frames.n);
+	const byKind = sums.byKind.map(values => values && new Float64Array(frames.n));
+	for (let i = 1; i < nodes.n; i++) {
+		const frame = nodes.frame[i];
+		if (sums.total[i] === 0)
+			continue;
+		self[frame] += sums.self[i];
+		if (i < until[frame])
+			continue;
+		until[frame] = nodes.next[i];
+		total[frame] += sums.total[i];
+		for (let kind = 0; kind < byKind.length; kind++)
+			if (byKind[kind])
+				byKind[kind][frame] += sums.byKind[kind][i];
+	}
+	return {self, total, byKind};
+}
+
+// What is searched for: a regular expression (or, if it is none, a text) of functions' names, with
+// file: or module: of those. Case counts if there is a capital. NULL: nothing is.
+function parseSearch(text) {
+	const [, field, pattern] = /^(file:|module:)?(.*)$/s.exec(text);
+	if (!pattern)
+		return null;
+	const flags = /[A-Z]/.test(pattern) ? 'u' : 'iu';
+	let regex;
+	try {
+		regex = new RegExp(pattern, flags);
+	} catch {
+		regex = new RegExp(pattern.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), flags);
+	}
+	return {field: (field ?? 'name:').slice(0, -1), regex};
+}
+
+// byFrame[frame]: it matches; byNode[node]: it, or one above it, does; tops: the matching nodes that
+// are below no other one.
+function findMatches(profile, search) {
+	const {frames, nodes} = profile;
+	const texts = {name: profile.names, file: profile.files, module: profile.modules}[search.field];
+	const found = Uint8Array.from(texts, text => search.regex.test(text) ? 1 : 0);
+	const byFrame = Uint8Array.from(frames[search.field], text => found[text]);
+	const byNode = new Uint8Array(nodes.n), tops = [];
+	byFrame[nodes.frame[ROOT]] = 0;
+	for (let i = 1; i < nodes.n;)
+		if (byFrame[nodes.frame[i]]) {
+			byNode.fill(1, i, nodes.next[i]);
+			tops.push(i);
+			i = nodes.next[i];
+		} else {
+			i++;
+		}
+	return {byFrame, byNode, tops};
+}
+
+// The time of the nodes below (and with) node `within`, nothing twice.
+function matchedTime(profile, sums, matches, within = ROOT) {
+	const {next} = profile.nodes;
+	if (matches.byNode[within])
+		return sums.total[within];
+	let time = 0;
+	for (const i of matches.tops)
+		if (i >= within && i < next[within])
+			time += sums.total[i];
+	return time;
+}
+
+// What the threads wait for in those runs whose node is in the set: {waits: [[text, time]...],
+// longest: {run, thread} or null}. A wait's length is all of it, if it goes beyond the range, too.
+function waitsOf(profile, choice, sums, isIn) {
+	const {runs} = profile, time = new Map();
+	let longest = null;
+	for (const thread of sums.threads)
+		eachRun(profile, [thread], choice.from, choice.to, (i, length) => {
+			if (!isIn(runs.node[i]) || choice.off >> runs.kind[i] & 1 || profile.kinds[runs.kind[i]] === 'running')
+				return;
+			if (runs.wait[i])
+				time.set(runs.wait[i], (time.get(runs.wait[i]) ?? 0) + length);
+			const whole = runs.end[i] - runs.start[i];
+			if (!longest || whole > longest.time)
+				longest = {run: i, thread, time: whole};
+		});
+	const waits = [...time].sort((a, b) => b[1] - a[1]).map(([wait, sum]) => [profile.waits[wait], sum]);
+	return {waits, longest};
+}
+
+// Callers' trees: groups of places in the tree that have the same functions below them. Each place
+// `at` stands for the time of the node `of`, where the way upwards began.
+function splitByCaller(profile, group) {
+	const {nodes} = profile, groups = new Map();
+	for (let i = 0; i < group.at.length; i++) {
+		if (group.at[i] === ROOT)
+			continue;
+		const up = nodes.parent[group.at[i]];
+		if (up === ROOT)
+			continue;
+		addToGroup(groups, nodes.frame[up], up, group.of[i], group.weigh);
+	}
+	return sortGroups(groups);
+}
+
+function splitByCallee(profile, group) {
+	const {nodes} = profile, groups = new Map();
+	for (const at of group.at)
+		for (let i = at + 1; i < nodes.next[at]; i = nodes.next[i])
+			if (group.weigh(i) > 0)
+				addToGroup(groups, nodes.frame[i], i, i, group.weigh);
+	return sortGroups(groups);
+}
+
+function addToGroup(groups, frame, at, of, weigh) {
+	let group = groups.get(frame);
+	if (!group)
+		groups.set(frame, group = {frame, at: [], of: [], total: 0, weigh});
+	group.at.push(at);
+	group.of.push(of);
+	group.total += weigh(of);
+}
+
+function sortGroups(groups) {
+	return [...groups.values()].sort((a, b) => b.total - a.total);
+}
+
+// All functions by their own time, from where callers go upwards.
+function leafGroups(profile, sums) {
+	const groups = new Map(), weigh = node => sums.self[node];
+	for (let i = 1; i < profile.nodes.n; i++)
+		if (sums.self[i] > 0)
+			addToGroup(groups, profile.nodes.frame[i], i, i, weigh);
+	return sortGroups(groups);
+}
+
+// The function's outermost calls.
+function functionGroup(profile, sums, frame) {
+	const {nodes} = profile, groups = new Map(), weigh = node => sums.total[node];
+	for (let i = 1; i < nodes.n;)
+		if (nodes.frame[i] === frame) {
+			addToGroup(groups, frame, i, i, weigh);
+			i = nodes.next[i];
+		} else {
+			i++;
+		}
+	return groups.get(frame) ?? {frame, at: [], of: [], total: 0, weigh};
+}
+
+// Time by kind of a group; `own`: of its nodes' self time.
+function kindsOfGroup(group, values) {
+	return values.map(one => one ? group.of.reduce((sum, node) => sum + one[node], 0) : 0);
+}

@@ -1,0 +1,152 @@
+// The profile as tables: of functions, and of the tree, for the keyboard and for screen readers.
+
+const MAX_ROWS = 300;
+
+class Tables {
+	constructor(app) {
+		this.app = app;
+		this.place = document.getElementById('table');
+		this.sort = 'self';
+		this.opened = new Set([ROOT]);
+	}
+
+	draw() {
+		const {app} = this, key = [app.version, this.sort, this.opened.size].join();
+		if (this.key === key)
+			return;
+		this.key = key;
+		const at = document.activeElement?.dataset?.id;
+		this.place.replaceChildren(app.state.view === 'tree' ? this.tree() : this.functions());
+		if (at !== undefined)
+			this.place.querySelector(`[data-id="${Number(at)}"]`)?.focus();
+	}
+
+	// The kinds as a small stacked bar.
+	mix(kinds, total) {
+		const bar = element('span', '', {class: 'mix'});
+		kinds.forEach((time, kind) => {
+			if (!(time > 0))
+				return;
+			const part = element('span');
+			part.style.width = 100 * time / total + '%';
+			part.style.backgroundColor = this.app.looks[kind].colour;
+			bar.append(part);
+		});
+		bar.title = kinds.map((time, kind) => [time, this.app.profile.kinds[kind]])
+			.filter(([time]) => time > 0).map(([time, kind]) => `${kind} ${formatShare(time, total)}`).join(', ');
+		return bar;
+	}
+
+	head(columns) {
+		const row = element('tr');
+		for (const [label, sort] of columns) {
+			const cell = element('th', sort ? '' : label, {scope: 'col'});
+			if (sort) {
+				cell.setAttribute('aria-sort', this.sort === sort ? 'descending' : 'none');
+				const button = element('button', label, {type: 'button'});
+				button.addEventListener('click', () => {
+					this.sort = sort;
+					this.app.draw();
+				});
+				cell.append(button);
+			}
+			row.append(cell);
+		}
+		return element('thead', '', {}, row);
+	}
+
+	times(total) {
+		const {profile, sums} = this.app;
+		return [element('td', formatTime(total * profile.unit)), element('td', formatShare(total, sums.time))];
+	}
+
+	functions() {
+		const {app} = this, {profile, sums} = app, {frames} = profile;
+		const found = sums.functions ??= functionSums(profile, sums);
+		const order = this.sort === 'name'
+			? (a, b) => app.frameName(a) < app.frameName(b) ? -1 : 1
+			: (a, b) => found[this.sort][b] - found[this.sort][a];
+		const list = Array.from({length: frames.n}, (_, frame) => frame)
+			.filter(frame => found.total[frame] > 0).sort(order);
+		const body = element('tbody');
+		for (const frame of list.slice(0, MAX_ROWS)) {
+			const name = element('button', app.frameName(frame).slice(0, 1000), {class: 'name', type: 'button', title: app.placeOf(frame).slice(0, 1000)});
+			name.addEventListener('click', () => app.go({view: 'sandwich', fn: frame}));
+			const kinds = found.byKind.map(values => values ? values[frame] : 0);
+			body.append(element('tr', '', app.matches?.byFrame[frame] ? {class: 'match'} : {},
+				...this.times(found.self[frame]), ...this.times(found.total[frame]),
+				element('td', '', {}, this.mix(kinds, found.total[frame])), element('td', '', {}, name)));
+		}
+		const more = list.length - MAX_ROWS;
+		const table = element('table', '', {},
+			this.head([['self', 'self'], ['', null], ['total', 'total'], ['', null], ['kinds', null], ['function', 'name']]), body);
+		if (more > 0)
+			table.append(element('caption', `${more} more functions are not shown`));
+		return table;
+	}
+
+	tree() {
+		const {app} = this, body = element('tbody');
+		this.addRows(body, ROOT, 1);
+		const table = element('table', '', {role: 'treegrid', 'aria-label': 'Calls'},
+			this.head([['total', null], ['', null], ['self', null], ['', null], ['kinds', null], ['function', null]]), body);
+		table.addEventListener('keydown', event => this.key_(event));
+		void app;
+		return table;
+	}
+	addRows(body, node, level) {
+		const {app} = this, {profile, sums} = app, {nodes} = profile;
+		const children = [];
+		for (let i = node + 1; i < nodes.next[node]; i = nodes.next[i])
+			if (sums.total[i] > 0)
+				children.push(i);
+		children.sort((a, b) => sums.total[b] - sums.total[a]);
+		const open = this.opened.has(node);
+		const attributes = {role: 'row', 'aria-level': level, tabindex: node === ROOT ? 0 : -1, 'data-id': node};
+		if (children.length > 0)
+			attributes['aria-expanded'] = open;
+		if (app.matches?.byFrame[nodes.frame[node]])
+			attributes.class = 'match';
+		const kinds = sums.byKind.map(values => values ? values[node] : 0);
+		const sign = children.length === 0 ? '\u2003' : open ? '\u25be ' : '\u25b8 ';
+		const name = element('td', sign + app.frameName(nodes.frame[node]).slice(0, 1000), {role: 'gridcell'});
+		name.style.paddingLeft = level * 0.9 + 'rem';
+		const cells = [...this.times(sums.total[node]), ...this.times(sums.self[node]),
+			element('td', '', {}, this.mix(kinds, sums.total[node]))];
+		cells.forEach(cell => cell.setAttribute('role', 'gridcell'));
+		const row = element('tr', '', attributes, ...cells, name);
+		row.addEventListener('click', () => this.toggle(node));
+		body.append(row);
+		if (open)
+			for (const child of children.slice(0, MAX_ROWS))
+				this.addRows(body, child, level + 1);
+	}
+	toggle(node, open = !this.opened.has(node)) {
+		if (open)
+			this.opened.add(node);
+		else
+			this.opened.delete(node);
+		this.key = null;
+		this.app.draw();
+	}
+	// As the WAI-ARIA treegrid: right opens, left closes or goes to the parent.
+	key_(event) {
+		const row = event.target.closest('[data-id]');
+		if (!row)
+			return;
+		const node = Number(row.dataset.id), {nodes} = this.app.profile;
+		const go = other => { if (other) { other.tabIndex = 0; other.focus(); } };
+		const at = id => this.place.querySelector(`[data-id="${id}"]`);
+		const actions = {
+			ArrowDown: () => go(row.nextElementSibling), ArrowUp: () => go(row.previousElementSibling),
+			ArrowRight: () => this.opened.has(node) ? go(row.nextElementSibling) : this.toggle(node, true),
+			ArrowLeft: () => this.opened.has(node) ? this.toggle(node, false) : go(at(nodes.parent[node])),
+			Enter: () => this.app.go({view: 'flame', zoom: node}),
+		};
+		if (!actions[event.key])
+			return;
+		actions[event.key]();
+		event.preventDefault();
+		event.stopPropagation();
+	}
+}

@@ -1,0 +1,162 @@
+// A page of its own: one HTML file that holds its script, its style and the profile, needs no
+// network and can reach none. Its script is in page/, and put together by page.py.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base64.h"
+#include "clock.h"
+#include "error.h"
+#include "frame_name.h"
+#include "json.h"
+#include "memory.h"
+#include "page.h"
+#include "page_sections.h"
+#include "page_tables.h"
+#include "text.h"
+#include "timeline.h"
+#include "wait_kind.h"
+#include "write_html.h"
+#include "writer.h"
+
+// page_head, page_body, page_data and page_tail: the texts before the title, the tables, the data
+// and the end.
+#include "page_text.h"
+
+enum { MAX_TITLE_BYTES = 200 };
+
+static void put_kinds(struct json *json)
+{
+	json_key_open(json, "kinds", '[');
+	for (enum wait_kind kind = 0; kind < N_WAIT_KINDS; kind++)
+		json_string(json, wait_kind_name(kind));
+	json_close(json, ']');
+}
+
+static void put_processes(struct json *json, const struct profile *profile)
+{
+	json_key_open(json, "processes", '{');
+	for (size_t i = 0; i < profile->n_processes; i++) {
+		const struct process_name *process = &profile->processes[i];
+		_cleanup_free_ char *pid = memory_printf("%d", process->pid);
+		_cleanup_free_ char *name =
+		    text_clean(process->name, strlen(process->name), TEXT_UNLIMITED);
+		json_key_string(json, pid, name);
+	}
+	json_close(json, '}');
+}
+
+static void put_notes(struct json *json, const struct report *report)
+{
+	json_key_open(json, "notes", '[');
+	for (size_t i = 0; report->comments && report->comments[i]; i++) {
+		const char *note = report->comments[i];
+		_cleanup_free_ char *clean = text_clean(note, strlen(note), TEXT_UNLIMITED);
+		json_string(json, clean);
+	}
+	json_close(json, ']');
+}
+
+// The part of the time that is shown, since the first tick.
+static void put_time(struct json *json, const struct page *page, const struct report *report)
+{
+	const struct profile *profile = report->profile;
+	const struct timeline *timeline = report->timeline;
+	const int64_t from_ns =
+	    timeline->from_ns > profile->start_ns ? timeline->from_ns - profile->start_ns : 0;
+
+	json_key_int(json, "unit_ns", page_unit_ns(page));
+	json_key_int(json, "period_ns", profile->period_ns);
+	json_key_int(json, "start_ms", profile->start_time_ns / NS_PER_MS);
+	json_key_int(json, "from_ns", from_ns < page->end_ns ? from_ns : 0);
+	json_key_int(json, "end_ns", page->end_ns);
+}
+
+static char *make_meta(const struct page *page, const struct report *report, const char *title)
+{
+	char *text = NULL;
+	size_t size = 0;
+	struct json json = {.stream = open_memstream(&text, &size)};
+
+	if (!json.stream)
+		return memory_strdup("{}");
+	json_open(&json, '{');
+	json_key_int(&json, "version", 1);
+	json_key_string(&json, "profiler", PROFILER_VERSION);
+	json_key_string(&json, "title", title);
+	json_key_int(&json, "pid", report->pid);
+	put_time(&json, page, report);
+	put_kinds(&json);
+	put_processes(&json, report->profile);
+	put_notes(&json, report);
+	json_close(&json, '}');
+	fclose(json.stream);
+	return text;
+}
+
+static char *make_title(const struct report *report)
+{
+	const char *name = profile_process_name(report->profile, report->pid);
+	_cleanup_free_ char *clean = text_clean(name, strlen(name), MAX_TITLE_BYTES);
+
+	return memory_printf("%s%spid %d", clean, clean[0] ? ", " : "", report->pid);
+}
+
+static struct error *put_data(const struct page *page, const uint32_t *order, const char *meta,
+                              FILE *stream)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&bytes, &size);
+
+	if (!memory)
+		return error_create(EXIT_STATUS_OUTPUT, "no memory for a page");
+	struct error *error = page_sections_write(page, order, meta, memory);
+	fclose(memory);
+	if (!error)
+		base64_write(stream, bytes, size);
+	return error;
+}
+
+static struct error *write_page(struct page *page, const struct report *report, FILE *stream)
+{
+	_cleanup_free_ uint32_t *order = page_tree_order(&page->tree);
+	_cleanup_free_ char *title = make_title(report);
+	_cleanup_free_ char *meta = make_meta(page, report, title);
+
+	fputs(page_head, stream);
+	page_put_text(stream, title, MAX_TITLE_BYTES);
+	fputs(page_body, stream);
+	page_tables_write(page, order, stream);
+	fputs(page_data, stream);
+	struct error *error = put_data(page, order, meta, stream);
+	fputs(page_tail, stream);
+	return error;
+}
+
+struct error *write_html_diff(const struct report *base, const struct report *report, FILE *stream)
+{
+	struct page page;
+
+	page_init(&page);
+	if (base)
+		page_add(&page, base, true);
+	page_add(&page, report, false);
+	struct error *error = write_page(&page, report, stream);
+	page_deinit(&page);
+	return error;
+}
+
+static struct error *write_html(const struct report *report, FILE *stream)
+{
+	return write_html_diff(NULL, report, stream);
+}
+
+const struct writer writer_html = {
+    .name = "html",
+    .suffixes = (const char *const[]){".html", NULL},
+    .default_suffix = ".html",
+    .binary = true,
+    .next_command = "xdg-open %s",
+    .shows_time = true,
+    .write = write_html,
+};
