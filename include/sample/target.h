@@ -8,6 +8,7 @@
 #include "proc.h"
 #include "profile.h"
 #include "resident.h"
+#include "sleep.h"
 #include "snapshot.h"
 
 struct error;
@@ -31,10 +32,7 @@ struct target_thread {
 	struct proc_schedstat first; // when it was first seen
 	struct proc_schedstat last;  // as last read
 	bool has_schedstat;
-	bool asleep; // at its last sample, with `sleep_runs` as its run count
-	uint64_t sleep_runs;
-	uint64_t stop_runs; // its run count while it stood stopped for its last sample; 0: none
-	bool woken_by_us;   // a stop came after that, and it was not seen asleep since
+	struct sleep sleep;
 	struct proc_syscall call; // that it slept in when it was last copied asleep
 	uint32_t wait;            // what it waits in, in the profile (waits.h)
 	bool sampled;
@@ -65,7 +63,8 @@ struct target {
 	struct resident resident;
 	void (*attend)(void *); // is called now and then in long work; NULL: none
 	void *attend_context;
-	struct target_thread **threads; // pointers stay valid until target_forget
+	struct target_thread **threads; // pointers stay valid until
+	                                // target_forget_gone
 	size_t n_threads, threads_capacity;
 };
 

@@ -17,7 +17,7 @@ bool ready_is(const struct target *target, const struct target_thread *thread)
 {
 	enum thread_state state;
 
-	return !thread->woken_by_us && !sleeper_is_blocked(target, thread) &&
+	return !thread->sleep.stop_woke_it && !sleeper_is_blocked(target, thread) &&
 	       sleeper_state(target, thread, &state) && state == THREAD_RUNNING;
 }
 

@@ -53,37 +53,30 @@ bool sleeper_is_blocked(const struct target *target, const struct target_thread 
 	return proc_is_blocked(thread->syscall_fd, target->pid, thread->tid);
 }
 
-// Has the thread not run since its last sample, but for what a stop of ours made it do? After one
-// it is scheduled twice, to stop and to go back to sleep, which sleep_runs already counts; it may
-// not have got that far yet. When it has, it must be asleep: what it waited for may have come at
-// that very moment, and it runs on.
-static bool sleeps_on(const struct target *target, struct target_thread *thread)
+// What the run count says, as last read.
+static enum sleep_verdict judge(const struct target *target, struct target_thread *thread)
 {
-	if (!thread->has_schedstat || !thread->asleep || thread->last.runs > thread->sleep_runs)
-		return false;
-	if (!thread->woken_by_us || thread->last.runs < thread->sleep_runs)
-		return true;
-	if (!sleeper_is_blocked(target, thread))
-		return false;
-	thread->woken_by_us = false;
-	return true;
+	struct sleep *sleep = &thread->sleep;
+	const uint64_t runs = thread->last.runs;
+
+	if (!thread->has_schedstat)
+		return SLEEP_UNKNOWN;
+	enum sleep_verdict verdict = sleep_judge(sleep, runs, SLEEP_NOT_ASKED);
+	if (verdict != SLEEP_ASK)
+		return verdict;
+	const bool blocked = sleeper_is_blocked(target, thread);
+	verdict = sleep_judge(sleep, runs, blocked ? SLEEP_BLOCKED : SLEEP_NOT_BLOCKED);
+	if (verdict == SLEEP_ON)
+		sleep->stop_woke_it = false;
+	return verdict;
 }
 
-// Was the thread let go from its stop, and has not run yet? Each time that it gets a CPU counts.
-static bool waits_for_cpu(const struct target *target, const struct target_thread *thread)
-{
-	return thread->has_schedstat && thread->stop_runs != 0 &&
-	       thread->last.runs == thread->stop_runs && !sleeper_is_blocked(target, thread);
-}
-
-static bool copy(const struct target *target, const struct target_thread *thread,
-                 const struct proc_syscall *call, const struct maps *maps,
-                 struct snapshot_buffer *buffer, struct snapshot *ret)
+static bool copy(const struct target_thread *thread, const struct proc_syscall *call,
+                 const struct maps *maps, struct snapshot_buffer *buffer, struct snapshot *ret)
 {
 	const struct arch *arch = ARCH_NATIVE;
 	struct registers registers = {0};
 
-	(void)target;
 	registers_set(&registers, arch->sp, call->sp);
 	registers_set(&registers, arch->pc, call->pc);
 	// vfork, which cannot be stopped, keeps its return address in one of these.
@@ -115,12 +108,11 @@ static enum sleeper_look look_once(const struct target *target, struct target_th
 	}
 	if (!sleeper_state(target, thread, ret_state))
 		return SLEEPER_GONE;
-	if (!copy(target, thread, &call, maps, buffer, ret_snapshot))
+	if (!copy(thread, &call, maps, buffer, ret_snapshot))
 		return SLEEPER_RUNS;
 	if (!stood_still(target, thread, runs))
 		return SLEEPER_UNCHANGED; // to be tried again
-	thread->sleep_runs = runs;
-	thread->woken_by_us = false;
+	sleep_note_seen(&thread->sleep, runs);
 	thread->call = call;
 	return SLEEPER_COPIED;
 }
@@ -143,7 +135,7 @@ static enum sleeper_look look_from_afar(const struct target *target, struct targ
 		return SLEEPER_GONE;
 	if (*ret_state == THREAD_RUNNING)
 		return SLEEPER_RUNS;
-	thread->sleep_runs = thread->last.runs;
+	thread->sleep.runs = thread->last.runs;
 	return SLEEPER_HIDDEN;
 }
 
@@ -153,10 +145,14 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 {
 	if (!read_schedstat(target, thread))
 		return SLEEPER_GONE;
-	if (sleeps_on(target, thread))
+	switch (judge(target, thread)) {
+	case SLEEP_ON:
 		return SLEEPER_UNCHANGED;
-	if (waits_for_cpu(target, thread))
+	case SLEEP_READY:
 		return SLEEPER_WAITS;
+	default:
+		break;
+	}
 	if (!thread->has_schedstat || !target->sees_syscalls)
 		return look_from_afar(target, thread, ret_state);
 	// One that moves while it is looked at is counted in the state in which it was found first:
@@ -172,10 +168,10 @@ void sleeper_note_stop(const struct target *target, struct target_thread *thread
 {
 	struct proc_schedstat now;
 
-	thread->stop_runs = 0;
+	thread->sleep.stop_runs = 0;
 	if (thread->has_schedstat &&
 	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now))
-		thread->stop_runs = now.runs;
+		thread->sleep.stop_runs = now.runs;
 }
 
 static bool runs(const struct target *target, struct target_thread *thread)
@@ -185,7 +181,7 @@ static bool runs(const struct target *target, struct target_thread *thread)
 
 	if (!read_schedstat(target, thread))
 		return false;
-	if (sleeps_on(target, thread))
+	if (judge(target, thread) == SLEEP_ON)
 		return false;
 	if (proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call))
 		return call.running;
@@ -233,6 +229,6 @@ bool sleeper_copy_again(const struct target *target, struct target_thread *threa
 	struct proc_syscall call;
 
 	return proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call) &&
-	       !call.running && copy(target, thread, &call, maps, buffer, ret_snapshot) &&
-	       stood_still(target, thread, thread->sleep_runs);
+	       !call.running && copy(thread, &call, maps, buffer, ret_snapshot) &&
+	       stood_still(target, thread, thread->sleep.runs);
 }

@@ -85,12 +85,7 @@ static void let_go(struct stops *stops, struct stop *stop)
 	hold_note(stops->hold, stop->free_ns, clock_now_ns());
 	thread->pending = false;
 	stop->over = true;
-	// The stop woke it for a moment: scheduled once to stop and once to go back to sleep, if it
-	// was in its system call still.
-	thread->asleep =
-	    stop->asleep && (stop->how.group_stop || (stop->how.interrupted && stop->how.resumes));
-	thread->sleep_runs += 2;
-	thread->woken_by_us = true;
+	sleep_note_release(&thread->sleep, stop->asleep, &stop->how);
 }
 
 // A thread that stands still: registers, stack, and off it goes.

@@ -77,7 +77,7 @@ void tally_as_before(struct tally *tally, struct target_thread *thread, enum thr
 void tally_not_sampled(struct tally *tally, struct target_thread *thread, enum stack_end why,
                        enum thread_state state, int64_t tick_ns)
 {
-	thread->asleep = false;
+	thread->sleep.asleep = false;
 	tally_count(tally, thread, profile_intern_stack(tally->profile, NULL, 0, why, false), state,
 	            tick_ns);
 }

@@ -126,7 +126,7 @@ static void plan_stop(struct ticker *ticker, struct target_thread *thread, enum 
 		return;
 	if (tracee_is_in_rest(thread->tid)) {
 		tally_as_before(&ticker->tally, thread, state);
-		thread->asleep = asleep;
+		thread->sleep.asleep = asleep;
 		return;
 	}
 	stops_plan(&ticker->stops, thread, state, asleep, ticker->tally.now_ns);
@@ -162,7 +162,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	tally_count(&ticker->tally, thread, intern(ticker, &unwound), state, ticker->tally.now_ns);
 	// It is credited on as what it was counted as: not if it ran when it was found first, nor a
 	// stack that may be better understood with newer maps.
-	thread->asleep = state != THREAD_RUNNING && !ticker->space.stale;
+	thread->sleep.asleep = state != THREAD_RUNNING && !ticker->space.stale;
 }
 
 static bool looks_for_ready(const struct ticker *ticker)
@@ -214,13 +214,13 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		take_sleeper(ticker, thread, &snapshot, state);
 		break;
 	case SLEEPER_HIDDEN:
-		thread->asleep = false;
+		thread->sleep.asleep = false;
 		thread->wait = WAIT_NONE;
 		ticker->run->blind = true;
 		plan_stop(ticker, thread, state, thread->has_schedstat);
 		break;
 	case SLEEPER_RUNS:
-		thread->asleep = false;
+		thread->sleep.asleep = false;
 		thread->wait = WAIT_NONE;
 		ticker->n_running += state == THREAD_RUNNING;
 		plan_stop(ticker, thread, state, false);
@@ -381,7 +381,7 @@ static void stop_runners_first(struct ticker *ticker)
 		struct target_thread *thread = ticker->target->threads[i];
 		if (!thread->pending && !tracee_is_in_rest(thread->tid) &&
 		    sleeper_runs(ticker->target, thread)) {
-			thread->asleep = false;
+			thread->sleep.asleep = false;
 			thread->wait = WAIT_NONE;
 			plan_stop(ticker, thread, THREAD_RUNNING, false);
 		}
@@ -438,7 +438,7 @@ static void look_at(struct ticker *ticker, struct target_thread *thread)
 // A thread that sleeps, and has slept for a while.
 static bool is_asleep(const struct ticker *ticker, const struct target_thread *thread)
 {
-	return thread->asleep && !thread->woken_by_us && !thread->pending &&
+	return thread->sleep.asleep && !thread->sleep.stop_woke_it && !thread->pending &&
 	       ticker->tally.now_ns - thread->stirred_ns > LONG_ASLEEP_NS;
 }
 
@@ -502,7 +502,7 @@ static void look_at_all(struct ticker *ticker)
 	ticker->all_asleep = true;
 	for (size_t i = 0; i < target->n_threads; i++) {
 		const struct target_thread *thread = target->threads[i];
-		ticker->all_asleep &= thread->asleep;
+		ticker->all_asleep &= thread->sleep.asleep;
 		if (thread->gone) // one may have been born for each that went
 			target->n_links = 0;
 		target_attend(target, i);

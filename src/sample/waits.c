@@ -273,7 +273,7 @@ static bool sleeps_still(const struct target *target, const struct target_thread
 	struct proc_schedstat stat;
 
 	return proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &stat) &&
-	       stat.runs == thread->sleep_runs;
+	       stat.runs == thread->sleep.runs;
 }
 
 static bool is_socket(const char *descriptor)

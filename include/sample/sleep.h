@@ -1,0 +1,38 @@
+// sleep: whether a thread sleeps on, judged by how often it was scheduled. Plain values, which
+// sleeper.h reads.
+//
+// The kernel counts how often a thread is given a CPU (its run count, schedstat). One that was
+// asleep at its last look, with the same count as now, has slept on: its stack is what it was. A
+// stop schedules it twice: once to stop, and once to go back to sleep.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tracee_stop;
+
+struct sleep {
+	bool asleep;        // at the thread's last sample
+	uint64_t runs;      // a run count up to that says that it sleeps on
+	bool stop_woke_it;  // a stop came after that, and it was not seen asleep since
+	uint64_t stop_runs; // its run count while it stood stopped for its last sample; 0: none
+};
+
+enum sleep_verdict {
+	SLEEP_ASK,     // that depends on whether the thread is blocked now
+	SLEEP_ON,      // asleep since its last sample: same stack, same state
+	SLEEP_READY,   // waits for a CPU since it was stopped for its last sample: same stack
+	SLEEP_UNKNOWN, // it has to be looked at
+};
+
+enum sleep_blocked { SLEEP_NOT_ASKED, SLEEP_NOT_BLOCKED, SLEEP_BLOCKED };
+
+// What the thread does whose run count is `runs` now.
+enum sleep_verdict sleep_judge(const struct sleep *sleep, uint64_t runs,
+                               enum sleep_blocked blocked);
+
+// The thread was seen asleep with that run count, before and after.
+void sleep_note_seen(struct sleep *sleep, uint64_t runs);
+
+// Its stop is over. `was_asleep`: it was asked to stop while it slept.
+void sleep_note_release(struct sleep *sleep, bool was_asleep, const struct tracee_stop *stop);
