@@ -10,22 +10,13 @@
 #include "resident.h"
 #include "sleep.h"
 #include "snapshot.h"
+#include "tally.h"
 
 struct error;
-
-// Ticks that wait for the stack that a thread will show when it stops.
-struct pending_ticks {
-	enum thread_state state;
-	uint64_t count;
-	int64_t last_ns; // of the last one
-};
-
-enum { MAX_PENDING_TICKS = 8 }; // stretches of one state; more are taken for the last one's
 
 // One thread of the target, and what its last sample saw.
 struct target_thread {
 	int tid;
-	uint32_t id;                  // in the profile's threads
 	int schedstat_fd, syscall_fd; // -1: opened for each use
 	bool listed;                  // in the last listing of the process's threads
 	bool gone;
@@ -34,11 +25,7 @@ struct target_thread {
 	bool has_schedstat;
 	struct sleep sleep;
 	struct proc_syscall call; // that it slept in when it was last copied asleep
-	uint32_t wait;            // what it waits in, in the profile (waits.h)
-	bool sampled;
-	uint32_t sample;       // its last sample's id in the profile, if it was sampled
-	uint32_t primed_stack; // else the stack in which it sleeps, if it does
-	enum thread_state primed_state;
+	struct account account;
 	bool pending;                  // interrupted, but not stopped yet
 	bool stirred;                  // it has run since this was last cleared
 	int64_t stirred_ns;            // when it was last found to have run
@@ -46,8 +33,6 @@ struct target_thread {
 	bool to_look_at;               // in this tick, still
 	int64_t asked_ns;              // the tick in which it was last asked to stop
 	enum thread_state asked_state; // and its state then
-	struct pending_ticks pending_ticks[MAX_PENDING_TICKS]; // later ticks, meanwhile
-	size_t n_pending_ticks;
 	struct snapshot_hint hint;
 	int64_t named_ns; // when its name was last read
 };

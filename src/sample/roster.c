@@ -23,7 +23,8 @@ void roster_add(struct profile *profile, const struct target *target, size_t n_n
 		char name[PROC_NAME_SIZE];
 		if (!proc_read_name(target->pid, thread->tid, name))
 			name[0] = '\0';
-		thread->id = profile_add_thread(profile, target->pid, thread->tid, name, now_ns);
+		thread->account.thread =
+		    profile_add_thread(profile, target->pid, thread->tid, name, now_ns);
 		thread->named_ns = now_ns;
 		target_attend(target, i);
 	}
@@ -32,7 +33,7 @@ void roster_add(struct profile *profile, const struct target *target, size_t n_n
 void roster_refresh_name(struct profile *profile, const struct target *target,
                          struct target_thread *thread, int64_t now_ns)
 {
-	int64_t interval_ns = thread->named_ns - profile->threads[thread->id].first_ns;
+	int64_t interval_ns = thread->named_ns - profile->threads[thread->account.thread].first_ns;
 	char name[PROC_NAME_SIZE];
 
 	if (interval_ns < FIRST_NAME_NS)
@@ -44,7 +45,7 @@ void roster_refresh_name(struct profile *profile, const struct target *target,
 	thread->named_ns = now_ns;
 	if (!proc_read_name(target->pid, thread->tid, name))
 		return;
-	profile_rename_thread(profile, thread->id, name);
+	profile_rename_thread(profile, thread->account.thread, name);
 	if (thread->tid == target->pid)
 		profile_name_process(profile, target->pid, name);
 }
@@ -57,10 +58,19 @@ static int64_t difference(uint64_t last, uint64_t first)
 
 void roster_note_kernel_figures(struct profile *profile, const struct target_thread *thread)
 {
-	struct thread *entry = &profile->threads[thread->id];
+	struct thread *entry = &profile->threads[thread->account.thread];
 
 	if (!thread->has_schedstat)
 		return;
 	entry->kernel_cpu_ns = difference(thread->last.cpu_ns, thread->first.cpu_ns);
 	entry->kernel_delay_ns = difference(thread->last.delay_ns, thread->first.delay_ns);
+}
+
+void roster_note_ends(struct profile *profile, const struct target *target)
+{
+	for (size_t i = 0; i < target->n_threads; i++) {
+		const struct target_thread *thread = target->threads[i];
+		if ((thread->gone || !thread->listed) && !thread->pending)
+			profile_end_thread(profile, thread->account.thread);
+	}
 }

@@ -1,5 +1,5 @@
-// roster: what the profile knows of the target's threads beside their samples: names, and the
-// kernel's own figures.
+// roster: what the profile knows of the target's threads beside their samples: names, the
+// kernel's own figures, and which have ended.
 #pragma once
 
 #include <stddef.h>
@@ -21,3 +21,6 @@ void roster_refresh_name(struct profile *profile, const struct target *target,
 
 // Takes over how long the thread has run, and waited to, by the kernel's account.
 void roster_note_kernel_figures(struct profile *profile, const struct target_thread *thread);
+
+// The threads that target_forget_gone will forget have had their last sample.
+void roster_note_ends(struct profile *profile, const struct target *target);

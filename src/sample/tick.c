@@ -74,7 +74,7 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 	ticker->n_running += state == THREAD_RUNNING;
 	// The kernel can drop an interrupt that comes while the thread executes another program; a
 	// second one is no more than the first.
-	if (tally_pending(&ticker->tally, thread, state) % ASK_AGAIN_TICKS == 0)
+	if (tally_pending(&ticker->tally, &thread->account, state) % ASK_AGAIN_TICKS == 0)
 		tracee_interrupt(thread->tid);
 }
 
@@ -125,7 +125,7 @@ static void plan_stop(struct ticker *ticker, struct target_thread *thread, enum 
 	if (ticker->tally.priming)
 		return;
 	if (tracee_is_in_rest(thread->tid)) {
-		tally_as_before(&ticker->tally, thread, state);
+		tally_as_before(&ticker->tally, &thread->account, state);
 		thread->sleep.asleep = asleep;
 		return;
 	}
@@ -140,7 +140,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	struct unwound unwound;
 
 	ticker->run->copies++;
-	thread->wait = waits_read(&ticker->waits, ticker->target, thread);
+	thread->account.wait = waits_read(&ticker->waits, ticker->target, thread);
 	unwind(ticker, thread, snapshot, &unwound);
 	for (int i = 0; sleeper_has_more(thread, snapshot, unwound.end) && i < MAX_COPY_TRIES;
 	     i++) {
@@ -159,7 +159,8 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 		plan_stop(ticker, thread, state, state != THREAD_RUNNING);
 		return;
 	}
-	tally_count(&ticker->tally, thread, intern(ticker, &unwound), state, ticker->tally.now_ns);
+	tally_count(&ticker->tally, &thread->account, intern(ticker, &unwound), state,
+	            ticker->tally.now_ns);
 	// It is credited on as what it was counted as: not if it ran when it was found first, nor a
 	// stack that may be better understood with newer maps.
 	thread->sleep.asleep = state != THREAD_RUNNING && !ticker->space.stale;
@@ -173,15 +174,12 @@ static bool looks_for_ready(const struct ticker *ticker)
 // Where it is ready, the sample that it goes on with is still the sleeper's.
 static void count_sleeper_again(struct ticker *ticker, struct target_thread *thread)
 {
-	const uint32_t sample = thread->sample;
-
 	if (!looks_for_ready(ticker) || !ready_is(ticker->target, thread)) {
-		tally_again(&ticker->tally, thread);
+		tally_again(&ticker->tally, &thread->account);
 		return;
 	}
 	ticker->n_running++;
-	tally_as_before(&ticker->tally, thread, THREAD_RUNNING);
-	thread->sample = sample;
+	tally_as_before(&ticker->tally, &thread->account, THREAD_RUNNING);
 }
 
 static void look(struct ticker *ticker, struct target_thread *thread)
@@ -204,7 +202,7 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		return;
 	case SLEEPER_WAITS:
 		ticker->n_running++;
-		tally_as_before(&ticker->tally, thread, THREAD_RUNNING);
+		tally_as_before(&ticker->tally, &thread->account, THREAD_RUNNING);
 		ticker->run->waits++;
 		return;
 	case SLEEPER_GONE:
@@ -215,13 +213,13 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		break;
 	case SLEEPER_HIDDEN:
 		thread->sleep.asleep = false;
-		thread->wait = WAIT_NONE;
+		thread->account.wait = WAIT_NONE;
 		ticker->run->blind = true;
 		plan_stop(ticker, thread, state, thread->has_schedstat);
 		break;
 	case SLEEPER_RUNS:
 		thread->sleep.asleep = false;
-		thread->wait = WAIT_NONE;
+		thread->account.wait = WAIT_NONE;
 		ticker->n_running += state == THREAD_RUNNING;
 		plan_stop(ticker, thread, state, false);
 		break;
@@ -242,13 +240,14 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	ticker->run->sleeper_stops += stop->asleep && stop->copied;
 	if (stop->copied && !stop->failed) {
 		unwind(ticker, thread, &stop->snapshot, &unwound);
-		if (thread->wait == WAIT_NONE)
-			thread->wait = waits_of_call(&ticker->waits, stop->how.call);
-		tally_count(&ticker->tally, thread, intern(ticker, &unwound), stop->state,
+		if (thread->account.wait == WAIT_NONE)
+			thread->account.wait = waits_of_call(&ticker->waits, stop->how.call);
+		tally_count(&ticker->tally, &thread->account, intern(ticker, &unwound), stop->state,
 		            stop->tick_ns);
-	} else if (stop->copied || stop->denied || thread->n_pending_ticks > 0) {
+	} else if (stop->copied || stop->denied || thread->account.n_pending_ticks > 0) {
 		// What this and earlier ticks saw of it is not dropped, even when it has ended.
-		tally_not_sampled(&ticker->tally, thread,
+		thread->sleep.asleep = false;
+		tally_not_sampled(&ticker->tally, &thread->account,
 		                  ticker->space.is_foreign ? STACK_FOREIGN : STACK_NOT_SAMPLED,
 		                  stop->state, stop->tick_ns);
 	}
@@ -382,7 +381,7 @@ static void stop_runners_first(struct ticker *ticker)
 		if (!thread->pending && !tracee_is_in_rest(thread->tid) &&
 		    sleeper_runs(ticker->target, thread)) {
 			thread->sleep.asleep = false;
-			thread->wait = WAIT_NONE;
+			thread->account.wait = WAIT_NONE;
 			plan_stop(ticker, thread, THREAD_RUNNING, false);
 		}
 	}
@@ -423,7 +422,7 @@ static void count_idle_ticks(struct ticker *ticker)
 	struct target *target = ticker->target;
 
 	for (size_t i = 0; ticker->n_idle_ticks > 0 && i < target->n_threads; i++) {
-		tally_slept(&ticker->tally, target->threads[i], ticker->n_idle_ticks);
+		tally_slept(&ticker->tally, &target->threads[i]->account, ticker->n_idle_ticks);
 		target_attend(target, i);
 	}
 	ticker->n_idle_ticks = 0;
@@ -467,7 +466,7 @@ static void look_at_sleepers(struct ticker *ticker, long n_others)
 		else if (has_ready)
 			count_sleeper_again(ticker, thread);
 		else
-			tally_again(&ticker->tally, thread);
+			tally_again(&ticker->tally, &thread->account);
 	}
 	if (!holds)
 		quiet_settle(quiet, ticker->target);
@@ -573,7 +572,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	ticker->run->pages_hidden |= target->resident.hidden;
 	waits_name_sockets(&ticker->waits, target, false);
 	target_attend(target, 0);
-	tally_ends(&ticker->tally, target);
+	roster_note_ends(ticker->profile, target);
 	target_forget_gone(target);
 	// All gone, or another program executed by a thread that was not known yet.
 	if (target->n_threads == 0)
@@ -589,8 +588,8 @@ void ticker_finish(struct ticker *ticker, int64_t until_ns)
 	count_stops(ticker);
 	for (size_t i = 0; i < ticker->stops.count; i++) {
 		const struct stop *stop = &ticker->stops.items[i];
-		tally_not_sampled(&ticker->tally, stop->thread, STACK_NOT_SAMPLED, stop->state,
-		                  stop->tick_ns);
+		tally_not_sampled(&ticker->tally, &stop->thread->account, STACK_NOT_SAMPLED,
+		                  stop->state, stop->tick_ns);
 	}
 	ticker->stops.count = 0;
 	waits_name_sockets(&ticker->waits, ticker->target, true);

@@ -10,7 +10,6 @@
 #include "memory.h"
 #include "run.h"
 #include "tally.h"
-#include "target.h"
 
 enum { PERIOD = 10, WAIT = 1 };
 
@@ -19,7 +18,7 @@ struct fixture {
 	struct profile profile;
 	struct run run;
 	struct tally tally;
-	struct target_thread thread;
+	struct account account;
 	uint32_t stack_a, stack_b;
 };
 
@@ -30,10 +29,10 @@ static int setup(void **state)
 
 	f->profile.period_ns = PERIOD;
 	f->tally = (struct tally){.profile = &f->profile, .run = &f->run};
-	f->thread.id = profile_add_thread(&f->profile, 1, 1, "a", 0);
+	f->account.thread = profile_add_thread(&f->profile, 1, 1, "a", 0);
 	f->stack_a = profile_intern_stack(&f->profile, &a, 1, STACK_COMPLETE, 0);
 	f->stack_b = profile_intern_stack(&f->profile, &b, 1, STACK_COMPLETE, 0);
-	f->thread.wait = profile_intern_wait(&f->profile, WAIT, "", "");
+	f->account.wait = profile_intern_wait(&f->profile, WAIT, "", "");
 	*state = f;
 	return 0;
 }
@@ -86,11 +85,11 @@ static void test_sleeps_on(void **state)
 {
 	struct fixture *f = *state;
 
-	tally_count(&f->tally, &f->thread, f->stack_a, THREAD_SLEEPING, next_tick(f));
+	tally_count(&f->tally, &f->account, f->stack_a, THREAD_SLEEPING, next_tick(f));
 	next_tick(f);
-	tally_again(&f->tally, &f->thread);
+	tally_again(&f->tally, &f->account);
 	f->tally.now_ns += 3 * PERIOD;
-	tally_slept(&f->tally, &f->thread, 3);
+	tally_slept(&f->tally, &f->account, 3);
 	assert_counted(f, f->stack_a, THREAD_SLEEPING, 5);
 	assert_int_equal(f->run.credits, 4);
 	assert_balanced(f);
@@ -102,11 +101,11 @@ static void test_primed(void **state)
 	struct fixture *f = *state;
 
 	f->tally.priming = true;
-	tally_count(&f->tally, &f->thread, f->stack_a, THREAD_DISK, 0);
+	tally_count(&f->tally, &f->account, f->stack_a, THREAD_DISK, 0);
 	f->tally.priming = false;
 	assert_int_equal(f->run.samples, 0);
 	f->tally.now_ns += 4 * PERIOD;
-	tally_slept(&f->tally, &f->thread, 4);
+	tally_slept(&f->tally, &f->account, 4);
 	assert_counted(f, f->stack_a, THREAD_DISK, 4);
 	assert_int_equal(f->run.credits, 3);
 	assert_balanced(f);
@@ -117,13 +116,13 @@ static void test_as_before(void **state)
 {
 	struct fixture *f = *state;
 
-	tally_count(&f->tally, &f->thread, f->stack_a, THREAD_SLEEPING, next_tick(f));
-	const uint32_t sample = f->thread.sample;
+	tally_count(&f->tally, &f->account, f->stack_a, THREAD_SLEEPING, next_tick(f));
+	const uint32_t sample = f->account.sample;
 	next_tick(f);
-	tally_as_before(&f->tally, &f->thread, THREAD_RUNNING);
-	assert_int_equal(f->thread.sample, sample);
+	tally_as_before(&f->tally, &f->account, THREAD_RUNNING);
+	assert_int_equal(f->account.sample, sample);
 	next_tick(f);
-	tally_again(&f->tally, &f->thread);
+	tally_again(&f->tally, &f->account);
 	assert_counted(f, f->stack_a, THREAD_SLEEPING, 2);
 	assert_counted(f, f->stack_a, THREAD_RUNNING, 1);
 	assert_balanced(f);
@@ -134,13 +133,13 @@ static void test_primed_as_before(void **state)
 	struct fixture *f = *state;
 
 	f->tally.priming = true;
-	tally_count(&f->tally, &f->thread, f->stack_b, THREAD_SLEEPING, 0);
+	tally_count(&f->tally, &f->account, f->stack_b, THREAD_SLEEPING, 0);
 	f->tally.priming = false;
 	next_tick(f);
-	tally_as_before(&f->tally, &f->thread, THREAD_RUNNING);
-	assert_false(f->thread.sampled); // its sleep is still to be counted as primed
+	tally_as_before(&f->tally, &f->account, THREAD_RUNNING);
+	assert_false(f->account.sampled); // its sleep is still to be counted as primed
 	next_tick(f);
-	tally_again(&f->tally, &f->thread);
+	tally_again(&f->tally, &f->account);
 	assert_counted(f, f->stack_b, THREAD_RUNNING, 1);
 	assert_counted(f, f->stack_b, THREAD_SLEEPING, 1);
 	assert_balanced(f);
@@ -177,15 +176,15 @@ static void test_pending(void **state)
 		const int64_t asked_ns = next_tick(f);
 		for (const char *letter = cases[i].states + 1; *letter; letter++) {
 			next_tick(f);
-			tally_pending(&f->tally, &f->thread, state_of(*letter));
+			tally_pending(&f->tally, &f->account, state_of(*letter));
 		}
-		tally_count(&f->tally, &f->thread, f->stack_a, state_of(cases[i].states[0]),
+		tally_count(&f->tally, &f->account, f->stack_a, state_of(cases[i].states[0]),
 		            asked_ns);
 		assert_counted(f, f->stack_a, THREAD_RUNNING, cases[i].running);
 		assert_counted(f, f->stack_a, THREAD_SLEEPING, cases[i].sleeping);
 		assert_counted(f, f->stack_a, THREAD_DISK, cases[i].disk);
 		assert_balanced(f);
-		assert_int_equal(f->thread.n_pending_ticks, 0);
+		assert_int_equal(f->account.n_pending_ticks, 0);
 		teardown(&fixture);
 	}
 }
@@ -195,10 +194,10 @@ static void test_pending_counts(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(tally_pending(&f->tally, &f->thread, THREAD_DISK), 1);
-	assert_int_equal(tally_pending(&f->tally, &f->thread, THREAD_DISK), 2);
-	assert_int_equal(tally_pending(&f->tally, &f->thread, THREAD_RUNNING), 1);
-	assert_int_equal(tally_pending(&f->tally, &f->thread, THREAD_DISK), 1);
+	assert_int_equal(tally_pending(&f->tally, &f->account, THREAD_DISK), 1);
+	assert_int_equal(tally_pending(&f->tally, &f->account, THREAD_DISK), 2);
+	assert_int_equal(tally_pending(&f->tally, &f->account, THREAD_RUNNING), 1);
+	assert_int_equal(tally_pending(&f->tally, &f->account, THREAD_DISK), 1);
 }
 
 int main(void)

@@ -1,0 +1,61 @@
+// tally: a thread's ticks, counted into the profile. Plain values.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile.h"
+
+struct run;
+
+// Ticks that wait for the stack that a thread will show when it stops.
+struct pending_ticks {
+	enum thread_state state;
+	uint64_t count;
+	int64_t last_ns; // of the last one
+};
+
+enum { MAX_PENDING_TICKS = 8 }; // stretches of one state; more are taken for the last one's
+
+// What is counted of one thread.
+struct account {
+	uint32_t thread; // in the profile's threads
+	uint32_t wait;   // what it waits in, in the profile (waits.h)
+	bool sampled;
+	uint32_t sample;       // its last sample's id in the profile, if it was sampled
+	uint32_t primed_stack; // else the stack in which it sleeps, if it does
+	enum thread_state primed_state;
+	struct pending_ticks pending_ticks[MAX_PENDING_TICKS]; // since it was asked to stop
+	size_t n_pending_ticks;
+};
+
+struct tally {
+	struct profile *profile; // borrowed, as the next one
+	struct run *run;
+	int64_t from_ns; // this tick stands for the time since then, for threads that are new...
+	int64_t now_ns;  // ...and up to then: that is the tick's time, in all that is counted
+	bool priming;    // before the first tick: a sleeper's stack is kept for it, nothing counted
+};
+
+// One sample: the thread showed that stack at tick_ns. Then the later ticks for which it was
+// pending, with the same stack.
+void tally_count(struct tally *tally, struct account *account, uint32_t stack,
+                 enum thread_state state, int64_t tick_ns);
+
+// Asleep on, or asleep since it was primed: the same sample once more.
+void tally_again(struct tally *tally, struct account *account);
+
+// The same for as many ticks, of which the last one is this.
+void tally_slept(struct tally *tally, struct account *account, uint64_t n_ticks);
+
+// One more sample of the unchanged stack, in another state. account->sample is not changed.
+void tally_as_before(struct tally *tally, struct account *account, enum thread_state state);
+
+// A sample whose stack could not be taken, and why.
+void tally_not_sampled(struct tally *tally, struct account *account, enum stack_end why,
+                       enum thread_state state, int64_t tick_ns);
+
+// One tick more for a thread that was asked to stop and has not; counted with the stack that it
+// shows when it stops. Returns for how many ticks in turn it has been so, in that state.
+uint64_t tally_pending(struct tally *tally, struct account *account, enum thread_state state);
