@@ -63,6 +63,8 @@ class Summary:
         self.thinned = int(thinned[1]) if thinned else 0
         held = self._only(self.HELD)
         self.held_percent = float(held[1]) if held else None
+        units = {"us": 1e-6, "ms": 1e-3, "s": 1}
+        self.longest_hold_s = float(held[6]) * units[held[7]] if held else 0
         cpu = self._only(self.CPU)
         self.sampled_cpu_s = float(cpu[1]) if cpu else None
         self.kernel_cpu_s = float(cpu[2]) if cpu else None
