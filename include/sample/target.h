@@ -14,27 +14,37 @@
 
 struct error;
 
-// One thread of the target, and what its last sample saw.
+// The request to stop that a thread was last given. Kept by stops.
+struct stop_request {
+	bool pending;                  // interrupted, but not stopped yet
+	bool fell_asleep;              // before it was to be asked, in this tick
+	int64_t asked_ns;              // the tick in which it was last asked to stop
+	enum thread_state asked_state; // and its state then
+};
+
+// One thread of the target.
 struct target_thread {
 	int tid;
 	int schedstat_fd, syscall_fd; // -1: opened for each use
 	bool listed;                  // in the last listing of the process's threads
 	bool gone;
+	int64_t named_ns; // when its name was last read
+
+	// What was last seen of it without a stop (sleeper).
+	bool has_schedstat;
 	struct proc_schedstat first; // when it was first seen
 	struct proc_schedstat last;  // as last read
-	bool has_schedstat;
 	struct sleep sleep;
 	struct proc_syscall call; // that it slept in when it was last copied asleep
+
+	struct stop_request stop;
 	struct account account;
-	bool pending;                  // interrupted, but not stopped yet
-	bool stirred;                  // it has run since this was last cleared
-	int64_t stirred_ns;            // when it was last found to have run
-	bool fell_asleep;              // before it was to be asked, in this tick
-	bool to_look_at;               // in this tick, still
-	int64_t asked_ns;              // the tick in which it was last asked to stop
-	enum thread_state asked_state; // and its state then
-	struct snapshot_hint hint;
-	int64_t named_ns; // when its name was last read
+	struct snapshot_hint hint; // for its next copy
+
+	// What a tick makes of that (tick).
+	bool stirred;       // it has run since this was last cleared
+	int64_t stirred_ns; // when it was last found to have run
+	bool to_look_at;    // in this tick, still
 };
 
 struct target {

@@ -70,7 +70,7 @@ void roster_note_ends(struct profile *profile, const struct target *target)
 {
 	for (size_t i = 0; i < target->n_threads; i++) {
 		const struct target_thread *thread = target->threads[i];
-		if ((thread->gone || !thread->listed) && !thread->pending)
+		if ((thread->gone || !thread->listed) && !thread->stop.pending)
 			profile_end_thread(profile, thread->account.thread);
 	}
 }

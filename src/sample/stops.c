@@ -44,9 +44,10 @@ size_t stops_spare_sleepers(struct stops *stops, const struct target *target, si
 
 	for (size_t i = from; i < stops->count; i++) {
 		struct target_thread *thread = stops->items[i].thread;
-		thread->fell_asleep = !stops->items[i].asleep && sleeper_is_blocked(target, thread);
-		thread->asked_state = stops->items[i].state;
-		if (!thread->fell_asleep)
+		thread->stop.fell_asleep =
+		    !stops->items[i].asleep && sleeper_is_blocked(target, thread);
+		thread->stop.asked_state = stops->items[i].state;
+		if (!thread->stop.fell_asleep)
 			stops->items[kept++] = stops->items[i];
 	}
 	const size_t n_spared = stops->count - kept;
@@ -65,14 +66,14 @@ void stops_ask(struct stops *stops, size_t from)
 		const enum tracee_result result =
 		    tracee_seize(thread->tid, stops->target->pid, false);
 		stop->free_ns = clock_now_ns();
-		thread->asked_ns = stop->tick_ns;
-		thread->asked_state = stop->state;
-		thread->pending = result == TRACEE_OK;
+		thread->stop.asked_ns = stop->tick_ns;
+		thread->stop.asked_state = stop->state;
+		thread->stop.pending = result == TRACEE_OK;
 		thread->gone |= result == TRACEE_GONE;
 		stop->denied = result == TRACEE_DENIED;
-		stop->over = !thread->pending;
+		stop->over = !thread->stop.pending;
 		// One that has ended since is pending too: it is to be reaped.
-		if (thread->pending)
+		if (thread->stop.pending)
 			tracee_interrupt(thread->tid);
 	}
 }
@@ -83,7 +84,7 @@ static void let_go(struct stops *stops, struct stop *stop)
 
 	tracee_release(thread->tid, &stop->how);
 	hold_note(stops->hold, stop->free_ns, clock_now_ns());
-	thread->pending = false;
+	thread->stop.pending = false;
 	stop->over = true;
 	sleep_note_release(&thread->sleep, stop->asleep, &stop->how);
 }
@@ -121,7 +122,7 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 
 	for (size_t i = 0; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
-		if (stop->over || stop->copied || !stop->thread->pending)
+		if (stop->over || stop->copied || !stop->thread->stop.pending)
 			continue;
 		if (!snapshot_buffer_has_room(stops->buffer))
 			return missing + 1;
@@ -131,7 +132,7 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 			copy_stopped(stops, stop, maps);
 			break;
 		case TRACEE_EXITED:
-			stop->thread->pending = false;
+			stop->thread->stop.pending = false;
 			stop->thread->gone = true;
 			stop->over = true;
 			break;

@@ -55,7 +55,7 @@ void stops_ask(struct stops *stops, size_t from);
 
 // Takes those off the plan, from position `from` on, that were running and have fallen asleep
 // since: what they are about to be disturbed in is a system call (syscall_mend.h), and a sleeper
-// can be copied as it is. To be called just before stops_ask. Their thread->fell_asleep is set;
+// can be copied as it is. To be called just before stops_ask. Their stop.fell_asleep is set;
 // returns how many they are.
 size_t stops_spare_sleepers(struct stops *stops, const struct target *target, size_t from);
 

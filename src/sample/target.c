@@ -200,7 +200,7 @@ void target_forget_gone(struct target *target)
 
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
-		if ((thread->gone || !thread->listed) && !thread->pending)
+		if ((thread->gone || !thread->listed) && !thread->stop.pending)
 			destroy_thread(thread);
 		else
 			target->threads[kept++] = thread;

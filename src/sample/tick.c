@@ -70,7 +70,7 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 	    !sleeper_state(ticker->target, thread, &state))
 		state = THREAD_RUNNING; // or on its way out
 	else if (state == THREAD_STOPPED)
-		state = thread->asked_state; // it has stopped for us, just now
+		state = thread->stop.asked_state; // it has stopped for us, just now
 	ticker->n_running += state == THREAD_RUNNING;
 	// The kernel can drop an interrupt that comes while the thread executes another program; a
 	// second one is no more than the first.
@@ -188,10 +188,10 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 	struct snapshot snapshot;
 	enum thread_state state;
 
-	thread->fell_asleep = false;
-	if (thread->asked_ns == ticker->tally.now_ns)
+	thread->stop.fell_asleep = false;
+	if (thread->stop.asked_ns == ticker->tally.now_ns)
 		return; // --stop-all: running, and asked first
-	if (thread->pending) {
+	if (thread->stop.pending) {
 		note_pending(ticker, thread);
 		return;
 	}
@@ -331,7 +331,7 @@ static void look_after_spared(struct ticker *ticker, struct target_thread *threa
 	struct snapshot snapshot;
 	enum thread_state state;
 
-	thread->fell_asleep = false;
+	thread->stop.fell_asleep = false;
 	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer, &snapshot,
 	                     &state)) {
 	case SLEEPER_GONE:
@@ -339,10 +339,10 @@ static void look_after_spared(struct ticker *ticker, struct target_thread *threa
 		ticker->target->n_links = 0;
 		break;
 	case SLEEPER_COPIED:
-		take_sleeper(ticker, thread, &snapshot, thread->asked_state);
+		take_sleeper(ticker, thread, &snapshot, thread->stop.asked_state);
 		break;
 	default:
-		plan_stop(ticker, thread, thread->asked_state, false);
+		plan_stop(ticker, thread, thread->stop.asked_state, false);
 	}
 	ticker->buffer->used = used;
 }
@@ -356,7 +356,7 @@ static void stop_planned(struct ticker *ticker, size_t from)
 	ask_and_wait(ticker, from);
 	const size_t n_late = ticker->stops.count;
 	for (size_t i = 0; n_spared > 0 && i < target->n_threads; i++) {
-		if (!target->threads[i]->fell_asleep)
+		if (!target->threads[i]->stop.fell_asleep)
 			continue;
 		n_spared--;
 		look_after_spared(ticker, target->threads[i]);
@@ -378,7 +378,7 @@ static void stop_runners_first(struct ticker *ticker)
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
-		if (!thread->pending && !tracee_is_in_rest(thread->tid) &&
+		if (!thread->stop.pending && !tracee_is_in_rest(thread->tid) &&
 		    sleeper_runs(ticker->target, thread)) {
 			thread->sleep.asleep = false;
 			thread->account.wait = WAIT_NONE;
@@ -437,7 +437,7 @@ static void look_at(struct ticker *ticker, struct target_thread *thread)
 // A thread that sleeps, and has slept for a while.
 static bool is_asleep(const struct ticker *ticker, const struct target_thread *thread)
 {
-	return thread->sleep.asleep && !thread->sleep.stop_woke_it && !thread->pending &&
+	return thread->sleep.asleep && !thread->sleep.stop_woke_it && !thread->stop.pending &&
 	       ticker->tally.now_ns - thread->stirred_ns > LONG_ASLEEP_NS;
 }
 
