@@ -120,6 +120,15 @@ class Shapes(harness.TestCase):
                     re.fullmatch(leaf, s[-1]))  # fmt: skip
             self.assertGreater(n, 5, (leaf, run.stacks()))
 
+    def test_php(self):
+        """In the frame of the virtual machine, of which the file has the table."""
+        run = attach(self.start_fixture("jit_php"))
+        self.assert_stacks(run.stacks(), rf"{MAIN};run_code;{UNNAMED_CODE}(?:;leaf)?")
+        self.assertEqual(run.summary.truncated, 0, run.stderr)
+        for leaf in "leaf", UNNAMED_CODE:
+            n = sum(n for s, n in run.stacks().items() if re.fullmatch(leaf, s[-1]))
+            self.assertGreater(n, 5, (leaf, run.stacks()))
+
     def test_haskell(self):
         run = self.check(r"piece(?:;leaf)?", "haskell")
         for leaf in "piece", "leaf":

@@ -104,6 +104,9 @@ struct arch {
 	bool (*refine)(const struct arch_code *code, uint64_t address, const struct rule *general,
 	               struct rule *ret); // x86_code_refine
 	uint32_t (*left_alone)(const struct arch_code *code, uint64_t return_address);
+	// Where the code leads to a jump to the next handler of PHP's virtual machine
+	// (x86_code_way_to_handler).
+	bool (*way_to_handler)(const struct arch_code *code, uint64_t address, int64_t *ret);
 	bool (*is_after_call)(const uint8_t *bytes, size_t size);
 	size_t max_call_bytes;
 

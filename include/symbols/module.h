@@ -83,6 +83,7 @@ struct module {
 	bool looked_for_ghc;         // ghc_code.c has
 	uint64_t ghc_return;         // and this is StgReturn
 	uint64_t jit_descriptor;     // the address of GDB_JIT_DESCRIPTOR in the file; 0: none
+	uint64_t php_dispatch;       // php_code_find_dispatch's
 	int64_t rules_left_ns;       // of the CPU time for its rules
 };
 

@@ -20,9 +20,10 @@ struct symbol_table *symbol_table_create(Dwfl_Module *module);
 // by a symbol that is a function's and has a size.
 uint64_t symbol_table_find_start(const struct symbol_table *table, uint64_t address);
 
-// The address in the file of the variable of that name, by the file's own tables; false: it has
-// none. To be called in guarded work.
-bool symbol_table_find_variable(Dwfl_Module *module, const char *name, uint64_t *ret);
+// The address in the file of the symbol of that name and type (STT_*), by the file's own tables;
+// false: it has none. To be called in guarded work.
+bool symbol_table_find_named(Dwfl_Module *module, const char *name, unsigned int type,
+                             uint64_t *ret);
 
 // NULL is accepted.
 void symbol_table_destroy(struct symbol_table *table);

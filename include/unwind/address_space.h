@@ -33,6 +33,7 @@ struct address_space {
 	int64_t made_ns;          // when it was last taken for changed
 	struct gdb_jit *jit;      // what the process tells debuggers of it; NULL: likewise
 	uint32_t jit_generation;  // when its descriptors were looked for
+	struct module *php;       // that holds PHP's virtual machine; NULL: none is known
 	bool searched;            // in all files
 	int64_t searched_ns, search_cost_ns; // when that was, and how long it took
 	bool stale;                          // an address outside of all mappings was seen since

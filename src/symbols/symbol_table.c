@@ -266,13 +266,13 @@ struct symbol_table *symbol_table_create(Dwfl_Module *module)
 }
 
 static bool find_in_section(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, const char *name,
-                            uint64_t *ret)
+                            unsigned int type, uint64_t *ret)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	GElf_Sym symbol;
 
 	for (int i = 1; data && gelf_getsym(data, i, &symbol); i++) {
-		if (GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_shndx == SHN_UNDEF)
+		if (GELF_ST_TYPE(symbol.st_info) != type || symbol.st_shndx == SHN_UNDEF)
 			continue;
 		const char *found = elf_strptr(elf, header->sh_link, symbol.st_name);
 		if (found && strcmp(found, name) == 0) {
@@ -283,7 +283,8 @@ static bool find_in_section(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 	return false;
 }
 
-bool symbol_table_find_variable(Dwfl_Module *module, const char *name, uint64_t *ret)
+bool symbol_table_find_named(Dwfl_Module *module, const char *name, unsigned int type,
+                             uint64_t *ret)
 {
 	GElf_Shdr header;
 	GElf_Addr bias;
@@ -292,7 +293,7 @@ bool symbol_table_find_variable(Dwfl_Module *module, const char *name, uint64_t 
 	for (Elf_Scn *section = NULL; elf && (section = elf_nextscn(elf, section));)
 		if (gelf_getshdr(section, &header) &&
 		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB) &&
-		    find_in_section(elf, section, &header, name, ret))
+		    find_in_section(elf, section, &header, name, type, ret))
 			return true;
 	return false;
 }

@@ -1,5 +1,6 @@
 #include "address_space.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "memory.h"
 #include "module.h"
 #include "perf_map.h"
+#include "php_code.h"
 #include "proc.h"
 #include "symbol_table.h"
 #include "untrusted_file.h"
@@ -111,9 +113,10 @@ static void find_descriptor(void *context)
 {
 	struct module *module = context;
 
-	if (!symbol_table_find_variable(module_dwfl(module), GDB_JIT_DESCRIPTOR,
-	                                &module->jit_descriptor))
+	if (!symbol_table_find_named(module_dwfl(module), GDB_JIT_DESCRIPTOR, STT_OBJECT,
+	                             &module->jit_descriptor))
 		module->jit_descriptor = 0;
+	module->php_dispatch = php_code_find_dispatch(module);
 }
 
 // Of CPU time: what is left is searched another time.
@@ -126,6 +129,7 @@ static void find_descriptors(struct address_space *space, int64_t now_ns)
 	size_t n_searched = 0;
 
 	gdb_jit_forget(space->jit);
+	space->php = NULL;
 	space->searched = true;
 	space->jit_generation = space->generation;
 	for (size_t i = 0; i < space->maps.count && n_searched < MAX_SEARCHED; i++) {
@@ -142,6 +146,8 @@ static void find_descriptors(struct address_space *space, int64_t now_ns)
 			module_guard(module, find_descriptor, module, MODULE_FOR_RULES);
 		}
 		module->looked_for_descriptor = true;
+		if (module->php_dispatch)
+			space->php = module;
 		if (module->jit_descriptor)
 			gdb_jit_add_descriptor(
 			    space->jit, module->jit_descriptor + mapping->start -

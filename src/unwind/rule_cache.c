@@ -16,6 +16,7 @@
 #include "memory.h"
 #include "module.h"
 #include "perf_map.h"
+#include "php_code.h"
 #include "rule.h"
 #include "symbol_table.h"
 
@@ -125,6 +126,9 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 	if (kind == MODULE_IMAGE && !code->space)
 		return false;
 	if (!is_made && ghc_code_rule(code->module, &arch_code, address, ret))
+		return true;
+	if (is_made && code->space->php &&
+	    php_code_rule(code->space->php, &arch_code, address, ret))
 		return true;
 	const bool found = ARCH_NATIVE->code_rule(&arch_code, address, ret);
 	if (found && is_call && !is_made && is_scratch(ret->cfa_register))

@@ -230,6 +230,7 @@ const struct arch arch_x86_64 = {
     .code_rule = x86_code_rule,
     .refine = x86_code_refine,
     .left_alone = x86_code_left_alone,
+    .way_to_handler = x86_code_way_to_handler,
     .is_after_call = x86_code_is_after_call,
     .max_call_bytes = X86_CODE_MAX_CALL_BYTES,
     .find_frame = x86_frame_find,

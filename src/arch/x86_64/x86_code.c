@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "rule.h"
 #include "x86_instruction.h"
+#include "x86_way.h"
 
 enum {
 	MAX_INSTRUCTIONS = 4096, // of one search
@@ -55,31 +56,13 @@ bool x86_code_is_after_call(const uint8_t *bytes, size_t size)
 	return false;
 }
 
-// What the stack pointer is counted from.
-enum base { BASE_SP, BASE_REGISTER, BASE_MEMORY };
-
-// On a way out.
-struct way {
-	uint64_t address;
-	enum base base;
-	int64_t at;         // stack pointer - base
-	uint8_t number;     // BASE_REGISTER: the base, by the machine's number
-	int64_t slot;       // BASE_MEMORY: the base is in memory at the first stack pointer + slot
-	uint16_t written;   // registers, by the machine's numbers
-	uint16_t popped;    // those among them that were taken off the stack
-	int64_t places[16]; // where, relative to the base
-	uint16_t kept;      // registers that were put on the stack on the way, as they were
-	int64_t keeps[16];  // where
-	bool fp_is_set;     // the frame pointer is the base + fp_at
-	int64_t fp_at;
-};
-
 struct search {
 	const struct arch_code *code;
-	bool follows_calls; // takes calls to return
-	uint64_t goal;      // where to stop, and not at a ret; NO_GOAL: at a ret
-	bool by_shape;      // to stop where a runtime's code is known by its shape instead
-	struct rule shape;  // the rule that it stands for
+	unsigned int how;  // WAY_*
+	uint64_t goal;     // where to stop, and not at a ret; NO_GOAL: at a ret
+	bool by_shape;     // to stop where a runtime's code is known by its shape instead
+	struct rule shape; // the rule that it stands for
+	bool to_handler;   // to stop at a jump to the next handler of PHP instead
 	size_t n_instructions;
 	struct way branches[MAX_BRANCHES];
 	size_t n_branches;
@@ -116,198 +99,10 @@ static bool read_instruction(struct search *search, uint64_t address, struct ins
 	       x86_instruction_decode(search->chunk + into, search->chunk_size - into, ret);
 }
 
-static void push(struct way *way, uint8_t number)
-{
-	way->at -= 8;
-	if (way->written >> number & 1)
-		return;
-	way->kept |= 1u << number;
-	way->keeps[number] = way->at;
-}
-
-static void pop(struct way *way, uint8_t number)
-{
-	const uint16_t bit = 1u << number;
-
-	if (way->kept & bit && way->keeps[number] == way->at) {
-		way->written &= ~bit; // as it was
-		way->popped &= ~bit;
-	} else {
-		way->written |= bit;
-		// Below where the stack pointer was at first, it is not there yet.
-		way->popped =
-		    way->base == BASE_SP && way->at < 0 ? way->popped & ~bit : way->popped | bit;
-		way->places[number] = way->at;
-	}
-	way->fp_is_set &= number != MACHINE_BP;
-	way->at += 8;
-}
-
-static void rebase(struct way *way, enum base base, int64_t at)
-{
-	way->base = base;
-	way->at = at;
-	// What was found by the other base is not known any more.
-	way->popped = way->kept = 0;
-	way->fp_is_set = false;
-}
-
-enum effect { GO_ON, JUMP, BRANCH, RETURN, DEAD_END };
-
-// The stack pointer becomes the register + offset, if that is still what it was.
-static enum effect take_register(struct way *way, uint8_t number, int64_t offset)
-{
-	if (number == MACHINE_BP && way->fp_is_set) {
-		way->at = way->fp_at + offset;
-		return GO_ON;
-	}
-	if (number == MACHINE_SP || way->written >> number & 1)
-		return DEAD_END;
-	rebase(way, BASE_REGISTER, offset);
-	way->number = number;
-	return GO_ON;
-}
-
-// Instructions of one opcode byte that write the stack pointer.
-static enum effect write_sp(const struct instruction *i, struct way *way)
-{
-	const bool on_sp = i->mod == 3 && i->rm == MACHINE_SP;
-
-	if (on_sp && (i->opcode == 0x83 || i->opcode == 0x81) && i->wide &&
-	    (i->reg_field == 0 || i->reg_field == 5)) { // add, sub
-		way->at += i->reg_field == 0 ? i->immediate : -i->immediate;
-		return GO_ON;
-	}
-	if (i->opcode == 0x8d && i->wide && i->reg == MACHINE_SP && i->plain_base) { // lea
-		if (i->rm == MACHINE_BP)
-			return take_register(way, MACHINE_BP, i->displacement);
-		way->at += i->displacement;
-		return i->rm == MACHINE_SP ? GO_ON : DEAD_END;
-	}
-	if (i->opcode == 0x89 && i->wide && on_sp)
-		return take_register(way, i->reg, 0);
-	if (i->opcode == 0x8b && i->wide && i->reg == MACHINE_SP) { // mov
-		if (i->mod == 3)
-			return take_register(way, i->rm, 0);
-		if (i->plain_base && i->rm == MACHINE_SP && way->base == BASE_SP) {
-			way->slot = way->at + i->displacement;
-			rebase(way, BASE_MEMORY, 0);
-			return GO_ON;
-		}
-	}
-	return DEAD_END;
-}
-
-// mov %rsp, %rbp or lea x(%rsp), %rbp: a later way back by the frame pointer is known.
-static void set_frame_pointer(const struct instruction *i, struct way *way)
-{
-	const bool is_lea = i->opcode == 0x8d && i->plain_base && i->rm == MACHINE_SP;
-	const bool is_mov = i->mod == 3 && ((i->opcode == 0x89 && i->reg == MACHINE_SP) ||
-	                                    (i->opcode == 0x8b && i->rm == MACHINE_SP));
-
-	way->fp_is_set = i->map == MAP_ONE && !i->is_vector && i->wide && (is_lea || is_mov);
-	way->fp_at = way->at + (is_lea ? i->displacement : 0);
-}
-
-static enum effect step_plain(const struct instruction *i, struct way *way)
-{
-	const uint16_t written = x86_instruction_may_write(i);
-
-	if (written >> MACHINE_SP & 1)
-		return write_sp(i, way);
-	way->written |= written;
-	way->popped &= ~written;
-	if (written >> MACHINE_BP & 1)
-		set_frame_pointer(i, way);
-	return GO_ON;
-}
-
-// Instructions of one opcode byte that change the stack pointer or the way. -1: it is none.
-static int step_special(const struct search *search, const struct instruction *i, struct way *way)
-{
-	const uint8_t op = i->opcode;
-
-	if (op >= 0x50 && op <= 0x57) {
-		push(way, i->low);
-		return GO_ON;
-	}
-	if (op >= 0x58 && op <= 0x5f) {
-		pop(way, i->low);
-		return i->low == MACHINE_SP ? DEAD_END : GO_ON;
-	}
-	if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3))
-		return BRANCH;
-	switch (op) {
-	case 0x68:
-	case 0x6a:
-	case 0x9c: // push
-		way->at -= 8;
-		return GO_ON;
-	case 0x9d: // popf
-		way->at += 8;
-		return GO_ON;
-	case 0xc9: { // leave
-		const enum effect effect = take_register(way, MACHINE_BP, 0);
-		pop(way, MACHINE_BP);
-		return effect;
-	}
-	case 0xe8:
-		return search->follows_calls ? GO_ON : DEAD_END;
-	case 0xe9:
-	case 0xeb:
-		return JUMP;
-	case 0xc2:
-	case 0xc3:
-		return way->base == BASE_SP && way->at < 0 ? DEAD_END : RETURN;
-	case 0xff:
-		if (i->reg_field == 2) // call
-			return search->follows_calls ? GO_ON : DEAD_END;
-		if (i->reg_field == 6) { // push
-			way->at -= 8;
-			return GO_ON;
-		}
-		return i->reg_field < 2 ? -1 : DEAD_END; // jmp, far ones
-	case 0x8f:                                       // pop to memory; its other forms are rare
-		way->at += 8;
-		return i->reg_field == 0 && i->mod != 3 ? GO_ON : DEAD_END;
-	case 0xc8:
-	case 0xca:
-	case 0xcb:
-	case 0xcc:
-	case 0xcd:
-	case 0xcf:
-	case 0xf1:
-	case 0xf4: // enter, far ret, int3, int, iret, icebp, hlt
-		return DEAD_END;
-	default:
-		return -1;
-	}
-}
-
-static enum effect step(const struct search *search, const struct instruction *i, struct way *way)
-{
-	if (i->map == MAP_ONE && !i->is_vector) {
-		const int effect = step_special(search, i, way);
-		if (effect >= 0)
-			return effect;
-	}
-	if (i->map == MAP_0F && !i->is_vector) {
-		if (i->opcode >= 0x80 && i->opcode <= 0x8f)
-			return BRANCH;
-		if (i->opcode == 0x0b || i->opcode == 0xb9 || i->opcode == 0xff || // ud2, ud1, ud0
-		    i->opcode == 0xa0 || i->opcode == 0xa1 || i->opcode == 0xa8 ||
-		    i->opcode == 0xa9 || i->opcode == 0x07 || i->opcode == 0x35)
-			return DEAD_END;
-	}
-	if (search->by_shape && x86_instruction_may_write(i) >> MACHINE_SP & 1)
-		return DEAD_END;
-	return step_plain(i, way);
-}
-
 // Goes on behind the instruction, which way->address is behind of already.
 static enum effect advance(struct search *search, const struct instruction *i, struct way *way)
 {
-	const enum effect effect = step(search, i, way);
+	const enum effect effect = x86_way_step(i, search->how, way);
 
 	if (effect == JUMP) {
 		way->address += i->immediate;
@@ -330,6 +125,14 @@ static bool has_shape(struct search *search, const struct way *way)
 	return luajit_code_is_exit(search->code, way->address, &search->shape.luajit);
 }
 
+static bool is_jump_to_handler(const struct instruction *i)
+{
+	const uint8_t next_operation = 15; // the machine's number of its register
+
+	return i->map == MAP_ONE && !i->is_vector && i->opcode == 0xff && i->reg_field == 4 &&
+	       i->plain_base && i->rm == next_operation && i->displacement == 0;
+}
+
 // Follows one way to its end; true: to the goal, or to a ret, with *ret_popped what that takes off
 // the stack more than the return address.
 static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
@@ -347,8 +150,10 @@ static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 		switch (advance(search, &i, way)) {
 		case RETURN:
 			*ret_popped = (uint16_t)i.immediate;
-			return search->goal == NO_GOAL && !search->by_shape;
+			return search->goal == NO_GOAL && !search->by_shape && !search->to_handler;
 		case DEAD_END:
+			if (search->to_handler)
+				return is_jump_to_handler(&i);
 			if (search->by_shape && has_shape(search, way))
 				return true;
 			if (!search->by_shape || !(x86_instruction_may_write(&i) >> MACHINE_SP & 1))
@@ -390,7 +195,7 @@ static bool find_way(struct search *search, uint64_t address, struct way *ret, i
 		*ret = way;
 		*ret_popped = popped;
 		found = true;
-		if (!search->follows_calls)
+		if (!(search->how & WAY_FOLLOWS_CALLS))
 			break; // there is nothing to go astray
 	}
 	return found;
@@ -402,7 +207,7 @@ static bool find_surest_way(struct search *search, uint64_t address, struct way 
 {
 	if (find_way(search, address, ret, ret_popped))
 		return true;
-	search->follows_calls = true;
+	search->how |= WAY_FOLLOWS_CALLS;
 	return find_way(search, address, ret, ret_popped);
 }
 
@@ -411,7 +216,7 @@ static bool find_way_in(struct search *search, uint64_t start, uint64_t address,
 {
 	int64_t popped = 0;
 
-	search->follows_calls = true;
+	search->how |= WAY_FOLLOWS_CALLS;
 	search->goal = address;
 	return find_way(search, start, ret, &popped) && ret->base == BASE_SP;
 }
@@ -421,9 +226,10 @@ static bool find_shape(struct search *search, uint64_t address)
 {
 	int64_t popped;
 
-	search->follows_calls = true;
+	search->how |= WAY_FOLLOWS_CALLS;
 	search->goal = NO_GOAL;
 	search->by_shape = true;
+	search->how |= WAY_KEEPS_SP;
 	begin(search, address);
 	while (search->n_branches > 0) {
 		struct way way = search->branches[--search->n_branches];
@@ -431,6 +237,22 @@ static bool find_shape(struct search *search, uint64_t address)
 			return true;
 	}
 	return false;
+}
+
+bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int64_t *ret)
+{
+	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
+	struct way way;
+	int64_t popped = 0;
+
+	search->code = code;
+	search->goal = NO_GOAL;
+	search->how = WAY_FOLLOWS_CALLS;
+	search->to_handler = true;
+	if (!find_way(search, address, &way, &popped) || way.base != BASE_SP)
+		return false;
+	*ret = way.at;
+	return true;
 }
 
 // CFA = *(rsp + slot) + offset.

@@ -29,6 +29,10 @@ bool x86_code_refine(const struct arch_code *code, uint64_t address, const struc
 // set by DWARF's numbers; empty: that is not known.
 uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_address);
 
+// How much the code adds to the stack pointer until it jumps through the word that %r15 points to,
+// as PHP's handlers do, calls being taken to return; false: it does not, as far as it is followed.
+bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int64_t *ret);
+
 enum { X86_CODE_MAX_CALL_BYTES = 8 };
 
 // Do the `size` bytes end in a call instruction?

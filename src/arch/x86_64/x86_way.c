@@ -1,0 +1,194 @@
+#include "x86_way.h"
+
+#include <stdbool.h>
+
+#include "x86_instruction.h"
+
+// The machine's numbers.
+enum { MACHINE_SP = 4, MACHINE_BP = 5 };
+
+static void push(struct way *way, uint8_t number)
+{
+	way->at -= 8;
+	if (way->written >> number & 1)
+		return;
+	way->kept |= 1u << number;
+	way->keeps[number] = way->at;
+}
+
+static void pop(struct way *way, uint8_t number)
+{
+	const uint16_t bit = 1u << number;
+
+	if (way->kept & bit && way->keeps[number] == way->at) {
+		way->written &= ~bit; // as it was
+		way->popped &= ~bit;
+	} else {
+		way->written |= bit;
+		// Below where the stack pointer was at first, it is not there yet.
+		way->popped =
+		    way->base == BASE_SP && way->at < 0 ? way->popped & ~bit : way->popped | bit;
+		way->places[number] = way->at;
+	}
+	way->fp_is_set &= number != MACHINE_BP;
+	way->at += 8;
+}
+
+static void rebase(struct way *way, enum base base, int64_t at)
+{
+	way->base = base;
+	way->at = at;
+	// What was found by the other base is not known any more.
+	way->popped = way->kept = 0;
+	way->fp_is_set = false;
+}
+
+// The stack pointer becomes the register + offset, if that is still what it was.
+static enum effect take_register(struct way *way, uint8_t number, int64_t offset)
+{
+	if (number == MACHINE_BP && way->fp_is_set) {
+		way->at = way->fp_at + offset;
+		return GO_ON;
+	}
+	if (number == MACHINE_SP || way->written >> number & 1)
+		return DEAD_END;
+	rebase(way, BASE_REGISTER, offset);
+	way->number = number;
+	return GO_ON;
+}
+
+// Instructions of one opcode byte that write the stack pointer.
+static enum effect write_sp(const struct instruction *i, struct way *way)
+{
+	const bool on_sp = i->mod == 3 && i->rm == MACHINE_SP;
+
+	if (on_sp && (i->opcode == 0x83 || i->opcode == 0x81) && i->wide &&
+	    (i->reg_field == 0 || i->reg_field == 5)) { // add, sub
+		way->at += i->reg_field == 0 ? i->immediate : -i->immediate;
+		return GO_ON;
+	}
+	if (i->opcode == 0x8d && i->wide && i->reg == MACHINE_SP && i->plain_base) { // lea
+		if (i->rm == MACHINE_BP)
+			return take_register(way, MACHINE_BP, i->displacement);
+		way->at += i->displacement;
+		return i->rm == MACHINE_SP ? GO_ON : DEAD_END;
+	}
+	if (i->opcode == 0x89 && i->wide && on_sp)
+		return take_register(way, i->reg, 0);
+	if (i->opcode == 0x8b && i->wide && i->reg == MACHINE_SP) { // mov
+		if (i->mod == 3)
+			return take_register(way, i->rm, 0);
+		if (i->plain_base && i->rm == MACHINE_SP && way->base == BASE_SP) {
+			way->slot = way->at + i->displacement;
+			rebase(way, BASE_MEMORY, 0);
+			return GO_ON;
+		}
+	}
+	return DEAD_END;
+}
+
+// mov %rsp, %rbp or lea x(%rsp), %rbp: a later way back by the frame pointer is known.
+static void set_frame_pointer(const struct instruction *i, struct way *way)
+{
+	const bool is_lea = i->opcode == 0x8d && i->plain_base && i->rm == MACHINE_SP;
+	const bool is_mov = i->mod == 3 && ((i->opcode == 0x89 && i->reg == MACHINE_SP) ||
+	                                    (i->opcode == 0x8b && i->rm == MACHINE_SP));
+
+	way->fp_is_set = i->map == MAP_ONE && !i->is_vector && i->wide && (is_lea || is_mov);
+	way->fp_at = way->at + (is_lea ? i->displacement : 0);
+}
+
+static enum effect step_plain(const struct instruction *i, struct way *way)
+{
+	const uint16_t written = x86_instruction_may_write(i);
+
+	if (written >> MACHINE_SP & 1)
+		return write_sp(i, way);
+	way->written |= written;
+	way->popped &= ~written;
+	if (written >> MACHINE_BP & 1)
+		set_frame_pointer(i, way);
+	return GO_ON;
+}
+
+// Instructions of one opcode byte that change the stack pointer or the way. -1: it is none.
+static int step_special(const struct instruction *i, unsigned int how, struct way *way)
+{
+	const uint8_t op = i->opcode;
+
+	if (op >= 0x50 && op <= 0x57) {
+		push(way, i->low);
+		return GO_ON;
+	}
+	if (op >= 0x58 && op <= 0x5f) {
+		pop(way, i->low);
+		return i->low == MACHINE_SP ? DEAD_END : GO_ON;
+	}
+	if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3))
+		return BRANCH;
+	switch (op) {
+	case 0x68:
+	case 0x6a:
+	case 0x9c: // push
+		way->at -= 8;
+		return GO_ON;
+	case 0x9d: // popf
+		way->at += 8;
+		return GO_ON;
+	case 0xc9: { // leave
+		const enum effect effect = take_register(way, MACHINE_BP, 0);
+		pop(way, MACHINE_BP);
+		return effect;
+	}
+	case 0xe8:
+		return how & WAY_FOLLOWS_CALLS ? GO_ON : DEAD_END;
+	case 0xe9:
+	case 0xeb:
+		return JUMP;
+	case 0xc2:
+	case 0xc3:
+		return way->base == BASE_SP && way->at < 0 ? DEAD_END : RETURN;
+	case 0xff:
+		if (i->reg_field == 2) // call
+			return how & WAY_FOLLOWS_CALLS ? GO_ON : DEAD_END;
+		if (i->reg_field == 6) { // push
+			way->at -= 8;
+			return GO_ON;
+		}
+		return i->reg_field < 2 ? -1 : DEAD_END; // jmp, far ones
+	case 0x8f:                                       // pop to memory; its other forms are rare
+		way->at += 8;
+		return i->reg_field == 0 && i->mod != 3 ? GO_ON : DEAD_END;
+	case 0xc8:
+	case 0xca:
+	case 0xcb:
+	case 0xcc:
+	case 0xcd:
+	case 0xcf:
+	case 0xf1:
+	case 0xf4: // enter, far ret, int3, int, iret, icebp, hlt
+		return DEAD_END;
+	default:
+		return -1;
+	}
+}
+
+enum effect x86_way_step(const struct instruction *i, unsigned int how, struct way *way)
+{
+	if (i->map == MAP_ONE && !i->is_vector) {
+		const int effect = step_special(i, how, way);
+		if (effect >= 0)
+			return effect;
+	}
+	if (i->map == MAP_0F && !i->is_vector) {
+		if (i->opcode >= 0x80 && i->opcode <= 0x8f)
+			return BRANCH;
+		if (i->opcode == 0x0b || i->opcode == 0xb9 || i->opcode == 0xff || // ud2, ud1, ud0
+		    i->opcode == 0xa0 || i->opcode == 0xa1 || i->opcode == 0xa8 ||
+		    i->opcode == 0xa9 || i->opcode == 0x07 || i->opcode == 0x35)
+			return DEAD_END;
+	}
+	if (how & WAY_KEEPS_SP && x86_instruction_may_write(i) >> MACHINE_SP & 1)
+		return DEAD_END;
+	return step_plain(i, way);
+}

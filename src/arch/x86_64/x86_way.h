@@ -1,0 +1,37 @@
+// x86_way: what instructions do to the stack pointer, on a way out of a function.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct instruction;
+
+// What the stack pointer is counted from.
+enum base { BASE_SP, BASE_REGISTER, BASE_MEMORY };
+
+// On a way out.
+struct way {
+	uint64_t address;
+	enum base base;
+	int64_t at;         // stack pointer - base
+	uint8_t number;     // BASE_REGISTER: the base, by the machine's number
+	int64_t slot;       // BASE_MEMORY: the base is in memory at the first stack pointer + slot
+	uint16_t written;   // registers, by the machine's numbers
+	uint16_t popped;    // those among them that were taken off the stack
+	int64_t places[16]; // where, relative to the base
+	uint16_t kept;      // registers that were put on the stack on the way, as they were
+	int64_t keeps[16];  // where
+	bool fp_is_set;     // the frame pointer is the base + fp_at
+	int64_t fp_at;
+};
+
+enum effect { GO_ON, JUMP, BRANCH, RETURN, DEAD_END };
+
+// How to go.
+enum {
+	WAY_FOLLOWS_CALLS = 1, // calls are taken to return
+	WAY_KEEPS_SP = 2,      // what sets the stack pointer is a dead end, too
+};
+
+// Takes one instruction, which way->address is behind of already. `how`: WAY_*, together.
+enum effect x86_way_step(const struct instruction *i, unsigned int how, struct way *way);
