@@ -29,11 +29,6 @@ enum tracee_wait {
 // PTRACE_SEIZE with exec (see tracee.c).
 void tracee_setup(void);
 
-// When the process that traced has died without letting its threads go (rescues.h): puts those
-// right that are still in the rest of a call. Else they would be told that the rest's bytes were
-// all.
-void tracee_rescue(void);
-
 // Can this process use ptrace at all (no seccomp filter in the way)?
 bool tracee_is_permitted(void);
 

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct tracee_stop {
 	int signal;       // to be delivered at the release; 0: none
@@ -14,6 +15,13 @@ struct tracee_stop {
 	int64_t call;     // the number of the system call that it is in; -1: none, or not known
 	int exit_status;  // TRACEE_EXITED: as waitpid gives it
 };
+
+// Like waitpid(2) with __WALL and these flags, but a stop that it tells of is not taken: it is told
+// of again until the thread is resumed. So should the tracer be killed before that, the kernel
+// gives the thread the signal with which it has stopped; one whose stop was taken loses it
+// (ptrace_stop and wait_task_stopped in the kernel's source: exit_code). The end of a thread is
+// taken.
+pid_t tracee_stop_wait(int tid, int flags, int *ret_status);
 
 // Turns a status of waitpid into *ret. False: it is an exit.
 bool tracee_stop_read(int status, struct tracee_stop *ret);

@@ -47,9 +47,22 @@ void rescues_keep(int tid, const struct syscall_rest *rest)
 	rescue->tid = tid;
 }
 
-void rescues_each(void (*function)(int tid, struct syscall_rest *rest))
+size_t rescues_each(void (*function)(int tid, struct syscall_rest *rest))
+{
+	size_t n_left = 0;
+
+	for (size_t i = 0; rescues && i < MAX_RESCUES; i++) {
+		if (rescues[i].tid)
+			function(rescues[i].tid, &rescues[i].rest);
+		n_left += rescues[i].tid != 0;
+	}
+	return n_left;
+}
+
+bool rescues_any(void)
 {
 	for (size_t i = 0; rescues && i < MAX_RESCUES; i++)
 		if (rescues[i].tid)
-			function(rescues[i].tid, &rescues[i].rest);
+			return true;
+	return false;
 }

@@ -2,6 +2,9 @@
 // shares with its parent, for whoever is there should it be killed.
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct syscall_rest;
 
 // Before the process forks that is to trace. Without memory for it, nothing is kept.
@@ -12,5 +15,8 @@ void rescues_share(void);
 void rescues_keep(int tid, const struct syscall_rest *rest);
 void rescues_drop(int tid);
 
-// Calls the function for each that is kept.
-void rescues_each(void (*function)(int tid, struct syscall_rest *rest));
+// Calls the function for each that is kept; it may drop it. Returns how many are kept still.
+size_t rescues_each(void (*function)(int tid, struct syscall_rest *rest));
+
+// True if any is kept.
+bool rescues_any(void);

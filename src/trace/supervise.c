@@ -13,7 +13,7 @@
 #include "memory.h"
 #include "proc.h"
 #include "rescues.h"
-#include "tracee.h"
+#include "tracee_rescue.h"
 
 enum { CONTINUED_NS = 10000000 }; // from a group's SIGCONT until all of the group run
 

@@ -11,7 +11,6 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "arch.h"
@@ -22,12 +21,7 @@
 #include "rescues.h"
 #include "syscall_mend.h"
 
-enum {
-	NO_SUCH_TID = 0x7ffffffe,
-	// How often, and after what time again, a thread is looked at that is to stop for a rescue.
-	RESCUE_LOOKS = 500,
-	RESCUE_LOOK_NS = 100000,
-};
+enum { NO_SUCH_TID = 0x7ffffffe };
 
 // The rest of a call that a stop cut short (syscall_mend.h), executed under our eyes.
 enum call_state {
@@ -70,8 +64,11 @@ static void forget(int tid)
 {
 	struct seized *entry = find_seized(tid);
 
-	if (entry)
-		*entry = seized[--n_seized];
+	if (!entry)
+		return;
+	if (entry->call != CALL_NONE)
+		rescues_drop(tid); // the kernel may give its number to another thread
+	*entry = seized[--n_seized];
 }
 
 // A thread that executes another program becomes the main thread, with its tid; the old one never
@@ -82,6 +79,7 @@ static void follow_exec(struct seized *entry)
 		forget(entry->tid);
 		return;
 	}
+	rescues_drop(entry->tid);
 	entry->tid = entry->tgid;
 	entry->call = CALL_LEAVING;
 }
@@ -560,33 +558,4 @@ void tracee_abandon_all(void)
 	abandoned = 1;
 	release_stopped();
 	block_child_signal(SIG_UNBLOCK);
-}
-
-static void rescue_thread(int tid, struct syscall_rest *rest)
-{
-	const struct timespec pause = {.tv_nsec = RESCUE_LOOK_NS};
-	struct user_regs_struct user;
-	int status;
-
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
-		return;
-	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
-	for (int i = 0; waitpid(tid, &status, WNOHANG | __WALL) != tid; i++) {
-		if (i == RESCUE_LOOKS)
-			return; // our end lets it go
-		nanosleep(&pause, NULL);
-	}
-	if (!WIFSTOPPED(status))
-		return;
-	if (get_registers(tid, &user) && syscall_rest_is_inside(rest, &user)) {
-		syscall_rest_leave(rest, &user);
-		set_registers(tid, &user);
-	}
-	const int signal = status >> 16 == 0 ? WSTOPSIG(status) : 0;
-	ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)signal);
-}
-
-void tracee_rescue(void)
-{
-	rescues_each(rescue_thread);
 }

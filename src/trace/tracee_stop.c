@@ -4,6 +4,22 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+enum { STOPPED_STATUS = 0x7f }; // of waitpid: with the signal, and the event, above it
+
+pid_t tracee_stop_wait(int tid, int flags, int *ret_status)
+{
+	siginfo_t info = {0};
+
+	if (waitid(P_PID, (id_t)tid, &info, flags | WSTOPPED | WEXITED | WNOWAIT | __WALL) != 0)
+		return -1;
+	if (info.si_pid == 0)
+		return 0;
+	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
+		return waitpid(tid, ret_status, __WALL); // it has ended: reaped
+	*ret_status = info.si_status << 8 | STOPPED_STATUS;
+	return tid;
+}
+
 bool tracee_stop_read(int status, struct tracee_stop *ret)
 {
 	const int event = status >> 16;
