@@ -37,6 +37,7 @@ struct seized {
 	int tid, tgid;
 	enum call_state call;
 	struct syscall_rest rest;
+	bool stands;   // in a stop that was reported; not resumed since
 	bool reported; // `status` has come, but nobody has asked for it yet
 	int status;    // as waitpid gives it
 };
@@ -82,6 +83,7 @@ static void follow_exec(struct seized *entry)
 	rescues_drop(entry->tid);
 	entry->tid = entry->tgid;
 	entry->call = CALL_LEAVING;
+	entry->stands = false;
 }
 
 // False: there is no such thread any more.
@@ -92,9 +94,12 @@ static bool collect_report(struct seized *entry)
 	// Even if a stop was reported: it may have been killed since.
 	if (entry->reported && !WIFSTOPPED(entry->status))
 		return true;
-	const pid_t pid = waitpid(entry->tid, &status, WNOHANG | __WALL);
+	const pid_t pid = tracee_stop_wait(entry->tid, WNOHANG, &status);
 	if (pid != entry->tid)
 		return pid == 0 || entry->reported;
+	if (WIFSTOPPED(status) && entry->stands)
+		return true; // the same stop
+	entry->stands = WIFSTOPPED(status);
 	entry->reported = true;
 	entry->status = status;
 	child_exit_note(entry->tid, status);
@@ -171,9 +176,10 @@ uint64_t tracee_lost_privileges(void)
 	return n_lost_privileges;
 }
 
-static bool resume_to_syscall_stop(int tid, int signal)
+static bool resume(struct seized *entry, enum __ptrace_request how, int signal)
 {
-	return ptrace(PTRACE_SYSCALL, tid, NULL, (void *)(uintptr_t)signal) == 0;
+	entry->stands = false;
+	return ptrace(how, entry->tid, NULL, (void *)(uintptr_t)signal) == 0;
 }
 
 // Sends the thread into the next part of the rest of its call. Until all of it has ended the thread
@@ -190,7 +196,7 @@ static bool enter_rest(struct seized *entry, int signal)
 		return false;
 	entry->call = CALL_ENTERING;
 	counts.parts++;
-	return resume_to_syscall_stop(entry->tid, signal);
+	return resume(entry, PTRACE_SYSCALL, signal);
 }
 
 static bool begin_rest(struct seized *entry, int signal)
@@ -261,7 +267,7 @@ static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop
 
 	if (stop->syscall && entry->call == CALL_ENTERING) {
 		entry->call = CALL_INSIDE;
-		return resume_to_syscall_stop(tid, 0);
+		return resume(entry, PTRACE_SYSCALL, 0);
 	}
 	if (stop->syscall) // its end
 		return get_registers(tid, &user) &&
@@ -287,7 +293,7 @@ static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 		set_registers(tid, &user);
 	}
 	rescues_drop(tid);
-	if (signalled && ptrace(PTRACE_CONT, tid, NULL, NULL) == 0)
+	if (signalled && resume(entry, PTRACE_CONT, 0))
 		entry->call = CALL_SIGNALLED;
 	else
 		detach(entry, stop->signal);
@@ -454,15 +460,18 @@ static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
 		status = entry->status;
 	} else {
 		do
-			pid = waitpid(tid, &status, flags | __WALL);
+			pid = tracee_stop_wait(tid, flags, &status);
 		while (pid < 0 && errno == EINTR);
 	}
 	if (pid == 0)
 		return TRACEE_RUNS;
 	// An error: gone without a trace, as its process executed another program from another
 	// thread.
-	if (pid > 0 && tracee_stop_read(status, ret))
+	if (pid > 0 && tracee_stop_read(status, ret)) {
+		if (entry)
+			entry->stands = true;
 		return TRACEE_STOPPED;
+	}
 	*ret = (struct tracee_stop){.exit_status = status};
 	if (pid < 0 && entry) {
 		follow_exec(entry);
@@ -511,9 +520,11 @@ void tracee_release(int tid, const struct tracee_stop *stop)
 
 void tracee_continue(int tid, const struct tracee_stop *stop)
 {
+	struct seized *entry = find_seized(tid);
+
 	// SIGCONT ends a group-stop, and is reported as a stop of its own (ptrace(2)).
-	ptrace(stop->group_stop ? PTRACE_LISTEN : PTRACE_CONT, tid, NULL,
-	       (void *)(uintptr_t)stop->signal);
+	if (entry)
+		resume(entry, stop->group_stop ? PTRACE_LISTEN : PTRACE_CONT, stop->signal);
 }
 
 bool tracee_has_any(void)

@@ -107,6 +107,25 @@ class Deaths(torture.TestCase):
         disturbed = self.kill_often("worker", 12)
         self.assertLessEqual(len(disturbed), MAX_DISTURBED, disturbed)
 
+    def test_worker_killed_at_a_signal(self):
+        """In the very instant in which it has heard of a thread that stopped at a signal: the signal
+        comes all the same."""
+        preloaded = {
+            **os.environ,
+            "LD_PRELOAD": harness.fixture("die_at_signal.so"),
+            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0",
+        }
+        n_killed = 0
+        target = self.start_program("signals", "queue", 2)
+        while target.process.poll() is None:
+            run = harness.start_attach(
+                target, ALL_TICKS, "--stop-all", "-d", "0.5", hz=1000, env=preloaded
+            )
+            run.communicate()
+            n_killed += run.status == 128 + signal.SIGKILL
+        self.assertGreater(n_killed, 0)
+        self.assert_no_faults(torture.parse(target.rest()))
+
 
 class OutOfMemory(torture.TestCase):
     """The kernel ends the profiler, or part of it, where it needs more memory than there is."""
