@@ -14,7 +14,7 @@ const LOOKS = {
 	stopped: {colour: '#8a8a8a', letter: 'x', height: 0.75},
 };
 const OTHER_LOOK = {colour: '#f5c26b', letter: 'o', height: 1};
-const INK_ON_COLOUR = '#111111';
+const INK_ON_COLOUR = '#111111', NEUTRAL = '#d6d6d6';
 
 const looksOf = kinds => kinds.map(kind => LOOKS[kind] ?? OTHER_LOOK);
 

@@ -210,7 +210,7 @@ class Graph {
 		this.fill(context, box, y, width);
 		if (app.matches?.byFrame[box.frame]) {
 			context.fillStyle = this.colours.match;
-			context.fillRect(box.x, y + BOX_HEIGHT - 4, width, 3);
+			context.fillRect(box.x, y + BOX_HEIGHT - 3, width, 2);
 		}
 		if (width > 20) {
 			context.fillStyle = INK_ON_COLOUR;
@@ -223,6 +223,11 @@ class Graph {
 		const kinds = this.kindsOf(box), height = BOX_HEIGHT - 1;
 		if (this.app.base) {
 			context.fillStyle = this.app.differenceColour(box);
+			context.fillRect(box.x, y, width, height);
+			return;
+		}
+		if (box.timed && box.kind < 0) { // its kinds stand further in, each at its time
+			context.fillStyle = NEUTRAL;
 			context.fillRect(box.x, y, width, height);
 			return;
 		}

@@ -155,22 +155,28 @@ class Lanes {
 		const fills = fillsOf(context, this.app.looks);
 		const lettering = new Lettering(context, 12);
 		const top = this.scroll.scrollTop;
-		for (let i = Math.floor(top / LANE_HEIGHT); i < rows.length && i * LANE_HEIGHT < top + height; i++)
-			this.drawRow(context, lettering, rows[i], i * LANE_HEIGHT - top, fills);
+		const first = Math.floor(top / LANE_HEIGHT), end = Math.min(rows.length, Math.ceil((top + height) / LANE_HEIGHT));
+		for (let i = first; i < end; i++)
+			if (rows[i].thread)
+				this.drawLane(context, lettering, rows[i].thread, i * LANE_HEIGHT - top, fills);
 		this.shade(context, 0, height);
+		for (let i = first; i < end; i++)
+			if (rows[i].asleep)
+				this.drawAsleep(context, lettering, rows[i].asleep, i * LANE_HEIGHT - top);
 		this.canvas.setAttribute('aria-label', `Lanes of ${rows.length} threads over ` +
 			formatTime((this.window[1] - this.window[0]) * this.app.profile.unit));
 		this.overview.setAttribute('aria-label', 'Time of the chosen threads by kind');
 	}
 
-	drawRow(context, lettering, row, y, fills) {
-		const {colours} = this, {state} = this.app;
-		if (row.asleep) {
-			context.fillStyle = colours.faint;
-			lettering.draw(context, this.describeAsleep(row.asleep), 6, y + 13, this.width - 12);
-			return;
-		}
-		const {thread} = row, chosen = state.threads?.has(thread.id);
+	drawAsleep(context, lettering, threads, y) {
+		context.fillStyle = this.colours.paper;
+		context.fillRect(0, y, this.width, LANE_HEIGHT);
+		context.fillStyle = this.colours.faint;
+		lettering.draw(context, this.describeAsleep(threads), 6, y + 13, this.width - 12);
+	}
+
+	drawLane(context, lettering, thread, y, fills) {
+		const {colours} = this, {state} = this.app, chosen = state.threads?.has(thread.id);
 		context.fillStyle = chosen ? colours.accent : colours.ink;
 		const tid = String(thread.tid), mark = (chosen ? '\u25b8 ' : '') + (thread.base ? 'A ' : '');
 		lettering.draw(context, mark + thread.name, 6, y + 13, this.names - 16 - tid.length * lettering.character);

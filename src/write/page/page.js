@@ -98,7 +98,10 @@ class App {
 			return;
 		const parts = new URLSearchParams(location.hash.slice(1)), {profile} = this;
 		const state = this.initialState();
-		const number = (key, most) => Math.min(most, Math.max(0, Math.floor(Number(parts.get(key)) || 0)));
+		const number = (key, end) => {
+			const value = Number(parts.get(key));
+			return Number.isInteger(value) && value >= 0 && value < end ? value : 0;
+		};
 		for (const key of ['from', 'to'])
 			if (parts.has(key))
 				state[key] = Math.min(profile.end, Math.max(profile.from, Math.round(Number(parts.get(key)) / profile.unit) || 0));
@@ -118,9 +121,9 @@ class App {
 		state.q = parts.get('q') ?? '';
 		if ([...VIEWS.map(([view]) => view), 'sandwich'].includes(parts.get('view')))
 			state.view = parts.get('view');
-		state.zoom = number('zoom', profile.nodes.n - 1);
-		state.fn = number('fn', profile.frames.n - 1);
-		state.path = (parts.get('path') ?? '').split('.').filter(Boolean).map(Number);
+		state.zoom = number('zoom', profile.nodes.n);
+		state.fn = number('fn', profile.frames.n);
+		state.path = (parts.get('path') ?? '').split('.').filter(Boolean).map(Number).filter(Number.isInteger);
 		document.getElementById('search').value = state.q;
 		this.change(state);
 	}
@@ -475,14 +478,12 @@ class App {
 		for (const key of ['from', 'to'])
 			if (key + '_ns' in choice)
 				own[key] = units(choice[key + '_ns']);
-		const sums = addUp(profile, own), found = functionSums(profile, sums), functions = {};
-		for (let frame = 1; frame < profile.frames.n; frame++) {
-			if (!(found.total[frame] > 0))
-				continue;
-			const one = functions[this.frameName(frame)] ??= {self: 0, total: 0};
-			one.self += found.self[frame] * unit_ns;
-			one.total += found.total[frame] * unit_ns;
-		}
+		const sums = addUp(profile, own), functions = {};
+		const found = functionSums(profile, sums, profile.frames.name);
+		profile.names.forEach((name, i) => {
+			if (found.total[i] > 0)
+				functions[name] = {self: found.self[i] * unit_ns, total: found.total[i] * unit_ns};
+		});
 		return {
 			time: sums.time * unit_ns, functions,
 			kinds: Object.fromEntries(profile.kinds.map((kind, i) => [kind, sums.kindTime[i] * unit_ns])),

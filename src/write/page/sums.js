@@ -74,13 +74,14 @@ function selfByKind(profile, choice, sums) {
 	return sums.selfByKind;
 }
 
-// Of each function: self, total (what it calls again of itself counts once), by kind.
-function functionSums(profile, sums) {
+// Of each function: self, total (what it calls again of itself counts once), by kind. `keys`: of
+// each frame, what it counts for; else for itself.
+function functionSums(profile, sums, keys) {
 	const {nodes, frames} = profile, until = new Uint32Array(frames.n);
 	const self = new Float64Array(frames.n), total = new Float64Array(frames.n);
 	const byKind = sums.byKind.map(values => values && new Float64Array(frames.n));
 	for (let i = 1; i < nodes.n; i++) {
-		const frame = nodes.frame[i];
+		const frame = keys ? keys[nodes.frame[i]] : nodes.frame[i];
 		if (sums.total[i] === 0)
 			continue;
 		self[frame] += sums.self[i];

@@ -1,0 +1,329 @@
+"""The page (-f html) in a real browser: Chromium, headless. One browser for all."""
+
+import collections
+import os
+import shutil
+import tempfile
+import unittest
+import zlib
+
+import browser
+import harness
+import page
+import pprof
+from test_record import Recorded, report
+
+HOSTILE_NAMES = (
+    "</script><img src=x onerror=window.caught=1>",
+    "</noscript><script>window.caught=2</script>",
+    "\u202eturned\u2066 around",
+)
+# Where things are at 1280x800: the lanes begin below the bars, the graph is at the bottom.
+LANES, GRAPH = "lane-canvas", "graph-canvas"
+
+
+class Shared:
+    """One browser and one recording for all tests."""
+
+    browser = directory = data = html = path = None
+
+
+def setUpModule():
+    harness.need(shutil.which("chromium"), "no chromium")
+    Shared.directory = tempfile.mkdtemp(prefix="page-")
+    unittest.addModuleCleanup(shutil.rmtree, Shared.directory)
+    Shared.browser = browser.Browser()
+    unittest.addModuleCleanup(Shared.browser.close)
+    Shared.browser.resize(1280, 800)
+    target = harness.Target([harness.fixture("threads"), "6", "2", "2"])
+    Shared.data = Recorded(target, duration="1").finish().data
+    target.end()
+    Shared.html = report(Shared.data, "-f", "html")[0]
+    Shared.path = write("page.html", Shared.html)
+
+
+def write(name, data):
+    path = os.path.join(Shared.directory, name)
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def colours(path):
+    """How many there are in the picture (PNG, 8 bits, RGB or RGBA, unfiltered or not)."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, pixels, width, size = 8, b"", 0, 3
+    while at < len(data):
+        length, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
+        body = data[at + 8 : at + 8 + length]
+        if kind == b"IHDR":
+            width, size = int.from_bytes(body[:4], "big"), {2: 3, 6: 4}[body[9]]
+        elif kind == b"IDAT":
+            pixels += body
+        at += length + 12
+    pixels, stride, last, found = zlib.decompress(pixels), width * size, b"", set()
+    for row in range(0, len(pixels), stride + 1):
+        line = unfilter(pixels[row], pixels[row + 1 : row + 1 + stride], last, size)
+        if line != last:
+            found.update(line[i : i + 3] for i in range(0, stride, size))
+        last = line
+    return len(found)
+
+
+def unfilter(kind, line, last, size):
+    if kind == 0:
+        return bytes(line)
+    line, last = bytearray(line), last or bytes(len(line))
+    for i, value in enumerate(line):
+        left, corner = (line[i - size], last[i - size]) if i >= size else (0, 0)
+        if kind == 4:
+            guess = left + last[i] - corner
+            line[i] = (value + min((left, last[i], corner), key=lambda x: abs(x - guess))) & 255
+        else:
+            line[i] = (value + (0, left, last[i], (left + last[i]) // 2)[kind]) & 255
+    return bytes(line)
+
+
+class InBrowser(harness.TestCase):
+    def setUp(self):
+        self.browser, self.data, self.html = Shared.browser, Shared.data, Shared.html
+
+    def open(self, hash_="", path=None):
+        self.browser.open("file://" + (path or Shared.path) + ("#" + hash_ if hash_ else ""))
+
+    def tearDown(self):
+        # Whatever a test did: the page asked for nothing, and nothing failed in it.
+        files = {url.partition("#")[0] for url in self.browser.requests}
+        self.assertLessEqual({url for url in files if not url.startswith("blob:")}, {f"file://{self.shown()}", "about:blank"})
+        self.assertEqual(self.browser.errors, [])
+
+    def shown(self):
+        return self.browser.evaluate("location.pathname")
+
+    def told(self, choice=""):
+        return self.browser.evaluate(f"profilerTest({choice})")
+
+    def state(self):
+        return self.told()["state"]
+
+    def text(self, element):
+        return self.browser.evaluate(f"document.getElementById('{element}').textContent")
+
+    def place(self, element, x, y):
+        """The point of the window at these shares of the element."""
+        box = self.browser.evaluate(
+            f"(({{x, y, width, height}}) => [x, y, width, height])(document.getElementById('{element}').getBoundingClientRect())"
+        )
+        return box[0] + box[2] * x, box[1] + (box[3] * y if y <= 1 else y)
+
+
+class Sums(InBrowser):
+    def assert_sums(self, told, expected, slack_ns=0):
+        """{function: [self, total]}, to a thousandth of all."""
+        slack_ns += 0.001 * told["time"]
+        found = {name: (one["self"], one["total"]) for name, one in told["functions"].items()}
+        for name in found.keys() | expected.keys():
+            for a, b in zip(found.get(name, (0, 0)), expected.get(name, (0, 0))):
+                self.assertLessEqual(abs(a - b), slack_ns, name)
+
+    def test_all(self):
+        self.open()
+        sums, kinds = collections.defaultdict(lambda: [0, 0]), collections.Counter()
+        for sample in pprof.Profile(report(self.data, "-f", "pprof")[0]).samples:
+            kinds[sample.kind] += sample.wall_ns
+            sums[sample.stack[-1]][0] += sample.wall_ns
+            for name in set(sample.stack):
+                sums[name][1] += sample.wall_ns
+        told = self.told("{asleep: true}")
+        self.assert_sums(told, sums)
+        self.assertGreater(len(sums), 10)
+        for kind, ns in told["kinds"].items():
+            self.assertLessEqual(abs(ns - kinds[kind]), 0.001 * told["time"], kind)
+
+    def test_ranges(self):
+        """What is chosen in the page is what --from and --to choose."""
+        self.open()
+        for start, end in ((0, 0.25), (0.1, 0.14), (0.333, 0.667), (0.5, 0.9), (0.95, 1)):
+            html = report(self.data, "-f", "html", f"--from={start:.3f}" if start else "-t", f"--to={end:.3f}")[0]
+            sums = collections.defaultdict(lambda: [0, 0])
+            for _, a, b, stack, _, _ in page.Page(html).runs:
+                stack = stack if start else stack[1:]  # -t: the thread's name is its root
+                sums[stack[-1]][0] += b - a
+                for name in set(stack):
+                    sums[name][1] += b - a
+            told = self.told(f"{{asleep: true, from_ns: {start * 1e9}, to_ns: {end * 1e9}}}")
+            self.assertGreater(told["time"], 0)
+            self.assert_sums(told, sums, slack_ns=50_000)  # bounds are rounded
+
+    def test_threads(self):
+        self.open()
+        slept = {t["tid"] for t in self.told()["threads"] if t["slept"]}
+        expected = {t["tid"] for t in page.Page(self.html).threads if t["flags"] & 1}
+        self.assertEqual(slept, expected)
+        self.assertIn("that woke", self.text("views"))
+        awake = {s for s in self.told()["functions"]}
+        self.assertNotIn("pipe_here", awake)
+        self.assertIn("pipe_here", self.told("{asleep: true}")["functions"])
+
+    def test_search(self):
+        """Its share is that of --focus, nothing twice."""
+        for pattern in ("_here$", "^(worker|sleep_ms)$", "spin"):
+            focused = pprof.Profile(report(self.data, "-f", "pprof", f"--focus={pattern}")[0])
+            self.open("asleep=1&q=" + pattern.replace("^", "%5E").replace("|", "%7C"))
+            told = self.told()
+            expected = sum(sample.wall_ns for sample in focused.samples)
+            self.assertGreater(expected, 0)
+            self.assertLessEqual(abs(told["matched"] - expected), 0.001 * told["time"], pattern)
+            self.assertIn("matched", self.text("matched"))
+
+
+class Use(InBrowser):
+    def test_keys(self):
+        """Each does something, and what it does is in the address."""
+        self.open()
+        for key, state in (
+            ("2", "view=callers"), ("3", "view=functions"), ("4", "view=tree"), ("5", "view=time"),
+            ("i", "flip=1&view=time"), ("i", "view=time"), ("1", ""), ("w", "asleep=1&open=1"), ("w", ""),
+        ):  # fmt: skip
+            self.browser.key(key)
+            self.assertEqual(self.state(), state, key)
+        self.browser.key("k")
+        self.browser.key("r")
+        self.assertEqual(self.state(), "off=running")
+        self.assertNotIn("spin_here", self.told()["functions"])
+        self.browser.key("0")
+        self.assertEqual(self.state(), "")
+        self.browser.key("]")
+        self.assertRegex(self.state(), r"^threads=\d+$")
+        self.browser.key("Escape")
+        for key in ("?", "d"):
+            self.browser.key(key)
+            self.assertTrue(self.browser.evaluate("document.getElementById('dialog').open"))
+            self.browser.evaluate("document.getElementById('dialog').close()")
+        self.assertRegex(self.text("dialog-text"), r'"worker-00" \d+.*running(?s:.*)spin_here')
+        theme = self.browser.evaluate("document.documentElement.dataset.theme")
+        self.browser.key("t")
+        self.assertNotEqual(self.browser.evaluate("document.documentElement.dataset.theme"), theme)
+
+    def test_arrows(self):
+        """The graph is walked, read aloud and zoomed by keys alone."""
+        self.open()
+        self.browser.evaluate("document.getElementById('graph-scroll').focus()")
+        seen = []
+        for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown"):
+            self.browser.key(key)
+            seen.append(self.text("focus-text").split(".")[0])
+        self.assertEqual(len(set(seen)), len(seen), seen)
+        self.browser.key("Enter", text="\r")
+        self.assertRegex(self.state(), r"^zoom=\d+$")
+        self.browser.key("Backspace")
+        self.assertNotEqual(self.state(), "zoom=0")
+        # The tree, too.
+        self.browser.key("4")
+        self.browser.evaluate("document.querySelector('[role=row][data-id]').focus()")
+        rows = self.browser.evaluate("document.querySelectorAll('[role=row]').length")
+        self.browser.key("ArrowDown")
+        self.browser.key("ArrowRight")
+        self.assertGreater(self.browser.evaluate("document.querySelectorAll('[role=row]').length"), rows)
+
+    def test_search_keys(self):
+        self.open()
+        self.browser.key("/", text="")
+        for letter in "spin_here":
+            self.browser.key(letter)
+        self.browser.key("Enter", text="\r")
+        self.assertEqual(self.state(), "q=spin_here")
+        self.assertIn("spin_here", self.text("focus-text"))
+        self.browser.key("n")
+        self.browser.key("Escape")
+        self.assertEqual(self.state(), "")
+
+    def test_mouse(self):
+        self.open()
+        self.browser.drag(*self.place(LANES, 0.4, 0.3), *self.place(LANES, 0.7, 0.3))
+        self.assertRegex(self.state(), r"^from=0\.\d+&to=0\.\d+$")
+        part = self.told()["time"]
+        self.browser.click(*self.place(LANES, 0.05, 9))
+        self.assertRegex(self.state(), r"&threads=\d+$")
+        self.assertLess(self.told()["time"], part)
+        self.browser.key("0")
+        self.browser.click(*self.place(GRAPH, 0.3, 50))
+        self.assertRegex(self.state(), r"^zoom=\d+$")
+        self.assertFalse(self.browser.evaluate("document.getElementById('tip').hidden"))
+        self.assertRegex(self.text("tip"), r"of the selection.*(?:running|timer) \d")
+        self.browser.click(*self.place(GRAPH, 0.3, 50), button="right")
+        self.browser.evaluate("document.querySelectorAll('#menu button')[1].click()")
+        self.browser.settle()
+        self.assertRegex(self.state(), r"view=sandwich&zoom=\d+&fn=\d+")
+
+    def test_address(self):
+        """The same address shows the same; Back goes back."""
+        self.open()
+        self.browser.drag(*self.place(LANES, 0.4, 0.3), *self.place(LANES, 0.7, 0.3))
+        self.browser.key("2")
+        self.browser.key("k")
+        self.browser.key("t")
+        told = self.told()
+        self.assertEqual(self.browser.evaluate("location.hash.slice(1)"), told["state"])
+        self.open(told["state"])
+        self.assertEqual(self.told(), told)
+        self.browser.evaluate("location.hash = 'view=tree'")
+        self.browser.wait("profilerTest().state === 'view=tree'")
+        self.browser.evaluate("history.back()")
+        self.browser.wait(f"profilerTest().state === {told['state']!r}")
+        # What is nonsense is as nothing.
+        self.open("from=9&to=-3&zoom=1e99&view=x&threads=a,1&fn=-1&path=7.x&off=,%00")
+        self.assertEqual(self.state(), "path=7")
+
+    def test_sizes(self):
+        picture = os.path.join(Shared.directory, "shot.png")
+        self.open()
+        try:
+            for width, height, ratio in ((320, 640, 1), (3840, 2160, 2), (1280, 800, 1)):
+                self.browser.resize(width, height, ratio)
+                self.assertLessEqual(self.browser.evaluate("document.scrollingElement.scrollWidth"), width)
+                self.assertGreater(self.told()["boxes"], 5)
+        finally:
+            self.browser.resize(1280, 800)
+        self.browser.screenshot(picture)
+        self.assertGreater(colours(picture), 6)
+
+    def test_damaged(self):
+        """A page that is cut says so, and its tables stand."""
+        at = self.html.index(b"H4sI") + 400
+        path = write("cut.html", self.html[:at] + self.html[self.html.index(b"</script>", at) :])
+        self.browser.open(path, ready="document.querySelector('[role=alert]')")
+        self.assertIn("spin_here", self.browser.evaluate("document.querySelector('main').textContent"))
+        self.assertEqual(len(self.browser.errors), 1)
+        self.browser.errors.clear()
+
+
+class Hostile(InBrowser):
+    def test_names(self):
+        """Names of the target's own making are text, whatever they are."""
+        threads = harness.Target([harness.fixture("strange_names")])
+        html = report(Recorded(threads, duration="0.3").finish().data, "-f", "html")[0]
+        threads.end()
+        self.open(path=write("threads.html", html))
+        self.assertIn("quote\"<&>'", {t["name"] for t in self.told()["threads"]})
+        for i, name in enumerate(HOSTILE_NAMES):
+            target = harness.Target([harness.fixture("jit_map"), "none"])
+            with open(f"/tmp/perf-{target.pid}.map", "w", encoding="utf-8") as file:
+                file.write(f"1000 7fffffff0000 {name}\n")
+            html = report(Recorded(target, duration="0.2").finish().data, "-f", "html", "-t")[0]
+            target.end()
+            os.remove(f"/tmp/perf-{target.pid}.map")
+            self.open(path=write(f"hostile-{i}.html", html))
+            shown = name.replace("\u202e", "\ufffd").replace("\u2066", "\ufffd")
+            self.assertIn(shown, self.told("{asleep: true}")["functions"])
+            for key in ("2", "3", "4", "5", "1", "ArrowDown", "ArrowDown", "d"):
+                self.browser.key(key)
+                self.assertEqual(self.browser.evaluate("document.querySelectorAll('main :is(img, script)').length"), 0)
+            self.assertIsNone(self.browser.evaluate("window.caught"))
+
+
+del InBrowser  # its tests are those of the classes above
+
+if __name__ == "__main__":
+    harness.main()
