@@ -17,6 +17,7 @@ struct proc_stat {
 	uint64_t vsize_bytes; // changes whenever something is mapped or unmapped
 	uint64_t start_code;  // the program's first executable address; 1 without permission
 	uint64_t start_stack; // SP at the process's entry point; 0 without permission
+	uint64_t processor;   // that it runs on, or ran on last; UINT64_MAX: not told
 };
 
 // /proc/PID/status; only what is used.

@@ -68,6 +68,8 @@ bool proc_parse_stat(const char *text, struct proc_stat *ret)
 	    !parse_field(rest, 26 - 2, &stat.start_code) ||
 	    !parse_field(rest, 28 - 2, &stat.start_stack))
 		return false;
+	if (!parse_field(rest, 39 - 2, &stat.processor))
+		stat.processor = UINT64_MAX;
 	*ret = stat;
 	return true;
 }

@@ -1,0 +1,18 @@
+// blocked_since: for how long threads have not run, without having watched them.
+//
+// The kernel notes for each thread the time at which it last ran, by the task clock of the CPU that
+// it ran on (se.exec_start of /proc/PID/task/TID/sched). Task clocks differ between CPUs, and stand
+// still while a hypervisor takes the CPU away: the time now is read on the same CPU, by the same
+// clock, and the difference is the least that has passed.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Sets ret_ns[i] to the time since thread tids[i] of the process last ran, as of now_ns
+// (CLOCK_MONOTONIC, about now); -1: it is not known. A stop is a run: to be called before. Goes
+// through the CPUs with the calling thread, which then may use those that it might before.
+void blocked_since_read(int pid, const int *tids, size_t n, int64_t now_ns, int64_t *ret_ns);
+
+// The number of milliseconds after "se.exec_start" in the text of such a file, in ns; -1: none.
+int64_t blocked_since_parse(const char *text);

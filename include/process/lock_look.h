@@ -1,0 +1,37 @@
+// lock_look: what a sleeping thread waits for, as it stands in its memory: read without a stop.
+//
+// The thread stands still as long as the kernel's count of its runs does. Two looks that are the
+// same, some time apart, show one and the same wait.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proc.h"
+
+enum {
+	LOCK_WORDS_BEFORE = 4, // of 4 bytes, from the word that a futex is on
+	LOCK_WORDS = 12,       // in all
+};
+
+struct lock_look {
+	int pid, tid;
+	uint64_t runs; // the kernel's count
+	struct proc_syscall call;
+	uint32_t words[LOCK_WORDS]; // around the address of futex(2)
+	uint16_t has_words;         // a bit for each that could be read
+	uint64_t owner_pointer;     // in the words, of a stream's lock: the thread's descriptor...
+	uint64_t owner_self;        // ...which begins with its own address...
+	uint32_t owner_tid;         // ...and has its tid; 0: it is none
+	uint64_t inode;             // of the file that a lock is waited for on; 0: none
+};
+
+// Looks at a thread that sleeps in a system call; false: it does not, or nothing can be read.
+bool lock_look_take(int pid, int tid, struct lock_look *ret);
+
+// True if nothing has changed: the same sleep, the same words.
+bool lock_look_is_same(const struct lock_look *a, const struct lock_look *b);
+
+// The n-th word from the futex's own on, which may be negative; 0 where it could not be read.
+uint32_t lock_look_word(const struct lock_look *look, int n);

@@ -1,0 +1,249 @@
+// The layouts are those of glibc since 2.25 (sysdeps/nptl/bits/struct_mutex.h, struct_rwlock.h) and
+// of musl (src/internal/pthread_impl.h).
+#include "lock_claim.h"
+
+#include <string.h>
+
+#include "call_text.h"
+#include "lock_look.h"
+#include "memory.h"
+
+enum {
+	// Words from the futex on.
+	MUTEX_COUNT = 1,
+	MUTEX_OWNER = 2,
+	MUTEX_USERS = 3,
+	MUTEX_KIND = 4,
+	MUSL_MUTEX_TYPE = -1,
+	MUSL_TYPE_MASK = 15,
+
+	MUTEX_KIND_BITS = 0x3ff,
+	MUTEX_ROBUST = 0x10,
+	MUTEX_SHARED = 0x80,
+	MUTEX_LOCKED = 1, // values of the futex of a mutex that is no PI mutex
+	MUTEX_CONTENDED = 2,
+	MAX_USERS = 1 << 20,
+
+	// Words of struct __pthread_rwlock_arch_t.
+	RWLOCK_READERS = 0,
+	RWLOCK_READ_FUTEX = 2,
+	RWLOCK_WRITE_FUTEX = 3,
+	RWLOCK_WRITER = 6,
+	RWLOCK_READER_SHIFT = 3, // of the count in its word
+	RWLOCK_WAITED = 3,       // 1 with the bit for "somebody waits" (2)
+	RWLOCK_DRAINED = 2,      // 0 with it: a writer waits for the readers to leave
+
+	WORD_BYTES = 4,
+	TID_MASK = 0x3fffffff, // FUTEX_TID_MASK
+};
+
+const char *lock_what_name(enum lock_what what)
+{
+	static const char *const names[N_LOCK_WHATS] = {
+	    "",          "mutex",   "rwlock",
+	    "stream",    "join",    "condition",
+	    "semaphore", "barrier", "static initialization",
+	    "file_lock", "child",   "pipe",
+	    "socket",    "lock",
+	};
+
+	return names[what];
+}
+
+enum lock_hint lock_hint_of(const char *function)
+{
+	static const struct {
+		const char *begin;
+		enum lock_hint hint;
+	} hints[] = {
+	    {"pthread_mutex_lock", LOCK_HINT_MUTEX},
+	    {"pthread_mutex_timedlock", LOCK_HINT_MUTEX},
+	    {"pthread_mutex_clocklock", LOCK_HINT_MUTEX},
+	    {"pthread_mutex_cond_lock", LOCK_HINT_MUTEX},
+	    {"mtx_lock", LOCK_HINT_MUTEX},
+	    {"mtx_timedlock", LOCK_HINT_MUTEX},
+	    {"pthread_rwlock_rdlock", LOCK_HINT_READ},
+	    {"pthread_rwlock_timedrdlock", LOCK_HINT_READ},
+	    {"pthread_rwlock_clockrdlock", LOCK_HINT_READ},
+	    {"pthread_rwlock_wrlock", LOCK_HINT_WRITE},
+	    {"pthread_rwlock_timedwrlock", LOCK_HINT_WRITE},
+	    {"pthread_rwlock_clockwrlock", LOCK_HINT_WRITE},
+	    {"pthread_join", LOCK_HINT_JOIN},
+	    {"pthread_timedjoin", LOCK_HINT_JOIN},
+	    {"pthread_clockjoin", LOCK_HINT_JOIN},
+	    {"thrd_join", LOCK_HINT_JOIN},
+	    {"pthread_cond_", LOCK_HINT_CONDITION},
+	    {"sem_", LOCK_HINT_SEMAPHORE},
+	    {"new_sem_", LOCK_HINT_SEMAPHORE},
+	    {"pthread_barrier_wait", LOCK_HINT_BARRIER},
+	    {"cxa_guard_acquire", LOCK_HINT_GUARD},
+	    {"lll_lock_wait_private", LOCK_HINT_PRIVATE},
+	};
+
+	function += strspn(function, "_");
+	if (strncmp(function, "GI_", 3) == 0)
+		function += 3 + strspn(function + 3, "_");
+	for (size_t i = 0; i < array_size(hints); i++)
+		if (strncmp(function, hints[i].begin, strlen(hints[i].begin)) == 0)
+			return hints[i].hint;
+	return LOCK_HINT_NONE;
+}
+
+struct reading {
+	const struct lock_look *look;
+	bool (*is_tid)(void *context, int tid, bool is_shared);
+	void *context;
+	struct lock_claim claim;
+};
+
+static uint32_t word(const struct reading *reading, int n)
+{
+	return lock_look_word(reading->look, n);
+}
+
+static bool set_owner(struct reading *reading, uint32_t tid, bool is_certain)
+{
+	struct lock_claim *claim = &reading->claim;
+
+	if (tid == 0 || tid > TID_MASK ||
+	    !reading->is_tid(reading->context, (int)tid, claim->is_shared))
+		return false;
+	claim->owner = (int)tid;
+	claim->is_certain = is_certain;
+	return true;
+}
+
+static void set_lock(struct reading *reading, enum lock_what what, int first_word)
+{
+	reading->claim.what = what;
+	reading->claim.address =
+	    reading->look->call.args[0] + (uint64_t)(int64_t)(first_word * WORD_BYTES);
+}
+
+static bool read_mutex(struct reading *reading, bool is_certain)
+{
+	const uint32_t lock = word(reading, 0), owner = word(reading, MUTEX_OWNER);
+	const uint32_t kind = word(reading, MUTEX_KIND), users = word(reading, MUTEX_USERS);
+
+	if (kind & ~(uint32_t)MUTEX_KIND_BITS || lock == 0)
+		return false;
+	if (kind & MUTEX_ROBUST && (lock & TID_MASK) != owner)
+		return false;
+	// Without a name that says so, it must look like a mutex in all of its parts.
+	if (!is_certain && (lock != MUTEX_CONTENDED || users == 0 || users > MAX_USERS ||
+	                    word(reading, MUTEX_COUNT) > MAX_USERS))
+		return false;
+	reading->claim.is_shared = kind & MUTEX_SHARED;
+	return set_owner(reading, owner, is_certain);
+}
+
+// The holder is in the word itself, but for the normal type.
+static bool read_musl_mutex(struct reading *reading)
+{
+	const uint32_t type = word(reading, MUSL_MUTEX_TYPE);
+
+	return type > 0 && type <= 0xff && type & MUSL_TYPE_MASK &&
+	       set_owner(reading, word(reading, 0) & TID_MASK, false);
+}
+
+// `first`: the word at which the lock begins.
+static void read_rwlock(struct reading *reading, int first)
+{
+	set_lock(reading, LOCK_WHAT_RWLOCK, first);
+	if (!set_owner(reading, word(reading, first + RWLOCK_WRITER), true))
+		reading->claim.readers =
+		    word(reading, first + RWLOCK_READERS) >> RWLOCK_READER_SHIFT;
+}
+
+static void read_rwlock_of(struct reading *reading, enum lock_hint hint)
+{
+	const uint32_t expected = (uint32_t)reading->look->call.args[2];
+
+	if (hint == LOCK_HINT_WRITE && expected == RWLOCK_WAITED)
+		read_rwlock(reading, -RWLOCK_WRITE_FUTEX);
+	else if (expected == RWLOCK_WAITED || expected == RWLOCK_DRAINED)
+		read_rwlock(reading, -RWLOCK_READ_FUTEX);
+	else
+		read_rwlock(reading, -RWLOCK_READERS);
+}
+
+// The kernel clears the thread's tid when it ends.
+static void read_join(struct reading *reading)
+{
+	const uint32_t tid = (uint32_t)reading->look->call.args[2];
+
+	reading->claim.what = LOCK_WHAT_JOIN;
+	if (word(reading, 0) == tid)
+		set_owner(reading, tid, true);
+}
+
+static bool read_stream(struct reading *reading)
+{
+	const struct lock_look *look = reading->look;
+
+	if (!look->owner_pointer || word(reading, 0) == 0)
+		return false;
+	set_lock(reading, LOCK_WHAT_STREAM, 0);
+	return set_owner(reading, look->owner_tid, true);
+}
+
+static void read_word(struct reading *reading, enum lock_hint hint)
+{
+	set_lock(reading, LOCK_WHAT_LOCK, 0);
+	switch (hint) {
+	case LOCK_HINT_MUTEX:
+		reading->claim.what = LOCK_WHAT_MUTEX;
+		if (!read_mutex(reading, true))
+			read_musl_mutex(reading);
+		break;
+	case LOCK_HINT_READ:
+	case LOCK_HINT_WRITE:
+		read_rwlock_of(reading, hint);
+		break;
+	case LOCK_HINT_JOIN:
+		read_join(reading);
+		break;
+	case LOCK_HINT_SEMAPHORE:
+		reading->claim.what = LOCK_WHAT_SEMAPHORE;
+		break;
+	case LOCK_HINT_BARRIER:
+		reading->claim.what = LOCK_WHAT_BARRIER;
+		break;
+	case LOCK_HINT_GUARD:
+		reading->claim.what = LOCK_WHAT_GUARD;
+		break;
+	case LOCK_HINT_CONDITION:
+		reading->claim.what = LOCK_WHAT_CONDITION;
+		break;
+	case LOCK_HINT_PRIVATE:
+	case LOCK_HINT_NONE:
+		if (read_stream(reading))
+			break;
+		set_lock(reading, LOCK_WHAT_LOCK, 0);
+		if (read_mutex(reading, false))
+			reading->claim.what = LOCK_WHAT_MUTEX;
+		break;
+	}
+}
+
+void lock_claim_read(const struct lock_look *look, enum lock_hint hint,
+                     bool (*is_tid)(void *context, int tid, bool is_shared), void *context,
+                     struct lock_claim *ret)
+{
+	struct reading reading = {.look = look, .is_tid = is_tid, .context = context};
+
+	reading.claim.is_timed = call_futex_is_timed(look->call.args);
+	switch (call_futex_wish(look->call.args)) {
+	case FUTEX_WISH_PI:
+		set_lock(&reading, LOCK_WHAT_MUTEX, 0);
+		reading.claim.is_shared = word(&reading, MUTEX_KIND) & MUTEX_SHARED;
+		set_owner(&reading, word(&reading, 0) & TID_MASK, true);
+		break;
+	case FUTEX_WISH_WORD:
+		read_word(&reading, hint);
+		break;
+	case FUTEX_WISH_NONE:
+		break;
+	}
+	*ret = reading.claim;
+}

@@ -1,0 +1,105 @@
+#include "lock_look.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "resident.h"
+
+enum {
+	FDINFO_BYTES = 4096,
+	// Of glibc's struct pthread on x86-64, since 2.25 at least: header.self of tcbhead_t, and
+	// tid behind the header and a list's two pointers.
+	THREAD_SELF = 0x10,
+	THREAD_TID = 0x2d0,
+	MIN_ADDRESS = 0x1000,
+};
+
+#define MAX_ADDRESS (UINT64_C(1) << 47)
+
+static bool read_at(const struct lock_look *look, uint64_t address, void *bytes, size_t size)
+{
+	return address >= MIN_ADDRESS && address < MAX_ADDRESS &&
+	       resident_read(NULL, look->tid, address, bytes, size);
+}
+
+// One of them may lie on a page that is not there.
+static void read_words(struct lock_look *look)
+{
+	const uint64_t start = look->call.args[0] - LOCK_WORDS_BEFORE * sizeof(uint32_t);
+
+	if (read_at(look, start, look->words, sizeof(look->words))) {
+		look->has_words = (1u << LOCK_WORDS) - 1;
+		return;
+	}
+	for (unsigned int i = 0; i < LOCK_WORDS; i++)
+		if (read_at(look, start + i * sizeof(uint32_t), &look->words[i], sizeof(uint32_t)))
+			look->has_words |= (uint16_t)(1u << i);
+		else
+			look->words[i] = 0;
+}
+
+uint32_t lock_look_word(const struct lock_look *look, int n)
+{
+	const int i = n + LOCK_WORDS_BEFORE;
+
+	return i >= 0 && i < LOCK_WORDS && look->has_words & (1u << i) ? look->words[i] : 0;
+}
+
+// _IO_lock_t: lock, count, owner (a pointer to the thread's descriptor).
+static void read_owner(struct lock_look *look)
+{
+	const uint64_t pointer = lock_look_word(look, 2) | (uint64_t)lock_look_word(look, 3) << 32;
+
+	if (pointer % sizeof(uint64_t) != 0 ||
+	    !read_at(look, pointer + THREAD_SELF, &look->owner_self, sizeof(look->owner_self)) ||
+	    look->owner_self != pointer ||
+	    !read_at(look, pointer + THREAD_TID, &look->owner_tid, sizeof(look->owner_tid)))
+		return;
+	look->owner_pointer = pointer;
+}
+
+// "ino:" of /proc/PID/fdinfo/N, since Linux 5.14: the file itself is not asked.
+static uint64_t inode_of(const struct lock_look *look)
+{
+	char name[64], text[FDINFO_BYTES];
+	unsigned long long inode = 0;
+
+	snprintf(name, sizeof(name), "fdinfo/%d", (int)look->call.args[0]);
+	_cleanup_close_ int fd = proc_open(look->pid, look->tid, name);
+	const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	const char *line = strstr(text, "\nino:");
+	return line && sscanf(line, "\nino: %llu", &inode) == 1 ? inode : 0;
+}
+
+bool lock_look_take(int pid, int tid, struct lock_look *ret)
+{
+	struct lock_look look = {.pid = pid, .tid = tid};
+	struct proc_schedstat stat;
+
+	if (!proc_read_schedstat(-1, pid, tid, &stat) ||
+	    !proc_read_syscall(-1, pid, tid, &look.call) || look.call.running)
+		return false;
+	look.runs = stat.runs;
+	// After a stop a call with a time may be begun anew, with the arguments as they were.
+	if (look.call.nr == SYS_futex || look.call.nr == SYS_restart_syscall) {
+		read_words(&look);
+		read_owner(&look);
+	} else if (look.call.nr == SYS_flock || look.call.nr == SYS_fcntl) {
+		look.inode = inode_of(&look);
+	}
+	*ret = look;
+	return true;
+}
+
+bool lock_look_is_same(const struct lock_look *a, const struct lock_look *b)
+{
+	return a->pid == b->pid && a->tid == b->tid && a->runs == b->runs &&
+	       a->call.nr == b->call.nr && a->call.sp == b->call.sp &&
+	       memcmp(a->call.args, b->call.args, sizeof(a->call.args)) == 0 &&
+	       a->has_words == b->has_words && memcmp(a->words, b->words, sizeof(a->words)) == 0 &&
+	       a->owner_tid == b->owner_tid && a->inode == b->inode;
+}

@@ -1,0 +1,77 @@
+#include "process_list.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "memory.h"
+#include "proc.h"
+
+struct list {
+	int *items;
+	size_t count, capacity;
+};
+
+static void push(struct list *list, int id)
+{
+	if (id > 0 && list->count < PROCESS_LIST_MAX)
+		*array_push(list->items, list->count, list->capacity) = id;
+}
+
+int *process_threads(int pid, size_t *ret_count)
+{
+	struct list list = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	DIR *directory = opendir(path);
+	for (const struct dirent *entry; directory && (entry = readdir(directory));)
+		push(&list, atoi(entry->d_name));
+	if (directory)
+		closedir(directory);
+	*ret_count = list.count;
+	return list.items;
+}
+
+// The kernel lists the children of each thread by itself.
+static void push_children(struct list *list, int pid, int tid)
+{
+	_cleanup_close_ int fd = proc_open(pid, tid, "children");
+	_cleanup_fclose_ FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	int child;
+
+	if (!file)
+		return;
+	fd = -1; // the file's
+	while (fscanf(file, "%d", &child) == 1)
+		push(list, child);
+}
+
+static void push_all_children(struct list *list, int pid)
+{
+	size_t n;
+	_cleanup_free_ int *tids = process_threads(pid, &n);
+
+	for (size_t i = 0; i < n; i++)
+		push_children(list, pid, tids[i]);
+}
+
+int *process_children(int pid, size_t *ret_count)
+{
+	struct list list = {0};
+
+	push_all_children(&list, pid);
+	*ret_count = list.count;
+	return list.items;
+}
+
+int *process_tree(int pid, size_t *ret_count)
+{
+	struct list list = {0};
+
+	push(&list, pid);
+	for (size_t i = 0; i < list.count; i++)
+		push_all_children(&list, list.items[i]);
+	*ret_count = list.count;
+	return list.items;
+}
