@@ -1,0 +1,69 @@
+#include "data_symbol.h"
+
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+#include <inttypes.h>
+
+#include "demangle.h"
+#include "memory.h"
+#include "module.h"
+
+struct search {
+	struct module *module;
+	uint64_t address; // in the file
+	char *name;
+	uint64_t offset;
+};
+
+static void search(void *context)
+{
+	struct search *search = context;
+	Dwfl_Module *module = module_dwfl(search->module);
+	const int count = module ? dwfl_module_getsymtab(module) : 0;
+
+	for (int i = 1; i < count && !search->name; i++) {
+		GElf_Sym symbol;
+		GElf_Addr start;
+		const char *name =
+		    dwfl_module_getsym_info(module, i, &symbol, &start, NULL, NULL, NULL);
+		if (!name || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT ||
+		    search->address < start || search->address - start >= symbol.st_size)
+			continue;
+		search->offset = search->address - start;
+		search->name = demangle_or_copy(name);
+	}
+}
+
+// The module whose code lies next below the address, and where it is mapped.
+static struct module *find_module(const struct modules *modules, uint64_t address,
+                                  const struct module_mapping **ret)
+{
+	struct module *found = NULL;
+
+	for (size_t i = 0; i < modules->count; i++)
+		for (size_t j = 0; j < modules->items[i]->n_mappings; j++) {
+			const struct module_mapping *mapping = &modules->items[i]->mappings[j];
+			if (modules->items[i]->kind != MODULE_FILE || mapping->start > address ||
+			    (found && mapping->start < (*ret)->start))
+				continue;
+			found = modules->items[i];
+			*ret = mapping;
+		}
+	return found;
+}
+
+char *data_symbol_name(const struct modules *modules, uint64_t address)
+{
+	const struct module_mapping *mapping = NULL;
+	struct search wanted = {.module = find_module(modules, address, &mapping)};
+
+	if (!wanted.module)
+		return NULL;
+	wanted.address = address - mapping->bias;
+	module_guard(wanted.module, search, &wanted, MODULE_FOR_NAMES);
+	if (!wanted.name || wanted.offset == 0)
+		return wanted.name;
+	char *name = memory_printf("%s+0x%" PRIx64, wanted.name, wanted.offset);
+	free(wanted.name);
+	return name;
+}
