@@ -21,6 +21,7 @@ struct sampler {
 	bool children;               // descendants of the target too
 	bool kernel;                 // kernel frames of sleeping threads
 	bool counts_at_once;         // `passed` reads the profile
+	bool once;                   // only the first tick, at once
 	struct target *target;       // borrowed, as all that follow
 	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;
@@ -29,6 +30,8 @@ struct sampler {
 	// after the first one a command that was started is held still.
 	void (*started)(void *context);
 	void (*ticked)(void *context);
+	// Called after the first tick for each process that was sampled. NULL: nobody asks.
+	void (*looked)(void *context, const struct target *target);
 	// Called before each tick but the first: what is counted so far is of time that has passed.
 	void (*passed)(void *context);
 	void *context;

@@ -237,6 +237,13 @@ bool processes_tick(struct processes *processes, const struct stretch *stretch)
 	return !processes->items[0]->ended;
 }
 
+void processes_visit(const struct processes *processes,
+                     void (*visit)(void *context, const struct target *target), void *context)
+{
+	for (size_t i = 0; i < processes->count; i++)
+		visit(context, processes->items[i]->target);
+}
+
 void processes_wait(struct processes *processes, int64_t deadline_ns)
 {
 	hold_wait(&processes->hold, deadline_ns);

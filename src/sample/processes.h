@@ -69,6 +69,10 @@ void processes_prime(struct processes *processes, int64_t now_ns);
 // target has no thread left.
 bool processes_tick(struct processes *processes, const struct stretch *stretch);
 
+// Calls visit(context, target) for each process that is sampled.
+void processes_visit(const struct processes *processes,
+                     void (*visit)(void *context, const struct target *target), void *context);
+
 // Waits until the deadline or an event (events.h), and takes the samples of threads that stop
 // late.
 void processes_wait(struct processes *processes, int64_t deadline_ns);

@@ -66,6 +66,8 @@ static bool first_tick(struct loop *loop)
 	// What it takes to begin is no overhead of sampling on.
 	const struct budget_spent spent = spent_until(loop->run, clock_now_ns());
 	budget_init(&loop->budget, sampler->max_overhead_percent, &spent);
+	if (sampler->looked)
+		processes_visit(loop->processes, sampler->looked, sampler->context);
 	sampler->ticked(sampler->context);
 	if (sampler->launch && sampler->launch->held) {
 		launch_release(sampler->launch);
@@ -109,7 +111,7 @@ static void tick_until_end(struct loop *loop)
 {
 	struct schedule *schedule = &loop->schedule;
 
-	if (!first_tick(loop))
+	if (!first_tick(loop) || loop->sampler->once)
 		return;
 	while (wait_until(loop->sampler, loop->processes, schedule_due_ns(schedule)) &&
 	       !schedule_is_over(schedule) && next_tick(loop))
