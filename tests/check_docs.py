@@ -42,8 +42,11 @@ def compare_options(helped, manned):
     return faults
 
 
-def check_command(words, options):
+def check_command(words, options, dump_options=None):
     """The faults of a profiler command line, its name taken off."""
+    if words and words[0] == "dump" and dump_options:
+        # Its options may stand before and after the process.
+        options, words = dump_options, sorted(words[1:], key=lambda word: word[0] != "-")
     letters = {letter: name for name, (letter, _) in options.items() if letter}
     words = list(words)
     while words and words[0].startswith("-") and words[0] not in ("-", "--"):
@@ -87,19 +90,20 @@ def commands(text):
                     yield part.strip(), words[1:]
 
 
-def check_text(name, text, options):
+def check_text(name, text, options, dump_options=None):
     faults = []
     n_commands = 0
     for line, words in commands(text):
         n_commands += 1
         if any("[OPTION" in word for word in words):
             continue
-        faults += [f"{name}: `{line}`: {fault}" for fault in check_command(words, options)]
+        faults += [f"{name}: `{line}`: {fault}" for fault in check_command(words, options, dump_options)]
     if not n_commands:
         faults.append(f"{name}: shows no command")
     # In prose an option of ours stands alone in its backquotes.
     for code in re.findall(r"`(-[^`\n]*)`", text):
-        faults += [f"{name}: `{code}`: {f}" for f in check_command([code.split()[0], "x"], options)]
+        every = {**(dump_options or {}), **options}
+        faults += [f"{name}: `{code}`: {f}" for f in check_command([code.split()[0], "x"], every)]
     return faults
 
 
@@ -158,6 +162,8 @@ def self_test():
     assert check_text("t", "```sh\nprofiler -p 1 --nonsense | x\n```\n", options)
     assert check_text("t", "```sh\nx; ./build/profiler -tZ ls\n```\n", options)
     assert check_text("t", "```sh\nprofiler ls\n```\nand `--off` is\n", options)
+    assert check_text("t", "```sh\nprofiler dump 1 --lines\n```\n", options, {"json": ("", "")})
+    assert not check_text("t", "```sh\nprofiler dump 1 --json\n```\n", options, {"json": ("", "")})
     assert not check_text("t", "```sh\nsudo profiler -tp 1 --lines ls --any\n```\n`-p`\n", options)
 
 
@@ -170,26 +176,33 @@ def main():
     profiler, root = sys.argv[1:3]
     self_test()
     run = subprocess.run([profiler, "--help"], capture_output=True, text=True, check=True)
+    dump_run = subprocess.run([profiler, "dump", "--help"], capture_output=True, text=True, check=True)
     man = read(root, "man", "profiler.1.scd")
     readme = read(root, "README.md")
     statuses = STATUS.findall(read(root, "include", "base", "error.h"))
     options = rows(run.stdout, HELP_ROW)
     manned = rows(section(man, "OPTIONS"), MAN_ROW)
+    dump_options = rows(dump_run.stdout, HELP_ROW)
+    dump_own = {name: row for name, row in dump_options.items() if name not in options}
+    dump_manned = rows(section(man, "DUMP"), MAN_ROW)
 
     faults = compare_options(options.keys(), manned)
     for name in sorted(options.keys() & manned.keys()):
         if options[name] != manned[name]:
             faults.append(f"man page: --{name}: {manned[name]}, but in --help {options[name]}")
-    faults += check_text("README.md", readme, options)
-    faults += check_text("man page", man, options)
+    faults += compare_options(dump_own.keys(), dump_manned)
+    faults += [f"man page: dump --{n}: {dump_manned[n]}, but in --help {dump_own[n]}"
+               for n in sorted(dump_own.keys() & dump_manned.keys()) if dump_own[n] != dump_manned[n]]
+    faults += check_text("README.md", readme, options, dump_options)
+    faults += check_text("man page", man, options, dump_options)
     faults += check_promises(root, readme, man)
     faults += check_statuses("man page", section(man, "EXIT STATUS"), statuses)
     faults += check_statuses("README.md", readme, statuses)
     for fault in faults:
         print(fault)
-    if not options or not statuses:
+    if not options or not statuses or not dump_own:
         print("no options or exit statuses found")
-    return 1 if faults or not options or not statuses else 0
+    return 1 if faults or not options or not statuses or not dump_own else 0
 
 
 if __name__ == "__main__":

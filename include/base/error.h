@@ -6,9 +6,11 @@
 // The exit statuses of the command, as profiler(1) documents them.
 enum exit_status {
 	EXIT_STATUS_OK = 0,
-	EXIT_STATUS_TARGET = 1, // the target cannot be profiled
-	EXIT_STATUS_USAGE = 2,  // the command line is wrong
-	EXIT_STATUS_OUTPUT = 3, // the profile cannot be written
+	EXIT_STATUS_TARGET = 1,    // the target cannot be profiled
+	EXIT_STATUS_USAGE = 2,     // the command line is wrong
+	EXIT_STATUS_OUTPUT = 3,    // the profile cannot be written
+	EXIT_STATUS_DEADLOCK = 10, // profiler dump --check: there is one
+	EXIT_STATUS_BLOCKED = 11,  // likewise: a thread is blocked for long
 	EXIT_STATUS_CANNOT_RUN = 126,
 	EXIT_STATUS_NOT_FOUND = 127,
 };

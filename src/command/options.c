@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "dump_options.h"
 #include "error.h"
 #include "memory.h"
 #include "option_table.h"
@@ -448,8 +449,10 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = {.rows = rows, .n_rows = array_size(rows)};
 
-char *options_help(void)
+char *options_help(const struct options *options)
 {
+	if (options->dump.asked)
+		return dump_options_help(&table);
 	char *text = NULL;
 	size_t size;
 	FILE *stream = open_memstream(&text, &size);
@@ -460,9 +463,11 @@ char *options_help(void)
 	      "       profiler [OPTION...] [--] COMMAND [ARG...]\n"
 	      "       profiler report [OPTION...] FILE\n"
 	      "       profiler diff [OPTION...] A B\n"
+	      "       profiler dump [OPTION...] PID\n"
 	      "Shows where every thread of a process spends its time, running or blocked;\n"
 	      "report turns a recording (-f record) into another format; diff shows what has\n"
-	      "changed from one recording (or folded profile) to another.\n",
+	      "changed from one recording (or folded profile) to another; dump prints all\n"
+	      "stacks now, and who waits for whom (profiler dump --help).\n",
 	      stream);
 	option_table_print(&table, stream);
 	fputs("\nExit status: the command's own; with -p 0; else 1 (target), 2 (command line),\n"
@@ -475,7 +480,7 @@ char *options_help(void)
 // The sub-command that begins at argv[optind]; NULL: none. "--" before it makes it a command.
 static const char *find_sub_command(int argc, char **argv)
 {
-	static const char *const names[] = {"report", "diff"};
+	static const char *const names[] = {"report", "diff", "dump"};
 	const bool after_dashes = optind > 0 && strcmp(argv[optind - 1], "--") == 0;
 
 	for (size_t i = 0; i < array_size(names) && optind < argc && !after_dashes; i++)
@@ -526,6 +531,10 @@ static struct error *parse_all(int argc, char **argv, struct options *options)
 			options->command = argv + optind;
 		return NULL;
 	}
+	if (strcmp(sub_command, "dump") == 0) {
+		optind++;
+		return dump_options_parse(&table, argc, argv, options);
+	}
 	// Its options may stand before and after the files.
 	for (optind++;;) {
 		error = option_table_parse(&table, argc, argv, options, &sampling);
@@ -537,23 +546,6 @@ static struct error *parse_all(int argc, char **argv, struct options *options)
 		if (error)
 			return error;
 	}
-}
-
-enum { ALL_STATES = (1 << N_THREAD_STATES) - 1 };
-
-struct selection options_selection(const struct options *options)
-{
-	struct selection selection = {.states = options->states ? options->states : ALL_STATES};
-
-	if (options->on_cpu)
-		selection.states &= 1u << THREAD_RUNNING;
-	if (options->off_cpu)
-		selection.states &= ~(1u << THREAD_RUNNING);
-	if (selection.states == 0)
-		selection.states = OPTIONS_NO_STATE;
-	for (size_t i = 0; i < N_SELECTION_REGEXES; i++)
-		selection.regexes[i] = options->has_regex[i] ? &options->regexes[i] : NULL;
-	return selection;
 }
 
 struct error *options_parse(int argc, char **argv, struct options *ret)
@@ -570,7 +562,9 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	struct error *error = parse_all(argc, argv, &options);
 
 	if (!error && (options.help || options.version)) {
-		*ret = (struct options){.help = options.help, .version = options.version};
+		*ret = (struct options){.help = options.help,
+		                        .version = options.version,
+		                        .dump.asked = options.dump.asked};
 		options_deinit(&options);
 		return NULL;
 	}
@@ -579,7 +573,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	if (!options.writer)
 		options.writer =
 		    options.ring_ns || options.every_ns ? &writer_pprof : &writer_folded;
-	if (!error)
+	if (!error && !options.dump.asked)
 		error = options_check(&options);
 	if (error) {
 		options_deinit(&options);

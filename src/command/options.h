@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "condition.h"
+#include "dump_options.h"
 #include "moment.h"
 #include "profile.h"
 #include "selection.h"
@@ -58,6 +59,7 @@ struct options {
 	struct conditions conditions; // for it to write the window
 	const char *metrics;          // the file; NULL: none
 	int ready_fd;                 // to be written to after the first tick; -1: none
+	struct dump_options dump;     // `profiler dump`
 	bool quiet, verbose;
 	bool check_unwinding;
 	uint32_t seed; // of the places of ticks within their periods; 0: one by chance
@@ -70,5 +72,6 @@ struct selection options_selection(const struct options *options);
 struct error *options_parse(int argc, char **argv, struct options *ret);
 void options_deinit(struct options *options);
 
-// The text of --help, made of the table of options; owned by the caller.
-char *options_help(void);
+// The text of --help, made of the table of options, the dump's own if that is asked for; owned by
+// the caller.
+char *options_help(const struct options *options);

@@ -4,6 +4,23 @@
 #include "options.h"
 #include "writer.h"
 
+enum { ALL_STATES = (1 << N_THREAD_STATES) - 1 };
+
+struct selection options_selection(const struct options *options)
+{
+	struct selection selection = {.states = options->states ? options->states : ALL_STATES};
+
+	if (options->on_cpu)
+		selection.states &= 1u << THREAD_RUNNING;
+	if (options->off_cpu)
+		selection.states &= ~(1u << THREAD_RUNNING);
+	if (selection.states == 0)
+		selection.states = OPTIONS_NO_STATE;
+	for (size_t i = 0; i < N_SELECTION_REGEXES; i++)
+		selection.regexes[i] = options->has_regex[i] ? &options->regexes[i] : NULL;
+	return selection;
+}
+
 static struct error *check_ring(const struct options *options)
 {
 	const bool windows = options->ring_ns || options->every_ns;

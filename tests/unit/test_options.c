@@ -504,7 +504,7 @@ static void test_selection(void **state)
 
 static void test_help_text(void **state)
 {
-	_cleanup_free_ char *help = options_help();
+	_cleanup_free_ char *help = options_help(&(struct options){0});
 	char *rest = help;
 	size_t n_options = 0;
 

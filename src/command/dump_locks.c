@@ -1,0 +1,414 @@
+#include "dump_locks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "clock.h"
+#include "data_symbol.h"
+#include "dump.h"
+#include "file_locks.h"
+#include "memory.h"
+#include "proc.h"
+#include "process_list.h"
+
+enum {
+	BETWEEN_LOOKS_NS = 2000000,
+	MAX_OTHER_PROCESSES = 32,
+	MAX_OTHER_THREADS = 1000, // of one of them
+	ANY_CHILD = -1,
+};
+
+static struct dump_waiter *push(struct dump_locks *locks, int pid, int tid)
+{
+	struct dump_waiter *waiter = array_push(locks->waiters, locks->count, locks->capacity);
+
+	*waiter = (struct dump_waiter){.thread = -1, .look = {.pid = pid, .tid = tid}};
+	waiter->has_look = lock_look_take(pid, tid, &waiter->look);
+	locks->first_ns = clock_now_ns();
+	return waiter;
+}
+
+void dump_locks_add(struct dump_locks *locks, int pid, int tid, uint32_t thread, bool asleep,
+                    uint64_t runs)
+{
+	struct dump_waiter *waiter = push(locks, pid, tid);
+
+	waiter->thread = thread;
+	waiter->is_same = asleep && waiter->has_look && waiter->look.runs == runs;
+}
+
+static bool has_process(const struct dump_locks *locks, int pid)
+{
+	for (size_t i = 0; i < locks->n_pids; i++)
+		if (locks->pids[i] == pid)
+			return true;
+	return false;
+}
+
+void dump_locks_add_process(struct dump_locks *locks, int pid)
+{
+	if (!has_process(locks, pid))
+		*array_push(locks->pids, locks->n_pids, locks->pids_capacity) = pid;
+}
+
+static bool waits_for_file_lock(const struct dump_waiter *waiter)
+{
+	const int64_t nr = waiter->look.call.nr;
+
+	return waiter->has_look && (nr == SYS_flock || nr == SYS_fcntl);
+}
+
+// The processes that hold the lock that it waits for.
+static size_t file_holders(const char *table, const struct dump_waiter *waiter, int *ret,
+                           size_t max)
+{
+	const struct file_lock_wait wait = {
+	    .pid = waiter->look.pid,
+	    .inode = waiter->look.inode,
+	    .is_flock = waiter->look.call.nr == SYS_flock,
+	};
+
+	return table ? file_locks_find(table, &wait, ret, max) : 0;
+}
+
+// The pid of the child that it waits for, as the process sees it; ANY_CHILD; 0: it waits for none.
+static int awaited_child(const struct dump_waiter *waiter)
+{
+	const struct proc_syscall *call = &waiter->look.call;
+
+	if (!waiter->has_look)
+		return 0;
+	if (call->nr == SYS_wait4)
+		return (int)call->args[0] > 0 ? (int)call->args[0] : ANY_CHILD;
+	if (call->nr == SYS_waitid && call->args[0] == P_PID)
+		return (int)call->args[1];
+	return call->nr == SYS_waitid ? ANY_CHILD : 0;
+}
+
+// The children of the process that are awaited; of any, those that there are.
+static size_t child_holders(const struct dump_waiter *waiter, int *ret, size_t max)
+{
+	const int wanted = awaited_child(waiter);
+	size_t n, n_found = 0;
+	struct proc_status status;
+
+	if (wanted == 0)
+		return 0;
+	_cleanup_free_ int *children = process_children(waiter->look.pid, &n);
+	for (size_t i = 0; i < n && n_found < max; i++) {
+		if (!proc_read_status(children[i], &status) || status.state == 'Z')
+			continue;
+		if (wanted == ANY_CHILD || status.ns_pid == wanted)
+			ret[n_found++] = children[i];
+	}
+	return n_found;
+}
+
+static void look_at_process(struct dump_locks *locks, int pid)
+{
+	size_t n;
+
+	if (pid <= 0 || has_process(locks, pid) || locks->n_pids >= MAX_OTHER_PROCESSES)
+		return;
+	_cleanup_free_ int *tids = process_threads(pid, &n);
+	if (n == 0 || n > MAX_OTHER_THREADS)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct dump_waiter *waiter = push(locks, pid, tids[i]);
+		waiter->is_same = waiter->has_look;
+	}
+	dump_locks_add_process(locks, pid);
+}
+
+// Who holds what those wait for who are known by now, and so on.
+static void look_at_others(struct dump_locks *locks)
+{
+	int pids[DEADLOCK_MAX_HOLDERS];
+
+	for (size_t i = 0; i < locks->count; i++) {
+		size_t n = 0;
+		if (waits_for_file_lock(&locks->waiters[i]) && !locks->table)
+			locks->table = file_locks_read();
+		if (waits_for_file_lock(&locks->waiters[i]))
+			n = file_holders(locks->table, &locks->waiters[i], pids, array_size(pids));
+		else
+			n = child_holders(&locks->waiters[i], pids, array_size(pids));
+		for (size_t j = 0; j < n; j++)
+			look_at_process(locks, pids[j]);
+	}
+}
+
+static void wait_until(int64_t until_ns)
+{
+	const struct timespec until = clock_timespec(until_ns);
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0)
+		;
+}
+
+void dump_locks_look_again(struct dump_locks *locks)
+{
+	look_at_others(locks);
+	wait_until(locks->first_ns + BETWEEN_LOOKS_NS);
+	for (size_t i = 0; i < locks->count; i++) {
+		struct dump_waiter *waiter = &locks->waiters[i];
+		struct lock_look again;
+		waiter->is_same = waiter->is_same &&
+		                  lock_look_take(waiter->look.pid, waiter->look.tid, &again) &&
+		                  lock_look_is_same(&waiter->look, &again);
+	}
+	if (!locks->table)
+		return;
+	_cleanup_free_ char *table = file_locks_read();
+	for (size_t i = 0; i < locks->count; i++) {
+		struct dump_waiter *waiter = &locks->waiters[i];
+		int then[DEADLOCK_MAX_HOLDERS] = {0}, now[DEADLOCK_MAX_HOLDERS] = {0};
+		if (!waits_for_file_lock(waiter))
+			continue;
+		const size_t n = file_holders(locks->table, waiter, then, array_size(then));
+		waiter->is_same &= n == file_holders(table, waiter, now, array_size(now)) &&
+		                   memcmp(then, now, sizeof(then)) == 0;
+	}
+}
+
+static int compare_waiters(const void *a_pointer, const void *b_pointer)
+{
+	const struct lock_look *a = &((const struct dump_waiter *)a_pointer)->look;
+	const struct lock_look *b = &((const struct dump_waiter *)b_pointer)->look;
+
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+// The tids of one process as it sees them itself, in its own pid namespace.
+struct own_tids {
+	int pid;
+	bool is_elsewhere; // in another namespace than we
+	int *own, *ours;   // of each thread
+	size_t count;
+};
+
+static void own_tids_init(struct own_tids *tids, int pid)
+{
+	struct proc_status status;
+
+	*tids = (struct own_tids){.pid = pid};
+	tids->ours = process_threads(pid, &tids->count);
+	tids->own = memory_alloc_zeroed(tids->count + 1, sizeof(*tids->own));
+	tids->is_elsewhere =
+	    proc_read_status(pid, &status) && status.ns_pid != 0 && status.ns_pid != pid;
+	for (size_t i = 0; i < tids->count; i++)
+		tids->own[i] = !tids->is_elsewhere                        ? tids->ours[i]
+		               : proc_read_status(tids->ours[i], &status) ? status.ns_pid
+		                                                          : 0;
+}
+
+static void own_tids_deinit(struct own_tids *tids)
+{
+	free(tids->own);
+	free(tids->ours);
+}
+
+// Our tid of the thread; 0: the process has none such.
+static int our_tid(const struct own_tids *tids, int own)
+{
+	for (size_t i = 0; i < tids->count; i++)
+		if (tids->own[i] == own)
+			return tids->ours[i];
+	return 0;
+}
+
+// The process of the thread, which may be another one's if the lock is shared; 0: there is none.
+static int process_of(const struct own_tids *tids, int own, bool is_shared)
+{
+	struct proc_status status;
+
+	if (our_tid(tids, own))
+		return tids->pid;
+	return is_shared && !tids->is_elsewhere && proc_read_status(own, &status) ? status.tgid : 0;
+}
+
+static bool is_tid(void *context, int tid, bool is_shared)
+{
+	return process_of(context, tid, is_shared) != 0;
+}
+
+static void add_holder(struct deadlock_node *node, int pid, int tid)
+{
+	if (node->n_holders < DEADLOCK_MAX_HOLDERS)
+		node->holders[node->n_holders++] = (struct deadlock_holder){pid, tid};
+}
+
+static void find_futex_holder(struct dump_waiter *waiter, struct deadlock_node *node,
+                              struct own_tids *tids)
+{
+	struct lock_claim *claim = &waiter->claim;
+
+	lock_claim_read(&waiter->look, waiter->hint, is_tid, tids, claim);
+	if (claim->owner == 0)
+		return;
+	const int pid = process_of(tids, claim->owner, claim->is_shared);
+	add_holder(node, pid, pid == tids->pid ? our_tid(tids, claim->owner) : claim->owner);
+	node->is_certain = claim->is_certain && !claim->is_timed;
+}
+
+// An open file that other processes have, too, may be unlocked by them.
+static void find_file_holders(const struct dump_locks *locks, struct dump_waiter *waiter,
+                              struct deadlock_node *node)
+{
+	int pids[DEADLOCK_MAX_HOLDERS];
+	const size_t n = file_holders(locks->table, waiter, pids, array_size(pids));
+
+	waiter->claim.what = LOCK_WHAT_FILE;
+	node->is_certain = n > 0 && n < array_size(pids);
+	for (size_t i = 0; i < n; i++) {
+		node->is_certain &= pids[i] > 0;
+		if (pids[i] > 0)
+			add_holder(node, pids[i], 0);
+	}
+	waiter->claim.is_certain = node->is_certain;
+}
+
+// Any of them may end the wait; of any child, one to which another thread gives birth, too.
+static void find_child_holders(struct dump_waiter *waiter, struct deadlock_node *node)
+{
+	int pids[DEADLOCK_MAX_HOLDERS];
+	const size_t n = child_holders(waiter, pids, array_size(pids));
+	size_t n_threads;
+
+	waiter->claim.what = LOCK_WHAT_CHILD;
+	for (size_t i = 0; i < n; i++)
+		add_holder(node, pids[i], 0);
+	waiter->claim.is_certain = node->is_certain = n > 0 && n < array_size(pids);
+	_cleanup_free_ int *tids = process_threads(waiter->look.pid, &n_threads);
+	node->is_certain &= n_threads == 1 || awaited_child(waiter) != ANY_CHILD;
+}
+
+static void find_holders(const struct dump_locks *locks, size_t i, struct own_tids *tids)
+{
+	struct dump_waiter *waiter = &locks->waiters[i];
+	const int64_t nr = waiter->look.call.nr;
+
+	if (!waiter->is_same)
+		return;
+	if (nr == SYS_futex || nr == SYS_restart_syscall)
+		find_futex_holder(waiter, &locks->nodes[i], tids);
+	else if (waits_for_file_lock(waiter))
+		find_file_holders(locks, waiter, &locks->nodes[i]);
+	else if (awaited_child(waiter))
+		find_child_holders(waiter, &locks->nodes[i]);
+}
+
+struct hint_search {
+	enum lock_hint hint;
+	unsigned int n_frames;
+};
+
+static void note_hint(void *context, const struct dump_frame *frame)
+{
+	struct hint_search *search = context;
+
+	if (search->n_frames++ >= WAIT_KIND_MAX_NAMES || !frame->module[0])
+		return;
+	const enum lock_hint hint = lock_hint_of(frame->name);
+	if (search->hint == LOCK_HINT_NONE || search->hint == LOCK_HINT_PRIVATE)
+		search->hint = hint ? hint : search->hint;
+}
+
+// By the innermost function that tells; the wait within a lock of the C library's tells little.
+static void find_hints(struct dump_locks *locks, const struct dump *dump)
+{
+	_cleanup_free_ enum lock_hint *hints =
+	    memory_alloc_zeroed(dump->profile->n_threads + 1, sizeof(*hints));
+
+	for (size_t i = 0; i < dump->n_threads; i++) {
+		struct hint_search search = {0};
+		dump_frames(dump, dump->threads[i].sample, note_hint, &search);
+		hints[dump->threads[i].thread] = search.hint;
+	}
+	for (size_t i = 0; i < locks->count; i++)
+		if (locks->waiters[i].thread >= 0)
+			locks->waiters[i].hint = hints[locks->waiters[i].thread];
+}
+
+// Proves what only many looks at files can prove, of those that it matters for.
+static void doubt_shared_files(struct dump_locks *locks)
+{
+	for (size_t i = 0; i < locks->count; i++) {
+		struct deadlock_node *node = &locks->nodes[i];
+		if (!node->is_dead || locks->waiters[i].look.call.nr != SYS_flock)
+			continue;
+		for (size_t j = 0; j < node->n_holders && node->is_certain; j++)
+			node->is_certain =
+			    file_locks_is_sole(node->holders[j].pid, locks->waiters[i].look.inode);
+	}
+}
+
+static void find_symbols(struct dump_locks *locks, const struct dump *dump)
+{
+	for (size_t i = 0; i < locks->count; i++) {
+		struct dump_waiter *waiter = &locks->waiters[i];
+		if (waiter->thread < 0 || !waiter->claim.address)
+			continue;
+		for (size_t j = 0; j < i && !waiter->symbol; j++)
+			if (locks->waiters[j].symbol &&
+			    locks->waiters[j].look.pid == waiter->look.pid &&
+			    locks->waiters[j].claim.address == waiter->claim.address)
+				waiter->symbol = memory_strdup(locks->waiters[j].symbol);
+		if (!waiter->symbol)
+			waiter->symbol = data_symbol_name(dump->modules, waiter->claim.address);
+	}
+}
+
+void dump_locks_find(struct dump_locks *locks, const struct dump *dump)
+{
+	struct own_tids tids = {0};
+
+	find_hints(locks, dump);
+	if (locks->count > 0)
+		qsort(locks->waiters, locks->count, sizeof(*locks->waiters), compare_waiters);
+	locks->nodes = memory_alloc_zeroed(locks->count + 1, sizeof(*locks->nodes));
+	for (size_t i = 0; i < locks->count; i++) {
+		const struct lock_look *look = &locks->waiters[i].look;
+		locks->nodes[i] = (struct deadlock_node){
+		    .pid = look->pid,
+		    .tid = look->tid,
+		    .is_whole = has_process(locks, look->pid),
+		};
+		if (tids.pid != look->pid) {
+			own_tids_deinit(&tids);
+			own_tids_init(&tids, look->pid);
+		}
+		find_holders(locks, i, &tids);
+	}
+	own_tids_deinit(&tids);
+	deadlock_find(locks->nodes, locks->count);
+	doubt_shared_files(locks);
+	deadlock_find(locks->nodes, locks->count);
+	find_symbols(locks, dump);
+}
+
+const struct deadlock_node *dump_locks_node(const struct dump_locks *locks, int pid, int tid)
+{
+	const struct dump_waiter key = {.look = {.pid = pid, .tid = tid}};
+	const struct dump_waiter *found =
+	    locks->nodes ? bsearch(&key, locks->waiters, locks->count, sizeof(key), compare_waiters)
+	                 : NULL;
+
+	return found ? &locks->nodes[found - locks->waiters] : NULL;
+}
+
+void dump_locks_deinit(struct dump_locks *locks)
+{
+	for (size_t i = 0; i < locks->count; i++)
+		free(locks->waiters[i].symbol);
+	free(locks->waiters);
+	free(locks->nodes);
+	free(locks->pids);
+	free(locks->table);
+	*locks = (struct dump_locks){0};
+}

@@ -1,0 +1,168 @@
+#include "dump_options.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "error.h"
+#include "memory.h"
+#include "option_table.h"
+#include "options.h"
+#include "quantity.h"
+
+enum { MAX_COUNT = 1000000, MAX_SHARED = 32 };
+
+static struct error *parse_blocked(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->dump.blocked_ns))
+		return option_error("--blocked: '%s' is not a time above 0, such as 30s", value);
+	return NULL;
+}
+
+static struct error *parse_count(struct options *options, const char *value)
+{
+	if (!quantity_parse_count(value, MAX_COUNT, &options->dump.count))
+		return option_error("--count: '%s' is not a number from 1 to %d", value, MAX_COUNT);
+	return NULL;
+}
+
+static struct error *parse_interval(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->dump.interval_ns))
+		return option_error("--interval: '%s' is not a time above 0, such as 1s", value);
+	return NULL;
+}
+
+// clang-format off
+#define FLAG(name, field, text)                                                                    \
+	{.long_name = (name), .help = (text), .flag_offset = offsetof(struct options, dump.field), \
+	 .flag_value = true}
+#define VALUE(letter, name, arg, function, text)                                                   \
+	{.short_name = (letter), .long_name = (name), .argument = (arg), .help = (text),           \
+	 .parse = (function)}
+
+static const struct option_row own_rows[] = {
+	{.help = "What is shown:"},
+	FLAG("json", json, "JSON, an object on a line for each dump"),
+	FLAG("all-frames", all_frames, "each frame on a line, and all of deep stacks"),
+	FLAG("no-group", no_group, "each thread by itself, also where stacks are equal"),
+	FLAG("no-locks", no_locks, "do not find out who holds what threads wait for"),
+	VALUE('n', "count", "N", parse_count, "N dumps, one each --interval; what has not run\n"
+	      "since the last one is marked"),
+	VALUE(0, "interval", "TIME", parse_interval, "between them; default 1s"),
+	FLAG("check", check, "exit with 10 if there is a deadlock, with 11 if a\n"
+	      "thread is blocked for longer than --blocked says"),
+	VALUE(0, "blocked", "TIME", parse_blocked, "for --check: threads that wait for something\n"
+	      "particular (lock, file, socket, pipe) for that long"),
+	{.help = "As in profiler(1):"},
+};
+// clang-format on
+
+static const char *const shared_names[] = {
+    "pid",     "children",   "kernel",    "max-depth",  "stop-all", "thread", "output",
+    "inlines", "no-inlines", "debug-dir", "debuginfod", "quiet",    "help",   "version",
+};
+
+// The dump's own options, and those that it shares, in one table.
+struct dump_table {
+	struct option_row rows[array_size(own_rows) + MAX_SHARED];
+	struct option_table table;
+};
+
+static void make_table(const struct option_table *shared, struct dump_table *ret)
+{
+	size_t n = array_size(own_rows);
+
+	memcpy(ret->rows, own_rows, sizeof(own_rows));
+	for (size_t i = 0; i < array_size(shared_names); i++)
+		for (size_t j = 0; j < shared->n_rows; j++)
+			if (shared->rows[j].long_name &&
+			    strcmp(shared->rows[j].long_name, shared_names[i]) == 0)
+				ret->rows[n++] = shared->rows[j];
+	ret->table = (struct option_table){.rows = ret->rows, .n_rows = n};
+}
+
+char *dump_options_help(const struct option_table *shared)
+{
+	struct dump_table own;
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return memory_strdup("");
+	make_table(shared, &own);
+	fputs(
+	    "Usage: profiler dump [OPTION...] PID\n"
+	    "       profiler dump [OPTION...] FILE.wprof --at=WHEN\n"
+	    "Prints the stacks of all threads of a process now: what each does, since when, what\n"
+	    "it waits for and who holds that; and deadlocks. Sleeping threads are not stopped.\n",
+	    stream);
+	option_table_print(&own.table, stream);
+	fputs(
+	    "\nExit status: 0; 1 (target), 2 (command line), 3 (output); with --check 10 or 11.\n",
+	    stream);
+	fclose(stream);
+	return text;
+}
+
+static struct error *take_word(struct options *options, const char *word)
+{
+	long pid;
+
+	if (options->pid)
+		return option_error("dump: '%s' is one process too many", word);
+	if (!quantity_parse_count(word, INT_MAX, &pid))
+		return option_error("dump: '%s' is not a process id: give a number such as 1234",
+		                    word);
+	options->pid = (int)pid;
+	return NULL;
+}
+
+static struct error *check(const struct options *options)
+{
+	const struct dump_options *dump = &options->dump;
+
+	if (!options->pid)
+		return option_error(
+		    "dump: no process is given: profiler dump PID; to run a command "
+		    "of that name: profiler -- dump");
+	if (dump->interval_ns && !dump->count)
+		return option_error("--interval is for --count: give that, too");
+	if (dump->check && dump->no_locks)
+		return option_error(
+		    "--check asks for deadlocks, which --no-locks does not look for: "
+		    "leave one of them out");
+	if (dump->blocked_ns && !dump->check)
+		return option_error("--blocked is for --check: give that, too");
+	return NULL;
+}
+
+struct error *dump_options_parse(const struct option_table *shared, int argc, char **argv,
+                                 struct options *options)
+{
+	const struct option_row *sampling = NULL;
+	struct dump_table own;
+
+	make_table(shared, &own);
+	options->dump.asked = true;
+	for (;;) {
+		struct error *error =
+		    option_table_parse(&own.table, argc, argv, options, &sampling);
+		if (error || options->help || options->version)
+			return error;
+		if (optind >= argc)
+			break;
+		error = take_word(options, argv[optind++]);
+		if (error)
+			return error;
+	}
+	struct error *error = check(options);
+	if (!options->dump.count)
+		options->dump.count = 1;
+	if (!options->dump.interval_ns)
+		options->dump.interval_ns = NS_PER_SECOND;
+	return error;
+}

@@ -1,0 +1,20 @@
+// dump_problems: who holds what, and deadlocks, in words.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct dump;
+struct dump_thread;
+
+// "mutex held by "worker-2" 4711"; NULL: nothing is known. Owned by the caller.
+char *dump_holder_text(const struct dump *dump, const struct dump_thread *thread);
+
+// Writes the deadlocks, and the threads that many wait for, each with a line that begins with "!".
+void dump_problems_write(const struct dump *dump, FILE *stream);
+
+size_t dump_count_deadlocks(const struct dump *dump);
+
+// The clean name of a thread or process that holds something; owned by the caller.
+char *dump_name_of(const struct dump *dump, int pid, int tid);

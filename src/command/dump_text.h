@@ -1,0 +1,16 @@
+// dump_text: a dump as people read it: problems first, equal stacks once.
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct dump;
+
+struct dump_text_options {
+	bool all_frames; // each frame on a line of its own, and all of deep stacks
+	bool no_group;   // each thread by itself
+};
+
+// Writes the dump, whose threads are sorted. Errors stay in the stream's indicator.
+void dump_text_write(const struct dump *dump, const struct dump_text_options *options,
+                     FILE *stream);

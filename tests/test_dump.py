@@ -1,0 +1,270 @@
+"""profiler dump: what all threads do now, since when, what for, and who holds it."""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+
+import harness
+from harness import Run
+
+KINDS = {"running", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped"}
+TEXT, NUMBER, BOOL, NONE = str, int, bool, type(None)
+
+# The keys of each object and the types of their values; a list has one item: that of its own.
+FRAME = {
+    "name": TEXT, "file": TEXT, "line": NUMBER, "module": TEXT, "offset": TEXT, "address": TEXT,
+    "inlined": BOOL,
+}  # fmt: skip
+OWNER = {"tid": (NUMBER, NONE), "pid": NUMBER, "name": TEXT}
+SCHEMA = {
+    "version": NUMBER, "pid": NUMBER, "command": TEXT, "host": TEXT, "time": TEXT,
+    "threads": [{
+        "tid": NUMBER, "pid": NUMBER, "name": TEXT, "state": TEXT, "kind": TEXT,
+        "blocked_ns": (NUMBER, NONE), "blocked_is": TEXT, "unmoved": BOOL,
+        "syscall": (NONE, {"name": TEXT, "args": [TEXT], "text": (TEXT, NONE)}),
+        "descriptor": (TEXT, NONE),
+        "waits_for": (NONE, {
+            "what": TEXT, "address": TEXT, "symbol": (TEXT, NONE), "owners": [OWNER],
+            "readers": NUMBER, "certainty": (TEXT, NONE),
+        }),
+        "frames": [FRAME], "truncated": (TEXT, NONE),
+    }],
+    "deadlocks": [[NUMBER]],
+    "roots": [{"tid": NUMBER, "pid": NUMBER, "waiters": NUMBER}],
+}  # fmt: skip
+
+
+def check_schema(value, schema, where="dump"):
+    if isinstance(schema, tuple):
+        wanted = [s for s in schema if (s is NONE) == (value is None)]
+        assert wanted, f"{where} is {value!r}"
+        return check_schema(value, wanted[0], where)
+    if isinstance(schema, dict):
+        assert isinstance(value, dict) and value.keys() == schema.keys(), f"{where}: {value!r}"
+        for key, inner in schema.items():
+            check_schema(value[key], inner, f"{where}.{key}")
+    elif isinstance(schema, list):
+        assert isinstance(value, list), f"{where} is {value!r}"
+        for item in value:
+            check_schema(item, schema[0], f"{where}[]")
+    else:
+        assert type(value) is schema, f"{where} is {value!r}"
+    return None
+
+
+def dump_text(target, *args, expect=0):
+    """The text of a dump; the target was let go."""
+    pid = target if isinstance(target, int) else target.pid
+    return Run(["dump", pid, *args], target_pid=pid).finish(expect=expect).stdout.decode()
+
+
+def dump(target, *args, expect=0):
+    """A dump as JSON, checked against the schema."""
+    told = json.loads(dump_text(target, "--json", *args, expect=expect))
+    check_schema(told, SCHEMA)
+    for thread in told["threads"]:
+        assert thread["kind"] in KINDS, thread
+        assert (thread["blocked_ns"] is None) == (thread["blocked_is"] == "unknown"), thread
+    return told
+
+
+def by_name(told):
+    return {thread["name"]: thread for thread in told["threads"]}
+
+
+class Waits(harness.TestCase):
+    def test_each_lock(self):
+        """Kind, what it waits for, its holder, and that this was read, not inferred."""
+        target = self.start_fixture("locks", "all")
+        told = dump(target)
+        threads = by_name(told)
+        lines = [line.split() for line in target.said if line.startswith("wait ")]
+        self.assertEqual(len(lines), 15)
+        for _, name, tid, kind, what, owner in lines:
+            thread = threads[name]
+            waits = thread["waits_for"]
+            self.assertEqual((thread["tid"], thread["kind"]), (int(tid), kind), name)
+            self.assertEqual(waits["what"], what, name)
+            owners = [o["tid"] for o in waits["owners"]]
+            self.assertEqual(owners, [int(owner)] if int(owner) else [], name)
+            self.assertEqual(waits["certainty"], "read" if int(owner) else None, name)
+            self.assertEqual(waits["readers"], 1 if name == "read-only" else 0, name)
+            self.assertEqual(thread["syscall"]["name"], "futex", name)
+            self.assertIsNone(thread["truncated"], name)
+        self.assertEqual(threads["normal"]["waits_for"]["symbol"], "normal")
+        self.assertEqual(told["deadlocks"], [])
+        self.assertEqual([root["waiters"] for root in told["roots"]], [11])
+        text = dump_text(target)
+        self.assertRegex(text, r'! 11 threads wait, directly or not, for "holder" \d+, which is in')
+        self.assertRegex(text, r"rwlock read_only held by 1 reader\n")
+        self.assertNotIn("DEADLOCK", text)
+        without = dump(target, "--no-locks")
+        self.assertEqual({t["waits_for"] for t in without["threads"]}, {None})
+
+    def test_since_when(self):
+        """How long a thread has slept, by its own clock, which is what it prints."""
+        program = """
+import threading, time
+def sleep():
+    time.sleep(1000)
+for i in range(3):
+    threading.Thread(target=sleep, daemon=True).start()
+    time.sleep(0.3)
+print("ready", flush=True)
+time.sleep(1000)
+"""
+        begin = time.monotonic()
+        target = self.start(sys.executable, "-c", program)
+        ready = time.monotonic()
+        time.sleep(0.2)
+        before = time.monotonic()
+        told = dump(target)
+        after = time.monotonic()
+        slept = sorted(t["blocked_ns"] / 1e9 for t in told["threads"])
+        if None in slept or len(slept) != 4:
+            self.fail(f"slept: {slept}")
+        self.assertEqual({t["blocked_is"] for t in told["threads"]}, {"at_least"})
+        # The first was born after begin; each 0.3 s later; main has slept since ready.
+        self.assertLess(slept[-1], after - begin + 0.02)
+        self.assertGreater(slept[0], before - ready - 0.15)
+        self.assertGreater(slept[-1] - slept[0], 0.6)
+
+    def test_arguments_in_words(self):
+        target = self.start_fixture("blocking")
+        calls = {t["name"]: t["syscall"]["text"] for t in dump(target)["threads"]}
+        for name, pattern in {
+            "mutex": r"futex\(0x[0-9a-f]+, FUTEX_WAIT_PRIVATE, 2\)",
+            "nanosleep": r"clock_nanosleep\(CLOCK_REALTIME, 1000 s\)",
+            "pipe_read": r"read\(\d+ pipe:\[\d+\]\)",
+            "poll": r"poll\(pipe:\[\d+\], -1\)",
+            "ppoll": r"ppoll\(pipe:\[\d+\], 1000 s\)",
+            "flock": r"flock\(\d+ /tmp/\S+ \(deleted\), LOCK_EX\)",
+            "waitpid": r"wait4\(\d+\)",
+            "accept": r"accept\(\d+ unix @\w+\)",
+            "epoll_wait": r"epoll_wait\(\d+ epoll, -1\)",
+            "pause": r"pause\(\)",
+        }.items():
+            self.assertRegex(calls[name], rf"\A{pattern}\Z", name)
+        text = dump_text(target)
+        self.assertRegex(text, r'"pipe_read" \d+   pipe, [\d.]+ s   read\(\d+ pipe')
+        self.assertRegex(text, r"\n    in_mutex +blocking.c:\d+  blocking\n")
+        self.assertRegex(text, r"\n    start_thread, clone3?\n")
+
+
+class Deadlocks(harness.TestCase):
+    def test_three_in_a_circle(self):
+        target = self.start_fixture("locks", "cycle", "3")
+        told = dump(target, "--check", expect=10)
+        threads = by_name(told)
+        tids = {threads[f"dead{i}"]["tid"] for i in range(3)}
+        self.assertEqual([set(cycle) for cycle in told["deadlocks"]], [tids])
+        self.assertEqual(threads["victim"]["waits_for"]["owners"][0]["name"], "dead0")
+        text = dump_text(target)
+        lines = text.splitlines()
+        self.assertEqual(lines[1], "! DEADLOCK: 3 threads wait for each other")
+        for line in lines[2:5]:
+            self.assertRegex(
+                line,
+                r'\A    "dead\d" \d+ waits for mutex chain(\+0x\d+)? held by "dead\d" \d+, '
+                r"at 0x[0-9a-f]+, in lock_next locks.c:\d+\Z",
+            )
+        self.assertEqual(lines[5], "! 1 more thread waits for those, directly or not")
+
+    def test_other_circles(self):
+        """With itself, and through pthread_join."""
+        for mode, names in (("self", {"dead0"}), ("join", {"dead0", "dead1"})):
+            target = self.start_fixture("locks", mode)
+            told = dump(target)
+            tids = {t["tid"] for t in told["threads"] if t["name"] in names}
+            self.assertEqual([set(cycle) for cycle in told["deadlocks"]], [tids], mode)
+
+    def test_processes(self):
+        """Through locks of files, of both kinds, and a child's end: only one of them is named."""
+        for mode, what in (("files", "file_lock"), ("child", "child")):
+            target = self.start_fixture("locks", mode)
+            child = int(target.said[0])
+            told = dump(target)
+            self.assertEqual([set(c) for c in told["deadlocks"]], [{target.pid, child}], mode)
+            waits = told["threads"][0]["waits_for"]
+            self.assertEqual(waits["what"], what)
+            self.assertEqual([o["pid"] for o in waits["owners"]], [child])
+            self.assertEqual(waits["certainty"], "read")
+            self.assertIn(f'held by process "locks" {target.pid}', dump_text(target, "-c"))
+            harness.wait_for(lambda: os.path.exists(f"/proc/{child}"), "the child")
+
+    def test_what_is_none(self):
+        """A wait that ends by itself, an open file that a third process could unlock."""
+        for args in (["timed"], ["shared"]):
+            target = self.start_fixture("locks", *args)
+            told = dump(target, "--check")
+            self.assertEqual(told["deadlocks"], [], args)
+            owners = [t["waits_for"]["owners"] for t in told["threads"] if t["waits_for"]]
+            self.assertTrue(any(owners), args)
+
+    def test_passed_on(self):
+        """Locks that are passed on all the time: what is not so twice is not told."""
+        target = self.start_fixture("locks", "pass", "6")
+        n = 15
+        text = dump_text(target, "--json", "-n", n, "--interval=1ms", "--check")
+        told = [json.loads(line) for line in text.splitlines()]
+        self.assertEqual(len(told), n)
+        self.assertEqual([t["deadlocks"] for t in told], [[]] * n)
+
+
+class States(harness.TestCase):
+    def test_running_and_stopped(self):
+        target = self.start_fixture("calls-O2", "spin")
+        harness.wait_until_spinning(target)
+        thread = dump(target)["threads"][0]
+        self.assertEqual((thread["kind"], thread["blocked_ns"]), ("running", None))
+        self.assertIn("leaf_spin", [frame["name"] for frame in thread["frames"]])
+        os.kill(target.pid, signal.SIGSTOP)
+        harness.wait_for(lambda: harness.read_status(target.pid)["State"][0] == "T", "the stop")
+        thread = dump(target)["threads"][0]
+        self.assertEqual((thread["kind"], thread["state"]), ("stopped", "stopped"))
+        self.assertIn("leaf_spin", [frame["name"] for frame in thread["frames"]])
+
+    def test_traced(self):
+        """Somebody else's tracee: what sleeps is shown all the same."""
+        target = self.start_fixture("locks", "cycle", "2")
+        tracer = self.start_fixture("tracer", target.pid)
+        self.assertTrue(tracer.pid)
+        told = dump(target)
+        self.assertEqual(len(told["deadlocks"]), 1)
+
+    def test_grouped_filtered_repeated(self):
+        target = self.start_fixture("threads", 6, 1)
+        text = dump_text(target)
+        self.assertRegex(text, r": \d threads, same stack   timer")
+        self.assertNotIn("same stack", dump_text(target, "--no-group"))
+        told = [json.loads(line) for line in
+                dump_text(target, "-n", 2, "--interval=10ms", "--json").splitlines()]  # fmt: skip
+        self.assertEqual({t["unmoved"] for t in told[0]["threads"]}, {False})
+        self.assertTrue(all(t["unmoved"] for t in told[1]["threads"] if t["kind"] == "timer"))
+        name = told[0]["threads"][0]["name"]
+        self.assertEqual(set(by_name(dump(target, f"--thread=^{re.escape(name)}$"))), {name})
+
+    def test_check_of_blocked(self):
+        target = self.start_fixture("blocking")
+        time.sleep(0.1)
+        dump(target, "--check", "--blocked=50ms", expect=11)
+        dump(target, "--check", "--blocked=1h")
+
+    def test_mistakes(self):
+        for args, message in (
+            ([], "no process is given"),
+            (["1", "2"], "one process too many"),
+            (["--interval=1s", "1"], "--interval is for --count"),
+            (["--blocked=1s", "1"], "--blocked is for --check"),
+            (["--duration=1", "1"], "unknown option '--duration=1'"),
+        ):
+            run = Run(["dump", *args]).finish(expect=harness.STATUS_USAGE)
+            self.assertIn(message, run.stderr)
+        Run(["dump", "999999999"]).finish(expect=harness.STATUS_TARGET)
+
+
+if __name__ == "__main__":
+    harness.main()
