@@ -138,10 +138,12 @@ static bool get_registers(int tid, struct user_regs_struct *ret)
 // and stays ours until it is reaped.
 static void detach(struct seized *entry, int signal)
 {
-	if (ptrace(PTRACE_DETACH, entry->tid, NULL, (void *)(uintptr_t)signal) == 0)
+	if (ptrace(PTRACE_DETACH, entry->tid, NULL, (void *)(uintptr_t)signal) == 0) {
 		forget(entry->tid);
-	else
-		entry->call = CALL_LEAVING;
+		return;
+	}
+	entry->call = CALL_LEAVING;
+	entry->stands = false; // its tid may be that of the thread that has executed a program
 }
 
 // A thread that stands at the first instruction of a program that got no privileges from its file
