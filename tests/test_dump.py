@@ -256,7 +256,9 @@ class States(harness.TestCase):
     def test_mistakes(self):
         for args, message in (
             ([], "no process is given"),
-            (["1", "2"], "one process too many"),
+            (["1", "2"], "one process or file too many"),
+            (["--at=1s", "1"], "--at is for recordings"),
+            (["x.wprof"], "give --at=WHEN"),
             (["--interval=1s", "1"], "--interval is for --count"),
             (["--blocked=1s", "1"], "--blocked is for --check"),
             (["--duration=1", "1"], "unknown option '--duration=1'"),
@@ -264,6 +266,31 @@ class States(harness.TestCase):
             run = Run(["dump", *args]).finish(expect=harness.STATUS_USAGE)
             self.assertIn(message, run.stderr)
         Run(["dump", "999999999"]).finish(expect=harness.STATUS_TARGET)
+
+
+class Past(harness.TestCase):
+    def test_of_a_recording(self):
+        """The stacks are those of a live dump; names, kinds and how long it has slept, too."""
+        target = self.start_fixture("locks", "cycle", "2")
+        path = os.path.join(self.directory(), "x.wprof")
+        Run(["-p", target.pid, "-d", "0.5", "-o", path], target_pid=target.pid).communicate()
+        live = by_name(dump(target))
+        told = json.loads(Run(["dump", path, "--at=0.3s", "--json"]).finish().stdout)
+        check_schema(told, SCHEMA)
+        past = by_name(told)
+        self.assertEqual(past.keys(), live.keys())
+        for name, thread in past.items():
+            frames = [(f["name"], f["line"]) for f in live[name]["frames"]]
+            self.assertEqual([(f["name"], f["line"]) for f in thread["frames"]], frames, name)
+            self.assertEqual(thread["kind"], live[name]["kind"])
+            self.assertEqual(thread["blocked_is"], "at_least")
+            self.assertAlmostEqual(thread["blocked_ns"], 0.3e9, delta=0.02e9)
+        text = Run(["dump", path, "--at=0.3s", "--thread=dead0"]).finish().stdout.decode()
+        self.assertRegex(text, r'\n"dead0" \d+   lock, 0.\d\d s   futex\(...\)\n')
+        run = Run(["dump", path, "--at=9s"]).finish(expect=harness.STATUS_USAGE)
+        self.assertIn("nothing was sampled then", run.stderr)
+        run = Run(["dump", harness.PROFILER, "--at=9s"]).finish(expect=harness.STATUS_TARGET)
+        self.assertIn("no recording", run.stderr)
 
 
 if __name__ == "__main__":

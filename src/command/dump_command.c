@@ -9,6 +9,7 @@
 #include "debug_sources.h"
 #include "dump_json.h"
 #include "dump_live.h"
+#include "dump_past.h"
 #include "dump_problems.h"
 #include "dump_text.h"
 #include "error.h"
@@ -143,32 +144,62 @@ static struct error *dump_all(struct dump_run *run)
 	return error ? error : output_finish(run->output, NULL);
 }
 
+static struct error *open_run(struct dump_run *run)
+{
+	const struct options *options = run->options;
+	struct error *error =
+	    debug_sources_init(&run->sources, options->debug_directories, options->debuginfod,
+	                       !options->quiet && isatty(STDERR_FILENO));
+
+	unsetenv("DEBUGINFOD_URLS"); // else libdw may ask
+	return error ? error : output_open(options->output ?: "-", false, &run->output);
+}
+
+static int close_run(struct dump_run *run, struct error *error)
+{
+	free(run->last);
+	output_destroy(run->output);
+	debug_sources_deinit(&run->sources);
+	return error ? report_error(error) : run->verdict;
+}
+
 static int work(void *context, const struct origin *origin)
 {
 	struct dump_run *run = context;
-	const struct options *options = run->options;
 
 	(void)origin;
 	events_init(&run->events);
 	tracee_setup();
-	struct error *error =
-	    debug_sources_init(&run->sources, options->debug_directories, options->debuginfod,
-	                       !options->quiet && isatty(STDERR_FILENO));
-	unsetenv("DEBUGINFOD_URLS"); // else libdw may ask
-	if (!error)
-		error = output_open(options->output ?: "-", false, &run->output);
+	struct error *error = open_run(run);
 	if (!error)
 		error = dump_all(run);
-	free(run->last);
-	output_destroy(run->output);
-	debug_sources_deinit(&run->sources);
+	const int status = close_run(run, error);
 	events_deinit(&run->events);
-	return error ? report_error(error) : run->verdict;
+	return status;
+}
+
+// What is long past needs no process of its own.
+static int dump_recording(struct dump_run *run)
+{
+	struct dump_past past = {0};
+	struct error *error = open_run(run);
+
+	if (!error)
+		error = dump_past_take(run->options, &run->sources, &past);
+	if (!error) {
+		write_dump(run->options, &past.dump, output_stream(run->output));
+		check(run, &past.dump);
+		error = output_finish(run->output, NULL);
+	}
+	dump_past_deinit(&past);
+	return close_run(run, error);
 }
 
 int dump_command(const struct options *options)
 {
 	struct dump_run run = {.options = options};
 
+	if (options->recording)
+		return dump_recording(&run);
 	return supervise(work, &run, false, -1);
 }

@@ -35,6 +35,15 @@ static struct error *parse_interval(struct options *options, const char *value)
 	return NULL;
 }
 
+static struct error *parse_at(struct options *options, const char *value)
+{
+	if (moment_parse(value, &options->dump.at))
+		return NULL;
+	return option_error("--at: '%s' is no time: give one since the start, such as 5s or 1.5m, "
+	                    "or of the day, such as 14:03:07 or 2026-11-20T14:03:07Z",
+	                    value);
+}
+
 // clang-format off
 #define FLAG(name, field, text)                                                                    \
 	{.long_name = (name), .help = (text), .flag_offset = offsetof(struct options, dump.field), \
@@ -52,6 +61,8 @@ static const struct option_row own_rows[] = {
 	VALUE('n', "count", "N", parse_count, "N dumps, one each --interval; what has not run\n"
 	      "since the last one is marked"),
 	VALUE(0, "interval", "TIME", parse_interval, "between them; default 1s"),
+	VALUE(0, "at", "WHEN", parse_at, "of a recording: at that time since its start (5s)\n"
+	      "or of the day (14:03:07, 2026-11-20T14:03:07Z)"),
 	FLAG("check", check, "exit with 10 if there is a deadlock, with 11 if a\n"
 	      "thread is blocked for longer than --blocked says"),
 	VALUE(0, "blocked", "TIME", parse_blocked, "for --check: threads that wait for something\n"
@@ -108,16 +119,24 @@ char *dump_options_help(const struct option_table *shared)
 	return text;
 }
 
+static bool is_number(const char *text)
+{
+	return text[0] && text[strspn(text, "0123456789")] == '\0';
+}
+
 static struct error *take_word(struct options *options, const char *word)
 {
 	long pid;
 
-	if (options->pid)
-		return option_error("dump: '%s' is one process too many", word);
-	if (!quantity_parse_count(word, INT_MAX, &pid))
+	if (options->pid || options->recording)
+		return option_error("dump: '%s' is one process or file too many", word);
+	if (!is_number(word))
+		options->recording = word;
+	else if (!quantity_parse_count(word, INT_MAX, &pid))
 		return option_error("dump: '%s' is not a process id: give a number such as 1234",
 		                    word);
-	options->pid = (int)pid;
+	else
+		options->pid = (int)pid;
 	return NULL;
 }
 
@@ -125,10 +144,17 @@ static struct error *check(const struct options *options)
 {
 	const struct dump_options *dump = &options->dump;
 
-	if (!options->pid)
+	if (!options->pid && !options->recording)
 		return option_error(
 		    "dump: no process is given: profiler dump PID; to run a command "
 		    "of that name: profiler -- dump");
+	if (options->pid && dump->at.kind)
+		return option_error("--at is for recordings: profiler dump FILE.wprof --at=WHEN");
+	if (options->recording && !dump->at.kind)
+		return option_error("dump: of a recording it is shown what was at some time: give "
+		                    "--at=WHEN");
+	if (options->recording && dump->count > 1)
+		return option_error("--count is for processes: a recording has one past");
 	if (dump->interval_ns && !dump->count)
 		return option_error("--interval is for --count: give that, too");
 	if (dump->check && dump->no_locks)

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "moment.h"
+
 struct error;
 struct option_table;
 struct options;
@@ -14,6 +16,7 @@ struct dump_options {
 	int64_t blocked_ns; // --blocked; 0: not given
 	long count;         // -n
 	int64_t interval_ns;
+	struct moment at; // of a recording
 };
 
 // Parses what follows the word "dump" in argv, from optind (getopt(3)) on. `shared`: the table of

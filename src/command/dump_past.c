@@ -1,0 +1,137 @@
+#include "dump_past.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "call_text.h"
+#include "clock.h"
+#include "error.h"
+#include "frame_name.h"
+#include "local_files.h"
+#include "memory.h"
+#include "moment.h"
+#include "options.h"
+#include "text.h"
+
+enum { MAX_NAME_BYTES = 64 };
+
+// Keeps the span of each thread that holds the moment.
+struct watch {
+	struct span_follower follower; // first: it is told
+	int64_t at_ns;                 // since the start
+	struct span *spans;
+	size_t n_spans, capacity;
+};
+
+static void keep(struct span_follower *follower, const struct profile *profile, uint32_t thread,
+                 const struct span *ended)
+{
+	struct watch *watch = (struct watch *)follower;
+
+	(void)profile;
+	(void)thread;
+	if (ended->count > 0 && ended->start_ns <= watch->at_ns && watch->at_ns < ended->end_ns)
+		*array_push(watch->spans, watch->n_spans, watch->capacity) = *ended;
+}
+
+static void add_thread(struct dump *dump, const struct span *span, int64_t at_ns)
+{
+	const struct profile *profile = dump->profile;
+	const struct sample *sample = &profile->samples[span->sample];
+	const struct wait *wait = &profile->waits[sample->wait];
+	struct dump_thread *thread = dump_add(dump, span->sample);
+
+	if (sample->wait != WAIT_NONE && wait->syscall != NO_SYSCALL) {
+		const char *text = frame_name_descriptor(wait);
+		_cleanup_free_ char *descriptor = text_clean(text, strlen(text), TEXT_UNLIMITED);
+		thread->call = call_text_name(wait->syscall, descriptor);
+	}
+	if (sample->state == THREAD_RUNNING)
+		return;
+	thread->blocked_ns = at_ns - span->start_ns;
+	// Within a tick. One that slept when it was seen first may have done so for long.
+	thread->is_exact = span->start_ns > profile->threads[span->thread].first_ns;
+}
+
+static bool is_shown(const struct options *options, const struct thread *thread)
+{
+	return !options->has_regex[SELECTION_THREAD] ||
+	       regexec(&options->regexes[SELECTION_THREAD], thread->name, 0, NULL, 0) == 0;
+}
+
+static void fill(const struct options *options, struct dump_past *past, const struct watch *watch)
+{
+	const struct recording *recording = &past->recording;
+	struct dump *dump = &past->dump;
+	const char *name = profile_process_name(&recording->profile, recording->pid);
+
+	dump->pid = recording->pid;
+	dump->command = text_clean(name, strlen(name), MAX_NAME_BYTES);
+	dump->host = memory_strdup(recording->host ?: "?");
+	dump->time_ns = recording->profile.start_time_ns + watch->at_ns;
+	dump->up_ns = -1;
+	for (size_t i = 0; i < watch->n_spans; i++)
+		if (is_shown(options, &recording->profile.threads[watch->spans[i].thread]))
+			add_thread(dump, &watch->spans[i], watch->at_ns);
+}
+
+static struct error *no_such_time(const struct profile *profile, int64_t at_ns)
+{
+	char start[MOMENT_TEXT_SIZE];
+
+	moment_format(profile->start_time_ns, false, start);
+	return error_create(EXIT_STATUS_USAGE,
+	                    "--at lies %.3f s after the start, and nothing was sampled then: the "
+	                    "recording began at %s and lasted %.3f s",
+	                    (double)at_ns / (double)NS_PER_SECOND, start,
+	                    (double)profile->duration_ns / (double)NS_PER_SECOND);
+}
+
+static void find_names(const struct options *options, struct dump_past *past)
+{
+	const struct symbolize_options names = {.inlines = options->inlines};
+	struct recording *recording = &past->recording;
+
+	past->dump.symbols = &recording->symbols;
+	if (recording->has_symbols)
+		return;
+	local_files_find(&recording->modules);
+	symbolize(&recording->profile, &recording->modules, &names, &past->found);
+	past->dump.symbols = &past->found;
+}
+
+struct error *dump_past_take(const struct options *options, const struct debug_sources *sources,
+                             struct dump_past *ret)
+{
+	struct watch watch = {.follower.changed = keep};
+	struct profile *profile = &ret->recording.profile;
+
+	*ret = (struct dump_past){0};
+	struct error *error = recording_open(options->recording, &ret->recording);
+	if (error)
+		return error;
+	modules_set_debug_sources(&ret->recording.modules, sources);
+	ret->dump.profile = profile;
+	ret->dump.modules = &ret->recording.modules;
+	watch.at_ns = moment_offset_ns(&options->dump.at, profile->start_time_ns);
+	profile_follow(profile, &watch.follower);
+	recording_replay(&ret->recording);
+	fill(options, ret, &watch);
+	if (watch.n_spans == 0) {
+		error = no_such_time(profile, watch.at_ns);
+	} else {
+		find_names(options, ret);
+		dump_find_kinds(&ret->dump);
+		dump_sort(&ret->dump);
+	}
+	free(watch.spans);
+	profile->followers = NULL; // it ends here
+	return error;
+}
+
+void dump_past_deinit(struct dump_past *past)
+{
+	dump_deinit(&past->dump);
+	symbols_deinit(&past->found);
+	recording_deinit(&past->recording);
+}
