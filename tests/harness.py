@@ -347,7 +347,7 @@ class Run:
         )
 
     def _check_books(self):
-        """The accounting identities of design.md, as far as this run shows them."""
+        """Counts and times add up, as far as this run shows them."""
         totals = collections.Counter()
         counts = collections.Counter()
         if self.pprof:

@@ -58,7 +58,7 @@ struct location {
 	uint32_t code;    // of several that stood at the address, one after the other (perf_map);
 	                  // 0: not known
 	uint64_t address; // in the module's file, as in its symbol table; for a return address
-	                  // one less, so that it lies within the call (formats.md)
+	                  // one less, so that it lies within the call
 };
 
 struct stack {

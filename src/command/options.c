@@ -92,7 +92,7 @@ static struct error *parse_moment(const char *option, const char *value, struct 
 	if (moment_parse(value, ret))
 		return NULL;
 	return option_error(
-	    "--%s: '%s' is no time: give one since the start, such as 5s or 1.5m, or "
+	    "--%s: '%s' is not a time: give one since the start, such as 5s or 1.5m, or "
 	    "of the day, such as 14:03:07 or 2026-11-20T14:03:07Z",
 	    option, value);
 }
@@ -151,7 +151,7 @@ static struct error *parse_ring_size(struct options *options, const char *value)
 static struct error *parse_dump_when(struct options *options, const char *value)
 {
 	if (!conditions_parse(value, &options->conditions))
-		return option_error("--dump-when: '%s' is none: give one or more of blocked>TIME, "
+		return option_error("--dump-when: '%s' is no condition: give some of blocked>TIME, "
 		                    "cpu>PERCENT, cpu<PERCENT and death, with commas between them",
 		                    value);
 	return NULL;
@@ -295,7 +295,7 @@ static struct error *parse_state(struct options *options, const char *value)
 		const size_t length = strcspn(name, ",");
 		const enum thread_state state = thread_state_named(name, length);
 		if (state == N_THREAD_STATES)
-			return option_error("--state: '%s' is no list of states: give some of "
+			return option_error("--state: '%s' is not a list of states: give some of "
 			                    "running,sleeping,disk,stopped",
 			                    value);
 		states |= 1u << state;

@@ -348,7 +348,7 @@ void summary_print_unreadable(const struct modules *modules)
 		        path, module->unreadable);
 	}
 	if (n > MAX_UNREADABLE)
-		fprintf(stderr, "profiler: nor %zu files more\n", n - MAX_UNREADABLE);
+		fprintf(stderr, "profiler: and %zu more files\n", n - MAX_UNREADABLE);
 }
 
 void summary_print_advice(const struct profile *profile, const struct modules *modules,

@@ -2,7 +2,7 @@
 //
 // A thread that is asleep stands still by itself. The kernel counts how often each thread was
 // scheduled (schedstat): if the count is the same before and after, the thread did not run in
-// between, and what was copied is one consistent picture (measured: engine facts, 1).
+// between, and what was copied is one consistent picture.
 #pragma once
 
 #include "profile.h"

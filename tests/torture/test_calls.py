@@ -1,4 +1,4 @@
-"""No system call of the target ends otherwise than it would alone: engine facts, 3.
+"""No system call of the target ends otherwise than it would alone.
 
 For code without and with frame pointers: each in half of the modes where time is short, else in
 all.

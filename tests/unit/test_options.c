@@ -278,7 +278,7 @@ static void test_slices_and_sizes(void **state)
 	}
 	assert_refused("-p 1 --from=5s --to=5s", "--to is not after --from: give a later one");
 	assert_refused("-p 1 --from=yesterday",
-	               "--from: 'yesterday' is no time: give one since the start, such as 5s or "
+	               "--from: 'yesterday' is not a time: give one since the start, such as 5s or "
 	               "1.5m, or of the day, such as 14:03:07 or 2026-11-20T14:03:07Z");
 	assert_refused("-p 1 -f record --from=5s",
 	               "--from and --to are for profiler report, which cuts recordings");
