@@ -1,7 +1,12 @@
 """No thread is held for long, whatever its stack lies on and whatever else there is to look at."""
 
+import array
+import json
+import os
 import re
+import struct
 
+import elf_maker
 import harness
 from harness import THREAD, attach
 
@@ -54,6 +59,47 @@ class MissingPages(harness.TestCase):
 
     def matching(self, run, pattern):
         return sum(n for stack, n in run.folded.items() if re.fullmatch(pattern, ";".join(stack)))
+
+
+class NewCode(harness.TestCase):
+    """Code whose rules take long to read, while threads stop that have waited for a CPU."""
+
+    N_BUSY = 6  # threads, of which some have no CPU
+    N_FILES = 3
+    N_SYMBOLS = 2_000_000  # of a file, all of which are read for its first rule
+
+    def write_file(self, path):
+        head = elf_maker.STT_FUNC_GLOBAL << 32 | 1 << 48 | 1
+        table = array.array("Q", (head, 0, 1)) * self.N_SYMBOLS
+        table[1::3] = array.array("Q", (7 * i * i % 99_999_989 for i in range(self.N_SYMBOLS)))
+        sections = [
+            (".strtab", elf_maker.SHT_STRTAB, 0, b"\0f\0", ""),
+            (".symtab", elf_maker.SHT_SYMTAB, 0, table.tobytes(), ".strtab"),
+        ]
+        with open(path, "wb") as file:
+            file.write(elf_maker.make(sections))
+
+    def test_holds_nobody(self):
+        where = self.directory()
+        self.write_file(f"{where}/0")
+        for i in range(1, self.N_FILES):
+            os.link(f"{where}/0", f"{where}/{i}")  # another one, to the profiler
+        with open(f"{where}/counts", "wb") as file:
+            file.write(bytes(64 * self.N_BUSY))
+        program = (
+            f"{harness.fixture('crowd')} {where}/counts 0 {self.N_BUSY} 0 0 & sleep 0.3; "
+            f"for i in $(seq {self.N_FILES}); do "
+            f"timeout 0.7 {harness.fixture('hostile')} run {where}/$((i - 1)) </dev/null; done; "
+            "kill $!"
+        )
+        run = harness.wrap(["sh", "-c", program], "-c", "--no-symbols", f"--metrics={where}/told",
+                           form="record", hz=99)  # fmt: skip
+        with open(f"{where}/told", encoding="utf-8") as file:
+            told = json.loads(file.read().splitlines()[-1])
+        # The first stack of a file takes most of the profiler's time.
+        self.assertGreater(told["profiler_cpu_ns"], 1.5e8)
+        held_ns = told["held_ns"] - told["held_waiting_ns"]
+        self.assertLess(held_ns, told["profiler_cpu_ns"] / 4, run.stderr)
 
 
 if __name__ == "__main__":

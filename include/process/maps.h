@@ -21,6 +21,9 @@ struct maps {
 	size_t text_bytes;
 	size_t text_capacity;
 	uint64_t text_hash; // of the file as it was read
+	char *read;         // what was read last, if it is not the text
+	size_t read_capacity;
+	volatile bool changing; // for signal handlers: nothing but this is to be looked at
 };
 
 // Takes the place of what *maps held (zeroed at first; its memory is used again) with the maps

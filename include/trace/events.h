@@ -12,6 +12,7 @@ struct events {
 	int signal_fd;
 	int target_fd; // a pidfd, readable once the target has ended; -1: not available
 	bool child;    // SIGCHLD has come; events_child_came clears it
+	bool served;   // a signal handler has taken it: what it left is to be done
 	bool stop;     // SIGINT, SIGTERM or SIGHUP has come
 	bool target_ended;
 	bool dump; // SIGUSR1 has come; the reader clears it
@@ -31,6 +32,9 @@ void events_wait(struct events *events, int64_t deadline_ns);
 
 // Without waiting: has SIGCHLD come since this was called last?
 bool events_child_came(struct events *events);
+
+// In a signal handler, which has taken SIGCHLD: the next wait ends at once for it.
+void events_note_served(struct events *events);
 
 // In a child, before exec: signals, timer slack and process group as the profiler was started with.
 void events_restore(const struct events *events, const struct origin *origin);

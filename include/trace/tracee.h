@@ -65,6 +65,12 @@ uint64_t tracee_lost_privileges(void);
 // Lets a stopped thread run on, still seized; one that job control has stopped stays so.
 void tracee_continue(int tid, const struct tracee_stop *stop);
 
+// From now on serve(context) is called the moment that a seized thread stops, by a signal handler,
+// whatever the profiler is busy with: it may do only what signal-safety(7) allows, and must not
+// seize. Until tracee_serve_in_turn.
+void tracee_serve_at_once(void (*serve)(void *context), void *context);
+void tracee_serve_in_turn(void);
+
 // Is any thread seized?
 bool tracee_has_any(void);
 

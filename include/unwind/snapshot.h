@@ -55,6 +55,16 @@ void snapshot_buffer_deinit(struct snapshot_buffer *buffer);
 // much.
 void snapshot_buffer_reset(struct snapshot_buffer *buffer);
 
+// What was taken of it so far.
+struct snapshot_mark {
+	size_t used, n_wanted;
+};
+
+struct snapshot_mark snapshot_buffer_mark(const struct snapshot_buffer *buffer);
+
+// Takes back what was taken since then, unless somebody else has taken some, too.
+void snapshot_buffer_take_back(struct snapshot_buffer *buffer, const struct snapshot_mark *mark);
+
 // Can it take another largest snapshot?
 bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer);
 

@@ -57,6 +57,7 @@ static void put_ticks(struct json *json, const struct run *run, const struct pro
 static void put_hold(struct json *json, const struct run *run)
 {
 	json_key_int(json, "held_ns", run->held_ns);
+	json_key_int(json, "held_waiting_ns", run->held_waiting_ns);
 	json_key_int(json, "stops", run->stops);
 	json_key_int(json, "copies", run->copies);
 	json_key_int(json, "credits", run->credits);

@@ -17,6 +17,7 @@ void maps_deinit(struct maps *maps)
 {
 	free(maps->items);
 	free(maps->text);
+	free(maps->read);
 	*maps = (struct maps){0};
 }
 
@@ -90,21 +91,37 @@ void maps_parse(struct maps *maps, const char *text, size_t size)
 	parse_text(maps);
 }
 
-// Appends the file to text, from `start` on; returns where it ends, or start if it fails.
-static size_t append_file(struct maps *maps, size_t start, int fd)
+// Reads the file into maps->read; returns its size, or 0 if that fails.
+static size_t read_file(struct maps *maps, int fd)
 {
-	size_t end = start;
+	size_t size = 0;
 
-	while (end - start <= MAX_TEXT_BYTES) {
-		maps->text = memory_grow(maps->text, &maps->text_capacity, end + (64u << 10), 1);
-		const ssize_t n = read(fd, maps->text + end, maps->text_capacity - end - 1);
+	while (size <= MAX_TEXT_BYTES) {
+		maps->read = memory_grow(maps->read, &maps->read_capacity, size + (64u << 10), 1);
+		const ssize_t n = read(fd, maps->read + size, maps->read_capacity - size - 1);
 		if (n < 0)
-			return start;
+			return 0;
 		if (n == 0)
 			break;
-		end += n;
+		size += n;
 	}
-	return end;
+	return size;
+}
+
+static void take_read(struct maps *maps, size_t size)
+{
+	char *text = maps->text;
+	const size_t capacity = maps->text_capacity;
+
+	maps->changing = true;
+	maps->text = maps->read;
+	maps->text_capacity = maps->read_capacity;
+	maps->text_bytes = size + 1;
+	maps->text[size] = '\0';
+	parse_text(maps);
+	maps->read = text;
+	maps->read_capacity = capacity;
+	maps->changing = false;
 }
 
 bool maps_read(struct maps *maps, int pid, int tid)
@@ -113,19 +130,13 @@ bool maps_read(struct maps *maps, int pid, int tid)
 
 	if (!maps->text && fd < 0)
 		return false; // as empty as before
-	// Behind the strings in use, which stay if nothing has changed.
-	const size_t start = maps->text_bytes;
-	const size_t end = fd >= 0 ? append_file(maps, start, fd) : start;
-	const uint64_t hash = hash_bytes(maps->text + start, end - start);
-
+	maps->read = memory_grow(maps->read, &maps->read_capacity, 1, 1);
+	const size_t size = fd >= 0 ? read_file(maps, fd) : 0;
+	const uint64_t hash = hash_bytes(maps->read, size);
 	if (hash == maps->text_hash)
 		return false;
 	maps->text_hash = hash;
-	maps->text = memory_grow(maps->text, &maps->text_capacity, end + 1, 1);
-	memmove(maps->text, maps->text + start, end - start);
-	maps->text_bytes = end - start + 1;
-	maps->text[end - start] = '\0';
-	parse_text(maps);
+	take_read(maps, size);
 	return true;
 }
 

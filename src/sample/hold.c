@@ -1,6 +1,7 @@
 #include "hold.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -39,13 +40,15 @@ static int64_t own_delay(const struct hold *hold)
 	return (int64_t)own.delay_ns;
 }
 
-// Of a hold that lasted, what the sampler waited for a CPU: since that was last read, which was
-// before the stop.
-static int64_t waiting_in(struct hold *hold, int64_t hold_ns)
+// Of a hold that lasted, what the sampler waited for a CPU: since the hold's start, or since that
+// was last read before.
+static int64_t waiting_in(struct hold *hold, int64_t start_ns, int64_t hold_ns)
 {
 	if (hold_ns < LONG_WAIT_NS)
 		return 0;
-	const int64_t last_ns = hold->own_delay_ns, delay_ns = own_delay(hold);
+	const int64_t delay_ns = own_delay(hold);
+	const int64_t last_ns =
+	    start_ns == hold->quiet_ns ? hold->quiet_delay_ns : hold->own_delay_ns;
 	hold->own_delay_ns = delay_ns;
 	if (last_ns < 0 || delay_ns < 0)
 		return 0;
@@ -64,7 +67,7 @@ void hold_note(struct hold *hold, int64_t start_ns, int64_t end_ns)
 	if (start_ns < hold->release_ns)
 		start_ns = hold->release_ns;
 	run->held_ns += end_ns - start_ns;
-	run->held_waiting_ns += waiting_in(hold, end_ns - start_ns);
+	run->held_waiting_ns += waiting_in(hold, start_ns, end_ns - start_ns);
 	hold->release_ns = end_ns;
 }
 
@@ -72,6 +75,18 @@ void hold_prepare(struct hold *hold)
 {
 	if (!tracee_has_any())
 		hold->own_delay_ns = own_delay(hold);
+}
+
+// The sampler would have noticed a stop by now, but for the time that it waited for a CPU since
+// that was last read.
+static void note_quiet(struct hold *hold, int64_t now_ns, int64_t delay_ns)
+{
+	const int64_t quiet_ns = now_ns - (delay_ns - hold->own_delay_ns) - WAKE_SLACK_NS;
+
+	if (quiet_ns <= hold->quiet_ns)
+		return;
+	hold->quiet_ns = quiet_ns;
+	hold->quiet_delay_ns = hold->own_delay_ns;
 }
 
 // When the wait lasted, then nobody stopped before its end: the first stop's SIGCHLD ended it,
@@ -84,7 +99,7 @@ static void note_wait(struct hold *hold, int64_t start_ns, int64_t end_ns)
 	// The delay since it was last read, at the least: counting too much is on the safe side.
 	const int64_t delay_ns = own_delay(hold), delayed_ns = delay_ns - hold->own_delay_ns;
 	if (!hold->holding && delay_ns >= 0 && end_ns - start_ns > delayed_ns + 2 * WAKE_SLACK_NS)
-		hold->quiet_ns = end_ns - delayed_ns - WAKE_SLACK_NS;
+		note_quiet(hold, end_ns, delay_ns);
 	hold->own_delay_ns = delay_ns;
 }
 
@@ -97,6 +112,62 @@ void hold_wait(struct hold *hold, int64_t until_ns)
 		return;
 	note_wait(hold, start_ns, clock_now_ns());
 	tracee_serve();
+}
+
+// How often the sampler has waited for a disk, in which no signal reaches it.
+static long disk_waits(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_majflt + usage.ru_inblock : -1;
+}
+
+static void mark_work(struct hold *hold)
+{
+	hold->own_delay_ns = own_delay(hold);
+	hold->disk_waits = disk_waits();
+	hold->work_ns = clock_now_ns();
+}
+
+// The signal of a stop interrupts the sampler at its work at once, or wakes it from a wait. So
+// nobody has been held for longer than it has waited for a CPU since the work began.
+static void note_work(struct hold *hold)
+{
+	const int64_t now_ns = clock_now_ns(), delay_ns = own_delay(hold);
+
+	if (delay_ns >= 0 && hold->own_delay_ns >= 0 && disk_waits() == hold->disk_waits)
+		note_quiet(hold, now_ns, delay_ns);
+}
+
+static void serve_at_once(void *context)
+{
+	struct hold *hold = context;
+	const bool works = hold->work_ns != 0; // else they have stopped before
+
+	if (works)
+		note_work(hold);
+	hold->server.serve(hold->server.context);
+	events_note_served(hold->events);
+	if (works)
+		mark_work(hold);
+}
+
+bool hold_begin_work(struct hold *hold)
+{
+	if (!hold->server.serve || !tracee_has_any())
+		return false;
+	hold->work_ns = 0;
+	tracee_serve_at_once(serve_at_once, hold);
+	mark_work(hold);
+	return true;
+}
+
+void hold_end_work(struct hold *hold, bool begun)
+{
+	if (!begun)
+		return;
+	note_work(hold);
+	tracee_serve_in_turn();
 }
 
 void hold_settle_tick(struct hold *hold)

@@ -10,15 +10,25 @@
 struct events;
 struct run;
 
+// Serves all that have stopped, of all processes; called by a signal handler.
+struct hold_server {
+	void (*serve)(void *context); // NULL: none has to be
+	void *context;
+};
+
 struct hold {
-	struct run *run;       // borrowed; its figures are kept up to date
-	struct events *events; // borrowed
-	int64_t release_ns;    // when the last held thread was let go
-	int64_t quiet_ns;      // until when nobody that is asked had stopped, for certain
-	int64_t settled_ns;    // of run->held_ns, what is in run->tick_hold
-	int64_t own_delay_ns;  // the sampler's own wait for CPUs, as last read; -1: unknown
-	bool holding;          // threads are held while others are waited for (--stop-all)
-	int own_schedstat_fd;  // of the sampler itself; -1: none
+	struct run *run;        // borrowed; its figures are kept up to date
+	struct events *events;  // borrowed
+	int64_t release_ns;     // when the last held thread was let go
+	int64_t quiet_ns;       // until when nobody that is asked had stopped, for certain
+	int64_t quiet_delay_ns; // the sampler's own wait for CPUs, at that time at the most
+	int64_t settled_ns;     // of run->held_ns, what is in run->tick_hold
+	int64_t own_delay_ns;   // the sampler's own wait for CPUs, as last read; -1: unknown
+	bool holding;           // threads are held while others are waited for (--stop-all)
+	struct hold_server server;
+	volatile int64_t work_ns; // when long work began, or was last interrupted; 0: neither
+	long disk_waits;          // of the sampler until then
+	int own_schedstat_fd;     // of the sampler itself; -1: none
 };
 
 void hold_init(struct hold *hold, struct run *run, struct events *events);
@@ -34,6 +44,11 @@ void hold_prepare(struct hold *hold);
 // Waits for an event (events.h) or the time until_ns, with every thread that was asked to stop
 // polled before; then serves calls in their rest (tracee_serve).
 void hold_wait(struct hold *hold, int64_t until_ns);
+
+// Long work begins, and ends, that has nothing to do with stops: whoever stops meanwhile is served
+// by a signal handler (hold.server). True if somebody may, for hold_end_work to know.
+bool hold_begin_work(struct hold *hold);
+void hold_end_work(struct hold *hold, bool begun);
 
 // A tick begins: what was held until now belongs to the last one.
 void hold_settle_tick(struct hold *hold);

@@ -43,11 +43,24 @@ static void attend(void *context)
 {
 	struct processes *processes = context;
 
-	if (!tracee_has_any() || !events_child_came(processes->hold.events))
+	struct events *events = processes->hold.events;
+
+	// Those that a signal handler has let go are to be counted.
+	if ((!tracee_has_any() && !events->served) || !events_child_came(events))
 		return;
 	tracee_serve();
 	for (size_t i = 0; i < processes->count; i++)
 		ticker_attend(&processes->items[i]->ticker);
+}
+
+// In a signal handler: what has stopped is copied and let go, and counted by the next attend().
+static void serve(void *context)
+{
+	struct processes *processes = context;
+
+	tracee_serve();
+	for (size_t i = 0; i < processes->count; i++)
+		ticker_serve(&processes->items[i]->ticker);
 }
 
 bool processes_init(struct processes *processes, struct target *target,
@@ -61,6 +74,8 @@ bool processes_init(struct processes *processes, struct target *target,
 	if (!snapshot_buffer_init(&processes->buffer))
 		return false;
 	hold_init(&processes->hold, run, events);
+	if (!options->stop_all)
+		processes->hold.server = (struct hold_server){serve, processes};
 	load_init(&processes->load);
 	thread_sums_init(&processes->sums);
 	processes->setup = (struct ticker_setup){

@@ -11,8 +11,8 @@
 #include "sleeper.h"
 #include "target.h"
 #include "thread_sums.h"
+#include "tick_unwind.h"
 #include "tracee.h"
-#include "unwind_check.h"
 
 enum {
 	// For threads that do not stop, within a tick: those that wait for a CPU come when they
@@ -78,40 +78,6 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 		tracee_interrupt(thread->tid);
 }
 
-static void unwind(struct ticker *ticker, struct target_thread *thread,
-                   const struct snapshot *snapshot, struct unwound *ret)
-{
-	const uint32_t generation = ticker->space.generation;
-
-	if (ticker->space.is_foreign) {
-		*ret = (struct unwound){.end = STACK_FOREIGN};
-		return;
-	}
-	unwinder_unwind(&ticker->unwinder, snapshot, ret);
-	if (ticker->space.stale && ticker->forced_ns != ticker->tally.now_ns) {
-		// An address in no mapping: perhaps one that has come since the tick began.
-		ticker->forced_ns = ticker->tally.now_ns;
-		address_space_update(&ticker->space, thread->tid, clock_now_ns(), true);
-		if (ticker->space.generation != generation)
-			unwinder_unwind(&ticker->unwinder, snapshot, ret);
-	}
-	if (ticker->run->check)
-		unwind_check_compare(ticker->run->check, thread->tid, &ticker->unwinder, snapshot,
-		                     ret);
-	if (ticker->unwinder.luajit.dispatch)
-		thread->hint.luajit = ticker->unwinder.luajit;
-	if (ret->end == STACK_NOT_COPIED)
-		snapshot_hint_grow(&thread->hint, snapshot);
-	if (ret->end == STACK_TOO_DEEP)
-		snapshot_hint_deep(&thread->hint, snapshot, ret->last_sp);
-	if (ret->end == STACK_UNREADABLE) {
-		thread->hint.misled |= thread->hint.base != 0; // it may have cut the copy
-		thread->hint.base = 0;
-		snapshot_hint_elsewhere(&thread->hint, snapshot, ret->missing);
-	}
-	snapshot_hint_base(&thread->hint, snapshot, ret->base);
-}
-
 static uint32_t intern(struct ticker *ticker, const struct unwound *unwound)
 {
 	return profile_intern_stack(ticker->profile, unwound->locations, unwound->n, unwound->end,
@@ -134,23 +100,23 @@ static void plan_stop(struct ticker *ticker, struct target_thread *thread, enum 
 
 // The copy of a sleeping thread: unwound at once, since nobody is held.
 static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
-                         struct snapshot *snapshot, enum thread_state state)
+                         struct snapshot *snapshot, const struct snapshot_mark *mark,
+                         enum thread_state state)
 {
-	const size_t used = snapshot->regions[0].bytes - ticker->buffer->bytes;
 	struct unwound unwound;
 
 	ticker->run->copies++;
 	thread->account.wait = waits_read(&ticker->waits, ticker->target, thread);
-	unwind(ticker, thread, snapshot, &unwound);
+	tick_unwind(ticker, thread, snapshot, &unwound);
 	for (int i = 0; sleeper_has_more(thread, snapshot, unwound.end) && i < MAX_COPY_TRIES;
 	     i++) {
-		ticker->buffer->used = used;
+		snapshot_buffer_take_back(ticker->buffer, mark);
 		if (!sleeper_copy_again(ticker->target, thread, &ticker->space.maps, ticker->buffer,
 		                        snapshot)) {
 			plan_stop(ticker, thread, THREAD_RUNNING, false);
 			return;
 		}
-		unwind(ticker, thread, snapshot, &unwound);
+		tick_unwind(ticker, thread, snapshot, &unwound);
 	}
 	if (ticker->held_at_exec)
 		state = THREAD_RUNNING; // it is about to, and only the profiler holds it
@@ -184,7 +150,7 @@ static void count_sleeper_again(struct ticker *ticker, struct target_thread *thr
 
 static void look(struct ticker *ticker, struct target_thread *thread)
 {
-	const size_t used = ticker->buffer->used; // sleepers need it one at a time
+	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
 	struct snapshot snapshot;
 	enum thread_state state;
 
@@ -209,7 +175,7 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		thread->gone = true;
 		return;
 	case SLEEPER_COPIED:
-		take_sleeper(ticker, thread, &snapshot, state);
+		take_sleeper(ticker, thread, &snapshot, &mark, state);
 		break;
 	case SLEEPER_HIDDEN:
 		thread->sleep.asleep = false;
@@ -224,7 +190,8 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		plan_stop(ticker, thread, state, false);
 		break;
 	}
-	ticker->buffer->used = used;
+	snapshot_buffer_take_back(ticker->buffer, &mark);
+	target_attend(ticker->target, 0); // those that have stopped while this was unwound
 	thread->stirred = true;
 	// One that sleeps when it is seen first is taken to have slept for long.
 	thread->stirred_ns = ticker->tally.priming ? 0 : ticker->tally.now_ns;
@@ -239,7 +206,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	ticker->run->denied += stop->denied;
 	ticker->run->sleeper_stops += stop->asleep && stop->copied;
 	if (stop->copied && !stop->failed) {
-		unwind(ticker, thread, &stop->snapshot, &unwound);
+		tick_unwind(ticker, thread, &stop->snapshot, &unwound);
 		if (thread->account.wait == WAIT_NONE)
 			thread->account.wait = waits_of_call(&ticker->waits, stop->how.call);
 		tally_count(&ticker->tally, &thread->account, intern(ticker, &unwound), stop->state,
@@ -303,9 +270,15 @@ void ticker_collect(struct ticker *ticker)
 	count_stops(ticker);
 }
 
+void ticker_serve(struct ticker *ticker)
+{
+	if (!ticker->space.maps.changing)
+		stops_poll(&ticker->stops, &ticker->space.maps, ticker->tally.now_ns);
+}
+
 void ticker_attend(struct ticker *ticker)
 {
-	stops_poll(&ticker->stops, &ticker->space.maps, ticker->tally.now_ns);
+	ticker_serve(ticker);
 	count_arrived(ticker);
 }
 
@@ -327,7 +300,7 @@ static void ask_and_wait(struct ticker *ticker, size_t from)
 // One that ran a moment ago and sleeps now: counted in the state in which it was found first.
 static void look_after_spared(struct ticker *ticker, struct target_thread *thread)
 {
-	const size_t used = ticker->buffer->used;
+	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
 	struct snapshot snapshot;
 	enum thread_state state;
 
@@ -339,12 +312,13 @@ static void look_after_spared(struct ticker *ticker, struct target_thread *threa
 		ticker->target->n_links = 0;
 		break;
 	case SLEEPER_COPIED:
-		take_sleeper(ticker, thread, &snapshot, thread->stop.asked_state);
+		take_sleeper(ticker, thread, &snapshot, &mark, thread->stop.asked_state);
 		break;
 	default:
 		plan_stop(ticker, thread, thread->stop.asked_state, false);
 	}
-	ticker->buffer->used = used;
+	snapshot_buffer_take_back(ticker->buffer, &mark);
+	target_attend(ticker->target, 0); // those that have stopped while this was unwound
 }
 
 // Stops the threads that are planned from `from` on, and copies them.
@@ -514,7 +488,7 @@ static void add_threads(struct ticker *ticker, size_t n_new)
 
 	roster_add(ticker->profile, target, n_new, ticker->tally.from_ns);
 	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
-		target->threads[i]->hint.go = &ticker->unwinder.go;
+		target->threads[i]->hint.go = &ticker->go;
 		target->threads[i]->hint.resident = &target->resident;
 	}
 }
@@ -527,7 +501,7 @@ static void start(struct ticker *ticker)
 	roster_name_process(ticker->profile, target);
 	target_list_threads(target, false);
 	add_threads(ticker, target->n_threads);
-	address_space_update(&ticker->space, target_live_tid(target), clock_now_ns(), true);
+	tick_update_space(ticker, target_live_tid(target), true);
 	ticker->started = true;
 }
 
@@ -561,8 +535,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 		start(ticker);
 	} else {
 		add_threads(ticker, target_list_threads(target, false));
-		address_space_update(&ticker->space, target_live_tid(target), clock_now_ns(),
-		                     false);
+		tick_update_space(ticker, target_live_tid(target), false);
 	}
 	if (ticker->stops.hold_all)
 		stop_runners_first(ticker);

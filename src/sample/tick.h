@@ -50,6 +50,7 @@ struct ticker {
 	struct snapshot_buffer *buffer;
 	struct address_space space;
 	struct unwinder unwinder;
+	struct go_layout go; // the unwinder's, as it last was in peace: copies go by it
 	struct stops stops;
 	struct waits waits;
 	struct tally tally;
@@ -81,6 +82,9 @@ void ticker_collect(struct ticker *ticker);
 
 // The same in the midst of a tick, of whichever process. Not with stop_all.
 void ticker_attend(struct ticker *ticker);
+
+// The first half of that, in a signal handler: copies them, and lets them go.
+void ticker_serve(struct ticker *ticker);
 
 // The last sample is taken: gives the threads that do not stop until until_ns, and counts what is
 // left of them as not sampled.

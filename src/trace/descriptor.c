@@ -121,17 +121,17 @@ enum descriptor_kind descriptor_kind(int tid, int number)
 
 bool descriptor_blocks(int tid, int number)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64], line[128];
+	_cleanup_close_ int fd = -1;
+	char path[64], text[128];
 	unsigned int flags;
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, number);
-	file = fopen(path, "re");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	// The first lines: pos, flags.
-	for (int i = 0; file && i < 2 && fgets(line, sizeof(line), file); i++)
-		if (sscanf(line, "flags: %o", &flags) == 1)
-			return !(flags & O_NONBLOCK);
-	return true;
+	const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	const char *line = strstr(text, "flags:");
+	return !line || sscanf(line, "flags: %o", &flags) != 1 || !(flags & O_NONBLOCK);
 }
 
 // A duplicate, to be closed. For sockets and terminals alone: to close a file can be more than

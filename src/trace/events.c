@@ -75,9 +75,11 @@ void events_wait(struct events *events, int64_t deadline_ns)
 	    {.fd = events->signal_fd, .events = POLLIN},
 	    {.fd = events->target_ended ? -1 : events->target_fd, .events = POLLIN},
 	};
-	const int64_t left_ns = deadline_ns - clock_now_ns();
+	const int64_t left_ns = events->served ? 0 : deadline_ns - clock_now_ns();
 	const struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
 
+	events->child |= events->served;
+	events->served = false;
 	if (ppoll(fds, 2, &timeout, NULL) <= 0)
 		return;
 	if (fds[1].revents & (POLLIN | POLLHUP))
@@ -89,9 +91,14 @@ void events_wait(struct events *events, int64_t deadline_ns)
 bool events_child_came(struct events *events)
 {
 	read_signals(events);
-	const bool came = events->child;
-	events->child = false;
+	const bool came = events->child || events->served;
+	events->child = events->served = false;
 	return came;
+}
+
+void events_note_served(struct events *events)
+{
+	events->served = true;
 }
 
 void events_restore(const struct events *events, const struct origin *origin)

@@ -48,6 +48,10 @@ static struct seized *seized;
 static size_t n_seized, seized_capacity;
 static volatile sig_atomic_t seizing, abandoned;
 
+// What the signal handler is to do.
+static void (*serve_at_once)(void *context);
+static void *serve_context;
+
 static struct call_counts counts;
 
 static bool withholds_privileges; // privileged_exec.h
@@ -383,6 +387,8 @@ static void on_child_signal(int signal)
 		collect_reports();
 	if (abandoned)
 		release_stopped();
+	if (serve_at_once)
+		serve_at_once(serve_context);
 	errno = saved_errno;
 }
 
@@ -401,13 +407,27 @@ void tracee_setup(void)
 
 	withholds_privileges = privileged_exec_is_withheld();
 	block_child_signal(SIG_BLOCK);
-	sigemptyset(&action.sa_mask);
+	// Nothing interrupts the handler, least of all to leave guarded work for good (guard.h).
+	sigfillset(&action.sa_mask);
 	sigaction(SIGCHLD, &action, NULL);
 }
 
 bool tracee_is_permitted(void)
 {
 	return ptrace(PTRACE_SEIZE, NO_SUCH_TID, NULL, NULL) == 0 || errno == ESRCH;
+}
+
+void tracee_serve_at_once(void (*serve)(void *context), void *context)
+{
+	serve_context = context;
+	serve_at_once = serve;
+	block_child_signal(SIG_UNBLOCK);
+}
+
+void tracee_serve_in_turn(void)
+{
+	block_child_signal(SIG_BLOCK);
+	serve_at_once = NULL;
 }
 
 static enum tracee_result result_of(long value)

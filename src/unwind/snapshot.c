@@ -46,6 +46,17 @@ void snapshot_buffer_reset(struct snapshot_buffer *buffer)
 	buffer->used = 0;
 }
 
+struct snapshot_mark snapshot_buffer_mark(const struct snapshot_buffer *buffer)
+{
+	return (struct snapshot_mark){buffer->used, buffer->n_wanted};
+}
+
+void snapshot_buffer_take_back(struct snapshot_buffer *buffer, const struct snapshot_mark *mark)
+{
+	if (buffer->n_wanted == mark->n_wanted)
+		buffer->used = mark->used;
+}
+
 bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer)
 {
 	return buffer->size - buffer->used >=

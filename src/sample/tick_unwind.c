@@ -1,0 +1,62 @@
+#include "tick_unwind.h"
+
+#include "clock.h"
+#include "hold.h"
+#include "run.h"
+#include "target.h"
+#include "tick.h"
+#include "unwind_check.h"
+
+// To read the rules of code that is new may take long: meanwhile others may stop.
+static void walk(struct ticker *ticker, const struct snapshot *snapshot, struct unwound *ret)
+{
+	struct hold *hold = ticker->setup->hold;
+	const bool begun = hold_begin_work(hold);
+
+	unwinder_unwind(&ticker->unwinder, snapshot, ret);
+	hold_end_work(hold, begun);
+	ticker->go = ticker->unwinder.go;
+}
+
+void tick_update_space(struct ticker *ticker, int tid, bool force)
+{
+	struct hold *hold = ticker->setup->hold;
+	const bool begun = hold_begin_work(hold);
+
+	address_space_update(&ticker->space, tid, clock_now_ns(), force);
+	hold_end_work(hold, begun);
+}
+
+void tick_unwind(struct ticker *ticker, struct target_thread *thread,
+                 const struct snapshot *snapshot, struct unwound *ret)
+{
+	const uint32_t generation = ticker->space.generation;
+
+	if (ticker->space.is_foreign) {
+		*ret = (struct unwound){.end = STACK_FOREIGN};
+		return;
+	}
+	walk(ticker, snapshot, ret);
+	if (ticker->space.stale && ticker->forced_ns != ticker->tally.now_ns) {
+		// An address in no mapping: perhaps one that has come since the tick began.
+		ticker->forced_ns = ticker->tally.now_ns;
+		tick_update_space(ticker, thread->tid, true);
+		if (ticker->space.generation != generation)
+			walk(ticker, snapshot, ret);
+	}
+	if (ticker->run->check)
+		unwind_check_compare(ticker->run->check, thread->tid, &ticker->unwinder, snapshot,
+		                     ret);
+	if (ticker->unwinder.luajit.dispatch)
+		thread->hint.luajit = ticker->unwinder.luajit;
+	if (ret->end == STACK_NOT_COPIED)
+		snapshot_hint_grow(&thread->hint, snapshot);
+	if (ret->end == STACK_TOO_DEEP)
+		snapshot_hint_deep(&thread->hint, snapshot, ret->last_sp);
+	if (ret->end == STACK_UNREADABLE) {
+		thread->hint.misled |= thread->hint.base != 0; // it may have cut the copy
+		thread->hint.base = 0;
+		snapshot_hint_elsewhere(&thread->hint, snapshot, ret->missing);
+	}
+	snapshot_hint_base(&thread->hint, snapshot, ret->base);
+}

@@ -1,0 +1,18 @@
+// tick_unwind: from the copy of a thread's stack to its frames, in a tick.
+#pragma once
+
+#include <stdbool.h>
+
+struct snapshot;
+struct target_thread;
+struct ticker;
+struct unwound;
+
+// Unwinds the copy, with newer maps where it has to, and notes what that tells of the thread's next
+// copy. Others that stop meanwhile are copied and let go (ticker_serve).
+void tick_unwind(struct ticker *ticker, struct target_thread *thread,
+                 const struct snapshot *snapshot, struct unwound *ret);
+
+// Brings what is known of the process's memory up to date, through its thread `tid`
+// (address_space_update). Likewise.
+void tick_update_space(struct ticker *ticker, int tid, bool force);
