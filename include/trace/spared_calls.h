@@ -6,9 +6,10 @@
 
 struct proc_syscall;
 
-// Would the stop do to the call what cannot be undone (SYSCALL_LEFT of syscall_table.h), or not
-// wholly? By what is seen of the call from outside: its number and arguments.
-bool spared_calls_has(const struct proc_syscall *call);
+// True if the stop would do to the sleeping thread's call what cannot be undone (SYSCALL_LEFT of
+// syscall_table.h), or not wholly: by what is seen of it from outside, its number and arguments. Of
+// int $0x80, whose numbers are others, a call that syscall_table_from_i386 does not know is one.
+bool spared_calls_has(int tid, const struct proc_syscall *call);
 
 // Does the thread, which sleeps, wait for a seccomp supervisor's answer (SECCOMP_RET_USER_NOTIF)?
 // The stop would withdraw the question, which is then asked again, and answered twice. Where the

@@ -4,9 +4,37 @@
 #include <sys/syscall.h>
 
 #include "proc.h"
+#include "resident.h"
 #include "syscall_table.h"
 
-enum { SECCOMP_FILTER = 2 }; // SECCOMP_MODE_FILTER
+enum {
+	SECCOMP_FILTER = 2, // SECCOMP_MODE_FILTER
+	// i386: ipc(2), all of System V's calls in one, and which of them has a timeout.
+	I386_IPC = 117,
+	IPC_SEMTIMEDOP = 4,
+};
+
+// True if the thread made the call by int $0x80. /proc/TID/syscall then shows i386's number, and
+// does not tell; the instruction does that stands before the pc.
+static bool is_i386(int tid, const struct proc_syscall *call)
+{
+	static const uint8_t int_80[] = {0xcd, 0x80};
+	uint8_t code[sizeof(int_80)];
+
+	return resident_read(NULL, tid, call->pc - sizeof(code), code, sizeof(code)) &&
+	       memcmp(code, int_80, sizeof(code)) == 0;
+}
+
+// The call under its number on x86-64; -1 where it has none.
+static struct proc_syscall native_call(const struct proc_syscall *call)
+{
+	struct proc_syscall native = *call;
+
+	native.nr = syscall_table_from_i386(call->nr);
+	if (call->nr == I386_IPC && (call->args[0] & 0xffff) == IPC_SEMTIMEDOP)
+		native.nr = -1;
+	return native;
+}
 
 // What is left of a timeout is not known to a call that is begun again.
 static bool has_timeout(const struct proc_syscall *call)
@@ -28,10 +56,8 @@ static bool has_timeout(const struct proc_syscall *call)
 	}
 }
 
-bool spared_calls_has(const struct proc_syscall *call)
+static bool is_spared(const struct proc_syscall *call)
 {
-	if (call->nr == -1)
-		return false; // in no call
 	const struct syscall_row *row = syscall_table_find(call->nr, call->args);
 	if (!row || row->fate == SYSCALL_LEFT || row->undisturbed || has_timeout(call))
 		return true;
@@ -44,6 +70,16 @@ bool spared_calls_has(const struct proc_syscall *call)
 	default:
 		return false;
 	}
+}
+
+bool spared_calls_has(int tid, const struct proc_syscall *call)
+{
+	if (call->nr == -1)
+		return false; // in no call
+	if (!is_i386(tid, call))
+		return is_spared(call);
+	const struct proc_syscall native = native_call(call);
+	return is_spared(&native);
 }
 
 bool spared_calls_asks_supervisor(int pid, int tid)

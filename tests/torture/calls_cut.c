@@ -369,17 +369,6 @@ FRAME void cut_fallocate(struct kind *kind)
 }
 
 #ifdef __x86_64__
-static long int_80(long nr, long a, long b, long c, long d)
-{
-	long result;
-
-	__asm__ volatile("int $0x80"
-	                 : "=a"(result)
-	                 : "a"(nr), "b"(a), "c"(b), "d"(c), "S"(d)
-	                 : "memory", "r8", "r9", "r10", "r11");
-	return (int)result;
-}
-
 static char *low_memory(size_t size)
 {
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1,

@@ -56,6 +56,20 @@ static inline int random_below(int n)
 	return rand_r(&state) % n;
 }
 
+#ifdef __x86_64__
+// A call by i386's number.
+static inline long int_80(long nr, long a, long b, long c, long d)
+{
+	long result;
+
+	__asm__ volatile("int $0x80"
+	                 : "=a"(result)
+	                 : "a"(nr), "b"(a), "c"(b), "d"(c), "S"(d)
+	                 : "memory", "r8", "r9", "r10", "r11");
+	return (int)result;
+}
+#endif
+
 // Terminated by a row without a name.
 extern struct kind timed_kinds[], woken_kinds[], data_kinds[], cut_kinds[], socket_kinds[],
     interrupted_kinds[], spared_kinds[];
