@@ -10,6 +10,7 @@ import collections
 import os
 import pty
 import re
+import resource
 import select
 import shutil
 import signal
@@ -148,6 +149,12 @@ class Target:
                 file.close()
 
 
+def cpu_of_children():
+    """The CPU time of those that have ended, and of theirs."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 class Stacks(collections.Counter):
     """How often each stack was seen, root first; `starved` of them have none, as their threads got no
     CPU any more (Run.starved)."""
@@ -171,7 +178,7 @@ class Run:
         popen.setdefault("stderr", subprocess.PIPE)
         self.states_before = self._states()
         more, told = self._ask_to_be_told(popen)
-        self.start_s = time.monotonic()
+        self.start_s, self.start_cpu_s = time.monotonic(), cpu_of_children()
         self.process = subprocess.Popen([*prefix, profiler, *more, *self.args], **popen)
         if told:
             os.close(told)
@@ -253,6 +260,7 @@ class Run:
             raise AssertionError(f"hung: {self.args}; stderr: {err!r}") from None
         finally:
             self.elapsed_s = time.monotonic() - self.start_s
+            self.cpu_s = cpu_of_children() - self.start_cpu_s
             self.status = self.process.returncode
             self._close_ready()
         self.stdout = out

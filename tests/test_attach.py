@@ -228,7 +228,9 @@ class Shapes(harness.TestCase):
                     {stack: n for stack, n in run.stacks().items() if stack[0] != marked}
                 )
                 self.assert_stacks(counts, rf"{MAIN};{callers};outermost;base")
-                self.assertLessEqual(run.summary.truncated, 2, run.stderr)
+                # Ticks at which it waits for a CPU count for what is seen when it has one.
+                waited = run.summary.ticks - run.summary.stopped
+                self.assertLessEqual(run.summary.truncated, 2 + waited, run.stderr)
 
     def test_code_that_cannot_be_unwound(self):
         """A circle of frame pointers: the stack ends, and says so."""

@@ -113,7 +113,7 @@ class Targets(harness.TestCase):
         """The target ends before the first tick or in the middle of any step."""
         for i in range(60):
             target = subprocess.Popen(["sleep", str(i * 0.001)])
-            run = run_on(target.pid, "-F", "5000", "-d", "5")
+            run = run_on(target.pid, "-F", "5000", "-d", "60")
             time.sleep(0.002)
             target.wait()
             run.finish(expect=None)
@@ -122,20 +122,20 @@ class Targets(harness.TestCase):
             else:
                 self.assertEqual(run.status, 0, run.stderr)
                 self.assertTrue(run.summary.has_totals)
-            self.assertLess(run.elapsed_s, 4)
+            self.assertLess(run.elapsed_s, 50)
 
     def test_threads_end_at_any_moment(self):
         for _ in range(3):
             target = self.start_fixture("churn", 0.3)
-            run = harness.attach(target, duration="9", hz=5000)
-            self.assertGreater(run.summary.samples, 10)
-            self.assertLess(run.elapsed_s, 8)
+            run = harness.attach(target, duration="90", hz=5000)
+            self.assertGreater(run.summary.samples, 1)
+            self.assertLess(run.elapsed_s, 80)
 
     def test_killed_meanwhile(self):
         target = self.start_fixture("threads", 16, 4)
         run = harness.start_attach(target, "-d", "50")
         run.wait_attached()
-        time.sleep(0.2)
+        run.wait_ticks(100)
         target.process.kill()
         run.finish()
         self.assertEqual(run.summary.n_threads, 17)
@@ -254,8 +254,9 @@ class Outputs(harness.TestCase):
     def setUp(self):
         self.target = self.start_fixture("calls-O2", "spin")
 
-    def refused(self, output, pattern, **run):
-        run = run_on(self.target.pid, "-o", output, **run).finish(expect=STATUS_OUTPUT)
+    def refused(self, output, pattern, duration="0.2", **run):
+        run = run_on(self.target.pid, "-o", output, "-d", duration, **run)
+        run.finish(expect=STATUS_OUTPUT)
         self.assertEqual(len(run.summary.lines), 1, run.stderr)
         self.assertRegex(run.summary.lines[0], pattern)
         self.assertIn(output if output != "-" else "stdout", run.summary.lines[0])
@@ -263,8 +264,8 @@ class Outputs(harness.TestCase):
 
     def test_directory(self):
         path = self.directory()
-        run = self.refused(path, "directory")
-        self.assertLess(run.elapsed_s, 0.2 + 1)
+        run = self.refused(path, "directory", duration="60")
+        self.assertLess(run.elapsed_s, 50)
         self.refused(path + "/", "directory")
         self.assertEqual(os.listdir(path), [])
 

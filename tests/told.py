@@ -28,6 +28,7 @@ class Summary:
     )
     LEFT_OUT = re.compile(r"the filters left out (\d+) of (\d+) samples, ([\d.]+) of ([\d.]+) s")
     WROTE = re.compile(r"wrote (\w+) to (.+)")
+    STOPPED = re.compile(r"engine: (\d+) threads stopped \(.+")
     NEXT = re.compile(r"next: (.+)")
     THREAD = re.compile(
         r'thread (\d+) "(.*)": watched ([\d.]+) s, wall ([\d.]+) s, (\d+) samples, '
@@ -65,6 +66,8 @@ class Summary:
         self.held_percent = float(held[1]) if held else None
         units = {"us": 1e-6, "ms": 1e-3, "s": 1}
         self.longest_hold_s = float(held[6]) * units[held[7]] if held else 0
+        stopped = self._only(self.STOPPED)
+        self.stopped = int(stopped[1]) if stopped else 0
         cpu = self._only(self.CPU)
         self.sampled_cpu_s = float(cpu[1]) if cpu else None
         self.kernel_cpu_s = float(cpu[2]) if cpu else None
