@@ -15,8 +15,8 @@
 #include "publish.h"
 #include "record.h"
 #include "recording.h"
-#include "slice.h"
 #include "summary.h"
+#include "view.h"
 #include "writer.h"
 
 // One of the two: a recording with its names, or a folded profile's text.
@@ -24,8 +24,7 @@ struct side {
 	const char *path;
 	bool is_recording;
 	struct recording recording;
-	struct slice slice;
-	struct profile view; // of the recording, borrowed from it and the slice
+	struct view view; // of the recording
 	struct symbols found;
 	char *text; // folded
 	size_t size;
@@ -35,7 +34,7 @@ static void side_deinit(struct side *side)
 {
 	if (side->is_recording)
 		recording_deinit(&side->recording);
-	slice_deinit(&side->slice);
+	view_deinit(&side->view);
 	symbols_deinit(&side->found);
 	free(side->text);
 }
@@ -49,22 +48,16 @@ static struct error *replay(const struct options *options, struct side *side)
 {
 	struct recording *recording = &side->recording;
 	const struct symbolize_options names = {.inlines = options->inlines};
-	struct error *error = NULL;
+	struct error *error = view_begin(&side->view, options, &recording->profile);
 
-	slice_init(&side->slice, INT64_MIN, INT64_MAX);
-	if (publish_is_sliced(options))
-		error = publish_set_slice(options, &recording->profile, &side->slice);
 	if (error)
 		return error;
-	profile_follow(&recording->profile, &side->slice.follower);
 	recording_replay(recording);
-	side->view = slice_view(&side->slice, &recording->profile);
 	if (!recording->has_symbols) {
 		local_files_find(&recording->modules);
 		symbolize(&recording->profile, &recording->modules, &names, &side->found);
 	}
-	return publish_is_sliced(options) ? publish_check_slice(&side->view, &recording->profile)
-	                                  : NULL;
+	return view_end(&side->view);
 }
 
 static struct error *read_side(const struct options *options, const char *path, struct side *ret)
@@ -98,7 +91,7 @@ static struct error *write_side(const struct options *options, const struct side
 {
 	return publish(options,
 	               &(struct publication){
-	                   .profile = &side->view,
+	                   .part = &side->view.part,
 	                   .modules = &side->recording.modules,
 	                   .symbols = symbols_of(side),
 	                   .pid = side->recording.pid,
@@ -149,15 +142,16 @@ static double wall_of(const struct profile *profile)
 static struct error *diff_recordings(const struct options *options, const struct side *a,
                                      const struct side *b, FILE *stream)
 {
-	const double a_wall = wall_of(&a->view);
-	const double weight = options->normalize && a_wall > 0 ? wall_of(&b->view) / a_wall : 1;
+	const double a_wall = wall_of(&a->view.part);
+	const double weight =
+	    options->normalize && a_wall > 0 ? wall_of(&b->view.part) / a_wall : 1;
 	struct merged merged = {0};
 
-	merged_add(&merged, &a->view, &a->recording.modules, symbols_of(a), -weight);
-	merged_add(&merged, &b->view, &b->recording.modules, symbols_of(b), 1);
+	merged_add(&merged, &a->view.part, &a->recording.modules, symbols_of(a), -weight);
+	merged_add(&merged, &b->view.part, &b->recording.modules, symbols_of(b), 1);
 	struct error *error = publish(options,
 	                              &(struct publication){
-	                                  .profile = &merged.profile,
+	                                  .part = &merged.profile,
 	                                  .modules = &merged.modules,
 	                                  .symbols = &merged.symbols,
 	                                  .pid = b->recording.pid,

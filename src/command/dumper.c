@@ -82,7 +82,8 @@ static struct error *write_part(const struct dumper *dumper, const struct dump_p
 	    part->view->start_time_ns + part->view->duration_ns - whole.start_time_ns;
 	error = publish(dumper->options,
 	                &(struct publication){
-	                    .profile = part->timeline ? &whole : part->view,
+	                    .part = part->view,
+	                    .whole = &whole,
 	                    .timeline = part->timeline,
 	                    .modules = dumper->modules,
 	                    .symbols = &symbols,

@@ -9,10 +9,10 @@
 #include "moment.h"
 #include "options.h"
 #include "profile.h"
-#include "publish.h"
 #include "run.h"
 #include "slice.h"
 #include "timeline.h"
+#include "writer.h"
 
 void flight_begin(struct flight *flight, const struct options *options, struct profile *profile,
                   const struct run *run, struct dumper *dumper)
@@ -62,7 +62,7 @@ static void dump(struct flight *flight, const char *why)
 			fprintf(stderr, "profiler: %s: the last %.3f s are written\n", why,
 			        (double)view.duration_ns / (double)NS_PER_SECOND);
 		struct timeline timeline = {0};
-		const bool shows_time = publish_shows_time(flight->options);
+		const bool shows_time = flight->options->writer->shows_time;
 		if (shows_time)
 			ring_timeline(&flight->ring, &slice, &timeline);
 		dumper_write(flight->dumper,

@@ -14,7 +14,6 @@
 #include "events.h"
 #include "flight.h"
 #include "launch.h"
-#include "long_waits.h"
 #include "memory.h"
 #include "metrics.h"
 #include "module.h"
@@ -26,14 +25,13 @@
 #include "report_command.h"
 #include "run.h"
 #include "sampler.h"
-#include "slice.h"
 #include "summary.h"
 #include "supervise.h"
 #include "symbolize.h"
 #include "target.h"
-#include "timeline.h"
 #include "tracee.h"
 #include "unwind_check.h"
+#include "view.h"
 #include "windows.h"
 #include "writer.h"
 #include "writing.h"
@@ -57,10 +55,8 @@ struct session {
 	bool shows_status;
 	bool record_may_wait; // for a reader
 	unsigned int n_put_off;
-	struct slice slice;           // --from, --to
-	struct long_waits waits;      // --waits
-	struct timeline timeline;     // for a format that shows time
-	struct error *slice_error;    // they leave nothing
+	struct view view;             // what of the profile is written
+	struct error *view_error;     // nothing
 	struct record_writer *record; // NULL: none is made
 	int record_errno;             // why it cannot be written on
 	struct dumper dumper;
@@ -68,6 +64,11 @@ struct session {
 	struct windows windows;      // --every
 	struct error *metrics_error; // the first one
 };
+
+static bool writes_windows(const struct options *options)
+{
+	return options->ring_ns || options->every_ns;
+}
 
 // Sampling begins.
 static void started(void *context)
@@ -80,21 +81,9 @@ static void started(void *context)
 	if (session->options.every_ns)
 		windows_begin(&session->windows, &session->options, &session->profile,
 		              &session->run, &session->dumper);
-	slice_init(&session->slice, INT64_MIN, INT64_MAX);
-	if (publish_is_sliced(&session->options)) {
-		session->slice_error =
-		    publish_set_slice(&session->options, &session->profile, &session->slice);
-		profile_follow(&session->profile, &session->slice.follower);
-	}
-	if (session->options.waits_ns) {
-		long_waits_init(&session->waits, session->options.waits_ns);
-		profile_follow(&session->profile, &session->waits.follower);
-	}
-	if (publish_shows_time(&session->options) && !session->options.ring_ns &&
-	    !session->options.every_ns) {
-		timeline_init(&session->timeline, session->slice.from_ns, session->slice.to_ns);
-		profile_follow(&session->profile, &session->timeline.follower);
-	}
+	if (!writes_windows(&session->options))
+		session->view_error =
+		    view_begin(&session->view, &session->options, &session->profile);
 }
 
 static void end_record(struct session *session)
@@ -166,11 +155,6 @@ static void passed(void *context)
 		flight_ticked(&session->flight, asked);
 	if (session->options.every_ns && windows_ticked(&session->windows))
 		write_metrics(session, false);
-}
-
-static bool writes_windows(const struct options *options)
-{
-	return options->ring_ns || options->every_ns;
 }
 
 // Opens the output before anything is done to the target or for the command.
@@ -330,22 +314,16 @@ static struct error *write_samples(struct session *session, const struct symbols
 {
 	const char *const comments[] = {comment, NULL};
 	_cleanup_free_ char *path = default_path(session);
-	const bool sliced = publish_is_sliced(&session->options);
-	struct profile view = session->profile;
-	struct error *error = take_pointer(session->slice_error);
+	struct error *error = take_pointer(session->view_error);
 
-	if (sliced && !error) {
-		view = slice_view(&session->slice, &session->profile);
-		error = publish_check_slice(&view, &session->profile);
-	}
-	const bool shows_time = publish_shows_time(&session->options);
-	if (session->options.waits_ns)
-		view = publish_waits(&session->options, &session->waits, &session->profile);
+	if (!error)
+		error = view_end(&session->view);
 	if (!error)
 		error = publish(&session->options,
 		                &(struct publication){
-		                    .profile = shows_time ? &session->profile : &view,
-		                    .timeline = shows_time ? &session->timeline : NULL,
+		                    .part = &session->view.part,
+		                    .whole = &session->profile,
+		                    .timeline = view_timeline(&session->view),
 		                    .modules = &session->modules,
 		                    .symbols = symbols,
 		                    .comments = comments,
@@ -429,13 +407,11 @@ static void session_deinit(struct session *session)
 	launch_release(&session->launch);
 	unwind_check_destroy(session->run.check);
 	record_writer_destroy(session->record);
-	slice_deinit(&session->slice);
+	view_deinit(&session->view);
 	flight_deinit(&session->flight);
 	windows_deinit(&session->windows);
 	dumper_deinit(&session->dumper);
-	timeline_deinit(&session->timeline);
-	long_waits_deinit(&session->waits);
-	error_destroy(session->slice_error);
+	error_destroy(session->view_error);
 	error_destroy(session->metrics_error);
 	output_destroy(session->output);
 	target_close(&session->target);

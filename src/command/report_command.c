@@ -9,15 +9,13 @@
 #include "debug_sources.h"
 #include "error.h"
 #include "local_files.h"
-#include "long_waits.h"
 #include "memory.h"
 #include "options.h"
 #include "output.h"
 #include "publish.h"
 #include "recording.h"
-#include "slice.h"
 #include "summary.h"
-#include "timeline.h"
+#include "view.h"
 #include "writer.h"
 
 static double seconds(int64_t ns)
@@ -60,7 +58,7 @@ static void print_damage(const struct recording *recording)
 		        recording->dropped_samples, recording->dropped_names);
 }
 
-static void print_recording(const struct recording *recording, const struct profile *shown)
+static void print_recording(const struct recording *recording)
 {
 	const struct profile *whole = &recording->profile;
 
@@ -69,15 +67,17 @@ static void print_recording(const struct recording *recording, const struct prof
 	        " samples of %zu threads; %zu distinct stacks\n",
 	        seconds(whole->duration_ns), recording->ticks, recording->missed_ticks,
 	        count_samples(whole), whole->n_threads, whole->n_stacks);
-	if (shown->samples != whole->samples)
-		fprintf(stderr, "profiler: slice of %.3f s: %" PRIu64 " samples\n",
-		        seconds(shown->duration_ns), count_samples(shown));
 	print_damage(recording);
 }
 
+static void print_slice(const struct profile *slice)
+{
+	fprintf(stderr, "profiler: slice of %.3f s: %" PRIu64 " samples\n",
+	        seconds(slice->duration_ns), count_samples(slice));
+}
+
 static struct error *write_report(const struct options *options, struct recording *recording,
-                                  const struct profile *profile, struct timeline *timeline,
-                                  struct output *output)
+                                  struct view *view, struct output *output)
 {
 	const char *const comments[] = {recording->comment, NULL};
 	struct symbols found = {0};
@@ -91,8 +91,9 @@ static struct error *write_report(const struct options *options, struct recordin
 	}
 	struct error *error = publish(options,
 	                              &(struct publication){
-	                                  .profile = timeline ? &recording->profile : profile,
-	                                  .timeline = timeline,
+	                                  .part = &view->part,
+	                                  .whole = &recording->profile,
+	                                  .timeline = view_timeline(view),
 	                                  .modules = &recording->modules,
 	                                  .symbols = symbols,
 	                                  .comments = comments,
@@ -105,7 +106,7 @@ static struct error *write_report(const struct options *options, struct recordin
 	if (!options->quiet)
 		summary_print_unreadable(&recording->modules);
 	if (!error && !options->quiet)
-		summary_print_advice(profile, &recording->modules, symbols);
+		summary_print_advice(&view->part, &recording->modules, symbols);
 	if (!options->quiet && recording->modules.debug_sources->server)
 		summary_print_fetched(recording->modules.debug_sources->server);
 	symbols_deinit(&found);
@@ -115,43 +116,20 @@ static struct error *write_report(const struct options *options, struct recordin
 static struct error *report(const struct options *options, struct recording *recording,
                             struct output *output)
 {
-	struct profile view;
-	struct slice slice = {0};
-	const bool sliced = publish_is_sliced(options);
-	struct timeline timeline = {0};
-	struct long_waits waits = {0};
-	const bool shows_time = publish_shows_time(options);
-	struct error *error = NULL;
+	struct view view;
+	struct error *error = view_begin(&view, options, &recording->profile);
 
-	slice_init(&slice, INT64_MIN, INT64_MAX);
-	if (sliced) {
-		error = publish_set_slice(options, &recording->profile, &slice);
-		profile_follow(&recording->profile, &slice.follower);
-	}
-	if (shows_time) {
-		timeline_init(&timeline, slice.from_ns, slice.to_ns);
-		profile_follow(&recording->profile, &timeline.follower);
-	}
-	if (options->waits_ns) {
-		long_waits_init(&waits, options->waits_ns);
-		profile_follow(&recording->profile, &waits.follower);
-	}
 	if (!error) {
 		recording_replay(recording);
-		view = sliced ? slice_view(&slice, &recording->profile) : recording->profile;
 		if (!options->quiet)
-			print_recording(recording, &view);
+			print_recording(recording);
+		error = view_end(&view);
+		if (!options->quiet && view_is_sliced(&view))
+			print_slice(&view.part);
 	}
-	if (!error && options->waits_ns)
-		view = publish_waits(options, &waits, &recording->profile);
-	if (!error && sliced)
-		error = publish_check_slice(&view, &recording->profile);
 	if (!error)
-		error =
-		    write_report(options, recording, &view, shows_time ? &timeline : NULL, output);
-	long_waits_deinit(&waits);
-	timeline_deinit(&timeline);
-	slice_deinit(&slice);
+		error = write_report(options, recording, &view, output);
+	view_deinit(&view);
 	return error;
 }
 

@@ -8,8 +8,8 @@
 #include "options.h"
 #include "profile.h"
 #include "profile_collect.h"
-#include "publish.h"
 #include "run.h"
+#include "writer.h"
 
 enum { MIN_COLLECT = 1 << 16 };
 
@@ -24,7 +24,7 @@ void windows_begin(struct windows *windows, const struct options *options, struc
 	    .start_ns = profile->start_ns,
 	    .n_first_stacks = profile->n_stacks,
 	    .collect_at = MIN_COLLECT,
-	    .shows_time = publish_shows_time(options),
+	    .shows_time = options->writer->shows_time,
 	};
 	timeline_init(&windows->spans, INT64_MIN, INT64_MAX);
 	if (windows->shows_time)

@@ -1,0 +1,110 @@
+#include "view.h"
+
+#include "clock.h"
+#include "error.h"
+#include "moment.h"
+#include "options.h"
+#include "summary.h"
+#include "writer.h"
+
+static double seconds(int64_t ns)
+{
+	return (double)ns / (double)NS_PER_SECOND;
+}
+
+bool view_is_sliced(const struct view *view)
+{
+	return view->options->from.kind != MOMENT_NONE || view->options->to.kind != MOMENT_NONE;
+}
+
+static struct error *set_slice(struct view *view)
+{
+	const struct options *options = view->options;
+	const struct profile *whole = view->whole;
+	const int64_t from_ns = moment_offset_ns(&options->from, whole->start_time_ns);
+	const int64_t to_ns = moment_offset_ns(&options->to, whole->start_time_ns);
+	const bool has_from = options->from.kind != MOMENT_NONE;
+	const bool has_to = options->to.kind != MOMENT_NONE;
+
+	if (has_to && to_ns <= (has_from && from_ns > 0 ? from_ns : 0))
+		return error_create(EXIT_STATUS_USAGE,
+		                    "--to lies %.3f s after the start, and the slice is to begin "
+		                    "%.3f s after it: give a later one",
+		                    seconds(to_ns), has_from ? seconds(from_ns) : 0);
+	if (has_from)
+		view->slice.from_ns = whole->start_ns + from_ns;
+	if (has_to)
+		view->slice.to_ns = whole->start_ns + to_ns;
+	return NULL;
+}
+
+struct error *view_begin(struct view *view, const struct options *options, struct profile *whole)
+{
+	*view = (struct view){.options = options, .whole = whole};
+	slice_init(&view->slice, INT64_MIN, INT64_MAX);
+	if (view_is_sliced(view)) {
+		struct error *error = set_slice(view);
+		if (error)
+			return error;
+		profile_follow(whole, &view->slice.follower);
+	}
+	if (options->waits_ns) {
+		long_waits_init(&view->waits, options->waits_ns);
+		profile_follow(whole, &view->waits.follower);
+	}
+	if (options->writer->shows_time) {
+		timeline_init(&view->timeline, view->slice.from_ns, view->slice.to_ns);
+		profile_follow(whole, &view->timeline.follower);
+	}
+	return NULL;
+}
+
+static struct error *check_slice(const struct view *view)
+{
+	const struct profile *part = &view->part, *whole = view->whole;
+	char start[MOMENT_TEXT_SIZE];
+
+	if (part->n_samples > 0 && part->duration_ns >= part->period_ns)
+		return NULL;
+	moment_format(whole->start_time_ns, false, start);
+	return error_create(EXIT_STATUS_USAGE,
+	                    "between --from and --to there are less than two ticks: sampling began "
+	                    "at %s and lasted %.3f s",
+	                    start, seconds(whole->duration_ns));
+}
+
+static struct profile view_waits(struct view *view)
+{
+	const struct options *options = view->options;
+	size_t n_threads, n_left_out;
+	const struct profile part =
+	    long_waits_view(&view->waits, view->whole, options->max_threads ?: OPTIONS_MAX_THREADS,
+	                    &n_threads, &n_left_out);
+
+	if (!options->quiet)
+		summary_print_waits(options->waits_ns, part.n_samples, n_threads, n_left_out);
+	return part;
+}
+
+struct error *view_end(struct view *view)
+{
+	view->part = *view->whole;
+	if (view->options->waits_ns) // never of a slice (options_check.c)
+		view->part = view_waits(view);
+	if (!view_is_sliced(view))
+		return NULL;
+	view->part = slice_view(&view->slice, view->whole);
+	return check_slice(view);
+}
+
+struct timeline *view_timeline(struct view *view)
+{
+	return view->options->writer->shows_time ? &view->timeline : NULL;
+}
+
+void view_deinit(struct view *view)
+{
+	slice_deinit(&view->slice);
+	long_waits_deinit(&view->waits);
+	timeline_deinit(&view->timeline);
+}

@@ -1,0 +1,40 @@
+// view: the part of a profile that the options ask for: a slice of the time (--from, --to), long
+// waits (--waits), or a timeline, for formats that show time.
+//
+//     view_begin, while nothing is counted yet; sample, or replay a recording; view_end; publish
+#pragma once
+
+#include <stdbool.h>
+
+#include "long_waits.h"
+#include "profile.h"
+#include "slice.h"
+#include "timeline.h"
+
+struct error;
+struct options;
+
+struct view {
+	const struct options *options; // borrowed, as the next one
+	struct profile *whole;
+	struct slice slice;
+	struct long_waits waits;
+	struct timeline timeline;
+	struct profile part; // after view_end; borrows from the above
+};
+
+// Follows the profile from now on. Its start is known. An error where --to is not after --from.
+struct error *view_begin(struct view *view, const struct options *options, struct profile *whole);
+
+// Everything is counted: makes view->part. An error where the slice is too short to tell anything:
+// less than two ticks.
+struct error *view_end(struct view *view);
+
+// True if a part of the time is asked for.
+bool view_is_sliced(const struct view *view);
+
+// For publication.timeline: NULL where the format shows none.
+struct timeline *view_timeline(struct view *view);
+
+// A zeroed struct view is accepted.
+void view_deinit(struct view *view);
