@@ -222,6 +222,15 @@ bool sleeper_bears_stop(const struct target *target, const struct target_thread 
 	       !spared_calls_asks_supervisor(target->pid, thread->tid);
 }
 
+bool sleeper_has_moved(const struct target *target, const struct target_thread *thread)
+{
+	struct proc_schedstat now;
+
+	return thread->has_schedstat &&
+	       proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now) &&
+	       now.runs != thread->sleep.runs;
+}
+
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,
                         const struct maps *maps, struct snapshot_buffer *buffer,
                         struct snapshot *ret_snapshot)

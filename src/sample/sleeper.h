@@ -50,6 +50,9 @@ bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end);
 // (spared_calls.h).
 bool sleeper_bears_stop(const struct target *target, const struct target_thread *thread);
 
+// Has the thread, which was copied asleep, run since? False where it cannot be told.
+bool sleeper_has_moved(const struct target *target, const struct target_thread *thread);
+
 // Copies a sleeper's stack anew, with a larger thread->hint.guess_bytes. False: it is no longer
 // the sleep that was copied before.
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,

@@ -38,44 +38,50 @@ void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_s
 	};
 }
 
-size_t stops_spare_sleepers(struct stops *stops, const struct target *target, size_t from)
+// Looked at in the last moment before it is asked: the less time lies between, the seldomer it is
+// disturbed in a call.
+static bool has_fallen_asleep(const struct stops *stops, const struct stop *stop)
+{
+	return stop->asleep ? sleeper_has_moved(stops->target, stop->thread)
+	                    : sleeper_is_blocked(stops->target, stop->thread);
+}
+
+static void ask(struct stops *stops, struct stop *stop)
+{
+	struct target_thread *thread = stop->thread;
+	const enum tracee_result result = tracee_seize(thread->tid, stops->target->pid, false);
+
+	stop->free_ns = clock_now_ns();
+	thread->stop.asked_ns = stop->tick_ns;
+	thread->stop.pending = result == TRACEE_OK;
+	thread->gone |= result == TRACEE_GONE;
+	stop->denied = result == TRACEE_DENIED;
+	stop->over = !thread->stop.pending;
+	// One that has ended since is pending too: it is to be reaped.
+	if (thread->stop.pending)
+		tracee_interrupt(thread->tid);
+}
+
+size_t stops_ask(struct stops *stops, size_t from, bool spares)
 {
 	size_t kept = from;
 
-	for (size_t i = from; i < stops->count; i++) {
-		struct target_thread *thread = stops->items[i].thread;
-		thread->stop.fell_asleep =
-		    !stops->items[i].asleep && sleeper_is_blocked(target, thread);
-		thread->stop.asked_state = stops->items[i].state;
-		if (!thread->stop.fell_asleep)
-			stops->items[kept++] = stops->items[i];
-	}
-	const size_t n_spared = stops->count - kept;
-	stops->count = kept;
-	return n_spared;
-}
-
-void stops_ask(struct stops *stops, size_t from)
-{
 	hold_prepare(stops->hold);
 	tracee_prepare();
 	for (size_t i = from; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
 		struct target_thread *thread = stop->thread;
 		resident_open(thread->hint.resident, thread->tid); // not while it is held
-		const enum tracee_result result =
-		    tracee_seize(thread->tid, stops->target->pid, false);
-		stop->free_ns = clock_now_ns();
-		thread->stop.asked_ns = stop->tick_ns;
 		thread->stop.asked_state = stop->state;
-		thread->stop.pending = result == TRACEE_OK;
-		thread->gone |= result == TRACEE_GONE;
-		stop->denied = result == TRACEE_DENIED;
-		stop->over = !thread->stop.pending;
-		// One that has ended since is pending too: it is to be reaped.
-		if (thread->stop.pending)
-			tracee_interrupt(thread->tid);
+		thread->stop.fell_asleep = spares && has_fallen_asleep(stops, stop);
+		if (thread->stop.fell_asleep)
+			continue;
+		ask(stops, stop);
+		stops->items[kept++] = *stop;
 	}
+	const size_t n_spared = stops->count - kept;
+	stops->count = kept;
+	return n_spared;
 }
 
 static void let_go(struct stops *stops, struct stop *stop)

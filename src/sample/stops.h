@@ -50,14 +50,11 @@ void stops_deinit(struct stops *stops);
 void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_state state,
                 bool asleep, int64_t tick_ns);
 
-// Asks those that are planned from position `from` on.
-void stops_ask(struct stops *stops, size_t from);
-
-// Takes those off the plan, from position `from` on, that were running and have fallen asleep
-// since: what they are about to be disturbed in is a system call (syscall_mend.h), and a sleeper
-// can be copied as it is. To be called just before stops_ask. Their stop.fell_asleep is set;
-// returns how many they are.
-size_t stops_spare_sleepers(struct stops *stops, const struct target *target, size_t from);
+// Asks those that are planned from position `from` on. `spares`: but for those that have fallen
+// asleep since, or into another sleep: what they are about to be disturbed in is a system call
+// (syscall_mend.h), and a sleeper can be copied as it is. These are taken off the plan, and their
+// thread->stop.fell_asleep is set; returns how many they are.
+size_t stops_ask(struct stops *stops, size_t from, bool spares);
 
 // Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many of those
 // that were asked at since_ns or later have not; more than 0 as well when the buffer has no room

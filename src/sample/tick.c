@@ -282,19 +282,21 @@ void ticker_attend(struct ticker *ticker)
 	count_arrived(ticker);
 }
 
-static void ask_and_wait(struct ticker *ticker, size_t from)
+// Returns how many were spared (stops_ask).
+static size_t ask_and_wait(struct ticker *ticker, size_t from, bool spares)
 {
 	if (ticker->stops.count == 0)
-		return;
+		return 0;
 	int64_t wait_ns = MAX_WAIT_NS;
 
 	if (ticker->stops.hold_all) { // while others are held
 		wait_ns = ticker->profile->period_ns / MAX_WAIT_ALL_SHARE;
 		wait_ns = wait_ns < MAX_WAIT_ALL_NS ? wait_ns : MAX_WAIT_ALL_NS;
 	}
-	stops_ask(&ticker->stops, from);
+	const size_t n_spared = stops_ask(&ticker->stops, from, spares);
 	// Not for those of earlier ticks, which may take long still.
 	wait_for_stops(ticker, ticker->tally.now_ns, clock_now_ns() + wait_ns);
+	return n_spared;
 }
 
 // One that ran a moment ago and sleeps now: counted in the state in which it was found first.
@@ -324,11 +326,10 @@ static void look_after_spared(struct ticker *ticker, struct target_thread *threa
 // Stops the threads that are planned from `from` on, and copies them.
 static void stop_planned(struct ticker *ticker, size_t from)
 {
-	struct target *target = ticker->target;
-	size_t n_spared = stops_spare_sleepers(&ticker->stops, target, from);
-
-	ask_and_wait(ticker, from);
+	const struct target *target = ticker->target;
+	size_t n_spared = ask_and_wait(ticker, from, true);
 	const size_t n_late = ticker->stops.count;
+
 	for (size_t i = 0; n_spared > 0 && i < target->n_threads; i++) {
 		if (!target->threads[i]->stop.fell_asleep)
 			continue;
@@ -336,7 +337,7 @@ static void stop_planned(struct ticker *ticker, size_t from)
 		look_after_spared(ticker, target->threads[i]);
 	}
 	if (ticker->stops.count > n_late)
-		ask_and_wait(ticker, n_late);
+		ask_and_wait(ticker, n_late, false);
 }
 
 static void finish_stops(struct ticker *ticker)
@@ -359,8 +360,7 @@ static void stop_runners_first(struct ticker *ticker)
 			plan_stop(ticker, thread, THREAD_RUNNING, false);
 		}
 	}
-	stops_spare_sleepers(&ticker->stops, ticker->target, from);
-	ask_and_wait(ticker, from);
+	ask_and_wait(ticker, from, true);
 }
 
 // Nothing has happened: all threads slept at the last tick, none has run since, and none is about
