@@ -28,6 +28,7 @@ struct socket_facts {
 	int type;           // SOCK_STREAM, ...
 	uint64_t least;     // SO_RCVLOWAT: bytes that a receiving call waits for
 	bool notes_sending; // SO_TIMESTAMPING of what is sent: each call leaves a note
+	bool has_timeout;   // SO_RCVTIMEO or SO_SNDTIMEO
 };
 
 // Of a socket of the process's, asked through a duplicate of it (pidfd_getfd(2)); false: it cannot

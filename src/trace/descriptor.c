@@ -150,6 +150,15 @@ static bool get_option(int fd, int name, int *ret)
 	return getsockopt(fd, SOL_SOCKET, name, ret, &size) == 0;
 }
 
+static bool has_timeout(int fd, int name)
+{
+	struct timeval time = {0};
+	socklen_t size = sizeof(time);
+
+	return getsockopt(fd, SOL_SOCKET, name, &time, &size) == 0 &&
+	       (time.tv_sec != 0 || time.tv_usec != 0);
+}
+
 bool descriptor_socket(int pid, int number, struct socket_facts *ret)
 {
 	const int sending = SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_TX_SOFTWARE |
@@ -164,6 +173,7 @@ bool descriptor_socket(int pid, int number, struct socket_facts *ret)
 	    .type = type,
 	    .least = least > 0 ? (uint64_t)least : 1,
 	    .notes_sending = stamps & sending,
+	    .has_timeout = has_timeout(fd, SO_RCVTIMEO) || has_timeout(fd, SO_SNDTIMEO),
 	};
 	return true;
 }

@@ -1,10 +1,13 @@
 #include "spared_calls.h"
 
+#include <linux/io_uring.h>
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "descriptor.h"
 #include "proc.h"
 #include "resident.h"
+#include "syscall_rest.h"
 #include "syscall_table.h"
 
 enum {
@@ -51,12 +54,47 @@ static bool has_timeout(const struct proc_syscall *call)
 	case SYS_io_getevents:
 	case SYS_io_pgetevents:
 		return call->args[4] != 0;
+	case SYS_io_uring_enter:
+		return call->args[3] & IORING_ENTER_EXT_ARG;
 	default:
 		return false;
 	}
 }
 
-static bool is_spared(const struct proc_syscall *call)
+// SO_RCVTIMEO and SO_SNDTIMEO, of calls whose first argument is the socket.
+static bool has_socket_timeout(const struct syscall_caller *caller, const struct proc_syscall *call,
+                               const struct syscall_row *row)
+{
+	const bool takes_socket = (row->rest && row->rest->descriptor == 1) ||
+	                          call->nr == SYS_connect || call->nr == SYS_accept ||
+	                          call->nr == SYS_accept4;
+	const int number = (int)call->args[0];
+	struct socket_facts socket;
+
+	return takes_socket && descriptor_kind(caller->tid, number) == DESCRIPTOR_SOCKET &&
+	       descriptor_socket(caller->pid, number, &socket) && socket.has_timeout;
+}
+
+// True if the call may have moved a part of its data. What gives all that it has may, wherever it
+// waits: another file may have the descriptor's number by now. What receives may, if there would be
+// a rest were it stopped with one unit.
+static bool may_have_moved(const struct syscall_caller *caller, const struct proc_syscall *call,
+                           const struct syscall_row *row)
+{
+	struct user_regs_struct user = {.orig_rax = call->nr, .rax = 1};
+	struct syscall_rest unused;
+
+	// What io_uring counts is done, and its wait is entered again.
+	if (!row->rest || row->rest->wish == WISH_COMPLETIONS)
+		return false;
+	if (row->rest->wish == WISH_ALL)
+		return true;
+	for (unsigned int i = 0; i < 6; i++)
+		*syscall_argument(&user, caller->i386, i + 1) = call->args[i];
+	return syscall_rest_find(row, caller, &user, &unused) != MEND_NOTHING;
+}
+
+static bool is_spared(const struct syscall_caller *caller, const struct proc_syscall *call)
 {
 	const struct syscall_row *row = syscall_table_find(call->nr, call->args);
 	if (!row || row->fate == SYSCALL_LEFT || row->undisturbed || has_timeout(call))
@@ -68,18 +106,21 @@ static bool is_spared(const struct proc_syscall *call)
 	case SYS_exit_group:
 		return true; // they close descriptors, which may linger
 	default:
-		return false;
+		return may_have_moved(caller, call, row) || has_socket_timeout(caller, call, row);
 	}
 }
 
-bool spared_calls_has(int tid, const struct proc_syscall *call)
+bool spared_calls_has(int pid, int tid, const struct proc_syscall *call)
 {
+	struct syscall_caller caller = {.tid = tid, .pid = pid};
+
 	if (call->nr == -1)
 		return false; // in no call
-	if (!is_i386(tid, call))
-		return is_spared(call);
+	caller.i386 = is_i386(tid, call);
+	if (!caller.i386)
+		return is_spared(&caller, call);
 	const struct proc_syscall native = native_call(call);
-	return is_spared(&native);
+	return is_spared(&caller, &native);
 }
 
 bool spared_calls_asks_supervisor(int pid, int tid)

@@ -4,9 +4,11 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <pty.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <termios.h>
 
 #include "torture.h"
 
@@ -151,11 +153,227 @@ FRAME void close_lingering_int_80(struct kind *kind)
 }
 #endif
 
+static pthread_t begin(void *(*function)(void *), void *argument)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, function, argument))
+		die("pthread_create");
+	return thread;
+}
+
+#define ALL 100
+#define FIRST_MS 25
+#define TIMEOUT_MS 200
+#define PART_MS 120
+#define MAX_LATE_MS 80 // less than it would be, had the time begun again with the part
+
+static void *send_one(void *argument)
+{
+	sleep_ms(PART_MS);
+	if (write(*(int *)argument, "", 1) != 1)
+		die("write");
+	return NULL;
+}
+
+// A part comes, and then no more: SO_RCVTIMEO is for the call as a whole.
+FRAME void receive_part(struct kind *kind)
+{
+	const struct timeval timeout = {.tv_usec = TIMEOUT_MS * 1000};
+	char *space = alloca((size_t)(16 + 16 * random_below(8)));
+	char bytes[ALL];
+	int ends[2];
+
+	__asm__ volatile("" : : "r"(space) : "memory");
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		die("socketpair");
+	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	const pthread_t sender = begin(send_one, &ends[1]);
+	const struct beginning begun = begin_call();
+	// libc's recv keeps the frame pointer where it is found.
+	const long n =
+	    syscall(SYS_recvfrom, ends[0], bytes, sizeof(bytes), MSG_WAITALL, NULL, NULL);
+	const double gone_s = now_s() - begun.start_s - (waited_s() - begun.waited_s);
+	const double late_ms = gone_s * 1e3 - TIMEOUT_MS;
+	// The sender may be late, and nothing have come.
+	if (n != 1 && !(n < 0 && errno == EAGAIN))
+		fault(kind, "received", n);
+	else if (late_ms > MAX_LATE_MS)
+		fault(kind, "late, by ms", (long)late_ms);
+	pthread_join(sender, NULL);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void *send_descriptor_late(void *argument)
+{
+	char bytes[ALL / 2] = {0}, control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec part = {bytes, sizeof(bytes)};
+	struct msghdr message = {.msg_iov = &part,
+	                         .msg_iovlen = 1,
+	                         .msg_control = control,
+	                         .msg_controllen = sizeof(control)};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	const int fd = *(int *)argument;
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &fd, sizeof(int));
+	if (write(fd, bytes, sizeof(bytes)) != sizeof(bytes))
+		die("write");
+	sleep_ms(FIRST_MS);
+	if (sendmsg(fd, &message, 0) != sizeof(bytes))
+		die("sendmsg");
+	return NULL;
+}
+
+// What has room for control data cannot be continued.
+FRAME void receive_descriptor(struct kind *kind)
+{
+	char *space = alloca((size_t)(16 + 16 * random_below(8)));
+	char bytes[ALL], control[CMSG_SPACE(sizeof(int))];
+	struct iovec part = {bytes, sizeof(bytes)};
+	struct msghdr message = {.msg_iov = &part,
+	                         .msg_iovlen = 1,
+	                         .msg_control = control,
+	                         .msg_controllen = sizeof(control)};
+	int ends[2], fd;
+
+	__asm__ volatile("" : : "r"(space) : "memory");
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		die("socketpair");
+	const pthread_t sender = begin(send_descriptor_late, &ends[1]);
+	const long n = recvmsg(ends[0], &message, MSG_WAITALL);
+	const struct cmsghdr *header = n == ALL ? CMSG_FIRSTHDR(&message) : NULL;
+	if (header) {
+		memcpy(&fd, CMSG_DATA(header), sizeof(int));
+		close(fd);
+	} else {
+		fault(kind, "received", n);
+	}
+	pthread_join(sender, NULL);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+#define PIPE_BYTES 65536
+#define BLOCK (PIPE_BYTES + 1000)
+
+struct replaced {
+	int fd, pipe; // the write end, by a number that is to mean something else; the read end
+	long received;
+};
+
+static void *replace(void *argument)
+{
+	struct replaced *replaced = argument;
+	const int null = open("/dev/null", O_WRONLY);
+	static _Thread_local char bytes[BLOCK];
+
+	for (int in_pipe = 0; in_pipe < PIPE_BYTES; sleep_ms(1))
+		ioctl(replaced->pipe, FIONREAD, &in_pipe);
+	dup2(null, replaced->fd);
+	close(null);
+	sleep_ms(MORE_MS);
+	for (long n; (n = read(replaced->pipe, bytes, sizeof(bytes))) > 0;)
+		replaced->received += n;
+	return NULL;
+}
+
+// While a thread writes, another one gives the descriptor's number to another file. All of what is
+// written goes where it began to.
+FRAME void write_to_replaced(struct kind *kind)
+{
+	static char bytes[BLOCK];
+	char *space = alloca((size_t)(16 + 16 * random_below(8)));
+	struct replaced replaced = {0};
+	int ends[2];
+
+	__asm__ volatile("" : : "r"(space) : "memory");
+	if (pipe(ends))
+		die("pipe");
+	replaced.pipe = ends[0];
+	replaced.fd = ends[1];
+	const pthread_t reader = begin(replace, &replaced);
+	const long n = write(ends[1], bytes, BLOCK);
+	pthread_join(reader, NULL);
+	if (n != BLOCK || replaced.received != BLOCK)
+		fault(kind, "arrived", replaced.received);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+#define LINE 9000
+
+static struct kind *printing;
+
+// When another one's begins, each one's last line has come to its end.
+static void *read_lines(void *argument)
+{
+	static char bytes[3000];
+	static long n_read[256];
+	unsigned char letter = 'a';
+
+	for (long n; (n = read(*(int *)argument, bytes, sizeof(bytes))) > 0;) {
+		for (long i = 0; i < n; i++) {
+			const unsigned char next = (unsigned char)bytes[i];
+			if (next != letter && n_read[letter] % LINE != 0)
+				fault(printing, "another's, at", n_read[letter] % LINE);
+			letter = next;
+			n_read[letter]++;
+		}
+		sleep_ms(MIN_MS);
+	}
+	return NULL;
+}
+
+FRAME void print_lines(int terminal, char letter)
+{
+	char *space = alloca((size_t)(16 + 16 * random_below(8)));
+	char line[LINE];
+
+	__asm__ volatile("" : : "r"(space) : "memory");
+	memset(line, letter, sizeof(line));
+	if (write(terminal, line, sizeof(line)) != sizeof(line))
+		die("write");
+}
+
+static void *print_others(void *argument)
+{
+	while (!is_over())
+		print_lines(*(int *)argument, 'b');
+	return NULL;
+}
+
+// Lines of two threads come whole, though a terminal takes them piece by piece.
+FRAME void print_whole(struct kind *kind)
+{
+	static int master, slave;
+	struct termios modes;
+
+	if (!slave) {
+		if (openpty(&master, &slave, NULL, NULL, NULL))
+			die("openpty");
+		tcgetattr(slave, &modes);
+		cfmakeraw(&modes);
+		tcsetattr(slave, TCSANOW, &modes);
+		printing = kind;
+		help(read_lines, &master);
+		help(print_others, &slave);
+	}
+	print_lines(slave, 'a');
+}
+
 struct kind spared_kinds[] = {
     {.name = "ask_supervisor", .run = ask_supervisor},
     {.name = "close_lingering", .run = close_lingering},
 #ifdef __x86_64__
     {.name = "close_int_80", .run = close_lingering_int_80},
 #endif
+    {.name = "receive_part", .run = receive_part},
+    {.name = "receive_descriptor", .run = receive_descriptor},
+    {.name = "write_to_replaced", .run = write_to_replaced},
+    {.name = "print_whole", .run = print_whole},
     {0},
 };
