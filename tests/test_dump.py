@@ -214,6 +214,37 @@ class Deadlocks(harness.TestCase):
         self.assertEqual([t["deadlocks"] for t in told], [[]] * n)
 
 
+class Peers(harness.TestCase):
+    def test_other_ends(self):
+        """Of a pipe and a unix socket: the processes that have them, by the way that counts."""
+        program = """
+import os, socket, threading, time
+to_child, from_parent = socket.socketpair()
+read_end, write_end = os.pipe()
+child = os.fork()
+if child == 0:
+    os.close(read_end)
+    to_child.close()
+    time.sleep(1000)
+os.close(write_end)
+from_parent.close()
+threading.Thread(target=lambda: os.read(read_end, 1), daemon=True).start()
+threading.Thread(target=lambda: to_child.recv(1), daemon=True).start()
+time.sleep(0.1)
+print(child)
+print("ready", flush=True)
+os.waitpid(child, 0)
+"""
+        target = self.start(sys.executable, "-c", program)
+        child = int(target.said[0])
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        waits = [t["waits_for"] for t in dump(target)["threads"]]
+        found = {w["what"]: ([o["pid"] for o in w["owners"]], w["certainty"]) for w in waits}
+        expected = ([child], "read")
+        self.assertEqual(found, {"pipe": expected, "socket": expected, "child": expected})
+        self.assertIn('the other end has process "', dump_text(target))
+
+
 class States(harness.TestCase):
     def test_running_and_stopped(self):
         target = self.start_fixture("calls-O2", "spin")

@@ -348,6 +348,52 @@ static void doubt_shared_files(struct dump_locks *locks)
 	}
 }
 
+// -1: the call reads from its first argument, 1: it writes to it; 0: neither.
+static int way_of(int64_t nr)
+{
+	switch (nr) {
+	case SYS_read:
+	case SYS_readv:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+		return -1;
+	case SYS_write:
+	case SYS_writev:
+	case SYS_sendto:
+	case SYS_sendmsg:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+// Who has the other ends of the pipes and sockets that the dump's threads wait for: all at once.
+static void find_peers(struct dump_locks *locks)
+{
+	_cleanup_free_ struct peer_wanted *wanted =
+	    memory_alloc_zeroed(locks->count + 1, sizeof(*wanted));
+	size_t n = 0;
+
+	for (size_t i = 0; i < locks->count; i++) {
+		struct dump_waiter *waiter = &locks->waiters[i];
+		const struct proc_syscall *call = &waiter->look.call;
+		const int way = waiter->is_same && waiter->thread >= 0 ? way_of(call->nr) : 0;
+		struct peer_wanted peer = {.is_written = way > 0};
+		if (way == 0 ||
+		    !peer_end_read(waiter->look.pid, waiter->look.tid, (int)call->args[0], &peer))
+			continue;
+		waiter->claim.what = peer.is_socket ? LOCK_WHAT_SOCKET : LOCK_WHAT_PIPE;
+		wanted[n++] = peer;
+	}
+	peer_end_find(wanted, n);
+	n = 0;
+	for (size_t i = 0; i < locks->count; i++) {
+		const enum lock_what what = locks->waiters[i].claim.what;
+		if (what == LOCK_WHAT_SOCKET || what == LOCK_WHAT_PIPE)
+			locks->waiters[i].peer = wanted[n++];
+	}
+}
+
 static void find_symbols(struct dump_locks *locks, const struct dump *dump)
 {
 	for (size_t i = 0; i < locks->count; i++) {
@@ -390,6 +436,7 @@ void dump_locks_find(struct dump_locks *locks, const struct dump *dump)
 	doubt_shared_files(locks);
 	deadlock_find(locks->nodes, locks->count);
 	find_symbols(locks, dump);
+	find_peers(locks);
 }
 
 const struct deadlock_node *dump_locks_node(const struct dump_locks *locks, int pid, int tid)

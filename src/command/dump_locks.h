@@ -12,6 +12,7 @@
 #include "deadlock.h"
 #include "lock_claim.h"
 #include "lock_look.h"
+#include "peer_end.h"
 
 struct dump;
 
@@ -23,7 +24,8 @@ struct dump_waiter {
 	bool is_same;   // it slept on as it was, from the tick to the second look
 	enum lock_hint hint;
 	struct lock_claim claim;
-	char *symbol; // of the lock; NULL: none
+	struct peer_wanted peer; // of a pipe or socket: who has the other end
+	char *symbol;            // of the lock; NULL: none
 };
 
 struct dump_locks {

@@ -114,11 +114,28 @@ static char *wait_text(const struct dump *dump, const struct deadlock_node *node
 	return memory_printf("%s%s %s", what, relation(waiter), holders);
 }
 
+// Who could end the wait by the other end of a pipe or socket.
+static char *peers_text(const struct dump *dump, const struct peer_wanted *peer)
+{
+	char *text = memory_strdup("the other end has");
+
+	for (size_t i = 0; i < peer->n_pids; i++) {
+		const struct deadlock_holder holder = {peer->pids[i], 0};
+		_cleanup_free_ char *name = holder_name(dump, &holder);
+		char *longer = memory_printf("%s%s %s", text, i ? "," : "", name);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
 char *dump_holder_text(const struct dump *dump, const struct dump_thread *thread)
 {
 	const struct thread *entry = dump_thread_of(dump, thread);
 	const struct deadlock_node *node = node_of(dump, entry->pid, entry->tid);
 
+	if (node && waiter_of(dump, node)->peer.n_pids > 0)
+		return peers_text(dump, &waiter_of(dump, node)->peer);
 	if (!node || (node->n_holders == 0 && !waiter_of(dump, node)->claim.readers))
 		return NULL;
 	return wait_text(dump, node);
