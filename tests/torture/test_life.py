@@ -118,6 +118,12 @@ class Programs(torture.TestCase):
                     self.assertEqual(run.stdout.splitlines()[-1], b"end")
                     self.assert_images_apart(run)
 
+    def test_exec_while_held(self):
+        """By another thread, while the main thread, whose tid it then has, is held."""
+        command = [torture.program("life"), "exec", "thread", str(rounds(150))]
+        run = harness.wrap(command, ALL_TICKS, "--stop-all", hz=5000)
+        self.assertEqual(run.stdout.splitlines()[-1], b"end")
+
     def assert_images_apart(self, run):
         """The stacks of one image are not read with the eyes of another one, which lies elsewhere:
         they reach their roots. Some cannot be had: of threads that are killed just then."""
