@@ -22,6 +22,7 @@ PTRACE_FILES = {"tracee", "tracee_rescue", "tracee_stop"}
 # cfi with its expressions, symbolize with its tables, and what reads modules for them.
 LIBDW_FILES = {
     "module",
+    "module_debug",
     "debug_file",
     "cfi",
     "debug_frame",

@@ -63,7 +63,7 @@ struct module {
 	// Why it could not be read, or not to its end: static text, NULL where nothing is wrong.
 	const char *unreadable;
 
-	// Private to module.c.
+	// Private to module.c and module_debug.c.
 	int fd;                        // the file; -1: none
 	int debug_fd, shared_debug_fd; // from a debug server; -1: none
 	bool opened;
