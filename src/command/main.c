@@ -190,8 +190,8 @@ static void warn_of_tracer(const struct session *session)
 	fprintf(stderr, "profiler: %s\n", text);
 }
 
-// The command cannot be sampled, as it has privileges that the profiler has not or is a 32-bit
-// program: it runs all the same.
+// The command cannot be sampled, as it has privileges that the profiler has not, or by that error
+// (a 32-bit program): it runs all the same.
 static void say_unprofiled(struct session *session, struct error *error)
 {
 	if (session->launch.untraced)
@@ -218,6 +218,12 @@ static struct error *open_target(struct session *session)
 		if (error)
 			return error;
 		pid = session->launch.pid;
+		// Not left to target_open: exec closes files before it changes who may look (the
+		// kernel's begin_new_exec), so that for a moment it need not fail.
+		if (session->launch.untraced) {
+			say_unprofiled(session, NULL);
+			return NULL;
+		}
 	}
 	struct error *error = target_open(pid, session->launch.pid != 0, &session->target);
 	if (error && session->launch.pid) {
