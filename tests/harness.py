@@ -445,6 +445,11 @@ class Run:
 
     # What tests look at.
 
+    @property
+    def n_sampled(self):
+        """Samples of threads that were not starved."""
+        return self.summary.samples - self.starved.total()
+
     def stacks(self, thread=None, tid=None):
         """The stacks; of a pprof, only of the threads of that name, or of that thread."""
         if self.folded is not None:

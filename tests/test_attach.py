@@ -116,7 +116,7 @@ class Shapes(harness.TestCase):
         target = self.start_fixture("recursion", 9000)
         for args, depth in (([], 8192), (["--max-depth=64"], 64), (["--max-depth=1"], 1)):
             run = attach(target, "--no-inlines", *args)
-            self.assertEqual(run.summary.truncated, run.summary.samples, run.stderr)
+            self.assertEqual(run.summary.truncated, run.n_sampled, run.stderr)
             for stack in run.stacks():
                 self.assertRegex(stack[0], r"^\[truncated: .+\]$")
                 self.assertEqual(len(stack), depth + 1)
@@ -124,7 +124,7 @@ class Shapes(harness.TestCase):
                 self.assert_stacks(
                     run.stacks(), rf"\[truncated: [^;]+\];(?:descend_\w+;)+bottom{LEAVES}"
                 )
-            self.assertEqual(list(run.summary.truncated_by.values()), [run.summary.samples])
+            self.assertEqual(list(run.summary.truncated_by.values()), [run.n_sampled])
 
     def test_signal_handlers(self):
         """Through the signal frame into the function that was interrupted."""
@@ -237,7 +237,7 @@ class Shapes(harness.TestCase):
         target = self.start_fixture("jit", "jump")
         run = attach(target)
         self.assert_stacks(run.stacks(), r"\[truncated: [^;]+\];(?:[^;]+;)*from_code")
-        self.assertEqual(run.summary.truncated, run.summary.samples)
+        self.assertEqual(run.summary.truncated, run.n_sampled)
 
 
 class Threads(harness.TestCase):

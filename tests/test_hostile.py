@@ -87,6 +87,7 @@ class TestCase(harness.TestCase):
         counts = collections.Counter()
         for stack, count in run.stacks().items():
             waits = "run_new_file" in stack and "run_code" not in stack
+            waits |= stack == harness.NO_STACK and run.starved.total() > 0
             if not waits and stack[-1] != "clone3":
                 counts[stack[-1]] += count
         return {leaf for leaf, count in counts.items() if count > 0.2 * counts.total()}
@@ -464,9 +465,17 @@ class Crowds(TestCase):
         self.assert_stacks(run.stacks(), r".*main;churn.*|\[truncated: [^;]*\].*")
         self.assertTrue([s for s in run.stacks() if "run_code" in s or "[anon" in s[-1]])
 
+    def room(self):
+        """How many threads more the machine can have, and still some for others."""
+        limits = [open(f"/proc/sys/kernel/{name}", encoding="ascii").read()
+                  for name in ("pid_max", "threads-max")]  # fmt: skip
+        with open("/proc/loadavg", encoding="ascii") as file:
+            there_are = int(file.read().split()[3].split("/")[1])
+        return max(0, min(map(int, limits)) - there_are - 3000)
+
     def test_threads(self):
         """As many as the machine can, up to 30,000."""
-        target = self.start_hostile("sleepers", 30000)
+        target = self.start_hostile("sleepers", min(30000, self.room()))
         started = int(target.said[0])
         harness.need(started >= 1000, "so few threads are allowed here")
         run = self.profile(target, seconds=2, hz=10, verbose=False, max_mb=2 * MAX_RSS_MB)

@@ -110,15 +110,23 @@ class Shapes(harness.TestCase):
         self.check(rf"{UNNAMED_CODE};{UNNAMED_CODE}(?:;from_code)?", "jit_java", "interpreted")
 
     def test_lua_trace(self):
-        run = attach(self.start_fixture("jit_lua"))
+        target = self.start_fixture("jit_lua")
+        run = attach(target)
         leaves = rf"{UNNAMED_CODE}(?:;leave(?:;leaf)?)?|(?:vm|exit_handler|enter)(?:;\w+)?"
         whole = rf"{MAIN};run_code;{UNNAMED_CODE};leave;nest;(?:{leaves})"
         # Where the VM keeps its frames is known after the first one.
         self.assert_stacks(run.stacks(), whole, share=0.9)
-        for leaf in "leaf", "subroutine", "trace_exit", UNNAMED_CODE:
-            n = sum(n for s, n in run.stacks().items() if re.search(whole, ";".join(s)) and
-                    re.fullmatch(leaf, s[-1]))  # fmt: skip
-            self.assertGreater(n, 5, (leaf, run.stacks()))
+        counts = run.stacks()
+        for _ in range(9):  # it may seldom have a CPU
+            missing = [
+                leaf for leaf in ("leaf", "subroutine", "trace_exit", UNNAMED_CODE)
+                if sum(n for s, n in counts.items() if re.search(whole, ";".join(s)) and
+                       re.fullmatch(leaf, s[-1])) <= 5
+            ]  # fmt: skip
+            if not missing:
+                break
+            counts.update(attach(target).stacks())
+        self.assertEqual(missing, [], counts)
 
     def test_php(self):
         """In the frame of the virtual machine, of which the file has the table."""

@@ -215,7 +215,7 @@ class Frames(harness.TestCase):
         run = attach(target, "--max-depth=20", form="folded")
         for stack in run.folded:
             self.assertRegex(stack[0], r"^\[truncated: ")
-        self.assertEqual(run.summary.truncated, run.summary.samples)
+        self.assertEqual(run.summary.truncated, run.n_sampled)
         run = attach(target, "--max-depth=100", form="folded")
         self.assertEqual(run.summary.truncated, 0)
         turns = "(?:descend_even;descend_odd;){25}"

@@ -156,7 +156,7 @@ static int run_births(char **argv)
 			help(work_a_little, NULL);
 		usleep(2000);
 	}
-	for (int i = 0; i < 2000 && atomic_load(&n_worked) < n; i++)
+	for (int i = 0; i < 60000 && atomic_load(&n_worked) < n; i++)
 		usleep(1000);
 	snprintf(line, sizeof(line), "births %ld %ld 0 0\nend\n", n, n - atomic_load(&n_worked));
 	say(line);
