@@ -1,6 +1,8 @@
-// write_html: a page of one profile, or of two (writer.h has the former as a format).
+// write_html: a page of one profile, or of two, or of folded stacks (writer.h has the first as a
+// format).
 #pragma once
 
+#include <stddef.h>
 #include <stdio.h>
 
 struct error;
@@ -8,3 +10,6 @@ struct report;
 
 // Both with timelines. `base`, with which the other is compared; NULL: one alone.
 struct error *write_html_diff(const struct report *base, const struct report *report, FILE *stream);
+
+// Of folded stacks, which any profiler may have written; `title` is clean text.
+struct error *write_html_folded(const char *title, const char *text, size_t size, FILE *stream);

@@ -48,6 +48,9 @@ extern const struct writer writer_pprof;
 extern const struct writer writer_html;
 extern const struct writer writer_record; // has no write
 
+// Their names, for messages; tests hold it against the writers themselves.
+#define WRITER_NAMES "folded, pprof, html, record, speedscope, firefox, chrome or sentry"
+
 // The writer of that name, or NULL.
 const struct writer *writer_by_name(const char *name);
 

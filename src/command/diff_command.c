@@ -86,18 +86,33 @@ static struct error *read_side(const struct options *options, const char *path, 
 	return replay(options, ret);
 }
 
-static struct error *write_side(const struct options *options, const struct side *side,
-                                FILE *stream)
+static struct publication publication_of(struct side *side)
 {
-	return publish(options,
-	               &(struct publication){
-	                   .part = &side->view.part,
-	                   .modules = &side->recording.modules,
-	                   .symbols = symbols_of(side),
-	                   .pid = side->recording.pid,
-	                   .children = side->recording.children,
-	               },
-	               stream);
+	return (struct publication){
+	    .part = &side->view.part,
+	    .whole = &side->recording.profile,
+	    .timeline = view_timeline(&side->view),
+	    .modules = &side->recording.modules,
+	    .symbols = symbols_of(side),
+	    .pid = side->recording.pid,
+	    .children = side->recording.children,
+	};
+}
+
+static struct error *write_side(const struct options *options, struct side *side, FILE *stream)
+{
+	const struct publication publication = publication_of(side);
+
+	return publish(options, &publication, stream);
+}
+
+static struct error *diff_page(const struct options *options, struct side *a, struct side *b,
+                               FILE *stream)
+{
+	const struct publication a_publication = publication_of(a);
+	const struct publication b_publication = publication_of(b);
+
+	return publish_page_diff(options, &a_publication, &b_publication, stream);
 }
 
 // The recording as folded text, with all filters.
@@ -169,6 +184,8 @@ static struct error *write_diff(const struct options *options, struct side *a, s
 
 	if (options->writer == &writer_folded)
 		error = diff_texts(options, a, b, output_stream(output));
+	else if (a->is_recording && b->is_recording && options->writer == &writer_html)
+		error = diff_page(options, a, b, output_stream(output));
 	else if (a->is_recording && b->is_recording)
 		error = diff_recordings(options, a, b, output_stream(output));
 	else

@@ -32,6 +32,7 @@
 #include "tracee.h"
 #include "unwind_check.h"
 #include "view.h"
+#include "view_command.h"
 #include "windows.h"
 #include "writer.h"
 #include "writing.h"
@@ -495,7 +496,9 @@ static struct error *check_ready_fd(int fd)
 static int report(struct session *session)
 {
 	const struct options *options = &session->options;
-	struct error *error = options->other ? diff_command(options) : report_command(options);
+	struct error *error = options->other  ? diff_command(options)
+	                      : options->view ? view_command(options)
+	                                      : report_command(options);
 
 	options_deinit(&session->options);
 	return error ? report_error(error) : EXIT_STATUS_OK;

@@ -27,9 +27,6 @@ enum {
 	MIN_MAX_SIZE_BYTES = 1 << 20,
 };
 
-// The formats' names for messages; tests hold it against the writers themselves.
-#define FORMATS "folded, pprof, html, record, speedscope, firefox, chrome or sentry"
-
 static struct error *parse_pid(struct options *options, const char *value)
 {
 	long pid;
@@ -244,7 +241,7 @@ static struct error *parse_format(struct options *options, const char *value)
 	const struct writer *writer = writer_by_name(value);
 
 	if (!writer)
-		return option_error("--format: '%s' is unknown: give " FORMATS, value);
+		return option_error("--format: '%s' is unknown: give " WRITER_NAMES, value);
 	options->writer = writer;
 	return NULL;
 }
@@ -461,13 +458,14 @@ char *options_help(const struct options *options)
 		return memory_strdup("");
 	fputs("Usage: profiler [OPTION...] -p PID\n"
 	      "       profiler [OPTION...] [--] COMMAND [ARG...]\n"
-	      "       profiler report [OPTION...] FILE\n"
+	      "       profiler report|view [OPTION...] FILE\n"
 	      "       profiler diff [OPTION...] A B\n"
 	      "       profiler dump [OPTION...] PID\n"
 	      "Shows where every thread of a process spends its time, running or blocked;\n"
-	      "report turns a recording (-f record) into another format; diff shows what has\n"
-	      "changed from one recording (or folded profile) to another; dump prints all\n"
-	      "stacks now, and who waits for whom (profiler dump --help).\n",
+	      "report turns a recording (-f record) into another format, view shows it in a\n"
+	      "browser; diff shows what has changed from one recording (or folded profile) to\n"
+	      "another; dump prints all stacks now, and who waits for whom (profiler dump\n"
+	      "--help).\n",
 	      stream);
 	option_table_print(&table, stream);
 	fputs("\nExit status: the command's own; with -p 0; else 1 (target), 2 (command line),\n"
@@ -480,7 +478,7 @@ char *options_help(const struct options *options)
 // The sub-command that begins at argv[optind]; NULL: none. "--" before it makes it a command.
 static const char *find_sub_command(int argc, char **argv)
 {
-	static const char *const names[] = {"report", "diff", "dump"};
+	static const char *const names[] = {"report", "diff", "dump", "view"};
 	const bool after_dashes = optind > 0 && strcmp(argv[optind - 1], "--") == 0;
 
 	for (size_t i = 0; i < array_size(names) && optind < argc && !after_dashes; i++)
@@ -496,6 +494,7 @@ static struct error *take_file(struct options *options, const char *sub_command,
 	if (options->recording && (!two || options->other))
 		return option_error("%s: '%s' is one file too many", sub_command, file);
 	*(options->recording ? &options->other : &options->recording) = file;
+	options->view = strcmp(sub_command, "view") == 0;
 	return NULL;
 }
 
@@ -571,8 +570,9 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	if (!options.writer && options.output)
 		options.writer = writer_by_file_name(options.output);
 	if (!options.writer)
-		options.writer =
-		    options.ring_ns || options.every_ns ? &writer_pprof : &writer_folded;
+		options.writer = options.view                          ? &writer_html
+		                 : options.ring_ns || options.every_ns ? &writer_pprof
+		                                                       : &writer_folded;
 	if (!error && !options.dump.asked)
 		error = options_check(&options);
 	if (error) {

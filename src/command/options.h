@@ -27,6 +27,7 @@ struct options {
 	char *const *command;  // NULL-terminated, borrowed from argv; NULL with pid
 	const char *recording; // `profiler report` and `diff`: the file; no pid, no command then
 	const char *other;     // `profiler diff`: the second file; NULL: report
+	bool view;             // `profiler view`: of `recording`
 	bool normalize;        // `profiler diff`
 	int64_t duration_ns;   // 0: until the end
 	double frequency_hz;

@@ -67,8 +67,17 @@ static struct error *check_diff(const struct options *options)
 		return option_error("diff: --waits is of one run: give it to profiler report");
 	if (options->normalize && !options->other)
 		return option_error("--normalize is for profiler diff");
-	if (options->other && options->writer->shows_time)
-		return option_error("diff: differences are sums: give -f folded or pprof");
+	if (options->other && options->writer->shows_time && options->writer != &writer_html)
+		return option_error("diff: differences are sums: give -f folded, pprof or html");
+	return NULL;
+}
+
+static struct error *check_view(const struct options *options)
+{
+	if (options->view && (options->output || options->writer != &writer_html))
+		return option_error(
+		    "view: it makes its own file: for a page elsewhere: profiler report FILE "
+		    "-o page.html");
 	return NULL;
 }
 
@@ -93,6 +102,8 @@ static struct error *check_outputs(const struct options *options)
 
 	if (!error)
 		error = check_diff(options);
+	if (!error)
+		error = check_view(options);
 	if (!error)
 		error = check_waits(options);
 	return error ? error : check_recording(options);

@@ -6,19 +6,23 @@
 #include "selection.h"
 #include "summary.h"
 #include "timeline.h"
+#include "write_html.h"
 #include "writer.h"
 
-struct error *publish(const struct options *options, const struct publication *publication,
-                      FILE *stream)
+// *ret_selected is the report's, and the caller's to free.
+static struct report make_report(const struct options *options,
+                                 const struct publication *publication, bool **ret_selected)
 {
 	const struct selection selection = options_selection(options);
 	const struct profile *profile =
 	    publication->timeline ? publication->whole : publication->part;
-	_cleanup_free_ bool *selected = selection_apply(&selection, profile, publication->modules,
-	                                                publication->symbols, options->syscalls);
+	bool *selected = selection_apply(&selection, profile, publication->modules,
+	                                 publication->symbols, options->syscalls);
+
 	if (publication->timeline && selected)
 		timeline_select(publication->timeline, selected);
-	const struct report report = {
+	*ret_selected = selected;
+	return (struct report){
 	    .timeline = publication->timeline,
 	    .profile = profile,
 	    .modules = publication->modules,
@@ -31,8 +35,26 @@ struct error *publish(const struct options *options, const struct publication *p
 	    .lines = options->lines,
 	    .syscalls = options->syscalls,
 	};
+}
+
+struct error *publish(const struct options *options, const struct publication *publication,
+                      FILE *stream)
+{
+	_cleanup_free_ bool *selected = NULL;
+	const struct report report = make_report(options, publication, &selected);
 	struct error *error = options->writer->write(&report, stream);
+
 	if (!error && !options->quiet)
-		summary_print_selection(profile, selected);
+		summary_print_selection(report.profile, selected);
 	return error;
+}
+
+struct error *publish_page_diff(const struct options *options, const struct publication *a,
+                                const struct publication *b, FILE *stream)
+{
+	_cleanup_free_ bool *a_selected = NULL, *b_selected = NULL;
+	const struct report a_report = make_report(options, a, &a_selected);
+	const struct report b_report = make_report(options, b, &b_selected);
+
+	return write_html_diff(&a_report, &b_report, stream);
 }

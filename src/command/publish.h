@@ -25,3 +25,7 @@ struct publication {
 // Writes to the stream in the format options->writer.
 struct error *publish(const struct options *options, const struct publication *publication,
                       FILE *stream);
+
+// Writes a page that compares b with a; both have timelines.
+struct error *publish_page_diff(const struct options *options, const struct publication *a,
+                                const struct publication *b, FILE *stream);

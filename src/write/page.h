@@ -44,7 +44,8 @@ struct page {
 	size_t n_threads, threads_capacity;
 	struct page_run *runs; // by thread, in the order of time
 	size_t n_runs, runs_capacity;
-	int64_t end_ns; // of the last run
+	int64_t end_ns;   // of the last run
+	int64_t count_ns; // without time: what a count of one has; else 0
 };
 
 void page_init(struct page *page);
@@ -52,3 +53,6 @@ void page_deinit(struct page *page);
 
 // Adds the report's timeline.
 void page_add(struct page *page, const struct report *report, bool is_base);
+
+// Adds folded stacks (page_folded.c) to an empty page. Returns how many lines are none.
+uint64_t page_add_folded(struct page *page, const char *text, size_t size);

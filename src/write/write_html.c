@@ -1,5 +1,6 @@
 // A page of its own: one HTML file that holds its script, its style and the profile, needs no
 // network and can reach none. Its script is in page/, and put together by page.py.
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +25,12 @@
 
 enum { MAX_TITLE_BYTES = 200 };
 
-static void put_kinds(struct json *json)
+static void put_kinds(struct json *json, const struct page *page)
 {
 	json_key_open(json, "kinds", '[');
-	for (enum wait_kind kind = 0; kind < N_WAIT_KINDS; kind++)
+	if (page->count_ns)
+		json_string(json, "samples");
+	for (enum wait_kind kind = 0; kind < N_WAIT_KINDS && !page->count_ns; kind++)
 		json_string(json, wait_kind_name(kind));
 	json_close(json, ']');
 }
@@ -64,13 +67,20 @@ static void put_time(struct json *json, const struct page *page, const struct re
 	const int64_t from_ns =
 	    timeline->from_ns > profile->start_ns ? timeline->from_ns - profile->start_ns : 0;
 
-	json_key_int(json, "unit_ns", page_unit_ns(page));
 	json_key_int(json, "period_ns", profile->period_ns);
 	json_key_int(json, "start_ms", profile->start_time_ns / NS_PER_MS);
 	json_key_int(json, "from_ns", from_ns < page->end_ns ? from_ns : 0);
-	json_key_int(json, "end_ns", page->end_ns);
 }
 
+static void put_report(struct json *json, const struct page *page, const struct report *report)
+{
+	json_key_int(json, "pid", report->pid);
+	put_time(json, page, report);
+	put_processes(json, report->profile);
+	put_notes(json, report);
+}
+
+// `report` is NULL of what has no time.
 static char *make_meta(const struct page *page, const struct report *report, const char *title)
 {
 	char *text = NULL;
@@ -83,11 +93,12 @@ static char *make_meta(const struct page *page, const struct report *report, con
 	json_key_int(&json, "version", 1);
 	json_key_string(&json, "profiler", PROFILER_VERSION);
 	json_key_string(&json, "title", title);
-	json_key_int(&json, "pid", report->pid);
-	put_time(&json, page, report);
-	put_kinds(&json);
-	put_processes(&json, report->profile);
-	put_notes(&json, report);
+	json_key_int(&json, "unit_ns", page_unit_ns(page));
+	json_key_int(&json, "count_ns", page->count_ns);
+	json_key_int(&json, "end_ns", page->end_ns);
+	put_kinds(&json, page);
+	if (report)
+		put_report(&json, page, report);
 	json_close(&json, '}');
 	fclose(json.stream);
 	return text;
@@ -117,10 +128,10 @@ static struct error *put_data(const struct page *page, const uint32_t *order, co
 	return error;
 }
 
-static struct error *write_page(struct page *page, const struct report *report, FILE *stream)
+static struct error *write_page(struct page *page, const struct report *report, const char *title,
+                                FILE *stream)
 {
 	_cleanup_free_ uint32_t *order = page_tree_order(&page->tree);
-	_cleanup_free_ char *title = make_title(report);
 	_cleanup_free_ char *meta = make_meta(page, report, title);
 
 	fputs(page_head, stream);
@@ -141,8 +152,28 @@ struct error *write_html_diff(const struct report *base, const struct report *re
 	if (base)
 		page_add(&page, base, true);
 	page_add(&page, report, false);
-	struct error *error = write_page(&page, report, stream);
+	_cleanup_free_ char *title = make_title(report);
+	struct error *error = write_page(&page, report, title, stream);
 	page_deinit(&page);
+	return error;
+}
+
+struct error *write_html_folded(const char *title, const char *text, size_t size, FILE *stream)
+{
+	struct page page;
+
+	page_init(&page);
+	const uint64_t n_bad = page_add_folded(&page, text, size);
+	struct error *error = page.n_runs == 0
+	                          ? error_create(EXIT_STATUS_TARGET,
+	                                         "%s is no profile: none of its lines is a "
+	                                         "folded stack, as in main;work 12",
+	                                         title)
+	                          : write_page(&page, NULL, title, stream);
+	page_deinit(&page);
+	if (!error && n_bad > 0)
+		fprintf(stderr, "profiler: %" PRIu64 " lines are no folded stacks: left out\n",
+		        n_bad);
 	return error;
 }
 
@@ -156,7 +187,7 @@ const struct writer writer_html = {
     .suffixes = (const char *const[]){".html", NULL},
     .default_suffix = ".html",
     .binary = true,
-    .next_command = "xdg-open %s",
+    .next_command = "profiler view %s",
     .shows_time = true,
     .write = write_html,
 };

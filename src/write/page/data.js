@@ -154,10 +154,10 @@ async function readProfile(text) {
 		waits: readWaits(sections[SECTION.waits], readStrings(sections[SECTION.waitTexts])),
 		runs: readRuns(sections[SECTION.runs], threads),
 		kinds: meta.kinds,
-		unit: meta.unit_ns / 1e9, // seconds
-		from: Math.round(meta.from_ns / meta.unit_ns),
+		unit: meta.unit_ns / (meta.count_ns || 1e9), // seconds, or samples
+		from: Math.round((meta.from_ns ?? 0) / meta.unit_ns),
 		end: Math.max(1, Math.round(meta.end_ns / meta.unit_ns)),
-		timed: meta.timed !== false,
+		timed: !meta.count_ns,
 		compared: threads.some(thread => thread.base),
 	};
 }

@@ -333,7 +333,7 @@ class Graph {
 			times += `, ${formatShare(box.total, zoomed)} of the zoom`;
 		if (node !== undefined && !box.timed)
 			times += `, self ${formatTime(sums.self[node] * unit)}`;
-		lines.push(times, this.describeKinds(box));
+		lines.push(times, profile.timed ? this.describeKinds(box) : '');
 		if (app.base)
 			lines.push(app.describeDifference(box));
 		lines.push(...this.describeWaits(box));
@@ -348,7 +348,7 @@ class Graph {
 	}
 	describeWaits(box) {
 		const {profile, sums} = this.app, {nodes} = profile;
-		if (box.timed)
+		if (box.timed || !profile.timed)
 			return [];
 		if (!box.waits) {
 			let isIn = node => node >= box.node && node < nodes.next[box.node];

@@ -8,6 +8,7 @@ const KEYS = `/        search; Esc ends it        n N      next, previous match
 1 to 5   flame graph, callers, functions, tree, one thread in the order of time
 arrows   move in the graph (up: to the caller)        Enter  zoom into the box
 Backspace  one step out        0 or Esc  everything again
+x        of two profiles, the widths of the other one
 i        turn the graph over    w  show threads that never woke
 [ ]      previous, next thread  + -  zoom time        Shift-arrows  go along in time
 d        stacks of all threads at the hairline (or the middle)
@@ -20,6 +21,7 @@ a lane for that thread, with Ctrl or Shift for more. Right-click a box for its m
 class App {
 	constructor(profile) {
 		this.profile = profile;
+		amount.counted = !profile.timed;
 		this.looks = looksOf(profile.kinds);
 		this.version = 0; // of what the graph shows
 		this.state = this.initialState();
@@ -41,23 +43,27 @@ class App {
 		return {
 			from: profile.from, to: profile.end, threads: null, off: 0,
 			asleep: profile.threads.every(thread => thread.slept || thread.base), open: false,
-			q: '', view: 'flame', zoom: ROOT, path: [], fn: ROOT, flip: false,
+			q: '', view: 'flame', zoom: ROOT, path: [], fn: ROOT, flip: false, swap: false,
 		};
+	}
+	notes() {
+		return (this.profile.meta.notes ?? []).join('\n');
 	}
 	choice() {
 		return this.state;
 	}
 
 	addUp() {
-		this.sums = addUp(this.profile, this.state);
-		this.base = this.profile.compared ? addUp(this.profile, this.state, true) : null;
+		const {profile, state} = this;
+		this.sums = addUp(profile, state, state.swap);
+		this.base = profile.compared ? addUp(profile, state, !state.swap) : null;
 	}
 
 	// A new state, drawn at once; go() makes it a step of the browser's history, too.
 	change(patch) {
 		const old = this.state;
 		this.state = {...old, ...patch};
-		if (['from', 'to', 'threads', 'off', 'asleep'].some(key => this.state[key] !== old[key]))
+		if (['from', 'to', 'threads', 'off', 'asleep', 'swap'].some(key => this.state[key] !== old[key]))
 			this.addUp();
 		if (this.state.q !== old.q)
 			this.findMatches();
@@ -81,7 +87,7 @@ class App {
 			parts.set('threads', [...state.threads].map(id => profile.threads[id].tid).join());
 		if (state.off)
 			parts.set('off', profile.kinds.filter((_, kind) => state.off >> kind & 1).join());
-		for (const key of ['asleep', 'open', 'flip'])
+		for (const key of ['asleep', 'open', 'flip', 'swap'])
 			if (state[key] !== start[key])
 				parts.set(key, state[key] ? 1 : 0);
 		for (const key of ['q', 'view', 'zoom'])
@@ -115,7 +121,7 @@ class App {
 		for (const kind of (parts.get('off') ?? '').split(','))
 			if (profile.kinds.includes(kind))
 				state.off |= 1 << profile.kinds.indexOf(kind);
-		for (const key of ['asleep', 'open', 'flip'])
+		for (const key of ['asleep', 'open', 'flip', 'swap'])
 			if (parts.has(key))
 				state[key] = parts.get(key) === '1';
 		state.q = parts.get('q') ?? '';
@@ -145,7 +151,7 @@ class App {
 		const facts = document.getElementById('facts');
 		facts.textContent = profile.timed ? `${formatTime(span)} \u00b7 ${profile.threads.length} threads \u00b7 ` +
 			`${Math.round(1e9 / meta.period_ns)} Hz \u00b7 ${new Date(meta.start_ms).toLocaleString()}` : '';
-		facts.title = meta.notes.join('\n');
+		facts.title = this.notes();
 		this.buildKinds();
 		this.buildViews();
 		const search = document.getElementById('search');
@@ -160,7 +166,7 @@ class App {
 		const click = (id, action) => document.getElementById(id).addEventListener('click', action);
 		click('theme', () => this.turnTheme());
 		click('save', () => this.save());
-		click('help', () => this.show('Keys', KEYS + '\n\n' + meta.notes.join('\n')));
+		click('help', () => this.show('Keys', KEYS + '\n\n' + this.notes()));
 		click('dialog-close', () => document.getElementById('dialog').close());
 		click('dialog-copy', () => this.copy(document.getElementById('dialog-text').textContent));
 		document.getElementById('lanes').hidden = !profile.timed;
@@ -247,7 +253,11 @@ class App {
 			if (state.from > profile.from || state.to < profile.end)
 				parts.push(`${formatTime(state.from * profile.unit)} to ${formatTime(state.to * profile.unit)}`);
 			parts.push(`${formatTime(sums.time * profile.unit)} of thread time`);
+		} else {
+			parts.push(formatTime(sums.time * profile.unit));
 		}
+		if (this.base)
+			parts.push(`widths are of ${state.swap ? 'A' : 'B'} (x); orange: more in B, blue: less`);
 		if (state.view === 'sandwich')
 			parts.push('callers above and callees below ' + this.frameName(state.fn).slice(0, 200));
 		if (state.view === 'time') {
@@ -288,19 +298,21 @@ class App {
 			(runs.wait[run] ? `: ${waits[runs.wait[run]]}` : '');
 	}
 
-	// Share of the time in which the box differs from the profile A: -1 (all of it less) to 1.
+	// The box's share of the time in the profiles A and B.
 	difference(box) {
-		const {sums, base} = this;
-		const b = sums.time > 0 ? box.total / sums.time : 0;
-		const a = base.time > 0 && box.node !== undefined ? base.total[box.node] / base.time : 0;
+		const {sums, base, state} = this;
+		const values = state.view === 'callers' ? base.self : base.total;
+		const nodes = box.node === undefined ? box.group.of : [box.node];
+		const other = box.node === ROOT ? base.time : nodes.reduce((sum, node) => sum + values[node], 0);
+		const shares = [base.time > 0 ? other / base.time : 0, sums.time > 0 ? box.total / sums.time : 0];
+		const [a, b] = state.swap ? shares.reverse() : shares;
 		return {a, b, change: b - a};
 	}
+	// Orange: more in B; blue: less; pale: about the same.
 	differenceColour(box) {
-		const {a, b, change} = this.difference(box);
+		const {a, b, change} = this.difference(box), most = change >= 0 ? [245, 150, 40] : [90, 165, 245];
 		const strength = Math.min(1, Math.abs(change) / Math.max(a, b, 1e-9));
-		const white = Math.round(245 - 110 * strength);
-		return change >= 0 ? `rgb(245 ${Math.round(white * 0.95 + 10)} ${Math.round(white * 0.75)})`
-			: `rgb(${Math.round(white * 0.8)} ${Math.round(white * 0.95)} 245)`;
+		return `rgb(${most.map(colour => Math.round(236 + (colour - 236) * strength)).join(' ')})`;
 	}
 	describeDifference(box) {
 		const {a, b, change} = this.difference(box);
@@ -444,26 +456,34 @@ class App {
 		event.preventDefault();
 		action();
 	}
+	timeKeys(view) {
+		const {lanes} = this;
+		return {
+			5: view('time'),
+			w: () => this.go({asleep: !this.state.asleep, open: !this.state.asleep}),
+			'[': () => this.stepThread(-1), ']': () => this.stepThread(1),
+			'+': () => lanes.zoom(0.7), '-': () => lanes.zoom(1.4),
+			d: () => { const {title, text} = this.dump(); this.show(title, text); },
+		};
+	}
 	shiftKeys() {
 		return {ArrowLeft: () => this.lanes.pan(-0.2), ArrowRight: () => this.lanes.pan(0.2)};
 	}
 	keys() {
-		const {graph, lanes} = this, down = this.state.flip ? -1 : 1;
+		const {graph} = this, down = this.state.flip ? -1 : 1;
 		const view = name => () => this.go({view: name});
 		return {
 			'/': () => document.getElementById('search').focus(),
 			n: () => graph.step(1), N: () => graph.step(-1),
 			0: () => this.reset(), Escape: () => this.reset(), Backspace: () => this.out(),
-			1: view('flame'), 2: view('callers'), 3: view('functions'), 4: view('tree'), 5: view('time'),
+			1: view('flame'), 2: view('callers'), 3: view('functions'), 4: view('tree'),
+			...this.profile.timed ? this.timeKeys(view) : {},
 			i: () => this.go({flip: !this.state.flip}),
-			w: () => this.go({asleep: !this.state.asleep, open: !this.state.asleep}),
+			x: () => this.base && this.go({swap: !this.state.swap}),
 			ArrowUp: () => graph.moveFocus(0, -down), ArrowDown: () => graph.moveFocus(0, down),
 			ArrowLeft: () => graph.moveFocus(-1, 0), ArrowRight: () => graph.moveFocus(1, 0),
 			Enter: () => graph.focusBox() && graph.zoom(graph.focusBox()),
 			c: () => graph.focusBox() && this.copy(this.frameName(graph.focusBox().frame)),
-			'[': () => this.stepThread(-1), ']': () => this.stepThread(1),
-			'+': () => lanes.zoom(0.7), '-': () => lanes.zoom(1.4),
-			d: () => { const {title, text} = this.dump(); this.show(title, text); },
 			k: () => { this.awaitsKind = true; },
 			t: () => this.turnTheme(), s: () => this.save(),
 			'?': () => document.getElementById('help').click(),
@@ -478,7 +498,7 @@ class App {
 		for (const key of ['from', 'to'])
 			if (key + '_ns' in choice)
 				own[key] = units(choice[key + '_ns']);
-		const sums = addUp(profile, own), functions = {};
+		const sums = addUp(profile, own, own.base ?? false), functions = {};
 		const found = functionSums(profile, sums, profile.frames.name);
 		profile.names.forEach((name, i) => {
 			if (found.total[i] > 0)

@@ -21,10 +21,14 @@ function eachRun(profile, threads, from, to, visit) {
 			visit(i, Math.min(end[i], to) - Math.max(start[i], from));
 }
 
-// The threads that the choice is of; `base`: of the profile that is compared with.
+// The threads that the choice is of; `base`: of the profile that is compared with, where threads of
+// the same names are meant.
 function chosenThreads(profile, choice, base = false) {
+	const ids = choice.threads;
+	const names = ids && profile.compared && new Set([...ids].map(id => profile.threads[id].name));
+	const isChosen = thread => names ? names.has(thread.name) : ids.has(thread.id);
 	return profile.threads.filter(thread => thread.base === base &&
-		(choice.threads ? choice.threads.has(thread.id) : choice.asleep || !thread.slept));
+		(ids ? isChosen(thread) : choice.asleep || !thread.slept));
 }
 
 // Adds children to their parents.

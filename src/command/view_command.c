@@ -1,0 +1,173 @@
+#include "view_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "input_file.h"
+#include "memory.h"
+#include "options.h"
+#include "record.h"
+#include "report_command.h"
+#include "text.h"
+#include "write_html.h"
+
+static bool begins_with(const uint8_t *bytes, size_t size, const char *start)
+{
+	return size >= strlen(start) && memcmp(bytes, start, strlen(start)) == 0;
+}
+
+// Where nobody else looks; it is gone when the user logs out. Else where all write.
+static const char *directory(void)
+{
+	const char *own = getenv("XDG_RUNTIME_DIR");
+	struct stat status;
+
+	if (own && own[0] == '/' && stat(own, &status) == 0 && S_ISDIR(status.st_mode) &&
+	    status.st_uid == geteuid())
+		return own;
+	return "/tmp";
+}
+
+// A new, empty file, readable for this user alone: its name, owned by the caller.
+static struct error *make_file(char **ret, int *ret_fd)
+{
+	static const char suffix[] = ".html";
+	char *path = memory_printf("%s/profiler-XXXXXX%s", directory(), suffix);
+	const int fd = mkostemps(path, (int)strlen(suffix), O_CLOEXEC); // 0600
+
+	if (fd < 0) {
+		struct error *error =
+		    error_create(EXIT_STATUS_OUTPUT, "cannot make %s: %s", path, strerror(errno));
+		free(path);
+		return error;
+	}
+	*ret = path;
+	*ret_fd = fd;
+	return NULL;
+}
+
+static struct error *write_folded_page(const char *name, const uint8_t *text, size_t size, int fd,
+                                       const char *path)
+{
+	_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
+	FILE *stream = fdopen(fd, "w");
+
+	if (!stream) {
+		close(fd);
+		return error_create(EXIT_STATUS_OUTPUT, "cannot write to %s: %s", path,
+		                    strerror(errno));
+	}
+	struct error *error = write_html_folded(clean, (const char *)text, size, stream);
+	const bool failed = ferror(stream);
+	if ((fclose(stream) != 0 || failed) && !error)
+		error = error_create(EXIT_STATUS_OUTPUT, "cannot write to %s: %s", path,
+		                     strerror(errno));
+	return error;
+}
+
+// The recording is read once more, from the file.
+static struct error *write_recording_page(const struct options *asked, const char *path, int fd)
+{
+	struct options options = *asked;
+
+	close(fd);
+	options.output = path; // it keeps the file's permissions
+	options.quiet = true;
+	return report_command(&options);
+}
+
+// The page of the file: *ret is its name, owned by the caller.
+static struct error *make_page(const struct options *options, char **ret)
+{
+	const char *name = options->recording;
+	_cleanup_free_ uint8_t *bytes = NULL;
+	size_t size;
+	int fd;
+	struct error *error = input_file_read(name, &bytes, &size);
+
+	if (error)
+		return error;
+	if (begins_with(bytes, size, "<!doctype html>")) {
+		*ret = realpath(name, NULL) ?: memory_strdup(name);
+		return NULL;
+	}
+	if (begins_with(bytes, size, "\x1f\x8b"))
+		return error_create(EXIT_STATUS_TARGET,
+		                    "view: %s is compressed, as pprof profiles are, which say "
+		                    "nothing of time: go tool pprof -http=localhost: shows them",
+		                    input_file_name(name));
+	error = make_file(ret, &fd);
+	if (error)
+		return error;
+	if (size >= RECORD_MAGIC_BYTES && memcmp(bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) == 0)
+		error = write_recording_page(options, *ret, fd);
+	else
+		error = write_folded_page(input_file_name(name), bytes, size, fd, *ret);
+	if (error) {
+		unlink(*ret);
+		free(take_pointer(*ret));
+	}
+	return error;
+}
+
+// The first of $BROWSER's names, or xdg-open; NULL where nobody would see it. The caller frees.
+static char *find_browser(void)
+{
+	const char *own = getenv("BROWSER");
+
+	if (getenv("SSH_CONNECTION") || getenv("SSH_TTY"))
+		return NULL;
+	if (own && own[0])
+		return memory_strndup(own, strcspn(own, ":"));
+	return getenv("DISPLAY") || getenv("WAYLAND_DISPLAY") ? memory_strdup("xdg-open") : NULL;
+}
+
+// Starts it as a program of its own, which outlives the profiler. False: there is none.
+static bool open_browser(const char *path)
+{
+	_cleanup_free_ char *program = find_browser();
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	pid_t pid;
+
+	if (!program)
+		return false;
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&attributes);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+	                                          POSIX_SPAWN_SETSIGDEF);
+	char *const argv[] = {program, (char *)path, NULL};
+	const int failure = posix_spawnp(&pid, program, &files, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
+	return failure == 0;
+}
+
+struct error *view_command(const struct options *options)
+{
+	_cleanup_free_ char *path = NULL;
+	struct error *error = make_page(options, &path);
+
+	if (error)
+		return error;
+	if (puts(path) < 0 || fflush(stdout) != 0)
+		return error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written: %s",
+		                    strerror(errno));
+	if (!open_browser(path) && !options->quiet)
+		fputs("profiler: no browser here: open that file in one\n", stderr);
+	return NULL;
+}
