@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The timelines, opened by their real importers; figures compared with the profile's own.
+"""The timelines, opened by their real importers; figures compared with the profile's own. And the
+page, looked at by axe-core.
 
     run.py PROFILER FIXTURES MODULES
 
@@ -15,6 +16,9 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import browser  # noqa: E402 (its place is known only now)
+
 TIMEOUT_S = 120
 
 
@@ -82,6 +86,29 @@ def check_firefox(modules, path, samples):
         run("node", cli, "stop", "importers")
 
 
+def check_page(modules, path):
+    """axe-core finds nothing serious in any view, in either theme; and can: of a button without a name."""
+    with open(os.path.join(modules, "axe-core", "axe.min.js"), encoding="utf-8") as file:
+        axe = file.read()
+    window = browser.Browser()
+    try:
+        window.ask("Page.setBypassCSP", enabled=True)  # for axe-core, which the page would not run
+        window.open(path)
+        window.evaluate(axe + "; 1")
+        script = """axe.run(document).then(({violations}) => violations
+            .filter(one => ['serious', 'critical'].includes(one.impact))
+            .map(one => one.id + ': ' + one.nodes.map(node => node.target.join(' ')).join(', ')))"""
+        for key in ("1", "3", "4", "?", "t", "3", "4"):
+            window.key(key)
+            found = window.evaluate(script)
+            assert not found, (key, found)
+            window.evaluate("document.getElementById('dialog').close()")
+        window.evaluate("document.getElementById('save').textContent = ''")
+        assert window.evaluate(script), "axe-core finds nothing at all"
+    finally:
+        window.close()
+
+
 def main():
     profiler, fixtures, modules = sys.argv[1:4]
     with tempfile.TemporaryDirectory(prefix="profiler-importers-") as directory:
@@ -97,6 +124,10 @@ def main():
             print(form, "ok")
             if form == "speedscope":
                 check_that_it_can_fail(modules, path, f"threads ({pid})")
+        page = os.path.join(directory, "run.html")
+        run(profiler, "report", recording, "-q", "-o", page)
+        check_page(modules, page)
+        print("page ok")
 
 
 if __name__ == "__main__":

@@ -79,19 +79,18 @@ class Tables {
 		}
 		const more = list.length - MAX_ROWS;
 		const table = element('table', '', {},
-			this.head([['self', 'self'], ['', null], ['total', 'total'], ['', null], ['kinds', null], ['function', 'name']]), body);
+			this.head([['self', 'self'], ['share', null], ['total', 'total'], ['share', null], ['kinds', null], ['function', 'name']]), body);
 		if (more > 0)
 			table.append(element('caption', `${more} more functions are not shown`));
 		return table;
 	}
 
 	tree() {
-		const {app} = this, body = element('tbody');
+		const body = element('tbody');
 		this.addRows(body, ROOT, 1);
 		const table = element('table', '', {role: 'treegrid', 'aria-label': 'Calls'},
-			this.head([['total', null], ['', null], ['self', null], ['', null], ['kinds', null], ['function', null]]), body);
+			this.head([['total', null], ['share', null], ['self', null], ['share', null], ['kinds', null], ['function', null]]), body);
 		table.addEventListener('keydown', event => this.key_(event));
-		void app;
 		return table;
 	}
 	addRows(body, node, level) {
