@@ -1,10 +1,12 @@
 """No thread is held for long, whatever its stack lies on and whatever else there is to look at."""
 
 import array
+import contextlib
 import json
 import os
 import re
 import struct
+import time
 
 import elf_maker
 import harness
@@ -100,6 +102,40 @@ class NewCode(harness.TestCase):
         self.assertGreater(told["profiler_cpu_ns"], 1.5e8)
         held_ns = told["held_ns"] - told["held_waiting_ns"]
         self.assertLess(held_ns, told["profiler_cpu_ns"] / 4, run.stderr)
+
+
+class ManyProcesses(harness.TestCase):
+    """Ten processes of ten idle threads each: what they have in common is read once, and in time."""
+
+    N_PROCESSES, N_SLEEPERS, HZ = 10, 9, 99
+
+    def program(self, where):
+        idle = f"{harness.fixture('crowd')} {where}/counts {self.N_SLEEPERS} 0 0 0"
+        return f"for i in $(seq {self.N_PROCESSES}); do {idle} >{where}/out & done; sleep 3"
+
+    def own_wait_s(self, run):
+        """For how long the profiler has waited for a CPU, as known just before its end."""
+        waited_ns = 0
+        harness.wait_for(lambda: run.worker_pid() or run.process.poll() is not None, "its worker")
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            with open(f"/proc/{run.worker_pid()}/schedstat", encoding="ascii") as file:
+                while run.process.poll() is None:
+                    file.seek(0)
+                    waited_ns = int(file.read().split()[1])
+                    time.sleep(0.02)
+        return waited_ns / 1e9
+
+    def test_ticks_are_kept(self):
+        where = self.directory()
+        open(f"{where}/counts", "wb").close()
+        run = harness.start_wrap(["sh", "-c", self.program(where)], "-c", form="folded", hz=self.HZ)
+        own_wait_s = self.own_wait_s(run)
+        run.finish()
+        summary = run.summary
+        self.assertGreaterEqual(summary.n_threads, self.N_PROCESSES * (self.N_SLEEPERS + 1))
+        due = summary.ticks + summary.missed + summary.thinned
+        missed = max(0, summary.missed - 2 * own_wait_s * self.HZ)
+        self.assertLessEqual(missed + summary.thinned, 0.05 * due, run.stderr)
 
 
 if __name__ == "__main__":
