@@ -186,10 +186,13 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 
 	for (size_t i = handler_sp - region->start; i + sp_at + 8 <= region->size; i += 8) {
 		const uint8_t *context = region->bytes + i;
+		// The thread is held, and a deep stack has 20,000 words: of nearly all this tells.
+		const uint64_t base = word_at(context + stack_at);
+		if (handler_sp - base >= MAX_ALTERNATE_BYTES)
+			continue;
 		if (region->gaps.count > 0 &&
 		    snapshot_region_has_gap(region, i - UC_STACK_BEFORE, sp_at + 8))
 			continue;
-		const uint64_t base = word_at(context + stack_at);
 		const uint32_t flags = word_at(context + stack_at + 8); // padding follows
 		const uint64_t size = word_at(context + stack_at + 16);
 		const uint64_t sp = word_at(context + sp_at);
