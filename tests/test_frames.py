@@ -2,10 +2,11 @@
 may have gone (tests/fixtures/frames.c), and none has frames of another one's."""
 
 import itertools
+import os
 import re
 
 import harness
-from harness import start_attach
+from harness import FIXTURES, start_attach
 
 HZ = 997
 SECONDS = 2
@@ -85,7 +86,8 @@ class Frames(harness.TestCase):
 
     def test_all_at_once(self):
         """More threads than the machine has CPUs."""
-        for run in [self.start_run(build) for build in BUILDS]:
+        built = [build for build in BUILDS if os.path.exists(os.path.join(FIXTURES, build))]
+        for run in [self.start_run(build) for build in built]:
             with self.subTest(run.args[-1]):
                 self.judge(run)
 
