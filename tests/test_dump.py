@@ -104,6 +104,15 @@ class Waits(harness.TestCase):
         without = dump(target, "--no-locks")
         self.assertEqual({t["waits_for"] for t in without["threads"]}, {None})
 
+    def test_without_an_owner(self):
+        """A lock in which nobody's id stands: inferred from who has its address, and said so."""
+        target = self.start_fixture("locks", "nameless")
+        threads = by_name(dump(target))
+        waits = threads["waiter"]["waits_for"]
+        self.assertEqual((waits["what"], waits["certainty"]), ("lock", "inferred"))
+        self.assertEqual([o["tid"] for o in waits["owners"]], [threads["holder"]["tid"]])
+        self.assertRegex(dump_text(target), r'lock word perhaps held by "holder" \d+\n')
+
     def test_since_when(self):
         """How long a thread has slept, by its own clock, which is what it prints."""
         program = """

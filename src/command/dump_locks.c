@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "data_symbol.h"
 #include "dump.h"
+#include "dump_inferred.h"
 #include "file_locks.h"
 #include "memory.h"
 #include "proc.h"
@@ -434,6 +435,7 @@ void dump_locks_find(struct dump_locks *locks, const struct dump *dump)
 	own_tids_deinit(&tids);
 	deadlock_find(locks->nodes, locks->count);
 	doubt_shared_files(locks);
+	dump_infer_holders(locks, dump);
 	deadlock_find(locks->nodes, locks->count);
 	find_symbols(locks, dump);
 	find_peers(locks);
