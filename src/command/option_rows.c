@@ -1,0 +1,437 @@
+#include "option_rows.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "option_table.h"
+#include "options.h"
+#include "quantity.h"
+#include "writer.h"
+
+enum {
+	MAX_MAX_DEPTH = 65536,
+	MAX_FREQUENCY_HZ = 10000,
+	MIN_MAX_SIZE_BYTES = 1 << 20,
+};
+
+static struct error *parse_pid(struct options *options, const char *value)
+{
+	long pid;
+
+	if (!quantity_parse_count(value, INT_MAX, &pid))
+		return option_error("--pid: '%s' is not a process id: give a number such as 1234",
+		                    value);
+	options->pid = (int)pid;
+	return NULL;
+}
+
+static struct error *parse_duration(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->duration_ns))
+		return option_error("--duration: '%s' is not a time above 0: give one such as 30, "
+		                    "1.5s, 500ms, 2m or 1h",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_frequency(struct options *options, const char *value)
+{
+	double hz;
+	const char *rest = quantity_parse_decimal(value, &hz);
+
+	if (!rest || *rest || hz < 1 || hz > MAX_FREQUENCY_HZ)
+		return option_error("--frequency: '%s' is not a number from 1 to %d", value,
+		                    MAX_FREQUENCY_HZ);
+	options->frequency_hz = hz;
+	return NULL;
+}
+
+static struct error *parse_max_depth(struct options *options, const char *value)
+{
+	long depth;
+
+	if (!quantity_parse_count(value, MAX_MAX_DEPTH, &depth))
+		return option_error("--max-depth: '%s' is not a whole number from 1 to %d", value,
+		                    MAX_MAX_DEPTH);
+	options->max_depth = (uint32_t)depth;
+	return NULL;
+}
+
+static struct error *parse_max_overhead(struct options *options, const char *value)
+{
+	double percent;
+	const char *rest = quantity_parse_decimal(value, &percent);
+
+	if (rest && *rest == '%')
+		rest++;
+	if (!rest || *rest || percent < 0 || percent > 100)
+		return option_error(
+		    "--max-overhead: '%s' is not a percentage from 0 (no limit) to 100", value);
+	options->max_overhead_percent = percent;
+	return NULL;
+}
+
+static struct error *parse_moment(const char *option, const char *value, struct moment *ret)
+{
+	if (moment_parse(value, ret))
+		return NULL;
+	return option_error(
+	    "--%s: '%s' is not a time: give one since the start, such as 5s or 1.5m, or "
+	    "of the day, such as 14:03:07 or 2026-11-20T14:03:07Z",
+	    option, value);
+}
+
+static struct error *parse_from(struct options *options, const char *value)
+{
+	return parse_moment("from", value, &options->from);
+}
+
+static struct error *parse_to(struct options *options, const char *value)
+{
+	return parse_moment("to", value, &options->to);
+}
+
+static struct error *parse_max_size(struct options *options, const char *value)
+{
+	if (!quantity_parse_size(value, &options->max_size_bytes) ||
+	    options->max_size_bytes < MIN_MAX_SIZE_BYTES)
+		return option_error("--max-size: '%s' is not a size of at least 1M, such as 20M",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_debug_dir(struct options *options, const char *value)
+{
+	const size_t n = options->n_debug_directories;
+
+	if (!*value)
+		return option_error("--debug-dir: the directory's name is empty: give one");
+	options->debug_directories =
+	    memory_grow(options->debug_directories, &options->debug_directories_capacity, n + 2,
+	                sizeof(*options->debug_directories));
+	options->debug_directories[n] = value;
+	options->debug_directories[n + 1] = NULL;
+	options->n_debug_directories++;
+	return NULL;
+}
+
+static struct error *parse_ring(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->ring_ns))
+		return option_error(
+		    "--ring: '%s' is not a time above 0: give one such as 30s or 5m", value);
+	return NULL;
+}
+
+static struct error *parse_ring_size(struct options *options, const char *value)
+{
+	if (!quantity_parse_size(value, &options->ring_bytes) ||
+	    options->ring_bytes < MIN_MAX_SIZE_BYTES)
+		return option_error("--ring-size: '%s' is not a size of at least 1M, such as 64M",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_dump_when(struct options *options, const char *value)
+{
+	if (!conditions_parse(value, &options->conditions))
+		return option_error("--dump-when: '%s' is no condition: give some of blocked>TIME, "
+		                    "cpu>PERCENT, cpu<PERCENT and death, with commas between them",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_waits(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->waits_ns))
+		return option_error("--waits: '%s' is not a time above 0, such as 1s", value);
+	return NULL;
+}
+
+static struct error *parse_max_threads(struct options *options, const char *value)
+{
+	long n;
+
+	if (!quantity_parse_count(value, INT_MAX, &n))
+		return option_error("--max-threads: '%s' is not a number, 1 or more", value);
+	options->max_threads = (size_t)n;
+	return NULL;
+}
+
+static struct error *parse_every(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->every_ns))
+		return option_error("--every: '%s' is not a time above 0: give one such as 60s",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_keep(struct options *options, const char *value)
+{
+	long keep;
+
+	if (!quantity_parse_count(value, INT_MAX, &keep))
+		return option_error("--keep: '%s' is not a number of files, 1 or more", value);
+	options->keep = (size_t)keep;
+	return NULL;
+}
+
+static struct error *parse_exec(struct options *options, const char *value)
+{
+	if (!*value)
+		return option_error("--exec: the command is empty: give one");
+	options->exec = value;
+	return NULL;
+}
+
+static struct error *parse_metrics(struct options *options, const char *value)
+{
+	if (!*value)
+		return option_error("--metrics: the file's name is empty: give one");
+	options->metrics = value;
+	return NULL;
+}
+
+static struct error *parse_ready_fd(struct options *options, const char *value)
+{
+	long fd;
+
+	if (!quantity_parse_count(value, INT_MAX, &fd) || fd == STDERR_FILENO)
+		return option_error("--ready-fd: '%s' is no descriptor that can be closed: give a "
+		                    "number such as 3",
+		                    value);
+	options->ready_fd = (int)fd;
+	return NULL;
+}
+
+static struct error *parse_seed(struct options *options, const char *value)
+{
+	long seed;
+
+	if (!quantity_parse_count(value, UINT32_MAX, &seed))
+		return option_error("--seed: '%s' is not a number from 1 to 4294967295", value);
+	options->seed = (uint32_t)seed;
+	return NULL;
+}
+
+static struct error *parse_output(struct options *options, const char *value)
+{
+	if (!*value)
+		return option_error(
+		    "--output: the file's name is empty: give one, or - for stdout");
+	options->output = value;
+	return NULL;
+}
+
+static struct error *parse_format(struct options *options, const char *value)
+{
+	const struct writer *writer = writer_by_name(value);
+
+	if (!writer)
+		return option_error("--format: '%s' is unknown: give " WRITER_NAMES, value);
+	options->writer = writer;
+	return NULL;
+}
+
+static struct error *parse_regex(struct options *options, enum selection_regex which,
+                                 const char *name, const char *value)
+{
+	regex_t regex;
+	char why[128];
+	int result = regcomp(&regex, value, REG_EXTENDED | REG_NOSUB);
+
+	if (result) {
+		regerror(result, &regex, why, sizeof(why));
+		return option_error("--%s: '%s' is not a regular expression: %s", name, value, why);
+	}
+	if (options->has_regex[which])
+		regfree(&options->regexes[which]);
+	options->regexes[which] = regex;
+	options->has_regex[which] = true;
+	return NULL;
+}
+
+static struct error *parse_thread(struct options *options, const char *value)
+{
+	return parse_regex(options, SELECTION_THREAD, "thread", value);
+}
+
+static struct error *parse_syscall(struct options *options, const char *value)
+{
+	return parse_regex(options, SELECTION_SYSCALL, "syscall", value);
+}
+
+static struct error *parse_focus(struct options *options, const char *value)
+{
+	return parse_regex(options, SELECTION_FOCUS, "focus", value);
+}
+
+static struct error *parse_ignore(struct options *options, const char *value)
+{
+	return parse_regex(options, SELECTION_IGNORE, "ignore", value);
+}
+
+static struct error *parse_state(struct options *options, const char *value)
+{
+	unsigned int states = 0;
+
+	for (const char *name = value;; name++) {
+		const size_t length = strcspn(name, ",");
+		const enum thread_state state = thread_state_named(name, length);
+		if (state == N_THREAD_STATES)
+			return option_error("--state: '%s' is not a list of states: give some of "
+			                    "running,sleeping,disk,stopped",
+			                    value);
+		states |= 1u << state;
+		name += length;
+		if (*name == '\0')
+			break;
+	}
+	options->states = states;
+	return NULL;
+}
+
+// clang-format off
+#define HEADING(text) {.help = (text)}
+#define SAMPLING(text) {.help = (text), .flag_value = true}
+#define FLAG(letter, name, field, value, text)                                                     \
+	{.short_name = (letter), .long_name = (name), .help = (text),                              \
+	 .flag_offset = offsetof(struct options, field), .flag_value = (value)}
+#define VALUE(letter, name, arg, function, text)                                                   \
+	{.short_name = (letter), .long_name = (name), .argument = (arg), .help = (text),           \
+	 .parse = (function)}
+
+static const struct option_row rows[] = {
+	SAMPLING("What and how long:"),
+	VALUE('p', "pid", "PID", parse_pid,
+	      "attach to this process, all of its threads"),
+	FLAG('c', "children", children, true,
+	     "its child processes too, and theirs"),
+	VALUE('d', "duration", "TIME", parse_duration,
+	      "stop after 30, 1.5s, 500ms, 2m or 1h; default: when\n"
+	      "the target ends, or at Ctrl-C"),
+	VALUE('F', "frequency", "HZ", parse_frequency,
+	      "samples a second of each thread, 1 to 10000;\n"
+	      "default 99"),
+	FLAG('k', "kernel", kernel, true,
+	     "the kernel's functions, too, of threads that wait;\n"
+	     "needs root (CAP_SYS_ADMIN)"),
+	VALUE(0, "max-depth", "N", parse_max_depth,
+	      "frames of a stack, 1 to 65536; default 8192; a deeper\n"
+	      "one is marked [truncated: ...]"),
+	FLAG(0, "stop-all", stop_all, true,
+	     "hold all running threads at once: one consistent\n"
+	     "picture, at a higher price for the target"),
+	VALUE(0, "max-overhead", "PERCENT", parse_max_overhead,
+	      "sample less often when holding threads, or the\n"
+	      "profiler's CPU, would take more than this share of\n"
+	      "the time; default 5; 0: no limit"),
+	SAMPLING("Recordings (-f record):"),
+	VALUE(0, "max-size", "SIZE", parse_max_size,
+	      "of the recording: 1M or more, such as 20M; what does\n"
+	      "not fit is counted"),
+	FLAG(0, "no-symbols", symbols, false,
+	     "leave looking names up to profiler report"),
+	SAMPLING("Windows and flight recorder:"),
+	VALUE(0, "every", "TIME", parse_every,
+	      "a profile for each TIME, such as 60s, in files of the\n"
+	      "directory -o; they add up to the whole"),
+	VALUE(0, "ring", "TIME", parse_ring,
+	      "keep only the last TIME; write it at SIGUSR1, to a\n"
+	      "file of its own in the directory -o"),
+	VALUE(0, "ring-size", "SIZE", parse_ring_size,
+	      "of memory for it; default 64M"),
+	VALUE(0, "dump-when", "WHEN", parse_dump_when,
+	      "write it, too, when blocked>TIME, cpu>PERCENT,\n"
+	      "cpu<PERCENT or death; several with commas"),
+	VALUE(0, "keep", "N", parse_keep,
+	      "only the last N of these files"),
+	VALUE(0, "exec", "COMMAND", parse_exec,
+	      "run this for each of these files; the shell gets its\n"
+	      "name as a last word"),
+	SAMPLING("For programs:"),
+	VALUE(0, "metrics", "FILE", parse_metrics,
+	      "the run's own figures as JSON, at the end and after\n"
+	      "each window of --every"),
+	VALUE(0, "ready-fd", "FD", parse_ready_fd,
+	      "write a newline to this descriptor after the first\n"
+	      "sample, before a command's first instruction; close it"),
+	HEADING("Which samples:"),
+	FLAG(0, "on-cpu", on_cpu, true,
+	     "only of threads on a CPU or ready to run"),
+	FLAG(0, "off-cpu", off_cpu, true,
+	     "only of threads that wait: lock, disk, timer, ..."),
+	VALUE(0, "thread", "REGEX", parse_thread,
+	      "only of threads whose name matches (extended regex)"),
+	VALUE(0, "state", "LIST", parse_state,
+	      "only in these states: running,sleeping,disk,stopped"),
+	VALUE(0, "syscall", "REGEX", parse_syscall,
+	      "only of threads that wait in such a system call"),
+	VALUE(0, "focus", "REGEX", parse_focus,
+	      "only with a function, anywhere in the stack, whose\n"
+	      "name matches"),
+	VALUE(0, "ignore", "REGEX", parse_ignore,
+	      "only without such a function"),
+	VALUE(0, "waits", "TIME", parse_waits,
+	      "only what threads were blocked in for TIME or longer\n"
+	      "at a time, each such wait a sample of its own"),
+	VALUE(0, "max-threads", "N", parse_max_threads,
+	      "of --waits: only the N threads that waited longest;\n"
+	      "default 1000"),
+	VALUE(0, "from", "WHEN", parse_from,
+	      "only from then on: a time since the start (5s, 1.5m)\n"
+	      "or of the day (14:03:07, 2026-11-20T14:03:07Z)"),
+	VALUE(0, "to", "WHEN", parse_to,
+	      "only until then"),
+	HEADING("Output:"),
+	VALUE('o', "output", "FILE", parse_output,
+	      "where the profile goes, - is stdout; default: stdout\n"
+	      "with -p, else profiler.PID.folded or .pb.gz"),
+	VALUE('f', "format", "FORMAT", parse_format,
+	      "folded, pprof, html, record; speedscope, firefox,\n"
+	      "chrome or sentry for timelines; default: what FILE's\n"
+	      "name says (.pb.gz, .pb, .pprof: pprof; .html; .wprof:\n"
+	      "record; .speedscope.json, .firefox.json, .trace.json:\n"
+	      "chrome, .sentry.json), else folded"),
+	FLAG('t', "threads", threads, true,
+	     "the thread's name as root frame"),
+	FLAG(0, "syscalls", syscalls, true,
+	     "the system call that a thread waits in, and for which\n"
+	     "file, socket or pipe, as a frame (always in pprof,\n"
+	     "as labels)"),
+	FLAG(0, "lines", lines, true,
+	     "file:line in the frames (folded)"),
+	FLAG(0, "inlines", inlines, true,
+	     "inlined calls as frames of their own (the default)"),
+	FLAG(0, "no-inlines", inlines, false,
+	     "only the functions that stand in the machine code"),
+	FLAG(0, "normalize", normalize, true,
+	     "diff: as if both had lasted equally long"),
+	HEADING("Debug information:"),
+	VALUE(0, "debug-dir", "DIR", parse_debug_dir,
+	      "look for debug files in DIR first; may be repeated"),
+	FLAG(0, "debuginfod", debuginfod, true,
+	     "ask the servers of $DEBUGINFOD_URLS for debug files\n"
+	     "that are not found here"),
+	HEADING("Other:"),
+	FLAG('q', "quiet", quiet, true,
+	     "no status line and no summary"),
+	FLAG('v', "verbose", verbose, true,
+	     "say more in the summary"),
+	FLAG('h', "help", help, true,
+	     "print this help and leave"),
+	FLAG('V', "version", version, true,
+	     "print the version and leave"),
+	SAMPLING("Debugging:"),
+	FLAG(0, "check-unwinding", check_unwinding, true,
+	     "compare each stack with what libdw makes of it"),
+	VALUE(0, "seed", "N", parse_seed,
+	      "of the random places of the ticks: 1 to 4294967295;\n"
+	      "default: one by chance"),
+};
+// clang-format on
+
+const struct option_table option_rows = {.rows = rows, .n_rows = array_size(rows)};
