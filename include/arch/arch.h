@@ -36,6 +36,7 @@ struct arch_code {
 	// The n-th place (from 0 on) at which the function to be followed may begin; 0: no more are
 	// known.
 	uint64_t (*find_start)(void *context, unsigned int n);
+	bool changes_stacks; // it may be BEAM's (beam_code.h)
 	void *context;
 };
 

@@ -20,6 +20,7 @@ enum rule_kind {
 	RULE_IMAGE,         // the same, from tables of the target's making, to be checked
 	RULE_SWITCH,        // CFA and saved registers, but on another stack of Go's runtime
 	RULE_LUAJIT,        // those of the frame of LuaJIT's VM that the code runs in
+	RULE_BEAM,          // those of the frame of BEAM's process_main
 };
 
 enum register_rule_kind {
@@ -45,6 +46,7 @@ struct rule {
 	uint8_t kind;        // enum rule_kind
 	bool signal_frame;   // the caller's pc is exact, not a return address: it was interrupted
 	bool begins;         // a return address of 0 says that a thread begins here
+	bool is_elsewhere;   // the caller is on another stack
 	bool raises;         // the frame may become that of an exception's handler (exception.h)
 	uint32_t left_alone; // RULE_CODE: registers that the called function does not touch at all
 	uint8_t cfa_register;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "beam_code.h"
 #include "code_watch.h"
 #include "maps.h"
 
@@ -19,22 +20,24 @@ struct address_space {
 	struct maps maps;
 	struct module **owners; // for each mapping of maps, its module; NULL: not asked for yet
 	size_t owners_capacity;
-	struct code_watch watch;  // of code that was seen
-	uint32_t generation;      // changes when executable mappings change
-	uint64_t code_hash;       // of the executable mappings
-	bool is_foreign;          // it is a program's for another processor mode
-	uint64_t vsize_bytes;     // when the maps were read
-	uint64_t start_code;      // of the program, as proc.h has it
-	uint64_t start_stack;     // SP at the entry point, of the image that runs now
-	int64_t read_ns;          // when the maps were read
-	int64_t cost_ns;          // and how long that took
-	struct module *made;      // of the code that no file holds; NULL: none was seen yet
-	uint32_t made_generation; // changes when what is known of that code does
-	int64_t made_ns;          // when it was last taken for changed
-	struct gdb_jit *jit;      // what the process tells debuggers of it; NULL: likewise
-	uint32_t jit_generation;  // when its descriptors were looked for
-	struct module *php;       // that holds PHP's virtual machine; NULL: none is known
-	bool searched;            // in all files
+	struct code_watch watch;        // of code that was seen
+	uint32_t generation;            // changes when executable mappings change
+	uint64_t code_hash;             // of the executable mappings
+	bool is_foreign;                // it is a program's for another processor mode
+	uint64_t vsize_bytes;           // when the maps were read
+	uint64_t start_code;            // of the program, as proc.h has it
+	uint64_t start_stack;           // SP at the entry point, of the image that runs now
+	int64_t read_ns;                // when the maps were read
+	int64_t cost_ns;                // and how long that took
+	struct module *made;            // of the code that no file holds; NULL: none was seen yet
+	uint32_t made_generation;       // changes when what is known of that code does
+	int64_t made_ns;                // when it was last taken for changed
+	struct gdb_jit *jit;            // what the process tells debuggers of it; NULL: likewise
+	uint32_t jit_generation;        // when its descriptors were looked for
+	struct module *php;             // that holds PHP's virtual machine; NULL: none is known
+	struct module *beam;            // and BEAM, likewise
+	struct beam_layout beam_layout; // of its code; normal_exit is 0: not known
+	bool searched;                  // in all files
 	int64_t searched_ns, search_cost_ns; // when that was, and how long it took
 	bool stale;                          // an address outside of all mappings was seen since
 	uint64_t n_reads;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arch.h"
+#include "beam.h"
 #include "go_thread.h"
 #include "luajit.h"
 #include "resident.h"
@@ -81,6 +82,7 @@ struct snapshot_hint {
 	const struct go_layout *go; // of the program; NULL: none; borrowed
 	struct resident *resident;  // of the process; NULL: opened for each use; borrowed
 	struct luajit_thread luajit;
+	struct beam_thread beam;
 	uint64_t elsewhere; // an address on another stack, to which callers led; 0: none
 };
 

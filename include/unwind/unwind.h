@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "beam.h"
 #include "go_thread.h"
 #include "luajit.h"
 #include "hash.h"
@@ -38,6 +39,7 @@ struct unwinder {
 	uint64_t start_stack;           // likewise
 	struct go_layout go;            // what stacks have shown of the program
 	struct luajit_thread luajit;    // what the last stack has shown of the thread
+	struct beam_seen beam;          // likewise
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI
 	uint64_t n_code_steps;          // and those by their code alone

@@ -49,6 +49,9 @@ void tick_unwind(struct ticker *ticker, struct target_thread *thread,
 		                     ret);
 	if (ticker->unwinder.luajit.dispatch)
 		thread->hint.luajit = ticker->unwinder.luajit;
+	if (ticker->unwinder.beam.process && ret->end != STACK_COMPLETE)
+		beam_learn(&ticker->unwinder.beam, thread->tid, thread->hint.tls,
+		           &thread->hint.beam);
 	if (ret->end == STACK_NOT_COPIED)
 		snapshot_hint_grow(&thread->hint, snapshot);
 	if (ret->end == STACK_TOO_DEEP)

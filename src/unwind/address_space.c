@@ -23,6 +23,7 @@
 #include "perf_map.h"
 #include "php_code.h"
 #include "proc.h"
+#include "resident.h"
 #include "symbol_table.h"
 #include "untrusted_file.h"
 
@@ -117,6 +118,27 @@ static void find_descriptor(void *context)
 	                             &module->jit_descriptor))
 		module->jit_descriptor = 0;
 	module->php_dispatch = php_code_find_dispatch(module);
+	if (!symbol_table_find_named(module_dwfl(module), "beam_normal_exit", STT_OBJECT,
+	                             &module->beam_exit) ||
+	    !symbol_table_find_named(module_dwfl(module), "process_main", STT_FUNC,
+	                             &module->beam_main))
+		module->beam_exit = 0;
+}
+
+static size_t read_made(void *space, uint64_t address, void *buffer, size_t size)
+{
+	return address_space_read_code(space, address, buffer, size);
+}
+
+// `variable`: where beam_normal_exit is.
+static void read_beam(struct address_space *space, uint64_t variable)
+{
+	const struct arch_code code = {.read = read_made, .context = space};
+	uint64_t normal_exit;
+
+	if (space->beam_layout.normal_exit == 0 &&
+	    resident_read(NULL, space->tid, variable, &normal_exit, sizeof(normal_exit)))
+		beam_code_read(&code, normal_exit, &space->beam_layout);
 }
 
 // Of CPU time: what is left is searched another time.
@@ -129,7 +151,8 @@ static void find_descriptors(struct address_space *space, int64_t now_ns)
 	size_t n_searched = 0;
 
 	gdb_jit_forget(space->jit);
-	space->php = NULL;
+	space->php = space->beam = NULL;
+	space->beam_layout.normal_exit = 0;
 	space->searched = true;
 	space->jit_generation = space->generation;
 	for (size_t i = 0; i < space->maps.count && n_searched < MAX_SEARCHED; i++) {
@@ -146,12 +169,16 @@ static void find_descriptors(struct address_space *space, int64_t now_ns)
 			module_guard(module, find_descriptor, module, MODULE_FOR_RULES);
 		}
 		module->looked_for_descriptor = true;
+		const uint64_t bias =
+		    mapping->start - module_address_of_offset(module, mapping->file_offset);
 		if (module->php_dispatch)
 			space->php = module;
+		if (module->beam_exit) {
+			space->beam = module;
+			read_beam(space, bias + module->beam_exit);
+		}
 		if (module->jit_descriptor)
-			gdb_jit_add_descriptor(
-			    space->jit, module->jit_descriptor + mapping->start -
-			                    module_address_of_offset(module, mapping->file_offset));
+			gdb_jit_add_descriptor(space->jit, module->jit_descriptor + bias);
 	}
 	space->searched_ns = now_ns;
 	space->search_cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;

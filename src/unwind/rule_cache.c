@@ -112,6 +112,22 @@ static bool is_scratch(unsigned int number)
 	return number != arch->sp && !(arch->preserved >> number & 1);
 }
 
+// Of process_main, and where a process's first function returns to: it is called by nothing else.
+static bool beam_rule(const struct address_space *space, uint64_t address, struct rule *ret)
+{
+	const struct beam_layout *beam = &space->beam_layout;
+
+	if (address - beam->main >= beam->main_end - beam->main &&
+	    address - beam->normal_exit >= beam->normal_exit_end - beam->normal_exit)
+		return false;
+	*ret = (struct rule){
+	    .kind = RULE_BEAM,
+	    .cfa_register = BEAM_REGISTERS,
+	    .cfa_offset = beam->stack + (int64_t)beam->frame_bytes,
+	};
+	return true;
+}
+
 // From the code itself: from the instruction behind the call on, if it is one.
 static bool read_code_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
@@ -126,6 +142,9 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 	if (kind == MODULE_IMAGE && !code->space)
 		return false;
 	if (!is_made && ghc_code_rule(code->module, &arch_code, address, ret))
+		return true;
+	arch_code.changes_stacks = is_made && code->space->beam;
+	if (is_made && code->space->beam && beam_rule(code->space, address, ret))
 		return true;
 	if (is_made && code->space->php &&
 	    php_code_rule(code->space->php, &arch_code, address, ret))

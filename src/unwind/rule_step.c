@@ -146,7 +146,8 @@ enum stack_end rule_step(const struct rule *rule, bool is_return, const struct s
 		return end;
 	// Stacks grow down: a caller's frame lies above, but for one that a signal interrupted on
 	// another stack. A leaf may have taken its return address off the stack (vfork).
-	if (!rule->signal_frame && caller.sp < registers->value[arch->sp] + is_return)
+	if (!rule->signal_frame && !rule->is_elsewhere &&
+	    caller.sp < registers->value[arch->sp] + is_return)
 		return STACK_NO_PROGRESS;
 	if (!rule->signal_frame)
 		registers->known &= arch->preserved;

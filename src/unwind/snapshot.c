@@ -14,6 +14,9 @@ enum {
 	BASE_SLACK_BYTES = 4096,
 	KEPT_BYTES = 4 << 20, // of the buffer's memory, from one tick to the next
 	MAX_UC_FLAGS = 0xff,
+	// Of an Erlang process's stack: about where the process noted it last.
+	ERLANG_BYTES = 32 << 10,
+	ERLANG_BYTES_BELOW = 2048,
 	UC_STACK_BEFORE = 16,           // uc_flags and uc_link
 	MAX_ALTERNATE_BYTES = 1 << 30,  // of a signal stack: what is larger is none
 	MAX_MAIN_STACK_BYTES = 8 << 20, // how far below [stack] an SP still belongs to it
@@ -285,6 +288,23 @@ static void copy_elsewhere(int tid, const struct arch *arch, const struct maps *
 		snapshot->cut |= !known;
 }
 
+// Of a thread that runs C code for an Erlang process: the process's own stack, and its note of it.
+static void copy_erlang(int tid, const struct arch *arch, const struct maps *maps,
+                        const struct snapshot_hint *hint, struct snapshot_buffer *buffer,
+                        struct snapshot *snapshot)
+{
+	uint64_t process, sp;
+
+	if (!hint->beam.current || snapshot->n_regions + 2 > SNAPSHOT_MAX_REGIONS ||
+	    !beam_read(tid, hint->resident, &hint->beam, &process, &sp) || is_copied(snapshot, sp))
+		return;
+	const size_t size = max_size(hint->guess_bytes, ERLANG_BYTES);
+	if (copy_region(tid, arch, sp - ERLANG_BYTES_BELOW, size, maps, hint, buffer, snapshot))
+		snapshot->cut = true;
+	copy_region(tid, arch, process + (uint64_t)(int64_t)hint->beam.stop, sizeof(sp), maps, hint,
+	            buffer, snapshot);
+}
+
 bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,
                       const struct maps *maps, const struct snapshot_hint *hint,
                       struct snapshot_buffer *buffer, struct snapshot *ret)
@@ -311,6 +331,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	}
 	if (ret->go.m && ret->n_regions > 0)
 		copy_other_stack(tid, arch, maps, hint, buffer, ret);
+	copy_erlang(tid, arch, maps, hint, buffer, ret);
 	copy_elsewhere(tid, arch, maps, hint, buffer, ret);
 	return ret->n_regions > 0;
 }

@@ -381,6 +381,74 @@ static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, 
 	return GO_ON;
 }
 
+// Erlang code that C returns to must go back to its own stack: what is above on the thread's are
+// the scheduler's registers.
+static bool is_in_beam_frame(const struct unwinder *unwinder, const struct rule *rule,
+                             const struct registers *registers)
+{
+	const struct beam_layout *beam = &unwinder->space->beam_layout;
+	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
+
+	return !rule->is_elsewhere && registers_know(registers, BEAM_REGISTERS) &&
+	       sp - (registers->value[BEAM_REGISTERS] + (uint64_t)(int64_t)beam->stack) <
+	           beam->frame_bytes;
+}
+
+static void note_beam(struct unwinder *unwinder, const struct rule *rule,
+                      const struct registers *registers)
+{
+	if (!rule->is_elsewhere || !registers_know(registers, BEAM_REGISTERS) ||
+	    !registers_know(registers, BEAM_PROCESS))
+		return;
+	const struct beam_layout *beam = &unwinder->space->beam_layout;
+	unwinder->beam = (struct beam_seen){
+	    .process = registers->value[BEAM_PROCESS],
+	    .registers = registers->value[BEAM_REGISTERS] + (uint64_t)(int64_t)beam->stack,
+	    .stop = beam->stop,
+	};
+}
+
+// Does the return address follow a direct call of the function at `target` in the module's file?
+static bool is_return_from(struct unwinder *unwinder, uint64_t pc, const struct module *module,
+                           uint64_t target)
+{
+	enum { CALL_BYTES = 5 }; // of call rel32
+	const struct code_address code = address_space_resolve(unwinder->space, pc - 1);
+	const uint64_t next = code.address + 1;
+	uint8_t bytes[CALL_BYTES];
+	int32_t distance;
+
+	if (code.module != module ||
+	    module_read_code(code.module, next - CALL_BYTES, bytes, CALL_BYTES) != CALL_BYTES)
+		return false;
+	memcpy(&distance, bytes + 1, sizeof(distance));
+	return bytes[0] == 0xe8 && next + (uint64_t)(int64_t)distance == target;
+}
+
+// From Erlang code to who called BEAM's process_main, whose frame is aligned: its return address
+// is in one of a few places.
+static struct move leave_beam(struct unwinder *unwinder, const struct rule *rule,
+                              const struct snapshot *snapshot, struct registers *registers)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	const struct module *beam = unwinder->space->beam;
+	uint64_t frame, pc;
+
+	if (!beam || !rule_cfa(rule, registers, snapshot, &frame))
+		return end_with(STACK_NEEDS_REGISTER);
+	for (uint64_t at = frame; at < frame + BEAM_FRAME_ALIGNMENT; at += sizeof(pc)) {
+		if (!snapshot_read_word(snapshot, at, &pc))
+			return end_with(STACK_UNREADABLE);
+		if (!is_return_from(unwinder, pc, beam, beam->beam_main))
+			continue;
+		registers->known = 0;
+		registers_set(registers, arch->sp, at + sizeof(pc));
+		registers_set(registers, arch->pc, pc);
+		return GO_ON;
+	}
+	return end_with(STACK_NO_RULE);
+}
+
 static struct move step(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                         const struct snapshot *snapshot, struct go_walk *walk,
                         struct registers *registers)
@@ -397,7 +465,12 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 		return change_stack(unwinder, rule, is_return, snapshot, walk, registers);
 	case RULE_LUAJIT:
 		return leave_vm(unwinder, rule, is_return, snapshot, registers);
+	case RULE_BEAM:
+		return leave_beam(unwinder, rule, snapshot, registers);
 	case RULE_CODE:
+		if (unwinder->space->beam && is_in_beam_frame(unwinder, rule, registers))
+			return end_with(STACK_NO_RULE);
+		note_beam(unwinder, rule, registers);
 		return follow_code(unwinder, rule, is_return, snapshot, registers);
 	case RULE_FRAME_POINTER:
 		return guess(unwinder, rule, is_return, snapshot, registers);
@@ -450,6 +523,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 
 	refresh(unwinder);
 	unwinder->luajit.dispatch = 0;
+	unwinder->beam.process = 0;
 	for (;;) {
 		const uint64_t pc = registers.value[arch->pc];
 		if (n > 0 && ends_at(unwinder, &registers, begins, &ret->end))
@@ -471,7 +545,8 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 		    step(unwinder, rule, is_return, snapshot, &walk, &registers);
 		if (!move.go_on) {
 			ret->end = move.end;
-			if (move.end != STACK_UNREADABLE ||
+			// An Erlang process's stack is where the process has it.
+			if (move.end != STACK_UNREADABLE || rule->is_elsewhere ||
 			    !rule_cfa(rule, &registers, snapshot, &ret->missing))
 				ret->missing = 0;
 			break;

@@ -54,7 +54,11 @@ static bool find_sp(void *context, uint64_t address, int64_t *ret)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	const struct arch_code code = {read_code, is_together, find_start, &input};
+	const struct arch_code code = {.read = read_code,
+	                               .is_together = is_together,
+	                               .find_start = find_start,
+	                               .changes_stacks = size > 0 && data[0] & 1,
+	                               .context = &input};
 	struct rule rule;
 
 	if (x86_code_rule(&code, START + (size % 2 ? size / 2 : 0), &rule)) {

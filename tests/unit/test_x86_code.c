@@ -13,8 +13,10 @@
 #include <dlfcn.h>
 #include <cmocka.h>
 
+#include "beam_code.h"
 #include "cfi.h"
 #include "luajit.h"
+#include "expression.h"
 #include "memory.h"
 #include "module.h"
 #include "rule.h"
@@ -59,7 +61,10 @@ static bool is_comparable(const struct rule *theirs, const struct rule *ours)
 
 static void compare_at(struct counts *counts, uint64_t at)
 {
-	const struct arch_code code = {read_code, is_together, find_start, counts};
+	const struct arch_code code = {.read = read_code,
+	                               .is_together = is_together,
+	                               .find_start = find_start,
+	                               .context = counts};
 	struct rule theirs = {0}, ours = {0};
 
 	counts->start = symbol_table_find_start(module_symbols(counts->module), at);
@@ -213,11 +218,140 @@ static void test_luajit_entry(void **state)
 	assert_false(luajit_code_refine(&code, 0x1000 + 3, &row, &rule));
 }
 
+// Of BEAM: process_main, its last part, and where a process's first function returns to.
+static const char beam_main[] = "\x48\x81\xec\x10\x41\x00\x00" // sub $0x4110, %rsp
+                                "\x48\x83\xe4\xc0",            // and $-64, %rsp
+    beam_schedule[] = "\x48\x8d\x63\x80"                       // lea -0x80(%rbx), %rsp
+                      "\xeb\xf0",                              // jmp
+    beam_exit[] = "\x48\x8d\x63\x80"                           // lea -0x80(%rbx), %rsp
+                  "\xff\x15\x00\x00\x00\x00"                   // call
+                  "\x49\x8b\x65\x58"                           // mov 0x58(%r13), %rsp
+                  "\xe9\xee\xfe\xff\xff";                      // jmp to the last part
+enum { MAIN_AT = 0x1800, SCHEDULE_AT = 0x1900, EXIT_AT = 0x19ff, BEAM_END = 0x2000 };
+
+static size_t read_beam(void *context, uint64_t address, void *buffer, size_t size)
+{
+	static uint8_t bytes[BEAM_END];
+
+	(void)context;
+	memset(bytes, 0x90, sizeof(bytes));
+	memcpy(bytes + MAIN_AT, beam_main, sizeof(beam_main) - 1);
+	memcpy(bytes + SCHEDULE_AT, beam_schedule, sizeof(beam_schedule) - 1);
+	memcpy(bytes + EXIT_AT, beam_exit, sizeof(beam_exit) - 1);
+	if (address >= BEAM_END)
+		return 0;
+	size = size < BEAM_END - address ? size : BEAM_END - address;
+	memcpy(buffer, bytes + address, size);
+	return size;
+}
+
+static void test_beam_layout(void **state)
+{
+	const struct arch_code code = {.read = read_beam};
+	struct beam_layout layout;
+
+	(void)state;
+	assert_true(beam_code_read(&code, EXIT_AT, &layout));
+	assert_int_equal(layout.main, MAIN_AT);
+	assert_int_equal(layout.main_end, SCHEDULE_AT + sizeof(beam_schedule) - 1);
+	assert_int_equal(layout.normal_exit, EXIT_AT);
+	assert_int_equal(layout.normal_exit_end, EXIT_AT + sizeof(beam_exit) - 1);
+	assert_int_equal(layout.frame_bytes, 0x4110);
+	assert_int_equal(layout.stack, -0x80);
+	assert_int_equal(layout.stop, 0x58);
+	assert_false(beam_code_read(&code, EXIT_AT + 4, &layout) && layout.stop != 0x58);
+	assert_false(beam_code_read(&code, SCHEDULE_AT, &layout));
+	assert_false(beam_code_read(&code, BEAM_END, &layout));
+}
+
+struct short_code {
+	const char *bytes;
+	size_t size;
+};
+
+static size_t read_short(void *context, uint64_t address, void *buffer, size_t size)
+{
+	const struct short_code *code = context;
+
+	if (address - 0x1000 >= code->size)
+		return 0;
+	const size_t left = code->size - (address - 0x1000);
+	size = size < left ? size : left;
+	memcpy(buffer, code->bytes + (address - 0x1000), size);
+	return size;
+}
+
+static bool all_together(void *context, uint64_t a, uint64_t b)
+{
+	(void)context;
+	(void)a;
+	(void)b;
+	return true;
+}
+
+static uint64_t no_start(void *context, unsigned int n)
+{
+	(void)context;
+	(void)n;
+	return 0;
+}
+
+// Erlang code: in it, and behind its calls of C, which run on another stack.
+static void test_beam_ways(void **state)
+{
+	enum { BY_SP, BY_FP, BY_PROCESS };
+	static const struct {
+		const char *bytes;
+		size_t size;
+		int by;
+		int64_t offset;
+	} known[] = {
+	    // mov %rbp, %rsp; add $16, %rsp; ret
+	    {"\x48\x89\xec\x48\x83\xc4\x10\xc3", 8, BY_FP, 24},
+	    // mov 0x58(%r13), %rsp; add $16, %rsp; ret
+	    {"\x49\x8b\x65\x58\x48\x83\xc4\x10\xc3", 9, BY_PROCESS, 24},
+	    // mov %rsp, %rbp; lea -0x80(%rbx), %rsp; call *%rax; mov %rbp, %rsp; ret
+	    {"\x48\x89\xe5\x48\x8d\x63\x80\xff\xd0\x48\x89\xec\xc3", 13, BY_SP, 8},
+	    // lea -0x80(%rbx), %rsp; call *%rax; mov 0x58(%r13), %rsp; add $8, %rsp; ret
+	    {"\x48\x8d\x63\x80\xff\xd0\x49\x8b\x65\x58\x48\x83\xc4\x08\xc3", 15, BY_SP, 16},
+	    // add $16, %rsp; jmp *(%rax,%r12,8)
+	    {"\x48\x83\xc4\x10\x42\xff\x24\xe0", 8, BY_SP, 24},
+	    // add $8, %rsp; a function's beginning: jmp over a call
+	    {"\x48\x83\xc4\x08\xeb\x06\x00\xe8\x00\x00\x00\x00\x90", 13, BY_SP, 16},
+	};
+	struct rule rule;
+
+	(void)state;
+	for (size_t i = 0; i < array_size(known); i++) {
+		struct short_code bytes = {known[i].bytes, known[i].size};
+		struct arch_code code = {.read = read_short,
+		                         .is_together = all_together,
+		                         .find_start = no_start,
+		                         .changes_stacks = true,
+		                         .context = &bytes};
+		assert_true(x86_code_rule(&code, 0x1000, &rule));
+		assert_int_equal(rule.is_elsewhere, known[i].by != BY_SP);
+		if (known[i].by == BY_PROCESS) {
+			const struct expression_op *ops = rule.cfa_expression->ops;
+			assert_int_equal(ops[0].atom, 0x70 + BEAM_PROCESS);
+			assert_int_equal(ops[0].number, 0x58);
+			assert_int_equal(ops[2].number, known[i].offset);
+		} else {
+			assert_int_equal(rule.cfa_register, known[i].by == BY_SP ? 7 : 6);
+			assert_int_equal(rule.cfa_offset, known[i].offset);
+		}
+		rule_deinit(&rule);
+		// Other code does nothing of that kind.
+		code.changes_stacks = false;
+		assert_false(x86_code_rule(&code, 0x1000, &rule) && known[i].by == BY_PROCESS);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lengths),
-	    cmocka_unit_test(test_luajit_entry),
+	    cmocka_unit_test(test_lengths),        cmocka_unit_test(test_luajit_entry),
+	    cmocka_unit_test(test_beam_layout),    cmocka_unit_test(test_beam_ways),
 	    cmocka_unit_test(test_against_tables),
 	};
 

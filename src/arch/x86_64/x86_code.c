@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arch.h"
+#include "beam_code.h"
 #include "expression.h"
 #include "hotspot_code.h"
 #include "luajit_code.h"
@@ -133,6 +134,22 @@ static bool is_jump_to_handler(const struct instruction *i)
 	       i->plain_base && i->rm == next_operation && i->displacement == 0;
 }
 
+// Erlang's calls in place of a return, where the stack pointer is as at the entry: a jump through
+// an export, jmp *(%rax,%r12,8), and any way to where a function begins: jmp over a call for
+// breakpoints (beam_asm_module.cpp, emit_i_breakpoint_trampoline).
+static bool is_erlang_tail_call(const struct search *search, uint64_t address)
+{
+	static const uint8_t jump[] = {0x42, 0xff, 0x24, 0xe0};
+	uint8_t bytes[sizeof(jump)];
+
+	if (!(search->how & WAY_CHANGES_STACKS) ||
+	    search->code->read(search->code->context, address, bytes, sizeof(bytes)) !=
+	        sizeof(bytes))
+		return false;
+	return memcmp(bytes, jump, sizeof(jump)) == 0 ||
+	       (bytes[0] == 0xeb && bytes[1] == 0x06 && bytes[3] == 0xe8);
+}
+
 // Follows one way to its end; true: to the goal, or to a ret, with *ret_popped what that takes off
 // the stack more than the return address.
 static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
@@ -142,6 +159,10 @@ static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 	while (way->address != search->goal && visit(search, way->address) &&
 	       read_instruction(search, way->address, &i)) {
 		const uint64_t here = way->address;
+		if (is_erlang_tail_call(search, here)) {
+			*ret_popped = 0;
+			return search->goal == NO_GOAL && !search->by_shape && !way->is_away;
+		}
 		way->address += i.length;
 		// Behind a call that never returns another function may begin.
 		if (is_call(&i) && way->address != search->goal &&
@@ -255,11 +276,11 @@ bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int
 	return true;
 }
 
-// CFA = *(rsp + slot) + offset.
-static struct expression *memory_cfa(int64_t slot, int64_t offset)
+// CFA = *(register + slot) + offset.
+static struct expression *memory_cfa(uint8_t number, int64_t slot, int64_t offset)
 {
 	const struct expression_op ops[] = {
-	    {.atom = OP_BREG0 + RSP, .number = slot},
+	    {.atom = OP_BREG0 + number, .number = slot},
 	    {.atom = OP_DEREF},
 	    {.atom = OP_PLUS_UCONST, .number = offset},
 	};
@@ -285,7 +306,9 @@ static void make_rule(const struct way *way, int64_t popped, struct rule *ret)
 	if (way->base == BASE_REGISTER)
 		ret->cfa_register = dwarf_number[way->number];
 	else if (way->base == BASE_MEMORY)
-		ret->cfa_expression = memory_cfa(way->slot, cfa);
+		ret->cfa_expression = memory_cfa(RSP, way->slot, cfa);
+	else if (way->base == BASE_PROCESS)
+		ret->cfa_expression = memory_cfa(BEAM_PROCESS, way->slot, cfa);
 	for (uint8_t i = 0; i < array_size(dwarf_number); i++) {
 		const uint8_t number = dwarf_number[i];
 		if (i == MACHINE_SP || !(preserved >> number & 1) || !(way->written >> i & 1))
@@ -331,10 +354,14 @@ bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *
 
 	search->code = code;
 	search->goal = NO_GOAL;
+	if (code->changes_stacks)
+		search->how |= WAY_CHANGES_STACKS;
 	if (find_surest_way(search, address, &way, &popped)) {
-		if (is_sane(&way))
-			make_rule(&way, popped, ret);
-		return is_sane(&way);
+		if (!is_sane(&way))
+			return false;
+		make_rule(&way, popped, ret);
+		ret->is_elsewhere = code->changes_stacks && way.base != BASE_SP;
+		return true;
 	}
 	for (unsigned int n = 0; n < MAX_STARTS; n++) {
 		const uint64_t start = code->find_start(code->context, n);

@@ -2,10 +2,11 @@
 
 #include <stdbool.h>
 
+#include "beam_code.h"
 #include "x86_instruction.h"
 
 // The machine's numbers.
-enum { MACHINE_SP = 4, MACHINE_BP = 5 };
+enum { MACHINE_BX = 3, MACHINE_SP = 4, MACHINE_BP = 5, MACHINE_R13 = 13 };
 
 static void push(struct way *way, uint8_t number)
 {
@@ -48,6 +49,7 @@ static enum effect take_register(struct way *way, uint8_t number, int64_t offset
 {
 	if (number == MACHINE_BP && way->fp_is_set) {
 		way->at = way->fp_at + offset;
+		way->is_away = false;
 		return GO_ON;
 	}
 	if (number == MACHINE_SP || way->written >> number & 1)
@@ -55,6 +57,28 @@ static enum effect take_register(struct way *way, uint8_t number, int64_t offset
 	rebase(way, BASE_REGISTER, offset);
 	way->number = number;
 	return GO_ON;
+}
+
+// From Erlang's stack to the thread's (lea), and back to where the process has it (mov).
+static bool change_stack(const struct instruction *i, struct way *way)
+{
+	if (!i->wide || i->reg != MACHINE_SP || !i->plain_base)
+		return false;
+	if (i->opcode == 0x8d && i->rm == MACHINE_BX && !way->is_away) {
+		way->is_away = true;
+		way->left_at = way->at;
+		return true;
+	}
+	if (i->opcode != 0x8b || i->rm != MACHINE_R13 || way->written >> MACHINE_R13 & 1)
+		return false;
+	if (way->is_away) {
+		way->at = way->left_at;
+	} else {
+		rebase(way, BASE_PROCESS, 0);
+		way->slot = i->displacement;
+	}
+	way->is_away = false;
+	return true;
 }
 
 // Instructions of one opcode byte that write the stack pointer.
@@ -98,10 +122,13 @@ static void set_frame_pointer(const struct instruction *i, struct way *way)
 	way->fp_at = way->at + (is_lea ? i->displacement : 0);
 }
 
-static enum effect step_plain(const struct instruction *i, struct way *way)
+static enum effect step_plain(const struct instruction *i, unsigned int how, struct way *way)
 {
 	const uint16_t written = x86_instruction_may_write(i);
 
+	if (written >> MACHINE_SP & 1 && how & WAY_CHANGES_STACKS && i->map == MAP_ONE &&
+	    !i->is_vector && change_stack(i, way))
+		return GO_ON;
 	if (written >> MACHINE_SP & 1)
 		return write_sp(i, way);
 	way->written |= written;
@@ -190,5 +217,5 @@ enum effect x86_way_step(const struct instruction *i, unsigned int how, struct w
 	}
 	if (how & WAY_KEEPS_SP && x86_instruction_may_write(i) >> MACHINE_SP & 1)
 		return DEAD_END;
-	return step_plain(i, way);
+	return step_plain(i, how, way);
 }

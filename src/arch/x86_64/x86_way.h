@@ -7,7 +7,7 @@
 struct instruction;
 
 // What the stack pointer is counted from.
-enum base { BASE_SP, BASE_REGISTER, BASE_MEMORY };
+enum base { BASE_SP, BASE_REGISTER, BASE_MEMORY, BASE_PROCESS };
 
 // On a way out.
 struct way {
@@ -15,7 +15,8 @@ struct way {
 	enum base base;
 	int64_t at;         // stack pointer - base
 	uint8_t number;     // BASE_REGISTER: the base, by the machine's number
-	int64_t slot;       // BASE_MEMORY: the base is in memory at the first stack pointer + slot
+	int64_t slot;       // BASE_MEMORY: the base is in memory at the first stack pointer + slot;
+	                    // BASE_PROCESS: at BEAM_PROCESS + slot
 	uint16_t written;   // registers, by the machine's numbers
 	uint16_t popped;    // those among them that were taken off the stack
 	int64_t places[16]; // where, relative to the base
@@ -23,14 +24,17 @@ struct way {
 	int64_t keeps[16];  // where
 	bool fp_is_set;     // the frame pointer is the base + fp_at
 	int64_t fp_at;
+	bool is_away;    // WAY_CHANGES_STACKS: on the thread's stack
+	int64_t left_at; // and where Erlang's was left
 };
 
 enum effect { GO_ON, JUMP, BRANCH, RETURN, DEAD_END };
 
 // How to go.
 enum {
-	WAY_FOLLOWS_CALLS = 1, // calls are taken to return
-	WAY_KEEPS_SP = 2,      // what sets the stack pointer is a dead end, too
+	WAY_FOLLOWS_CALLS = 1,  // calls are taken to return
+	WAY_KEEPS_SP = 2,       // what sets the stack pointer is a dead end, too
+	WAY_CHANGES_STACKS = 4, // as BEAM does for calls of C (beam_code.h)
 };
 
 // Takes one instruction, which way->address is behind of already. `how`: WAY_*, together.

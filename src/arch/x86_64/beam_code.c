@@ -1,0 +1,92 @@
+#include "beam_code.h"
+
+#include <string.h>
+
+#include "arch.h"
+#include "x86_instruction.h"
+
+enum {
+	MAX_INSTRUCTIONS = 64,  // until a jump
+	MAX_MAIN_BYTES = 2048,  // of process_main
+	MIN_FRAME_BYTES = 4096, // it has the registers of a scheduler
+	MAX_FRAME_BYTES = 1 << 20,
+	MAX_OFFSET = 4096,
+
+	// The machine's numbers.
+	RBX = 3,
+	RSP = 4,
+	R13 = 13,
+};
+
+// lea stack(%rbx), %rsp, and mov stop(%r13), %rsp
+static void note(const struct instruction *i, struct beam_layout *layout)
+{
+	if (i->map != MAP_ONE || i->is_vector || !i->wide || i->reg != RSP || !i->plain_base)
+		return;
+	if (i->opcode == 0x8d && i->rm == RBX)
+		layout->stack = i->displacement;
+	if (i->opcode == 0x8b && i->rm == R13)
+		layout->stop = i->displacement;
+}
+
+// Takes in the instructions at the address up to a jump; behind it, and to where it leads.
+static bool follow(const struct arch_code *code, uint64_t address, struct beam_layout *layout,
+                   uint64_t *end_ret, uint64_t *target_ret)
+{
+	uint8_t bytes[X86_MAX_INSTRUCTION_BYTES];
+	struct instruction i;
+
+	for (int n = 0; n < MAX_INSTRUCTIONS; n++) {
+		const size_t size = code->read(code->context, address, bytes, sizeof(bytes));
+		if (!x86_instruction_decode(bytes, size, &i))
+			return false;
+		address += i.length;
+		note(&i, layout);
+		if (i.map != MAP_ONE || i.is_vector || (i.opcode != 0xe9 && i.opcode != 0xeb))
+			continue;
+		*end_ret = address;
+		*target_ret = address + (uint64_t)i.immediate;
+		return true;
+	}
+	return false;
+}
+
+// Finds where process_main begins, in the code before its last part: sub $N, %rsp; and $-64, %rsp.
+static bool find_main(const struct arch_code *code, uint64_t last, struct beam_layout *layout)
+{
+	static const uint8_t sub[] = {0x48, 0x81, 0xec}, align[] = {0x48, 0x83, 0xe4, 0xc0};
+	enum { ALIGN_AT = sizeof(sub) + 4, SIZE = ALIGN_AT + sizeof(align) };
+	uint8_t bytes[MAX_MAIN_BYTES];
+
+	if (code->read(code->context, last - sizeof(bytes), bytes, sizeof(bytes)) != sizeof(bytes))
+		return false;
+	for (size_t at = sizeof(bytes) - SIZE + 1; at-- > 0;) {
+		if (memcmp(bytes + at, sub, sizeof(sub)) != 0 ||
+		    memcmp(bytes + at + ALIGN_AT, align, sizeof(align)) != 0)
+			continue;
+		layout->main = last - sizeof(bytes) + at;
+		memcpy(&layout->frame_bytes, bytes + at + sizeof(sub), sizeof(layout->frame_bytes));
+		return true;
+	}
+	return false;
+}
+
+static bool is_offset(int64_t offset)
+{
+	return offset > 0 && offset <= MAX_OFFSET && offset % 8 == 0;
+}
+
+bool beam_code_read(const struct arch_code *code, uint64_t normal_exit, struct beam_layout *ret)
+{
+	struct beam_layout layout = {.normal_exit = normal_exit};
+	uint64_t schedule, elsewhere;
+
+	if (!follow(code, normal_exit, &layout, &layout.normal_exit_end, &schedule) ||
+	    !follow(code, schedule, &layout, &layout.main_end, &elsewhere) ||
+	    !find_main(code, schedule, &layout) || !is_offset(-(int64_t)layout.stack) ||
+	    !is_offset(layout.stop) || layout.frame_bytes < MIN_FRAME_BYTES ||
+	    layout.frame_bytes > MAX_FRAME_BYTES || layout.frame_bytes % 16 != 0)
+		return false;
+	*ret = layout;
+	return true;
+}

@@ -1,0 +1,53 @@
+#include "beam.h"
+
+#include <stddef.h>
+
+#include "resident.h"
+
+enum {
+	// pthread_setspecific's values, in glibc's descriptor, or a variable of the thread's.
+	BELOW_TLS = 512,
+	ABOVE_TLS = 2048,
+	DATA_WORDS = 64, // of a scheduler's data, at the start of which its registers are noted
+};
+
+// The scheduler's data; 0: they are not found.
+static uint64_t find_data(int tid, uint64_t tls, uint64_t registers)
+{
+	uint64_t words[(BELOW_TLS + ABOVE_TLS) / sizeof(uint64_t)], first;
+
+	if (!resident_read(NULL, tid, tls - BELOW_TLS, words, sizeof(words)))
+		return 0;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (words[i] > ABOVE_TLS && words[i] % sizeof(uint64_t) == 0 &&
+		    resident_read(NULL, tid, words[i], &first, sizeof(first)) && first == registers)
+			return words[i];
+	return 0;
+}
+
+void beam_learn(const struct beam_seen *seen, int tid, uint64_t tls, struct beam_thread *thread)
+{
+	uint64_t words[DATA_WORDS];
+
+	if (!tls || !seen->process)
+		return;
+	const uint64_t data = find_data(tid, tls, seen->registers);
+	if (!data || !resident_read(NULL, tid, data, words, sizeof(words)))
+		return;
+	for (size_t i = 0; i < DATA_WORDS; i++)
+		if (words[i] == seen->process) {
+			thread->current = data + i * sizeof(words[0]);
+			thread->stop = seen->stop;
+			return;
+		}
+}
+
+bool beam_read(int tid, struct resident *resident, const struct beam_thread *thread,
+               uint64_t *ret_process, uint64_t *ret_sp)
+{
+	return resident_read(resident, tid, thread->current, ret_process, sizeof(*ret_process)) &&
+	       *ret_process != 0 &&
+	       resident_read(resident, tid, *ret_process + (uint64_t)(int64_t)thread->stop, ret_sp,
+	                     sizeof(*ret_sp)) &&
+	       *ret_sp != 0;
+}
