@@ -1,5 +1,6 @@
 """Those of programs.py that make code while they run."""
 
+import os
 import time
 
 from programs import program
@@ -165,3 +166,73 @@ def haskell(work):
 @program("ghc")
 def haskell_threaded(work):
     return start_haskell(work, "-threaded")
+
+
+PHP_SOURCE = """<?php
+function fib($n){ return $n<2?$n:fib($n-1)+fib($n-2); }
+function sorts(){ $a=[]; for($i=0;$i<5000;$i++) $a["k".($i*7919%5003)]=md5("x$i"); ksort($a);
+	usort($a, fn($x,$y)=>strcmp($x,$y)); return count($a); }
+while(true){ fib(20); sorts(); preg_match_all('/(\\d+)[a-f]/', md5(rand()), $m); }
+"""
+
+
+def start_php(work, jit, debug):
+    script = work.write("work.php", PHP_SOURCE)
+    # The cache leaves files alone that are younger than two seconds.
+    os.utime(script, (time.time() - 60, time.time() - 60))
+    pid = work.start(
+        "php -d opcache.enable_cli=1 -d opcache.jit_buffer_size=64M "
+        f"-d opcache.jit={jit} -d opcache.jit_debug={debug} {script}"
+    )
+    time.sleep(2)
+    return ["-p", pid]
+
+
+@program("php")
+def php_tracing(work):
+    return start_php(work, "tracing", 0)
+
+
+@program("php")
+def php_function(work):
+    return start_php(work, "function", 0)
+
+
+@program("php")
+def php_function_images(work):
+    return start_php(work, "function", 272)
+
+
+@program("sbcl")
+def sbcl(work):
+    source = work.write("work.lisp", """
+(defun fib (n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))
+(defun strs () (let ((l nil)) (dotimes (i 20000) (push (format nil "~a" i) l)) (length (sort l #'string<))))
+(compile 'fib) (compile 'strs)
+(sb-thread:make-thread (lambda () (loop (sleep 0.05))))
+(loop (fib 22) (strs))
+""")  # fmt: skip
+    pid = work.start(f"sbcl --script {source}")
+    time.sleep(2)
+    return ["-p", pid]
+
+
+ERLANG_SOURCE = """
+-module(work).
+-export([main/0]).
+fib(N) when N < 2 -> N;
+fib(N) -> fib(N - 1) + fib(N - 2).
+strs() -> length(lists:sort([integer_to_list(I * 7919 rem 5003) || I <- lists:seq(1, 3000)])).
+deep(0) -> length(binary_to_list(term_to_binary(lists:seq(1, 2000))));
+deep(N) -> 1 + deep(N - 1).
+loop() -> fib(20), strs(), deep(10), loop().
+main() -> [spawn(fun() -> loop() end) || _ <- [1, 2, 3]], receive stop -> ok end.
+"""
+
+
+@program("erl", "erlc")
+def erlang(work):
+    work.run(f"erlc {work.write('work.erl', ERLANG_SOURCE)}")
+    pid = work.start("erl -noshell -s work main")
+    time.sleep(4)
+    return ["-p", pid]
