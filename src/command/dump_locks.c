@@ -285,7 +285,7 @@ static void find_child_holders(struct dump_waiter *waiter, struct deadlock_node 
 	for (size_t i = 0; i < n; i++)
 		add_holder(node, pids[i], 0);
 	waiter->claim.is_certain = node->is_certain = n > 0 && n < array_size(pids);
-	_cleanup_free_ int *tids = process_threads(waiter->look.pid, &n_threads);
+	free(process_threads(waiter->look.pid, &n_threads)); // their number is enough
 	node->is_certain &= n_threads == 1 || awaited_child(waiter) != ANY_CHILD;
 }
 
