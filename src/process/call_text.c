@@ -264,7 +264,7 @@ char *call_text(int number, const uint64_t args[6], const char *descriptor, cons
 	const char *separator = "";
 
 	if (!stream)
-		return take_pointer(name);
+		return memory_strdup(name);
 	fprintf(stream, "%s(%s", name, row ? "" : "...");
 	for (size_t i = 0; row && i < MAX_ARGUMENTS && row->arguments[i].kind; i++) {
 		_cleanup_free_ char *argument =
