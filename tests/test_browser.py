@@ -257,6 +257,13 @@ class Use(InBrowser):
         self.browser.settle()
         self.assertRegex(self.state(), r"view=sandwich&zoom=\d+&fn=\d+")
 
+    def test_heat_map(self):
+        """A column of it is a range of time."""
+        self.open("view=heat")
+        self.assertRegex(self.browser.evaluate(f"document.getElementById('{GRAPH}').ariaLabel"), r"10 columns of 100 ms; at most [1-9]")
+        self.browser.click(*self.place(GRAPH, 0.35, 0.5))
+        self.assertEqual(self.state(), "from=0.3&to=0.4&view=heat")
+
     def test_address(self):
         """The same address shows the same; Back goes back."""
         self.open()

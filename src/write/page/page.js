@@ -2,10 +2,10 @@
 
 const VIEWS = [
 	['flame', '1 flame graph'], ['callers', '2 callers'], ['functions', '3 functions'],
-	['tree', '4 tree'], ['time', '5 one thread'],
+	['tree', '4 tree'], ['time', '5 one thread'], ['heat', '6 heat map'],
 ];
 const KEYS = `/        search; Esc ends it        n N      next, previous match
-1 to 5   flame graph, callers, functions, tree, one thread in the order of time
+1 to 6   flame graph, callers, functions, tree, one thread in the order of time, heat map
 arrows   move in the graph (up: to the caller)        Enter  zoom into the box
 Backspace  one step out        0 or Esc  everything again
 x        of two profiles, the widths of the other one
@@ -28,6 +28,7 @@ class App {
 		this.addUp();
 		this.lanes = new Lanes(this);
 		this.graph = new Graph(this);
+		this.heat = new Heat(this);
 		this.tables = new Tables(this);
 		this.build();
 		window.addEventListener('hashchange', () => this.readHash());
@@ -190,7 +191,7 @@ class App {
 		const place = document.getElementById('views');
 		this.what = element('span', '', {class: 'what'});
 		place.append(this.what);
-		this.viewButtons = VIEWS.filter(([view]) => view !== 'time' || this.profile.timed).map(([view, label]) => {
+		this.viewButtons = VIEWS.filter(([view]) => !['time', 'heat'].includes(view) || this.profile.timed).map(([view, label]) => {
 			const button = element('button', label, {type: 'button', 'data-view': view});
 			button.addEventListener('click', () => this.go({view}));
 			place.append(button);
@@ -220,6 +221,8 @@ class App {
 			this.lanes.draw();
 		if (table)
 			this.tables.draw();
+		else if (state.view === 'heat' && this.profile.timed)
+			this.heat.draw();
 		else
 			this.graph.draw();
 		this.drawn = performance.now();
@@ -459,7 +462,7 @@ class App {
 	timeKeys(view) {
 		const {lanes} = this;
 		return {
-			5: view('time'),
+			5: view('time'), 6: view('heat'),
 			w: () => this.go({asleep: !this.state.asleep, open: !this.state.asleep}),
 			'[': () => this.stepThread(-1), ']': () => this.stepThread(1),
 			'+': () => lanes.zoom(0.7), '-': () => lanes.zoom(1.4),

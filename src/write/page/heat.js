@@ -1,0 +1,91 @@
+// The heat map: columns of time, rows of offsets in them, so that what recurs is seen: in each cell, how
+// many threads ran; or what is searched for; or, where kinds are switched off, the other kinds.
+
+const HEAT_ROWS = 50, HEAT_AXIS = 18, MAX_COLUMNS = 400;
+const COLUMN_SECONDS = [0.1, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 14400, 86400, 604800];
+
+class Heat {
+	constructor(app) {
+		this.app = app;
+		this.canvas = document.getElementById('graph-canvas');
+		const active = action => event => app.state.view === 'heat' && action(event);
+		this.canvas.addEventListener('pointermove', active(event => this.tip(event)));
+		this.canvas.addEventListener('click', active(event => this.choose(event)));
+	}
+
+	// Of all the time, whatever range is chosen: time in each cell, by columns.
+	count() {
+		const {profile, sums, state, matches} = this.app, {runs} = profile;
+		const span = profile.end - profile.from;
+		const seconds = COLUMN_SECONDS.find(one => span * profile.unit / one <= MAX_COLUMNS) ?? span * profile.unit;
+		const column = seconds / profile.unit, cell = column / HEAT_ROWS;
+		const n = Math.max(1, Math.ceil(span / column - 0.02)), cells = new Float64Array(n * HEAT_ROWS);
+		const running = profile.kinds.indexOf('running');
+		const counts = matches ? i => matches.byNode[runs.node[i]]
+			: state.off ? i => !(state.off >> runs.kind[i] & 1) : i => runs.kind[i] === running;
+		eachRun(profile, sums.threads, profile.from, profile.end, i => {
+			if (!counts(i))
+				return;
+			const a = (Math.max(runs.start[i], profile.from) - profile.from) / cell, b = (runs.end[i] - profile.from) / cell;
+			for (let at = Math.floor(a); at < b && at < cells.length; at++)
+				cells[at] += Math.min(b, at + 1) - Math.max(a, at);
+		});
+		return {n, column, cells, most: cells.reduce((x, y) => Math.max(x, y), 0)};
+	}
+
+	draw() {
+		const {app} = this, {graph, profile} = app, {clientWidth: width, clientHeight: height} = graph.scroll;
+		if (this.version !== app.version)
+			this.map = this.count();
+		this.version = app.version;
+		graph.rows = []; // there are no boxes to be hit
+		graph.key = null;
+		graph.space.style.height = '0px';
+		const context = fitCanvas(this.canvas, width, height), colours = themeColours();
+		context.fillStyle = colours.paper;
+		context.fillRect(0, 0, width, height);
+		const {n, column, cells, most} = this.map;
+		this.cellWidth = width / n;
+		this.cellHeight = (height - HEAT_AXIS) / HEAT_ROWS;
+		context.fillStyle = app.matches ? colours.match : LOOKS.running.colour;
+		for (let i = 0; i < cells.length; i++) {
+			if (cells[i] === 0)
+				continue;
+			context.globalAlpha = 0.12 + 0.88 * cells[i] / most;
+			context.fillRect(Math.floor(i / HEAT_ROWS) * this.cellWidth, (i % HEAT_ROWS) * this.cellHeight,
+				Math.max(0.5, this.cellWidth - (this.cellWidth > 4 ? 1 : 0)), Math.max(0.5, this.cellHeight - 0.5));
+		}
+		context.globalAlpha = 1;
+		context.fillStyle = colours.faint;
+		const lettering = new Lettering(context, 11), each = Math.max(1, Math.ceil(90 / this.cellWidth));
+		for (let i = 0; i < n; i += each)
+			lettering.draw(context, formatTime((profile.from + i * column) * profile.unit), i * this.cellWidth + 2, height - 5, 86);
+		this.canvas.setAttribute('aria-label', `Heat map of ${n} columns of ${formatTime(column * profile.unit)}; ` +
+			`at most ${most.toFixed(1)} threads`);
+	}
+
+	// The cell's number and the time at which it begins.
+	cellAt(event) {
+		const {n, column} = this.map, row = Math.floor(event.offsetY / this.cellHeight);
+		const at = Math.min(n - 1, Math.floor(event.offsetX / this.cellWidth));
+		if (row >= HEAT_ROWS)
+			return null;
+		return {i: at * HEAT_ROWS + row, from: this.app.profile.from + (at + row / HEAT_ROWS) * column, columnFrom: this.app.profile.from + at * column};
+	}
+	tip(event) {
+		const cell = this.cellAt(event), {unit} = this.app.profile;
+		if (cell)
+			this.app.showTip(event, [`at ${formatTime(cell.from * unit)}`, `${this.map.cells[cell.i].toFixed(2)} threads`,
+				'click: this column; with Shift: this cell']);
+		else
+			this.app.hideTip();
+	}
+	choose(event) {
+		const cell = this.cellAt(event), {profile} = this.app, {column} = this.map;
+		if (!cell)
+			return;
+		const [from, length] = event.shiftKey ? [cell.from, column / HEAT_ROWS] : [cell.columnFrom, column];
+		const start = Math.min(Math.round(from), profile.end - 1);
+		this.app.go({from: start, to: Math.min(profile.end, Math.max(start + 1, Math.round(from + length)))});
+	}
+}
