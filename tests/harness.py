@@ -226,9 +226,9 @@ class Run:
     def wait_ticks(self, n):
         """Waits for as many pauses of the one that samples: it pauses after each tick that is not
         late, and seldom more than once or twice more, for a thread that it stops."""
-        n_pauses = self._pauses()
+        n_pauses = self.n_pauses()
         wait_for(
-            lambda: self.process.poll() is not None or self._pauses() > n_pauses + n, f"{n} ticks"
+            lambda: self.process.poll() is not None or self.n_pauses() > n_pauses + n, f"{n} ticks"
         )
 
     def worker_pid(self):
@@ -240,7 +240,7 @@ class Run:
         worker = self.worker_pid()
         return next(iter(children(worker)), None) if worker else None
 
-    def _pauses(self):
+    def n_pauses(self):
         """How often the worker has slept: after each tick that is not late."""
         worker = self.worker_pid()
         status = read_status(worker) if worker else None

@@ -5,6 +5,7 @@ import collections
 import os
 import random
 import re
+import signal
 import struct
 import subprocess
 import threading
@@ -47,13 +48,21 @@ class Watch(threading.Thread):
 
 class TestCase(harness.TestCase):
     def profile(self, target, *args, seconds=0.4, max_mb=MAX_RSS_MB, during=None, **run):
-        """A finished run on a target, whose bounds are kept. `during` is called amidst."""
+        """A finished run on a target, whose bounds are kept. `during` is called amidst: once the
+        target has run while it was sampled, however long that takes."""
         run.setdefault("env", NO_LEAKS)
-        run = harness.start_attach(target, "-d", str(seconds), *args, **run)
+        duration = [] if during else ["-d", str(seconds)]
+        run = harness.start_attach(target, *duration, *args, **run)
         watch = Watch(run)
         if during:
             run.wait_attached()
+            self.wait_for_work(target)
+            n_before = run.n_pauses()
             during()
+            self.wait_for_work(target)
+            run.wait_ticks(n_before)
+            run.signal(signal.SIGINT)
+            seconds = time.monotonic() - run.start_s
         run.finish()
         watch.join()
         self.assertLess(watch.peak_mb, max_mb, "MB resident")
@@ -62,6 +71,11 @@ class TestCase(harness.TestCase):
         told = map(CANNOT_READ.fullmatch, run.summary.lines)
         run.unreadable = dict(match.groups() for match in told if match)
         return run
+
+    def wait_for_work(self, target):
+        """Until it has had a CPU for some time."""
+        n_ticks = harness.cpu_ticks(target.pid)
+        harness.wait_for(lambda: harness.cpu_ticks(target.pid) >= n_ticks + 5, "its CPU time")
 
     def start_hostile(self, *args, **target):
         return self.start_fixture("hostile", *args, **target)
