@@ -191,11 +191,11 @@ static void warn_of_tracer(const struct session *session)
 	fprintf(stderr, "profiler: %s\n", text);
 }
 
-// The command cannot be sampled, as it has privileges that the profiler has not, or by that error
-// (a 32-bit program): it runs all the same.
+// The command cannot be sampled, by that error (a 32-bit program) or, where it is NULL, as it has
+// privileges that the profiler has not: it runs all the same.
 static void say_unprofiled(struct session *session, struct error *error)
 {
-	if (session->launch.untraced)
+	if (!error)
 		fprintf(
 		    stderr,
 		    "profiler: %s gets privileges from its file (set-user-ID, set-group-ID or "

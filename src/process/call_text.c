@@ -265,6 +265,7 @@ char *call_text(int number, const uint64_t args[6], const char *descriptor, cons
 
 	if (!stream)
 		return memory_strdup(name);
+	// cppcheck-suppress nullPointer ; syscall_name never returns NULL
 	fprintf(stream, "%s(%s", name, row ? "" : "...");
 	for (size_t i = 0; row && i < MAX_ARGUMENTS && row->arguments[i].kind; i++) {
 		_cleanup_free_ char *argument =

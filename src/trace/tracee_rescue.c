@@ -29,7 +29,7 @@ static void ask(int tid, struct syscall_rest *rest)
 // Gives a stopped thread the result of the whole call, if it is in the rest still.
 static void put_right(int tid, struct syscall_rest *rest)
 {
-	struct user_regs_struct user;
+	struct user_regs_struct user = {0};
 	struct iovec vector = {.iov_base = &user, .iov_len = sizeof(user)};
 
 	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) != 0 ||

@@ -263,7 +263,7 @@ static bool find_shape(struct search *search, uint64_t address)
 bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int64_t *ret)
 {
 	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
-	struct way way;
+	struct way way = {0};
 	int64_t popped = 0;
 
 	search->code = code;
@@ -349,7 +349,7 @@ static bool is_sane(const struct way *way)
 bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *ret)
 {
 	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
-	struct way way;
+	struct way way = {0};
 	int64_t popped = 0;
 
 	search->code = code;
