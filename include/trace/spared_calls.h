@@ -13,7 +13,9 @@ struct proc_syscall;
 // call that syscall_table_from_i386 does not know is one.
 bool spared_calls_has(int pid, int tid, const struct proc_syscall *call);
 
-// Does the thread, which sleeps, wait for a seccomp supervisor's answer (SECCOMP_RET_USER_NOTIF)?
-// The stop would withdraw the question, which is then asked again, and answered twice. Where the
-// kernel does not tell, every thread under a filter may.
-bool spared_calls_asks_supervisor(int pid, int tid);
+// True if the thread, which sleeps, waits for another program's answer: a seccomp supervisor's
+// (SECCOMP_RET_USER_NOTIF), or a file system's (FUSE; request_wait_answer in the kernel's
+// fs/fuse/dev.c). The stop would withdraw the question, which is then asked again: answered twice,
+// or, where the answer takes longer than a tick, never. Where the kernel does not tell, every
+// thread under a seccomp filter may.
+bool spared_calls_asks_program(int pid, int tid);

@@ -219,7 +219,7 @@ bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end)
 bool sleeper_bears_stop(const struct target *target, const struct target_thread *thread)
 {
 	return !spared_calls_has(target->pid, thread->tid, &thread->call) &&
-	       !spared_calls_asks_supervisor(target->pid, thread->tid);
+	       !spared_calls_asks_program(target->pid, thread->tid);
 }
 
 bool sleeper_has_moved(const struct target *target, const struct target_thread *thread)

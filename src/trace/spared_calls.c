@@ -123,12 +123,12 @@ bool spared_calls_has(int pid, int tid, const struct proc_syscall *call)
 	return is_spared(&caller, &native);
 }
 
-bool spared_calls_asks_supervisor(int pid, int tid)
+bool spared_calls_asks_program(int pid, int tid)
 {
 	char function[PROC_NAME_SIZE];
 	struct proc_status status;
 
 	if (proc_read_wchan(pid, tid, function))
-		return strstr(function, "seccomp") != NULL;
+		return strstr(function, "seccomp") || strcmp(function, "request_wait_answer") == 0;
 	return !proc_read_status(tid, &status) || status.seccomp == SECCOMP_FILTER;
 }

@@ -17,14 +17,6 @@
 
 #include "torture.h"
 
-// This machine does not have it, or does not permit it; the line of the kind says so.
-static void leave_out(struct kind *kind, const char *why)
-{
-	if (kind->faults == 0)
-		snprintf(kind->first_fault, sizeof(kind->first_fault), "left out: %s", why);
-	usleep(1000);
-}
-
 #define RANDOM_BYTES (256 << 10)
 #define UNTOUCHED 0x5a
 #define MARGIN 64

@@ -91,6 +91,10 @@ class Calls(torture.TestCase):
     def test_sockets_under_seccomp(self):
         self.check_all("sockets", "seccomp")
 
+    def test_served(self):
+        """Calls that another program answers: a file system's, and what a supervisor waits for."""
+        self.check_all("served")
+
     def test_interrupted(self):
         """A signal with a handler interrupts what it would."""
         self.check_all("interrupted")

@@ -24,6 +24,9 @@ int is_over(void);
 // One more call that ended otherwise than it should, with what it returned.
 void fault(struct kind *kind, const char *what, long result);
 
+// This machine does not have it, or does not permit it; the line of the kind says so.
+void leave_out(struct kind *kind, const char *why);
+
 // When a call begins, and for how long its thread has waited for a CPU until then.
 struct beginning {
 	double start_s, waited_s;
@@ -72,4 +75,4 @@ static inline long int_80(long nr, long a, long b, long c, long d)
 
 // Terminated by a row without a name.
 extern struct kind timed_kinds[], woken_kinds[], data_kinds[], cut_kinds[], socket_kinds[],
-    interrupted_kinds[], spared_kinds[];
+    interrupted_kinds[], spared_kinds[], served_kinds[];
