@@ -18,7 +18,7 @@ import sys
 MAX_LINES = 600
 
 # tracee_stop has only the numbers of stops from there.
-PTRACE_FILES = {"tracee", "tracee_rescue", "tracee_stop"}
+PTRACE_FILES = {"tracee", "tracee_registers", "tracee_rescue", "tracee_stop"}
 # cfi with its expressions, symbolize with its tables, and what reads modules for them.
 LIBDW_FILES = {
     "module",

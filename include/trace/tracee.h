@@ -36,9 +36,10 @@ bool tracee_is_permitted(void);
 // SIGCHLD that told of it may have been read already.
 void tracee_prepare(void);
 
-// Makes the thread, of process `tgid`, a tracee; it runs on. `trace_exec`: it will stop after its
-// next exec; so it does where an exec under trace costs privileges (privileged_exec.h).
-enum tracee_result tracee_seize(int tid, int tgid, bool trace_exec);
+// Makes the thread, of process `tgid`, a tracee; it runs on. Should it execute a program before it
+// is released, it stops in PTRACE_EVENT_EXEC: its tid may be the main thread's then, and nothing
+// that was known of that thread holds for it.
+enum tracee_result tracee_seize(int tid, int tgid);
 
 // Asks a seized thread to stop. It executes no instruction of the program before it does.
 enum tracee_result tracee_interrupt(int tid);

@@ -23,5 +23,15 @@ struct tracee_stop {
 // taken.
 pid_t tracee_stop_wait(int tid, int flags, int *ret_status);
 
+// True if the status is that of a PTRACE_EVENT_EXEC: of another thread, maybe, than had this tid
+// before, since whichever executes a program gets the main thread's.
+bool tracee_stop_is_exec(int status);
+
+// To be called of a status of tracee_stop_wait by who goes by it. A stop after an exec is taken
+// then: until it is, the kernel refuses all requests for the thread if its tid has changed
+// (looks_like_a_spurious_pid in kernel/ptrace.c), so that what is meant for the old thread of that
+// tid never reaches the new one.
+void tracee_stop_take(int tid, int status);
+
 // Turns a status of waitpid into *ret. False: it is an exit.
 bool tracee_stop_read(int status, struct tracee_stop *ret);

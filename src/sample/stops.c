@@ -49,7 +49,7 @@ static bool has_fallen_asleep(const struct stops *stops, const struct stop *stop
 static void ask(struct stops *stops, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
-	const enum tracee_result result = tracee_seize(thread->tid, stops->target->pid, false);
+	const enum tracee_result result = tracee_seize(thread->tid, stops->target->pid);
 
 	stop->free_ns = clock_now_ns();
 	thread->stop.asked_ns = stop->tick_ns;

@@ -84,7 +84,7 @@ static struct error *trace_child(struct launch *launch, const char *command, int
 
 	if (launch->untraced)
 		return start_untraced(command, go_fd, error_fd);
-	if (tracee_seize(launch->pid, launch->pid, true) != TRACEE_OK)
+	if (tracee_seize(launch->pid, launch->pid) != TRACEE_OK)
 		return diagnose_denied(launch->pid);
 	if (write(go_fd, "", 1) != 1)
 		return cannot_run(command, errno);

@@ -1,6 +1,5 @@
 #include "tracee.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <linux/audit.h>
 #include <signal.h>
@@ -8,7 +7,6 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +18,7 @@
 #include "privileged_exec.h"
 #include "rescues.h"
 #include "syscall_mend.h"
+#include "tracee_registers.h"
 
 enum { NO_SUCH_TID = 0x7ffffffe };
 
@@ -101,13 +100,21 @@ static bool collect_report(struct seized *entry)
 	const pid_t pid = tracee_stop_wait(entry->tid, WNOHANG, &status);
 	if (pid != entry->tid)
 		return pid == 0 || entry->reported;
-	if (WIFSTOPPED(status) && entry->stands)
+	if (WIFSTOPPED(status) && entry->stands && !tracee_stop_is_exec(status))
 		return true; // the same stop
 	entry->stands = WIFSTOPPED(status);
 	entry->reported = true;
 	entry->status = status;
 	child_exit_note(entry->tid, status);
 	return true;
+}
+
+// Hands over the stop or end that was collected.
+static int take_report(struct seized *entry)
+{
+	entry->reported = false;
+	tracee_stop_take(entry->tid, entry->status);
+	return entry->status;
 }
 
 // PTRACE_SEIZE takes the target's cred_guard_mutex. A thread that is in execve holds it, and
@@ -120,22 +127,6 @@ static void collect_reports(void)
 {
 	for (size_t i = 0; i < n_seized; i++)
 		collect_report(&seized[i]);
-}
-
-static bool set_registers(int tid, struct user_regs_struct *user)
-{
-	struct iovec vector = {.iov_base = user, .iov_len = sizeof(*user)};
-
-	return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0;
-}
-
-static bool get_registers(int tid, struct user_regs_struct *ret)
-{
-	struct iovec vector = {.iov_base = ret, .iov_len = sizeof(*ret)};
-
-	// A 32-bit thread fills less.
-	return ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0 &&
-	       vector.iov_len == sizeof(*ret);
 }
 
 // Lets a stopped thread go. One that was killed meanwhile, as by an exec, is not stopped any more,
@@ -159,13 +150,13 @@ static void restore_privileges(int tid)
 	enum privileged_exec_result result = PRIVILEGED_EXEC_LOST;
 	bool done = true;
 
-	if (get_registers(tid, &user))
+	if (tracee_registers_get(tid, &user))
 		result = privileged_exec_look(tid, &user, &again);
 	for (size_t i = 0; result == PRIVILEGED_EXEC_AGAIN && i < PRIVILEGED_EXEC_WORDS; i++)
 		done &= ptrace(PTRACE_POKETEXT, tid, (void *)(again.address + i * sizeof(long)),
 		               (void *)again.code[i]) == 0;
 	if (result == PRIVILEGED_EXEC_AGAIN)
-		done &= set_registers(tid, &again.registers);
+		done &= tracee_registers_set(tid, &again.registers);
 	n_lost_privileges += result == PRIVILEGED_EXEC_LOST || !done;
 }
 
@@ -198,7 +189,7 @@ static bool enter_rest(struct seized *entry, int signal)
 		return false;
 	if (entry->rest.kind != REST_WHOLE) // which the kernel sees to
 		rescues_keep(entry->tid, &entry->rest);
-	if (!set_registers(entry->tid, &user))
+	if (!tracee_registers_set(entry->tid, &user))
 		return false;
 	entry->call = CALL_ENTERING;
 	counts.parts++;
@@ -207,7 +198,7 @@ static bool enter_rest(struct seized *entry, int signal)
 
 static bool begin_rest(struct seized *entry, int signal)
 {
-	const uintptr_t options = PTRACE_O_TRACESYSGOOD;
+	const uintptr_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
 
 	return ptrace(PTRACE_SETOPTIONS, entry->tid, NULL, (void *)options) == 0 &&
 	       enter_rest(entry, signal);
@@ -247,7 +238,7 @@ static void mend(struct seized *entry, struct user_regs_struct *user)
 	counts.again += what == MEND_AGAIN;
 	counts.rests += what == MEND_REST;
 	if (what == MEND_AGAIN)
-		set_registers(entry->tid, user);
+		tracee_registers_set(entry->tid, user);
 	else if (what == MEND_REST)
 		entry->call = CALL_CUT_SHORT;
 	else if (what == MEND_LEFT)
@@ -259,11 +250,11 @@ static void mend_at_once(const struct seized *entry, const struct tracee_stop *s
 {
 	struct user_regs_struct user;
 
-	if (!is_for_nobody(entry->tid, stop) || !get_registers(entry->tid, &user))
+	if (!is_for_nobody(entry->tid, stop) || !tracee_registers_get(entry->tid, &user))
 		return;
 	const struct syscall_caller caller = caller_of(entry);
 	if (syscall_mend_at_once(&caller, &user))
-		set_registers(entry->tid, &user);
+		tracee_registers_set(entry->tid, &user);
 }
 
 static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop)
@@ -276,7 +267,7 @@ static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop
 		return resume(entry, PTRACE_SYSCALL, 0);
 	}
 	if (stop->syscall) // its end
-		return get_registers(tid, &user) &&
+		return tracee_registers_get(tid, &user) &&
 		       syscall_rest_continues(&entry->rest, (int64_t)user.rax) && !abandoned &&
 		       enter_rest(entry, 0);
 	return !abandoned && is_for_nobody(tid, stop) && enter_rest(entry, stop->signal);
@@ -291,12 +282,12 @@ static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 		return;
 	// It is done; or a signal or a stop came first, and the call was as short as it would have
 	// been without us.
-	const bool known = get_registers(tid, &user);
+	const bool known = tracee_registers_get(tid, &user);
 	const bool signalled =
 	    known && stop->syscall && syscall_rest_has_signalled(&entry->rest, (int64_t)user.rax);
 	if (known) {
 		syscall_rest_leave(&entry->rest, &user);
-		set_registers(tid, &user);
+		tracee_registers_set(tid, &user);
 	}
 	rescues_drop(tid);
 	if (signalled && resume(entry, PTRACE_CONT, 0))
@@ -308,7 +299,10 @@ static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 // The next stop of a thread that is in the rest of its call, or just out of it.
 static void serve_stop(struct seized *entry, const struct tracee_stop *stop)
 {
-	if (entry->call == CALL_SIGNALLED)
+	// The tid is another thread's now, and the rest ended with the old one.
+	if (stop->exec)
+		let_go(entry, stop);
+	else if (entry->call == CALL_SIGNALLED)
 		detach(entry, stop->signal == SIGPIPE ? 0 : stop->signal);
 	else
 		serve_rest(entry, stop);
@@ -325,8 +319,7 @@ static void serve_leaving(struct seized *entry)
 	}
 	if (!entry->reported)
 		return;
-	entry->reported = false;
-	if (tracee_stop_read(entry->status, &stop))
+	if (tracee_stop_read(take_report(entry), &stop))
 		let_go(entry, &stop);
 	else
 		forget(entry->tid);
@@ -348,28 +341,29 @@ static void serve_rests(void)
 		if (entry->call != CALL_ENTERING && entry->call != CALL_INSIDE &&
 		    entry->call != CALL_SIGNALLED)
 			continue;
-		collect_report(entry);
-		if (!entry->reported)
+		const bool ours = collect_report(entry);
+		if (ours && !entry->reported)
 			continue;
-		entry->reported = false;
-		if (tracee_stop_read(entry->status, &stop))
+		if (ours && tracee_stop_read(take_report(entry), &stop))
 			serve_stop(entry, &stop);
 		else
-			forget(entry->tid);
+			forget(entry->tid); // it has ended, or another thread has its tid, and no
+			                    // tracer
 	}
 }
 
 static void release_stopped(void)
 {
+	// First, lest what it finds of those that the next two serve wait for another SIGCHLD.
+	collect_reports();
 	serve_all_leaving();
 	serve_rests();
-	collect_reports();
 	for (size_t i = 0; i < n_seized;) {
 		struct tracee_stop stop;
 		const int tid = seized[i].tid;
 		if (!seized[i].reported || seized[i].call != CALL_NONE)
 			i++;
-		else if (!tracee_stop_read(seized[i].status, &stop))
+		else if (!tracee_stop_read(take_report(&seized[i]), &stop))
 			forget(tid);
 		else {
 			mend_at_once(&seized[i], &stop);
@@ -442,10 +436,8 @@ void tracee_prepare(void)
 	collect_reports();
 }
 
-enum tracee_result tracee_seize(int tid, int tgid, bool trace_exec)
+enum tracee_result tracee_seize(int tid, int tgid)
 {
-	const uintptr_t options = trace_exec || withholds_privileges ? PTRACE_O_TRACEEXEC : 0;
-
 	// Room first: the handler must not see the array move.
 	seized = memory_grow(seized, &seized_capacity, n_seized + 1, sizeof(*seized));
 	struct seized *known = find_seized(tid);
@@ -457,7 +449,7 @@ enum tracee_result tracee_seize(int tid, int tgid, bool trace_exec)
 	if (seizing)
 		block_child_signal(SIG_UNBLOCK);
 	const enum tracee_result result =
-	    result_of(ptrace(PTRACE_SEIZE, tid, NULL, (void *)options));
+	    result_of(ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACEEXEC));
 	if (seizing)
 		block_child_signal(SIG_BLOCK);
 	seizing = 0;
@@ -478,12 +470,13 @@ static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
 	pid_t pid = tid;
 
 	if (entry && entry->reported) {
-		entry->reported = false;
-		status = entry->status;
+		status = take_report(entry);
 	} else {
 		do
 			pid = tracee_stop_wait(tid, flags, &status);
 		while (pid < 0 && errno == EINTR);
+		if (pid > 0)
+			tracee_stop_take(tid, status);
 	}
 	if (pid == 0)
 		return TRACEE_RUNS;
@@ -519,7 +512,7 @@ bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, 
 	struct seized *entry = find_seized(tid);
 	struct user_regs_struct user;
 
-	if (!get_registers(tid, &user))
+	if (!tracee_registers_get(tid, &user))
 		return false;
 	ARCH_NATIVE->from_user(&user, ret);
 	*ret_tls = user.fs_base;

@@ -20,6 +20,17 @@ pid_t tracee_stop_wait(int tid, int flags, int *ret_status)
 	return tid;
 }
 
+bool tracee_stop_is_exec(int status)
+{
+	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_EXEC;
+}
+
+void tracee_stop_take(int tid, int status)
+{
+	if (tracee_stop_is_exec(status))
+		waitpid(tid, NULL, WNOHANG | __WALL);
+}
+
 bool tracee_stop_read(int status, struct tracee_stop *ret)
 {
 	const int event = status >> 16;
@@ -30,7 +41,7 @@ bool tracee_stop_read(int status, struct tracee_stop *ret)
 	if (event == PTRACE_EVENT_STOP) {
 		ret->interrupted = WSTOPSIG(status) == SIGTRAP;
 		ret->group_stop = !ret->interrupted;
-	} else if (event == PTRACE_EVENT_EXEC) {
+	} else if (tracee_stop_is_exec(status)) {
 		ret->exec = true;
 	} else if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
 		ret->syscall = true; // PTRACE_O_TRACESYSGOOD

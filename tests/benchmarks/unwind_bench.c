@@ -84,7 +84,7 @@ static bool take(struct bench *bench)
 	uint64_t tls;
 
 	if (!snapshot_buffer_has_room(&bench->buffer) ||
-	    tracee_seize(bench->pid, bench->pid, false) != TRACEE_OK ||
+	    tracee_seize(bench->pid, bench->pid) != TRACEE_OK ||
 	    tracee_interrupt(bench->pid) != TRACEE_OK ||
 	    tracee_wait(bench->pid, &stop) != TRACEE_STOPPED)
 		return false;

@@ -1,0 +1,10 @@
+// tracee_registers: the registers of a thread that stands in a stop of ours.
+#pragma once
+
+#include <stdbool.h>
+#include <sys/user.h>
+
+// False: it does not stand still, or is a 32-bit program's.
+bool tracee_registers_get(int tid, struct user_regs_struct *ret);
+
+bool tracee_registers_set(int tid, const struct user_regs_struct *user);
