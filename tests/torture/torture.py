@@ -61,8 +61,9 @@ class TestCase(harness.TestCase):
             run = harness.start_attach(
                 pid(target) if pid else target, ALL_TICKS, *more, "-d", "600", hz=hz
             )
-            told = parse(target.rest())
-            self.assertEqual(target.process.returncode, 0)
+            lines = target.rest()
+            self.assertEqual(target.process.wait(), 0, f"of the program, which said {lines}")
+            told = parse(lines)
             run.finish(expect=None)
             if run.status == 0:
                 return told, run
