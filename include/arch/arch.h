@@ -31,7 +31,7 @@ static inline void registers_set(struct registers *registers, unsigned int numbe
 struct arch_code {
 	// Reads up to `size` bytes at the address; returns how many there are.
 	size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
-	// Are both addresses in one function, as far as is known?
+	// True if both addresses are in one function, as far as is known.
 	bool (*is_together)(void *context, uint64_t a, uint64_t b);
 	// The n-th place (from 0 on) at which the function to be followed may begin; 0: no more are
 	// known.
@@ -80,8 +80,8 @@ struct arch {
 	// The thread's registers from what PTRACE_GETREGSET's NT_PRSTATUS gave.
 	void (*from_user)(const struct user_regs_struct *user, struct registers *ret);
 
-	// Is the code at `code` (`size` bytes, from a frame's pc on) a signal trampoline? Then *ret
-	// is the rule for the interrupted frame.
+	// True if the code at `code` (`size` bytes, from a frame's pc on) is a signal trampoline.
+	// Then *ret is the rule for the interrupted frame.
 	bool (*signal_rule)(const uint8_t *code, size_t size, struct rule *ret);
 
 	// The rule for an address without CFI in a section of that name (such as .plt), `offset`
@@ -115,7 +115,8 @@ struct arch {
 	bool (*find_frame)(const struct arch_functions *functions, uint64_t address, bool is_call,
 	                   struct arch_frame *ret);
 
-	// Is the code at `code` where a stack begins, without a call before it (makecontext(3))?
+	// True if the code at `code` is where a stack begins, without a call before it
+	// (makecontext(3)).
 	bool (*is_stack_start)(const uint8_t *code, size_t size);
 
 	// The rule for code without CFI that keeps the frame pointer.

@@ -21,7 +21,7 @@ struct hash_index {
 	size_t count;
 };
 
-// Is the element `id` of the caller's array equal to `key`?
+// True if the element `id` of the caller's array equals `key`.
 typedef bool hash_equal_fn(const void *context, uint32_t id, const void *key);
 
 // A zeroed struct hash_index is an empty index.

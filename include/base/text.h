@@ -15,7 +15,7 @@
 char *text_clean(const char *bytes, size_t length, size_t max_length)
     __attribute__((returns_nonnull));
 
-// Is text_clean's result the same string? Then a caller that keeps the string needs no copy.
+// True if text_clean's result is the same string: a caller that keeps the string needs no copy.
 bool text_is_clean(const char *bytes, size_t length);
 
 // A new string, owned by the caller: the file's name as one word for a shell that is no option

@@ -30,7 +30,7 @@ struct debug_file_wanted {
 	bool shared;             // of several debug files (dwz(1)): `name` may be a path
 };
 
-// Has the file behind fd that build ID?
+// True if the file behind fd has that build ID.
 bool debug_file_has_build_id(int fd, const void *build_id, size_t build_id_size);
 
 // Opens the DWARF package of the module, PATH.dwp: in the user's directories, else beside the

@@ -40,7 +40,7 @@ uint64_t perf_map_find_start(const struct perf_map *map, uint64_t address);
 // The name of a code, owned by the map; any bytes but NUL and newlines. NULL: there is no such.
 const char *perf_map_name(const struct perf_map *map, uint32_t code);
 
-// Has it any code?
+// True if it has any code.
 bool perf_map_is_empty(const struct perf_map *map);
 
 // Why the file was not read to its end: static text; NULL: nothing is wrong.

@@ -21,7 +21,7 @@ enum descriptor_kind {
 // One of the thread's. Never blocks.
 enum descriptor_kind descriptor_kind(int tid, int number);
 
-// Is it one that lets a call wait (no O_NONBLOCK)? True where that cannot be told.
+// True if it lets a call wait (no O_NONBLOCK), and where that cannot be told.
 bool descriptor_blocks(int tid, int number);
 
 struct socket_facts {
@@ -39,5 +39,5 @@ bool descriptor_socket(int pid, int number, struct socket_facts *ret);
 // time. False: it cannot be told.
 bool descriptor_terminal(int pid, int number, uint64_t *ret_least);
 
-// Does RLIMIT_FSIZE let the process write files of any size?
+// True if RLIMIT_FSIZE lets the process write files of any size.
 bool descriptor_may_grow(int pid);

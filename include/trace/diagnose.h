@@ -5,8 +5,8 @@
 
 struct error;
 
-// Can the process that `pid` names (its pid, or the tid of one of its threads) be sampled? NULL if
-// so, and *ret_pid is its process id.
+// Finds out whether the process that `pid` names (its pid, or the tid of one of its threads) can be
+// sampled. NULL if so, and *ret_pid is its process id.
 struct error *diagnose_target(int pid, int *ret_pid);
 
 // Is the process traced by another one, and not just for the moment of a sample by another

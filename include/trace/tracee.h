@@ -29,7 +29,7 @@ enum tracee_wait {
 // PTRACE_SEIZE with exec (see tracee.c).
 void tracee_setup(void);
 
-// Can this process use ptrace at all (no seccomp filter in the way)?
+// True if this process can use ptrace at all (no seccomp filter is in the way).
 bool tracee_is_permitted(void);
 
 // Before a series of tracee_seize: takes note of what has happened to seized threads, since the
@@ -44,7 +44,7 @@ enum tracee_result tracee_seize(int tid, int tgid);
 // Asks a seized thread to stop. It executes no instruction of the program before it does.
 enum tracee_result tracee_interrupt(int tid);
 
-// Has the seized thread stopped, or gone? Never blocks. A tracee_wait of TRACEE_EXITED ends the
+// Finds out whether the seized thread has stopped or gone. Never blocks. TRACEE_EXITED ends the
 // seizure.
 enum tracee_wait tracee_poll(int tid, struct tracee_stop *ret);
 
@@ -72,7 +72,7 @@ void tracee_continue(int tid, const struct tracee_stop *stop);
 void tracee_serve_at_once(void (*serve)(void *context), void *context);
 void tracee_serve_in_turn(void);
 
-// Is any thread seized?
+// True if any thread is seized.
 bool tracee_has_any(void);
 
 // Threads whose call a stop has cut short are sent into its rest by tracee_release, and stay seized
@@ -80,7 +80,7 @@ bool tracee_has_any(void);
 // how many there are.
 size_t tracee_serve(void);
 
-// Is the thread in the rest of a call? Then its stack is what it was, and it cannot be seized.
+// True if the thread is in the rest of a call: its stack is what it was, and it cannot be seized.
 bool tracee_is_in_rest(int tid);
 
 // What was done for the calls that stops have cut.

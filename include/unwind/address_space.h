@@ -73,5 +73,5 @@ struct module *address_space_find_image(const struct address_space *space, uint6
 size_t address_space_read_code(const struct address_space *space, uint64_t pc, void *buffer,
                                size_t size);
 
-// Does the address lie in executable memory?
+// True if the address lies in executable memory.
 bool address_space_is_code(const struct address_space *space, uint64_t pc);

@@ -33,7 +33,7 @@ struct go_thread {
 bool go_thread_read(int tid, struct resident *resident, uint64_t tls,
                     const struct go_layout *layout, struct go_thread *ret);
 
-// Is the goroutine's stack where it was? Other threads may move it, at times.
+// True if the goroutine's stack is where it was. Other threads may move it, at times.
 bool go_thread_holds(int tid, struct resident *resident, const struct go_thread *thread);
 
 static inline bool go_stack_has(const struct go_stack *stack, uint64_t sp)

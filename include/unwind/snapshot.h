@@ -66,7 +66,7 @@ struct snapshot_mark snapshot_buffer_mark(const struct snapshot_buffer *buffer);
 // Takes back what was taken since then, unless somebody else has taken some, too.
 void snapshot_buffer_take_back(struct snapshot_buffer *buffer, const struct snapshot_mark *mark);
 
-// Can it take another largest snapshot?
+// True if it can take another largest snapshot.
 bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer);
 
 // What is known about a thread's stack.
@@ -114,10 +114,10 @@ void snapshot_hint_elsewhere(struct snapshot_hint *hint, const struct snapshot *
 // not hold them. The first argument is a struct snapshot (expression_read_fn).
 bool snapshot_read(const void *snapshot, uint64_t address, unsigned int size, uint64_t *ret);
 
-// Lies the address in a copied stack, on a page that was not in memory?
+// True if the address lies in a copied stack, on a page that was not in memory.
 bool snapshot_has_gap_at(const struct snapshot *snapshot, uint64_t address);
 
-// Would the address have been copied, if no more than so much were copied of a stack?
+// True if the address would have been copied, had no more than so much been copied of a stack.
 bool snapshot_is_cut_before(const struct snapshot *snapshot, uint64_t address);
 
 // The same as snapshot_has_gap_at for a region, from a position in it on.

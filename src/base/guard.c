@@ -66,8 +66,8 @@ static uintptr_t pc_of(const void *context)
 	return ((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 }
 
-// Does the signal end a system call that waits? Then the instruction before the pc is "syscall",
-// and the call will return EINTR. (Those of malloc(3) never do.)
+// True if the signal ends a system call that waits: the instruction before the pc is "syscall", and
+// the call will return EINTR. (Those of malloc(3) never do.)
 static bool is_waiting(const void *context)
 {
 	const ucontext_t *machine = context;

@@ -189,7 +189,7 @@ bool dumper_write(struct dumper *dumper, const struct dump_part *part, int64_t t
 	return true;
 }
 
-// Has it finished? One that could not be written is forgotten.
+// True if it has finished. One that could not be written is forgotten.
 static void poll_dump(struct dumper *dumper, struct dump *dump, bool wait)
 {
 	int status = 0;

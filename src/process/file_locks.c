@@ -110,7 +110,7 @@ static bool shows_lock(const char *path, uint64_t inode)
 	return false;
 }
 
-// Does a descriptor of the process show such a lock?
+// True if a descriptor of the process shows such a lock.
 static bool has_lock(const char *pid, uint64_t inode, size_t *n_looks)
 {
 	_cleanup_free_ char *path = memory_printf("/proc/%s/fdinfo", pid);

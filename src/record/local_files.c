@@ -19,7 +19,7 @@ static int open_file(const struct module *module, const char *path)
 	           : untrusted_file_open_same(path, module->device, module->inode);
 }
 
-// Is it the build that was recorded? Reads the file as any other module, guarded.
+// True if it is the build that was recorded. Reads the file as any other module, guarded.
 static bool is_same_build(const struct module *module, int fd)
 {
 	struct modules others = {0};

@@ -30,5 +30,5 @@ struct budget {
 // `percent`: the share of time, of one CPU; 0: no limit.
 void budget_init(struct budget *budget, double percent, const struct budget_spent *spent);
 
-// May a tick be taken now?
+// True if a tick may be taken now.
 bool budget_allows(struct budget *budget, const struct budget_spent *spent);

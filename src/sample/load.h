@@ -15,5 +15,5 @@ void load_deinit(struct load *load);
 // runnable/all: proc(5)); -1: not known.
 long load_others(const struct load *load);
 
-// Do so many others want more CPUs than there are?
+// True if so many others want more CPUs than there are.
 bool load_is_crowded(const struct load *load, long n_others);

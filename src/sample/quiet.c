@@ -18,7 +18,7 @@ void quiet_init(struct quiet *quiet, const struct thread_sums *sums, const struc
 	*quiet = (struct quiet){.sums = sums, .load = load, .clock_ns = -1};
 }
 
-// Has no thread been given a CPU since the sum was read last?
+// True if no thread has been given a CPU since the sum was read last.
 static bool runs_stay(struct quiet *quiet, const struct target *target)
 {
 	const uint64_t last_runs = quiet->runs;
@@ -116,7 +116,7 @@ static bool is_same(const struct proc_schedstat *a, const struct proc_schedstat 
 	return a->cpu_ns == b->cpu_ns && a->delay_ns == b->delay_ns && a->runs == b->runs;
 }
 
-// Is the rest what it was when it was last read? Else takes it over.
+// True if the rest is what it was when it was last read. Else takes it over.
 static bool rest_stays(struct quiet *quiet, const struct target *target, bool reread)
 {
 	const int max_tries = target->n_threads <= MANY_THREADS ? MAX_TRIES : 1;

@@ -10,11 +10,12 @@ struct load;
 struct target;
 struct target_thread;
 
-// Is it worth a look at each sleeper, n_others being load_others? Only where threads wait for CPUs,
-// and while there are no more of them than READY_MAX_LOOKS.
+// True if it is worth a look at each sleeper, n_others being load_others: only where threads wait
+// for CPUs, and while there are no more of them than READY_MAX_LOOKS.
 bool ready_is_worth_looks(const struct load *load, const struct target *target, long n_others);
 
-// Is the sleeper one? Not so one that was stopped, and is on its way back to sleep because of that.
+// True if the sleeper is one; false of one that was stopped, and is on its way back to sleep
+// because of that.
 bool ready_is(const struct target *target, const struct target_thread *thread);
 
 // Could any sleeper (thread->to_look_at) be one, when n_running of the others run or are ready, as

@@ -85,7 +85,7 @@ static bool copy(const struct target_thread *thread, const struct proc_syscall *
 	return snapshot_capture(thread->tid, arch, &registers, maps, &thread->hint, buffer, ret);
 }
 
-// Did the thread stay off the CPUs since its run count was `runs`?
+// True if the thread has stayed off the CPUs since its run count was `runs`.
 static bool stood_still(const struct target *target, struct target_thread *thread, uint64_t runs)
 {
 	return proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &thread->last) &&

@@ -35,10 +35,10 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 bool sleeper_state(const struct target *target, const struct target_thread *thread,
                    enum thread_state *ret);
 
-// Is the thread blocked at this moment? Cheaper still, and false where it cannot be told.
+// True if the thread is blocked at this moment. Cheaper still, and false where it cannot be told.
 bool sleeper_is_blocked(const struct target *target, const struct target_thread *thread);
 
-// Does the thread run? Cheaper than a look: nothing is copied.
+// True if the thread runs. Cheaper than a look: nothing is copied.
 bool sleeper_runs(const struct target *target, struct target_thread *thread);
 
 // The copy's stack ended so: would another copy show more, or a stop?
@@ -46,11 +46,11 @@ bool sleeper_has_more(const struct target_thread *thread, const struct snapshot 
                       enum stack_end end);
 bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end);
 
-// Will a stop go unseen by the system call that the copied thread sleeps in? Not by all
+// True if a stop will go unseen by the system call that the copied thread sleeps in: not by all
 // (spared_calls.h).
 bool sleeper_bears_stop(const struct target *target, const struct target_thread *thread);
 
-// Has the thread, which was copied asleep, run since? False where it cannot be told.
+// True if the thread, which was copied asleep, has run since. False where it cannot be told.
 bool sleeper_has_moved(const struct target *target, const struct target_thread *thread);
 
 // Copies a sleeper's stack anew, with a larger thread->hint.guess_bytes. False: it is no longer

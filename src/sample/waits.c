@@ -170,7 +170,7 @@ static char *shorten(const char *link)
 	return memory_strndup(link, length);
 }
 
-// Has the thread the descriptors of its process, as nearly all have? kcmp(2) takes half a
+// True if the thread has the descriptors of its process, as nearly all have. kcmp(2) takes half a
 // microsecond; the way from /proc to the thread's own descriptors ten.
 static bool has_common_files(const struct target *target, const struct target_thread *thread)
 {
@@ -267,7 +267,7 @@ static char *read_kernel_frames(struct waits *waits, const struct target *target
 	return kernel_functions(text);
 }
 
-// Has the thread slept on since it was looked at?
+// True if the thread has slept on since it was looked at.
 static bool sleeps_still(const struct target *target, const struct target_thread *thread)
 {
 	struct proc_schedstat stat;

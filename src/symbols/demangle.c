@@ -89,9 +89,9 @@ static size_t d_back_reference(const char *name, size_t at)
 	return 0;
 }
 
-// Can the name stand for more than we want to see? A type may refer to one before it, that one
-// to another twice, and so on; libiberty writes it all out. Each reference is taken to stand for
-// all the text between its aim and itself, or for one identifier.
+// True if the name can stand for more than we want to see. A type may refer to one before it, that
+// one to another twice, and so on; libiberty writes it all out. Each reference is taken to stand
+// for all the text between its aim and itself, or for one identifier.
 static bool d_is_bomb(const char *name)
 {
 	size_t length = strlen(name);

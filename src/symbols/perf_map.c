@@ -268,7 +268,7 @@ static void open_file(struct opening *opening)
 	}
 }
 
-// Is it from an earlier process of the same pid? stat's start_time counts from boot.
+// True if it is from an earlier process of the same pid. stat's start_time counts from boot.
 static bool is_stale(const struct opening *opening)
 {
 	const struct timespec *written = &opening->status.st_mtim;
@@ -357,7 +357,7 @@ static bool read_on(struct perf_map *map)
 	return n < sizeof(map->chunk) && perf_map_sort(map);
 }
 
-// Is there more than was read, or less?
+// True if there is more than was read, or less.
 static bool has_changed(struct perf_map *map)
 {
 	struct stat status;

@@ -54,7 +54,7 @@ static bool read_sections(struct unpacking *unpacking)
 	return read_at(unpacking, header.e_shoff, unpacking->sections, bytes);
 }
 
-// Is the section one to be unpacked? *ret is how it is compressed.
+// True if the section is to be unpacked. *ret is how it is compressed.
 static bool is_packed(const struct unpacking *unpacking, const Elf64_Shdr *section, Elf64_Chdr *ret)
 {
 	return section->sh_flags & SHF_COMPRESSED && section->sh_type != SHT_NOBITS &&

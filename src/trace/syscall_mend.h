@@ -25,7 +25,7 @@ enum syscall_mend syscall_mend(const struct syscall_caller *caller, struct user_
 // May be called by a signal handler.
 bool syscall_mend_at_once(const struct syscall_caller *caller, struct user_regs_struct *user);
 
-// Is the thread in a system call that the kernel begins again after the stop?
+// True if the thread is in a system call that the kernel begins again after the stop.
 bool syscall_mend_resumes(const struct user_regs_struct *user);
 
 // The number of the call in terms of x86-64; -1: none.

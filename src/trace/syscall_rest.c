@@ -189,9 +189,9 @@ static bool has_sent_whole_messages(const struct syscall_rest *rest)
 	return message.msg_len == total;
 }
 
-// Can the message's rest do without its control data? Descriptors go with the first byte; what else
-// there is may be meant for each (a TLS record's type). Whoever receives may get some with the
-// rest.
+// True if the message's rest can do without its control data. Descriptors go with the first byte;
+// what else there is may be meant for each (a TLS record's type). Whoever receives may get some
+// with the rest.
 static bool needs_no_control(const struct syscall_rest *rest)
 {
 	struct msghdr message;
@@ -242,7 +242,7 @@ static bool is_sent(const struct syscall_rest *rest)
 	       !rest->caller.i386;
 }
 
-// The call was cut. Can its rest be had exactly?
+// The call was cut. True if its rest can be had exactly.
 static bool can_continue(const struct syscall_rest *rest, enum descriptor_kind kind)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;

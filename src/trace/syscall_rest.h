@@ -54,14 +54,14 @@ void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscal
 // of it, or one buffer of a list of buffers. False: it cannot be told.
 bool syscall_rest_enter(struct syscall_rest *rest, struct user_regs_struct *ret);
 
-// That call has returned `result`. Is there more to be done?
+// That call has returned `result`. True if there is more to be done.
 bool syscall_rest_continues(struct syscall_rest *rest, int64_t result);
 
-// Has that result raised a SIGPIPE of which the program alone would not have heard?
+// True if that result has raised a SIGPIPE of which the program alone would not have heard.
 bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result);
 
-// Was the thread interrupted in the call that was last entered, or just before? Then counts what it
-// has moved.
+// True if the thread was interrupted in the call that was last entered, or just before. Then counts
+// what it has moved.
 bool syscall_rest_is_inside(struct syscall_rest *rest, const struct user_regs_struct *user);
 
 // Changes the thread's registers to those after it all: of one call that did it.
@@ -70,11 +70,11 @@ void syscall_rest_leave(const struct syscall_rest *rest, struct user_regs_struct
 // A result by which the kernel tells of an interruption, before it has decided what comes of it.
 bool syscall_was_interrupted(int64_t result);
 
-// Does the thread's process ignore the signal? Sent to a thread that is traced, it interrupts calls
-// all the same.
+// True if the thread's process ignores the signal. Sent to a thread that is traced, it interrupts
+// calls all the same.
 bool syscall_ignores_signal(int tid, int signal);
 
-// Has the thread a seccomp filter, which may not know other calls than the program makes?
+// True if the thread has a seccomp filter, which may not know other calls than the program makes.
 bool syscall_is_filtered(int tid);
 
 // Argument `number` (from 1) of a call.

@@ -51,9 +51,9 @@ static bool find_contexts(const struct snapshot *snapshot, uint64_t sp, uint64_t
 	return has_own && has_handler;
 }
 
-// Has the handler's frame pointer been put in the place of the unwinder's caller's? It was the same
-// from the start where no frame between has saved it: in one place. Elsewhere it may be so by
-// chance, but not where it points into the handler's frame, nor where that frame is to go on
+// True if the handler's frame pointer has been put in the place of the unwinder's caller's. It was
+// the same from the start where no frame between has saved it: in one place. Elsewhere it may be so
+// by chance, but not where it points into the handler's frame, nor where that frame is to go on
 // elsewhere than behind its call (the handler may stand just there).
 static bool has_frame_pointer_of(const struct snapshot *snapshot, const struct context *own,
                                  const struct context *handler)

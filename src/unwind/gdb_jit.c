@@ -231,7 +231,7 @@ struct gdb_jit_image *gdb_jit_find(const struct gdb_jit *jit, uint64_t address)
 	return id != INTERVAL_NONE && id < jit->images.count ? &jit->images.items[id] : NULL;
 }
 
-// Is the image still what it was when its list was read?
+// True if the image is still what it was when its list was read.
 static bool is_there(struct gdb_jit *jit, int tid, const struct gdb_jit_image *image)
 {
 	struct images again = {0};

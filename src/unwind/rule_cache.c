@@ -104,7 +104,7 @@ static const struct arch_code made = {
     .find_start = find_start_as_made,
 };
 
-// Is it a register that calls need not preserve?
+// True if calls need not preserve the register.
 static bool is_scratch(unsigned int number)
 {
 	const struct arch *arch = ARCH_NATIVE;
@@ -155,9 +155,9 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 	return found;
 }
 
-// Does the CFA count from what the frame pointer points to? That holds in SBCL's call_into_lisp_
-// while it calls, but the table says it of the code behind the call as well, where the called
-// function has set the frame pointer back.
+// True if the CFA counts from what the frame pointer points to. That holds in SBCL's
+// call_into_lisp_ while it calls, but the table says it of the code behind the call as well, where
+// the called function has set the frame pointer back.
 static bool counts_from_saved_fp(const struct rule *rule)
 {
 	enum { OP_DEREF = 0x06, OP_BREG0 = 0x70 }; // DWARF 5, 7.7.1

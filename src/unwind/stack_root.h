@@ -10,7 +10,7 @@
 
 struct address_space;
 
-// Is the stack pointer about where the program was entered?
+// True if the stack pointer is about where the program was entered.
 bool stack_root_is_entry(const struct address_space *space, uint64_t sp);
 
 // Does nothing more of a stack lie above the stack pointer: is it about where the program was

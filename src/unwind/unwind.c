@@ -74,8 +74,8 @@ static bool entry_equal(const void *context, uint32_t id, const void *key)
 	return unwinder->entries[id].key == *(const uint64_t *)key;
 }
 
-// Does a call end at the pc? Of made code, which may jump with a return address of its own, all may
-// be returned to (HotSpot's interpreter does so).
+// True if a call ends at the pc. All made code may be returned to: it may jump with a return
+// address of its own, as HotSpot's interpreter does.
 static bool may_return_to(struct unwinder *unwinder, uint64_t pc)
 {
 	const struct arch *arch = ARCH_NATIVE;
@@ -221,7 +221,7 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule, boo
 	return GO_ON;
 }
 
-// Does a call return to the caller's pc?
+// True if a call returns to the caller's pc.
 static bool is_called_from(struct unwinder *unwinder, const struct registers *caller)
 {
 	const uint64_t pc = caller->value[ARCH_NATIVE->pc];
@@ -408,7 +408,7 @@ static void note_beam(struct unwinder *unwinder, const struct rule *rule,
 	};
 }
 
-// Does the return address follow a direct call of the function at `target` in the module's file?
+// True if the return address follows a direct call of the function at `target` in that module.
 static bool is_return_from(struct unwinder *unwinder, uint64_t pc, const struct module *module,
                            uint64_t target)
 {
@@ -495,7 +495,7 @@ static void refresh(struct unwinder *unwinder)
 	unwinder->start_stack = unwinder->space->start_stack;
 }
 
-// Is there nobody to return to? `begins`: the frame that was left may say so itself.
+// True if there is nobody to return to. `begins`: the frame that was left may say so itself.
 static bool ends_at(struct unwinder *unwinder, const struct registers *registers, bool begins,
                     enum stack_end *ret)
 {

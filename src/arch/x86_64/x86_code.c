@@ -114,7 +114,7 @@ static enum effect advance(struct search *search, const struct instruction *i, s
 	return effect;
 }
 
-// Is a way's end one by which a runtime's code is known?
+// True if a way's end is one by which a runtime's code is known.
 static bool has_shape(struct search *search, const struct way *way)
 {
 	if (!(way->written >> MACHINE_BP & 1) &&
@@ -242,7 +242,8 @@ static bool find_way_in(struct search *search, uint64_t start, uint64_t address,
 	return find_way(search, start, ret, &popped) && ret->base == BASE_SP;
 }
 
-// Does some way lead to where a runtime's code is known by its shape? The rule is search->shape.
+// True if some way leads to where a runtime's code is known by its shape; the rule is
+// search->shape.
 static bool find_shape(struct search *search, uint64_t address)
 {
 	int64_t popped;

@@ -35,5 +35,5 @@ bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int
 
 enum { X86_CODE_MAX_CALL_BYTES = 8 };
 
-// Do the `size` bytes end in a call instruction?
+// True if the `size` bytes end in a call instruction.
 bool x86_code_is_after_call(const uint8_t *bytes, size_t size);

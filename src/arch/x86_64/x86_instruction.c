@@ -252,7 +252,7 @@ static bool only_compares(const struct instruction *i)
 	       (op == 0xff && (i->reg_field == 2 || i->reg_field == 4 || i->reg_field == 6));
 }
 
-// Does it write to its ModRM's register only (of the two operands)?
+// True if it writes to its ModRM's register only (of the two operands).
 static bool writes_reg_only(uint8_t op)
 {
 	return op == 0x8b || op == 0x8d || op == 0x63 || op == 0x69 || op == 0x6b || op == 0x8a ||
