@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "dumper.h"
+#include "window_files.h"
 #include "memory.h"
 #include "moment.h"
 #include "options.h"
@@ -15,13 +15,13 @@
 #include "writer.h"
 
 void flight_begin(struct flight *flight, const struct options *options, struct profile *profile,
-                  const struct run *run, struct dumper *dumper)
+                  const struct run *run, struct window_files *files)
 {
 	*flight = (struct flight){
 	    .options = options,
 	    .profile = profile,
 	    .run = run,
-	    .dumper = dumper,
+	    .files = files,
 	    .conditions = options->conditions,
 	    .noticed_ns = INT64_MIN / 2,
 	};
@@ -65,13 +65,13 @@ static void dump(struct flight *flight, const char *why)
 		const bool shows_time = flight->options->writer->shows_time;
 		if (shows_time)
 			ring_timeline(&flight->ring, &slice, &timeline);
-		dumper_write(flight->dumper,
-		             &(struct dump_part){
-		                 .view = &view,
-		                 .whole = flight->profile,
-		                 .timeline = shows_time ? &timeline : NULL,
-		             },
-		             view.start_time_ns + view.duration_ns, comment);
+		window_files_write(flight->files,
+		                   &(struct window_part){
+		                       .view = &view,
+		                       .whole = flight->profile,
+		                       .timeline = shows_time ? &timeline : NULL,
+		                   },
+		                   view.start_time_ns + view.duration_ns, comment);
 		timeline_deinit(&timeline);
 	}
 	slice_deinit(&slice);
@@ -81,9 +81,9 @@ void flight_ticked(struct flight *flight, bool asked)
 {
 	const int64_t now_ns = flight->run->last_ns;
 
-	dumper_poll(flight->dumper, false);
+	window_files_poll(flight->files, false);
 	_cleanup_free_ char *why =
-	    conditions_look(&flight->conditions, flight->profile, flight->dumper->pid, now_ns);
+	    conditions_look(&flight->conditions, flight->profile, flight->files->pid, now_ns);
 	if (asked)
 		dump(flight, "SIGUSR1");
 	// Not the same window again and again.
@@ -98,7 +98,7 @@ void flight_end(struct flight *flight, bool target_ended)
 {
 	if (target_ended && conditions_want_death(&flight->conditions))
 		dump(flight, "the target has ended");
-	dumper_poll(flight->dumper, true);
-	if (!flight->options->quiet && flight->dumper->n_dumps == 0)
+	window_files_poll(flight->files, true);
+	if (!flight->options->quiet && flight->files->n_begun == 0)
 		fprintf(stderr, "profiler: no window was asked for: nothing is written\n");
 }

@@ -7,7 +7,7 @@
 #include "condition.h"
 #include "ring.h"
 
-struct dumper;
+struct window_files;
 struct modules;
 struct options;
 struct profile;
@@ -17,7 +17,7 @@ struct flight {
 	const struct options *options; // borrowed, as the next three
 	struct profile *profile;
 	const struct run *run;
-	struct dumper *dumper;
+	struct window_files *files;
 	struct ring ring;
 	struct conditions conditions;
 	int64_t noticed_ns; // when a condition last came to hold
@@ -25,7 +25,7 @@ struct flight {
 
 // Before the first tick, when the profile's start is known.
 void flight_begin(struct flight *flight, const struct options *options, struct profile *profile,
-                  const struct run *run, struct dumper *dumper);
+                  const struct run *run, struct window_files *files);
 void flight_deinit(struct flight *flight);
 
 // After each tick. `asked`: the user wants the window (SIGUSR1).

@@ -9,7 +9,7 @@
 #include "diagnose.h"
 #include "diff_command.h"
 #include "dump_command.h"
-#include "dumper.h"
+#include "window_files.h"
 #include "error.h"
 #include "events.h"
 #include "flight.h"
@@ -60,7 +60,7 @@ struct session {
 	struct error *view_error;     // nothing
 	struct record_writer *record; // NULL: none is made
 	int record_errno;             // why it cannot be written on
-	struct dumper dumper;
+	struct window_files files;
 	struct flight flight;        // --ring
 	struct windows windows;      // --every
 	struct error *metrics_error; // the first one
@@ -78,10 +78,10 @@ static void started(void *context)
 
 	if (session->options.ring_ns)
 		flight_begin(&session->flight, &session->options, &session->profile, &session->run,
-		             &session->dumper);
+		             &session->files);
 	if (session->options.every_ns)
 		windows_begin(&session->windows, &session->options, &session->profile,
-		              &session->run, &session->dumper);
+		              &session->run, &session->files);
 	if (!writes_windows(&session->options))
 		session->view_error =
 		    view_begin(&session->view, &session->options, &session->profile);
@@ -165,7 +165,7 @@ static struct error *open_output(struct session *session)
 	const char *path = options->output;
 
 	if (writes_windows(options))
-		return dumper_init(&session->dumper, options, &session->modules);
+		return window_files_init(&session->files, options, &session->modules);
 	if (!path && options->pid)
 		path = "-"; // as in profiler -p PID | flamegraph.pl; a command's stdout is its own
 	return output_open(path, options->writer->binary, &session->output);
@@ -234,7 +234,7 @@ static struct error *open_target(struct session *session)
 	if (error)
 		return error;
 	events_watch(&session->events, session->target.pid);
-	session->dumper.pid = session->target.pid;
+	session->files.pid = session->target.pid;
 	warn_of_tracer(session);
 	return NULL;
 }
@@ -347,7 +347,7 @@ static struct error *finish_windows(struct session *session)
 		flight_end(&session->flight, session->events.target_ended);
 	else
 		windows_end(&session->windows);
-	if (!session->dumper.failed)
+	if (!session->files.failed)
 		return NULL;
 	return error_create(EXIT_STATUS_OUTPUT, "not every window could be written");
 }
@@ -417,7 +417,7 @@ static void session_deinit(struct session *session)
 	view_deinit(&session->view);
 	flight_deinit(&session->flight);
 	windows_deinit(&session->windows);
-	dumper_deinit(&session->dumper);
+	window_files_deinit(&session->files);
 	error_destroy(session->view_error);
 	error_destroy(session->metrics_error);
 	output_destroy(session->output);

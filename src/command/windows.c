@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "dumper.h"
+#include "window_files.h"
 #include "memory.h"
 #include "moment.h"
 #include "options.h"
@@ -14,13 +14,13 @@
 enum { MIN_COLLECT = 1 << 16 };
 
 void windows_begin(struct windows *windows, const struct options *options, struct profile *profile,
-                   const struct run *run, struct dumper *dumper)
+                   const struct run *run, struct window_files *files)
 {
 	*windows = (struct windows){
 	    .options = options,
 	    .profile = profile,
 	    .run = run,
-	    .dumper = dumper,
+	    .files = files,
 	    .start_ns = profile->start_ns,
 	    .n_first_stacks = profile->n_stacks,
 	    .collect_at = MIN_COLLECT,
@@ -79,7 +79,7 @@ static char *describe(const struct windows *windows, const struct profile *view)
 
 	moment_format(view->start_time_ns, false, from);
 	moment_format(view->start_time_ns + view->duration_ns, false, to);
-	return memory_printf("window %u: from %s to %s", windows->dumper->n_dumps, from, to);
+	return memory_printf("window %u: from %s to %s", windows->files->n_begun, from, to);
 }
 
 // What is in windows already need not be kept.
@@ -143,13 +143,13 @@ static void cut(struct windows *windows, int64_t now_ns)
 	struct timeline timeline = {0};
 	if (windows->shows_time)
 		cut_timeline(windows, &timeline);
-	dumper_write(windows->dumper,
-	             &(struct dump_part){
-	                 .view = &view,
-	                 .whole = windows->profile,
-	                 .timeline = windows->shows_time ? &timeline : NULL,
-	             },
-	             view.start_time_ns, comment);
+	window_files_write(windows->files,
+	                   &(struct window_part){
+	                       .view = &view,
+	                       .whole = windows->profile,
+	                       .timeline = windows->shows_time ? &timeline : NULL,
+	                   },
+	                   view.start_time_ns, comment);
 	timeline_deinit(&timeline);
 	collect(windows);
 }
@@ -158,7 +158,7 @@ bool windows_ticked(struct windows *windows)
 {
 	const int64_t now_ns = windows->run->last_ns;
 
-	dumper_poll(windows->dumper, false);
+	window_files_poll(windows->files, false);
 	// Ends are at multiples of the time, so that windows do not drift.
 	const int64_t begun = (now_ns - windows->profile->start_ns) / windows->options->every_ns;
 	const int64_t before =
@@ -171,5 +171,5 @@ bool windows_ticked(struct windows *windows)
 void windows_end(struct windows *windows)
 {
 	cut(windows, windows->run->last_ns);
-	dumper_poll(windows->dumper, true);
+	window_files_poll(windows->files, true);
 }

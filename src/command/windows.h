@@ -9,7 +9,7 @@
 
 #include "timeline.h"
 
-struct dumper;
+struct window_files;
 struct options;
 struct profile;
 struct run;
@@ -19,7 +19,7 @@ struct windows {
 	const struct options *options; // borrowed, as the next three
 	struct profile *profile;
 	const struct run *run;
-	struct dumper *dumper;
+	struct window_files *files;
 	struct sample *written; // of each of the profile's samples: what is in earlier windows
 	size_t n_written, written_capacity;
 	int64_t start_ns; // of the window at hand, CLOCK_MONOTONIC
@@ -33,7 +33,7 @@ struct windows {
 
 // Before the first tick, when the profile's start is known.
 void windows_begin(struct windows *windows, const struct options *options, struct profile *profile,
-                   const struct run *run, struct dumper *dumper);
+                   const struct run *run, struct window_files *files);
 void windows_deinit(struct windows *windows);
 
 // After each tick: begins to write the window if it is over. True: it is.

@@ -1,4 +1,4 @@
-// dumper: writes parts of a profile to files of their own while sampling goes on.
+// window_files: writes parts of a profile to files of their own while sampling goes on.
 //
 // Each is written by a process of its own, forked off: looking names up may take seconds, in which
 // the sampler ticks on. That process also runs options->exec when the file is there. The files are
@@ -17,30 +17,30 @@ struct profile;
 struct timeline;
 
 // A file that is written, or was.
-struct dump {
+struct window_file {
 	pid_t child; // at work on it; 0: it is finished
 	char *path;
 };
 
-struct dumper {
+struct window_files {
 	const struct options *options;
 	struct modules *modules; // borrowed, as the above
 	int pid;                 // of the target; to be set
 	char *directory;         // NULL: the current one
 	char host[65];
-	uint32_t n_dumps;   // begun
-	struct dump *dumps; // at work, or finished and there, oldest first
+	uint32_t n_begun;
+	struct window_file *items; // at work, or finished and there, oldest first
 	size_t count, capacity;
 	bool failed; // one of them did
 };
 
 // Makes the directory if it is not there. An error where files cannot be written to it.
-struct error *dumper_init(struct dumper *dumper, const struct options *options,
-                          struct modules *modules);
-void dumper_deinit(struct dumper *dumper);
+struct error *window_files_init(struct window_files *files, const struct options *options,
+                                struct modules *modules);
+void window_files_deinit(struct window_files *files);
 
 // A part of the time, to be written.
-struct dump_part {
+struct window_part {
 	const struct profile *view;  // its samples
 	const struct profile *whole; // the profile that it is a part of
 	struct timeline *timeline;   // for a format that shows time; NULL: none
@@ -48,9 +48,9 @@ struct dump_part {
 
 // Begins to write the part; the file's name has the time. `comment` is borrowed. False: no process
 // could be started.
-bool dumper_write(struct dumper *dumper, const struct dump_part *part, int64_t time_ns,
-                  const char *comment);
+bool window_files_write(struct window_files *files, const struct window_part *part, int64_t time_ns,
+                        const char *comment);
 
 // Notes who has finished, and whether well, and removes what is more than options->keep; `wait`:
 // waits for all.
-void dumper_poll(struct dumper *dumper, bool wait);
+void window_files_poll(struct window_files *files, bool wait);

@@ -1,4 +1,4 @@
-#include "dumper.h"
+#include "window_files.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -24,51 +24,51 @@
 
 enum { CHILD_NICE = 10 };
 
-struct error *dumper_init(struct dumper *dumper, const struct options *options,
-                          struct modules *modules)
+struct error *window_files_init(struct window_files *files, const struct options *options,
+                                struct modules *modules)
 {
-	*dumper = (struct dumper){.options = options, .modules = modules};
-	gethostname(dumper->host, sizeof(dumper->host) - 1);
-	for (char *c = dumper->host; *c; c++)
+	*files = (struct window_files){.options = options, .modules = modules};
+	gethostname(files->host, sizeof(files->host) - 1);
+	for (char *c = files->host; *c; c++)
 		if (*c == '/')
 			*c = '_';
 	if (!options->output)
 		return NULL;
-	dumper->directory = memory_strdup(options->output);
-	if (mkdir(dumper->directory, 0777) != 0 && errno != EEXIST)
+	files->directory = memory_strdup(options->output);
+	if (mkdir(files->directory, 0777) != 0 && errno != EEXIST)
 		return error_create(EXIT_STATUS_OUTPUT, "cannot make the directory %s: %s",
-		                    dumper->directory, strerror(errno));
-	if (access(dumper->directory, W_OK | X_OK) != 0)
+		                    files->directory, strerror(errno));
+	if (access(files->directory, W_OK | X_OK) != 0)
 		return error_create(EXIT_STATUS_OUTPUT, "cannot write to the directory %s: %s",
-		                    dumper->directory, strerror(errno));
+		                    files->directory, strerror(errno));
 	return NULL;
 }
 
-void dumper_deinit(struct dumper *dumper)
+void window_files_deinit(struct window_files *files)
 {
-	for (size_t i = 0; i < dumper->count; i++)
-		free(dumper->dumps[i].path);
-	free(dumper->dumps);
-	free(dumper->directory);
-	*dumper = (struct dumper){0};
+	for (size_t i = 0; i < files->count; i++)
+		free(files->items[i].path);
+	free(files->items);
+	free(files->directory);
+	*files = (struct window_files){0};
 }
 
-static char *path_of(const struct dumper *dumper, int64_t time_ns)
+static char *path_of(const struct window_files *files, int64_t time_ns)
 {
 	char time[MOMENT_TEXT_SIZE];
-	const char *directory = dumper->directory ?: "";
+	const char *directory = files->directory ?: "";
 	const size_t length = strlen(directory);
 	const char *slash = length > 0 && directory[length - 1] != '/' ? "/" : "";
 
 	moment_format(time_ns, true, time);
-	return memory_printf("%s%s%s.%d.%06u.%s%s", directory, slash, dumper->host, dumper->pid,
-	                     dumper->n_dumps, time, dumper->options->writer->default_suffix);
+	return memory_printf("%s%s%s.%d.%06u.%s%s", directory, slash, files->host, files->pid,
+	                     files->n_begun, time, files->options->writer->default_suffix);
 }
 
-static struct error *write_part(const struct dumper *dumper, const struct dump_part *part,
+static struct error *write_part(const struct window_files *files, const struct window_part *part,
                                 const char *path, const char *comment)
 {
-	const struct symbolize_options names = {.inlines = dumper->options->inlines};
+	const struct symbolize_options names = {.inlines = files->options->inlines};
 	const char *const comments[] = {comment, NULL};
 	struct symbols symbols = {0};
 	struct output *output = NULL;
@@ -76,20 +76,20 @@ static struct error *write_part(const struct dumper *dumper, const struct dump_p
 
 	if (error)
 		return error;
-	symbolize(part->view, dumper->modules, &names, &symbols);
+	symbolize(part->view, files->modules, &names, &symbols);
 	struct profile whole = *part->whole;
 	whole.duration_ns =
 	    part->view->start_time_ns + part->view->duration_ns - whole.start_time_ns;
-	error = publish(dumper->options,
+	error = publish(files->options,
 	                &(struct publication){
 	                    .part = part->view,
 	                    .whole = &whole,
 	                    .timeline = part->timeline,
-	                    .modules = dumper->modules,
+	                    .modules = files->modules,
 	                    .symbols = &symbols,
 	                    .comments = comments,
-	                    .pid = dumper->pid,
-	                    .children = dumper->options->children,
+	                    .pid = files->pid,
+	                    .children = files->options->children,
 	                },
 	                output_stream(output));
 	if (!error)
@@ -107,7 +107,7 @@ static void mark_used(const struct profile *profile, uint32_t stack_id, bool *us
 }
 
 // In the child, whose profile is its own: names are looked up for what is written alone.
-static void leave_out_others(const struct dump_part *part)
+static void leave_out_others(const struct window_part *part)
 {
 	const struct profile *view = part->view;
 	const size_t n_spans = part->timeline ? part->timeline->n_spans : 0;
@@ -148,7 +148,7 @@ static int run_command(const char *command, const char *path)
 }
 
 // In the child. Its signals stay blocked, so that it finishes what it began.
-static int work(const struct dumper *dumper, const struct dump_part *part, const char *path,
+static int work(const struct window_files *files, const struct window_part *part, const char *path,
                 const char *comment)
 {
 	const struct sched_param none = {0};
@@ -156,97 +156,97 @@ static int work(const struct dumper *dumper, const struct dump_part *part, const
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	setpriority(PRIO_PROCESS, 0, CHILD_NICE);
 	leave_out_others(part);
-	struct error *error = write_part(dumper, part, path, comment);
+	struct error *error = write_part(files, part, path, comment);
 	if (error)
 		fprintf(stderr, "profiler: %s\n", error_message(error));
-	else if (!dumper->options->quiet)
+	else if (!files->options->quiet)
 		fprintf(stderr, "profiler: a window is in %s\n", path);
 	const int status = error ? error_status(error) : EXIT_STATUS_OK;
 	error_destroy(error);
-	if (!status && dumper->options->exec)
-		return run_command(dumper->options->exec, path);
+	if (!status && files->options->exec)
+		return run_command(files->options->exec, path);
 	return status;
 }
 
-bool dumper_write(struct dumper *dumper, const struct dump_part *part, int64_t time_ns,
-                  const char *comment)
+bool window_files_write(struct window_files *files, const struct window_part *part, int64_t time_ns,
+                        const char *comment)
 {
-	_cleanup_free_ char *path = path_of(dumper, time_ns);
+	_cleanup_free_ char *path = path_of(files, time_ns);
 
 	fflush(stderr);
 	const pid_t child = fork();
 	if (child == 0)
-		_exit(work(dumper, part, path, comment));
+		_exit(work(files, part, path, comment));
 	if (child < 0) {
 		fprintf(stderr, "profiler: cannot write %s: no process can be started: %s\n", path,
 		        strerror(errno));
-		dumper->failed = true;
+		files->failed = true;
 		return false;
 	}
-	dumper->n_dumps++;
-	*array_push(dumper->dumps, dumper->count, dumper->capacity) =
-	    (struct dump){.child = child, .path = take_pointer(path)};
+	files->n_begun++;
+	*array_push(files->items, files->count, files->capacity) =
+	    (struct window_file){.child = child, .path = take_pointer(path)};
 	return true;
 }
 
 // True if it has finished. One that could not be written is forgotten.
-static void poll_dump(struct dumper *dumper, struct dump *dump, bool wait)
+static void poll_file(struct window_files *files, struct window_file *file, bool wait)
 {
 	int status = 0;
 	pid_t pid;
 
 	do {
-		pid = waitpid(dump->child, &status, wait ? 0 : WNOHANG);
+		pid = waitpid(file->child, &status, wait ? 0 : WNOHANG);
 	} while (pid < 0 && errno == EINTR);
 	if (pid == 0)
 		return;
-	dump->child = 0;
+	file->child = 0;
 	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STATUS_OK)
 		return;
-	dumper->failed = true;
-	free(take_pointer(dump->path));
+	files->failed = true;
+	free(take_pointer(file->path));
 }
 
-static void remove_oldest(struct dumper *dumper)
+static void remove_oldest(struct window_files *files)
 {
 	size_t n_finished = 0, kept = 0;
 
-	for (size_t i = 0; i < dumper->count; i++)
-		n_finished += dumper->dumps[i].child == 0 && dumper->dumps[i].path;
-	for (size_t i = 0; i < dumper->count; i++) {
-		struct dump *dump = &dumper->dumps[i];
-		if (dump->child == 0 && dump->path && n_finished > dumper->options->keep) {
+	for (size_t i = 0; i < files->count; i++)
+		n_finished += files->items[i].child == 0 && files->items[i].path;
+	for (size_t i = 0; i < files->count; i++) {
+		struct window_file *file = &files->items[i];
+		if (file->child == 0 && file->path && n_finished > files->options->keep) {
 			n_finished--;
-			unlink(dump->path);
-			free(take_pointer(dump->path));
+			unlink(file->path);
+			free(take_pointer(file->path));
 		}
-		if (dump->path)
-			dumper->dumps[kept++] = *dump;
+		if (file->path)
+			files->items[kept++] = *file;
 	}
-	dumper->count = kept;
+	files->count = kept;
 }
 
 // Without a limit there is no need to know what is finished.
-static void forget_finished(struct dumper *dumper)
+static void forget_finished(struct window_files *files)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < dumper->count; i++) {
-		if (dumper->dumps[i].child)
-			dumper->dumps[kept++] = dumper->dumps[i];
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->items[i].child)
+			files->items[kept++] = files->items[i];
 		else
-			free(dumper->dumps[i].path);
+			free(files->items[i].path);
 	}
-	dumper->count = kept;
+	files->count = kept;
 }
 
-void dumper_poll(struct dumper *dumper, bool wait)
+void window_files_poll(struct window_files *files, bool wait)
 {
-	for (size_t i = 0; i < dumper->count; i++)
-		if (dumper->dumps[i].child)
-			poll_dump(dumper, &dumper->dumps[i], wait);
-	if (dumper->options->keep)
-		remove_oldest(dumper);
+	for (size_t i = 0; i < files->count; i++)
+		if (files->items[i].child)
+			poll_file(files, &files->items[i], wait);
+	if (files->options->keep)
+		remove_oldest(files);
 	else
-		forget_finished(dumper);
+		forget_finished(files);
 }
