@@ -22,11 +22,11 @@ void flight_begin(struct flight *flight, const struct options *options, struct p
 	    .profile = profile,
 	    .run = run,
 	    .files = files,
-	    .conditions = options->conditions,
+	    .triggers = options->triggers,
 	    .noticed_ns = INT64_MIN / 2,
 	};
 	if (options->has_regex[SELECTION_THREAD])
-		flight->conditions.thread_name = &options->regexes[SELECTION_THREAD];
+		flight->triggers.thread_name = &options->regexes[SELECTION_THREAD];
 	ring_init(&flight->ring, options->ring_ns, options->ring_bytes, profile);
 }
 
@@ -83,7 +83,7 @@ void flight_ticked(struct flight *flight, bool asked)
 
 	window_files_poll(flight->files, false);
 	_cleanup_free_ char *why =
-	    conditions_look(&flight->conditions, flight->profile, flight->files->pid, now_ns);
+	    triggers_look(&flight->triggers, flight->profile, flight->files->pid, now_ns);
 	if (asked)
 		dump(flight, "SIGUSR1");
 	// Not the same window again and again.
@@ -96,7 +96,7 @@ void flight_ticked(struct flight *flight, bool asked)
 
 void flight_end(struct flight *flight, bool target_ended)
 {
-	if (target_ended && conditions_want_death(&flight->conditions))
+	if (target_ended && triggers_want_death(&flight->triggers))
 		dump(flight, "the target has ended");
 	window_files_poll(flight->files, true);
 	if (!flight->options->quiet && flight->files->n_begun == 0)

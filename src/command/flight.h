@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "condition.h"
+#include "trigger.h"
 #include "ring.h"
 
 struct window_files;
@@ -19,8 +19,8 @@ struct flight {
 	const struct run *run;
 	struct window_files *files;
 	struct ring ring;
-	struct conditions conditions;
-	int64_t noticed_ns; // when a condition last came to hold
+	struct triggers triggers;
+	int64_t noticed_ns; // when one of the triggers was last seen
 };
 
 // Before the first tick, when the profile's start is known.

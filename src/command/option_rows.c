@@ -137,7 +137,7 @@ static struct error *parse_ring_size(struct options *options, const char *value)
 
 static struct error *parse_dump_when(struct options *options, const char *value)
 {
-	if (!conditions_parse(value, &options->conditions))
+	if (!triggers_parse(value, &options->triggers))
 		return option_error("--dump-when: '%s' is no condition: give some of blocked>TIME, "
 		                    "cpu>PERCENT, cpu<PERCENT and death, with commas between them",
 		                    value);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "condition.h"
+#include "trigger.h"
 #include "dump_options.h"
 #include "moment.h"
 #include "profile.h"
@@ -52,15 +52,15 @@ struct options {
 	bool debuginfod;
 	int64_t ring_ns; // the flight recorder's window; 0: none
 	uint64_t ring_bytes;
-	int64_t every_ns;             // of windows; 0: none
-	size_t keep;                  // of the files of windows: the last ones; 0: all
-	int64_t waits_ns;             // only waits of that length; 0: no such profile
-	size_t max_threads;           // of it; 0: the default
-	const char *exec;             // a command to run for each; NULL: none
-	struct conditions conditions; // for it to write the window
-	const char *metrics;          // the file; NULL: none
-	int ready_fd;                 // to be written to after the first tick; -1: none
-	struct dump_options dump;     // `profiler dump`
+	int64_t every_ns;         // of windows; 0: none
+	size_t keep;              // of the files of windows: the last ones; 0: all
+	int64_t waits_ns;         // only waits of that length; 0: no such profile
+	size_t max_threads;       // of it; 0: the default
+	const char *exec;         // a command to run for each; NULL: none
+	struct triggers triggers; // for it to write the window
+	const char *metrics;      // the file; NULL: none
+	int ready_fd;             // to be written to after the first tick; -1: none
+	struct dump_options dump; // `profiler dump`
 	bool quiet, verbose;
 	bool check_unwinding;
 	uint32_t seed; // of the places of ticks within their periods; 0: one by chance

@@ -26,7 +26,7 @@ static struct error *check_ring(const struct options *options)
 	const bool windows = options->ring_ns || options->every_ns;
 
 	if (!options->ring_ns &&
-	    (options->ring_bytes != OPTIONS_RING_BYTES || options->conditions.count > 0))
+	    (options->ring_bytes != OPTIONS_RING_BYTES || options->triggers.count > 0))
 		return option_error("--ring-size and --dump-when are for --ring: give that, too");
 	if (!windows && (options->keep || options->exec))
 		return option_error(

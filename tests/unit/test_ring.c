@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "clock.h"
-#include "condition.h"
+#include "trigger.h"
 #include "hash.h"
 #include "memory.h"
 #include "ring.h"
@@ -187,7 +187,7 @@ static void test_empty(void **state)
 	world_deinit(&world);
 }
 
-static void test_conditions(void **state)
+static void test_triggers(void **state)
 {
 	static const char *const good[] = {"death", "blocked>2s", "cpu>90", "cpu<0.5%",
 	                                   "blocked>1m,cpu>200%,death"};
@@ -197,16 +197,15 @@ static void test_conditions(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < array_size(good); i++) {
-		struct conditions conditions = {0};
-		assert_true(conditions_parse(good[i], &conditions));
-		assert_true(conditions.count > 0);
-		assert_int_equal(conditions_want_death(&conditions),
-		                 strstr(good[i], "death") != NULL);
+		struct triggers triggers = {0};
+		assert_true(triggers_parse(good[i], &triggers));
+		assert_true(triggers.count > 0);
+		assert_int_equal(triggers_want_death(&triggers), strstr(good[i], "death") != NULL);
 	}
 	for (size_t i = 0; i < array_size(bad); i++) {
-		struct conditions conditions = {0};
-		assert_false(conditions_parse(bad[i], &conditions));
-		assert_int_equal(conditions.count, 0);
+		struct triggers triggers = {0};
+		assert_false(triggers_parse(bad[i], &triggers));
+		assert_int_equal(triggers.count, 0);
 	}
 }
 
@@ -214,12 +213,12 @@ static void test_conditions(void **state)
 static void test_blocked(void **state)
 {
 	struct profile profile = {.period_ns = NS_PER_SECOND};
-	struct conditions conditions = {0};
+	struct triggers triggers = {0};
 	const uint32_t thread = profile_add_thread(&profile, 1, 77, "sleeper", 0);
 	int n_told = 0;
 
 	(void)state;
-	assert_true(conditions_parse("blocked>2.5s", &conditions));
+	assert_true(triggers_parse("blocked>2.5s", &triggers));
 	for (int64_t s = 1; s <= 20; s++) {
 		const int64_t now_ns = s * NS_PER_SECOND;
 		if (s % 5 == 1) // wakes, and sleeps again at the same place
@@ -227,7 +226,7 @@ static void test_blocked(void **state)
 		else
 			profile_count_again(&profile, profile.threads[thread].span.sample, 1,
 			                    now_ns);
-		_cleanup_free_ char *why = conditions_look(&conditions, &profile, 0, now_ns);
+		_cleanup_free_ char *why = triggers_look(&triggers, &profile, 0, now_ns);
 		if (!why)
 			continue;
 		n_told++;
@@ -242,7 +241,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_memory_is_bounded), cmocka_unit_test(test_window),
 	    cmocka_unit_test(test_too_small),         cmocka_unit_test(test_empty),
-	    cmocka_unit_test(test_conditions),        cmocka_unit_test(test_blocked),
+	    cmocka_unit_test(test_triggers),          cmocka_unit_test(test_blocked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,44 @@
+// trigger: what must happen for the flight recorder to write its window (--dump-when).
+#pragma once
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile;
+
+enum trigger_kind {
+	TRIGGER_BLOCKED,   // blocked>TIME: a thread has waited in one sleep for longer
+	TRIGGER_CPU_OVER,  // cpu>PERCENT: of one CPU, over a second
+	TRIGGER_CPU_UNDER, // cpu<PERCENT
+	TRIGGER_DEATH,     // the target has ended
+};
+
+enum { MAX_TRIGGERS = 8 };
+
+struct trigger {
+	enum trigger_kind kind;
+	int64_t ns;     // TRIGGER_BLOCKED
+	double percent; // TRIGGER_CPU_*
+	bool held;      // at the last look: it is told when it comes to hold
+};
+
+struct triggers {
+	const regex_t *thread_name; // of threads that count as blocked; NULL: all; borrowed
+	struct trigger items[MAX_TRIGGERS];
+	size_t count;
+	int64_t looked_ns;                   // the tick of the last look at the threads
+	int64_t cpu_looked_ns, cpu_clock_ns; // of the last look at the CPU clock; 0: none yet
+};
+
+// One or more, with commas between them, such as "blocked>2s,death"; they are added. False: `text`
+// is malformed, or they are too many.
+bool triggers_parse(const char *text, struct triggers *triggers);
+
+// After a tick: does one of them hold that did not before? Says which one, and of whom, in a new
+// text, owned by the caller; NULL: none. `pid`: whose CPU clock is read.
+char *triggers_look(struct triggers *triggers, const struct profile *profile, int pid,
+                    int64_t now_ns);
+
+bool triggers_want_death(const struct triggers *triggers);
