@@ -12,7 +12,7 @@
 #include "window_files.h"
 #include "error.h"
 #include "events.h"
-#include "flight.h"
+#include "flight_recorder.h"
 #include "launch.h"
 #include "memory.h"
 #include "metrics.h"
@@ -61,9 +61,9 @@ struct session {
 	struct record_writer *record; // NULL: none is made
 	int record_errno;             // why it cannot be written on
 	struct window_files files;
-	struct flight flight;        // --ring
-	struct windows windows;      // --every
-	struct error *metrics_error; // the first one
+	struct flight_recorder recorder; // --ring
+	struct windows windows;          // --every
+	struct error *metrics_error;     // the first one
 };
 
 static bool writes_windows(const struct options *options)
@@ -77,8 +77,8 @@ static void started(void *context)
 	struct session *session = context;
 
 	if (session->options.ring_ns)
-		flight_begin(&session->flight, &session->options, &session->profile, &session->run,
-		             &session->files);
+		flight_recorder_begin(&session->recorder, &session->options, &session->profile,
+		                      &session->run, &session->files);
 	if (session->options.every_ns)
 		windows_begin(&session->windows, &session->options, &session->profile,
 		              &session->run, &session->files);
@@ -153,7 +153,7 @@ static void passed(void *context)
 
 	const bool asked = take_request(session);
 	if (session->options.ring_ns)
-		flight_ticked(&session->flight, asked);
+		flight_recorder_ticked(&session->recorder, asked);
 	if (session->options.every_ns && windows_ticked(&session->windows))
 		write_metrics(session, false);
 }
@@ -344,7 +344,7 @@ static struct error *write_samples(struct session *session, const struct symbols
 static struct error *finish_windows(struct session *session)
 {
 	if (session->options.ring_ns)
-		flight_end(&session->flight, session->events.target_ended);
+		flight_recorder_end(&session->recorder, session->events.target_ended);
 	else
 		windows_end(&session->windows);
 	if (!session->files.failed)
@@ -415,7 +415,7 @@ static void session_deinit(struct session *session)
 	unwind_check_destroy(session->run.check);
 	record_writer_destroy(session->record);
 	view_deinit(&session->view);
-	flight_deinit(&session->flight);
+	flight_recorder_deinit(&session->recorder);
 	windows_deinit(&session->windows);
 	window_files_deinit(&session->files);
 	error_destroy(session->view_error);

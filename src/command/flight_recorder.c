@@ -1,4 +1,4 @@
-#include "flight.h"
+#include "flight_recorder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +14,11 @@
 #include "timeline.h"
 #include "writer.h"
 
-void flight_begin(struct flight *flight, const struct options *options, struct profile *profile,
-                  const struct run *run, struct window_files *files)
+void flight_recorder_begin(struct flight_recorder *recorder, const struct options *options,
+                           struct profile *profile, const struct run *run,
+                           struct window_files *files)
 {
-	*flight = (struct flight){
+	*recorder = (struct flight_recorder){
 	    .options = options,
 	    .profile = profile,
 	    .run = run,
@@ -26,13 +27,13 @@ void flight_begin(struct flight *flight, const struct options *options, struct p
 	    .noticed_ns = INT64_MIN / 2,
 	};
 	if (options->has_regex[SELECTION_THREAD])
-		flight->triggers.thread_name = &options->regexes[SELECTION_THREAD];
-	ring_init(&flight->ring, options->ring_ns, options->ring_bytes, profile);
+		recorder->triggers.thread_name = &options->regexes[SELECTION_THREAD];
+	ring_init(&recorder->ring, options->ring_ns, options->ring_bytes, profile);
 }
 
-void flight_deinit(struct flight *flight)
+void flight_recorder_deinit(struct flight_recorder *recorder)
 {
-	ring_deinit(&flight->ring);
+	ring_deinit(&recorder->ring);
 }
 
 static char *describe(const struct profile *view, const char *why)
@@ -44,13 +45,13 @@ static char *describe(const struct profile *view, const char *why)
 	return memory_printf("flight recorder: %s; from %s to %s", why, from, to);
 }
 
-static void dump(struct flight *flight, const char *why)
+static void write_window(struct flight_recorder *recorder, const char *why)
 {
-	const int64_t now_ns = flight->run->last_ns;
-	const bool quiet = flight->options->quiet;
+	const int64_t now_ns = recorder->run->last_ns;
+	const bool quiet = recorder->options->quiet;
 	struct slice slice;
 
-	const struct profile view = ring_view(&flight->ring, now_ns, &slice);
+	const struct profile view = ring_view(&recorder->ring, now_ns, &slice);
 	if (view.n_samples == 0 || view.duration_ns < view.period_ns / 2) {
 		fprintf(stderr,
 		        "profiler: %s, but there are less than two ticks in the ring yet: nothing "
@@ -62,13 +63,13 @@ static void dump(struct flight *flight, const char *why)
 			fprintf(stderr, "profiler: %s: the last %.3f s are written\n", why,
 			        (double)view.duration_ns / (double)NS_PER_SECOND);
 		struct timeline timeline = {0};
-		const bool shows_time = flight->options->writer->shows_time;
+		const bool shows_time = recorder->options->writer->shows_time;
 		if (shows_time)
-			ring_timeline(&flight->ring, &slice, &timeline);
-		window_files_write(flight->files,
+			ring_timeline(&recorder->ring, &slice, &timeline);
+		window_files_write(recorder->files,
 		                   &(struct window_part){
 		                       .view = &view,
-		                       .whole = flight->profile,
+		                       .whole = recorder->profile,
 		                       .timeline = shows_time ? &timeline : NULL,
 		                   },
 		                   view.start_time_ns + view.duration_ns, comment);
@@ -77,28 +78,28 @@ static void dump(struct flight *flight, const char *why)
 	slice_deinit(&slice);
 }
 
-void flight_ticked(struct flight *flight, bool asked)
+void flight_recorder_ticked(struct flight_recorder *recorder, bool asked)
 {
-	const int64_t now_ns = flight->run->last_ns;
+	const int64_t now_ns = recorder->run->last_ns;
 
-	window_files_poll(flight->files, false);
+	window_files_poll(recorder->files, false);
 	_cleanup_free_ char *why =
-	    triggers_look(&flight->triggers, flight->profile, flight->files->pid, now_ns);
+	    triggers_look(&recorder->triggers, recorder->profile, recorder->files->pid, now_ns);
 	if (asked)
-		dump(flight, "SIGUSR1");
+		write_window(recorder, "SIGUSR1");
 	// Not the same window again and again.
-	if (why && now_ns - flight->noticed_ns >= flight->ring.window_ns) {
-		flight->noticed_ns = now_ns;
-		dump(flight, why);
+	if (why && now_ns - recorder->noticed_ns >= recorder->ring.window_ns) {
+		recorder->noticed_ns = now_ns;
+		write_window(recorder, why);
 	}
-	ring_trim(&flight->ring, now_ns);
+	ring_trim(&recorder->ring, now_ns);
 }
 
-void flight_end(struct flight *flight, bool target_ended)
+void flight_recorder_end(struct flight_recorder *recorder, bool target_ended)
 {
-	if (target_ended && triggers_want_death(&flight->triggers))
-		dump(flight, "the target has ended");
-	window_files_poll(flight->files, true);
-	if (!flight->options->quiet && flight->files->n_begun == 0)
+	if (target_ended && triggers_want_death(&recorder->triggers))
+		write_window(recorder, "the target has ended");
+	window_files_poll(recorder->files, true);
+	if (!recorder->options->quiet && recorder->files->n_begun == 0)
 		fprintf(stderr, "profiler: no window was asked for: nothing is written\n");
 }

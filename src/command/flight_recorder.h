@@ -1,0 +1,36 @@
+// flight_recorder: the flight recorder (--ring): the last window is written when it is asked for,
+// or when something has happened, and sampling goes on.
+#pragma once
+
+#include <stdbool.h>
+
+#include "trigger.h"
+#include "ring.h"
+
+struct window_files;
+struct modules;
+struct options;
+struct profile;
+struct run;
+
+struct flight_recorder {
+	const struct options *options; // borrowed, as the next three
+	struct profile *profile;
+	const struct run *run;
+	struct window_files *files;
+	struct ring ring;
+	struct triggers triggers;
+	int64_t noticed_ns; // when something last happened that the triggers name
+};
+
+// Before the first tick, when the profile's start is known.
+void flight_recorder_begin(struct flight_recorder *recorder, const struct options *options,
+                           struct profile *profile, const struct run *run,
+                           struct window_files *files);
+void flight_recorder_deinit(struct flight_recorder *recorder);
+
+// After each tick. `asked`: the user wants the window (SIGUSR1).
+void flight_recorder_ticked(struct flight_recorder *recorder, bool asked);
+
+// Sampling is over. Waits for what is being written.
+void flight_recorder_end(struct flight_recorder *recorder, bool target_ended);
