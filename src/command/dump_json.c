@@ -9,7 +9,7 @@
 #include "frame_name.h"
 #include "json.h"
 #include "memory.h"
-#include "moment.h"
+#include "time_point.h"
 #include "syscall_name.h"
 #include "text.h"
 
@@ -206,9 +206,9 @@ static void put_roots(struct json *json, const struct dump_locks *locks)
 void dump_json_write(const struct dump *dump, FILE *stream)
 {
 	struct json json = {.stream = stream};
-	char time[MOMENT_TEXT_SIZE];
+	char time[TIME_POINT_TEXT_SIZE];
 
-	moment_format(dump->time_ns, false, time);
+	time_point_format(dump->time_ns, false, time);
 	json_open(&json, '{');
 	json_key_int(&json, "version", DUMP_JSON_VERSION);
 	json_key_int(&json, "pid", dump->pid);

@@ -37,7 +37,7 @@ static struct error *parse_interval(struct options *options, const char *value)
 
 static struct error *parse_at(struct options *options, const char *value)
 {
-	if (moment_parse(value, &options->dump.at))
+	if (time_point_parse(value, &options->dump.at))
 		return NULL;
 	return option_error("--at: '%s' is no time: give one since the start, such as 5s or 1.5m, "
 	                    "or of the day, such as 14:03:07 or 2026-11-20T14:03:07Z",

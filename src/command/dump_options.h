@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "moment.h"
+#include "time_point.h"
 
 struct error;
 struct option_table;
@@ -16,7 +16,7 @@ struct dump_options {
 	int64_t blocked_ns; // --blocked; 0: not given
 	long count;         // -n
 	int64_t interval_ns;
-	struct moment at; // of a recording
+	struct time_point at; // of a recording
 };
 
 // Parses what follows the word "dump" in argv, from optind (getopt(3)) on. `shared`: the table of

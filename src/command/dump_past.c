@@ -9,7 +9,7 @@
 #include "frame_name.h"
 #include "local_files.h"
 #include "memory.h"
-#include "moment.h"
+#include "time_point.h"
 #include "options.h"
 #include "text.h"
 
@@ -77,9 +77,9 @@ static void fill(const struct options *options, struct dump_past *past, const st
 
 static struct error *no_such_time(const struct profile *profile, int64_t at_ns)
 {
-	char start[MOMENT_TEXT_SIZE];
+	char start[TIME_POINT_TEXT_SIZE];
 
-	moment_format(profile->start_time_ns, false, start);
+	time_point_format(profile->start_time_ns, false, start);
 	return error_create(EXIT_STATUS_USAGE,
 	                    "--at lies %.3f s after the start, and nothing was sampled then: the "
 	                    "recording began at %s and lasted %.3f s",
@@ -113,7 +113,7 @@ struct error *dump_past_take(const struct options *options, const struct debug_s
 	modules_set_debug_sources(&ret->recording.modules, sources);
 	ret->dump.profile = profile;
 	ret->dump.modules = &ret->recording.modules;
-	watch.at_ns = moment_offset_ns(&options->dump.at, profile->start_time_ns);
+	watch.at_ns = time_point_offset_ns(&options->dump.at, profile->start_time_ns);
 	profile_follow(profile, &watch.follower);
 	recording_replay(&ret->recording);
 	fill(options, ret, &watch);

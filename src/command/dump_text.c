@@ -8,7 +8,7 @@
 #include "dump.h"
 #include "dump_problems.h"
 #include "memory.h"
-#include "moment.h"
+#include "time_point.h"
 #include "text.h"
 
 enum {
@@ -247,9 +247,9 @@ static void put_group(const struct dump *dump, const struct group *group, bool a
 
 static void put_head(const struct dump *dump, FILE *stream)
 {
-	char time[MOMENT_TEXT_SIZE], up[CALL_TEXT_DURATION_SIZE];
+	char time[TIME_POINT_TEXT_SIZE], up[CALL_TEXT_DURATION_SIZE];
 
-	moment_format(dump->time_ns, false, time);
+	time_point_format(dump->time_ns, false, time);
 	fprintf(stream, "%s     pid %d, %zu thread%s", dump->command, dump->pid, dump->n_threads,
 	        dump->n_threads == 1 ? "" : "s");
 	if (dump->up_ns >= 0) {

@@ -6,7 +6,7 @@
 #include "clock.h"
 #include "window_files.h"
 #include "memory.h"
-#include "moment.h"
+#include "time_point.h"
 #include "options.h"
 #include "profile.h"
 #include "run.h"
@@ -38,10 +38,10 @@ void flight_recorder_deinit(struct flight_recorder *recorder)
 
 static char *describe(const struct profile *view, const char *why)
 {
-	char from[MOMENT_TEXT_SIZE], to[MOMENT_TEXT_SIZE];
+	char from[TIME_POINT_TEXT_SIZE], to[TIME_POINT_TEXT_SIZE];
 
-	moment_format(view->start_time_ns, false, from);
-	moment_format(view->start_time_ns + view->duration_ns, false, to);
+	time_point_format(view->start_time_ns, false, from);
+	time_point_format(view->start_time_ns + view->duration_ns, false, to);
 	return memory_printf("flight recorder: %s; from %s to %s", why, from, to);
 }
 

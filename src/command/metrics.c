@@ -9,7 +9,7 @@
 #include "histogram.h"
 #include "json.h"
 #include "memory.h"
-#include "moment.h"
+#include "time_point.h"
 #include "output.h"
 #include "profile.h"
 #include "run.h"
@@ -31,9 +31,9 @@ static void put_percentiles(struct json *json, const char *key, const struct his
 
 static void put_time(struct json *json, const char *key, int64_t time_ns)
 {
-	char text[MOMENT_TEXT_SIZE];
+	char text[TIME_POINT_TEXT_SIZE];
 
-	moment_format(time_ns, false, text);
+	time_point_format(time_ns, false, text);
 	json_key(json, key);
 	json_string(json, text);
 }

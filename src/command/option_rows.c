@@ -74,9 +74,9 @@ static struct error *parse_max_overhead(struct options *options, const char *val
 	return NULL;
 }
 
-static struct error *parse_moment(const char *option, const char *value, struct moment *ret)
+static struct error *parse_time_point(const char *option, const char *value, struct time_point *ret)
 {
-	if (moment_parse(value, ret))
+	if (time_point_parse(value, ret))
 		return NULL;
 	return option_error(
 	    "--%s: '%s' is not a time: give one since the start, such as 5s or 1.5m, or "
@@ -86,12 +86,12 @@ static struct error *parse_moment(const char *option, const char *value, struct 
 
 static struct error *parse_from(struct options *options, const char *value)
 {
-	return parse_moment("from", value, &options->from);
+	return parse_time_point("from", value, &options->from);
 }
 
 static struct error *parse_to(struct options *options, const char *value)
 {
-	return parse_moment("to", value, &options->to);
+	return parse_time_point("to", value, &options->to);
 }
 
 static struct error *parse_max_size(struct options *options, const char *value)

@@ -8,7 +8,7 @@
 
 #include "trigger.h"
 #include "dump_options.h"
-#include "moment.h"
+#include "time_point.h"
 #include "profile.h"
 #include "selection.h"
 
@@ -44,7 +44,7 @@ struct options {
 	bool children;
 	bool kernel;
 	double max_overhead_percent;    // 0: no limit
-	struct moment from, to;         // the part of the time that is written
+	struct time_point from, to;     // the part of the time that is written
 	uint64_t max_size_bytes;        // of a recording; 0: no limit
 	bool symbols;                   // look names up for a recording
 	const char **debug_directories; // NULL-terminated; the strings are argv's; NULL: none

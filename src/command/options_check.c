@@ -123,7 +123,7 @@ struct error *options_check(const struct options *options)
 		return option_error("--state and --%s-cpu leave nothing: leave one of them out",
 		                    options->on_cpu ? "on" : "off");
 	if (options->from.kind && options->from.kind == options->to.kind &&
-	    options->to.ns <= options->from.ns && options->to.kind != MOMENT_DAY_TIME)
+	    options->to.ns <= options->from.ns && options->to.kind != TIME_POINT_DAY_TIME)
 		return option_error("--to is not after --from: give a later one");
 	return check_outputs(options);
 }

@@ -2,7 +2,7 @@
 
 #include "clock.h"
 #include "error.h"
-#include "moment.h"
+#include "time_point.h"
 #include "options.h"
 #include "summary.h"
 #include "writer.h"
@@ -14,17 +14,18 @@ static double seconds(int64_t ns)
 
 bool view_is_sliced(const struct view *view)
 {
-	return view->options->from.kind != MOMENT_NONE || view->options->to.kind != MOMENT_NONE;
+	return view->options->from.kind != TIME_POINT_NONE ||
+	       view->options->to.kind != TIME_POINT_NONE;
 }
 
 static struct error *set_slice(struct view *view)
 {
 	const struct options *options = view->options;
 	const struct profile *whole = view->whole;
-	const int64_t from_ns = moment_offset_ns(&options->from, whole->start_time_ns);
-	const int64_t to_ns = moment_offset_ns(&options->to, whole->start_time_ns);
-	const bool has_from = options->from.kind != MOMENT_NONE;
-	const bool has_to = options->to.kind != MOMENT_NONE;
+	const int64_t from_ns = time_point_offset_ns(&options->from, whole->start_time_ns);
+	const int64_t to_ns = time_point_offset_ns(&options->to, whole->start_time_ns);
+	const bool has_from = options->from.kind != TIME_POINT_NONE;
+	const bool has_to = options->to.kind != TIME_POINT_NONE;
 
 	if (has_to && to_ns <= (has_from && from_ns > 0 ? from_ns : 0))
 		return error_create(EXIT_STATUS_USAGE,
@@ -62,11 +63,11 @@ struct error *view_begin(struct view *view, const struct options *options, struc
 static struct error *check_slice(const struct view *view)
 {
 	const struct profile *part = &view->part, *whole = view->whole;
-	char start[MOMENT_TEXT_SIZE];
+	char start[TIME_POINT_TEXT_SIZE];
 
 	if (part->n_samples > 0 && part->duration_ns >= part->period_ns)
 		return NULL;
-	moment_format(whole->start_time_ns, false, start);
+	time_point_format(whole->start_time_ns, false, start);
 	return error_create(EXIT_STATUS_USAGE,
 	                    "between --from and --to there are less than two ticks: sampling began "
 	                    "at %s and lasted %.3f s",

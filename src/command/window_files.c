@@ -13,7 +13,7 @@
 
 #include "error.h"
 #include "memory.h"
-#include "moment.h"
+#include "time_point.h"
 #include "options.h"
 #include "output.h"
 #include "profile.h"
@@ -55,12 +55,12 @@ void window_files_deinit(struct window_files *files)
 
 static char *path_of(const struct window_files *files, int64_t time_ns)
 {
-	char time[MOMENT_TEXT_SIZE];
+	char time[TIME_POINT_TEXT_SIZE];
 	const char *directory = files->directory ?: "";
 	const size_t length = strlen(directory);
 	const char *slash = length > 0 && directory[length - 1] != '/' ? "/" : "";
 
-	moment_format(time_ns, true, time);
+	time_point_format(time_ns, true, time);
 	return memory_printf("%s%s%s.%d.%06u.%s%s", directory, slash, files->host, files->pid,
 	                     files->n_begun, time, files->options->writer->default_suffix);
 }

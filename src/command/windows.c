@@ -4,7 +4,7 @@
 
 #include "window_files.h"
 #include "memory.h"
-#include "moment.h"
+#include "time_point.h"
 #include "options.h"
 #include "profile.h"
 #include "profile_collect.h"
@@ -75,10 +75,10 @@ static struct sample *new_samples(struct windows *windows, size_t *ret_count)
 
 static char *describe(const struct windows *windows, const struct profile *view)
 {
-	char from[MOMENT_TEXT_SIZE], to[MOMENT_TEXT_SIZE];
+	char from[TIME_POINT_TEXT_SIZE], to[TIME_POINT_TEXT_SIZE];
 
-	moment_format(view->start_time_ns, false, from);
-	moment_format(view->start_time_ns + view->duration_ns, false, to);
+	time_point_format(view->start_time_ns, false, from);
+	time_point_format(view->start_time_ns + view->duration_ns, false, to);
 	return memory_printf("window %u: from %s to %s", windows->files->n_begun, from, to);
 }
 

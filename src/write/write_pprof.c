@@ -14,7 +14,7 @@
 #include "gzip.h"
 #include "hash.h"
 #include "memory.h"
-#include "moment.h"
+#include "time_point.h"
 #include "module.h"
 #include "profile.h"
 #include "protobuf.h"
@@ -264,9 +264,9 @@ static void build_wait_labels(struct pprof *pprof, const struct wait *wait)
 static void build_since_label(struct pprof *pprof, int64_t since_ns)
 {
 	const struct profile *profile = pprof->report->profile;
-	char text[MOMENT_TEXT_SIZE];
+	char text[TIME_POINT_TEXT_SIZE];
 
-	moment_format(profile->start_time_ns + since_ns - profile->start_ns, false, text);
+	time_point_format(profile->start_time_ns + since_ns - profile->start_ns, false, text);
 	build_label(pprof, "since", text, 0);
 }
 

@@ -235,9 +235,9 @@ static void test_report(void **state)
 		assert_null(options.command);
 		assert_int_equal(options.pid, 0);
 		assert_true(options.quiet && options.on_cpu && options.threads);
-		assert_int_equal(options.from.kind, MOMENT_OFFSET);
+		assert_int_equal(options.from.kind, TIME_POINT_OFFSET);
 		assert_int_equal(options.from.ns, 1500 * NS_PER_MS);
-		assert_int_equal(options.to.kind, MOMENT_DAY_TIME);
+		assert_int_equal(options.to.kind, TIME_POINT_DAY_TIME);
 	}
 	{
 		PARSE("-- report -x");

@@ -9,7 +9,7 @@
 
 #include "clock.h"
 #include "memory.h"
-#include "moment.h"
+#include "time_point.h"
 
 // 2026-11-20T14:03:07.500Z
 #define START_NS (1795183387 * NS_PER_SECOND + 500 * NS_PER_MS)
@@ -38,29 +38,29 @@ static void test_offsets(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < array_size(cases); i++) {
-		struct moment moment = {0};
-		assert_true(moment_parse(cases[i].text, &moment));
-		assert_int_equal(moment_offset_ns(&moment, START_NS), cases[i].ns);
+		struct time_point point = {0};
+		assert_true(time_point_parse(cases[i].text, &point));
+		assert_int_equal(time_point_offset_ns(&point, START_NS), cases[i].ns);
 	}
 }
 
 // Local times mean the zone that the user is in.
 static void test_local_time(void **state)
 {
-	struct moment moment;
+	struct time_point point;
 
 	(void)state;
 	setenv("TZ", "XXX-2", 1); // two hours east
 	tzset();
-	assert_true(moment_parse("16:03:08", &moment));
-	assert_int_equal(moment_offset_ns(&moment, START_NS), 500 * NS_PER_MS);
-	assert_true(moment_parse("2026-11-20T16:03:08", &moment));
-	assert_int_equal(moment_offset_ns(&moment, START_NS), 500 * NS_PER_MS);
+	assert_true(time_point_parse("16:03:08", &point));
+	assert_int_equal(time_point_offset_ns(&point, START_NS), 500 * NS_PER_MS);
+	assert_true(time_point_parse("2026-11-20T16:03:08", &point));
+	assert_int_equal(time_point_offset_ns(&point, START_NS), 500 * NS_PER_MS);
 	setenv("TZ", "UTC", 1);
 	tzset();
 }
 
-static void test_no_moments(void **state)
+static void test_no_time_points(void **state)
 {
 	static const char *const bad[] = {
 	    "",
@@ -79,22 +79,22 @@ static void test_no_moments(void **state)
 	    "14:03Z",
 	    "0000-01-01T00:00:00Z",
 	};
-	struct moment moment = {.ns = 7};
+	struct time_point point = {.ns = 7};
 
 	(void)state;
 	for (size_t i = 0; i < array_size(bad); i++)
-		assert_false(moment_parse(bad[i], &moment));
-	assert_int_equal(moment.ns, 7);
+		assert_false(time_point_parse(bad[i], &point));
+	assert_int_equal(point.ns, 7);
 }
 
 static void test_format(void **state)
 {
-	char text[MOMENT_TEXT_SIZE];
+	char text[TIME_POINT_TEXT_SIZE];
 
 	(void)state;
-	moment_format(START_NS, false, text);
+	time_point_format(START_NS, false, text);
 	assert_string_equal(text, "2026-11-20T14:03:07.500Z");
-	moment_format(START_NS, true, text);
+	time_point_format(START_NS, true, text);
 	assert_string_equal(text, "20261120T140307Z");
 }
 
@@ -103,7 +103,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_offsets),
 	    cmocka_unit_test(test_local_time),
-	    cmocka_unit_test(test_no_moments),
+	    cmocka_unit_test(test_no_time_points),
 	    cmocka_unit_test(test_format),
 	};
 

@@ -1,4 +1,4 @@
-#include "moment.h"
+#include "time_point.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -97,26 +97,26 @@ static bool parse_time(const char *text, int64_t *ret_ns)
 	return true;
 }
 
-bool moment_parse(const char *text, struct moment *ret)
+bool time_point_parse(const char *text, struct time_point *ret)
 {
-	struct moment moment = {.kind = MOMENT_OFFSET};
+	struct time_point point = {.kind = TIME_POINT_OFFSET};
 
 	if (strcmp(text, "0") == 0 || strcmp(text, "0s") == 0) {
-		*ret = moment;
+		*ret = point;
 		return true;
 	}
-	if (quantity_parse_time(text, &moment.ns)) {
-		*ret = moment;
+	if (quantity_parse_time(text, &point.ns)) {
+		*ret = point;
 		return true;
 	}
-	moment.kind = MOMENT_DAY_TIME;
-	const char *rest = parse_day_time(text, &moment.ns);
+	point.kind = TIME_POINT_DAY_TIME;
+	const char *rest = parse_day_time(text, &point.ns);
 	if (!rest || *rest) {
-		moment.kind = MOMENT_TIME;
-		if (!parse_time(text, &moment.ns))
+		point.kind = TIME_POINT_TIME;
+		if (!parse_time(text, &point.ns))
 			return false;
 	}
-	*ret = moment;
+	*ret = point;
 	return true;
 }
 
@@ -140,19 +140,19 @@ static int64_t day_time_offset_ns(int64_t day_ns, int64_t start_time_ns)
 	return ns - start_time_ns;
 }
 
-int64_t moment_offset_ns(const struct moment *moment, int64_t start_time_ns)
+int64_t time_point_offset_ns(const struct time_point *point, int64_t start_time_ns)
 {
-	switch (moment->kind) {
-	case MOMENT_DAY_TIME:
-		return day_time_offset_ns(moment->ns, start_time_ns);
-	case MOMENT_TIME:
-		return moment->ns - start_time_ns;
+	switch (point->kind) {
+	case TIME_POINT_DAY_TIME:
+		return day_time_offset_ns(point->ns, start_time_ns);
+	case TIME_POINT_TIME:
+		return point->ns - start_time_ns;
 	default:
-		return moment->ns;
+		return point->ns;
 	}
 }
 
-void moment_format(int64_t time_ns, bool compact, char ret[MOMENT_TEXT_SIZE])
+void time_point_format(int64_t time_ns, bool compact, char ret[TIME_POINT_TEXT_SIZE])
 {
 	const time_t seconds = time_ns / NS_PER_SECOND;
 	char text[32];
@@ -161,8 +161,8 @@ void moment_format(int64_t time_ns, bool compact, char ret[MOMENT_TEXT_SIZE])
 	gmtime_r(&seconds, &tm);
 	strftime(text, sizeof(text), compact ? "%Y%m%dT%H%M%S" : "%Y-%m-%dT%H:%M:%S", &tm);
 	if (compact)
-		snprintf(ret, MOMENT_TEXT_SIZE, "%sZ", text);
+		snprintf(ret, TIME_POINT_TEXT_SIZE, "%sZ", text);
 	else
-		snprintf(ret, MOMENT_TEXT_SIZE, "%s.%03dZ", text,
+		snprintf(ret, TIME_POINT_TEXT_SIZE, "%s.%03dZ", text,
 		         (int)(time_ns % NS_PER_SECOND / NS_PER_MS));
 }
