@@ -3,8 +3,8 @@
 
     check_docs.py PROFILER ROOT
 
---help is made of the table of options. Here: the man page's OPTIONS are the same options with the
-same values' names; the exit statuses of error.h are in the man page and the README; every profiler
+--help is made of the table of options, each verb's own. Here: the man page's OPTIONS, and the section
+of a verb that has one (DUMP), are the same options with the same values' names; the exit statuses of error.h are in the man page and the README; every profiler
 command line in the README and in the man page uses options that exist, rightly; every option that
 the README's prose names is there, and so is every test that it names for a promise; the man page has
 the same promises.
@@ -16,6 +16,7 @@ import shlex
 import subprocess
 import sys
 
+VERB_ROW = re.compile(r"^  ([a-z]+) [A-Z].{3,}", re.M)
 HELP_ROW = re.compile(r"^  (?:-(\w), |    )--([\w-]+)(?:=(\S+))?")
 MAN_ROW = re.compile(r"^(?:\*-(\w)\*(?: _\S+_)?, )?\*--([\w-]+)\*(?:=_(\S+)_)?$")
 STATUS = re.compile(r"\bEXIT_STATUS_\w+ = (\d+)")
@@ -36,17 +37,36 @@ def section(text, title, mark="#"):
     return match[1] if match else ""
 
 
-def compare_options(helped, manned):
-    faults = [f"man page: --{name} of --help is missing" for name in sorted(helped - manned.keys())]
-    faults += [f"man page: --{name} is not in --help" for name in sorted(manned.keys() - helped)]
+def compare_options(verb, helped, manned):
+    """A verb's options of --help are those of the man page; None: of all verbs."""
+    say = f"{verb} " if verb else ""
+    faults = [f"man page: {say}--{name} of --help is missing" for name in sorted(helped.keys() - manned.keys())]
+    if not verb:
+        faults += [f"man page: --{name} is not in --help" for name in sorted(manned.keys() - helped.keys())]
+    for name in sorted(helped.keys() & manned.keys()):
+        if helped[name] != manned[name]:
+            faults.append(f"man page: {say}--{name}: {manned[name]}, but in --help {helped[name]}")
     return faults
 
 
-def check_command(words, options, dump_options=None):
+def check_verbs(verbs, man):
+    """{verb: options of its --help} against the man page."""
+    shared = rows(section(man, "OPTIONS"), MAN_ROW)
+    faults = []
+    for verb, options in verbs.items():
+        own = rows(section(man, verb.upper()), MAN_ROW) if verb else {}
+        faults += compare_options(verb or "profiler", options, {**shared, **own})
+        faults += [f"man page: {verb} --{n} is not in its --help" for n in sorted(own.keys() - options.keys())]
+    every = {name: row for options in verbs.values() for name, row in options.items()}
+    return faults + [f"man page: --{n} is not in --help" for n in sorted(shared.keys() - every.keys())]
+
+
+def check_command(words, verbs):
     """The faults of a profiler command line, its name taken off."""
-    if words and words[0] == "dump" and dump_options:
-        # Its options may stand before and after the process.
-        options, words = dump_options, sorted(words[1:], key=lambda word: word[0] != "-")
+    options = verbs[""]
+    if words and words[0] in verbs:
+        # Its options may stand before and after its other words.
+        options, words = verbs[words[0]], sorted(words[1:], key=lambda word: word[0] != "-")
     letters = {letter: name for name, (letter, _) in options.items() if letter}
     words = list(words)
     while words and words[0].startswith("-") and words[0] not in ("-", "--"):
@@ -90,20 +110,20 @@ def commands(text):
                     yield part.strip(), words[1:]
 
 
-def check_text(name, text, options, dump_options=None):
+def check_text(name, text, verbs):
     faults = []
     n_commands = 0
     for line, words in commands(text):
         n_commands += 1
         if any("[OPTION" in word for word in words):
             continue
-        faults += [f"{name}: `{line}`: {fault}" for fault in check_command(words, options, dump_options)]
+        faults += [f"{name}: `{line}`: {fault}" for fault in check_command(words, verbs)]
     if not n_commands:
         faults.append(f"{name}: shows no command")
     # In prose an option of ours stands alone in its backquotes.
+    every = {option: row for options in verbs.values() for option, row in options.items()}
     for code in re.findall(r"`(-[^`\n]*)`", text):
-        every = {**(dump_options or {}), **options}
-        faults += [f"{name}: `{code}`: {f}" for f in check_command([code.split()[0], "x"], every)]
+        faults += [f"{name}: `{code}`: {f}" for f in check_command([code.split()[0], "x"], {"": every})]
     return faults
 
 
@@ -157,14 +177,21 @@ def self_test():
     options = rows(helped, HELP_ROW)
     assert options == {"pid": ("p", "PID"), "lines": ("", ""), "threads": ("t", "")}
     assert rows(manned, MAN_ROW) == {"pid": ("p", "PID"), "lines": ("", "")}
-    assert compare_options(options.keys(), rows(manned, MAN_ROW))
-    assert compare_options(options.keys(), {**options, "more": ("", "")})
-    assert check_text("t", "```sh\nprofiler -p 1 --nonsense | x\n```\n", options)
-    assert check_text("t", "```sh\nx; ./build/profiler -tZ ls\n```\n", options)
-    assert check_text("t", "```sh\nprofiler ls\n```\nand `--off` is\n", options)
-    assert check_text("t", "```sh\nprofiler dump 1 --lines\n```\n", options, {"json": ("", "")})
-    assert not check_text("t", "```sh\nprofiler dump 1 --json\n```\n", options, {"json": ("", "")})
-    assert not check_text("t", "```sh\nsudo profiler -tp 1 --lines ls --any\n```\n`-p`\n", options)
+    verbs = {"": options, "dump": {"json": ("", ""), "pid": ("p", "PID")}}
+    assert compare_options("", options, rows(manned, MAN_ROW))
+    assert compare_options("", options, {**options, "more": ("", "")})
+    assert compare_options("dump", verbs["dump"], options)
+    assert not compare_options("dump", {"pid": ("p", "PID")}, options)
+    assert check_verbs(verbs, f"# OPTIONS\n{manned}*-t*, *--threads*\n")
+    assert not check_verbs(verbs, f"# OPTIONS\n{manned}*-t*, *--threads*\n# DUMP\n*--json*\n# END\n")
+    assert check_verbs(verbs, f"# OPTIONS\n{manned}*-t*, *--threads*\n# DUMP\n*--json*\n*--lines*\n# END\n")
+    assert VERB_ROW.findall("Usage: x\n  dump PID         all stacks\n  -p, --pid=PID     x\n") == ["dump"]
+    assert check_text("t", "```sh\nprofiler -p 1 --nonsense | x\n```\n", verbs)
+    assert check_text("t", "```sh\nx; ./build/profiler -tZ ls\n```\n", verbs)
+    assert check_text("t", "```sh\nprofiler ls\n```\nand `--off` is\n", verbs)
+    assert check_text("t", "```sh\nprofiler dump 1 --lines\n```\n", verbs)
+    assert not check_text("t", "```sh\nprofiler dump 1 --json\n```\n", verbs)
+    assert not check_text("t", "```sh\nsudo profiler -tp 1 --lines ls --any\n```\n`-p`\n", verbs)
 
 
 def read(*path):
@@ -172,37 +199,38 @@ def read(*path):
         return file.read()
 
 
+def help_of(profiler, *verb):
+    run = subprocess.run([profiler, *verb, "--help"], capture_output=True, text=True, check=True)
+    return run.stdout
+
+
 def main():
     profiler, root = sys.argv[1:3]
     self_test()
-    run = subprocess.run([profiler, "--help"], capture_output=True, text=True, check=True)
-    dump_run = subprocess.run([profiler, "dump", "--help"], capture_output=True, text=True, check=True)
+    helps = {"": help_of(profiler)}
+    helps.update({verb: help_of(profiler, verb) for verb in VERB_ROW.findall(helps[""])})
+    verbs = {verb: rows(text, HELP_ROW) for verb, text in helps.items()}
     man = read(root, "man", "profiler.1.scd")
     readme = read(root, "README.md")
     statuses = STATUS.findall(read(root, "include", "base", "error.h"))
-    options = rows(run.stdout, HELP_ROW)
-    manned = rows(section(man, "OPTIONS"), MAN_ROW)
-    dump_options = rows(dump_run.stdout, HELP_ROW)
-    dump_own = {name: row for name, row in dump_options.items() if name not in options}
-    dump_manned = rows(section(man, "DUMP"), MAN_ROW)
 
-    faults = compare_options(options.keys(), manned)
-    for name in sorted(options.keys() & manned.keys()):
-        if options[name] != manned[name]:
-            faults.append(f"man page: --{name}: {manned[name]}, but in --help {options[name]}")
-    faults += compare_options(dump_own.keys(), dump_manned)
-    faults += [f"man page: dump --{n}: {dump_manned[n]}, but in --help {dump_own[n]}"
-               for n in sorted(dump_own.keys() & dump_manned.keys()) if dump_own[n] != dump_manned[n]]
-    faults += check_text("README.md", readme, options, dump_options)
-    faults += check_text("man page", man, options, dump_options)
+    faults = check_verbs(verbs, man)
+    for verb, text in helps.items():
+        if max(map(len, text.splitlines())) > 80:
+            faults.append(f"{verb or 'profiler'} --help is wider than 80 columns")
+        if verb and f"*profiler* *{verb}*" not in section(man, "SYNOPSIS"):
+            faults.append(f"man page: SYNOPSIS has no {verb}")
+    faults += check_text("README.md", readme, verbs)
+    faults += check_text("man page", man, verbs)
     faults += check_promises(root, readme, man)
     faults += check_statuses("man page", section(man, "EXIT STATUS"), statuses)
     faults += check_statuses("README.md", readme, statuses)
     for fault in faults:
         print(fault)
-    if not options or not statuses or not dump_own:
-        print("no options or exit statuses found")
-    return 1 if faults or not options or not statuses or not dump_own else 0
+    if len(verbs) < 2 or not all(verbs.values()) or not statuses:
+        print("no options, verbs or exit statuses found")
+        return 1
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 #include "dump_options.h"
 
-#include <getopt.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
@@ -11,8 +9,9 @@
 #include "option_table.h"
 #include "options.h"
 #include "quantity.h"
+#include "verb.h"
 
-enum { MAX_COUNT = 1000000, MAX_SHARED = 32 };
+enum { MAX_COUNT = 1000000 };
 
 static struct error *parse_blocked(struct options *options, const char *value)
 {
@@ -53,7 +52,7 @@ static struct error *parse_at(struct options *options, const char *value)
 	 .parse = (function)}
 
 static const struct option_row own_rows[] = {
-	{.help = "What is shown:"},
+	{.help = "What is shown:", .verbs = FOR_DUMP},
 	FLAG("json", json, "JSON, an object on a line for each dump"),
 	FLAG("all-frames", all_frames, "each frame on a line, and all of deep stacks"),
 	FLAG("no-group", no_group, "each thread by itself, also where stacks are equal"),
@@ -67,64 +66,17 @@ static const struct option_row own_rows[] = {
 	      "thread is blocked for longer than --blocked says"),
 	VALUE(0, "blocked", "TIME", parse_blocked, "for --check: threads that wait for something\n"
 	      "particular (lock, file, socket, pipe) for that long"),
-	{.help = "As in profiler(1):"},
 };
 // clang-format on
 
-static const char *const shared_names[] = {
-    "pid",     "children",   "kernel",    "max-depth",  "stop-all", "thread", "output",
-    "inlines", "no-inlines", "debug-dir", "debuginfod", "quiet",    "help",   "version",
-};
-
-// The dump's own options, and those that it shares, in one table.
-struct dump_table {
-	struct option_row rows[array_size(own_rows) + MAX_SHARED];
-	struct option_table table;
-};
-
-static void make_table(const struct option_table *shared, struct dump_table *ret)
-{
-	size_t n = array_size(own_rows);
-
-	memcpy(ret->rows, own_rows, sizeof(own_rows));
-	for (size_t i = 0; i < array_size(shared_names); i++)
-		for (size_t j = 0; j < shared->n_rows; j++)
-			if (shared->rows[j].long_name &&
-			    strcmp(shared->rows[j].long_name, shared_names[i]) == 0)
-				ret->rows[n++] = shared->rows[j];
-	ret->table = (struct option_table){.rows = ret->rows, .n_rows = n};
-}
-
-char *dump_options_help(const struct option_table *shared)
-{
-	struct dump_table own;
-	char *text = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
-
-	if (!stream)
-		return memory_strdup("");
-	make_table(shared, &own);
-	fputs(
-	    "Usage: profiler dump [OPTION...] PID\n"
-	    "       profiler dump [OPTION...] FILE.wprof --at=WHEN\n"
-	    "Prints the stacks of all threads of a process now: what each does, since when, what\n"
-	    "it waits for and who holds that; and deadlocks. Sleeping threads are not stopped.\n",
-	    stream);
-	option_table_print(&own.table, stream);
-	fputs(
-	    "\nExit status: 0; 1 (target), 2 (command line), 3 (output); with --check 10 or 11.\n",
-	    stream);
-	fclose(stream);
-	return text;
-}
+const struct option_table dump_rows = {.rows = own_rows, .n_rows = array_size(own_rows)};
 
 static bool is_number(const char *text)
 {
 	return text[0] && text[strspn(text, "0123456789")] == '\0';
 }
 
-static struct error *take_word(struct options *options, const char *word)
+struct error *dump_take_word(struct options *options, const char *word)
 {
 	long pid;
 
@@ -166,26 +118,10 @@ static struct error *check(const struct options *options)
 	return NULL;
 }
 
-struct error *dump_options_parse(const struct option_table *shared, int argc, char **argv,
-                                 struct options *options)
+struct error *dump_check(struct options *options)
 {
-	const struct option_row *sampling = NULL;
-	struct dump_table own;
-
-	make_table(shared, &own);
-	options->dump.asked = true;
-	for (;;) {
-		struct error *error =
-		    option_table_parse(&own.table, argc, argv, options, &sampling);
-		if (error || options->help || options->version)
-			return error;
-		if (optind >= argc)
-			break;
-		error = take_word(options, argv[optind++]);
-		if (error)
-			return error;
-	}
 	struct error *error = check(options);
+
 	if (!options->dump.count)
 		options->dump.count = 1;
 	if (!options->dump.interval_ns)

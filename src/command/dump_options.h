@@ -11,7 +11,6 @@ struct option_table;
 struct options;
 
 struct dump_options {
-	bool asked; // it is `profiler dump`; else nothing of this is used
 	bool json, all_frames, no_group, no_locks, check;
 	int64_t blocked_ns; // --blocked; 0: not given
 	long count;         // -n
@@ -19,10 +18,9 @@ struct dump_options {
 	struct time_point at; // of a recording
 };
 
-// Parses what follows the word "dump" in argv, from optind (getopt(3)) on. `shared`: the table of
-// the profiler's own options, of which some are the dump's, too.
-struct error *dump_options_parse(const struct option_table *shared, int argc, char **argv,
-                                 struct options *options);
+// The options that it alone has.
+extern const struct option_table dump_rows;
 
-// The text of `profiler dump --help`; owned by the caller.
-char *dump_options_help(const struct option_table *shared);
+// For struct verb: takes a process or a recording, and looks whether one is there.
+struct error *dump_take_word(struct options *options, const char *word);
+struct error *dump_check(struct options *options);

@@ -31,6 +31,7 @@
 #include "target.h"
 #include "tracee.h"
 #include "unwind_check.h"
+#include "verb.h"
 #include "view.h"
 #include "view_command.h"
 #include "windows.h"
@@ -496,9 +497,9 @@ static struct error *check_ready_fd(int fd)
 static int report(struct session *session)
 {
 	const struct options *options = &session->options;
-	struct error *error = options->other  ? diff_command(options)
-	                      : options->view ? view_command(options)
-	                                      : report_command(options);
+	struct error *error = options->verb->id == VERB_DIFF   ? diff_command(options)
+	                      : options->verb->id == VERB_VIEW ? view_command(options)
+	                                                       : report_command(options);
 
 	options_deinit(&session->options);
 	return error ? report_error(error) : EXIT_STATUS_OK;
@@ -528,7 +529,7 @@ int main(int argc, char **argv)
 		return show_help(&session.options);
 	if (session.options.version)
 		return show("profiler " PROFILER_VERSION "\n");
-	if (session.options.dump.asked) {
+	if (session.options.verb->id == VERB_DUMP) {
 		const int status = dump_command(&session.options);
 		options_deinit(&session.options);
 		return status;

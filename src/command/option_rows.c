@@ -9,6 +9,7 @@
 #include "option_table.h"
 #include "options.h"
 #include "quantity.h"
+#include "verb.h"
 #include "writer.h"
 
 enum {
@@ -295,21 +296,23 @@ static struct error *parse_state(struct options *options, const char *value)
 }
 
 // clang-format off
-#define HEADING(text) {.help = (text)}
-#define SAMPLING(text) {.help = (text), .flag_value = true}
-#define FLAG(letter, name, field, value, text)                                                     \
+// A heading has the verbs of the rows below it; a row may have others, as in `.verbs = FOR_SAMPLE`.
+#define HEADING(text, bits) {.help = (text), .verbs = (bits)}
+#define FLAG(letter, name, field, value, text, ...)                                                \
 	{.short_name = (letter), .long_name = (name), .help = (text),                              \
-	 .flag_offset = offsetof(struct options, field), .flag_value = (value)}
-#define VALUE(letter, name, arg, function, text)                                                   \
+	 .flag_offset = offsetof(struct options, field), .flag_value = (value), ##__VA_ARGS__}
+#define VALUE(letter, name, arg, function, text, ...)                                              \
 	{.short_name = (letter), .long_name = (name), .argument = (arg), .help = (text),           \
-	 .parse = (function)}
+	 .parse = (function), ##__VA_ARGS__}
 
 static const struct option_row rows[] = {
-	SAMPLING("What and how long:"),
+	HEADING("What and how long:", FOR_SAMPLE),
 	VALUE('p', "pid", "PID", parse_pid,
-	      "attach to this process, all of its threads"),
+	      "attach to this process, all of its threads",
+	      .verbs = FOR_SAMPLE | FOR_DUMP),
 	FLAG('c', "children", children, true,
-	     "its child processes too, and theirs"),
+	     "its child processes too, and theirs",
+	      .verbs = FOR_SAMPLE | FOR_DUMP),
 	VALUE('d', "duration", "TIME", parse_duration,
 	      "stop after 30, 1.5s, 500ms, 2m or 1h; default: when\n"
 	      "the target ends, or at Ctrl-C"),
@@ -318,24 +321,27 @@ static const struct option_row rows[] = {
 	      "default 99"),
 	FLAG('k', "kernel", kernel, true,
 	     "the kernel's functions, too, of threads that wait;\n"
-	     "needs root (CAP_SYS_ADMIN)"),
+	     "needs root (CAP_SYS_ADMIN)",
+	      .verbs = FOR_SAMPLE | FOR_DUMP),
 	VALUE(0, "max-depth", "N", parse_max_depth,
 	      "frames of a stack, 1 to 65536; default 8192; a deeper\n"
-	      "one is marked [truncated: ...]"),
+	      "one is marked [truncated: ...]",
+	      .verbs = FOR_SAMPLE | FOR_DUMP),
 	FLAG(0, "stop-all", stop_all, true,
 	     "hold all running threads at once: one consistent\n"
-	     "picture, at a higher price for the target"),
+	     "picture, at a higher price for the target",
+	      .verbs = FOR_SAMPLE | FOR_DUMP),
 	VALUE(0, "max-overhead", "PERCENT", parse_max_overhead,
 	      "sample less often when holding threads, or the\n"
 	      "profiler's CPU, would take more than this share of\n"
 	      "the time; default 5; 0: no limit"),
-	SAMPLING("Recordings (-f record):"),
+	HEADING("Recordings (-f record):", FOR_SAMPLE),
 	VALUE(0, "max-size", "SIZE", parse_max_size,
 	      "of the recording: 1M or more, such as 20M; what does\n"
 	      "not fit is counted"),
 	FLAG(0, "no-symbols", symbols, false,
 	     "leave looking names up to profiler report"),
-	SAMPLING("Windows and flight recorder:"),
+	HEADING("Windows and flight recorder:", FOR_SAMPLE),
 	VALUE(0, "every", "TIME", parse_every,
 	      "a profile for each TIME, such as 60s, in files of the\n"
 	      "directory -o; they add up to the whole"),
@@ -352,20 +358,21 @@ static const struct option_row rows[] = {
 	VALUE(0, "exec", "COMMAND", parse_exec,
 	      "run this for each of these files; the shell gets its\n"
 	      "name as a last word"),
-	SAMPLING("For programs:"),
+	HEADING("For programs:", FOR_SAMPLE),
 	VALUE(0, "metrics", "FILE", parse_metrics,
 	      "the run's own figures as JSON, at the end and after\n"
 	      "each window of --every"),
 	VALUE(0, "ready-fd", "FD", parse_ready_fd,
 	      "write a newline to this descriptor after the first\n"
 	      "sample, before a command's first instruction; close it"),
-	HEADING("Which samples:"),
+	HEADING("Which samples:", FOR_SAMPLE | FOR_READING),
 	FLAG(0, "on-cpu", on_cpu, true,
 	     "only of threads on a CPU or ready to run"),
 	FLAG(0, "off-cpu", off_cpu, true,
 	     "only of threads that wait: lock, disk, timer, ..."),
 	VALUE(0, "thread", "REGEX", parse_thread,
-	      "only of threads whose name matches (extended regex)"),
+	      "only of threads whose name matches (extended regex)",
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_DUMP),
 	VALUE(0, "state", "LIST", parse_state,
 	      "only in these states: running,sleeping,disk,stopped"),
 	VALUE(0, "syscall", "REGEX", parse_syscall,
@@ -377,19 +384,22 @@ static const struct option_row rows[] = {
 	      "only without such a function"),
 	VALUE(0, "waits", "TIME", parse_waits,
 	      "only what threads were blocked in for TIME or longer\n"
-	      "at a time, each such wait a sample of its own"),
+	      "at a time, each such wait a sample of its own",
+	      .verbs = FOR_SAMPLE | FOR_REPORT),
 	VALUE(0, "max-threads", "N", parse_max_threads,
 	      "of --waits: only the N threads that waited longest;\n"
-	      "default 1000"),
+	      "default 1000",
+	      .verbs = FOR_SAMPLE | FOR_REPORT),
 	VALUE(0, "from", "WHEN", parse_from,
 	      "only from then on: a time since the start (5s, 1.5m)\n"
 	      "or of the day (14:03:07, 2026-11-20T14:03:07Z)"),
 	VALUE(0, "to", "WHEN", parse_to,
 	      "only until then"),
-	HEADING("Output:"),
+	HEADING("Output:", FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
 	VALUE('o', "output", "FILE", parse_output,
-	      "where the profile goes, - is stdout; default: stdout\n"
-	      "with -p, else profiler.PID.folded or .pb.gz"),
+	      "where it goes, - is stdout; default: stdout, of a\n"
+	      "command profiled profiler.PID.folded or .pb.gz",
+	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP),
 	VALUE('f', "format", "FORMAT", parse_format,
 	      "folded, pprof, html, record; speedscope, firefox,\n"
 	      "chrome or sentry for timelines; default: what FILE's\n"
@@ -405,27 +415,31 @@ static const struct option_row rows[] = {
 	FLAG(0, "lines", lines, true,
 	     "file:line in the frames (folded)"),
 	FLAG(0, "inlines", inlines, true,
-	     "inlined calls as frames of their own (the default)"),
+	     "inlined calls as frames of their own (the default)",
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_DUMP),
 	FLAG(0, "no-inlines", inlines, false,
-	     "only the functions that stand in the machine code"),
+	     "only the functions that stand in the machine code",
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_DUMP),
 	FLAG(0, "normalize", normalize, true,
-	     "diff: as if both had lasted equally long"),
-	HEADING("Debug information:"),
+	     "as if both had lasted equally long",
+	      .verbs = FOR_DIFF),
+	HEADING("Debug information:", FOR_SAMPLE | FOR_READING | FOR_DUMP),
 	VALUE(0, "debug-dir", "DIR", parse_debug_dir,
 	      "look for debug files in DIR first; may be repeated"),
 	FLAG(0, "debuginfod", debuginfod, true,
 	     "ask the servers of $DEBUGINFOD_URLS for debug files\n"
 	     "that are not found here"),
-	HEADING("Other:"),
+	HEADING("Other:", FOR_SAMPLE | FOR_READING | FOR_DUMP),
 	FLAG('q', "quiet", quiet, true,
 	     "no status line and no summary"),
 	FLAG('v', "verbose", verbose, true,
-	     "say more in the summary"),
+	     "say more in the summary",
+	      .verbs = FOR_SAMPLE),
 	FLAG('h', "help", help, true,
 	     "print this help and leave"),
 	FLAG('V', "version", version, true,
 	     "print the version and leave"),
-	SAMPLING("Debugging:"),
+	HEADING("Debugging:", FOR_SAMPLE),
 	FLAG(0, "check-unwinding", check_unwinding, true,
 	     "compare each stack with what libdw makes of it"),
 	VALUE(0, "seed", "N", parse_seed,

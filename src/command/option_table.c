@@ -9,7 +9,6 @@
 #include "options.h"
 
 enum {
-	MAX_ROWS = 128,
 	LONG_BASE = 256, // getopt_long returns LONG_BASE + row for a long option, else the letter
 	HELP_COLUMN = 26,
 };
@@ -25,15 +24,20 @@ struct error *option_error(const char *format, ...)
 	return error_create(EXIT_STATUS_USAGE, "%s (see profiler --help)", message);
 }
 
+unsigned int option_row_verbs(const struct option_row *row)
+{
+	const unsigned int own = row->verbs;
+
+	while (row->long_name)
+		row--; // a heading comes first
+	return own ? own : row->verbs;
+}
+
 static void print_row(FILE *stream, const struct option_row *row)
 {
 	const char *line = row->help;
 	int column;
 
-	if (!row->long_name) {
-		fprintf(stream, "\n%s\n", row->help);
-		return;
-	}
 	if (row->short_name)
 		column = fprintf(stream, "  -%c, ", row->short_name);
 	else
@@ -49,45 +53,60 @@ static void print_row(FILE *stream, const struct option_row *row)
 	}
 }
 
-void option_table_print(const struct option_table *table, FILE *stream)
+void option_table_print(const struct option_table *table, unsigned int verbs, FILE *stream)
 {
-	for (size_t i = 0; i < table->n_rows; i++)
-		print_row(stream, &table->rows[i]);
+	const char *heading = NULL; // not printed yet
+
+	for (size_t i = 0; i < table->n_rows; i++) {
+		const struct option_row *row = &table->rows[i];
+		if (!row->long_name) {
+			heading = row->help;
+			continue;
+		}
+		if (!(option_row_verbs(row) & verbs))
+			continue;
+		if (heading)
+			fprintf(stream, "\n%s\n", heading);
+		heading = NULL;
+		print_row(stream, row);
+	}
+}
+
+// Two tables, as one.
+struct rows {
+	const struct option_row *items[OPTION_MAX_ROWS];
+	size_t count;
+};
+
+static void add_rows(struct rows *rows, const struct option_table *table)
+{
+	for (size_t i = 0; table && i < table->n_rows && rows->count < OPTION_MAX_ROWS; i++)
+		if (table->rows[i].long_name)
+			rows->items[rows->count++] = &table->rows[i];
 }
 
 // The row of what getopt_long returned: a letter, or LONG_BASE + row. NULL: none.
-static const struct option_row *find_row(const struct option_table *table, int code)
+static const struct option_row *find_row(const struct rows *rows, int code)
 {
-	if (code >= LONG_BASE && code < LONG_BASE + (int)table->n_rows)
-		return &table->rows[code - LONG_BASE];
-	for (size_t i = 0; i < table->n_rows; i++)
-		if (code && table->rows[i].short_name == code)
-			return &table->rows[i];
+	if (code >= LONG_BASE && code < LONG_BASE + (int)rows->count)
+		return rows->items[code - LONG_BASE];
+	for (size_t i = 0; i < rows->count; i++)
+		if (code && rows->items[i]->short_name == code)
+			return rows->items[i];
 	return NULL;
 }
 
-static bool is_for_sampling(const struct option_row *row)
+// The rows in getopt's words.
+static void fill_getopt(const struct rows *rows, char letters[2 * OPTION_MAX_ROWS + 3],
+                        struct option longs[OPTION_MAX_ROWS + 1])
 {
-	while (row->long_name)
-		row--; // a heading comes first
-	return row->flag_value;
-}
-
-// The table in getopt's words.
-static void fill_getopt(const struct option_table *table, char letters[2 * MAX_ROWS + 3],
-                        struct option longs[MAX_ROWS + 1])
-{
-	size_t n = 0;
-
 	// +: stop at the command, whose options are its own; ':': tell a missing argument apart.
 	*letters++ = '+';
 	*letters++ = ':';
-	for (size_t i = 0; i < table->n_rows && i < MAX_ROWS; i++) {
-		const struct option_row *row = &table->rows[i];
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct option_row *row = rows->items[i];
 
-		if (!row->long_name)
-			continue;
-		longs[n++] = (struct option){
+		longs[i] = (struct option){
 		    .name = row->long_name,
 		    .has_arg = row->argument ? required_argument : no_argument,
 		    .val = LONG_BASE + (int)i,
@@ -99,13 +118,13 @@ static void fill_getopt(const struct option_table *table, char letters[2 * MAX_R
 			*letters++ = ':';
 	}
 	*letters = '\0';
-	longs[n] = (struct option){0};
+	longs[rows->count] = (struct option){0};
 }
 
 // getopt_long said '?': which mistake was it?
-static struct error *explain_unknown(const struct option_table *table, int code, const char *word)
+static struct error *explain_unknown(const struct rows *rows, int code, const char *word)
 {
-	const struct option_row *row = find_row(table, code);
+	const struct option_row *row = find_row(rows, code);
 
 	if (row)
 		return option_error("--%s takes no value: leave '%s' out", row->long_name,
@@ -117,10 +136,10 @@ static struct error *explain_unknown(const struct option_table *table, int code,
 	size_t length = strcspn(word, "=");
 	size_t n = 0;
 
-	for (size_t i = 0; i < table->n_rows && length > 2; i++) {
-		const char *name = table->rows[i].long_name;
+	for (size_t i = 0; i < rows->count && length > 2; i++) {
+		const char *name = rows->items[i]->long_name;
 
-		if (!name || strncmp(name, word + 2, length - 2) != 0)
+		if (strncmp(name, word + 2, length - 2) != 0)
 			continue;
 		char *longer = memory_printf("%s%s--%s", candidates, n++ ? " or " : "", name);
 		free(candidates);
@@ -139,25 +158,37 @@ static struct error *apply(struct options *options, const struct option_row *row
 	return NULL;
 }
 
-struct error *option_table_parse(const struct option_table *table, int argc, char **argv,
-                                 struct options *options, const struct option_row **sampling)
+static void note_use(struct option_use *use, const struct option_row *row)
 {
-	char letters[2 * MAX_ROWS + 3];
-	struct option longs[MAX_ROWS + 1];
+	for (size_t i = 0; i < use->count; i++)
+		if (use->rows[i] == row)
+			return;
+	if (use->count < OPTION_MAX_ROWS)
+		use->rows[use->count++] = row;
+}
+
+struct error *option_table_parse(const struct option_table *table, const struct option_table *more,
+                                 int argc, char **argv, struct options *options,
+                                 struct option_use *use)
+{
+	char letters[2 * OPTION_MAX_ROWS + 3];
+	struct option longs[OPTION_MAX_ROWS + 1];
+	struct rows rows = {0};
 	int code;
 
-	fill_getopt(table, letters, longs);
+	add_rows(&rows, table);
+	add_rows(&rows, more);
+	fill_getopt(&rows, letters, longs);
 	while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		const struct option_row *row = find_row(table, code == ':' ? optopt : code);
+		const struct option_row *row = find_row(&rows, code == ':' ? optopt : code);
 		struct error *error;
 
 		if (code == '?' || !row)
-			return explain_unknown(table, optopt, argv[optind - 1]);
+			return explain_unknown(&rows, optopt, argv[optind - 1]);
 		if (code == ':')
 			return option_error("--%s needs a value: --%s=%s", row->long_name,
 			                    row->long_name, row->argument);
-		if (is_for_sampling(row))
-			*sampling = row;
+		note_use(use, row);
 		error = apply(options, row);
 		if (error || options->help || options->version)
 			return error;

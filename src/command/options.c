@@ -1,17 +1,16 @@
 #include "options.h"
 
 #include <getopt.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump_options.h"
 #include "error.h"
 #include "memory.h"
 #include "option_rows.h"
 #include "option_table.h"
 #include "options_check.h"
 #include "profile.h"
+#include "verb.h"
 #include "writer.h"
 
 enum {
@@ -22,108 +21,108 @@ enum {
 
 char *options_help(const struct options *options)
 {
-	if (options->dump.asked)
-		return dump_options_help(&option_rows);
-	char *text = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
+	return verb_help(options->verb, &option_rows);
+}
 
-	if (!stream)
-		return memory_strdup("");
-	fputs("Usage: profiler [OPTION...] -p PID\n"
-	      "       profiler [OPTION...] [--] COMMAND [ARG...]\n"
-	      "       profiler report|view [OPTION...] FILE\n"
-	      "       profiler diff [OPTION...] A B\n"
-	      "       profiler dump [OPTION...] PID\n"
-	      "Shows where every thread of a process spends its time, running or blocked;\n"
-	      "report turns a recording (-f record) into another format, view shows it in a\n"
-	      "browser; diff shows what has changed from one recording (or folded profile) to\n"
-	      "another; dump prints all stacks now, and who waits for whom (profiler dump\n"
-	      "--help).\n",
-	      stream);
-	option_table_print(&option_rows, stream);
-	fputs("\nExit status: the command's own; with -p 0; else 1 (target), 2 (command line),\n"
-	      "3 (output), 126 or 127 (the command cannot be run). More in profiler(1).\n",
-	      stream);
-	fclose(stream);
+// The verb that stands at argv[optind], or none: sampling. "--" before it makes it a command.
+static const struct verb *find_verb(int argc, char **argv)
+{
+	const bool after_dashes = optind > 0 && strcmp(argv[optind - 1], "--") == 0;
+	const struct verb *verb = optind < argc && !after_dashes ? verb_named(argv[optind]) : NULL;
+
+	return verb ?: &verbs[VERB_SAMPLE];
+}
+
+// The verbs that take it, as "profiler diff and dump"; owned by the caller.
+static char *takers(unsigned int bits)
+{
+	char *text = memory_strdup("profiler");
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_VERBS; i++) {
+		if (!(bits & 1u << i) || !verbs[i].name)
+			continue;
+		char *longer = memory_printf("%s %s%s", text, n++ ? "and " : "", verbs[i].name);
+		free(text);
+		text = longer;
+	}
 	return text;
 }
 
-// The sub-command that begins at argv[optind]; NULL: none. "--" before it makes it a command.
-static const char *find_sub_command(int argc, char **argv)
+static struct error *refuse(const struct verb *verb, const struct option_row *row)
 {
-	static const char *const names[] = {"report", "diff", "dump", "view"};
-	const bool after_dashes = optind > 0 && strcmp(argv[optind - 1], "--") == 0;
+	const unsigned int bits = option_row_verbs(row);
+	_cleanup_free_ char *others = takers(bits);
 
-	for (size_t i = 0; i < array_size(names) && optind < argc && !after_dashes; i++)
-		if (strcmp(argv[optind], names[i]) == 0)
-			return names[i];
-	return NULL;
-}
-
-static struct error *take_file(struct options *options, const char *sub_command, const char *file)
-{
-	const bool two = strcmp(sub_command, "diff") == 0;
-
-	if (options->recording && (!two || options->other))
-		return option_error("%s: '%s' is one file too many", sub_command, file);
-	*(options->recording ? &options->other : &options->recording) = file;
-	options->view = strcmp(sub_command, "view") == 0;
-	return NULL;
-}
-
-static struct error *check_sub_command(const struct options *options, const char *sub_command,
-                                       const struct option_row *sampling)
-{
-	const bool two = strcmp(sub_command, "diff") == 0;
-
-	if (!options->recording || (two && !options->other))
-		return option_error("%s: %s given: profiler %s%s; to run a command of that name: "
-		                    "profiler -- %s",
-		                    sub_command,
-		                    two ? "two recordings or folded profiles are not"
-		                        : "no recording is",
-		                    sub_command, two ? " A B" : " FILE", sub_command);
-	if (sampling)
+	if (!(bits & FOR_SAMPLE))
+		return option_error("--%s is for %s", row->long_name, others);
+	if (!(bits & FOR_READING) && FOR_READING & 1u << verb->id)
 		return option_error("%s: --%s is for sampling, which is over: leave it out",
-		                    sub_command, sampling->long_name);
+		                    verb->name, row->long_name);
+	return option_error("%s: --%s is not for it: %s", verb->name, row->long_name,
+	                    verb->instead ?: "leave it out");
+}
+
+// Every option that was given must be for the verb.
+static struct error *check_use(const struct verb *verb, const struct option_use *use)
+{
+	for (size_t i = 0; i < use->count; i++)
+		if (!(option_row_verbs(use->rows[i]) & 1u << verb->id))
+			return refuse(verb, use->rows[i]);
 	return NULL;
 }
 
-static struct error *parse_all(int argc, char **argv, struct options *options)
+// What follows the verb: its options may stand before and after the other words.
+static struct error *parse_verb(int argc, char **argv, struct options *options,
+                                struct option_use *use)
 {
-	const struct option_row *sampling = NULL;
+	const struct verb *verb = options->verb;
 
-	optind = 0; // glibc: start anew
-	struct error *error = option_table_parse(&option_rows, argc, argv, options, &sampling);
-	if (error || options->help || options->version)
-		return error;
-	const char *sub_command = find_sub_command(argc, argv);
-	if (!sub_command) {
-		if (optind < argc)
-			options->command = argv + optind;
-		return NULL;
-	}
-	if (strcmp(sub_command, "dump") == 0) {
-		optind++;
-		return dump_options_parse(&option_rows, argc, argv, options);
-	}
-	// Its options may stand before and after the files.
 	for (optind++;;) {
-		error = option_table_parse(&option_rows, argc, argv, options, &sampling);
+		struct error *error =
+		    option_table_parse(&option_rows, verb->own_rows, argc, argv, options, use);
 		if (error || options->help || options->version)
 			return error;
 		if (optind >= argc)
-			return check_sub_command(options, sub_command, sampling);
-		error = take_file(options, sub_command, argv[optind++]);
+			return verb->check(options);
+		error = verb->take_word(options, argv[optind++]);
 		if (error)
 			return error;
 	}
 }
 
+static struct error *parse_all(int argc, char **argv, struct options *options)
+{
+	struct option_use use = {.count = 0};
+	struct error *error;
+
+	optind = 0; // glibc: start anew
+	error = option_table_parse(&option_rows, NULL, argc, argv, options, &use);
+	if (error || options->help || options->version)
+		return error;
+	options->verb = find_verb(argc, argv);
+	if (options->verb->name)
+		error = parse_verb(argc, argv, options, &use);
+	else if (optind < argc)
+		options->command = argv + optind;
+	if (error || options->help || options->version)
+		return error;
+	return check_use(options->verb, &use);
+}
+
+static const struct writer *default_writer(const struct options *options)
+{
+	if (options->verb->id == VERB_VIEW)
+		return &writer_html;
+	if (options->output && writer_by_file_name(options->output))
+		return writer_by_file_name(options->output);
+	return options->ring_ns || options->every_ns ? &writer_pprof : &writer_folded;
+}
+
 struct error *options_parse(int argc, char **argv, struct options *ret)
 {
 	struct options options = {
+	    .verb = &verbs[VERB_SAMPLE],
 	    .frequency_hz = DEFAULT_FREQUENCY_HZ,
 	    .max_depth = DEFAULT_MAX_DEPTH,
 	    .max_overhead_percent = DEFAULT_MAX_OVERHEAD_PERCENT,
@@ -135,19 +134,14 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	struct error *error = parse_all(argc, argv, &options);
 
 	if (!error && (options.help || options.version)) {
-		*ret = (struct options){.help = options.help,
-		                        .version = options.version,
-		                        .dump.asked = options.dump.asked};
+		*ret = (struct options){
+		    .verb = options.verb, .help = options.help, .version = options.version};
 		options_deinit(&options);
 		return NULL;
 	}
-	if (!options.writer && options.output)
-		options.writer = writer_by_file_name(options.output);
 	if (!options.writer)
-		options.writer = options.view                          ? &writer_html
-		                 : options.ring_ns || options.every_ns ? &writer_pprof
-		                                                       : &writer_folded;
-	if (!error && !options.dump.asked)
+		options.writer = default_writer(&options);
+	if (!error && options.verb->id != VERB_DUMP)
 		error = options_check(&options);
 	if (error) {
 		options_deinit(&options);

@@ -13,6 +13,7 @@
 #include "selection.h"
 
 struct error;
+struct verb;
 struct writer;
 
 enum {
@@ -22,14 +23,14 @@ enum {
 };
 
 struct options {
-	bool help, version;    // print and leave: nothing else is set
-	int pid;               // 0: wrap a command
-	char *const *command;  // NULL-terminated, borrowed from argv; NULL with pid
-	const char *recording; // `profiler report` and `diff`: the file; no pid, no command then
-	const char *other;     // `profiler diff`: the second file; NULL: report
-	bool view;             // `profiler view`: of `recording`
-	bool normalize;        // `profiler diff`
-	int64_t duration_ns;   // 0: until the end
+	const struct verb *verb; // never NULL after options_parse
+	bool help, version;      // print and leave: nothing else is set
+	int pid;                 // 0: wrap a command
+	char *const *command;    // NULL-terminated, borrowed from argv; NULL with pid
+	const char *recording;   // of report, diff, view, dump: the file; no pid, no command then
+	const char *other;       // `profiler diff`: the second file; NULL: report
+	bool normalize;          // `profiler diff`
+	int64_t duration_ns;     // 0: until the end
 	double frequency_hz;
 	const char *output;          // as given; NULL: the default
 	const struct writer *writer; // never NULL after options_parse
@@ -73,6 +74,5 @@ struct selection options_selection(const struct options *options);
 struct error *options_parse(int argc, char **argv, struct options *ret);
 void options_deinit(struct options *options);
 
-// The text of --help, made of the table of options, the dump's own if that is asked for; owned by
-// the caller.
+// The text of --help, the verb's; owned by the caller.
 char *options_help(const struct options *options);

@@ -63,21 +63,8 @@ static struct error *check_recording(const struct options *options)
 
 static struct error *check_diff(const struct options *options)
 {
-	if (options->waits_ns && options->other)
-		return option_error("diff: --waits is of one run: give it to profiler report");
-	if (options->normalize && !options->other)
-		return option_error("--normalize is for profiler diff");
 	if (options->other && options->writer->shows_time && options->writer != &writer_html)
 		return option_error("diff: differences are sums: give -f folded, pprof or html");
-	return NULL;
-}
-
-static struct error *check_view(const struct options *options)
-{
-	if (options->view && (options->output || options->writer != &writer_html))
-		return option_error(
-		    "view: it makes its own file: for a page elsewhere: profiler report FILE "
-		    "-o page.html");
 	return NULL;
 }
 
@@ -102,8 +89,6 @@ static struct error *check_outputs(const struct options *options)
 
 	if (!error)
 		error = check_diff(options);
-	if (!error)
-		error = check_view(options);
 	if (!error)
 		error = check_waits(options);
 	return error ? error : check_recording(options);

@@ -13,6 +13,7 @@
 #include "options.h"
 #include "profile.h"
 #include "quantity.h"
+#include "verb.h"
 #include "writer.h"
 
 enum { MAX_WORDS = 32 };
@@ -502,25 +503,34 @@ static void test_selection(void **state)
 	}
 }
 
-static void test_help_text(void **state)
+// What a verb does not take is refused by it, wherever it stands.
+static void test_options_of_verbs(void **state)
 {
-	_cleanup_free_ char *help = options_help(&(struct options){0});
-	char *rest = help;
-	size_t n_options = 0;
-
 	(void)state;
-	assert_non_null(strstr(help, "Usage: profiler [OPTION...] -p PID\n"));
-	assert_non_null(strstr(help, "\n  -p, --pid=PID           attach to"));
-	assert_non_null(strstr(help, "\n      --no-inlines        only"));
-	assert_non_null(writer_by_name("folded"));
-	assert_non_null(writer_by_name("pprof"));
-	assert_ptr_equal(writer_by_name("record"), &writer_record);
-	for (char *row = strsep(&rest, "\n"); row; row = strsep(&rest, "\n")) {
-		assert_true(strlen(row) <= 80);
-		n_options += strncmp(row, "  ", 2) == 0 && strncmp(row + 4, ", --", 4) == 0;
-		n_options += strncmp(row, "      --", 8) == 0;
+	assert_refused("--normalize -p 1", "--normalize is for profiler diff");
+	assert_refused("report a --normalize", "--normalize is for profiler diff");
+	assert_refused("view a -o b.html",
+	               "view: --output is not for it: it makes its own file; for a page elsewhere: "
+	               "profiler report FILE -o page.html");
+	assert_refused("dump 1 -d 3", "dump: --duration is not for it: leave it out");
+	assert_refused("-d 3 dump 1", "dump: --duration is not for it: leave it out");
+	assert_refused("diff a b --waits=1s", "diff: --waits is not for it: leave it out");
+	assert_refused("--json -p 1", "unknown option '--json'");
+	assert_refused("diff a", "diff: two recordings or folded profiles are not given: profiler "
+	                         "diff A B; to run a command of that name: profiler -- diff");
+	{
+		PARSE("-q --thread=x dump 1 --json -k");
+		assert_int_equal(options.verb->id, VERB_DUMP);
+		assert_true(options.quiet && options.dump.json && options.kernel);
 	}
-	assert_int_equal(n_options, 45);
+	for (size_t i = 0; i < N_VERBS; i++) {
+		if (!verbs[i].name)
+			continue;
+		_cleanup_free_ char *text = memory_printf("-- %s 7", verbs[i].name);
+		PARSE(text);
+		assert_int_equal(options.verb->id, VERB_SAMPLE);
+		assert_string_equal(options.command[0], verbs[i].name);
+	}
 }
 
 int main(void)
@@ -549,7 +559,7 @@ int main(void)
 	    cmocka_unit_test(test_contradictions),
 	    cmocka_unit_test(test_times),
 	    cmocka_unit_test(test_selection),
-	    cmocka_unit_test(test_help_text),
+	    cmocka_unit_test(test_options_of_verbs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
