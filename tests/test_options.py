@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import signal
+import subprocess
 import time
 
 import harness
@@ -261,7 +262,7 @@ class Outputs(harness.TestCase):
         self.assertEqual(summary.n_threads, 1)
         self.assertEqual(summary.samples, summary.ticks)
         self.assertEqual(summary.format, "pprof")
-        self.assertRegex(summary.next_command, r"^go tool pprof .*out\.pb\.gz$")
+        self.assertIsNone(summary.next_command)  # nobody is at a terminal
         self.assertIsNotNone(summary.held_percent)
         self.assertLess(summary.held_percent, 100)
         self.assertIsNotNone(summary.sampled_cpu_s)
@@ -269,15 +270,29 @@ class Outputs(harness.TestCase):
         self.assertAlmostEqual(summary.sampled_cpu_s, summary.duration_s, delta=0.05)
         self.assertLessEqual(summary.kernel_cpu_s, summary.duration_s + 0.05)
         self.assertGreater(summary.kernel_cpu_s, 0)
-        folded = attach(self.target, form="folded", duration="0.1")
-        self.assertRegex(folded.summary.next_command, r"flamegraph\.pl .*out\.folded")
 
-    def test_next_command_is_for_a_shell(self):
-        name = "it's $HOME & more.folded"
-        run = Run(["-p", self.target.pid, "-d", "0.1", "-o", name], target_pid=self.target.pid)
-        run.finish()
-        words = shlex.split(run.summary.next_command)
-        self.assertEqual(words, ["flamegraph.pl", name, ">", "flame.svg"])
+    def last_line(self, directory, name, *args):
+        args = ["-p", self.target.pid, "-d", "0.1", "-o", name, *args]
+        status, shown = harness.run_in_terminal(args, directory)
+        self.assertEqual(status, 0, shown)
+        return shown.strip().splitlines()[-1] if shown.strip() else ""
+
+    def test_next_command(self):
+        """On a terminal the last line is the next command, as one types it to a shell."""
+        directory = self.directory()
+        commands = {
+            "out.pb.gz": "go tool pprof -http=:", "out.html": "profiler view",
+            "it's $HOME & more.folded": "profiler view", "out.wprof": "profiler view",
+        }  # fmt: skip
+        for name, command in commands.items():
+            line = self.last_line(directory, name)
+            self.assertEqual(shlex.split(line), ["profiler:", "next:", *command.split(), name])
+            shown = subprocess.run(
+                [harness.PROFILER, "view", name], cwd=directory, env={"BROWSER": ""},
+                capture_output=True, check=False,
+            )  # fmt: skip
+            self.assertEqual(shown.returncode == 0, "view" in command, shown.stderr)
+        self.assertEqual(self.last_line(directory, "out.html", "-q"), "")
 
     def test_verbose(self):
         run = attach(self.target)

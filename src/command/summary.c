@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "advice.h"
 #include "clock.h"
@@ -399,8 +400,8 @@ void summary_print_output(const struct writer *writer, const char *name)
 	fprintf(stderr, "profiler: wrote %s to %s\n", writer->name, name);
 	if (strcmp(name, "stdout") == 0)
 		return; // whoever reads it knows what for
-	if (!writer->next_command)
-		return;
+	if (!writer->next_command || !isatty(STDERR_FILENO))
+		return; // a program that reads this does not want to be told
 	const char *marker = strstr(writer->next_command, "%s");
 	command = memory_printf("%.*s%s%s", (int)(marker - writer->next_command),
 	                        writer->next_command, file, marker + 2);

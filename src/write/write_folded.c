@@ -399,6 +399,6 @@ const struct writer writer_folded = {
     .suffixes = (const char *const[]){".folded", ".collapsed", NULL},
     .default_suffix = ".folded",
     .binary = false,
-    .next_command = "flamegraph.pl %s > flame.svg",
+    .next_command = "profiler view %s",
     .write = write_folded,
 };

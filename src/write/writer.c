@@ -10,7 +10,7 @@ const struct writer writer_record = {
     .suffixes = (const char *const[]){".wprof", NULL},
     .default_suffix = ".wprof",
     .binary = true,
-    .next_command = "profiler report %s -o FILE",
+    .next_command = "profiler view %s",
 };
 
 // The formats: a new one is a file of its own and a line here.
