@@ -3,7 +3,7 @@
 //
 // Erlang code has its process's stack for its own, a block of the heap, and %rbx and %r13 for the
 // scheduler's registers and the process. What it calls of C runs on the thread's stack, right below
-// the frame of process_main, made code as well, which holds the scheduler's registers and never
+// the frame of process_main, JIT code as well, which holds the scheduler's registers and never
 // returns (erts/emulator/beam/jit/x86: beam_asm.hpp, process_main.cpp).
 #pragma once
 

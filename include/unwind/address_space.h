@@ -29,9 +29,9 @@ struct address_space {
 	uint64_t start_stack;           // SP at the entry point, of the image that runs now
 	int64_t read_ns;                // when the maps were read
 	int64_t cost_ns;                // and how long that took
-	struct module *made;            // of the code that no file holds; NULL: none was seen yet
-	uint32_t made_generation;       // changes when what is known of that code does
-	int64_t made_ns;                // when it was last taken for changed
+	struct module *jit_module;      // of the code that no file holds; NULL: none was seen yet
+	uint32_t jit_code_generation;   // changes when what is known of that code does
+	int64_t jit_code_ns;            // when it was last taken for changed
 	struct gdb_jit *jit;            // what the process tells debuggers of it; NULL: likewise
 	uint32_t jit_generation;        // when its descriptors were looked for
 	struct module *php;             // that holds PHP's virtual machine; NULL: none is known
@@ -64,7 +64,7 @@ void address_space_update(struct address_space *space, int tid, int64_t now_ns, 
 // "[unknown]" and marks the maps as stale.
 struct code_address address_space_resolve(struct address_space *space, uint64_t pc);
 
-// The ELF image that the process has of its made code at the address, as a module of the same
+// The ELF image that the process has of its JIT code at the address, as a module of the same
 // addresses; NULL: none. What is copied out of the process for it is copied once.
 struct module *address_space_find_image(const struct address_space *space, uint64_t pc);
 

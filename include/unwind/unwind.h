@@ -35,7 +35,7 @@ struct unwinder {
 	struct hash_index index;
 	struct unwinder_entry *recent; // copies of those that were asked for last, by hash
 	uint32_t generation;
-	uint32_t made_generation;       // of the address space, likewise
+	uint32_t jit_code_generation;   // of the address space, likewise
 	uint64_t start_stack;           // likewise
 	struct go_layout go;            // what stacks have shown of the program
 	struct luajit_thread luajit;    // what the last stack has shown of the thread

@@ -251,7 +251,7 @@ struct batch {
 };
 
 // The names of code that no file holds, as the process wrote them down.
-static void symbolize_made(const struct batch *batch)
+static void symbolize_jit(const struct batch *batch)
 {
 	const struct perf_map *map = batch->module->perf_map;
 	struct symbols *symbols = batch->symbolizer->symbols;
@@ -300,7 +300,7 @@ static void symbolize_module(const struct batch *batch)
 	const int64_t start_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 
 	if (module->perf_map)
-		symbolize_made(batch);
+		symbolize_jit(batch);
 	if (!has_symbols(module) || !module_dwfl(module))
 		return;
 	module_fetch_debug_files(module);

@@ -47,8 +47,8 @@ void address_space_init(struct address_space *space, struct modules *modules, in
 
 void address_space_deinit(struct address_space *space)
 {
-	if (space->made)
-		perf_map_finish(space->made->perf_map);
+	if (space->jit_module)
+		perf_map_finish(space->jit_module->perf_map);
 	if (space->stat_fd >= 0)
 		close(space->stat_fd);
 	code_watch_deinit(&space->watch);
@@ -125,7 +125,7 @@ static void find_descriptor(void *context)
 		module->beam_exit = 0;
 }
 
-static size_t read_made(void *space, uint64_t address, void *buffer, size_t size)
+static size_t read_jit_code(void *space, uint64_t address, void *buffer, size_t size)
 {
 	return address_space_read_code(space, address, buffer, size);
 }
@@ -133,7 +133,7 @@ static size_t read_made(void *space, uint64_t address, void *buffer, size_t size
 // `variable`: where beam_normal_exit is.
 static void read_beam(struct address_space *space, uint64_t variable)
 {
-	const struct arch_code code = {.read = read_made, .context = space};
+	const struct arch_code code = {.read = read_jit_code, .context = space};
 	uint64_t normal_exit;
 
 	if (space->beam_layout.normal_exit == 0 &&
@@ -186,33 +186,33 @@ static void find_descriptors(struct address_space *space, int64_t now_ns)
 
 // The process's one module for the code that no file holds: its locations are the target's
 // addresses, and their names come from its perf map.
-static struct module *made_code(struct address_space *space)
+static struct module *jit_module_of(struct address_space *space)
 {
-	if (space->made)
-		return space->made;
-	space->made =
+	if (space->jit_module)
+		return space->jit_module;
+	space->jit_module =
 	    modules_add(space->modules, MODULE_ANONYMOUS, "[anon]", 0, (uint64_t)space->pid, -1);
-	if (!space->made->perf_map)
-		space->made->perf_map = perf_map_create();
+	if (!space->jit_module->perf_map)
+		space->jit_module->perf_map = perf_map_create();
 	else
-		perf_map_forget(space->made->perf_map); // of an earlier process with that pid
-	perf_map_update(space->made->perf_map, space->pid, space->tid, space->read_ns);
+		perf_map_forget(space->jit_module->perf_map); // of an earlier process with that pid
+	perf_map_update(space->jit_module->perf_map, space->pid, space->tid, space->read_ns);
 	space->jit = gdb_jit_create();
 	find_descriptors(space, space->read_ns);
 	gdb_jit_update(space->jit, space->tid, space->read_ns);
-	return space->made;
+	return space->jit_module;
 }
 
 // "[anon:NAME]" is what the process itself called it (PR_SET_VMA_ANON_NAME).
-static bool is_made(const char *path)
+static bool is_jit_path(const char *path)
 {
 	return path[0] != '[' || strcmp(path, "[anon]") == 0 || strncmp(path, "[anon:", 6) == 0;
 }
 
-// Memory of a file system that has no names holds made code as well (.NET's doublemapper), unless
+// Memory of a file system that has no names holds JIT code as well (.NET's doublemapper), unless
 // it holds a program.
-static bool is_made_in_memory_file(const struct address_space *space, const struct mapping *mapping,
-                                   const char *path)
+static bool is_jit_in_memory_file(const struct address_space *space, const struct mapping *mapping,
+                                  const char *path)
 {
 	uint8_t elf_class;
 	uint16_t machine;
@@ -261,9 +261,9 @@ static struct module *find_owner(struct address_space *space, const struct mappi
 
 	if (vdso || mapping->inode)
 		kind = vdso ? MODULE_VDSO : MODULE_FILE;
-	if ((kind == MODULE_ANONYMOUS && is_made(path)) ||
-	    (kind == MODULE_FILE && is_made_in_memory_file(space, mapping, path)))
-		return made_code(space);
+	if ((kind == MODULE_ANONYMOUS && is_jit_path(path)) ||
+	    (kind == MODULE_FILE && is_jit_in_memory_file(space, mapping, path)))
+		return jit_module_of(space);
 	struct module *module =
 	    modules_find(space->modules, kind, path, mapping->device, mapping->inode);
 	return module ? module : add_owner(space, kind, path, mapping);
@@ -322,8 +322,8 @@ static void forget_owners(struct address_space *space)
 	memset(space->owners, 0, space->maps.count * sizeof(*space->owners));
 }
 
-// Made code may be replaced by other code unseen: what was learned of it holds for so long.
-#define MADE_AGE_NS (4 * NS_PER_SECOND)
+// JIT code may be replaced by other code unseen: what was learned of it holds for so long.
+#define JIT_CODE_AGE_NS (4 * NS_PER_SECOND)
 
 static void reread(struct address_space *space, int tid, int64_t now_ns)
 {
@@ -357,9 +357,9 @@ static bool read_stat(struct address_space *space, int tid, struct proc_stat *re
 	return proc_read_stat(space->stat_fd, space->pid, tid, ret);
 }
 
-static void update_made(struct address_space *space, int tid, int64_t now_ns, bool exec)
+static void update_jit_code(struct address_space *space, int tid, int64_t now_ns, bool exec)
 {
-	struct perf_map *map = space->made->perf_map;
+	struct perf_map *map = space->jit_module->perf_map;
 
 	if (exec) {
 		perf_map_forget(map);
@@ -370,10 +370,10 @@ static void update_made(struct address_space *space, int tid, int64_t now_ns, bo
 		find_descriptors(space, now_ns);
 	bool changed = perf_map_update(map, space->pid, tid, now_ns);
 	changed |= gdb_jit_update(space->jit, tid, now_ns);
-	if (!changed && !exec && now_ns - space->made_ns < MADE_AGE_NS)
+	if (!changed && !exec && now_ns - space->jit_code_ns < JIT_CODE_AGE_NS)
 		return;
-	space->made_ns = now_ns;
-	space->made_generation++;
+	space->jit_code_ns = now_ns;
+	space->jit_code_generation++;
 }
 
 void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force)
@@ -388,8 +388,8 @@ void address_space_update(struct address_space *space, int tid, int64_t now_ns, 
 	const bool hint = stat.vsize_bytes != space->vsize_bytes || space->stale;
 	const int64_t rest_ns = (hint ? HINTED_COST_FACTOR : COST_FACTOR) * space->cost_ns;
 
-	if (space->made)
-		update_made(space, tid, now_ns, exec);
+	if (space->jit_module)
+		update_jit_code(space, tid, now_ns, exec);
 	const bool due = exec || force || since_ns >= rest_ns;
 	const uint32_t generation = space->generation;
 
@@ -471,8 +471,8 @@ struct code_address address_space_resolve(struct address_space *space, uint64_t 
 		    module_address_of_offset(owner, pc - mapping->start + mapping->file_offset);
 	code_watch_add(&space->watch, mapping);
 	const uint32_t code =
-	    owner == space->made ? perf_map_find(owner->perf_map, pc) : PERF_MAP_NONE;
-	struct module *image = owner == space->made && code == PERF_MAP_NONE
+	    owner == space->jit_module ? perf_map_find(owner->perf_map, pc) : PERF_MAP_NONE;
+	struct module *image = owner == space->jit_module && code == PERF_MAP_NONE
 	                           ? address_space_find_image(space, pc)
 	                           : NULL;
 	if (image)

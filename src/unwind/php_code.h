@@ -17,7 +17,7 @@ struct rule;
 // called in guarded work (module_guard).
 uint64_t php_code_find_dispatch(struct module *module);
 
-// The rule (RULE_CODE) for an address of made code in a process that has PHP's virtual machine in
+// The rule (RULE_CODE) for an address of JIT code in a process that has PHP's virtual machine in
 // module `php`. False: the code does not jump to a handler. The caller owns *ret.
 bool php_code_rule(struct module *php, const struct arch_code *code, uint64_t address,
                    struct rule *ret);

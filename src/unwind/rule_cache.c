@@ -67,25 +67,27 @@ static uint64_t find_start_in_file(void *context, unsigned int n)
 	return symbols && n == 0 ? symbol_table_find_start(symbols, code->address) : 0;
 }
 
-static size_t read_made_code(void *context, uint64_t address, void *buffer, size_t size)
+static size_t read_jit_code(void *context, uint64_t address, void *buffer, size_t size)
 {
 	return address_space_read_code(((const struct code_address *)context)->space, address,
 	                               buffer, size);
 }
 
-static bool is_together_as_made(void *context, uint64_t a, uint64_t b)
+static bool is_together_in_jit_code(void *context, uint64_t a, uint64_t b)
 {
-	const struct perf_map *map = ((const struct code_address *)context)->space->made->perf_map;
+	const struct perf_map *map =
+	    ((const struct code_address *)context)->space->jit_module->perf_map;
 
 	return perf_map_find(map, a) == perf_map_find(map, b);
 }
 
 // By what the process says, or else by what the code looks like.
-static uint64_t find_start_as_made(void *context, unsigned int n)
+static uint64_t find_start_of_jit_code(void *context, unsigned int n)
 {
 	const struct code_address *order = context;
-	const struct arch_code code = {.read = read_made_code, .context = context};
-	const uint64_t said = perf_map_find_start(order->space->made->perf_map, order->address);
+	const struct arch_code code = {.read = read_jit_code, .context = context};
+	const uint64_t said =
+	    perf_map_find_start(order->space->jit_module->perf_map, order->address);
 
 	if (n == 0 && said)
 		return said;
@@ -98,10 +100,10 @@ static const struct arch_code in_file = {
     .find_start = find_start_in_file,
 };
 
-static const struct arch_code made = {
-    .read = read_made_code,
-    .is_together = is_together_as_made,
-    .find_start = find_start_as_made,
+static const struct arch_code jit_code = {
+    .read = read_jit_code,
+    .is_together = is_together_in_jit_code,
+    .find_start = find_start_of_jit_code,
 };
 
 // True if calls need not preserve the register.
@@ -132,25 +134,24 @@ static bool beam_rule(const struct address_space *space, uint64_t address, struc
 static bool read_code_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
 	const enum module_kind kind = code->module->kind;
-	const bool is_made = kind == MODULE_ANONYMOUS || kind == MODULE_IMAGE;
+	const bool is_jit = kind == MODULE_ANONYMOUS || kind == MODULE_IMAGE;
 	const uint64_t address = code->address + is_call;
-	struct arch_code arch_code = is_made ? made : in_file;
+	struct arch_code arch_code = is_jit ? jit_code : in_file;
 
 	arch_code.context = (void *)code;
-	if (kind == MODULE_ANONYMOUS && !(code->space && code->space->made == code->module))
+	if (kind == MODULE_ANONYMOUS && !(code->space && code->space->jit_module == code->module))
 		return false;
 	if (kind == MODULE_IMAGE && !code->space)
 		return false;
-	if (!is_made && ghc_code_rule(code->module, &arch_code, address, ret))
+	if (!is_jit && ghc_code_rule(code->module, &arch_code, address, ret))
 		return true;
-	arch_code.changes_stacks = is_made && code->space->beam;
-	if (is_made && code->space->beam && beam_rule(code->space, address, ret))
+	arch_code.changes_stacks = is_jit && code->space->beam;
+	if (is_jit && code->space->beam && beam_rule(code->space, address, ret))
 		return true;
-	if (is_made && code->space->php &&
-	    php_code_rule(code->space->php, &arch_code, address, ret))
+	if (is_jit && code->space->php && php_code_rule(code->space->php, &arch_code, address, ret))
 		return true;
 	const bool found = ARCH_NATIVE->code_rule(&arch_code, address, ret);
-	if (found && is_call && !is_made && is_scratch(ret->cfa_register))
+	if (found && is_call && !is_jit && is_scratch(ret->cfa_register))
 		ret->left_alone = ARCH_NATIVE->left_alone(&arch_code, address);
 	return found;
 }
@@ -234,7 +235,7 @@ static void read_image_rule(void *context)
 }
 
 // By the tables that the process has made for debuggers, or by the code itself.
-static void make_rule_of_made_code(const struct code_address *code, bool is_call, struct rule *ret)
+static void make_jit_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
 	struct module *image = code->module;
 
@@ -255,7 +256,7 @@ static void make_rule(const struct code_address *code, bool is_call, struct rule
 	if (code->module->kind == MODULE_UNKNOWN)
 		return;
 	if (code->module->kind == MODULE_ANONYMOUS || code->module->kind == MODULE_IMAGE)
-		make_rule_of_made_code(code, is_call, ret);
+		make_jit_rule(code, is_call, ret);
 	else if (!module_guard(code->module, read_rule, (void *)&order, MODULE_FOR_RULES))
 		*ret = (struct rule){.kind = RULE_NONE};
 	if (ret->kind == RULE_NONE)
@@ -275,7 +276,7 @@ const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
                                   const struct code_address *code, bool is_call)
 {
 	make_room(&cache->rules, &cache->count, &cache->capacity, id);
-	// Made code may have become other code: asked again, it is made again, in its old place.
+	// JIT code may have become other code: asked again, it is made again, in its old place.
 	if (!cache->rules[id] || code->module->kind == MODULE_ANONYMOUS ||
 	    code->module->kind == MODULE_IMAGE) {
 		struct rule *rule = cache->rules[id];

@@ -23,9 +23,9 @@ enum {
 struct unwinder_entry {
 	uint64_t key; // pc * 2 + is_return_address; in `recent`, NO_KEY: empty
 	uint32_t location;
-	bool may_return;          // a call may have its return address there
-	bool is_made;             // no file holds the code
-	uint32_t made_generation; // of the address space, for which it holds if it is made
+	bool may_return;              // a call may have its return address there
+	bool is_jit;                  // no file holds the code
+	uint32_t jit_code_generation; // of the address space, for which it holds if it is JIT code
 	const struct rule *rule;
 };
 
@@ -74,7 +74,7 @@ static bool entry_equal(const void *context, uint32_t id, const void *key)
 	return unwinder->entries[id].key == *(const uint64_t *)key;
 }
 
-// True if a call ends at the pc. All made code may be returned to: it may jump with a return
+// True if a call ends at the pc. All JIT code may be returned to: it may jump with a return
 // address of its own, as HotSpot's interpreter does.
 static bool may_return_to(struct unwinder *unwinder, uint64_t pc)
 {
@@ -114,8 +114,8 @@ static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, 
 	return (struct unwinder_entry){
 	    .key = pc * 2 + is_return,
 	    .location = location,
-	    .is_made = code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE,
-	    .made_generation = unwinder->made_generation,
+	    .is_jit = code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE,
+	    .jit_code_generation = unwinder->jit_code_generation,
 	    .may_return = is_return && may_return_to(unwinder, pc),
 	    .rule = rule_cache_get(unwinder->rules, location, &code, is_return),
 	};
@@ -131,7 +131,7 @@ static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uin
 	if (id != HASH_NONE) {
 		const struct unwinder_entry *known = &unwinder->entries[id];
 		// Other names may hold from now on for code that no file holds: a new location.
-		if (known->is_made && known->made_generation != unwinder->made_generation) {
+		if (known->is_jit && known->jit_code_generation != unwinder->jit_code_generation) {
 			const struct unwinder_entry entry = make_entry(unwinder, pc, is_return);
 			unwinder->entries[id] = entry;
 		}
@@ -269,7 +269,7 @@ static struct move follow_code(struct unwinder *unwinder, const struct rule *rul
 	return !guessed.go_on && guessed.end == STACK_NO_RULE && !move.go_on ? move : guessed;
 }
 
-// What the target says of code that it has made need not be true.
+// What the target says of its JIT code need not be true.
 static struct move apply_image(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                                const struct snapshot *snapshot, struct registers *registers)
 {
@@ -481,11 +481,11 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 
 static void refresh(struct unwinder *unwinder)
 {
-	if (unwinder->made_generation != unwinder->space->made_generation)
+	if (unwinder->jit_code_generation != unwinder->space->jit_code_generation)
 		forget_recent(unwinder);
-	unwinder->made_generation = unwinder->space->made_generation;
+	unwinder->jit_code_generation = unwinder->space->jit_code_generation;
 	if (unwinder->generation == unwinder->space->generation)
-		return; // entries of made code are made anew when they are asked for
+		return; // entries of JIT code are made anew when they are asked for
 	hash_index_clear(&unwinder->index);
 	unwinder->n_entries = 0;
 	forget_recent(unwinder);
