@@ -41,7 +41,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	};
 	target->attend = setup->attend;
 	target->attend_context = setup->attend_context;
-	quiet_init(&ticker->quiet, setup->sums, setup->load);
+	idle_check_init(&ticker->idle_check, setup->sums, setup->load);
 	waits_init(&ticker->waits, setup->profile, setup->hold->run, setup->kernel);
 	stops_init(&ticker->stops, setup->hold, setup->buffer, target, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);
@@ -372,14 +372,14 @@ static bool is_idle(struct ticker *ticker)
 
 	if (!ticker->all_asleep || ticker->stops.count > 0)
 		return false;
-	switch (quiet_since_last(&ticker->quiet, target, ticker->n_others)) {
-	case QUIET_NO:
+	switch (idle_check_since_last(&ticker->idle_check, target, ticker->n_others)) {
+	case IDLE_NO:
 		return false;
-	case QUIET_YES:
+	case IDLE_YES:
 		if (!may_be_ready)
 			return true;
 		break;
-	case QUIET_UNSURE:
+	case IDLE_UNSURE:
 		break;
 	}
 	for (size_t i = 0; i < target->n_threads; i++) {
@@ -426,9 +426,9 @@ static bool may_have_ready(const struct ticker *ticker, long n_others)
 
 static void look_at_sleepers(struct ticker *ticker, long n_others)
 {
-	struct quiet *quiet = &ticker->quiet;
+	struct idle_check *check = &ticker->idle_check;
 	const bool has_ready = may_have_ready(ticker, n_others);
-	const bool holds = quiet_holds(quiet, ticker->target, has_ready);
+	const bool holds = idle_check_holds(check, ticker->target, has_ready);
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
@@ -443,7 +443,7 @@ static void look_at_sleepers(struct ticker *ticker, long n_others)
 			tally_again(&ticker->tally, &thread->account);
 	}
 	if (!holds)
-		quiet_settle(quiet, ticker->target);
+		idle_check_settle(check, ticker->target);
 }
 
 // First at those that may run, which may show that no other does; those found running are stopped
@@ -511,7 +511,7 @@ void ticker_prime(struct ticker *ticker, int64_t now_ns)
 	ticker->n_others = -1;
 	start(ticker);
 	ticker->tally.priming = true;
-	quiet_since_last(&ticker->quiet, ticker->target, ticker->n_others);
+	idle_check_since_last(&ticker->idle_check, ticker->target, ticker->n_others);
 	look_at_all(ticker);
 	ticker->tally.priming = false;
 }

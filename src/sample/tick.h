@@ -7,7 +7,7 @@
 
 #include "address_space.h"
 #include "profile.h"
-#include "quiet.h"
+#include "idle_check.h"
 #include "stops.h"
 #include "tally.h"
 #include "unwind.h"
@@ -54,7 +54,7 @@ struct ticker {
 	struct stops stops;
 	struct waits waits;
 	struct tally tally;
-	struct quiet quiet;
+	struct idle_check idle_check;
 	int64_t forced_ns;     // the tick in which the maps were read out of turn
 	long n_others;         // threads of the machine that want a CPU (load.h), at this tick
 	long n_running;        // those of this process's threads that do, as far as looked at

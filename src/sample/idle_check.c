@@ -1,4 +1,4 @@
-#include "quiet.h"
+#include "idle_check.h"
 
 #include "clock.h"
 #include "load.h"
@@ -13,21 +13,22 @@ enum {
 	MAX_TRIES = 3, // for figures that belong together, while threads come and go on the CPUs
 };
 
-void quiet_init(struct quiet *quiet, const struct thread_sums *sums, const struct load *load)
+void idle_check_init(struct idle_check *check, const struct thread_sums *sums,
+                     const struct load *load)
 {
-	*quiet = (struct quiet){.sums = sums, .load = load, .clock_ns = -1};
+	*check = (struct idle_check){.sums = sums, .load = load, .clock_ns = -1};
 }
 
 // True if no thread has been given a CPU since the sum was read last.
-static bool runs_stay(struct quiet *quiet, const struct target *target)
+static bool runs_stay(struct idle_check *check, const struct target *target)
 {
-	const uint64_t last_runs = quiet->runs;
-	const bool had_runs = quiet->has_runs;
+	const uint64_t last_runs = check->runs;
+	const bool had_runs = check->has_runs;
 	struct proc_schedstat sum = {0};
 
-	quiet->has_runs = thread_sums_read(quiet->sums, target->pid, &sum);
-	quiet->runs = sum.runs;
-	return had_runs && quiet->has_runs && quiet->runs == last_runs;
+	check->has_runs = thread_sums_read(check->sums, target->pid, &sum);
+	check->runs = sum.runs;
+	return had_runs && check->has_runs && check->runs == last_runs;
 }
 
 static int64_t read_clock(const struct target *target)
@@ -36,43 +37,44 @@ static int64_t read_clock(const struct target *target)
 }
 
 // True: it has moved since it was read last, or it cannot be told.
-static bool clock_moved(struct quiet *quiet, const struct target *target)
+static bool clock_moved(struct idle_check *check, const struct target *target)
 {
-	const int64_t last_ns = quiet->clock_ns;
+	const int64_t last_ns = check->clock_ns;
 
-	quiet->clock_ns = read_clock(target);
-	return quiet->clock_ns < 0 || quiet->clock_ns != last_ns;
+	check->clock_ns = read_clock(target);
+	return check->clock_ns < 0 || check->clock_ns != last_ns;
 }
 
 // The clock has stood still. True: no thread of the process runs or is ready, for nothing on the
 // machine does. What else wants a CPU often does so for some microseconds only, and is waited for,
 // for a small part of the time that it takes to look at all threads.
-static bool is_alone(struct quiet *quiet, const struct target *target, long n_others)
+static bool is_alone(struct idle_check *check, const struct target *target, long n_others)
 {
 	const int64_t until_ns = clock_now_ns() + (int64_t)target->n_threads * LEAVE_NS_PER_THREAD;
 
 	if (n_others < 0)
 		return false;
-	while (load_others(quiet->load) != 0)
+	while (load_others(check->load) != 0)
 		if (clock_now_ns() > until_ns)
 			return false;
-	return !clock_moved(quiet, target);
+	return !clock_moved(check, target);
 }
 
-enum quiet_answer quiet_since_last(struct quiet *quiet, const struct target *target, long n_others)
+enum idle_answer idle_check_since_last(struct idle_check *check, const struct target *target,
+                                       long n_others)
 {
-	const bool has_sums = thread_sums_are_known(quiet->sums);
+	const bool has_sums = thread_sums_are_known(check->sums);
 
 	if (has_sums && target->n_threads > FEW_THREADS && target->n_threads <= MANY_THREADS)
-		return runs_stay(quiet, target) ? QUIET_YES : QUIET_NO;
-	if (clock_moved(quiet, target))
-		return QUIET_NO;
-	if (n_others == 0 || (!has_sums && is_alone(quiet, target, n_others)))
-		return QUIET_YES;
+		return runs_stay(check, target) ? IDLE_YES : IDLE_NO;
+	if (clock_moved(check, target))
+		return IDLE_NO;
+	if (n_others == 0 || (!has_sums && is_alone(check, target, n_others)))
+		return IDLE_YES;
 	// Of many, the sum is from a tick that was as doubtful as this one. If one of them has run
 	// since, its time is accounted for, or it runs still and counts.
-	return target->n_threads > MANY_THREADS && runs_stay(quiet, target) ? QUIET_YES
-	                                                                    : QUIET_UNSURE;
+	return target->n_threads > MANY_THREADS && runs_stay(check, target) ? IDLE_YES
+	                                                                    : IDLE_UNSURE;
 }
 
 // What the threads show together, as last read of each; `reread`: those that may run are read anew.
@@ -96,13 +98,13 @@ static struct proc_schedstat sum_up(const struct target *target, bool reread)
 
 // What the process shows beyond its threads. Never less than what is true, and more while threads
 // have been switched since they were read.
-static struct proc_schedstat rest_of(const struct quiet *quiet, const struct target *target,
+static struct proc_schedstat rest_of(const struct idle_check *check, const struct target *target,
                                      bool reread)
 {
 	const struct proc_schedstat threads = sum_up(target, reread);
 	struct proc_schedstat whole;
 
-	if (!thread_sums_read(quiet->sums, target->pid, &whole))
+	if (!thread_sums_read(check->sums, target->pid, &whole))
 		return (struct proc_schedstat){.cpu_ns = read_clock(target) - threads.cpu_ns};
 	return (struct proc_schedstat){
 	    .delay_ns = whole.delay_ns - threads.delay_ns,
@@ -117,32 +119,32 @@ static bool is_same(const struct proc_schedstat *a, const struct proc_schedstat 
 }
 
 // True if the rest is what it was when it was last read. Else takes it over.
-static bool rest_stays(struct quiet *quiet, const struct target *target, bool reread)
+static bool rest_stays(struct idle_check *check, const struct target *target, bool reread)
 {
 	const int max_tries = target->n_threads <= MANY_THREADS ? MAX_TRIES : 1;
 	struct proc_schedstat rest = {0};
 
 	for (int i = 0; i < max_tries; i++, reread = true) {
-		rest = rest_of(quiet, target, reread);
-		if (is_same(&rest, &quiet->rest))
+		rest = rest_of(check, target, reread);
+		if (is_same(&rest, &check->rest))
 			return true;
 	}
-	quiet->rest = rest;
+	check->rest = rest;
 	return false;
 }
 
-bool quiet_holds(struct quiet *quiet, const struct target *target, bool has_ready)
+bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_ready)
 {
-	const bool known = quiet->known;
+	const bool known = check->known;
 
-	return rest_stays(quiet, target, false) && known &&
-	       (!has_ready || thread_sums_are_known(quiet->sums));
+	return rest_stays(check, target, false) && known &&
+	       (!has_ready || thread_sums_are_known(check->sums));
 }
 
-void quiet_settle(struct quiet *quiet, const struct target *target)
+void idle_check_settle(struct idle_check *check, const struct target *target)
 {
 	// If a sleeper had run meanwhile, the rest would be less than before.
-	const bool stays = rest_stays(quiet, target, true);
+	const bool stays = rest_stays(check, target, true);
 
-	quiet->known = target->sees_schedstat && stays;
+	check->known = target->sees_schedstat && stays;
 }

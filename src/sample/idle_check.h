@@ -1,4 +1,4 @@
-// quiet: have the threads that were asleep slept on? Told for all of them at once.
+// idle_check: have the threads that were asleep slept on? Told for all of them at once.
 //
 // Two ways. Best by how often the threads of the process were given a CPU (thread_sums.h): the same
 // sum twice, and none has run.
@@ -23,7 +23,7 @@ struct load;
 struct target;
 struct thread_sums;
 
-struct quiet {
+struct idle_check {
 	const struct thread_sums *sums; // borrowed
 	const struct load *load;        // likewise
 	struct proc_schedstat rest;     // of the sums, or the CPU clock: what no live thread shows
@@ -33,23 +33,25 @@ struct quiet {
 	int64_t clock_ns;               // as last read; -1: never, or it cannot be read
 };
 
-void quiet_init(struct quiet *quiet, const struct thread_sums *sums, const struct load *load);
+void idle_check_init(struct idle_check *check, const struct thread_sums *sums,
+                     const struct load *load);
 
-enum quiet_answer {
-	QUIET_NO,     // some thread has run, or so it seems
-	QUIET_UNSURE, // only one that has just begun to run may have
-	QUIET_YES,
+enum idle_answer {
+	IDLE_NO,     // some thread has run, or so it seems
+	IDLE_UNSURE, // only one that has just begun to run may have
+	IDLE_YES,
 };
 
 // Before the first looks, and then at each tick after one at which all threads were found asleep,
 // n_others being load_others just before: has none run since then?
-enum quiet_answer quiet_since_last(struct quiet *quiet, const struct target *target, long n_others);
+enum idle_answer idle_check_since_last(struct idle_check *check, const struct target *target,
+                                       long n_others);
 
 // Those threads that may run were looked at just now. True: no other (thread->to_look_at) has run
 // since its last look; `has_ready`: one may have been woken, and wait for a CPU still.
-bool quiet_holds(struct quiet *quiet, const struct target *target, bool has_ready);
+bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_ready);
 
 // It does not hold, and so the others were looked at, too. Looks once more at what the first ones
-// have used: if the process shows no more than that since quiet_holds, what it shows beyond all
-// threads is known.
-void quiet_settle(struct quiet *quiet, const struct target *target);
+// have used: if the process shows no more than that since idle_check_holds, what it shows beyond
+// all threads is known.
+void idle_check_settle(struct idle_check *check, const struct target *target);
