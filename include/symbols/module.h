@@ -26,6 +26,8 @@ enum module_kind {
 	MODULE_UNKNOWN,   // no mapping holds the address; likewise
 	MODULE_IMAGE,     // an ELF image of code without a file, copied out of the target, whose
 	                  // addresses it has (gdb_jit)
+	MODULE_RUNTIME,   // a language's frames, as its runtime has them: no code; addresses
+	                  // are frame_names'
 };
 
 // An executable mapping of the module, as first seen (pprof's Mapping).
@@ -39,6 +41,7 @@ enum { MODULE_MAX_BUILD_ID = 64 };
 
 struct module_segment; // a PT_LOAD program header
 struct debug_sources;
+struct frame_names;
 struct gopclntab;
 struct perf_map;
 struct symbol_table;
@@ -46,7 +49,7 @@ struct symbol_table;
 struct module {
 	enum module_kind kind;
 	char *path; // as /proc/PID/maps has it, without " (deleted)"; "[vdso]", "[anon]", "[jit]",
-	            // "[unknown]"
+	            // "[unknown]", "[python]"
 	uint64_t device, inode;
 	struct file_user user;           // with whose rights the files that it names are opened
 	struct module_mapping *mappings; // at least one if a sample lies in it, but for
@@ -58,7 +61,8 @@ struct module {
 	uint32_t index;                            // its position in the table
 	const struct debug_sources *debug_sources; // that of the table
 
-	struct perf_map *perf_map; // of a process's MODULE_ANONYMOUS; NULL: none; owned
+	struct perf_map *perf_map;       // of a process's MODULE_ANONYMOUS; NULL: none; owned
+	struct frame_names *frame_names; // of a MODULE_RUNTIME; else NULL; owned
 
 	// Why it could not be read, or not to its end: static text, NULL where nothing is wrong.
 	const char *unreadable;

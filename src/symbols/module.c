@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "frame_names.h"
 #include "gopclntab.h"
 #include "memory.h"
 #include "module_debug.h"
@@ -49,6 +50,9 @@ static void module_destroy(struct module *module)
 	close_if_open(module->debug_fd);
 	close_if_open(module->shared_debug_fd);
 	perf_map_destroy(module->perf_map);
+	if (module->frame_names)
+		frame_names_deinit(module->frame_names);
+	free(module->frame_names);
 	free(module->gopclntab);
 	free(module->segments);
 	free(module->mappings);
@@ -103,6 +107,8 @@ struct module *modules_add(struct modules *modules, enum module_kind kind, const
 	module->debug_sources = modules->debug_sources;
 	module->rules_left_ns = RULES_NS;
 	module->index = modules->count;
+	if (kind == MODULE_RUNTIME)
+		module->frame_names = memory_alloc_zeroed(1, sizeof(*module->frame_names));
 	*array_push(modules->items, modules->count, modules->capacity) = module;
 	return module;
 }

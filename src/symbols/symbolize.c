@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "demangle.h"
 #include "dwarf_index.h"
+#include "frame_names.h"
 #include "gopclntab.h"
 #include "hash.h"
 #include "memory.h"
@@ -275,6 +276,30 @@ static void symbolize_jit(const struct batch *batch)
 		module_rename(batch->module, "[jit]");
 }
 
+// The names of a runtime's frames, as it has them.
+static void symbolize_frames(const struct batch *batch)
+{
+	struct symbols *symbols = batch->symbolizer->symbols;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		const uint32_t id = batch->ids[i];
+		uint32_t line;
+		const struct frame_function *function = frame_names_find(
+		    batch->module->frame_names, batch->profile->locations[id].address, &line);
+
+		if (!function || !function->name[0])
+			continue;
+		const struct function_key key = {.system_name = function->name,
+		                                 .file = function->file,
+		                                 .start_line = function->start_line,
+		                                 .is_plain = true};
+		symbols->locations[id] =
+		    (struct location_lines){.first = (uint32_t)symbols->n_lines, .count = 1};
+		*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) =
+		    (struct line){intern_function(batch->symbolizer, &key), line};
+	}
+}
+
 static void symbolize_batch(void *context)
 {
 	const struct batch *batch = context;
@@ -299,6 +324,8 @@ static void symbolize_module(const struct batch *batch)
 	struct module *module = batch->module;
 	const int64_t start_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 
+	if (module->frame_names)
+		symbolize_frames(batch);
 	if (module->perf_map)
 		symbolize_jit(batch);
 	if (!has_symbols(module) || !module_dwfl(module))
