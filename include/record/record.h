@@ -31,9 +31,10 @@ enum record_type {
 	RECORD_FIGURES = 10,  // ticks, missed ticks and hold time since the block before
 	RECORD_OVERFLOW = 11, // what was dropped
 	RECORD_FUNCTIONS = 12,
-	RECORD_LINES = 13, // the functions at locations
-	RECORD_END = 14,   // the recording is whole
-	RECORD_WAIT = 15,  // what threads wait in; again when more is known of it
+	RECORD_LINES = 13,           // the functions at locations
+	RECORD_END = 14,             // the recording is whole
+	RECORD_WAIT = 15,            // what threads wait in; again when more is known of it
+	RECORD_FRAME_FUNCTIONS = 16, // of a runtime, as it names them (frame_names.h)
 };
 
 // The first byte of an entry of RECORD_SAMPLES, after the thread.

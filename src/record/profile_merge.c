@@ -18,8 +18,10 @@ void merged_deinit(struct merged *merged)
 static uint32_t add_module(struct merged *merged, const struct modules *modules,
                            const struct module *from)
 {
+	// Two runs number a runtime's functions each in its own way.
+	const uint64_t inode = from->kind == MODULE_RUNTIME ? merged->modules.count : from->inode;
 	struct module *module =
-	    modules_add(&merged->modules, from->kind, from->path, from->device, from->inode, -1);
+	    modules_add(&merged->modules, from->kind, from->path, from->device, inode, -1);
 
 	for (size_t i = 0; i < from->n_mappings; i++)
 		module_add_mapping(module, &from->mappings[i]);

@@ -1,7 +1,11 @@
 #include "record_names.h"
 
+#include "frame_names.h"
+#include "module.h"
 #include "record_block.h"
 #include "symbolize.h"
+
+enum { LIST_BYTES = 1 << 16 }; // of a record: then another one begins
 
 static void put_function(struct protobuf *record, const struct function *function)
 {
@@ -23,6 +27,24 @@ void record_put_functions(struct protobuf *to, const struct symbols *symbols, si
 		put_function(&record, &symbols->functions[i]);
 	record_put(to, RECORD_FUNCTIONS, &record);
 	protobuf_deinit(&record);
+}
+
+void record_put_frame_functions(struct protobuf *to, struct protobuf *record,
+                                const struct module *module, size_t *n_written)
+{
+	const struct frame_names *names = module->frame_names;
+
+	while (names && *n_written < names->n_functions) {
+		protobuf_varint(record, module->index);
+		protobuf_varint(record, *n_written + 1);
+		while (*n_written < names->n_functions && record->size < LIST_BYTES) {
+			const struct frame_function *function = &names->functions[(*n_written)++];
+			record_put_text(record, function->name);
+			record_put_text(record, function->file);
+			protobuf_varint(record, function->start_line);
+		}
+		record_put(to, RECORD_FRAME_FUNCTIONS, record);
+	}
 }
 
 void record_put_lines(struct protobuf *record, const struct symbols *symbols, size_t location)

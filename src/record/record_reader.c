@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame_names.h"
 #include "memory.h"
 #include "record.h"
 #include "record_cursor.h"
@@ -81,7 +82,7 @@ static void read_module(struct record_reader *reader, struct cursor *cursor)
 	const uint8_t *build_id = cursor_bytes(cursor, build_id_size);
 	_cleanup_free_ char *path = take_name(cursor);
 
-	if (cursor->failed || kind > MODULE_IMAGE || build_id_size > MODULE_MAX_BUILD_ID ||
+	if (cursor->failed || kind > MODULE_RUNTIME || build_id_size > MODULE_MAX_BUILD_ID ||
 	    !path[0] || modules->count >= MAX_MODULES) {
 		cursor->failed = true;
 		return;
@@ -364,6 +365,27 @@ static void read_functions(struct record_reader *reader, struct cursor *cursor)
 	}
 }
 
+// Each has the number that it had: addresses are made of it.
+static void read_frame_functions(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint32_t id = map_get(&reader->modules, cursor_varint(cursor));
+	uint64_t number = cursor_varint(cursor);
+	struct module *module = id == NONE ? NULL : reader->recording->modules.items[id];
+
+	if (cursor->failed || !module || !module->frame_names) {
+		cursor->failed = true;
+		return;
+	}
+	for (; cursor_has_more(cursor); number++) {
+		_cleanup_free_ char *name = take_name(cursor);
+		_cleanup_free_ char *file = take_name(cursor);
+		const uint32_t start_line = (uint32_t)cursor_varint(cursor);
+		if (cursor->failed || number > reader->recording->size) // each takes some bytes
+			return;
+		frame_names_set(module->frame_names, number, name, file, start_line);
+	}
+}
+
 static void read_location_lines(struct record_reader *reader, struct cursor *cursor)
 {
 	struct symbols *symbols = &reader->recording->symbols;
@@ -420,7 +442,7 @@ static void read_record(struct record_reader *reader, uint64_t type, struct curs
 	    [RECORD_DEATH] = read_death,       [RECORD_FIGURES] = read_figures,
 	    [RECORD_OVERFLOW] = read_overflow, [RECORD_FUNCTIONS] = read_functions,
 	    [RECORD_LINES] = read_lines,       [RECORD_END] = read_end,
-	    [RECORD_WAIT] = read_wait,
+	    [RECORD_WAIT] = read_wait,         [RECORD_FRAME_FUNCTIONS] = read_frame_functions,
 	};
 
 	if (type < array_size(readers) && readers[type])

@@ -42,9 +42,10 @@ struct record_writer {
 	const struct module *program;                       // as told
 	size_t n_modules, n_locations, n_stacks, n_threads; // that are written
 	size_t n_waits;
-	size_t *n_mappings; // of each module
-	bool *has_build_id; // likewise
-	size_t modules_capacity, build_ids_capacity;
+	size_t *n_mappings;        // of each module
+	bool *has_build_id;        // likewise
+	size_t *n_frame_functions; // that are written, likewise
+	size_t modules_capacity, build_ids_capacity, frame_functions_capacity;
 	uint64_t *begun_ticks;  // of each thread's span, when it began
 	int64_t *begun_ends_ns; // likewise
 	size_t begun_capacity, begun_ends_capacity;
@@ -245,16 +246,21 @@ static void put_modules(struct record_writer *writer)
 	                                 sizeof(*writer->n_mappings));
 	writer->has_build_id = memory_grow(writer->has_build_id, &writer->build_ids_capacity, count,
 	                                   sizeof(*writer->has_build_id));
+	writer->n_frame_functions =
+	    memory_grow(writer->n_frame_functions, &writer->frame_functions_capacity, count,
+	                sizeof(*writer->n_frame_functions));
 	for (uint32_t i = 0; i < count; i++) {
 		const bool is_new = i >= writer->n_modules;
 		if (is_new)
-			writer->n_mappings[i] = 0;
+			writer->n_mappings[i] = writer->n_frame_functions[i] = 0;
 		const struct module *module = writer->modules->items[i];
 		// A file is opened, and its build ID read, when its code is first unwound.
 		if (is_new || (!writer->has_build_id[i] && module->build_id_size) ||
 		    (module == writer->modules->program && module != writer->program))
 			put_module(writer, i);
 		put_mappings(writer, i);
+		record_put_frame_functions(&writer->block, &writer->record, module,
+		                           &writer->n_frame_functions[i]);
 	}
 	writer->n_modules = count;
 	writer->program = writer->modules->program;
@@ -569,6 +575,7 @@ void record_writer_destroy(struct record_writer *writer)
 	protobuf_deinit(&writer->record);
 	free(writer->n_mappings);
 	free(writer->has_build_id);
+	free(writer->n_frame_functions);
 	free(writer->begun_ticks);
 	free(writer->begun_ends_ns);
 	free(writer);
