@@ -16,6 +16,8 @@ struct maps;
 
 enum {
 	SNAPSHOT_MAX_REGIONS = 4,
+	SNAPSHOT_MAX_NOTES = 2,
+	SNAPSHOT_MAX_NOTE_BYTES = 2 << 20,
 	SNAPSHOT_MAX_STACK_BYTES = 16 << 20,      // of one stack; what lies above is not copied
 	SNAPSHOT_KNOWN_STACK_BYTES = 1 << 20,     // of one whose extent is known, at first
 	SNAPSHOT_UNKNOWN_STACK_BYTES = 256 << 10, // of one whose extent is not known, at first
@@ -28,6 +30,12 @@ struct snapshot_region {
 	struct resident_gaps gaps; // pages that were not in memory
 };
 
+// What a runtime read of the thread when it was copied (runtimes.h), as it likes.
+struct snapshot_note {
+	const uint8_t *bytes; // in the snapshot_buffer
+	size_t size;          // 0: nothing
+};
+
 struct snapshot {
 	struct registers registers;
 	struct snapshot_region regions[SNAPSHOT_MAX_REGIONS];
@@ -38,6 +46,7 @@ struct snapshot {
 	struct go_thread go;      // and this is it
 	uint64_t luajit_dispatch; // of the VM that was asked; 0: none
 	uint64_t luajit_frame;    // where its innermost frame is; 0: not known
+	struct snapshot_note notes[SNAPSHOT_MAX_NOTES]; // of each runtime
 };
 
 // Where the bytes of a tick's snapshots lie: a large reservation, of which only what was written
@@ -68,6 +77,13 @@ void snapshot_buffer_take_back(struct snapshot_buffer *buffer, const struct snap
 
 // True if it can take another largest snapshot.
 bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer);
+
+// Where a note of up to SNAPSHOT_MAX_NOTE_BYTES can be written; NULL: the buffer is full.
+uint8_t *snapshot_buffer_begin_note(struct snapshot_buffer *buffer);
+
+// That many bytes were; they are the snapshot's i-th note.
+void snapshot_buffer_end_note(struct snapshot_buffer *buffer, size_t size, size_t i,
+                              struct snapshot *snapshot);
 
 // What is known about a thread's stack.
 struct snapshot_hint {

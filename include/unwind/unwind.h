@@ -27,7 +27,8 @@ struct unwinder {
 	struct rule_cache *rules;
 	uint32_t max_frames;
 	uint32_t *frames; // of the last stack
-	uint64_t *pcs;    // of its frames, as they stand on it; NULL: not recorded
+	uint64_t *sps;    // of its frames, while each was the innermost one
+	uint64_t *pcs;    // as they stand on it; NULL: not recorded
 
 	// pc -> location and rule, for one generation of the address space.
 	struct unwinder_entry *entries;
@@ -47,6 +48,7 @@ struct unwinder {
 
 struct unwound {
 	const uint32_t *locations; // leaf first; owned by the unwinder until the next stack
+	const uint64_t *sps;       // of each; likewise
 	size_t n;
 	enum stack_end end;
 	uint64_t last_sp; // how far it went

@@ -66,6 +66,19 @@ bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer)
 	       (size_t)SNAPSHOT_MAX_STACK_BYTES * SNAPSHOT_MAX_REGIONS;
 }
 
+uint8_t *snapshot_buffer_begin_note(struct snapshot_buffer *buffer)
+{
+	return buffer->size - buffer->used >= SNAPSHOT_MAX_NOTE_BYTES ? buffer->bytes + buffer->used
+	                                                              : NULL;
+}
+
+void snapshot_buffer_end_note(struct snapshot_buffer *buffer, size_t size, size_t i,
+                              struct snapshot *snapshot)
+{
+	snapshot->notes[i] = (struct snapshot_note){buffer->bytes + buffer->used, size};
+	buffer->used += (size + 15) & ~(size_t)15;
+}
+
 // A deep stack is not copied up to its end, but as far as unwinding has been seen to go: the thread
 // is held meanwhile.
 static size_t limit_extent(const struct snapshot_hint *hint, uint64_t extent, bool *ret_known)
@@ -314,6 +327,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	ret->registers = *registers;
 	ret->n_regions = 0;
 	ret->cut = false;
+	memset(ret->notes, 0, sizeof(ret->notes));
 	ask_go(tid, hint, ret);
 	ask_luajit(tid, hint, ret);
 	while (sp && ret->n_regions < SNAPSHOT_MAX_REGIONS) {

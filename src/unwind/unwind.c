@@ -46,6 +46,7 @@ void unwinder_init(struct unwinder *unwinder, struct address_space *space, struc
 	    .rules = rules,
 	    .max_frames = max_frames,
 	    .frames = memory_alloc(max_frames * sizeof(uint32_t)),
+	    .sps = memory_alloc(max_frames * sizeof(uint64_t)),
 	    .recent = memory_alloc(N_RECENT * sizeof(struct unwinder_entry)),
 	};
 	forget_recent(unwinder);
@@ -54,6 +55,7 @@ void unwinder_init(struct unwinder *unwinder, struct address_space *space, struc
 void unwinder_deinit(struct unwinder *unwinder)
 {
 	free(unwinder->frames);
+	free(unwinder->sps);
 	free(unwinder->pcs);
 	free(unwinder->entries);
 	free(unwinder->recent);
@@ -536,6 +538,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 		const struct rule *rule = entry->rule; // the entry may move in a step
 		if (unwinder->pcs)
 			unwinder->pcs[n] = pc;
+		unwinder->sps[n] = registers.value[arch->sp];
 		unwinder->frames[n++] = entry->location;
 		if (rule->signal_frame && ++signal_frames > MAX_SIGNAL_FRAMES) {
 			ret->end = STACK_NO_PROGRESS;
@@ -555,6 +558,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 		begins = rule->begins;
 	}
 	ret->locations = unwinder->frames;
+	ret->sps = unwinder->sps;
 	ret->n = n;
 	ret->last_sp = registers.value[arch->sp];
 	ret->base = ret->end == STACK_COMPLETE ? ret->last_sp : 0;
