@@ -13,6 +13,7 @@
 #include "tally.h"
 
 struct error;
+struct runtimes;
 
 // The request to stop that a thread was last given. Kept by stops.
 struct stop_request {
@@ -56,7 +57,8 @@ struct target {
 	bool sees_schedstat; // likewise /proc/TID/schedstat
 	int max_kept_fd;     // those below it may be kept open; the others are for other uses
 	struct resident resident;
-	void (*attend)(void *); // is called now and then in long work; NULL: none
+	const struct runtimes *runtimes; // that read their part of each copy; NULL: none; borrowed
+	void (*attend)(void *);          // is called now and then in long work; NULL: none
 	void *attend_context;
 	struct target_thread **threads; // pointers stay valid until
 	                                // target_forget_gone

@@ -141,6 +141,7 @@ static struct error *sample(struct taking *taking, struct target *target)
 	    .max_frames = options->max_depth,
 	    .stop_all = options->stop_all,
 	    .children = options->children,
+	    .runtimes = options->runtimes,
 	    .kernel = options->kernel,
 	    .counts_at_once = true,
 	    .once = true,

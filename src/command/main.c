@@ -280,6 +280,7 @@ static struct error *sample(struct session *session)
 	    .duration_ns = options->duration_ns,
 	    .seed = options->seed,
 	    .max_frames = options->max_depth,
+	    .runtimes = options->runtimes,
 	    .max_overhead_percent = options->max_overhead_percent,
 	    .stop_all = options->stop_all,
 	    .children = options->children,

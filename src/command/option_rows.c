@@ -9,6 +9,7 @@
 #include "option_table.h"
 #include "options.h"
 #include "quantity.h"
+#include "runtimes.h"
 #include "verb.h"
 #include "writer.h"
 
@@ -58,6 +59,13 @@ static struct error *parse_max_depth(struct options *options, const char *value)
 		return option_error("--max-depth: '%s' is not a whole number from 1 to %d", value,
 		                    MAX_MAX_DEPTH);
 	options->max_depth = (uint32_t)depth;
+	return NULL;
+}
+
+static struct error *parse_runtimes(struct options *options, const char *value)
+{
+	if (!runtimes_parse(value, &options->runtimes))
+		return option_error("--runtimes: '%s' is unknown: give auto or none", value);
 	return NULL;
 }
 
@@ -322,6 +330,10 @@ static const struct option_row rows[] = {
 	FLAG('k', "kernel", kernel, true,
 	     "the kernel's functions, too, of threads that wait;\n"
 	     "needs root (CAP_SYS_ADMIN)",
+	      .verbs = FOR_SAMPLE | FOR_DUMP),
+	VALUE(0, "runtimes", "LIST", parse_runtimes,
+	      "whose frames are shown as their languages have them:\n"
+	      "auto (all that are known, the default) or none",
 	      .verbs = FOR_SAMPLE | FOR_DUMP),
 	VALUE(0, "max-depth", "N", parse_max_depth,
 	      "frames of a stack, 1 to 65536; default 8192; a deeper\n"

@@ -125,6 +125,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	    .verb = &verbs[VERB_SAMPLE],
 	    .frequency_hz = DEFAULT_FREQUENCY_HZ,
 	    .max_depth = DEFAULT_MAX_DEPTH,
+	    .runtimes = ~0u,
 	    .max_overhead_percent = DEFAULT_MAX_OVERHEAD_PERCENT,
 	    .inlines = true,
 	    .symbols = true,

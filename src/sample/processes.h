@@ -46,6 +46,7 @@ struct processes {
 
 struct processes_options {
 	uint32_t max_frames;
+	unsigned int runtimes; // kinds (runtimes.h)
 	bool stop_all;
 	bool children;
 	bool kernel;

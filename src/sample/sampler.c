@@ -134,6 +134,7 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	const int64_t period_ns = (int64_t)((double)NS_PER_SECOND / sampler->frequency_hz);
 	const struct processes_options options = {
 	    .max_frames = sampler->max_frames,
+	    .runtimes = sampler->runtimes,
 	    .stop_all = sampler->stop_all,
 	    .children = sampler->children,
 	    .kernel = sampler->kernel,

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "memory.h"
+#include "runtimes.h"
 #include "snapshot.h"
 #include "spared_calls.h"
 #include "target.h"
@@ -71,8 +72,9 @@ static enum sleep_verdict judge(const struct target *target, struct target_threa
 	return verdict;
 }
 
-static bool copy(const struct target_thread *thread, const struct proc_syscall *call,
-                 const struct maps *maps, struct snapshot_buffer *buffer, struct snapshot *ret)
+static bool copy(const struct target *target, const struct target_thread *thread,
+                 const struct proc_syscall *call, const struct maps *maps,
+                 struct snapshot_buffer *buffer, struct snapshot *ret)
 {
 	const struct arch *arch = ARCH_NATIVE;
 	struct registers registers = {0};
@@ -82,7 +84,11 @@ static bool copy(const struct target_thread *thread, const struct proc_syscall *
 	// vfork, which cannot be stopped, keeps its return address in one of these.
 	for (size_t i = 0; call->nr != -1 && i < array_size(arch->syscall_args); i++)
 		registers_set(&registers, arch->syscall_args[i], call->args[i]);
-	return snapshot_capture(thread->tid, arch, &registers, maps, &thread->hint, buffer, ret);
+	if (!snapshot_capture(thread->tid, arch, &registers, maps, &thread->hint, buffer, ret))
+		return false;
+	if (target->runtimes)
+		runtimes_read(target->runtimes, thread->tid, buffer, ret);
+	return true;
 }
 
 // True if the thread has stayed off the CPUs since its run count was `runs`.
@@ -108,7 +114,7 @@ static enum sleeper_look look_once(const struct target *target, struct target_th
 	}
 	if (!sleeper_state(target, thread, ret_state))
 		return SLEEPER_GONE;
-	if (!copy(thread, &call, maps, buffer, ret_snapshot))
+	if (!copy(target, thread, &call, maps, buffer, ret_snapshot))
 		return SLEEPER_RUNS;
 	if (!stood_still(target, thread, runs))
 		return SLEEPER_UNCHANGED; // to be tried again
@@ -238,6 +244,6 @@ bool sleeper_copy_again(const struct target *target, struct target_thread *threa
 	struct proc_syscall call;
 
 	return proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call) &&
-	       !call.running && copy(thread, &call, maps, buffer, ret_snapshot) &&
+	       !call.running && copy(target, thread, &call, maps, buffer, ret_snapshot) &&
 	       stood_still(target, thread, thread->sleep.runs);
 }

@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "hold.h"
 #include "memory.h"
+#include "runtimes.h"
 #include "sleeper.h"
 #include "target.h"
 
@@ -105,6 +106,8 @@ static void copy_stopped(struct stops *stops, struct stop *stop, const struct ma
 	    !snapshot_capture(thread->tid, ARCH_NATIVE, &registers, maps, &thread->hint,
 	                      stops->buffer, &stop->snapshot))
 		stop->failed = true;
+	else if (stops->target->runtimes)
+		runtimes_read(stops->target->runtimes, thread->tid, stops->buffer, &stop->snapshot);
 	sleeper_note_stop(stops->target, thread);
 	stop->copied = true;
 	stops->buffer->n_wanted++;

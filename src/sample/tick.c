@@ -47,12 +47,22 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	address_space_init(&ticker->space, setup->modules, target->pid);
 	unwinder_init(&ticker->unwinder, &ticker->space, setup->profile, setup->rules,
 	              setup->max_frames);
+	runtimes_init(&ticker->runtimes, &(struct runtimes_setup){
+	                                     .kinds = setup->runtimes,
+	                                     .max_frames = setup->max_frames,
+	                                     .space = &ticker->space,
+	                                     .resident = &target->resident,
+	                                     .profile = setup->profile,
+	                                     .run = ticker->run,
+	                                 });
+	target->runtimes = &ticker->runtimes;
 	if (ticker->run->check)
 		unwinder_record_pcs(&ticker->unwinder);
 }
 
 void ticker_deinit(struct ticker *ticker)
 {
+	runtimes_deinit(&ticker->runtimes);
 	unwinder_deinit(&ticker->unwinder);
 	address_space_deinit(&ticker->space);
 	stops_deinit(&ticker->stops);

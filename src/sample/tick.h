@@ -8,6 +8,7 @@
 #include "address_space.h"
 #include "profile.h"
 #include "idle_check.h"
+#include "runtimes.h"
 #include "stops.h"
 #include "tally.h"
 #include "unwind.h"
@@ -33,9 +34,10 @@ struct ticker_setup {
 	struct thread_sums *sums;
 	struct snapshot_buffer *buffer;
 	uint32_t max_frames;
-	bool stop_all;       // hold all running threads at once: one consistent picture
-	bool kernel;         // kernel frames of sleeping threads
-	bool counts_at_once; // the profile is read after each tick
+	unsigned int runtimes; // kinds (runtimes.h)
+	bool stop_all;         // hold all running threads at once: one consistent picture
+	bool kernel;           // kernel frames of sleeping threads
+	bool counts_at_once;   // the profile is read after each tick
 	// Now and then in long work: those that have stopped are to be served (ticker_attend).
 	// NULL: none has to be.
 	void (*attend)(void *);
@@ -50,6 +52,7 @@ struct ticker {
 	struct snapshot_buffer *buffer;
 	struct address_space space;
 	struct unwinder unwinder;
+	struct runtimes runtimes;
 	struct go_layout go; // the unwinder's, as it last was in peace: copies go by it
 	struct stops stops;
 	struct waits waits;

@@ -18,12 +18,24 @@ static void walk(struct ticker *ticker, const struct snapshot *snapshot, struct 
 	ticker->go = ticker->unwinder.go;
 }
 
+// The frames of languages' own runtimes, whose names may have to be read. Likewise.
+static void merge(struct ticker *ticker, const struct target_thread *thread,
+                  const struct snapshot *snapshot, struct unwound *stack)
+{
+	struct hold *hold = ticker->setup->hold;
+	const bool begun = hold_begin_work(hold);
+
+	runtimes_merge(&ticker->runtimes, thread->tid, snapshot, stack);
+	hold_end_work(hold, begun);
+}
+
 void tick_update_space(struct ticker *ticker, int tid, bool force)
 {
 	struct hold *hold = ticker->setup->hold;
 	const bool begun = hold_begin_work(hold);
 
 	address_space_update(&ticker->space, tid, clock_now_ns(), force);
+	runtimes_update(&ticker->runtimes, tid, clock_now_ns());
 	hold_end_work(hold, begun);
 }
 
@@ -62,4 +74,5 @@ void tick_unwind(struct ticker *ticker, struct target_thread *thread,
 		snapshot_hint_elsewhere(&thread->hint, snapshot, ret->missing);
 	}
 	snapshot_hint_base(&thread->hint, snapshot, ret->base);
+	merge(ticker, thread, snapshot, ret);
 }

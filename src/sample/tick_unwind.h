@@ -13,6 +13,6 @@ struct unwound;
 void tick_unwind(struct ticker *ticker, struct target_thread *thread,
                  const struct snapshot *snapshot, struct unwound *ret);
 
-// Brings what is known of the process's memory up to date, through its thread `tid`
-// (address_space_update). Likewise.
+// Brings what is known of the process's memory, and of the runtimes in it, up to date, through its
+// thread `tid` (address_space_update). Likewise.
 void tick_update_space(struct ticker *ticker, int tid, bool force);

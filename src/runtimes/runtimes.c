@@ -1,0 +1,111 @@
+#include "runtimes.h"
+
+#include <string.h>
+
+#include "address_space.h"
+#include "memory.h"
+#include "runtime_kind.h"
+#include "snapshot.h"
+
+_Static_assert((int)RUNTIMES_MAX <= SNAPSHOT_MAX_NOTES, "a note of each");
+
+// Their positions are those of their bits, and of their notes.
+static const struct runtime_kind *const kinds[RUNTIMES_MAX] = {NULL};
+
+static bool find_kind(const char *name, size_t length, unsigned int *ret)
+{
+	for (unsigned int i = 0; i < RUNTIMES_MAX; i++) {
+		if (!kinds[i] || strlen(kinds[i]->name) != length ||
+		    memcmp(kinds[i]->name, name, length) != 0)
+			continue;
+		*ret |= 1u << i;
+		return true;
+	}
+	return false;
+}
+
+bool runtimes_parse(const char *list, unsigned int *ret)
+{
+	unsigned int bits = 0;
+
+	if (strcmp(list, "none") == 0 || strcmp(list, "auto") == 0) {
+		*ret = list[0] == 'a' ? ~0u : 0;
+		return true;
+	}
+	for (const char *name = list;; name++) {
+		const size_t length = strcspn(name, ",");
+		if (!find_kind(name, length, &bits))
+			return false;
+		name += length;
+		if (*name == '\0')
+			break;
+	}
+	*ret = bits;
+	return true;
+}
+
+void runtimes_init(struct runtimes *runtimes, const struct runtimes_setup *setup)
+{
+	*runtimes = (struct runtimes){.setup = *setup};
+}
+
+static void forget(struct runtimes *runtimes)
+{
+	for (size_t i = 0; i < RUNTIMES_MAX; i++) {
+		void *runtime = take_pointer(runtimes->found[i]);
+		if (runtime)
+			kinds[i]->destroy(runtime);
+	}
+}
+
+void runtimes_deinit(struct runtimes *runtimes)
+{
+	forget(runtimes);
+	*runtimes = (struct runtimes){0};
+}
+
+static void find(struct runtimes *runtimes, int tid)
+{
+	const struct address_space *space = runtimes->setup.space;
+
+	if (runtimes->looked && runtimes->generation == space->generation)
+		return;
+	if (runtimes->start_stack != space->start_stack)
+		forget(runtimes); // another program is executed
+	runtimes->looked = true;
+	runtimes->generation = space->generation;
+	runtimes->start_stack = space->start_stack;
+	for (size_t i = 0; i < RUNTIMES_MAX && !space->is_foreign; i++)
+		if (kinds[i] && !runtimes->found[i] && runtimes->setup.kinds >> i & 1)
+			runtimes->found[i] = kinds[i]->find(&runtimes->setup, tid);
+}
+
+void runtimes_update(struct runtimes *runtimes, int tid, int64_t now_ns)
+{
+	find(runtimes, tid);
+	for (size_t i = 0; i < RUNTIMES_MAX; i++)
+		if (runtimes->found[i])
+			kinds[i]->update(runtimes->found[i], tid, now_ns);
+}
+
+void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buffer *buffer,
+                   struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < RUNTIMES_MAX; i++) {
+		void *note = runtimes->found[i] ? snapshot_buffer_begin_note(buffer) : NULL;
+		if (!note)
+			continue;
+		const size_t size = kinds[i]->read(runtimes->found[i], tid, snapshot, note,
+		                                   SNAPSHOT_MAX_NOTE_BYTES);
+		snapshot_buffer_end_note(buffer, size, i, snapshot);
+	}
+}
+
+void runtimes_merge(struct runtimes *runtimes, int tid, const struct snapshot *snapshot,
+                    struct unwound *stack)
+{
+	for (size_t i = 0; i < RUNTIMES_MAX; i++)
+		if (runtimes->found[i] && snapshot->notes[i].size > 0)
+			kinds[i]->merge(runtimes->found[i], tid, snapshot, &snapshot->notes[i],
+			                stack);
+}
