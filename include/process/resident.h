@@ -49,3 +49,15 @@ size_t resident_copy(struct resident *resident, int tid, uint64_t address, void 
 
 // Reads all of them; false: they are not all resident, or cannot be read.
 bool resident_read(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size);
+
+// One of many small pieces of memory.
+struct resident_block {
+	uint64_t address;
+	void *bytes;
+	size_t size;  // 0: nothing to be read
+	bool is_read; // all of it
+};
+
+// Reads those of the blocks that are resident, with as few calls as can be.
+void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
+                          size_t n);

@@ -190,3 +190,78 @@ bool resident_read(struct resident *resident, int tid, uint64_t address, void *b
 
 	return resident_copy(resident, tid, address, bytes, size, &gaps) == size && gaps.count == 0;
 }
+
+enum { MAX_BLOCKS = 128, N_KNOWN_PAGES = 64 };
+
+// What was found of pages in this call, by their numbers.
+struct known_pages {
+	uint64_t page[N_KNOWN_PAGES]; // + 1; 0: none
+	bool is_there[N_KNOWN_PAGES];
+};
+
+static bool is_page_there(struct resident *resident, int tid, uint64_t page,
+                          struct known_pages *known)
+{
+	const size_t i = page % N_KNOWN_PAGES;
+	uint64_t entry;
+
+	if (known->page[i] != page + 1) {
+		known->is_there[i] = read_entries(resident, tid, page, &entry, 1) == 1
+		                         ? entry & PAGE_IS_PRESENT
+		                         : resident->hidden;
+		known->page[i] = page + 1;
+	}
+	return known->is_there[i];
+}
+
+static bool is_there(struct resident *resident, int tid, const struct resident_block *block,
+                     struct known_pages *known)
+{
+	const uint64_t page_bytes = sysconf(_SC_PAGESIZE);
+
+	if (block->size == 0 || block->address > UINT64_MAX - block->size)
+		return false;
+	const uint64_t last = (block->address + block->size - 1) / page_bytes;
+	for (uint64_t page = block->address / page_bytes; page <= last; page++)
+		if (!is_page_there(resident, tid, page, known))
+			return false;
+	return true;
+}
+
+// Up to MAX_BLOCKS that are there. A call ends at the first one that cannot be read.
+static void read_blocks(int tid, struct resident_block **blocks, size_t n)
+{
+	struct iovec local[MAX_BLOCKS], remote[MAX_BLOCKS];
+
+	for (size_t i = 0; i < n; i++) {
+		local[i] = (struct iovec){blocks[i]->bytes, blocks[i]->size};
+		remote[i] = (struct iovec){(void *)(uintptr_t)blocks[i]->address, blocks[i]->size};
+	}
+	for (size_t done = 0; done < n; done++) {
+		const ssize_t size =
+		    process_vm_readv(tid, local + done, n - done, remote + done, n - done, 0);
+		size_t left = size > 0 ? size : 0;
+		for (; done < n && left >= blocks[done]->size; done++) {
+			left -= blocks[done]->size;
+			blocks[done]->is_read = true;
+		}
+	}
+}
+
+void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
+                          size_t n)
+{
+	struct known_pages known = {.page = {0}};
+	struct resident_block *there[MAX_BLOCKS];
+	size_t n_there = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		blocks[i].is_read = false;
+		if (is_there(resident, tid, &blocks[i], &known))
+			there[n_there++] = &blocks[i];
+		if (n_there == MAX_BLOCKS || i + 1 == n) {
+			read_blocks(tid, there, n_there);
+			n_there = 0;
+		}
+	}
+}
