@@ -3,10 +3,11 @@
 // interrupted, spared, served.
 //
 // seccomp: under a filter that kills whoever calls restart_syscall. ignored: while another process
-// sends signals that are ignored, which do nothing to a process that nobody traces.
+// sends the threads signals that are ignored, which do nothing to a thread that nobody traces.
 //
 // Says for each kind: name, calls, faults, median and 90th percentile of the lateness in ms, and
 // what the first fault was.
+#include <dirent.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -104,6 +105,24 @@ static void forbid_restart(void)
 		die("seccomp");
 }
 
+// To each thread but the first. A signal to the process as a whole may wake a thread that nobody
+// traces, while the first one is traced: what that does to its call nobody can see.
+static void send_to_threads(pid_t pid, int number)
+{
+	char path[32];
+	struct dirent *entry;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	DIR *tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		const pid_t tid = atoi(entry->d_name);
+		if (tid > 0 && tid != pid)
+			tgkill(pid, tid, number);
+	}
+	if (tasks)
+		closedir(tasks);
+}
+
 // SIGURG, SIGWINCH and SIGCHLD are ignored by default, SIGUSR2 because it is told to be.
 static pid_t send_ignored(void)
 {
@@ -118,7 +137,7 @@ static pid_t send_ignored(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close_range(3, ~0u, 0); // the ends of sockets, which others are to close
 	for (int i = 0; getppid() == parent; i++) {
-		kill(parent, numbers[i % 4]);
+		send_to_threads(parent, numbers[i % 4]);
 		usleep(100);
 	}
 	_exit(0);
