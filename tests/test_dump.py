@@ -254,6 +254,72 @@ os.waitpid(child, 0)
         self.assertIn('the other end has process "', dump_text(target))
 
 
+    def test_connection(self):
+        """The other end of a connection within the machine, whichever family its sockets have."""
+        program = """
+import os, socket, threading, time
+def connect(family, address, to):
+    listener = socket.socket(family)
+    listener.bind((address, 0))
+    listener.listen()
+    near = socket.create_connection((to, listener.getsockname()[1]))
+    far = listener.accept()[0]
+    listener.close()
+    return near, far
+pairs = [connect(socket.AF_INET, "127.0.0.1", "127.0.0.1"), connect(socket.AF_INET6, "::", "127.0.0.1")]
+child = os.fork()
+for near, far in pairs:
+    (near if child == 0 else far).close()
+if child == 0:
+    time.sleep(1000)
+for near, far in pairs:
+    threading.Thread(target=lambda near=near: near.recv(1), daemon=True).start()
+time.sleep(0.1)
+print(child)
+print("ready", flush=True)
+os.waitpid(child, 0)
+"""
+        target = self.start(sys.executable, "-c", program)
+        child = int(target.said[0])
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        waits = [t["waits_for"] for t in dump(target)["threads"]]
+        found = [[o["pid"] for o in w["owners"]] for w in waits if w["what"] == "socket"]
+        self.assertEqual(found, [[child], [child]])
+
+    def test_many_ends(self):
+        """One pipe with many who wait, and many who could write: the first few are named."""
+        program = """
+import os, threading, time
+read_end, write_end = os.pipe()
+ends = [os.dup(write_end) for _ in range(100)]
+children = []
+for _ in range(9):
+    child = os.fork()
+    if child == 0:
+        time.sleep(1000)
+    children.append(child)
+os.close(write_end)
+for end in ends:
+    os.close(end)
+for _ in range(20):
+    threading.Thread(target=lambda: os.read(read_end, 1), daemon=True).start()
+time.sleep(0.1)
+print(*children)
+print("ready", flush=True)
+time.sleep(1000)
+"""
+        target = self.start(sys.executable, "-c", program)
+        children = [int(pid) for pid in target.said[0].split()]
+        for child in children:
+            self.addCleanup(os.kill, child, signal.SIGKILL)
+        waits = [t["waits_for"] for t in dump(target)["threads"]]
+        found = [[o["pid"] for o in w["owners"]] for w in waits if w and w["what"] == "pipe"]
+        self.assertEqual(found, [found[0]] * 20)
+        self.assertEqual(len(found[0]), 8)
+        self.assertLessEqual(set(found[0]), set(children))
+        self.assertRegex(dump_text(target), r"the other end has process .* and 1 more\n")
+
+
 class States(harness.TestCase):
     def test_running_and_stopped(self):
         target = self.start_fixture("calls-O2", "spin")

@@ -132,7 +132,7 @@ static void put_waits_for(struct json *json, const struct dump *dump,
 	json_key_open(json, "owners", '[');
 	for (size_t i = 0; i < node->n_holders; i++)
 		put_owner(json, dump, &node->holders[i]);
-	for (size_t i = 0; i < waiter->peer.n_pids; i++)
+	for (size_t i = 0; i < waiter->peer.n_pids && i < PEER_MAX; i++)
 		put_owner(json, dump, &(struct deadlock_holder){waiter->peer.pids[i], 0});
 	json_close(json, ']');
 	json_key_int(json, "readers", waiter->claim.readers);

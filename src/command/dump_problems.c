@@ -119,14 +119,18 @@ static char *peers_text(const struct dump *dump, const struct peer_wanted *peer)
 {
 	char *text = memory_strdup("the other end has");
 
-	for (size_t i = 0; i < peer->n_pids; i++) {
+	for (size_t i = 0; i < peer->n_pids && i < PEER_MAX; i++) {
 		const struct deadlock_holder holder = {peer->pids[i], 0};
 		_cleanup_free_ char *name = holder_name(dump, &holder);
 		char *longer = memory_printf("%s%s %s", text, i ? "," : "", name);
 		free(text);
 		text = longer;
 	}
-	return text;
+	if (peer->n_pids <= PEER_MAX)
+		return text;
+	char *longer = memory_printf("%s and %zu more", text, peer->n_pids - PEER_MAX);
+	free(text);
+	return longer;
 }
 
 char *dump_holder_text(const struct dump *dump, const struct dump_thread *thread)

@@ -11,14 +11,26 @@
 
 enum { SCHED_BYTES = 1024, MAX_CPUS = 8192, NS_DIGITS = 6 };
 
+// The line of the key; NULL: there is none. The heading begins with the thread's own name, which
+// may be whatever the thread likes, also that key, or lines.
+static const char *find_line(const char *text, const char *key)
+{
+	const char *found = NULL;
+
+	for (const char *at = strstr(text, key); at; at = strstr(at + 1, key))
+		if (at == text || at[-1] == '\n')
+			found = at;
+	return found;
+}
+
 // "se.exec_start   :    2012345.123456": milliseconds with six decimals.
 int64_t blocked_since_parse(const char *text)
 {
 	static const char key[] = "se.exec_start";
-	const char *at = strstr(text, key);
+	const char *at = find_line(text, key);
 	char *end;
 
-	if (!at || (at != text && at[-1] != '\n'))
+	if (!at)
 		return -1;
 	at += strlen(key);
 	at += strspn(at, " \t:");

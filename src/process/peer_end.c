@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "tcp_peer.h"
 
 enum {
 	MAX_DESCRIPTORS = 1 << 18, // descriptors that are looked at, of all processes
@@ -39,7 +40,50 @@ bool peer_end_read(int pid, int tid, int fd, struct peer_wanted *ret)
 	if (n <= 0)
 		return false;
 	link[n] = '\0';
+	ret->pid = pid;
+	ret->tid = tid;
 	return parse_link(link, &ret->inode, &ret->is_socket);
+}
+
+// What is looked for of a descriptor: its inode. Thousands of threads may wait for one pipe, and
+// thousands of descriptors be of it: each is looked at once, for the first that wants it.
+static uint64_t key_of(const struct peer_wanted *wanted)
+{
+	return wanted->is_socket ? wanted->peer_inode : wanted->inode;
+}
+
+static int compare_wanted(const void *a_pointer, const void *b_pointer)
+{
+	const struct peer_wanted *a = *(struct peer_wanted *const *)a_pointer;
+	const struct peer_wanted *b = *(struct peer_wanted *const *)b_pointer;
+
+	if (a->is_socket != b->is_socket)
+		return a->is_socket ? 1 : -1;
+	if (key_of(a) != key_of(b))
+		return key_of(a) < key_of(b) ? -1 : 1;
+	return a->is_written - b->is_written;
+}
+
+struct search {
+	struct peer_wanted **wanted; // sorted, each once
+	size_t n, n_links;
+};
+
+// The first that is wanted of such a descriptor.
+static size_t find_wanted(const struct search *search, uint64_t inode, bool is_socket)
+{
+	size_t low = 0, high = search->n;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const struct peer_wanted *wanted = search->wanted[middle];
+		if (wanted->is_socket < is_socket ||
+		    (wanted->is_socket == is_socket && key_of(wanted) < inode))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 static void take_socket(struct peer_wanted *wanted, size_t n, const struct nlmsghdr *header)
@@ -91,6 +135,34 @@ static void find_peer_sockets(struct peer_wanted *wanted, size_t n)
 	}
 }
 
+// Of those of one process, which share a network namespace: its first wait tells which.
+static void find_tcp_of(struct peer_wanted *wanted, size_t n)
+{
+	_cleanup_free_ struct tcp_wanted *tcp = memory_alloc_zeroed(n, sizeof(*tcp));
+	size_t n_tcp = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (wanted[i].is_socket && wanted[i].peer_inode == 0)
+			tcp[n_tcp++].inode = wanted[i].inode;
+	if (n_tcp == 0)
+		return;
+	tcp_peer_find(wanted[0].pid, wanted[0].tid, tcp, n_tcp);
+	n_tcp = 0;
+	for (size_t i = 0; i < n; i++)
+		if (wanted[i].is_socket && wanted[i].peer_inode == 0)
+			wanted[i].peer_inode = tcp[n_tcp++].peer_inode;
+}
+
+// `wanted` has each process's together.
+static void find_tcp_peers(struct peer_wanted *wanted, size_t n)
+{
+	for (size_t first = 0, end; first < n; first = end) {
+		for (end = first + 1; end < n && wanted[end].pid == wanted[first].pid;)
+			end++;
+		find_tcp_of(wanted + first, end - first);
+	}
+}
+
 // True if the descriptor is the end of a pipe that is written to. One of both ways is either.
 static bool is_way(int directory_fd, const char *name, bool is_written)
 {
@@ -108,25 +180,24 @@ static bool is_way(int directory_fd, const char *name, bool is_written)
 	       (flags & O_ACCMODE) == O_RDWR;
 }
 
-static bool is_peer(const struct peer_wanted *wanted, uint64_t inode, bool is_socket,
-                    int directory_fd, const char *name)
+static void take_descriptor(const struct search *search, int pid, uint64_t inode, bool is_socket,
+                            int directory_fd, const char *name)
 {
-	if (wanted->is_socket != is_socket)
-		return false;
-	if (is_socket)
-		return wanted->peer_inode != 0 && wanted->peer_inode == inode;
-	return wanted->inode == inode && is_way(directory_fd, name, !wanted->is_written);
+	for (size_t i = find_wanted(search, inode, is_socket); i < search->n; i++) {
+		struct peer_wanted *wanted = search->wanted[i];
+		if (wanted->is_socket != is_socket || key_of(wanted) != inode)
+			return;
+		const bool is_known = wanted->n_pids > 0 && wanted->last_pid == pid;
+		if (is_known || (!is_socket && !is_way(directory_fd, name, !wanted->is_written)))
+			continue;
+		wanted->last_pid = pid;
+		if (wanted->n_pids < PEER_MAX)
+			wanted->pids[wanted->n_pids] = pid;
+		wanted->n_pids++;
+	}
 }
 
-static void add_pid(struct peer_wanted *wanted, int pid)
-{
-	if (wanted->n_pids > 0 && wanted->pids[wanted->n_pids - 1] == pid)
-		return;
-	if (wanted->n_pids < PEER_MAX)
-		wanted->pids[wanted->n_pids++] = pid;
-}
-
-static void look_at_process(struct peer_wanted *wanted, size_t n, int pid, size_t *n_links)
+static void look_at_process(struct search *search, int pid)
 {
 	char path[LINK_BYTES], link[LINK_BYTES];
 	uint64_t inode;
@@ -135,34 +206,67 @@ static void look_at_process(struct peer_wanted *wanted, size_t n, int pid, size_
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	DIR *directory = opendir(path);
 	for (const struct dirent *entry; directory && (entry = readdir(directory));) {
-		if (entry->d_name[0] == '.' || ++*n_links > MAX_DESCRIPTORS)
+		if (entry->d_name[0] == '.' || ++search->n_links > MAX_DESCRIPTORS)
 			continue;
 		const ssize_t size =
 		    readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
 		link[size > 0 ? size : 0] = '\0';
-		if (!parse_link(link, &inode, &is_socket))
-			continue;
-		for (size_t i = 0; i < n; i++)
-			if (is_peer(&wanted[i], inode, is_socket, dirfd(directory), entry->d_name))
-				add_pid(&wanted[i], pid);
+		if (parse_link(link, &inode, &is_socket) && inode != 0)
+			take_descriptor(search, pid, inode, is_socket, dirfd(directory),
+			                entry->d_name);
 	}
 	if (directory)
 		closedir(directory);
 }
 
+// Leaves the first of equal ones.
+static void leave_out_equal(struct search *search)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < search->n; i++)
+		if (i == 0 || compare_wanted(&search->wanted[i], &search->wanted[kept - 1]) != 0)
+			search->wanted[kept++] = search->wanted[i];
+	search->n = kept;
+}
+
+// What was found for the first of equal ones holds for the others.
+static void give_to_equal(const struct search *search, struct peer_wanted *wanted, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct peer_wanted *const key = &wanted[i];
+		struct peer_wanted **found = bsearch(&key, search->wanted, search->n,
+		                                     sizeof(*search->wanted), compare_wanted);
+		if (!found || *found == key)
+			continue;
+		memcpy(key->pids, (*found)->pids, sizeof(key->pids));
+		key->n_pids = (*found)->n_pids;
+	}
+}
+
 void peer_end_find(struct peer_wanted *wanted, size_t n)
 {
+	_cleanup_free_ struct peer_wanted **sorted = memory_alloc_zeroed(n + 1, sizeof(*sorted));
+	struct search search = {.wanted = sorted, .n = n};
 	bool has_sockets = false;
-	size_t n_links = 0;
 
-	for (size_t i = 0; i < n; i++)
+	if (n == 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
 		has_sockets |= wanted[i].is_socket;
+		sorted[i] = &wanted[i];
+	}
 	if (has_sockets)
 		find_peer_sockets(wanted, n);
-	DIR *directory = n > 0 ? opendir("/proc") : NULL;
+	if (has_sockets)
+		find_tcp_peers(wanted, n);
+	qsort(sorted, n, sizeof(struct peer_wanted *), compare_wanted);
+	leave_out_equal(&search);
+	DIR *directory = opendir("/proc");
 	for (const struct dirent *entry; directory && (entry = readdir(directory));)
 		if (atoi(entry->d_name) > 0)
-			look_at_process(wanted, n, atoi(entry->d_name), &n_links);
+			look_at_process(&search, atoi(entry->d_name));
 	if (directory)
 		closedir(directory);
+	give_to_equal(&search, wanted, n);
 }

@@ -76,6 +76,18 @@ static void parse_internet(const char *table, const char *line, struct socket_wa
 	give(wanted, n, inode, meaning);
 }
 
+// A path may have line ends, and so look like a row of another socket: with two rows for one socket
+// nobody knows which is right.
+static void give_unix(struct socket_wanted *wanted, size_t n, uint64_t inode, const char *meaning)
+{
+	for (size_t i = 0; i < n; i++)
+		if (wanted[i].inode == inode && wanted[i].meaning) {
+			free(wanted[i].meaning);
+			wanted[i].meaning = memory_printf("unix:[%" PRIu64 "]", inode);
+		}
+	give(wanted, n, inode, meaning);
+}
+
 // Num RefCount Protocol Flags Type St Inode Path; without a path where it has no name.
 static void parse_unix(const char *line, struct socket_wanted *wanted, size_t n)
 {
@@ -89,7 +101,7 @@ static void parse_unix(const char *line, struct socket_wanted *wanted, size_t n)
 	_cleanup_free_ char *meaning = path && line[path]
 	                                   ? memory_printf("unix %s", line + path)
 	                                   : memory_printf("unix:[%" PRIu64 "]", inode);
-	give(wanted, n, inode, meaning);
+	give_unix(wanted, n, inode, meaning);
 }
 
 void sockets_parse(const char *table, const char *text, struct socket_wanted *wanted, size_t n)

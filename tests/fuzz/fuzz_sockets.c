@@ -2,6 +2,7 @@
 #include "fuzz.h"
 #include "memory.h"
 #include "sockets.h"
+#include "tcp_peer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -16,5 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		expect(!wanted[i].meaning || strlen(wanted[i].meaning) > 0);
 		free(wanted[i].meaning);
 	}
+	struct tcp_wanted ends[] = {{.inode = 1}, {.inode = 4711}, {.inode = 0}};
+	tcp_peer_parse((const char *const[]){text, text}, ends, array_size(ends));
 	return 0;
 }

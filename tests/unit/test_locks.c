@@ -429,6 +429,45 @@ static void test_processes(void **state)
 	assert_false(nodes[0].is_dead || nodes[1].is_dead);
 }
 
+static struct deadlock_node chain_node(int tid, int holder)
+{
+	return (struct deadlock_node){.pid = 1,
+	                              .tid = tid,
+	                              .holders = {{1, holder}},
+	                              .n_holders = holder != 0,
+	                              .is_certain = true,
+	                              .is_whole = true};
+}
+
+// Nobody has more threads. Each look at it is one pass: 30,000 took minutes when each thread that
+// was struck off meant to begin anew.
+static void test_long_chains(void **state)
+{
+	enum { N = 30000 };
+	_cleanup_free_ struct deadlock_node *nodes = memory_alloc_zeroed(N, sizeof(*nodes));
+
+	(void)state;
+	for (int tid = 1; tid <= N; tid++)
+		nodes[tid - 1] = chain_node(tid, tid < N ? tid + 1 : 0);
+	deadlock_find(nodes, N);
+	for (int i = 0; i < N; i++) {
+		assert_false(nodes[i].is_dead);
+		assert_int_equal(nodes[i].root, i < N - 1 ? N - 1 : DEADLOCK_NONE);
+	}
+	nodes[N - 1] = chain_node(N, N / 2);
+	deadlock_find(nodes, N);
+	for (int i = 0; i < N; i++) {
+		assert_true(nodes[i].is_dead);
+		assert_int_equal(nodes[i].root, DEADLOCK_NONE);
+		assert_true((nodes[i].cycle == DEADLOCK_NONE) == (i < N / 2 - 1));
+	}
+	for (int tid = N; tid > 0; tid--)
+		nodes[tid - 1] = chain_node(tid, tid - 1);
+	deadlock_find(nodes, N);
+	assert_false(nodes[N - 1].is_dead);
+	assert_int_equal(nodes[N - 1].root, 0);
+}
+
 static void test_file_locks(void **state)
 {
 	static const char table[] = "1: FLOCK  ADVISORY  WRITE 100 08:01:4711 0 EOF\n"
@@ -465,9 +504,13 @@ static void test_exec_start(void **state)
 	assert_int_equal(blocked_since_parse("se.vruntime : 7"), -1);
 	assert_int_equal(blocked_since_parse("se.exec_start : -7"), -1);
 	assert_int_equal(blocked_since_parse("se.exec_start : 99999999999999999999"), -1);
-	// A thread may call itself so; the heading is not a line of its own.
+	// A thread may call itself so.
 	assert_int_equal(
-	    blocked_since_parse("se.exec_start (1, #threads: 1)\nse.exec_start : 1.0\n"), -1);
+	    blocked_since_parse("se.exec_start:9 (1, #threads: 1)\nse.exec_start : 1.0\n"),
+	    1000000);
+	assert_int_equal(
+	    blocked_since_parse("a\nse.exec_start (1, #threads: 1)\nse.exec_start : 1.0\n"),
+	    1000000);
 }
 
 static void test_durations(void **state)
@@ -508,11 +551,12 @@ static void test_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_claims),     cmocka_unit_test(test_stream),
-	    cmocka_unit_test(test_hints),      cmocka_unit_test(test_circle),
-	    cmocka_unit_test(test_chain),      cmocka_unit_test(test_processes),
-	    cmocka_unit_test(test_file_locks), cmocka_unit_test(test_exec_start),
-	    cmocka_unit_test(test_durations),  cmocka_unit_test(test_calls),
+	    cmocka_unit_test(test_claims),      cmocka_unit_test(test_stream),
+	    cmocka_unit_test(test_hints),       cmocka_unit_test(test_circle),
+	    cmocka_unit_test(test_chain),       cmocka_unit_test(test_processes),
+	    cmocka_unit_test(test_file_locks),  cmocka_unit_test(test_exec_start),
+	    cmocka_unit_test(test_durations),   cmocka_unit_test(test_calls),
+	    cmocka_unit_test(test_long_chains),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include "memory.h"
 #include "sockets.h"
+#include "tcp_peer.h"
 
 static const char tcp[] =
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
@@ -58,6 +59,13 @@ static void test_tables(void **state)
 	assert_meaning("tcp6", tcp6, 103, "tcp [::1]:22 -> [2001:db8::1]:49153");
 	assert_meaning("udp", udp, 104, "udp 0.0.0.0:53");
 	assert_meaning("unix", unix_table, 105, "unix /run/a b.sock");
+	// Somebody's path is "x" and a row.
+	assert_meaning("unix",
+	               "Num       RefCount Protocol Flags    Type St Inode Path\n"
+	               "0: 00000002 00000000 00010000 0001 01 108 @x\n"
+	               "0: 00000003 00000000 00000000 0001 03 109 /forged\n"
+	               "0: 00000003 00000000 00000000 0001 03 109 /run/real\n",
+	               109, "unix:[109]");
 	assert_meaning("unix", unix_table, 106, "unix:[106]");
 	assert_meaning("unix", unix_table, 107, "unix @abstract");
 	assert_meaning("tcp", tcp, 99, NULL);
@@ -99,9 +107,36 @@ static void test_malformed(void **state)
 	}
 }
 
+static void test_tcp_peers(void **state)
+{
+	static const char heading[] = "  sl  local_address rem_address   st ...\n";
+	static const char v4[] = "   0: 0100007F:1F90 00000000:0000 0A 0:0 00:0 0 0 0 201 1\n"
+	                         "   1: 0100007F:A028 0100007F:1F90 01 0:0 00:0 0 0 0 202 2\n"
+	                         "   2: 0100007F:1F90 0100007F:A028 01 0:0 00:0 0 0 0 203 2\n"
+	                         "   3: 0100007F:A029 0100007F:1F91 01 0:0 00:0 0 0 0 204 2\n"
+	                         "   4: 0100007F:1F91 0100007F:A029 06 0:0 00:0 0 0 0 0 2\n"
+	                         "   5: 0100007F:A02A 0100007F:1F92 01 0:0 00:0 0 0 0 205 2\n"
+	                         "   6: 01:1 2\n   7:\nnonsense";
+	static const char v6[] =
+	    "   0: 0000000000000000FFFF00000100007F:1F92 0000000000000000FFFF00000100007F:A02A 01 "
+	    "0:0 00:0 0 0 0 206 2\n";
+	struct tcp_wanted wanted[] = {{.inode = 202}, {.inode = 203}, {.inode = 204},
+	                              {.inode = 205}, {.inode = 201}, {.inode = 999}};
+	static const uint64_t peers[] = {203, 202, 0, 206, 0, 0};
+	_cleanup_free_ char *first = memory_printf("%s%s", heading, v4);
+
+	(void)state;
+	tcp_peer_parse((const char *const[]){first, v6}, wanted, array_size(wanted));
+	for (size_t i = 0; i < array_size(wanted); i++)
+		assert_int_equal(wanted[i].peer_inode, peers[i]);
+	tcp_peer_parse((const char *const[]){NULL, ""}, wanted, array_size(wanted));
+	assert_int_equal(wanted[0].peer_inode, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_tcp_peers),
 	    cmocka_unit_test(test_tables),
 	    cmocka_unit_test(test_cut),
 	    cmocka_unit_test(test_malformed),
