@@ -10,14 +10,22 @@
 
 enum { X86_MAX_INSTRUCTION_BYTES = 15 };
 
-// VEX and EVEX name maps by number.
-enum opcode_map { MAP_ONE = 0, MAP_0F = 1, MAP_0F38 = 2, MAP_0F3A = 3, MAP_OTHER = 4 };
+// VEX, EVEX and XOP name maps by number.
+enum opcode_map {
+	MAP_ONE = 0,
+	MAP_0F = 1,
+	MAP_0F38 = 2,
+	MAP_0F3A = 3,
+	MAP_OTHER = 4,
+	MAP_XOP_8 = 8,
+	MAP_XOP_10 = 10,
+};
 
 struct instruction {
 	size_t length;
 	uint8_t map; // enum opcode_map
 	uint8_t opcode;
-	bool is_vector; // VEX or EVEX
+	bool is_vector; // VEX, EVEX or XOP
 	bool wide;      // REX.W
 	bool has_rex;
 	bool has_modrm;

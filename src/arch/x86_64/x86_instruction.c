@@ -44,7 +44,7 @@ static bool one_byte_has_modrm(uint8_t op)
 static int one_byte_immediate(const struct instruction *i, const struct prefixes *prefixes)
 {
 	const uint8_t op = i->opcode;
-	const int full = prefixes->operand_size ? 2 : 4;
+	const int full = prefixes->operand_size && !i->wide ? 2 : 4;
 
 	if (op < 0x40)
 		return (op & 7) == 4 ? 1 : (op & 7) == 5 ? full : (op & 7) >= 6 ? -1 : 0;
@@ -102,8 +102,9 @@ static int one_byte_immediate(const struct instruction *i, const struct prefixes
 static bool two_byte_has_modrm(uint8_t op)
 {
 	return !(op == 0x05 || op == 0x06 || op == 0x07 || op == 0x08 || op == 0x09 || op == 0x0b ||
-	         (op >= 0x30 && op <= 0x37) || op == 0x77 || (op >= 0x80 && op <= 0x8f) ||
-	         (op >= 0xa0 && op <= 0xa2) || (op >= 0xa8 && op <= 0xaa) || op >= 0xc8) ||
+	         op == 0x0e || (op >= 0x30 && op <= 0x37) || op == 0x77 ||
+	         (op >= 0x80 && op <= 0x8f) || (op >= 0xa0 && op <= 0xa2) ||
+	         (op >= 0xa8 && op <= 0xaa) || op >= 0xc8) ||
 	       op >= 0xd0;
 }
 
@@ -142,7 +143,7 @@ static void read_modrm(struct cursor *cursor, const struct prefixes *prefixes,
 	ret->displacement = (int32_t)take_signed(cursor, displacement);
 }
 
-// VEX (C5, C4) and EVEX (62): their bits stand in the way of REX's, inverted.
+// VEX (C5, C4), EVEX (62) and XOP (8F): their bits stand in the way of REX's, inverted.
 static bool read_vector_prefix(struct cursor *cursor, uint8_t first, struct prefixes *prefixes,
                                struct instruction *ret)
 {
@@ -152,42 +153,64 @@ static bool read_vector_prefix(struct cursor *cursor, uint8_t first, struct pref
 	prefixes->rex = a & 0x80 ? 0 : 4;
 	if (first != 0xc5) {
 		prefixes->rex = (uint8_t)(~a >> 5 & 7);
-		map = first == 0xc4 ? a & 0x1f : a & 7;
+		map = first == 0x62 ? a & 7 : a & 0x1f;
 		b = take(cursor);
 	}
 	if (first == 0x62)
 		take(cursor);
 	ret->is_vector = true;
 	ret->more = ~b >> 3 & 15;
-	ret->map = map >= 1 && map <= 3 ? map : MAP_OTHER;
+	ret->map = (map >= 1 && map <= 3) || first == 0x8f ? map : MAP_OTHER;
 	ret->opcode = take(cursor);
-	return map >= 1 && map <= 6;
+	return first == 0x8f ? map >= 8 && map <= 10 : map >= 1 && map <= 6;
+}
+
+// A REX prefix counts only if no other prefix comes after it.
+static bool read_prefix(uint8_t byte, struct prefixes *prefixes)
+{
+	switch (byte) {
+	case 0x66:
+		prefixes->operand_size = true;
+		break;
+	case 0x67:
+		prefixes->address_size = true;
+		break;
+	case 0x26:
+	case 0x2e:
+	case 0x36:
+	case 0x3e:
+	case 0x64:
+	case 0x65:
+	case 0xf0:
+	case 0xf2:
+	case 0xf3:
+		break;
+	default:
+		if (byte < 0x40 || byte > 0x4f)
+			return false;
+		prefixes->rex = byte;
+		return true;
+	}
+	prefixes->rex = 0;
+	return true;
+}
+
+// Elsewhere 8F is pop, whose ModRM has no such bits.
+static bool is_xop(const struct cursor *cursor, uint8_t byte)
+{
+	return byte == 0x8f && cursor->at < cursor->size && (cursor->bytes[cursor->at] & 0x1f) >= 8;
 }
 
 static bool read_opcode(struct cursor *cursor, struct prefixes *prefixes, struct instruction *ret)
 {
 	uint8_t byte = take(cursor);
 
-	for (;; byte = take(cursor)) {
-		if (byte == 0x66)
-			prefixes->operand_size = true;
-		else if (byte == 0x67)
-			prefixes->address_size = true;
-		else if (byte != 0xf2 && byte != 0xf3 && byte != 0xf0 && byte != 0x2e &&
-		         byte != 0x36 && byte != 0x3e && byte != 0x26 && byte != 0x64 &&
-		         byte != 0x65)
-			break;
-		if (cursor->failed)
-			return false;
-	}
-	if (byte == 0xc4 || byte == 0xc5 || byte == 0x62)
-		return read_vector_prefix(cursor, byte, prefixes, ret);
-	if (byte >= 0x40 && byte <= 0x4f) {
-		prefixes->rex = byte;
-		ret->has_rex = true;
-		ret->wide = byte & 8;
+	while (!cursor->failed && read_prefix(byte, prefixes))
 		byte = take(cursor);
-	}
+	if (byte == 0xc4 || byte == 0xc5 || byte == 0x62 || is_xop(cursor, byte))
+		return !prefixes->rex && read_vector_prefix(cursor, byte, prefixes, ret);
+	ret->has_rex = prefixes->rex != 0;
+	ret->wide = prefixes->rex & 8;
 	ret->map = MAP_ONE;
 	if (byte == 0x0f) {
 		ret->map = MAP_0F;
@@ -225,8 +248,15 @@ bool x86_instruction_decode(const uint8_t *bytes, size_t size, struct instructio
 	case MAP_0F:
 		immediate = two_byte_immediate(op);
 		break;
+	case MAP_0F3A:
+	case MAP_XOP_8:
+		immediate = 1;
+		break;
+	case MAP_XOP_10:
+		immediate = 4;
+		break;
 	default:
-		immediate = ret->map == MAP_0F3A;
+		immediate = 0;
 	}
 	if (immediate < 0)
 		return false;
@@ -268,11 +298,15 @@ static bool writes_rm_only(uint8_t op)
 static uint16_t register_bit(const struct instruction *i, uint8_t number)
 {
 	const uint8_t op = i->opcode;
-	const bool on_bytes =
-	    i->map == MAP_ONE && !i->is_vector && !(op & 1) &&
-	    (op < 0x40 || op == 0x80 || (op >= 0x84 && op <= 0x8a) || op == 0xc0 || op == 0xc6 ||
-	     op == 0xd0 || op == 0xd2 || op == 0xf6 || op == 0xfe);
+	const bool has_low_bit = op < 0x40 || op == 0x80 || (op >= 0x84 && op <= 0x8a) ||
+	                         op == 0xc0 || op == 0xc6 || op == 0xd0 || op == 0xd2 ||
+	                         op == 0xf6 || op == 0xfe;
+	bool on_bytes = false;
 
+	if (i->map == MAP_ONE && !i->is_vector)
+		on_bytes = (has_low_bit && !(op & 1)) || (op >= 0xb0 && op <= 0xb7);
+	else if (i->map == MAP_0F) // setcc, cmpxchg, xadd
+		on_bytes = (op >= 0x90 && op <= 0x9f) || op == 0xb0 || op == 0xc0;
 	return 1u << (on_bytes && !i->has_rex ? number & 3 : number);
 }
 
@@ -299,15 +333,18 @@ static uint16_t vector_may_write(const struct instruction *i)
 	}
 }
 
-// Those by the opcode's own register: mov, xchg, bswap.
+// Those by the opcode's own register: mov, xchg (with %rax; with itself it is nop), bswap.
 static uint16_t may_write_low(const struct instruction *i)
 {
 	const uint8_t op = i->opcode;
 
-	return (i->map == MAP_ONE && ((op >= 0xb0 && op <= 0xbf) || (op >= 0x90 && op <= 0x97))) ||
-	               (i->map == MAP_0F && op >= 0xc8 && op <= 0xcf)
-	           ? 1u << i->low
-	           : 0;
+	if (i->map == MAP_0F)
+		return op >= 0xc8 && op <= 0xcf ? 1u << i->low : 0;
+	if (i->map != MAP_ONE)
+		return 0;
+	if (op >= 0xb0 && op <= 0xbf)
+		return register_bit(i, i->low);
+	return op >= 0x90 && op <= 0x97 && i->low != 0 ? 1u << i->low | 1u : 0;
 }
 
 // SSE and its kind, all operands of which are other registers, or read: but for cvtss2si and its
@@ -377,7 +414,7 @@ static bool writes_unnamed(const struct instruction *i)
 
 uint16_t x86_instruction_implicit(const struct instruction *i)
 {
-	const uint16_t all = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3 | 1u << 6 | 1u << 7;
+	uint16_t all = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3 | 1u << 6 | 1u << 7;
 	const uint8_t op = i->opcode;
 	bool writes;
 
@@ -386,8 +423,11 @@ uint16_t x86_instruction_implicit(const struct instruction *i)
 		writes = !i->is_vector && writes_unnamed(i);
 		break;
 	case MAP_0F: // rdtscp, xgetbv, syscall, rdtsc, rdpmc, cpuid, cmpxchg, ...
-		writes = !i->is_vector && (op <= 0x0b || (op >= 0x30 && op <= 0x37) || op == 0xa2 ||
-		                           op == 0xb0 || op == 0xb1 || op == 0xc7);
+		writes = !i->is_vector &&
+		         (op <= 0x0b || (op >= 0x30 && op <= 0x37) || op == 0xa2 || op == 0xa6 ||
+		          op == 0xa7 || op == 0xb0 || op == 0xb1 || op == 0xc7);
+		if (op == 0x05)
+			all |= 1u << 11; // syscall
 		break;
 	case MAP_0F3A: // pcmpestri and its like
 		writes = op >= 0x60 && op <= 0x63;
