@@ -1,5 +1,6 @@
-// life exec leader|thread N: executes itself N times, from its main thread or from another one,
-// while further threads compute and sleep; says whether all that it was is as it should be.
+// life exec leader|thread|writer N: executes itself N times, from its main thread or from another
+// one, while further threads compute and sleep; says whether all that it was is as it should be.
+// writer: from another one, while the main thread writes to a pipe that is read slowly.
 //
 // life exit STATUS US: leaves by exit_group with that status after so many microseconds, from one
 // of its many threads, at whatever the others are at.
@@ -42,13 +43,46 @@ FRAME void *execute(void *argument)
 	return argument;
 }
 
+enum { WRITER_FD = 100, WRITTEN = 300000, READ = 3000 };
+
+// For all the programs to come.
+static void open_slow_pipe(void)
+{
+	static char bytes[READ];
+	int fds[2];
+
+	if (pipe(fds) || dup2(fds[1], WRITER_FD) != WRITER_FD)
+		die("pipe");
+	close(fds[1]);
+	if (fork() == 0) {
+		close(WRITER_FD);
+		close(STDOUT_FILENO);
+		while (read(fds[0], bytes, sizeof(bytes)) > 0)
+			usleep(20);
+		_exit(0);
+	}
+	close(fds[0]);
+}
+
+FRAME void write_for_ever(void)
+{
+	static char bytes[WRITTEN];
+
+	while (write(WRITER_FD, bytes, sizeof(bytes)) == WRITTEN)
+		KEEP();
+	die("write");
+}
+
 static int run_exec(int argc, char **argv)
 {
 	const long left = atol(argv[3]);
+	const int writes = !strcmp(argv[2], "writer");
 	char number[32], pid[32];
 
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	if (argc < 5) {
+		if (writes)
+			open_slow_pipe();
 		ready();
 	} else if (strcmp(argv[4], pid)) {
 		say("another pid\n");
@@ -67,6 +101,8 @@ static int run_exec(int argc, char **argv)
 		help(execute, NULL);
 	else
 		execute(NULL);
+	if (writes)
+		write_for_ever();
 	compute(NULL);
 	return 1;
 }

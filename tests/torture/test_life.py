@@ -124,6 +124,12 @@ class Programs(torture.TestCase):
         run = harness.wrap(command, ALL_TICKS, "--stop-all", hz=5000)
         self.assertEqual(run.stdout.splitlines()[-1], b"end")
 
+    def test_exec_beside_a_call_that_is_continued(self):
+        """Its thread is gone then, and its registers are not for the one that has its tid."""
+        command = [torture.program("life"), "exec", "writer", str(rounds(100))]
+        run = harness.wrap(command, ALL_TICKS, hz=5000)
+        self.assertEqual(run.stdout.splitlines()[-1], b"end")
+
     def assert_images_apart(self, run):
         """The stacks of one image are not read with the eyes of another one, which lies elsewhere:
         they reach their roots. Some cannot be had: of threads that are killed just then."""
