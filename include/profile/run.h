@@ -10,6 +10,17 @@
 
 struct unwind_check;
 
+// Why a stack has not got the frames that a language's runtime has for it, or not their names.
+enum runtime_fault {
+	RUNTIME_FAULT_NONE,
+	RUNTIME_FAULT_NO_STATE,   // what the runtime knows of the thread was not found
+	RUNTIME_FAULT_UNREADABLE, // or could not be read, or is not in memory
+	RUNTIME_FAULT_TOO_DEEP,   // more frames than are read
+	RUNTIME_FAULT_NO_PLACE,   // they do not fit the machine's frames
+	RUNTIME_FAULT_UNNAMED,    // a function was gone before its name was read
+	N_RUNTIME_FAULTS,
+};
+
 struct run {
 	struct unwind_check *check; // --check-unwinding; NULL: not asked for; borrowed
 	double frequency_hz;
@@ -43,7 +54,9 @@ struct run {
 	uint64_t n_frame_pointer_steps; // those found without CFI
 	uint64_t n_code_steps;          // and those by their code alone
 	uint64_t n_rules;               // unwinding rules made
-	bool pages_hidden;              // the kernel does not show which pages are in memory
-	bool kernel_hidden;             // kernel frames were asked for, but are not shown
+	uint64_t runtime_faults[N_RUNTIME_FAULTS]; // samples
+	int unknown_python; // the minor version of one that is not known; -1: not told; 0: none
+	bool pages_hidden;  // the kernel does not show which pages are in memory
+	bool kernel_hidden; // kernel frames were asked for, but are not shown
 	bool blind; // sleeping threads had to be stopped: no schedstat, or no /proc/TID/syscall
 };

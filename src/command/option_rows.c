@@ -65,7 +65,8 @@ static struct error *parse_max_depth(struct options *options, const char *value)
 static struct error *parse_runtimes(struct options *options, const char *value)
 {
 	if (!runtimes_parse(value, &options->runtimes))
-		return option_error("--runtimes: '%s' is unknown: give auto or none", value);
+		return option_error("--runtimes: '%s' is unknown: give auto, none or python",
+		                    value);
 	return NULL;
 }
 
@@ -332,8 +333,8 @@ static const struct option_row rows[] = {
 	     "needs root (CAP_SYS_ADMIN)",
 	      .verbs = FOR_SAMPLE | FOR_DUMP),
 	VALUE(0, "runtimes", "LIST", parse_runtimes,
-	      "whose frames are shown as their languages have them:\n"
-	      "auto (all that are known, the default) or none",
+	      "of which languages' runtimes the frames are shown:\n"
+	      "auto (all that are known, the default), none, python",
 	      .verbs = FOR_SAMPLE | FOR_DUMP),
 	VALUE(0, "max-depth", "N", parse_max_depth,
 	      "frames of a stack, 1 to 65536; default 8192; a deeper\n"

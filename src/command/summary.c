@@ -280,6 +280,49 @@ static void print_doubts(const struct run *run)
 		        (uintmax_t)run->denied, run->denied == 1 ? "" : "s");
 }
 
+static void print_runtimes(const struct run *run)
+{
+	static const char *const reasons[N_RUNTIME_FAULTS] = {
+	    [RUNTIME_FAULT_NO_STATE] = "of new threads",
+	    [RUNTIME_FAULT_UNREADABLE] = "with frames that could not be read",
+	    [RUNTIME_FAULT_TOO_DEEP] = "with more frames than are read",
+	    [RUNTIME_FAULT_NO_PLACE] = "whose frames have no place in the machine's stack",
+	};
+	uint64_t total = 0;
+
+	for (int fault = 0; fault < N_RUNTIME_FAULTS; fault++)
+		total += reasons[fault] ? run->runtime_faults[fault] : 0;
+	if (total > 0) {
+		fprintf(stderr,
+		        "profiler: %ju stacks without the frames of Python:", (uintmax_t)total);
+		const char *separator = "";
+		for (int fault = 0; fault < N_RUNTIME_FAULTS; fault++) {
+			if (!reasons[fault] || run->runtime_faults[fault] == 0)
+				continue;
+			fprintf(stderr, "%s %ju %s", separator,
+			        (uintmax_t)run->runtime_faults[fault], reasons[fault]);
+			separator = ",";
+		}
+		fputc('\n', stderr);
+	}
+	if (run->runtime_faults[RUNTIME_FAULT_UNNAMED])
+		fprintf(stderr,
+		        "profiler: %ju stacks with a function of Python that was gone before its "
+		        "name was read\n",
+		        (uintmax_t)run->runtime_faults[RUNTIME_FAULT_UNNAMED]);
+	if (run->unknown_python > 0)
+		fprintf(
+		    stderr,
+		    "profiler: Python 3.%d is not known to this profiler: its frames are those of "
+		    "the interpreter\n",
+		    run->unknown_python);
+	else if (run->unknown_python)
+		fputs(
+		    "profiler: a Python is not known to this profiler: its frames are those of the "
+		    "interpreter\n",
+		    stderr);
+}
+
 // What the process may have noticed: README's promises, exception 3.
 static void print_unmended(const struct run *run)
 {
@@ -306,6 +349,7 @@ void summary_print(const struct run *run, const struct profile *profile, bool ve
 	print_thinned(run);
 	print_truncated(run, profile);
 	print_doubts(run);
+	print_runtimes(run);
 	print_hold(run, profile);
 	print_unmended(run);
 	print_cpu(profile);

@@ -4,13 +4,14 @@
 
 #include "address_space.h"
 #include "memory.h"
+#include "python_kind.h"
 #include "runtime_kind.h"
 #include "snapshot.h"
 
 _Static_assert((int)RUNTIMES_MAX <= SNAPSHOT_MAX_NOTES, "a note of each");
 
 // Their positions are those of their bits, and of their notes.
-static const struct runtime_kind *const kinds[RUNTIMES_MAX] = {NULL};
+static const struct runtime_kind *const kinds[RUNTIMES_MAX] = {&python_kind};
 
 static bool find_kind(const char *name, size_t length, unsigned int *ret)
 {

@@ -1,0 +1,6 @@
+// python_kind: CPython as a kind of runtime.
+#pragma once
+
+#include "runtime_kind.h"
+
+extern const struct runtime_kind python_kind;

@@ -1,0 +1,303 @@
+#include <stdlib.h>
+
+#include "frame_names.h"
+#include "memory.h"
+#include "profile.h"
+#include "python.h"
+#include "python_lines.h"
+#include "runtimes.h"
+#include "snapshot.h"
+#include "unwind.h"
+
+// The Python frames of one call of the interpreter's loop, innermost first.
+struct group {
+	uint64_t anchor; // an address in the call's own frame on the stack; 0: none is known
+	uint32_t first, n;
+};
+
+struct merge {
+	struct python *python;
+	int tid;
+	const struct snapshot *snapshot;
+	const struct python_note *note;
+	const struct unwound *stack;
+	struct group *groups; // innermost first
+	size_t n_groups;
+	size_t n_max; // locations
+	bool is_cut;  // there were more
+	bool has_unnamed;
+};
+
+static void put(struct merge *merge, uint32_t location)
+{
+	struct python *python = merge->python;
+
+	if (python->n_locations == merge->n_max) {
+		merge->is_cut = true;
+		return;
+	}
+	*array_push(python->locations, python->n_locations, python->locations_capacity) = location;
+}
+
+static bool ends_group(const struct python_layout *layout, const struct python_frame *frame)
+{
+	if (layout->minor <= 10)
+		return true;
+	return layout->minor == 11 ? frame->is_entry : frame->is_shim;
+}
+
+// From 3.14 on the outermost shim is in the thread's state, and not on the stack.
+static bool is_base(const struct python_layout *layout, const struct group *group,
+                    const struct python_frame *frames)
+{
+	return layout->minor >= 14 && group->n == 1 && frames[group->first].is_shim;
+}
+
+static void split_chain(struct merge *merge, const struct python_chain *chain)
+{
+	const struct python_layout *layout = &merge->python->layout;
+	const struct python_frame *frames = python_note_frames(merge->note);
+	const uint64_t *cframes = python_note_cframes(merge->note) + chain->first_cframe;
+	const uint32_t end = chain->first_frame + chain->n_frames;
+	const size_t first_group = merge->n_groups;
+
+	for (uint32_t i = chain->first_frame, first = i; i < end; i++) {
+		if (!ends_group(layout, &frames[i]) && i + 1 < end)
+			continue;
+		merge->groups[merge->n_groups++] =
+		    (struct group){frames[i].is_shim ? frames[i].address : 0, first, i + 1 - first};
+		first = i + 1;
+	}
+	if (merge->n_groups > first_group &&
+	    is_base(layout, &merge->groups[merge->n_groups - 1], frames))
+		merge->n_groups--;
+	// 3.10 and 3.11: the C structures, counted from the outermost. One more of them is a call
+	// that has no frame yet.
+	const size_t n = merge->n_groups - first_group;
+	for (size_t i = 1; layout->minor < 12 && i <= n && i <= chain->n_cframes; i++)
+		merge->groups[merge->n_groups - i].anchor = cframes[chain->n_cframes - i];
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	return (x->anchor > y->anchor) - (x->anchor < y->anchor);
+}
+
+static const struct python_code *code_of(struct merge *merge, const struct python_frame *frame)
+{
+	if (frame->code_index >= merge->note->n_codes)
+		return NULL;
+	return python_codes_get(merge->python, merge->tid,
+	                        &python_note_codes(merge->note)[frame->code_index]);
+}
+
+// Where the frame is in its code, in bytes. A free-threaded interpreter has copies of it.
+static int64_t place_in(const struct merge *merge, const struct python_frame *frame,
+                        const struct python_code *code)
+{
+	const struct python *python = merge->python;
+	uint64_t start = code->start, table, copy;
+
+	if (python->layout.minor <= 10)
+		return (int64_t)frame->instr;
+	if (frame->tlbc && python->layout.code_tlbc &&
+	    resident_read(python->setup->resident, merge->tid,
+	                  code->seen.address + python->layout.code_tlbc, &table, sizeof(table)) &&
+	    resident_read(python->setup->resident, merge->tid,
+	                  table + 8 + 8 * (uint64_t)frame->tlbc, &copy, sizeof(copy)) &&
+	    copy)
+		start = copy;
+	return (int64_t)(frame->instr - start);
+}
+
+static uint32_t find_line(const struct python *python, const struct python_code *code, int64_t at)
+{
+	const uint32_t line = code->lines_bytes
+	                          ? python_lines_find(python->layout.minor, code->lines,
+	                                              code->lines_bytes, code->first_line, at)
+	                          : 0;
+
+	return line ? line : code->first_line;
+}
+
+static void put_frame(struct merge *merge, const struct python_frame *frame)
+{
+	struct python *python = merge->python;
+	struct profile *profile = python->setup->profile;
+	const struct python_code *code = frame->is_shim ? NULL : code_of(merge, frame);
+	uint64_t address = frame_names_address(FRAME_NAMES_NONE, 0);
+
+	if (frame->is_shim)
+		return;
+	if (code) {
+		const int64_t at = place_in(merge, frame, code);
+		// A function that has not begun yet, as sys._getframe() hides it, or a piece of the
+		// interpreter's own code.
+		if (python->layout.code_traceable && !frame->is_generator && at < code->traceable)
+			return;
+		if (python->layout.minor >= 12 && code->lines_bytes == 0)
+			return;
+		address = frame_names_address(code->function, find_line(python, code, at));
+	}
+	merge->has_unnamed |= !code;
+	put(merge, profile_intern_location(profile, python->names_module, address));
+}
+
+static void put_group(struct merge *merge, const struct group *group)
+{
+	const struct python_frame *frames = python_note_frames(merge->note);
+
+	for (uint32_t i = 0; i < group->n; i++)
+		put_frame(merge, &frames[group->first + i]);
+}
+
+// Up to 3.9 no structure of the loop's is on the stack, but its frame, or that of what it calls,
+// has the address of the Python frame in some word.
+static bool has_word(const struct snapshot *snapshot, uint64_t low, uint64_t high, uint64_t wanted)
+{
+	enum { BELOW = 64, MAX_FRAME = 8192 };
+	uint64_t word;
+
+	if (high < low || high - low > MAX_FRAME)
+		return false;
+	for (uint64_t at = low - BELOW; at < high; at += sizeof(word))
+		if (snapshot_read_word(snapshot, at, &word) && word == wanted)
+			return true;
+	return false;
+}
+
+static bool is_called_by(struct merge *merge, const struct group *group, size_t i)
+{
+	const struct unwound *stack = merge->stack;
+	const uint64_t low = stack->sps[i];
+	const uint64_t high = i + 1 < stack->n ? stack->sps[i + 1] : stack->last_sp;
+	const struct python_frame *frames = python_note_frames(merge->note);
+
+	if (merge->python->layout.minor >= 10)
+		return group->anchor >= low && group->anchor < high;
+	return python_natives_get(&merge->python->natives, merge->python->setup->profile,
+	                          stack->locations[i]) == PYTHON_NATIVE_EVAL &&
+	       has_word(merge->snapshot, low, high, frames[group->first].address);
+}
+
+static bool is_folded(struct merge *merge, uint32_t location)
+{
+	return python_natives_get(&merge->python->natives, merge->python->setup->profile,
+	                          location) == PYTHON_NATIVE_PLUMBING;
+}
+
+// False: a group has no place.
+static bool place(struct merge *merge)
+{
+	const struct unwound *stack = merge->stack;
+	const bool has_slots = merge->python->layout.minor < 10;
+	size_t next = 0;
+
+	for (size_t i = 0; i < stack->n; i++) {
+		bool is_loop = false;
+		// Up to 3.9 one call has one frame, and words of its callers' in its own.
+		while (next < merge->n_groups && !(is_loop && has_slots) &&
+		       is_called_by(merge, &merge->groups[next], i)) {
+			put_group(merge, &merge->groups[next++]);
+			is_loop = true;
+		}
+		if (!is_loop && !is_folded(merge, stack->locations[i]))
+			put(merge, stack->locations[i]);
+	}
+	// What is above the part of the stack that could be unwound.
+	for (; next < merge->n_groups && stack->end != STACK_COMPLETE; next++)
+		put_group(merge, &merge->groups[next]);
+	return next == merge->n_groups;
+}
+
+static void count_fault(struct python *python, enum runtime_fault fault)
+{
+	python->setup->run->runtime_faults[fault]++;
+}
+
+// The thread's frames in the heap, for its next sample.
+static void remember(struct merge *merge)
+{
+	struct python *python = merge->python;
+	const struct python_frame *frames = python_note_frames(merge->note);
+	size_t n_states;
+	struct python_thread *thread =
+	    (struct python_thread *)python_threads_find(python->threads, merge->tid, &n_states);
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < n_states && i < merge->note->n_chains; i++) {
+		const struct python_chain *chain = &merge->note->chains[i];
+		struct python_last *last = thread[i].last;
+		n = 0;
+		for (uint32_t j = 0; j < chain->n_frames && n < PYTHON_MAX_LAST; j++) {
+			const struct python_frame *frame = &frames[chain->first_frame + j];
+			if (python->layout.thread_chunk && !frame->is_generator)
+				continue;
+			if (!last)
+				last = memory_alloc_zeroed(1, sizeof(*last));
+			last->addresses[n++] = frame->address;
+		}
+		if (last)
+			last->n = n;
+		thread[i].last = last;
+	}
+}
+
+static bool shows_loop(struct merge *merge)
+{
+	for (size_t i = 0; i < merge->stack->n; i++)
+		if (python_natives_get(&merge->python->natives, merge->python->setup->profile,
+		                       merge->stack->locations[i]) == PYTHON_NATIVE_EVAL)
+			return true;
+	return false;
+}
+
+void python_merge(void *context, int tid, const struct snapshot *snapshot,
+                  const struct snapshot_note *bytes, struct unwound *stack)
+{
+	struct python *python = context;
+	struct merge merge = {
+	    .python = python,
+	    .tid = tid,
+	    .snapshot = snapshot,
+	    .note = (const struct python_note *)bytes->bytes,
+	    .stack = stack,
+	    .n_max = python->setup->max_frames,
+	};
+	const struct python_note *note = merge.note;
+
+	if (!note->has_state) {
+		// A new thread, or none of Python's.
+		python->wants_threads |= shows_loop(&merge);
+		if (shows_loop(&merge))
+			count_fault(python, RUNTIME_FAULT_NO_STATE);
+		return;
+	}
+	remember(&merge);
+	if (note->fault != RUNTIME_FAULT_NONE) {
+		count_fault(python, note->fault);
+		return;
+	}
+	_cleanup_free_ struct group *groups = memory_alloc((note->n_frames + 1) * sizeof(*groups));
+	merge.groups = groups;
+	for (uint32_t i = 0; i < note->n_chains; i++)
+		split_chain(&merge, &note->chains[i]);
+	if (merge.n_groups == 0)
+		return;
+	if (note->n_chains > 1)
+		qsort(groups, merge.n_groups, sizeof(*groups), compare_groups);
+	python->n_locations = 0;
+	if (!place(&merge)) {
+		count_fault(python, RUNTIME_FAULT_NO_PLACE);
+		return;
+	}
+	if (merge.has_unnamed)
+		count_fault(python, RUNTIME_FAULT_UNNAMED);
+	if (merge.is_cut)
+		stack->end = STACK_TOO_DEEP;
+	stack->locations = python->locations;
+	stack->n = python->n_locations;
+	stack->sps = NULL;
+}

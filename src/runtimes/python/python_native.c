@@ -1,0 +1,139 @@
+#include "python_native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "module.h"
+#include "profile.h"
+#include "symbol_table.h"
+
+static const char eval_name[] = "_PyEval_EvalFrameDefault";
+
+// Beginnings of names. What does something that a program asked for (list.sort, import, exec) is
+// not among them.
+static const char *const plumbing[] = {
+    // Calls.
+    "PyObject_Call",
+    "_PyObject_Call",
+    "PyObject_Vectorcall",
+    "_PyObject_Vectorcall",
+    "_PyObject_MakeTpCall",
+    "_PyObject_FastCall",
+    "object_vacall",
+    "PyVectorcall_",
+    "_PyVectorcall_",
+    "_PyFunction_",
+    "function_code_fastcall",
+    "method_vectorcall",
+    "method_call",
+    "_PyMethodDef_",
+    "_PyMethodDescr_",
+    "_PyCFunction_",
+    "cfunction_vectorcall",
+    "cfunction_call",
+    "call_function",
+    "do_call_core",
+    "fast_function",
+    "_PyStack_",
+    "vectorcall_",
+    "trace_call_function",
+    "slot_tp_",
+    "type_call",
+    "wrap_",
+    "wrapper_call",
+    "wrapperdescr_",
+    "PyCFunction_Call",
+    "PyEval_Call",
+    "PyFunction_",
+    "callmethod",
+    "_PyCall",
+    "PyCell_",
+    // The loop's own.
+    "PyEval_Eval",
+    "_PyEval_Eval",
+    "_PyEval_Vector",
+    "_PyEval_Frame",
+    "_TAIL_CALL_",
+    "eval_frame_handle",
+    "gen_send_ex",
+    "gen_iternext",
+    "_PyGen_Send",
+    "_gen_throw",
+    "_PyGen_",
+    "PyGen_am_send",
+    "PyIter_",
+    "gen_send",
+    "coro_wrapper_",
+    // How programs and threads begin.
+    "Py_RunMain",
+    "Py_BytesMain",
+    "Py_Main",
+    "pymain_",
+    "PyRun_",
+    "_PyRun_",
+    "pyrun_",
+    "run_mod",
+    "run_eval_code_obj",
+    "thread_run",
+    "t_bootstrap",
+    "pythread_wrapper",
+    "interpreter_update_config",
+};
+
+void python_natives_deinit(struct python_natives *natives)
+{
+	free(natives->kinds);
+	*natives = (struct python_natives){0};
+}
+
+static bool begins_with(const char *text, const char *beginning)
+{
+	return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+struct look_up {
+	const struct python_natives *natives;
+	uint64_t address;
+	enum python_native kind;
+};
+
+static void look_up(void *context)
+{
+	struct look_up *look_up = context;
+	const struct symbol_table *table = module_symbols(look_up->natives->module);
+	const char *name = table ? symbol_table_find(table, look_up->address) : NULL;
+
+	// Code of the interpreter's that has no name says nothing to anybody.
+	look_up->kind = name ? PYTHON_NATIVE_OTHER : PYTHON_NATIVE_PLUMBING;
+	if (name && begins_with(name, eval_name))
+		look_up->kind = PYTHON_NATIVE_EVAL;
+	for (size_t i = 0; name && i < array_size(plumbing); i++)
+		if (look_up->kind == PYTHON_NATIVE_OTHER && begins_with(name, plumbing[i]))
+			look_up->kind = PYTHON_NATIVE_PLUMBING;
+}
+
+static enum python_native find(const struct python_natives *natives,
+                               const struct location *location)
+{
+	struct look_up wanted = {natives, location->address, PYTHON_NATIVE_OTHER};
+
+	if (!natives->module || location->module != natives->module->index)
+		return PYTHON_NATIVE_OTHER;
+	if (location->address - natives->eval < natives->eval_bytes)
+		return PYTHON_NATIVE_EVAL;
+	module_guard(natives->module, look_up, &wanted, MODULE_FOR_NAMES);
+	return wanted.kind;
+}
+
+enum python_native python_natives_get(struct python_natives *natives, const struct profile *profile,
+                                      uint32_t location)
+{
+	natives->kinds = memory_grow(natives->kinds, &natives->capacity, (size_t)location + 1,
+	                             sizeof(natives->kinds[0]));
+	while (natives->n <= location)
+		natives->kinds[natives->n++] = PYTHON_NATIVE_NOT_SEEN;
+	if (natives->kinds[location] == PYTHON_NATIVE_NOT_SEEN)
+		natives->kinds[location] = find(natives, &profile->locations[location]);
+	return natives->kinds[location];
+}

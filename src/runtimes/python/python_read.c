@@ -1,0 +1,328 @@
+#include <string.h>
+
+#include "python.h"
+#include "resident.h"
+#include "runtimes.h"
+#include "snapshot.h"
+
+enum {
+	SCRATCH_BYTES = 1 << 20, // at the end of a note's room
+	MAX_WINDOWS = 96,
+	MAX_CHUNKS = 64, // of a thread's data stack
+	MAX_CHUNK_BYTES = 1 << 19,
+	MAX_READS = 2048, // of single frames
+	MAX_CFRAMES = 8192,
+	N_BUCKETS = 2 * PYTHON_MAX_CODES,
+	TAG_BITS = 3, // of a pointer to a code object
+	OWNED_BY_GENERATOR = 1,
+};
+
+struct window {
+	uint64_t start, size;
+	const uint8_t *bytes;
+};
+
+// Reading one thread's note.
+struct walk {
+	const struct python *python;
+	int tid;
+	const struct snapshot *snapshot;
+	struct python_note *note;
+	struct python_frame *frames;
+	size_t max_frames;
+	uint64_t *cframes; // in the scratch
+	uint8_t *scratch;
+	size_t scratch_used;
+	struct window windows[MAX_WINDOWS];
+	size_t n_windows, n_reads;
+	const struct python_last *last; // what was read of it, and from where on it is looked at
+	uint8_t *last_bytes;
+	bool is_read[PYTHON_MAX_LAST];
+	size_t n_last, last_at;
+};
+
+static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+static bool read_memory(const struct walk *walk, uint64_t address, void *bytes, size_t size)
+{
+	return resident_read(walk->python->setup->resident, walk->tid, address, bytes, size);
+}
+
+static void *take_scratch(struct walk *walk, size_t size)
+{
+	void *bytes = walk->scratch + walk->scratch_used;
+
+	size = (size + 15) & ~(size_t)15;
+	if (size > SCRATCH_BYTES - walk->scratch_used)
+		return NULL;
+	walk->scratch_used += size;
+	return bytes;
+}
+
+static const uint8_t *add_window(struct walk *walk, uint64_t start, size_t size)
+{
+	uint8_t *bytes = walk->n_windows < MAX_WINDOWS ? take_scratch(walk, size) : NULL;
+
+	if (!bytes || !read_memory(walk, start, bytes, size))
+		return NULL;
+	walk->windows[walk->n_windows++] = (struct window){start, size, bytes};
+	return bytes;
+}
+
+// The used parts of the thread's data stack, where the frames of ordinary functions are. A chunk
+// begins with its predecessor, its size, and how many words of it were used when it was left
+// (Include/internal/pycore_pystate.h).
+static void read_data_stack(struct walk *walk, uint64_t chunk, uint64_t top)
+{
+	enum { HEADER_BYTES = 24, PREVIOUS = 0, TOP = 16 };
+	uint64_t size = top - chunk;
+
+	for (size_t i = 0; chunk && i < MAX_CHUNKS; i++) {
+		uint8_t header[HEADER_BYTES];
+		if (size < HEADER_BYTES || size > MAX_CHUNK_BYTES)
+			return;
+		const uint8_t *bytes = add_window(walk, chunk, size);
+		if (!bytes)
+			return;
+		chunk = word_at(bytes, PREVIOUS);
+		if (!chunk || !read_memory(walk, chunk, header, sizeof(header)))
+			return;
+		const uint64_t words = word_at(header, TOP);
+		size = words < MAX_CHUNK_BYTES ? HEADER_BYTES + words * 8 : 0;
+	}
+}
+
+// Frames that the thread's last sample had in the heap, in few calls.
+static void read_last(struct walk *walk, const struct python_last *last)
+{
+	enum { AT_ONCE = 128 };
+	const size_t frame_bytes = walk->python->layout.frame_bytes;
+	const size_t n = last && last->n <= PYTHON_MAX_LAST ? last->n : 0;
+
+	walk->last = last;
+	walk->n_last = walk->last_at = 0;
+	walk->last_bytes = take_scratch(walk, n * frame_bytes);
+	for (size_t i = 0; walk->last_bytes && i < n; i += AT_ONCE) {
+		struct resident_block blocks[AT_ONCE];
+		const size_t n_blocks = n - i < AT_ONCE ? n - i : AT_ONCE;
+		for (size_t j = 0; j < n_blocks; j++)
+			blocks[j] = (struct resident_block){
+			    last->addresses[i + j], walk->last_bytes + (i + j) * frame_bytes,
+			    frame_bytes, false};
+		resident_read_blocks(walk->python->setup->resident, walk->tid, blocks, n_blocks);
+		for (size_t j = 0; j < n_blocks; j++)
+			walk->is_read[i + j] = blocks[j].is_read;
+		walk->n_last = i + n_blocks;
+	}
+}
+
+// One of those: mostly the next one.
+static const uint8_t *find_last(struct walk *walk, uint64_t address)
+{
+	enum { MAX_AHEAD = 32 };
+
+	for (size_t i = walk->last_at; i < walk->n_last && i < walk->last_at + MAX_AHEAD; i++) {
+		if (walk->last->addresses[i] != address || !walk->is_read[i])
+			continue;
+		walk->last_at = i + 1;
+		return walk->last_bytes + i * walk->python->layout.frame_bytes;
+	}
+	return NULL;
+}
+
+static const uint8_t *find_copied(const struct walk *walk, uint64_t address, size_t size)
+{
+	for (size_t i = 0; i < walk->n_windows; i++) {
+		const struct window *window = &walk->windows[i];
+		const uint64_t at = address - window->start;
+		if (at < window->size && window->size - at >= size)
+			return window->bytes + at;
+	}
+	for (size_t i = 0; i < walk->snapshot->n_regions; i++) {
+		const struct snapshot_region *region = &walk->snapshot->regions[i];
+		const uint64_t at = address - region->start;
+		if (at < region->size && region->size - at >= size &&
+		    !snapshot_region_has_gap(region, at, size))
+			return region->bytes + at;
+	}
+	return NULL;
+}
+
+// `size` bytes at the address, copied or read now into `buffer`; NULL: they cannot be.
+static const uint8_t *bytes_at(struct walk *walk, uint64_t address, uint8_t *buffer, size_t size)
+{
+	const uint8_t *copied = find_copied(walk, address, size);
+
+	if (copied)
+		return copied;
+	if (walk->n_reads++ == MAX_READS || !read_memory(walk, address, buffer, size))
+		return NULL;
+	return buffer;
+}
+
+static void note_fault(struct walk *walk, enum runtime_fault fault)
+{
+	if (walk->note->fault == RUNTIME_FAULT_NONE)
+		walk->note->fault = fault;
+}
+
+static void decode_frame(const struct python_layout *layout, const uint8_t *bytes,
+                         struct python_frame *ret)
+{
+	ret->code = word_at(bytes, layout->frame_code) & ~(uint64_t)TAG_BITS;
+	ret->code_index = PYTHON_MAX_CODES;
+	if (layout->minor <= 10) { // the index of an instruction; in units of two bytes in 3.10
+		int32_t index;
+		memcpy(&index, bytes + layout->frame_instr, sizeof(index));
+		ret->instr = (uint64_t)(int64_t)index * (layout->minor == 10 ? 2 : 1);
+		return;
+	}
+	ret->instr = word_at(bytes, layout->frame_instr);
+	ret->is_entry = layout->frame_entry && bytes[layout->frame_entry];
+	ret->is_shim = bytes[layout->frame_owner] >= layout->shim_owner;
+	ret->is_generator = bytes[layout->frame_owner] == OWNED_BY_GENERATOR;
+	if (layout->frame_tlbc)
+		memcpy(&ret->tlbc, bytes + layout->frame_tlbc, sizeof(ret->tlbc));
+}
+
+static void walk_frames(struct walk *walk, uint64_t address)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint8_t buffer[PYTHON_MAX_FRAME_BYTES];
+
+	while (address) {
+		if (walk->note->n_frames == walk->max_frames) {
+			note_fault(walk, RUNTIME_FAULT_TOO_DEEP);
+			return;
+		}
+		const uint8_t *bytes = find_last(walk, address);
+		if (!bytes)
+			bytes = bytes_at(walk, address, buffer, layout->frame_bytes);
+		if (!bytes) {
+			note_fault(walk, RUNTIME_FAULT_UNREADABLE);
+			return;
+		}
+		struct python_frame *frame = &walk->frames[walk->note->n_frames++];
+		*frame = (struct python_frame){.address = address};
+		decode_frame(layout, bytes, frame);
+		address = word_at(bytes, layout->frame_previous);
+	}
+}
+
+// 3.10 to 3.12: each call of the interpreter's loop has a _PyCFrame on the machine's stack. Returns
+// the innermost Python frame, where they tell.
+static uint64_t walk_cframes(struct walk *walk, uint64_t cframe, uint64_t root)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t frame = 0;
+	uint8_t buffer[24];
+
+	for (bool is_first = true; cframe; is_first = false) {
+		const uint8_t *bytes = bytes_at(walk, cframe, buffer, sizeof(buffer));
+		if (!bytes || walk->note->n_cframes == MAX_CFRAMES) {
+			note_fault(walk, RUNTIME_FAULT_UNREADABLE);
+			return frame;
+		}
+		if (is_first)
+			frame = word_at(bytes, layout->cframe_frame);
+		if (cframe == root)
+			return frame;
+		walk->cframes[walk->note->n_cframes++] = cframe;
+		cframe = word_at(bytes, layout->cframe_previous);
+	}
+	return frame;
+}
+
+static void walk_chain(struct walk *walk, const struct python_thread *thread)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	struct python_note *note = walk->note;
+	struct python_chain *chain = &note->chains[note->n_chains];
+	uint8_t state[PYTHON_MAX_THREAD_BYTES];
+
+	if (!read_memory(walk, thread->state, state, layout->thread_bytes)) {
+		note_fault(walk, RUNTIME_FAULT_UNREADABLE);
+		return;
+	}
+	if (word_at(state, layout->thread_interp) != thread->interp)
+		return; // it has ended
+	note->has_state = true;
+	if (layout->thread_chunk) {
+		const uint64_t chunk = word_at(state, layout->thread_chunk);
+		read_data_stack(walk, chunk, word_at(state, layout->thread_chunk + 8));
+	}
+	read_last(walk, thread->last);
+	*chain =
+	    (struct python_chain){.first_frame = note->n_frames, .first_cframe = note->n_cframes};
+	uint64_t frame = layout->thread_frame ? word_at(state, layout->thread_frame) : 0;
+	if (layout->thread_cframe) {
+		const uint64_t innermost = walk_cframes(walk, word_at(state, layout->thread_cframe),
+		                                        thread->state + layout->thread_root_cframe);
+		frame = layout->thread_frame ? frame : innermost;
+	}
+	walk_frames(walk, frame);
+	chain->n_frames = note->n_frames - chain->first_frame;
+	chain->n_cframes = note->n_cframes - chain->first_cframe;
+	note->n_chains++;
+}
+
+// The frames' code objects, each once.
+static void look_at_codes(struct walk *walk, struct python_code_seen *codes)
+{
+	struct python_note *note = walk->note;
+	uint16_t *buckets = take_scratch(walk, N_BUCKETS * sizeof(*buckets)); // index + 1; 0: empty
+
+	if (!buckets)
+		return;
+	memset(buckets, 0, N_BUCKETS * sizeof(*buckets));
+	for (size_t i = 0; i < note->n_frames; i++) {
+		struct python_frame *frame = &walk->frames[i];
+		size_t at = (frame->code >> 4) * 0x9e3779b97f4a7c15u >> 40 & (N_BUCKETS - 1);
+		if (frame->is_shim)
+			continue;
+		while (buckets[at] && codes[buckets[at] - 1].address != frame->code)
+			at = (at + 1) & (N_BUCKETS - 1);
+		if (!buckets[at]) {
+			if (note->n_codes == PYTHON_MAX_CODES)
+				continue;
+			codes[note->n_codes] = (struct python_code_seen){.address = frame->code};
+			buckets[at] = ++note->n_codes;
+		}
+		frame->code_index = buckets[at] - 1;
+	}
+	python_codes_look(walk->python, walk->tid, codes, note->n_codes);
+}
+
+size_t python_read(const void *context, int tid, const struct snapshot *snapshot, void *bytes,
+                   size_t room)
+{
+	const struct python *python = context;
+	struct python_note *note = bytes;
+	struct walk walk = {
+	    .python = python,
+	    .tid = tid,
+	    .snapshot = snapshot,
+	    .note = note,
+	    .frames = (struct python_frame *)(note + 1),
+	    .max_frames = PYTHON_MAX_FRAMES,
+	    .scratch = (uint8_t *)bytes + room - SCRATCH_BYTES,
+	};
+	size_t n_states;
+
+	*note = (struct python_note){.fault = RUNTIME_FAULT_NONE};
+	walk.cframes = take_scratch(&walk, MAX_CFRAMES * sizeof(uint64_t));
+	const struct python_thread *states = python_threads_find(python->threads, tid, &n_states);
+	for (size_t i = 0; i < n_states && i < PYTHON_MAX_CHAINS; i++)
+		walk_chain(&walk, &states[i]);
+	uint64_t *cframes = (uint64_t *)(walk.frames + note->n_frames);
+	memcpy(cframes, walk.cframes, note->n_cframes * sizeof(*cframes));
+	struct python_code_seen *codes = (struct python_code_seen *)(cframes + note->n_cframes);
+	look_at_codes(&walk, codes);
+	return (size_t)((uint8_t *)(codes + note->n_codes) - (uint8_t *)bytes);
+}

@@ -1,0 +1,230 @@
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "address_space.h"
+#include "clock.h"
+#include "memory.h"
+#include "proc.h"
+#include "python.h"
+#include "resident.h"
+#include "runtimes.h"
+
+enum {
+	MAX_INTERPRETERS = 64,
+	MAX_THREADS = 1 << 16,
+	COST_FACTOR = 50, // the list is read again after so many times what that cost
+	// tid in struct pthread (glibc's nptl/descr.h since 2.4, x86-64).
+	PTHREAD_TID = 720,
+};
+
+static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+static bool read_word(const struct python *python, int tid, uint64_t address, uint64_t *ret)
+{
+	return resident_read(python->setup->resident, tid, address, ret, sizeof(*ret));
+}
+
+void python_threads_destroy(struct python_threads *threads)
+{
+	for (size_t i = 0; threads && i < threads->n; i++)
+		free(threads->items[i].last);
+	free(threads);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct python_thread *x = a, *y = b;
+
+	return (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+const struct python_thread *python_threads_find(const struct python_threads *threads, int tid,
+                                                size_t *ret_n)
+{
+	size_t low = 0, high = threads ? threads->n : 0;
+
+	while (low < high) {
+		const size_t middle = (low + high) / 2;
+		if (threads->items[middle].tid < tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*ret_n = 0;
+	while (threads && low + *ret_n < threads->n && threads->items[low + *ret_n].tid == tid)
+		++*ret_n;
+	return *ret_n > 0 ? &threads->items[low] : NULL;
+}
+
+// The tids of the process, as its own pid namespace has them and as ours has.
+struct tid_pair {
+	int own, ours;
+};
+
+struct tids {
+	struct tid_pair *items;
+	size_t n, capacity;
+};
+
+static void read_tids(const struct python *python, struct tids *ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", python->setup->space->pid);
+	DIR *directory = opendir(path);
+	for (const struct dirent *entry;
+	     directory && ret->n < MAX_THREADS && (entry = readdir(directory));) {
+		const int tid = atoi(entry->d_name);
+		struct proc_status status;
+		if (tid <= 0)
+			continue;
+		if (!python->has_own_pids)
+			*array_push(ret->items, ret->n, ret->capacity) =
+			    (struct tid_pair){tid, tid};
+		else if (proc_read_status(tid, &status))
+			*array_push(ret->items, ret->n, ret->capacity) =
+			    (struct tid_pair){status.ns_pid, tid};
+	}
+	if (directory)
+		closedir(directory);
+}
+
+// 0: it is none of the process's.
+static int our_tid(const struct tids *tids, uint64_t own)
+{
+	for (size_t i = 0; i < tids->n; i++)
+		if ((uint64_t)tids->items[i].own == own)
+			return tids->items[i].ours;
+	return 0;
+}
+
+// The tid that a thread's state has, in the process's own namespace; 0: not known.
+static uint64_t own_tid(const struct python *python, int tid, const uint8_t *state)
+{
+	const struct python_layout *layout = &python->layout;
+	uint32_t number;
+
+	if (layout->thread_native_id)
+		return word_at(state, layout->thread_native_id);
+	return resident_read(python->setup->resident, tid,
+	                     word_at(state, layout->thread_id) + PTHREAD_TID, &number,
+	                     sizeof(number))
+	           ? number
+	           : 0;
+}
+
+struct listing {
+	struct python_thread *items;
+	size_t n, capacity;
+	struct tids tids;
+	bool is_whole;
+};
+
+static void list_threads(const struct python *python, int tid, uint64_t interp, uint64_t state,
+                         struct listing *ret)
+{
+	const struct python_layout *layout = &python->layout;
+	uint8_t bytes[PYTHON_MAX_THREAD_BYTES];
+
+	for (; state && ret->n < MAX_THREADS; state = word_at(bytes, layout->thread_next)) {
+		if (!resident_read(python->setup->resident, tid, state, bytes,
+		                   layout->thread_bytes) ||
+		    word_at(bytes, layout->thread_interp) != interp) {
+			ret->is_whole = false; // it changes just now
+			return;
+		}
+		const int found = our_tid(&ret->tids, own_tid(python, tid, bytes));
+		ret->is_whole &= found != 0; // one that is about to begin
+		if (found)
+			*array_push(ret->items, ret->n, ret->capacity) =
+			    (struct python_thread){.tid = found, .state = state, .interp = interp};
+	}
+}
+
+// Goes through the interpreters; with `ret` through their threads, too. Returns a hash of where the
+// lists begin: new threads come first in them.
+static uint64_t go_through(const struct python *python, int tid, struct listing *ret)
+{
+	const struct python_layout *layout = &python->layout;
+	uint64_t interp, hash = 0, first;
+
+	if (!read_word(python, tid, python->runtime + layout->interpreters, &interp))
+		return 0;
+	for (size_t i = 0; interp && i < MAX_INTERPRETERS; i++) {
+		if (!read_word(python, tid, interp + layout->interp_threads, &first))
+			return 0;
+		hash = hash_mix(hash, hash_mix(interp, first));
+		if (ret)
+			list_threads(python, tid, interp, first, ret);
+		if (!read_word(python, tid, interp + layout->interp_next, &interp))
+			return 0;
+	}
+	return hash;
+}
+
+// Those that are listed again keep what is known of them.
+static struct python_threads *make_threads(struct python_threads *old,
+                                           const struct listing *listing)
+{
+	struct python_threads *threads =
+	    memory_alloc(sizeof(*threads) + listing->n * sizeof(threads->items[0]));
+
+	threads->n = listing->n;
+	if (listing->n > 0)
+		memcpy(threads->items, listing->items, listing->n * sizeof(threads->items[0]));
+	qsort(threads->items, threads->n, sizeof(threads->items[0]), compare);
+	for (size_t i = 0; i < threads->n; i++) {
+		size_t n;
+		const struct python_thread *known =
+		    python_threads_find(old, threads->items[i].tid, &n);
+		for (size_t j = 0; j < n; j++)
+			if (known[j].state == threads->items[i].state)
+				threads->items[i].last = known[j].last;
+	}
+	return threads;
+}
+
+// Frees the list, but not what the new one has taken over.
+static void replace(struct python *python, struct python_threads *threads)
+{
+	struct python_threads *old = python->threads;
+
+	python->threads = threads; // a signal handler sees the one or the other
+	for (size_t i = 0; old && i < old->n; i++) {
+		size_t n;
+		const struct python_thread *kept =
+		    python_threads_find(threads, old->items[i].tid, &n);
+		for (size_t j = 0; j < n; j++)
+			if (kept[j].last == old->items[i].last)
+				old->items[i].last = NULL;
+	}
+	python_threads_destroy(old);
+}
+
+void python_threads_update(struct python *python, int tid, int64_t now_ns)
+{
+	const uint64_t hash = go_through(python, tid, NULL);
+
+	if (hash == python->threads_hash && !python->wants_threads)
+		return;
+	if (now_ns - python->threads_ns < COST_FACTOR * python->threads_cost_ns)
+		return;
+	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct listing listing = {.is_whole = true};
+	read_tids(python, &listing.tids);
+	python->threads_hash = go_through(python, tid, &listing);
+	python->wants_threads = !listing.is_whole;
+	replace(python, make_threads(python->threads, &listing));
+	free(listing.items);
+	free(listing.tids.items);
+	python->threads_ns = now_ns;
+	python->threads_cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+}
