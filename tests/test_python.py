@@ -1,0 +1,117 @@
+"""Python's own frames among the machine's: what a program says of its stacks is what is shown."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import harness
+from harness import attach
+
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+PROGRAM = os.path.join(harness.HERE, "fixtures", "python_stacks.py")
+
+sys.path.insert(0, os.path.dirname(PROGRAM))
+import python_stacks  # noqa: E402
+
+
+def python_frames(sample):
+    """(name, file, line) of each, root first."""
+    return [
+        (frame.name, frame.file, frame.line)
+        for frame in sample.frames
+        if frame.file.endswith(".py") or frame.file.startswith("<")
+    ]
+
+
+class Python(harness.TestCase):
+    def start_program(self, *args, python=PYTHON):
+        return self.start(python, PROGRAM, *args)
+
+    def test_parked(self):
+        """Sleeping threads, without a stop: every name, file and line."""
+        path = os.path.join(self.directory(), "stacks.json")
+        target = self.start_program("parked", path)
+        run = attach(target)
+        with open(path, encoding="utf-8") as file:
+            told = {int(tid): [tuple(frame) for frame in stack] for tid, stack in json.load(file).items()}
+        self.assertEqual(len(told), len(python_stacks.KINDS))
+        seen = {}
+        for sample in run.pprof.samples:
+            if sample.tid in told:
+                self.assertEqual(python_frames(sample), told[sample.tid])
+                seen[sample.tid] = sample
+        self.assertEqual(seen.keys(), told.keys())
+        self.assertIn("held the target at no time", run.stderr)
+        callback = next(
+            sample.stack for tid, sample in seen.items() if "from_c" in sample.stack
+        )
+        # C between Python: who calls back stands between who called and what is called.
+        self.assertLess(callback.index("from_c"), callback.index("qsort_r"))
+        self.assertLess(callback.index("qsort_r"), callback.index("calls"))
+
+    def check_edges(self, sample):
+        edges = python_stacks.edges()
+        frames = [frame for frame in python_frames(sample) if frame[1] == PROGRAM]
+        for caller, callee in zip(frames, frames[1:]):
+            if caller[0] in ("left", "right", "middle", "gathered") and callee[0] != "<genexpr>":
+                self.assertEqual(edges.get(caller[2]), callee[0], f"{frames}")
+
+    def test_running(self):
+        """Stopped in the midst of anything: each function was called from the line of its caller."""
+        target = self.start_program("running")
+        run = attach(target, duration="1", hz=499)
+        running = [s for s in run.pprof.samples if any("middle" == name for name in s.stack)]
+        self.assertGreater(len(running), 10)
+        for sample in running:
+            self.check_edges(sample)
+        names = {name for sample in running for name in sample.stack}
+        self.assertLessEqual({"run", "middle", "left", "right", "gathered", "leaf"}, names)
+        self.assertNotIn("stacks without the frames of Python", run.stderr)
+
+    def test_no_stale_names(self):
+        """Functions that come and go at the same addresses."""
+        target = self.start_program("churn")
+        run = attach(target, duration="1", hz=499)
+        n_named = 0
+        for sample in run.pprof.samples:
+            numbers = set()
+            for name, file, line in python_frames(sample):
+                match = re.fullmatch(r"([fg])_(\d+)", name)
+                if match:
+                    number = int(match[2])
+                    self.assertEqual(file, f"<{number}>")
+                    first = number % 50 + (1 if match[1] == "f" else 3)
+                    self.assertIn(line, (first, first + 1))
+                    numbers.add(number)
+            self.assertLessEqual(len(numbers), 1, sample.stack)
+            n_named += len(numbers)
+        self.assertGreater(n_named, 10)
+
+    def test_none(self):
+        target = self.start_program("running")
+        run = attach(target, "--runtimes=none")
+        names = {name for sample in run.pprof.samples for name in sample.stack}
+        self.assertNotIn("middle", names)
+
+    def test_names_are_in_a_recording_that_was_cut(self):
+        """The names come with the frames: they are nowhere else once the process is gone."""
+        path = os.path.join(self.directory(), "cut.wprof")
+        target = self.start_program("running")
+        profiler = subprocess.Popen(
+            [harness.PROFILER, "-q", "-p", str(target.pid), "-o", path], stdin=subprocess.DEVNULL
+        )
+        while not os.path.exists(path) or os.path.getsize(path) < 4000:
+            self.assertIsNone(profiler.poll())
+        profiler.kill()
+        profiler.wait()
+        target.end()
+        out = subprocess.run(
+            [harness.PROFILER, "report", "-q", "--lines", path], capture_output=True, text=True, check=True
+        ).stdout
+        self.assertRegex(out, r";run \(python_stacks\.py:\d+\);middle \(python_stacks\.py:\d+\)")
+
+
+if __name__ == "__main__":
+    harness.main()
