@@ -95,6 +95,20 @@ class Python(harness.TestCase):
         names = {name for sample in run.pprof.samples for name in sample.stack}
         self.assertNotIn("middle", names)
 
+    def test_frames(self):
+        """With the interpreter's own, or with Python's alone."""
+        target = self.start_program("running")
+        stacks = {
+            which: [s.stack for s in attach(target, f"--frames={which}").pprof.samples if "run" in s.stack]
+            for which in ("auto", "all", "python", "native")
+        }
+        loop = "_PyEval_EvalFrameDefault"
+        self.assertFalse(any(loop in stack for stack in stacks["auto"]))
+        self.assertTrue(all(loop in stack for stack in stacks["all"]))
+        self.assertEqual({stack[0] for stack in stacks["python"]}, {"Thread._bootstrap"})
+        self.assertNotEqual({stack[0] for stack in stacks["auto"]}, {"Thread._bootstrap"})
+        self.assertEqual(stacks["native"], [])
+
     def test_names_are_in_a_recording_that_was_cut(self):
         """The names come with the frames: they are nowhere else once the process is gone."""
         path = os.path.join(self.directory(), "cut.wprof")

@@ -22,9 +22,17 @@ struct unwound;
 
 enum { RUNTIMES_MAX = 2 }; // kinds
 
+// Which frames are shown where a runtime has some (--frames=).
+enum runtime_frames {
+	RUNTIME_FRAMES_AUTO, // without what only leads from one of its functions to the next
+	RUNTIME_FRAMES_ALL,  // with that
+	RUNTIME_FRAMES_OWN,  // the runtime's own alone
+};
+
 // What the runtimes of one process work with; all borrowed.
 struct runtimes_setup {
 	unsigned int kinds; // bits, as from runtimes_parse
+	enum runtime_frames frames;
 	uint32_t max_frames;
 	struct address_space *space;
 	struct resident *resident;

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtimes.h"
+
 struct events;
 struct launch;
 struct modules;
@@ -16,7 +18,8 @@ struct sampler {
 	int64_t duration_ns; // 0: until the target ends or a signal says so
 	uint32_t seed;       // of the places of ticks within their periods; 0: one by chance
 	uint32_t max_frames;
-	unsigned int runtimes;       // kinds (runtimes.h)
+	unsigned int runtimes; // kinds (runtimes.h)
+	enum runtime_frames runtime_frames;
 	double max_overhead_percent; // 0: no limit
 	bool stop_all;               // hold all running threads at once
 	bool children;               // descendants of the target too

@@ -142,6 +142,7 @@ static struct error *sample(struct taking *taking, struct target *target)
 	    .stop_all = options->stop_all,
 	    .children = options->children,
 	    .runtimes = options->runtimes,
+	    .runtime_frames = options->runtime_frames,
 	    .kernel = options->kernel,
 	    .counts_at_once = true,
 	    .once = true,

@@ -281,6 +281,7 @@ static struct error *sample(struct session *session)
 	    .seed = options->seed,
 	    .max_frames = options->max_depth,
 	    .runtimes = options->runtimes,
+	    .runtime_frames = options->runtime_frames,
 	    .max_overhead_percent = options->max_overhead_percent,
 	    .stop_all = options->stop_all,
 	    .children = options->children,

@@ -70,6 +70,27 @@ static struct error *parse_runtimes(struct options *options, const char *value)
 	return NULL;
 }
 
+static struct error *parse_frames(struct options *options, const char *value)
+{
+	static const char *const names[] = {
+	    [RUNTIME_FRAMES_AUTO] = "auto",
+	    [RUNTIME_FRAMES_ALL] = "all",
+	    [RUNTIME_FRAMES_OWN] = "python",
+	};
+
+	if (strcmp(value, "native") == 0) {
+		options->runtimes = 0;
+		return NULL;
+	}
+	for (size_t i = 0; i < array_size(names); i++) {
+		if (strcmp(value, names[i]) != 0)
+			continue;
+		options->runtime_frames = (enum runtime_frames)i;
+		return NULL;
+	}
+	return option_error("--frames: '%s' is unknown: give auto, all, python or native", value);
+}
+
 static struct error *parse_max_overhead(struct options *options, const char *value)
 {
 	double percent;
@@ -335,6 +356,10 @@ static const struct option_row rows[] = {
 	VALUE(0, "runtimes", "LIST", parse_runtimes,
 	      "of which languages' runtimes the frames are shown:\n"
 	      "auto (all that are known, the default), none, python",
+	      .verbs = FOR_SAMPLE | FOR_DUMP),
+	VALUE(0, "frames", "WHICH", parse_frames,
+	      "of stacks with Python's: auto, without what only\n"
+	      "leads from one to the next; all; python alone; native",
 	      .verbs = FOR_SAMPLE | FOR_DUMP),
 	VALUE(0, "max-depth", "N", parse_max_depth,
 	      "frames of a stack, 1 to 65536; default 8192; a deeper\n"

@@ -10,6 +10,7 @@
 #include "dump_options.h"
 #include "time_point.h"
 #include "profile.h"
+#include "runtimes.h"
 #include "selection.h"
 
 struct error;
@@ -44,7 +45,8 @@ struct options {
 	bool stop_all;
 	bool children;
 	bool kernel;
-	unsigned int runtimes;          // kinds (runtimes.h)
+	unsigned int runtimes; // kinds (runtimes.h)
+	enum runtime_frames runtime_frames;
 	double max_overhead_percent;    // 0: no limit
 	struct time_point from, to;     // the part of the time that is written
 	uint64_t max_size_bytes;        // of a recording; 0: no limit

@@ -47,6 +47,7 @@ struct processes {
 struct processes_options {
 	uint32_t max_frames;
 	unsigned int runtimes; // kinds (runtimes.h)
+	enum runtime_frames runtime_frames;
 	bool stop_all;
 	bool children;
 	bool kernel;

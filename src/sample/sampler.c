@@ -135,6 +135,7 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	const struct processes_options options = {
 	    .max_frames = sampler->max_frames,
 	    .runtimes = sampler->runtimes,
+	    .runtime_frames = sampler->runtime_frames,
 	    .stop_all = sampler->stop_all,
 	    .children = sampler->children,
 	    .kernel = sampler->kernel,

@@ -49,6 +49,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	              setup->max_frames);
 	runtimes_init(&ticker->runtimes, &(struct runtimes_setup){
 	                                     .kinds = setup->runtimes,
+	                                     .frames = setup->runtime_frames,
 	                                     .max_frames = setup->max_frames,
 	                                     .space = &ticker->space,
 	                                     .resident = &target->resident,

@@ -35,9 +35,10 @@ struct ticker_setup {
 	struct snapshot_buffer *buffer;
 	uint32_t max_frames;
 	unsigned int runtimes; // kinds (runtimes.h)
-	bool stop_all;         // hold all running threads at once: one consistent picture
-	bool kernel;           // kernel frames of sleeping threads
-	bool counts_at_once;   // the profile is read after each tick
+	enum runtime_frames runtime_frames;
+	bool stop_all;       // hold all running threads at once: one consistent picture
+	bool kernel;         // kernel frames of sleeping threads
+	bool counts_at_once; // the profile is read after each tick
 	// Now and then in long work: those that have stopped are to be served (ticker_attend).
 	// NULL: none has to be.
 	void (*attend)(void *);

@@ -182,10 +182,15 @@ static bool is_called_by(struct merge *merge, const struct group *group, size_t 
 	       has_word(merge->snapshot, low, high, frames[group->first].address);
 }
 
-static bool is_folded(struct merge *merge, uint32_t location)
+static bool is_shown(struct merge *merge, uint32_t location, bool is_loop)
 {
-	return python_natives_get(&merge->python->natives, merge->python->setup->profile,
-	                          location) == PYTHON_NATIVE_PLUMBING;
+	const enum runtime_frames frames = merge->python->setup->frames;
+
+	if (frames != RUNTIME_FRAMES_AUTO)
+		return frames == RUNTIME_FRAMES_ALL;
+	return !is_loop &&
+	       python_natives_get(&merge->python->natives, merge->python->setup->profile,
+	                          location) != PYTHON_NATIVE_PLUMBING;
 }
 
 // False: a group has no place.
@@ -203,7 +208,7 @@ static bool place(struct merge *merge)
 			put_group(merge, &merge->groups[next++]);
 			is_loop = true;
 		}
-		if (!is_loop && !is_folded(merge, stack->locations[i]))
+		if (is_shown(merge, stack->locations[i], is_loop))
 			put(merge, stack->locations[i]);
 	}
 	// What is above the part of the stack that could be unwound.
