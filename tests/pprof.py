@@ -156,10 +156,10 @@ class Sample:
     def __init__(self, values, labels, frames, locations):
         self.count, self.cpu_ns, self.wall_ns = values
         self.labels, self.frames, self.locations = labels, frames, locations
-        self.pid, self.tid = labels["pid"], labels["tid"]
+        self.pid, self.tid = labels.get("pid"), labels.get("tid")
         self.process = labels.get("process")  # with --children
-        self.thread, self.state = labels["thread"], labels["state"]
-        self.kind = labels["kind"]
+        self.thread, self.state = labels.get("thread"), labels.get("state")
+        self.kind = labels.get("kind")
         self.syscall, self.descriptor = labels.get("syscall"), labels.get("descriptor")
 
     @property
@@ -170,9 +170,9 @@ class Sample:
 class Profile:
     """A whole profile, read from the bytes of a file and checked."""
 
-    def __init__(self, data, differences=False):
-        """`differences`: values may be negative, or 0."""
-        self.differences = differences
+    def __init__(self, data, differences=False, pushed=False):
+        """`differences`: values may be negative, or 0. `pushed`: labels were left out."""
+        self.differences, self.pushed = differences, pushed
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
         check(data, "the profile is empty")
@@ -275,6 +275,8 @@ class Profile:
                 labels[key] = label["num"]
             else:
                 labels[key] = self.string(label["str"])
+        if self.pushed:
+            return labels
         check(
             set(labels) - {"process", "syscall", "descriptor", "unwound", "since"}
             == {"pid", "tid", "thread", "state", "kind"},
@@ -320,6 +322,8 @@ class Profile:
         )
         check(self.differences or sample.count > 0, "a sample that counts 0")
         check(sample.cpu_ns in (0, sample.wall_ns), "cpu is neither 0 nor wall")
+        if self.pushed and not sample.state:
+            return sample
         check(
             sample.cpu_ns == (sample.wall_ns if sample.state == "running" else 0),
             f"{sample.cpu_ns} ns on a CPU, {sample.state}",

@@ -21,6 +21,7 @@
 #include "output.h"
 #include "profile.h"
 #include "publish.h"
+#include "push_command.h"
 #include "record_writer.h"
 #include "report_command.h"
 #include "run.h"
@@ -500,6 +501,7 @@ static int report(struct session *session)
 {
 	const struct options *options = &session->options;
 	struct error *error = options->verb->id == VERB_DIFF   ? diff_command(options)
+	                      : options->verb->id == VERB_PUSH ? push_command(options)
 	                      : options->verb->id == VERB_VIEW ? view_command(options)
 	                                                       : report_command(options);
 
@@ -536,7 +538,7 @@ int main(int argc, char **argv)
 		options_deinit(&session.options);
 		return status;
 	}
-	if (session.options.recording)
+	if (session.options.recording || session.options.verb->id == VERB_PUSH)
 		return report(&session);
 	error = check_ready_fd(session.options.ready_fd);
 	if (error) {

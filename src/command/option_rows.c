@@ -396,6 +396,22 @@ static const struct option_row rows[] = {
 	VALUE(0, "exec", "COMMAND", parse_exec,
 	      "run this for each of these files; the shell gets its\n"
 	      "name as a last word"),
+	HEADING("Pushing:", FOR_PUSH),
+	VALUE(0, "service", "NAME", push_parse_service,
+	      "the name under which servers file the profile"),
+	VALUE(0, "label", "KEY=VALUE", push_parse_label,
+	      "a label more; may be repeated"),
+	VALUE(0, "push-labels", "LIST", push_parse_keys,
+	      "the labels of samples that are sent, some of\n"
+	      "state,kind,syscall,thread; default state"),
+	VALUE(0, "push-header-file", "FILE", push_parse_header_file,
+	      "of lines such as 'Authorization: Bearer TOKEN', which\n"
+	      "nobody else may read"),
+	VALUE(0, "push-ca", "FILE", push_parse_ca,
+	      "certificates that are trusted, not the system's"),
+	VALUE(0, "spool-size", "SIZE", push_parse_spool_size,
+	      "that files waiting to be sent may take, where they are\n"
+	      "removed; default 64M; beyond, the oldest go"),
 	HEADING("For programs:", FOR_SAMPLE),
 	VALUE(0, "metrics", "FILE", parse_metrics,
 	      "the run's own figures as JSON, at the end and after\n"
@@ -467,7 +483,7 @@ static const struct option_row rows[] = {
 	FLAG(0, "debuginfod", debuginfod, true,
 	     "ask the servers of $DEBUGINFOD_URLS for debug files\n"
 	     "that are not found here"),
-	HEADING("Other:", FOR_SAMPLE | FOR_READING | FOR_DUMP),
+	HEADING("Other:", FOR_SAMPLE | FOR_READING | FOR_DUMP | FOR_PUSH),
 	FLAG('q', "quiet", quiet, true,
 	     "no status line and no summary"),
 	FLAG('v', "verbose", verbose, true,

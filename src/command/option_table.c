@@ -44,6 +44,10 @@ static void print_row(FILE *stream, const struct option_row *row)
 		column = fprintf(stream, "      ");
 	column += fprintf(stream, "--%s%s%s", row->long_name, row->argument ? "=" : "",
 	                  row->argument ?: "");
+	if (column >= HELP_COLUMN) { // no room beside it
+		fputs("\n", stream);
+		column = 0;
+	}
 	while (line) {
 		int length = (int)strcspn(line, "\n");
 

@@ -142,7 +142,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	}
 	if (!options.writer)
 		options.writer = default_writer(&options);
-	if (!error && options.verb->id != VERB_DUMP)
+	if (!error && options.verb->id != VERB_DUMP && options.verb->id != VERB_PUSH)
 		error = options_check(&options);
 	if (error) {
 		options_deinit(&options);
@@ -160,4 +160,5 @@ void options_deinit(struct options *options)
 	memset(options->has_regex, 0, sizeof(options->has_regex));
 	free(options->debug_directories);
 	options->debug_directories = NULL;
+	push_options_deinit(&options->push);
 }

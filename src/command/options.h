@@ -10,6 +10,7 @@
 #include "dump_options.h"
 #include "time_point.h"
 #include "profile.h"
+#include "push_options.h"
 #include "runtimes.h"
 #include "selection.h"
 
@@ -65,6 +66,7 @@ struct options {
 	const char *metrics;      // the file; NULL: none
 	int ready_fd;             // to be written to after the first tick; -1: none
 	struct dump_options dump; // `profiler dump`
+	struct push_options push; // --push and `profiler push`
 	bool quiet, verbose;
 	bool check_unwinding;
 	uint32_t seed; // of the places of ticks within their periods; 0: one by chance

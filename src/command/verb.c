@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "option_table.h"
 #include "options.h"
+#include "push_options.h"
 
 enum { SUMMARY_COLUMN = 19 };
 
@@ -119,6 +120,22 @@ const struct verb verbs[N_VERBS] = {
             .own_rows = &dump_rows,
             .take_word = dump_take_word,
             .check = dump_check,
+        },
+    [VERB_PUSH] =
+        {
+            .id = VERB_PUSH,
+            .name = "push",
+            .operands = "URL FILE",
+            .summary = "send profiles to Pyroscope, Parca or others",
+            .usage =
+                "Usage: profiler push [OPTION...] URL FILE|DIR...\n"
+                "Sends pprof profiles and recordings to a server: http(s):// is Grafana\n"
+                "Pyroscope's address, parca+http(s):// Parca's; pprof+http(s):// takes the file\n"
+                "as a body. What the server does not take now is tried again.\n",
+            .statuses = "0: all was sent; 1, 2 (command line), 3 (something was not sent).",
+            .own_rows = &push_rows,
+            .take_word = push_take_word,
+            .check = push_check,
         },
 };
 

@@ -16,6 +16,7 @@ enum verb_id {
 	VERB_DIFF,
 	VERB_VIEW,
 	VERB_DUMP,
+	VERB_PUSH,
 	N_VERBS,
 };
 
@@ -26,6 +27,7 @@ enum {
 	FOR_DIFF = 1 << VERB_DIFF,
 	FOR_VIEW = 1 << VERB_VIEW,
 	FOR_DUMP = 1 << VERB_DUMP,
+	FOR_PUSH = 1 << VERB_PUSH,
 	FOR_READING = FOR_REPORT | FOR_DIFF | FOR_VIEW, // of what was sampled before
 };
 

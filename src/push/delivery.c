@@ -1,0 +1,280 @@
+#include "delivery.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "destination.h"
+#include "error.h"
+#include "http.h"
+#include "memory.h"
+#include "pprof_data.h"
+#include "push_counts.h"
+#include "push_headers.h"
+#include "push_queue.h"
+#include "regular_file.h"
+#include "text.h"
+#include "uploader.h"
+
+enum {
+	STATUS_TIMEOUT = 408,
+	STATUS_TOO_MANY = 429,
+	MAX_RETRY_AFTER_S = 300,
+};
+
+// What of it is at hand while it is sent.
+struct sending {
+	const struct uploader *uploader;
+	struct http *http;
+	struct push_window *window;
+	struct push_parts parts;
+	int64_t timeout_ms;
+	struct delivery *result;
+};
+
+// https://www.rfc-editor.org/rfc/rfc9110#section-15, and what servers mean by it: Pyroscope answers
+// 500 to a profile that it cannot read, and 429 to one that is larger than a burst may ever be.
+static enum verdict judge(long status)
+{
+	if (status >= 200 && status < 300)
+		return VERDICT_SENT;
+	if (status == 0 || status == STATUS_TIMEOUT)
+		return VERDICT_LATER;
+	if (status == STATUS_TOO_MANY || status >= 500)
+		return VERDICT_FAULTY;
+	if (status == 400 || status == 413 || status == 422)
+		return VERDICT_REFUSED;
+	return VERDICT_CONFIGURATION;
+}
+
+// Opens the window's file and locks it, so that no other uploader sends it, too: the lock ends with
+// the process. -1: it is gone, is locked, or cannot be read.
+static int claim(const struct push_window *window, bool exclusive)
+{
+	struct stat status;
+	_cleanup_close_ int fd = regular_file_open_path(window->path, &status);
+
+	if (fd < 0 || (exclusive && flock(fd, LOCK_EX | LOCK_NB) != 0) || fstat(fd, &status) != 0 ||
+	    status.st_nlink == 0)
+		return -1;
+	const int claimed = fd;
+	fd = -1;
+	return claimed;
+}
+
+// False: it is larger than any window, or cannot be read.
+static bool read_all(int fd, uint8_t **ret, size_t *ret_size)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	size_t size = 0, capacity = 0;
+	ssize_t n;
+
+	do {
+		bytes = memory_grow(bytes, &capacity, size + (1 << 16), 1);
+		n = read(fd, bytes + size, capacity - size);
+		size += n > 0 ? (size_t)n : 0;
+	} while ((n > 0 && size <= PPROF_MAX_BYTES) || (n < 0 && errno == EINTR));
+	*ret = take_pointer(bytes);
+	*ret_size = size;
+	return n == 0;
+}
+
+// The file as pprof. NULL with *ret_error, or where it cannot be read.
+static struct error *read_window(const struct uploader *uploader, const struct push_window *window,
+                                 int fd, uint8_t **ret, size_t *ret_size)
+{
+	static const char magic[] = "\x89WPROF";
+	uint8_t *bytes = NULL;
+	size_t size;
+
+	if (!read_all(fd, &bytes, &size)) {
+		free(bytes);
+		return error_create(EXIT_STATUS_TARGET,
+		                    "%s cannot be read, or is larger than %d MiB", window->path,
+		                    PPROF_MAX_BYTES >> 20);
+	}
+	if (uploader->convert && size >= sizeof(magic) - 1 &&
+	    memcmp(bytes, magic, sizeof(magic) - 1) == 0)
+		return uploader->convert(window->path, bytes, size, ret, ret_size);
+	*ret = bytes;
+	*ret_size = size;
+	return NULL;
+}
+
+static struct error *make_parts(const struct uploader *uploader, const struct push_window *window,
+                                int fd, struct push_parts *ret)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	size_t size = 0;
+	struct error *error = read_window(uploader, window, fd, &bytes, &size);
+
+	return error ? error : push_parts_make(window->path, bytes, size, &uploader->wishes, ret);
+}
+
+static char *clean(const char *text)
+{
+	return text_clean(text, strlen(text), HTTP_MAX_ANSWER_BYTES);
+}
+
+static void take_error(struct delivery *result, enum verdict verdict, struct error *error)
+{
+	result->verdict = verdict;
+	result->text = clean(error_message(error));
+	error_destroy(error);
+}
+
+static void take_answer(struct delivery *result, struct http_answer *answer)
+{
+	int64_t wait_s = answer->retry_after_s;
+
+	result->verdict = judge(answer->status);
+	if (result->verdict == VERDICT_SENT)
+		return;
+	if (wait_s > MAX_RETRY_AFTER_S)
+		wait_s = MAX_RETRY_AFTER_S;
+	result->retry_after_ns = wait_s > 0 ? wait_s * NS_PER_SECOND : 0;
+	if (answer->status == 0)
+		result->text = memory_strdup(answer->text);
+	else
+		result->text = memory_printf("it answers %ld%s%s", answer->status,
+		                             answer->text[0] ? ": " : "", answer->text);
+}
+
+// The file of credentials is read each time: they may have been renewed.
+static bool post(const struct sending *sending, const struct push_part *part)
+{
+	const struct uploader *uploader = sending->uploader;
+	const struct destination *destination = uploader->wishes.destination;
+	struct push_headers headers = {0};
+	struct http_answer answer;
+
+	if (uploader->header_file) {
+		struct error *error = push_headers_read(uploader->header_file, &headers);
+		if (error) {
+			take_error(sending->result, VERDICT_CONFIGURATION, error);
+			return false;
+		}
+	}
+	http_post(sending->http,
+	          &(struct http_request){
+	              .url = destination->url,
+	              .content_type = destination->format->content_type,
+	              .headers = (const char *const *)headers.lines,
+	              .body = part->body,
+	              .size = part->size,
+	              .timeout_ms = sending->timeout_ms,
+	          },
+	          &answer);
+	push_headers_deinit(&headers);
+	uploader->counts->requests++;
+	take_answer(sending->result, &answer);
+	free(answer.text);
+	return sending->result->verdict == VERDICT_SENT;
+}
+
+static void send_parts(struct sending *sending)
+{
+	const struct uploader *uploader = sending->uploader;
+	struct push_counts *counts = uploader->counts;
+	struct push_window *window = sending->window;
+	const struct push_parts *parts = &sending->parts;
+
+	for (size_t i = window->n_sent; i < parts->count; i++) {
+		const struct push_part *part = &parts->items[i];
+		if (!post(sending, part))
+			return;
+		counts->sent_samples += part->samples;
+		counts->last_success_ns = clock_read_ns(CLOCK_REALTIME);
+		sending->result->samples -= part->samples;
+		window->n_sent++;
+		if (uploader->removes && i + 1 < parts->count)
+			push_queue_mark(window);
+	}
+	sending->result->verdict = VERDICT_SENT; // if there was nothing to be sent, too
+	counts->sent_windows++;
+	counts->dropped_samples[PUSH_TOO_LARGE] += parts->too_large;
+}
+
+static bool is_too_old(const struct sending *sending)
+{
+	const int64_t now_ns = clock_read_ns(CLOCK_REALTIME);
+	const int64_t time_ns = sending->parts.time_ns;
+
+	return time_ns > 0 && time_ns < now_ns &&
+	       now_ns - time_ns > sending->uploader->wishes.destination->format->max_age_ns;
+}
+
+// What it would do, for --dry-run.
+static void show(const struct sending *sending)
+{
+	const char *url = sending->uploader->wishes.destination->url;
+	_cleanup_free_ char *path = clean(sending->window->path);
+
+	printf("%s: %" PRIu64 " samples", path, sending->parts.samples);
+	if (is_too_old(sending))
+		printf(", too old to be sent");
+	printf("\n");
+	for (size_t i = 0; i < sending->parts.count; i++) {
+		const struct push_part *part = &sending->parts.items[i];
+		printf("\tPOST %s: %zu bytes, %" PRIu64 " samples %s\n", url, part->size,
+		       part->samples, part->series);
+	}
+	sending->result->verdict = VERDICT_SENT;
+	sending->uploader->counts->sent_windows++;
+	sending->uploader->counts->sent_samples += sending->parts.samples;
+}
+
+void deliver(const struct uploader *uploader, struct http *http, struct push_window *window,
+             int64_t timeout_ms, struct delivery *ret)
+{
+	struct sending sending = {
+	    .uploader = uploader,
+	    .http = http,
+	    .window = window,
+	    .timeout_ms = timeout_ms,
+	    .result = ret,
+	};
+	*ret = (struct delivery){.verdict = VERDICT_GONE};
+	_cleanup_close_ int fd = claim(window, uploader->removes);
+
+	if (fd < 0)
+		return;
+	struct error *error = make_parts(uploader, window, fd, &sending.parts);
+	if (error) {
+		take_error(ret, VERDICT_UNREADABLE, error);
+		return;
+	}
+	ret->samples = sending.parts.samples - sending.parts.too_large;
+	for (size_t i = 0; i < window->n_sent && i < sending.parts.count; i++)
+		ret->samples -= sending.parts.items[i].samples;
+	if (uploader->dry)
+		show(&sending);
+	else if (is_too_old(&sending))
+		ret->verdict = VERDICT_TOO_OLD;
+	else
+		send_parts(&sending);
+	if (uploader->removes && ret->verdict == VERDICT_SENT)
+		unlink(window->path); // while it is locked
+	push_parts_deinit(&sending.parts);
+}
+
+uint64_t delivery_count(const struct uploader *uploader, const struct push_window *window)
+{
+	struct push_parts parts = {0};
+	_cleanup_close_ int fd = claim(window, false);
+	uint64_t samples = 0;
+	struct error *error = fd < 0 ? NULL : make_parts(uploader, window, fd, &parts);
+
+	for (size_t i = 0; !error && i < parts.count; i++)
+		samples += i < window->n_sent ? 0 : parts.items[i].samples;
+	error_destroy(error);
+	push_parts_deinit(&parts);
+	return samples;
+}

@@ -1,0 +1,104 @@
+#include "destination.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "error.h"
+#include "memory.h"
+
+#define MINUTE_NS (60 * NS_PER_SECOND)
+
+// Pyroscope's limits are those of its defaults for a tenant: 16,000 samples, 4 MiB before
+// compression, 2 MB at once, 1,000 frames, one hour. There is room left below each.
+static const struct push_format formats[] = {
+    {
+        .scheme = "",
+        .path = "/push.v1.PusherService/Push",
+        .content_type = "application/proto",
+        .max_rows = 15000,
+        .max_raw_bytes = 3670016,
+        .max_bytes = 1900000,
+        .max_frames = 1000,
+        .max_age_ns = 55 * MINUTE_NS,
+        .write = write_push_pyroscope,
+    },
+    {
+        .scheme = "parca+",
+        .path = "/api/profiles/writeraw",
+        .content_type = "application/json",
+        .splits_labels = true,
+        .names_functions = true,
+        .max_rows = 100000,
+        .max_raw_bytes = 16 << 20,
+        .max_bytes = 16 << 20,
+        .max_frames = 1000,
+        .max_age_ns = 24 * 60 * MINUTE_NS,
+        .write = write_push_parca,
+    },
+    {
+        .scheme = "pprof+",
+        .path = "/v1/pprof",
+        .content_type = "application/octet-stream",
+        .takes_files = true,
+        .max_age_ns = 24 * 60 * MINUTE_NS,
+    },
+};
+
+static const struct push_format *find_format(const char **url)
+{
+	for (size_t i = array_size(formats); i-- > 0;) {
+		const size_t length = strlen(formats[i].scheme);
+		const char *rest = *url + length;
+		if (strncmp(*url, formats[i].scheme, length) != 0 ||
+		    (strncmp(rest, "http://", 7) != 0 && strncmp(rest, "https://", 8) != 0))
+			continue;
+		*url = rest;
+		return &formats[i];
+	}
+	return NULL;
+}
+
+// curl(1) would take more; what is refused here could not be told apart from a mistake.
+static bool is_printable(const char *url)
+{
+	for (; *url; url++)
+		if (*url <= ' ' || *url > '~')
+			return false;
+	return true;
+}
+
+struct error *destination_parse(const char *url, struct destination *ret)
+{
+	const struct push_format *format = find_format(&url);
+
+	if (!format)
+		return error_create(EXIT_STATUS_USAGE,
+		                    "the address to push to is none: give http://HOST:PORT or "
+		                    "https://HOST for Pyroscope, parca+http://... or "
+		                    "pprof+http://... (see profiler push --help)");
+	const char *host = strchr(url, '/') + 2;
+	const size_t length = strcspn(host, "/?#");
+	if (length == 0 || !is_printable(url) || strchr(host, '#'))
+		return error_create(EXIT_STATUS_USAGE,
+		                    "the address to push to names no host, or has characters that "
+		                    "do not belong there");
+	if (memchr(host, '@', length))
+		return error_create(EXIT_STATUS_USAGE,
+		                    "the address to push to holds a password, which everybody can "
+		                    "read in /proc: put it into a file for --push-header-file");
+	const bool has_path = host[length] == '/' && host[length + 1] != '\0';
+	*ret = (struct destination){
+	    .format = format,
+	    .url = has_path || host[length] == '?'
+	               ? memory_strdup(url)
+	               : memory_printf("%.*s%s", (int)(host + length - url), url, format->path),
+	};
+	return NULL;
+}
+
+void destination_deinit(struct destination *destination)
+{
+	free(destination->url);
+	*destination = (struct destination){0};
+}

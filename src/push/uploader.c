@@ -1,0 +1,389 @@
+#include "uploader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "delivery.h"
+#include "destination.h"
+#include "error.h"
+#include "hash.h"
+#include "http.h"
+#include "memory.h"
+#include "push_counts.h"
+#include "push_queue.h"
+#include "text.h"
+
+#define FIRST_WAIT_NS NS_PER_SECOND
+#define MAX_WAIT_NS (60 * NS_PER_SECOND)
+#define TELL_EVERY_NS (60 * NS_PER_SECOND)
+#define LOOK_EVERY_NS (NS_PER_SECOND / 2)
+#define FLUSH_NS (UPLOADER_FLUSH_S * NS_PER_SECOND)
+
+enum {
+	TIMEOUT_MS = 10000,  // of a request
+	FLUSH_FAILURES = 3,  // then the server is taken to be away
+	POISON_FAILURES = 5, // beside a window that the server takes
+	MAX_TEXT_BYTES = 2048,
+};
+
+struct upload {
+	const struct uploader *uploader;
+	struct http *http;
+	struct push_queue queue;
+	uint64_t random;
+	int64_t wait_ns;       // after the next failure
+	int64_t next_ns;       // nothing is tried before, CLOCK_MONOTONIC
+	int64_t deadline_ns;   // of the flush; 0: the end has not come
+	unsigned int failures; // in a row, since it has
+	int64_t told_ns[N_VERDICTS + 1];
+	bool is_misconfigured; // by the last answer
+	bool all_seen;         // each path could be looked at
+};
+
+// When the user asked for the end, CLOCK_MONOTONIC. Once more ends the process.
+static volatile int64_t asked_ns;
+
+static void on_signal(int number)
+{
+	(void)number;
+	asked_ns = clock_now_ns();
+}
+
+const char *push_drop_name(enum push_drop drop)
+{
+	static const char *const names[] = {
+	    [PUSH_REFUSED] = "refused",     [PUSH_POISON] = "poison",
+	    [PUSH_TOO_OLD] = "too_old",     [PUSH_EVICTED] = "evicted",
+	    [PUSH_TOO_LARGE] = "too_large", [PUSH_UNREADABLE] = "unreadable",
+	};
+
+	return names[drop];
+}
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	_cleanup_free_ char *text = memory_vprintf(format, args);
+	va_end(args);
+	_cleanup_free_ char *shown = text_clean(text, strlen(text), MAX_TEXT_BYTES);
+	fprintf(stderr, "profiler: %s\n", shown);
+}
+
+// Of the address what is no secret: tokens may stand behind it.
+static int host_length(const char *url)
+{
+	const char *host = strchr(url, '/') + 2;
+
+	return (int)(host - url + (int)strcspn(host, "/?"));
+}
+
+// Once a minute for each kind.
+static void tell(struct upload *upload, const struct push_window *window,
+                 const struct delivery *delivery, const char *consequence)
+{
+	const int64_t now_ns = clock_now_ns();
+	// A window that is given up had its first failure told before.
+	const bool is_given_up = window->is_done && delivery->verdict == VERDICT_FAULTY;
+	int64_t *told_ns = &upload->told_ns[is_given_up ? N_VERDICTS : delivery->verdict];
+	const char *url = upload->uploader->wishes.destination->url;
+
+	if (*told_ns && now_ns - *told_ns < TELL_EVERY_NS)
+		return;
+	*told_ns = now_ns;
+	say("push: %.*s: %s: %s: %s", host_length(url), url, window->path,
+	    delivery->text ?: "older than what the server takes", consequence);
+}
+
+static int64_t jittered(struct upload *upload, int64_t ns)
+{
+	upload->random = hash_mix(upload->random, (uint64_t)ns);
+	return ns - ns / 5 + (int64_t)(upload->random % (uint64_t)(ns / 5 * 2 + 1));
+}
+
+static void finish(const struct upload *upload, struct push_window *window)
+{
+	window->is_done = true;
+	if (upload->uploader->removes)
+		unlink(window->path);
+}
+
+static void drop(struct upload *upload, struct push_window *window, enum push_drop why,
+                 uint64_t samples)
+{
+	struct push_counts *counts = upload->uploader->counts;
+
+	counts->dropped_windows++;
+	counts->dropped_samples[why] += samples;
+	finish(upload, window);
+}
+
+static void postpone(struct upload *upload, struct push_window *window,
+                     const struct delivery *delivery)
+{
+	int64_t wait_ns = jittered(upload, upload->wait_ns);
+
+	window->tries++;
+	upload->failures++;
+	upload->uploader->counts->retries++;
+	upload->is_misconfigured = delivery->verdict == VERDICT_CONFIGURATION;
+	if (upload->is_misconfigured)
+		wait_ns = MAX_WAIT_NS;
+	if (delivery->retry_after_ns)
+		wait_ns = delivery->retry_after_ns;
+	upload->next_ns = clock_now_ns() + wait_ns;
+	upload->wait_ns = upload->wait_ns * 2 < MAX_WAIT_NS ? upload->wait_ns * 2 : MAX_WAIT_NS;
+}
+
+static void note_success(struct upload *upload, struct push_window *window)
+{
+	upload->wait_ns = FIRST_WAIT_NS;
+	upload->next_ns = 0;
+	upload->failures = 0;
+	upload->is_misconfigured = false;
+	window->is_done = true;
+	push_queue_note_success(&upload->queue);
+}
+
+static void act(struct upload *upload, struct push_window *window, const struct delivery *delivery)
+{
+	switch (delivery->verdict) {
+	case VERDICT_SENT:
+		note_success(upload, window);
+		return;
+	case VERDICT_FAULTY:
+		window->has_failed = true;
+		if (window->n_overtaken + 1 >= POISON_FAILURES) {
+			drop(upload, window, PUSH_POISON, delivery->samples);
+			tell(upload, window, delivery, "dropped, as it takes others");
+			return;
+		}
+		// fall through
+	case VERDICT_LATER:
+		tell(upload, window, delivery, "it is tried again");
+		postpone(upload, window, delivery);
+		return;
+	case VERDICT_CONFIGURATION:
+		tell(upload, window, delivery, "nothing is sent until that is mended");
+		postpone(upload, window, delivery);
+		return;
+	case VERDICT_REFUSED:
+		tell(upload, window, delivery, "dropped");
+		drop(upload, window, PUSH_REFUSED, delivery->samples);
+		return;
+	case VERDICT_TOO_OLD:
+		tell(upload, window, delivery, "dropped");
+		drop(upload, window, PUSH_TOO_OLD, delivery->samples);
+		return;
+	case VERDICT_UNREADABLE:
+		tell(upload, window, delivery, "dropped");
+		drop(upload, window, PUSH_UNREADABLE, 0);
+		return;
+	case VERDICT_GONE:
+	case N_VERDICTS:
+		window->is_done = !upload->uploader->removes;
+		window->tries++; // somebody else may have it, and may fail
+		upload->next_ns = clock_now_ns() + LOOK_EVERY_NS;
+		return;
+	}
+}
+
+// What waits may not take more room than the spool has.
+static void evict(struct upload *upload)
+{
+	const uint64_t limit = upload->uploader->spool_bytes;
+	uint64_t bytes;
+
+	for (;;) {
+		push_queue_waiting(&upload->queue, &bytes);
+		struct push_window *oldest = push_queue_oldest(&upload->queue);
+		if (!limit || bytes <= limit || !oldest || !upload->uploader->removes)
+			return;
+		drop(upload, oldest, PUSH_EVICTED, delivery_count(upload->uploader, oldest));
+	}
+}
+
+static void look(struct upload *upload)
+{
+	struct push_counts *counts = upload->uploader->counts;
+	uint64_t bytes;
+
+	push_queue_begin(&upload->queue);
+	upload->all_seen = true;
+	for (const char *const *path = upload->uploader->paths; *path; path++)
+		if (!push_queue_look(&upload->queue, *path) && !upload->uploader->follows) {
+			upload->all_seen = false;
+			say("push: %s: %s", *path, strerror(errno));
+		}
+	push_queue_end(&upload->queue);
+	evict(upload);
+	counts->spool_windows = push_queue_waiting(&upload->queue, &bytes);
+	counts->spool_bytes = bytes;
+	const struct push_window *oldest = push_queue_oldest(&upload->queue);
+	counts->oldest_ns = oldest ? oldest->time_ns : 0;
+}
+
+// True if nobody holds the pipe's other end any more: who made the windows has ended.
+static bool writer_has_ended(const struct upload *upload, int wait_ms)
+{
+	struct pollfd pollfd = {.fd = upload->uploader->writer_fd, .events = POLLIN};
+
+	return poll(&pollfd, 1, wait_ms) == 1 && pollfd.revents;
+}
+
+// Notes the end when it comes; what is left then has a time of its own.
+static void look_for_end(struct upload *upload)
+{
+	const struct uploader *uploader = upload->uploader;
+	int64_t since_ns = asked_ns ? asked_ns : uploader->counts->ending_ns;
+
+	if (upload->deadline_ns)
+		return;
+	if (!since_ns && writer_has_ended(upload, 0))
+		since_ns = clock_now_ns();
+	if (!since_ns)
+		return;
+	upload->deadline_ns = since_ns + FLUSH_NS;
+	upload->failures = 0;
+	upload->wait_ns = FIRST_WAIT_NS;
+	upload->next_ns = 0;
+}
+
+static void rest(struct upload *upload, int64_t until_ns)
+{
+	const int64_t now_ns = clock_now_ns();
+	int64_t wait_ns = until_ns - now_ns;
+
+	if (wait_ns > LOOK_EVERY_NS)
+		wait_ns = LOOK_EVERY_NS;
+	// A pipe whose end has come would not wait.
+	struct pollfd pollfd = {
+	    .fd = upload->deadline_ns ? -1 : upload->uploader->writer_fd,
+	    .events = POLLIN,
+	};
+	if (wait_ns > 0)
+		poll(&pollfd, 1, (int)(wait_ns / NS_PER_MS) + 1);
+}
+
+// False: nothing more is tried, as the end has come and the server is away, or the time is over.
+static bool may_go_on(struct upload *upload)
+{
+	look_for_end(upload);
+	if (!upload->deadline_ns && upload->uploader->follows)
+		return true;
+	if (upload->deadline_ns && upload->next_ns > upload->deadline_ns)
+		return false;
+	return !upload->is_misconfigured && upload->failures < FLUSH_FAILURES &&
+	       (!upload->deadline_ns || clock_now_ns() < upload->deadline_ns);
+}
+
+static int64_t timeout_ms(const struct upload *upload)
+{
+	const int64_t left_ms = (upload->deadline_ns - clock_now_ns()) / NS_PER_MS;
+
+	if (!upload->deadline_ns || left_ms > TIMEOUT_MS)
+		return TIMEOUT_MS;
+	return left_ms > 1 ? left_ms : 1;
+}
+
+static void step(struct upload *upload, struct push_window *window)
+{
+	struct delivery delivery;
+
+	if (upload->next_ns > clock_now_ns()) {
+		rest(upload, upload->next_ns);
+		return;
+	}
+	deliver(upload->uploader, upload->http, window, timeout_ms(upload), &delivery);
+	act(upload, window, &delivery);
+	free(delivery.text);
+}
+
+static void upload_all(struct upload *upload)
+{
+	int64_t looked_ns = 0;
+
+	while (may_go_on(upload)) {
+		const int64_t now_ns = clock_now_ns();
+		struct push_window *window = push_queue_next(&upload->queue);
+		// At the end at once: the last window was written just before.
+		if (!looked_ns || now_ns - looked_ns >= LOOK_EVERY_NS ||
+		    (!window && upload->deadline_ns)) {
+			look(upload);
+			looked_ns = now_ns;
+			window = push_queue_next(&upload->queue);
+		}
+		if (window)
+			step(upload, window);
+		else if (upload->deadline_ns || !upload->uploader->follows)
+			break;
+		else
+			rest(upload, looked_ns + LOOK_EVERY_NS);
+	}
+	look(upload);
+}
+
+static void catch_signals(void)
+{
+	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	asked_ns = 0;
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static uint64_t dropped_samples(const struct push_counts *counts)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < N_PUSH_DROPS; i++)
+		n += counts->dropped_samples[i];
+	return n;
+}
+
+static void sum_up(const struct upload *upload)
+{
+	const struct uploader *uploader = upload->uploader;
+	const struct push_counts *counts = uploader->counts;
+	const char *url = uploader->wishes.destination->url;
+
+	if (uploader->quiet || uploader->dry)
+		return;
+	say("pushed %" PRIu64 " windows (%" PRIu64 " samples) to %.*s; dropped %" PRIu64
+	    " windows (%" PRIu64 " samples); %" PRIu64 " windows are left",
+	    (uint64_t)counts->sent_windows, (uint64_t)counts->sent_samples, host_length(url), url,
+	    (uint64_t)counts->dropped_windows, dropped_samples(counts),
+	    (uint64_t)counts->spool_windows);
+}
+
+struct error *uploader_run(const struct uploader *uploader)
+{
+	struct upload upload = {
+	    .uploader = uploader,
+	    .wait_ns = FIRST_WAIT_NS,
+	    .random = hash_mix((uint64_t)getpid(), (uint64_t)clock_now_ns()),
+	};
+	const struct push_counts *counts = uploader->counts;
+	struct error *error = uploader->dry ? NULL : http_create(uploader->ca_file, &upload.http);
+
+	if (error)
+		return error;
+	catch_signals();
+	upload_all(&upload);
+	sum_up(&upload);
+	http_destroy(upload.http);
+	push_queue_deinit(&upload.queue);
+	if (upload.all_seen && !counts->spool_windows && !counts->dropped_windows)
+		return NULL;
+	return error_create(EXIT_STATUS_OUTPUT, "not everything could be pushed");
+}

@@ -1,0 +1,403 @@
+"""Pushing: what servers get, and what becomes of windows when they do not take them.
+
+Nothing is sampled here but where it says so: the windows are made, so that their sums are known.
+"""
+
+import concurrent.futures
+import os
+import re
+import signal
+import subprocess
+import time
+
+import harness
+import pprof_maker
+from harness import PROFILER, STATUS_OUTPUT, STATUS_USAGE, find_tool
+from push_server import CLOSE, CUT, HANG, Server, free_port
+
+PUSHED = re.compile(
+    r"pushed (\d+) windows \((\d+) samples\) to \S+; dropped (\d+) windows \((\d+) samples\); "
+    r"(\d+) windows are left"
+)
+RUNNING, SLEEPING = {"state": "running", "kind": "running"}, {"state": "sleeping", "kind": "lock"}
+
+
+def window(n, **more):
+    """n samples of one stack, and as many of another."""
+    return pprof_maker.make(
+        [(["leaf", "main"], n, {**RUNNING, "thread": "w-1", "descriptor": "/etc/x", "syscall": "read"}),
+         (["[made+0x1f]", "main"], n, {**SLEEPING, "thread": "w-2"})], **more)  # fmt: skip
+
+
+class Told:
+    """The uploader's last line."""
+
+    def __init__(self, stderr):
+        match = PUSHED.search(stderr)
+        assert match, stderr
+        self.windows, self.samples, self.dropped, self.dropped_samples, self.left = map(int, match.groups())
+
+
+class Push(harness.TestCase):
+    def serve(self, *script, **more):
+        server = Server(script or (200,), **more)
+        self.addCleanup(server.close)
+        return server
+
+    def spool(self, *windows):
+        """A directory with these windows, the first one the oldest."""
+        directory = self.directory()
+        for number, data in enumerate(windows):
+            path = os.path.join(directory, f"host.1.{number:06}.pb.gz")
+            with open(path, "wb") as file:
+                file.write(data)
+            at_ns = time.time_ns() - (100 - number) * 10**9
+            os.utime(path, ns=(at_ns, at_ns))
+        return directory
+
+    def begin(self, *args):
+        process = subprocess.Popen([PROFILER, "push", *map(str, args)], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def end(self, process, expect=0):
+        self.stdout, self.stderr = process.communicate(timeout=harness.RUN_TIMEOUT_S)
+        self.assertEqual(process.returncode, expect, self.stderr)
+        for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:"):
+            self.assertNotIn(word, self.stderr)
+        return self.stderr
+
+    def push(self, *args, expect=0):
+        return Told(self.end(self.begin(*args), expect))
+
+    def await_requests(self, server, n):
+        harness.wait_for(lambda: len(server.requests) >= n, f"{n} requests")
+
+
+class Formats(Push):
+    def test_pyroscope(self):
+        """One series of a window, with few labels, and all of its samples."""
+        server = self.serve()
+        data = window(70, comments=["label service_name=shop", "label host=h1", "about it"])
+        told = self.push(server.url, self.spool(data), "--label=region=eu=1", "--label=host=h2")
+        (request,) = server.requests
+        self.assertEqual(request.path, "/push.v1.PusherService/Push")
+        self.assertNotIn("Expect", request.headers)
+        (series,) = request.series
+        self.assertEqual(series.labels, {
+            "__name__": "wall", "service_name": "shop", "host": "h2", "region": "eu=1"})  # fmt: skip
+        self.assertEqual((told.windows, told.samples, series.n_samples), (1, 140, 140))
+        self.assertEqual(series.wall_ns, 140 * 10**7)
+        self.assertEqual({tuple(sample.labels.items()) for sample in series.profile.samples},
+                         {(("state", "running"),), (("state", "sleeping"),)})  # fmt: skip
+        self.assertRegex(series.uuid, r"^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
+        self.assertEqual({sample.stack for sample in series.profile.samples},
+                         {("main", "leaf"), ("main", "[made+0x1f]")})  # fmt: skip
+
+    def test_parca(self):
+        """A series for each state, and functions without a name left to the server."""
+        server = self.serve()
+        told = self.push("parca+" + server.url, self.spool(window(70)), "--service=s")
+        by_state = {series.labels.pop("state"): series for series in server.taken}
+        self.assertEqual(set(by_state), {"running", "sleeping"})
+        for series in by_state.values():
+            self.assertEqual(series.labels, {"__name__": "wall", "service_name": "s"})
+            self.assertEqual(series.n_samples, 70)
+            self.assertEqual([sample.labels for sample in series.profile.samples], [{}])
+        (sample,) = by_state["sleeping"].profile.samples
+        self.assertEqual(sample.locations[-1]["line"], [])
+        self.assertEqual(sample.locations[-1]["mapping"]["build_id"], "ab12")
+        self.assertEqual({r.path for r in server.requests}, {"/api/profiles/writeraw"})
+        self.assertEqual(told.samples, 140)
+
+    def test_raw(self):
+        server = self.serve((204, {}, b""))
+        data = window(3)
+        self.push("pprof+" + server.url + "/some/where?x=1", self.spool(data))
+        self.assertEqual([(r.path, r.body) for r in server.requests], [("/some/where?x=1", data)])
+
+    def test_labels_of_samples(self):
+        """A pool's threads are one; descriptors never go."""
+        server = self.serve()
+        self.push(server.url, self.spool(window(5)), "--push-labels=thread,syscall")
+        self.assertEqual(sorted(sorted(s.labels.items()) for s in server.taken[0].profile.samples),
+                         [[("syscall", "read"), ("thread", "w-#")], [("thread", "w-#")]])  # fmt: skip
+
+    def test_split(self):
+        """What is more than the server takes goes in several requests, which add up exactly."""
+        server = self.serve()
+        samples = [([f"leaf{i}", "main"], i % 7 + 1, RUNNING) for i in range(17000)]
+        deep = [f"f{i}" for i in range(1500)]
+        self.push(server.url, self.spool(pprof_maker.make([*samples, (deep, 11, RUNNING)])))
+        parts = server.taken
+        self.assertEqual(len(parts), 2)
+        self.assertEqual(sum(p.n_samples for p in parts), sum(n for _, n, _ in samples) + 11)
+        self.assertEqual(len({p.uuid for p in parts}), len(parts))
+        for part, request in zip(parts, server.requests):
+            self.assertLessEqual(len(part.profile.samples), 15000)
+            self.assertLessEqual(len(part.raw), 4 << 20)
+            self.assertLessEqual(len(request.body), 2000000)
+        (cut,) = [s for p in parts for s in p.profile.samples if s.count == 11]
+        self.assertEqual(len(cut.stack), 1000)
+        self.assertEqual(cut.stack[:0:-1], tuple(deep[:999]))
+        self.assertRegex(cut.stack[0], r"^\[truncated: ")
+
+    def test_dry_run(self):
+        told = self.end(self.begin("http://127.0.0.1:9", "--dry-run", self.spool(window(3))))
+        self.assertEqual(told, "")
+        self.assertRegex(self.stdout, r"000000\.pb\.gz: 6 samples\n\tPOST http://127\.0\.0\.1:9/push\.v1\."
+                         r"PusherService/Push: \d+ bytes, 6 samples \{__name__=wall, service_name=made\}")  # fmt: skip
+
+    def test_recording(self):
+        path = os.path.join(self.directory(), "r.wprof")
+        target = self.start_fixture("threads", 2, 1)
+        run = harness.Run(["-p", target.pid, "-v", "-d", "0.3", "-F", 199, "-o", path], target_pid=target.pid)
+        run.communicate()
+        self.assertEqual(run.status, 0, run.stderr)
+        n_samples = harness.Summary(run.stderr).samples
+        server = self.serve()
+        told = self.push(server.url, path)
+        self.assertEqual((told.samples, sum(s.n_samples for s in server.taken)), (n_samples, n_samples))
+        self.assertTrue(os.path.exists(path))
+
+    def test_refused(self):
+        path = self.spool()
+        for args, pattern in (
+            (["push", path], "no server is given"),
+            (["push", "http://h"], "no file and no directory"),
+            (["push", "ftp://h", path], "the address to push to is none"),
+            (["push", "http://user:secret@h/", path], "holds a password"),
+            (["push", "http://h", path, "--label=state=x"], "--label: give up to"),
+            (["push", "http://h", path, "--label=__name__=x"], "--label: give up to"),
+            (["push", "http://h", path, "--push-labels=descriptor"], "is not a list of labels"),
+        ):
+            run = harness.Run(args).finish(expect=STATUS_USAGE)
+            self.assert_message(run, pattern, STATUS_USAGE)
+            self.assertNotIn("secret", run.stderr)
+
+
+class Failures(Push):
+    """Each row of the manual's table, with what is delivered and dropped adding up.
+
+    Those that wait for the most part, slow_..., wait at the same time, beside the other tests.
+    """
+
+    @classmethod
+    def setUpClass(cls):
+        names = [name for name in dir(cls) if name.startswith("slow_")]
+        pool = concurrent.futures.ThreadPoolExecutor(len(names))
+        cls.running = {name: pool.submit(cls(name.replace("slow", "test")).run_slow, name) for name in names}
+
+    def run_slow(self, name):
+        try:
+            getattr(self, name)()
+        finally:
+            self.doCleanups()
+
+    def assert_sums(self, told, windows):
+        """Those, and as many samples as they have, are sent, dropped or left."""
+        self.assertEqual(told.windows + told.dropped + told.left, windows)
+
+    def slow_tried_again(self):
+        """503 and 429, or a closed connection: the same window, with the same UUID."""
+        server = self.serve(503, (429, {"Retry-After": "1"}, b"slowly"), 200)
+        told = self.push(server.url, self.spool(window(5)), "--remove")
+        self.assertEqual((told.windows, told.samples, told.dropped, told.left), (1, 10, 0, 0))
+        self.assertEqual(len(server.requests), 3)
+        self.assertEqual(len({r.series[0].uuid for r in server.requests}), 1)
+        at = [request.at_s for request in server.requests]
+        self.assertGreaterEqual(at[1] - at[0], 0.8)  # a second, less a fifth
+        self.assertGreaterEqual(at[2] - at[1], 1)  # as it was asked to
+
+    def test_dropped(self):
+        """400, 413 and 422 are the window's own fault."""
+        message = b"bad \x1b[31mthing\r\n\x07" + b"y" * 5000
+        server = self.serve((400, {}, message), (413, {}, b""), (422, {}, b""), 200)
+        spool = self.spool(*[window(n) for n in (1, 2, 3, 4)])
+        told = self.push(server.url, spool, "--remove", expect=STATUS_OUTPUT)
+        self.assertEqual((told.windows, told.samples, told.dropped, told.dropped_samples, told.left),
+                         (1, 8, 3, 12, 0))  # fmt: skip
+        self.assertEqual(os.listdir(spool), [])
+        self.assertEqual(len(server.requests), 4)
+        self.assertIn("it answers 400: bad _[31mthing___yyy", self.stderr)
+        self.assertNotRegex(self.stderr, r"[\x00-\x09\x0b-\x1f\x7f]|y{1100}")
+
+    def test_configuration(self):
+        """What is not the window's fault: told, and all is kept; a redirection is not followed."""
+        for status in (401, 403, 404, 405, 415, 301):
+            away = self.serve()
+            server = self.serve((status, {"Location": away.url + "/x"}, b""))
+            spool = self.spool(window(1), window(2))
+            told = self.push(server.url, spool, "--remove", expect=STATUS_OUTPUT)
+            self.assertEqual((told.windows, told.dropped, told.left), (0, 0, 2))
+            self.assertEqual(len(os.listdir(spool)), 2)
+            self.assertEqual((len(server.requests), away.requests), (1, []))
+            self.assertIn(f"it answers {status}: nothing is sent until that is mended", self.stderr)
+
+    def slow_answered_but_cut(self):
+        """A success is one, whether the rest of the answer comes or not; no answer is none."""
+        server = self.serve(CLOSE, CUT)
+        told = self.push(server.url, self.spool(window(5)))
+        self.assertEqual((told.windows, len(server.requests)), (1, 2))
+
+    def test_old_and_unreadable(self):
+        """Dropped without asking."""
+        server = self.serve()
+        spool = self.spool(window(5, age_s=7200), b"\x1f\x8bgarbage", b"", window(6))
+        told = self.push(server.url, spool, "--remove", expect=STATUS_OUTPUT)
+        self.assertEqual((told.windows, told.samples, told.dropped, told.dropped_samples, told.left),
+                         (1, 12, 3, 10, 0))  # fmt: skip
+        self.assertEqual(len(server.requests), 1)
+
+    def slow_spool_is_full(self):
+        """The oldest go, and are counted; what stays is below the cap."""
+        noise = [os.urandom(300000).hex() for _ in range(4)]
+        spool = self.spool(*[pprof_maker.make([(["f"], n + 1, RUNNING)], comments=[noise[n]]) for n in range(4)])
+        process = self.begin(f"http://127.0.0.1:{free_port()}", spool, "--follow", "--spool-size=1M")
+        harness.wait_for(lambda: len(os.listdir(spool)) < 4, "an eviction")
+        process.send_signal(signal.SIGTERM)
+        told = Told(self.end(process, STATUS_OUTPUT))
+        left = [os.path.getsize(os.path.join(spool, name)) for name in os.listdir(spool)]
+        self.assertLessEqual(sum(left), 1 << 20)
+        self.assertEqual((told.windows, told.dropped, told.left), (0, 4 - len(left), len(left)))
+        self.assertEqual(told.dropped_samples, sum(range(1, told.dropped + 1)))
+        self.assertNotIn("host.1.000000.pb.gz", os.listdir(spool))
+
+    def slow_server_comes_late(self):
+        """What was refused waits in its files, and goes when the server is there."""
+        port = free_port()
+        spool = self.spool(window(1), window(2), window(3))
+        process = self.begin(f"http://127.0.0.1:{port}", spool, "--follow")
+        line = process.stderr.readline()
+        self.assertIn("it is tried again", line)
+        server = self.serve(port=port)
+        harness.wait_for(lambda: not os.listdir(spool), "the windows to go")
+        process.send_signal(signal.SIGTERM)
+        told = Told(self.end(process))
+        self.assertEqual((told.windows, told.samples, told.dropped), (3, 12, 0))
+        self.assertEqual(sum(s.n_samples for s in server.taken), 12)
+
+    def slow_poison(self):
+        """A window that the server fails at again and again, while it takes others."""
+
+        def answer(request):
+            return 500 if request.series[0].n_samples == 100 else 200
+
+        server = self.serve(answer)
+        spool = self.spool(pprof_maker.make([(["bad"], 100, RUNNING)]))
+        process = self.begin(server.url, spool, "--follow")
+        for n in range(1, 40):
+            self.await_requests(server, n)
+            if not os.path.exists(os.path.join(spool, "host.1.000000.pb.gz")):
+                break
+            with open(os.path.join(spool, f".new.{n}"), "wb") as file:
+                file.write(window(1))
+            os.rename(os.path.join(spool, f".new.{n}"), os.path.join(spool, f"n{n}.pb.gz"))
+        harness.wait_for(lambda: not os.listdir(spool), "all to go")
+        process.send_signal(signal.SIGTERM)
+        told = Told(self.end(process, STATUS_OUTPUT))
+        failures = sum(request.status == 500 for request in server.requests)
+        self.assertEqual((told.dropped, told.dropped_samples, failures), (1, 100, 5))
+        self.assertEqual(told.windows, len(server.taken))
+        self.assertIn("dropped, as it takes others", self.stderr)
+
+    def slow_silence(self):
+        """A server that says nothing: the request and the end have their bounds."""
+        server, spool = self.serve(HANG), self.spool(window(1))
+        process = self.begin(server.url, spool, "--follow")
+        self.await_requests(server, 1)
+        process.send_signal(signal.SIGTERM)
+        told = Told(self.end(process, STATUS_OUTPUT))
+        self.assertEqual((told.windows, told.dropped, told.left), (0, 0, 1))
+        self.assertEqual(len(os.listdir(spool)), 1)
+        self.assertRegex(self.stderr, "imeout was reached: it is tried again")
+
+    def test_killed(self):
+        """At any instant: whatever was not taken is still there for the next one."""
+        server = self.serve()
+        windows = [window(n + 1) for n in range(60)]
+        spool = self.spool(*windows)
+        kills = 0
+        for n in range(12):
+            process = self.begin(server.url, spool, "--follow")
+            self.await_requests(server, 1 + 4 * n)
+            process.kill()
+            process.wait()
+            kills += 1
+        told = self.push(server.url, spool, "--remove")
+        self.assertEqual((told.dropped, told.left, os.listdir(spool)), (0, 0, []))
+        sums = [s.n_samples for s in server.taken]
+        self.assertEqual(set(sums), {2 * (n + 1) for n in range(60)})
+        # Twice only what was killed between the answer and the removal.
+        self.assertLessEqual(len(sums), 60 + kills)
+
+
+def result_of(name):
+    return lambda self: self.running[name].result()
+
+
+for slow in [name for name in dir(Failures) if name.startswith("slow_")]:
+    setattr(Failures, slow.replace("slow", "test"), result_of(slow))
+
+
+class Secrets(Push):
+    def certificate(self, name):
+        """A certificate that signs itself, for 127.0.0.1, with its key."""
+        path = os.path.join(self.directory(), f"{name}.pem")
+        subprocess.run(
+            [find_tool("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+             "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", path + ".key",
+             "-out", path], check=True, capture_output=True)  # fmt: skip
+        with open(path, "ab") as file, open(path + ".key", "rb") as key:
+            file.write(key.read())
+        return path
+
+    def test_tls(self):
+        """Only who shows a certificate that is trusted gets the profile and the credentials."""
+        good, bad = self.certificate("good"), self.certificate("bad")
+        server = self.serve(certificate=good)
+        spool = self.spool(window(5))
+        for args in ([], [f"--push-ca={bad}"]):
+            process = self.begin(server.url, spool, "--follow", *args)
+            self.assertRegex(process.stderr.readline(), r"certificate|SSL.*tried again")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(server.requests, [])
+            process.kill()
+        told = self.push(server.url, spool, f"--push-ca={good}")
+        self.assertEqual((told.windows, len(server.requests)), (1, 1))
+
+    def test_credentials(self):
+        """They reach the server, and nobody else; from a file that is theirs alone."""
+        path = os.path.join(self.directory(), "headers")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("# of the gateway\nAuthorization: Bearer s3cr3t\nX-Scope-OrgID: team\n")
+        server = self.serve(HANG)
+        os.chmod(path, 0o640)
+        spool = self.spool(window(5))
+        option = f"--push-header-file={path}"
+        run = harness.Run(["push", server.url, spool, option]).finish(expect=STATUS_USAGE)
+        self.assert_message(run, "others than its owner may use it", STATUS_USAGE)
+        os.chmod(path, 0o600)
+        process = self.begin(server.url, spool, "--follow", option)
+        self.await_requests(server, 1)
+        for name in ("cmdline", "environ"):
+            with open(f"/proc/{process.pid}/{name}", "rb") as file:
+                self.assertNotIn(b"s3cr3t", file.read())
+        process.kill()
+        self.assertNotIn("s3cr3t", "".join(process.communicate()))
+        headers = server.requests[0].headers
+        self.assertEqual((headers["Authorization"], headers["X-Scope-OrgID"]), ("Bearer s3cr3t", "team"))
+        self.end(self.begin(server.url, spool, "--dry-run", option))
+        self.assertNotIn("s3cr3t", self.stdout + self.stderr)
+        with open(path, "w", encoding="ascii") as file:
+            file.write("s3cr3t\n")
+        run = harness.Run(["push", server.url, spool, option]).finish(expect=STATUS_USAGE)
+        self.assertNotIn("s3cr3t", run.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
