@@ -48,6 +48,18 @@ static enum syscall_mend mend_error(const struct syscall_row *row,
 	return MEND_AGAIN;
 }
 
+// The call has ended with a count.
+static enum syscall_mend mend_count(const struct syscall_row *row,
+                                    const struct syscall_caller *caller,
+                                    const struct user_regs_struct *user, struct syscall_rest *ret)
+{
+	if (!row || !row->rest)
+		return MEND_NOTHING;
+	const enum syscall_mend found = syscall_rest_find(row, caller, user, ret);
+	return found == MEND_NOTHING || syscall_has_returned(caller->tid, user) ? found
+	                                                                        : MEND_NOTHING;
+}
+
 enum syscall_mend syscall_mend(const struct syscall_caller *caller, struct user_regs_struct *user,
                                struct syscall_rest *ret)
 {
@@ -61,7 +73,7 @@ enum syscall_mend syscall_mend(const struct syscall_caller *caller, struct user_
 	}
 	const struct syscall_row *row = find_row(caller, user);
 	if (result > 0)
-		return row && row->rest ? syscall_rest_find(row, caller, user, ret) : MEND_NOTHING;
+		return mend_count(row, caller, user, ret);
 	return result == -(row && row->error ? row->error : EINTR)
 	           ? mend_error(row, caller, user, ret)
 	           : MEND_NOTHING;

@@ -295,8 +295,9 @@ static bool ends_by_itself(const struct syscall_rest *rest, enum descriptor_kind
 	       !descriptor_blocks(rest->caller.tid, (int)argument(rest, rule->descriptor));
 }
 
-static enum syscall_mend find(const struct syscall_row *row, const struct syscall_caller *caller,
-                              const struct user_regs_struct *user, struct syscall_rest *ret)
+enum syscall_mend syscall_rest_find(const struct syscall_row *row,
+                                    const struct syscall_caller *caller,
+                                    const struct user_regs_struct *user, struct syscall_rest *ret)
 {
 	const struct syscall_rest_rule *rule = row->rest;
 	enum descriptor_kind kind = DESCRIPTOR_OTHER;
@@ -323,36 +324,6 @@ static enum syscall_mend find(const struct syscall_row *row, const struct syscal
 	if (rule->wish == WISH_MESSAGES_OUT && !has_sent_whole_messages(ret))
 		return MEND_LEFT;
 	return can_continue(ret, kind) ? MEND_REST : MEND_LEFT;
-}
-
-static bool is_call_at(int tid, uint64_t pc)
-{
-	static const uint8_t by_syscall[SYSCALL_INSTRUCTION_BYTES] = {0x0f, 0x05};
-	static const uint8_t by_interrupt[SYSCALL_INSTRUCTION_BYTES] = {0xcd, 0x80};
-	uint8_t code[SYSCALL_INSTRUCTION_BYTES];
-
-	return resident_read(NULL, tid, pc, code, sizeof(code)) &&
-	       (memcmp(code, by_syscall, sizeof(code)) == 0 ||
-	        memcmp(code, by_interrupt, sizeof(code)) == 0);
-}
-
-// True if rax is what the call came to. Where the kernel is to enter a call again it sets the
-// thread back to the instruction, with the call's number in rax, and looks for work once more
-// before the program runs (arch_do_signal_or_restart, exit_to_user_mode_loop): a stop may find the
-// thread so.
-static bool has_returned(const struct syscall_caller *caller, const struct user_regs_struct *user)
-{
-	return is_call_at(caller->tid, user->rip - SYSCALL_INSTRUCTION_BYTES) &&
-	       !(user->rax == user->orig_rax && is_call_at(caller->tid, user->rip));
-}
-
-enum syscall_mend syscall_rest_find(const struct syscall_row *row,
-                                    const struct syscall_caller *caller,
-                                    const struct user_regs_struct *user, struct syscall_rest *ret)
-{
-	const enum syscall_mend found = find(row, caller, user, ret);
-
-	return found == MEND_NOTHING || has_returned(caller, user) ? found : MEND_NOTHING;
 }
 
 void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscall_caller *caller,
@@ -489,6 +460,32 @@ bool syscall_was_interrupted(int64_t result)
 	return result == -EINTR || result == -ERESTARTSYS_KERNEL ||
 	       result == -ERESTARTNOINTR_KERNEL || result == -ERESTARTNOHAND_KERNEL ||
 	       result == -ERESTART_RESTARTBLOCK_KERNEL;
+}
+
+static bool is_call_at(int tid, uint64_t pc)
+{
+	static const uint8_t by_syscall[SYSCALL_INSTRUCTION_BYTES] = {0x0f, 0x05};
+	static const uint8_t by_interrupt[SYSCALL_INSTRUCTION_BYTES] = {0xcd, 0x80};
+	uint8_t code[SYSCALL_INSTRUCTION_BYTES];
+
+	return resident_read(NULL, tid, pc, code, sizeof(code)) &&
+	       (memcmp(code, by_syscall, sizeof(code)) == 0 ||
+	        memcmp(code, by_interrupt, sizeof(code)) == 0);
+}
+
+// Where the kernel is to enter a call again it sets the thread back to the instruction, with the
+// call's number in rax, and looks for work once more before the program runs
+// (arch_do_signal_or_restart, exit_to_user_mode_loop): a stop may find the thread so. A call for
+// which a filter raises SIGSYS leaves its number there, too (syscall_rollback).
+bool syscall_has_returned(int tid, const struct user_regs_struct *user)
+{
+	struct proc_status status;
+
+	if (user->rax != user->orig_rax)
+		return true;
+	return is_call_at(tid, user->rip - SYSCALL_INSTRUCTION_BYTES) &&
+	       !is_call_at(tid, user->rip) && proc_read_status(tid, &status) &&
+	       !(status.signals_pending & bit_of(SIGSYS));
 }
 
 bool syscall_rest_continues(struct syscall_rest *rest, int64_t result)

@@ -67,6 +67,10 @@ bool syscall_rest_is_inside(struct syscall_rest *rest, const struct user_regs_st
 // Changes the thread's registers to those after it all: of one call that did it.
 void syscall_rest_leave(const struct syscall_rest *rest, struct user_regs_struct *user);
 
+// True if rax, which is positive, is what the call came to, and not the number of a call that is to
+// be entered again, or was refused.
+bool syscall_has_returned(int tid, const struct user_regs_struct *user);
+
 // A result by which the kernel tells of an interruption, before it has decided what comes of it.
 bool syscall_was_interrupted(int64_t result);
 

@@ -7,25 +7,34 @@
 
 #include <cmocka.h>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "arch.h"
 #include "tracee.h"
 
 enum {
-	BYTES = 300000, // more than a pipe holds
+	PIPE_BYTES = 65536, // that it holds
+	BYTES = 300000,     // more
 	STATUS = 7,
 	MAX_ROUNDS = 100000,
 	WANTED = 20,
+	WANTED_REFUSED = 200,
 	STEP_NS = 100, // of the time from a stop's end to the next
 	MAX_STEPS = 200,
 };
+
+static char bytes[BYTES];
 
 static void use_one_cpu(void)
 {
@@ -45,7 +54,6 @@ static bool is_first_of_all(void)
 
 static pid_t start_writer(int fds[2])
 {
-	static char bytes[BYTES];
 	const pid_t pid = fork();
 
 	assert_true(pid >= 0);
@@ -54,13 +62,64 @@ static pid_t start_writer(int fds[2])
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close(fds[0]);
 	// The first fills the pipe: the second has moved nothing yet when it is stopped.
-	if (write(fds[1], bytes, 65536) != 65536)
+	if (write(fds[1], bytes, PIPE_BYTES) != PIPE_BYTES)
 		_exit(1);
 	_exit(write(fds[1], bytes, BYTES) == BYTES ? STATUS : 1);
 }
 
-// Returns the pc at which it stood; 0: it has ended.
-static uint64_t stop_once(pid_t pid)
+enum { NO_FD = 77, ANSWER = 3 };
+
+static volatile sig_atomic_t n_wrong;
+
+// Answers for the kernel, as a sandbox does.
+static void answer(int number, siginfo_t *info, void *context)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)number;
+	n_wrong += registers[REG_RAX] != info->si_syscall || registers[REG_RDX] != BYTES;
+	registers[REG_RAX] = ANSWER;
+}
+
+// SIGSYS for each write to NO_FD.
+static void refuse_writes(void)
+{
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 0, 3),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NO_FD, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {.len = 6, .filter = code};
+	const struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO};
+
+	sigaction(SIGSYS, &action, NULL);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &program))
+		_exit(2);
+}
+
+static pid_t start_refused_writer(const int fds[2])
+{
+	struct pollfd end = {.fd = fds[0], .events = POLLIN};
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(fds[1], NO_FD);
+	close(fds[1]);
+	refuse_writes();
+	while (poll(&end, 1, 0) == 0)
+		for (int i = 0; i < 1000; i++)
+			n_wrong += write(NO_FD, bytes, BYTES) != ANSWER;
+	_exit(n_wrong ? 1 : STATUS);
+}
+
+// Returns the pc at which it stood, and in which call.
+static uint64_t stop_once(pid_t pid, int64_t *ret_call)
 {
 	struct tracee_stop stop;
 	struct registers registers;
@@ -69,58 +128,97 @@ static uint64_t stop_once(pid_t pid)
 	tracee_prepare();
 	assert_int_equal(tracee_seize(pid, pid), TRACEE_OK);
 	assert_int_equal(tracee_interrupt(pid), TRACEE_OK);
-	if (tracee_wait(pid, &stop) != TRACEE_STOPPED)
-		return 0;
+	assert_int_equal(tracee_wait(pid, &stop), TRACEE_STOPPED);
 	assert_true(tracee_registers(pid, &stop, &registers, &tls));
 	tracee_release(pid, &stop);
 	assert_false(tracee_is_in_rest(pid)); // nothing was moved, so nothing is left
+	*ret_call = stop.call;
 	return registers.value[ARCH_NATIVE->pc];
 }
 
 static size_t read_all(int fd)
 {
-	char bytes[4096];
+	char buffer[4096];
 	size_t total = 0;
 	ssize_t n;
 
-	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+	while ((n = read(fd, buffer, sizeof(buffer))) > 0)
 		total += n;
 	return total;
 }
 
-static void test_call_that_is_to_be_entered_again(void **state)
+static void wait_a_little(int round)
 {
-	int fds[2], status, n_set_back = 0;
+	nanosleep(&(struct timespec){.tv_nsec = round % MAX_STEPS * STEP_NS}, NULL);
+}
 
-	(void)state;
+// With the CPU for itself, a process is met where it would hardly ever be else.
+static void begin(int fds[2])
+{
 	use_one_cpu();
 	if (!is_first_of_all())
-		skip(); // the writer cannot be met where it has been set back
+		skip();
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	assert_int_equal(pipe(fds), 0);
+}
+
+static void assert_ends_well(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == STATUS);
+}
+
+static void test_call_that_is_to_be_entered_again(void **state)
+{
+	int fds[2], n_set_back = 0;
+	int64_t call;
+
+	(void)state;
+	begin(fds);
 	const pid_t pid = start_writer(fds);
 	close(fds[1]);
 	usleep(10000);
-	tracee_setup();
-	const uint64_t first_pc = stop_once(pid);
+	const uint64_t first_pc = stop_once(pid, &call);
 	for (int i = 0; i < MAX_ROUNDS && n_set_back < WANTED; i++) {
-		nanosleep(&(struct timespec){.tv_nsec = i % MAX_STEPS * STEP_NS}, NULL);
-		const uint64_t pc = stop_once(pid);
-		assert_true(pc != 0);
-		n_set_back += pc < first_pc;
+		wait_a_little(i);
+		n_set_back += stop_once(pid, &call) < first_pc;
 	}
 	assert_int_equal(n_set_back, WANTED);
-	assert_int_equal(read_all(fds[0]), 65536 + BYTES);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == STATUS);
+	assert_int_equal(read_all(fds[0]), PIPE_BYTES + BYTES);
+	assert_ends_well(pid);
 	close(fds[0]);
+}
+
+static void test_call_that_a_filter_refuses(void **state)
+{
+	int fds[2], n_refused = 0;
+	int64_t call;
+
+	(void)state;
+	begin(fds);
+	const pid_t pid = start_refused_writer(fds);
+	usleep(10000);
+	for (int i = 0; i < MAX_ROUNDS && n_refused < WANTED_REFUSED; i++) {
+		wait_a_little(i);
+		stop_once(pid, &call);
+		n_refused += call == SYS_write;
+	}
+	assert_int_equal(n_refused, WANTED_REFUSED);
+	assert_int_equal(write(fds[1], "", 1), 1);
+	assert_ends_well(pid);
+	close(fds[0]);
+	close(fds[1]);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_call_that_is_to_be_entered_again),
+	    cmocka_unit_test(test_call_that_a_filter_refuses),
 	};
 
+	tracee_setup();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
