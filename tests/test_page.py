@@ -1,6 +1,7 @@
 """The page (-f html): that its data say what pprof says, and what a browser makes of it."""
 
 import collections
+import gzip
 import os
 import re
 import shutil
@@ -93,6 +94,22 @@ class Data(harness.TestCase):
         self.assertEqual(sums[0], sums[2])
 
 
+def varint(value):
+    value &= (1 << 64) - 1
+    text = b""
+    while value > 127:
+        text, value = text + bytes([value & 127 | 128]), value >> 7
+    return text + bytes([value])
+
+
+def message(*fields):
+    """Of protobuf's: (number, value), a number, or bytes."""
+    return b"".join(
+        varint(n << 3) + varint(value) if isinstance(value, int) else varint(n << 3 | 2) + varint(len(value)) + value
+        for n, value in fields
+    )
+
+
 class View(harness.TestCase):
     """profiler view, with a browser that only notes what it is given."""
 
@@ -142,6 +159,64 @@ class View(harness.TestCase):
         self.assertEqual(counts, {**stacks, "main;\ufffd\ufffd": 3})
         self.assertEqual(html.count(b"</script>"), 2)
 
+    def shown(self, data, *args):
+        """The page of it, and {stack: what it counts, in the page's own unit}."""
+        path, told = self.view(data, "-", *args, SSH_CONNECTION="1")
+        with open(path, "rb") as file:
+            read = page.Page(file.read())
+        counts = collections.Counter()
+        for _, start, end, stack, _, _ in read.runs:
+            counts[tuple(stack)] += (end - start) / read.meta["count_ns"]
+        return read, counts, told
+
+    def test_odd_folded(self):
+        """What is in a name stays in it; what is too deep is said to be cut."""
+        deep, _ = self.view(b";".join([b"f"] * 100_001) + b" 3\n", "-", SSH_CONNECTION="1")
+        with open(deep, "rb") as file:
+            found = page.sections(file.read())
+        self.assertEqual(page.strings(found[2]), ["all", "f", "[truncated: more than 100000 frames]"])
+        self.assertEqual(page.Columns(found[6]).number(), 1 + 100_000 + 1)
+        _, counts, _ = self.shown(b"a\0b;c 1\n\xe2\x80\xa8;\xc0\xaf;x 2\nonly 0\nlast;cut 4")
+        self.assertEqual(counts, {("a_b", "c"): 1, ("_", "\ufffd\ufffd", "x"): 2, ("last", "cut"): 4})
+
+    def test_own_pprof(self):
+        """What this profiler wrote for pprof, compressed or not."""
+        target = harness.Target([harness.fixture("threads"), "4", "1", "1"])
+        data = report(Recorded(target, duration="0.5").finish().data, "-f", "pprof")[0]
+        target.end()
+        expected = collections.Counter()
+        for sample in pprof.Profile(data).samples:
+            expected[sample.stack] += sample.wall_ns / 1e9
+        for form in (data, gzip.decompress(data)):
+            read, counts, _ = self.shown(form)
+            self.assertEqual(read.meta["counts"], "seconds")
+            self.assertEqual(set(counts), set(expected))
+            for stack, seconds in counts.items():
+                self.assertAlmostEqual(seconds, expected[stack], delta=UNIT_NS / 1e9)
+
+    def test_any_pprof(self):
+        """Samples before what they name, ids in no order, numbers not packed, lines inlined."""
+        strings = [b"", b"alloc", b"bytes", b"main", b"</script>", b"inner", b"a.c", b"/lib/x.so", b"objects", b"count"]
+        parts = [
+            *((2, message((1, 900), (1, 7), (2, 1), (2, 4096))), (2, message((1, varint(900)), (2, varint(2) + varint(10))))),
+            (2, message((1, 900), (2, 3), (2, -5))),
+            (2, message((1, 55), (1, 7), (2, 1), (2, 1))),  # one of them is not there
+            (1, message((1, 8), (2, 9))), (1, message((1, 1), (2, 2))),
+            (4, message((1, 900), (4, message((1, 30), (2, 1))), (4, message((1, 20))))),
+            (4, message((1, 7), (2, 1), (3, 0x1234))),
+            (5, message((1, 30), (2, 5), (4, 6), (5, 3))), (5, message((1, 20), (2, 4))),
+            (3, message((1, 1), (5, 7))),
+            *((6, string) for string in strings),
+        ]  # fmt: skip
+        read, counts, told = self.shown(message(*parts))
+        self.assertEqual(read.meta["counts"], "bytes")
+        self.assertEqual(counts, {
+            ("[x.so+0x1234]", "</script>", "inner"): 4096, ("</script>", "inner"): 10, ("[x.so+0x1234]",): 1,
+        })  # fmt: skip
+        self.assertIn("1 samples count less than nothing", told)
+        read, counts, _ = self.shown(gzip.compress(message(*parts, (14, 8))))
+        self.assertEqual((read.meta["counts"], counts["</script>", "inner"]), ("objects", 5))
+
     def test_large_counts(self):
         """Nanoseconds of days, and more than fits."""
         for n in (10**15, 9 * 10**17):
@@ -165,7 +240,13 @@ class View(harness.TestCase):
         self.assertEqual(self.view(None, shown, "-q", BROWSER="")[0], shown)
 
     def test_refused(self):
-        for data, why in ((b"nothing\n", "is no profile"), (b"\x1f\x8b\x08", "is compressed"), (b"", "is no profile")):
+        for data, why in (
+            (b"nothing\n", "is no profile"), (b"\x1f\x8b\x08", "damaged or cut"), (b"", "is no profile"),
+            (gzip.compress(b"main;work 1\n"), "no profile of pprof's"),
+            (gzip.compress(message((1, b""), (6, b"")))[:-9], "damaged or cut"),
+            (gzip.compress(message((1, b""), (6, b""))), "it has no samples"),
+            (message((1, b""), (6, b"\0"), (2, b"\x0a\x7f")), "a sample in it is cut"),
+        ):  # fmt: skip
             shown, told = self.view(data, "-", status=harness.STATUS_TARGET)
             self.assertEqual(shown, "")
             self.assertIn(why, told)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct error;
@@ -13,3 +14,6 @@ struct error *write_html_diff(const struct report *base, const struct report *re
 
 // Of folded stacks, which any profiler may have written; `title` is clean text.
 struct error *write_html_folded(const char *title, const char *text, size_t size, FILE *stream);
+
+// Of a profile of pprof's, compressed or not, which any profiler may have written.
+struct error *write_html_pprof(const char *title, const uint8_t *bytes, size_t size, FILE *stream);

@@ -93,11 +93,11 @@ const struct verb verbs[N_VERBS] = {
             .id = VERB_VIEW,
             .name = "view",
             .operands = "FILE",
-            .summary = "show a recording, folded stacks or a page in a browser",
+            .summary = "show a recording, folded stacks, pprof or a page in a browser",
             .usage =
                 "Usage: profiler view [OPTION...] FILE\n"
-                "Shows a recording, folded stacks of any profiler, or a page in a browser; where\n"
-                "there is none, it prints the name of the page's file.\n",
+                "Shows a recording, folded stacks or a pprof profile of any profiler, or a page\n"
+                "in a browser; where there is none, it prints the name of the page's file.\n",
             .statuses = READING_STATUSES,
             .instead = "it makes its own file; for a page elsewhere: "
                        "profiler report FILE -o page.html",

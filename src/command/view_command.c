@@ -23,6 +23,13 @@ static bool begins_with(const uint8_t *bytes, size_t size, const char *start)
 	return size >= strlen(start) && memcmp(bytes, start, strlen(start)) == 0;
 }
 
+// Compressed, as they are written; or plain: a type of samples, a sample or a mapping comes first.
+static bool is_pprof(const uint8_t *bytes, size_t size)
+{
+	return begins_with(bytes, size, "\x1f\x8b") ||
+	       (size > 0 && memchr("\x0a\x12\x1a", bytes[0], 3) && memchr(bytes, 0, size));
+}
+
 // Where nobody else looks; it is gone when the user logs out. Else where all write.
 static const char *directory(void)
 {
@@ -53,8 +60,15 @@ static struct error *make_file(char **ret, int *ret_fd)
 	return NULL;
 }
 
-static struct error *write_folded_page(const char *name, const uint8_t *text, size_t size, int fd,
-                                       const char *path)
+static struct error *write_other(const char *title, const uint8_t *bytes, size_t size, FILE *stream)
+{
+	if (is_pprof(bytes, size))
+		return write_html_pprof(title, bytes, size, stream);
+	return write_html_folded(title, (const char *)bytes, size, stream);
+}
+
+static struct error *write_other_page(const char *name, const uint8_t *text, size_t size, int fd,
+                                      const char *path)
 {
 	_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
 	FILE *stream = fdopen(fd, "w");
@@ -64,7 +78,7 @@ static struct error *write_folded_page(const char *name, const uint8_t *text, si
 		return error_create(EXIT_STATUS_OUTPUT, "cannot write to %s: %s", path,
 		                    strerror(errno));
 	}
-	struct error *error = write_html_folded(clean, (const char *)text, size, stream);
+	struct error *error = write_other(clean, text, size, stream);
 	const bool failed = ferror(stream);
 	if ((fclose(stream) != 0 || failed) && !error)
 		error = error_create(EXIT_STATUS_OUTPUT, "cannot write to %s: %s", path,
@@ -98,18 +112,13 @@ static struct error *make_page(const struct options *options, char **ret)
 		*ret = realpath(name, NULL) ?: memory_strdup(name);
 		return NULL;
 	}
-	if (begins_with(bytes, size, "\x1f\x8b"))
-		return error_create(EXIT_STATUS_TARGET,
-		                    "view: %s is compressed, as pprof profiles are, which say "
-		                    "nothing of time: go tool pprof -http=localhost: shows them",
-		                    input_file_name(name));
 	error = make_file(ret, &fd);
 	if (error)
 		return error;
 	if (size >= RECORD_MAGIC_BYTES && memcmp(bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) == 0)
 		error = write_recording_page(options, *ret, fd);
 	else
-		error = write_folded_page(input_file_name(name), bytes, size, fd, *ret);
+		error = write_other_page(input_file_name(name), bytes, size, fd, *ret);
 	if (error) {
 		unlink(*ret);
 		free(take_pointer(*ret));

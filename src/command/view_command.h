@@ -1,4 +1,4 @@
-// view_command: `profiler view FILE`: shows a recording, a folded profile or a page in a browser.
+// view_command: `profiler view FILE`: shows a recording, folded stacks, a pprof profile or a page..
 #pragma once
 
 struct error;

@@ -68,6 +68,7 @@ void page_deinit(struct page *page)
 	free(page->waits);
 	free(page->threads);
 	free(page->runs);
+	free(page->unit);
 	*page = (struct page){0};
 }
 

@@ -8,6 +8,7 @@
 
 #include "page_tree.h"
 
+struct error;
 struct report;
 
 // The page counts time in these, or in twice, four times... as long ones where the time is long.
@@ -46,13 +47,30 @@ struct page {
 	size_t n_runs, runs_capacity;
 	int64_t end_ns;   // of the last run
 	int64_t count_ns; // without time: what a count of one has; else 0
+	char *unit;       // without time: what is counted, clean text; NULL: samples
 };
+
+#define PAGE_MAX_SUM_NS (INT64_MAX / 2) // of what has no time; more than that is cut off
 
 void page_init(struct page *page);
 void page_deinit(struct page *page);
 
 // Adds the report's timeline.
 void page_add(struct page *page, const struct report *report, bool is_base);
+
+// Without time: adds count * scale_ns to the node's own.
+void page_add_self(struct page *page, uint32_t node, int64_t count, int64_t scale_ns);
+
+// Makes a run of each node's own, one after the other, in one thread.
+void page_add_self_runs(struct page *page);
+
+// The node that stands for the frames that are left out below a stack's first max_frames.
+uint32_t page_add_cut(struct page *page, uint32_t node, size_t max_frames);
+
+// Adds a profile of pprof's (page_pprof.c), not compressed, to an empty page. *ret_left_out: how
+// many samples have a value below zero.
+struct error *page_add_pprof(struct page *page, const uint8_t *bytes, size_t size,
+                             uint64_t *ret_left_out);
 
 // Adds folded stacks (page_folded.c) to an empty page. Returns how many lines are none.
 uint64_t page_add_folded(struct page *page, const char *text, size_t size);

@@ -1,15 +1,14 @@
-// Folded stacks (any profiler's) as a page's tree: what they count has no time, so each stack is
-// one run, one after the other.
+// Folded stacks (any profiler's) as a page's tree: what they count has no time.
 #include <string.h>
 
 #include "memory.h"
 #include "page.h"
+#include "text.h"
 
 enum { MAX_DIGITS = 18, MAX_FRAMES = 100000 };
 
 // The largest sum of counts that is shown exactly; a larger one is scaled.
 #define MAX_EXACT (INT64_MAX / PAGE_UNIT_NS / 2)
-#define MAX_SUM (INT64_MAX / 2)
 
 struct folded_line {
 	const char *stack; // borrowed, not terminated
@@ -50,24 +49,25 @@ static bool next_line(const char **at, const char *end, struct folded_line *ret,
 	return false;
 }
 
-static uint32_t add_stack(struct page_tree *tree, const struct folded_line *line)
+static uint32_t add_stack(struct page *page, const struct folded_line *line)
 {
+	struct page_tree *tree = &page->tree;
 	const char *at = line->stack, *end = at + line->length;
 	uint32_t node = PAGE_ROOT;
 
 	for (size_t n = 0; at < end && n < MAX_FRAMES; n++) {
 		const char *semicolon = memchr(at, ';', (size_t)(end - at));
 		const size_t length = (size_t)((semicolon ? semicolon : end) - at);
-		_cleanup_free_ char *name = memory_strndup(at, length);
+		_cleanup_free_ char *name = text_clean(at, length, TEXT_UNLIMITED);
 		const struct page_frame frame = {
-		    .name = string_table_intern_clean(&tree->names, name),
+		    .name = string_table_intern(&tree->names, name),
 		    .file = string_table_intern(&tree->files, ""),
 		    .module = string_table_intern(&tree->modules, ""),
 		};
 		node = page_tree_child(tree, node, page_tree_frame(tree, &frame));
 		at += length + 1;
 	}
-	return node;
+	return at < end ? page_add_cut(page, node, MAX_FRAMES) : node;
 }
 
 static int64_t sum_counts(const char *text, size_t size)
@@ -77,7 +77,7 @@ static int64_t sum_counts(const char *text, size_t size)
 	int64_t sum = 0;
 
 	for (const char *at = text, *end = text + size; next_line(&at, end, &line, &bad);)
-		sum = line.count > MAX_SUM - sum ? MAX_SUM : sum + line.count;
+		sum = line.count > PAGE_MAX_SUM_NS - sum ? PAGE_MAX_SUM_NS : sum + line.count;
 	return sum;
 }
 
@@ -86,28 +86,10 @@ uint64_t page_add_folded(struct page *page, const char *text, size_t size)
 	const int64_t sum = sum_counts(text, size);
 	struct folded_line line;
 	uint64_t bad = 0;
-	int64_t at_ns = 0;
 
 	page->count_ns = sum <= MAX_EXACT ? PAGE_UNIT_NS : 1;
-	for (const char *at = text, *end = text + size; next_line(&at, end, &line, &bad);) {
-		const uint32_t node = add_stack(&page->tree, &line);
-		const int64_t room_ns = MAX_SUM - at_ns;
-		const int64_t length_ns =
-		    line.count > room_ns / page->count_ns ? room_ns : line.count * page->count_ns;
-		if (length_ns == 0)
-			continue;
-		page->tree.nodes[node].self_ns += length_ns;
-		*array_push(page->runs, page->n_runs, page->runs_capacity) =
-		    (struct page_run){.start_ns = at_ns, .end_ns = at_ns + length_ns, .node = node};
-		at_ns += length_ns;
-	}
-	page->end_ns = at_ns;
-	if (page->n_runs > 0)
-		*array_push(page->threads, page->n_threads, page->threads_capacity) =
-		    (struct page_thread){
-		        .name = string_table_intern(&page->thread_names, "samples"),
-		        .death_ns = -1,
-		        .n_runs = page->n_runs,
-		    };
+	for (const char *at = text, *end = text + size; next_line(&at, end, &line, &bad);)
+		page_add_self(page, add_stack(page, &line), line.count, page->count_ns);
+	page_add_self_runs(page);
 	return bad;
 }

@@ -86,10 +86,14 @@ static struct row *count_functions(const struct page_tree *tree, const uint32_t 
 	return rows;
 }
 
-static void put_row(FILE *stream, const char *name, int64_t first_ns, int64_t second_ns)
+static void put_row(const struct page *page, FILE *stream, const char *name, int64_t first_ns,
+                    int64_t second_ns)
 {
-	fprintf(stream, "<tr><td>%.3f<td>%.3f<td>", (double)first_ns / (double)NS_PER_SECOND,
-	        (double)second_ns / (double)NS_PER_SECOND);
+	const int64_t one_ns = page->count_ns ? page->count_ns : NS_PER_SECOND;
+	const int digits = one_ns == NS_PER_SECOND ? 3 : 0;
+
+	fprintf(stream, "<tr><td>%.*f<td>%.*f<td>", digits, (double)first_ns / (double)one_ns,
+	        digits, (double)second_ns / (double)one_ns);
 	page_put_text(stream, name, MAX_NAME_BYTES);
 	fputs("\n", stream);
 }
@@ -98,11 +102,14 @@ static void put_functions(const struct page *page, const uint32_t *order, FILE *
 {
 	_cleanup_free_ struct row *rows = count_functions(&page->tree, order);
 
-	fputs("<table><caption>Functions</caption>\n<tr><th>self, s<th>total, s<th>function\n",
-	      stream);
+	const char *unit = !page->count_ns ? "seconds" : page->unit ?: "samples";
+
+	fputs("<table><caption>Functions, in ", stream);
+	page_put_text(stream, unit, MAX_NAME_BYTES);
+	fputs("</caption>\n<tr><th>self<th>total<th>function\n", stream);
 	for (size_t i = 0; i < page->tree.names.count && i < MAX_ROWS; i++)
 		if (rows[i].total_ns > 0)
-			put_row(stream, page->tree.names.items[rows[i].name], rows[i].self_ns,
+			put_row(page, stream, page->tree.names.items[rows[i].name], rows[i].self_ns,
 			        rows[i].total_ns);
 	fputs("</table>\n", stream);
 }
@@ -133,7 +140,7 @@ static void put_threads(const struct page *page, FILE *stream)
 		const struct page_thread *thread = &page->threads[rows[i].name];
 		_cleanup_free_ char *name =
 		    memory_printf("%s %d", page->thread_names.items[thread->name], thread->tid);
-		put_row(stream, name, rows[i].self_ns, rows[i].total_ns);
+		put_row(page, stream, name, rows[i].self_ns, rows[i].total_ns);
 	}
 	fputs("</table>\n", stream);
 }
@@ -141,5 +148,6 @@ static void put_threads(const struct page *page, FILE *stream)
 void page_tables_write(const struct page *page, const uint32_t *order, FILE *stream)
 {
 	put_functions(page, order, stream);
-	put_threads(page, stream);
+	if (!page->count_ns)
+		put_threads(page, stream);
 }

@@ -85,11 +85,11 @@ class Lettering {
 }
 
 // Seconds; or what is counted, where there is no time.
-const amount = {counted: false};
+const amount = {of: 'seconds'};
 
 function formatTime(seconds) {
-	if (amount.counted)
-		return Math.round(seconds).toLocaleString('en') + ' samples';
+	if (amount.of !== 'seconds')
+		return Math.round(seconds).toLocaleString('en') + ' ' + amount.of;
 	const size = Math.abs(seconds) * 1.000001; // what lacks but its rounding is whole
 	if (seconds === 0)
 		return '0 s';

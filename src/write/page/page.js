@@ -21,7 +21,7 @@ a lane for that thread, with Ctrl or Shift for more. Right-click a box for its m
 class App {
 	constructor(profile) {
 		this.profile = profile;
-		amount.counted = !profile.timed;
+		amount.of = profile.meta.counts ?? 'seconds';
 		this.looks = looksOf(profile.kinds);
 		this.version = 0; // of what the graph shows
 		this.state = this.initialState();

@@ -1,0 +1,12 @@
+// gunzip: what a gzip file holds (RFC 1952), of one member or more.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+
+// At most `max` bytes: *ret, owned by the caller. An error where it is damaged, cut or larger;
+// bytes after the last member that are no other one's are left out.
+struct error *gunzip(const uint8_t *bytes, size_t size, size_t max, uint8_t **ret,
+                     size_t *ret_size);
