@@ -10,6 +10,9 @@
 
 enum { X86_MAX_INSTRUCTION_BYTES = 15 };
 
+// The machine's numbers of some registers.
+enum { MACHINE_BX = 3, MACHINE_SP = 4, MACHINE_BP = 5, MACHINE_R11 = 11, MACHINE_R13 = 13 };
+
 // VEX, EVEX and XOP name maps by number.
 enum opcode_map {
 	MAP_ONE = 0,
@@ -47,3 +50,7 @@ uint16_t x86_instruction_may_write(const struct instruction *i);
 
 // Those that it may write without naming them, but for the stack pointer: likewise.
 uint16_t x86_instruction_implicit(const struct instruction *i);
+
+// True if it sets the register to the stack pointer + *ret_offset: mov %rsp, %reg or
+// lea x(%rsp), %reg.
+bool x86_instruction_sets_to_sp(const struct instruction *i, uint8_t number, int32_t *ret_offset);

@@ -16,8 +16,7 @@ enum {
 	MAX_TAG = 8,            // of a pointer to a closure, beside one of its words
 	MAX_DISTANCE = 1 << 16, // of the stack pointer, there and back
 
-	// The machine's numbers; GHC's registers are those of its StgRegTable (MachRegs.h).
-	MACHINE_SP = 4,
+	// GHC's registers, by the machine's numbers: those of its StgRegTable (MachRegs.h).
 	STACK = 5,  // Sp
 	NODE = 3,   // R1
 	TABLE = 13, // BaseReg

@@ -26,10 +26,6 @@ enum {
 	RSP = 7,
 	RIP = 16,
 
-	// The machine's numbers.
-	MACHINE_SP = 4,
-	MACHINE_BP = 5,
-
 	// DWARF 5, 7.7.1.
 	OP_DEREF = 0x06,
 	OP_PLUS_UCONST = 0x23,

@@ -12,10 +12,6 @@ enum {
 	MAX_INSTRUCTIONS = 1 << 15, // decoded in one search
 	MAX_DISTANCE = 1 << 30,     // of SP and CFA
 	AT_ENTRY = -8,              // SP - CFA, where a function begins and where it returns
-
-	// The machine's numbers.
-	MACHINE_SP = 4,
-	MACHINE_BP = 5,
 };
 
 // What is known where an instruction begins. Distances from the CFA.
@@ -99,7 +95,7 @@ static size_t probe_loop(const struct part *part, uint64_t address, const struct
 	// sub $PAGE_BYTES, %rsp; orq $0, (%rsp); cmp %r11, %rsp; jne to the sub
 	static const uint8_t loop[] = {0x48, 0x81, 0xec, 0x00, 0x10, 0x00, 0x00, 0x48, 0x83,
 	                               0x0c, 0x24, 0x00, 0x4c, 0x39, 0xdc, 0x75, 0xef};
-	enum { PAGE_BYTES = 0x1000, MACHINE_R11 = 11 };
+	enum { PAGE_BYTES = 0x1000 };
 	const size_t at = address - part->start + lea->length;
 
 	if (lea->map != MAP_ONE || lea->is_vector || lea->opcode != 0x8d || !lea->wide ||
@@ -315,15 +311,13 @@ static enum effect write_sp(const struct instruction *i, struct place *place)
 	return UNKNOWN;
 }
 
-// mov %rsp, %rbp or lea x(%rsp), %rbp; after anything else it is no frame pointer.
+// What is not made of the stack pointer is no frame pointer.
 static void write_fp(const struct instruction *i, struct place *place)
 {
-	const bool is_lea = i->opcode == 0x8d && i->plain_base && i->rm == MACHINE_SP;
-	const bool is_mov = i->mod == 3 && ((i->opcode == 0x89 && i->reg == MACHINE_SP) ||
-	                                    (i->opcode == 0x8b && i->rm == MACHINE_SP));
+	int32_t offset = 0;
 
-	place->has_fp = i->map == MAP_ONE && !i->is_vector && i->wide && (is_lea || is_mov);
-	place->fp = place->sp + (is_lea ? i->displacement : 0);
+	place->has_fp = x86_instruction_sets_to_sp(i, MACHINE_BP, &offset);
+	place->fp = place->sp + offset;
 }
 
 // What the instruction makes of the place before it: the place behind it.

@@ -310,7 +310,7 @@ static uint16_t register_bit(const struct instruction *i, uint8_t number)
 	return 1u << (on_bytes && !i->has_rex ? number & 3 : number);
 }
 
-#define SP_BIT (1u << 4)
+#define SP_BIT (1u << MACHINE_SP)
 
 // VEX and EVEX: nearly all write to other registers, or to none.
 static uint16_t vector_may_write(const struct instruction *i)
@@ -436,4 +436,19 @@ uint16_t x86_instruction_implicit(const struct instruction *i)
 		writes = false;
 	}
 	return writes ? all : 0;
+}
+
+bool x86_instruction_sets_to_sp(const struct instruction *i, uint8_t number, int32_t *ret_offset)
+{
+	const bool is_lea =
+	    i->opcode == 0x8d && i->plain_base && i->rm == MACHINE_SP && i->reg == number;
+	const bool is_store =
+	    i->opcode == 0x89 && i->mod == 3 && i->reg == MACHINE_SP && i->rm == number;
+	const bool is_load =
+	    i->opcode == 0x8b && i->mod == 3 && i->rm == MACHINE_SP && i->reg == number;
+
+	if (i->map != MAP_ONE || i->is_vector || !i->wide || !(is_lea || is_store || is_load))
+		return false;
+	*ret_offset = is_lea ? i->displacement : 0;
+	return true;
 }

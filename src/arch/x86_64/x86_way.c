@@ -5,9 +5,6 @@
 #include "beam_code.h"
 #include "x86_instruction.h"
 
-// The machine's numbers.
-enum { MACHINE_BX = 3, MACHINE_SP = 4, MACHINE_BP = 5, MACHINE_R13 = 13 };
-
 static void push(struct way *way, uint8_t number)
 {
 	way->at -= 8;
@@ -111,15 +108,13 @@ static enum effect write_sp(const struct instruction *i, struct way *way)
 	return DEAD_END;
 }
 
-// mov %rsp, %rbp or lea x(%rsp), %rbp: a later way back by the frame pointer is known.
+// Where it is made of the stack pointer, a later way back by the frame pointer is known.
 static void set_frame_pointer(const struct instruction *i, struct way *way)
 {
-	const bool is_lea = i->opcode == 0x8d && i->plain_base && i->rm == MACHINE_SP;
-	const bool is_mov = i->mod == 3 && ((i->opcode == 0x89 && i->reg == MACHINE_SP) ||
-	                                    (i->opcode == 0x8b && i->rm == MACHINE_SP));
+	int32_t offset = 0;
 
-	way->fp_is_set = i->map == MAP_ONE && !i->is_vector && i->wide && (is_lea || is_mov);
-	way->fp_at = way->at + (is_lea ? i->displacement : 0);
+	way->fp_is_set = x86_instruction_sets_to_sp(i, MACHINE_BP, &offset);
+	way->fp_at = way->at + offset;
 }
 
 static enum effect step_plain(const struct instruction *i, unsigned int how, struct way *way)
