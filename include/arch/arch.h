@@ -94,6 +94,11 @@ struct arch {
 	// it is no such.
 	bool (*clone_rule)(const uint8_t *code, size_t size, struct rule *ret);
 
+	// The rule for a pc (no return address) that the code around it tells, whatever tables say:
+	// in the place of a return or of an indirect jump (x86_thunk_rule), and at the system call
+	// of a signal trampoline.
+	bool (*pc_rule)(const struct arch_code *code, uint64_t address, struct rule *ret);
+
 	// The rule where the return address lies above `pushed_bytes` of the function's own, and
 	// where nothing more is known.
 	void (*popping_rule)(int64_t pushed_bytes, struct rule *ret);
@@ -101,7 +106,8 @@ struct arch {
 	// The rule for code without CFI, from the code itself (x86_code_rule); the registers that
 	// the function left alone that was to return to the address (x86_code_left_alone); whether
 	// the bytes end in a call, of at most max_call_bytes.
-	bool (*code_rule)(const struct arch_code *code, uint64_t address, struct rule *ret);
+	bool (*code_rule)(const struct arch_code *code, uint64_t address, bool is_return,
+	                  struct rule *ret);
 	bool (*refine)(const struct arch_code *code, uint64_t address, const struct rule *general,
 	               struct rule *ret); // x86_code_refine
 	uint32_t (*left_alone)(const struct arch_code *code, uint64_t return_address);

@@ -150,7 +150,7 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 		return true;
 	if (is_jit && code->space->php && php_code_rule(code->space->php, &arch_code, address, ret))
 		return true;
-	const bool found = ARCH_NATIVE->code_rule(&arch_code, address, ret);
+	const bool found = ARCH_NATIVE->code_rule(&arch_code, address, is_call, ret);
 	if (found && is_call && !is_jit && is_scratch(ret->cfa_register))
 		ret->left_alone = ARCH_NATIVE->left_alone(&arch_code, address);
 	return found;
@@ -178,7 +178,7 @@ static bool read_table_rule(const struct code_address *code, bool is_call, struc
 		return false;
 	arch_code.context = (void *)code;
 	if (ret->kind == RULE_ROW && is_call && counts_from_saved_fp(ret) &&
-	    ARCH_NATIVE->code_rule(&arch_code, code->address + is_call, &refined)) {
+	    ARCH_NATIVE->code_rule(&arch_code, code->address + is_call, is_call, &refined)) {
 		rule_deinit(ret);
 		*ret = refined;
 	}
@@ -199,7 +199,9 @@ static void read_rule(void *context)
 	uint8_t bytes[MAX_CODE_BYTES];
 	uint64_t section_start;
 	struct gopclntab *table;
+	struct arch_code arch_code = in_file;
 
+	arch_code.context = (void *)code;
 	// Trampolines first: Go's has CFI that describes a plain function.
 	const size_t n = module_read_code(code->module, code->address, bytes, sizeof(bytes));
 	if (arch->is_stack_start(bytes, n)) {
@@ -207,6 +209,7 @@ static void read_rule(void *context)
 		return;
 	}
 	if (arch->signal_rule(bytes, n, order->rule) ||
+	    (!order->is_call && arch->pc_rule(&arch_code, code->address, order->rule)) ||
 	    go_runtime_rule(code->module, code->address, order->is_call, order->rule) ||
 	    read_table_rule(code, order->is_call, order->rule) ||
 	    ((table = module_gopclntab(code->module)) &&

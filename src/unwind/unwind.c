@@ -243,8 +243,15 @@ static void keep_left_alone(struct unwinder *unwinder, const struct registers *r
 	                 ~(arch->preserved | 1u << arch->sp | 1u << arch->pc);
 }
 
-// A step by what the code does until it returns counts only if that leads behind a call: code
-// behind a call that never returns would mislead.
+// Or was it a signal that called, so that the caller is its trampoline?
+static bool is_begun_from(struct unwinder *unwinder, const struct registers *caller)
+{
+	return is_called_from(unwinder, caller) ||
+	       find_entry(unwinder, caller->value[ARCH_NATIVE->pc], true)->rule->signal_frame;
+}
+
+// A step by what the code does until it returns counts only if that leads behind a call, or to a
+// signal trampoline: code behind a call that never returns would mislead.
 static struct move follow_code(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                                const struct snapshot *snapshot, struct registers *registers)
 {
@@ -253,7 +260,7 @@ static struct move follow_code(struct unwinder *unwinder, const struct rule *rul
 	struct rule by_frame_pointer;
 
 	const struct move move = apply_row(rule, is_return, snapshot, &caller);
-	if (move.go_on && is_called_from(unwinder, &caller)) {
+	if (move.go_on && is_begun_from(unwinder, &caller)) {
 		if (rule->cfa_register == arch->fp && !rule->cfa_expression)
 			unwinder->n_frame_pointer_steps++;
 		else
@@ -306,8 +313,7 @@ static struct move apply_by_sp(struct unwinder *unwinder, bool is_return,
 	if (!move.go_on)
 		return move;
 	const uint64_t caller_pc = caller.value[ARCH_NATIVE->pc];
-	if (caller_pc != 0 && !is_called_from(unwinder, &caller) &&
-	    !find_entry(unwinder, caller_pc, true)->rule->signal_frame)
+	if (caller_pc != 0 && !is_begun_from(unwinder, &caller))
 		return end_with(STACK_NEEDS_REGISTER);
 	*registers = caller;
 	return GO_ON;

@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	                               .context = &input};
 	struct rule rule;
 
-	if (x86_code_rule(&code, START + (size % 2 ? size / 2 : 0), &rule)) {
+	if (x86_code_rule(&code, START + (size % 2 ? size / 2 : 0), size % 3 == 0, &rule)) {
 		expect(rule.kind == RULE_CODE && rule.n_registers <= ARCH_MAX_REGISTERS);
 		rule_deinit(&rule);
 	}

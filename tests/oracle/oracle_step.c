@@ -111,6 +111,15 @@ static uint64_t word_at(const struct oracle *o, uint64_t address)
 	return word;
 }
 
+// A retpoline's call (x86_thunk.h) leads on to the same function: lea 8(%rsp), %rsp takes its
+// return address off again, and mov %REGISTER, (%rsp) puts the next jump's in its place.
+static bool is_thunk_call(const uint8_t *code)
+{
+	static const uint8_t loop[] = {0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9};
+
+	return code[0] == 0xe8 && memcmp(code + 5, loop, sizeof(loop)) == 0;
+}
+
 // Prefixes, then E8 (call), FF /2 (call through register or memory), C3 and C2 (ret), 0F 05.
 static enum instruction decode(const uint8_t *code)
 {
@@ -119,6 +128,8 @@ static enum instruction decode(const uint8_t *code)
 
 	while (memchr(prefixes, *code, sizeof(prefixes)) || (*code & 0xf0) == 0x40)
 		code++;
+	if (is_thunk_call(code))
+		return PLAIN;
 	if (code[0] == 0xe8 || (code[0] == 0xff && (code[1] >> 3 & 7) == 2))
 		return CALL;
 	if (code[0] == 0xc3 || code[0] == 0xc2)

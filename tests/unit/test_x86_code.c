@@ -70,7 +70,7 @@ static void compare_at(struct counts *counts, uint64_t at)
 	counts->start = symbol_table_find_start(module_symbols(counts->module), at);
 	if (!cfi_find_rule(counts->module, at, &theirs))
 		return;
-	if (!x86_code_rule(&code, at, &ours)) {
+	if (!x86_code_rule(&code, at, false, &ours)) {
 		counts->n_without++;
 	} else if (is_comparable(&theirs, &ours)) {
 		counts->n_rules++;
@@ -329,7 +329,7 @@ static void test_beam_ways(void **state)
 		                         .find_start = no_start,
 		                         .changes_stacks = true,
 		                         .context = &bytes};
-		assert_true(x86_code_rule(&code, 0x1000, &rule));
+		assert_true(x86_code_rule(&code, 0x1000, false, &rule));
 		assert_int_equal(rule.is_elsewhere, known[i].by != BY_SP);
 		if (known[i].by == BY_PROCESS) {
 			const struct expression_op *ops = rule.cfa_expression->ops;
@@ -343,7 +343,8 @@ static void test_beam_ways(void **state)
 		rule_deinit(&rule);
 		// Other code does nothing of that kind.
 		code.changes_stacks = false;
-		assert_false(x86_code_rule(&code, 0x1000, &rule) && known[i].by == BY_PROCESS);
+		assert_false(x86_code_rule(&code, 0x1000, false, &rule) &&
+		             known[i].by == BY_PROCESS);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "rule.h"
 #include "x86_code.h"
 #include "x86_frame.h"
+#include "x86_thunk.h"
 
 // DWARF register numbers: System V ABI, AMD64 supplement, figure 3.36.
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
@@ -65,6 +66,25 @@ static bool signal_rule(const uint8_t *code, size_t size, struct rule *ret)
 		    .offset = UC_REGISTERS + 8 * i,
 		};
 	return true;
+}
+
+// At a signal trampoline's syscall.
+static bool sigreturn_rule(const struct arch_code *code, uint64_t address, struct rule *ret)
+{
+	enum { MOV_RAX = 7, MOV_EAX = 5, SYSCALL = 2 };
+	uint8_t bytes[MOV_RAX + SYSCALL];
+
+	if (code->read(code->context, address, bytes, SYSCALL) != SYSCALL || bytes[0] != 0x0f ||
+	    bytes[1] != 0x05 ||
+	    code->read(code->context, address - MOV_RAX, bytes, sizeof(bytes)) != sizeof(bytes))
+		return false;
+	return signal_rule(bytes, sizeof(bytes), ret) ||
+	       signal_rule(bytes + MOV_RAX - MOV_EAX, MOV_EAX + SYSCALL, ret);
+}
+
+static bool pc_rule(const struct arch_code *code, uint64_t address, struct rule *ret)
+{
+	return x86_thunk_rule(code, address, ret) || sigreturn_rule(code, address, ret);
 }
 
 // The return address lies above what was pushed.
@@ -226,6 +246,7 @@ const struct arch arch_x86_64 = {
     .signal_rule = signal_rule,
     .section_rule = section_rule,
     .clone_rule = clone_rule,
+    .pc_rule = pc_rule,
     .popping_rule = popping_rule,
     .code_rule = x86_code_rule,
     .refine = x86_code_refine,

@@ -10,6 +10,7 @@
 #include "memory.h"
 #include "rule.h"
 #include "x86_instruction.h"
+#include "x86_thunk.h"
 #include "x86_way.h"
 
 enum {
@@ -92,8 +93,11 @@ static bool read_instruction(struct search *search, uint64_t address, struct ins
 		                                        search->chunk, sizeof(search->chunk));
 		into = 0;
 	}
-	return search->chunk_size > into &&
-	       x86_instruction_decode(search->chunk + into, search->chunk_size - into, ret);
+	if (search->chunk_size <= into ||
+	    !x86_instruction_decode(search->chunk + into, search->chunk_size - into, ret))
+		return false;
+	x86_thunk_replace(search->code, address, ret);
+	return true;
 }
 
 // Goes on behind the instruction, which way->address is behind of already.
@@ -107,6 +111,8 @@ static enum effect advance(struct search *search, const struct instruction *i, s
 		search->branches[search->n_branches] = *way;
 		search->branches[search->n_branches++].address += i->immediate;
 	}
+	if (effect == BRANCH)
+		x86_way_pass_branch(i, way);
 	return effect;
 }
 
@@ -183,17 +189,34 @@ static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 	return way->address == search->goal;
 }
 
+// What the instruction before the address compares SP with, if it is of that length.
+static uint8_t compared_before(const struct arch_code *code, uint64_t address)
+{
+	uint8_t bytes[3];
+	struct instruction i;
+
+	return code->read(code->context, address - sizeof(bytes), bytes, sizeof(bytes)) ==
+	                   sizeof(bytes) &&
+	               x86_instruction_decode(bytes, sizeof(bytes), &i) && i.length == sizeof(bytes)
+	           ? x86_way_compared(&i)
+	           : 0;
+}
+
 static void begin(struct search *search, uint64_t address)
 {
 	search->n_instructions = 0;
 	memset(search->visited, 0, sizeof(search->visited));
-	search->branches[0] = (struct way){.address = address};
+	search->branches[0] = (struct way){
+	    .address = address,
+	    .compared = compared_before(search->code, address),
+	};
 	search->n_branches = 1;
 }
 
 static bool agree(const struct way *a, const struct way *b)
 {
-	return a->base == b->base && a->at == b->at && a->slot == b->slot && a->number == b->number;
+	return a->base == b->base && a->at == b->at && a->slot == b->slot &&
+	       a->number == b->number && a->is_lost == b->is_lost;
 }
 
 // All ways must lead to the same: one that does not went astray behind a call that never returns.
@@ -235,7 +258,8 @@ static bool find_way_in(struct search *search, uint64_t start, uint64_t address,
 
 	search->how |= WAY_FOLLOWS_CALLS;
 	search->goal = address;
-	return find_way(search, start, ret, &popped) && ret->base == BASE_SP;
+	return find_way(search, start, ret, &popped) && ret->base == BASE_SP &&
+	       (!ret->is_lost || ret->copies >> MACHINE_BP & 1);
 }
 
 // True if some way leads to where a runtime's code is known by its shape; the rule is
@@ -267,7 +291,7 @@ bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int
 	search->goal = NO_GOAL;
 	search->how = WAY_FOLLOWS_CALLS;
 	search->to_handler = true;
-	if (!find_way(search, address, &way, &popped) || way.base != BASE_SP)
+	if (!find_way(search, address, &way, &popped) || way.base != BASE_SP || way.is_lost)
 		return false;
 	*ret = way.at;
 	return true;
@@ -326,11 +350,15 @@ static void make_rule_of_way_in(const struct way *way, struct rule *ret)
 	const uint32_t preserved = ARCH_NATIVE->preserved;
 
 	*ret = (struct rule){.kind = RULE_CODE, .cfa_register = RSP, .cfa_offset = 8 - way->at};
+	if (way->is_lost) {
+		ret->cfa_register = RBP;
+		ret->cfa_offset = 8 - way->copied_at[MACHINE_BP];
+	}
 	for (uint8_t i = 0; i < array_size(dwarf_number); i++) {
 		if (i == MACHINE_SP || !(preserved >> dwarf_number[i] & 1) ||
 		    !(way->written >> i & 1))
 			continue;
-		if (way->kept >> i & 1 && way->keeps[i] >= way->at)
+		if (way->kept >> i & 1 && (way->is_lost || way->keeps[i] >= way->at))
 			add_register(ret, dwarf_number[i], REGISTER_AT_CFA, way->keeps[i] - 8);
 		else
 			add_register(ret, dwarf_number[i], REGISTER_UNDEFINED, 0);
@@ -343,7 +371,7 @@ static bool is_sane(const struct way *way)
 	return way->at >= -(1 << 30) && way->at <= 1 << 30;
 }
 
-bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *ret)
+bool x86_code_rule(const struct arch_code *code, uint64_t address, bool is_return, struct rule *ret)
 {
 	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
 	struct way way = {0};
@@ -353,7 +381,9 @@ bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *
 	search->goal = NO_GOAL;
 	if (code->changes_stacks)
 		search->how |= WAY_CHANGES_STACKS;
-	if (find_surest_way(search, address, &way, &popped)) {
+	// Behind a function's last call, which never returns, another function may begin.
+	const bool goes_on = !is_return || code->is_together(code->context, address - 1, address);
+	if (goes_on && find_surest_way(search, address, &way, &popped)) {
 		if (!is_sane(&way))
 			return false;
 		make_rule(&way, popped, ret);
@@ -369,7 +399,7 @@ bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *
 			return true;
 		}
 	}
-	if (!find_shape(search, address))
+	if (!goes_on || !find_shape(search, address))
 		return false;
 	*ret = search->shape;
 	return true;

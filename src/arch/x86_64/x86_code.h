@@ -15,9 +15,10 @@
 
 #include "arch.h"
 
-// The rule (RULE_CODE) for a frame at `address`, a pc or a return address; false: its way out is
-// not found. The caller owns *ret.
-bool x86_code_rule(const struct arch_code *code, uint64_t address, struct rule *ret);
+// The rule (RULE_CODE) for a frame at `address`, a pc or a return address (is_return); false: its
+// way out is not found. The caller owns *ret.
+bool x86_code_rule(const struct arch_code *code, uint64_t address, bool is_return,
+                   struct rule *ret);
 
 // The same where a table has only a general row for much hand-written code: the rule, if the code
 // says for certain that it is called with less on the stack, or leaves the row's frame by itself.

@@ -5,10 +5,13 @@
 #include "beam_code.h"
 #include "x86_instruction.h"
 
+// rbx, rbp, r12 to r15 (psABI, 3.2.1).
+static const uint16_t kept_by_calls = 1u << MACHINE_BX | 1u << MACHINE_BP | 0xf000;
+
 static void push(struct way *way, uint8_t number)
 {
 	way->at -= 8;
-	if (way->written >> number & 1)
+	if (way->is_lost || way->written >> number & 1)
 		return;
 	way->kept |= 1u << number;
 	way->keeps[number] = way->at;
@@ -18,17 +21,18 @@ static void pop(struct way *way, uint8_t number)
 {
 	const uint16_t bit = 1u << number;
 
-	if (way->kept & bit && way->keeps[number] == way->at) {
+	// Below where the stack pointer was at first, it is not there yet.
+	const bool is_there = !way->is_lost && (way->base != BASE_SP || way->at >= 0);
+
+	if (!way->is_lost && way->kept & bit && way->keeps[number] == way->at) {
 		way->written &= ~bit; // as it was
 		way->popped &= ~bit;
 	} else {
 		way->written |= bit;
-		// Below where the stack pointer was at first, it is not there yet.
-		way->popped =
-		    way->base == BASE_SP && way->at < 0 ? way->popped & ~bit : way->popped | bit;
+		way->popped = is_there ? way->popped | bit : way->popped & ~bit;
 		way->places[number] = way->at;
 	}
-	way->fp_is_set &= number != MACHINE_BP;
+	way->copies &= ~bit;
 	way->at += 8;
 }
 
@@ -38,15 +42,16 @@ static void rebase(struct way *way, enum base base, int64_t at)
 	way->at = at;
 	// What was found by the other base is not known any more.
 	way->popped = way->kept = 0;
-	way->fp_is_set = false;
+	way->copies = 0;
+	way->is_lost = false;
 }
 
 // The stack pointer becomes the register + offset, if that is still what it was.
 static enum effect take_register(struct way *way, uint8_t number, int64_t offset)
 {
-	if (number == MACHINE_BP && way->fp_is_set) {
-		way->at = way->fp_at + offset;
-		way->is_away = false;
+	if (way->copies >> number & 1) {
+		way->at = way->copied_at[number] + offset;
+		way->is_away = way->is_lost = false;
 		return GO_ON;
 	}
 	if (number == MACHINE_SP || way->written >> number & 1)
@@ -89,32 +94,75 @@ static enum effect write_sp(const struct instruction *i, struct way *way)
 		return GO_ON;
 	}
 	if (i->opcode == 0x8d && i->wide && i->reg == MACHINE_SP && i->plain_base) { // lea
-		if (i->rm == MACHINE_BP)
-			return take_register(way, MACHINE_BP, i->displacement);
+		if (i->rm != MACHINE_SP)
+			return take_register(way, i->rm, i->displacement);
 		way->at += i->displacement;
-		return i->rm == MACHINE_SP ? GO_ON : DEAD_END;
+		return GO_ON;
 	}
 	if (i->opcode == 0x89 && i->wide && on_sp)
 		return take_register(way, i->reg, 0);
 	if (i->opcode == 0x8b && i->wide && i->reg == MACHINE_SP) { // mov
 		if (i->mod == 3)
 			return take_register(way, i->rm, 0);
-		if (i->plain_base && i->rm == MACHINE_SP && way->base == BASE_SP) {
+		if (i->plain_base && i->rm == MACHINE_SP && way->base == BASE_SP && !way->is_lost) {
 			way->slot = way->at + i->displacement;
 			rebase(way, BASE_MEMORY, 0);
 			return GO_ON;
 		}
 	}
-	return DEAD_END;
+	// and, and sub of a register: as long as the frame pointer leads back.
+	way->is_lost = true;
+	return i->wide && way->copies >> MACHINE_BP & 1 &&
+	               ((on_sp && (i->opcode == 0x29 || ((i->opcode == 0x83 || i->opcode == 0x81) &&
+	                                                 i->reg_field == 4))) ||
+	                (i->opcode == 0x2b && i->reg == MACHINE_SP))
+	           ? GO_ON
+	           : DEAD_END;
 }
 
-// Where it is made of the stack pointer, a later way back by the frame pointer is known.
-static void set_frame_pointer(const struct instruction *i, struct way *way)
+// Where one of the two registers that functions leave their frames by is made of the stack pointer.
+static void note_copy(const struct instruction *i, uint8_t number, struct way *way)
 {
-	int32_t offset = 0;
+	int32_t offset;
 
-	way->fp_is_set = x86_instruction_sets_to_sp(i, MACHINE_BP, &offset);
-	way->fp_at = way->at + offset;
+	if (way->is_lost || way->is_away || !x86_instruction_sets_to_sp(i, number, &offset))
+		return;
+	way->copies |= 1u << number;
+	way->copied_at[number] = way->at + offset;
+}
+
+static void note_written(const struct instruction *i, uint16_t written, struct way *way)
+{
+	way->written |= written;
+	way->popped &= ~written;
+	way->copies &= ~(written | x86_instruction_implicit(i));
+	note_copy(i, MACHINE_BP, way);
+	note_copy(i, MACHINE_R11, way);
+}
+
+uint8_t x86_way_compared(const struct instruction *i)
+{
+	const bool on_registers = i->map == MAP_ONE && !i->is_vector && i->wide && i->mod == 3;
+
+	if (on_registers && i->opcode == 0x39 && i->rm == MACHINE_SP)
+		return i->reg;
+	return on_registers && i->opcode == 0x3b && i->reg == MACHINE_SP ? i->rm : 0;
+}
+
+void x86_way_pass_branch(const struct instruction *i, struct way *way)
+{
+	const bool is_jne =
+	    (i->map == MAP_ONE && i->opcode == 0x75) || (i->map == MAP_0F && i->opcode == 0x85);
+
+	if (is_jne && i->immediate < 0 && way->compared)
+		take_register(way, way->compared, 0);
+	way->compared = 0;
+}
+
+static enum effect call(unsigned int how, struct way *way)
+{
+	way->copies &= kept_by_calls;
+	return how & WAY_FOLLOWS_CALLS ? GO_ON : DEAD_END;
 }
 
 static enum effect step_plain(const struct instruction *i, unsigned int how, struct way *way)
@@ -126,10 +174,8 @@ static enum effect step_plain(const struct instruction *i, unsigned int how, str
 		return GO_ON;
 	if (written >> MACHINE_SP & 1)
 		return write_sp(i, way);
-	way->written |= written;
-	way->popped &= ~written;
-	if (written >> MACHINE_BP & 1)
-		set_frame_pointer(i, way);
+	note_written(i, written, way);
+	way->compared = x86_way_compared(i);
 	return GO_ON;
 }
 
@@ -163,16 +209,16 @@ static int step_special(const struct instruction *i, unsigned int how, struct wa
 		return effect;
 	}
 	case 0xe8:
-		return how & WAY_FOLLOWS_CALLS ? GO_ON : DEAD_END;
+		return call(how, way);
 	case 0xe9:
 	case 0xeb:
 		return JUMP;
 	case 0xc2:
 	case 0xc3:
-		return way->base == BASE_SP && way->at < 0 ? DEAD_END : RETURN;
+		return way->is_lost || (way->base == BASE_SP && way->at < 0) ? DEAD_END : RETURN;
 	case 0xff:
-		if (i->reg_field == 2) // call
-			return how & WAY_FOLLOWS_CALLS ? GO_ON : DEAD_END;
+		if (i->reg_field == 2)
+			return call(how, way);
 		if (i->reg_field == 6) { // push
 			way->at -= 8;
 			return GO_ON;

@@ -22,10 +22,12 @@ struct way {
 	int64_t places[16]; // where, relative to the base
 	uint16_t kept;      // registers that were put on the stack on the way, as they were
 	int64_t keeps[16];  // where
-	bool fp_is_set;     // the frame pointer is the base + fp_at
-	int64_t fp_at;
-	bool is_away;    // WAY_CHANGES_STACKS: on the thread's stack
-	int64_t left_at; // and where Erlang's was left
+	uint16_t copies;    // those of %rbp and %r11 that are the base + copied_at
+	int64_t copied_at[16];
+	uint8_t compared; // the register that SP was just compared with; 0: it was not
+	bool is_lost;     // SP was changed by an amount that the code computes; `at` is not known
+	bool is_away;     // WAY_CHANGES_STACKS: on the thread's stack
+	int64_t left_at;  // and where Erlang's was left
 };
 
 enum effect { GO_ON, JUMP, BRANCH, RETURN, DEAD_END };
@@ -39,3 +41,10 @@ enum {
 
 // Takes one instruction, which way->address is behind of already. `how`: WAY_*, together.
 enum effect x86_way_step(const struct instruction *i, unsigned int how, struct way *way);
+
+// Goes on behind a branch that is not taken. -fstack-clash-protection makes a large frame page by
+// page in a loop, behind which SP is what it is compared with.
+void x86_way_pass_branch(const struct instruction *i, struct way *way);
+
+// The register that the instruction compares SP with; 0: it does no such thing.
+uint8_t x86_way_compared(const struct instruction *i);
