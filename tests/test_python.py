@@ -1,5 +1,6 @@
 """Python's own frames among the machine's: what a program says of its stacks is what is shown."""
 
+import collections
 import json
 import os
 import re
@@ -88,6 +89,19 @@ class Python(harness.TestCase):
             self.assertLessEqual(len(numbers), 1, sample.stack)
             n_named += len(numbers)
         self.assertGreater(n_named, 10)
+
+    def test_new_threads(self):
+        """One that sleeps as soon as it begins is shown as itself while it does."""
+        target = self.start_program("naps")
+        run = attach(target, duration="2", hz=99)
+        known, unknown = collections.Counter(), collections.Counter()
+        for sample in run.pprof.samples:
+            if sample.tid != target.pid and "naps" not in sample.stack:
+                (known if "nap" in sample.stack else unknown)[sample.tid] += sample.count
+        self.assertGreater(len(known), 3)  # the first ones came before the profiler
+        for tid in known:
+            # Some ticks may pass before it is known; a sleep is longer than that.
+            self.assertLess(unknown[tid], known[tid])
 
     def test_none(self):
         target = self.start_program("running")

@@ -66,5 +66,7 @@ void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buf
 
 // Puts the runtimes' frames in their places in the stack, by the snapshot's notes. Its locations
 // are then owned by the runtime, until the next stack; it has no more `sps`.
-void runtimes_merge(struct runtimes *runtimes, int tid, const struct snapshot *snapshot,
+// False: a runtime knows less of the thread than it will after the next update: a sleeping one is
+// worth another look then.
+bool runtimes_merge(struct runtimes *runtimes, int tid, const struct snapshot *snapshot,
                     struct unwound *stack);

@@ -1,6 +1,7 @@
 // runtime_kind: what each kind of runtime does, in a folder of its own.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,6 @@ struct runtime_kind {
 	               size_t room);
 
 	// As runtimes_merge.
-	void (*merge)(void *runtime, int tid, const struct snapshot *snapshot,
+	bool (*merge)(void *runtime, int tid, const struct snapshot *snapshot,
 	              const struct snapshot_note *note, struct unwound *stack);
 };

@@ -102,11 +102,14 @@ void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buf
 	}
 }
 
-void runtimes_merge(struct runtimes *runtimes, int tid, const struct snapshot *snapshot,
+bool runtimes_merge(struct runtimes *runtimes, int tid, const struct snapshot *snapshot,
                     struct unwound *stack)
 {
+	bool is_known = true;
+
 	for (size_t i = 0; i < RUNTIMES_MAX; i++)
 		if (runtimes->found[i] && snapshot->notes[i].size > 0)
-			kinds[i]->merge(runtimes->found[i], tid, snapshot, &snapshot->notes[i],
-			                stack);
+			is_known &= kinds[i]->merge(runtimes->found[i], tid, snapshot,
+			                            &snapshot->notes[i], stack);
+	return is_known;
 }

@@ -139,8 +139,9 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	tally_count(&ticker->tally, &thread->account, intern(ticker, &unwound), state,
 	            ticker->tally.now_ns);
 	// It is credited on as what it was counted as: not if it ran when it was found first, nor a
-	// stack that may be better understood with newer maps.
-	thread->sleep.asleep = state != THREAD_RUNNING && !ticker->space.stale;
+	// stack that may be better understood with newer maps, or when a runtime knows the thread.
+	thread->sleep.asleep =
+	    state != THREAD_RUNNING && !ticker->space.stale && ticker->runtimes_known;
 }
 
 static bool looks_for_ready(const struct ticker *ticker)

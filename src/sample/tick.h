@@ -54,6 +54,7 @@ struct ticker {
 	struct address_space space;
 	struct unwinder unwinder;
 	struct runtimes runtimes;
+	bool runtimes_known; // all that they will of the last stack
 	struct go_layout go; // the unwinder's, as it last was in peace: copies go by it
 	struct stops stops;
 	struct waits waits;

@@ -25,7 +25,7 @@ static void merge(struct ticker *ticker, const struct target_thread *thread,
 	struct hold *hold = ticker->setup->hold;
 	const bool begun = hold_begin_work(hold);
 
-	runtimes_merge(&ticker->runtimes, thread->tid, snapshot, stack);
+	ticker->runtimes_known = runtimes_merge(&ticker->runtimes, thread->tid, snapshot, stack);
 	hold_end_work(hold, begun);
 }
 
@@ -44,6 +44,7 @@ void tick_unwind(struct ticker *ticker, struct target_thread *thread,
 {
 	const uint32_t generation = ticker->space.generation;
 
+	ticker->runtimes_known = true;
 	if (ticker->space.is_foreign) {
 		*ret = (struct unwound){.end = STACK_FOREIGN};
 		return;

@@ -116,5 +116,5 @@ const struct python_thread *python_threads_find(const struct python_threads *thr
 // As of struct runtime_kind.
 size_t python_read(const void *python, int tid, const struct snapshot *snapshot, void *note,
                    size_t room);
-void python_merge(void *python, int tid, const struct snapshot *snapshot,
+bool python_merge(void *python, int tid, const struct snapshot *snapshot,
                   const struct snapshot_note *note, struct unwound *stack);

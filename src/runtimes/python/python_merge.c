@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "frame_names.h"
 #include "memory.h"
@@ -53,11 +54,27 @@ static bool is_base(const struct python_layout *layout, const struct group *grou
 	return layout->minor >= 14 && group->n == 1 && frames[group->first].is_shim;
 }
 
+// 3.10 and 3.11: by the C structures, counted from the outermost. One more of them is a call that
+// has no frame yet; one less is a call that is over, whose frame has not been taken off yet.
+static void anchor_by_cframes(struct merge *merge, const struct python_chain *chain, size_t first)
+{
+	const uint64_t *cframes = python_note_cframes(merge->note) + chain->first_cframe;
+	size_t n = merge->n_groups - first;
+
+	if (n > chain->n_cframes) {
+		memmove(&merge->groups[first], &merge->groups[merge->n_groups - chain->n_cframes],
+		        chain->n_cframes * sizeof(merge->groups[0]));
+		n = chain->n_cframes;
+		merge->n_groups = first + n;
+	}
+	for (size_t i = 1; i <= n; i++)
+		merge->groups[merge->n_groups - i].anchor = cframes[chain->n_cframes - i];
+}
+
 static void split_chain(struct merge *merge, const struct python_chain *chain)
 {
 	const struct python_layout *layout = &merge->python->layout;
 	const struct python_frame *frames = python_note_frames(merge->note);
-	const uint64_t *cframes = python_note_cframes(merge->note) + chain->first_cframe;
 	const uint32_t end = chain->first_frame + chain->n_frames;
 	const size_t first_group = merge->n_groups;
 
@@ -71,11 +88,8 @@ static void split_chain(struct merge *merge, const struct python_chain *chain)
 	if (merge->n_groups > first_group &&
 	    is_base(layout, &merge->groups[merge->n_groups - 1], frames))
 		merge->n_groups--;
-	// 3.10 and 3.11: the C structures, counted from the outermost. One more of them is a call
-	// that has no frame yet.
-	const size_t n = merge->n_groups - first_group;
-	for (size_t i = 1; layout->minor < 12 && i <= n && i <= chain->n_cframes; i++)
-		merge->groups[merge->n_groups - i].anchor = cframes[chain->n_cframes - i];
+	if (layout->minor == 10 || layout->minor == 11)
+		anchor_by_cframes(merge, chain, first_group);
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -259,7 +273,7 @@ static bool shows_loop(struct merge *merge)
 	return false;
 }
 
-void python_merge(void *context, int tid, const struct snapshot *snapshot,
+bool python_merge(void *context, int tid, const struct snapshot *snapshot,
                   const struct snapshot_note *bytes, struct unwound *stack)
 {
 	struct python *python = context;
@@ -275,28 +289,29 @@ void python_merge(void *context, int tid, const struct snapshot *snapshot,
 
 	if (!note->has_state) {
 		// A new thread, or none of Python's.
-		python->wants_threads |= shows_loop(&merge);
-		if (shows_loop(&merge))
-			count_fault(python, RUNTIME_FAULT_NO_STATE);
-		return;
+		if (!shows_loop(&merge))
+			return true;
+		python->wants_threads = true;
+		count_fault(python, RUNTIME_FAULT_NO_STATE);
+		return false;
 	}
 	remember(&merge);
 	if (note->fault != RUNTIME_FAULT_NONE) {
 		count_fault(python, note->fault);
-		return;
+		return true;
 	}
 	_cleanup_free_ struct group *groups = memory_alloc((note->n_frames + 1) * sizeof(*groups));
 	merge.groups = groups;
 	for (uint32_t i = 0; i < note->n_chains; i++)
 		split_chain(&merge, &note->chains[i]);
 	if (merge.n_groups == 0)
-		return;
+		return true;
 	if (note->n_chains > 1)
 		qsort(groups, merge.n_groups, sizeof(*groups), compare_groups);
 	python->n_locations = 0;
 	if (!place(&merge)) {
 		count_fault(python, RUNTIME_FAULT_NO_PLACE);
-		return;
+		return true;
 	}
 	if (merge.has_unnamed)
 		count_fault(python, RUNTIME_FAULT_UNNAMED);
@@ -305,4 +320,5 @@ void python_merge(void *context, int tid, const struct snapshot *snapshot,
 	stack->locations = python->locations;
 	stack->n = python->n_locations;
 	stack->sps = NULL;
+	return true;
 }

@@ -1,4 +1,5 @@
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,13 +98,21 @@ static void read_tids(const struct python *python, struct tids *ret)
 		closedir(directory);
 }
 
+static int compare_tids(const void *a, const void *b)
+{
+	const struct tid_pair *x = a, *y = b;
+
+	return (x->own > y->own) - (x->own < y->own);
+}
+
 // 0: it is none of the process's.
 static int our_tid(const struct tids *tids, uint64_t own)
 {
-	for (size_t i = 0; i < tids->n; i++)
-		if ((uint64_t)tids->items[i].own == own)
-			return tids->items[i].ours;
-	return 0;
+	const struct tid_pair key = {.own = own <= INT_MAX ? (int)own : 0};
+	const struct tid_pair *found =
+	    tids->n ? bsearch(&key, tids->items, tids->n, sizeof(key), compare_tids) : NULL;
+
+	return found ? found->ours : 0;
 }
 
 // The tid that a thread's state has, in the process's own namespace; 0: not known.
@@ -220,6 +229,8 @@ void python_threads_update(struct python *python, int tid, int64_t now_ns)
 	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct listing listing = {.is_whole = true};
 	read_tids(python, &listing.tids);
+	if (listing.tids.n > 0)
+		qsort(listing.tids.items, listing.tids.n, sizeof(struct tid_pair), compare_tids);
 	python->threads_hash = go_through(python, tid, &listing);
 	python->wants_threads = !listing.is_whole;
 	replace(python, make_threads(python->threads, &listing));
