@@ -81,12 +81,13 @@ struct error *dump_take_word(struct options *options, const char *word)
 	long pid;
 
 	if (options->pid || options->recording)
-		return option_error("dump: '%s' is one process or file too many", word);
+		return option_error("%s: '%s' is one process or file too many", options->verb->name,
+		                    word);
 	if (!is_number(word))
 		options->recording = word;
 	else if (!quantity_parse_count(word, INT_MAX, &pid))
-		return option_error("dump: '%s' is not a process id: give a number such as 1234",
-		                    word);
+		return option_error("%s: '%s' is not a process id: give a number such as 1234",
+		                    options->verb->name, word);
 	else
 		options->pid = (int)pid;
 	return NULL;

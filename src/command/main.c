@@ -30,6 +30,7 @@
 #include "supervise.h"
 #include "symbolize.h"
 #include "target.h"
+#include "top_command.h"
 #include "tracee.h"
 #include "unwind_check.h"
 #include "verb.h"
@@ -503,6 +504,7 @@ static int report(struct session *session)
 	struct error *error = options->verb->id == VERB_DIFF   ? diff_command(options)
 	                      : options->verb->id == VERB_PUSH ? push_command(options)
 	                      : options->verb->id == VERB_VIEW ? view_command(options)
+	                      : options->verb->id == VERB_TOP  ? top_command(options)
 	                                                       : report_command(options);
 
 	options_deinit(&session->options);

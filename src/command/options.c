@@ -83,6 +83,10 @@ static struct error *parse_verb(int argc, char **argv, struct options *options,
 		    option_table_parse(&option_rows, verb->own_rows, argc, argv, options, use);
 		if (error || options->help || options->version)
 			return error;
+		if (verb->takes_command && optind < argc && strcmp(argv[optind - 1], "--") == 0) {
+			options->command = argv + optind;
+			return verb->check(options);
+		}
 		if (optind >= argc)
 			return verb->check(options);
 		error = verb->take_word(options, argv[optind++]);
@@ -142,7 +146,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	}
 	if (!options.writer)
 		options.writer = default_writer(&options);
-	if (!error && options.verb->id != VERB_DUMP && options.verb->id != VERB_PUSH)
+	if (!error && !((FOR_NOW | FOR_PUSH) & 1u << options.verb->id))
 		error = options_check(&options);
 	if (error) {
 		options_deinit(&options);

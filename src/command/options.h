@@ -13,6 +13,7 @@
 #include "push_options.h"
 #include "runtimes.h"
 #include "selection.h"
+#include "top_options.h"
 
 struct error;
 struct verb;
@@ -67,6 +68,7 @@ struct options {
 	int ready_fd;             // to be written to after the first tick; -1: none
 	struct dump_options dump; // `profiler dump`
 	struct push_options push; // --push and `profiler push`
+	struct top_options top;   // `profiler top`
 	bool quiet, verbose;
 	bool check_unwinding;
 	uint32_t seed; // of the places of ticks within their periods; 0: one by chance

@@ -9,6 +9,7 @@
 #include "option_table.h"
 #include "options.h"
 #include "push_options.h"
+#include "top_options.h"
 
 enum { SUMMARY_COLUMN = 19 };
 
@@ -103,6 +104,21 @@ const struct verb verbs[N_VERBS] = {
                        "profiler report FILE -o page.html",
             .take_word = take_file,
             .check = check_file,
+        },
+    [VERB_TOP] =
+        {
+            .id = VERB_TOP,
+            .name = "top",
+            .operands = "FILE",
+            .summary = "what all threads did, of a recording, interval by interval",
+            .usage =
+                "Usage: profiler top [OPTION...] FILE.wprof\n"
+                "Shows what the threads of a process did, and waited for, second by second, of a\n"
+                "recording (-f record).\n",
+            .statuses = READING_STATUSES,
+            .own_rows = &top_rows,
+            .take_word = top_take_word,
+            .check = top_check,
         },
     [VERB_DUMP] =
         {

@@ -3,6 +3,7 @@
 // rows.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct error;
@@ -15,6 +16,7 @@ enum verb_id {
 	VERB_REPORT,
 	VERB_DIFF,
 	VERB_VIEW,
+	VERB_TOP,
 	VERB_DUMP,
 	VERB_PUSH,
 	N_VERBS,
@@ -26,8 +28,10 @@ enum {
 	FOR_REPORT = 1 << VERB_REPORT,
 	FOR_DIFF = 1 << VERB_DIFF,
 	FOR_VIEW = 1 << VERB_VIEW,
+	FOR_TOP = 1 << VERB_TOP,
 	FOR_DUMP = 1 << VERB_DUMP,
 	FOR_PUSH = 1 << VERB_PUSH,
+	FOR_NOW = FOR_TOP | FOR_DUMP,
 	FOR_READING = FOR_REPORT | FOR_DIFF | FOR_VIEW, // of what was sampled before
 };
 
@@ -39,6 +43,7 @@ struct verb {
 	const char *usage;    // lines of its own help: how it is called, and what it does
 	const char *statuses; // the last lines of it: exit statuses
 	const char *instead; // for whom an option is that is not for it; NULL: nobody in particular
+	bool takes_command;  // after "--"
 	const struct option_table *own_rows; // options that no other verb has; NULL: none
 
 	// Takes a word that is no option; in the end looks whether all is there that is needed.

@@ -1,0 +1,10 @@
+// top_json: a window as a JSON object on one line.
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct recording;
+struct top_model;
+
+void top_json_write(const struct top_model *model, const struct recording *recording, FILE *stream);

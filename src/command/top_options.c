@@ -1,0 +1,101 @@
+#include "top_options.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+#include "clock.h"
+#include "error.h"
+#include "memory.h"
+#include "option_table.h"
+#include "options.h"
+#include "quantity.h"
+#include "verb.h"
+
+enum { MAX_COUNT = 1000000000 };
+
+#define MIN_INTERVAL_NS (100 * NS_PER_MS)
+
+static struct error *parse_count(struct options *options, const char *value)
+{
+	if (!quantity_parse_count(value, MAX_COUNT, &options->top.count))
+		return option_error("--count: '%s' is not a number from 1 to %d", value, MAX_COUNT);
+	return NULL;
+}
+
+static struct error *parse_interval(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->top.interval_ns) ||
+	    options->top.interval_ns < MIN_INTERVAL_NS)
+		return option_error("--interval: '%s' is not a time of at least 100ms", value);
+	return NULL;
+}
+
+static struct error *parse_window(struct options *options, const char *value)
+{
+	if (!quantity_parse_time(value, &options->top.window_ns))
+		return option_error("--window: '%s' is not a time above 0, such as 10s", value);
+	return NULL;
+}
+
+static struct error *parse_view(struct options *options, const char *value)
+{
+	options->top.view = top_view_named(value);
+	if (options->top.view >= TOP_STACK)
+		return option_error("--view: '%s' is unknown: give threads, functions, tree or "
+		                    "waits",
+		                    value);
+	return NULL;
+}
+
+static struct error *parse_sort(struct options *options, const char *value)
+{
+	options->top.sort = value;
+	return NULL;
+}
+
+// clang-format off
+#define VALUE(letter, name, arg, function, text)                                                   \
+	{.short_name = (letter), .long_name = (name), .argument = (arg), .help = (text),           \
+	 .parse = (function)}
+
+static const struct option_row own_rows[] = {
+	{.help = "What is shown:", .verbs = FOR_TOP},
+	VALUE(0, "view", "VIEW", parse_view, "threads (the default), functions, tree or waits"),
+	VALUE(0, "sort", "COLUMN", parse_sort, "by the column of that title, such as run or tid"),
+	VALUE(0, "interval", "TIME", parse_interval, "how often; default 1s"),
+	VALUE(0, "window", "TIME", parse_window, "of how long, on a terminal; default 10s;\n"
+	      "elsewhere each interval is told by itself"),
+	VALUE('n', "count", "N", parse_count, "end after N intervals, and show plain tables"),
+	{.long_name = "json", .help = "JSON, an object on a line for each interval",
+	 .flag_offset = offsetof(struct options, top.json), .flag_value = true},
+};
+// clang-format on
+
+const struct option_table top_rows = {.rows = own_rows, .n_rows = array_size(own_rows)};
+
+struct error *top_take_word(struct options *options, const char *word)
+{
+	return dump_take_word(options, word); // a process or a recording, likewise
+}
+
+static struct error *check(const struct options *options)
+{
+	if (!options->recording)
+		return option_error("top: no recording is given: profiler top FILE; to run a "
+		                    "command of that name: profiler -- top");
+	if (options->top.sort && top_view_column(options->top.view, options->top.sort) < 0)
+		return option_error("--sort: the view of %s has no column '%s' to sort by",
+		                    top_view_name(options->top.view), options->top.sort);
+	return NULL;
+}
+
+struct error *top_check(struct options *options)
+{
+	struct error *error = check(options);
+
+	if (!options->top.interval_ns)
+		options->top.interval_ns = NS_PER_SECOND;
+	if (!options->top.window_ns)
+		options->top.window_ns = 10 * NS_PER_SECOND;
+	return error;
+}

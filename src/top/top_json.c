@@ -1,0 +1,128 @@
+#include "top_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame_name.h"
+#include "json.h"
+#include "memory.h"
+#include "recording.h"
+#include "text.h"
+#include "top_model.h"
+
+static void key_text(struct json *json, const char *key, const char *bytes)
+{
+	_cleanup_free_ char *clean = text_clean(bytes, strlen(bytes), TEXT_UNLIMITED);
+
+	json_key_string(json, key, clean);
+}
+
+// Takes the text over.
+static void key_own(struct json *json, const char *key, char *text)
+{
+	json_key_string(json, key, text);
+	free(text);
+}
+
+static void write_kinds(struct json *json, const uint64_t kinds[N_WAIT_KINDS])
+{
+	json_key_open(json, "kinds", '{');
+	for (int i = 0; i < N_WAIT_KINDS; i++)
+		if (kinds[i] > 0)
+			json_key_int(json, wait_kind_name((enum wait_kind)i), (int64_t)kinds[i]);
+	json_close(json, '}');
+}
+
+static void write_stack(struct json *json, const struct top_model *model, uint32_t sample)
+{
+	size_t n;
+	char **names = top_stack(model, sample, &n);
+
+	json_key_open(json, "stack", '[');
+	for (size_t i = 0; i < n; i++) {
+		json_string(json, names[i]);
+		free(names[i]);
+	}
+	free(names);
+	json_close(json, ']');
+}
+
+static void write_thread(struct json *json, const struct top_model *model,
+                         const struct top_thread *thread)
+{
+	const struct profile *profile = model->input.profile;
+	const struct thread *known = &profile->threads[thread->thread];
+
+	json_open(json, '{');
+	key_text(json, "name", frame_name_thread(known));
+	json_key_int(json, "pid", known->pid);
+	json_key_int(json, "tid", known->tid);
+	json_key_int(json, "ticks", (int64_t)thread->share.count);
+	write_kinds(json, thread->share.kinds);
+	json_key_bool(json, "ended", thread->ended);
+	json_key_bool(json, "never_woke", thread->never_woke);
+	if (thread->sample != TOP_NONE) {
+		const uint32_t wait = profile->samples[thread->sample].wait;
+		json_key_string(json, "now", wait_kind_name(thread->now));
+		json_key_int(json, "for_ns", thread->for_ns);
+		key_own(json, "waits_for", top_waits_for(model, wait));
+		write_stack(json, model, thread->sample);
+	}
+	json_close(json, '}');
+}
+
+static void write_functions(struct json *json, const struct top_model *model)
+{
+	json_key_open(json, "functions", '[');
+	for (size_t i = 0; i < model->n_functions; i++) {
+		const struct top_function *function = &model->functions[i];
+		json_open(json, '{');
+		key_own(json, "name", top_function_name(model, function->id));
+		json_key_int(json, "self", (int64_t)function->self);
+		json_key_int(json, "total", (int64_t)function->total.count);
+		write_kinds(json, function->total.kinds);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void write_waits(struct json *json, const struct top_model *model)
+{
+	json_key_open(json, "waits", '[');
+	for (size_t i = 0; i < model->n_waits; i++) {
+		const struct top_wait *wait = &model->waits[i];
+		json_open(json, '{');
+		json_key_string(json, "kind", wait_kind_name(wait->kind));
+		key_own(json, "for", top_waits_for(model, wait->wait));
+		json_key_int(json, "ticks", (int64_t)wait->count);
+		json_key_int(json, "threads", (int64_t)wait->n_threads);
+		json_key_int(json, "longest_ns", wait->longest_ns);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+void top_json_write(const struct top_model *model, const struct recording *recording, FILE *stream)
+{
+	struct json json = {.stream = stream};
+	const struct top_input *input = &model->input;
+
+	json_open(&json, '{');
+	json_key_int(&json, "version", 1);
+	json_key_int(&json, "pid", recording->pid);
+	json_key_int(&json, "start_ns", recording->profile.start_time_ns); // since 1970
+	json_key_int(&json, "from_ns", input->from_ns);
+	json_key_int(&json, "to_ns", input->to_ns);
+	json_key_int(&json, "ticks", (int64_t)model->share.count);
+	write_kinds(&json, model->share.kinds);
+	json_key_int(&json, "missed_ticks", (int64_t)recording->missed_ticks);
+	json_key_int(&json, "dropped", (int64_t)recording->dropped_samples);
+	json_key_open(&json, "threads", '[');
+	for (size_t i = 0; i < model->n_threads; i++)
+		write_thread(&json, model, &model->threads[i]);
+	json_close(&json, ']');
+	write_functions(&json, model);
+	write_waits(&json, model);
+	json_close(&json, '}');
+	fputc('\n', stream);
+}

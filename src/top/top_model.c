@@ -1,0 +1,281 @@
+#include "top_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "call_text.h"
+#include "clock.h"
+#include "frame_name.h"
+#include "memory.h"
+#include "module.h"
+#include "sample_kind.h"
+#include "slice.h"
+#include "symbolize.h"
+#include "text.h"
+#include "top_tree.h"
+
+enum { MAX_NAME_BYTES = 1024 };
+
+char top_kind_letter(enum wait_kind kind)
+{
+	static const char letters[] = "RLCFSETPX";
+
+	return kind < N_WAIT_KINDS ? letters[kind] : ' ';
+}
+
+static bool is_selected(const struct top_input *input, const struct span *span)
+{
+	return span->count > 0 && (!input->selected || input->selected[span->sample]);
+}
+
+static void add_share(struct top_share *share, enum wait_kind kind, uint64_t count)
+{
+	share->count += count;
+	share->kinds[kind] += count;
+}
+
+// The sums of the window, one for each sample.
+static void add_samples(const struct top_input *input, struct slice *slice)
+{
+	slice_init(slice, input->from_ns, input->to_ns);
+	for (size_t i = 0; i < input->n_spans; i++)
+		if (is_selected(input, &input->spans[i]))
+			slice_add(slice, input->profile, &input->spans[i]);
+}
+
+static void find_kinds(struct top_model *model)
+{
+	const struct top_input *input = &model->input;
+	struct sample_kinds kinds;
+
+	sample_kinds_init(&kinds, input->profile, input->symbols);
+	model->kinds = memory_alloc_zeroed(input->profile->n_samples + 1, 1);
+	for (size_t i = 0; i < input->n_spans; i++) {
+		const uint32_t id = input->spans[i].sample;
+		if (input->spans[i].count > 0)
+			model->kinds[id] =
+			    (uint8_t)sample_kind(&kinds, &input->profile->samples[id]);
+	}
+	sample_kinds_deinit(&kinds);
+}
+
+// Spans come in the order of time: the last one before the window's end tells what the thread does.
+static void note_now(const struct top_model *model, struct top_thread *thread,
+                     const struct span *span)
+{
+	const struct thread *known = &model->input.profile->threads[thread->thread];
+	const int64_t to_ns = model->input.to_ns;
+
+	if (span->start_ns >= to_ns || span->end_ns <= model->input.from_ns)
+		return;
+	thread->sample = span->sample;
+	thread->now = model->kinds[span->sample];
+	thread->for_ns = (span->end_ns < to_ns ? span->end_ns : to_ns) - span->start_ns;
+	thread->never_woke = thread->now != WAIT_KIND_RUNNING && span->start_ns <= known->first_ns;
+	thread->ended = known->ended && known->last_ns <= to_ns;
+}
+
+struct history {
+	uint64_t cells[TOP_HISTORY_CELLS][N_WAIT_KINDS];
+};
+
+static void add_history(const struct top_model *model, struct history *history,
+                        const struct span *span)
+{
+	const int64_t first_ns = model->input.to_ns - (int64_t)TOP_HISTORY_CELLS * NS_PER_SECOND;
+
+	if (span->end_ns <= first_ns)
+		return;
+	for (int i = 0; i < TOP_HISTORY_CELLS; i++) {
+		const int64_t from_ns = first_ns + i * NS_PER_SECOND;
+		if (span->start_ns >= from_ns + NS_PER_SECOND || span->end_ns <= from_ns)
+			continue;
+		history->cells[i][model->kinds[span->sample]] +=
+		    span_ticks_before(span, from_ns + NS_PER_SECOND) -
+		    span_ticks_before(span, from_ns);
+	}
+}
+
+static uint8_t most_of(const uint64_t kinds[N_WAIT_KINDS])
+{
+	uint8_t most = N_WAIT_KINDS;
+
+	for (uint8_t i = 0; i < N_WAIT_KINDS; i++)
+		if (kinds[i] > 0 && (most == N_WAIT_KINDS || kinds[i] > kinds[most]))
+			most = i;
+	return most;
+}
+
+// Threads that have a tick in the window.
+static void find_threads(struct top_model *model, const struct slice *slice)
+{
+	const struct top_input *input = &model->input;
+	const size_t n = input->profile->n_threads;
+	_cleanup_free_ struct history *history = memory_alloc_zeroed(n + 1, sizeof(*history));
+
+	model->threads = memory_alloc_zeroed(n + 1, sizeof(*model->threads));
+	for (uint32_t i = 0; i < n; i++)
+		model->threads[i] = (struct top_thread){.thread = i, .sample = TOP_NONE};
+	for (size_t i = 0; i < slice->n_sums; i++) {
+		const struct sample *sum = &slice->sums[i];
+		const uint32_t thread = input->profile->samples[i].thread;
+		if (sum->count == 0)
+			continue;
+		add_share(&model->threads[thread].share, model->kinds[i], sum->count);
+		add_share(&model->share, model->kinds[i], sum->count);
+	}
+	for (size_t i = 0; i < input->n_spans; i++) {
+		const struct span *span = &input->spans[i];
+		if (!is_selected(input, span))
+			continue;
+		add_history(model, &history[span->thread], span);
+		note_now(model, &model->threads[span->thread], span);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct top_thread *thread = &model->threads[i];
+		for (int cell = 0; cell < TOP_HISTORY_CELLS; cell++)
+			thread->history[cell] = most_of(history[i].cells[cell]);
+		if (thread->share.count > 0)
+			model->threads[model->n_threads++] = *thread;
+	}
+}
+
+static int compare_waits(const void *a_pointer, const void *b_pointer)
+{
+	const struct top_wait *a = a_pointer, *b = b_pointer;
+
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	if (a->wait != b->wait)
+		return a->wait < b->wait ? -1 : 1;
+	return (a->kind > b->kind) - (a->kind < b->kind);
+}
+
+// Rows are found by (wait, kind): for each wait as many as there are kinds.
+static void find_waits(struct top_model *model, const struct slice *slice)
+{
+	const struct top_input *input = &model->input;
+	const size_t n = input->profile->n_waits * N_WAIT_KINDS;
+	struct top_wait *waits = memory_alloc_zeroed(n + 1, sizeof(*waits));
+	_cleanup_free_ uint32_t *last = memory_alloc_zeroed(n + 1, sizeof(*last)); // thread + 1
+
+	for (size_t t = 0; t < slice->n_sums; t++) {
+		const struct sample *sample = &input->profile->samples[t];
+		const enum wait_kind kind = model->kinds[t];
+		if (slice->sums[t].count == 0 || kind == WAIT_KIND_RUNNING)
+			continue;
+		waits[sample->wait * N_WAIT_KINDS + kind].count += slice->sums[t].count;
+	}
+	for (size_t i = 0; i < input->n_spans; i++) {
+		const struct span *span = &input->spans[i];
+		const enum wait_kind kind =
+		    is_selected(input, span) ? model->kinds[span->sample] : 0;
+		const int64_t from_ns =
+		    span->start_ns > input->from_ns ? span->start_ns : input->from_ns;
+		const int64_t to_ns = span->end_ns < input->to_ns ? span->end_ns : input->to_ns;
+		if (to_ns <= from_ns || kind == WAIT_KIND_RUNNING)
+			continue;
+		const size_t row = input->profile->samples[span->sample].wait * N_WAIT_KINDS + kind;
+		// Spans are sorted by thread.
+		waits[row].n_threads += last[row] != span->thread + 1;
+		last[row] = span->thread + 1;
+		if (to_ns - from_ns > waits[row].longest_ns) {
+			waits[row].longest_ns = to_ns - from_ns;
+			waits[row].sample = span->sample;
+		}
+	}
+	model->waits = waits;
+	for (size_t i = 0; i < n; i++) {
+		if (waits[i].count == 0)
+			continue;
+		waits[i].wait = (uint32_t)(i / N_WAIT_KINDS);
+		waits[i].kind = i % N_WAIT_KINDS;
+		waits[model->n_waits++] = waits[i];
+	}
+	qsort(waits, model->n_waits, sizeof(*waits), compare_waits);
+}
+
+char *top_function_name(const struct top_model *model, uint32_t id)
+{
+	const struct top_input *input = &model->input;
+	const struct symbols *symbols = input->symbols;
+
+	if (id < symbols->n_functions) {
+		const char *name = symbols->functions[id].name;
+		return text_clean(name, strlen(name), MAX_NAME_BYTES);
+	}
+	id -= (uint32_t)symbols->n_functions;
+	if (id >= input->profile->n_locations)
+		return frame_name_truncated((enum stack_end)(id - input->profile->n_locations));
+	const struct location *location = &input->profile->locations[id];
+	return frame_name_unresolved(input->modules->items[location->module], location->address);
+}
+
+char *top_where(const struct top_model *model, uint32_t sample)
+{
+	const struct top_input *input = &model->input;
+	const struct stack *stack = &input->profile->stacks[input->profile->samples[sample].stack];
+	uint32_t ids[TOP_MAX_FRAMES];
+	const size_t n = top_frames(input, stack, ids);
+
+	for (uint32_t i = 0; i < stack->n_frames; i++) {
+		const uint32_t location = input->profile->location_ids[stack->first + i];
+		const struct module *module =
+		    input->modules->items[input->profile->locations[location].module];
+		if (module != input->modules->program)
+			continue;
+		top_frames_at(input, location, ids);
+		return top_function_name(model, ids[0]);
+	}
+	return n > 0 ? top_function_name(model, ids[0]) : memory_strdup("");
+}
+
+char *top_waits_for(const struct top_model *model, uint32_t id)
+{
+	const struct wait *wait = &model->input.profile->waits[id];
+
+	if (id == WAIT_NONE || wait->syscall == NO_SYSCALL)
+		return memory_strdup("");
+	const char *text = frame_name_descriptor(wait);
+	_cleanup_free_ char *descriptor = text_clean(text, strlen(text), MAX_NAME_BYTES);
+	return call_text_name(wait->syscall, descriptor);
+}
+
+char **top_stack(const struct top_model *model, uint32_t sample, size_t *ret_count)
+{
+	const struct top_input *input = &model->input;
+	const struct stack *stack = &input->profile->stacks[input->profile->samples[sample].stack];
+	uint32_t ids[TOP_MAX_FRAMES];
+	const size_t n = top_frames(input, stack, ids);
+	char **names = memory_alloc_zeroed(n + 1, sizeof(*names));
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = top_function_name(model, ids[i]);
+	*ret_count = n;
+	return names;
+}
+
+void top_model_init(struct top_model *ret, const struct top_input *input)
+{
+	struct slice slice;
+
+	*ret = (struct top_model){.input = *input};
+	find_kinds(ret);
+	add_samples(input, &slice);
+	find_threads(ret, &slice);
+	find_waits(ret, &slice);
+	top_find_functions(ret, slice.sums, slice.n_sums);
+	if (input->with_tree)
+		top_find_tree(ret, slice.sums, slice.n_sums);
+	slice_deinit(&slice);
+}
+
+void top_model_deinit(struct top_model *model)
+{
+	free(model->threads);
+	free(model->functions);
+	free(model->waits);
+	free(model->nodes);
+	free(model->kinds);
+	*model = (struct top_model){0};
+}

@@ -1,0 +1,376 @@
+#include "top_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "call_text.h"
+#include "clock.h"
+#include "frame_name.h"
+#include "memory.h"
+#include "text.h"
+#include "top_model.h"
+#include "top_text.h"
+
+enum { MAX_NAME_BYTES = 256, MAX_TREE_ROWS = 20000 };
+
+static struct top_row *add_row(struct top_table *table, uint64_t id, int kind)
+{
+	struct top_row *row = array_push(table->rows, table->n_rows, table->capacity);
+
+	*row = (struct top_row){.id = id, .kind = kind};
+	return row;
+}
+
+static void set_text(struct top_row *row, int column, char *text)
+{
+	row->cells[column] = text;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void set_number(struct top_row *row, int column, double number, int digits)
+{
+	row->keys[column] = number;
+	row->cells[column] = memory_printf("%.*f", digits, number);
+}
+
+// The kinds that wait for something particular other than a lock.
+static uint64_t io_of(const struct top_share *share)
+{
+	return share->kinds[WAIT_KIND_FILE] + share->kinds[WAIT_KIND_SOCKET] +
+	       share->kinds[WAIT_KIND_PIPE];
+}
+
+static uint64_t idle_of(const struct top_share *share)
+{
+	return share->count - share->kinds[WAIT_KIND_RUNNING] - share->kinds[WAIT_KIND_LOCK] -
+	       io_of(share);
+}
+
+static void set_shares(struct top_row *row, int column, const struct top_share *share,
+                       uint64_t whole)
+{
+	set_number(row, column, percent(share->kinds[WAIT_KIND_RUNNING], whole), 1);
+	set_number(row, column + 1, percent(share->kinds[WAIT_KIND_LOCK], whole), 1);
+	set_number(row, column + 2, percent(io_of(share), whole), 1);
+	set_number(row, column + 3, percent(idle_of(share), whole), 1);
+}
+
+static char *history_text(const struct top_thread *thread)
+{
+	char text[TOP_HISTORY_CELLS + 1];
+
+	for (int i = 0; i < TOP_HISTORY_CELLS; i++)
+		text[i] = top_kind_letter((enum wait_kind)thread->history[i]);
+	text[TOP_HISTORY_CELLS] = '\0';
+	return memory_strdup(text);
+}
+
+static void add_thread(struct top_table *table, const struct top_model *model,
+                       const struct top_thread *thread)
+{
+	const struct thread *known = &model->input.profile->threads[thread->thread];
+	const char *name = frame_name_thread(known);
+	struct top_row *row =
+	    add_row(table, thread->thread, thread->sample == TOP_NONE ? -1 : (int)thread->now);
+	const bool is_known = thread->sample != TOP_NONE;
+
+	set_text(row, 0, text_clean(name, strlen(name), MAX_NAME_BYTES));
+	row->keys[1] = known->tid;
+	set_text(row, 1, memory_printf("%d", known->tid));
+	set_text(row, 2,
+	         memory_strdup(thread->ended ? "ended"
+	                       : is_known    ? wait_kind_name(thread->now)
+	                                     : "?"));
+	set_number(row, 3, (double)thread->for_ns / (double)NS_PER_SECOND, 1);
+	set_shares(row, 4, &thread->share, thread->share.count);
+	set_text(row, 8, history_text(thread));
+	set_text(row, 9, is_known ? top_where(model, thread->sample) : memory_strdup(""));
+	const uint32_t wait = is_known ? model->input.profile->samples[thread->sample].wait : 0;
+	set_text(row, 10, top_waits_for(model, wait));
+}
+
+static void fill_threads(struct top_table *table, const struct top_model *model,
+                         const struct top_table_options *options)
+{
+	size_t n_idle = 0;
+
+	for (size_t i = 0; i < model->n_threads; i++) {
+		if (model->threads[i].never_woke && options->hides_idle)
+			n_idle++;
+		else
+			add_thread(table, model, &model->threads[i]);
+	}
+	if (n_idle > 0)
+		table->note = memory_printf("+ %zu never woke", n_idle);
+}
+
+static void fill_functions(struct top_table *table, const struct top_model *model,
+                           const struct top_table_options *options)
+{
+	(void)options;
+	for (size_t i = 0; i < model->n_functions; i++) {
+		const struct top_function *function = &model->functions[i];
+		struct top_row *row = add_row(table, function->id, -1);
+		set_number(row, 0, percent(function->self, model->share.count), 1);
+		set_number(row, 1, percent(function->total.count, model->share.count), 1);
+		set_shares(row, 2, &function->total, model->share.count);
+		set_number(row, 6, (double)function->self, 0);
+		set_text(row, 7, top_function_name(model, function->id));
+	}
+}
+
+static void fill_waits(struct top_table *table, const struct top_model *model,
+                       const struct top_table_options *options)
+{
+	(void)options;
+	for (size_t i = 0; i < model->n_waits; i++) {
+		const struct top_wait *wait = &model->waits[i];
+		struct top_row *row =
+		    add_row(table, (uint64_t)wait->wait * N_WAIT_KINDS + wait->kind, wait->kind);
+		set_number(row, 0, percent(wait->count, model->share.count), 1);
+		set_number(row, 1, (double)wait->count, 0);
+		set_number(row, 2, (double)wait->n_threads, 0);
+		set_number(row, 3, (double)wait->longest_ns / (double)NS_PER_SECOND, 2);
+		set_text(row, 4, memory_strdup(wait_kind_name(wait->kind)));
+		set_text(row, 5, top_where(model, wait->sample));
+		set_text(row, 6, top_waits_for(model, wait->wait));
+	}
+}
+
+static bool is_open(const struct top_table_options *options, uint64_t id, int depth)
+{
+	for (size_t i = 0; i < options->n_open; i++)
+		if (options->open[i] == id)
+			return depth >= options->open_depth; // else it was closed by hand
+	return depth < options->open_depth;
+}
+
+// A number for the path from the root, the same while the names' ids are.
+static uint64_t path_id(uint64_t parent, uint32_t id)
+{
+	return (parent ^ id) * 0x9e3779b97f4a7c15u + 1;
+}
+
+struct tree_walk {
+	struct top_table *table;
+	const struct top_model *model;
+	const struct top_table_options *options;
+};
+
+static int compare_nodes(const void *a_pointer, const void *b_pointer, void *context)
+{
+	const struct top_model *model = context;
+	const struct top_node *a = &model->nodes[*(const uint32_t *)a_pointer];
+	const struct top_node *b = &model->nodes[*(const uint32_t *)b_pointer];
+
+	if (a->total != b->total)
+		return a->total > b->total ? -1 : 1;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static void add_nodes(const struct tree_walk *walk, uint32_t parent, uint64_t parent_id, int depth)
+{
+	const struct top_model *model = walk->model;
+	uint32_t *children = NULL;
+	size_t n = 0, capacity = 0;
+
+	for (uint32_t i = model->nodes[parent].first_child; i != TOP_NONE;
+	     i = model->nodes[i].next_sibling)
+		*array_push(children, n, capacity) = i;
+	if (n > 1)
+		qsort_r(children, n, sizeof(*children), compare_nodes, (void *)model);
+	for (size_t i = 0; i < n && walk->table->n_rows < MAX_TREE_ROWS; i++) {
+		const struct top_node *node = &model->nodes[children[i]];
+		const uint64_t id = path_id(parent_id, node->id);
+		const bool opens = is_open(walk->options, id, depth);
+		struct top_row *row = add_row(walk->table, id, -1);
+		_cleanup_free_ char *name = top_function_name(model, node->id);
+		set_number(row, 0, percent(node->total, model->share.count), 1);
+		set_number(row, 1, percent(node->self, model->share.count), 1);
+		set_text(row, 2,
+		         memory_printf("%*s%c %s", depth, "",
+		                       node->first_child == TOP_NONE ? ' '
+		                       : opens                       ? '-'
+		                                                     : '+',
+		                       name));
+		if (opens)
+			add_nodes(walk, children[i], id, depth + 1);
+	}
+	free(children);
+}
+
+static void fill_tree(struct top_table *table, const struct top_model *model,
+                      const struct top_table_options *options)
+{
+	const struct tree_walk walk = {table, model, options};
+
+	if (model->n_nodes > 0)
+		add_nodes(&walk, 0, 0, 0);
+}
+
+static void fill_stack(struct top_table *table, const struct top_model *model,
+                       const struct top_table_options *options)
+{
+	const uint64_t id = options->thread;
+	const struct top_thread *thread = NULL;
+
+	for (size_t i = 0; i < model->n_threads; i++)
+		if (model->threads[i].thread == id)
+			thread = &model->threads[i];
+	if (!thread || thread->sample == TOP_NONE) {
+		table->note = memory_strdup("it was not seen in this window");
+		return;
+	}
+	size_t n;
+	char **names = top_stack(model, thread->sample, &n);
+	for (size_t i = 0; i < n; i++)
+		set_text(add_row(table, i, thread->now), 0, names[i]);
+	free(names);
+	const char *name = frame_name_thread(&model->input.profile->threads[id]);
+	_cleanup_free_ char *clean = text_clean(name, strlen(name), MAX_NAME_BYTES);
+	_cleanup_free_ char *call =
+	    top_waits_for(model, model->input.profile->samples[thread->sample].wait);
+	char duration[CALL_TEXT_DURATION_SIZE];
+	call_text_duration(thread->for_ns, duration);
+	table->note =
+	    memory_printf("\"%s\" %d   %s, %s   %s", clean, model->input.profile->threads[id].tid,
+	                  wait_kind_name(thread->now), duration, call);
+}
+
+// clang-format off
+#define SHARES {"RUN%", 6, true}, {"LOCK%", 6, true}, {"I/O%", 6, true}, {"IDLE%", 6, true}
+
+static const struct top_column thread_columns[] = {
+	{"THREAD", 15, false}, {"TID", 7, true}, {"NOW", 9, false}, {"FOR", 7, true}, SHARES,
+	{"LAST 20 s", TOP_HISTORY_CELLS, false}, {"WHERE", 28, false}, {"WAITS FOR", 40, false},
+};
+static const struct top_column function_columns[] = {
+	{"SELF%", 6, true}, {"TOTAL%", 6, true}, SHARES, {"TICKS", 8, true},
+	{"FUNCTION", 60, false},
+};
+static const struct top_column tree_columns[] = {
+	{"TOTAL%", 6, true}, {"SELF%", 6, true}, {"CALLS", 80, false},
+};
+static const struct top_column wait_columns[] = {
+	{"WAITS%", 6, true}, {"TICKS", 8, true}, {"THREADS", 7, true}, {"LONGEST", 8, true},
+	{"KIND", 9, false}, {"BELOW", 28, false}, {"FOR", 50, false},
+};
+static const struct top_column stack_columns[] = {{"STACK", 80, false}};
+// clang-format on
+
+static const struct {
+	const char *name;
+	const struct top_column *columns;
+	int n_columns;
+	int sorted_by; // -1: the order is the view's meaning
+	void (*fill)(struct top_table *table, const struct top_model *model,
+	             const struct top_table_options *options);
+} views[N_TOP_VIEWS] = {
+    [TOP_THREADS] = {"threads", thread_columns, array_size(thread_columns), 4, fill_threads},
+    [TOP_FUNCTIONS] = {"functions", function_columns, array_size(function_columns), 0,
+                       fill_functions},
+    [TOP_TREE] = {"tree", tree_columns, array_size(tree_columns), -1, fill_tree},
+    [TOP_WAITS] = {"waits", wait_columns, array_size(wait_columns), 0, fill_waits},
+    [TOP_STACK] = {"stack", stack_columns, array_size(stack_columns), -1, fill_stack},
+};
+
+const char *top_view_name(enum top_view view)
+{
+	return views[view].name;
+}
+
+enum top_view top_view_named(const char *name)
+{
+	for (int i = 0; i < N_TOP_VIEWS; i++)
+		if (strcmp(views[i].name, name) == 0)
+			return (enum top_view)i;
+	return N_TOP_VIEWS;
+}
+
+int top_view_column(enum top_view view, const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (int i = 0; i < views[view].n_columns && views[view].sorted_by >= 0; i++) {
+		const char *title = views[view].columns[i].title;
+		if (length > 0 && strncasecmp(title, name, length) == 0)
+			return i;
+	}
+	return -1;
+}
+
+struct order {
+	int column;
+	bool is_number, is_reversed;
+};
+
+static int compare_rows(const void *a_pointer, const void *b_pointer, void *context)
+{
+	const struct top_row *a = a_pointer, *b = b_pointer;
+	const struct order *order = context;
+	int result = order->is_number ? (a->keys[order->column] < b->keys[order->column]) -
+	                                    (a->keys[order->column] > b->keys[order->column])
+	                              : strcmp(a->cells[order->column], b->cells[order->column]);
+
+	if (result == 0)
+		return (a->id > b->id) - (a->id < b->id);
+	return order->is_reversed ? -result : result;
+}
+
+void top_table_init(struct top_table *ret, const struct top_model *model,
+                    const struct top_table_options *options)
+{
+	*ret = (struct top_table){
+	    .columns = views[options->view].columns,
+	    .n_columns = views[options->view].n_columns,
+	    .sorted_by = views[options->view].sorted_by,
+	};
+	views[options->view].fill(ret, model, options);
+	if (ret->sorted_by < 0 || ret->n_rows == 0)
+		return;
+	if (options->sort_by >= 0 && options->sort_by < ret->n_columns)
+		ret->sorted_by = options->sort_by;
+	struct order order = {
+	    .column = ret->sorted_by,
+	    .is_number = ret->columns[ret->sorted_by].is_number,
+	    .is_reversed = options->is_reversed,
+	};
+	qsort_r(ret->rows, ret->n_rows, sizeof(*ret->rows), compare_rows, &order);
+}
+
+void top_table_deinit(struct top_table *table)
+{
+	for (size_t i = 0; i < table->n_rows; i++)
+		for (int j = 0; j < TOP_MAX_COLUMNS; j++)
+			free(table->rows[i].cells[j]);
+	free(table->rows);
+	free(table->note);
+	*table = (struct top_table){0};
+}
+
+char *top_table_line(const struct top_table *table, const struct top_row *row, int width)
+{
+	char *line = memory_strdup("");
+
+	for (int i = 0; i < table->n_columns; i++) {
+		const struct top_column *column = &table->columns[i];
+		const char *text = row ? row->cells[i] : column->title;
+		const bool is_last = i + 1 == table->n_columns;
+		_cleanup_free_ char *cell =
+		    is_last ? memory_strdup(text)
+		            : top_text_fit(text, column->width, column->is_number);
+		char *longer = memory_printf("%s%s%s", line, cell, is_last ? "" : " ");
+		free(line);
+		line = longer;
+	}
+	if (width <= 0)
+		return line;
+	char *cut = top_text_fit(line, width, false);
+	free(line);
+	return cut;
+}

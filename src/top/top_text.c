@@ -1,0 +1,67 @@
+#include "top_text.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "memory.h"
+
+// The length of the character at `text`, which is whole (text_clean), and what it is.
+static size_t decode(const char *text, uint32_t *ret)
+{
+	const unsigned char first = (unsigned char)text[0];
+	const size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+	uint32_t code = length == 1 ? first : first & (0x7fu >> length);
+
+	for (size_t i = 1; i < length; i++) {
+		if (!text[i]) {
+			*ret = '_';
+			return i;
+		}
+		code = code << 6 | ((unsigned char)text[i] & 0x3f);
+	}
+	*ret = code;
+	return length;
+}
+
+// How many columns it takes; 0: it is not to be shown.
+static int width_of(uint32_t code)
+{
+	if (code < 0x20 || code == 0x7f)
+		return 0;
+	if (code < 0x7f)
+		return 1;
+	const int width = wcwidth((wchar_t)code);
+	return width < 0 ? 1 : width; // another locale than the terminal's, most likely
+}
+
+char *top_text_fit(const char *text, int width, bool right)
+{
+	char *fitted = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&fitted, &size);
+	int used = 0;
+
+	if (!stream)
+		return memory_strdup("");
+	for (uint32_t code; *text;) {
+		const size_t length = decode(text, &code);
+		const int columns = width_of(code);
+		if (used + (columns ? columns : 1) > width)
+			break;
+		if (columns > 0)
+			fwrite(text, 1, length, stream);
+		else
+			fputc('_', stream);
+		used += columns ? columns : 1;
+		text += length;
+	}
+	fclose(stream);
+	if (used >= width)
+		return fitted;
+	char *filled = right ? memory_printf("%*s%s", width - used, "", fitted)
+	                     : memory_printf("%s%*s", fitted, width - used, "");
+	free(fitted);
+	return filled;
+}
