@@ -281,7 +281,7 @@ class Outputs(harness.TestCase):
         """On a terminal the last line is the next command, as one types it to a shell."""
         directory = self.directory()
         commands = {
-            "out.pb.gz": "go tool pprof -http=:", "out.html": "profiler view",
+            "out.pb.gz": "profiler view", "out.html": "profiler view",
             "it's $HOME & more.folded": "profiler view", "out.wprof": "profiler view",
         }  # fmt: skip
         for name, command in commands.items():
@@ -291,7 +291,7 @@ class Outputs(harness.TestCase):
                 [harness.PROFILER, "view", name], cwd=directory, env={"BROWSER": ""},
                 capture_output=True, check=False,
             )  # fmt: skip
-            self.assertEqual(shown.returncode == 0, "view" in command, shown.stderr)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertEqual(self.last_line(directory, "out.html", "-q"), "")
 
     def test_verbose(self):

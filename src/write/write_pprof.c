@@ -516,6 +516,6 @@ const struct writer writer_pprof = {
     .suffixes = (const char *const[]){".pb.gz", ".pb", ".pprof", NULL},
     .default_suffix = ".pb.gz",
     .binary = true,
-    .next_command = "go tool pprof -http=: %s",
+    .next_command = "profiler view %s",
     .write = write_pprof,
 };
