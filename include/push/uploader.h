@@ -25,13 +25,12 @@ struct uploader {
 	bool removes;                      // files that are sent, or never will be
 	bool dry;                          // only says what would be sent
 	bool quiet;
-	int writer_fd; // at its end when who makes windows has ended; -1: nobody tells
 	struct push_counts *counts;
 	// What is not pprof as pprof; the bytes are taken over (malloc). NULL: cannot be done.
 	struct error *(*convert)(const char *name, uint8_t *bytes, size_t size, uint8_t **ret,
 	                         size_t *ret_size);
 };
 
-// Sends until nothing is left to send, or, where more may come, until SIGTERM or SIGINT, or the
-// writer's end. Not all could be sent: an error (EXIT_STATUS_OUTPUT).
+// Sends until nothing is left to send, or, where more may come, until SIGTERM, SIGINT or
+// counts->ending_ns. Not all could be sent: an error (EXIT_STATUS_OUTPUT).
 struct error *uploader_run(const struct uploader *uploader);

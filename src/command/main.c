@@ -22,6 +22,8 @@
 #include "profile.h"
 #include "publish.h"
 #include "push_command.h"
+#include "push_counts.h"
+#include "pusher.h"
 #include "record_writer.h"
 #include "report_command.h"
 #include "run.h"
@@ -66,6 +68,8 @@ struct session {
 	struct window_files files;
 	struct flight_recorder recorder; // --ring
 	struct windows windows;          // --every
+	struct pusher pusher;            // --push
+	char *spool;                     // its directory, if none was given
 	struct error *metrics_error;     // the first one
 };
 
@@ -112,8 +116,16 @@ static void write_metrics(struct session *session, bool ended)
 {
 	if (!session->options.metrics || session->metrics_error)
 		return;
-	session->metrics_error = metrics_write(session->options.metrics, session->target.pid, ended,
-	                                       &session->run, &session->profile);
+	session->metrics_error = metrics_write(session->options.metrics,
+	                                       &(struct metrics){
+	                                           .pid = session->target.pid,
+	                                           .ended = ended,
+	                                           .run = &session->run,
+	                                           .profile = &session->profile,
+	                                           .push = session->pusher.counts,
+	                                           .lost_windows = session->files.n_lost,
+	                                           .lost_samples = session->files.n_lost_samples,
+	                                       });
 }
 
 // The first sample is taken. That nobody reads it is no fault.
@@ -159,6 +171,25 @@ static void passed(void *context)
 		flight_recorder_ticked(&session->recorder, asked);
 	if (session->options.every_ns && windows_ticked(&session->windows))
 		write_metrics(session, false);
+	pusher_poll(&session->pusher);
+}
+
+// The uploader comes first, while there is little in memory that it would share.
+static struct error *open_pusher(struct session *session)
+{
+	struct options *options = &session->options;
+
+	if (!options->output) {
+		struct error *error = pusher_find_spool(options, &session->spool);
+		if (error)
+			return error;
+		options->output = session->spool;
+	}
+	struct error *error = window_files_init(&session->files, options, &session->modules);
+	if (!error)
+		error = pusher_start(&session->pusher, options);
+	session->files.counts = session->pusher.counts;
+	return error;
 }
 
 // Opens the output before anything is done to the target or for the command.
@@ -167,6 +198,8 @@ static struct error *open_output(struct session *session)
 	const struct options *options = &session->options;
 	const char *path = options->output;
 
+	if (options->push.destination.url)
+		return open_pusher(session);
 	if (writes_windows(options))
 		return window_files_init(&session->files, options, &session->modules);
 	if (!path && options->pid)
@@ -238,6 +271,9 @@ static struct error *open_target(struct session *session)
 		return error;
 	events_watch(&session->events, session->target.pid);
 	session->files.pid = session->target.pid;
+	pusher_name_target(&session->pusher, session->target.pid,
+	                   session->launch.pid ? options->command[0] : NULL);
+	session->files.labels = (const char *const *)session->pusher.labels;
 	warn_of_tracer(session);
 	return NULL;
 }
@@ -348,10 +384,14 @@ static struct error *write_samples(struct session *session, const struct symbols
 
 static struct error *finish_windows(struct session *session)
 {
+	if (session->pusher.counts)
+		session->pusher.counts->sampling_over = true;
 	if (session->options.ring_ns)
 		flight_recorder_end(&session->recorder, session->events.target_ended);
 	else
 		windows_end(&session->windows);
+	pusher_end(&session->pusher);
+	write_metrics(session, true);
 	if (!session->files.failed)
 		return NULL;
 	return error_create(EXIT_STATUS_OUTPUT, "not every window could be written");
@@ -399,11 +439,11 @@ static struct error *profile_target(struct session *session)
 		summary_print(&session->run, &session->profile, session->options.verbose);
 	if (session->run.check)
 		unwind_check_print(session->run.check, session->options.verbose);
-	write_metrics(session, true);
 	if (writes_windows(&session->options)) {
 		error = finish_windows(session);
 		return error ? error : take_pointer(session->metrics_error);
 	}
+	write_metrics(session, true);
 	error = write_profile(session);
 	if (!quiet)
 		summary_print_unreadable(&session->modules);
@@ -423,6 +463,8 @@ static void session_deinit(struct session *session)
 	flight_recorder_deinit(&session->recorder);
 	windows_deinit(&session->windows);
 	window_files_deinit(&session->files);
+	pusher_deinit(&session->pusher);
+	free(session->spool);
 	error_destroy(session->view_error);
 	error_destroy(session->metrics_error);
 	output_destroy(session->output);

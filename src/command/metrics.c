@@ -12,6 +12,7 @@
 #include "time_point.h"
 #include "output.h"
 #include "profile.h"
+#include "push_counts.h"
 #include "run.h"
 #include "text.h"
 
@@ -141,9 +142,44 @@ static void put_target(struct json *json, const struct profile *profile)
 	json_key_int(json, "target_run_queue_ns", sums.kernel_delay_ns);
 }
 
-struct error *metrics_write(const char *path, int pid, bool ended, const struct run *run,
-                            const struct profile *profile)
+static void put_moment(struct json *json, const char *key, int64_t time_ns)
 {
+	if (time_ns) {
+		put_time(json, key, time_ns);
+		return;
+	}
+	json_key(json, key);
+	json_null(json);
+}
+
+// Samples that are sent, dropped, lost or in waiting windows are all that were written.
+static void put_push(struct json *json, const struct metrics *metrics)
+{
+	const struct push_counts *push = metrics->push;
+
+	json_key_open(json, "push", '{');
+	json_key_int(json, "sent_windows", (int64_t)push->sent_windows);
+	json_key_int(json, "sent_samples", (int64_t)push->sent_samples);
+	json_key_int(json, "dropped_windows", (int64_t)push->dropped_windows);
+	json_key_open(json, "dropped_samples", '{');
+	for (enum push_drop drop = 0; drop < N_PUSH_DROPS; drop++)
+		json_key_int(json, push_drop_name(drop), (int64_t)push->dropped_samples[drop]);
+	json_close(json, '}');
+	json_key_int(json, "lost_windows", (int64_t)metrics->lost_windows);
+	json_key_int(json, "lost_samples", (int64_t)metrics->lost_samples);
+	json_key_int(json, "requests", (int64_t)push->requests);
+	json_key_int(json, "retries", (int64_t)push->retries);
+	json_key_int(json, "waiting_windows", (int64_t)push->spool_windows);
+	json_key_int(json, "waiting_bytes", (int64_t)push->spool_bytes);
+	put_moment(json, "oldest_waiting", push->oldest_ns);
+	put_moment(json, "last_success", push->last_success_ns);
+	json_close(json, '}');
+}
+
+struct error *metrics_write(const char *path, const struct metrics *metrics)
+{
+	const struct run *run = metrics->run;
+	const struct profile *profile = metrics->profile;
 	struct output *output = NULL;
 	struct error *error = output_open(path, false, &output);
 
@@ -152,13 +188,15 @@ struct error *metrics_write(const char *path, int pid, bool ended, const struct 
 	struct json json = {.stream = output_stream(output)};
 	json_open(&json, '{');
 	json_key_int(&json, "version", METRICS_VERSION);
-	json_key_int(&json, "pid", pid);
-	json_key_bool(&json, "ended", ended);
+	json_key_int(&json, "pid", metrics->pid);
+	json_key_bool(&json, "ended", metrics->ended);
 	put_ticks(&json, run, profile);
 	put_hold(&json, run);
 	put_own(&json, run);
 	put_truncated(&json, profile);
 	put_target(&json, profile);
+	if (metrics->push)
+		put_push(&json, metrics);
 	json_close(&json, '}');
 	fputc('\n', json.stream);
 	error = output_finish(output, NULL);

@@ -2,12 +2,21 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct error;
 struct profile;
+struct push_counts;
 struct run;
 
-// Writes one object on one line to the file, in place of what stood there. `pid`: of the target;
-// `ended`: sampling is over.
-struct error *metrics_write(const char *path, int pid, bool ended, const struct run *run,
-                            const struct profile *profile);
+struct metrics {
+	int pid;    // of the target
+	bool ended; // sampling is over
+	const struct run *run;
+	const struct profile *profile;
+	const struct push_counts *push;      // NULL: nothing is pushed
+	uint64_t lost_windows, lost_samples; // that could not be written
+};
+
+// Writes one object on one line to the file, in place of what stood there.
+struct error *metrics_write(const char *path, const struct metrics *metrics);

@@ -399,7 +399,11 @@ static const struct option_row rows[] = {
 	VALUE(0, "exec", "COMMAND", parse_exec,
 	      "run this for each of these files; the shell gets its\n"
 	      "name as a last word"),
-	HEADING("Pushing:", FOR_PUSH),
+	HEADING("Pushing:", FOR_SAMPLE | FOR_PUSH),
+	VALUE(0, "push", "URL", push_parse_url,
+	      "send a window each --every (default 15s) to Pyroscope;\n"
+	      "see profiler push --help; -o: where windows wait",
+	      .verbs = FOR_SAMPLE),
 	VALUE(0, "service", "NAME", push_parse_service,
 	      "the name under which servers file the profile"),
 	VALUE(0, "label", "KEY=VALUE", push_parse_label,

@@ -144,6 +144,8 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 		options_deinit(&options);
 		return NULL;
 	}
+	if (options.push.destination.url && options.verb->id == VERB_SAMPLE)
+		push_set_defaults(&options);
 	if (!options.writer)
 		options.writer = default_writer(&options);
 	if (!error && !((FOR_NOW | FOR_PUSH) & 1u << options.verb->id))

@@ -85,8 +85,10 @@ static struct error *check_waits(const struct options *options)
 
 static struct error *check_outputs(const struct options *options)
 {
-	struct error *error = check_ring(options);
+	struct error *error = push_check_sampling(options);
 
+	if (!error)
+		error = check_ring(options);
 	if (!error)
 		error = check_diff(options);
 	if (!error)

@@ -77,7 +77,6 @@ struct error *push_command(const struct options *options)
 	    .removes = push->follow || push->remove,
 	    .dry = push->dry,
 	    .quiet = options->quiet,
-	    .writer_fd = -1,
 	    .counts = &counts,
 	    .convert = convert,
 	});

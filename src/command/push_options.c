@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "clock.h"
 #include "error.h"
 #include "memory.h"
 #include "option_table.h"
@@ -10,6 +11,9 @@
 #include "push_parts.h"
 #include "quantity.h"
 #include "verb.h"
+#include "writer.h"
+
+#define EVERY_NS (15 * NS_PER_SECOND)
 
 enum { MIN_SPOOL_BYTES = 1 << 20, DEFAULT_KEYS = 1 };
 
@@ -140,6 +144,14 @@ struct error *push_check(struct options *options)
 	return NULL;
 }
 
+void push_set_defaults(struct options *options)
+{
+	if (!options->every_ns && !options->ring_ns)
+		options->every_ns = EVERY_NS;
+	if (!options->writer)
+		options->writer = &writer_pprof;
+}
+
 struct error *push_check_sampling(const struct options *options)
 {
 	const struct push_options *push = &options->push;
@@ -148,6 +160,13 @@ struct error *push_check_sampling(const struct options *options)
 	                               push->ca_file || push->spool_bytes))
 		return option_error("--label, --service, --spool-size and --push-... are for "
 		                    "--push: give that, too");
+	if (push->destination.url && options->writer != &writer_pprof)
+		return option_error("--push sends pprof: leave --format out");
+	if (push->destination.url && options->keep)
+		return option_error("--push removes files when they are sent: leave --keep out, "
+		                    "and give --spool-size");
+	if (push->destination.url && options->waits_ns)
+		return option_error("--waits is of the whole run: leave --push out");
 	return NULL;
 }
 

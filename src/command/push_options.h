@@ -42,7 +42,8 @@ struct error *push_parse_header_file(struct options *options, const char *value)
 struct error *push_parse_ca(struct options *options, const char *value);
 struct error *push_parse_spool_size(struct options *options, const char *value);
 
-// For sampling: what of it does not fit together.
+// For sampling: windows there are, as pprof; and what of it does not fit together.
+void push_set_defaults(struct options *options);
 struct error *push_check_sampling(const struct options *options);
 
 void push_options_deinit(struct push_options *push);

@@ -18,11 +18,12 @@
 #include "output.h"
 #include "profile.h"
 #include "publish.h"
+#include "push_counts.h"
 #include "symbolize.h"
 #include "timeline.h"
 #include "writer.h"
 
-enum { CHILD_NICE = 10 };
+enum { CHILD_NICE = 10, MAX_HELD = 8 };
 
 struct error *window_files_init(struct window_files *files, const struct options *options,
                                 struct modules *modules)
@@ -35,7 +36,8 @@ struct error *window_files_init(struct window_files *files, const struct options
 	if (!options->output)
 		return NULL;
 	files->directory = memory_strdup(options->output);
-	if (mkdir(files->directory, 0777) != 0 && errno != EEXIST)
+	if (mkdir(files->directory, options->push.destination.url ? 0700 : 0777) != 0 &&
+	    errno != EEXIST)
 		return error_create(EXIT_STATUS_OUTPUT, "cannot make the directory %s: %s",
 		                    files->directory, strerror(errno));
 	if (access(files->directory, W_OK | X_OK) != 0)
@@ -69,11 +71,13 @@ static struct error *write_part(const struct window_files *files, const struct w
                                 const char *path, const char *comment)
 {
 	const struct symbolize_options names = {.inlines = files->options->inlines};
-	const char *const comments[] = {comment, NULL};
+	const char *comments[PUSH_MAX_LABELS + 4] = {comment};
 	struct symbols symbols = {0};
 	struct output *output = NULL;
 	struct error *error = output_open(path, false, &output);
 
+	for (size_t i = 0; files->labels && files->labels[i]; i++)
+		comments[i + 1] = files->labels[i];
 	if (error)
 		return error;
 	symbolize(part->view, files->modules, &names, &symbols);
@@ -147,10 +151,27 @@ static int run_command(const char *command, const char *path)
 	return EXIT_STATUS_OUTPUT;
 }
 
+// In the child: waits a moment after a window could not be written. False: it is lost, as the end
+// has come.
+static bool may_retry(const struct window_files *files, pid_t parent)
+{
+	if (!files->counts || files->counts->sampling_over || getppid() != parent)
+		return false;
+	sleep(1);
+	return true;
+}
+
+// With --push a window is soon elsewhere.
+static bool says_where(const struct window_files *files)
+{
+	return files->counts ? files->options->verbose : !files->options->quiet;
+}
+
 // In the child. Its signals stay blocked, so that it finishes what it began.
 static int work(const struct window_files *files, const struct window_part *part, const char *path,
                 const char *comment)
 {
+	const pid_t parent = getppid();
 	const struct sched_param none = {0};
 
 	sched_setscheduler(0, SCHED_OTHER, &none);
@@ -159,13 +180,60 @@ static int work(const struct window_files *files, const struct window_part *part
 	struct error *error = write_part(files, part, path, comment);
 	if (error)
 		fprintf(stderr, "profiler: %s\n", error_message(error));
-	else if (!files->options->quiet)
+	while (error && may_retry(files, parent)) {
+		error_destroy(error);
+		error = write_part(files, part, path, comment);
+	}
+	if (!error && says_where(files))
 		fprintf(stderr, "profiler: a window is in %s\n", path);
 	const int status = error ? error_status(error) : EXIT_STATUS_OK;
 	error_destroy(error);
 	if (!status && files->options->exec)
 		return run_command(files->options->exec, path);
 	return status;
+}
+
+static uint64_t count_samples(const struct profile *view)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < view->n_samples; i++)
+		n += view->samples[i].count;
+	return n;
+}
+
+// True if it has finished. One that could not be written is forgotten.
+static void poll_file(struct window_files *files, struct window_file *file, bool wait)
+{
+	int status = 0;
+	pid_t pid;
+
+	do {
+		pid = waitpid(file->child, &status, wait ? 0 : WNOHANG);
+	} while (pid < 0 && errno == EINTR);
+	if (pid == 0)
+		return;
+	file->child = 0;
+	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STATUS_OK)
+		return;
+	files->failed = true;
+	files->n_lost++;
+	files->n_lost_samples += file->samples;
+	free(take_pointer(file->path));
+}
+
+// No more than some are held in memory, waiting for a disk that is full.
+static void give_up_oldest(struct window_files *files)
+{
+	size_t n = 0;
+
+	for (size_t i = files->count; i-- > 0;) {
+		struct window_file *file = &files->items[i];
+		if (!file->child || ++n <= MAX_HELD)
+			continue;
+		kill(file->child, SIGKILL);
+		poll_file(files, file, true);
+	}
 }
 
 bool window_files_write(struct window_files *files, const struct window_part *part, int64_t time_ns,
@@ -184,27 +252,11 @@ bool window_files_write(struct window_files *files, const struct window_part *pa
 		return false;
 	}
 	files->n_begun++;
-	*array_push(files->items, files->count, files->capacity) =
-	    (struct window_file){.child = child, .path = take_pointer(path)};
+	*array_push(files->items, files->count, files->capacity) = (struct window_file){
+	    .child = child, .path = take_pointer(path), .samples = count_samples(part->view)};
+	if (files->counts)
+		give_up_oldest(files);
 	return true;
-}
-
-// True if it has finished. One that could not be written is forgotten.
-static void poll_file(struct window_files *files, struct window_file *file, bool wait)
-{
-	int status = 0;
-	pid_t pid;
-
-	do {
-		pid = waitpid(file->child, &status, wait ? 0 : WNOHANG);
-	} while (pid < 0 && errno == EINTR);
-	if (pid == 0)
-		return;
-	file->child = 0;
-	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STATUS_OK)
-		return;
-	files->failed = true;
-	free(take_pointer(file->path));
 }
 
 static void remove_oldest(struct window_files *files)

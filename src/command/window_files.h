@@ -13,6 +13,7 @@
 struct error;
 struct modules;
 struct options;
+struct push_counts;
 struct profile;
 struct timeline;
 
@@ -20,6 +21,7 @@ struct timeline;
 struct window_file {
 	pid_t child; // at work on it; 0: it is finished
 	char *path;
+	uint64_t samples;
 };
 
 struct window_files {
@@ -31,7 +33,12 @@ struct window_files {
 	uint32_t n_begun;
 	struct window_file *items; // at work, or finished and there, oldest first
 	size_t count, capacity;
-	bool failed; // one of them did
+	bool failed;                     // one of them did
+	uint64_t n_lost, n_lost_samples; // those that did, and what was in them
+	const char *const *labels;       // comments more, NULL-terminated; NULL: none; borrowed
+	// --push: windows that cannot be written now are tried again, by the processes that hold
+	// them, until these end.
+	const struct push_counts *counts; // NULL: no push; borrowed
 };
 
 // Makes the directory if it is not there. An error where files cannot be written to it.

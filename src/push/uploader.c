@@ -232,25 +232,13 @@ static void look(struct upload *upload)
 	counts->oldest_ns = oldest ? oldest->time_ns : 0;
 }
 
-// True if nobody holds the pipe's other end any more: who made the windows has ended.
-static bool writer_has_ended(const struct upload *upload, int wait_ms)
-{
-	struct pollfd pollfd = {.fd = upload->uploader->writer_fd, .events = POLLIN};
-
-	return poll(&pollfd, 1, wait_ms) == 1 && pollfd.revents;
-}
-
 // Notes the end when it comes; what is left then has a time of its own.
 static void look_for_end(struct upload *upload)
 {
 	const struct uploader *uploader = upload->uploader;
-	int64_t since_ns = asked_ns ? asked_ns : uploader->counts->ending_ns;
+	const int64_t since_ns = asked_ns ? asked_ns : uploader->counts->ending_ns;
 
-	if (upload->deadline_ns)
-		return;
-	if (!since_ns && writer_has_ended(upload, 0))
-		since_ns = clock_now_ns();
-	if (!since_ns)
+	if (upload->deadline_ns || !since_ns)
 		return;
 	upload->deadline_ns = since_ns + FLUSH_NS;
 	upload->failures = 0;
@@ -258,20 +246,15 @@ static void look_for_end(struct upload *upload)
 	upload->next_ns = 0;
 }
 
-static void rest(struct upload *upload, int64_t until_ns)
+// Ended by a signal, too.
+static void rest(int64_t until_ns)
 {
-	const int64_t now_ns = clock_now_ns();
-	int64_t wait_ns = until_ns - now_ns;
+	int64_t wait_ns = until_ns - clock_now_ns();
 
 	if (wait_ns > LOOK_EVERY_NS)
 		wait_ns = LOOK_EVERY_NS;
-	// A pipe whose end has come would not wait.
-	struct pollfd pollfd = {
-	    .fd = upload->deadline_ns ? -1 : upload->uploader->writer_fd,
-	    .events = POLLIN,
-	};
 	if (wait_ns > 0)
-		poll(&pollfd, 1, (int)(wait_ns / NS_PER_MS) + 1);
+		poll(NULL, 0, (int)(wait_ns / NS_PER_MS) + 1);
 }
 
 // False: nothing more is tried, as the end has come and the server is away, or the time is over.
@@ -300,7 +283,7 @@ static void step(struct upload *upload, struct push_window *window)
 	struct delivery delivery;
 
 	if (upload->next_ns > clock_now_ns()) {
-		rest(upload, upload->next_ns);
+		rest(upload->next_ns);
 		return;
 	}
 	deliver(upload->uploader, upload->http, window, timeout_ms(upload), &delivery);
@@ -327,7 +310,7 @@ static void upload_all(struct upload *upload)
 		else if (upload->deadline_ns || !upload->uploader->follows)
 			break;
 		else
-			rest(upload, looked_ns + LOOK_EVERY_NS);
+			rest(looked_ns + LOOK_EVERY_NS);
 	}
 	look(upload);
 }
@@ -335,11 +318,14 @@ static void upload_all(struct upload *upload)
 static void catch_signals(void)
 {
 	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	sigset_t none;
 
 	asked_ns = 0;
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL); // those that come before are pending, not lost
 }
 
 static uint64_t dropped_samples(const struct push_counts *counts)
