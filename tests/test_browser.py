@@ -264,6 +264,67 @@ class Use(InBrowser):
         self.browser.click(*self.place(GRAPH, 0.35, 0.5))
         self.assertEqual(self.state(), "from=0.3&to=0.4&view=heat")
 
+    def test_put_away(self):
+        """A function's stacks left out, or what it calls folded into it: the rest stays as it was."""
+        self.open()
+        whole = self.told()
+        # Those in whose stack the function is, by the page's data.
+        read = page.Page(self.html)
+        awake = {t["tid"] for t in read.threads if not t["flags"] & 1}
+        runs = [(b - a, stack) for t, a, b, stack, _, _ in read.runs if t["tid"] in awake]
+        name = "sleep_ms"
+        within = sum(length for length, stack in runs if name in stack)
+        self.assertGreater(within, 0)
+        self.browser.evaluate(f"profilerApp.search('^{name}$')")
+        self.browser.settle()
+        self.browser.key("n")
+        self.browser.key("h")
+        self.assertRegex(self.state(), r"^q=.*&hide=\d+$")
+        told = self.told()
+        self.assertNotIn(name, told["functions"])
+        self.assertAlmostEqual(told["time"], whole["time"] - within, delta=1)
+        self.assertIn("left out (H): " + name, self.text("views"))
+        self.open(told["state"])
+        self.assertEqual(self.told(), told)
+        self.browser.key("H")
+        self.browser.key("n")
+        self.browser.key("u")
+        told = self.told()
+        self.assertRegex(told["state"], r"&fold=\d+$")
+        self.assertAlmostEqual(told["time"], whole["time"], delta=1)
+        self.assertAlmostEqual(told["functions"][name]["self"], within, delta=1)
+        self.assertAlmostEqual(told["functions"][name]["total"], within, delta=1)
+        self.browser.key("2")  # callers: each leaf's own time, by kind
+        self.assertGreater(self.told()["boxes"], 1)
+        self.browser.key("Escape")
+        self.assertEqual(self.told()["functions"], whole["functions"])
+
+    def test_two_ranges(self):
+        """One range is kept, and compared with another one: each has its own sums."""
+        sums = {}
+        for part in ("from=0.1&to=0.4", "from=0.5&to=0.9"):
+            self.open(part)
+            sums[part] = self.told()["time"]
+        first, second = sums
+        self.open(first)
+        self.browser.key("b")
+        self.assertEqual(self.state(), first + "&a=0.1-0.4")
+        self.browser.evaluate("profilerApp.go({from: 50000, to: 90000})")
+        self.browser.settle()
+        told = self.told()
+        self.assertEqual(told["state"], second + "&a=0.1-0.4")
+        self.assertEqual((told["time"], told["base"]), (sums[second], sums[first]))
+        self.assertIn("A is 100 ms to 400 ms", self.text("views"))
+        self.browser.click(*self.place(GRAPH, 0.3, 30))
+        self.assertRegex(self.text("tip"), r"A [\d.]+ %, B [\d.]+ %: [+\u2212][\d.]+ points")
+        self.open(told["state"])
+        self.browser.key("x")
+        self.assertEqual(self.told()["base"], sums[second])
+        self.browser.key("2")
+        self.assertGreater(self.told()["boxes"], 1)
+        self.browser.key("b")
+        self.assertEqual(self.told()["base"], 0)
+
     def test_address(self):
         """The same address shows the same; Back goes back."""
         self.open()

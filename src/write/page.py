@@ -22,6 +22,20 @@ def read(path):
         return file.read()
 
 
+def shrink(text):
+    """The script or style without its comments, indentation and empty lines; what stands between
+    backticks over several lines is kept as it is."""
+    lines, kept = [], False
+    for line in text.split("\n"):
+        if not kept:
+            line = re.sub(r"(?<=[;,{}]) // [^'\"`]*$", "", line.lstrip("\t"))
+            if line.startswith("//") or not line:
+                continue
+        lines.append(line)
+        kept ^= line.count("`") % 2 == 1
+    return "\n".join(lines) + "\n"
+
+
 def policy_hash(text):
     digest = hashlib.sha256(text.encode()).digest()
     return "'sha256-" + base64.b64encode(digest).decode() + "'"
@@ -58,8 +72,8 @@ def c_string(text):
 
 def main():
     output, html, style, *scripts = sys.argv[1:]
-    script = "'use strict';\n" + "".join(read(path) for path in scripts)
-    parts = split(join(read(html), read(style), script))
+    script = "'use strict';\n" + "".join(shrink(read(path)) for path in scripts)
+    parts = split(join(read(html), shrink(read(style)), script))
     with open(output, "w", encoding="utf-8") as file:
         for name, part in zip(NAMES, parts):
             file.write(f"static const char {name}[] =\n{c_string(part)};\n")

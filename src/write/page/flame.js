@@ -377,6 +377,8 @@ class Graph {
 		app.openMenu(event, [
 			['Zoom into it', () => this.zoom(box)],
 			['Its callers and callees', () => app.go({view: 'sandwich', fn: box.frame})],
+			['Leave out stacks with it', () => { this.focus = box; app.putAway('hide'); }],
+			['Fold what it calls into it', () => { this.focus = box; app.putAway('fold'); }],
 			['Search for it', () => app.search('^' + app.frameName(box.frame).replace(/[.*+?^${}()|[\]\\]/g, '\\$&') + '$')],
 			['Copy its name', () => app.copy(app.frameName(box.frame))],
 			...(box.node === undefined ? [] : [['Copy its stack', () => app.copy(app.stackOf(box.node).join('\n'))]]),

@@ -1,6 +1,7 @@
 // The threads' lanes over time, with the sum of all above them.
 
 const LANE_HEIGHT = 18, AXIS_HEIGHT = 16, DRAG_EDGE = 5;
+const KEPT = '#5aa5f5'; // the range that others are compared with
 
 class Lanes {
 	constructor(app) {
@@ -257,6 +258,10 @@ class Lanes {
 		if (state.to < profile.end)
 			context.fillRect(b, y, right - b, height);
 		context.globalAlpha = 1;
+		if (state.a) {
+			context.fillStyle = KEPT;
+			context.fillRect(this.x(state.a[0]), y, Math.max(1, this.x(state.a[1]) - this.x(state.a[0])), 3);
+		}
 		context.fillStyle = this.colours.accent;
 		if (state.from > profile.from)
 			context.fillRect(a - 1, y, 2, height);

@@ -8,7 +8,9 @@ const KEYS = `/        search; Esc ends it        n N      next, previous match
 1 to 6   flame graph, callers, functions, tree, one thread in the order of time, heat map
 arrows   move in the graph (up: to the caller)        Enter  zoom into the box
 Backspace  one step out        0 or Esc  everything again
-x        of two profiles, the widths of the other one
+x        of two profiles or ranges, the widths of the other one
+b        keep this range of time as A, and compare with it what is chosen then; again: no more
+h u H    leave out the stacks with this function, fold what it calls into it; show all of that again
 i        turn the graph over    w  show threads that never woke
 [ ]      previous, next thread  + -  zoom time        Shift-arrows  go along in time
 d        stacks of all threads at the hairline (or the middle)
@@ -44,27 +46,42 @@ class App {
 		return {
 			from: profile.from, to: profile.end, threads: null, off: 0,
 			asleep: profile.threads.every(thread => thread.slept || thread.base), open: false,
-			q: '', view: 'flame', zoom: ROOT, path: [], fn: ROOT, flip: false, swap: false,
+			a: null, hide: [], fold: [], q: '', view: 'flame', zoom: ROOT, path: [], fn: ROOT, flip: false, swap: false,
 		};
 	}
 	notes() {
 		return (this.profile.meta.notes ?? []).join('\n');
 	}
 	choice() {
-		return this.state;
+		return this.chosen;
 	}
 
+	// Of two profiles, or of two ranges of one, the other one is the base.
 	addUp() {
-		const {profile, state} = this;
-		this.sums = addUp(profile, state, state.swap);
-		this.base = profile.compared ? addUp(profile, state, !state.swap) : null;
+		const {profile, state} = this, {compared} = profile;
+		const kept = state.a && !compared ? {...state, from: state.a[0], to: state.a[1]} : state;
+		const [mine, others] = state.swap ? [kept, state] : [state, kept];
+		this.chosen = mine;
+		this.sums = addUp(profile, mine, compared && state.swap);
+		this.base = compared || state.a ? addUp(profile, others, compared && !state.swap) : null;
+	}
+	keepRange() {
+		const {state, profile} = this;
+		if (profile.timed && !profile.compared)
+			this.go({a: state.a ? null : [state.from, state.to], swap: false});
+	}
+	// Of the function at the focus.
+	putAway(how) {
+		const box = this.graph.focusBox();
+		if (box && box.frame !== this.profile.nodes.frame[ROOT])
+			this.go({[how]: [...new Set([...this.state[how], box.frame])], zoom: ROOT, path: []});
 	}
 
 	// A new state, drawn at once; go() makes it a step of the browser's history, too.
 	change(patch) {
 		const old = this.state;
 		this.state = {...old, ...patch};
-		if (['from', 'to', 'threads', 'off', 'asleep', 'swap'].some(key => this.state[key] !== old[key]))
+		if (['from', 'to', 'threads', 'off', 'asleep', 'swap', 'a', 'hide', 'fold'].some(key => this.state[key] !== old[key]))
 			this.addUp();
 		if (this.state.q !== old.q)
 			this.findMatches();
@@ -96,8 +113,11 @@ class App {
 				parts.set(key, state[key]);
 		if (state.view === 'sandwich')
 			parts.set('fn', state.fn);
-		if (state.path.length > 0)
-			parts.set('path', state.path.join('.'));
+		if (state.a)
+			parts.set('a', state.a.map(seconds).join('-'));
+		for (const key of ['path', 'hide', 'fold'])
+			if (state[key].length > 0)
+				parts.set(key, state[key].join('.'));
 		return parts.toString();
 	}
 	readHash() {
@@ -130,7 +150,12 @@ class App {
 			state.view = parts.get('view');
 		state.zoom = number('zoom', profile.nodes.n);
 		state.fn = number('fn', profile.frames.n);
-		state.path = (parts.get('path') ?? '').split('.').filter(Boolean).map(Number).filter(Number.isInteger);
+		const numbers = key => (parts.get(key) ?? '').split('.').filter(Boolean).map(Number).filter(Number.isInteger);
+		for (const key of ['path', 'hide', 'fold'])
+			state[key] = numbers(key);
+		const kept = (parts.get('a') ?? '').split('-').map(text => Math.round(Number(text) / profile.unit));
+		if (kept.length === 2 && kept[0] >= profile.from && kept[0] < kept[1] && kept[1] <= profile.end && !profile.compared)
+			state.a = kept;
 		document.getElementById('search').value = state.q;
 		this.change(state);
 	}
@@ -259,6 +284,11 @@ class App {
 		} else {
 			parts.push(formatTime(sums.time * profile.unit));
 		}
+		if (state.a)
+			parts.push(`A is ${state.a.map(time => formatTime(time * profile.unit)).join(' to ')}`);
+		for (const [key, how] of [['hide', 'left out (H)'], ['fold', 'folded (H)']])
+			if (state[key].length > 0)
+				parts.push(`${how}: ${state[key].map(frame => this.frameName(frame)).join(', ').slice(0, 200)}`);
 		if (this.base)
 			parts.push(`widths are of ${state.swap ? 'A' : 'B'} (x); orange: more in B, blue: less`);
 		if (state.view === 'sandwich')
@@ -277,7 +307,7 @@ class App {
 	}
 
 	frameName(frame) {
-		return this.profile.names[this.profile.frames.name[frame]];
+		return this.profile.names[this.profile.frames.name[frame]] ?? '';
 	}
 	placeOf(frame) {
 		const {frames, files, modules} = this.profile, flags = frames.flags[frame];
@@ -483,6 +513,9 @@ class App {
 			...this.profile.timed ? this.timeKeys(view) : {},
 			i: () => this.go({flip: !this.state.flip}),
 			x: () => this.base && this.go({swap: !this.state.swap}),
+			b: () => this.keepRange(),
+			h: () => this.putAway('hide'), u: () => this.putAway('fold'),
+			H: () => this.go({hide: [], fold: []}),
 			ArrowUp: () => graph.moveFocus(0, -down), ArrowDown: () => graph.moveFocus(0, down),
 			ArrowLeft: () => graph.moveFocus(-1, 0), ArrowRight: () => graph.moveFocus(1, 0),
 			Enter: () => graph.focusBox() && graph.zoom(graph.focusBox()),
@@ -501,14 +534,14 @@ class App {
 		for (const key of ['from', 'to'])
 			if (key + '_ns' in choice)
 				own[key] = units(choice[key + '_ns']);
-		const sums = addUp(profile, own, own.base ?? false), functions = {};
+		const sums = addUp(profile, own, own.base ?? false), functions = {}, base = this.base?.time ?? 0;
 		const found = functionSums(profile, sums, profile.frames.name);
 		profile.names.forEach((name, i) => {
 			if (found.total[i] > 0)
 				functions[name] = {self: found.self[i] * unit_ns, total: found.total[i] * unit_ns};
 		});
 		return {
-			time: sums.time * unit_ns, functions,
+			time: sums.time * unit_ns, functions, base: base * unit_ns,
 			kinds: Object.fromEntries(profile.kinds.map((kind, i) => [kind, sums.kindTime[i] * unit_ns])),
 			threads: profile.threads.map(({tid, name, slept}) => ({tid, name, slept})),
 			matched: this.matches ? matchedTime(profile, sums, this.matches) * unit_ns : 0,

@@ -38,18 +38,38 @@ function accumulate(nodes, values) {
 		values[parent[i]] += values[i];
 }
 
+// Where each node's own time counts: with the function above it that is folded (choice.fold), nowhere
+// (-1) below one that is left out (choice.hide), else with itself. NULL: all with themselves.
+function placesOf(profile, choice) {
+	const {nodes} = profile;
+	if (choice.hide.length + choice.fold.length === 0)
+		return null;
+	const hidden = new Set(choice.hide), folded = new Set(choice.fold);
+	const places = new Int32Array(nodes.n), closed = new Uint8Array(nodes.n);
+	for (let i = 1; i < nodes.n; i++) {
+		const above = nodes.parent[i], frame = nodes.frame[i];
+		places[i] = closed[above] ? places[above] : hidden.has(frame) ? -1 : i;
+		closed[i] = closed[above] || places[i] < 0 || folded.has(frame) ? 1 : 0;
+		if (places[i] >= 0 && hidden.has(frame)) // within one that is folded
+			places[i] = -1;
+	}
+	return places;
+}
+
 // self and total: of each node, in units of time, of the kinds that are switched on; byKind[kind]:
 // the node's total; kindTime[kind]: in all, switched on or not.
 function addUp(profile, choice, base = false) {
 	const {nodes, runs} = profile, n = nodes.n, n_kinds = profile.kinds.length;
 	const sums = {
-		threads: chosenThreads(profile, choice, base),
+		threads: chosenThreads(profile, choice, base), places: placesOf(profile, choice),
 		kindTime: new Float64Array(n_kinds), byKind: new Array(n_kinds).fill(null),
 		self: new Float64Array(n),
 	};
-	const {byKind, kindTime, self} = sums;
+	const {byKind, kindTime, places, self} = sums;
 	eachRun(profile, sums.threads, choice.from, choice.to, (i, length) => {
-		const kind = runs.kind[i], node = runs.node[i];
+		const kind = runs.kind[i], node = places ? places[runs.node[i]] : runs.node[i];
+		if (node < 0)
+			return;
 		kindTime[kind] += length;
 		if (choice.off >> kind & 1)
 			return;
@@ -70,9 +90,9 @@ function selfByKind(profile, choice, sums) {
 	if (!sums.selfByKind) {
 		sums.selfByKind = sums.byKind.map(values => values && new Float64Array(values.length));
 		eachRun(profile, sums.threads, choice.from, choice.to, (i, length) => {
-			const values = sums.selfByKind[profile.runs.kind[i]];
-			if (values)
-				values[profile.runs.node[i]] += length;
+			const values = sums.selfByKind[profile.runs.kind[i]], node = profile.runs.node[i];
+			if (values && !(sums.places?.[node] < 0))
+				values[sums.places ? sums.places[node] : node] += length;
 		});
 	}
 	return sums.selfByKind;
@@ -155,7 +175,7 @@ function waitsOf(profile, choice, sums, isIn) {
 	let longest = null;
 	for (const thread of sums.threads)
 		eachRun(profile, [thread], choice.from, choice.to, (i, length) => {
-			if (!isIn(runs.node[i]) || choice.off >> runs.kind[i] & 1 || profile.kinds[runs.kind[i]] === 'running')
+			if (!isIn(runs.node[i]) || sums.places?.[runs.node[i]] < 0 || choice.off >> runs.kind[i] & 1 || profile.kinds[runs.kind[i]] === 'running')
 				return;
 			if (runs.wait[i])
 				time.set(runs.wait[i], (time.get(runs.wait[i]) ?? 0) + length);
