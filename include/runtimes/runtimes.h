@@ -46,6 +46,7 @@ struct runtimes {
 	void *found[RUNTIMES_MAX]; // each kind's own; NULL: not there
 	bool looked;
 	uint32_t generation;  // of the address space, when they were looked for
+	uint64_t files_hash;  // of what was mapped of files' beginnings, likewise
 	uint64_t start_stack; // likewise
 };
 

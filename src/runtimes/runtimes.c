@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "address_space.h"
+#include "hash.h"
 #include "memory.h"
 #include "python_kind.h"
 #include "runtime_kind.h"
@@ -65,6 +66,19 @@ void runtimes_deinit(struct runtimes *runtimes)
 	*runtimes = (struct runtimes){0};
 }
 
+// A program that makes code has ever new mappings, but hardly ever new files.
+static uint64_t hash_files(const struct maps *maps)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *mapping = &maps->items[i];
+		if (mapping->inode && mapping->file_offset == 0)
+			hash = hash_mix(hash, hash_mix(mapping->start, mapping->inode));
+	}
+	return hash;
+}
+
 static void find(struct runtimes *runtimes, int tid)
 {
 	const struct address_space *space = runtimes->setup.space;
@@ -73,9 +87,15 @@ static void find(struct runtimes *runtimes, int tid)
 		return;
 	if (runtimes->start_stack != space->start_stack)
 		forget(runtimes); // another program is executed
+	const uint64_t hash = hash_files(&space->maps);
+	const bool same = runtimes->looked && hash == runtimes->files_hash &&
+	                  runtimes->start_stack == space->start_stack;
 	runtimes->looked = true;
 	runtimes->generation = space->generation;
 	runtimes->start_stack = space->start_stack;
+	runtimes->files_hash = hash;
+	if (same)
+		return;
 	for (size_t i = 0; i < RUNTIMES_MAX && !space->is_foreign; i++)
 		if (kinds[i] && !runtimes->found[i] && runtimes->setup.kinds >> i & 1)
 			runtimes->found[i] = kinds[i]->find(&runtimes->setup, tid);

@@ -1,29 +1,100 @@
 #include "python.h"
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "address_space.h"
+#include "clock.h"
 #include "loaded_symbol.h"
 #include "memory.h"
 #include "module.h"
 #include "proc.h"
 #include "python_kind.h"
 #include "runtimes.h"
+#include "symbol_table.h"
 
-enum { MAX_FILES = 4096 }; // that are asked, each once for each change of the maps
+enum {
+	MAX_FILES = 4096,   // that are asked, each once for each change of the files
+	MAX_NEIGHBOURS = 8, // mappings that are looked at for code of the same file
+};
 
-// The interpreter's symbols, as its file exports them.
-static bool find_symbols(struct python *python, const struct loaded_file *file)
+// Of CPU time, for files whose symbols are not in memory.
+#define MAX_SEARCH_NS (NS_PER_SECOND / 4)
+
+// Looking for the interpreter in one of the process's files.
+struct search {
+	const struct runtimes_setup *setup;
+	int tid;
+	const struct mapping *mapping; // of the file's beginning
+	struct loaded_file file;
+	bool is_loaded;        // what is in memory tells where its symbols are
+	struct module *module; // the file itself, once it was asked
+	uint64_t bias;
+	int64_t end_ns; // CLOCK_THREAD_CPUTIME_ID
+};
+
+struct named {
+	struct module *module;
+	const char *name;
+	unsigned int type;
+	uint64_t address;
+	bool found;
+};
+
+static void find_named(void *context)
+{
+	struct named *named = context;
+
+	named->found = symbol_table_find_named(module_dwfl(named->module), named->name, named->type,
+	                                       &named->address);
+}
+
+static bool open_file(struct search *search)
+{
+	struct address_space *space = search->setup->space;
+	const struct mapping *end = space->maps.items + space->maps.count;
+	const struct mapping *mapping = search->mapping;
+
+	for (size_t i = 0; !search->module && mapping < end && i < MAX_NEIGHBOURS; i++, mapping++) {
+		if (mapping->inode != search->mapping->inode || !mapping->executable)
+			continue;
+		const struct code_address code = address_space_resolve(space, mapping->start);
+		search->module = code.module;
+		search->bias = mapping->start - code.address;
+	}
+	return search->module && search->module->kind == MODULE_FILE;
+}
+
+// An exported symbol: by what the process has in memory, or where that is not there, by the file.
+// *ret_size may stay 0.
+static bool find_symbol(struct search *search, const char *name, unsigned int type, uint64_t *ret,
+                        uint64_t *ret_size)
+{
+	const enum loaded_answer answer =
+	    search->is_loaded ? loaded_symbol_find(&search->file, name, ret, ret_size)
+	                      : LOADED_UNKNOWN;
+
+	*ret_size = answer == LOADED_YES ? *ret_size : 0;
+	if (answer != LOADED_UNKNOWN)
+		return answer == LOADED_YES;
+	if (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) > search->end_ns || !open_file(search))
+		return false;
+	struct named named = {.module = search->module, .name = name, .type = type};
+	module_guard(search->module, find_named, &named, MODULE_FOR_RULES);
+	*ret = named.address + search->bias;
+	return named.found;
+}
+
+static bool find_symbols(struct search *search, struct python *ret)
 {
 	uint64_t size;
 
-	return loaded_symbol_find(file, "_PyRuntime", &python->runtime, &size) == LOADED_YES &&
-	       loaded_symbol_find(file, "PyCode_Type", &python->code_type, &size) == LOADED_YES &&
-	       loaded_symbol_find(file, "PyUnicode_Type", &python->string_type, &size) ==
-	           LOADED_YES &&
-	       loaded_symbol_find(file, "_PyEval_EvalFrameDefault", &python->eval,
-	                          &python->eval_bytes) == LOADED_YES;
+	return find_symbol(search, "_PyRuntime", STT_OBJECT, &ret->runtime, &size) &&
+	       find_symbol(search, "PyCode_Type", STT_OBJECT, &ret->code_type, &size) &&
+	       find_symbol(search, "PyUnicode_Type", STT_OBJECT, &ret->string_type, &size) &&
+	       find_symbol(search, "_PyEval_EvalFrameDefault", STT_FUNC, &ret->eval,
+	                   &ret->eval_bytes);
 }
 
 // The minor version in the name of the file, such as libpython3.9.so.1.0 or python3.8; 0: none.
@@ -36,29 +107,28 @@ static int version_in_name(const char *path)
 }
 
 // Up to 3.10 only the file's name tells the version.
-static int find_version(const struct python *python, const struct loaded_file *file,
-                        const char *path)
+static int find_version(struct search *search)
 {
 	uint64_t address, size;
 	uint32_t version;
 
-	if (loaded_symbol_find(file, "Py_Version", &address, &size) == LOADED_YES &&
-	    resident_read(file->resident, file->tid, address, &version, sizeof(version)))
+	if (find_symbol(search, "Py_Version", STT_OBJECT, &address, &size) &&
+	    resident_read(search->setup->resident, search->tid, address, &version, sizeof(version)))
 		return (int)(version >> 16 & 0xff);
-	(void)python;
-	return version_in_name(path);
+	return version_in_name(maps_path(&search->setup->space->maps, search->mapping));
 }
 
-static bool find_layout(struct python *python, const struct loaded_file *file, const char *path)
+static bool find_layout(struct search *search, struct python *python)
 {
 	uint8_t offsets[PYTHON_OFFSETS_BYTES];
-	int minor;
+	int minor = -1;
 
-	if (resident_read(file->resident, file->tid, python->runtime, offsets, sizeof(offsets)) &&
+	if (resident_read(search->setup->resident, search->tid, python->runtime, offsets,
+	                  sizeof(offsets)) &&
 	    python_layout_read(offsets, &python->layout, &minor))
 		return true;
-	else if (minor < 0)
-		minor = find_version(python, file, path);
+	if (minor < 0)
+		minor = find_version(search);
 	const struct python_layout *layout = python_layout_of(minor);
 	if (layout)
 		python->layout = *layout;
@@ -95,20 +165,23 @@ static struct python *make(const struct runtimes_setup *setup, const struct pyth
 
 static void *python_find(const struct runtimes_setup *setup, int tid)
 {
+	const int64_t end_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + MAX_SEARCH_NS;
 	const struct maps *maps = &setup->space->maps;
 	size_t n_files = 0;
 
 	for (size_t i = 0; i < maps->count && n_files < MAX_FILES; i++) {
 		const struct mapping *mapping = &maps->items[i];
+		struct search search = {
+		    .setup = setup, .tid = tid, .mapping = mapping, .end_ns = end_ns};
 		struct python found = {.setup = setup};
-		struct loaded_file file;
-
 		if (!mapping->inode || mapping->file_offset != 0 || !mapping->readable)
 			continue;
 		n_files++;
-		if (loaded_file_read(setup->resident, tid, mapping->start, &file) == LOADED_YES &&
-		    find_symbols(&found, &file) &&
-		    find_layout(&found, &file, maps_path(maps, mapping)))
+		const enum loaded_answer answer =
+		    loaded_file_read(setup->resident, tid, mapping->start, &search.file);
+		search.is_loaded = answer == LOADED_YES;
+		if (answer != LOADED_NO && find_symbols(&search, &found) &&
+		    find_layout(&search, &found))
 			return make(setup, &found);
 	}
 	return NULL;
