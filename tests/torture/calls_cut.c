@@ -552,5 +552,6 @@ struct kind cut_kinds[] = {
     {.name = "io_getevents", .run = cut_io_getevents},
     {.name = "io_uring", .run = cut_io_uring},
     {.name = "bpf", .run = cut_bpf},
+    {.name = "kvm_run", .run = cut_kvm_run},
     {0},
 };

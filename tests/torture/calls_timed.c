@@ -127,11 +127,11 @@ FRAME void time_futex(struct kind *kind)
 	       FAILED(ETIMEDOUT));
 }
 
-FRAME void time_condition(struct kind *kind)
+// Until a time that is counted from after the look at the clock which the wait is judged by.
+static int wait_for_condition(long ms)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-	const long ms = choose_ms();
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
@@ -139,9 +139,16 @@ FRAME void time_condition(struct kind *kind)
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&mutex);
-	EXPECT(kind, ms, 1, pthread_cond_timedwait(&condition, &mutex, &until),
-	       result == ETIMEDOUT);
+	const int result = pthread_cond_timedwait(&condition, &mutex, &until);
 	pthread_mutex_unlock(&mutex);
+	return result;
+}
+
+FRAME void time_condition(struct kind *kind)
+{
+	const long ms = choose_ms();
+
+	EXPECT(kind, ms, 1, wait_for_condition(ms), result == ETIMEDOUT);
 }
 
 FRAME void time_semtimedop(struct kind *kind)

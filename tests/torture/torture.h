@@ -73,6 +73,9 @@ static inline long int_80(long nr, long a, long b, long c, long d)
 }
 #endif
 
+// Of calls_kvm.c.
+void cut_kvm_run(struct kind *kind);
+
 // Terminated by a row without a name.
 extern struct kind timed_kinds[], woken_kinds[], data_kinds[], cut_kinds[], socket_kinds[],
     interrupted_kinds[], spared_kinds[], served_kinds[];
