@@ -7,6 +7,7 @@ of the file, no field is unknown, every string is UTF-8, every location with a m
 import gzip
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+FIRST_GOROUTINE = 4 << 20  # where a number of a thread is asked for, a goroutine's is above all of them
 
 
 class Malformed(Exception):
@@ -156,7 +157,8 @@ class Sample:
     def __init__(self, values, labels, frames, locations):
         self.count, self.cpu_ns, self.wall_ns = values
         self.labels, self.frames, self.locations = labels, frames, locations
-        self.pid, self.tid = labels.get("pid"), labels.get("tid")
+        self.pid, self.goid, self.wait = labels.get("pid"), labels.get("goid"), labels.get("wait")
+        self.tid = FIRST_GOROUTINE + self.goid if self.goid else labels.get("tid")
         self.process = labels.get("process")  # with --children
         self.thread, self.state = labels.get("thread"), labels.get("state")
         self.kind = labels.get("kind")
@@ -270,7 +272,7 @@ class Profile:
             key = self.string(label["key"])
             check(key and key not in labels, f"the label {key!r} is there twice")
             check(not (label["str"] and label["num"]), f"the label {key!r} is two things")
-            if key in ("pid", "tid"):
+            if key in ("pid", "tid", "goid"):
                 check(label["num"] > 0, f"the label {key} is {label['num']}")
                 labels[key] = label["num"]
             else:
@@ -278,17 +280,21 @@ class Profile:
         if self.pushed:
             return labels
         check(
-            set(labels) - {"process", "syscall", "descriptor", "unwound", "since"}
-            == {"pid", "tid", "thread", "state", "kind"},
+            set(labels) - {"process", "syscall", "descriptor", "unwound", "since", "wait"}
+            == {"pid", "goid" if "goid" in labels else "tid", "thread", "state", "kind"},
             f"the labels are {sorted(labels)}",
         )
+        check("wait" not in labels or "goid" in labels, "a thread that waits as goroutines do")
         check(
             labels["state"] != "running" or "syscall" not in labels,
             f"it runs, but waits in {labels.get('syscall')}",
         )
-        for name in ("running", "stopped"):
+        for name in ("running", "stopped", "runnable"):
             check((labels["state"] == name) == (labels["kind"] == name), f"the labels are {labels}")
-        check("syscall" in labels or "descriptor" not in labels, "a descriptor of no system call")
+        check(
+            {"syscall", "wait"} & set(labels) or "descriptor" not in labels,
+            "a descriptor of nothing that is waited in",
+        )
         return labels
 
     def _frames(self, location):
@@ -329,7 +335,7 @@ class Profile:
             f"{sample.cpu_ns} ns on a CPU, {sample.state}",
         )
         check(
-            sample.state in ("running", "sleeping", "disk", "stopped"),
+            sample.state in ("running", "runnable", "sleeping", "disk", "stopped"),
             f"the state is {sample.state!r}",
         )
         return sample

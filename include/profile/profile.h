@@ -17,10 +17,11 @@ enum thread_state {
 	THREAD_SLEEPING, // waiting, interruptibly
 	THREAD_DISK,     // waiting, uninterruptibly (disk sleep, vfork)
 	THREAD_STOPPED,  // stopped by a signal or a debugger
+	THREAD_RUNNABLE, // a goroutine that is ready to run, and that no thread runs
 	N_THREAD_STATES,
 };
 
-// "running", "sleeping", "disk" or "stopped".
+// "running", "sleeping", "disk", "stopped" or "runnable".
 const char *thread_state_name(enum thread_state state);
 
 // The state of that name, `length` bytes; N_THREAD_STATES: there is none.
@@ -53,10 +54,13 @@ enum {
 	GUESSED_BY_CODE = 2, // by what the code does until it returns
 };
 
+// A location's code: the function there is no caller, but has created the goroutine.
+enum { LOCATION_CREATOR = INT32_MAX };
+
 struct location {
 	uint32_t module;  // position in struct modules
 	uint32_t code;    // of several that stood at the address, one after the other (perf_map);
-	                  // 0: not known
+	                  // 0: not known; LOCATION_CREATOR
 	uint64_t address; // in the module's file, as in its symbol table; for a return address
 	                  // one less, so that it lies within the call
 };
@@ -77,6 +81,8 @@ struct wait {
 	                  // known; any bytes but NUL
 	char *meaning;    // the same in better words, where they were found later; else NULL
 	char *frames;     // kernel functions, leaf first, each with a newline; "": not known
+	char *reason;     // why a goroutine waits, in the words of Go's runtime; "": it is none;
+	                  // any bytes but NUL
 };
 
 struct process_name {
@@ -94,12 +100,16 @@ struct span {
 	int64_t end_ns;   // ...to here
 };
 
+// What samples are of: a thread of the system's, or a goroutine.
 struct thread {
 	int pid; // the process (tgid)
-	int tid;
-	char *name;              // as last seen, never NULL; any bytes but NUL
-	int64_t first_ns;        // CLOCK_MONOTONIC; it is watched since then
-	int64_t last_ns;         // and until then; wall weights add up to last_ns - first_ns
+	int tid; // of a goroutine, a number that no thread has (profile_add_goroutine)
+	bool is_goroutine;
+	uint64_t goid;    // 0: of several goroutines, one after the other
+	char *name;       // as last seen, never NULL; any bytes but NUL
+	int64_t first_ns; // CLOCK_MONOTONIC; it is watched since then
+	int64_t last_ns;  // and until then; wall weights add up to last_ns - first_ns - away_ns
+	int64_t away_ns;  // that it ran goroutines, which have that time
 	int64_t kernel_cpu_ns;   // CPU time between first and last, by the kernel's count
 	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1 where unknown
 	struct span span;        // that it is in; its end is last_ns
@@ -199,6 +209,9 @@ uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_
 uint32_t profile_intern_wait(struct profile *profile, int syscall, const char *descriptor,
                              const char *frames);
 
+// The same for a goroutine's: why it waits, and for what ("chan 0xc000012345"; "": not known).
+uint32_t profile_intern_reason(struct profile *profile, const char *reason, const char *object);
+
 // Gives the wait's descriptor better words.
 void profile_explain_descriptor(struct profile *profile, uint32_t wait, const char *meaning);
 
@@ -211,6 +224,14 @@ const char *profile_process_name(const struct profile *profile, int pid);
 // A new thread, watched from `now_ns` on; its id.
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,
                             int64_t now_ns);
+
+// The same for a goroutine.
+uint32_t profile_add_goroutine(struct profile *profile, int pid, uint64_t goid, const char *name,
+                               int64_t now_ns);
+
+// The time up to now_ns was that of goroutines which the thread ran, and is counted there. It is in
+// no span meanwhile.
+void profile_pass(struct profile *profile, uint32_t thread, int64_t now_ns);
 
 // The first tick is at now_ns: the threads that are known already are watched from then on.
 void profile_begin(struct profile *profile, int64_t now_ns);

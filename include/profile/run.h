@@ -21,6 +21,21 @@ enum runtime_fault {
 	N_RUNTIME_FAULTS,
 };
 
+// Of Go's goroutines.
+struct run_goroutines {
+	char version[32];    // of Go; "": none was seen
+	const char *refused; // why they are not read; NULL: they are
+	uint64_t looks;      // times that all were read
+	int64_t look_ns;     // CPU time of that
+	uint64_t alive;      // at the last look
+	uint64_t system;     // the runtime's own among them, that are left out
+	uint64_t left_out;   // there are more than can be read
+	uint64_t copied;     // stacks that were read
+	uint64_t kept;       // and those that were still the same
+	uint64_t moved;      // goroutines that ran whenever they were read
+	uint64_t unreadable; // stacks not in memory
+};
+
 struct run {
 	struct unwind_check *check; // --check-unwinding; NULL: not asked for; borrowed
 	double frequency_hz;
@@ -56,6 +71,7 @@ struct run {
 	uint64_t n_rules;               // unwinding rules made
 	uint64_t runtime_faults[N_RUNTIME_FAULTS]; // samples
 	int unknown_python; // the minor version of one that is not known; -1: not told; 0: none
+	struct run_goroutines goroutines;
 	bool pages_hidden;  // the kernel does not show which pages are in memory
 	bool kernel_hidden; // kernel frames were asked for, but are not shown
 	bool blind; // sleeping threads had to be stopped: no schedstat, or no /proc/TID/syscall

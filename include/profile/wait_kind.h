@@ -20,10 +20,12 @@ enum wait_kind {
 	WAIT_KIND_TIMER,
 	WAIT_KIND_PIPE, // another process: pipe, terminal, message, child
 	WAIT_KIND_STOPPED,
+	WAIT_KIND_RUNNABLE, // a goroutine that no thread runs yet
 	N_WAIT_KINDS,
 };
 
-// "running", "lock", "condition", "file", "socket", "event", "timer", "pipe" or "stopped".
+// "running", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped" or
+// "runnable".
 const char *wait_kind_name(enum wait_kind kind);
 
 // True if who waits so usually waits for work, and false if for something particular.

@@ -1,5 +1,6 @@
 #include "profile.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +9,8 @@
 const char *thread_state_name(enum thread_state state)
 {
 	static const char *const names[N_THREAD_STATES] = {
-	    [THREAD_RUNNING] = "running",
-	    [THREAD_SLEEPING] = "sleeping",
-	    [THREAD_DISK] = "disk",
-	    [THREAD_STOPPED] = "stopped",
+	    [THREAD_RUNNING] = "running", [THREAD_SLEEPING] = "sleeping", [THREAD_DISK] = "disk",
+	    [THREAD_STOPPED] = "stopped", [THREAD_RUNNABLE] = "runnable",
 	};
 	return names[state];
 }
@@ -25,6 +24,9 @@ enum thread_state thread_state_named(const char *name, size_t length)
 		state++;
 	return state;
 }
+
+// PID_MAX_LIMIT (include/linux/threads.h): no thread has a number so high.
+enum { FIRST_GOROUTINE = 4 << 20 };
 
 enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28, MAX_WAITS = 1 << 16 };
 
@@ -58,6 +60,7 @@ void profile_deinit(struct profile *profile)
 		free(profile->waits[i].descriptor);
 		free(profile->waits[i].meaning);
 		free(profile->waits[i].frames);
+		free(profile->waits[i].reason);
 	}
 	free(profile->waits);
 	free(profile->processes);
@@ -173,7 +176,7 @@ static bool wait_equal(const void *context, uint32_t id, const void *key)
 	const struct wait *a = &profile->waits[id], *b = key;
 
 	return a->syscall == b->syscall && strcmp(a->descriptor, b->descriptor) == 0 &&
-	       strcmp(a->frames, b->frames) == 0;
+	       strcmp(a->frames, b->frames) == 0 && strcmp(a->reason, b->reason) == 0;
 }
 
 static void add_wait(struct profile *profile, const struct wait *wait)
@@ -182,32 +185,67 @@ static void add_wait(struct profile *profile, const struct wait *wait)
 	    .syscall = wait->syscall,
 	    .descriptor = memory_strdup(wait->descriptor),
 	    .frames = memory_strdup(wait->frames),
+	    .reason = memory_strdup(wait->reason),
 	};
+}
+
+// The id of an equal wait, new or known.
+static uint32_t intern_wait(struct profile *profile, const struct wait *key, uint64_t hash)
+{
+	const struct wait none = {
+	    .syscall = NO_SYSCALL, .descriptor = "", .frames = "", .reason = ""};
+	uint32_t id = hash_index_find(&profile->wait_index, hash, wait_equal, profile, key);
+
+	if (id != HASH_NONE)
+		return id;
+	if (profile->n_waits == 0)
+		add_wait(profile, &none);
+	id = profile->n_waits;
+	add_wait(profile, key);
+	hash_index_insert(&profile->wait_index, hash, id);
+	return id;
+}
+
+static bool has_room_for_waits(const struct profile *profile)
+{
+	return profile->n_waits < MAX_WAITS;
 }
 
 uint32_t profile_intern_wait(struct profile *profile, int syscall, const char *descriptor,
                              const char *frames)
 {
-	const struct wait key = {
-	    .syscall = syscall, .descriptor = (char *)descriptor, .frames = (char *)frames};
-	const struct wait none = {.syscall = NO_SYSCALL, .descriptor = "", .frames = ""};
+	const struct wait key = {.syscall = syscall,
+	                         .descriptor = (char *)descriptor,
+	                         .frames = (char *)frames,
+	                         .reason = ""};
 	const bool simple = !descriptor[0] && !frames[0];
 	const uint64_t hash = hash_mix(hash_bytes(descriptor, strlen(descriptor)),
 	                               hash_mix(hash_bytes(frames, strlen(frames)), syscall));
 
 	if (simple && syscall == NO_SYSCALL)
 		return WAIT_NONE;
-	uint32_t id = hash_index_find(&profile->wait_index, hash, wait_equal, profile, &key);
-	if (id != HASH_NONE)
-		return id;
-	if (!simple && profile->n_waits >= MAX_WAITS)
+	const uint32_t id = hash_index_find(&profile->wait_index, hash, wait_equal, profile, &key);
+	if (id == HASH_NONE && !simple && !has_room_for_waits(profile))
 		return profile_intern_wait(profile, syscall, "", "");
-	if (profile->n_waits == 0)
-		add_wait(profile, &none);
-	id = profile->n_waits;
-	add_wait(profile, &key);
-	hash_index_insert(&profile->wait_index, hash, id);
-	return id;
+	return intern_wait(profile, &key, hash);
+}
+
+uint32_t profile_intern_reason(struct profile *profile, const char *reason, const char *object)
+{
+	const struct wait key = {.syscall = NO_SYSCALL,
+	                         .descriptor = (char *)object,
+	                         .frames = "",
+	                         .reason = (char *)reason};
+	const uint64_t hash =
+	    hash_mix(hash_bytes(object, strlen(object)), hash_bytes(reason, strlen(reason)));
+
+	if (!reason[0])
+		return WAIT_NONE;
+	const uint32_t id = hash_index_find(&profile->wait_index, hash, wait_equal, profile, &key);
+	// The target's words are few, but for one that would have the table grow.
+	if (id == HASH_NONE && !has_room_for_waits(profile))
+		return object[0] ? profile_intern_reason(profile, reason, "") : WAIT_NONE;
+	return intern_wait(profile, &key, hash);
 }
 
 void profile_explain_descriptor(struct profile *profile, uint32_t wait, const char *meaning)
@@ -269,6 +307,17 @@ uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const cha
 	    .kernel_cpu_ns = -1,
 	    .kernel_delay_ns = -1,
 	};
+	return id;
+}
+
+uint32_t profile_add_goroutine(struct profile *profile, int pid, uint64_t goid, const char *name,
+                               int64_t now_ns)
+{
+	const int tid = FIRST_GOROUTINE + (int)(goid % (uint64_t)(INT_MAX - FIRST_GOROUTINE));
+	const uint32_t id = profile_add_thread(profile, pid, tid, name, now_ns);
+
+	profile->threads[id].is_goroutine = true;
+	profile->threads[id].goid = goid;
 	return id;
 }
 
@@ -419,6 +468,17 @@ void profile_end_span(struct profile *profile, uint32_t id)
 		return;
 	const struct span ended = end_span(thread);
 	tell_change(profile, id, &ended);
+}
+
+void profile_pass(struct profile *profile, uint32_t id, int64_t now_ns)
+{
+	struct thread *thread = &profile->threads[id];
+
+	profile_end_span(profile, id);
+	if (now_ns <= thread->last_ns)
+		return;
+	thread->away_ns += now_ns - thread->last_ns;
+	thread->last_ns = now_ns;
 }
 
 void profile_end_thread(struct profile *profile, uint32_t id)

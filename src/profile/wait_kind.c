@@ -13,7 +13,7 @@ const char *wait_kind_name(enum wait_kind kind)
 	    [WAIT_KIND_CONDITION] = "condition", [WAIT_KIND_FILE] = "file",
 	    [WAIT_KIND_SOCKET] = "socket",       [WAIT_KIND_EVENT] = "event",
 	    [WAIT_KIND_TIMER] = "timer",         [WAIT_KIND_PIPE] = "pipe",
-	    [WAIT_KIND_STOPPED] = "stopped",
+	    [WAIT_KIND_STOPPED] = "stopped",     [WAIT_KIND_RUNNABLE] = "runnable",
 	};
 
 	return names[kind];
@@ -298,6 +298,30 @@ static enum wait_kind kind_of_call(enum call_class class, const struct wait *wai
 	}
 }
 
+// A goroutine's, by the words of Go's runtime (runtime2.go, waitReasonStrings).
+static enum wait_kind kind_of_reason(const char *reason)
+{
+	static const struct {
+		const char *begin;
+		enum wait_kind kind;
+	} reasons[] = {
+	    {"sync.Mutex.", WAIT_KIND_LOCK},
+	    {"sync.RWMutex.", WAIT_KIND_LOCK},
+	    {"semacquire", WAIT_KIND_LOCK},
+	    {"sync.", WAIT_KIND_CONDITION}, // Cond.Wait, WaitGroup.Wait
+	    {"chan ", WAIT_KIND_CONDITION},
+	    {"select", WAIT_KIND_CONDITION},
+	    {"coroutine", WAIT_KIND_CONDITION},
+	    {"sleep", WAIT_KIND_TIMER},
+	    {"IO wait", WAIT_KIND_SOCKET},
+	};
+
+	for (size_t i = 0; i < array_size(reasons); i++)
+		if (strncmp(reason, reasons[i].begin, strlen(reasons[i].begin)) == 0)
+			return reasons[i].kind;
+	return WAIT_KIND_EVENT; // of the runtime itself
+}
+
 enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, const char *leaf,
                             const enum wait_name *classes, size_t n)
 {
@@ -307,6 +331,10 @@ enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, co
 		return WAIT_KIND_RUNNING;
 	if (state == THREAD_STOPPED)
 		return WAIT_KIND_STOPPED;
+	if (state == THREAD_RUNNABLE)
+		return WAIT_KIND_RUNNABLE;
+	if (wait && wait->reason[0])
+		return kind_of_reason(wait->reason);
 	// In disk sleep: a child that has not executed its program yet (vfork), or a file.
 	if (state == THREAD_DISK)
 		return class == CALL_PIPE ? WAIT_KIND_PIPE : WAIT_KIND_FILE;

@@ -104,8 +104,10 @@ static uint32_t add_wait(struct merged *merged, const struct profile *profile, u
 	if (wait == WAIT_NONE)
 		return WAIT_NONE;
 	const struct wait *from = &profile->waits[wait];
-	const uint32_t id =
-	    profile_intern_wait(&merged->profile, from->syscall, from->descriptor, from->frames);
+	const uint32_t id = from->reason[0] ? profile_intern_reason(&merged->profile, from->reason,
+	                                                            from->descriptor)
+	                                    : profile_intern_wait(&merged->profile, from->syscall,
+	                                                          from->descriptor, from->frames);
 	if (from->meaning)
 		profile_explain_descriptor(&merged->profile, id, from->meaning);
 	return id;
@@ -131,9 +133,13 @@ void merged_add(struct merged *merged, const struct profile *profile, const stru
 	to->period_ns = profile->period_ns;
 	to->start_time_ns = profile->start_time_ns;
 	to->duration_ns = profile->duration_ns;
-	for (size_t i = 0; i < profile->n_threads; i++)
-		profile_add_thread(to, profile->threads[i].pid, profile->threads[i].tid,
-		                   profile->threads[i].name, 0);
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		const struct thread *thread = &profile->threads[i];
+		if (thread->is_goroutine)
+			profile_add_goroutine(to, thread->pid, thread->goid, thread->name, 0);
+		else
+			profile_add_thread(to, thread->pid, thread->tid, thread->name, 0);
+	}
 	for (size_t i = 0; i < profile->n_processes; i++)
 		profile_name_process(to, profile->processes[i].pid, profile->processes[i].name);
 	for (size_t i = 0; i < profile->n_samples; i++) {

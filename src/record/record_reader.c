@@ -190,12 +190,17 @@ static void read_thread(struct record_reader *reader, struct cursor *cursor)
 	const uint64_t pid = cursor_varint(cursor), tid = cursor_varint(cursor);
 	const int64_t first_ns = cursor_time(cursor);
 	_cleanup_free_ char *name = take_name(cursor);
+	const bool is_goroutine = cursor_has_more(cursor);
+	const uint64_t goid = is_goroutine ? cursor_varint(cursor) : 0;
 	const uint32_t known = map_get(&reader->threads, id);
 
 	if (cursor->failed || pid > INT_MAX || tid > INT_MAX)
 		cursor->failed = true;
 	else if (known != NONE)
 		profile_rename_thread(reader->profile, known, name);
+	else if (is_goroutine)
+		map_set(reader, &reader->threads, id,
+		        profile_add_goroutine(reader->profile, (int)pid, goid, name, first_ns));
 	else
 		map_set(reader, &reader->threads, id,
 		        profile_add_thread(reader->profile, (int)pid, (int)tid, name, first_ns));
@@ -217,13 +222,15 @@ static void read_wait(struct record_reader *reader, struct cursor *cursor)
 	_cleanup_free_ char *descriptor = take_name(cursor);
 	_cleanup_free_ char *meaning = take_name(cursor);
 	_cleanup_free_ char *frames = take_name(cursor);
+	_cleanup_free_ char *reason = cursor_has_more(cursor) ? take_name(cursor) : NULL;
 
 	if (cursor->failed || syscall < NO_SYSCALL || syscall > INT_MAX) {
 		cursor->failed = true;
 		return;
 	}
 	const uint32_t wait =
-	    profile_intern_wait(reader->profile, (int)syscall, descriptor, frames);
+	    reason ? profile_intern_reason(reader->profile, reason, descriptor)
+	           : profile_intern_wait(reader->profile, (int)syscall, descriptor, frames);
 	map_set(reader, &reader->waits, id, wait);
 	if (meaning[0] && wait != WAIT_NONE)
 		profile_explain_descriptor(reader->profile, wait, meaning);

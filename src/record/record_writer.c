@@ -163,6 +163,8 @@ static void put_thread(struct record_writer *writer, struct protobuf *to, uint32
 	protobuf_varint(&writer->record, thread->tid);
 	protobuf_varint(&writer->record, offset_of(writer, thread->first_ns));
 	record_put_text(&writer->record, thread->name);
+	if (thread->is_goroutine)
+		protobuf_varint(&writer->record, thread->goid);
 	record_put(to, RECORD_THREAD, &writer->record);
 }
 
@@ -333,6 +335,8 @@ static void put_wait(struct record_writer *writer, uint32_t id)
 	record_put_text(&writer->record, wait->descriptor);
 	record_put_text(&writer->record, wait->meaning ? wait->meaning : "");
 	record_put_text(&writer->record, wait->frames);
+	if (wait->reason[0])
+		record_put_text(&writer->record, wait->reason);
 	record_put(&writer->block, RECORD_WAIT, &writer->record);
 }
 

@@ -190,10 +190,11 @@ static const char *known_name(const struct module_symbols *module, uint64_t addr
 	return better ? better : name;
 }
 
-static void look_up(struct symbolizer *symbolizer, struct module_symbols *module, uint64_t address)
+// The functions at the address, innermost first; at least one, which may have no name.
+static size_t find_levels(struct symbolizer *symbolizer, const struct module_symbols *module,
+                          uint64_t address)
 {
 	struct dwarf_level *levels = symbolizer->levels;
-	const char *symbol = symbol_table_find(module->table, address);
 	size_t count = dwarf_index_find(module->dwarf, address - module->dwarf_bias, levels);
 
 	if (count == 0 && module->gopclntab)
@@ -202,6 +203,32 @@ static void look_up(struct symbolizer *symbolizer, struct module_symbols *module
 		levels[0] = (struct dwarf_level){0};
 		count = 1;
 	}
+	return count;
+}
+
+// As Go's runtime has it: the function that stands in the machine code, with the innermost line.
+static void look_up_creator(struct symbolizer *symbolizer, const struct module_symbols *module,
+                            uint64_t address)
+{
+	const size_t count = find_levels(symbolizer, module, address);
+	struct dwarf_level level = symbolizer->levels[count - 1];
+	const char *symbol = symbol_table_find(module->table, address);
+	const char *name = physical_name(&level, symbol);
+
+	if (!name || !name[0])
+		return;
+	_cleanup_free_ char *creator = memory_printf("created by %s", name);
+	level.line = symbolizer->levels[0].line;
+	level.file = symbolizer->levels[0].file;
+	add_line(symbolizer, creator, &level);
+}
+
+static void look_up(struct symbolizer *symbolizer, struct module_symbols *module, uint64_t address)
+{
+	const struct dwarf_level *levels = symbolizer->levels;
+	const char *symbol = symbol_table_find(module->table, address);
+	const size_t count = find_levels(symbolizer, module, address);
+
 	for (size_t i = symbolizer->inlines ? 0 : count - 1; i < count; i++) {
 		const struct dwarf_level *level = &levels[i];
 		const char *name = level->linkage_name ? level->linkage_name : level->name;
@@ -311,7 +338,11 @@ static void symbolize_batch(void *context)
 		const uint32_t id = batch->ids[i];
 		const size_t first = symbols->n_lines;
 
-		look_up(batch->symbolizer, &names, batch->profile->locations[id].address);
+		const struct location *location = &batch->profile->locations[id];
+		if (location->code == LOCATION_CREATOR)
+			look_up_creator(batch->symbolizer, &names, location->address);
+		else
+			look_up(batch->symbolizer, &names, location->address);
 		symbols->locations[id] = (struct location_lines){
 		    .first = (uint32_t)first, .count = (uint32_t)(symbols->n_lines - first)};
 	}

@@ -36,6 +36,7 @@ enum firefox_category firefox_category_of(enum thread_state state)
 	case THREAD_RUNNING:
 		return FIREFOX_RUNNING;
 	case THREAD_SLEEPING:
+	case THREAD_RUNNABLE:
 		return FIREFOX_SLEEPING;
 	case THREAD_DISK:
 		return FIREFOX_DISK;

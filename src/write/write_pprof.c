@@ -206,6 +206,8 @@ static void build_wait_labels(struct pprof *pprof, const struct wait *wait)
 		_cleanup_free_ char *name = syscall_name(wait->syscall);
 		build_label(pprof, "syscall", name, 0);
 	}
+	if (wait->reason[0])
+		build_label(pprof, "wait", wait->reason, 0);
 	if (descriptor[0])
 		build_label(pprof, "descriptor", descriptor, 0);
 }
@@ -233,7 +235,10 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	if (pprof->report->process_roots)
 		build_label(pprof, "process",
 		            profile_process_name(pprof->report->profile, thread->pid), 0);
-	build_label(pprof, "tid", NULL, thread->tid);
+	if (!thread->is_goroutine)
+		build_label(pprof, "tid", NULL, thread->tid);
+	else if (thread->goid)
+		build_label(pprof, "goid", NULL, thread->goid);
 	build_label(pprof, "thread", thread->name, 0);
 	build_label(pprof, "state", thread_state_name(sample->state), 0);
 	build_label(pprof, "kind", wait_kind_name(sample_kind(&pprof->kinds, sample)), 0);
