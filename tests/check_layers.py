@@ -36,6 +36,7 @@ LIBDW_FILES = {
     "dwarf_index",
     "split_dwarf",
     "split_package",
+    "go_offsets",
 }
 
 TOP_LEVEL = re.compile(

@@ -29,6 +29,10 @@ enum runtime_frames {
 	RUNTIME_FRAMES_OWN,  // the runtime's own alone
 };
 
+// Go's bit in `kinds`. Its unit is not the thread but the goroutine (goroutines.h), which the
+// sampler counts itself: nothing of what follows is about it.
+#define RUNTIMES_GO (1u << 31)
+
 // What the runtimes of one process work with; all borrowed.
 struct runtimes_setup {
 	unsigned int kinds; // bits, as from runtimes_parse

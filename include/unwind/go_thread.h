@@ -26,6 +26,8 @@ struct go_thread {
 	uint64_t m;          // 0: not known
 	struct go_stack own; // g0. In a program with C code the bounds are not exact
 	struct go_stack goroutine; // m.curg
+	uint64_t goid;             // its id; 0: not known, or there is none
+	uint32_t status;           // and its status (goroutines.h)
 };
 
 // Reads that of a thread, whose thread pointer is `tls`, where it is in memory (resident.h). Right

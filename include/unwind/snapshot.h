@@ -42,6 +42,7 @@ struct snapshot {
 	size_t n_regions;
 	bool cut;                 // some region is known to end before its stack does
 	uint64_t elsewhere;       // where else the copy was to have a stack; 0: nowhere
+	bool is_parked;           // it is a goroutine's that no thread runs
 	bool asked_go;            // what Go's runtime says of the thread was looked for
 	struct go_thread go;      // and this is it
 	uint64_t luajit_dispatch; // of the VM that was asked; 0: none

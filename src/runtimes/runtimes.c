@@ -36,7 +36,9 @@ bool runtimes_parse(const char *list, unsigned int *ret)
 	}
 	for (const char *name = list;; name++) {
 		const size_t length = strcspn(name, ",");
-		if (!find_kind(name, length, &bits))
+		if (length == strlen("go") && memcmp(name, "go", length) == 0)
+			bits |= RUNTIMES_GO;
+		else if (!find_kind(name, length, &bits))
 			return false;
 		name += length;
 		if (*name == '\0')

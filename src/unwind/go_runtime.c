@@ -288,6 +288,22 @@ static bool read_other(struct module *module, struct gopclntab *table, uint64_t 
 	return true;
 }
 
+// Functions that a signal's handler makes the interrupted code call, in the midst of it
+// (runtime/signal_amd64.go, pushCall).
+static bool is_injected(const char *name)
+{
+	return has_name(name, "runtime.asyncPreempt") || has_name(name, "runtime.sigpanic");
+}
+
+static bool read_injected(struct module *module, struct gopclntab *table, uint64_t address,
+                          struct rule *ret)
+{
+	if (!make_rule(module, table, address, false, GO_UNCLEAR, ret))
+		return false;
+	ret->signal_frame = true;
+	return true;
+}
+
 bool go_runtime_rule(struct module *module, uint64_t address, bool is_call, struct rule *ret)
 {
 	struct gopclntab *table = module_gopclntab(module);
@@ -301,6 +317,8 @@ bool go_runtime_rule(struct module *module, uint64_t address, bool is_call, stru
 	for (size_t i = 0; i < array_size(functions); i++)
 		if (has_name(name, functions[i].name))
 			return read_known(module, table, address, is_call, i, ret);
+	if (is_injected(name))
+		return read_injected(module, table, address, ret);
 	const unsigned int flags = gopclntab_flags(table, address);
 	if (flags & GO_TOP_FRAME) {
 		*ret = (struct rule){.kind = RULE_ROOT, .go = find_layout(module, table)};

@@ -142,6 +142,11 @@ enum go_move go_switch_walk(const struct snapshot *snapshot, enum go_switch kind
 	const struct go_thread *go = &snapshot->go;
 	uint64_t other;
 
+	// All of its frames are on its own stack. Where C code has called Go, the runtime has put a
+	// frame there that leads to the caller of the C code, and its own walks pass it over as
+	// well.
+	if (snapshot->is_parked && kind != GO_UNCLEAR)
+		return GO_FRAME;
 	if (kind == GO_SAME_STACK) {
 		if (!snapshot_read_word(snapshot, sp + slot, &other) || other <= sp)
 			return GO_UNKNOWN;

@@ -14,6 +14,7 @@ enum {
 	G_SELF = 9,
 	G_WORDS = 10,
 
+	STATUS_MASK = 0xfff,       // the collector's bit is above
 	MAX_STACK_BYTES = 1 << 30, // runtime.maxstacksize, of 64-bit programs
 };
 
@@ -77,6 +78,20 @@ static bool find_g(const struct source *source, uint64_t tls, const struct go_la
 	       read_words(source, tls + offset, ret, 1);
 }
 
+// Of the goroutine, which the thread runs while it stands still.
+static void read_identity(const struct source *source, const struct go_layout *layout,
+                          struct go_thread *thread)
+{
+	const uint64_t address = thread->goroutine.address;
+	uint64_t goid, status;
+
+	if (!read_words(source, address + layout->goid, &goid, 1) ||
+	    !read_words(source, address + layout->status, &status, 1))
+		return;
+	thread->goid = goid;
+	thread->status = status & STATUS_MASK;
+}
+
 bool go_thread_read(int tid, struct resident *resident, uint64_t tls,
                     const struct go_layout *layout, struct go_thread *ret)
 {
@@ -92,6 +107,8 @@ bool go_thread_read(int tid, struct resident *resident, uint64_t tls,
 	thread.m = g[G_M];
 	if (goroutine == own || !read_goroutine(&source, goroutine, thread.m, &thread.goroutine))
 		return false;
+	if (thread.goroutine.address && layout->goid)
+		read_identity(&source, layout, &thread);
 	*ret = thread;
 	return true;
 }

@@ -328,6 +328,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	ret->n_regions = 0;
 	ret->cut = false;
 	memset(ret->notes, 0, sizeof(ret->notes));
+	ret->is_parked = false;
 	ask_go(tid, hint, ret);
 	ask_luajit(tid, hint, ret);
 	while (sp && ret->n_regions < SNAPSHOT_MAX_REGIONS) {

@@ -1,0 +1,382 @@
+#include "go_program.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "address_space.h"
+#include "gopclntab.h"
+#include "memory.h"
+#include "module.h"
+#include "resident.h"
+#include "symbol_table.h"
+
+enum {
+	WORD = 8,
+	MAX_SCAN_BYTES = 32 << 20, // of a stripped program's variables
+	MAX_CANDIDATES = 4096,     // for its list of goroutines
+	MAX_CHECKED = 64,          // of whose elements are looked at
+	MAX_GOROUTINES = 1 << 24,
+	MAX_STACK_BYTES = 1 << 30, // runtime.maxstacksize, of 64-bit programs
+	MAX_STATUS = 11,
+	SCAN_BIT = 0x1000, // of the status: the collector reads the stack
+	MIN_POINTER = 0x1000,
+
+	// debug/buildinfo: a mark, a pointer's size, flags; then, from byte 32 on, the version with
+	// its length in front, or before Go 1.18 its address at byte 16.
+	BUILD_INFO_FLAGS = 15,
+	BUILD_INFO_INLINE = 2,
+	BUILD_INFO_POINTER = 16,
+	BUILD_INFO_STRING = 32,
+};
+
+bool go_memory_read(const struct go_memory *memory, uint64_t address, void *bytes, size_t size)
+{
+	return address >= MIN_POINTER &&
+	       resident_read(memory->resident, memory->tid, address, bytes, size);
+}
+
+static uint64_t word_at(const uint8_t *bytes, size_t i)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + i * WORD, sizeof(word));
+	return word;
+}
+
+// What go_program_find hands to guarded work.
+struct search {
+	const struct go_memory *memory;
+	struct go_program *program;
+	uint64_t build_info, bss, data; // sections, addresses in the process; 0: there is none
+	uint64_t length, pointer, list, reasons; // variables, likewise
+	bool is_go, has_offsets;
+};
+
+static uint64_t section_at(const struct go_program *program, const char *name)
+{
+	uint64_t address;
+
+	return module_find_section(program->module, name, &address) ? address + program->bias : 0;
+}
+
+static uint64_t variable_at(const struct go_program *program, const char *name)
+{
+	uint64_t address;
+
+	return symbol_table_find_named(module_dwfl(program->module), name, STT_OBJECT, &address)
+	           ? address + program->bias
+	           : 0;
+}
+
+static void read_module(void *context)
+{
+	struct search *search = context;
+	struct go_program *program = search->program;
+
+	search->is_go = module_gopclntab(program->module) != NULL;
+	if (!search->is_go)
+		return;
+	search->build_info = section_at(program, ".go.buildinfo");
+	search->bss = section_at(program, ".bss");
+	search->data = section_at(program, ".data");
+	search->length = variable_at(program, "runtime.allglen");
+	search->pointer = variable_at(program, "runtime.allgptr");
+	search->list = variable_at(program, "runtime.allgs");
+	search->reasons = variable_at(program, "runtime.waitReasonStrings");
+}
+
+static void read_debug_information(void *context)
+{
+	struct search *search = context;
+
+	search->has_offsets =
+	    go_offsets_of_module(search->program->module, &search->program->offsets);
+}
+
+static bool read_string(const struct go_memory *memory, uint64_t header, char *ret, size_t size)
+{
+	uint64_t words[2]; // address, length
+
+	memset(ret, 0, size);
+	return go_memory_read(memory, header, words, sizeof(words)) && words[1] > 0 &&
+	       words[1] < size && go_memory_read(memory, words[0], ret, words[1]);
+}
+
+static bool is_printable(const char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			return false;
+	return true;
+}
+
+// "go1.26.8", or what a development version says.
+static bool read_version(const struct search *search, char ret[GO_VERSION_BYTES])
+{
+	uint8_t bytes[BUILD_INFO_STRING + GO_VERSION_BYTES];
+
+	if (!search->build_info ||
+	    !go_memory_read(search->memory, search->build_info, bytes, sizeof(bytes)) ||
+	    memcmp(bytes, "\xff Go buildinf:", 14) != 0)
+		return false;
+	if (!(bytes[BUILD_INFO_FLAGS] & BUILD_INFO_INLINE)) {
+		const uint64_t header = word_at(bytes, BUILD_INFO_POINTER / WORD);
+		return read_string(search->memory, header, ret, GO_VERSION_BYTES) &&
+		       is_printable(ret);
+	}
+	const size_t length = bytes[BUILD_INFO_STRING];
+	memset(ret, 0, GO_VERSION_BYTES);
+	memcpy(ret, bytes + BUILD_INFO_STRING + 1,
+	       length < GO_VERSION_BYTES ? length : GO_VERSION_BYTES - 1);
+	return is_printable(ret);
+}
+
+static int minor_of(const char *version)
+{
+	const char *at = strstr(version, "go1.");
+	char *end;
+	const long minor = at ? strtol(at + 4, &end, 10) : -1;
+
+	return at && end > at + 4 && minor >= 0 && minor < 1000 ? (int)minor : -1;
+}
+
+bool go_program_is_g(const struct go_program *program, const uint8_t *bytes, uint64_t address)
+{
+	const struct go_offsets *offsets = &program->offsets;
+	const uint64_t low = go_word(bytes, offsets->low), high = go_word(bytes, offsets->high);
+	const uint32_t status = (uint32_t)go_word(bytes, offsets->status) & ~(uint32_t)SCAN_BIT;
+
+	if (status > MAX_STATUS || go_word(bytes, offsets->goid) >> 56)
+		return false;
+	if (low == 0 && high == 0)
+		return true; // its stack was given back
+	// sched.g, behind sched.pc, is the structure's own address from the first use on.
+	return low < high && high - low <= MAX_STACK_BYTES && low % WORD == 0 &&
+	       go_word(bytes, offsets->pc + WORD) == address;
+}
+
+// True if the list's first elements are goroutines, and one of them has an id.
+static bool is_list(const struct go_program *program, const struct go_memory *memory,
+                    uint64_t pointer, uint64_t length)
+{
+	const size_t n = length < MAX_CHECKED ? length : MAX_CHECKED;
+	uint64_t elements[MAX_CHECKED];
+	bool has_id = false;
+
+	_cleanup_free_ uint8_t *bytes = memory_alloc_zeroed(1, program->g_bytes);
+	if (n == 0 || pointer % WORD != 0 ||
+	    !go_memory_read(memory, pointer, elements, n * sizeof(*elements)))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (elements[i] % WORD != 0 ||
+		    !go_memory_read(memory, elements[i], bytes, program->g_bytes) ||
+		    !go_program_is_g(program, bytes, elements[i]))
+			return false;
+		has_id |= go_word(bytes, program->offsets.goid) != 0;
+	}
+	return has_id;
+}
+
+// The variables from that section on, as far as they lie together; owned by the caller.
+static uint8_t *read_variables(struct address_space *space, const struct go_memory *memory,
+                               uint64_t start, size_t *ret_words)
+{
+	const struct mapping *mapping = start ? maps_find(&space->maps, start) : NULL;
+	struct resident_gaps gaps;
+	uint64_t end = start;
+
+	*ret_words = 0;
+	for (; mapping && mapping->start <= end && end - start < MAX_SCAN_BYTES;
+	     mapping = maps_find(&space->maps, end))
+		end = mapping->end;
+	if (end - start > MAX_SCAN_BYTES)
+		end = start + MAX_SCAN_BYTES;
+	uint8_t *bytes = memory_alloc_zeroed(1, end - start + WORD);
+	*ret_words =
+	    resident_copy(memory->resident, memory->tid, start, bytes, end - start, &gaps) / WORD;
+	return bytes;
+}
+
+static bool has_another(const uint8_t *words, size_t n, uint64_t value, size_t but)
+{
+	for (size_t i = 0; i < n; i++)
+		if (word_at(words, i) == value && i != but)
+			return true;
+	return false;
+}
+
+// runtime.allgs in a program without symbols: a slice (address, length, capacity) of goroutines,
+// whose address stands in runtime.allgptr, too.
+static bool scan_for_list(struct address_space *space, struct search *search)
+{
+	size_t n, n_left = MAX_CANDIDATES;
+	_cleanup_free_ uint8_t *words = read_variables(space, search->memory, search->bss, &n);
+
+	for (size_t i = 0; i + 2 < n && n_left > 0; i++) {
+		const uint64_t pointer = word_at(words, i), length = word_at(words, i + 1);
+		if (pointer < MIN_POINTER || pointer % WORD != 0 || length == 0 ||
+		    length > word_at(words, i + 2) || word_at(words, i + 2) > MAX_GOROUTINES)
+			continue;
+		n_left--;
+		if (!has_another(words, n, pointer, i) ||
+		    !is_list(search->program, search->memory, pointer, length))
+			continue;
+		search->program->list_pointer = search->bss + i * WORD;
+		search->program->list_length = search->bss + (i + 1) * WORD;
+		return true;
+	}
+	return false;
+}
+
+// runtime.waitReasonStrings in a program without symbols: the second is "GC assist marking", the
+// third "IO wait", in all versions.
+static uint64_t scan_for_reasons(struct address_space *space, const struct search *search)
+{
+	size_t n, n_left = MAX_CANDIDATES;
+	char text[GO_REASON_BYTES];
+	_cleanup_free_ uint8_t *words = read_variables(space, search->memory, search->data, &n);
+
+	for (size_t i = 2; i + 3 < n && n_left > 0; i++) {
+		const uint64_t at = search->data + i * WORD;
+		if (word_at(words, i + 1) != strlen("GC assist marking") ||
+		    word_at(words, i + 3) != strlen("IO wait"))
+			continue;
+		n_left--;
+		if (read_string(search->memory, at, text, sizeof(text)) &&
+		    strcmp(text, "GC assist marking") == 0 &&
+		    read_string(search->memory, at + 2 * WORD, text, sizeof(text)) &&
+		    strcmp(text, "IO wait") == 0)
+			return at - 2 * WORD;
+	}
+	return 0;
+}
+
+static void read_reasons(const struct search *search, uint64_t at)
+{
+	struct go_program *program = search->program;
+
+	program->reasons = memory_alloc_zeroed(GO_MAX_REASONS, sizeof(*program->reasons));
+	for (size_t i = 1; at && i < GO_MAX_REASONS; i++) {
+		char *text = program->reasons[i];
+		if (read_string(search->memory, at + i * 2 * WORD, text, GO_REASON_BYTES) &&
+		    is_printable(text))
+			continue;
+		text[0] = '\0';
+		return; // the end of the array
+	}
+}
+
+static bool find_list(struct address_space *space, struct search *search)
+{
+	struct go_program *program = search->program;
+	uint64_t pointer, length;
+
+	program->list_length = search->length ? search->length : search->list + WORD;
+	program->list_pointer = search->pointer ? search->pointer : search->list;
+	if (!search->list && (!search->length || !search->pointer))
+		return scan_for_list(space, search);
+	return go_memory_read(search->memory, program->list_length, &length, sizeof(length)) &&
+	       go_memory_read(search->memory, program->list_pointer, &pointer, sizeof(pointer)) &&
+	       is_list(program, search->memory, pointer, length);
+}
+
+// The offsets that fit the list: those of the version, else those of the debug information.
+static bool find_offsets(struct address_space *space, struct search *search)
+{
+	struct go_program *program = search->program;
+
+	if (go_offsets_of_version(program->minor, &program->offsets)) {
+		program->g_bytes = go_offsets_g_bytes(&program->offsets);
+		if (find_list(space, search))
+			return true;
+	}
+	if (!module_guard(program->module, read_debug_information, search, MODULE_FOR_NAMES) ||
+	    !search->has_offsets)
+		return false;
+	program->g_bytes = go_offsets_g_bytes(&program->offsets);
+	return find_list(space, search);
+}
+
+// A module that may hold Go.
+static bool find_in(struct address_space *space, struct search *search)
+{
+	struct go_program *program = search->program;
+
+	if (!module_guard(program->module, read_module, search, MODULE_FOR_RULES) || !search->is_go)
+		return false;
+	if (!read_version(search, program->version))
+		snprintf(program->version, sizeof(program->version), "an unknown version");
+	program->minor = minor_of(program->version);
+	if (!find_offsets(space, search)) {
+		program->refused = search->has_offsets || program->minor >= 0
+		                       ? "its list of goroutines was not found"
+		                       : "its version is not known";
+		return true;
+	}
+	read_reasons(search, search->reasons ? search->reasons : scan_for_reasons(space, search));
+	return true;
+}
+
+bool go_program_find(struct address_space *space, const struct go_memory *memory,
+                     struct go_program *ret)
+{
+	const struct module *last = NULL;
+
+	for (size_t i = 0; i < space->maps.count; i++) {
+		const struct mapping *mapping = &space->maps.items[i];
+		if (!mapping->executable || mapping->inode == 0)
+			continue;
+		const bool is_main =
+		    space->start_code >= mapping->start && space->start_code < mapping->end;
+		// Files that no stack has led to are not opened for that.
+		if (!is_main && (!space->owners[i] || !space->owners[i]->gopclntab))
+			continue;
+		const struct code_address code = address_space_resolve(space, mapping->start);
+		if (code.module == last || code.module->kind != MODULE_FILE)
+			continue;
+		last = code.module;
+		struct go_program program = {.module = code.module,
+		                             .bias = mapping->start - code.address};
+		struct search search = {.memory = memory, .program = &program};
+		if (!find_in(space, &search))
+			continue;
+		*ret = program;
+		return true;
+	}
+	return false;
+}
+
+void go_program_deinit(struct go_program *program)
+{
+	free(program->reasons);
+	*program = (struct go_program){0};
+}
+
+struct name_search {
+	const struct go_program *program;
+	uint64_t address, entry;
+	const char *name;
+};
+
+static void find_name(void *context)
+{
+	struct name_search *search = context;
+	struct gopclntab *table = module_gopclntab(search->program->module);
+
+	search->name = table ? gopclntab_name(table, search->address) : NULL;
+	if (search->name && !gopclntab_entry(table, search->address, &search->entry))
+		search->name = NULL;
+}
+
+const char *go_program_function(const struct go_program *program, uint64_t pc, uint64_t *ret_entry)
+{
+	struct name_search search = {.program = program, .address = pc - program->bias};
+
+	if (!module_guard(program->module, find_name, &search, MODULE_FOR_NAMES) || !search.name)
+		return NULL;
+	if (ret_entry)
+		*ret_entry = search.entry + program->bias;
+	return search.name;
+}
