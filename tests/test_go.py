@@ -22,7 +22,7 @@ LEAVES = {
     "nested": [],
     "thread": ["main._Cfunc_cSpin"],
 }
-ROOT = r"runtime\.goexit(?:\.abi0)?"
+ROOT = r"(?:created by [^;]+;)?runtime\.goexit(?:\.abi0)?"
 GO_TO_C = r"runtime\.cgocall;runtime\.asmcgocall(?:\.abi0)?(?:;_cgo_[^;]+)?"
 C_TO_GO = r"crosscall2;runtime\.cgocallback(?:\.abi0)?;(?:runtime\.cgocallbackg1?[^;]*;)+_cgoexp_[^;]+"
 BACK = rf"main\._Cfunc_cBack;{GO_TO_C};cBack;nestedMiddle;{C_TO_GO};main\.nestedMiddle"

@@ -24,6 +24,7 @@ struct sampler {
 	bool stop_all;               // hold all running threads at once
 	bool children;               // descendants of the target too
 	bool kernel;                 // kernel frames of sleeping threads
+	bool system_goroutines;      // Go's own goroutines are shown, too
 	bool counts_at_once;         // `passed` reads the profile
 	bool once;                   // only the first tick, at once
 	struct target *target;       // borrowed, as all that follow

@@ -20,8 +20,12 @@ enum { MAX_PENDING_TICKS = 8 }; // stretches of one state; more are taken for th
 
 // What is counted of one thread.
 struct account {
-	uint32_t thread; // in the profile's threads
-	uint32_t wait;   // what it waits in, in the profile (waits.h)
+	uint32_t thread; // in the profile's threads: its own, or that of a goroutine that it runs
+	uint32_t own;    // likewise: its own
+	uint32_t goroutine;  // that it runs, of goroutine_samples.h; 0: none
+	int64_t until_ns;    // up to then all is counted
+	uint64_t asked_tick; // in which it was last to be stopped (goroutine_samples.h)
+	uint32_t wait;       // what it waits in, in the profile (waits.h)
 	bool sampled;
 	uint32_t sample;       // its last sample's id in the profile, if it was sampled
 	uint32_t primed_stack; // else the stack in which it sleeps, if it does

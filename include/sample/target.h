@@ -41,6 +41,7 @@ struct target_thread {
 	struct stop_request stop;
 	struct account account;
 	struct snapshot_hint hint; // for its next copy
+	uint64_t go_m;             // its struct m in Go's runtime; 0: not known
 
 	// What a tick makes of that (tick).
 	bool stirred;       // it has run since this was last cleared

@@ -144,6 +144,7 @@ static struct error *sample(struct taking *taking, struct target *target)
 	    .runtimes = options->runtimes,
 	    .runtime_frames = options->runtime_frames,
 	    .kernel = options->kernel,
+	    .system_goroutines = options->system_goroutines,
 	    .counts_at_once = true,
 	    .once = true,
 	    .target = target,

@@ -324,6 +324,7 @@ static struct error *sample(struct session *session)
 	    .stop_all = options->stop_all,
 	    .children = options->children,
 	    .kernel = options->kernel,
+	    .system_goroutines = options->system_goroutines,
 	    .counts_at_once = options->ring_ns || options->every_ns || session->record,
 	    .target = &session->target,
 	    .launch = session->launch.pid ? &session->launch : NULL,

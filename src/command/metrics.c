@@ -114,7 +114,7 @@ static void put_thread(struct json *json, const struct thread *thread)
 	_cleanup_free_ char *name = text_clean(thread->name, strlen(thread->name), MAX_NAME_BYTES);
 	json_key_string(json, "name", name);
 	json_key_bool(json, "alive", !thread->ended);
-	json_key_int(json, "watched_ns", thread->last_ns - thread->first_ns);
+	json_key_int(json, "watched_ns", thread->last_ns - thread->first_ns - thread->away_ns);
 	put_kernel_figure(json, "cpu_ns", thread->kernel_cpu_ns);
 	put_kernel_figure(json, "run_queue_ns", thread->kernel_delay_ns);
 	json_close(json, '}');

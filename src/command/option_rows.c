@@ -65,7 +65,8 @@ static struct error *parse_max_depth(struct options *options, const char *value)
 static struct error *parse_runtimes(struct options *options, const char *value)
 {
 	if (!runtimes_parse(value, &options->runtimes))
-		return option_error("--runtimes: '%s' is unknown: give auto, none or python",
+		return option_error("--runtimes: '%s' is unknown: give auto, none, or some "
+		                    "of go,python",
 		                    value);
 	return NULL;
 }
@@ -314,7 +315,7 @@ static struct error *parse_state(struct options *options, const char *value)
 		const enum thread_state state = thread_state_named(name, length);
 		if (state == N_THREAD_STATES)
 			return option_error("--state: '%s' is not a list of states: give some of "
-			                    "running,sleeping,disk,stopped",
+			                    "running,runnable,sleeping,disk,stopped",
 			                    value);
 		states |= 1u << state;
 		name += length;
@@ -357,11 +358,14 @@ static const struct option_row rows[] = {
 	      .verbs = FOR_SAMPLE | FOR_NOW),
 	VALUE(0, "runtimes", "LIST", parse_runtimes,
 	      "of which languages' runtimes the frames are shown:\n"
-	      "auto (all that are known, the default), none, python",
+	      "auto (all, the default), none, or some of go,python",
 	      .verbs = FOR_SAMPLE | FOR_NOW),
 	VALUE(0, "frames", "WHICH", parse_frames,
 	      "of stacks with Python's: auto, without what only\n"
 	      "leads from one to the next; all; python alone; native",
+	      .verbs = FOR_SAMPLE | FOR_NOW),
+	FLAG(0, "system-goroutines", system_goroutines, true,
+	     "the goroutines of Go's runtime itself, too",
 	      .verbs = FOR_SAMPLE | FOR_NOW),
 	VALUE(0, "max-depth", "N", parse_max_depth,
 	      "frames of a stack, 1 to 65536; default 8192; a deeper\n"
@@ -435,7 +439,8 @@ static const struct option_row rows[] = {
 	      "only of threads whose name matches (extended regex)",
 	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW),
 	VALUE(0, "state", "LIST", parse_state,
-	      "only in these states: running,sleeping,disk,stopped"),
+	      "only in these states:\n"
+	      "running,runnable,sleeping,disk,stopped"),
 	VALUE(0, "syscall", "REGEX", parse_syscall,
 	      "only of threads that wait in such a system call"),
 	VALUE(0, "focus", "REGEX", parse_focus,

@@ -154,6 +154,35 @@ static void print_thinned(const struct run *run)
 	        run->max_overhead_percent);
 }
 
+static void print_goroutines(const struct run *run)
+{
+	const struct run_goroutines *go = &run->goroutines;
+	const double looks = go->looks ? (double)go->looks : 1;
+
+	if (!go->version[0])
+		return;
+	_cleanup_free_ char *version = text_clean(go->version, strlen(go->version), 32);
+	if (go->refused) {
+		fprintf(stderr,
+		        "profiler: Go (%s): %s, so that threads are shown, not goroutines\n",
+		        version, go->refused);
+		return;
+	}
+	fprintf(stderr,
+	        "profiler: goroutines (%s): %ju at the end, %ju of them the runtime's own; read "
+	        "%ju times, %.3f ms of CPU each",
+	        version, (uintmax_t)go->alive, (uintmax_t)go->system, (uintmax_t)go->looks,
+	        (double)go->look_ns / (double)NS_PER_MS / looks);
+	if (go->moved)
+		fprintf(stderr, "; %ju of %ju stacks moved while they were read",
+		        (uintmax_t)go->moved, (uintmax_t)(go->moved + go->copied));
+	if (go->unreadable)
+		fprintf(stderr, "; %ju stacks not in memory", (uintmax_t)go->unreadable);
+	if (go->left_out)
+		fprintf(stderr, "; %ju goroutines more are not read", (uintmax_t)go->left_out);
+	fputc('\n', stderr);
+}
+
 static void print_cpu(const struct profile *profile)
 {
 	int64_t sampled_ns = profile->forgotten.cpu_ns, cpu_ns = profile->forgotten.kernel_cpu_ns;
@@ -183,7 +212,7 @@ static void print_thread(const struct profile *profile, uint32_t id, const struc
 	fprintf(stderr,
 	        "profiler: thread %d \"%s\": watched %.9f s, wall %.9f s, %ju samples, sampled cpu "
 	        "%.9f s",
-	        thread->tid, name, seconds(thread->last_ns - thread->first_ns),
+	        thread->tid, name, seconds(thread->last_ns - thread->first_ns - thread->away_ns),
 	        seconds(sums->wall_ns), (uintmax_t)sums->count, seconds(sums->cpu_ns));
 	if (thread->kernel_cpu_ns >= 0)
 		fprintf(stderr, ", kernel cpu %.9f s, kernel delay %.9f s",
@@ -352,6 +381,7 @@ void summary_print(const struct run *run, const struct profile *profile, bool ve
 	print_runtimes(run);
 	print_hold(run, profile);
 	print_unmended(run);
+	print_goroutines(run);
 	print_cpu(profile);
 	if (!verbose)
 		return;

@@ -51,6 +51,7 @@ struct processes_options {
 	bool stop_all;
 	bool children;
 	bool kernel;
+	bool system_goroutines;
 	bool counts_at_once;
 };
 

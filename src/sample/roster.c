@@ -23,8 +23,10 @@ void roster_add(struct profile *profile, const struct target *target, size_t n_n
 		char name[PROC_NAME_SIZE];
 		if (!proc_read_name(target->pid, thread->tid, name))
 			name[0] = '\0';
-		thread->account.thread =
+		thread->account.own =
 		    profile_add_thread(profile, target->pid, thread->tid, name, now_ns);
+		thread->account.thread = thread->account.own;
+		thread->account.until_ns = now_ns;
 		thread->named_ns = now_ns;
 		target_attend(target, i);
 	}
@@ -33,7 +35,7 @@ void roster_add(struct profile *profile, const struct target *target, size_t n_n
 void roster_refresh_name(struct profile *profile, const struct target *target,
                          struct target_thread *thread, int64_t now_ns)
 {
-	int64_t interval_ns = thread->named_ns - profile->threads[thread->account.thread].first_ns;
+	int64_t interval_ns = thread->named_ns - profile->threads[thread->account.own].first_ns;
 	char name[PROC_NAME_SIZE];
 
 	if (interval_ns < FIRST_NAME_NS)
@@ -45,7 +47,7 @@ void roster_refresh_name(struct profile *profile, const struct target *target,
 	thread->named_ns = now_ns;
 	if (!proc_read_name(target->pid, thread->tid, name))
 		return;
-	profile_rename_thread(profile, thread->account.thread, name);
+	profile_rename_thread(profile, thread->account.own, name);
 	if (thread->tid == target->pid)
 		profile_name_process(profile, target->pid, name);
 }
@@ -58,7 +60,7 @@ static int64_t difference(uint64_t last, uint64_t first)
 
 void roster_note_kernel_figures(struct profile *profile, const struct target_thread *thread)
 {
-	struct thread *entry = &profile->threads[thread->account.thread];
+	struct thread *entry = &profile->threads[thread->account.own];
 
 	if (!thread->has_schedstat)
 		return;
@@ -71,6 +73,6 @@ void roster_note_ends(struct profile *profile, const struct target *target)
 	for (size_t i = 0; i < target->n_threads; i++) {
 		const struct target_thread *thread = target->threads[i];
 		if ((thread->gone || !thread->listed) && !thread->stop.pending)
-			profile_end_thread(profile, thread->account.thread);
+			profile_end_thread(profile, thread->account.own);
 	}
 }

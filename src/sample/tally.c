@@ -3,13 +3,28 @@
 #include "run.h"
 
 // A sample in that state. One that runs waits in nothing.
-static uint32_t count_ticks(struct tally *tally, const struct account *account, uint32_t stack,
+static uint32_t count_ticks(struct tally *tally, struct account *account, uint32_t stack,
                             enum thread_state state, uint64_t n, int64_t now_ns)
 {
 	const uint32_t wait = state == THREAD_RUNNING ? WAIT_NONE : account->wait;
+	const int64_t last_ns = tally->profile->threads[account->thread].last_ns;
 
+	account->until_ns = now_ns;
+	// A goroutine that was parked meanwhile is counted up to a later tick.
+	if (now_ns < last_ns)
+		now_ns = last_ns;
 	tally->run->samples += n;
 	return profile_count(tally->profile, account->thread, stack, state, wait, n, now_ns);
+}
+
+static void count_again(struct tally *tally, struct account *account, uint32_t sample, uint64_t n,
+                        int64_t now_ns)
+{
+	const int64_t last_ns = tally->profile->threads[account->thread].last_ns;
+
+	account->until_ns = now_ns;
+	tally->run->samples += n;
+	profile_count_again(tally->profile, sample, n, now_ns < last_ns ? last_ns : now_ns);
 }
 
 void tally_count(struct tally *tally, struct account *account, uint32_t stack,
@@ -28,8 +43,7 @@ void tally_count(struct tally *tally, struct account *account, uint32_t stack,
 	for (size_t i = 0; i < account->n_pending_ticks; i++) {
 		const struct pending_ticks *ticks = &account->pending_ticks[i];
 		if (ticks->state == tally->profile->samples[last].state) {
-			tally->run->samples += ticks->count;
-			profile_count_again(tally->profile, last, ticks->count, ticks->last_ns);
+			count_again(tally, account, last, ticks->count, ticks->last_ns);
 		} else {
 			last = count_ticks(tally, account, stack, ticks->state, ticks->count,
 			                   ticks->last_ns);
@@ -47,8 +61,7 @@ void tally_slept(struct tally *tally, struct account *account, uint64_t n_ticks)
 	}
 	if (n_ticks == 0)
 		return;
-	profile_count_again(tally->profile, account->sample, n_ticks, tally->now_ns);
-	tally->run->samples += n_ticks;
+	count_again(tally, account, account->sample, n_ticks, tally->now_ns);
 	tally->run->credits += n_ticks;
 }
 

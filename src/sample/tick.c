@@ -57,6 +57,8 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	                                     .run = ticker->run,
 	                                 });
 	target->runtimes = &ticker->runtimes;
+	goroutine_samples_init(&ticker->goroutines, setup->runtimes & RUNTIMES_GO,
+	                       setup->system_goroutines);
 	if (ticker->run->check)
 		unwinder_record_pcs(&ticker->unwinder);
 }
@@ -64,6 +66,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 void ticker_deinit(struct ticker *ticker)
 {
 	runtimes_deinit(&ticker->runtimes);
+	goroutine_samples_deinit(&ticker->goroutines);
 	unwinder_deinit(&ticker->unwinder);
 	address_space_deinit(&ticker->space);
 	stops_deinit(&ticker->stops);
@@ -89,12 +92,6 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 		tracee_interrupt(thread->tid);
 }
 
-static uint32_t intern(struct ticker *ticker, const struct unwound *unwound)
-{
-	return profile_intern_stack(ticker->profile, unwound->locations, unwound->n, unwound->end,
-	                            unwound->guessed);
-}
-
 // A thread that only a stop can show.
 static void plan_stop(struct ticker *ticker, struct target_thread *thread, enum thread_state state,
                       bool asleep)
@@ -106,6 +103,7 @@ static void plan_stop(struct ticker *ticker, struct target_thread *thread, enum 
 		thread->sleep.asleep = asleep;
 		return;
 	}
+	thread->account.asked_tick = ticker->goroutines.tick;
 	stops_plan(&ticker->stops, thread, state, asleep, ticker->tally.now_ns);
 }
 
@@ -136,8 +134,9 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 		plan_stop(ticker, thread, state, state != THREAD_RUNNING);
 		return;
 	}
-	tally_count(&ticker->tally, &thread->account, intern(ticker, &unwound), state,
-	            ticker->tally.now_ns);
+	goroutine_samples_bind(ticker, thread, NULL);
+	tally_count(&ticker->tally, &thread->account, goroutine_samples_stack(ticker, &unwound),
+	            state, ticker->tally.now_ns);
 	// It is credited on as what it was counted as: not if it ran when it was found first, nor a
 	// stack that may be better understood with newer maps, or when a runtime knows the thread.
 	thread->sleep.asleep =
@@ -221,11 +220,13 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 		tick_unwind(ticker, thread, &stop->snapshot, &unwound);
 		if (thread->account.wait == WAIT_NONE)
 			thread->account.wait = waits_of_call(&ticker->waits, stop->how.call);
-		tally_count(&ticker->tally, &thread->account, intern(ticker, &unwound), stop->state,
-		            stop->tick_ns);
+		goroutine_samples_bind(ticker, thread, &stop->snapshot);
+		tally_count(&ticker->tally, &thread->account,
+		            goroutine_samples_stack(ticker, &unwound), stop->state, stop->tick_ns);
 	} else if (stop->copied || stop->denied || thread->account.n_pending_ticks > 0) {
 		// What this and earlier ticks saw of it is not dropped, even when it has ended.
 		thread->sleep.asleep = false;
+		goroutine_samples_unbind(ticker, thread);
 		tally_not_sampled(&ticker->tally, &thread->account,
 		                  ticker->space.is_foreign ? STACK_FOREIGN : STACK_NOT_SAMPLED,
 		                  stop->state, stop->tick_ns);
@@ -523,6 +524,7 @@ void ticker_prime(struct ticker *ticker, int64_t now_ns)
 	ticker->n_others = -1;
 	start(ticker);
 	ticker->tally.priming = true;
+	goroutine_samples_look(ticker);
 	idle_check_since_last(&ticker->idle_check, ticker->target, ticker->n_others);
 	look_at_all(ticker);
 	ticker->tally.priming = false;
@@ -535,11 +537,15 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	ticker->n_others = n_others;
 	if (is_idle(ticker)) {
 		ticker->tally.now_ns = stretch->until_ns;
+		goroutine_samples_begin(ticker, true);
 		if (++ticker->n_idle_ticks >= MAX_IDLE_TICKS || ticker->setup->counts_at_once)
 			count_idle_ticks(ticker);
+		if (ticker->setup->counts_at_once)
+			goroutine_samples_settle(ticker, false);
 		return true;
 	}
 	count_idle_ticks(ticker);
+	goroutine_samples_begin(ticker, false);
 	ticker->tally.from_ns = stretch->from_ns;
 	ticker->tally.now_ns = stretch->until_ns;
 	resident_renew(&target->resident);
@@ -554,6 +560,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	count_stops(ticker); // that have come in the midst of another process's tick
 	look_at_all(ticker);
 	finish_stops(ticker);
+	goroutine_samples_look(ticker);
 	ticker->run->pages_hidden |= target->resident.hidden;
 	waits_name_sockets(&ticker->waits, target, false);
 	target_attend(target, 0);
@@ -577,5 +584,6 @@ void ticker_finish(struct ticker *ticker, int64_t until_ns)
 		                  stop->state, stop->tick_ns);
 	}
 	ticker->stops.count = 0;
+	goroutine_samples_settle(ticker, true);
 	waits_name_sockets(&ticker->waits, ticker->target, true);
 }

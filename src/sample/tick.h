@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "address_space.h"
+#include "goroutine_samples.h"
 #include "profile.h"
 #include "idle_check.h"
 #include "runtimes.h"
@@ -36,9 +37,10 @@ struct ticker_setup {
 	uint32_t max_frames;
 	unsigned int runtimes; // kinds (runtimes.h)
 	enum runtime_frames runtime_frames;
-	bool stop_all;       // hold all running threads at once: one consistent picture
-	bool kernel;         // kernel frames of sleeping threads
-	bool counts_at_once; // the profile is read after each tick
+	bool stop_all;          // hold all running threads at once: one consistent picture
+	bool kernel;            // kernel frames of sleeping threads
+	bool system_goroutines; // are shown, too
+	bool counts_at_once;    // the profile is read after each tick
 	// Now and then in long work: those that have stopped are to be served (ticker_attend).
 	// NULL: none has to be.
 	void (*attend)(void *);
@@ -60,6 +62,7 @@ struct ticker {
 	struct waits waits;
 	struct tally tally;
 	struct idle_check idle_check;
+	struct goroutine_samples goroutines;
 	int64_t forced_ns;     // the tick in which the maps were read out of turn
 	long n_others;         // threads of the machine that want a CPU (load.h), at this tick
 	long n_running;        // those of this process's threads that do, as far as looked at

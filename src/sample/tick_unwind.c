@@ -8,7 +8,7 @@
 #include "unwind_check.h"
 
 // To read the rules of code that is new may take long: meanwhile others may stop.
-static void walk(struct ticker *ticker, const struct snapshot *snapshot, struct unwound *ret)
+void tick_walk(struct ticker *ticker, const struct snapshot *snapshot, struct unwound *ret)
 {
 	struct hold *hold = ticker->setup->hold;
 	const bool begun = hold_begin_work(hold);
@@ -16,6 +16,17 @@ static void walk(struct ticker *ticker, const struct snapshot *snapshot, struct 
 	unwinder_unwind(&ticker->unwinder, snapshot, ret);
 	hold_end_work(hold, begun);
 	ticker->go = ticker->unwinder.go;
+	goroutine_samples_note_layout(ticker);
+}
+
+bool tick_find_go(struct ticker *ticker, const struct go_memory *memory, struct go_program *ret)
+{
+	struct hold *hold = ticker->setup->hold;
+	const bool begun = hold_begin_work(hold);
+	const bool found = go_program_find(&ticker->space, memory, ret);
+
+	hold_end_work(hold, begun);
+	return found;
 }
 
 // The frames of languages' own runtimes, whose names may have to be read. Likewise.
@@ -49,13 +60,13 @@ void tick_unwind(struct ticker *ticker, struct target_thread *thread,
 		*ret = (struct unwound){.end = STACK_FOREIGN};
 		return;
 	}
-	walk(ticker, snapshot, ret);
+	tick_walk(ticker, snapshot, ret);
 	if (ticker->space.stale && ticker->forced_ns != ticker->tally.now_ns) {
 		// An address in no mapping: perhaps one that has come since the tick began.
 		ticker->forced_ns = ticker->tally.now_ns;
 		tick_update_space(ticker, thread->tid, true);
 		if (ticker->space.generation != generation)
-			walk(ticker, snapshot, ret);
+			tick_walk(ticker, snapshot, ret);
 	}
 	if (ticker->run->check)
 		unwind_check_compare(ticker->run->check, thread->tid, &ticker->unwinder, snapshot,

@@ -1,0 +1,568 @@
+#include "goroutine_samples.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "goroutine_time.h"
+#include "memory.h"
+#include "proc.h"
+#include "run.h"
+#include "sleeper.h"
+#include "target.h"
+#include "tick.h"
+#include "tick_unwind.h"
+
+enum {
+	LOOK_SHARE = 50, // of the time, no more than one part in so many is spent on looks
+	MAX_TRIES = 12,  // to find the runtime's list, each later than the one before
+	MAX_COPIES = 4,  // of one that moves
+	MAX_THREADS = 1 << 16,
+	ATTEND_EVERY = 16,
+};
+
+void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool shows_system)
+{
+	*samples = (struct goroutine_samples){.wanted = wanted, .shows_system = shows_system};
+}
+
+void goroutine_samples_deinit(struct goroutine_samples *samples)
+{
+	go_program_deinit(&samples->program);
+	goroutine_list_deinit(&samples->list);
+	goroutine_table_deinit(&samples->table);
+	hash_index_deinit(&samples->threads_index);
+	free(samples->threads);
+	free(samples->active);
+	*samples = (struct goroutine_samples){0};
+}
+
+static struct go_memory memory_of(const struct ticker *ticker)
+{
+	return (struct go_memory){target_live_tid(ticker->target), &ticker->target->resident};
+}
+
+// That the thread's sample is of; NULL: its own.
+static struct goroutine_entry *entry_of(const struct goroutine_samples *samples,
+                                        const struct account *account)
+{
+	return account->goroutine ? &samples->table.entries[account->goroutine - 1] : NULL;
+}
+
+// --- Parked ones
+
+static const char *reason_of(const struct goroutine_samples *samples, const struct goroutine *seen)
+{
+	const char *reason =
+	    seen->reason < GO_MAX_REASONS ? samples->program.reasons[seen->reason] : "";
+
+	return reason[0] ? reason : "waiting";
+}
+
+// Why it waits, and for which channel.
+static uint32_t wait_of(struct ticker *ticker, const struct goroutine *seen)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+
+	return profile_intern_reason(ticker->profile, reason_of(samples, seen), "");
+}
+
+// One that is switched to without the scheduler, or was stopped in the midst of its work: its
+// structure may say the same at another place.
+static bool may_be_kept(const struct goroutine_samples *samples, const struct goroutine *seen)
+{
+	const char *reason = reason_of(samples, seen);
+
+	return seen->has_seq &&
+	       (seen->status == GOROUTINE_RUNNABLE ||
+	        (seen->status == GOROUTINE_WAITING && strcmp(reason, "coroutine") != 0 &&
+	         strcmp(reason, "preempted") != 0));
+}
+
+// Its stack, or why there is none. False: it ran all the while, or is being run.
+static bool take_stack(struct ticker *ticker, struct goroutine_entry *entry, uint32_t *ret)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	const struct go_memory memory = memory_of(ticker);
+	struct run_goroutines *figures = &ticker->run->goroutines;
+	struct snapshot snapshot;
+	struct unwound unwound;
+
+	for (int i = 0; i < MAX_COPIES; i++) {
+		const uint64_t goid = entry->seen.goid;
+		switch (goroutine_copy(&samples->list, &samples->program, &memory, &entry->seen,
+		                       &snapshot)) {
+		case GOROUTINE_COPIED:
+			tick_walk(ticker, &snapshot, &unwound);
+			*ret = goroutine_intern(ticker, entry, &unwound);
+			return true;
+		case GOROUTINE_UNREADABLE:
+			figures->unreadable++;
+			*ret = profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED, 0);
+			return true;
+		case GOROUTINE_MOVED:
+			if (!goroutine_read(&samples->program, &memory, entry->address,
+			                    &entry->seen) ||
+			    entry->seen.goid != goid || entry->seen.m != 0)
+				return false;
+		}
+	}
+	figures->moved++;
+	return false;
+}
+
+static bool is_parked(const struct goroutine *seen)
+{
+	return seen->m == 0 &&
+	       (seen->status == GOROUTINE_RUNNABLE || seen->status == GOROUTINE_WAITING ||
+	        seen->status == GOROUTINE_LEAKED || seen->status == GOROUTINE_PREEMPTED);
+}
+
+// One that no thread runs, in this tick.
+static void count_parked(struct ticker *ticker, struct goroutine_entry *entry,
+                         const struct goroutine *goroutine)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	const int64_t now_ns = ticker->tally.now_ns;
+	uint32_t stack;
+
+	if (entry->holds && goroutine_is_as(goroutine, &entry->seen)) {
+		ticker->run->goroutines.kept++;
+		if (!ticker->tally.priming)
+			goroutine_count_as_before(ticker, entry, samples->tick, now_ns);
+		return;
+	}
+	entry->seen = *goroutine;
+	entry->holds = false;
+	if (!take_stack(ticker, entry, &stack) || !is_parked(&entry->seen))
+		return; // counted when it is seen next
+	ticker->run->goroutines.copied++;
+	entry->is_active = false;
+	entry->holds = may_be_kept(samples, &entry->seen);
+	entry->state =
+	    entry->seen.status == GOROUTINE_WAITING || entry->seen.status == GOROUTINE_LEAKED
+	        ? THREAD_SLEEPING
+	        : THREAD_RUNNABLE;
+	entry->wait = entry->state == THREAD_SLEEPING ? wait_of(ticker, &entry->seen) : WAIT_NONE;
+	if (ticker->tally.priming) {
+		entry->stack = stack;
+		entry->has_stack = true;
+	} else if (!goroutine_count(ticker, entry, stack, samples->tick, now_ns)) {
+		entry->holds = false; // read it again in the next tick
+	}
+}
+
+// --- Which thread runs which
+
+static bool number_equal(const void *context, uint32_t id, const void *key)
+{
+	return ((const uint64_t *)context)[id] == *(const uint64_t *)key;
+}
+
+// As the target numbers its threads.
+static uint64_t own_number(const struct goroutine_samples *samples,
+                           const struct target_thread *thread)
+{
+	struct proc_status status;
+
+	if (!samples->numbers_differ)
+		return (uint64_t)thread->tid;
+	return proc_read_status(thread->tid, &status) ? (uint64_t)status.ns_pid : 0;
+}
+
+// The thread of a struct m that was not seen before.
+static void note_thread(struct ticker *ticker, uint64_t m)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	const struct go_memory memory = memory_of(ticker);
+	const uint64_t hash = hash_mix(m, 0);
+	uint64_t tid, g;
+
+	if (hash_index_find(&samples->threads_index, hash, number_equal, samples->threads, &m) !=
+	        HASH_NONE ||
+	    samples->n_threads == MAX_THREADS ||
+	    !goroutine_thread(&samples->program, &memory, m, &tid, &g) || tid == 0)
+		return;
+	for (size_t i = 0; i < ticker->target->n_threads; i++) {
+		struct target_thread *thread = ticker->target->threads[i];
+		if (own_number(samples, thread) != tid)
+			continue;
+		thread->go_m = m;
+		hash_index_insert(&samples->threads_index, hash, samples->n_threads);
+		*array_push(samples->threads, samples->n_threads, samples->threads_capacity) = m;
+	}
+}
+
+// The goroutine that a sleeping thread has gone to sleep with; false: none, or it has moved since.
+static bool find_of_sleeper(struct ticker *ticker, const struct target_thread *thread,
+                            struct goroutine *ret)
+{
+	const struct goroutine_samples *samples = &ticker->goroutines;
+	const struct go_memory memory = memory_of(ticker);
+	uint64_t tid, g;
+
+	return thread->go_m != 0 &&
+	       goroutine_thread(&samples->program, &memory, thread->go_m, &tid, &g) &&
+	       tid == own_number(samples, thread) && g != 0 &&
+	       goroutine_read(&samples->program, &memory, g, ret) && ret->m == thread->go_m &&
+	       (ret->status == GOROUTINE_RUNNING || ret->status == GOROUTINE_SYSCALL) &&
+	       !sleeper_has_moved(ticker->target, thread);
+}
+
+// The goroutine of a thread that was stopped, as its copy says. What does not change in a
+// goroutine's life is read now.
+static bool find_of_stopped(struct ticker *ticker, const struct snapshot *snapshot,
+                            struct goroutine *ret)
+{
+	const struct goroutine_samples *samples = &ticker->goroutines;
+	const struct go_memory memory = memory_of(ticker);
+	const struct go_thread *go = &snapshot->go;
+
+	return go->goroutine.address != 0 && go->goid != 0 &&
+	       (go->status == GOROUTINE_RUNNING || go->status == GOROUTINE_SYSCALL) &&
+	       goroutine_read(&samples->program, &memory, go->goroutine.address, ret) &&
+	       ret->goid == go->goid;
+}
+
+// The entry of a goroutine that a thread runs; NULL: it is not shown.
+static struct goroutine_entry *running_entry(struct ticker *ticker, const struct account *account,
+                                             const struct goroutine *goroutine, uint64_t tick)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	struct goroutine_entry *entry = goroutine_table_get(&samples->table, goroutine->address);
+
+	if (entry->is_alive && entry->seen.goid != goroutine->goid)
+		goroutine_end(ticker, entry);
+	if (!entry->is_alive)
+		goroutine_begin(ticker, entry, goroutine, tick, account->until_ns);
+	entry->seen = *goroutine;
+	entry->look = samples->look;
+	return entry->thread == GOROUTINE_NONE ? NULL : entry;
+}
+
+static void release(struct ticker *ticker, const struct target_thread *thread)
+{
+	struct goroutine_entry *entry = entry_of(&ticker->goroutines, &thread->account);
+
+	if (entry && entry->bound_tid == thread->tid)
+		entry->bound_tid = 0;
+}
+
+void goroutine_samples_unbind(struct ticker *ticker, struct target_thread *thread)
+{
+	struct account *account = &thread->account;
+
+	if (account->goroutine)
+		profile_pass(ticker->profile, account->own, account->until_ns);
+	release(ticker, thread);
+	account->thread = account->own;
+	account->goroutine = 0;
+}
+
+// The ticks for which the thread's sample stands begin with that one...
+static uint64_t first_tick(const struct ticker *ticker, const struct target_thread *thread,
+                           const struct snapshot *snapshot)
+{
+	return snapshot ? thread->account.asked_tick : ticker->goroutines.tick;
+}
+
+// ...and are so many more.
+static uint64_t pending_ticks(const struct account *account)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < account->n_pending_ticks; i++)
+		n += account->pending_ticks[i].count;
+	return n;
+}
+
+void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
+                            const struct snapshot *snapshot)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	struct account *account = &thread->account;
+	const uint64_t tick = first_tick(ticker, thread, snapshot);
+	struct goroutine_entry *entry = NULL;
+	struct goroutine goroutine;
+
+	if (!samples->found)
+		return;
+	if (snapshot ? find_of_stopped(ticker, snapshot, &goroutine)
+	             : find_of_sleeper(ticker, thread, &goroutine))
+		entry = running_entry(ticker, account, &goroutine, tick);
+	samples->shown = entry ? (uint32_t)(entry - samples->table.entries) + 1 : 0;
+	// Another thread may have run it before in the same tick.
+	if (!entry || (!ticker->tally.priming && entry->tick >= tick)) {
+		goroutine_samples_unbind(ticker, thread);
+		return;
+	}
+	// Until the thread took it on it was as it was last seen.
+	if (account->goroutine != samples->shown && (entry->is_sampled || entry->has_stack) &&
+	    !ticker->tally.priming &&
+	    account->until_ns > ticker->profile->threads[entry->thread].last_ns)
+		goroutine_count_as_before(ticker, entry, tick - 1, account->until_ns);
+	if (account->goroutine != samples->shown)
+		release(ticker, thread);
+	account->thread = entry->thread;
+	account->goroutine = samples->shown;
+	entry->bound_tid = thread->tid;
+	if (!ticker->tally.priming)
+		entry->tick = tick + pending_ticks(account);
+	entry->holds = false;
+	if (!entry->is_active)
+		*array_push(samples->active, samples->n_active, samples->active_capacity) =
+		    samples->shown - 1;
+	entry->is_active = true;
+}
+
+uint32_t goroutine_samples_stack(struct ticker *ticker, const struct unwound *unwound)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+
+	return samples->shown
+	           ? goroutine_intern(ticker, &samples->table.entries[samples->shown - 1], unwound)
+	           : profile_intern_stack(ticker->profile, unwound->locations, unwound->n,
+	                                  unwound->end, unwound->guessed);
+}
+
+// --- The program
+
+static void end_all(struct ticker *ticker)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+
+	for (size_t i = 0; i < samples->table.n_entries; i++)
+		goroutine_end(ticker, &samples->table.entries[i]);
+	for (size_t i = 0; i < ticker->target->n_threads; i++) {
+		goroutine_samples_unbind(ticker, ticker->target->threads[i]);
+		ticker->target->threads[i]->go_m = 0;
+	}
+	const uint64_t tick = samples->tick;
+	const bool shows_system = samples->shows_system;
+	goroutine_samples_deinit(samples);
+	goroutine_samples_init(samples, true, shows_system);
+	samples->tick = tick;
+}
+
+static void note_program(struct ticker *ticker)
+{
+	const struct goroutine_samples *samples = &ticker->goroutines;
+	struct run_goroutines *figures = &ticker->run->goroutines;
+
+	snprintf(figures->version, sizeof(figures->version), "%s", samples->program.version);
+	figures->refused = samples->program.refused;
+}
+
+static bool is_same(const struct go_program *a, const struct go_program *b)
+{
+	return a->module == b->module && a->bias == b->bias && a->list_length == b->list_length &&
+	       !b->refused;
+}
+
+// Looks for Go: at first, and when code has come or gone; and again, ever later, while the runtime
+// has not begun, or is not known to be there.
+static void find_program(struct ticker *ticker)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	const struct go_memory memory = memory_of(ticker);
+	struct go_program program = {0};
+	const bool knows_layout = go_layout_is_known(&ticker->go);
+	const bool is_new = samples->generation != ticker->space.generation ||
+	                    (knows_layout && !samples->knew_layout);
+
+	if (is_new)
+		samples->tries = 0;
+	if (!is_new &&
+	    (samples->found || samples->tick < samples->try_tick || samples->tries > MAX_TRIES))
+		return;
+	samples->try_tick = samples->tick + (UINT64_C(1) << samples->tries++);
+	samples->generation = ticker->space.generation;
+	samples->knew_layout = knows_layout;
+	const bool found = tick_find_go(ticker, &memory, &program);
+	if (samples->found && found && is_same(&samples->program, &program)) {
+		go_program_deinit(&program);
+		return;
+	}
+	if (samples->found) {
+		const uint32_t generation = samples->generation;
+		end_all(ticker);
+		samples->generation = generation;
+	}
+	go_program_deinit(&samples->program);
+	samples->program = program;
+	samples->found = found && !program.refused;
+	if (!found)
+		samples->tries = MAX_TRIES + 1;
+	struct proc_status status;
+	samples->numbers_differ =
+	    proc_read_status(ticker->target->pid, &status) && status.ns_pid != ticker->target->pid;
+	note_program(ticker);
+	goroutine_samples_note_layout(ticker);
+}
+
+void goroutine_samples_note_layout(struct ticker *ticker)
+{
+	const struct goroutine_samples *samples = &ticker->goroutines;
+
+	ticker->go.goid = samples->found ? samples->program.offsets.goid : 0;
+	ticker->go.status = samples->found ? samples->program.offsets.status : 0;
+}
+
+// --- Ticks
+
+// What the threads' samples have counted of goroutines until now.
+static void take_over(struct ticker *ticker)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+
+	for (size_t i = 0; i < ticker->target->n_threads; i++) {
+		const struct account *account = &ticker->target->threads[i]->account;
+		struct goroutine_entry *entry = entry_of(samples, account);
+		if (!entry || !account->sampled || entry->thread != account->thread ||
+		    account->until_ns < ticker->tally.now_ns)
+			continue;
+		entry->tick = samples->tick;
+		entry->sample = account->sample;
+		entry->is_sampled = true;
+	}
+}
+
+void goroutine_samples_begin(struct ticker *ticker, bool is_idle)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+
+	if (samples->found && !is_idle)
+		take_over(ticker);
+	samples->tick++;
+}
+
+static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	struct goroutine_entry *entry = goroutine_table_get(&samples->table, goroutine->address);
+	// One that was born since the last look stands for the time since then.
+	const int64_t from_ns = samples->looked_ns ? samples->looked_ns : ticker->tally.from_ns;
+
+	if (entry->is_alive && entry->seen.goid != goroutine->goid)
+		goroutine_end(ticker, entry);
+	if (!entry->is_alive)
+		goroutine_begin(ticker, entry, goroutine, samples->tick, from_ns);
+	entry->look = samples->look;
+	if (goroutine->m)
+		note_thread(ticker, goroutine->m);
+	ticker->run->goroutines.system += entry->thread == GOROUTINE_NONE;
+	if (entry->thread == GOROUTINE_NONE || !is_parked(goroutine) ||
+	    (!ticker->tally.priming && goroutine_is_counted(ticker, entry, ticker->tally.now_ns)))
+		return;
+	count_parked(ticker, entry, goroutine);
+}
+
+static void end_missing(struct ticker *ticker)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+
+	for (size_t i = 0; i < samples->table.n_entries; i++) {
+		struct goroutine_entry *entry = &samples->table.entries[i];
+		if (entry->is_alive && entry->look != samples->look)
+			goroutine_end(ticker, entry);
+	}
+}
+
+static void attend(void *context)
+{
+	target_attend(context, 0);
+}
+
+static void look_at_all(struct ticker *ticker)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	struct run_goroutines *figures = &ticker->run->goroutines;
+	const struct go_memory memory = memory_of(ticker);
+
+	if (!goroutine_list_read(&samples->list, &samples->program, &memory, attend,
+	                         ticker->target))
+		return;
+	samples->look++;
+	figures->looks++;
+	figures->alive = samples->list.count;
+	figures->system = 0;
+	figures->left_out = samples->list.n_left_out;
+	for (size_t i = 0; i < samples->list.count; i++) {
+		look_at(ticker, &samples->list.items[i]);
+		target_attend(ticker->target, i);
+	}
+	end_missing(ticker);
+	samples->looked_ns = ticker->tally.now_ns;
+}
+
+// Between looks: those that were run and are not any more.
+static void look_at_active(struct ticker *ticker)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	const struct go_memory memory = memory_of(ticker);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < samples->n_active; i++) {
+		const uint32_t id = samples->active[i];
+		struct goroutine_entry *entry = &samples->table.entries[id];
+		struct goroutine goroutine;
+		if (!entry->is_active || !entry->is_alive || entry->thread == GOROUTINE_NONE) {
+			entry->is_active = false;
+			continue;
+		}
+		if (!goroutine_is_counted(ticker, entry, ticker->tally.now_ns) &&
+		    goroutine_read(&samples->program, &memory, entry->address, &goroutine)) {
+			if (goroutine.goid != entry->seen.goid ||
+			    goroutine.status == GOROUTINE_DEAD)
+				goroutine_end(ticker, entry);
+			else if (is_parked(&goroutine))
+				count_parked(ticker, entry, &goroutine);
+		}
+		samples->active[kept++] = id;
+		target_attend(ticker->target, i);
+	}
+	samples->n_active = kept;
+}
+
+void goroutine_samples_look(struct ticker *ticker)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	const int64_t start_ns = clock_now_ns();
+
+	if (!samples->wanted || ticker->space.is_foreign || target_live_tid(ticker->target) == 0)
+		return;
+	find_program(ticker);
+	if (!samples->found)
+		return;
+	take_over(ticker);
+	look_at_active(ticker);
+	if (start_ns >= samples->next_look_ns) {
+		const int64_t cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+		look_at_all(ticker);
+		const int64_t cost_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
+		ticker->run->goroutines.look_ns += cost_ns;
+		if (!ticker->tally.priming)
+			samples->next_look_ns = start_ns + cost_ns * LOOK_SHARE;
+	} else if (ticker->setup->counts_at_once) {
+		goroutine_samples_settle(ticker, false);
+	}
+}
+
+void goroutine_samples_settle(struct ticker *ticker, bool is_end)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	const int64_t now_ns = ticker->tally.now_ns;
+
+	if (!samples->found)
+		return;
+	take_over(ticker);
+	for (size_t i = 0; i < samples->table.n_entries; i++) {
+		struct goroutine_entry *entry = &samples->table.entries[i];
+		if (entry->is_alive && entry->thread != GOROUTINE_NONE &&
+		    (is_end || !entry->bound_tid) && !goroutine_is_counted(ticker, entry, now_ns))
+			goroutine_count_as_before(ticker, entry, samples->tick, now_ns);
+		target_attend(ticker->target, i);
+	}
+}

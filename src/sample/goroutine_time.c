@@ -1,0 +1,113 @@
+#include "goroutine_time.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "goroutine_table.h"
+#include "memory.h"
+#include "run.h"
+#include "target.h"
+#include "tick.h"
+
+void goroutine_end(struct ticker *ticker, struct goroutine_entry *entry)
+{
+	if (entry->is_alive && entry->thread != GOROUTINE_NONE)
+		profile_end_thread(ticker->profile, entry->thread);
+	entry->is_alive = false;
+	entry->thread = GOROUTINE_NONE;
+}
+
+// A goroutine that was not known: its first tick is that, and it is watched from from_ns on.
+void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
+                     const struct goroutine *goroutine, uint64_t tick, int64_t from_ns)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	const uint64_t address = entry->address;
+	const uint32_t kind_id = goroutine_table_kind(&samples->table, goroutine, &samples->program,
+	                                              &ticker->space, ticker->profile);
+	const struct goroutine_kind *kind = &samples->table.kinds[kind_id];
+
+	if (from_ns < ticker->profile->start_ns)
+		from_ns = ticker->profile->start_ns;
+	*entry = (struct goroutine_entry){
+	    .address = address,
+	    .seen = *goroutine,
+	    .kind = kind_id,
+	    .thread = GOROUTINE_NONE,
+	    .tick = tick > 0 ? tick - 1 : 0,
+	    .is_alive = true,
+	    .is_active = entry->is_active, // it is on the list still
+	    .state = goroutine->m ? THREAD_RUNNING : THREAD_SLEEPING,
+	};
+	if (!kind->is_system || samples->shows_system)
+		entry->thread = profile_add_goroutine(ticker->profile, ticker->target->pid,
+		                                      goroutine->goid, kind->name, from_ns);
+}
+
+// A sample of it, up to until_ns, for the ticks since it was counted last. False: there were none.
+bool goroutine_count(struct ticker *ticker, struct goroutine_entry *entry, uint32_t stack,
+                     uint64_t tick, int64_t until_ns)
+{
+	const uint64_t n = tick > entry->tick ? tick - entry->tick : 0;
+
+	if (n == 0)
+		return false;
+	entry->sample = profile_count(ticker->profile, entry->thread, stack, entry->state,
+	                              entry->wait, n, until_ns);
+	entry->is_sampled = true;
+	entry->tick = tick;
+	ticker->run->samples += n;
+	return true;
+}
+
+static bool has_run(const struct ticker *ticker, const struct goroutine_entry *entry)
+{
+	return entry->is_sampled && ticker->profile->samples[entry->sample].state == THREAD_RUNNING;
+}
+
+// The ticks since it was counted last are counted as its last sample, up to until_ns.
+void goroutine_count_as_before(struct ticker *ticker, struct goroutine_entry *entry, uint64_t tick,
+                               int64_t until_ns)
+{
+	if (!entry->is_sampled && entry->has_stack) {
+		goroutine_count(ticker, entry, entry->stack, tick, until_ns);
+	} else if (has_run(ticker, entry) || !entry->is_sampled) {
+		// All that is known is that no thread was seen to run it.
+		entry->state = THREAD_SLEEPING;
+		entry->wait = WAIT_NONE;
+		goroutine_count(
+		    ticker, entry,
+		    profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED, 0), tick,
+		    until_ns);
+	} else if (tick > entry->tick) {
+		profile_count_again(ticker->profile, entry->sample, tick - entry->tick, until_ns);
+		ticker->run->samples += tick - entry->tick;
+		entry->tick = tick;
+	}
+}
+
+bool goroutine_is_counted(const struct ticker *ticker, const struct goroutine_entry *entry,
+                          int64_t until_ns)
+{
+	return ticker->profile->threads[entry->thread].last_ns >= until_ns && entry->is_sampled;
+}
+
+uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,
+                          const struct unwound *unwound)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	struct goroutine_kind *kind = &samples->table.kinds[entry->kind];
+	const size_t n = unwound->n;
+
+	if (unwound->end == STACK_COMPLETE &&
+	    goroutine_table_name(&samples->table, entry->kind, &samples->program, ticker->profile,
+	                         unwound->locations, n))
+		profile_rename_thread(ticker->profile, entry->thread, kind->name);
+	if (unwound->end != STACK_COMPLETE || kind->creator == GOROUTINE_NONE || n == 0)
+		return profile_intern_stack(ticker->profile, unwound->locations, n, unwound->end,
+		                            unwound->guessed);
+	_cleanup_free_ uint32_t *ids = memory_alloc((n + 1) * sizeof(*ids));
+	memcpy(ids, unwound->locations, n * sizeof(*ids));
+	ids[n] = kind->creator;
+	return profile_intern_stack(ticker->profile, ids, n + 1, unwound->end, unwound->guessed);
+}

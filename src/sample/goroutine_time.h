@@ -1,0 +1,33 @@
+// goroutine_time: one goroutine in the profile: its birth, its samples, its end.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct goroutine;
+struct goroutine_entry;
+struct ticker;
+struct unwound;
+
+// A goroutine that was not known: its first tick is that, and it is watched from from_ns on.
+void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
+                     const struct goroutine *goroutine, uint64_t tick, int64_t from_ns);
+
+// It is there no more, if it was.
+void goroutine_end(struct ticker *ticker, struct goroutine_entry *entry);
+
+// A sample of it, up to until_ns, for the ticks since it was counted last. False: there were none.
+bool goroutine_count(struct ticker *ticker, struct goroutine_entry *entry, uint32_t stack,
+                     uint64_t tick, int64_t until_ns);
+
+// The ticks since it was counted last are counted as its last sample, up to until_ns.
+void goroutine_count_as_before(struct ticker *ticker, struct goroutine_entry *entry, uint64_t tick,
+                               int64_t until_ns);
+
+// True if it is counted up to that time.
+bool goroutine_is_counted(const struct ticker *ticker, const struct goroutine_entry *entry,
+                          int64_t until_ns);
+
+// The stack's id in the profile, with the goroutine's creator as root where it is whole.
+uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,
+                          const struct unwound *unwound);

@@ -1,0 +1,178 @@
+"""Goroutines as subjects of samples: their stacks, what they wait for, who created them, their time.
+
+The oracle is the program's own word: what the runtime prints at SIGQUIT with GOTRACEBACK=system.
+"""
+
+import collections
+import os
+import re
+import signal
+import subprocess
+
+import harness
+from harness import attach, fixture
+
+HEAD = re.compile(r"goroutine (\d+) (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[([^\],]*)[^\]]*\]:")
+CREATED = "created by "
+N_CHURN = 200
+
+
+def bare(name):
+    """Without the types of a generic function, and the assembly's calling convention."""
+    name = re.sub(r"\[.*\]", "[...]", name).removesuffix(".abi0")
+    return "panic" if name == "runtime.gopanic" else name  # as the runtime prints it
+
+
+class Told:
+    """A goroutine as the runtime tells it: state, frames from the leaf on, the creator."""
+
+    def __init__(self, state):
+        self.state, self.frames, self.creator, self.elided_at = state, [], None, None
+
+
+def line_number(place):
+    return int(re.search(r":(\d+)(?: |$)", place)[1])
+
+
+def read_dump(text):
+    told, current, lines = {}, None, iter(text.splitlines())
+    for line in lines:
+        head = HEAD.match(line)
+        if head:
+            current = told[int(head[1])] = Told(head[2])
+        elif not line.strip():
+            current = None
+        elif current and "frames elided" in line:
+            current.elided_at = len(current.frames)
+        elif current and line.startswith(CREATED):
+            name = line[len(CREATED) :].split(" in goroutine")[0]
+            current.creator = (bare(name), line_number(next(lines)))
+        elif current and not line.startswith("\t") and "(" in line:
+            name = bare(line[: line.rindex("(")])
+            current.frames.append((name, line_number(next(lines))))
+    return told
+
+
+def of_profile(sample):
+    """The same of a sample: frames from the leaf on, the creator."""
+    frames = [(bare(frame.name), frame.line) for frame in reversed(sample.frames)]
+    if not frames[-1][0].startswith(CREATED):
+        return frames, None
+    name, line = frames.pop()
+    return frames, (name[len(CREATED) :], line)
+
+
+class Goroutines(harness.TestCase):
+    def dump(self, target):
+        target.process.send_signal(signal.SIGQUIT)
+        return read_dump(target.process.stderr.read().decode())
+
+    def start_zoo(self, name):
+        env = {**os.environ, "GOTRACEBACK": "system"}
+        return self.start_fixture(name, env=env, stderr=subprocess.PIPE)
+
+    def check_one(self, sample, told):
+        frames, creator = of_profile(sample)
+        self.assertEqual(creator, told.creator)
+        if told.state == "syscall":
+            # The runtime's own word ends where the call began, and ours in it.
+            n = len(told.frames) - 1
+            self.assertEqual(frames[-n:], told.frames[1:])
+            return
+        self.assertEqual(sample.wait, told.state, (sample.labels, sample.stack))
+        self.assertEqual(sample.state, "sleeping")
+        n = len(told.frames) if told.elided_at is None else told.elided_at
+        self.assertEqual(frames[:n], told.frames[:n])
+        rest = len(told.frames) - n
+        self.assertEqual(frames[len(frames) - rest :], told.frames[n:])
+        if told.elided_at is None:
+            self.assertEqual(len(frames), n)
+
+    def check_zoo(self, name, *args, n_least=25):
+        target = self.start_zoo(name)
+        run = attach(target, *args)
+        samples = collections.defaultdict(list)
+        for sample in run.pprof.samples:
+            if sample.goid:
+                samples[sample.goid].append(sample)
+        told = self.dump(target)
+        for goid, of_goid in samples.items():
+            with self.subTest(goid=goid):
+                if goid == 1:  # it may have run still when it had said that it is ready
+                    continue
+                self.assertEqual(len(of_goid), 1, [s.labels for s in of_goid])
+                self.assertEqual(of_goid[0].count, run.summary.ticks)
+                self.check_one(of_goid[0], told[goid])
+        users = {
+            goid
+            for goid, one in told.items()
+            if goid and not one.frames[-2][0].startswith("runtime.") or goid == 1
+        }
+        self.assertLessEqual(users, set(samples))
+        self.assertGreaterEqual(len(samples), n_least)
+        return run, samples, told
+
+    def test_zoo(self):
+        run, samples, _ = self.check_zoo("golang-zoo")
+        waits = {of_goid[0].wait for of_goid in samples.values()}
+        for reason in ("chan receive", "chan send", "select", "select (no cases)", "sleep", "IO wait"):
+            self.assertIn(reason, waits)
+        names = collections.Counter(of_goid[0].thread for of_goid in samples.values())
+        self.assertEqual(names["main.deep"], 7, names)  # not the compiler's main.zoo.gowrap1
+
+    def test_stripped(self):
+        self.check_zoo("golang-zoo-stripped")
+
+    def test_system_goroutines(self):
+        run, samples, told = self.check_zoo("golang-zoo", "--system-goroutines")
+        self.assertEqual(set(samples), set(told) - {0})
+
+    def test_as_threads(self):
+        """--runtimes=none: the system's threads, and nothing else."""
+        target = self.start_zoo("golang-zoo")
+        tids = {int(tid) for tid in os.listdir(f"/proc/{target.pid}/task")}
+        run = attach(target, "--runtimes=none")
+        self.assertEqual({sample.goid for sample in run.pprof.samples}, {None})
+        self.assertEqual({sample.tid for sample in run.pprof.samples}, tids)
+        self.assertNotIn(CREATED, "".join(name for s in run.pprof.samples for name in s.stack))
+
+    def test_folded(self):
+        target = self.start_zoo("golang-zoo")
+        run = attach(target, form="folded", duration="0.3")
+        self.assertTrue(any(stack[0].startswith(CREATED) for stack in run.stacks()))
+
+
+class Churn(harness.TestCase):
+    def check_path(self, stack):
+        """The number that the path of calls spells."""
+        bits = [name for name in stack if name in ("main.zero", "main.one")]
+        self.assertEqual(len(bits), 16, stack)
+        number = sum((name == "main.one") << i for i, name in enumerate(bits))
+        index = number & 0xFFF
+        self.assertEqual(number >> 12, (index * 7 + (index >> 4) + 3) & 15, stack)
+        self.assertLess(index, N_CHURN)
+        return index
+
+    def test_pairs(self):
+        """Goroutines that wake each other, under births, deaths and collections: no stack is another
+        one's, none is cut, and the wall time of each is the time for which it was watched (harness)."""
+        target = self.start(fixture("golang-zoo"), "churn")
+        run = attach(target, duration="1.5", hz=499)
+        index_of, counts = {}, collections.Counter()
+        for sample in run.pprof.samples:
+            if "main.walk" not in sample.stack:
+                continue
+            self.assertNotIn("[truncated", sample.stack[0], (sample.labels, sample.stack, sample.count))
+            index = self.check_path(sample.stack)
+            if not sample.goid:  # two threads ran it in one tick
+                continue
+            self.assertEqual(index_of.setdefault(sample.goid, index), index)
+            counts[sample.goid] += sample.count
+        self.assertEqual(sorted(index_of.values()), list(range(N_CHURN)))
+        # Each is alive at all ticks.
+        for goid, count in counts.items():
+            self.assertLessEqual(count, run.summary.ticks, goid)
+
+
+if __name__ == "__main__":
+    harness.main()
