@@ -41,7 +41,7 @@ struct goroutine {
 	uint8_t reason; // why it waits, a number of the version's (go_program.h)
 	uint8_t seq;    // changes whenever it is scheduled; the same for all where !has_seq
 	bool has_seq;
-	bool is_locked; // to a thread
+	uint64_t locked_m; // the thread that alone may run it; 0: any may
 };
 
 struct goroutine_list {
@@ -53,9 +53,10 @@ struct goroutine_list {
 	uint64_t *listed; // as the runtime lists them
 	uint64_t *sorted; // the same by address
 	size_t n_listed, listed_capacity, sorted_capacity;
-	uint8_t *bytes; // of some structures that lie together
-	uint8_t *stack; // of the last one copied
-	size_t stack_capacity;
+	uint8_t *bytes;     // of some structures that lie together
+	uint8_t *stack;     // of the last one copied
+	uint8_t *own_stack; // of its thread, if that is copied, too
+	size_t stack_capacity, own_stack_capacity;
 };
 
 // A zeroed list is an empty one.

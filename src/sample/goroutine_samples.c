@@ -96,6 +96,10 @@ static bool take_stack(struct ticker *ticker, struct goroutine_entry *entry, uin
 		                       &snapshot)) {
 		case GOROUTINE_COPIED:
 			tick_walk(ticker, &snapshot, &unwound);
+			if (unwound.end == STACK_SWITCHED && snapshot.go.m != 0) {
+				snapshot.go.m = 0; // past C's frames, as the runtime does
+				tick_walk(ticker, &snapshot, &unwound);
+			}
 			*ret = goroutine_intern(ticker, entry, &unwound);
 			return true;
 		case GOROUTINE_UNREADABLE:

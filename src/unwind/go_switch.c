@@ -142,10 +142,10 @@ enum go_move go_switch_walk(const struct snapshot *snapshot, enum go_switch kind
 	const struct go_thread *go = &snapshot->go;
 	uint64_t other;
 
-	// All of its frames are on its own stack. Where C code has called Go, the runtime has put a
-	// frame there that leads to the caller of the C code, and its own walks pass it over as
-	// well.
-	if (snapshot->is_parked && kind != GO_UNCLEAR)
+	// All of its frames are on its own stack, but for those of C code that has called it. Where
+	// these are not at hand, a frame that the runtime has put there leads past them.
+	if (snapshot->is_parked && kind != GO_UNCLEAR &&
+	    (go->m == 0 || (kind != GO_CGOCALLBACK && kind != GO_ASMCGOCALL)))
 		return GO_FRAME;
 	if (kind == GO_SAME_STACK) {
 		if (!snapshot_read_word(snapshot, sp + slot, &other) || other <= sp)

@@ -13,6 +13,7 @@ enum {
 	MAX_GAP = 4096,           // between structures that are read at once
 	MAX_RANGE = 128 << 10,    // of those
 	MAX_COPY = 1 << 20,       // of a stack
+	MAX_OWN = 128 << 10,      // of a thread's own
 	STATUS_MASK = 0xfff,
 };
 
@@ -23,6 +24,7 @@ void goroutine_list_deinit(struct goroutine_list *list)
 	free(list->sorted);
 	free(list->bytes);
 	free(list->stack);
+	free(list->own_stack);
 	*list = (struct goroutine_list){0};
 }
 
@@ -47,7 +49,7 @@ static void parse(const struct go_program *program, const uint8_t *bytes, uint64
 	    .status = (uint32_t)go_word(bytes, offsets->status) & STATUS_MASK,
 	    .reason = bytes[offsets->wait_reason],
 	    .has_seq = offsets->tracking_seq != GO_NO_FIELD,
-	    .is_locked = go_word(bytes, offsets->locked_m) != 0,
+	    .locked_m = go_word(bytes, offsets->locked_m),
 	};
 	if (ret->has_seq)
 		ret->seq = bytes[offsets->tracking_seq];
@@ -205,6 +207,35 @@ static struct registers registers_of(const struct goroutine *goroutine)
 	return registers;
 }
 
+// One that C has called keeps its thread, on whose own stack (that of m.g0) C's frames are, and
+// which waits for it: what is above the place where Go's code was entered stands still, too.
+static void copy_own_stack(struct goroutine_list *list, const struct go_program *program,
+                           const struct go_memory *memory, const struct goroutine *goroutine,
+                           struct snapshot *ret)
+{
+	const uint64_t m = goroutine->locked_m;
+	struct snapshot_region *region = &ret->regions[1];
+	uint64_t g0, own_m, low, high, sp;
+
+	if (!m || m % sizeof(uint64_t) != 0 || !go_memory_read(memory, m, &g0, sizeof(g0)) ||
+	    !go_memory_read(memory, g0 + program->offsets.m, &own_m, sizeof(own_m)) ||
+	    !go_memory_read(memory, g0 + program->offsets.low, &low, sizeof(low)) ||
+	    !go_memory_read(memory, g0 + program->offsets.high, &high, sizeof(high)) ||
+	    !go_memory_read(memory, g0 + program->offsets.sp, &sp, sizeof(sp)) || own_m != m ||
+	    sp % sizeof(uint64_t) != 0 || low >= high)
+		return;
+	// Of a thread that C has made the runtime does not know the bounds.
+	list->own_stack = memory_grow(list->own_stack, &list->own_stack_capacity, MAX_OWN, 1);
+	*region = (struct snapshot_region){.start = sp, .bytes = list->own_stack};
+	region->size = resident_copy(memory->resident, memory->tid, sp, list->own_stack, MAX_OWN,
+	                             &region->gaps);
+	if (region->size == 0)
+		return;
+	ret->n_regions = 2;
+	ret->go.m = m;
+	ret->go.own = (struct go_stack){.address = g0, .low = low, .high = high, .sp = sp};
+}
+
 enum goroutine_copy goroutine_copy(struct goroutine_list *list, const struct go_program *program,
                                    const struct go_memory *memory,
                                    const struct goroutine *goroutine, struct snapshot *ret)
@@ -230,6 +261,7 @@ enum goroutine_copy goroutine_copy(struct goroutine_list *list, const struct go_
 	*region = (struct snapshot_region){.start = goroutine->sp, .bytes = list->stack};
 	region->size = resident_copy(memory->resident, memory->tid, goroutine->sp, list->stack,
 	                             size, &region->gaps);
+	copy_own_stack(list, program, memory, goroutine, ret);
 	if (!goroutine_read(program, memory, goroutine->address, &now) ||
 	    !goroutine_is_as(&now, goroutine))
 		return GOROUTINE_MOVED;
