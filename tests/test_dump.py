@@ -191,8 +191,11 @@ class Deadlocks(harness.TestCase):
             self.assertEqual([set(cycle) for cycle in told["deadlocks"]], [tids], mode)
 
     def test_processes(self):
-        """Through locks of files, of both kinds, and a child's end: only one of them is named."""
-        for mode, what in (("files", "file_lock"), ("child", "child")):
+        """Through locks of files, of both kinds, mutexes, and the other's end: only one is named."""
+        for mode, what in (
+            ("files", "file_lock"), ("child", "child"), ("mutexes", "mutex"),
+            ("pidfd-wait", "process"), ("pidfd-poll", "process"),
+        ):  # fmt: skip
             target = self.start_fixture("locks", mode)
             child = int(target.said[0])
             told = dump(target)
@@ -201,7 +204,8 @@ class Deadlocks(harness.TestCase):
             self.assertEqual(waits["what"], what)
             self.assertEqual([o["pid"] for o in waits["owners"]], [child])
             self.assertEqual(waits["certainty"], "read")
-            self.assertIn(f'held by process "locks" {target.pid}', dump_text(target, "-c"))
+            held_by = '"locks"' if mode == "mutexes" else 'process "locks"'
+            self.assertIn(f"held by {held_by} {target.pid}", dump_text(target, "-c"))
             harness.wait_for(lambda: os.path.exists(f"/proc/{child}"), "the child")
 
     def test_what_is_none(self):
@@ -212,6 +216,37 @@ class Deadlocks(harness.TestCase):
             self.assertEqual(told["deadlocks"], [], args)
             owners = [t["waits_for"]["owners"] for t in told["threads"] if t["waits_for"]]
             self.assertTrue(any(owners), args)
+
+    def test_stale_owner(self):
+        """A process that does not have the mutex cannot hold it, whatever the mutex says."""
+        target = self.start_fixture("locks", "stale")
+        told = dump(target)
+        self.assertEqual(told["deadlocks"], [])
+        self.assertEqual(told["threads"][0]["waits_for"]["what"], "mutex")
+        self.assertEqual(told["threads"][0]["waits_for"]["owners"], [])
+
+    def test_begun_anew(self):
+        """Calls that go on after a stop look like any call: what they are not is not told."""
+        program = """
+import select, threading, time
+threading.Thread(target=select.poll().poll, args=[1000000], daemon=True).start()
+time.sleep(0.1)
+print("ready", flush=True)
+time.sleep(1000)
+"""
+        target = self.start(sys.executable, "-c", program)
+        for sent, state in ((signal.SIGSTOP, "T"), (signal.SIGCONT, "S")):
+            os.kill(target.pid, sent)
+            harness.wait_for(
+                lambda wanted=state: all(
+                    harness.read_status(target.pid, tid)["State"][0] == wanted
+                    for tid in map(int, os.listdir(f"/proc/{target.pid}/task"))
+                ),
+                "the stop and the wait",
+            )
+        threads = dump(target)["threads"]
+        self.assertIn("restart_syscall", [t["syscall"]["name"] for t in threads])
+        self.assertEqual([t["waits_for"] for t in threads], [None] * 2)
 
     def test_passed_on(self):
         """Locks that are passed on all the time: what is not so twice is not told."""

@@ -21,6 +21,7 @@ enum lock_what {
 	LOCK_WHAT_GUARD, // of a C++ static variable's initialization
 	LOCK_WHAT_FILE,
 	LOCK_WHAT_CHILD,
+	LOCK_WHAT_PROCESS, // its end, by a pidfd
 	LOCK_WHAT_PIPE,
 	LOCK_WHAT_SOCKET,
 	LOCK_WHAT_LOCK, // of a language's or runtime's

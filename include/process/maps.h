@@ -11,7 +11,7 @@ struct mapping {
 	uint64_t device; // as in makedev(3)
 	uint64_t inode;  // 0: no file
 	uint32_t path;   // offset in maps.text, terminated; "" for anonymous memory
-	bool readable, executable;
+	bool readable, executable, shared;
 };
 
 struct maps {

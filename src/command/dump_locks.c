@@ -10,6 +10,7 @@
 #include "data_symbol.h"
 #include "dump.h"
 #include "dump_inferred.h"
+#include "dump_shared.h"
 #include "file_locks.h"
 #include "memory.h"
 #include "proc.h"
@@ -18,7 +19,7 @@
 enum {
 	BETWEEN_LOOKS_NS = 2000000,
 	MAX_OTHER_PROCESSES = 32,
-	MAX_OTHER_THREADS = 1000, // of one of them
+	MAX_OTHER_THREADS = 1000, // of all of them
 	ANY_CHILD = -1,
 };
 
@@ -86,7 +87,7 @@ static int awaited_child(const struct dump_waiter *waiter)
 		return (int)call->args[0] > 0 ? (int)call->args[0] : ANY_CHILD;
 	if (call->nr == SYS_waitid && call->args[0] == P_PID)
 		return (int)call->args[1];
-	return call->nr == SYS_waitid ? ANY_CHILD : 0;
+	return call->nr == SYS_waitid && call->args[0] != P_PIDFD ? ANY_CHILD : 0;
 }
 
 // The children of the process that are awaited; of any, those that there are.
@@ -115,8 +116,9 @@ static void look_at_process(struct dump_locks *locks, int pid)
 	if (pid <= 0 || has_process(locks, pid) || locks->n_pids >= MAX_OTHER_PROCESSES)
 		return;
 	_cleanup_free_ int *tids = process_threads(pid, &n);
-	if (n == 0 || n > MAX_OTHER_THREADS)
+	if (n == 0 || n > MAX_OTHER_THREADS - locks->n_other_threads)
 		return;
+	locks->n_other_threads += n;
 	for (size_t i = 0; i < n; i++) {
 		struct dump_waiter *waiter = push(locks, pid, tids[i]);
 		waiter->is_same = waiter->has_look;
@@ -137,6 +139,11 @@ static void look_at_others(struct dump_locks *locks)
 			n = file_holders(locks->table, &locks->waiters[i], pids, array_size(pids));
 		else
 			n = child_holders(&locks->waiters[i], pids, array_size(pids));
+		if (locks->waiters[i].has_look) {
+			const struct lock_look look = locks->waiters[i].look;
+			look_at_process(locks, look.awaited_pid);
+			look_at_process(locks, dump_shared_holder(&look));
+		}
 		for (size_t j = 0; j < n; j++)
 			look_at_process(locks, pids[j]);
 	}
@@ -250,9 +257,17 @@ static void find_futex_holder(struct dump_waiter *waiter, struct deadlock_node *
 	struct lock_claim *claim = &waiter->claim;
 
 	lock_claim_read(&waiter->look, waiter->hint, is_tid, tids, claim);
+	// After a stop it may be any call that is begun anew.
+	if (waiter->look.call.nr == SYS_restart_syscall && waiter->hint == LOCK_HINT_NONE &&
+	    claim->owner == 0)
+		*claim = (struct lock_claim){0};
 	if (claim->owner == 0)
 		return;
 	const int pid = process_of(tids, claim->owner, claim->is_shared);
+	if (pid != tids->pid && !dump_shared_has(&waiter->look, pid)) {
+		claim->owner = 0;
+		return;
+	}
 	add_holder(node, pid, pid == tids->pid ? our_tid(tids, claim->owner) : claim->owner);
 	node->is_certain = claim->is_certain && !claim->is_timed;
 }
@@ -289,6 +304,20 @@ static void find_child_holders(struct dump_waiter *waiter, struct deadlock_node 
 	node->is_certain &= n_threads == 1 || awaited_child(waiter) != ANY_CHILD;
 }
 
+// Nobody but the process itself ends it, and no wait of its own thread's does.
+static void find_awaited_process(struct dump_waiter *waiter, struct deadlock_node *node)
+{
+	const struct proc_syscall *call = &waiter->look.call;
+	const bool is_timed = (call->nr == SYS_poll && (int)call->args[2] >= 0) ||
+	                      (call->nr == SYS_ppoll && call->args[2] != 0);
+
+	waiter->claim.what = LOCK_WHAT_PROCESS;
+	waiter->claim.is_certain = true;
+	waiter->claim.is_timed = is_timed;
+	add_holder(node, waiter->look.awaited_pid, 0);
+	node->is_certain = !is_timed;
+}
+
 static void find_holders(const struct dump_locks *locks, size_t i, struct own_tids *tids)
 {
 	struct dump_waiter *waiter = &locks->waiters[i];
@@ -300,6 +329,8 @@ static void find_holders(const struct dump_locks *locks, size_t i, struct own_ti
 		find_futex_holder(waiter, &locks->nodes[i], tids);
 	else if (waits_for_file_lock(waiter))
 		find_file_holders(locks, waiter, &locks->nodes[i]);
+	else if (waiter->look.awaited_pid)
+		find_awaited_process(waiter, &locks->nodes[i]);
 	else if (awaited_child(waiter))
 		find_child_holders(waiter, &locks->nodes[i]);
 }
@@ -418,6 +449,7 @@ void dump_locks_find(struct dump_locks *locks, const struct dump *dump)
 	find_hints(locks, dump);
 	if (locks->count > 0)
 		qsort(locks->waiters, locks->count, sizeof(*locks->waiters), compare_waiters);
+	dump_shared_hints(locks->waiters, locks->count);
 	locks->nodes = memory_alloc_zeroed(locks->count + 1, sizeof(*locks->nodes));
 	for (size_t i = 0; i < locks->count; i++) {
 		const struct lock_look *look = &locks->waiters[i].look;

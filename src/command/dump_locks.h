@@ -34,8 +34,9 @@ struct dump_locks {
 	struct deadlock_node *nodes; // of the same positions
 	int *pids;                   // whose threads are all among them
 	size_t n_pids, pids_capacity;
-	char *table;      // of file locks, at the first look
-	int64_t first_ns; // when the last first look was
+	size_t n_other_threads; // of processes that are not the dump's
+	char *table;            // of file locks, at the first look
+	int64_t first_ns;       // when the last first look was
 };
 
 // The first look at a thread of the dump; it slept in `call` with `runs` as the kernel's count.

@@ -65,6 +65,7 @@ static char *what_text(const struct dump_waiter *waiter)
 
 	switch (claim->what) {
 	case LOCK_WHAT_JOIN:
+	case LOCK_WHAT_PROCESS:
 		return memory_strdup("the end");
 	case LOCK_WHAT_FILE:
 		return memory_strdup("file lock");
@@ -81,6 +82,7 @@ static const char *relation(const struct dump_waiter *waiter)
 {
 	switch (waiter->claim.what) {
 	case LOCK_WHAT_JOIN:
+	case LOCK_WHAT_PROCESS:
 		return " of";
 	case LOCK_WHAT_CHILD:
 		return "";

@@ -43,8 +43,8 @@ const char *lock_what_name(enum lock_what what)
 	    "",          "mutex",   "rwlock",
 	    "stream",    "join",    "condition",
 	    "semaphore", "barrier", "static initialization",
-	    "file_lock", "child",   "pipe",
-	    "socket",    "lock",
+	    "file_lock", "child",   "process",
+	    "pipe",      "socket",  "lock",
 	};
 
 	return names[what];

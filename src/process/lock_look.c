@@ -1,8 +1,12 @@
 #include "lock_look.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "memory.h"
@@ -61,18 +65,50 @@ static void read_owner(struct lock_look *look)
 	look->owner_pointer = pointer;
 }
 
-// "ino:" of /proc/PID/fdinfo/N, since Linux 5.14: the file itself is not asked.
-static uint64_t inode_of(const struct lock_look *look)
+// The number that a line of /proc/PID/fdinfo/N has behind `key`; 0: there is none. The file itself
+// is not asked.
+static long long descriptor_number(const struct lock_look *look, int descriptor, const char *key)
 {
 	char name[64], text[FDINFO_BYTES];
-	unsigned long long inode = 0;
+	char *end;
 
-	snprintf(name, sizeof(name), "fdinfo/%d", (int)look->call.args[0]);
+	snprintf(name, sizeof(name), "fdinfo/%d", descriptor);
 	_cleanup_close_ int fd = proc_open(look->pid, look->tid, name);
 	const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = '\0';
-	const char *line = strstr(text, "\nino:");
-	return line && sscanf(line, "\nino: %llu", &inode) == 1 ? inode : 0;
+	const char *line = strstr(text, key);
+	if (!line)
+		return 0;
+	const long long number = strtoll(line + strlen(key), &end, 10);
+	return end != line + strlen(key) ? number : 0;
+}
+
+// "ino:" is there since Linux 5.14.
+static uint64_t inode_of(const struct lock_look *look)
+{
+	return (uint64_t)descriptor_number(look, (int)look->call.args[0], "\nino:");
+}
+
+// The process of a pidfd (pidfd_open(2)); 0: it is none, or its process has ended.
+static int process_of(const struct lock_look *look, int descriptor)
+{
+	const long long pid = descriptor_number(look, descriptor, "\nPid:");
+
+	return pid > 0 && pid <= INT_MAX ? (int)pid : 0;
+}
+
+// Whose end the thread waits for: by waitid(2) or, where there is nothing else, by poll(2).
+static int awaited_pid(const struct lock_look *look)
+{
+	const struct proc_syscall *call = &look->call;
+	struct pollfd wait;
+
+	if (call->nr == SYS_waitid && call->args[0] == P_PIDFD)
+		return process_of(look, (int)call->args[1]);
+	if ((call->nr != SYS_poll && call->nr != SYS_ppoll) || call->args[1] != 1 ||
+	    !read_at(look, call->args[0], &wait, sizeof(wait)) || !(wait.events & POLLIN))
+		return 0;
+	return process_of(look, wait.fd);
 }
 
 bool lock_look_take(int pid, int tid, struct lock_look *ret)
@@ -90,6 +126,8 @@ bool lock_look_take(int pid, int tid, struct lock_look *ret)
 		read_owner(&look);
 	} else if (look.call.nr == SYS_flock || look.call.nr == SYS_fcntl) {
 		look.inode = inode_of(&look);
+	} else {
+		look.awaited_pid = awaited_pid(&look);
 	}
 	*ret = look;
 	return true;
@@ -101,5 +139,6 @@ bool lock_look_is_same(const struct lock_look *a, const struct lock_look *b)
 	       a->call.nr == b->call.nr && a->call.sp == b->call.sp &&
 	       memcmp(a->call.args, b->call.args, sizeof(a->call.args)) == 0 &&
 	       a->has_words == b->has_words && memcmp(a->words, b->words, sizeof(a->words)) == 0 &&
-	       a->owner_tid == b->owner_tid && a->inode == b->inode;
+	       a->owner_tid == b->owner_tid && a->inode == b->inode &&
+	       a->awaited_pid == b->awaited_pid;
 }

@@ -50,6 +50,7 @@ static bool parse_line(const struct maps *maps, char *line, struct mapping *ret)
 		return false;
 	mapping.readable = line[0] == 'r';
 	mapping.executable = line[2] == 'x';
+	mapping.shared = line[3] == 's';
 	line += 5;
 	if (!parse_hex(&line, ' ', &mapping.file_offset) || !parse_hex(&line, ':', &major_nr) ||
 	    !parse_hex(&line, ' ', &minor_nr))
