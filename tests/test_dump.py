@@ -402,7 +402,7 @@ class States(harness.TestCase):
             (["x.wprof"], "give --at=WHEN"),
             (["--interval=1s", "1"], "--interval is for --count"),
             (["--blocked=1s", "1"], "--blocked is for --check"),
-            (["--duration=1", "1"], "unknown option '--duration=1'"),
+            (["--duration=1", "1"], "dump: --duration is not for it"),
         ):
             run = Run(["dump", *args]).finish(expect=harness.STATUS_USAGE)
             self.assertIn(message, run.stderr)
