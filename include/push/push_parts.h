@@ -9,6 +9,8 @@
 struct destination;
 struct error;
 
+enum { PUSH_MAX_BYTES = 64 << 20 }; // of a window, unpacked
+
 struct push_part {
 	uint8_t *body; // malloc
 	size_t size;

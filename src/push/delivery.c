@@ -15,7 +15,7 @@
 #include "error.h"
 #include "http.h"
 #include "memory.h"
-#include "pprof_data.h"
+#include "push_parts.h"
 #include "push_counts.h"
 #include "push_headers.h"
 #include "push_queue.h"
@@ -80,7 +80,7 @@ static bool read_all(int fd, uint8_t **ret, size_t *ret_size)
 		bytes = memory_grow(bytes, &capacity, size + (1 << 16), 1);
 		n = read(fd, bytes + size, capacity - size);
 		size += n > 0 ? (size_t)n : 0;
-	} while ((n > 0 && size <= PPROF_MAX_BYTES) || (n < 0 && errno == EINTR));
+	} while ((n > 0 && size <= PUSH_MAX_BYTES) || (n < 0 && errno == EINTR));
 	*ret = take_pointer(bytes);
 	*ret_size = size;
 	return n == 0;
@@ -98,7 +98,7 @@ static struct error *read_window(const struct uploader *uploader, const struct p
 		free(bytes);
 		return error_create(EXIT_STATUS_TARGET,
 		                    "%s cannot be read, or is larger than %d MiB", window->path,
-		                    PPROF_MAX_BYTES >> 20);
+		                    PUSH_MAX_BYTES >> 20);
 	}
 	if (uploader->convert && size >= sizeof(magic) - 1 &&
 	    memcmp(bytes, magic, sizeof(magic) - 1) == 0)

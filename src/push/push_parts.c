@@ -220,7 +220,7 @@ struct error *push_parts_make(const char *name, const void *bytes, size_t size,
                               const struct push_wishes *wishes, struct push_parts *ret)
 {
 	struct pprof_data data;
-	struct error *error = pprof_data_read(name, bytes, size, &data);
+	struct error *error = pprof_data_read(name, bytes, size, PUSH_MAX_BYTES, &data);
 
 	if (error)
 		return error;

@@ -58,13 +58,14 @@ static int unpack(struct unpacking *unpacking)
 	return status;
 }
 
-struct error *gunzip(const uint8_t *bytes, size_t size, size_t max, uint8_t **ret, size_t *ret_size)
+struct error *gunzip(const char *name, const uint8_t *bytes, size_t size, size_t max, uint8_t **ret,
+                     size_t *ret_size)
 {
 	struct unpacking unpacking = {.zlib = {.next_in = (uint8_t *)bytes, .avail_in = clip(size)},
 	                              .max = max};
 
 	if (size > UINT32_MAX || inflateInit2(&unpacking.zlib, GZIP_WINDOW_BITS) != Z_OK)
-		return error_create(EXIT_STATUS_TARGET, "too large to be unpacked");
+		return error_create(EXIT_STATUS_TARGET, "%s: too large to be unpacked", name);
 	const int status = unpack(&unpacking);
 	inflateEnd(&unpacking.zlib);
 	if (status == Z_STREAM_END) {
@@ -73,7 +74,7 @@ struct error *gunzip(const uint8_t *bytes, size_t size, size_t max, uint8_t **re
 		return NULL;
 	}
 	free(unpacking.plain);
-	return error_create(EXIT_STATUS_TARGET, "%s",
+	return error_create(EXIT_STATUS_TARGET, "%s: %s", name,
 	                    unpacking.size > max ? "too large when unpacked"
 	                                         : "what is compressed in it is damaged or cut");
 }

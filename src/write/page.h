@@ -67,9 +67,9 @@ void page_add_self_runs(struct page *page);
 // The node that stands for the frames that are left out below a stack's first max_frames.
 uint32_t page_add_cut(struct page *page, uint32_t node, size_t max_frames);
 
-// Adds a profile of pprof's (page_pprof.c), not compressed, to an empty page. *ret_left_out: how
-// many samples have a value below zero.
-struct error *page_add_pprof(struct page *page, const uint8_t *bytes, size_t size,
+// Adds a profile of pprof's (page_pprof.c), compressed or not, to an empty page; `name` is for
+// messages. *ret_left_out: how many samples have a value below zero.
+struct error *page_add_pprof(struct page *page, const char *name, const uint8_t *bytes, size_t size,
                              uint64_t *ret_left_out);
 
 // Adds folded stacks (page_folded.c) to an empty page. Returns how many lines are none.

@@ -8,7 +8,6 @@
 #include "clock.h"
 #include "error.h"
 #include "frame_name.h"
-#include "gunzip.h"
 #include "json.h"
 #include "memory.h"
 #include "page.h"
@@ -24,7 +23,7 @@
 // and the end.
 #include "page_text.h"
 
-enum { MAX_TITLE_BYTES = 200, MAX_PLAIN_BYTES = 1 << 30 };
+enum { MAX_TITLE_BYTES = 200 };
 
 static void put_kinds(struct json *json, const struct page *page)
 {
@@ -180,23 +179,13 @@ struct error *write_html_folded(const char *title, const char *text, size_t size
 	return error;
 }
 
-// Of what is no page: says of what.
-static struct error *name_error(const char *title, struct error *error)
-{
-	struct error *named =
-	    error ? error_create(error_status(error), "%s: %s", title, error_message(error)) : NULL;
-
-	error_destroy(error);
-	return named;
-}
-
-static struct error *write_pprof(const char *title, const uint8_t *bytes, size_t size, FILE *stream)
+struct error *write_html_pprof(const char *title, const uint8_t *bytes, size_t size, FILE *stream)
 {
 	uint64_t n_left_out = 0;
 	struct page page;
 
 	page_init(&page);
-	struct error *error = page_add_pprof(&page, bytes, size, &n_left_out);
+	struct error *error = page_add_pprof(&page, title, bytes, size, &n_left_out);
 	if (!error)
 		error = write_page(&page, NULL, title, stream);
 	page_deinit(&page);
@@ -204,18 +193,6 @@ static struct error *write_pprof(const char *title, const uint8_t *bytes, size_t
 		fprintf(stderr, "profiler: %" PRIu64 " samples count less than nothing: left out\n",
 		        n_left_out);
 	return error;
-}
-
-struct error *write_html_pprof(const char *title, const uint8_t *bytes, size_t size, FILE *stream)
-{
-	_cleanup_free_ uint8_t *plain = NULL;
-	struct error *error = NULL;
-
-	if (size >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0)
-		error = gunzip(bytes, size, MAX_PLAIN_BYTES, &plain, &size);
-	if (!error)
-		error = write_pprof(title, plain ?: bytes, size, stream);
-	return name_error(title, error);
 }
 
 static struct error *write_html(const struct report *report, FILE *stream)

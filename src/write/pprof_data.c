@@ -1,19 +1,19 @@
 #include "pprof_data.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "error.h"
+#include "gunzip.h"
 #include "memory.h"
 #include "pprof_fields.h"
 #include "protobuf_cursor.h"
+#include "text.h"
 
 enum {
-	MAX_ITEMS = 1 << 20, // of each table: what makes two bytes of a file dozens in memory
-	GZIP_BITS = 15 + 16, // a gzip header is expected
+	MAX_ITEMS = 1 << 22, // of each table: what makes two bytes of a file dozens in memory
+	MAX_NAME_BYTES = 1 << 20,
 	FIRST_MAPPING_HAS = MAPPING_HAS_FUNCTIONS,
 };
 
@@ -62,9 +62,10 @@ static void read_string(struct reader *reader, const struct protobuf_field *fiel
 {
 	if (is_full(reader, reader->n_strings) || !field->bytes)
 		return;
-	_cleanup_free_ char *text = memory_strndup((const char *)field->bytes, field->size);
+	_cleanup_free_ char *text =
+	    text_clean((const char *)field->bytes, field->size, MAX_NAME_BYTES);
 	*array_push(reader->strings, reader->n_strings, reader->strings_capacity) =
-	    string_table_intern_clean(&reader->data->strings, text);
+	    string_table_intern(&reader->data->strings, text);
 }
 
 static struct pprof_type read_type(struct reader *reader, const struct protobuf_field *message)
@@ -442,32 +443,7 @@ static bool read_profile(struct pprof_data *data, const uint8_t *bytes, size_t s
 	return !reader.failed;
 }
 
-// False: it is no gzip, is cut off, or too large.
-static bool unpack(const void *bytes, size_t size, uint8_t **ret, size_t *ret_size)
-{
-	z_stream zlib = {.next_in = (void *)(uintptr_t)bytes, .avail_in = (unsigned int)size};
-	_cleanup_free_ uint8_t *unpacked = NULL;
-	size_t capacity = 0, n = 0;
-	int status = Z_OK;
-
-	if (size > UINT_MAX || inflateInit2(&zlib, GZIP_BITS) != Z_OK)
-		return false;
-	while (status == Z_OK && n <= PPROF_MAX_BYTES) {
-		unpacked = memory_grow(unpacked, &capacity, n + (1 << 16), 1);
-		zlib.next_out = unpacked + n;
-		zlib.avail_out = (unsigned int)(capacity - n);
-		status = inflate(&zlib, Z_NO_FLUSH);
-		n = capacity - zlib.avail_out;
-	}
-	inflateEnd(&zlib);
-	if (status != Z_STREAM_END || n > PPROF_MAX_BYTES)
-		return false;
-	*ret = take_pointer(unpacked);
-	*ret_size = n;
-	return true;
-}
-
-struct error *pprof_data_read(const char *name, const void *bytes, size_t size,
+struct error *pprof_data_read(const char *name, const void *bytes, size_t size, size_t max_bytes,
                               struct pprof_data *ret)
 {
 	const uint8_t *start = bytes;
@@ -475,14 +451,12 @@ struct error *pprof_data_read(const char *name, const void *bytes, size_t size,
 
 	*ret = (struct pprof_data){0};
 	if (size >= 2 && start[0] == 0x1f && start[1] == 0x8b) {
-		if (!unpack(bytes, size, &unpacked, &size))
-			return error_create(EXIT_STATUS_TARGET,
-			                    "%s: the compressed data are damaged, or of more than "
-			                    "%d MiB",
-			                    name, PPROF_MAX_BYTES >> 20);
+		struct error *error = gunzip(name, bytes, size, max_bytes, &unpacked, &size);
+		if (error)
+			return error;
 		start = unpacked;
 	}
-	if (size <= PPROF_MAX_BYTES && read_profile(ret, start, size))
+	if (size <= max_bytes && read_profile(ret, start, size))
 		return NULL;
 	pprof_data_deinit(ret);
 	return error_create(EXIT_STATUS_TARGET, "%s is not a pprof profile", name);

@@ -1,4 +1,5 @@
-// pprof_data: a pprof profile read back, to be reduced, split and sent on.
+// pprof_data: a pprof profile, of any profiler's, read back: to be shown, or to be reduced, split
+// and sent on.
 //
 // The file may be anybody's: what is read is bounded, and what does not fit together is an error.
 #pragma once
@@ -11,10 +12,7 @@
 
 struct error;
 
-enum {
-	PPROF_MAX_BYTES = 64 << 20, // uncompressed
-	PPROF_MAX_TYPES = 8,        // of values
-};
+enum { PPROF_MAX_TYPES = 16 }; // of values
 
 struct pprof_type {
 	uint32_t type, unit; // strings, as all names here
@@ -80,9 +78,9 @@ struct pprof_data {
 	size_t n_comments, comments_capacity;
 };
 
-// Reads a profile, compressed with gzip or not. `name` is for messages. On success the caller
-// owns *ret.
-struct error *pprof_data_read(const char *name, const void *bytes, size_t size,
+// Reads a profile, compressed with gzip or not, of at most `max_bytes` when unpacked. `name` is for
+// messages. On success the caller owns *ret.
+struct error *pprof_data_read(const char *name, const void *bytes, size_t size, size_t max_bytes,
                               struct pprof_data *ret);
 void pprof_data_deinit(struct pprof_data *data);
 
