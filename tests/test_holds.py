@@ -104,6 +104,30 @@ class NewCode(harness.TestCase):
         self.assertLess(held_ns, told["profiler_cpu_ns"] / 4, run.stderr)
 
 
+class ManyThreads(harness.TestCase):
+    """What takes the kernel long is not asked for while somebody may be held."""
+
+    N_SLEEPERS = 1200
+    N_BUSY = 2 + 2 * (os.cpu_count() or 1)  # of which some wait for a CPU at each tick
+
+    def test_nobody_waits_for_figures(self):
+        where = self.directory()
+        with open(f"{where}/counts", "wb") as file:
+            file.write(bytes(64 * self.N_BUSY))
+        target = self.start_fixture("crowd", f"{where}/counts", self.N_SLEEPERS, self.N_BUSY, 0, 0)
+        environment = {
+            **os.environ,
+            "LD_PRELOAD": harness.fixture("long_looks.so"),
+            "LONG_LOOKS": f"{where}/looks",
+            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0",
+        }
+        run = attach(target, "--max-overhead=0", form="folded", duration="1", env=environment)
+        with open(f"{where}/looks", encoding="ascii") as file:
+            looks = [tuple(map(int, line.split())) for line in file]
+        self.assertGreater(sum(n for n, _ in looks), 0)
+        self.assertEqual(sum(n for _, n in looks), 0, run.stderr)
+
+
 class ManyProcesses(harness.TestCase):
     """Ten processes of ten idle threads each: what they have in common is read once, and in time."""
 

@@ -86,6 +86,9 @@ static inline void target_attend(const struct target *target, size_t i)
 		target->attend(target->attend_context);
 }
 
+// True if target_forget_gone has anything to do; others are attended to meanwhile.
+bool target_has_gone(const struct target *target);
+
 // Takes the threads that are gone, or are no longer listed, off the list and frees them.
 void target_forget_gone(struct target *target);
 

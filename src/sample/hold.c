@@ -103,6 +103,14 @@ static void note_wait(struct hold *hold, int64_t start_ns, int64_t end_ns)
 	hold->own_delay_ns = delay_ns;
 }
 
+void hold_note_none(struct hold *hold, int64_t looked_ns)
+{
+	if (looked_ns - hold->quiet_ns < LONG_WAIT_NS)
+		return;
+	hold->quiet_ns = looked_ns;
+	hold->own_delay_ns = hold->quiet_delay_ns = own_delay(hold);
+}
+
 void hold_wait(struct hold *hold, int64_t until_ns)
 {
 	const int64_t start_ns = clock_now_ns();

@@ -41,6 +41,9 @@ void hold_note(struct hold *hold, int64_t start_ns, int64_t end_ns);
 // Threads are about to be asked to stop.
 void hold_prepare(struct hold *hold);
 
+// Nobody who was asked to stop had done so at looked_ns, and none is held (not for --stop-all).
+void hold_note_none(struct hold *hold, int64_t looked_ns);
+
 // Waits for an event (events.h) or the time until_ns, with every thread that was asked to stop
 // polled before; then serves calls in their rest (tracee_serve).
 void hold_wait(struct hold *hold, int64_t until_ns);

@@ -4,11 +4,13 @@
 #include "load.h"
 #include "target.h"
 #include "thread_sums.h"
+#include "tracee.h"
 
 enum {
 	LEAVE_NS_PER_THREAD = 100,
 	FEW_THREADS = 16, // are looked at in no more time than the sums take
-	// More take the sums their time: they are asked for only where the clock does not tell.
+	// More take the sums and the clock their time, each 7 ms for 30,000: the sums are asked for
+	// only where the clock does not tell.
 	MANY_THREADS = 1000,
 	MAX_TRIES = 3, // for figures that belong together, while threads come and go on the CPUs
 };
@@ -17,6 +19,12 @@ void idle_check_init(struct idle_check *check, const struct thread_sums *sums,
                      const struct load *load)
 {
 	*check = (struct idle_check){.sums = sums, .load = load, .clock_ns = -1};
+}
+
+// The figures of many threads are not to be read while somebody may stop, and be held meanwhile.
+static bool may_read(const struct target *target)
+{
+	return target->n_threads <= MANY_THREADS || !tracee_has_any();
 }
 
 // True if no thread has been given a CPU since the sum was read last.
@@ -65,6 +73,8 @@ enum idle_answer idle_check_since_last(struct idle_check *check, const struct ta
 {
 	const bool has_sums = thread_sums_are_known(check->sums);
 
+	if (!may_read(target))
+		return IDLE_NO;
 	if (has_sums && target->n_threads > FEW_THREADS && target->n_threads <= MANY_THREADS)
 		return runs_stay(check, target) ? IDLE_YES : IDLE_NO;
 	if (clock_moved(check, target))
@@ -137,12 +147,14 @@ bool idle_check_holds(struct idle_check *check, const struct target *target, boo
 {
 	const bool known = check->known;
 
-	return rest_stays(check, target, false) && known &&
+	return may_read(target) && rest_stays(check, target, false) && known &&
 	       (!has_ready || thread_sums_are_known(check->sums));
 }
 
 void idle_check_settle(struct idle_check *check, const struct target *target)
 {
+	if (!may_read(target))
+		return;
 	// If a sleeper had run meanwhile, the rest would be less than before.
 	const bool stays = rest_stays(check, target, true);
 

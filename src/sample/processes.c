@@ -46,8 +46,13 @@ static void attend(void *context)
 	struct events *events = processes->hold.events;
 
 	// Those that a signal handler has let go are to be counted.
-	if ((!tracee_has_any() && !events->served) || !events_child_came(events))
+	if (!tracee_has_any() && !events->served)
 		return;
+	const int64_t looked_ns = clock_now_ns();
+	if (!events_child_came(events)) {
+		hold_note_none(&processes->hold, looked_ns);
+		return;
+	}
 	tracee_serve();
 	for (size_t i = 0; i < processes->count; i++)
 		ticker_attend(&processes->items[i]->ticker);

@@ -194,6 +194,18 @@ size_t target_list_threads(struct target *target, bool force)
 	return n_new;
 }
 
+bool target_has_gone(const struct target *target)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < target->n_threads; i++) {
+		const struct target_thread *thread = target->threads[i];
+		has |= (thread->gone || !thread->listed) && !thread->stop.pending;
+		target_attend(target, i);
+	}
+	return has;
+}
+
 void target_forget_gone(struct target *target)
 {
 	size_t kept = 0;

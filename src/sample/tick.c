@@ -564,8 +564,10 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	ticker->run->pages_hidden |= target->resident.hidden;
 	waits_name_sockets(&ticker->waits, target, false);
 	target_attend(target, 0);
-	roster_note_ends(ticker->profile, target);
-	target_forget_gone(target);
+	if (target_has_gone(target)) {
+		roster_note_ends(ticker->profile, target);
+		target_forget_gone(target);
+	}
 	// All gone, or another program executed by a thread that was not known yet.
 	if (target->n_threads == 0)
 		add_threads(ticker, target_list_threads(target, true));
