@@ -314,8 +314,9 @@ static void copy_erlang(int tid, const struct arch *arch, const struct maps *map
 	const size_t size = max_size(hint->guess_bytes, ERLANG_BYTES);
 	if (copy_region(tid, arch, sp - ERLANG_BYTES_BELOW, size, maps, hint, buffer, snapshot))
 		snapshot->cut = true;
-	copy_region(tid, arch, process + (uint64_t)(int64_t)hint->beam.stop, sizeof(sp), maps, hint,
-	            buffer, snapshot);
+	// With the frame pointer, which is kept behind it (erl_process.h, struct process).
+	copy_region(tid, arch, process + (uint64_t)(int64_t)hint->beam.stop, 2 * sizeof(sp), maps,
+	            hint, buffer, snapshot);
 }
 
 bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,

@@ -200,6 +200,14 @@ static struct move end_without_rule(const struct unwinder *unwinder,
 	return end_with(STACK_NO_RULE);
 }
 
+// Those registers that the code leaves alone though nothing tells so: Erlang's has two of its own.
+static uint32_t always_kept(struct unwinder *unwinder, uint64_t pc, bool is_return)
+{
+	return unwinder->space->beam && find_entry(unwinder, pc, is_return)->is_jit
+	           ? 1u << BEAM_REGISTERS | 1u << BEAM_PROCESS
+	           : 0;
+}
+
 // A step by frame pointer in code without CFI counts only if it looks like one.
 static struct move guess(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                          const struct snapshot *snapshot, struct registers *registers)
@@ -217,7 +225,8 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule, boo
 	    !address_space_is_code(unwinder->space, caller.value[arch->pc]))
 		return end_without_rule(unwinder, registers);
 	// What such code did with the other registers is anybody's guess.
-	caller.known &= 1u << arch->pc | 1u << arch->sp | 1u << arch->fp;
+	caller.known &= 1u << arch->pc | 1u << arch->sp | 1u << arch->fp |
+	                always_kept(unwinder, registers->value[arch->pc], is_return);
 	unwinder->n_frame_pointer_steps++;
 	*registers = caller;
 	return GO_ON;

@@ -33,6 +33,7 @@ static void pop(struct way *way, uint8_t number)
 		way->places[number] = way->at;
 	}
 	way->copies &= ~bit;
+	way->fp_is_of_process &= number != MACHINE_BP;
 	way->at += 8;
 }
 
@@ -54,6 +55,11 @@ static enum effect take_register(struct way *way, uint8_t number, int64_t offset
 		way->is_away = way->is_lost = false;
 		return GO_ON;
 	}
+	if (number == MACHINE_BP && way->fp_is_of_process) {
+		rebase(way, BASE_PROCESS, offset);
+		way->slot = way->fp_slot;
+		return GO_ON;
+	}
 	if (number == MACHINE_SP || way->written >> number & 1)
 		return DEAD_END;
 	rebase(way, BASE_REGISTER, offset);
@@ -69,12 +75,15 @@ static bool change_stack(const struct instruction *i, struct way *way)
 	if (i->opcode == 0x8d && i->rm == MACHINE_BX && !way->is_away) {
 		way->is_away = true;
 		way->left_at = way->at;
+		way->left_copies = way->copies;
+		way->left_written = way->written;
 		return true;
 	}
 	if (i->opcode != 0x8b || i->rm != MACHINE_R13 || way->written >> MACHINE_R13 & 1)
 		return false;
 	if (way->is_away) {
 		way->at = way->left_at;
+		way->came_back = true;
 	} else {
 		rebase(way, BASE_PROCESS, 0);
 		way->slot = i->displacement;
@@ -159,6 +168,25 @@ void x86_way_pass_branch(const struct instruction *i, struct way *way)
 	way->compared = 0;
 }
 
+// Likewise the frame pointer, which Erlang code keeps where it is to be profiled (+JPperf true):
+// mov x(%r13), %rbp.
+static void take_frame_pointer(const struct instruction *i, struct way *way)
+{
+	const uint16_t bit = 1u << MACHINE_BP;
+
+	way->fp_is_of_process = false;
+	if (!i->wide || i->opcode != 0x8b || i->reg != MACHINE_BP || !i->plain_base ||
+	    i->rm != MACHINE_R13 || way->written >> MACHINE_R13 & 1)
+		return;
+	if (way->came_back) {
+		way->copies |= way->left_copies & bit;
+		way->written = (way->written & ~bit) | (way->left_written & bit);
+		return;
+	}
+	way->fp_is_of_process = true;
+	way->fp_slot = i->displacement;
+}
+
 static enum effect call(unsigned int how, struct way *way)
 {
 	way->copies &= kept_by_calls;
@@ -175,6 +203,9 @@ static enum effect step_plain(const struct instruction *i, unsigned int how, str
 	if (written >> MACHINE_SP & 1)
 		return write_sp(i, way);
 	note_written(i, written, way);
+	if (written >> MACHINE_BP & 1 && how & WAY_CHANGES_STACKS && i->map == MAP_ONE &&
+	    !i->is_vector)
+		take_frame_pointer(i, way);
 	way->compared = x86_way_compared(i);
 	return GO_ON;
 }

@@ -26,8 +26,15 @@ struct way {
 	int64_t copied_at[16];
 	uint8_t compared; // the register that SP was just compared with; 0: it was not
 	bool is_lost;     // SP was changed by an amount that the code computes; `at` is not known
-	bool is_away;     // WAY_CHANGES_STACKS: on the thread's stack
-	int64_t left_at;  // and where Erlang's was left
+
+	// WAY_CHANGES_STACKS:
+	bool is_away;         // on the thread's stack
+	bool came_back;       // the way has been there
+	int64_t left_at;      // where Erlang's was left
+	uint16_t left_copies; // and `copies`, and `written`, then
+	uint16_t left_written;
+	bool fp_is_of_process; // the frame pointer is in memory at BEAM_PROCESS + fp_slot
+	int64_t fp_slot;
 };
 
 enum effect { GO_ON, JUMP, BRANCH, RETURN, DEAD_END };
