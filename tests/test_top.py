@@ -3,7 +3,9 @@
 import collections
 import json
 import os
+import signal
 import subprocess
+import time
 
 import harness
 from harness import PROFILER, STATUS_OUTPUT, STATUS_TARGET, STATUS_USAGE, Run
@@ -32,6 +34,10 @@ def top(*args, status=0, **run):
     for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:"):
         assert word not in told, told
     return done.stdout.decode()
+
+
+def tracers(pid):
+    return {harness.read_status(pid, tid)["TracerPid"] for tid in harness.tids_of(pid)}
 
 
 def intervals(text):
@@ -116,9 +122,9 @@ class Replay(harness.TestCase):
 
     def test_refused(self):
         for args, words in (
-            ([], "no recording is given"), ([self.path, "--sort=nothing"], "no column"),
+            ([], "no process is given"), ([self.path, "--sort=nothing"], "no column"),
             ([self.path, "--view=stacks"], "unknown"), ([self.path, "--interval=1ms"], "100ms"),
-            ([self.path, "1"], "too many"),
+            ([self.path, "1"], "too many"), ([self.path, "--", "true"], "give one of"),
         ):  # fmt: skip
             run = Run(["top", *args]).finish(expect=STATUS_USAGE)
             self.assert_message(run, words, STATUS_USAGE)
@@ -147,6 +153,112 @@ class Replay(harness.TestCase):
             told = run.stderr.read().decode()
             run.wait(harness.RUN_TIMEOUT_S)
         self.assertNotIn("rror:", told)
+
+
+class Live(harness.TestCase):
+    def test_attached(self):
+        """All threads, at each tick; the target is let go."""
+        target = self.start_fixture("threads", 8, 2)
+        told = intervals(top(target.pid, "--json", "--interval=500ms", "-n", 3))
+        self.assertEqual([part["from_ns"] for part in told], [0, 500_000_000, 1_000_000_000])
+        for part in told:
+            self.assertEqual(len(part["threads"]), 9)
+            self.assertEqual(sum(f["self"] for f in part["functions"]), part["ticks"])
+            self.assertEqual(sum(t["ticks"] for t in part["threads"]), part["ticks"])
+            for thread in part["threads"]:
+                # A spinner that no CPU was left for may have been told of late.
+                self.assertIn(thread["stack"][-1][:5], ("_star", "clone", "[trun"))
+        names = {f["name"] for part in told for f in part["functions"]}
+        self.assertLessEqual({"spin_here", "futex_here", "pipe_here", "sleep_here"}, names)
+        # What sleeps on is told of in one entry at the end: its ticks are reckoned meanwhile.
+        idle = [t["ticks"] for t in told[-1]["threads"] if t["never_woke"]]
+        self.assertEqual(len(idle), 7)
+        self.assertLessEqual(max(idle) - min(idle), 1)
+        self.assertEqual(tracers(target.pid), {"0"})
+
+    def test_as_recorded(self):
+        """In all there are as many ticks as the sampler took."""
+        target = self.start_fixture("threads", 4, 1)
+        told = intervals(top(target.pid, "--json", "--interval=300ms", "-d", "1"))
+        for thread in told[0]["threads"]:
+            ticks = [
+                t["ticks"] for part in told for t in part["threads"] if t["tid"] == thread["tid"]
+            ]
+            # 99 Hz; what was missed was counted.
+            self.assertAlmostEqual(sum(ticks) + told[-1]["missed_ticks"], 100, delta=len(told) + 1)
+
+    def test_command(self):
+        told = intervals(top("--json", "--", "sh", "-c", "sleep 0.3; exit 7", status=7))
+        self.assertEqual({t["name"] for part in told for t in part["threads"]}, {"sh"})
+        self.assertEqual(top("--", "/no/such/command", status=harness.STATUS_NOT_FOUND), "")
+
+    def test_no_target(self):
+        run = Run(["top", "999999999"]).finish(expect=STATUS_TARGET)
+        self.assertEqual(run.stderr.count("\n"), 1, run.stderr)
+        self.assertEqual(run.stdout, b"")
+
+    def test_target_ends(self):
+        """The last interval is told, and is not longer than the process lived."""
+        target = self.start_fixture("threads", 2, 1)
+        with subprocess.Popen(
+            [PROFILER, "top", str(target.pid), "--json", "--interval=200ms"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as run:  # fmt: skip
+            json.loads(run.stdout.readline())
+            target.process.kill()
+            rest, told = run.stdout.read(), run.stderr.read()
+        self.assertEqual(run.returncode, 0, told)
+        self.assertTrue(intervals(rest.decode()))
+
+    def test_signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            target = self.start_fixture("threads", 2, 1)
+            with subprocess.Popen(
+                [PROFILER, "top", str(target.pid), "--json", "--interval=200ms"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            ) as run:  # fmt: skip
+                run.stdout.readline()
+                run.send_signal(number)
+                _, told = run.stdout.read(), run.stderr.read()
+                run.wait(harness.RUN_TIMEOUT_S)
+            self.assertEqual((run.returncode, told), (0, b""))
+            self.assertEqual(tracers(target.pid), {"0"})
+
+    def test_killed(self):
+        """Whoever of the profiler's processes is killed: the target goes on by itself."""
+        target = self.start_fixture("threads", 2, 1)
+        with subprocess.Popen(
+            [PROFILER, "top", str(target.pid), "--json", "--interval=200ms"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as run:  # fmt: skip
+            run.stdout.readline()
+            sampler = harness.children(run.pid)
+            run.kill()
+            run.wait(harness.RUN_TIMEOUT_S)
+        harness.wait_for(
+            lambda: not any(os.path.exists(f"/proc/{pid}/task") for pid in sampler),
+            "the sampler's end",
+        )
+        self.assertEqual(tracers(target.pid), {"0"})
+
+    def test_stopped(self):
+        """While the reader is stopped sampling goes on, and then it catches up."""
+        target = self.start_fixture("threads", 2, 1)
+        with subprocess.Popen(
+            [PROFILER, "top", str(target.pid), "--json", "--interval=100ms"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as run:  # fmt: skip
+            first = json.loads(run.stdout.readline())
+            run.send_signal(signal.SIGSTOP)
+            time.sleep(1)
+            run.send_signal(signal.SIGCONT)
+            run.send_signal(signal.SIGTERM)
+            rest, told = run.stdout.read(), run.stderr.read()
+        parts = [first, *intervals(rest.decode())]
+        self.assertGreaterEqual(parts[-1]["to_ns"], 1_000_000_000, told)
+        self.assertEqual(parts[-1]["dropped"], 0)
+        ticks = sum(part["ticks"] for part in parts) + 3 * parts[-1]["missed_ticks"]
+        self.assertGreaterEqual(ticks, 3 * 99 - 3 * len(parts))
 
 
 class Hostile(harness.TestCase):

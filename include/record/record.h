@@ -50,5 +50,6 @@ enum {
 enum { RECORD_CHILDREN = 1 }; // a flag of RECORD_START: descendants are sampled, too
 
 enum record_overflow {
-	RECORD_OVERFLOW_SIZE = 1, // --max-size was reached
+	RECORD_OVERFLOW_SIZE = 1,   // --max-size was reached
+	RECORD_OVERFLOW_READER = 2, // the stacks of that many, in all, as nobody read the stream
 };

@@ -18,6 +18,7 @@ struct record_options {
 	bool children;      // descendants, too
 	uint64_t max_bytes; // 0: no limit
 	int fd;             // to write to; borrowed
+	bool never_waits;   // for a reader: what one who lags behind cannot be told is counted
 };
 
 // A new recording of the profile, which it follows from now on, before the first tick. All is

@@ -13,6 +13,7 @@
 #include "symbolize.h"
 
 struct error;
+struct record_stream;
 
 struct recording {
 	struct profile profile; // its CLOCK_MONOTONIC times count from the start: that is 0
@@ -35,6 +36,7 @@ struct recording {
 	uint64_t open_threads; // without an end: taken to have stayed where they were
 
 	// Private to recording.c.
+	struct record_stream *stream; // NULL: it does not come as one
 	uint8_t *bytes;
 	size_t size;
 	size_t locations_capacity; // of symbols.locations
@@ -50,6 +52,21 @@ struct error *recording_open_bytes(const char *name, uint8_t *bytes, size_t size
 
 // Replays all of it into recording->profile, whose followers are told, once.
 void recording_replay(struct recording *recording);
+
+// A recording that comes as a stream, while it is made; nothing is known yet.
+void recording_begin_stream(struct recording *ret);
+
+// The next bytes of it, cut anywhere: the profile's followers are told. False: it is no recording,
+// or damaged; nothing after that is read.
+bool recording_feed(struct recording *recording, const void *bytes, size_t size);
+
+// Until when the stream has told what happened, from the start. Threads that are in a span then are
+// in it still.
+int64_t recording_now_ns(const struct recording *recording);
+
+// Nothing more comes: all spans end, as at the end of a replay.
+void recording_end_stream(struct recording *recording);
+
 void recording_deinit(struct recording *recording);
 
 // Has symbols.locations one for each location, new ones without a name. For record_reader.c.

@@ -18,25 +18,40 @@ struct symbolizer;
 
 struct top_source {
 	struct recording recording;
-	bool is_stream;
-	int64_t now_ns;  // up to when it is known, from its start
+	bool is_stream;  // and its processes are this machine's
 	bool ended;      // nothing more comes
-	int64_t keep_ns; // of a stream: what is older is forgotten, but for the whole's sums
+	int64_t now_ns;  // up to when it is known, from its start
+	int64_t keep_ns; // of a stream: what is older is forgotten
 
 	// Private to top_source.c.
 	struct timeline timeline;
 	struct symbols found; // where the recording has no names itself
 	struct symbolizer *symbolizer;
-	bool inlines;
+	size_t n_looked_up;  // locations
+	size_t forget_above; // spans
 	bool *selected;
-	size_t n_sorted; // spans that are in order
-	struct span *spans;
+	struct span *spans; // of the last look
 	size_t spans_capacity;
 };
 
 // Reads all of the file. Names are looked up on this machine where it has none.
 struct error *top_source_open(const char *path, const struct debug_sources *sources, bool inlines,
                               struct top_source *ret);
+
+// A recording that comes as a stream, of a process of this machine: nothing is known yet. The
+// source stays where it is.
+void top_source_begin(const struct debug_sources *sources, bool inlines, int64_t keep_ns,
+                      struct top_source *ret);
+
+// The next bytes of it. False: it is damaged.
+bool top_source_feed(struct top_source *source, const void *bytes, size_t size);
+
+// Nothing more comes.
+void top_source_end(struct top_source *source);
+
+// Looks names up that are not known yet, for about that long at most. For a stream.
+void top_source_find_names(struct top_source *source, int64_t budget_ns);
+
 void top_source_deinit(struct top_source *source);
 
 // The names that there are, owned by the source.

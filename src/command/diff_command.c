@@ -54,7 +54,7 @@ static struct error *replay(const struct options *options, struct side *side)
 		return error;
 	recording_replay(recording);
 	if (!recording->has_symbols) {
-		local_files_find(&recording->modules);
+		local_files_find(&recording->modules, NULL);
 		symbolize(&recording->profile, &recording->modules, &names, &side->found);
 	}
 	return view_end(&side->view);

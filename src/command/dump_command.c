@@ -17,6 +17,7 @@
 #include "memory.h"
 #include "options.h"
 #include "output.h"
+#include "show.h"
 #include "supervise.h"
 #include "tracee.h"
 
@@ -36,15 +37,6 @@ struct dump_run {
 	struct thread_runs *last; // of the dump before, by tid
 	size_t n_last;
 };
-
-static int report_error(struct error *error)
-{
-	const int status = error_status(error);
-
-	fprintf(stderr, "profiler: %s\n", error_message(error));
-	error_destroy(error);
-	return status;
-}
 
 static void write_dump(const struct options *options, const struct dump *dump, FILE *stream)
 {
@@ -160,7 +152,7 @@ static int close_run(struct dump_run *run, struct error *error)
 	free(run->last);
 	output_destroy(run->output);
 	debug_sources_deinit(&run->sources);
-	return error ? report_error(error) : run->verdict;
+	return error ? show_error(error) : run->verdict;
 }
 
 static int work(void *context, const struct origin *origin)

@@ -95,7 +95,7 @@ static void find_names(const struct options *options, struct dump_past *past)
 	past->dump.symbols = &recording->symbols;
 	if (recording->has_symbols)
 		return;
-	local_files_find(&recording->modules);
+	local_files_find(&recording->modules, NULL);
 	symbolize(&recording->profile, &recording->modules, &names, &past->found);
 	past->dump.symbols = &past->found;
 }

@@ -1,11 +1,11 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "debug_sources.h"
+#include "descriptors.h"
 #include "diagnose.h"
 #include "diff_command.h"
 #include "dump_command.h"
@@ -28,6 +28,7 @@
 #include "report_command.h"
 #include "run.h"
 #include "sampler.h"
+#include "show.h"
 #include "summary.h"
 #include "supervise.h"
 #include "symbolize.h"
@@ -60,6 +61,7 @@ struct session {
 	struct status_line status;
 	bool shows_status;
 	bool record_may_wait; // for a reader
+	bool is_stream;       // the recording is read while it is made, and never waits
 	unsigned int n_put_off;
 	struct view view;             // what of the profile is written
 	struct error *view_error;     // nothing
@@ -298,13 +300,15 @@ static struct error *begin_record(struct session *session)
 	struct error *error = output_publish(session->output, path);
 	if (error)
 		return error;
-	session->record_may_wait = writing_may_wait(output_fd(session->output));
+	session->record_may_wait =
+	    !session->is_stream && writing_may_wait(output_fd(session->output));
 	session->record = record_writer_create(
 	    &(struct record_options){
 	        .pid = session->target.pid,
 	        .children = options->children,
 	        .max_bytes = options->max_size_bytes,
 	        .fd = output_fd(session->output),
+	        .never_waits = session->is_stream,
 	    },
 	    &session->profile, &session->modules, &session->run);
 	return NULL;
@@ -485,29 +489,11 @@ static int finish(struct session *session)
 	return launch_exit_code(&session->launch);
 }
 
-static int report_error(struct error *error)
-{
-	const int status = error_status(error);
-
-	fprintf(stderr, "profiler: %s\n", error_message(error));
-	error_destroy(error);
-	return status;
-}
-
-// Text for stdout.
-static int show(const char *text)
-{
-	if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
-		return EXIT_STATUS_OK;
-	return report_error(
-	    error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written: %s", strerror(errno)));
-}
-
 static int show_help(const struct options *options)
 {
 	_cleanup_free_ char *help = options_help(options);
 
-	return show(help);
+	return show_text(help);
 }
 
 // What the worker process does (supervise.h): the whole run.
@@ -521,7 +507,7 @@ static int run(void *context, const struct origin *origin)
 	if (session->options.check_unwinding)
 		session->run.check = unwind_check_create();
 	struct error *error = profile_target(session);
-	const int status = error ? report_error(error) : EXIT_STATUS_OK;
+	const int status = error ? show_error(error) : EXIT_STATUS_OK;
 	launch_release(&session->launch);
 	// Until here a signal more does not interrupt the writing. From here on it ends the wait.
 	events_deinit(&session->events);
@@ -529,16 +515,27 @@ static int run(void *context, const struct origin *origin)
 	return status ? status : command_status;
 }
 
-// The descriptor is for this process alone, not for the command, and must be open.
-static struct error *check_ready_fd(int fd)
+// What profiler top shows.
+static int sample_for_top(void *context, int fd)
 {
-	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
-		return NULL;
-	return error_create(
-	    EXIT_STATUS_USAGE,
-	    "--ready-fd: descriptor %d is not open: open it, as the shell does with "
-	    "%d>FILE",
-	    fd, fd);
+	struct session *session = context;
+	struct options *options = &session->options;
+	_cleanup_free_ char *path = memory_printf("/dev/fd/%d", fd);
+
+	options->output = path;
+	options->writer = &writer_record;
+	options->symbols = false; // the reader finds them meanwhile
+	options->quiet = true;
+	session->is_stream = true;
+	const int status = supervise(run, session, options->command != NULL, -1);
+	session_deinit(session);
+	return status;
+}
+
+static int top(struct session *session)
+{
+	return top_command(&session->options,
+	                   &(struct top_sampler){.sample = sample_for_top, .context = session});
 }
 
 static int report(struct session *session)
@@ -547,48 +544,38 @@ static int report(struct session *session)
 	struct error *error = options->verb->id == VERB_DIFF   ? diff_command(options)
 	                      : options->verb->id == VERB_PUSH ? push_command(options)
 	                      : options->verb->id == VERB_VIEW ? view_command(options)
-	                      : options->verb->id == VERB_TOP  ? top_command(options)
 	                                                       : report_command(options);
 
 	options_deinit(&session->options);
-	return error ? report_error(error) : EXIT_STATUS_OK;
-}
-
-// A standard stream that is closed would become some other file, to which the profile or a message
-// would be written. Instead there stands what cannot be read or written; a command finds it closed.
-static void occupy_closed_streams(void)
-{
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		const int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode | O_CLOEXEC) != fd)
-			return;
-	}
+	return error ? show_error(error) : EXIT_STATUS_OK;
 }
 
 int main(int argc, char **argv)
 {
 	struct session session = {.target.task_fd = -1};
 
-	occupy_closed_streams();
+	descriptors_occupy_streams();
 	setlocale(LC_CTYPE, ""); // --thread=REGEX matches names in the user's character set
 	struct error *error = options_parse(argc, argv, &session.options);
 	if (error)
-		return report_error(error);
+		return show_error(error);
 	if (session.options.help)
 		return show_help(&session.options);
 	if (session.options.version)
-		return show("profiler " PROFILER_VERSION "\n");
-	if (session.options.verb->id == VERB_DUMP) {
-		const int status = dump_command(&session.options);
+		return show_text("profiler " PROFILER_VERSION "\n");
+	if (FOR_NOW & 1u << session.options.verb->id) {
+		const int status = session.options.verb->id == VERB_DUMP
+		                       ? dump_command(&session.options)
+		                       : top(&session);
 		options_deinit(&session.options);
 		return status;
 	}
 	if (session.options.recording || session.options.verb->id == VERB_PUSH)
 		return report(&session);
-	error = check_ready_fd(session.options.ready_fd);
+	error = descriptors_keep_ready_fd(session.options.ready_fd);
 	if (error) {
 		options_deinit(&session.options);
-		return report_error(error);
+		return show_error(error);
 	}
 	const int status =
 	    supervise(run, &session, session.options.command != NULL, session.options.ready_fd);

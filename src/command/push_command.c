@@ -21,7 +21,7 @@ static struct error *write_recording(struct recording *recording, FILE *stream)
 
 	recording_replay(recording);
 	if (!recording->has_symbols) {
-		local_files_find(&recording->modules);
+		local_files_find(&recording->modules, NULL);
 		symbolize(&recording->profile, &recording->modules, &names, &found);
 	}
 	struct error *error = writer_pprof.write(

@@ -85,7 +85,7 @@ static struct error *write_report(const struct options *options, struct recordin
 
 	if (!recording->has_symbols) {
 		const struct symbolize_options names = {.inlines = options->inlines};
-		local_files_find(&recording->modules);
+		local_files_find(&recording->modules, NULL);
 		symbolize(&recording->profile, &recording->modules, &names, &found);
 		symbols = &found;
 	}

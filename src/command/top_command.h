@@ -1,8 +1,14 @@
 // top_command: what `profiler top` does.
 #pragma once
 
-struct error;
 struct options;
 
-// Shows what threads do, live or of a recording, as the options ask. An error is the caller's.
-struct error *top_command(const struct options *options);
+// Samples what the options ask for in this process, and writes a recording to the descriptor, a
+// pipe, without ever waiting for its reader; returns the exit status.
+struct top_sampler {
+	int (*sample)(void *context, int fd);
+	void *context;
+};
+
+// Shows what threads do, live or of a recording, as the options ask; returns the exit status.
+int top_command(const struct options *options, const struct top_sampler *sampler);

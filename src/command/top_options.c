@@ -80,9 +80,15 @@ struct error *top_take_word(struct options *options, const char *word)
 
 static struct error *check(const struct options *options)
 {
-	if (!options->recording)
-		return option_error("top: no recording is given: profiler top FILE; to run a "
-		                    "command of that name: profiler -- top");
+	const int n_given =
+	    (options->pid != 0) + (options->recording != NULL) + (options->command != NULL);
+
+	if (n_given == 0)
+		return option_error(
+		    "top: no process is given: profiler top PID, a recording, or -- COMMAND; to "
+		    "run a command of that name: profiler -- top");
+	if (n_given > 1)
+		return option_error("top: give one of a process, a recording and a command");
 	if (options->top.sort && top_view_column(options->top.view, options->top.sort) < 0)
 		return option_error("--sort: the view of %s has no column '%s' to sort by",
 		                    top_view_name(options->top.view), options->top.sort);

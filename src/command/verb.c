@@ -109,13 +109,16 @@ const struct verb verbs[N_VERBS] = {
         {
             .id = VERB_TOP,
             .name = "top",
-            .operands = "FILE",
-            .summary = "what all threads did, of a recording, interval by interval",
+            .operands = "PID",
+            .summary = "what all threads do, live; or a recording, played back",
             .usage =
-                "Usage: profiler top [OPTION...] FILE.wprof\n"
-                "Shows what the threads of a process did, and waited for, second by second, of a\n"
-                "recording (-f record).\n",
-            .statuses = READING_STATUSES,
+                "Usage: profiler top [OPTION...] PID\n"
+                "       profiler top [OPTION...] FILE.wprof\n"
+                "       profiler top [OPTION...] -- COMMAND [ARG...]\n"
+                "Shows what the threads of a process do, and wait for, second by second: live, or\n"
+                "of a recording.\n",
+            .statuses = "0, or the command's own; 1 (target), 2 (command line), 3 (output).",
+            .takes_command = true,
             .own_rows = &top_rows,
             .take_word = top_take_word,
             .check = top_check,

@@ -64,10 +64,14 @@ static bool try_path(struct module *module, const char *path)
 	return false;
 }
 
-static void find(struct module *module)
+static void find(struct module *module, const char *root)
 {
+	_cleanup_free_ char *inner = root ? memory_printf("%s%s", root, module->path) : NULL;
+
 	// No more than that: a recording may ask what paths there are.
 	module->unreadable = "it is not on this machine, or only another build of it";
+	if (module->path[0] == '/' && inner && try_path(module, inner))
+		return;
 	if (module->path[0] == '/' && try_path(module, module->path))
 		return;
 	if (module->build_id_size < 2)
@@ -76,9 +80,9 @@ static void find(struct module *module)
 	try_path(module, path);
 }
 
-void local_files_find(struct modules *modules)
+void local_files_find(struct modules *modules, const char *root)
 {
 	for (size_t i = 0; i < modules->count; i++)
 		if (modules->items[i]->kind == MODULE_FILE && modules->items[i]->fd < 0)
-			find(modules->items[i]);
+			find(modules->items[i], root);
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "memory.h"
@@ -36,8 +37,33 @@ void record_put(struct protobuf *to, enum record_type type, struct protobuf *fro
 	protobuf_clear(from);
 }
 
+bool record_write_pending(struct record_file *file)
+{
+	struct protobuf *pending = &file->pending;
+	size_t done = 0;
+
+	while (done < pending->size && !file->failed) {
+		const ssize_t n = write(file->fd, pending->bytes + done, pending->size - done);
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno == EAGAIN)
+			break;
+		else if (errno != EINTR)
+			file->failed = true;
+	}
+	if (done > 0)
+		memmove(pending->bytes, pending->bytes + done, pending->size - done);
+	pending->size -= done;
+	return !file->failed;
+}
+
 static bool write_all(struct record_file *file, const void *bytes, size_t size)
 {
+	if (file->never_waits) {
+		record_put_bytes(&file->pending, bytes, size);
+		file->written_bytes += size;
+		return record_write_pending(file);
+	}
 	const int number = writing_write(file->fd, bytes, size);
 
 	if (number == 0) {

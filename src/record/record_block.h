@@ -19,8 +19,13 @@ struct record_file {
 	int fd; // borrowed
 	uint32_t n_blocks;
 	uint64_t written_bytes;
-	bool failed; // nothing can be written any more
+	bool failed;             // nothing can be written any more
+	bool never_waits;        // for a reader; the descriptor is non-blocking then
+	struct protobuf pending; // not written for that
 };
+
+// Writes what is pending as far as somebody reads. False: it cannot be written, errno says why.
+bool record_write_pending(struct record_file *file);
 
 // Each writes all of it, or returns false with errno set.
 bool record_write_header(struct record_file *file);

@@ -349,9 +349,9 @@ static void read_overflow(struct record_reader *reader, struct cursor *cursor)
 	const uint64_t reason = cursor_varint(cursor);
 	const uint64_t samples = cursor_varint(cursor), names = cursor_varint(cursor);
 
-	if (cursor->failed || reason != RECORD_OVERFLOW_SIZE)
+	if (cursor->failed || (reason != RECORD_OVERFLOW_SIZE && reason != RECORD_OVERFLOW_READER))
 		return;
-	reader->recording->full = true;
+	reader->recording->full |= reason == RECORD_OVERFLOW_SIZE;
 	reader->recording->dropped_samples = samples;
 	reader->recording->dropped_names = names;
 }

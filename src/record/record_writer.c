@@ -1,5 +1,6 @@
 #include "record_writer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,50 +12,22 @@
 #include "record.h"
 #include "record_block.h"
 #include "record_names.h"
+#include "record_news.h"
 #include "run.h"
 #include "symbolize.h"
+#include "writing.h"
 
 enum {
-	FULL_BLOCK_BYTES = 1 << 20, // more is written at once
-	LIST_BYTES = 1 << 16,       // of a record that is a list: then another one begins
-	RESERVED_BYTES = 4096,      // of --max-size, for the end
-	RESERVED_THREAD_BYTES = 24, // and for each thread's last span
-	ROOM_SHARE = 16,            // of --max-size: what the next block may need
+	FULL_BLOCK_BYTES = 1 << 20,  // more is written at once
+	RESERVED_BYTES = 4096,       // of --max-size, for the end
+	RESERVED_THREAD_BYTES = 24,  // and for each thread's last span
+	ROOM_SHARE = 16,             // of --max-size: what the next block may need
+	MAX_PENDING_BYTES = 4 << 20, // for a reader that lags behind, and...
+	RESUMED_PENDING_BYTES = MAX_PENDING_BYTES / 4,
+	MAX_STALLED_BYTES = 16 << 20, // ...of what is still told while it does
 };
 
 #define FLUSH_NS (100 * NS_PER_MS)
-
-struct record_writer {
-	struct span_follower follower; // first
-	struct record_options options;
-	struct profile *profile; // borrowed, as the next two
-	const struct modules *modules;
-	const struct run *run;
-	struct record_file file;
-
-	struct protobuf block;   // records: what is new since the last block, then...
-	struct protobuf samples; // ...what happened
-	struct protobuf entries; // of the RECORD_SAMPLES at hand
-	struct protobuf record;  // room for the one that is built
-	int64_t entries_ns;      // its time
-	int64_t base_ns;         // that of the one before in this block, from the start
-	int64_t flushed_ns;
-	const struct module *program;                       // as told
-	size_t n_modules, n_locations, n_stacks, n_threads; // that are written
-	size_t n_waits;
-	size_t *n_mappings;        // of each module
-	bool *has_build_id;        // likewise
-	size_t *n_frame_functions; // that are written, likewise
-	size_t modules_capacity, build_ids_capacity, frame_functions_capacity;
-	uint64_t *begun_ticks;  // of each thread's span, when it began
-	int64_t *begun_ends_ns; // likewise
-	size_t begun_capacity, begun_ends_capacity;
-	uint64_t ticks, missed, thinned; // told in figures
-	int64_t held_ns;
-	bool full;               // --max-size is reached
-	uint64_t samples_before; // counted when it was full
-	uint64_t dropped_names;
-};
 
 static int64_t offset_of(const struct record_writer *writer, int64_t ns)
 {
@@ -77,7 +50,7 @@ static void end_entries(struct record_writer *writer)
 static void begin_entry(struct record_writer *writer, int64_t now_ns)
 {
 	// All times of a block are counted from the one before: they never go back.
-	if (now_ns <= writer->entries_ns && writer->entries.size < LIST_BYTES)
+	if (now_ns <= writer->entries_ns && writer->entries.size < RECORD_LIST_BYTES)
 		return;
 	end_entries(writer);
 	if (now_ns > writer->entries_ns)
@@ -131,6 +104,82 @@ static void put_entry(struct record_writer *writer, uint32_t id, const struct sp
 
 static bool flush(struct record_writer *writer);
 
+static void put_overflow(struct record_writer *writer, struct protobuf *to,
+                         enum record_overflow reason, uint64_t samples)
+{
+	protobuf_varint(&writer->record, reason);
+	protobuf_varint(&writer->record, samples);
+	protobuf_varint(&writer->record, writer->dropped_names);
+	record_put(to, RECORD_OVERFLOW, &writer->record);
+}
+
+// While nobody reads, a thread's spans are only counted, but for the one that it was in and the one
+// that it is in at the end of that.
+static void count_lost(struct record_writer *writer, uint32_t id, const struct span *ended)
+{
+	while (writer->n_lost <= id)
+		*array_push(writer->lost, writer->n_lost, writer->lost_capacity) =
+		    (struct lost){.changed = false};
+	struct lost *lost = &writer->lost[id];
+	if (!lost->changed) {
+		put_entry(writer, id, ended, &(struct span){0});
+		lost->changed = true;
+	} else if (ended->count > 0) {
+		const bool runs = writer->profile->samples[ended->sample].state == THREAD_RUNNING;
+		*(runs ? &lost->running : &lost->waiting) += ended->count;
+		writer->lost_samples += ended->count;
+	}
+	if (writer->samples.size + writer->entries.size >= MAX_STALLED_BYTES)
+		writer->full = true;
+}
+
+static void put_lost(struct record_writer *writer, uint32_t id, enum thread_state state,
+                     uint64_t ticks, int64_t end_ns)
+{
+	struct protobuf *entries = &writer->entries;
+
+	if (ticks == 0)
+		return;
+	protobuf_varint(entries, id);
+	protobuf_varint(entries, state | RECORD_TICKS | RECORD_EARLIER);
+	protobuf_varint(entries, writer->lost_stack);
+	protobuf_varint(entries, ticks);
+	protobuf_varint(entries, writer->entries_ns - end_ns);
+}
+
+// What the thread was in meanwhile, as ticks without a stack, until end_ns.
+static void put_all_lost(struct record_writer *writer, uint32_t id, int64_t end_ns)
+{
+	struct lost *lost = &writer->lost[id];
+	const uint64_t ticks = lost->running + lost->waiting;
+	const int64_t waiting_ns = (int64_t)lost->waiting * writer->profile->period_ns;
+
+	if (ticks > 0) {
+		begin_entry(writer, writer->profile->threads[id].last_ns);
+		put_lost(writer, id, THREAD_RUNNING, lost->running,
+		         lost->waiting ? end_ns - waiting_ns : end_ns);
+		put_lost(writer, id, THREAD_SLEEPING, lost->waiting, end_ns);
+	}
+	*lost = (struct lost){.changed = false};
+}
+
+// The reader has caught up: from here on all is told again.
+static void resume(struct record_writer *writer)
+{
+	writer->stalled = false;
+	for (uint32_t i = 0; i < writer->n_lost; i++) {
+		const struct thread *thread = &writer->profile->threads[i];
+		if (!writer->lost[i].changed)
+			continue;
+		put_all_lost(writer, i,
+		             thread->span.count ? thread->span.start_ns : thread->last_ns);
+		if (thread->span.count > 0)
+			put_entry(writer, i, &(struct span){0}, &thread->span);
+	}
+	end_entries(writer);
+	put_overflow(writer, &writer->samples, RECORD_OVERFLOW_READER, writer->lost_samples);
+}
+
 static void note_change(struct span_follower *follower, const struct profile *profile,
                         uint32_t thread, const struct span *ended)
 {
@@ -138,6 +187,10 @@ static void note_change(struct span_follower *follower, const struct profile *pr
 
 	if (writer->full || writer->file.failed)
 		return;
+	if (writer->stalled) {
+		count_lost(writer, thread, ended);
+		return;
+	}
 	put_entry(writer, thread, ended, &profile->threads[thread].span);
 	if (writer->samples.size + writer->entries.size >= FULL_BLOCK_BYTES)
 		flush(writer);
@@ -187,6 +240,8 @@ static void note_death(struct span_follower *follower, const struct profile *pro
 
 	if (writer->full)
 		return;
+	if (writer->stalled && thread < writer->n_lost)
+		put_all_lost(writer, thread, profile->threads[thread].last_ns);
 	end_entries(writer);
 	protobuf_varint(&writer->record, thread);
 	protobuf_varint(&writer->record, offset_of(writer, profile->threads[thread].last_ns));
@@ -205,139 +260,6 @@ static void note_process_name(struct span_follower *follower, const struct profi
 	protobuf_varint(&writer->record, process->pid);
 	record_put_text(&writer->record, process->name);
 	record_put(&writer->samples, RECORD_PROCESS, &writer->record);
-}
-
-static void put_module(struct record_writer *writer, uint32_t id)
-{
-	const struct module *module = writer->modules->items[id];
-	struct protobuf *record = &writer->record;
-
-	protobuf_varint(record, id);
-	protobuf_varint(record, module->kind);
-	protobuf_varint(record, module == writer->modules->program);
-	protobuf_varint(record, module->device);
-	protobuf_varint(record, module->inode);
-	protobuf_varint(record, module->build_id_size);
-	record_put_bytes(record, module->build_id, module->build_id_size);
-	record_put_text(record, module->path);
-	record_put(&writer->block, RECORD_MODULE, record);
-	writer->has_build_id[id] = module->build_id_size > 0;
-}
-
-static void put_mappings(struct record_writer *writer, uint32_t id)
-{
-	const struct module *module = writer->modules->items[id];
-
-	for (size_t i = writer->n_mappings[id]; i < module->n_mappings; i++) {
-		const struct module_mapping *mapping = &module->mappings[i];
-		protobuf_varint(&writer->record, id);
-		protobuf_varint(&writer->record, mapping->start);
-		protobuf_varint(&writer->record, mapping->end);
-		protobuf_varint(&writer->record, mapping->file_offset);
-		protobuf_varint(&writer->record, mapping->bias);
-		record_put(&writer->block, RECORD_MAPPING, &writer->record);
-	}
-	writer->n_mappings[id] = module->n_mappings;
-}
-
-static void put_modules(struct record_writer *writer)
-{
-	const size_t count = writer->modules->count;
-
-	writer->n_mappings = memory_grow(writer->n_mappings, &writer->modules_capacity, count,
-	                                 sizeof(*writer->n_mappings));
-	writer->has_build_id = memory_grow(writer->has_build_id, &writer->build_ids_capacity, count,
-	                                   sizeof(*writer->has_build_id));
-	writer->n_frame_functions =
-	    memory_grow(writer->n_frame_functions, &writer->frame_functions_capacity, count,
-	                sizeof(*writer->n_frame_functions));
-	for (uint32_t i = 0; i < count; i++) {
-		const bool is_new = i >= writer->n_modules;
-		if (is_new)
-			writer->n_mappings[i] = writer->n_frame_functions[i] = 0;
-		const struct module *module = writer->modules->items[i];
-		// A file is opened, and its build ID read, when its code is first unwound.
-		if (is_new || (!writer->has_build_id[i] && module->build_id_size) ||
-		    (module == writer->modules->program && module != writer->program))
-			put_module(writer, i);
-		put_mappings(writer, i);
-		record_put_frame_functions(&writer->block, &writer->record, module,
-		                           &writer->n_frame_functions[i]);
-	}
-	writer->n_modules = count;
-	writer->program = writer->modules->program;
-}
-
-static void put_locations(struct record_writer *writer)
-{
-	const struct profile *profile = writer->profile;
-
-	while (writer->n_locations < profile->n_locations) {
-		uint64_t last = 0;
-		protobuf_varint(&writer->record, writer->n_locations);
-		while (writer->n_locations < profile->n_locations &&
-		       writer->record.size < LIST_BYTES) {
-			const struct location *location =
-			    &profile->locations[writer->n_locations++];
-			protobuf_varint(&writer->record,
-			                (uint64_t)location->module << 1 | (location->code != 0));
-			if (location->code)
-				protobuf_varint(&writer->record, location->code);
-			record_put_signed(&writer->record, (int64_t)(location->address - last));
-			last = location->address;
-		}
-		record_put(&writer->block, RECORD_LOCATIONS, &writer->record);
-	}
-}
-
-// How many frames two stacks have in common, counted from the root.
-static uint32_t common_frames(const struct profile *profile, const struct stack *a,
-                              const struct stack *b)
-{
-	const uint32_t *ids = profile->location_ids; // NULL while all stacks are empty
-	const size_t a_end = (size_t)a->first + a->n_frames, b_end = (size_t)b->first + b->n_frames;
-	uint32_t n = 0;
-
-	while (n < a->n_frames && n < b->n_frames && ids[a_end - 1 - n] == ids[b_end - 1 - n])
-		n++;
-	return n;
-}
-
-static void put_stacks(struct record_writer *writer)
-{
-	const struct profile *profile = writer->profile;
-
-	while (writer->n_stacks < profile->n_stacks) {
-		const struct stack *last = NULL;
-		protobuf_varint(&writer->record, writer->n_stacks);
-		while (writer->n_stacks < profile->n_stacks && writer->record.size < LIST_BYTES) {
-			const struct stack *stack = &profile->stacks[writer->n_stacks++];
-			const uint32_t common = last ? common_frames(profile, last, stack) : 0;
-			protobuf_varint(&writer->record,
-			                (uint64_t)stack->end << 2 | stack->guessed);
-			protobuf_varint(&writer->record, common);
-			protobuf_varint(&writer->record, stack->n_frames - common);
-			for (uint32_t i = 0; i < stack->n_frames - common; i++)
-				protobuf_varint(&writer->record,
-				                profile->location_ids[stack->first + i]);
-			last = stack;
-		}
-		record_put(&writer->block, RECORD_STACKS, &writer->record);
-	}
-}
-
-static void put_wait(struct record_writer *writer, uint32_t id)
-{
-	const struct wait *wait = &writer->profile->waits[id];
-
-	protobuf_varint(&writer->record, id);
-	record_put_signed(&writer->record, wait->syscall);
-	record_put_text(&writer->record, wait->descriptor);
-	record_put_text(&writer->record, wait->meaning ? wait->meaning : "");
-	record_put_text(&writer->record, wait->frames);
-	if (wait->reason[0])
-		record_put_text(&writer->record, wait->reason);
-	record_put(&writer->block, RECORD_WAIT, &writer->record);
 }
 
 static void put_figures(struct record_writer *writer)
@@ -396,13 +318,13 @@ static bool has_room(const struct record_writer *writer, uint64_t bytes)
 // What is new since the last block, before what happened.
 static void put_news(struct record_writer *writer)
 {
-	put_modules(writer);
-	put_locations(writer);
-	put_stacks(writer);
+	record_put_modules(writer);
+	record_put_locations(writer);
+	record_put_stacks(writer);
 	while (writer->n_threads < writer->profile->n_threads)
 		put_thread(writer, &writer->block, writer->n_threads++);
 	for (; writer->n_waits < writer->profile->n_waits; writer->n_waits++)
-		put_wait(writer, writer->n_waits);
+		record_put_wait(writer, writer->n_waits);
 }
 
 // No more samples are recorded; from here on they are only counted.
@@ -450,22 +372,31 @@ static bool flush(struct record_writer *writer)
 	return !put_samples(writer) || end_block(writer);
 }
 
+// Whether the reader of a stream keeps up.
+static bool is_stalled(struct record_writer *writer)
+{
+	record_write_pending(&writer->file);
+	const size_t pending = writer->file.pending.size;
+	if (writer->stalled && pending < RESUMED_PENDING_BYTES) {
+		resume(writer);
+	} else if (!writer->stalled && pending > MAX_PENDING_BYTES) {
+		writer->lost_stack =
+		    profile_intern_stack(writer->profile, NULL, 0, STACK_NOT_SAMPLED, false);
+		writer->stalled = true;
+	}
+	return writer->stalled;
+}
+
 bool record_writer_tick(struct record_writer *writer)
 {
 	const int64_t now_ns = writer->run->last_ns;
+	if (writer->file.never_waits && is_stalled(writer))
+		return !writer->file.failed;
 	// Not later than due at the next tick.
 	if (now_ns + writer->profile->period_ns - writer->flushed_ns < FLUSH_NS)
 		return !writer->file.failed;
 	writer->flushed_ns = now_ns;
 	return flush(writer);
-}
-
-// Code that was made at run time has another module's name once its own names are found.
-static void put_module_names(struct record_writer *writer)
-{
-	for (uint32_t i = 0; i < writer->n_modules; i++)
-		if (writer->modules->items[i]->kind == MODULE_ANONYMOUS)
-			put_module(writer, i);
 }
 
 // Blocks of names: functions, and the locations that need no others.
@@ -475,12 +406,12 @@ static bool write_symbols(struct record_writer *writer, const struct symbols *sy
 	const size_t n_locations =
 	    writer->n_locations < symbols->n_locations ? writer->n_locations : symbols->n_locations;
 
-	put_module_names(writer);
+	record_put_module_names(writer);
 	while (next < n_locations) {
 		struct protobuf lines = {0};
 		const size_t first = next, first_function = n_functions;
 		size_t n_named = 0;
-		for (; next < n_locations && lines.size < LIST_BYTES; next++) {
+		for (; next < n_locations && lines.size < RECORD_LIST_BYTES; next++) {
 			if (symbols->locations[next].count == 0)
 				continue;
 			n_functions = record_functions_of(symbols, next, n_functions);
@@ -508,34 +439,41 @@ static bool write_meanings(struct record_writer *writer)
 {
 	for (size_t i = 0; i < writer->n_waits; i++)
 		if (writer->profile->waits[i].meaning)
-			put_wait(writer, i);
+			record_put_wait(writer, i);
 	if (!has_room(writer, writer->block.size))
 		protobuf_clear(&writer->block);
 	return end_block(writer);
 }
 
-static void put_overflow(struct record_writer *writer)
+// Nothing is sampled any more: from now on the reader is waited for, unless the user wants to end.
+static bool write_rest(struct record_writer *writer)
 {
-	protobuf_varint(&writer->record, RECORD_OVERFLOW_SIZE);
-	protobuf_varint(&writer->record, record_writer_dropped_samples(writer));
-	protobuf_varint(&writer->record, writer->dropped_names);
-	record_put(&writer->block, RECORD_OVERFLOW, &writer->record);
+	struct protobuf *pending = &writer->file.pending;
+	const int number = writing_write(writer->file.fd, pending->bytes, pending->size);
+
+	protobuf_clear(pending);
+	writer->file.failed |= number != 0;
+	errno = number;
+	return number == 0;
 }
 
 bool record_writer_finish(struct record_writer *writer, const struct symbols *symbols,
                           const char *comment)
 {
+	if (writer->stalled)
+		resume(writer);
 	if (!flush(writer) || !write_meanings(writer))
 		return false;
 	if (symbols && !write_symbols(writer, symbols))
 		return false;
 	if (writer->full || writer->dropped_names)
-		put_overflow(writer);
+		put_overflow(writer, &writer->block, RECORD_OVERFLOW_SIZE,
+		             record_writer_dropped_samples(writer));
 	protobuf_varint(&writer->record, offset_of(writer, writer->run->last_ns));
 	protobuf_varint(&writer->record, writer->run->samples);
 	record_put_text(&writer->record, comment);
 	record_put(&writer->block, RECORD_END, &writer->record);
-	return end_block(writer);
+	return end_block(writer) && write_rest(writer);
 }
 
 uint64_t record_writer_dropped_samples(const struct record_writer *writer)
@@ -564,6 +502,7 @@ struct record_writer *record_writer_create(const struct record_options *options,
 	    .modules = modules,
 	    .run = run,
 	    .file.fd = options->fd,
+	    .file.never_waits = options->never_waits,
 	};
 	profile_follow(profile, &writer->follower);
 	return writer;
@@ -577,6 +516,8 @@ void record_writer_destroy(struct record_writer *writer)
 	protobuf_deinit(&writer->samples);
 	protobuf_deinit(&writer->entries);
 	protobuf_deinit(&writer->record);
+	protobuf_deinit(&writer->file.pending);
+	free(writer->lost);
 	free(writer->n_mappings);
 	free(writer->has_build_id);
 	free(writer->n_frame_functions);

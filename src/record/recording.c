@@ -18,11 +18,27 @@ enum {
 	MAX_STACK_ROOM = 1 << 28,
 };
 
+// What is not read yet of a recording that comes as a stream.
+struct record_stream {
+	struct record_reader reader;
+	uint8_t *bytes;
+	size_t size, capacity;
+	bool has_header;
+};
+
 #define DEFAULT_PERIOD_NS (NS_PER_SECOND / 99)
 
 static uint32_t get_le32(const uint8_t *from)
 {
 	return from[0] | from[1] << 8 | from[2] << 16 | (uint32_t)from[3] << 24;
+}
+
+static bool has_its_sum(const uint8_t *header, size_t length)
+{
+	const uint32_t sum =
+	    crc32(crc32(0, header + 12, 4), header + RECORD_BLOCK_HEADER_BYTES, length);
+
+	return sum == get_le32(header + 8);
 }
 
 // The length of the records of the whole block at `at`; 0: there is none.
@@ -41,9 +57,18 @@ static size_t whole_block(struct record_reader *reader, size_t at)
 	reader->checked_bytes += length;
 	if (reader->checked_bytes > CHECKED_FACTOR * (uint64_t)recording->size)
 		return 0;
-	const uint32_t sum =
-	    crc32(crc32(0, header + 12, 4), header + RECORD_BLOCK_HEADER_BYTES, length);
-	return sum == get_le32(header + 8) ? length : 0;
+	return has_its_sum(header, length) ? length : 0;
+}
+
+// Reads the block, which is whole.
+static void read_block(struct record_reader *reader, const uint8_t *header, size_t length)
+{
+	const uint32_t number = get_le32(header + 12);
+
+	if (number > reader->next_block)
+		reader->recording->lost_blocks += number - reader->next_block;
+	reader->next_block = (uint64_t)number + 1;
+	record_reader_block(reader, header + RECORD_BLOCK_HEADER_BYTES, length);
 }
 
 static void read_blocks(struct record_reader *reader, size_t at)
@@ -57,12 +82,7 @@ static void read_blocks(struct record_reader *reader, size_t at)
 			at++;
 			continue;
 		}
-		const uint8_t *header = recording->bytes + at;
-		const uint32_t number = get_le32(header + 12);
-		if (number > reader->next_block)
-			recording->lost_blocks += number - reader->next_block;
-		reader->next_block = (uint64_t)number + 1;
-		record_reader_block(reader, header + RECORD_BLOCK_HEADER_BYTES, length);
+		read_block(reader, recording->bytes + at, length);
 		at += RECORD_BLOCK_HEADER_BYTES + length;
 	}
 }
@@ -88,18 +108,102 @@ static void complete_symbols(struct recording *recording)
 		symbols->n_unnamed += symbols->locations[i].count == 0;
 }
 
+// No more blocks come.
+static void end_reading(struct recording *recording, struct record_reader *reader)
+{
+	if (!recording->whole || recording->full)
+		record_reader_prolong(reader);
+	profile_end_spans(&recording->profile);
+	recording->profile.duration_ns = reader->last_ns;
+	complete_symbols(recording);
+	record_reader_deinit(reader);
+}
+
 void recording_replay(struct recording *recording)
 {
 	struct record_reader reader;
 
 	record_reader_init(&reader, recording);
 	read_blocks(&reader, RECORD_HEADER_BYTES);
-	if (!recording->whole || recording->full)
-		record_reader_prolong(&reader);
-	profile_end_spans(&recording->profile);
-	recording->profile.duration_ns = reader.last_ns;
-	complete_symbols(recording);
-	record_reader_deinit(&reader);
+	end_reading(recording, &reader);
+}
+
+void recording_begin_stream(struct recording *ret)
+{
+	*ret = (struct recording){
+	    .profile.max_location_ids = MAX_STACK_ROOM,
+	    .profile.period_ns = DEFAULT_PERIOD_NS,
+	    .stream = memory_alloc_zeroed(1, sizeof(*ret->stream)),
+	};
+	record_reader_init(&ret->stream->reader, ret);
+}
+
+// Reads what stands whole at the start of the bytes: how many those are; 0: nothing yet. False: it
+// is no recording.
+static bool read_next(struct recording *recording, const uint8_t *bytes, size_t size, size_t *ret)
+{
+	struct record_stream *stream = recording->stream;
+
+	*ret = 0;
+	if (size < RECORD_HEADER_BYTES) // as a block's header
+		return true;
+	if (!stream->has_header) {
+		stream->has_header = memcmp(bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) == 0 &&
+		                     get_le32(bytes + RECORD_MAGIC_BYTES) == RECORD_VERSION;
+		*ret = RECORD_HEADER_BYTES;
+		return stream->has_header;
+	}
+	const size_t length = get_le32(bytes + 4);
+	if (get_le32(bytes) != RECORD_BLOCK_MARK || length > RECORD_MAX_BLOCK_BYTES)
+		return false;
+	if (size < RECORD_BLOCK_HEADER_BYTES + length)
+		return true;
+	if (!has_its_sum(bytes, length))
+		return false;
+	read_block(&stream->reader, bytes, length);
+	*ret = RECORD_BLOCK_HEADER_BYTES + length;
+	return true;
+}
+
+bool recording_feed(struct recording *recording, const void *bytes, size_t size)
+{
+	struct record_stream *stream = recording->stream;
+	size_t at = 0, n = 0;
+	bool good = true;
+
+	stream->bytes = memory_grow(stream->bytes, &stream->capacity, stream->size + size, 1);
+	memcpy(stream->bytes + stream->size, bytes, size);
+	stream->size += size;
+	recording->size += size; // what numbers in it may be
+	while (good) {
+		good = read_next(recording, stream->bytes + at, stream->size - at, &n);
+		if (n == 0)
+			break;
+		at += n;
+	}
+	memmove(stream->bytes, stream->bytes + at, stream->size - at);
+	stream->size -= at;
+	recording_fit_symbols(recording);
+	return good;
+}
+
+int64_t recording_now_ns(const struct recording *recording)
+{
+	return recording->stream->reader.last_ns;
+}
+
+static void free_stream(struct recording *recording)
+{
+	if (recording->stream)
+		free(recording->stream->bytes);
+	free(take_pointer(recording->stream));
+}
+
+void recording_end_stream(struct recording *recording)
+{
+	recording->lost_bytes += recording->stream->size;
+	end_reading(recording, &recording->stream->reader);
+	free_stream(recording);
 }
 
 // What the first block says of the start: it is what slices are counted from.
@@ -156,6 +260,9 @@ struct error *recording_open(const char *path, struct recording *ret)
 
 void recording_deinit(struct recording *recording)
 {
+	if (recording->stream)
+		record_reader_deinit(&recording->stream->reader);
+	free_stream(recording);
 	profile_deinit(&recording->profile);
 	modules_deinit(&recording->modules);
 	symbols_deinit(&recording->symbols);

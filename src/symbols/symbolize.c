@@ -40,7 +40,8 @@ struct symbolizer {
 	size_t n_keys, keys_capacity;
 	struct hash_index index; // of keys
 	bool inlines;
-	int64_t left_ns; // of the CPU time for all names
+	int64_t left_ns;           // of the CPU time for all names
+	size_t locations_capacity; // of symbols->locations
 	struct dwarf_level levels[DWARF_MAX_LEVELS];
 };
 
@@ -252,17 +253,6 @@ static int compare_locations(const void *a, const void *b, void *context)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-// The ids of all locations, module by module. Owned by the caller.
-static uint32_t *sort_locations(const struct profile *profile)
-{
-	uint32_t *ids = memory_alloc((profile->n_locations + 1) * sizeof(*ids));
-
-	for (size_t i = 0; i < profile->n_locations; i++)
-		ids[i] = (uint32_t)i;
-	qsort_r(ids, profile->n_locations, sizeof(*ids), compare_locations, (void *)profile);
-	return ids;
-}
-
 static bool has_symbols(const struct module *module)
 {
 	return module->kind == MODULE_FILE || module->kind == MODULE_VDSO ||
@@ -373,8 +363,21 @@ static void symbolize_module(const struct batch *batch)
 	symbolizer->left_ns -= clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns;
 }
 
-static void symbolizer_destroy(struct symbolizer *symbolizer)
+struct symbolizer *symbolizer_create(const struct symbolize_options *options, struct symbols *ret)
 {
+	struct symbolizer *symbolizer = memory_alloc_zeroed(1, sizeof(*symbolizer));
+
+	*ret = (struct symbols){0};
+	symbolizer->symbols = ret;
+	symbolizer->inlines = options->inlines;
+	symbolizer->left_ns = TOTAL_NS;
+	return symbolizer;
+}
+
+void symbolizer_destroy(struct symbolizer *symbolizer)
+{
+	if (!symbolizer)
+		return;
 	for (size_t i = 0; i < symbolizer->n_keys; i++) {
 		free((char *)symbolizer->keys[i].system_name);
 		free((char *)symbolizer->keys[i].file);
@@ -384,22 +387,29 @@ static void symbolizer_destroy(struct symbolizer *symbolizer)
 	free(symbolizer);
 }
 
-void symbolize(const struct profile *profile, struct modules *modules,
-               const struct symbolize_options *options, struct symbols *ret)
+void symbolizer_fit(struct symbolizer *symbolizer, const struct profile *profile)
 {
-	struct symbolizer *symbolizer = memory_alloc_zeroed(1, sizeof(*symbolizer));
-	_cleanup_free_ uint32_t *ids = sort_locations(profile);
+	struct symbols *symbols = symbolizer->symbols;
+	const size_t n = profile->n_locations;
+
+	symbols->locations = memory_grow(symbols->locations, &symbolizer->locations_capacity, n + 1,
+	                                 sizeof(*symbols->locations));
+	while (symbols->n_locations < n)
+		symbols->locations[symbols->n_locations++] = (struct location_lines){0};
+}
+
+void symbolizer_look_up(struct symbolizer *symbolizer, const struct profile *profile,
+                        struct modules *modules, uint32_t *ids, size_t n)
+{
 	size_t next;
 
-	*ret = (struct symbols){.n_locations = profile->n_locations};
-	ret->locations = memory_alloc_zeroed(profile->n_locations + 1, sizeof(*ret->locations));
-	symbolizer->symbols = ret;
-	symbolizer->inlines = options->inlines;
-	symbolizer->left_ns = TOTAL_NS;
-	for (size_t i = 0; i < profile->n_locations; i = next) {
+	symbolizer_fit(symbolizer, profile);
+	if (n > 0)
+		qsort_r(ids, n, sizeof(*ids), compare_locations, (void *)profile);
+	for (size_t i = 0; i < n; i = next) {
 		uint32_t id = profile->locations[ids[i]].module;
 
-		for (next = i + 1; next < profile->n_locations; next++)
+		for (next = i + 1; next < n; next++)
 			if (profile->locations[ids[next]].module != id)
 				break;
 		if (id >= modules->count)
@@ -412,6 +422,18 @@ void symbolize(const struct profile *profile, struct modules *modules,
 		    .count = next - i,
 		});
 	}
+}
+
+void symbolize(const struct profile *profile, struct modules *modules,
+               const struct symbolize_options *options, struct symbols *ret)
+{
+	struct symbolizer *symbolizer = symbolizer_create(options, ret);
+	const size_t n = profile->n_locations;
+	_cleanup_free_ uint32_t *ids = memory_alloc((n + 1) * sizeof(*ids));
+
+	for (size_t i = 0; i < n; i++)
+		ids[i] = (uint32_t)i;
+	symbolizer_look_up(symbolizer, profile, modules, ids, n);
 	for (size_t i = 0; i < ret->n_locations; i++)
 		ret->n_unnamed += ret->locations[i].count == 0;
 	symbolizer_destroy(symbolizer);

@@ -2,10 +2,14 @@
 
 #include <stdlib.h>
 
+#include "clock.h"
 #include "error.h"
 #include "local_files.h"
 #include "memory.h"
+#include "perf_map.h"
 #include "symbolize.h"
+
+enum { MIN_SPANS = 1 << 16, BATCH = 256 };
 
 const struct symbols *top_source_symbols(const struct top_source *source)
 {
@@ -18,7 +22,7 @@ struct error *top_source_open(const char *path, const struct debug_sources *sour
 	const struct symbolize_options names = {.inlines = inlines};
 	struct recording *recording = &ret->recording;
 
-	*ret = (struct top_source){.inlines = inlines, .ended = true};
+	*ret = (struct top_source){.ended = true};
 	struct error *error = recording_open(path, recording);
 	if (error)
 		return error;
@@ -29,15 +33,112 @@ struct error *top_source_open(const char *path, const struct debug_sources *sour
 	recording->profile.followers = NULL;
 	ret->now_ns = recording->profile.duration_ns;
 	if (!recording->has_symbols) {
-		local_files_find(&recording->modules);
+		local_files_find(&recording->modules, NULL);
 		symbolize(&recording->profile, &recording->modules, &names, &ret->found);
 	}
 	return NULL;
 }
 
+void top_source_begin(const struct debug_sources *sources, bool inlines, int64_t keep_ns,
+                      struct top_source *ret)
+{
+	const struct symbolize_options names = {.inlines = inlines};
+
+	*ret = (struct top_source){.is_stream = true, .keep_ns = keep_ns};
+	recording_begin_stream(&ret->recording);
+	modules_set_debug_sources(&ret->recording.modules, sources);
+	ret->symbolizer = symbolizer_create(&names, &ret->found);
+	timeline_init(&ret->timeline, INT64_MIN, INT64_MAX);
+	profile_follow(&ret->recording.profile, &ret->timeline.follower);
+}
+
+static void forget(struct top_source *source)
+{
+	struct timeline *timeline = &source->timeline;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < timeline->n_spans; i++)
+		if (timeline->spans[i].end_ns >= source->now_ns - source->keep_ns)
+			timeline->spans[kept++] = timeline->spans[i];
+	timeline->n_spans = kept;
+	source->forget_above = kept > MIN_SPANS / 2 ? 2 * kept : MIN_SPANS;
+}
+
+bool top_source_feed(struct top_source *source, const void *bytes, size_t size)
+{
+	if (!recording_feed(&source->recording, bytes, size))
+		return false;
+	source->now_ns = recording_now_ns(&source->recording);
+	if (source->timeline.n_spans > source->forget_above)
+		forget(source);
+	return true;
+}
+
+void top_source_end(struct top_source *source)
+{
+	if (source->ended)
+		return;
+	recording_end_stream(&source->recording);
+	source->recording.profile.followers = NULL;
+	source->now_ns = source->recording.profile.duration_ns;
+	source->ended = true;
+}
+
+// The maps of code that the processes make: what is new in them may name what had no name.
+static bool read_maps(struct modules *modules)
+{
+	bool grown = false;
+
+	for (size_t i = 0; i < modules->count; i++) {
+		struct module *module = modules->items[i];
+		const int pid = (int)module->inode; // address_space.c
+		if (module->kind != MODULE_ANONYMOUS || pid <= 0)
+			continue;
+		if (!module->perf_map)
+			module->perf_map = perf_map_create();
+		grown |= perf_map_update(module->perf_map, pid, pid, clock_now_ns());
+	}
+	return grown;
+}
+
+static bool is_made(const struct top_source *source, uint32_t id)
+{
+	const struct recording *recording = &source->recording;
+	const uint32_t module = recording->profile.locations[id].module;
+
+	return source->found.locations[id].count == 0 &&
+	       recording->modules.items[module]->kind == MODULE_ANONYMOUS;
+}
+
+void top_source_find_names(struct top_source *source, int64_t budget_ns)
+{
+	struct recording *recording = &source->recording;
+	const int64_t until_ns = clock_now_ns() + budget_ns;
+	const size_t n = recording->profile.n_locations;
+	_cleanup_free_ char *root = memory_printf("/proc/%d/root", recording->pid);
+	uint32_t ids[BATCH];
+	size_t n_ids = 0;
+
+	symbolizer_fit(source->symbolizer, &recording->profile);
+	if (source->n_looked_up < n)
+		local_files_find(&recording->modules, root);
+	if (read_maps(&recording->modules))
+		for (uint32_t i = 0; i < source->n_looked_up && n_ids < BATCH; i++)
+			if (is_made(source, i))
+				ids[n_ids++] = i;
+	do {
+		while (source->n_looked_up < n && n_ids < BATCH)
+			ids[n_ids++] = (uint32_t)source->n_looked_up++;
+		symbolizer_look_up(source->symbolizer, &recording->profile, &recording->modules,
+		                   ids, n_ids);
+		n_ids = 0;
+	} while (source->n_looked_up < n && clock_now_ns() < until_ns);
+}
+
 void top_source_deinit(struct top_source *source)
 {
 	timeline_deinit(&source->timeline);
+	symbolizer_destroy(source->symbolizer);
 	symbols_deinit(&source->found);
 	recording_deinit(&source->recording);
 	free(source->selected);
@@ -60,16 +161,39 @@ static int compare(const void *a_pointer, const void *b_pointer)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
+// The span that the thread is in still, as it has probably gone on until now: at the stream's end
+// it is known how many ticks it had.
+static struct span prolonged(const struct top_source *source, const struct thread *thread)
+{
+	const struct recording *recording = &source->recording;
+	struct span span = thread->span;
+
+	span.end_ns = thread->last_ns;
+	if (thread->ended || span.count == 0 || source->now_ns <= thread->last_ns)
+		return span;
+	const double ticks_per_ns =
+	    recording->ticks > 1 ? (double)(recording->ticks - 1) / (double)source->now_ns : 0;
+	span.count += (uint64_t)((double)(source->now_ns - thread->last_ns) * ticks_per_ns + 0.5);
+	span.end_ns = source->now_ns;
+	return span;
+}
+
 // The spans that touch the time, by thread and time. Returns how many there are in source->spans.
 static size_t collect_spans(struct top_source *source, int64_t from_ns, int64_t to_ns)
 {
 	const struct timeline *timeline = &source->timeline;
+	const struct profile *profile = &source->recording.profile;
 	size_t n = 0;
 
 	for (size_t i = 0; i < timeline->n_spans; i++) {
 		const struct span *span = &timeline->spans[i];
 		if (span->end_ns >= from_ns && span->start_ns < to_ns)
 			*array_push(source->spans, n, source->spans_capacity) = *span;
+	}
+	for (size_t i = 0; i < profile->n_threads && !source->ended; i++) {
+		const struct span span = prolonged(source, &profile->threads[i]);
+		if (span.count > 0 && span.end_ns >= from_ns && span.start_ns < to_ns)
+			*array_push(source->spans, n, source->spans_capacity) = span;
 	}
 	if (n > 0)
 		qsort(source->spans, n, sizeof(*source->spans), compare);

@@ -1,0 +1,96 @@
+#include "top_live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "memory.h"
+
+enum { PIPE_BYTES = 1 << 20 };
+
+// The terminal is the screen's alone.
+static void set_aside(int told)
+{
+	const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (isatty(STDIN_FILENO))
+		dup2(nothing, STDIN_FILENO);
+	if (isatty(STDOUT_FILENO))
+		dup2(nothing, STDOUT_FILENO);
+	if (isatty(STDERR_FILENO))
+		dup2(told, STDERR_FILENO);
+}
+
+// In the sampler's process. Never returns.
+static void run_sampler(int (*sample)(void *context, int fd), void *context, int fd, int told,
+                        pid_t reader)
+{
+	sigset_t none;
+
+	if (told >= 0)
+		set_aside(told);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != reader)
+		_exit(EXIT_STATUS_TARGET); // it is gone already
+	_exit(sample(context, fd));
+}
+
+static struct error *no_process(void)
+{
+	return error_create(EXIT_STATUS_TARGET, "cannot start the sampler: %s", strerror(errno));
+}
+
+struct error *top_live_start(int (*sample)(void *context, int fd), void *context, bool aside,
+                             struct top_live *ret)
+{
+	const pid_t reader = getpid();
+	int data[2], told[2] = {-1, -1};
+
+	if (pipe2(data, O_CLOEXEC | O_NONBLOCK) != 0)
+		return no_process();
+	if (aside && pipe2(told, O_CLOEXEC | O_NONBLOCK) != 0) {
+		close(data[0]);
+		close(data[1]);
+		return no_process();
+	}
+	fcntl(data[1], F_SETPIPE_SZ, PIPE_BYTES); // as much as the user may have
+	*ret = (struct top_live){.pid = fork(), .fd = data[0], .told = told[0]};
+	if (ret->pid == 0) {
+		close(data[0]);
+		run_sampler(sample, context, data[1], told[1], reader);
+	}
+	close(data[1]);
+	if (told[1] >= 0)
+		close(told[1]);
+	return ret->pid < 0 ? no_process() : NULL;
+}
+
+void top_live_stop(const struct top_live *live)
+{
+	if (live->pid > 0)
+		kill(live->pid, SIGTERM);
+}
+
+int top_live_finish(struct top_live *live)
+{
+	int status = 0;
+
+	if (live->fd >= 0)
+		close(live->fd);
+	if (live->told >= 0)
+		close(live->told);
+	live->fd = live->told = -1;
+	while (live->pid > 0 && waitpid(live->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (live->pid > 0)
+		live->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	live->pid = 0;
+	return live->status;
+}

@@ -1,0 +1,148 @@
+#include "record_news.h"
+
+#include "memory.h"
+#include "module.h"
+#include "profile.h"
+#include "record_names.h"
+
+static void put_module(struct record_writer *writer, uint32_t id)
+{
+	const struct module *module = writer->modules->items[id];
+	struct protobuf *record = &writer->record;
+
+	protobuf_varint(record, id);
+	protobuf_varint(record, module->kind);
+	protobuf_varint(record, module == writer->modules->program);
+	protobuf_varint(record, module->device);
+	protobuf_varint(record, module->inode);
+	protobuf_varint(record, module->build_id_size);
+	record_put_bytes(record, module->build_id, module->build_id_size);
+	record_put_text(record, module->path);
+	record_put(&writer->block, RECORD_MODULE, record);
+	writer->has_build_id[id] = module->build_id_size > 0;
+}
+
+static void put_mappings(struct record_writer *writer, uint32_t id)
+{
+	const struct module *module = writer->modules->items[id];
+
+	for (size_t i = writer->n_mappings[id]; i < module->n_mappings; i++) {
+		const struct module_mapping *mapping = &module->mappings[i];
+		protobuf_varint(&writer->record, id);
+		protobuf_varint(&writer->record, mapping->start);
+		protobuf_varint(&writer->record, mapping->end);
+		protobuf_varint(&writer->record, mapping->file_offset);
+		protobuf_varint(&writer->record, mapping->bias);
+		record_put(&writer->block, RECORD_MAPPING, &writer->record);
+	}
+	writer->n_mappings[id] = module->n_mappings;
+}
+
+void record_put_modules(struct record_writer *writer)
+{
+	const size_t count = writer->modules->count;
+
+	writer->n_mappings = memory_grow(writer->n_mappings, &writer->modules_capacity, count,
+	                                 sizeof(*writer->n_mappings));
+	writer->has_build_id = memory_grow(writer->has_build_id, &writer->build_ids_capacity, count,
+	                                   sizeof(*writer->has_build_id));
+	writer->n_frame_functions =
+	    memory_grow(writer->n_frame_functions, &writer->frame_functions_capacity, count,
+	                sizeof(*writer->n_frame_functions));
+	for (uint32_t i = 0; i < count; i++) {
+		const bool is_new = i >= writer->n_modules;
+		if (is_new)
+			writer->n_mappings[i] = writer->n_frame_functions[i] = 0;
+		const struct module *module = writer->modules->items[i];
+		// A file is opened, and its build ID read, when its code is first unwound.
+		if (is_new || (!writer->has_build_id[i] && module->build_id_size) ||
+		    (module == writer->modules->program && module != writer->program))
+			put_module(writer, i);
+		put_mappings(writer, i);
+		record_put_frame_functions(&writer->block, &writer->record, module,
+		                           &writer->n_frame_functions[i]);
+	}
+	writer->n_modules = count;
+	writer->program = writer->modules->program;
+}
+
+void record_put_locations(struct record_writer *writer)
+{
+	const struct profile *profile = writer->profile;
+
+	while (writer->n_locations < profile->n_locations) {
+		uint64_t last = 0;
+		protobuf_varint(&writer->record, writer->n_locations);
+		while (writer->n_locations < profile->n_locations &&
+		       writer->record.size < RECORD_LIST_BYTES) {
+			const struct location *location =
+			    &profile->locations[writer->n_locations++];
+			protobuf_varint(&writer->record,
+			                (uint64_t)location->module << 1 | (location->code != 0));
+			if (location->code)
+				protobuf_varint(&writer->record, location->code);
+			record_put_signed(&writer->record, (int64_t)(location->address - last));
+			last = location->address;
+		}
+		record_put(&writer->block, RECORD_LOCATIONS, &writer->record);
+	}
+}
+
+// How many frames two stacks have in common, counted from the root.
+static uint32_t common_frames(const struct profile *profile, const struct stack *a,
+                              const struct stack *b)
+{
+	const uint32_t *ids = profile->location_ids; // NULL while all stacks are empty
+	const size_t a_end = (size_t)a->first + a->n_frames, b_end = (size_t)b->first + b->n_frames;
+	uint32_t n = 0;
+
+	while (n < a->n_frames && n < b->n_frames && ids[a_end - 1 - n] == ids[b_end - 1 - n])
+		n++;
+	return n;
+}
+
+void record_put_stacks(struct record_writer *writer)
+{
+	const struct profile *profile = writer->profile;
+
+	while (writer->n_stacks < profile->n_stacks) {
+		const struct stack *last = NULL;
+		protobuf_varint(&writer->record, writer->n_stacks);
+		while (writer->n_stacks < profile->n_stacks &&
+		       writer->record.size < RECORD_LIST_BYTES) {
+			const struct stack *stack = &profile->stacks[writer->n_stacks++];
+			const uint32_t common = last ? common_frames(profile, last, stack) : 0;
+			protobuf_varint(&writer->record,
+			                (uint64_t)stack->end << 2 | stack->guessed);
+			protobuf_varint(&writer->record, common);
+			protobuf_varint(&writer->record, stack->n_frames - common);
+			for (uint32_t i = 0; i < stack->n_frames - common; i++)
+				protobuf_varint(&writer->record,
+				                profile->location_ids[stack->first + i]);
+			last = stack;
+		}
+		record_put(&writer->block, RECORD_STACKS, &writer->record);
+	}
+}
+
+void record_put_wait(struct record_writer *writer, uint32_t id)
+{
+	const struct wait *wait = &writer->profile->waits[id];
+
+	protobuf_varint(&writer->record, id);
+	record_put_signed(&writer->record, wait->syscall);
+	record_put_text(&writer->record, wait->descriptor);
+	record_put_text(&writer->record, wait->meaning ? wait->meaning : "");
+	record_put_text(&writer->record, wait->frames);
+	if (wait->reason[0])
+		record_put_text(&writer->record, wait->reason);
+	record_put(&writer->block, RECORD_WAIT, &writer->record);
+}
+
+// Code that was made at run time has another module's name once its own names are found.
+void record_put_module_names(struct record_writer *writer)
+{
+	for (uint32_t i = 0; i < writer->n_modules; i++)
+		if (writer->modules->items[i]->kind == MODULE_ANONYMOUS)
+			put_module(writer, i);
+}

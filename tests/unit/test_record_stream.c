@@ -1,0 +1,205 @@
+// record_writer and recording: a stream whose reader lags behind.
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "clock.h"
+#include "memory.h"
+#include "module.h"
+#include "profile.h"
+#include "record_writer.h"
+#include "recording.h"
+#include "run.h"
+
+enum {
+	N_THREADS = 40, // the last one sleeps on, the one before ends while nobody reads
+	SLEEPER = N_THREADS - 1,
+	MORTAL = N_THREADS - 2,
+	N_STACKS = 1000,
+	STALLED_TICKS = 60000, // of some 8 bytes for each other thread: beyond 4 MB
+	READ_TICKS = 200,
+	PERIOD_NS = 10 * NS_PER_MS,
+};
+
+struct stream {
+	struct profile profile;
+	struct modules modules;
+	struct run run;
+	struct record_writer *writer;
+	struct recording recording;
+	uint32_t stacks[N_STACKS];
+	int fds[2];
+	uint32_t sleep; // the sleeper's sample
+	int64_t now_ns;
+};
+
+static void begin(struct stream *stream)
+{
+	*stream = (struct stream){.now_ns = NS_PER_SECOND};
+	stream->profile.period_ns = PERIOD_NS;
+	assert_int_equal(pipe2(stream->fds, O_NONBLOCK | O_CLOEXEC), 0);
+	modules_add(&stream->modules, MODULE_ANONYMOUS, "[anon]", 0, 0, -1);
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		const uint32_t location = profile_intern_location(&stream->profile, 0, i);
+		stream->stacks[i] =
+		    profile_intern_stack(&stream->profile, &location, 1, STACK_COMPLETE, 0);
+	}
+	for (int i = 0; i < N_THREADS; i++)
+		profile_add_thread(&stream->profile, 1, i + 1, "thread", stream->now_ns);
+	stream->writer = record_writer_create(
+	    &(struct record_options){.pid = 1, .fd = stream->fds[1], .never_waits = true},
+	    &stream->profile, &stream->modules, &stream->run);
+	profile_begin(&stream->profile, stream->now_ns);
+	recording_begin_stream(&stream->recording);
+}
+
+// Each thread but the sleeper is somewhere else at each tick; half of them run.
+static void tick(struct stream *stream)
+{
+	stream->now_ns += PERIOD_NS;
+	for (uint32_t i = 0; i < SLEEPER; i++) {
+		const uint32_t stack = (uint32_t)(i * 7 + stream->run.ticks) % N_STACKS;
+		if (stream->profile.threads[i].ended)
+			continue;
+		profile_count(&stream->profile, i, stream->stacks[stack],
+		              i % 2 ? THREAD_RUNNING : THREAD_SLEEPING, WAIT_NONE, 1,
+		              stream->now_ns);
+	}
+	if (stream->run.ticks == 0)
+		stream->sleep = profile_count(&stream->profile, SLEEPER, stream->stacks[0],
+		                              THREAD_SLEEPING, WAIT_NONE, 1, stream->now_ns);
+	else
+		profile_count_again(&stream->profile, stream->sleep, 1, stream->now_ns);
+	stream->run.ticks++;
+	stream->run.last_ns = stream->now_ns;
+	assert_true(record_writer_tick(stream->writer));
+}
+
+static void read_all(struct stream *stream)
+{
+	uint8_t bytes[4096];
+	ssize_t n;
+
+	while ((n = read(stream->fds[0], bytes, sizeof(bytes))) > 0)
+		assert_true(recording_feed(&stream->recording, bytes, (size_t)n));
+}
+
+static void end(struct stream *stream)
+{
+	recording_deinit(&stream->recording);
+	record_writer_destroy(stream->writer);
+	profile_deinit(&stream->profile);
+	modules_deinit(&stream->modules);
+	close(stream->fds[0]);
+	close(stream->fds[1]);
+}
+
+struct sums {
+	uint64_t count, lost;
+	int64_t wall_ns, cpu_ns;
+};
+
+static struct sums sums_of(const struct profile *profile, uint32_t thread)
+{
+	struct sums sums = {0};
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		if (sample->thread != thread)
+			continue;
+		sums.count += sample->count;
+		sums.wall_ns += sample->wall_ns;
+		sums.cpu_ns += sample->cpu_ns;
+		if (profile->stacks[sample->stack].end == STACK_NOT_SAMPLED)
+			sums.lost += sample->count;
+	}
+	return sums;
+}
+
+// Whatever the reader misses: each thread has all its ticks and all its time.
+static uint64_t compare(struct stream *stream)
+{
+	uint64_t n_lost = 0;
+
+	for (uint32_t i = 0; i < N_THREADS; i++) {
+		const struct sums wanted = sums_of(&stream->profile, i);
+		const struct sums sums = sums_of(&stream->recording.profile, i);
+		assert_int_equal(sums.count, wanted.count);
+		assert_int_equal(sums.wall_ns, wanted.wall_ns);
+		n_lost += sums.lost;
+		if (i == SLEEPER)
+			assert_int_equal(sums.lost, 0);
+		// The ticks of either state are known, and their times by them.
+		assert_true(llabs(sums.cpu_ns - wanted.cpu_ns) <= 2 * PERIOD_NS);
+	}
+	return n_lost;
+}
+
+static void finish(struct stream *stream)
+{
+	profile_end_spans(&stream->profile);
+	assert_true(record_writer_finish(stream->writer, NULL, "comment"));
+	read_all(stream);
+	recording_end_stream(&stream->recording);
+	assert_true(stream->recording.whole);
+	assert_int_equal(stream->recording.bad_records, 0);
+	assert_int_equal(stream->recording.lost_stacks, 0);
+}
+
+static void test_read(void **state)
+{
+	struct stream stream;
+
+	(void)state;
+	begin(&stream);
+	for (int i = 0; i < READ_TICKS; i++) {
+		tick(&stream);
+		read_all(&stream);
+	}
+	finish(&stream);
+	assert_int_equal(compare(&stream), 0);
+	assert_int_equal(stream.recording.dropped_samples, 0);
+	end(&stream);
+}
+
+static void test_stalled(void **state)
+{
+	struct stream stream;
+
+	(void)state;
+	begin(&stream);
+	for (int i = 0; i < READ_TICKS; i++) {
+		tick(&stream);
+		read_all(&stream);
+	}
+	for (int i = 0; i < STALLED_TICKS; i++) {
+		if (i == STALLED_TICKS - 10)
+			profile_end_thread(&stream.profile, MORTAL);
+		tick(&stream);
+	}
+	for (int i = 0; i < READ_TICKS; i++) {
+		read_all(&stream);
+		tick(&stream);
+	}
+	read_all(&stream);
+	finish(&stream);
+	const uint64_t n_lost = compare(&stream);
+	assert_true(n_lost > 0);
+	assert_int_equal(n_lost, stream.recording.dropped_samples);
+	assert_true(stream.recording.profile.threads[MORTAL].ended);
+	end(&stream);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_read),
+	    cmocka_unit_test(test_stalled),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
