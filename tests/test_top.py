@@ -3,6 +3,9 @@
 import collections
 import json
 import os
+import re
+import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -275,6 +278,215 @@ class Hostile(harness.TestCase):
             if not args:
                 self.assertNotIn("\u202e", text)  # turns the direction of a terminal's text
                 self.assertRegex(text, "(?m)^_\\[2J\ufffd1m__X ")  # no UTF-8, and turned off
+
+
+class Terminal:
+    """A terminal (tmux) in which a shell runs the profiler, and says how that ended."""
+
+    def __init__(self, test, *args, columns=100, rows=30, env=""):
+        if not shutil.which("tmux"):
+            harness.skip("no tmux")
+        self.name = f"profiler-{os.getpid()}-{id(self)}"
+        self.directory = test.directory()
+        command = shlex.join([PROFILER, "top", *map(str, args)])
+        script = f"stty -a >before; {env} {command}; echo status $?; stty -a >after; sleep 1000"
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", rows, script)
+        test.addCleanup(self.tmux, "kill-server", check=False)
+
+    def tmux(self, *args, check=True):
+        return subprocess.run(
+            ["tmux", "-L", self.name, "-u", *map(str, args)], cwd=self.directory, check=check,
+            capture_output=True, text=True, timeout=harness.RUN_TIMEOUT_S,
+        ).stdout  # fmt: skip
+
+    def screen(self, *args):
+        return self.tmux("capture-pane", "-p", *args)
+
+    def type(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def wait_for(self, pattern):
+        """The screen, once it matches."""
+        shown = []
+
+        def matches():
+            shown[:] = [self.screen()]
+            return re.search(pattern, shown[0])
+
+        try:
+            harness.wait_for(matches, pattern, 20)
+        except AssertionError:
+            raise AssertionError(f"{pattern!r} is not on the screen:\n{shown[0]}") from None
+        return shown[0]
+
+    def profiler(self):
+        """The process that draws."""
+        (shell,) = map(int, self.tmux("list-panes", "-F", "#{pane_pid}").split())
+        for _ in range(3):
+            if "profiler" in harness.read_status(shell)["Name"]:
+                return shell
+            shell = next(iter(harness.children(shell)))
+        raise AssertionError("the profiler does not run")
+
+    def wait_for_end(self, status=0):
+        """The profiler has ended, and the terminal is as it was."""
+        shown = self.wait_for(r"status \d+")
+        assert f"status {status}\n" in shown, shown
+        harness.wait_for(lambda: os.path.getsize(f"{self.directory}/after"), "stty's end")
+        with open(f"{self.directory}/before") as before, open(f"{self.directory}/after") as after:
+            # What a wrapped command or a resize changes is the size alone.
+            lines = [re.sub(r"rows \d+; columns \d+", "", file.read()) for file in (before, after)]
+        assert lines[0] == lines[1], lines
+        assert self.tmux("display", "-p", "#{alternate_on} #{cursor_flag}") == "0 1\n"
+
+
+class Screen(harness.TestCase):
+    VIEWS = {"1": "THREAD", "2": "FUNCTION", "3": "CALLS", "4": "WAITS%", "5": "STACK"}
+
+    def setUp(self):
+        self.target = self.start_fixture("threads", 8, 2)
+
+    def test_views(self):
+        terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=140)
+        terminal.wait_for(r"\[LIVE\].* ticks.*\n.*9 threads")
+        shown = terminal.wait_for(r"(?m)^worker-00 +\d+ running.* R+ +spin_here")
+        self.assertIn("+ 7 never woke", shown)
+        terminal.type("h")
+        terminal.wait_for(r"worker-07 .* pipe_here +read\(pipe:")
+        for key, title in self.VIEWS.items():
+            terminal.type(key)
+            terminal.wait_for(rf"(?m)^ ?{title}|{title}$")
+        terminal.type("1")
+        terminal.type("\\", "worker-01", "Enter")
+        shown = terminal.wait_for("only with: worker-01")
+        self.assertNotIn("worker-00", shown)
+        terminal.type("Enter")
+        terminal.wait_for(r"STACK\nspin_here\nworker\n")
+        terminal.type("Escape")
+        terminal.wait_for(r"worker-00")
+        terminal.type("?")
+        terminal.wait_for("PgUp PgDn")
+        terminal.type("x", "3")
+        terminal.wait_for(r"\+ pipe_here")
+        terminal.type("Down", "Down", "+")
+        terminal.wait_for(r"\+ worker")
+        terminal.type("q")
+        terminal.wait_for_end()
+        self.assertEqual(tracers(self.target.pid), {"0"})
+
+    def test_sizes(self):
+        for columns, rows in ((20, 5), (300, 100)):
+            terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=columns, rows=rows)
+            terminal.wait_for(r"\[LIVE\] pid")
+            for key in (*self.VIEWS, "1", "h", "End", "Home", "NPage", "PPage", "?", "x", "w"):
+                terminal.type(key)
+                shown = terminal.wait_for(r"\[LIVE\]")
+                self.assertLessEqual(max(map(len, shown.splitlines())), columns)
+            terminal.tmux("resize-window", "-x", 90, "-y", 12)
+            terminal.type("1")
+            terminal.wait_for(r"(?m)^THREAD +TID")
+            terminal.tmux("resize-window", "-x", 1, "-y", 1)
+            terminal.tmux("resize-window", "-x", columns, "-y", rows)
+            terminal.type("q")
+            terminal.wait_for_end()
+
+    def test_target_ends(self):
+        """The last state stays, and says so."""
+        terminal = Terminal(self, self.target.pid, "--interval=100ms")
+        terminal.wait_for("spin_her")
+        self.target.process.kill()
+        terminal.wait_for(r"\[ENDED\]")
+        self.assertRegex(terminal.screen(), r"worker-0[01] +\d+ ")
+        terminal.type(",")
+        terminal.wait_for(r"\[AT ")
+        terminal.type("q")
+        terminal.wait_for_end()
+
+    def test_signals(self):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGSEGV):
+            terminal = Terminal(self, self.target.pid)
+            terminal.wait_for(r"\[LIVE\]")
+            os.kill(terminal.profiler(), number)
+            terminal.wait_for_end(128 + number if number == signal.SIGSEGV else 0)
+            self.assertEqual(tracers(self.target.pid), {"0"})
+
+    def test_sampler_killed(self):
+        terminal = Terminal(self, self.target.pid, "--interval=100ms")
+        terminal.wait_for("spin_her")
+        supervisor = next(iter(harness.children(terminal.profiler())))
+        os.kill(next(iter(harness.children(supervisor))), signal.SIGKILL)
+        terminal.wait_for(r"\[ENDED\]")
+        terminal.type("q")
+        terminal.wait_for(r"status [1-9]")
+        self.assertEqual(tracers(self.target.pid), {"0"})
+
+    def test_suspended(self):
+        """Ctrl-Z: the shell has its terminal, sampling goes on, and all of it is there later."""
+        terminal = Terminal(self, self.target.pid, "--interval=100ms", env="set -m;")
+        terminal.wait_for(r"\[LIVE\]")
+        pid = terminal.profiler()
+        terminal.type("C-z")
+        harness.wait_for(lambda: "T" in harness.read_status(pid)["State"], "the stop")
+        terminal.wait_for("status")
+        self.assertEqual(terminal.tmux("display", "-p", "#{alternate_on}"), "0\n")
+        started = time.monotonic()
+        time.sleep(1)
+        os.kill(pid, signal.SIGCONT)
+        seconds = time.monotonic() - started
+        harness.wait_for(lambda: "T" not in harness.read_status(pid)["State"], "its going on")
+        os.kill(pid, signal.SIGTERM)
+        harness.wait_for(lambda: not harness.children(pid), "its end")
+        self.assertGreaterEqual(seconds, 1)
+
+    def test_names(self):
+        target = self.start("python3", "-c", HOSTILE)
+        terminal = Terminal(self, target.pid, "--interval=100ms")
+        terminal.wait_for(r"(?m)^_\[2J\ufffd1m__X +\d+ ")
+        terminal.type("q")
+        terminal.wait_for_end()
+
+    def test_command(self):
+        """What it writes to the terminal is not for the screen."""
+        terminal = Terminal(self, "--interval=100ms", "--", "sh", "-c", "while sleep .1; do echo LOUD; done")
+        shown = terminal.wait_for(r"(?m)^sh +\d+ ")
+        self.assertNotIn("LOUD", shown)
+        os.kill(int(re.search(r"(?m)^sh +(\d+) ", shown)[1]), signal.SIGKILL)
+        terminal.wait_for(r"\[ENDED\]")
+        terminal.type("q")
+        terminal.wait_for_end(128 + signal.SIGKILL)
+
+    def test_without_screen(self):
+        """TERM=dumb, and errors: plain."""
+        terminal = Terminal(self, self.target.pid, "-d", "0.3", env="TERM=dumb")
+        terminal.wait_for_end()
+        self.assertIn("THREAD", terminal.screen())
+        terminal = Terminal(self, 999999999)
+        terminal.wait_for_end(STATUS_TARGET)
+        self.assertIn("profiler: no process has the pid", terminal.screen())
+
+
+class ReplayScreen(harness.TestCase):
+    def test_play(self):
+        """The same keys show the same, and the times are those of the recording."""
+        target = self.start_fixture("threads", 4, 1)
+        run = harness.start_attach(target, "-d", "2.5", form="record").finish()
+        path = os.path.join(self.directory(), "x.wprof")
+        with open(path, "wb") as file:
+            file.write(run.recording)
+        frames = []
+        for _ in range(2):
+            terminal = Terminal(self, path, columns=120)
+            terminal.wait_for(r"\[AT \d of \d s\]")
+            terminal.type(",", "h", "s")
+            shown = terminal.wait_for(r"(?m)\[AT [12] of [23] s\](.*\n)+worker-00")
+            terminal.type("2")
+            frames.append([shown, terminal.wait_for("FUNCTION")])
+            terminal.type("<", "Space")
+            terminal.wait_for(r"\[PLAYS \d")
+            terminal.wait_for(r"\[AT 3 of 3 s\]|\[AT 2 of 2 s\]")
+            terminal.type("q")
+            terminal.wait_for_end()
+        self.assertEqual(frames[0], frames[1])
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ enum top_view top_view_named(const char *name);
 // The column whose title begins with the name, in any case; -1: there is none to sort by.
 int top_view_column(enum top_view view, const char *name);
 
+// The column after that one, -1: the view's own.
+int top_view_next_column(enum top_view view, int column);
+
 enum { TOP_MAX_COLUMNS = 16 };
 
 struct top_column {
@@ -39,7 +42,8 @@ struct top_table {
 	int sorted_by; // the column; -1: none, the order is the view's meaning
 	struct top_row *rows;
 	size_t n_rows, capacity;
-	char *note; // what is left out; NULL: nothing
+	size_t n_shown; // of them, from the first on
+	char *note;     // what is left out; NULL: nothing
 };
 
 struct top_table_options {

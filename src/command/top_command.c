@@ -14,17 +14,27 @@
 #include "error.h"
 #include "memory.h"
 #include "options.h"
+#include "screen.h"
+#include "show.h"
 #include "text.h"
 #include "time_point.h"
 #include "top_json.h"
 #include "top_live.h"
 #include "top_source.h"
 #include "top_text.h"
+#include "top_ui.h"
 
 enum { NAME_COLUMNS = 15, READ_BYTES = 1 << 16 };
 
 #define NAMES_NS (100 * NS_PER_MS)
 #define SETTLE_NS (250 * NS_PER_MS)
+
+enum { READ_TOLD_BYTES = 1024, MAX_TOLD_BYTES = 4096 };
+
+#define FIRST_FRAME_NS (50 * NS_PER_MS)
+#define MIN_KEPT_NS (60 * NS_PER_SECOND) // of a stream
+
+static const int screen_signals[] = {SIGWINCH, SIGTSTP, SIGCONT, SIGQUIT};
 
 // Everything of one run.
 struct top_run {
@@ -33,10 +43,23 @@ struct top_run {
 	struct top_source source;
 	struct top_live live;
 	int signal_fd;
+	bool has_screen;
+	struct screen screen;
+	struct top_ui ui;
+	char *told;      // by the sampler, clean text; NULL: nothing
 	int width;       // of plain tables; 0: as wide as they are
 	int64_t from_ns; // of the next interval
 	long n_told;     // intervals
 };
+
+static bool has_selection(const struct options *options)
+{
+	bool has = options->on_cpu || options->off_cpu || options->states;
+
+	for (size_t i = 0; i < N_SELECTION_REGEXES; i++)
+		has |= options->has_regex[i];
+	return has;
+}
 
 // Which samples are looked at: those that are known by now.
 static void select_samples(struct top_run *run)
@@ -48,6 +71,11 @@ static void select_samples(struct top_run *run)
 	                  selection_apply(&selection, &recording->profile, &recording->modules,
 	                                  top_source_symbols(&run->source),
 	                                  run->options->syscalls));
+}
+
+static int sort_column(const struct options *options)
+{
+	return options->top.sort ? top_view_column(options->top.view, options->top.sort) : -1;
 }
 
 static void print_table(const struct top_run *run, const struct top_model *model)
@@ -97,7 +125,8 @@ static bool tell(struct top_run *run, int64_t to_ns)
 
 	if (run->source.is_stream)
 		top_source_find_names(&run->source, NAMES_NS);
-	select_samples(run);
+	if (has_selection(run->options))
+		select_samples(run);
 	top_source_look(&run->source, run->from_ns, to_ns,
 	                !options->json && options->view == TOP_TREE, &model);
 	if (options->json) {
@@ -204,7 +233,12 @@ static struct error *follow(struct top_run *run)
 	return error || run->source.now_ns == 0 ? error : tell_recording(run);
 }
 
-static int watch_signals(void)
+static bool await(int fd)
+{
+	return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) > 0 || errno == EINTR;
+}
+
+static int watch_signals(bool for_screen)
 {
 	sigset_t set;
 
@@ -212,23 +246,201 @@ static int watch_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	for (size_t i = 0; for_screen && i < array_size(screen_signals); i++)
+		sigaddset(&set, screen_signals[i]);
 	sigaddset(&set, SIGPIPE); // only to be blocked
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	sigdelset(&set, SIGPIPE);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+// What the sampler complains of: the last line is shown, all is told in the end.
+static void read_told(struct top_run *run)
+{
+	char text[READ_TOLD_BYTES];
+	ssize_t n;
+
+	while (run->live.told >= 0 && (n = read(run->live.told, text, sizeof(text))) > 0) {
+		_cleanup_free_ char *clean = text_clean(text, (size_t)n, MAX_TOLD_BYTES);
+		char *longer = memory_printf("%.*s%s", MAX_TOLD_BYTES, run->told ?: "", clean);
+		free(run->told);
+		run->told = longer;
+	}
+	run->ui.trouble = run->told;
+}
+
+// Back to the shell; goes on when that lets it.
+static void suspend(struct top_run *run)
+{
+	sigset_t set;
+
+	screen_hide(&run->screen);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &set, NULL); // stops here
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	screen_show(&run->screen);
+}
+
+static void take_screen_signals(struct top_run *run)
+{
+	struct signalfd_siginfo info;
+
+	while (read(run->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGWINCH)
+			screen_measure(&run->screen);
+		else if (info.ssi_signo == SIGTSTP)
+			suspend(run);
+		else if (info.ssi_signo == SIGCONT) // from a stop that could not be seen coming
+			screen_show(&run->screen);
+		else
+			run->ui.quits = true;
+	}
+}
+
+static void take_keys(struct top_run *run)
+{
+	if (!screen_read(&run->screen))
+		run->ui.quits = true;
+	for (int key; (key = screen_next_key(&run->screen)) != SCREEN_NO_KEY;) {
+		if (key == 'Z' - '@')
+			suspend(run);
+		else if (key == 'L' - '@')
+			screen_measure(&run->screen);
+		else
+			top_ui_key(&run->ui, key, run->screen.height);
+	}
+}
+
+static void draw(struct top_run *run)
+{
+	if (run->source.is_stream && !run->source.ended)
+		top_source_find_names(&run->source, NAMES_NS);
+	if (has_selection(run->options))
+		select_samples(run);
+	char **rows = top_ui_rows(&run->ui, run->screen.width, run->screen.height);
+	screen_draw(&run->screen, rows);
+	for (int i = 0; i < run->screen.height; i++)
+		free(rows[i]);
+	free(rows);
+}
+
+// Waits for something to do, until the next frame is due. True: a key or a signal has come.
+static bool wait_for_user(struct top_run *run, int64_t due_ns)
+{
+	const int64_t left_ns = due_ns - clock_now_ns();
+	struct pollfd fds[] = {
+	    {.fd = run->screen.in, .events = POLLIN},
+	    {.fd = run->signal_fd, .events = POLLIN},
+	    {.fd = run->live.fd, .events = POLLIN},
+	    {.fd = run->live.told, .events = POLLIN},
+	    {.fd = run->screen.out, .events = run->screen.n_pending ? POLLOUT : 0},
+	};
+
+	poll(fds, array_size(fds), left_ns > 0 ? (int)(left_ns / NS_PER_MS) + 1 : 0);
+	const bool asked = fds[0].revents || fds[1].revents;
+	if (fds[1].revents)
+		take_screen_signals(run);
+	if (fds[0].revents)
+		take_keys(run);
+	if (run->live.fd >= 0 && !read_stream(run)) {
+		close(run->live.fd);
+		run->live.fd = -1;
+		top_source_end(&run->source);
+	}
+	read_told(run);
+	screen_write(&run->screen);
+	return asked;
+}
+
+// A recording that plays goes on with the time.
+static void play(struct top_run *run, int64_t passed_ns)
+{
+	struct top_ui *ui = &run->ui;
+
+	if (!ui->plays)
+		return;
+	ui->at_ns += passed_ns;
+	if (ui->at_ns >= run->source.now_ns) {
+		ui->at_ns = run->source.now_ns;
+		ui->plays = false;
+	}
+}
+
+static void show_frames(struct top_run *run)
+{
+	int64_t drawn_ns = 0, last_ns = clock_now_ns();
+
+	while (!run->ui.quits) {
+		const int64_t due_ns =
+		    drawn_ns +
+		    (run->source.now_ns ? run->options->top.interval_ns : FIRST_FRAME_NS);
+		const bool asked = wait_for_user(run, due_ns);
+		const int64_t now_ns = clock_now_ns();
+		play(run, now_ns - last_ns);
+		last_ns = now_ns;
+		if (!asked && now_ns < due_ns)
+			continue;
+		draw(run);
+		drawn_ns = now_ns;
+	}
+}
+
+// Until the recording has begun: a target that cannot be sampled is told of without a screen.
+static bool has_begun(struct top_run *run)
+{
+	struct pollfd fds[] = {
+	    {.fd = run->live.fd, .events = POLLIN},
+	    {.fd = run->signal_fd, .events = POLLIN},
+	};
+
+	while (run->source.now_ns == 0) {
+		poll(fds, array_size(fds), -1);
+		read_told(run);
+		if (fds[1].revents)
+			take_signal(run);
+		if (!read_stream(run))
+			return false;
+	}
+	return true;
+}
+
+static struct error *show_screen(struct top_run *run)
+{
+	top_ui_init(&run->ui, &run->source);
+	run->ui.view = run->options->top.view;
+	run->ui.window_ns = run->options->top.window_ns;
+	run->ui.sort_by[run->ui.view] = sort_column(run->options);
+	run->ui.colours = !getenv("NO_COLOR");
+	if (!screen_open(&run->screen))
+		return error_create(EXIT_STATUS_OUTPUT, "the terminal cannot be drawn on: %s",
+		                    strerror(errno));
+	show_frames(run);
+	screen_close(&run->screen);
+	top_ui_deinit(&run->ui);
+	return NULL;
+}
+
 static struct error *show_live(struct top_run *run, const struct top_sampler *sampler)
 {
-	// Before anything is opened that the sampler must not have.
-	struct error *error = top_live_start(sampler->sample, sampler->context, false, &run->live);
+	struct error *error =
+	    top_live_start(sampler->sample, sampler->context, run->has_screen, &run->live);
 
 	if (error)
 		return error;
-	run->signal_fd = watch_signals();
-	top_source_begin(&run->sources, run->options->inlines, run->options->top.window_ns,
-	                 &run->source);
-	return follow(run);
+	run->signal_fd = watch_signals(run->has_screen);
+	const int64_t window_ns = run->options->top.window_ns;
+	top_source_begin(&run->sources, run->options->inlines,
+	                 window_ns > MIN_KEPT_NS ? window_ns : MIN_KEPT_NS, &run->source);
+	if (!run->has_screen)
+		return follow(run);
+	if (has_begun(run))
+		error = show_screen(run);
+	top_live_stop(&run->live);
+	while (run->live.fd >= 0 && await(run->live.fd) && read_stream(run))
+		; // it never waits, but is not to find the pipe broken either
+	return error;
 }
 
 static struct error *show_recording(struct top_run *run)
@@ -236,22 +448,18 @@ static struct error *show_recording(struct top_run *run)
 	struct error *error = top_source_open(run->options->recording, &run->sources,
 	                                      run->options->inlines, &run->source);
 
-	return error ? error : tell_recording(run);
-}
-
-static int report_error(struct error *error)
-{
-	const int status = error_status(error);
-
-	fprintf(stderr, "profiler: %s\n", error_message(error));
-	error_destroy(error);
-	return status;
+	if (error || !run->has_screen)
+		return error ? error : tell_recording(run);
+	run->signal_fd = watch_signals(true);
+	return show_screen(run);
 }
 
 int top_command(const struct options *options, const struct top_sampler *sampler)
 {
+	const bool plain = options->top.json || options->top.count || !screen_is_possible();
 	struct top_run run = {.options = options,
 	                      .signal_fd = -1,
+	                      .has_screen = !plain,
 	                      .width = terminal_width(),
 	                      .live = {.fd = -1, .told = -1}};
 	struct error *error =
@@ -262,9 +470,12 @@ int top_command(const struct options *options, const struct top_sampler *sampler
 	if (!error)
 		error = options->recording ? show_recording(&run) : show_live(&run, sampler);
 	const int status = top_live_finish(&run.live);
+	if (run.told)
+		fprintf(stderr, "%s\n", run.told);
+	free(run.told);
 	top_source_deinit(&run.source);
 	debug_sources_deinit(&run.sources);
 	if (run.signal_fd >= 0)
 		close(run.signal_fd);
-	return error ? report_error(error) : status;
+	return error ? show_error(error) : status;
 }

@@ -322,6 +322,13 @@ static int compare_rows(const void *a_pointer, const void *b_pointer, void *cont
 	return order->is_reversed ? -result : result;
 }
 
+int top_view_next_column(enum top_view view, int column)
+{
+	if (views[view].sorted_by < 0)
+		return -1;
+	return (column < 0 ? views[view].sorted_by + 1 : column + 1) % views[view].n_columns;
+}
+
 void top_table_init(struct top_table *ret, const struct top_model *model,
                     const struct top_table_options *options)
 {
@@ -331,6 +338,7 @@ void top_table_init(struct top_table *ret, const struct top_model *model,
 	    .sorted_by = views[options->view].sorted_by,
 	};
 	views[options->view].fill(ret, model, options);
+	ret->n_shown = ret->n_rows;
 	if (ret->sorted_by < 0 || ret->n_rows == 0)
 		return;
 	if (options->sort_by >= 0 && options->sort_by < ret->n_columns)
