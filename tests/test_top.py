@@ -1,13 +1,17 @@
 """profiler top: what threads do, live and of a recording, as tables, JSON and on a terminal."""
 
 import collections
+import fcntl
 import json
 import os
+import pty
 import re
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import harness
@@ -454,6 +458,25 @@ class Screen(harness.TestCase):
         terminal.wait_for(r"\[ENDED\]")
         terminal.type("q")
         terminal.wait_for_end(128 + signal.SIGKILL)
+
+    def test_unread(self):
+        """A terminal that takes nothing, as after Ctrl-S, keeps nobody from ending."""
+        pid, master = pty.fork()
+        if pid == 0:
+            try:
+                os.environ["TERM"] = "xterm"
+                args = [PROFILER, "top", str(self.target.pid), "--interval=100ms", "--sort=tid"]
+                os.execv(PROFILER, args)
+            finally:
+                os._exit(99)
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 200, 400, 0, 0))
+        harness.wait_for(lambda: harness.children(pid), "the sampler")
+        time.sleep(1)  # more than the terminal's buffer holds is drawn
+        os.kill(pid, signal.SIGTERM)
+        harness.wait_for(lambda: harness.read_status(pid)["State"][0] == "Z", "its end", 20)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        self.assertEqual(tracers(self.target.pid), {"0"})
 
     def test_without_screen(self):
         """TERM=dumb, and errors: plain."""
