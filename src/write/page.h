@@ -45,9 +45,10 @@ struct page {
 	size_t n_threads, threads_capacity;
 	struct page_run *runs; // by thread, in the order of time
 	size_t n_runs, runs_capacity;
-	int64_t end_ns;   // of the last run
-	int64_t count_ns; // without time: what a count of one has; else 0
-	char *unit;       // without time: what is counted, clean text; NULL: samples
+	int64_t end_ns;     // of the last run
+	int64_t count_ns;   // without time: what a count of one has; else 0
+	int64_t stretch_ns; // runs that are shorter are put together; 0: none are
+	char *unit;         // without time: what is counted, clean text; NULL: samples
 };
 
 #define PAGE_MAX_SUM_NS (INT64_MAX / 2) // of what has no time; more than that is cut off
@@ -57,6 +58,10 @@ void page_deinit(struct page *page);
 
 // Adds the report's timeline.
 void page_add(struct page *page, const struct report *report, bool is_base);
+
+// Puts short runs that lie close together into one of each sort, over longer and longer stretches
+// of time, until no more than that are left, or each thread is one stretch (page_bounded.c).
+void page_bound_runs(struct page *page, size_t max_runs);
 
 // Without time: adds count * scale_ns to the node's own.
 void page_add_self(struct page *page, uint32_t node, int64_t count, int64_t scale_ns);

@@ -23,7 +23,7 @@
 // and the end.
 #include "page_text.h"
 
-enum { MAX_TITLE_BYTES = 200 };
+enum { MAX_TITLE_BYTES = 200, MAX_RUNS = 4 << 20 };
 
 static void put_kinds(struct json *json, const struct page *page)
 {
@@ -69,6 +69,7 @@ static void put_time(struct json *json, const struct page *page, const struct re
 
 	json_key_int(json, "period_ns", profile->period_ns);
 	json_key_int(json, "start_ms", profile->start_time_ns / NS_PER_MS);
+	json_key_int(json, "stretch_ns", page->stretch_ns);
 	json_key_int(json, "from_ns", from_ns < page->end_ns ? from_ns : 0);
 }
 
@@ -154,6 +155,7 @@ struct error *write_html_diff(const struct report *base, const struct report *re
 	if (base)
 		page_add(&page, base, true);
 	page_add(&page, report, false);
+	page_bound_runs(&page, MAX_RUNS);
 	_cleanup_free_ char *title = make_title(report);
 	struct error *error = write_page(&page, report, title, stream);
 	page_deinit(&page);

@@ -360,7 +360,7 @@ class Graph {
 			box.waits = waitsOf(profile, this.app.choice(), sums, isIn);
 		}
 		const {waits, longest} = box.waits, unit = profile.unit, lines = [];
-		if (longest)
+		if (longest && longest.time * profile.meta.unit_ns >= profile.meta.stretch_ns)
 			lines.push(`longest wait ${formatTime(longest.time * unit)} (${longest.thread.name} ` +
 				`${longest.thread.tid}, at ${formatTime(profile.runs.start[longest.run] * unit)})`);
 		if (waits.length > 0)

@@ -176,7 +176,8 @@ class App {
 		const span = (profile.end - profile.from) * profile.unit;
 		const facts = document.getElementById('facts');
 		facts.textContent = profile.timed ? `${formatTime(span)} \u00b7 ${profile.threads.length} threads \u00b7 ` +
-			`${Math.round(1e9 / meta.period_ns)} Hz \u00b7 ${new Date(meta.start_ms).toLocaleString()}` : '';
+			`${Math.round(1e9 / meta.period_ns)} Hz \u00b7 ${new Date(meta.start_ms).toLocaleString()}` +
+			(meta.stretch_ns ? ` \u00b7 what is shorter than ${formatTime(meta.stretch_ns / 1e9)} is put together` : '') : '';
 		facts.title = this.notes();
 		this.buildKinds();
 		this.buildViews();
