@@ -2,6 +2,7 @@
 // of musl (src/internal/pthread_impl.h).
 #include "lock_claim.h"
 
+#include <linux/futex.h>
 #include <string.h>
 
 #include "call_text.h"
@@ -16,6 +17,7 @@ enum {
 	MUTEX_KIND = 4,
 	MUSL_MUTEX_TYPE = -1,
 	MUSL_TYPE_MASK = 15,
+	MUSL_RWLOCK_WRITTEN = 0x7fffffff, // else the number of readers
 
 	MUTEX_KIND_BITS = 0x3ff,
 	MUTEX_ROBUST = 0x10,
@@ -142,8 +144,11 @@ static bool read_musl_mutex(struct reading *reading)
 {
 	const uint32_t type = word(reading, MUSL_MUTEX_TYPE);
 
-	return type > 0 && type <= 0xff && type & MUSL_TYPE_MASK &&
-	       set_owner(reading, word(reading, 0) & TID_MASK, false);
+	if (type == 0 || type > 0xff || !(type & MUSL_TYPE_MASK) ||
+	    !set_owner(reading, word(reading, 0) & TID_MASK, false))
+		return false;
+	set_lock(reading, LOCK_WHAT_MUTEX, MUSL_MUTEX_TYPE);
+	return true;
 }
 
 // `first`: the word at which the lock begins.
@@ -155,11 +160,23 @@ static void read_rwlock(struct reading *reading, int first)
 		    word(reading, first + RWLOCK_READERS) >> RWLOCK_READER_SHIFT;
 }
 
+// One word, on which all wait, with its highest bit set; who writes is not in it. glibc's would
+// need 2^28 readers for that.
+static void read_musl_rwlock(struct reading *reading)
+{
+	const uint32_t readers = word(reading, 0) & MUSL_RWLOCK_WRITTEN;
+
+	set_lock(reading, LOCK_WHAT_RWLOCK, 0);
+	reading->claim.readers = readers == MUSL_RWLOCK_WRITTEN ? 0 : readers;
+}
+
 static void read_rwlock_of(struct reading *reading, enum lock_hint hint)
 {
 	const uint32_t expected = (uint32_t)reading->look->call.args[2];
 
-	if (hint == LOCK_HINT_WRITE && expected == RWLOCK_WAITED)
+	if (expected & ~(uint32_t)MUSL_RWLOCK_WRITTEN)
+		read_musl_rwlock(reading);
+	else if (hint == LOCK_HINT_WRITE && expected == RWLOCK_WAITED)
 		read_rwlock(reading, -RWLOCK_WRITE_FUTEX);
 	else if (expected == RWLOCK_WAITED || expected == RWLOCK_DRAINED)
 		read_rwlock(reading, -RWLOCK_READ_FUTEX);
@@ -167,13 +184,14 @@ static void read_rwlock_of(struct reading *reading, enum lock_hint hint)
 		read_rwlock(reading, -RWLOCK_READERS);
 }
 
-// The kernel clears the thread's tid when it ends.
+// The kernel clears the thread's tid when it ends, and wakes waiters of any process. What is waited
+// for as private is no tid: musl waits for a state, 2.
 static void read_join(struct reading *reading)
 {
 	const uint32_t tid = (uint32_t)reading->look->call.args[2];
 
 	reading->claim.what = LOCK_WHAT_JOIN;
-	if (word(reading, 0) == tid)
+	if (!(reading->look->call.args[1] & FUTEX_PRIVATE_FLAG) && word(reading, 0) == tid)
 		set_owner(reading, tid, true);
 }
 
