@@ -230,9 +230,18 @@ main() -> [spawn(fun() -> loop() end) || _ <- [1, 2, 3]], receive stop -> ok end
 """
 
 
-@program("erl", "erlc")
-def erlang(work):
+def start_erlang(work, flags):
     work.run(f"erlc {work.write('work.erl', ERLANG_SOURCE)}")
-    pid = work.start("erl -noshell -s work main")
+    pid = work.start(f"erl -noshell {flags} -s work main")
     time.sleep(4)
     return ["-p", pid]
+
+
+@program("erl", "erlc")
+def erlang(work):
+    return start_erlang(work, "")
+
+
+@program("erl", "erlc")
+def erlang_for_perf(work):
+    return start_erlang(work, "+JPperf true")
