@@ -103,6 +103,24 @@ class Python(harness.TestCase):
             # Some ticks may pass before it is known; a sleep is longer than that.
             self.assertLess(unknown[tid], known[tid])
 
+    def test_gil(self):
+        """Who waits for the interpreter's lock, and who holds it."""
+        target = self.start_program("gil")
+        run = attach(target, duration="1", hz=499)
+        tids = {int(tid) for tid in os.listdir(f"/proc/{target.pid}/task")}
+        waits = [s for s in run.pprof.samples if (s.descriptor or "").startswith("GIL")]
+        self.assertTrue(waits)
+        holders = set()
+        for sample in waits:
+            self.assertEqual((sample.syscall, sample.kind), ("futex", "lock"))
+            match = re.fullmatch(r'GIL(?:, held by (?:"[^"]*" (\d+)|another thread))?', sample.descriptor)
+            self.assertTrue(match, sample.descriptor)
+            if match[1]:
+                holders.add(int(match[1]))
+                self.assertNotEqual(int(match[1]), sample.tid)
+        self.assertLessEqual(holders, tids)
+        self.assertTrue(holders)
+
     def test_none(self):
         target = self.start_program("running")
         run = attach(target, "--runtimes=none")

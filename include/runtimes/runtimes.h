@@ -65,6 +65,10 @@ void runtimes_deinit(struct runtimes *runtimes);
 // of its threads up to date. To be called at each tick, with a live thread.
 void runtimes_update(struct runtimes *runtimes, int tid, int64_t now_ns);
 
+// What the futex at that address of the process is to a runtime, such as "GIL held by ..."; a new
+// string. NULL: nothing.
+char *runtimes_name_futex(const struct runtimes *runtimes, int tid, uint64_t futex);
+
 // The thread stands still and has been copied: takes the notes for the snapshot. Async-signal-safe.
 void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buffer *buffer,
                    struct snapshot *snapshot);

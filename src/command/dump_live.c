@@ -273,6 +273,17 @@ static void fill(const struct taking *taking)
 	}
 }
 
+// A lock of a language's runtime, whose holder is told with the wait (waits.h).
+static char *runtime_lock(const struct dump *dump, const struct dump_thread *thread)
+{
+	const struct wait *wait =
+	    &dump->profile->waits[dump->profile->samples[thread->sample].wait];
+
+	if (!wait->descriptor || strncmp(wait->descriptor, "GIL", strlen("GIL")) != 0)
+		return NULL;
+	return text_clean(wait->descriptor, strlen(wait->descriptor), TEXT_UNLIMITED);
+}
+
 static void say_locks(struct dump_live *live)
 {
 	struct dump *dump = &live->dump;
@@ -280,7 +291,8 @@ static void say_locks(struct dump_live *live)
 	dump_locks_find(&live->locks, dump);
 	dump->locks = &live->locks;
 	for (size_t i = 0; i < dump->n_threads; i++)
-		dump->threads[i].holder = dump_holder_text(dump, &dump->threads[i]);
+		dump->threads[i].holder = dump_holder_text(dump, &dump->threads[i])
+		                              ?: runtime_lock(dump, &dump->threads[i]);
 }
 
 static void warn_of_tracer(const struct options *options, const struct target *target)

@@ -272,6 +272,12 @@ static enum wait_kind kind_of_descriptor(const struct wait *wait)
 	return WAIT_KIND_PIPE; // pipe:[], "fifo /run/x", eventfd, or one that is not known
 }
 
+// A runtime's own lock is known by its address (runtimes.h).
+static bool is_runtime_lock(const struct wait *wait)
+{
+	return wait && strncmp(wait->descriptor, "GIL", strlen("GIL")) == 0;
+}
+
 static enum wait_kind kind_of_futex(enum wait_name name)
 {
 	return name == WAIT_NAME_LOCK || name == WAIT_NAME_RUNTIME_LOCK ? WAIT_KIND_LOCK
@@ -345,6 +351,8 @@ enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, co
 		if (wrapper != CALL_UNKNOWN)
 			return kind_of_call(wrapper, wait);
 	}
+	if (class == CALL_FUTEX && is_runtime_lock(wait))
+		return WAIT_KIND_LOCK;
 	if (class == CALL_FUTEX ||
 	    (name != WAIT_NAME_NOTHING && (class == CALL_UNKNOWN || class == CALL_RESTARTED)))
 		return kind_of_futex(name);

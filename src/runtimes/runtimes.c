@@ -111,6 +111,16 @@ void runtimes_update(struct runtimes *runtimes, int tid, int64_t now_ns)
 			kinds[i]->update(runtimes->found[i], tid, now_ns);
 }
 
+char *runtimes_name_futex(const struct runtimes *runtimes, int tid, uint64_t futex)
+{
+	char *name = NULL;
+
+	for (size_t i = 0; i < RUNTIMES_MAX && !name; i++)
+		if (runtimes->found[i])
+			name = kinds[i]->name_futex(runtimes->found[i], tid, futex);
+	return name;
+}
+
 void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buffer *buffer,
                    struct snapshot *snapshot)
 {

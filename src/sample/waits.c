@@ -19,6 +19,7 @@
 #include "profile.h"
 #include "resident.h"
 #include "run.h"
+#include "runtimes.h"
 #include "sockets.h"
 #include "syscall_name.h"
 #include "target.h"
@@ -208,6 +209,16 @@ static ssize_t read_link(struct waits *waits, const struct target *target,
 	return readlink(path, ret, size);
 }
 
+// A lock of a language's runtime; a new string, "" if it is none.
+static char *describe_futex(const struct target *target, const struct target_thread *thread)
+{
+	char *name = NULL;
+
+	if (thread->call.nr == SYS_futex && target->runtimes)
+		name = runtimes_name_futex(target->runtimes, thread->tid, thread->call.args[0]);
+	return name ? name : memory_strdup("");
+}
+
 // What the descriptor is, and how many others are waited for; a new string.
 static char *describe(struct waits *waits, const struct target *target,
                       const struct target_thread *thread)
@@ -217,7 +228,7 @@ static char *describe(struct waits *waits, const struct target *target,
 	const int fd = descriptor_of(thread->tid, &thread->call, &more);
 
 	if (fd == NO_DESCRIPTOR)
-		return memory_strdup("");
+		return describe_futex(target, thread);
 	const ssize_t n = read_link(waits, target, thread, fd, link, sizeof(link) - 1);
 	if (n <= 0)
 		return memory_strdup("");

@@ -208,6 +208,7 @@ const struct runtime_kind python_kind = {
     .find = python_find,
     .destroy = python_destroy,
     .update = python_update,
+    .name_futex = python_name_futex,
     .read = python_read,
     .merge = python_merge,
 };

@@ -114,6 +114,7 @@ const struct python_thread *python_threads_find(const struct python_threads *thr
                                                 size_t *ret_n);
 
 // As of struct runtime_kind.
+char *python_name_futex(const void *python, int tid, uint64_t futex);
 size_t python_read(const void *python, int tid, const struct snapshot *snapshot, void *note,
                    size_t room);
 bool python_merge(void *python, int tid, const struct snapshot *snapshot,

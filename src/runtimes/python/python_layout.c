@@ -19,6 +19,7 @@ enum {
 
 static const struct python_layout layouts[] = {
     {.minor = 7,
+     .runtime_gil = 1264,
      OBJECTS,
      OLD_STRINGS,
      THREADS,
@@ -38,6 +39,7 @@ static const struct python_layout layouts[] = {
      .code_bytes = 144,
      .shim_owner = NO_SHIMS},
     {.minor = 8,
+     .runtime_gil = 1152,
      OBJECTS,
      OLD_STRINGS,
      THREADS,
@@ -57,6 +59,7 @@ static const struct python_layout layouts[] = {
      .code_bytes = 144,
      .shim_owner = NO_SHIMS},
     {.minor = 9,
+     .runtime_gil = 352,
      OBJECTS,
      OLD_STRINGS,
      THREADS,
@@ -76,6 +79,7 @@ static const struct python_layout layouts[] = {
      .code_bytes = 144,
      .shim_owner = NO_SHIMS},
     {.minor = 10,
+     .runtime_gil = 352,
      OBJECTS,
      OLD_STRINGS,
      THREADS,
@@ -98,6 +102,7 @@ static const struct python_layout layouts[] = {
      .code_bytes = 144,
      .shim_owner = NO_SHIMS},
     {.minor = 11,
+     .runtime_gil = 360,
      OBJECTS,
      OLD_STRINGS,
      THREADS,
@@ -127,6 +132,7 @@ static const struct python_layout layouts[] = {
      .code_bytes = 184,
      .shim_owner = NO_SHIMS},
     {.minor = 12,
+     .interp_gil = 384,
      OBJECTS,
      THREADS,
      .string_ascii = 40,
@@ -159,7 +165,7 @@ static const struct python_layout layouts[] = {
 // Which words of _Py_DebugOffsets are what.
 struct debug_words {
 	int minor;
-	uint8_t interpreters, interp_next, interp_threads, interp_codes;
+	uint8_t interpreters, interp_next, interp_threads, interp_gil, interp_codes;
 	uint8_t thread_next, thread_interp, thread_frame, thread_id, thread_native_id, thread_chunk;
 	uint8_t frame_previous, frame_code, frame_instr, frame_owner, frame_tlbc;
 	uint8_t code_file; // and its name, qualified name, line table and first line after it
@@ -168,9 +174,9 @@ struct debug_words {
 };
 
 static const struct debug_words debug_words[] = {
-    {13, 5, 8, 9, 0, 21, 22, 23, 24, 25, 26, 29, 30, 31, 33, 0, 35, 43, 0, 45, 65, 68},
-    {14, 5, 8, 9, 20, 24, 25, 26, 27, 28, 29, 32, 33, 34, 36, 38, 40, 48, 49, 51, 75, 78},
-    {15, 5, 8, 9, 20, 24, 25, 26, 30, 31, 32, 40, 41, 42, 44, 46, 48, 56, 57, 59, 87, 90},
+    {13, 5, 8, 9, 14, 0, 21, 22, 23, 24, 25, 26, 29, 30, 31, 33, 0, 35, 43, 0, 45, 65, 68},
+    {14, 5, 8, 9, 15, 20, 24, 25, 26, 27, 28, 29, 32, 33, 34, 36, 38, 40, 48, 49, 51, 75, 78},
+    {15, 5, 8, 9, 15, 20, 24, 25, 26, 30, 31, 32, 40, 41, 42, 44, 46, 48, 56, 57, 59, 87, 90},
 };
 
 const struct python_layout *python_layout_of(int minor)
@@ -193,7 +199,7 @@ static uint64_t word(const uint8_t *offsets, size_t i)
 static bool is_sane(const uint8_t *offsets, const struct debug_words *words)
 {
 	const uint8_t large[] = {words->interpreters, words->interp_next, words->interp_threads,
-	                         words->interp_codes};
+	                         words->interp_gil, words->interp_codes};
 	const uint8_t small[] = {
 	    words->thread_next,    words->thread_interp,    words->thread_frame,
 	    words->thread_id,      words->thread_native_id, words->thread_chunk,
@@ -222,6 +228,7 @@ static void fill(const uint8_t *offsets, const struct debug_words *words, struct
 	    .interpreters = OFFSET(interpreters),
 	    .interp_next = OFFSET(interp_next),
 	    .interp_threads = OFFSET(interp_threads),
+	    .interp_gil = OFFSET(interp_gil),
 	    .interp_codes = words->interp_codes ? OFFSET(interp_codes) : 0,
 	    .thread_next = OFFSET(thread_next),
 	    .thread_interp = OFFSET(thread_interp),
