@@ -82,6 +82,12 @@ struct python_chain {
 	uint32_t first_cframe, n_cframes;
 };
 
+// A _PyCFrame: a call of the loop, or of a library that switches stacks (greenlet).
+struct python_cframe {
+	uint64_t address;
+	uint64_t frame; // the innermost Python frame of the call; 0: it does not tell (3.10)
+};
+
 // What follows it: the chains' frames, then cframes, then codes.
 struct python_note {
 	enum runtime_fault fault; // RUNTIME_FAULT_NONE: it is whole
@@ -95,9 +101,9 @@ static inline const struct python_frame *python_note_frames(const struct python_
 	return (const struct python_frame *)(note + 1);
 }
 
-static inline const uint64_t *python_note_cframes(const struct python_note *note)
+static inline const struct python_cframe *python_note_cframes(const struct python_note *note)
 {
-	return (const uint64_t *)(python_note_frames(note) + note->n_frames);
+	return (const struct python_cframe *)(python_note_frames(note) + note->n_frames);
 }
 
 static inline const struct python_code_seen *python_note_codes(const struct python_note *note)

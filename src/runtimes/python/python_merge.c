@@ -54,21 +54,57 @@ static bool is_base(const struct python_layout *layout, const struct group *grou
 	return layout->minor >= 14 && group->n == 1 && frames[group->first].is_shim;
 }
 
-// 3.10 and 3.11: by the C structures, counted from the outermost. One more of them is a call that
-// has no frame yet; one less is a call that is over, whose frame has not been taken off yet.
-static void anchor_by_cframes(struct merge *merge, const struct python_chain *chain, size_t first)
+// 3.11: each C structure says which frame is its call's innermost one. One that says another is a
+// call that has no frame yet, or is no call of the loop.
+static void anchor_by_frames(struct merge *merge, const struct python_chain *chain, size_t first)
 {
-	const uint64_t *cframes = python_note_cframes(merge->note) + chain->first_cframe;
-	size_t n = merge->n_groups - first;
+	const struct python_frame *frames = python_note_frames(merge->note);
+	const struct python_cframe *cframes =
+	    python_note_cframes(merge->note) + chain->first_cframe;
+	size_t next = 0;
 
-	if (n > chain->n_cframes) {
-		memmove(&merge->groups[first], &merge->groups[merge->n_groups - chain->n_cframes],
-		        chain->n_cframes * sizeof(merge->groups[0]));
-		n = chain->n_cframes;
-		merge->n_groups = first + n;
+	for (size_t i = first; i < merge->n_groups; i++) {
+		struct group *group = &merge->groups[i];
+		while (next < chain->n_cframes &&
+		       cframes[next].frame != frames[group->first].address)
+			next++;
+		if (next < chain->n_cframes)
+			group->anchor = cframes[next++].address;
 	}
-	for (size_t i = 1; i <= n; i++)
-		merge->groups[merge->n_groups - i].anchor = cframes[chain->n_cframes - i];
+}
+
+// True unless the address is in the frame of a function that is not the interpreter's.
+static bool is_in_interpreter(struct merge *merge, uint64_t address)
+{
+	const struct unwound *stack = merge->stack;
+
+	for (size_t i = 0; i < stack->n; i++) {
+		const uint64_t high = i + 1 < stack->n ? stack->sps[i + 1] : stack->last_sp;
+		if (address < stack->sps[i] || address >= high)
+			continue;
+		return python_natives_get(&merge->python->natives, merge->python->setup->profile,
+		                          stack->locations[i]) != PYTHON_NATIVE_OTHER;
+	}
+	return true;
+}
+
+// 3.10: by the C structures of calls of the loop, counted from the outermost. One more of them is a
+// call that has no frame yet; one less is a call that is over, whose frame has not been taken off
+// yet.
+static void anchor_by_count(struct merge *merge, const struct python_chain *chain, size_t first)
+{
+	const struct python_cframe *cframes =
+	    python_note_cframes(merge->note) + chain->first_cframe;
+	size_t group = merge->n_groups;
+
+	for (size_t i = chain->n_cframes; i > 0 && group > first; i--)
+		if (is_in_interpreter(merge, cframes[i - 1].address))
+			merge->groups[--group].anchor = cframes[i - 1].address;
+	if (group == first)
+		return;
+	memmove(&merge->groups[first], &merge->groups[group],
+	        (merge->n_groups - group) * sizeof(merge->groups[0]));
+	merge->n_groups -= group - first;
 }
 
 static void split_chain(struct merge *merge, const struct python_chain *chain)
@@ -88,8 +124,10 @@ static void split_chain(struct merge *merge, const struct python_chain *chain)
 	if (merge->n_groups > first_group &&
 	    is_base(layout, &merge->groups[merge->n_groups - 1], frames))
 		merge->n_groups--;
-	if (layout->minor == 10 || layout->minor == 11)
-		anchor_by_cframes(merge, chain, first_group);
+	if (layout->minor == 10)
+		anchor_by_count(merge, chain, first_group);
+	if (layout->minor == 11)
+		anchor_by_frames(merge, chain, first_group);
 }
 
 static int compare_groups(const void *a, const void *b)

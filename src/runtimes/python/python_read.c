@@ -30,7 +30,7 @@ struct walk {
 	struct python_note *note;
 	struct python_frame *frames;
 	size_t max_frames;
-	uint64_t *cframes; // in the scratch
+	struct python_cframe *cframes; // in the scratch
 	uint8_t *scratch;
 	size_t scratch_used;
 	struct window windows[MAX_WINDOWS];
@@ -233,7 +233,8 @@ static uint64_t walk_cframes(struct walk *walk, uint64_t cframe, uint64_t root)
 			frame = word_at(bytes, layout->cframe_frame);
 		if (cframe == root)
 			return frame;
-		walk->cframes[walk->note->n_cframes++] = cframe;
+		walk->cframes[walk->note->n_cframes++] = (struct python_cframe){
+		    cframe, layout->cframe_frame ? word_at(bytes, layout->cframe_frame) : 0};
 		cframe = word_at(bytes, layout->cframe_previous);
 	}
 	return frame;
@@ -316,11 +317,11 @@ size_t python_read(const void *context, int tid, const struct snapshot *snapshot
 	size_t n_states;
 
 	*note = (struct python_note){.fault = RUNTIME_FAULT_NONE};
-	walk.cframes = take_scratch(&walk, MAX_CFRAMES * sizeof(uint64_t));
+	walk.cframes = take_scratch(&walk, MAX_CFRAMES * sizeof(struct python_cframe));
 	const struct python_thread *states = python_threads_find(python->threads, tid, &n_states);
 	for (size_t i = 0; i < n_states && i < PYTHON_MAX_CHAINS; i++)
 		walk_chain(&walk, &states[i]);
-	uint64_t *cframes = (uint64_t *)(walk.frames + note->n_frames);
+	struct python_cframe *cframes = (struct python_cframe *)(walk.frames + note->n_frames);
 	memcpy(cframes, walk.cframes, note->n_cframes * sizeof(*cframes));
 	struct python_code_seen *codes = (struct python_code_seen *)(cframes + note->n_cframes);
 	look_at_codes(&walk, codes);
