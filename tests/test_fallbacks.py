@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import sys
 
 import harness
 from harness import LEAVES, THREAD, attach, start_attach
@@ -57,6 +58,41 @@ class Proc(harness.TestCase):
         target = self.start_fixture("threads", 6, 1)
         run = attach(target, env=without("nothing"))
         self.assertNotIn(STOPPED_SLEEPERS, run.stderr)
+
+
+# The main thread fills a pipe, and waits for room; when it is told to, another one reads it all.
+BLOCKED_WRITER = """
+import os, sys, threading
+read_fd, write_fd = os.pipe()
+BYTES = 300000
+def drain():
+    sys.stdin.readline()
+    left = BYTES
+    while left > 0:
+        left -= len(os.read(read_fd, left))
+threading.Thread(target=drain, daemon=True).start()
+print("ready", flush=True)
+print(os.write(write_fd, bytes(BYTES)), flush=True)
+"""
+
+
+def wchan(pid):
+    with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
+        return file.read()
+
+
+class Calls(harness.TestCase):
+    def test_blocked_writer(self):
+        """One that has given a part of its data is not stopped: the rest could come at any time."""
+        for file in ("syscall", "schedstat"):
+            with self.subTest(file):
+                target = self.start(sys.executable, "-c", BLOCKED_WRITER)
+                harness.wait_for(lambda t=target: "pipe_write" in wchan(t.pid), "the full pipe")
+                run = attach(target, env=without(file))
+                self.assertEqual({s.stack for s in run.pprof.samples if s.tid == target.pid},
+                                 {("[truncated: stack not available]",)})
+                target.process.stdin.write(b"\n")
+                self.assertEqual(target.rest(), ["300000"])
 
 
 class Descriptors(harness.TestCase):

@@ -19,3 +19,8 @@ bool spared_calls_has(int pid, int tid, const struct proc_syscall *call);
 // or, where the answer takes longer than a tick, never. Where the kernel does not tell, every
 // thread under a seccomp filter may.
 bool spared_calls_asks_program(int pid, int tid);
+
+// True if the thread, which sleeps, waits for room for data that it gives away: the kernel's
+// function tells, where the call itself is hidden. What was given before the stop would have to be
+// continued, for as long as that takes.
+bool spared_calls_gives(int pid, int tid);

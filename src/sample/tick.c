@@ -3,12 +3,12 @@
 #include "clock.h"
 #include "hold.h"
 #include "load.h"
-#include "memory.h"
 #include "ready.h"
 #include "roster.h"
 #include "run.h"
 #include "schedule.h"
 #include "sleeper.h"
+#include "spared_calls.h"
 #include "target.h"
 #include "thread_sums.h"
 #include "tick_unwind.h"
@@ -192,7 +192,11 @@ static void look(struct ticker *ticker, struct target_thread *thread)
 		thread->sleep.asleep = false;
 		thread->account.wait = WAIT_NONE;
 		ticker->run->blind = true;
-		plan_stop(ticker, thread, state, thread->has_schedstat);
+		if (!spared_calls_gives(ticker->target->pid, thread->tid))
+			plan_stop(ticker, thread, state, thread->has_schedstat);
+		else
+			tally_not_sampled(&ticker->tally, &thread->account, STACK_NOT_SAMPLED,
+			                  state, ticker->tally.now_ns);
 		break;
 	case SLEEPER_RUNS:
 		thread->sleep.asleep = false;
