@@ -7,7 +7,8 @@
 of a verb that has one (DUMP), are the same options with the same values' names; the exit statuses of error.h are in the man page and the README; every profiler
 command line in the README and in the man page uses options that exist, rightly; every option that
 the README's prose names is there, and so is every test that it names for a promise; the man page has
-the same promises.
+the same promises. And the words that profiles are marked with: why a stack is truncated is in the man
+page, each kind of wait there and among the colours of the page.
 """
 
 import os
@@ -19,6 +20,8 @@ import sys
 VERB_ROW = re.compile(r"^  ([a-z]+) [A-Z].{3,}", re.M)
 HELP_ROW = re.compile(r"^  (?:-(\w), |    )--([\w-]+)(?:=(\S+))?")
 MAN_ROW = re.compile(r"^(?:\*-(\w)\*(?: _\S+_)?, )?\*--([\w-]+)\*(?:=_(\S+)_)?$")
+STACK_END = re.compile(r'\[STACK_(?!COMPLETE)\w+\] = "([^"]+)"')
+WAIT_KIND = re.compile(r'\[WAIT_KIND_\w+\] = "(\w+)"')
 STATUS = re.compile(r"\bEXIT_STATUS_\w+ = (\d+)")
 
 
@@ -204,6 +207,20 @@ def help_of(profiler, *verb):
     return run.stdout
 
 
+def check_words(root, man):
+    """The words that the sources have for what a profile shows."""
+    ends = STACK_END.findall(read(root, "src", "profile", "profile.c"))
+    kinds = WAIT_KIND.findall(read(root, "src", "profile", "wait_kind.c"))
+    looks = read(root, "src", "write", "page", "draw.js").partition("const LOOKS")[2].partition("};")[0]
+    if not ends or not kinds:
+        return ["no ends of stacks or kinds of waits found"]
+    return [
+        *(f"man page: FORMATS has no '{end}'" for end in ends if end not in section(man, "FORMATS")),
+        *(f"man page: WAITS has no '{kind}'" for kind in kinds if kind not in section(man, "WAITS")),
+        *(f"draw.js: LOOKS has no {kind}" for kind in kinds if f"\t{kind}:" not in looks),
+    ]
+
+
 def main():
     profiler, root = sys.argv[1:3]
     self_test()
@@ -223,6 +240,7 @@ def main():
     faults += check_text("README.md", readme, verbs)
     faults += check_text("man page", man, verbs)
     faults += check_promises(root, readme, man)
+    faults += check_words(root, man)
     faults += check_statuses("man page", section(man, "EXIT STATUS"), statuses)
     faults += check_statuses("README.md", readme, statuses)
     for fault in faults:

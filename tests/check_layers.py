@@ -3,7 +3,7 @@
 
     check_layers.py ROOT
 
-ptrace is known to tracee alone, libdw to the files that read ELF files. Each folder of src and
+ptrace is known to four files of the layer trace, libdw to the files that read ELF files. Each folder of src and
 include is a layer of src/meson.build, whose include directories keep the direction between layers:
 so no #include goes round them by a path. README.md has the same layers in the same order. Files
 stay within 600 lines, and the top level holds what it is meant to hold.

@@ -1,4 +1,4 @@
-// wait_kind: which of nine kinds a thread's time is: it runs, or what sort of thing it waits for.
+// wait_kind: of which kind a thread's time is: it runs, or what sort of thing it waits for.
 //
 // A futex alone does not tell a contended lock from a worker without work: the names of the
 // innermost functions do. All rules are in this file's source, and need no process: they hold for
@@ -43,8 +43,7 @@ enum wait_name wait_name_of(const char *function);
 
 enum { WAIT_KIND_MAX_NAMES = 12 }; // of the innermost functions that are looked at
 
-// The kind of a thread in that state, which waits in `wait` (NULL: nothing is known) below
-// functions of those names and classes, leaf first: of the names only the leaf's is looked at, and
-// may be NULL.
+// The kind of a thread in that state, which waits in `wait` (NULL: nothing is known). `leaf`: the
+// innermost function's name, or NULL. `classes`: of the n innermost functions, leaf first.
 enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, const char *leaf,
                             const enum wait_name *classes, size_t n);

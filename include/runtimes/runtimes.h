@@ -73,8 +73,8 @@ char *runtimes_name_futex(const struct runtimes *runtimes, int tid, uint64_t fut
 void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buffer *buffer,
                    struct snapshot *snapshot);
 
-// Puts the runtimes' frames in their places in the stack, by the snapshot's notes. Its locations
-// are then owned by the runtime, until the next stack; it has no more `sps`.
+// Puts the runtimes' frames in their places in the stack, by the snapshot's notes. If some were
+// put in, stack->locations belongs to the runtime until the next merge, and stack->sps is NULL.
 // False: a runtime knows less of the thread than it will after the next update: a sleeping one is
 // worth another look then.
 bool runtimes_merge(struct runtimes *runtimes, int tid, const struct snapshot *snapshot,

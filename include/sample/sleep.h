@@ -13,7 +13,7 @@ struct tracee_stop;
 
 struct sleep {
 	bool asleep;        // at the thread's last sample
-	uint64_t runs;      // a run count up to that says that it sleeps on
+	uint64_t runs;      // while its run count is no more than this, it sleeps on
 	bool stop_woke_it;  // a stop came after that, and it was not seen asleep since
 	uint64_t stop_runs; // its run count while it stood stopped for its last sample; 0: none
 };

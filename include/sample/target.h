@@ -72,8 +72,8 @@ struct target {
 struct error *target_open(int pid, bool is_ours, struct target *ret);
 void target_close(struct target *target);
 
-// Lists the threads anew if that may be needed: new ones are appended, with id unset and
-// first/last read. `force`: in any case. Returns the number of new ones.
+// Lists the threads anew if that may be needed: new ones are appended, not yet in the
+// profile, with first/last read. `force`: in any case. Returns the number of new ones.
 size_t target_list_threads(struct target *target, bool force);
 
 // To be called for the i-th thread in work that takes its time with many: others that have stopped

@@ -1,4 +1,4 @@
-// tracee: one thread under ptrace(2). The only room that calls ptrace.
+// tracee: one thread under ptrace(2), which only this, tracee_registers and tracee_rescue call.
 //
 // PTRACE_SEIZE and PTRACE_INTERRUPT, never PTRACE_ATTACH: no SIGSTOP is ever sent. Seized threads
 // are remembered here, so that no exit of the profiler's code paths can leave one behind; if the

@@ -14,7 +14,7 @@ struct unwound;
 struct runtime_kind {
 	const char *name; // as in --runtimes=
 
-	// Looks for it in the process; NULL: it is not there. `setup` stays.
+	// Looks for it in the process; NULL: it is not there. `setup` stays valid until `destroy`.
 	void *(*find)(const struct runtimes_setup *setup, int tid);
 	void (*destroy)(void *runtime);
 
@@ -29,7 +29,8 @@ struct runtime_kind {
 	size_t (*read)(const void *runtime, int tid, const struct snapshot *snapshot, void *note,
 	               size_t room);
 
-	// As runtimes_merge.
+	// As runtimes_merge. True: frames were put in, and stack->sps is NULL: no other runtime can
+	// merge into this stack.
 	bool (*merge)(void *runtime, int tid, const struct snapshot *snapshot,
 	              const struct snapshot_note *note, struct unwound *stack);
 };

@@ -46,8 +46,8 @@ bool sleeper_has_more(const struct target_thread *thread, const struct snapshot 
                       enum stack_end end);
 bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end);
 
-// True if a stop will go unseen by the system call that the copied thread sleeps in: not by all
-// (spared_calls.h).
+// True if the copied thread can be stopped without its system call's noticing. Some calls would
+// notice (spared_calls.h).
 bool sleeper_bears_stop(const struct target *target, const struct target_thread *thread);
 
 // True if the thread, which was copied asleep, has run since. False where it cannot be told.

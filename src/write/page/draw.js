@@ -12,6 +12,7 @@ const LOOKS = {
 	timer: {colour: '#ececec', letter: 't', height: 0.45},
 	pipe: {colour: '#2fae6e', letter: 'p', height: 0.75},
 	stopped: {colour: '#8a8a8a', letter: 'x', height: 0.75},
+	runnable: {colour: '#f9d38f', letter: 'n', height: 0.75},
 };
 const OTHER_LOOK = {colour: '#f5c26b', letter: 'o', height: 1};
 const INK_ON_COLOUR = '#111111', NEUTRAL = '#d6d6d6';
