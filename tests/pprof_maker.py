@@ -24,7 +24,7 @@ def bytes_field(number, value):
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def make(samples, age_s=1, comments=(), file="/usr/bin/made"):
+def make(samples, age_s=1, comments=(), file="/usr/bin/made", at_ns=None):
     """A profile of samples: (names leaf first, count, labels); each tick is 10 ms."""
     strings, functions = {"": 0}, {}
 
@@ -40,7 +40,7 @@ def make(samples, age_s=1, comments=(), file="/usr/bin/made"):
         value_type = integer(1, string(kind)) + integer(2, string(unit))
         head += bytes_field(1, value_type)
     head += bytes_field(11, value_type) + integer(12, 10**7) + integer(14, string("wall"))
-    head += integer(9, time.time_ns() - int(age_s * 1e9)) + integer(10, 10**9)
+    head += integer(9, at_ns or time.time_ns() - int(age_s * 1e9)) + integer(10, 10**9)
     for comment in comments:
         head += integer(13, string(comment))
     body = []

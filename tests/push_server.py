@@ -24,10 +24,63 @@ DRIP = "drip"  # 200, and a byte of the body a second
 
 def fields(data):
     """{number: [values]} of a message."""
-    found = {}
-    for number, _, value in pprof.fields(data):
-        found.setdefault(number, []).append(value)
+    found, at = {}, 0
+    while at < len(data):
+        key, at = pprof.read_varint(data, at)
+        if key & 7 == pprof.FIXED64:
+            value, at = int.from_bytes(data[at : at + 8], "little"), at + 8
+        else:
+            value, at = pprof.read_varint(data, at)
+            if key & 7 == pprof.BYTES:
+                value, at = data[at : at + value], at + value
+        assert key & 7 in (pprof.VARINT, pprof.FIXED64, pprof.BYTES) and at <= len(data), key
+        found.setdefault(key >> 3, []).append(value)
     return found
+
+
+class Otlp:
+    """A request of OpenTelemetry's protocol 1.10: {type: {stack, root first: (sum, attributes)}}."""
+
+    TABLES = dict(mapping=1, location=2, function=3, link=4, string=5, attribute=6, stack=7)
+
+    def __init__(self, body):
+        request = fields(body)
+        (dictionary,) = request[2]
+        dictionary = fields(dictionary)
+        tables = {name: dictionary[number] for name, number in self.TABLES.items()}
+        assert all(table[0] == b"" for table in tables.values()), "the first items are not empty"
+        self.strings = [string.decode() for string in tables.pop("string")]
+        self.tables = {name: [fields(item) for item in table] for name, table in tables.items()}
+        (resource_profiles,) = map(fields, request[1])
+        (resource,) = map(fields, resource_profiles[1])
+        self.resource = {}
+        for attribute in map(fields, resource[1]):
+            self.resource[attribute[1][0].decode()] = fields(attribute[2][0])[1][0].decode()
+        (scope,) = map(fields, resource_profiles[2])
+        self.profiles = dict(map(self.read_profile, map(fields, scope[2])))
+
+    def read_profile(self, profile):
+        kind, period_type = (fields(profile[number][0]) for number in (1, 5))
+        assert self.strings[period_type[1][0]] and profile[6][0] > 0 and profile[3][0] > 0
+        assert len(profile[7][0]) == 16 and any(profile[7][0]), "no id"
+        samples = {}
+        for sample in map(fields, profile.get(2, [])):
+            (value,) = pprof.packed(pprof.BYTES, sample[4][0])
+            attributes = [self.attribute(i) for i in pprof.packed(pprof.BYTES, sample[2][0])]
+            samples[self.stack(sample[1][0])] = (value, attributes)
+        return self.strings[kind[1][0]], samples
+
+    def attribute(self, number):
+        attribute = self.tables["attribute"][number]
+        return self.strings[attribute[1][0]], fields(attribute[2][0])[1][0].decode()
+
+    def stack(self, number):
+        names = []
+        for location in pprof.packed(pprof.BYTES, self.tables["stack"][number][1][0]):
+            for line in self.tables["location"][location].get(3, []):
+                function = self.tables["function"][fields(line)[1][0]]
+                names.append(self.strings[function[1][0]])
+        return tuple(names[::-1])
 
 
 class Series:

@@ -2,6 +2,7 @@
 //
 //     http(s)://         Grafana Pyroscope, its push.v1
 //     parca+http(s)://   Parca, its writeraw
+//     otlp+http(s)://    whoever takes profiles of OpenTelemetry's protocol, 1.10
 //     pprof+http(s)://   anybody who takes a pprof file as a body
 #pragma once
 
@@ -54,3 +55,4 @@ void destination_deinit(struct destination *destination);
 // The bodies of each kind.
 void write_push_pyroscope(const struct push_series *series, FILE *stream);
 void write_push_parca(const struct push_series *series, FILE *stream);
+void write_push_otlp(const struct push_series *series, FILE *stream);

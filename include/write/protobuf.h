@@ -25,6 +25,9 @@ void protobuf_varint(struct protobuf *buffer, uint64_t value);
 // An integer field (int64, uint64, bool). 0 is proto3's default and takes no bytes.
 void protobuf_int(struct protobuf *buffer, uint32_t field, uint64_t value);
 
+// Bytes as they are.
+void protobuf_append(struct protobuf *buffer, const struct protobuf *bytes);
+
 // A field of bytes: a string, or a message (or packed varints). Written even when empty.
 void protobuf_string(struct protobuf *buffer, uint32_t field, const char *string);
 void protobuf_message(struct protobuf *buffer, uint32_t field, const struct protobuf *message);

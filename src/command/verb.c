@@ -149,8 +149,9 @@ const struct verb verbs[N_VERBS] = {
             .usage =
                 "Usage: profiler push [OPTION...] URL FILE|DIR...\n"
                 "Sends pprof profiles and recordings to a server: http(s):// is Grafana\n"
-                "Pyroscope's address, parca+http(s):// Parca's; pprof+http(s):// takes the file\n"
-                "as a body. What the server does not take now is tried again.\n",
+                "Pyroscope's address, parca+http(s):// Parca's, otlp+http(s):// that of who takes\n"
+                "OpenTelemetry's protocol 1.10; pprof+http(s):// takes the file as a body. What\n"
+                "the server does not take now is tried again.\n",
             .statuses = "0: all was sent; 1, 2 (command line), 3 (something was not sent).",
             .own_rows = &push_rows,
             .take_word = push_take_word,

@@ -37,6 +37,17 @@ static const struct push_format formats[] = {
         .write = write_push_parca,
     },
     {
+        .scheme = "otlp+",
+        .path = "/v1development/profiles",
+        .content_type = "application/x-protobuf",
+        .max_rows = 15000,
+        .max_raw_bytes = 3670016,
+        .max_bytes = 1900000,
+        .max_frames = 1000,
+        .max_age_ns = 55 * MINUTE_NS,
+        .write = write_push_otlp,
+    },
+    {
         .scheme = "pprof+",
         .path = "/v1/pprof",
         .content_type = "application/octet-stream",
@@ -73,10 +84,11 @@ struct error *destination_parse(const char *url, struct destination *ret)
 	const struct push_format *format = find_format(&url);
 
 	if (!format)
-		return error_create(EXIT_STATUS_USAGE,
-		                    "the address to push to is none: give http://HOST:PORT or "
-		                    "https://HOST for Pyroscope, parca+http://... or "
-		                    "pprof+http://... (see profiler push --help)");
+		return error_create(
+		    EXIT_STATUS_USAGE,
+		    "the address to push to is none: give http://HOST:PORT or "
+		    "https://HOST for Pyroscope, parca+http://..., "
+		    "otlp+http://... or pprof+http://... (see profiler push --help)");
 	const char *host = strchr(url, '/') + 2;
 	const size_t length = strcspn(host, "/?#");
 	if (length == 0 || !is_printable(url) || strchr(host, '#'))

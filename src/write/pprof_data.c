@@ -48,7 +48,7 @@ static struct protobuf_cursor open_message(struct reader *reader,
                                            const struct protobuf_field *field)
 {
 	reader->failed |= !field->bytes;
-	return protobuf_cursor_of(field->bytes, field->size);
+	return protobuf_cursor_of(field->bytes ? (const void *)field->bytes : "", field->size);
 }
 
 // True if one more of them would be too many.

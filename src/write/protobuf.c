@@ -58,6 +58,13 @@ static void add_bytes(struct protobuf *buffer, uint32_t field, const void *bytes
 	buffer->size += size;
 }
 
+void protobuf_append(struct protobuf *buffer, const struct protobuf *bytes)
+{
+	reserve(buffer, bytes->size);
+	memcpy(buffer->bytes + buffer->size, bytes->bytes, bytes->size);
+	buffer->size += bytes->size;
+}
+
 void protobuf_string(struct protobuf *buffer, uint32_t field, const char *string)
 {
 	add_bytes(buffer, field, string, strlen(string));

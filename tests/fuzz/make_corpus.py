@@ -5,10 +5,14 @@ For each harness a directory with what its parser reads in earnest: the programs
 sections in the form that fuzz_sections.c reads, and files of /proc. OUTPUT is written last.
 """
 
+import gzip
 import os
 import shutil
 import struct
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import pprof_maker  # noqa: E402
 
 SECTIONS = [
     ".eh_frame", ".eh_frame_hdr", ".debug_frame", ".debug_info", ".debug_abbrev", ".debug_line",
@@ -195,6 +199,14 @@ def recording():
     return b"\x89WPROF\r\n" + struct.pack("<II", 1, 0) + first + second
 
 
+def pprof():
+    samples = [([f"f{i}", "main"], i + 1, {"state": state, "thread": f"w-{i}"})
+               for i, state in enumerate(("running", "sleeping"))]  # fmt: skip
+    deep = [f"[m+0x{i:x}]" for i in range(9)]
+    made = pprof_maker.make([*samples, (deep, 3, {})], comments=["label host=h"], at_ns=10**18)
+    return gzip.decompress(made)
+
+
 def textrel_image():
     """An object file whose .eh_frame is relative to its code, as PHP's JIT makes them."""
     names = b"\0.text\0.eh_frame\0"
@@ -221,6 +233,7 @@ def main():
         "text": [name.encode("utf-8", "surrogatepass") for name in NAMES],
         "options": [text.encode() for text in OPTIONS],
         "expression": [expression()],
+        "pprof": [pprof()],
         "go": [go_thread()],
         "record": [recording()],
         "report": [bytes([way]) + recording() for way in (0, 0xFF)],
