@@ -31,6 +31,12 @@ def window(n, **more):
          (["[made+0x1f]", "main"], n, {**SLEEPING, "thread": "w-2"})], **more)  # fmt: skip
 
 
+def setUpModule():
+    """The servers run in this process, and their clients may go at any time; what is started has
+    the signal as usual (subprocess)."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+
 class Told:
     """The uploader's last line."""
 
