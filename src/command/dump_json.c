@@ -144,6 +144,26 @@ static void put_waits_for(struct json *json, const struct dump *dump,
 	json_close(json, '}');
 }
 
+static void put_identity(struct json *json, const struct thread *entry)
+{
+	json_key(json, "tid");
+	if (entry->is_goroutine)
+		json_null(json);
+	else
+		json_int(json, entry->tid);
+	if (entry->is_goroutine)
+		json_key_int(json, "goid", (int64_t)entry->goid);
+}
+
+static void put_wait(struct json *json, const struct dump *dump, const struct sample *sample)
+{
+	const char *reason =
+	    sample->wait == WAIT_NONE ? "" : dump->profile->waits[sample->wait].reason;
+
+	if (reason[0])
+		json_key_string(json, "wait", reason);
+}
+
 static void put_thread(struct json *json, const struct dump *dump, const struct dump_thread *thread)
 {
 	const struct sample *sample = &dump->profile->samples[thread->sample];
@@ -151,11 +171,12 @@ static void put_thread(struct json *json, const struct dump *dump, const struct 
 	const enum stack_end end = frame_name_stack_end(&dump->profile->stacks[sample->stack]);
 
 	json_open(json, '{');
-	json_key_int(json, "tid", entry->tid);
+	put_identity(json, entry);
 	json_key_int(json, "pid", entry->pid);
 	json_key_string(json, "name", thread->name);
 	json_key_string(json, "state", thread_state_name(sample->state));
 	json_key_string(json, "kind", wait_kind_name(thread->kind));
+	put_wait(json, dump, sample);
 	put_blocked(json, thread);
 	json_key_bool(json, "unmoved", thread->unmoved);
 	put_syscall(json, dump, thread);

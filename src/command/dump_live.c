@@ -219,7 +219,11 @@ static char *words_of_call(const struct dump *dump, const struct dump_thread *th
 	int tid = sampled ? sampled->tid : 0;
 	const struct call_memory memory = {read_memory, &tid};
 
-	if (id == WAIT_NONE || wait->syscall == NO_SYSCALL)
+	if (id == WAIT_NONE)
+		return NULL;
+	if (wait->reason[0])
+		return text_clean(wait->reason, strlen(wait->reason), TEXT_UNLIMITED);
+	if (wait->syscall == NO_SYSCALL)
 		return NULL;
 	const char *text = wait->meaning ? wait->meaning : wait->descriptor;
 	_cleanup_free_ char *descriptor = text_clean(text, strlen(text), TEXT_UNLIMITED);

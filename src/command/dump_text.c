@@ -148,7 +148,8 @@ static bool is_same_group(const struct dump *dump, const struct dump_thread *a,
 	if (!a->holder != !b->holder || (a->holder && strcmp(a->holder, b->holder) != 0))
 		return false;
 	return x->stack == y->stack && x->state == y->state && a->kind == b->kind &&
-	       a->unmoved == b->unmoved;
+	       a->unmoved == b->unmoved &&
+	       dump_thread_of(dump, a)->is_goroutine == dump_thread_of(dump, b)->is_goroutine;
 }
 
 // Threads that are shown together, as positions in dump->threads.
@@ -165,6 +166,11 @@ static bool has_many_processes(const struct dump *dump)
 	return false;
 }
 
+static bool has_goroutines(const struct dump *dump, const struct group *group)
+{
+	return dump_thread_of(dump, &dump->threads[group->members[0]])->is_goroutine;
+}
+
 static void put_names(const struct dump *dump, const struct group *group, FILE *stream)
 {
 	const bool many = has_many_processes(dump);
@@ -176,12 +182,17 @@ static void put_names(const struct dump *dump, const struct group *group, FILE *
 			fprintf(stream, " and %zu more", group->count - i);
 			break;
 		}
-		fprintf(stream, "%s\"%s\" %d", i ? ", " : "", thread->name, entry->tid);
+		fprintf(stream, "%s\"%s\" ", i ? ", " : "", thread->name);
+		if (entry->is_goroutine)
+			fprintf(stream, "goroutine %" PRIu64, entry->goid);
+		else
+			fprintf(stream, "%d", entry->tid);
 		if (many)
 			fprintf(stream, " (of %d)", entry->pid);
 	}
 	if (group->count > 1)
-		fprintf(stream, ": %zu threads, same stack", group->count);
+		fprintf(stream, ": %zu %s, same stack", group->count,
+		        has_goroutines(dump, group) ? "goroutines" : "threads");
 }
 
 static void put_times(const struct dump *dump, const struct group *group, FILE *stream)
@@ -245,13 +256,26 @@ static void put_group(const struct dump *dump, const struct group *group, bool a
 	put_stack(dump, first->sample, all_frames, stream);
 }
 
+static size_t count_goroutines(const struct dump *dump)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < dump->n_threads; i++)
+		n += dump_thread_of(dump, &dump->threads[i])->is_goroutine;
+	return n;
+}
+
 static void put_head(const struct dump *dump, FILE *stream)
 {
+	const size_t n_goroutines = count_goroutines(dump);
+	const size_t n_threads = dump->n_threads - n_goroutines;
 	char time[TIME_POINT_TEXT_SIZE], up[CALL_TEXT_DURATION_SIZE];
 
 	time_point_format(dump->time_ns, false, time);
-	fprintf(stream, "%s     pid %d, %zu thread%s", dump->command, dump->pid, dump->n_threads,
-	        dump->n_threads == 1 ? "" : "s");
+	fprintf(stream, "%s     pid %d, ", dump->command, dump->pid);
+	if (n_goroutines > 0)
+		fprintf(stream, "%zu goroutine%s, ", n_goroutines, n_goroutines == 1 ? "" : "s");
+	fprintf(stream, "%zu thread%s", n_threads, n_threads == 1 ? "" : "s");
 	if (dump->up_ns >= 0) {
 		call_text_duration(dump->up_ns, up);
 		fprintf(stream, ", up %s", up);

@@ -330,6 +330,13 @@ void profile_begin(struct profile *profile, int64_t now_ns)
 	}
 }
 
+static void tell_name(const struct profile *profile, uint32_t thread)
+{
+	for (struct span_follower *f = profile->followers; f; f = f->next)
+		if (f->thread_named)
+			f->thread_named(f, profile, thread);
+}
+
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name)
 {
 	char **old = &profile->threads[thread].name;
@@ -338,9 +345,7 @@ void profile_rename_thread(struct profile *profile, uint32_t thread, const char 
 		return;
 	free(*old);
 	*old = memory_strdup(name);
-	for (struct span_follower *f = profile->followers; f; f = f->next)
-		if (f->thread_named)
-			f->thread_named(f, profile, thread);
+	tell_name(profile, thread);
 }
 
 static bool sample_equal(const void *context, uint32_t id, const void *key)
@@ -479,6 +484,15 @@ void profile_pass(struct profile *profile, uint32_t id, int64_t now_ns)
 		return;
 	thread->away_ns += now_ns - thread->last_ns;
 	thread->last_ns = now_ns;
+}
+
+void profile_reuse_goroutine(struct profile *profile, uint32_t id, int64_t now_ns)
+{
+	profile_pass(profile, id, now_ns);
+	if (profile->threads[id].goid == 0)
+		return;
+	profile->threads[id].goid = 0;
+	tell_name(profile, id);
 }
 
 void profile_end_thread(struct profile *profile, uint32_t id)

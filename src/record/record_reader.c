@@ -184,6 +184,14 @@ static void read_stacks(struct record_reader *reader, struct cursor *cursor)
 	}
 }
 
+static void rename_thread(struct record_reader *reader, uint32_t thread, const char *name,
+                          uint64_t goid)
+{
+	profile_rename_thread(reader->profile, thread, name);
+	if (reader->profile->threads[thread].is_goroutine)
+		reader->profile->threads[thread].goid = goid;
+}
+
 static void read_thread(struct record_reader *reader, struct cursor *cursor)
 {
 	const uint64_t id = cursor_varint(cursor);
@@ -197,7 +205,7 @@ static void read_thread(struct record_reader *reader, struct cursor *cursor)
 	if (cursor->failed || pid > INT_MAX || tid > INT_MAX)
 		cursor->failed = true;
 	else if (known != NONE)
-		profile_rename_thread(reader->profile, known, name);
+		rename_thread(reader, known, name, goid);
 	else if (is_goroutine)
 		map_set(reader, &reader->threads, id,
 		        profile_add_goroutine(reader->profile, (int)pid, goid, name, first_ns));

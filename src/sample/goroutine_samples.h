@@ -38,8 +38,9 @@ struct goroutine_samples {
 	uint32_t *active; // entries that were run, and were not seen parked since
 	size_t n_active, active_capacity;
 	uint32_t shown; // whose stack the thread showed that was asked about last, + 1; 0: its own
-	uint64_t tick;  // ticks of the process until now
-	uint64_t look;  // times that all were read
+	size_t n_subjects;    // made in the profile
+	uint64_t tick;        // ticks of the process until now
+	uint64_t look;        // times that all were read
 	int64_t looked_ns;    // the time up to which the last look stands; 0: there was none
 	int64_t next_look_ns; // not before
 };

@@ -12,8 +12,10 @@ enum { MAX_KINDS = 1 << 16 };
 
 void goroutine_table_deinit(struct goroutine_table *table)
 {
-	for (size_t i = 0; i < table->n_kinds; i++)
+	for (size_t i = 0; i < table->n_kinds; i++) {
 		free(table->kinds[i].name);
+		free(table->kinds[i].ended);
+	}
 	free(table->kinds);
 	free(table->entries);
 	hash_index_deinit(&table->entry_index);

@@ -17,9 +17,11 @@ enum { GOROUTINE_NONE = UINT32_MAX };
 // What goroutines of the same `go` statement have in common.
 struct goroutine_kind {
 	uint64_t start_pc, creator_pc;
-	char *name;       // of the function that it begins with
-	bool is_system;   // it is the runtime's own
-	bool is_wrapper;  // the function only calls the one that the program names
+	char *name;      // of the function that it begins with
+	bool is_system;  // it is the runtime's own
+	bool is_wrapper; // the function only calls the one that the program names
+	uint32_t *ended; // subjects in the profile of those that are gone, to be used again
+	size_t n_ended, ended_capacity;
 	uint32_t creator; // the location of the `go` statement; GOROUTINE_NONE: not known
 };
 

@@ -9,15 +9,42 @@
 #include "target.h"
 #include "tick.h"
 
+// Beyond so many subjects those of goroutines that are gone serve others of the same kind: a
+// program may make ever new ones.
+enum { MANY_SUBJECTS = 1 << 16 };
+
 void goroutine_end(struct ticker *ticker, struct goroutine_entry *entry)
 {
-	if (entry->is_alive && entry->thread != GOROUTINE_NONE)
-		profile_end_thread(ticker->profile, entry->thread);
+	struct goroutine_samples *samples = &ticker->goroutines;
+
+	if (entry->is_alive && entry->thread != GOROUTINE_NONE) {
+		struct goroutine_kind *kind = &samples->table.kinds[entry->kind];
+		if (samples->n_subjects < MANY_SUBJECTS) {
+			profile_end_thread(ticker->profile, entry->thread);
+		} else {
+			profile_end_span(ticker->profile, entry->thread);
+			*array_push(kind->ended, kind->n_ended, kind->ended_capacity) =
+			    entry->thread;
+		}
+	}
 	entry->is_alive = false;
 	entry->thread = GOROUTINE_NONE;
 }
 
-// A goroutine that was not known: its first tick is that, and it is watched from from_ns on.
+static uint32_t add_subject(struct ticker *ticker, struct goroutine_kind *kind, uint64_t goid,
+                            int64_t from_ns)
+{
+	if (kind->n_ended > 0) {
+		const uint32_t id = kind->ended[--kind->n_ended];
+		profile_rename_thread(ticker->profile, id, kind->name);
+		profile_reuse_goroutine(ticker->profile, id, from_ns);
+		return id;
+	}
+	ticker->goroutines.n_subjects++;
+	return profile_add_goroutine(ticker->profile, ticker->target->pid, goid, kind->name,
+	                             from_ns);
+}
+
 void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
                      const struct goroutine *goroutine, uint64_t tick, int64_t from_ns)
 {
@@ -25,7 +52,7 @@ void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
 	const uint64_t address = entry->address;
 	const uint32_t kind_id = goroutine_table_kind(&samples->table, goroutine, &samples->program,
 	                                              &ticker->space, ticker->profile);
-	const struct goroutine_kind *kind = &samples->table.kinds[kind_id];
+	struct goroutine_kind *kind = &samples->table.kinds[kind_id];
 
 	if (from_ns < ticker->profile->start_ns)
 		from_ns = ticker->profile->start_ns;
@@ -40,8 +67,7 @@ void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
 	    .state = goroutine->m ? THREAD_RUNNING : THREAD_SLEEPING,
 	};
 	if (!kind->is_system || samples->shows_system)
-		entry->thread = profile_add_goroutine(ticker->profile, ticker->target->pid,
-		                                      goroutine->goid, kind->name, from_ns);
+		entry->thread = add_subject(ticker, kind, goroutine->goid, from_ns);
 }
 
 // A sample of it, up to until_ns, for the ticks since it was counted last. False: there were none.

@@ -29,6 +29,8 @@ static const struct {
     {"_rt0_amd64", RULE_ROOT, RULE_ROOT, GO_UNCLEAR},
     // The new thread begins here.
     {"runtime.clone", RULE_ROOT, RULE_NONE, GO_UNCLEAR},
+    // A goroutine begins here, as the tables say from Go 1.18 on.
+    {"runtime.goexit", RULE_ROOT, RULE_ROOT, GO_UNCLEAR},
     // The goroutine has been put aside: the thread runs the scheduler, from here on up.
     {"runtime.mcall", RULE_ROOT, RULE_SWITCH, GO_MCALL},
     {"gogo", RULE_SWITCH, RULE_SWITCH, GO_GOGO},
