@@ -4,6 +4,7 @@ The oracle is the program's own word: what the runtime prints at SIGQUIT with GO
 """
 
 import collections
+import json
 import os
 import re
 import signal
@@ -69,7 +70,9 @@ class Goroutines(harness.TestCase):
 
     def start_zoo(self, name):
         env = {**os.environ, "GOTRACEBACK": "system"}
-        return self.start_fixture(name, env=env, stderr=subprocess.PIPE)
+        target = self.start_fixture(name, env=env, stderr=subprocess.PIPE)
+        self.addCleanup(target.process.stderr.close)
+        return target
 
     def check_one(self, sample, told):
         frames, creator = of_profile(sample)
@@ -117,6 +120,10 @@ class Goroutines(harness.TestCase):
         waits = {of_goid[0].wait for of_goid in samples.values()}
         for reason in ("chan receive", "chan send", "select", "select (no cases)", "sleep", "IO wait"):
             self.assertIn(reason, waits)
+        # Those of main.deep wait for the same channel, as the program has it, and no other one's.
+        deep = {s[0].descriptor for s in samples.values() if s[0].thread == "main.deep"}
+        self.assertEqual(len(deep), 1, deep)
+        self.assertRegex(deep.pop(), "^chan 0x[0-9a-f]+$")
         names = collections.Counter(of_goid[0].thread for of_goid in samples.values())
         self.assertEqual(names["main.deep"], 7, names)  # not the compiler's main.zoo.gowrap1
 
@@ -135,6 +142,21 @@ class Goroutines(harness.TestCase):
         self.assertEqual({sample.goid for sample in run.pprof.samples}, {None})
         self.assertEqual({sample.tid for sample in run.pprof.samples}, tids)
         self.assertNotIn(CREATED, "".join(name for s in run.pprof.samples for name in s.stack))
+
+    def test_dump(self):
+        """profiler dump: the same goroutines, and those that wait below the same stack together."""
+        target = self.start_zoo("golang-zoo")
+        argv = [harness.PROFILER, "dump", "-p", str(target.pid)]
+        found = json.loads(subprocess.run([*argv, "--json"], capture_output=True, check=True).stdout)
+        text = subprocess.run(argv, capture_output=True, check=True, text=True).stdout
+        told = self.dump(target)
+        waits = {t["goid"]: t.get("wait") for t in found["threads"] if "goid" in t}
+        self.assertGreaterEqual(len(waits), 25)
+        for goid, wait in waits.items():
+            if goid != 1 and told[goid].state != "syscall":
+                self.assertEqual(wait, told[goid].state)
+        self.assertRegex(text.splitlines()[0], rf"{len(waits)} goroutines, \d+ threads")
+        self.assertRegex(text, r'"main\.zoo\.func2" goroutine \d+ .* chan receive \(nil chan\)')
 
     def test_folded(self):
         target = self.start_zoo("golang-zoo")

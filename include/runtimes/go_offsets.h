@@ -26,6 +26,8 @@ struct go_offsets {
 	uint16_t locked_m;
 	// Of struct m.
 	uint16_t thread_id, current; // procid, curg
+	// Of struct sudog.
+	uint16_t channel; // c
 };
 
 // Those of Go 1.`minor` on this processor; false: not known.

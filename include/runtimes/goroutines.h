@@ -74,6 +74,10 @@ bool goroutine_read(const struct go_program *program, const struct go_memory *me
 // True if its stack is where `other` says, and no one can have run it in between.
 bool goroutine_is_as(const struct goroutine *goroutine, const struct goroutine *other);
 
+// The channel that it sends to or receives from; 0: not known. Right if it is as it was afterwards.
+uint64_t goroutine_channel(const struct go_program *program, const struct go_memory *memory,
+                           const struct goroutine *goroutine);
+
 enum goroutine_copy {
 	GOROUTINE_COPIED,
 	GOROUTINE_MOVED,      // it ran meanwhile

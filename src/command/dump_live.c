@@ -210,6 +210,17 @@ static bool read_memory(void *context, uint64_t address, void *bytes, size_t siz
 	return resident_read(NULL, *(const int *)context, address, bytes, size);
 }
 
+// A goroutine's: "chan receive (chan 0xc000012345)".
+static char *words_of_reason(const struct wait *wait)
+{
+	_cleanup_free_ char *reason =
+	    text_clean(wait->reason, strlen(wait->reason), TEXT_UNLIMITED);
+	const bool has_object = wait->descriptor[0] != '\0';
+
+	return memory_printf("%s%s%s%s", reason, has_object ? " (" : "", wait->descriptor,
+	                     has_object ? ")" : "");
+}
+
 // The call of a thread that was stopped is known by its number alone.
 static char *words_of_call(const struct dump *dump, const struct dump_thread *thread,
                            const struct sampled *sampled)
@@ -222,7 +233,7 @@ static char *words_of_call(const struct dump *dump, const struct dump_thread *th
 	if (id == WAIT_NONE)
 		return NULL;
 	if (wait->reason[0])
-		return text_clean(wait->reason, strlen(wait->reason), TEXT_UNLIMITED);
+		return words_of_reason(wait);
 	if (wait->syscall == NO_SYSCALL)
 		return NULL;
 	const char *text = wait->meaning ? wait->meaning : wait->descriptor;

@@ -62,11 +62,24 @@ static const char *reason_of(const struct goroutine_samples *samples, const stru
 }
 
 // Why it waits, and for which channel.
-static uint32_t wait_of(struct ticker *ticker, const struct goroutine *seen)
+static uint32_t wait_of(struct ticker *ticker, const struct goroutine_entry *entry)
 {
-	struct goroutine_samples *samples = &ticker->goroutines;
+	char object[32] = "";
 
-	return profile_intern_reason(ticker->profile, reason_of(samples, seen), "");
+	if (entry->channel)
+		snprintf(object, sizeof(object), "chan 0x%" PRIx64, entry->channel);
+	return profile_intern_reason(ticker->profile, reason_of(&ticker->goroutines, &entry->seen),
+	                             object);
+}
+
+static uint64_t channel_of(const struct goroutine_samples *samples, const struct go_memory *memory,
+                           const struct goroutine *seen)
+{
+	// The others wait for several, or not for a channel's.
+	return seen->status == GOROUTINE_WAITING && seen->waiting &&
+	               strncmp(reason_of(samples, seen), "chan ", strlen("chan ")) == 0
+	           ? goroutine_channel(&samples->program, memory, seen)
+	           : 0;
 }
 
 // One that is switched to without the scheduler, or was stopped in the midst of its work: its
@@ -92,6 +105,7 @@ static bool take_stack(struct ticker *ticker, struct goroutine_entry *entry, uin
 
 	for (int i = 0; i < MAX_COPIES; i++) {
 		const uint64_t goid = entry->seen.goid;
+		entry->channel = channel_of(samples, &memory, &entry->seen);
 		switch (goroutine_copy(&samples->list, &samples->program, &memory, &entry->seen,
 		                       &snapshot)) {
 		case GOROUTINE_COPIED:
@@ -149,7 +163,7 @@ static void count_parked(struct ticker *ticker, struct goroutine_entry *entry,
 	    entry->seen.status == GOROUTINE_WAITING || entry->seen.status == GOROUTINE_LEAKED
 	        ? THREAD_SLEEPING
 	        : THREAD_RUNNABLE;
-	entry->wait = entry->state == THREAD_SLEEPING ? wait_of(ticker, &entry->seen) : WAIT_NONE;
+	entry->wait = entry->state == THREAD_SLEEPING ? wait_of(ticker, entry) : WAIT_NONE;
 	if (ticker->tally.priming) {
 		entry->stack = stack;
 		entry->has_stack = true;

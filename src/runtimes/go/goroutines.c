@@ -81,6 +81,18 @@ bool goroutine_thread(const struct go_program *program, const struct go_memory *
 	       go_memory_read(memory, m + program->offsets.current, ret_g, sizeof(*ret_g));
 }
 
+uint64_t goroutine_channel(const struct go_program *program, const struct go_memory *memory,
+                           const struct goroutine *goroutine)
+{
+	const uint16_t offset = program->offsets.channel;
+	uint64_t channel;
+
+	if (offset == GO_NO_FIELD || goroutine->waiting % sizeof(uint64_t) != 0 ||
+	    !go_memory_read(memory, goroutine->waiting + offset, &channel, sizeof(channel)))
+		return 0;
+	return channel;
+}
+
 static int compare(const void *a_pointer, const void *b_pointer)
 {
 	const uint64_t a = *(const uint64_t *)a_pointer, b = *(const uint64_t *)b_pointer;
