@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 
 import harness
@@ -63,7 +64,7 @@ def of_profile(sample):
     return frames, (name[len(CREATED) :], line)
 
 
-class Goroutines(harness.TestCase):
+class ZooTestCase(harness.TestCase):
     def dump(self, target):
         target.process.send_signal(signal.SIGQUIT)
         return read_dump(target.process.stderr.read().decode())
@@ -74,6 +75,8 @@ class Goroutines(harness.TestCase):
         self.addCleanup(target.process.stderr.close)
         return target
 
+
+class Goroutines(ZooTestCase):
     def check_one(self, sample, told):
         frames, creator = of_profile(sample)
         self.assertEqual(creator, told.creator)
@@ -162,6 +165,36 @@ class Goroutines(harness.TestCase):
         target = self.start_zoo("golang-zoo")
         run = attach(target, form="folded", duration="0.3")
         self.assertTrue(any(stack[0].startswith(CREATED) for stack in run.stacks()))
+
+
+class Hostile(ZooTestCase):
+    def write(self, target, name, value):
+        """Sets a variable of the program's."""
+        argv = [harness.find_tool("nm"), fixture("golang-zoo")]
+        symbols = subprocess.run(argv, capture_output=True, check=True, text=True).stdout
+        address = int(re.search(rf"^([0-9a-f]+) \w {re.escape(name)}$", symbols, re.M)[1], 16)
+        with open(f"/proc/{target.pid}/mem", "r+b", buffering=0) as memory:
+            memory.seek(address)
+            old = memory.read(8)
+            memory.seek(address)
+            memory.write(struct.pack("<Q", value))
+        return struct.unpack("<Q", old)[0]
+
+    def check_refused(self, name, value):
+        target = self.start_zoo("golang-zoo")
+        before = self.write(target, name, value)
+        run = attach(target)
+        self.write(target, name, before)
+        self.assertEqual({s.goid for s in run.pprof.samples}, {None})
+        self.assertIn("its list of goroutines was not found, so that threads are shown", run.stderr)
+
+    def test_length(self):
+        """It says that it has 2^40 goroutines: its threads are shown, and why."""
+        self.check_refused("runtime.allglen", 1 << 40)
+
+    def test_nowhere(self):
+        """Its list lies nowhere."""
+        self.check_refused("runtime.allgptr", 0xDEAD << 32)
 
 
 class Churn(harness.TestCase):

@@ -500,8 +500,12 @@ static void look_at_all(struct ticker *ticker)
 	const struct go_memory memory = memory_of(ticker);
 
 	if (!goroutine_list_read(&samples->list, &samples->program, &memory, attend,
-	                         ticker->target))
+	                         ticker->target)) {
+		if (figures->looks == 0)
+			figures->refused = "its list of goroutines cannot be read";
 		return;
+	}
+	figures->refused = NULL;
 	samples->look++;
 	figures->looks++;
 	figures->alive = samples->list.count;

@@ -120,19 +120,23 @@ static void sort(struct goroutine_list *list, size_t n)
 static bool read_addresses(struct goroutine_list *list, const struct go_program *program,
                            const struct go_memory *memory)
 {
+	struct resident_gaps gaps;
 	uint64_t length, pointer;
 
 	if (!go_memory_read(memory, program->list_length, &length, sizeof(length)) ||
 	    !go_memory_read(memory, program->list_pointer, &pointer, sizeof(pointer)))
 		return false;
-	const size_t n = length < MAX_GOROUTINES ? length : MAX_GOROUTINES;
-	list->n_left_out = length - n;
+	size_t n = length < MAX_GOROUTINES ? length : MAX_GOROUTINES;
 	list->listed =
 	    memory_grow(list->listed, &list->listed_capacity, n + 1, sizeof(*list->listed));
-	if (n == 0 || !go_memory_read(memory, pointer, list->listed, n * sizeof(*list->listed)))
-		return false;
+	size_t bytes = resident_copy(memory->resident, memory->tid, pointer, list->listed,
+	                             n * sizeof(*list->listed), &gaps);
+	if (gaps.count > 0 && gaps.items[0].start < bytes)
+		bytes = gaps.items[0].start;
+	n = bytes / sizeof(*list->listed);
+	list->n_left_out = length - n;
 	sort(list, n);
-	return true;
+	return n > 0;
 }
 
 // Where a gap lies over some of the bytes.

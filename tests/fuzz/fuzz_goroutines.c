@@ -1,0 +1,88 @@
+// What a target says of its goroutines is read from its memory, which here is the fuzzer's own: the
+// list, the structures and what they lead to are the input's.
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "go_program.h"
+#include "goroutines.h"
+#include "memory.h"
+#include "resident.h"
+
+enum { N_STRUCTURES = 12, STRUCTURE_BYTES = 512 };
+
+static struct {
+	uint8_t bytes[N_STRUCTURES][STRUCTURE_BYTES];
+} arena __attribute__((aligned(8)));
+static uint64_t listed[N_STRUCTURES], length, pointer;
+
+static uint64_t address_of(const void *object)
+{
+	return (uint64_t)(uintptr_t)object;
+}
+
+// A word that leads somewhere: into the arena, to its end, or nowhere.
+static uint64_t draw_word(struct input *input)
+{
+	const uint8_t what = input_u8(input);
+
+	if (what < 128)
+		return address_of(&arena) + 8 * (uint64_t)(what * sizeof(arena) / (8 * 128));
+	return what < 192 ? what : (uint64_t)what << (what % 56);
+}
+
+static void fill(struct input *input, const struct go_program *program)
+{
+	const struct go_offsets *offsets = &program->offsets;
+	const uint16_t words[] = {offsets->low,        offsets->high,    offsets->m,
+	                          offsets->sp,         offsets->bp,      offsets->goid,
+	                          offsets->syscall_sp, offsets->waiting, offsets->locked_m};
+
+	for (size_t i = 0; i < N_STRUCTURES; i++) {
+		uint8_t *bytes = arena.bytes[i];
+		const uint64_t self = address_of(bytes);
+		memset(bytes, input_u8(input) & 1 ? 0 : 0x11, STRUCTURE_BYTES);
+		for (size_t j = 0; j < array_size(words); j++) {
+			const uint64_t word = draw_word(input);
+			memcpy(bytes + words[j], &word, sizeof(word));
+		}
+		bytes[offsets->status] = input_u8(input) & 0xf;
+		bytes[offsets->status + 1] = 0;
+		memset(bytes + offsets->status + 2, 0, 2);
+		memcpy(bytes + offsets->pc + 8, &self, sizeof(self));
+		listed[i] = input_u8(input) & 3 ? self : draw_word(input);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {data, size};
+	struct go_program program = {.list_length = address_of(&length),
+	                             .list_pointer = address_of(&pointer)};
+	struct resident resident;
+	struct goroutine_list list = {0};
+	struct snapshot snapshot;
+	uint64_t tid, g;
+
+	go_offsets_of_version(16 + input_u8(&input) % 11, &program.offsets);
+	program.g_bytes = go_offsets_g_bytes(&program.offsets);
+	expect(program.g_bytes <= STRUCTURE_BYTES);
+	fill(&input, &program);
+	length = input_u8(&input) & 1 ? N_STRUCTURES : draw_word(&input);
+	pointer = input_u8(&input) & 3 ? address_of(listed) : draw_word(&input);
+	resident_init(&resident, getpid());
+	const struct go_memory memory = {getpid(), &resident};
+	goroutine_list_read(&list, &program, &memory, NULL, NULL);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct goroutine *goroutine = &list.items[i];
+		expect(goroutine->goid != 0);
+		expect(i == 0 || list.items[i - 1].address < goroutine->address);
+		goroutine_thread(&program, &memory, goroutine->m, &tid, &g);
+		goroutine_channel(&program, &memory, goroutine);
+		if (goroutine_copy(&list, &program, &memory, goroutine, &snapshot) ==
+		    GOROUTINE_COPIED)
+			expect(snapshot.n_regions >= 1 && snapshot.regions[0].size > 0);
+	}
+	goroutine_list_deinit(&list);
+	resident_deinit(&resident);
+	return 0;
+}
