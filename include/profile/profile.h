@@ -229,8 +229,8 @@ uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const cha
 uint32_t profile_add_goroutine(struct profile *profile, int pid, uint64_t goid, const char *name,
                                int64_t now_ns);
 
-// The subject of a goroutine that is gone is that of another one from now_ns on: from then on it has
-// no id of its own.
+// The subject of a goroutine that is gone is that of another one from now_ns on: from then on it
+// has no id of its own.
 void profile_reuse_goroutine(struct profile *profile, uint32_t thread, int64_t now_ns);
 
 // The time up to now_ns was that of goroutines which the thread ran, and is counted there. It is in

@@ -18,7 +18,12 @@ enum { MAX_NAME_BYTES = 1024 };
 
 char top_kind_letter(enum wait_kind kind)
 {
-	static const char letters[] = "RLCFSETPX";
+	static const char letters[N_WAIT_KINDS] = {
+	    [WAIT_KIND_RUNNING] = 'R',  [WAIT_KIND_LOCK] = 'L',   [WAIT_KIND_CONDITION] = 'C',
+	    [WAIT_KIND_FILE] = 'F',     [WAIT_KIND_SOCKET] = 'S', [WAIT_KIND_EVENT] = 'E',
+	    [WAIT_KIND_TIMER] = 'T',    [WAIT_KIND_PIPE] = 'P',   [WAIT_KIND_STOPPED] = 'X',
+	    [WAIT_KIND_RUNNABLE] = 'Q',
+	};
 
 	return kind < N_WAIT_KINDS ? letters[kind] : ' ';
 }
