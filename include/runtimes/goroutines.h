@@ -50,7 +50,9 @@ struct goroutine_list {
 	uint64_t n_left_out;   // there are more than are read
 	uint64_t n_unreadable; // their structures are not in memory, or are none
 
-	uint64_t *listed; // as the runtime lists them
+	uint64_t *listed;      // as the runtime lists them
+	uint64_t *sorted_from; // that list as it was when `sorted` was made
+	size_t n_sorted_from, sorted_from_capacity;
 	uint64_t *sorted; // the same by address
 	size_t n_listed, listed_capacity, sorted_capacity;
 	uint8_t *bytes;     // of some structures that lie together

@@ -22,6 +22,7 @@ void goroutine_list_deinit(struct goroutine_list *list)
 	free(list->items);
 	free(list->listed);
 	free(list->sorted);
+	free(list->sorted_from);
 	free(list->bytes);
 	free(list->stack);
 	free(list->own_stack);
@@ -105,6 +106,14 @@ static void sort(struct goroutine_list *list, size_t n)
 {
 	size_t kept = 0;
 
+	// It only ever grows, and seldom.
+	if (n == list->n_sorted_from && n > 0 &&
+	    memcmp(list->listed, list->sorted_from, n * sizeof(*list->listed)) == 0)
+		return;
+	list->sorted_from = memory_grow(list->sorted_from, &list->sorted_from_capacity, n + 1,
+	                                sizeof(*list->sorted_from));
+	memcpy(list->sorted_from, list->listed, n * sizeof(*list->listed));
+	list->n_sorted_from = n;
 	list->sorted =
 	    memory_grow(list->sorted, &list->sorted_capacity, n + 1, sizeof(*list->sorted));
 	memcpy(list->sorted, list->listed, n * sizeof(*list->sorted));
