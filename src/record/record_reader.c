@@ -268,6 +268,19 @@ static uint32_t lost_stack(struct record_reader *reader)
 	return profile_intern_stack(reader->profile, NULL, 0, STACK_NOT_SAMPLED, false);
 }
 
+// A thread whose stretch has ended, and which begins another one later, ran goroutines meanwhile:
+// the time is theirs.
+static void pass_gap(struct record_reader *reader, uint32_t id, uint64_t ticks, int64_t now_ns)
+{
+	const struct thread *thread = &reader->profile->threads[id];
+	const int64_t gap_ns = now_ns - thread->last_ns;
+	const int64_t period_ns = reader->profile->period_ns;
+
+	if (thread->span.count == 0 && thread->last_ns > thread->first_ns && period_ns > 0 &&
+	    gap_ns / period_ns > (int64_t)ticks)
+		profile_pass(reader->profile, id, now_ns - (int64_t)ticks * period_ns);
+}
+
 // One entry of RECORD_SAMPLES, whose thread may be unknown when its birth was in what is lost.
 static void read_entry(struct record_reader *reader, struct cursor *cursor)
 {
@@ -308,6 +321,7 @@ static void read_entry(struct record_reader *reader, struct cursor *cursor)
 	}
 	if (stack == NONE)
 		stack = lost_stack(reader);
+	pass_gap(reader, thread, ticks, now_ns);
 	profile_count(reader->profile, thread, stack, (enum thread_state)state,
 	              wait == NONE ? WAIT_NONE : wait, ticks,
 	              at_least(now_ns, reader->profile->threads[thread].last_ns));
