@@ -36,6 +36,10 @@ const char *frame_name_guess(const struct stack *stack);
 // A thread's name as root frame; "[no name]" where it has none. Owned by the thread, or static.
 const char *frame_name_thread(const struct thread *thread);
 
+// What people know a thread by beside its name: "1234", or "g17" of a goroutine ("g": of several,
+// one after the other). A new string, owned by the caller.
+char *frame_name_number(const struct thread *thread) __attribute__((returns_nonnull));
+
 // "name-pid" of a process as root frame, as stackcollapse-perf.pl writes it; a new string, owned
 // by the caller.
 char *frame_name_process(const struct profile *profile, int pid) __attribute__((returns_nonnull));

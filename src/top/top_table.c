@@ -81,7 +81,7 @@ static void add_thread(struct top_table *table, const struct top_model *model,
 
 	set_text(row, 0, text_clean(name, strlen(name), MAX_NAME_BYTES));
 	row->keys[1] = known->tid;
-	set_text(row, 1, memory_printf("%d", known->tid));
+	set_text(row, 1, frame_name_number(known));
 	set_text(row, 2,
 	         memory_strdup(thread->ended ? "ended"
 	                       : is_known    ? wait_kind_name(thread->now)
@@ -231,15 +231,16 @@ static void fill_stack(struct top_table *table, const struct top_model *model,
 	for (size_t i = 0; i < n; i++)
 		set_text(add_row(table, i, thread->now), 0, names[i]);
 	free(names);
-	const char *name = frame_name_thread(&model->input.profile->threads[id]);
+	const struct thread *known = &model->input.profile->threads[id];
+	const char *name = frame_name_thread(known);
+	_cleanup_free_ char *number = frame_name_number(known);
 	_cleanup_free_ char *clean = text_clean(name, strlen(name), MAX_NAME_BYTES);
 	_cleanup_free_ char *call =
 	    top_waits_for(model, model->input.profile->samples[thread->sample].wait);
 	char duration[CALL_TEXT_DURATION_SIZE];
 	call_text_duration(thread->for_ns, duration);
-	table->note =
-	    memory_printf("\"%s\" %d   %s, %s   %s", clean, model->input.profile->threads[id].tid,
-	                  wait_kind_name(thread->now), duration, call);
+	table->note = memory_printf("\"%s\" %s   %s, %s   %s", clean, number,
+	                            wait_kind_name(thread->now), duration, call);
 }
 
 // clang-format off

@@ -72,6 +72,13 @@ const char *frame_name_thread(const struct thread *thread)
 	return thread->name[0] ? thread->name : "[no name]";
 }
 
+char *frame_name_number(const struct thread *thread)
+{
+	if (!thread->is_goroutine)
+		return memory_printf("%d", thread->tid);
+	return thread->goid ? memory_printf("g%" PRIu64, thread->goid) : memory_strdup("g");
+}
+
 char *frame_name_process(const struct profile *profile, int pid)
 {
 	const char *name = profile_process_name(profile, pid);
