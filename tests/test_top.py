@@ -461,8 +461,8 @@ class Screen(harness.TestCase):
         terminal.type("q")
         terminal.wait_for_end(128 + signal.SIGKILL)
 
-    def test_unread(self):
-        """A terminal that takes nothing, as after Ctrl-S, keeps nobody from ending."""
+    def start_unread(self):
+        """On a terminal that takes nothing, as after Ctrl-S: its pid, and the terminal's other end."""
         pid, master = pty.fork()
         if pid == 0:
             try:
@@ -471,14 +471,28 @@ class Screen(harness.TestCase):
                 os.execv(PROFILER, args)
             finally:
                 os._exit(99)
-        self.addCleanup(os.close, master)
         fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 200, 400, 0, 0))
         harness.wait_for(lambda: harness.children(pid), "the sampler")
         time.sleep(1)  # more than the terminal's buffer holds is drawn
-        os.kill(pid, signal.SIGTERM)
+        return pid, master
+
+    def check_end(self, pid):
         harness.wait_for(lambda: harness.read_status(pid)["State"][0] == "Z", "its end", 20)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
         self.assertEqual(tracers(self.target.pid), {"0"})
+
+    def test_unread(self):
+        """Such a terminal keeps nobody from ending."""
+        pid, master = self.start_unread()
+        self.addCleanup(os.close, master)
+        os.kill(pid, signal.SIGTERM)
+        self.check_end(pid)
+
+    def test_gone(self):
+        """A terminal that is gone, with a frame only half written."""
+        pid, master = self.start_unread()
+        os.close(master)
+        self.check_end(pid)
 
     def test_without_screen(self):
         """TERM=dumb, and errors: plain."""

@@ -150,9 +150,10 @@ bool screen_write(struct screen *screen)
 		    write(screen->out, screen->pending + done, screen->n_pending - done);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
+		if (n < 0 && errno == EAGAIN)
 			break;
-		done += (size_t)n;
+		// A terminal that is gone (EIO) takes nothing any more.
+		done = n < 0 ? screen->n_pending : done + (size_t)n;
 	}
 	if (done > 0)
 		memmove(screen->pending, screen->pending + done, screen->n_pending - done);
