@@ -81,6 +81,19 @@ def check_layers(build, readme, folders):
     return faults
 
 
+def check_license(path, text):
+    mark = "// SPDX-License-Identifier: MIT\n"
+    return [] if text.startswith(mark) else [f"{path}: does not begin with {mark.strip()}"]
+
+
+def check_named(path, readme):
+    """README.md's table of what to change names each file, as X for X.c; a format's by write_X."""
+    name = file_name(path)
+    table = readme.partition("| to change | go to |")[2]
+    named = re.search(rf"\b{name}\b", table) or name.startswith("write_")
+    return [] if named else [f"README.md: the table of what to change has no {name} ({path})"]
+
+
 def check_length(path, text):
     lines = text.count("\n")
     return [f"{path}: {lines} lines, more than {MAX_LINES}"] if lines > MAX_LINES else []
@@ -107,6 +120,7 @@ def self_test():
     assert not check_layers(build, readme, ["src/base/x.c"])
     assert check_layers(build, readme, ["src/x.c"])
     assert check_layers(build, readme.replace("`top`", "`other`"), [])
+    assert check_license("x.c", "// x\n") and check_named("src/x.c", "| to change | go to |\n| y |")
     assert check_length("x.c", "\n" * (MAX_LINES + 1)) and not check_length("x.c", "\n" * MAX_LINES)
 
 
@@ -136,11 +150,15 @@ def main():
     self_test()
     faults = []
     files = list(source_files(root, "src", "include"))
+    readme = read(os.path.join(root, "README.md"))
     for path in files:
-        faults += check_includes(path, read(os.path.join(root, path)))
-    faults += check_layers(
-        read(os.path.join(root, "src", "meson.build")), read(os.path.join(root, "README.md")), files
-    )
+        text = read(os.path.join(root, path))
+        faults += check_includes(path, text)
+        if path.endswith((".c", ".h")):
+            faults += check_license(path, text)
+        if path.endswith(".c"):
+            faults += check_named(path, readme)
+    faults += check_layers(read(os.path.join(root, "src", "meson.build")), readme, files)
     for path in source_files(root, "src", "include", "tests"):
         faults += check_length(path, read(os.path.join(root, path)))
     faults += [

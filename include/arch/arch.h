@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // arch: what depends on the processor. One const struct of functions and facts for each, in its
 // own file: arch_x86_64.c.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // beam_code: the places in the code that Erlang's virtual machine (BEAM) makes that tell how it
 // changes stacks, known by their instructions: for x86-64, of OTP 24 to 28.
 //

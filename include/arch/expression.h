@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // expression: DWARF expressions in unwind rules (DWARF 5, 2.5), kept and evaluated.
 #pragma once
 

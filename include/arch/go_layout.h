@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // go_layout: where a Go program keeps what leads to its stacks (go_thread.h), by its own code.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // hotspot_code: how HotSpot, OpenJDK's virtual machine, shapes the code that it makes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // luajit_code: the places in LuaJIT's virtual machine (VM) that tell how it keeps its frames, known
 // by their instructions: for x86-64 with 64-bit objects (LJ_GC64).
 #pragma once

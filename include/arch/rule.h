@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // rule: how to get from one frame to its caller: a row of DWARF's unwind table (DWARF 5, 6.4.1),
 // for one address.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // x86_instruction: x86-64 machine code, as far as following it takes: where an instruction ends,
 // and which registers it names and may write. Not what it computes.
 //

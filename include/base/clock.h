@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // clock: time in nanoseconds.
 #pragma once
 

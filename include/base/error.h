@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // error: what went wrong, said where the context is known and printed once, by main.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // guard: a way out of work on files that the target has made.
 //
 // Such files can be cut short while libdw reads them through a mapping (SIGBUS); libdw 0.188 has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // hash: an index from keys to small numbers (positions in the caller's array).
 //
 // The caller keeps the keys; the index keeps (hash, id) pairs in an open-addressing table. That

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // histogram: counts of durations in buckets of about 3 % width, for percentiles in fixed memory.
 #pragma once
 

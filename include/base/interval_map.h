@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // interval_map: from an address to the best of the intervals that hold it.
 //
 // Intervals are added in any order, may overlap, nest and repeat; building cuts them into disjoint

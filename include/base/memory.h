@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // memory: allocation that cannot fail, growing arrays, scoped clean-up.
 //
 // Running out of memory ends the profiler with a message. That is safe for the target: the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // priority: the sampler first, while it holds somebody.
 //
 // On a busy machine the sampler may be preempted while it holds a thread, which then stays held

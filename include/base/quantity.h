@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // quantity: numbers as users write them, with their units.
 #pragma once
 

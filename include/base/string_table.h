@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // string_table: each distinct string once, numbered from 0 in the order of its first use.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // syscall_name: the names of the system calls of the processor that the profiler is built for.
 #pragma once
 

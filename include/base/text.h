@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // text: text of unknown origin (symbol names, thread names, paths) made fit to be shown.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // time_point: a point of time as users write it: an offset from the start of sampling (5, 1.5s, 2m)
 // or a wall-clock time (14:03:07, 2026-11-20T14:03:07.25, with Z or an offset such as +01:00;
 // without, local time).

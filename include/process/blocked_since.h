@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // blocked_since: for how long threads have not run, without having watched them.
 //
 // The kernel notes for each thread the time at which it last ran, by the task clock of the CPU that

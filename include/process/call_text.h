@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // call_text: the system call that a thread waits in, with its arguments in words.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // code_watch: does the code that was seen still stand where it did?
 //
 // A dlclose and a dlopen of equal size at the same place leave no sign in the process's figures,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // file_locks: who holds the locks of files, by the kernel's table (/proc/locks, proc(5)).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // file_user: whose rights a file is opened with.
 //
 // What a process names is opened with the rights that the process has: with root's, a link that an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // lock_claim: what a wait is for and who holds that, as the words of a lock say.
 //
 // Plain values in, plain values out: nothing is read here, and whatever the words are, what comes

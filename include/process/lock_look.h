@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // lock_look: what a sleeping thread waits for, as it stands in its memory: read without a stop.
 //
 // The thread stands still as long as the kernel's count of its runs does. Two looks that are the

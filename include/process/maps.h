@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // maps: /proc/PID/maps, parsed.
 #pragma once
 

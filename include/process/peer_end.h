@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // peer_end: which processes have the other end of a pipe, of a connected unix socket, or of a
 // connection of TCP within the machine.
 #pragma once

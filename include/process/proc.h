@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // proc: the files of /proc/PID that the profiler reads, one small reader each.
 //
 // Every path goes through a living thread of the process (/proc/PID/task/TID/...): once the main

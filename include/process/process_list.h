@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // process_list: the threads of a process, and its descendants, as /proc lists them now.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // regular_file: what a file is, asked before it is opened.
 //
 // Opening is not harmless: a watchdog is armed, a tape rewound, a pipe's writer let go; nor is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // resident: memory of a process, read without waiting for a page that is not there.
 //
 // A page that is not in memory (swapped out, of a file, registered with userfaultfd(2), or never

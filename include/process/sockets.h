@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sockets: what the sockets of a network namespace are, from the kernel's tables in /proc/PID/net.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tcp_peer: which socket of the same machine is the other end of a connection of TCP, by the
 // kernel's tables (/proc/PID/net/tcp and tcp6, proc(5)): the one with the same two addresses,
 // swapped. Both must be in one network namespace.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // untrusted_file: the one way to files that a process or a recording names.
 //
 // Only a regular file that stores something is opened (regular_file.h), with the rights of the

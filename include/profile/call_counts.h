@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // call_counts: system calls that stops have cut, and what was done for them (syscall_mend.h).
 #pragma once
 

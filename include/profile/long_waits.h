@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // long_waits: which threads were blocked in one sleep for long (--waits), each such sleep a sample
 // of its own.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // profile: what was sampled, as numbers: locations, stacks, threads and counted samples.
 //
 // Everything is interned: a location is a (module, address in the file) pair, a stack a list of

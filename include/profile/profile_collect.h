@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // profile_collect: a profile that is sampled into without end forgets what nobody refers to any
 // more.
 #pragma once

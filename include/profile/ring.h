@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ring: the last stretch of time, kept in bounded memory, to be written when something has
 // happened.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // run: the figures of a run of the sampler about itself.
 #pragma once
 

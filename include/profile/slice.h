@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // slice: what was sampled in a part of the time, added up from spans (profile.h).
 //
 // A tick belongs to the slice that its time lies in, with all of the wall time that it stands for,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // timeline: the spans of all threads, kept for the formats that show time (speedscope, Firefox
 // Profiler, Chrome trace, Sentry).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // trigger: what must happen for the flight recorder to write its window (--dump-when).
 #pragma once
 

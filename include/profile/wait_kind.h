@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // wait_kind: of which kind a thread's time is: it runs, or what sort of thing it waits for.
 //
 // A futex alone does not tell a contended lock from a worker without work: the names of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // destination: where profiles are pushed to: a server's address, whose scheme says what it takes.
 //
 //     http(s)://         Grafana Pyroscope, its push.v1

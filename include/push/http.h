@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // http: posts bodies to servers, by libcurl.
 //
 // The library is loaded only by who posts: a process that samples never has it in its address

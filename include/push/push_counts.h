@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // push_counts: what became of windows, in memory that the uploader shares with who samples: read at
 // any time, without waiting.
 #pragma once

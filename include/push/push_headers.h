@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // push_headers: credentials, as lines of a file that only its user may read.
 #pragma once
 

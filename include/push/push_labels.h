@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // push_labels: what a profile is of, as servers file it: a few names with their values.
 #pragma once
 

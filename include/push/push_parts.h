@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // push_parts: a window as the requests that carry it, each within what the server takes.
 #pragma once
 

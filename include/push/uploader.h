@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // uploader: sends windows, which are files, to a server, as long as it takes.
 //
 // One request at a time, the oldest window first. What the server does not take now is tried again,

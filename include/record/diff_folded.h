@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // diff_folded: two folded profiles side by side, as difffolded.pl writes them for flamegraph.pl.
 #pragma once
 

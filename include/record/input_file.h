@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // input_file: a file that the user names to be read: a recording, a folded profile.
 //
 // Only what has an end is read, and without disturbing anybody: a regular file that stores

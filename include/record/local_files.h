@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // local_files: the files of code that a recording names, found on this machine by their build IDs.
 #pragma once
 

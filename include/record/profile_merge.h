@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // profile_merge: profiles of several runs in one, weighted.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // record: the format of a recording, as its writer (record_writer.h) and its reader
 // (record_reader.h) know it. profiler-record(5) describes it byte by byte.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // record_writer: writes a recording while sampling goes on, as it follows the profile's spans.
 //
 // What has happened is written at least every 100 ms, so that no more than that is lost when the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // recording: a recording read back into the profile that it was made of.
 //
 // What a recording holds is no more to be trusted than a target is: it may be cut short, damaged or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // go_offsets: where the fields lie that lead to a Go program's goroutines, by its version.
 //
 // Go's runtime promises nothing of its structures (runtime/runtime2.go). The offsets of each minor

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // go_program: a running Go program, as far as its goroutines need it: where the runtime keeps the
 // list of them, how their structures look, and its words for what they wait for.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // goroutines: all goroutines of a Go program, read while it runs.
 //
 // The runtime lists every goroutine that there is (runtime.allgs). The stack of one that runs on no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // runtimes: what the runtimes of languages know of a process's stacks, beside the machine's own.
 //
 // A runtime is recognized in a process when its code changes, and again after an exec; a process

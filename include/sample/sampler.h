@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sampler: the loop of ticks, from the first to the last.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sleep: whether a thread sleeps on, judged by how often it was scheduled. Plain values, which
 // sleeper.h reads.
 //

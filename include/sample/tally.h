@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tally: a thread's ticks, counted into the profile. Plain values.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // target: the process that is sampled, and its threads.
 #pragma once
 

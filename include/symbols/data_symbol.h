@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // data_symbol: the names of global variables, by their addresses in a process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // debug_file: the file with a module's debug information, where that is separate.
 //
 // Looked for where libdwfl would: below /usr/lib/debug by build ID, then by the name that the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // debug_server: debug files from debuginfod servers, by build ID (debuginfod(8)), with elfutils'
 // client library, libdebuginfod.so.1, which is loaded only when it is asked for. What it fetches it
 // keeps in its cache ($XDG_CACHE_HOME/debuginfod_client), for later runs and other programs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // debug_sources: where the user wants debug files to be looked for besides the usual places.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // frame_names: functions as a program's own runtime names them: CPython's, for instance, which no
 // file of code tells of.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // gopclntab: functions, source lines, inlined calls and frame sizes from a Go program's own table.
 //
 // Go's runtime unwinds and names by it, so that it is there even in a program that is stripped of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // module: the ELF files (and other places) that the target's code lies in.
 //
 // A module is known by its file (device, inode) and path, not by where it is mapped, so dlclose,

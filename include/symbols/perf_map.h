@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // perf_map: names of code that a process makes while it runs, from /tmp/perf-PID.map.
 //
 // Runtimes with a JIT compiler write that file for perf(1): a line "START SIZE NAME" for each piece

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // symbol_table: the names of functions in a module's ELF symbol tables, sorted by address.
 //
 // Built once from .symtab (the module's own or its separate debug file's), .dynsym and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // symbolize: names for the locations of a finished profile, each looked up once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // screen: a terminal's whole screen, and its keys. Plain control sequences as every terminal of
 // today knows them (ECMA-48, xterm); no terminfo.
 //

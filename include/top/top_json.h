@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // top_json: a window as a JSON object on one line.
 #pragma once
 

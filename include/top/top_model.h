@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // top_model: what threads, functions and waits have taken of a window of time, added up from spans.
 //
 // All sums are ticks, as in every profile: those of a window are the same as those of

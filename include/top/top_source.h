@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // top_source: the recording that is looked at: a file, whole, or a stream that comes meanwhile.
 //
 //     top_source_open for a file, or top_source_begin and top_source_feed for a stream; then

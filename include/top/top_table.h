@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // top_table: the views of a window as rows of text, for the screen and for plain output alike.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // top_text: text measured in a terminal's columns.
 #pragma once
 

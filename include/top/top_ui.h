@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // top_ui: what the screen of `profiler top` shows, and what its keys do. It knows the source and a
 // size, no terminal and no process: it makes rows of text.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // descriptor: what a descriptor of the target is, as far as it decides what a stop does to a call.
 // The program is not asked, and no file system that may be slow.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // diagnose: why a process cannot be sampled, in words that say what to do.
 #pragma once
 

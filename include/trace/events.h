@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // events: what the sampler waits for between and within ticks: the next deadline, stops of
 // tracees, the target's end, and the user's wish to end.
 #pragma once

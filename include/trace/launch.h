@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // launch: a command started under the profiler, held at its first instruction.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // spared_calls: system calls in which a sleeping thread is not stopped, because it would not bear
 // that unseen: its stack is marked instead, where only a stop could show more.
 #pragma once

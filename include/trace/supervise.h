@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // supervise: the profiler in two processes, so that whatever happens to the one that the user sees
 // does not happen in the middle of a stop.
 //

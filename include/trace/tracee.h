@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tracee: one thread under ptrace(2), which only this, tracee_registers and tracee_rescue call.
 //
 // PTRACE_SEIZE and PTRACE_INTERRUPT, never PTRACE_ATTACH: no SIGSTOP is ever sent. Seized threads

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tracee_rescue: threads that are still in the rest of a call (syscall_rest.h) when the process
 // that traced them has died.
 #pragma once

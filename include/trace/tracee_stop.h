@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tracee_stop: what a stop of a traced thread is, as waitpid(2) tells of it.
 #pragma once
 

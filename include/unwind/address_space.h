@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // address_space: which module a code address of the target belongs to, kept up to date cheaply.
 #pragma once
 

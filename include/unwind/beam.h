@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // beam: where a thread that runs C code for an Erlang process has that one's stack (beam_code.h).
 //
 // The process is in the scheduler's data, which the thread's own data point to. Where it is there,

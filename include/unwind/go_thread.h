@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // go_thread: the stacks of a thread that runs Go, by what Go's runtime notes of them.
 //
 // The runtime runs its own functions, and C's, on a stack that each thread has (g0), and not on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // luajit: code that LuaJIT makes (traces), for x86-64 with 64-bit objects (LJ_GC64).
 //
 // A trace runs in the C frame of the virtual machine (VM) that entered it, and takes more of the

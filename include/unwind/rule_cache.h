@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // rule_cache: the unwind rule of each location, made once.
 //
 // A rule depends on the place in the module's file alone, so it outlives unmapping, and serves

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // snapshot: a thread's registers and stack, copied; all that unwinding needs of it.
 #pragma once
 

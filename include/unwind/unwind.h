@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // unwind: from a snapshot to a list of locations. Touches no process.
 //
 // A frame is a pc and whether it is a return address; a return address is looked up one byte

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // unwind_check: every stack that the sampler unwinds, compared with what libdw's own unwinder
 // makes of the same snapshot (--check-unwinding).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // base64: bytes as text (RFC 4648, section 4).
 #pragma once
 

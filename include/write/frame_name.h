@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // frame_name: names for frames that have none of their own, the same in every format.
 #pragma once
 

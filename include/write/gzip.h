@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // gzip: a compressing stream in front of a FILE.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // json: a JSON text (RFC 8259) written as it comes, without a tree in memory.
 #pragma once
 

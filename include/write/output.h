@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // output: the file that the profile goes to, never seen half written.
 //
 // Opened (and refused) before the target is touched. A regular file is written in its directory

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pprof_data: a pprof profile, of any profiler's, read back: to be shown, or to be reduced, split
 // and sent on.
 //

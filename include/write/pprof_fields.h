@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pprof_fields: the field numbers of pprof's messages:
 // https://github.com/google/pprof/blob/main/proto/profile.proto
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // protobuf: an emitter of the protocol buffers wire format into a growing buffer.
 //
 // A message is built field by field in a buffer of its own and then put as one field into the

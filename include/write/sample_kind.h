@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sample_kind: the kinds (wait_kind.h) of a profile's samples, by the names of their functions.
 #pragma once
 

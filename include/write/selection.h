@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // selection: which samples of a finished profile the user asked for.
 #pragma once
 

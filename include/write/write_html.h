@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // write_html: a page of one profile, or of two, or of folded stacks (writer.h has the first as a
 // format).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // writer: a format in which a finished profile is written. One const struct each, in its own
 // file: write_folded.c, write_pprof.c.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // writing: bytes to where the user wants them, without waiting for ever for one who does not read.
 //
 // The worker's signals are blocked, and are read between ticks (events.h): one that comes while a

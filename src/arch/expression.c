@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "expression.h"
 
 #include <dwarf.h>

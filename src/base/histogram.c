@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "histogram.h"
 
 // Values below 2^SUB_BITS have a bucket each; above, each power of two has 2^SUB_BITS.

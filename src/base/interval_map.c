@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "interval_map.h"
 
 #include <stdbool.h>

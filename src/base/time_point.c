@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "time_point.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "advice.h"
 
 #include <stdint.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // advice: what would name the functions that have no names.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "deadlock.h"
 
 #include <stdlib.h>

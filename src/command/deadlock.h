@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // deadlock: who waits for whom, and which of them can never go on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // descriptors: those that the profiler was started with.
 #pragma once
 

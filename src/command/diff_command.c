@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "diff_command.h"
 
 #include <inttypes.h>

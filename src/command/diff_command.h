@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // diff_command: `profiler diff A B`: what has changed from one recording, or folded profile, to
 // another.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump: what all threads do at one moment, as plain values: stacks, kinds, since when, what for.
 #pragma once
 

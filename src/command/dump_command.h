@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump_command: `profiler dump`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump_inferred: who perhaps holds a lock in which nobody's id stands, as those of Rust and of
 // C++'s static variables.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dump_json.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump_json: a dump as one line of JSON, for programs; profiler(1) describes it.
 #pragma once
 

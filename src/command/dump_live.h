@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump_live: the dump of a process that lives: one tick of the sampler, and what /proc tells.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump_locks: who holds what the threads of a dump wait for.
 //
 // Each waiting thread is looked at twice, two milliseconds apart, without a stop: what was not the

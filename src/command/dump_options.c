@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dump_options.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump_options: the command line of `profiler dump`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump_past: the dump of a moment of a recording.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dump_problems.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump_problems: who holds what, and deadlocks, in words.
 #pragma once
 

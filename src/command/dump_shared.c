@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dump_shared.h"
 
 #include <linux/futex.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump_shared: locks that two processes share, in memory that both have mapped.
 //
 // The word that says who holds a lock names a thread of any process, or of one that is long gone:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "dump_text.h"
 
 #include <inttypes.h>

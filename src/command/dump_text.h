@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dump_text: a dump as people read it: problems first, equal stacks once.
 #pragma once
 

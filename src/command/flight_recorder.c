@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "flight_recorder.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // flight_recorder: the flight recorder (--ring): the last window is written when it is asked for,
 // or when something has happened, and sampling goes on.
 #pragma once

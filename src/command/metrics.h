@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // metrics: a run's own figures as JSON, for programs.
 #pragma once
 

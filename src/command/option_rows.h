@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // option_rows: every option: how its value is read, and what --help says of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // option_table: what parses a command line, and prints the help, by a table of options.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "options_check.h"
 
 #include "option_table.h"

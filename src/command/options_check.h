@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // options_check: what no single option shows: is the whole of a command line consistent?
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "publish.h"
 
 #include "memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // publish: a profile written in the way that the options ask for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // push_command: `profiler push`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "push_options.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // push_options: where profiles are pushed to and how: `profiler push`, and what --push shares with
 // it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pusher.h"
 
 #include <errno.h>

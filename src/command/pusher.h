@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pusher: the uploader beside the sampler (--push): a process of its own, which finds the windows
 // in the spool. The sampler never waits for it but at the end, and then not for long.
 #pragma once

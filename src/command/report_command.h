@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // report_command: `profiler report FILE`: a recording turned into any other format.
 #pragma once
 

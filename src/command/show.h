@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // show: the last words of a run. Each returns the exit status.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // summary: what the profiler tells on stderr: the status line while it runs, and at the end what
 // was sampled, what could not be, what it cost the target, and what to do next.
 #pragma once

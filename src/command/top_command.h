@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // top_command: what `profiler top` does.
 #pragma once
 

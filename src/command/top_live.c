@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "top_live.h"
 
 #include <errno.h>

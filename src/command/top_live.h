@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // top_live: the sampler as a process of its own, whose recording is read from a pipe while it is
 // made.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "top_options.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // top_options: the command line of `profiler top`.
 #pragma once
 

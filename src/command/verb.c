@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "verb.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // verb: what the profiler is to do: sampling, or what the first word of the command line says, as
 // in `profiler report`. A new verb is a row of the table in verb.c, and its bit in the options'
 // rows.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // view: the part of a profile that the options ask for: a slice of the time (--from, --to), long
 // waits (--waits), or a timeline, for formats that show time.
 //

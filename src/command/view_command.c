@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "view_command.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // view_command: `profiler view FILE`: shows a recording, folded stacks, a pprof profile or a page..
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "window_files.h"
 
 #include <errno.h>

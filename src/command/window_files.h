@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // window_files: writes parts of a profile to files of their own while sampling goes on.
 //
 // Each is written by a process of its own, forked off: looking names up may take seconds, in which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // windows: a profile for each stretch of time (--every), which add up to the whole exactly.
 //
 // What a window holds is what the sums have grown by since the last one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "blocked_since.h"
 
 #include <sched.h>

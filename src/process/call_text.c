@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "call_text.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The layouts are those of glibc since 2.25 (sysdeps/nptl/bits/struct_mutex.h, struct_rwlock.h) and
 // of musl (src/internal/pthread_impl.h).
 #include "lock_claim.h"

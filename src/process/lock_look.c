@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "lock_look.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "mounts.h"
 
 #include <fcntl.h>

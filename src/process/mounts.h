@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // mounts: /proc/PID/mountinfo, proc(5): which file systems a process sees. It tells without asking
 // the file systems, which may not answer.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "opener.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // opener: a process of the profiler's that finds and opens files for it.
 //
 // A server of files that does not answer holds whoever asks it, for ever and against all signals:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "opener_serve.h"
 
 #include <errno.h>

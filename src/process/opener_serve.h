@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // opener_serve: what the opener's process does. For opener.c only.
 #pragma once
 

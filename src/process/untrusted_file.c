@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "untrusted_file.h"
 
 #include <errno.h>

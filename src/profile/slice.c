@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "slice.h"
 
 #include <stdlib.h>

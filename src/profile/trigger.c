@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "trigger.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // delivery: one window brought to the server: read, cut into requests, sent, and what the answer
 // means.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pprof_encode.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pprof_encode: some of a profile's rows as a pprof file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pprof_rows.h"
 
 #include <ctype.h>

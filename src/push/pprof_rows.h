@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // pprof_rows: the samples of a profile as they are sent: few labels, and what is then the same
 // once.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "push_headers.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "push_parts.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "push_queue.h"
 
 #include <dirent.h>

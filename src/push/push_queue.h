@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // push_queue: the windows that wait to be sent: files, oldest first.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "uploader.h"
 
 #include <errno.h>

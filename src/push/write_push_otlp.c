@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // OpenTelemetry's ExportProfilesServiceRequest, of version 1.10 of its protocol: earlier ones
 // number the fields of a sample otherwise, and a server takes either without a word and keeps
 // nothing.

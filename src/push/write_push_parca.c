@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Parca's WriteRawRequest as the JSON that its gateway takes; labels of samples are not kept there,
 // so each of them is the series' own.
 //

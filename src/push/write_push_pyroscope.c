@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Grafana Pyroscope's push.v1.PushRequest, sent by the Connect protocol without an envelope:
 //
 //     PushRequest { 1 series[] { 1 labels[] { 1 name 2 value } 2 samples[] { 1 raw_profile 2 ID } }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "diff_folded.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "profile_merge.h"
 
 #include <stdlib.h>

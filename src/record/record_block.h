@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // record_block: the blocks of a recording (record.h) as they are built and written.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // record_cursor: reads the numbers and texts of a record; past its end everything is 0, and
 // `failed`.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "record_names.h"
 
 #include "frame_names.h"

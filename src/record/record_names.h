@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // record_names: the names of a recording's locations, as records (record.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "record_news.h"
 
 #include "memory.h"

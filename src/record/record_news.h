@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // record_news: what a recording's block tells before what happened: the modules, locations, stacks
 // and waits that are new since the last block. A part of record_writer, whose state stands here.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // record_reader: the records of a recording's blocks, read into a profile.
 #pragma once
 

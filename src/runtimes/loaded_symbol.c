@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "loaded_symbol.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // loaded_symbol: exported symbols of the files that a process has loaded, looked up in its memory.
 //
 // The dynamic section leads to the hash table that the process's own linker uses (DT_GNU_HASH:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // runtime_kind: what each kind of runtime does, in a folder of its own.
 #pragma once
 

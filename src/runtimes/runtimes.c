@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "runtimes.h"
 
 #include <string.h>

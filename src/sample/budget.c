@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "budget.h"
 
 // What may be borrowed: CPU time for code and processes that are new (ten small ones take 0.2 s),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // budget: how much sampling may cost, as a share of time (--max-overhead).
 //
 // What is spent, of CPU time by the profiler and of time during which threads were held, is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "goroutine_samples.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // goroutine_samples: what a tick makes of a Go program's goroutines. Each is a subject of samples
 // of its own (struct thread).
 //

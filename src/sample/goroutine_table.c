@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "goroutine_table.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // goroutine_table: the goroutines of one process that were seen, and what is counted of them.
 #pragma once
 

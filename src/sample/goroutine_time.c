@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "goroutine_time.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // goroutine_time: one goroutine in the profile: its birth, its samples, its end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "hold.h"
 
 #include <fcntl.h>

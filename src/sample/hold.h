@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // hold: for how long threads of the targets are held, measured from both sides.
 //
 // A thread is held from its stop to its release. The stop itself cannot be seen: what is known is

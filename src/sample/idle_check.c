@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "idle_check.h"
 
 #include "clock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // idle_check: have the threads that were asleep slept on? Told for all of them at once.
 //
 // Two ways. Best by how often the threads of the process were given a CPU (thread_sums.h): the same

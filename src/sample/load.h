@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // load: how many threads of the machine run or wait for a CPU at this moment.
 #pragma once
 

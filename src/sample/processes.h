@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // processes: all that is sampled: the target and, with --children, its descendants.
 //
 // A descendant is found by the list of children that the kernel keeps for each thread

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ready.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ready: sleepers that were woken, and wait for a CPU still. Their stacks are those of their sleep,
 // and their run counts do not tell; but they do not sleep.
 #pragma once

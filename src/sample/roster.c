@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "roster.h"
 
 #include "profile.h"

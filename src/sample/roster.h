@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // roster: what the profile knows of the target's threads beside their samples: names, the
 // kernel's own figures, and which have ended.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // schedule: when to sample, and for what stretch of time each sample stands.
 //
 // Time is divided into periods of equal length. In each there is one tick, at a random place: at a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sleeper.h"
 
 #include <errno.h>

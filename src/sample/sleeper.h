@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sleeper: looking at a thread without stopping it.
 //
 // A thread that is asleep stands still by itself. The kernel counts how often each thread was

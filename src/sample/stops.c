@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "stops.h"
 
 #include <stdlib.h>

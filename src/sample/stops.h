@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // stops: the threads of one process that are being stopped to be copied.
 //
 // All are asked at once, and each is copied and let go as it arrives; a thread that has no CPU to

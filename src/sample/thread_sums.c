@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "thread_sums.h"
 
 #include <linux/genetlink.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // thread_sums: how often all threads of a process together were given a CPU, in one call.
 //
 // The kernel's taskstats adds up for a process what /proc/PID/task/TID/schedstat shows of each of

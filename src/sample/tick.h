@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tick: one sample of every thread of one process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tick_unwind: from the copy of a thread's stack to its frames, in a tick.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // waits: what the sleeping threads of one process wait in: the system call, what its descriptor is,
 // and, if asked for, the kernel's own functions.
 #pragma once

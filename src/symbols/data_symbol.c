@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data_symbol.h"
 
 #include <elfutils/libdwfl.h>

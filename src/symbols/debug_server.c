@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "debug_server.h"
 
 #include <dlfcn.h>

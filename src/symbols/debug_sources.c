@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "debug_sources.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "demangle.h"
 
 #include <ctype.h>

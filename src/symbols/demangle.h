@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // demangle: names as the programmer wrote them, from the linker's: C++, Rust (both schemes), D.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dwarf_index: functions, source lines and inlined calls from a module's DWARF, by address.
 //
 // libdw's own look-ups walk a unit again for each address, and rely on .debug_aranges to find it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // dwarf_unit: the functions and inlined calls of one DWARF unit, indexed by one walk over its DIEs.
 // For dwarf_index.c only.
 #pragma once

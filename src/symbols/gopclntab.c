@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gopclntab.h"
 
 #include <endian.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "module_debug.h"
 
 #include <elfutils/libdwelf.h>

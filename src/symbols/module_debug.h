@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // module_debug: a module's debug information: its own, or that of files that are found, or fetched,
 // for it. What others use of it is in module.h.
 #pragma once

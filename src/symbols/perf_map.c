@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "perf_map.h"
 
 #include <errno.h>

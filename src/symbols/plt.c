@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "plt.h"
 
 #include <elfutils/libdwfl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // plt: names such as "puts@plt" for the entries of a module's procedure linkage tables, which
 // have no symbols of their own. x86-64 only; empty for others.
 #pragma once

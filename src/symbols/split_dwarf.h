@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // split_dwarf: the .dwo file of a DWARF unit whose functions stand in a file of their own.
 // For dwarf_unit.c only.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "split_package.h"
 
 #include <dwarf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // split_package: the split units of a DWARF package file (.dwp), in which a linker's tool has
 // gathered the .dwo files of a program (DWARF 5, 7.3.5; for version 4
 // https://gcc.gnu.org/wiki/DebugFissionDWP). libdw 0.188 does not read those; nor does it look for

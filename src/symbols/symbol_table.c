@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbol_table.h"
 
 #include <elfutils/libdwfl.h>

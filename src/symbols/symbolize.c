@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "symbolize.h"
 
 #include <elfutils/libdwfl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "unpack.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // unpack: ELF files with sections that zstd has compressed (gABI, ELFCOMPRESS_ZSTD), which elfutils
 // before 0.190 does not read. Those that zlib has compressed are left to it.
 #pragma once

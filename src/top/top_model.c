@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "top_model.h"
 
 #include <stdlib.h>

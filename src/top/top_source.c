@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "top_source.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "top_table.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "top_text.h"
 
 #include <stdint.h>

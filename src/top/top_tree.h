@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // top_tree: the functions of a window, for top_model: by themselves, and as a tree of calls.
 #pragma once
 

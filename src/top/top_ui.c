@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "top_ui.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "child_exit.h"
 
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // child_exit: how the wrapped command ended, if tracee was told first.
 //
 // The command's parent and its tracer are one process, and the kernel tells each end once: should

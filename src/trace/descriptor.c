@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "descriptor.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "privileged_exec.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // privileged_exec: programs that get privileges from their file when they are executed.
 //
 // A set-user-ID, set-group-ID or file-capability program gets none while its thread is traced by

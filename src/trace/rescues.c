@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "rescues.h"
 
 #include <stdbool.h>

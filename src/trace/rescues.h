@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // rescues: threads in the rest of a call (syscall_rest.h), in memory that the tracing process
 // shares with its parent, for whoever is there should it be killed.
 #pragma once

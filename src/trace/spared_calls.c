@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "spared_calls.h"
 
 #include <linux/io_uring.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "supervise.h"
 
 #include <errno.h>

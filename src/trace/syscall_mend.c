@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "syscall_mend.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // syscall_mend: undoing what a stop does to the system call that it interrupts, as the table
 // (syscall_table.h) has it. Whoever stopped the thread writes the registers back; its memory is
 // never changed.

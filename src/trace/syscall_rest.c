@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "syscall_rest.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // syscall_rest: what is left of a call that a stop cut short, and how it is executed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "syscall_table.h"
 
 #include <errno.h>

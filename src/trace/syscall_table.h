@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // syscall_table: what a stop does to each system call of Linux on x86-64, by the kernel's source
 // (6.18; the table has a row for each number up to SYSCALL_TABLE_END), and what can be done for it.
 //

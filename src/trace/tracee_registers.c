@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "tracee_registers.h"
 
 #include <elf.h>

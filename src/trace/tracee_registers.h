@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // tracee_registers: the registers of a thread that stands in a stop of ours.
 #pragma once
 

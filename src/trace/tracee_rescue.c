@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "tracee_rescue.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "tracee_stop.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "cfi.h"
 
 #include <dwarf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // cfi: unwind rules from a module's call frame information (.eh_frame, .debug_frame), read by
 // libdw.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "debug_frame.h"
 
 #include <elfutils/libdwelf.h>

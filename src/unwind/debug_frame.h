@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // debug_frame: is there call frame information in .debug_frame, of a module or of its debug file?
 #pragma once
 

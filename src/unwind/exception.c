@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "exception.h"
 
 #include "arch.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // exception: frames of the C++ unwinder that become their exception's handler's.
 //
 // Before _Unwind_RaiseException, _Unwind_Resume and their like (libgcc) jump to a handler, they put

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "fde.h"
 
 #include <endian.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // fde: which range of code an address lies in, by the sorted table of .eh_frame_hdr, or
 // by .eh_frame itself where there is no such table.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "frame_rule.h"
 
 #include "address_space.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // frame_rule: a rule that counts from the stack pointer in place of one that counts from the frame
 // pointer, where the function's code makes the distance of the two a constant (x86_frame.h).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gdb_jit.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // gdb_jit: code that a process makes while it runs, as it tells a debugger.
 //
 // A JIT compiler that wants its code to be debugged keeps ELF images that describe it in its

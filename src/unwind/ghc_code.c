@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ghc_code.h"
 
 #include <string.h>

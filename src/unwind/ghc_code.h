@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ghc_code: Haskell code, as GHC compiles it, in programs that hold its runtime (GHC's default).
 //
 // It keeps its stack elsewhere (%rbp), has no unwinding tables unless asked for, and never returns:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "go_runtime.h"
 
 #include <string.h>

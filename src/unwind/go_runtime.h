@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // go_runtime: the functions of Go's runtime at which stacks end, or change.
 //
 // Some assembly functions of Go's runtime change the stack pointer from a goroutine's stack to the

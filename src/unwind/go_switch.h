@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // go_switch: where a walk goes on that has come to the end of one of the stacks of a thread of Go.
 // By what the copy holds alone.
 #pragma once

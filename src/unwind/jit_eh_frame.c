@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "jit_eh_frame.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // jit_eh_frame: unwinding tables whose pointers are relative to the code, of images that JIT
 // compilers make for debuggers.
 //

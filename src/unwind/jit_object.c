@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "jit_object.h"
 
 #include <elf.h>

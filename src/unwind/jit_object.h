@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // jit_object: an object file of code that lies in memory by now, made one that can be read as a
 // loaded program's.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "mapped_file.h"
 
 #include <errno.h>

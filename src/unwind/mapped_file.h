@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // mapped_file: the very file that a process has mapped, whatever stands under its name now.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "php_code.h"
 
 #include <elf.h>

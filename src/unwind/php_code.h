@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // php_code: the code that PHP's JIT makes (opcache.jit), for a virtual machine as GCC compiles it.
 //
 // Such code has no tables, unless opcache.jit_debug asks for them. It runs in the frame of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // rule_step: one frame's registers, and its caller's by a rule.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "stack_root.h"
 
 #include <stddef.h>

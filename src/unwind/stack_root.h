@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // stack_root: is it the root of a thread's stack, or does a walk only end there by chance?
 //
 // An undefined return address says so itself (rule.h: RULE_ROOT). A return address of 0, or a frame

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "unwind_check.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "unwind_libdw.h"
 
 #include <elfutils/libdwfl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // unwind_libdw: libdw's own unwinder over our snapshots: an oracle for ours, for debugging alone.
 //
 // It shares with ours the registers, the copied memory and libdw's reading of CFI, and nothing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // firefox_tables: the tables of a processed profile that its threads share (write_firefox.c):
 // strings, functions, frames, stacks as a tree, libraries.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "frame_name.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "frame_table.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // frame_table: the frames of a profile's stacks, each once, as the formats that show time write
 // them: inlined calls, what a thread waits in, and where a stack ends are frames, too.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // gunzip: what a gzip file holds (RFC 1952), of one member or more.
 #pragma once
 

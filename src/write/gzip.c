@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "gzip.h"
 
 #include "error.h"

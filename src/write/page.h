@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // page: what is shown by the page of its own (write_html): threads with their runs, stretches of
 // time of one kind in one place of a tree of functions. Of one profile, or of two to be compared.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A page of a long recording has more runs than a browser can hold: short ones that lie close
 // together are put together, by place, kind and wait. Sums stay exact; what is lost is the order
 // within those stretches of time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Folded stacks (any profiler's) as a page's tree: what they count has no time.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A profile of pprof's (any profiler's) as a page's tree. It has no time, only sums: each place in
 // the tree is one run, as of folded stacks.
 #include <inttypes.h>

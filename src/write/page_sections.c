@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "page_sections.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // page_sections: a page's data as its script reads them (page/data.js): gzip of sections, each a
 // number and a length (32 bits, little-endian) with that many bytes. Numbers in them are varints as
 // in profiler-record(5), tables go by columns, strings end in a NUL. A reader skips sections that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // page_tables: what a page says without its script: plain tables of the functions and threads that
 // took most of the time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "page_tree.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // page_tree: the stacks of a profile, or of two, as one tree of functions (ux: the page).
 //
 // Node 0 stands for all of them. A node's children differ in their frames; a frame is a function of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sums without time in a page: each place in the tree has one run of all that is its own, one after
 // the other, so that the page is no larger than its tree.
 #include "memory.h"

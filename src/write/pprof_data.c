@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pprof_data.h"
 
 #include <stdbool.h>

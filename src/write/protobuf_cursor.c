@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "protobuf_cursor.h"
 
 // https://protobuf.dev/programming-guides/encoding/

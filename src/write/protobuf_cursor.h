@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // protobuf_cursor: the fields of a protocol buffers message, one after the other.
 #pragma once
 

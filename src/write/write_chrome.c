@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Chrome's trace format (Trace Event Format, "JSON Object Format"), as chrome://tracing, Perfetto's
 // viewer and speedscope read it: a complete event ("X") for each call that was seen to last, nested
 // by their times.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Firefox Profiler's processed profile format, version 66
 // (docs-developer/processed-profile-format.md and src/types/profile.ts of
 // firefox-devtools/profiler): columnar tables that all threads share, and for each thread its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Folded stacks, one line each: root;...;leaf COUNT. What flamegraph.pl, inferno and speedscope
 // read; equal profiles make equal files, as the lines are merged and sorted (as LC_ALL=C sort).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A page of its own: one HTML file that holds its script, its style and the profile, needs no
 // network and can reach none. Its script is in page/, and put together by page.py.
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The pprof format: https://github.com/google/pprof/blob/main/proto/profile.proto, gzipped.
 //
 // The message is written as it comes, never held as a whole: samples first, which number the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sentry's sample format, version 2: a profile chunk (develop.sentry.dev, "Profiles"). Each tick is
 // a sample of its own.
 #include <inttypes.h>

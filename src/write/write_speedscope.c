@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // speedscope's own format: a sampled profile for each thread, in nanoseconds since the start. Its
 // schema is file-format-schema.json in the npm package speedscope.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "arch.h"
 
 #include <elf.h>

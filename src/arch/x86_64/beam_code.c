@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "beam_code.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "hotspot_code.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "luajit_code.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // x86_code: where a function without unwinding tables has its return address, by its own code.
 //
 // From a pc on, the instructions are followed to a ret: what they add to the stack pointer on the

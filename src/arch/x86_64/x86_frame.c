@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "x86_frame.h"
 
 #include <stdlib.h>

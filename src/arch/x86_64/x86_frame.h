@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // x86_frame: how far the stack pointer is from its frame at a place in a function, by all of the
 // function's code.
 //

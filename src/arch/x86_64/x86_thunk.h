@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // x86_thunk: retpolines, which compilers put in the place of returns and of indirect jumps, so that
 // the processor does not guess where they lead (GCC's -mfunction-return=thunk and
 // -mindirect-branch=thunk, clang's -mretpoline; in functions of their own or inline):

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "x86_way.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // x86_way: what instructions do to the stack pointer, on a way out of a function.
 #pragma once
 

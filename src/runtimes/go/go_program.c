@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "go_program.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "goroutines.h"
 
 #include <stdlib.h>

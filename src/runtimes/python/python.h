@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // python: CPython in a process: its threads, their frames, and what those are called.
 //
 // A note of a thread (runtimes.h) is what python_read finds from the thread's state on: the chain

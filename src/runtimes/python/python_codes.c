@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "python_codes.h"
 
 #include <stdlib.h>

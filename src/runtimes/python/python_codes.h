@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // python_codes: the functions that code objects stand for.
 //
 // A code object may be freed, and another one come to its address, while sampling goes on. So what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // python_kind: CPython as a kind of runtime.
 #pragma once
 

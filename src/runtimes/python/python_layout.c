@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "python_layout.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // python_layout: where CPython keeps what is read of it, version by version.
 //
 // From 3.13 on an interpreter says so itself (_Py_DebugOffsets, the first member of _PyRuntime),

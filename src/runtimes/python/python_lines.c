@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "python_lines.h"
 
 #include <stdbool.h>

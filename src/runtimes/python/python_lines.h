@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // python_lines: from an instruction of a code object to its line, by the object's line table.
 #pragma once
 

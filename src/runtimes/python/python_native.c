@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "python_native.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // python_native: which of a process's machine code is the interpreter's own.
 #pragma once
 
