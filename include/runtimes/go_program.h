@@ -48,6 +48,10 @@ bool go_program_find(struct address_space *space, const struct go_memory *memory
                      struct go_program *ret);
 void go_program_deinit(struct go_program *program);
 
+// True if the compiler has made the function at the address, around a call with arguments
+// (main.main.gowrap1; main.main.func1 up to Go 1.21).
+bool go_program_is_wrapper(const struct go_program *program, uint64_t pc);
+
 // The function at an address of the process, owned by the module; NULL: not known. *ret_entry,
 // if it is not NULL, is where it begins.
 const char *go_program_function(const struct go_program *program, uint64_t pc, uint64_t *ret_entry);

@@ -45,5 +45,9 @@ enum {
 // What the runtime says of the function there, from Go 1.18 on; 0: nothing.
 unsigned int gopclntab_flags(struct gopclntab *table, uint64_t address);
 
+// What the runtime takes the function there for (internal/abi/symtab.go, FuncID), in the numbers of
+// its own version of Go; -1: there is no function.
+int gopclntab_special(struct gopclntab *table, uint64_t address);
+
 // The unwinding rule for the address; false: the table has none.
 bool gopclntab_rule(struct gopclntab *table, uint64_t address, struct rule *ret);

@@ -66,14 +66,6 @@ static bool is_system(const char *name)
 	return strncmp(name, "runtime.", strlen("runtime.")) == 0;
 }
 
-// The compiler's, around a call with arguments: main.main.gowrap1.
-static bool is_wrapper(const char *name)
-{
-	const char *last = strrchr(name, '.');
-
-	return last && strncmp(last, ".gowrap", strlen(".gowrap")) == 0;
-}
-
 // The linker marks the assembly's calling convention.
 static char *name_of(const struct go_program *program, uint64_t pc)
 {
@@ -119,7 +111,7 @@ uint32_t goroutine_table_kind(struct goroutine_table *table, const struct gorout
 	    .creator_pc = goroutine->creator_pc,
 	    .name = name,
 	    .is_system = is_system(name),
-	    .is_wrapper = is_wrapper(name),
+	    .is_wrapper = go_program_is_wrapper(program, goroutine->start_pc),
 	    .creator = creator_of(goroutine, name, space, profile),
 	};
 	hash_index_insert(&table->kind_index, hash, id);

@@ -62,7 +62,7 @@ struct go_function {
 	uint64_t at;    // its offset in the table
 	uint64_t end;   // of its fixed part, likewise
 	uint32_t name, pcsp, pcfile, pcln, n_pcdata, unit, start_line;
-	uint8_t flag, n_funcdata;
+	uint8_t special, flag, n_funcdata;
 };
 
 static bool read_u32(const struct bytes *bytes, uint64_t at, uint32_t *ret)
@@ -281,6 +281,7 @@ static bool read_function(const struct gopclntab *table, uint64_t at, struct go_
 	if (table->has_start_lines)
 		read_u32(bytes, fields + 32, &ret->start_line);
 	ret->flag = table->has_offsets ? bytes->start[last + 1] : 0;
+	ret->special = bytes->start[last];
 	ret->n_funcdata = bytes->start[last + 3];
 	return true;
 }
@@ -479,6 +480,13 @@ unsigned int gopclntab_flags(struct gopclntab *table, uint64_t address)
 	struct go_function function;
 
 	return find_function(table, address, &function) ? function.flag : 0;
+}
+
+int gopclntab_special(struct gopclntab *table, uint64_t address)
+{
+	struct go_function function;
+
+	return find_function(table, address, &function) ? function.special : -1;
 }
 
 bool gopclntab_rule(struct gopclntab *table, uint64_t address, struct rule *ret)

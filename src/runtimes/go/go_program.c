@@ -371,6 +371,29 @@ static void find_name(void *context)
 		search->name = NULL;
 }
 
+struct special_search {
+	const struct go_program *program;
+	uint64_t address;
+	int special;
+};
+
+static void find_special(void *context)
+{
+	struct special_search *search = context;
+	struct gopclntab *table = module_gopclntab(search->program->module);
+
+	search->special = table ? gopclntab_special(table, search->address) : -1;
+}
+
+bool go_program_is_wrapper(const struct go_program *program, uint64_t pc)
+{
+	const int wrapper = program->minor >= 25 ? 23 : program->minor >= 22 ? 22 : 21;
+	struct special_search search = {program, pc - program->bias, -1};
+
+	return module_guard(program->module, find_special, &search, MODULE_FOR_NAMES) &&
+	       search.special == wrapper;
+}
+
 const char *go_program_function(const struct go_program *program, uint64_t pc, uint64_t *ret_entry)
 {
 	struct name_search search = {.program = program, .address = pc - program->bias};
