@@ -292,12 +292,14 @@ static void fill(const struct taking *taking)
 // A lock of a language's runtime, whose holder is told with the wait (waits.h).
 static char *runtime_lock(const struct dump *dump, const struct dump_thread *thread)
 {
-	const struct wait *wait =
-	    &dump->profile->waits[dump->profile->samples[thread->sample].wait];
+	const uint32_t wait = dump->profile->samples[thread->sample].wait;
 
-	if (!wait->descriptor || strncmp(wait->descriptor, "GIL", strlen("GIL")) != 0)
+	if (wait == WAIT_NONE) // that is all of them, perhaps
 		return NULL;
-	return text_clean(wait->descriptor, strlen(wait->descriptor), TEXT_UNLIMITED);
+	const char *descriptor = dump->profile->waits[wait].descriptor;
+	if (strncmp(descriptor, "GIL", strlen("GIL")) != 0)
+		return NULL;
+	return text_clean(descriptor, strlen(descriptor), TEXT_UNLIMITED);
 }
 
 static void say_locks(struct dump_live *live)
