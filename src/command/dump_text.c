@@ -176,20 +176,27 @@ static void put_names(const struct dump *dump, const struct group *group, FILE *
 {
 	const bool many = has_many_processes(dump);
 
+	const char *last_name = NULL; // is not written again
+
 	for (size_t i = 0; i < group->count; i++) {
 		const struct dump_thread *thread = &dump->threads[group->members[i]];
 		const struct thread *entry = dump_thread_of(dump, thread);
+		const bool is_named = last_name && strcmp(thread->name, last_name) == 0;
 		if (i == MAX_NAMED) {
 			fprintf(stream, " and %zu more", group->count - i);
 			break;
 		}
-		fprintf(stream, "%s\"%s\" ", i ? ", " : "", thread->name);
+		fprintf(stream, "%s", i ? ", " : "");
+		if (!is_named)
+			fprintf(stream, "\"%s\" %s", thread->name,
+			        entry->is_goroutine ? "goroutine " : "");
 		if (entry->is_goroutine)
-			fprintf(stream, "goroutine %" PRIu64, entry->goid);
+			fprintf(stream, "%" PRIu64, entry->goid);
 		else
 			fprintf(stream, "%d", entry->tid);
 		if (many)
 			fprintf(stream, " (of %d)", entry->pid);
+		last_name = thread->name;
 	}
 	if (group->count > 1)
 		fprintf(stream, ": %zu %s, same stack", group->count,
