@@ -67,7 +67,9 @@ char *python_name_futex(const void *context, int tid, uint64_t futex)
 	    gil.locked <= 0)
 		return memory_strdup("GIL");
 	const int holder = tid_of_state(python, gil.holder);
-	if (!holder || !proc_read_name(python->setup->space->pid, holder, name))
+	// Who takes it says so a moment later (take_gil): until then it is the last one's, who may
+	// wait for it by now.
+	if (!holder || holder == tid || !proc_read_name(python->setup->space->pid, holder, name))
 		return memory_strdup("GIL, held by another thread");
 	return memory_printf("GIL, held by \"%s\" %d", name, holder);
 }
