@@ -318,14 +318,12 @@ static char *first_line(const struct top_ui *ui, int64_t to_ns)
 
 static char *second_line(const struct top_ui *ui, const struct top_model *model)
 {
-	size_t now[N_WAIT_KINDS] = {0}, n_ended = 0;
+	size_t now[N_WAIT_KINDS] = {0};
 	char *line = memory_printf("%s: %zu threads", top_view_name(ui->view), model->n_threads);
 
-	for (size_t i = 0; i < model->n_threads; i++) {
-		n_ended += model->threads[i].ended;
+	for (size_t i = 0; i < model->n_threads; i++)
 		if (model->threads[i].sample != TOP_NONE && !model->threads[i].ended)
 			now[model->threads[i].now]++;
-	}
 	for (int i = 0; i < N_WAIT_KINDS; i++) {
 		if (now[i] == 0)
 			continue;
