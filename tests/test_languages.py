@@ -116,6 +116,7 @@ class Rust(harness.TestCase):
         )
 
 
+ROOT = r"created by main\.main;runtime\.goexit(?:\.abi0)?"
 SPIN = r"main\.main\.func1;main\.spinOuter;main\.spinMiddle;main\.spinLeaf"
 READ = r"main\.main\.func2;main\.readOuter;main\.readLeaf;(?:[^;]+;)*syscall\.[^;]+(?:;[^;]+)*"
 
@@ -133,10 +134,10 @@ class Go(harness.TestCase):
         spin, read = self.split(run.stacks())
         # Go preempts by a signal what runs for long. Where its threads have to wait for a CPU, it may
         # meanwhile be on none.
-        self.assert_stacks(spin, rf"runtime\.goexit(?:\.abi0)?;{SPIN}(?:;runtime\..+)?")
+        self.assert_stacks(spin, rf"{ROOT};{SPIN}(?:;runtime\..+)?")
         waited = sum(t.kernel_delay_s or 0 for t in run.summary.threads) * run.summary.hz
         self.assertGreaterEqual(sum(spin.values()), run.summary.ticks * 0.9 - waited)
-        self.assert_stacks(read, rf"runtime\.goexit(?:\.abi0)?;{READ}")
+        self.assert_stacks(read, rf"{ROOT};{READ}")
         self.assertGreaterEqual(sum(read.values()), run.summary.ticks * 0.9)
         # The runtime's own threads: whole stacks, too.
         self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.02, run.stderr)

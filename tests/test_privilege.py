@@ -154,7 +154,7 @@ class Surroundings(TestCase):
         run = self.profile(target, **more)
         self.assertEqual(self.leaves(run), {f"[plain+0x{CODE:x}]"})
         self.assertRegex(str(run.unreadable), "plain.*deleted.*only root")
-        command = ["sh", "-c", f"timeout 0.5 {hostile} stuck >&2; true"]
+        command = ["sh", "-c", f"timeout 1.5 {hostile} stuck >&2; true"]
         run = harness.wrap(command, "--children", env=NO_LEAKS, **more)
         self.assertIn("stuck", self.leaves(run))
 
