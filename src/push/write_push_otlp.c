@@ -189,8 +189,9 @@ static void find_attributes(struct otlp *otlp)
 	for (size_t i = 0; i < rows->count; i++, attributes += PPROF_MAX_KEYS) {
 		const struct pprof_row *row = &rows->items[i];
 		if (i > 0 && memcmp(row->labels, row[-1].labels, sizeof(row->labels)) == 0) {
-			memcpy(attributes, attributes - PPROF_MAX_KEYS,
-			       PPROF_MAX_KEYS * sizeof(*attributes));
+			const uint64_t *same = attributes - PPROF_MAX_KEYS;
+			for (size_t k = 0; k < PPROF_MAX_KEYS; k++)
+				attributes[k] = same[k];
 			continue;
 		}
 		for (size_t k = 0; k < rows->n_keys; k++)

@@ -117,6 +117,7 @@ static void look_at_some(const struct python *python, int tid, struct python_cod
 	struct resident_block blocks[LOOK_AT_ONCE];
 
 	for (size_t i = 0; i < n; i++)
+		// cppcheck-suppress legacyUninitvar ; it is what is read into
 		blocks[i] = (struct resident_block){codes[i].address, headers[i],
 		                                    python->layout.code_bytes, false};
 	resident_read_blocks(python->setup->resident, tid, blocks, n);
