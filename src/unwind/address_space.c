@@ -34,6 +34,7 @@ enum {
 	// code_watch.
 	HINTED_COST_FACTOR = 50,
 	COST_FACTOR = 200,
+	MAX_OPEN_TRIES = 3,
 	MAX_VDSO_BYTES = 1 << 20,
 	MAX_SEARCHED = 512, // files, for what they tell debuggers
 	MAX_IMAGES = 1024,  // of all processes, to the end of the run: each keeps a file open
@@ -92,17 +93,18 @@ static char *path_of(const struct address_space *space, const struct mapping *ma
 static struct module *add_owner(struct address_space *space, enum module_kind kind,
                                 const char *path, const struct mapping *mapping)
 {
-	int fd = -1;
+	int fd = -1, tid = space->tid;
 
-	if (kind == MODULE_FILE)
-		fd = mapped_file_open(space->tid, &space->maps, mapping, path);
-	else if (kind == MODULE_VDSO)
+	// The thread may have ended, as all others do when one executes a program.
+	for (int i = 0; kind == MODULE_FILE && fd < 0 && i < MAX_OPEN_TRIES; i++, tid = space->pid)
+		fd = mapped_file_open(tid, &space->maps, mapping, path);
+	if (kind == MODULE_VDSO)
 		fd = copy_vdso(space->tid, mapping);
 	const int number = errno;
 	struct module *module =
 	    modules_add(space->modules, kind, path, mapping->device, mapping->inode, fd);
 	if (kind == MODULE_FILE) {
-		file_user_read(space->tid, &module->user);
+		file_user_read(tid, &module->user);
 		if (fd < 0)
 			module->unreadable = untrusted_file_failure(number);
 	}
