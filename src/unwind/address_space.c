@@ -90,15 +90,30 @@ static char *path_of(const struct address_space *space, const struct mapping *ma
 	return memory_strdup(path[0] ? path : "[anon]");
 }
 
+// The mapping's file; *ret_tid: by way of which thread. The one by which the maps were read may
+// have ended, as all others do when one executes a program: then by way of the process. What is no
+// more than gone is all that is tried again.
+static int open_file(const struct address_space *space, const struct mapping *mapping,
+                     const char *path, int *ret_tid)
+{
+	int fd = mapped_file_open(space->tid, &space->maps, mapping, path);
+
+	*ret_tid = space->tid;
+	for (int i = 1; i < MAX_OPEN_TRIES && fd < 0 && (errno == ENOENT || errno == ESRCH); i++) {
+		*ret_tid = space->pid;
+		fd = mapped_file_open(space->pid, &space->maps, mapping, path);
+	}
+	return fd;
+}
+
 static struct module *add_owner(struct address_space *space, enum module_kind kind,
                                 const char *path, const struct mapping *mapping)
 {
 	int fd = -1, tid = space->tid;
 
-	// The thread may have ended, as all others do when one executes a program.
-	for (int i = 0; kind == MODULE_FILE && fd < 0 && i < MAX_OPEN_TRIES; i++, tid = space->pid)
-		fd = mapped_file_open(tid, &space->maps, mapping, path);
-	if (kind == MODULE_VDSO)
+	if (kind == MODULE_FILE)
+		fd = open_file(space, mapping, path, &tid);
+	else if (kind == MODULE_VDSO)
 		fd = copy_vdso(space->tid, mapping);
 	const int number = errno;
 	struct module *module =
