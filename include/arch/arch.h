@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// arch: what depends on the processor. One const struct of functions and facts for each, in its
-// own file: arch_x86_64.c.
+// arch: what depends on the processor. Each has a folder in src/arch, which defines arch_native, a
+// struct of functions and facts, and the functions of this folder's other headers.
 //
 // Registers carry DWARF's numbers (for x86-64: psABI, figure 3.36).
 #pragma once
@@ -65,7 +65,6 @@ struct arch_frame {
 };
 
 struct rule;
-struct user_regs_struct; // <sys/user.h>
 
 struct arch {
 	const char *name;
@@ -77,9 +76,6 @@ struct arch {
 	uint8_t syscall_args[6]; // registers of a system call's arguments, kept in the call
 	uint32_t raising;        // bit set: saved by functions that raise exceptions, and no others
 	unsigned int red_zone_bytes; // below SP, that signal handlers leave alone (psABI 3.2.2)
-
-	// The thread's registers from what PTRACE_GETREGSET's NT_PRSTATUS gave.
-	void (*from_user)(const struct user_regs_struct *user, struct registers *ret);
 
 	// True if the code at `code` (`size` bytes, from a frame's pc on) is a signal trampoline.
 	// Then *ret is the rule for the interrupted frame.
@@ -134,7 +130,6 @@ struct arch {
 	size_t ucontext_stack_offset, ucontext_sp_offset;
 };
 
-extern const struct arch arch_x86_64;
-
 // The one that this profiler is built for.
-#define ARCH_NATIVE (&arch_x86_64)
+extern const struct arch arch_native;
+#define ARCH_NATIVE (&arch_native)

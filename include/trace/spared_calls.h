@@ -10,8 +10,8 @@ struct proc_syscall;
 // True if the stop would do to the call of a sleeping thread what cannot be undone (SYSCALL_LEFT of
 // syscall_table.h), or not wholly: a timeout would begin anew, or what is left of a transfer would
 // become a call of its own, before which others may come. It is judged by what is seen of the call
-// from outside: its number and arguments, and what its descriptor is. A call by int $0x80, whose
-// numbers are others, is spared if syscall_table_from_i386 does not know it.
+// from outside: its number and arguments, and what its descriptor is. A compat call, whose numbers
+// are others, is spared if syscall_from_compat does not know it.
 bool spared_calls_has(int pid, int tid, const struct proc_syscall *call);
 
 // True if the thread, which sleeps, waits for another program's answer: a seccomp supervisor's

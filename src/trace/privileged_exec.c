@@ -26,12 +26,6 @@ enum {
 	WORDS_AT_ONCE = 512,
 };
 
-// execve(rdi, rsi, rdx), and should it fail, exit_group(126) as a shell would:
-// mov $59,%eax; syscall; mov $126,%edi; mov $231,%eax; syscall; hlt
-static const unsigned char again_code[PRIVILEGED_EXEC_WORDS * sizeof(uint64_t)] = {
-    0xb8, 0x3b, 0, 0, 0, 0x0f, 0x05, 0xbf, 0x7e, 0, 0, 0, 0xb8, 0xe7, 0, 0, 0, 0x0f, 0x05, 0xf4,
-};
-
 bool privileged_exec_is_withheld(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -162,7 +156,7 @@ static bool names_the_program(int tid, const char *path, const struct stat *prog
 	       file.st_ino == program->st_ino;
 }
 
-enum privileged_exec_result privileged_exec_look(int tid, const struct user_regs_struct *registers,
+enum privileged_exec_result privileged_exec_look(int tid, const struct thread_registers *registers,
                                                  struct privileged_exec *ret)
 {
 	char exe[64], path[PATH_MAX];
@@ -178,14 +172,12 @@ enum privileged_exec_result privileged_exec_look(int tid, const struct user_regs
 	if (!file_gives(exe, &program, status.euid, status.egid) || mount_gives_none(exe) ||
 	    status.no_new_privs)
 		return PRIVILEGED_EXEC_NOTHING;
-	if (!read_start(tid, registers->rsp, &start) ||
+	if (!read_start(tid, thread_registers_sp(registers), &start) ||
 	    !read_string(tid, start.execfn, path, sizeof(path)) ||
 	    !names_the_program(tid, path, &program))
 		return PRIVILEGED_EXEC_LOST;
-	*ret = (struct privileged_exec){.registers = *registers, .address = registers->rip};
-	ret->registers.rdi = start.execfn;
-	ret->registers.rsi = start.argv;
-	ret->registers.rdx = start.envp;
-	memcpy(ret->code, again_code, sizeof(ret->code));
+	*ret = (struct privileged_exec){.registers = *registers,
+	                                .address = thread_registers_pc(registers)};
+	thread_registers_execve(&ret->registers, start.execfn, start.argv, start.envp, ret->code);
 	return PRIVILEGED_EXEC_AGAIN;
 }

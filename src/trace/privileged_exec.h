@@ -12,16 +12,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/user.h>
 
-enum { PRIVILEGED_EXEC_WORDS = 3 };
+#include "syscall_registers.h"
 
 // What a thread that stands at its new program's first instruction is to be given, so that it
 // executes the program again.
 struct privileged_exec {
-	struct user_regs_struct registers;
+	struct thread_registers registers;
 	uint64_t address; // where `code` goes, over the program's own
-	uint64_t code[PRIVILEGED_EXEC_WORDS];
+	uint64_t code[EXECVE_CODE_WORDS];
 };
 
 // True if the kernel withholds such privileges from what this process traces: it has no
@@ -39,5 +38,5 @@ enum privileged_exec_result {
 };
 
 // Looks at a thread that is stopped after its exec, with these registers.
-enum privileged_exec_result privileged_exec_look(int tid, const struct user_regs_struct *registers,
+enum privileged_exec_result privileged_exec_look(int tid, const struct thread_registers *registers,
                                                  struct privileged_exec *ret);

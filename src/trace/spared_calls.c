@@ -14,30 +14,25 @@
 
 enum {
 	SECCOMP_FILTER = 2, // SECCOMP_MODE_FILTER
-	// i386: ipc(2), all of System V's calls in one, and which of them has a timeout.
-	I386_IPC = 117,
-	IPC_SEMTIMEDOP = 4,
 };
 
-// True if the thread made the call by int $0x80. /proc/TID/syscall then shows i386's number, and
-// does not tell; the instruction does that stands before the pc.
-static bool is_i386(int tid, const struct proc_syscall *call)
+// True if the thread made a compat call. /proc/TID/syscall then shows that call's number, and does
+// not tell; the instruction does that stands before the pc.
+static bool is_compat(int tid, const struct proc_syscall *call)
 {
-	static const uint8_t int_80[] = {0xcd, 0x80};
-	uint8_t code[sizeof(int_80)];
+	uint8_t code[SYSCALL_MAX_CODE_BYTES];
+	const size_t n = syscall_code_bytes();
 
-	return resident_read(NULL, tid, call->pc - sizeof(code), code, sizeof(code)) &&
-	       memcmp(code, int_80, sizeof(code)) == 0;
+	return resident_read(NULL, tid, call->pc - n, code, n) && syscall_is_compat_code(code);
 }
 
-// The call under its number on x86-64; -1 where it has none.
+// A compat call under its number among the others; -1 where it has none.
 static struct proc_syscall native_call(const struct proc_syscall *call)
 {
 	struct proc_syscall native = *call;
 
-	native.nr = syscall_table_from_i386(call->nr);
-	if (call->nr == I386_IPC && (call->args[0] & 0xffff) == IPC_SEMTIMEDOP)
-		native.nr = -1;
+	native.nr =
+	    syscall_compat_has_timeout(call->nr, call->args) ? -1 : syscall_from_compat(call->nr);
 	return native;
 }
 
@@ -83,7 +78,7 @@ static bool has_socket_timeout(const struct syscall_caller *caller, const struct
 static bool may_have_moved(const struct syscall_caller *caller, const struct proc_syscall *call,
                            const struct syscall_row *row)
 {
-	struct user_regs_struct user = {.orig_rax = call->nr, .rax = 1};
+	struct thread_registers thread = {0};
 	struct syscall_rest unused;
 
 	// What io_uring counts is done, and its wait is entered again.
@@ -91,9 +86,10 @@ static bool may_have_moved(const struct syscall_caller *caller, const struct pro
 		return false;
 	if (row->rest->wish == WISH_ALL)
 		return true;
-	for (unsigned int i = 0; i < 6; i++)
-		*syscall_argument(&user, caller->i386, i + 1) = call->args[i];
-	return syscall_rest_find(row, caller, &user, &unused) != MEND_NOTHING;
+	syscall_set(&thread, call->nr, 1);
+	for (unsigned int i = 0; i < SYSCALL_ARGUMENTS; i++)
+		syscall_set_argument(&thread, caller->compat, i + 1, call->args[i]);
+	return syscall_rest_find(row, caller, &thread, &unused) != MEND_NOTHING;
 }
 
 static bool is_spared(const struct syscall_caller *caller, const struct proc_syscall *call)
@@ -118,8 +114,8 @@ bool spared_calls_has(int pid, int tid, const struct proc_syscall *call)
 
 	if (call->nr == -1)
 		return false; // in no call
-	caller.i386 = is_i386(tid, call);
-	if (!caller.i386)
+	caller.compat = is_compat(tid, call);
+	if (!caller.compat)
 		return is_spared(&caller, call);
 	const struct proc_syscall native = native_call(call);
 	return is_spared(&caller, &native);

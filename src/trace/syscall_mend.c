@@ -6,94 +6,94 @@
 #include "descriptor.h"
 #include "syscall_table.h"
 
-int syscall_mend_number(const struct syscall_caller *caller, const struct user_regs_struct *user)
+int syscall_mend_number(const struct syscall_caller *caller, const struct thread_registers *thread)
 {
-	const int64_t nr = (int64_t)user->orig_rax;
+	const int64_t number = syscall_number(thread);
 
-	return caller->i386 ? syscall_table_from_i386((int32_t)nr) : (int)nr;
+	return caller->compat ? syscall_from_compat((int32_t)number) : (int)number;
 }
 
 static const struct syscall_row *find_row(const struct syscall_caller *caller,
-                                          const struct user_regs_struct *user)
+                                          const struct thread_registers *thread)
 {
-	struct user_regs_struct copy = *user;
-	uint64_t arguments[6];
+	uint64_t arguments[SYSCALL_ARGUMENTS];
 
-	for (unsigned int i = 0; i < 6; i++)
-		arguments[i] = *syscall_argument(&copy, caller->i386, i + 1);
-	return syscall_table_find(syscall_mend_number(caller, user), arguments);
+	for (unsigned int i = 0; i < SYSCALL_ARGUMENTS; i++)
+		arguments[i] = syscall_argument(thread, caller->compat, i + 1);
+	return syscall_table_find(syscall_mend_number(caller, thread), arguments);
 }
 
 static bool can_enter_again(const struct syscall_row *row, const struct syscall_caller *caller,
-                            struct user_regs_struct *user)
+                            struct thread_registers *thread)
 {
 	if (!row || (row->fate != SYSCALL_WHOLE && row->fate != SYSCALL_CONTINUED))
 		return false;
 	return !row->kinds ||
-	       (descriptor_kind(caller->tid, (int)*syscall_argument(user, caller->i386, 1)) &
+	       (descriptor_kind(caller->tid, (int)syscall_argument(thread, caller->compat, 1)) &
 	        row->kinds);
 }
 
 // The call has ended with the error by which it tells of an interruption.
 static enum syscall_mend mend_error(const struct syscall_row *row,
                                     const struct syscall_caller *caller,
-                                    struct user_regs_struct *user, struct syscall_rest *ret)
+                                    struct thread_registers *thread, struct syscall_rest *ret)
 {
-	if (!can_enter_again(row, caller, user))
+	if (!can_enter_again(row, caller, thread))
 		return MEND_LEFT;
 	if (row->undisturbed) {
-		syscall_rest_begin_whole(row, caller, user, ret);
+		syscall_rest_begin_whole(row, caller, thread, ret);
 		return MEND_REST;
 	}
-	user->rax = -ERESTARTNOHAND_KERNEL;
+	syscall_begin_again(thread);
 	return MEND_AGAIN;
 }
 
 // The call has ended with a count.
 static enum syscall_mend mend_count(const struct syscall_row *row,
                                     const struct syscall_caller *caller,
-                                    const struct user_regs_struct *user, struct syscall_rest *ret)
+                                    const struct thread_registers *thread, struct syscall_rest *ret)
 {
 	if (!row || !row->rest)
 		return MEND_NOTHING;
-	const enum syscall_mend found = syscall_rest_find(row, caller, user, ret);
-	return found == MEND_NOTHING || syscall_has_returned(caller->tid, user) ? found
-	                                                                        : MEND_NOTHING;
+	const enum syscall_mend found = syscall_rest_find(row, caller, thread, ret);
+	return found == MEND_NOTHING || syscall_has_returned(caller->tid, thread) ? found
+	                                                                          : MEND_NOTHING;
 }
 
-enum syscall_mend syscall_mend(const struct syscall_caller *caller, struct user_regs_struct *user,
+enum syscall_mend syscall_mend(const struct syscall_caller *caller, struct thread_registers *thread,
                                struct syscall_rest *ret)
 {
-	const int64_t result = (int64_t)user->rax;
+	const int64_t result = syscall_result(thread);
 
-	if ((int64_t)user->orig_rax < 0 || result == 0)
+	if (syscall_number(thread) < 0 || result == 0)
 		return MEND_NOTHING;
-	if (result == -ERESTART_RESTARTBLOCK_KERNEL && syscall_is_filtered(caller->tid)) {
-		user->rax = -ERESTARTNOHAND_KERNEL;
+	if (syscall_needs_restart_syscall(thread) && syscall_is_filtered(caller->tid)) {
+		syscall_begin_again(thread);
 		return MEND_AGAIN;
 	}
-	const struct syscall_row *row = find_row(caller, user);
+	const struct syscall_row *row = find_row(caller, thread);
 	if (result > 0)
-		return mend_count(row, caller, user, ret);
+		return mend_count(row, caller, thread, ret);
 	return result == -(row && row->error ? row->error : EINTR)
-	           ? mend_error(row, caller, user, ret)
+	           ? mend_error(row, caller, thread, ret)
 	           : MEND_NOTHING;
 }
 
-bool syscall_mend_at_once(const struct syscall_caller *caller, struct user_regs_struct *user)
+bool syscall_mend_at_once(const struct syscall_caller *caller, struct thread_registers *thread)
 {
 	struct syscall_rest unused;
 
-	if ((int64_t)user->rax >= 0)
+	if (syscall_result(thread) >= 0)
 		return false;
-	const enum syscall_mend mend = syscall_mend(caller, user, &unused);
+	const enum syscall_mend mend = syscall_mend(caller, thread, &unused);
 	if (mend == MEND_REST)
-		user->rax = -ERESTARTNOHAND_KERNEL;
+		syscall_begin_again(thread);
 	return mend == MEND_AGAIN || mend == MEND_REST;
 }
 
-bool syscall_mend_resumes(const struct user_regs_struct *user)
+bool syscall_mend_resumes(const struct thread_registers *thread)
 {
-	return (int64_t)user->orig_rax >= 0 && (int64_t)user->rax != -EINTR &&
-	       syscall_was_interrupted((int64_t)user->rax);
+	const int64_t result = syscall_result(thread);
+
+	return syscall_number(thread) >= 0 && result != -EINTR && syscall_was_interrupted(result);
 }

@@ -19,15 +19,15 @@
 // describes what is to be executed. A call that returned less for a reason of its own (a descriptor
 // that does not block, the end of the file) returns that reason at once when it is continued; where
 // it would not, it is left alone.
-enum syscall_mend syscall_mend(const struct syscall_caller *caller, struct user_regs_struct *user,
+enum syscall_mend syscall_mend(const struct syscall_caller *caller, struct thread_registers *thread,
                                struct syscall_rest *ret);
 
 // The same where nobody can stay for the rest: a call that ended with an error is entered again.
 // May be called by a signal handler.
-bool syscall_mend_at_once(const struct syscall_caller *caller, struct user_regs_struct *user);
+bool syscall_mend_at_once(const struct syscall_caller *caller, struct thread_registers *thread);
 
 // True if the thread is in a system call that the kernel begins again after the stop.
-bool syscall_mend_resumes(const struct user_regs_struct *user);
+bool syscall_mend_resumes(const struct thread_registers *thread);
 
-// The number of the call in terms of x86-64; -1: none.
-int syscall_mend_number(const struct syscall_caller *caller, const struct user_regs_struct *user);
+// The number that the call, or for a compat call one like it, has for the table; -1: none.
+int syscall_mend_number(const struct syscall_caller *caller, const struct thread_registers *thread);

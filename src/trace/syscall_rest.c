@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/io_uring.h>
 #include <signal.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -18,16 +17,11 @@
 #include "syscall_table.h"
 
 enum {
-	SYSCALL_INSTRUCTION_BYTES = 2, // 0f 05, and cd 80
-	MAX_BUFFERS = 1024,            // UIO_MAXIOV
-	MAX_CALL_BYTES = 0x7ffff000,   // MAX_RW_COUNT: no call moves more
-	MAX_ENTERED = 100000,          // parts of a rest
+	MAX_BUFFERS = 1024,          // UIO_MAXIOV
+	MAX_CALL_BYTES = 0x7ffff000, // MAX_RW_COUNT: no call moves more
+	MAX_ENTERED = 100000,        // parts of a rest
 	SECCOMP_FILTER = 2,
-	ERESTARTSYS_KERNEL = 512,
-	ERESTARTNOINTR_KERNEL = 513,
 };
-
-#define REGISTER(name) offsetof(struct user_regs_struct, name)
 
 static uint64_t bit_of(int signal)
 {
@@ -73,24 +67,10 @@ bool syscall_is_filtered(int tid)
 	return !proc_read_status(tid, &status) || status.seccomp == SECCOMP_FILTER;
 }
 
-unsigned long long *syscall_argument(struct user_regs_struct *user, bool i386, unsigned int number)
-{
-	static const size_t registers[2][6] = {
-	    {REGISTER(rdi), REGISTER(rsi), REGISTER(rdx), REGISTER(r10), REGISTER(r8),
-	     REGISTER(r9)},
-	    {REGISTER(rbx), REGISTER(rcx), REGISTER(rdx), REGISTER(rsi), REGISTER(rdi),
-	     REGISTER(rbp)},
-	};
-
-	return (unsigned long long *)((char *)user + registers[i386][number - 1]);
-}
-
 // The value of an argument that the rule names; 0: it names none.
 static uint64_t argument(const struct syscall_rest *rest, unsigned int number)
 {
-	struct user_regs_struct copy = rest->original;
-
-	return number ? *syscall_argument(&copy, rest->caller.i386, number) : 0;
+	return number ? syscall_argument(&rest->original, rest->caller.compat, number) : 0;
 }
 
 // The buffers of a call that has a list of them, into an array of MAX_BUFFERS; 0: it cannot be
@@ -212,13 +192,13 @@ static bool needs_no_control(const struct syscall_rest *rest)
 	       CMSG_ALIGN(control.cmsg_len) >= CMSG_ALIGN(message.msg_controllen);
 }
 
-// A call other than that which the program made may be unknown to its seccomp filter, and lists of
-// i386 are others.
+// A call other than that which the program made may be unknown to its seccomp filter, and compat
+// calls have other lists.
 static bool can_enter_parts(const struct syscall_rest *rest)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
 
-	if (rest->caller.i386 && (rule->list != LIST_NONE || rule->unit != 0))
+	if (rest->caller.compat && (rule->list != LIST_NONE || rule->unit != 0))
 		return false;
 	if (rule->list != LIST_NONE && rest->is_filtered)
 		return false;
@@ -241,7 +221,7 @@ static bool leaves_notes(const struct syscall_rest *rest)
 static bool is_sent(const struct syscall_rest *rest)
 {
 	return rest->is_socket && rest->row->rest->socket_nr != 0 && !rest->is_filtered &&
-	       !rest->caller.i386;
+	       !rest->caller.compat;
 }
 
 // The call was cut. True if its rest can be had exactly.
@@ -298,13 +278,15 @@ static bool ends_by_itself(const struct syscall_rest *rest, enum descriptor_kind
 
 enum syscall_mend syscall_rest_find(const struct syscall_row *row,
                                     const struct syscall_caller *caller,
-                                    const struct user_regs_struct *user, struct syscall_rest *ret)
+                                    const struct thread_registers *thread, struct syscall_rest *ret)
 {
 	const struct syscall_rest_rule *rule = row->rest;
 	enum descriptor_kind kind = DESCRIPTOR_OTHER;
 
-	*ret = (struct syscall_rest){
-	    .original = *user, .row = row, .caller = *caller, .done = user->rax};
+	*ret = (struct syscall_rest){.original = *thread,
+	                             .row = row,
+	                             .caller = *caller,
+	                             .done = (uint64_t)syscall_result(thread)};
 	if (rule->wish == WISH_COMPLETIONS)
 		return find_wait(ret);
 	if (rule->list == LIST_NONE && ret->done >= asked_for(ret))
@@ -328,40 +310,44 @@ enum syscall_mend syscall_rest_find(const struct syscall_row *row,
 }
 
 void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscall_caller *caller,
-                              const struct user_regs_struct *user, struct syscall_rest *ret)
+                              const struct thread_registers *thread, struct syscall_rest *ret)
 {
 	*ret = (struct syscall_rest){
-	    .original = *user, .row = row, .caller = *caller, .kind = REST_WHOLE};
+	    .original = *thread, .row = row, .caller = *caller, .kind = REST_WHOLE};
 }
 
-static void set_argument(const struct syscall_rest *rest, struct user_regs_struct *user,
+static void set_argument(const struct syscall_rest *rest, struct thread_registers *thread,
                          unsigned int number, uint64_t value)
 {
 	if (number)
-		*syscall_argument(user, rest->caller.i386, number) = value;
+		syscall_set_argument(thread, rest->caller.compat, number, value);
 }
 
-static void send_part(const struct syscall_rest *rest, struct user_regs_struct *user)
+static void send_part(const struct syscall_rest *rest, struct thread_registers *thread)
 {
-	user->rax = rest->row->rest->socket_nr;
-	set_argument(rest, user, 4, MSG_NOSIGNAL);
-	set_argument(rest, user, 5, 0);
-	set_argument(rest, user, 6, 0);
+	set_argument(rest, thread, 4, MSG_NOSIGNAL);
+	set_argument(rest, thread, 5, 0);
+	set_argument(rest, thread, 6, 0);
 }
 
-// pread64 and pwrite64 know no position -1, which stands for the file's own.
-static unsigned int part_number(const struct syscall_rest *rest)
+// The call that moves the next part. pread64 and pwrite64 know no position -1, which stands for the
+// file's own.
+static int64_t part_number(const struct syscall_rest *rest)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
 	const bool has_own = rule->position && argument(rest, rule->position) == UINT64_MAX;
 
+	if (is_sent(rest))
+		return rule->socket_nr;
+	if (rest->kind == REST_WAIT || rule->list == LIST_NONE)
+		return syscall_number(&rest->original);
 	if (has_own && rule->part_nr == SYS_pread64)
 		return SYS_read;
 	return has_own && rule->part_nr == SYS_pwrite64 ? SYS_write : rule->part_nr;
 }
 
 // The buffer in which the list's byte number `done` lies, and what is left of it.
-static bool enter_list(struct syscall_rest *rest, struct user_regs_struct *user)
+static bool enter_list(struct syscall_rest *rest, struct thread_registers *thread)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
 	struct iovec buffers[MAX_BUFFERS];
@@ -374,119 +360,101 @@ static bool enter_list(struct syscall_rest *rest, struct user_regs_struct *user)
 	if (i == n)
 		return false;
 	rest->part = smaller(buffers[i].iov_len - before, rest->total - rest->done);
-	user->rax = part_number(rest);
-	set_argument(rest, user, 2, (uintptr_t)buffers[i].iov_base + before);
-	set_argument(rest, user, 3, rest->part);
-	set_argument(rest, user, rule->position, argument(rest, rule->position) + rest->done);
+	set_argument(rest, thread, 2, (uintptr_t)buffers[i].iov_base + before);
+	set_argument(rest, thread, 3, rest->part);
+	set_argument(rest, thread, rule->position, argument(rest, rule->position) + rest->done);
 	if (rule->list == LIST_MESSAGE) { // sendto, recvfrom: no address
-		set_argument(rest, user, 4, argument(rest, rule->flags) | rule->added);
-		set_argument(rest, user, 5, 0);
-		set_argument(rest, user, 6, 0);
+		set_argument(rest, thread, 4, argument(rest, rule->flags) | rule->added);
+		set_argument(rest, thread, 5, 0);
+		set_argument(rest, thread, 6, 0);
 	}
 	return true;
 }
 
-static void enter_rest(struct syscall_rest *rest, struct user_regs_struct *user)
+static void enter_rest(struct syscall_rest *rest, struct thread_registers *thread)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
 	const uint64_t unit = rule->unit ? rule->unit : 1;
 
 	rest->part = rest->total - rest->done;
-	set_argument(rest, user, rule->address, argument(rest, rule->address) + rest->done * unit);
-	set_argument(rest, user, rule->position, argument(rest, rule->position) + rest->done);
-	set_argument(rest, user, rule->flags, argument(rest, rule->flags) | rule->added);
+	set_argument(rest, thread, rule->address,
+	             argument(rest, rule->address) + rest->done * unit);
+	set_argument(rest, thread, rule->position, argument(rest, rule->position) + rest->done);
+	set_argument(rest, thread, rule->flags, argument(rest, rule->flags) | rule->added);
 	if (rule->wish == WISH_LEAST)
-		set_argument(rest, user, rule->count, argument(rest, rule->count) - rest->done);
+		set_argument(rest, thread, rule->count, argument(rest, rule->count) - rest->done);
 	else
-		set_argument(rest, user, rule->count, rest->part);
-	set_argument(rest, user, rule->least, rest->part);
+		set_argument(rest, thread, rule->count, rest->part);
+	set_argument(rest, thread, rule->least, rest->part);
 }
 
 // Only waits: what it was to submit it has.
-static void enter_wait(struct syscall_rest *rest, struct user_regs_struct *user)
+static void enter_wait(struct syscall_rest *rest, struct thread_registers *thread)
 {
-	set_argument(rest, user, rest->row->rest->count, 0);
+	set_argument(rest, thread, rest->row->rest->count, 0);
 }
 
-static bool enter(struct syscall_rest *rest, struct user_regs_struct *user)
+static bool enter(struct syscall_rest *rest, struct thread_registers *thread)
 {
-	user->rax = rest->original.orig_rax;
-	user->orig_rax = -1; // not in a call: nothing for the kernel to restart
-	user->rip -= SYSCALL_INSTRUCTION_BYTES;
+	syscall_step_back(thread, part_number(rest));
 	if (rest->kind == REST_WAIT)
-		enter_wait(rest, user);
+		enter_wait(rest, thread);
 	else if (rest->row->rest->list == LIST_NONE)
-		enter_rest(rest, user);
-	else if (!enter_list(rest, user))
+		enter_rest(rest, thread);
+	else if (!enter_list(rest, thread))
 		return false;
 	if (is_sent(rest))
-		send_part(rest, user);
+		send_part(rest, thread);
 	return true;
 }
 
-bool syscall_rest_enter(struct syscall_rest *rest, struct user_regs_struct *ret)
+bool syscall_rest_enter(struct syscall_rest *rest, struct thread_registers *ret)
 {
-	struct user_regs_struct user = rest->original;
+	struct thread_registers thread = rest->original;
 
 	if (rest->n_entered++ >= MAX_ENTERED)
 		return false;
 	if (rest->kind == REST_WHOLE)
-		user.rax = -ERESTARTNOHAND_KERNEL;
-	else if (!enter(rest, &user))
+		syscall_begin_again(&thread);
+	else if (!enter(rest, &thread))
 		return false;
-	rest->entered = user;
-	*ret = user;
+	rest->entered = thread;
+	*ret = thread;
 	return true;
 }
 
-bool syscall_rest_is_inside(struct syscall_rest *rest, const struct user_regs_struct *user)
+bool syscall_rest_is_inside(struct syscall_rest *rest, const struct thread_registers *thread)
 {
-	const struct user_regs_struct *entered = &rest->entered;
+	const int64_t result = syscall_result(thread);
+	bool has_begun;
 
-	if (user->rdi != entered->rdi || user->rsi != entered->rsi || user->rdx != entered->rdx ||
-	    user->r10 != entered->r10 || user->r8 != entered->r8 || user->rsp != entered->rsp ||
-	    user->rbx != entered->rbx || user->rbp != entered->rbp)
+	if (!syscall_is_inside(thread, &rest->entered, &has_begun))
 		return false;
-	if (user->rip == entered->rip && user->rax == entered->rax)
-		return true; // it was to begin
-	if (user->rip != entered->rip + SYSCALL_INSTRUCTION_BYTES || user->orig_rax != entered->rax)
-		return false;
-	if ((int64_t)user->rax > 0 && rest->kind == REST_MORE)
-		rest->done += user->rax;
+	if (has_begun && result > 0 && rest->kind == REST_MORE)
+		rest->done += (uint64_t)result;
 	return true;
-}
-
-bool syscall_was_interrupted(int64_t result)
-{
-	return result == -EINTR || result == -ERESTARTSYS_KERNEL ||
-	       result == -ERESTARTNOINTR_KERNEL || result == -ERESTARTNOHAND_KERNEL ||
-	       result == -ERESTART_RESTARTBLOCK_KERNEL;
 }
 
 static bool is_call_at(int tid, uint64_t pc)
 {
-	static const uint8_t by_syscall[SYSCALL_INSTRUCTION_BYTES] = {0x0f, 0x05};
-	static const uint8_t by_interrupt[SYSCALL_INSTRUCTION_BYTES] = {0xcd, 0x80};
-	uint8_t code[SYSCALL_INSTRUCTION_BYTES];
+	uint8_t code[SYSCALL_MAX_CODE_BYTES];
 
-	return resident_read(NULL, tid, pc, code, sizeof(code)) &&
-	       (memcmp(code, by_syscall, sizeof(code)) == 0 ||
-	        memcmp(code, by_interrupt, sizeof(code)) == 0);
+	return resident_read(NULL, tid, pc, code, syscall_code_bytes()) && syscall_is_code(code);
 }
 
 // Where the kernel is to enter a call again it sets the thread back to the instruction, with the
-// call's number in rax, and looks for work once more before the program runs
+// call's number where the result was, and looks for work once more before the program runs
 // (arch_do_signal_or_restart, exit_to_user_mode_loop): a stop may find the thread so. A call for
 // which a filter raises SIGSYS leaves its number there, too (syscall_rollback).
-bool syscall_has_returned(int tid, const struct user_regs_struct *user)
+bool syscall_has_returned(int tid, const struct thread_registers *thread)
 {
 	struct proc_status status;
 
-	if (user->rax != user->orig_rax)
+	if (!syscall_result_may_be_number(thread))
 		return true;
-	return is_call_at(tid, user->rip - SYSCALL_INSTRUCTION_BYTES) &&
-	       !is_call_at(tid, user->rip) && proc_read_status(tid, &status) &&
-	       !(status.signals_pending & bit_of(SIGSYS));
+	const uint64_t end = syscall_code_end(thread);
+	return is_call_at(tid, end - syscall_code_bytes()) && !is_call_at(tid, end) &&
+	       proc_read_status(tid, &status) && !(status.signals_pending & bit_of(SIGSYS));
 }
 
 bool syscall_rest_continues(struct syscall_rest *rest, int64_t result)
@@ -513,15 +481,14 @@ bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result)
 	       rest->row->rest->socket_nr != 0 && !is_sent(rest);
 }
 
-void syscall_rest_leave(const struct syscall_rest *rest, struct user_regs_struct *user)
+void syscall_rest_leave(const struct syscall_rest *rest, struct thread_registers *thread)
 {
 	if (rest->kind == REST_WHOLE) {
 		// Nobody will disturb it any more.
-		if ((int64_t)user->orig_rax >= 0 && syscall_was_interrupted((int64_t)user->rax))
-			user->rax = -ERESTARTNOHAND_KERNEL;
+		if (syscall_number(thread) >= 0 && syscall_was_interrupted(syscall_result(thread)))
+			syscall_begin_again(thread);
 		return;
 	}
-	*user = rest->original;
-	user->rax = rest->done;
-	user->orig_rax = -1;
+	*thread = rest->original;
+	syscall_end(thread, (int64_t)rest->done);
 }

@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/user.h>
+
+#include "syscall_registers.h"
 
 struct syscall_row;
 
@@ -15,10 +16,9 @@ enum syscall_mend {
 	MEND_LEFT,    // it cannot be mended
 };
 
-// How a call was made: int $0x80 has numbers and registers of its own.
 struct syscall_caller {
 	int tid, pid; // pid: of its process
-	bool i386;
+	bool compat;  // it makes a 32-bit program's call (syscall_registers.h)
 };
 
 enum syscall_rest_kind {
@@ -28,7 +28,7 @@ enum syscall_rest_kind {
 };
 
 struct syscall_rest {
-	struct user_regs_struct original; // as the program would have found them
+	struct thread_registers original; // as the program would have found them
 	const struct syscall_row *row;    // of the table's
 	struct syscall_caller caller;
 	enum syscall_rest_kind kind;
@@ -38,22 +38,23 @@ struct syscall_rest {
 	uint64_t total;                  // bytes, or what else it counts, that it is to come to
 	uint64_t done;                   // of these by now
 	uint64_t part;                   // that the call which was last entered is to come to
-	struct user_regs_struct entered; // with which that call began
+	struct thread_registers entered; // with which that call began
 };
 
 // The call has returned a positive result, and is of a row that can be continued. MEND_REST: *ret
 // describes the rest.
 enum syscall_mend syscall_rest_find(const struct syscall_row *row,
                                     const struct syscall_caller *caller,
-                                    const struct user_regs_struct *user, struct syscall_rest *ret);
+                                    const struct thread_registers *thread,
+                                    struct syscall_rest *ret);
 
 // A call that is to be entered again as it was, and not to be stopped.
 void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscall_caller *caller,
-                              const struct user_regs_struct *user, struct syscall_rest *ret);
+                              const struct thread_registers *thread, struct syscall_rest *ret);
 
 // The registers with which the thread executes the next part of the rest as a call of its own: all
 // of it, or one buffer of a list of buffers. False: it cannot be told.
-bool syscall_rest_enter(struct syscall_rest *rest, struct user_regs_struct *ret);
+bool syscall_rest_enter(struct syscall_rest *rest, struct thread_registers *ret);
 
 // That call has returned `result`. True if there is more to be done.
 bool syscall_rest_continues(struct syscall_rest *rest, int64_t result);
@@ -63,17 +64,14 @@ bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result)
 
 // True if the thread was interrupted in the call that was last entered, or just before. Then counts
 // what it has moved.
-bool syscall_rest_is_inside(struct syscall_rest *rest, const struct user_regs_struct *user);
+bool syscall_rest_is_inside(struct syscall_rest *rest, const struct thread_registers *thread);
 
 // Changes the thread's registers to those after it all: of one call that did it.
-void syscall_rest_leave(const struct syscall_rest *rest, struct user_regs_struct *user);
+void syscall_rest_leave(const struct syscall_rest *rest, struct thread_registers *thread);
 
-// True if rax, which is positive, is what the call came to, and not the number of a call that is to
-// be entered again, or was refused.
-bool syscall_has_returned(int tid, const struct user_regs_struct *user);
-
-// A result by which the kernel tells of an interruption, before it has decided what comes of it.
-bool syscall_was_interrupted(int64_t result);
+// True if the result, which is positive, is what the call came to, and not the number of a call
+// that is to be entered again, or was refused.
+bool syscall_has_returned(int tid, const struct thread_registers *thread);
 
 // True if the thread's process ignores the signal. Sent to a thread that is traced, it interrupts
 // calls all the same.
@@ -81,11 +79,3 @@ bool syscall_ignores_signal(int tid, int signal);
 
 // True if the thread has a seccomp filter, which may not know other calls than the program makes.
 bool syscall_is_filtered(int tid);
-
-// Argument `number` (from 1) of a call.
-unsigned long long *syscall_argument(struct user_regs_struct *user, bool i386, unsigned int number);
-
-// With it in rax the kernel begins the call again, unless a signal with a handler has come
-// meanwhile (arch/x86/kernel/signal.c): then the program sees EINTR, as without us. Of the kernel's
-// linux/errno.h, which is not for programs; and that by which restart_syscall(2) is used.
-enum { ERESTARTNOHAND_KERNEL = 514, ERESTART_RESTARTBLOCK_KERNEL = 516 };

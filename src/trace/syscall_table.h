@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// syscall_table: what a stop does to each system call of Linux on x86-64, by the kernel's source
-// (6.18; the table has a row for each number up to SYSCALL_TABLE_END), and what can be done for it.
+// syscall_table: what a stop does to each system call of Linux, by the kernel's source (6.18; the
+// table has a row for each number below SYSCALL_TABLE_END), and what can be done for it.
 //
 // An interrupt of ptrace is to the kernel a signal that nobody handles: what a call does about it
 // is what it does where it asks signal_pending(). Where it asks fatal_signal_pending() only, or
@@ -71,7 +71,3 @@ struct syscall_row {
 
 // The call's row, and NULL for a number that is not in the table. `arguments`: its six.
 const struct syscall_row *syscall_table_find(int64_t nr, const uint64_t arguments[6]);
-
-// The number on x86-64 of what i386 (int $0x80) calls `nr`; -1: not one whose row is of use, or one
-// whose arguments are other than that row says.
-int syscall_table_from_i386(int64_t nr);

@@ -2,17 +2,14 @@
 #include "tracee.h"
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "arch.h"
 #include "call_counts.h"
 #include "child_exit.h"
 #include "memory.h"
@@ -147,13 +144,13 @@ static void detach(struct seized *entry, int signal)
 static void restore_privileges(int tid)
 {
 	struct privileged_exec again;
-	struct user_regs_struct user;
+	struct thread_registers thread;
 	enum privileged_exec_result result = PRIVILEGED_EXEC_LOST;
 	bool done = true;
 
-	if (tracee_registers_get(tid, &user))
-		result = privileged_exec_look(tid, &user, &again);
-	for (size_t i = 0; result == PRIVILEGED_EXEC_AGAIN && i < PRIVILEGED_EXEC_WORDS; i++)
+	if (tracee_registers_get(tid, &thread))
+		result = privileged_exec_look(tid, &thread, &again);
+	for (size_t i = 0; result == PRIVILEGED_EXEC_AGAIN && i < EXECVE_CODE_WORDS; i++)
 		done &= ptrace(PTRACE_POKETEXT, tid, (void *)(again.address + i * sizeof(long)),
 		               (void *)again.code[i]) == 0;
 	if (result == PRIVILEGED_EXEC_AGAIN)
@@ -184,13 +181,13 @@ static bool resume(struct seized *entry, enum __ptrace_request how, int signal)
 // stays seized, but runs.
 static bool enter_rest(struct seized *entry, int signal)
 {
-	struct user_regs_struct user;
+	struct thread_registers thread;
 
-	if (!syscall_rest_enter(&entry->rest, &user))
+	if (!syscall_rest_enter(&entry->rest, &thread))
 		return false;
 	if (entry->rest.kind != REST_WHOLE) // which the kernel sees to
 		rescues_keep(entry->tid, &entry->rest);
-	if (!tracee_registers_set(entry->tid, &user))
+	if (!tracee_registers_set(entry->tid, &thread))
 		return false;
 	entry->call = CALL_ENTERING;
 	counts.parts++;
@@ -211,7 +208,7 @@ static bool is_for_nobody(int tid, const struct tracee_stop *stop)
 	return stop->interrupted || (stop->signal && syscall_ignores_signal(tid, stop->signal));
 }
 
-// Kernels before 5.3 do not tell of int $0x80.
+// Kernels before 5.3 do not tell of compat calls.
 static struct syscall_caller caller_of(const struct seized *entry)
 {
 	struct __ptrace_syscall_info info;
@@ -220,75 +217,76 @@ static struct syscall_caller caller_of(const struct seized *entry)
 	return (struct syscall_caller){
 	    .tid = entry->tid,
 	    .pid = entry->tgid,
-	    .i386 = size > 0 && info.arch == AUDIT_ARCH_I386,
+	    .compat = size > 0 && syscall_is_compat_arch(info.arch),
 	};
 }
 
-static void note_unmended(const struct syscall_caller *caller, const struct user_regs_struct *user)
+static void note_unmended(const struct syscall_caller *caller,
+                          const struct thread_registers *thread)
 {
 	counts.left++;
-	counts.last_left = syscall_mend_number(caller, user);
+	counts.last_left = syscall_mend_number(caller, thread);
 }
 
 // Sees to the call of a thread that was stopped for nobody.
-static void mend(struct seized *entry, struct user_regs_struct *user)
+static void mend(struct seized *entry, struct thread_registers *thread)
 {
 	const struct syscall_caller caller = caller_of(entry);
-	const enum syscall_mend what = syscall_mend(&caller, user, &entry->rest);
+	const enum syscall_mend what = syscall_mend(&caller, thread, &entry->rest);
 
 	counts.again += what == MEND_AGAIN;
 	counts.rests += what == MEND_REST;
 	if (what == MEND_AGAIN)
-		tracee_registers_set(entry->tid, user);
+		tracee_registers_set(entry->tid, thread);
 	else if (what == MEND_REST)
 		entry->call = CALL_CUT_SHORT;
 	else if (what == MEND_LEFT)
-		note_unmended(&caller, user);
+		note_unmended(&caller, thread);
 }
 
 // The same in the signal handler, when nobody stays for a rest.
 static void mend_at_once(const struct seized *entry, const struct tracee_stop *stop)
 {
-	struct user_regs_struct user;
+	struct thread_registers thread;
 
-	if (!is_for_nobody(entry->tid, stop) || !tracee_registers_get(entry->tid, &user))
+	if (!is_for_nobody(entry->tid, stop) || !tracee_registers_get(entry->tid, &thread))
 		return;
 	const struct syscall_caller caller = caller_of(entry);
-	if (syscall_mend_at_once(&caller, &user))
-		tracee_registers_set(entry->tid, &user);
+	if (syscall_mend_at_once(&caller, &thread))
+		tracee_registers_set(entry->tid, &thread);
 }
 
 static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop)
 {
 	const int tid = entry->tid;
-	struct user_regs_struct user;
+	struct thread_registers thread;
 
 	if (stop->syscall && entry->call == CALL_ENTERING) {
 		entry->call = CALL_INSIDE;
 		return resume(entry, PTRACE_SYSCALL, 0);
 	}
 	if (stop->syscall) // its end
-		return tracee_registers_get(tid, &user) &&
-		       syscall_rest_continues(&entry->rest, (int64_t)user.rax) && !abandoned &&
-		       enter_rest(entry, 0);
+		return tracee_registers_get(tid, &thread) &&
+		       syscall_rest_continues(&entry->rest, syscall_result(&thread)) &&
+		       !abandoned && enter_rest(entry, 0);
 	return !abandoned && is_for_nobody(tid, stop) && enter_rest(entry, stop->signal);
 }
 
 static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 {
 	const int tid = entry->tid;
-	struct user_regs_struct user;
+	struct thread_registers thread;
 
 	if (go_on_with_rest(entry, stop))
 		return;
 	// It is done; or a signal or a stop came first, and the call was as short as it would have
 	// been without us.
-	const bool known = tracee_registers_get(tid, &user);
-	const bool signalled =
-	    known && stop->syscall && syscall_rest_has_signalled(&entry->rest, (int64_t)user.rax);
+	const bool known = tracee_registers_get(tid, &thread);
+	const bool signalled = known && stop->syscall &&
+	                       syscall_rest_has_signalled(&entry->rest, syscall_result(&thread));
 	if (known) {
-		syscall_rest_leave(&entry->rest, &user);
-		tracee_registers_set(tid, &user);
+		syscall_rest_leave(&entry->rest, &thread);
+		tracee_registers_set(tid, &thread);
 	}
 	rescues_drop(tid);
 	if (signalled && resume(entry, PTRACE_CONT, 0))
@@ -511,17 +509,17 @@ enum tracee_wait tracee_wait(int tid, struct tracee_stop *ret)
 bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, uint64_t *ret_tls)
 {
 	struct seized *entry = find_seized(tid);
-	struct user_regs_struct user;
+	struct thread_registers thread;
 
-	if (!tracee_registers_get(tid, &user))
+	if (!tracee_registers_get(tid, &thread))
 		return false;
-	ARCH_NATIVE->from_user(&user, ret);
-	*ret_tls = user.fs_base;
-	stop->call = (int64_t)user.orig_rax;
+	thread_registers_read(&thread, ret);
+	*ret_tls = thread_registers_tls(&thread);
+	stop->call = syscall_number(&thread);
 	if (!entry || stop->call < 0 || !is_for_nobody(tid, stop))
 		return true;
-	mend(entry, &user);
-	stop->resumes = syscall_mend_resumes(&user);
+	mend(entry, &thread);
+	stop->resumes = syscall_mend_resumes(&thread);
 	return true;
 }
 

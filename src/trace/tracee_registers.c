@@ -5,19 +5,21 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
-bool tracee_registers_get(int tid, struct user_regs_struct *ret)
+#include "syscall_registers.h"
+
+bool tracee_registers_get(int tid, struct thread_registers *ret)
 {
-	struct iovec vector = {.iov_base = ret, .iov_len = sizeof(*ret)};
+	struct iovec vector = {.iov_base = &ret->user, .iov_len = sizeof(ret->user)};
 
 	// A 32-bit thread fills less.
 	return ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0 &&
-	       vector.iov_len == sizeof(*ret);
+	       vector.iov_len == sizeof(ret->user);
 }
 
-bool tracee_registers_set(int tid, const struct user_regs_struct *user)
+bool tracee_registers_set(int tid, const struct thread_registers *thread)
 {
-	struct user_regs_struct registers = *user;
-	struct iovec vector = {.iov_base = &registers, .iov_len = sizeof(registers)};
+	struct user_regs_struct user = thread->user;
+	struct iovec vector = {.iov_base = &user, .iov_len = sizeof(user)};
 
 	return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0;
 }

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <stdbool.h>
-#include <sys/user.h>
+
+struct thread_registers;
 
 // False: it does not stand still, or is a 32-bit program's.
-bool tracee_registers_get(int tid, struct user_regs_struct *ret);
+bool tracee_registers_get(int tid, struct thread_registers *ret);
 
-bool tracee_registers_set(int tid, const struct user_regs_struct *user);
+bool tracee_registers_set(int tid, const struct thread_registers *thread);

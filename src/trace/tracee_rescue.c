@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "tracee_rescue.h"
 
-#include <elf.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "priority.h"
 #include "rescues.h"
 #include "syscall_rest.h"
+#include "tracee_registers.h"
 #include "tracee_stop.h"
 
 enum { MAX_RESCUE_S = 1 };
@@ -30,14 +28,12 @@ static void ask(int tid, struct syscall_rest *rest)
 // Gives a stopped thread the result of the whole call, if it is in the rest still.
 static void put_right(int tid, struct syscall_rest *rest)
 {
-	struct user_regs_struct user = {0};
-	struct iovec vector = {.iov_base = &user, .iov_len = sizeof(user)};
+	struct thread_registers thread;
 
-	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) != 0 ||
-	    vector.iov_len != sizeof(user) || !syscall_rest_is_inside(rest, &user))
+	if (!tracee_registers_get(tid, &thread) || !syscall_rest_is_inside(rest, &thread))
 		return;
-	syscall_rest_leave(rest, &user);
-	ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector);
+	syscall_rest_leave(rest, &thread);
+	tracee_registers_set(tid, &thread);
 }
 
 static void serve(int tid, struct syscall_rest *rest)

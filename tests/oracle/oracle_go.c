@@ -28,6 +28,7 @@
 #include "profile.h"
 #include "rule_cache.h"
 #include "snapshot.h"
+#include "syscall_registers.h"
 #include "unwind.h"
 
 enum { MAX_DEPTH = 512, MAX_SHOWN = 12, MAX_SECONDS = 100 };
@@ -87,7 +88,7 @@ static void unwind(struct oracle *o, const struct user_regs_struct *user)
 {
 	struct registers registers;
 
-	ARCH_NATIVE->from_user(user, &registers);
+	thread_registers_read(&(struct thread_registers){*user}, &registers);
 	o->hint = (struct snapshot_hint){.tls = user->fs_base, .go = &o->unwinder.go};
 	snapshot_buffer_reset(&o->buffer);
 	if (!snapshot_capture(o->tid, ARCH_NATIVE, &registers, &o->space.maps, &o->hint, &o->buffer,

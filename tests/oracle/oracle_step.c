@@ -32,6 +32,7 @@
 #include "rule.h"
 #include "rule_cache.h"
 #include "snapshot.h"
+#include "syscall_registers.h"
 #include "unwind.h"
 
 enum {
@@ -309,7 +310,7 @@ static bool unwind(struct oracle *o, const struct user_regs_struct *user)
 	const struct snapshot_hint hint = {0};
 	struct registers registers;
 
-	ARCH_NATIVE->from_user(user, &registers);
+	thread_registers_read(&(struct thread_registers){*user}, &registers);
 	snapshot_buffer_reset(&o->buffer);
 	if (!snapshot_capture(o->pid, ARCH_NATIVE, &registers, &o->space.maps, &hint, &o->buffer,
 	                      &o->snapshot))

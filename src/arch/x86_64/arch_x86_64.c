@@ -3,44 +3,14 @@
 
 #include <elf.h>
 #include <string.h>
-#include <sys/user.h>
 
 #include "expression.h"
 #include "memory.h"
 #include "rule.h"
 #include "x86_code.h"
 #include "x86_frame.h"
+#include "x86_registers.h"
 #include "x86_thunk.h"
-
-// DWARF register numbers: System V ABI, AMD64 supplement, figure 3.36.
-enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15, RIP };
-
-static void from_user(const struct user_regs_struct *user, struct registers *ret)
-{
-	*ret = (struct registers){
-	    .value =
-	        {
-	            [RAX] = user->rax,
-	            [RDX] = user->rdx,
-	            [RCX] = user->rcx,
-	            [RBX] = user->rbx,
-	            [RSI] = user->rsi,
-	            [RDI] = user->rdi,
-	            [RBP] = user->rbp,
-	            [RSP] = user->rsp,
-	            [R8] = user->r8,
-	            [R9] = user->r9,
-	            [R10] = user->r10,
-	            [R11] = user->r11,
-	            [R12] = user->r12,
-	            [R13] = user->r13,
-	            [R14] = user->r14,
-	            [R15] = user->r15,
-	            [RIP] = user->rip,
-	        },
-	    .known = (1u << (RIP + 1)) - 1,
-	};
-}
 
 // struct ucontext: uc_flags, uc_link, uc_stack (ss_sp, ss_flags, ss_size), then the registers of
 // struct sigcontext (the kernel's asm/sigcontext.h).
@@ -231,7 +201,7 @@ static void frame_pointer_rule(struct rule *ret)
 	};
 }
 
-const struct arch arch_x86_64 = {
+const struct arch arch_native = {
     .name = "x86-64",
     .elf_machine = EM_X86_64,
     .elf_class = ELFCLASS64,
@@ -243,7 +213,6 @@ const struct arch arch_x86_64 = {
     .raising = 1u << RAX | 1u << RDX, // __builtin_eh_return_data_regno
     .syscall_args = {RDI, RSI, RDX, R10, R8, R9},
     .red_zone_bytes = 128,
-    .from_user = from_user,
     .signal_rule = signal_rule,
     .section_rule = section_rule,
     .clone_rule = clone_rule,
