@@ -85,6 +85,8 @@ struct module {
 	bool looked_for_debug_frame; // debug_frame.c has
 	bool has_debug_frame;        // and there is one
 	bool looked_for_descriptor;  // address_space.c has
+	unsigned int n_looks;        // of address_space.c, while the file was gone; 0: it never was
+	int64_t look_again_ns;       // and when the next one is due; INT64_MAX: never
 	bool looked_for_ghc;         // ghc_code.c has
 	uint64_t ghc_return;         // and this is StgReturn
 	uint64_t jit_descriptor;     // the address of GDB_JIT_DESCRIPTOR in the file; 0: none
@@ -100,6 +102,7 @@ struct modules {
 	struct module *program; // the main executable, as last seen; NULL: not known
 	struct module **items;  // pointers stay valid as the table grows
 	size_t count, capacity;
+	size_t n_found;       // files that were gone at first (address_space.c)
 	size_t n_images;      // that were copied for MODULE_IMAGE (address_space.c)
 	uint64_t image_bytes; // of those, and of those that could not be
 	const struct debug_sources *debug_sources; // borrowed; NULL: the usual places only

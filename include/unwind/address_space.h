@@ -41,6 +41,9 @@ struct address_space {
 	bool searched;                  // in all files
 	int64_t searched_ns, search_cost_ns; // when that was, and how long it took
 	bool stale;                          // an address outside of all mappings was seen since
+	int64_t updated_ns;                  // when all of this was last looked at
+	int64_t look_again_ns;               // when a file that was gone is looked for again
+	size_t n_found;                      // of those that were found, as modules has it
 	uint64_t n_reads;
 };
 
@@ -56,9 +59,16 @@ struct code_address {
 void address_space_init(struct address_space *space, struct modules *modules, int pid);
 void address_space_deinit(struct address_space *space);
 
+// A file that was gone is to be looked for by the update at that time, if not before.
+static inline void address_space_look_at(struct address_space *space, int64_t at_ns)
+{
+	if (at_ns < space->look_again_ns)
+		space->look_again_ns = at_ns;
+}
+
 // Rereads the maps, by way of the live thread `tid`, if something says that they may have changed
 // and the last reading is far enough back for its cost (below about 2 % of the time, except when
-// `force`).
+// `force`). Looks again for files that were gone.
 void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force);
 
 // The module of the address and the address in it. An address in no executable mapping belongs to

@@ -21,6 +21,7 @@
 #include "mapped_file.h"
 #include "memory.h"
 #include "module.h"
+#include "module_file.h"
 #include "perf_map.h"
 #include "php_code.h"
 #include "proc.h"
@@ -34,7 +35,7 @@ enum {
 	// code_watch.
 	HINTED_COST_FACTOR = 50,
 	COST_FACTOR = 200,
-	MAX_OPEN_TRIES = 3,
+	LOOKS_AT_ONCE = 8, // for files that were gone
 	MAX_VDSO_BYTES = 1 << 20,
 	MAX_SEARCHED = 512, // files, for what they tell debuggers
 	MAX_IMAGES = 1024,  // of all processes, to the end of the run: each keeps a file open
@@ -43,7 +44,8 @@ enum {
 
 void address_space_init(struct address_space *space, struct modules *modules, int pid)
 {
-	*space = (struct address_space){.modules = modules, .stat_fd = -1, .pid = pid};
+	*space = (struct address_space){
+	    .modules = modules, .stat_fd = -1, .pid = pid, .look_again_ns = INT64_MAX};
 	code_watch_init(&space->watch);
 }
 
@@ -90,40 +92,13 @@ static char *path_of(const struct address_space *space, const struct mapping *ma
 	return memory_strdup(path[0] ? path : "[anon]");
 }
 
-// The mapping's file; *ret_tid: by way of which thread. The one by which the maps were read may
-// have ended, as all others do when one executes a program: then by way of the process. What is no
-// more than gone is all that is tried again.
-static int open_file(const struct address_space *space, const struct mapping *mapping,
-                     const char *path, int *ret_tid)
-{
-	int fd = mapped_file_open(space->tid, &space->maps, mapping, path);
-
-	*ret_tid = space->tid;
-	for (int i = 1; i < MAX_OPEN_TRIES && fd < 0 && (errno == ENOENT || errno == ESRCH); i++) {
-		*ret_tid = space->pid;
-		fd = mapped_file_open(space->pid, &space->maps, mapping, path);
-	}
-	return fd;
-}
-
 static struct module *add_owner(struct address_space *space, enum module_kind kind,
                                 const char *path, const struct mapping *mapping)
 {
-	int fd = -1, tid = space->tid;
-
 	if (kind == MODULE_FILE)
-		fd = open_file(space, mapping, path, &tid);
-	else if (kind == MODULE_VDSO)
-		fd = copy_vdso(space->tid, mapping);
-	const int number = errno;
-	struct module *module =
-	    modules_add(space->modules, kind, path, mapping->device, mapping->inode, fd);
-	if (kind == MODULE_FILE) {
-		file_user_read(tid, &module->user);
-		if (fd < 0)
-			module->unreadable = untrusted_file_failure(number);
-	}
-	return module;
+		return module_file_add(space, path, mapping);
+	const int fd = kind == MODULE_VDSO ? copy_vdso(space->tid, mapping) : -1;
+	return modules_add(space->modules, kind, path, mapping->device, mapping->inode, fd);
 }
 
 static struct module *owner_of(struct address_space *space, const struct mapping *mapping);
@@ -359,6 +334,7 @@ static void reread(struct address_space *space, int tid, int64_t now_ns)
 			note_program(space);
 		}
 		space->code_hash = hash;
+		address_space_look_at(space, now_ns);
 	}
 	space->read_ns = now_ns;
 	space->cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
@@ -394,7 +370,7 @@ static void update_jit_code(struct address_space *space, int tid, int64_t now_ns
 	space->jit_code_generation++;
 }
 
-void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force)
+static void update_maps(struct address_space *space, int tid, int64_t now_ns, bool force)
 {
 	const int64_t since_ns = now_ns - space->read_ns;
 	struct proc_stat stat;
@@ -421,6 +397,67 @@ void address_space_update(struct address_space *space, int tid, int64_t now_ns, 
 		space->watch.unknown = true; // it does not see what the maps show
 	if (exec)
 		space->generation++;
+}
+
+static const struct mapping *find_code_of(const struct address_space *space,
+                                          const struct module *module)
+{
+	for (size_t i = 0; i < space->maps.count; i++) {
+		const struct mapping *mapping = &space->maps.items[i];
+		_cleanup_free_ char *path = mapping->executable && mapping->inode == module->inode
+		                                ? path_of(space, mapping)
+		                                : NULL;
+		if (path && strcmp(path, module->path) == 0)
+			return mapping;
+	}
+	return NULL;
+}
+
+// Files that were gone are asked for once more; the module of one that is found counts in n_found.
+static void look_for_gone(struct address_space *space)
+{
+	size_t n = 0;
+
+	space->look_again_ns = INT64_MAX;
+	for (size_t i = 0; i < space->modules->count && n < LOOKS_AT_ONCE; i++) {
+		const struct module *gone = space->modules->items[i];
+		if (gone->n_looks == 0)
+			continue;
+		if (space->updated_ns < gone->look_again_ns) {
+			address_space_look_at(space, gone->look_again_ns);
+			continue;
+		}
+		const struct mapping *mapping = find_code_of(space, gone);
+		if (!mapping)
+			continue;
+		n++;
+		space->owners[mapping - space->maps.items] = NULL;
+		owner_of(space, mapping);
+	}
+	if (n == LOOKS_AT_ONCE)
+		space->look_again_ns = space->updated_ns; // at the next call
+}
+
+// What is kept by address is made anew, with the files that were found, by whichever process.
+static void take_found(struct address_space *space)
+{
+	const struct module *program = space->modules->program;
+
+	space->n_found = space->modules->n_found;
+	forget_owners(space);
+	space->generation++;
+	if (program && program->n_looks > 0)
+		note_program(space);
+}
+
+void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force)
+{
+	space->updated_ns = now_ns;
+	update_maps(space, tid, now_ns, force);
+	if (now_ns >= space->look_again_ns)
+		look_for_gone(space);
+	if (space->n_found != space->modules->n_found)
+		take_found(space);
 }
 
 // The one module for addresses that belong nowhere.

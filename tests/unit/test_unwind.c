@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "address_space.h"
@@ -482,6 +483,45 @@ static void test_no_code(void **state)
 	CHECK(world, STACK_NO_RULE, in(code_leaf), UINT64_MAX - 1);
 }
 
+// By way of a thread that has just ended no file is found; it is looked for again, later and later,
+// and what was made without it does not stay.
+static void test_file_that_was_gone(void **state)
+{
+	struct world *world = *state;
+	const uint64_t in_libc = (uint64_t)(uintptr_t)getpid;
+	const int64_t now_ns = world->space.updated_ns;
+	const int ended = fork();
+
+	if (ended == 0)
+		_exit(0);
+	assert_int_equal(waitpid(ended, NULL, 0), ended);
+	SET_STACK(world, in_libc, in(code_root));
+	world->space.tid = world->space.pid = ended;
+	unwinder_unwind(&world->unwinder, &world->snapshot, &world->unwound);
+	assert_int_not_equal(world->unwound.end, STACK_COMPLETE);
+	const struct module *gone = address_space_resolve(&world->space, in_libc).module;
+	assert_non_null(gone->unreadable);
+	address_space_update(&world->space, getpid(), now_ns, false);
+	assert_ptr_equal(address_space_resolve(&world->space, in_libc).module, gone);
+	const int64_t next_ns = world->space.look_again_ns;
+	assert_in_range(next_ns, now_ns + 1, now_ns + NS_PER_SECOND);
+	// Once more in vain, as after a reading of the maps.
+	memset(world->space.owners, 0, world->space.maps.count * sizeof(*world->space.owners));
+	world->space.updated_ns = next_ns;
+	world->space.tid = ended;
+	assert_ptr_equal(address_space_resolve(&world->space, in_libc).module, gone);
+	assert_true(gone->look_again_ns == next_ns + 2 * (next_ns - now_ns));
+
+	world->space.pid = getpid();
+	address_space_update(&world->space, getpid(), gone->look_again_ns, false);
+	CHECK(world, STACK_COMPLETE, in_libc, in(code_root)-1);
+	const struct module *found = address_space_resolve(&world->space, in_libc).module;
+	assert_ptr_not_equal(found, gone);
+	assert_null(found->unreadable);
+	assert_string_equal(found->path, gone->path);
+	assert_true(world->space.look_again_ns == INT64_MAX);
+}
+
 // Whatever stands on the stack: it ends, and within bounds.
 static void test_noise(void **state)
 {
@@ -530,6 +570,7 @@ int main(void)
 	    TEST(test_frame_pointer),
 	    TEST(test_entry_code),
 	    TEST(test_no_code),
+	    TEST(test_file_that_was_gone),
 	    TEST(test_noise),
 	};
 
