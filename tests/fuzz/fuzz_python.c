@@ -173,9 +173,9 @@ static struct python_layout told_layout(struct input *input)
 
 static struct python_layout choose_layout(struct input *input)
 {
-	const uint8_t which = input_u8(input) % 8;
+	const uint8_t which = input_u8(input) % 10;
 
-	return which < 5 ? *python_layout_of(8 + which) : told_layout(input);
+	return which < 7 ? *python_layout_of(6 + which) : told_layout(input);
 }
 
 struct made_stack {

@@ -19,6 +19,7 @@
 #include "expression.h"
 #include "memory.h"
 #include "module.h"
+#include "returned_variable.h"
 #include "rule.h"
 #include "symbol_table.h"
 #include "x86_code.h"
@@ -348,12 +349,39 @@ static void test_beam_ways(void **state)
 	}
 }
 
+// The function whose value is a variable's, and others that are nearly one.
+static void test_returned_variable(void **state)
+{
+	static const struct {
+		uint8_t code[RETURNED_VARIABLE_CODE_BYTES];
+		uint64_t variable; // 0: none
+	} known[] = {
+	    {{0x48, 0x8b, 0x05, 0x49, 0xa3, 0x18, 0x00, 0xc3}, 0x1000 + 7 + 0x18a349},
+	    {{0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x8b, 0x05, 0xf0, 0xff, 0xff, 0xff, 0xc3},
+	     0x1000 + 11 - 16},
+	    {{0x48, 0x8b, 0x05, 0x49, 0xa3, 0x18, 0x00, 0x90}, 0}, // goes on
+	    {{0x48, 0x8d, 0x05, 0x49, 0xa3, 0x18, 0x00, 0xc3}, 0}, // lea
+	    {{0x8b, 0x05, 0x49, 0xa3, 0x18, 0x00, 0xc3}, 0},       // 32 bits
+	    {{0x48, 0x8b, 0x0d, 0x49, 0xa3, 0x18, 0x00, 0xc3}, 0}, // %rcx
+	    {{0x48, 0x8b, 0x87, 0x49, 0xa3, 0x18, 0x00, 0xc3}, 0}, // of %rdi
+	    {{0x48, 0x8b, 0x07, 0xc3}, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(known); i++) {
+		uint64_t variable = 0;
+		assert_int_equal(returned_variable(known[i].code, 0x1000, &variable),
+		                 known[i].variable != 0);
+		assert_int_equal(variable, known[i].variable);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lengths),        cmocka_unit_test(test_luajit_entry),
-	    cmocka_unit_test(test_beam_layout),    cmocka_unit_test(test_beam_ways),
-	    cmocka_unit_test(test_against_tables),
+	    cmocka_unit_test(test_lengths),           cmocka_unit_test(test_luajit_entry),
+	    cmocka_unit_test(test_beam_layout),       cmocka_unit_test(test_beam_ways),
+	    cmocka_unit_test(test_returned_variable), cmocka_unit_test(test_against_tables),
 	};
 
 	files = argv + 1;

@@ -12,6 +12,7 @@
 #include "module.h"
 #include "proc.h"
 #include "python_kind.h"
+#include "returned_variable.h"
 #include "runtimes.h"
 #include "symbol_table.h"
 
@@ -87,11 +88,34 @@ static bool find_symbol(struct search *search, const char *name, unsigned int ty
 	return named.found;
 }
 
+// 3.6 has no _PyRuntime. The variable that leads to the interpreters has no name outside, but a
+// function that is exported returns its value.
+static bool find_interp_head(struct search *search, uint64_t *ret)
+{
+	uint8_t code[RETURNED_VARIABLE_CODE_BYTES];
+	uint64_t address, size;
+
+	return find_symbol(search, "PyInterpreterState_Head", STT_FUNC, &address, &size) &&
+	       resident_read(search->setup->resident, search->tid, address, code, sizeof(code)) &&
+	       returned_variable(code, address, ret);
+}
+
+static bool find_runtime(struct search *search, struct python *ret)
+{
+	uint64_t size;
+
+	if (find_symbol(search, "_PyRuntime", STT_OBJECT, &ret->runtime, &size))
+		return true;
+	ret->is_3_6 = find_interp_head(search, &ret->runtime);
+	return ret->is_3_6;
+}
+
+// _PyEval_EvalFrameDefault is there from 3.6 on.
 static bool find_symbols(struct search *search, struct python *ret)
 {
 	uint64_t size;
 
-	return find_symbol(search, "_PyRuntime", STT_OBJECT, &ret->runtime, &size) &&
+	return find_runtime(search, ret) &&
 	       find_symbol(search, "PyCode_Type", STT_OBJECT, &ret->code_type, &size) &&
 	       find_symbol(search, "PyUnicode_Type", STT_OBJECT, &ret->string_type, &size) &&
 	       find_symbol(search, "_PyEval_EvalFrameDefault", STT_FUNC, &ret->eval,
@@ -122,9 +146,10 @@ static int find_version(struct search *search)
 static bool find_layout(struct search *search, struct python *python)
 {
 	uint8_t offsets[PYTHON_OFFSETS_BYTES];
-	int minor = -1;
+	int minor = python->is_3_6 ? 6 : -1;
 
-	if (resident_read(search->setup->resident, search->tid, python->runtime, offsets,
+	if (minor < 0 &&
+	    resident_read(search->setup->resident, search->tid, python->runtime, offsets,
 	                  sizeof(offsets)) &&
 	    python_layout_read(offsets, &python->layout, &minor))
 		return true;

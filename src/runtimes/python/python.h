@@ -53,7 +53,8 @@ struct python_threads {
 struct python {
 	const struct runtimes_setup *setup; // borrowed
 	struct python_layout layout;
-	uint64_t runtime; // _PyRuntime
+	uint64_t runtime; // _PyRuntime; in 3.6 the variable interp_head
+	bool is_3_6;
 	uint64_t code_type, string_type;
 	uint64_t eval, eval_bytes; // _PyEval_EvalFrameDefault
 	bool has_own_pids;         // the process is in another pid namespace

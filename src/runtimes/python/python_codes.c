@@ -16,8 +16,7 @@ enum {
 	MAX_FILE_CHARACTERS = 1024, // of a path
 	MAX_LINES_BYTES = 1 << 20,
 	LOOK_AT_ONCE = 16,
-	UTF8_BYTES = 4,  // of one character
-	OLD_CONSTS = 24, // objects that any code has, up to 3.11: two words of it
+	UTF8_BYTES = 4, // of one character
 };
 
 static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
@@ -80,8 +79,10 @@ static void fill_key(const struct python *python, const uint8_t *header,
 		ret->key[KEY_FIRST_LINE] |= (uint64_t)number_at(header, layout->code_version) << 32;
 	if (layout->code_traceable)
 		ret->key[KEY_TRACEABLE] = number_at(header, layout->code_traceable);
-	ret->key[KEY_CONSTS] = word_at(header, OLD_CONSTS);
-	ret->key[KEY_NAMES] = word_at(header, OLD_CONSTS + 8);
+	if (layout->code_consts) {
+		ret->key[KEY_CONSTS] = word_at(header, layout->code_consts);
+		ret->key[KEY_NAMES] = word_at(header, layout->code_consts + 8);
+	}
 	ret->is_read = word_at(header, layout->object_type) == python->code_type;
 }
 

@@ -22,7 +22,7 @@ enum {
 struct python_layout {
 	int minor; // of the version 3.minor
 	bool free_threaded;
-	uint32_t interpreters;                              // first one's address in _PyRuntime
+	uint32_t interpreters; // first one's address in _PyRuntime; 3.6 has a variable for it
 	uint32_t interp_next, interp_threads, interp_codes; // the last: code_object_generation
 	uint32_t thread_next, thread_interp, thread_frame;
 	uint32_t thread_cframe, thread_root_cframe; // 3.10-3.12
@@ -33,6 +33,7 @@ struct python_layout {
 	uint32_t frame_previous, frame_code, frame_instr, frame_owner, frame_entry, frame_tlbc;
 	uint32_t frame_bytes;
 	uint32_t code_file, code_name, code_qualname, code_lines, code_first_line;
+	uint32_t code_consts;           // up to 3.12: and its names after them
 	uint32_t code_start, code_tlbc; // its instructions
 	uint32_t code_traceable;        // index of the first that counts
 	uint32_t code_version, code_bytes;

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// returned_variable: a variable without a name, by a function that returns its value.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RETURNED_VARIABLE_CODE_BYTES = 12 };
+
+// The address of the variable whose value the function at `address` returns, if its code, as it
+// begins there, does nothing else.
+bool returned_variable(const uint8_t code[RETURNED_VARIABLE_CODE_BYTES], uint64_t address,
+                       uint64_t *ret);
