@@ -32,6 +32,10 @@ struct lock_look {
 // Looks at a thread that sleeps in a system call; false: it does not, or nothing can be read.
 bool lock_look_take(int pid, int tid, struct lock_look *ret);
 
+// Reads the words around the futex that look->call waits on, and what they lead to, of look->tid:
+// all else of *look is known.
+void lock_look_read_words(struct lock_look *look);
+
 // True if nothing has changed: the same sleep, the same words.
 bool lock_look_is_same(const struct lock_look *a, const struct lock_look *b);
 

@@ -31,7 +31,9 @@ enum {
 	RWLOCK_READERS = 0,
 	RWLOCK_READ_FUTEX = 2,
 	RWLOCK_WRITE_FUTEX = 3,
+	RWLOCK_PAD = 4, // two words
 	RWLOCK_WRITER = 6,
+	RWLOCK_SHARED = 7,
 	RWLOCK_READER_SHIFT = 3, // of the count in its word
 	RWLOCK_WAITED = 3,       // 1 with the bit for "somebody waits" (2)
 	RWLOCK_DRAINED = 2,      // 0 with it: a writer waits for the readers to leave
@@ -133,8 +135,8 @@ static bool read_mutex(struct reading *reading, bool is_certain)
 	if (kind & MUTEX_ROBUST && (lock & TID_MASK) != owner)
 		return false;
 	// Without a name that says so, it must look like a mutex in all of its parts.
-	if (!is_certain && (lock != MUTEX_CONTENDED || users == 0 || users > MAX_USERS ||
-	                    word(reading, MUTEX_COUNT) > MAX_USERS))
+	if (!is_certain && ((lock != MUTEX_CONTENDED && !(kind & MUTEX_ROBUST)) || users == 0 ||
+	                    users > MAX_USERS || word(reading, MUTEX_COUNT) > MAX_USERS))
 		return false;
 	reading->claim.is_shared = kind & MUTEX_SHARED;
 	return set_owner(reading, owner, is_certain);
@@ -159,6 +161,19 @@ static void read_rwlock(struct reading *reading, int first)
 	if (!set_owner(reading, word(reading, first + RWLOCK_WRITER), true))
 		reading->claim.readers =
 		    word(reading, first + RWLOCK_READERS) >> RWLOCK_READER_SHIFT;
+}
+
+// Without a name that says so, it must look like a write-locked one in all of its parts.
+static bool guess_rwlock(struct reading *reading, int first)
+{
+	if (word(reading, first + RWLOCK_PAD) != 0 || word(reading, first + RWLOCK_PAD + 1) != 0 ||
+	    word(reading, first + RWLOCK_SHARED) > 1 ||
+	    word(reading, first + RWLOCK_READ_FUTEX) > RWLOCK_WAITED ||
+	    word(reading, first + RWLOCK_WRITE_FUTEX) > RWLOCK_WAITED ||
+	    !set_owner(reading, word(reading, first + RWLOCK_WRITER), false))
+		return false;
+	set_lock(reading, LOCK_WHAT_RWLOCK, first);
+	return true;
 }
 
 // One word, on which all wait, with its highest bit set; who writes is not in it. glibc's would
@@ -241,6 +256,9 @@ static void read_word(struct reading *reading, enum lock_hint hint)
 		set_lock(reading, LOCK_WHAT_LOCK, 0);
 		if (read_mutex(reading, false))
 			reading->claim.what = LOCK_WHAT_MUTEX;
+		else if ((uint32_t)reading->look->call.args[2] == RWLOCK_WAITED &&
+		         !guess_rwlock(reading, -RWLOCK_WRITE_FUTEX))
+			guess_rwlock(reading, -RWLOCK_READ_FUTEX);
 		break;
 	}
 }

@@ -112,6 +112,12 @@ static int awaited_pid(const struct lock_look *look)
 	return process_of(look, wait.fd);
 }
 
+void lock_look_read_words(struct lock_look *look)
+{
+	read_words(look);
+	read_owner(look);
+}
+
 bool lock_look_take(int pid, int tid, struct lock_look *ret)
 {
 	struct lock_look look = {.pid = pid, .tid = tid};
@@ -123,8 +129,7 @@ bool lock_look_take(int pid, int tid, struct lock_look *ret)
 	look.runs = stat.runs;
 	// After a stop a call with a time may be begun anew, with the arguments as they were.
 	if (look.call.nr == SYS_futex || look.call.nr == SYS_restart_syscall) {
-		read_words(&look);
-		read_owner(&look);
+		lock_look_read_words(&look);
 	} else if (look.call.nr == SYS_flock || look.call.nr == SYS_fcntl) {
 		look.inode = inode_of(&look);
 	} else {
