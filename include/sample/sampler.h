@@ -25,6 +25,7 @@ struct sampler {
 	bool stop_all;               // hold all running threads at once
 	bool children;               // descendants of the target too
 	bool kernel;                 // kernel frames of sleeping threads
+	bool locks;                  // who holds the locks that they wait for
 	bool system_goroutines;      // Go's own goroutines are shown, too
 	bool counts_at_once;         // `passed` reads the profile
 	bool once;                   // only the first tick, at once

@@ -329,6 +329,7 @@ static struct error *sample(struct session *session)
 	    .stop_all = options->stop_all,
 	    .children = options->children,
 	    .kernel = options->kernel,
+	    .locks = options->locks,
 	    .system_goroutines = options->system_goroutines,
 	    .counts_at_once = options->ring_ns || options->every_ns || session->record,
 	    .target = &session->target,
@@ -526,6 +527,7 @@ static int sample_for_top(void *context, int fd)
 	options->output = path;
 	options->writer = &writer_record;
 	options->symbols = false; // the reader finds them meanwhile
+	options->locks = true;
 	options->quiet = true;
 	session->is_stream = true;
 	const int status = supervise(run, session, options->command != NULL, -1);

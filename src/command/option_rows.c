@@ -357,6 +357,9 @@ static const struct option_row rows[] = {
 	     "the kernel's functions, too, of threads that wait;\n"
 	     "needs root (CAP_SYS_ADMIN)",
 	      .verbs = FOR_SAMPLE | FOR_NOW),
+	FLAG(0, "locks", locks, true,
+	     "which mutexes threads wait for, and who holds them\n"
+	     "(always in top and dump)"),
 	VALUE(0, "runtimes", "LIST", parse_runtimes,
 	      "of which languages' runtimes the frames are shown:\n"
 	      "auto (all, the default), none, or some of go,python",

@@ -47,6 +47,7 @@ struct options {
 	uint32_t max_depth;
 	bool stop_all;
 	bool children;
+	bool locks; // who holds those that are waited for
 	bool kernel;
 	unsigned int runtimes; // kinds (runtimes.h)
 	enum runtime_frames runtime_frames;

@@ -273,10 +273,15 @@ static enum wait_kind kind_of_descriptor(const struct wait *wait)
 	return WAIT_KIND_PIPE; // pipe:[], "fifo /run/x", eventfd, or one that is not known
 }
 
-// A runtime's own lock is known by its address (runtimes.h).
-static bool is_runtime_lock(const struct wait *wait)
+// A lock that is known by its address (waits.h): a runtime's own, or one of the C library's.
+static bool is_known_lock(const struct wait *wait)
 {
-	return wait && strncmp(wait->descriptor, "GIL", strlen("GIL")) == 0;
+	static const char *const locks[] = {"GIL", "mutex ", "rwlock "};
+
+	for (size_t i = 0; wait && i < array_size(locks); i++)
+		if (strncmp(wait->descriptor, locks[i], strlen(locks[i])) == 0)
+			return true;
+	return false;
 }
 
 static enum wait_kind kind_of_futex(enum wait_name name)
@@ -352,7 +357,7 @@ enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, co
 		if (wrapper != CALL_UNKNOWN)
 			return kind_of_call(wrapper, wait);
 	}
-	if (class == CALL_FUTEX && is_runtime_lock(wait))
+	if (class == CALL_FUTEX && is_known_lock(wait))
 		return WAIT_KIND_LOCK;
 	if (class == CALL_FUTEX ||
 	    (name != WAIT_NAME_NOTHING && (class == CALL_UNKNOWN || class == CALL_RESTARTED)))

@@ -52,6 +52,7 @@ struct processes_options {
 	bool stop_all;
 	bool children;
 	bool kernel;
+	bool locks;
 	bool system_goroutines;
 	bool counts_at_once;
 };

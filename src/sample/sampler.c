@@ -140,6 +140,7 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	    .stop_all = sampler->stop_all,
 	    .children = sampler->children,
 	    .kernel = sampler->kernel,
+	    .locks = sampler->locks,
 	    .system_goroutines = sampler->system_goroutines,
 	    .counts_at_once = sampler->counts_at_once,
 	};

@@ -43,7 +43,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	target->attend = setup->attend;
 	target->attend_context = setup->attend_context;
 	idle_check_init(&ticker->idle_check, setup->sums, setup->load);
-	waits_init(&ticker->waits, setup->profile, setup->hold->run, setup->kernel);
+	waits_init(&ticker->waits, setup->profile, setup->hold->run, setup->kernel, setup->locks);
 	stops_init(&ticker->stops, setup->hold, setup->buffer, target, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);
 	unwinder_init(&ticker->unwinder, &ticker->space, setup->profile, setup->rules,

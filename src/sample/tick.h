@@ -40,6 +40,7 @@ struct ticker_setup {
 	enum runtime_frames runtime_frames;
 	bool stop_all;          // hold all running threads at once: one consistent picture
 	bool kernel;            // kernel frames of sleeping threads
+	bool locks;             // and who holds the locks that they wait for
 	bool system_goroutines; // are shown, too
 	bool counts_at_once;    // the profile is read after each tick
 	// Now and then in long work: those that have stopped are to be served (ticker_attend).

@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "descriptor.h"
+#include "lock_name.h"
 #include "memory.h"
 #include "profile.h"
 #include "resident.h"
@@ -34,9 +35,11 @@ enum {
 	NO_DESCRIPTOR = -1,
 };
 
-void waits_init(struct waits *waits, struct profile *profile, struct run *run, bool kernel)
+void waits_init(struct waits *waits, struct profile *profile, struct run *run, bool kernel,
+                bool locks)
 {
-	*waits = (struct waits){.profile = profile, .run = run, .kernel = kernel, .fds_fd = -1};
+	*waits = (struct waits){
+	    .profile = profile, .run = run, .kernel = kernel, .locks = locks, .fds_fd = -1};
 }
 
 void waits_deinit(struct waits *waits)
@@ -210,13 +213,29 @@ static ssize_t read_link(struct waits *waits, const struct target *target,
 	return readlink(path, ret, size);
 }
 
-// A lock of a language's runtime; a new string, "" if it is none.
-static char *describe_futex(const struct target *target, const struct target_thread *thread)
+// False: it is in a pid namespace of its own, and what its locks say is not what we know it by.
+static bool has_our_tids(struct waits *waits, const struct target *target)
+{
+	struct proc_status status;
+
+	if (!waits->knows_tids) {
+		waits->has_our_tids =
+		    proc_read_status(target->pid, &status) && status.ns_pid == target->pid;
+		waits->knows_tids = true;
+	}
+	return waits->has_our_tids;
+}
+
+// A lock of a language's runtime, or of the C library; a new string, "" if it is none.
+static char *describe_futex(struct waits *waits, const struct target *target,
+                            const struct target_thread *thread)
 {
 	char *name = NULL;
 
 	if (thread->call.nr == SYS_futex && target->runtimes)
 		name = runtimes_name_futex(target->runtimes, thread->tid, thread->call.args[0]);
+	if (!name && thread->call.nr == SYS_futex && waits->locks && has_our_tids(waits, target))
+		name = lock_name_futex(target, thread);
 	return name ? name : memory_strdup("");
 }
 
@@ -229,7 +248,7 @@ static char *describe(struct waits *waits, const struct target *target,
 	const int fd = descriptor_of(thread->tid, &thread->call, &more);
 
 	if (fd == NO_DESCRIPTOR)
-		return describe_futex(target, thread);
+		return describe_futex(waits, target, thread);
 	const ssize_t n = read_link(waits, target, thread, fd, link, sizeof(link) - 1);
 	if (n <= 0)
 		return memory_strdup("");

@@ -13,16 +13,19 @@ struct target;
 struct target_thread;
 
 struct waits {
-	struct profile *profile; // borrowed
-	struct run *run;         // borrowed
-	bool kernel;             // read kernel frames
-	uint32_t *unnamed;       // waits in the profile with a socket that has no meaning yet
+	struct profile *profile;       // borrowed
+	struct run *run;               // borrowed
+	bool kernel;                   // read kernel frames
+	bool locks;                    // look who holds the locks that are waited for
+	bool knows_tids, has_our_tids; // that the process has, too: no pid namespace lies between
+	uint32_t *unnamed;             // waits in the profile with a socket that has no meaning yet
 	size_t n_unnamed, unnamed_capacity;
 	int fds_fd;      // /proc/PID/fd; -1: not opened
 	int64_t next_ns; // when the tables of sockets may be read again
 };
 
-void waits_init(struct waits *waits, struct profile *profile, struct run *run, bool kernel);
+void waits_init(struct waits *waits, struct profile *profile, struct run *run, bool kernel,
+                bool locks);
 void waits_deinit(struct waits *waits);
 
 // The id in the profile of what the thread waits in, which sleeper_look has just seen asleep

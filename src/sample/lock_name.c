@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "lock_name.h"
+
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <stdio.h>
+
+#include "lock_claim.h"
+#include "lock_look.h"
+#include "memory.h"
+#include "proc.h"
+#include "profile.h"
+#include "target.h"
+
+// The value of the word of a lock that is waited for: of the C library's own, and of many others.
+enum { CONTENDED = 2 };
+
+static const struct target_thread *find_thread(const struct target *target, int tid)
+{
+	for (size_t i = 0; i < target->n_threads; i++)
+		if (target->threads[i]->tid == tid && !target->threads[i]->gone)
+			return target->threads[i];
+	return NULL;
+}
+
+static bool is_tid(void *context, int tid, bool is_shared)
+{
+	(void)is_shared; // another process's thread is not looked for
+	return find_thread(context, tid) != NULL;
+}
+
+// True if the kernel itself ends the wait, when the thread of that tid ends (pthread_join).
+static bool is_join(const struct lock_look *look, const struct target *target)
+{
+	const uint32_t expected = (uint32_t)look->call.args[2];
+
+	return !(look->call.args[1] & FUTEX_PRIVATE_FLAG) && expected != 0 &&
+	       expected == lock_look_word(look, 0) && find_thread(target, (int)expected);
+}
+
+static bool is_contended(const struct lock_look *look)
+{
+	return (look->call.args[1] & FUTEX_CMD_MASK) == FUTEX_WAIT &&
+	       (uint32_t)look->call.args[2] == CONTENDED;
+}
+
+char *lock_name_futex(const struct target *target, const struct target_thread *thread)
+{
+	struct lock_look look = {.pid = target->pid, .tid = thread->tid, .call = thread->call};
+	char name[PROC_NAME_SIZE];
+	struct lock_claim claim;
+
+	lock_look_read_words(&look);
+	const bool join = is_join(&look, target);
+	lock_claim_read(&look, join ? LOCK_HINT_JOIN : LOCK_HINT_NONE, is_tid, (void *)target,
+	                &claim);
+	if (claim.owner && proc_read_name(target->pid, claim.owner, name))
+		return join ? memory_printf("the end of \"%s\" %d", name, claim.owner)
+		            : memory_printf("%s 0x%" PRIx64 ", held by \"%s\" %d",
+		                            lock_what_name(claim.what), claim.address, name,
+		                            claim.owner);
+	return is_contended(&look) ? memory_printf("0x%" PRIx64, look.call.args[0]) : NULL;
+}
