@@ -194,6 +194,28 @@ class Live(harness.TestCase):
             # 99 Hz; what was missed was counted.
             self.assertAlmostEqual(sum(ticks) + told[-1]["missed_ticks"], 100, delta=len(told) + 1)
 
+    def test_holders(self):
+        """What is waited for is a row, and says who has it where the lock does."""
+        target = self.start_fixture("locks", "all")
+        (told,) = intervals(top(target.pid, "--json", "--interval=300ms", "-n", 1))
+        threads = {thread["name"]: thread for thread in told["threads"]}
+        rows = {wait["for"]: wait for wait in told["waits"]}
+        lines = [line.split() for line in target.said if line.startswith("wait ")]
+        for _, name, _, kind, what, owner in lines:
+            said = threads[name]["waits_for"]
+            self.assertEqual(threads[name]["now"], kind, name)
+            if owner == "0":
+                self.assertEqual(said, "futex(...)", name)
+            elif what == "join":
+                self.assertEqual(said, f'futex(the end of "holder" {owner})')
+            else:
+                thing, holder = re.fullmatch(r"(futex\(.*), held by (.*)\)", said).groups()
+                self.assertRegex(thing, rf"^futex\({what} 0x[0-9a-f]+$", name)
+                self.assertEqual(holder, f'"holder" {owner}', name)
+                row = rows[thing + ")"]
+                self.assertEqual((row["holder"], row["kind"], row["threads"]), (holder, "lock", 1), name)
+        self.assertEqual(len(lines), 15)
+
     def test_command(self):
         told = intervals(top("--json", "--", "sh", "-c", "sleep 0.3; exit 7", status=7))
         self.assertEqual({t["name"] for part in told for t in part["threads"]}, {"sh"})

@@ -57,14 +57,16 @@ struct top_function {
 	struct top_share total; // of stacks in which it stands, each tick once
 };
 
-// What threads wait for: the same call, descriptor and kind.
+// What threads wait for: the same kind, call and descriptor; of a lock, whoever holds it.
 struct top_wait {
 	enum wait_kind kind;
-	uint32_t wait; // in the profile
+	uint32_t wait; // in the profile: the first of the same thing
+	uint32_t held; // the one that says who held it last; WAIT_NONE: none does
 	uint64_t count;
 	size_t n_threads;
 	int64_t longest_ns; // one sleep within the window
-	uint32_t sample;    // of the longest
+	int64_t held_until_ns;
+	uint32_t sample; // of the longest
 };
 
 // A call path; the first node is the root of all.
@@ -101,6 +103,12 @@ char *top_where(const struct top_model *model, uint32_t sample) __attribute__((r
 
 // What it waits for: the system call with its descriptor; "" where it runs. Likewise.
 char *top_waits_for(const struct top_model *model, uint32_t wait) __attribute__((returns_nonnull));
+
+// The same of a row, without who holds it; and who held it last, "" if nobody is known. Likewise.
+char *top_wait_thing(const struct top_model *model, const struct top_wait *row)
+    __attribute__((returns_nonnull));
+char *top_wait_holder(const struct top_model *model, const struct top_wait *row)
+    __attribute__((returns_nonnull));
 
 // The names of the sample's stack, leaf first; the array and the names are the caller's to free.
 char **top_stack(const struct top_model *model, uint32_t sample, size_t *ret_count);

@@ -94,7 +94,8 @@ static void write_waits(struct json *json, const struct top_model *model)
 		const struct top_wait *wait = &model->waits[i];
 		json_open(json, '{');
 		json_key_string(json, "kind", wait_kind_name(wait->kind));
-		key_own(json, "for", top_waits_for(model, wait->wait));
+		key_own(json, "for", top_wait_thing(model, wait));
+		key_own(json, "holder", top_wait_holder(model, wait));
 		json_key_int(json, "ticks", (int64_t)wait->count);
 		json_key_int(json, "threads", (int64_t)wait->n_threads);
 		json_key_int(json, "longest_ns", wait->longest_ns);

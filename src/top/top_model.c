@@ -14,6 +14,7 @@
 #include "symbolize.h"
 #include "text.h"
 #include "top_tree.h"
+#include "top_waits.h"
 
 enum { MAX_NAME_BYTES = 1024 };
 
@@ -29,11 +30,6 @@ char top_kind_letter(enum wait_kind kind)
 	return kind < N_WAIT_KINDS ? letters[kind] : ' ';
 }
 
-static bool is_selected(const struct top_input *input, const struct span *span)
-{
-	return span->count > 0 && (!input->selected || input->selected[span->sample]);
-}
-
 static void add_share(struct top_share *share, enum wait_kind kind, uint64_t count)
 {
 	share->count += count;
@@ -45,7 +41,7 @@ static void add_samples(const struct top_input *input, struct slice *slice)
 {
 	slice_init(slice, input->from_ns, input->to_ns);
 	for (size_t i = 0; i < input->n_spans; i++)
-		if (is_selected(input, &input->spans[i]))
+		if (top_is_selected(input, &input->spans[i]))
 			slice_add(slice, input->profile, &input->spans[i]);
 }
 
@@ -132,7 +128,7 @@ static void find_threads(struct top_model *model, const struct slice *slice)
 	}
 	for (size_t i = 0; i < input->n_spans; i++) {
 		const struct span *span = &input->spans[i];
-		if (!is_selected(input, span))
+		if (!top_is_selected(input, span))
 			continue;
 		add_history(model, &history[span->thread], span);
 		note_now(model, &model->threads[span->thread], span);
@@ -144,61 +140,6 @@ static void find_threads(struct top_model *model, const struct slice *slice)
 		if (thread->share.count > 0)
 			model->threads[model->n_threads++] = *thread;
 	}
-}
-
-static int compare_waits(const void *a_pointer, const void *b_pointer)
-{
-	const struct top_wait *a = a_pointer, *b = b_pointer;
-
-	if (a->count != b->count)
-		return a->count > b->count ? -1 : 1;
-	if (a->wait != b->wait)
-		return a->wait < b->wait ? -1 : 1;
-	return (a->kind > b->kind) - (a->kind < b->kind);
-}
-
-// Rows are found by (wait, kind): for each wait as many as there are kinds.
-static void find_waits(struct top_model *model, const struct slice *slice)
-{
-	const struct top_input *input = &model->input;
-	const size_t n = input->profile->n_waits * N_WAIT_KINDS;
-	struct top_wait *waits = memory_alloc_zeroed(n + 1, sizeof(*waits));
-	_cleanup_free_ uint32_t *last = memory_alloc_zeroed(n + 1, sizeof(*last)); // thread + 1
-
-	for (size_t t = 0; t < slice->n_sums; t++) {
-		const struct sample *sample = &input->profile->samples[t];
-		const enum wait_kind kind = model->kinds[t];
-		if (slice->sums[t].count == 0 || kind == WAIT_KIND_RUNNING)
-			continue;
-		waits[sample->wait * N_WAIT_KINDS + kind].count += slice->sums[t].count;
-	}
-	for (size_t i = 0; i < input->n_spans; i++) {
-		const struct span *span = &input->spans[i];
-		const enum wait_kind kind =
-		    is_selected(input, span) ? model->kinds[span->sample] : 0;
-		const int64_t from_ns =
-		    span->start_ns > input->from_ns ? span->start_ns : input->from_ns;
-		const int64_t to_ns = span->end_ns < input->to_ns ? span->end_ns : input->to_ns;
-		if (to_ns <= from_ns || kind == WAIT_KIND_RUNNING)
-			continue;
-		const size_t row = input->profile->samples[span->sample].wait * N_WAIT_KINDS + kind;
-		// Spans are sorted by thread.
-		waits[row].n_threads += last[row] != span->thread + 1;
-		last[row] = span->thread + 1;
-		if (to_ns - from_ns > waits[row].longest_ns) {
-			waits[row].longest_ns = to_ns - from_ns;
-			waits[row].sample = span->sample;
-		}
-	}
-	model->waits = waits;
-	for (size_t i = 0; i < n; i++) {
-		if (waits[i].count == 0)
-			continue;
-		waits[i].wait = (uint32_t)(i / N_WAIT_KINDS);
-		waits[i].kind = i % N_WAIT_KINDS;
-		waits[model->n_waits++] = waits[i];
-	}
-	qsort(waits, model->n_waits, sizeof(*waits), compare_waits);
 }
 
 char *top_function_name(const struct top_model *model, uint32_t id)
@@ -236,17 +177,6 @@ char *top_where(const struct top_model *model, uint32_t sample)
 	return n > 0 ? top_function_name(model, ids[0]) : memory_strdup("");
 }
 
-char *top_waits_for(const struct top_model *model, uint32_t id)
-{
-	const struct wait *wait = &model->input.profile->waits[id];
-
-	if (id == WAIT_NONE || wait->syscall == NO_SYSCALL)
-		return memory_strdup("");
-	const char *text = frame_name_descriptor(wait);
-	_cleanup_free_ char *descriptor = text_clean(text, strlen(text), MAX_NAME_BYTES);
-	return call_text_name(wait->syscall, descriptor);
-}
-
 char **top_stack(const struct top_model *model, uint32_t sample, size_t *ret_count)
 {
 	const struct top_input *input = &model->input;
@@ -269,7 +199,7 @@ void top_model_init(struct top_model *ret, const struct top_input *input)
 	find_kinds(ret);
 	add_samples(input, &slice);
 	find_threads(ret, &slice);
-	find_waits(ret, &slice);
+	top_find_waits(ret, slice.sums, slice.n_sums);
 	top_find_functions(ret, slice.sums, slice.n_sums);
 	if (input->with_tree)
 		top_find_tree(ret, slice.sums, slice.n_sums);

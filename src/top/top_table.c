@@ -138,8 +138,9 @@ static void fill_waits(struct top_table *table, const struct top_model *model,
 		set_number(row, 2, (double)wait->n_threads, 0);
 		set_number(row, 3, (double)wait->longest_ns / (double)NS_PER_SECOND, 2);
 		set_text(row, 4, memory_strdup(wait_kind_name(wait->kind)));
-		set_text(row, 5, top_where(model, wait->sample));
-		set_text(row, 6, top_waits_for(model, wait->wait));
+		set_text(row, 5, top_wait_holder(model, wait));
+		set_text(row, 6, top_where(model, wait->sample));
+		set_text(row, 7, top_wait_thing(model, wait));
 	}
 }
 
@@ -260,7 +261,7 @@ static const struct top_column tree_columns[] = {
 };
 static const struct top_column wait_columns[] = {
 	{"WAITS%", 6, true}, {"TICKS", 8, true}, {"THREADS", 7, true}, {"LONGEST", 8, true},
-	{"KIND", 9, false}, {"BELOW", 28, false}, {"FOR", 50, false},
+	{"KIND", 9, false}, {"HOLDER", 22, false}, {"BELOW", 28, false}, {"FOR", 50, false},
 };
 static const struct top_column stack_columns[] = {{"STACK", 80, false}};
 // clang-format on

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// top_waits: what threads wait for in a window, for top_model: one row for each thing.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "top_model.h"
+
+static inline bool top_is_selected(const struct top_input *input, const struct span *span)
+{
+	return span->count > 0 && (!input->selected || input->selected[span->sample]);
+}
+
+// Sets model->waits from the window's sums, one for each sample.
+void top_find_waits(struct top_model *model, const struct sample *sums, size_t n);
