@@ -164,6 +164,14 @@ time.sleep(1000)
 
 
 class Deadlocks(harness.TestCase):
+    def start_asleep(self, *args):
+        """Its main thread says that it is ready, and only then begins to wait."""
+        target = self.start_fixture(*args)
+        harness.wait_for(
+            lambda: harness.read_status(target.pid)["State"][0] == "S", "the main thread's wait"
+        )
+        return target
+
     def test_three_in_a_circle(self):
         target = self.start_fixture("locks", "cycle", "3")
         told = dump(target, "--check", expect=10)
@@ -196,7 +204,7 @@ class Deadlocks(harness.TestCase):
             ("files", "file_lock"), ("child", "child"), ("mutexes", "mutex"),
             ("pidfd-wait", "process"), ("pidfd-poll", "process"),
         ):  # fmt: skip
-            target = self.start_fixture("locks", mode)
+            target = self.start_asleep("locks", mode)
             child = int(target.said[0])
             told = dump(target)
             self.assertEqual([set(c) for c in told["deadlocks"]], [{target.pid, child}], mode)
@@ -211,7 +219,7 @@ class Deadlocks(harness.TestCase):
     def test_what_is_none(self):
         """A wait that ends by itself, an open file that a third process could unlock."""
         for args in (["timed"], ["shared"]):
-            target = self.start_fixture("locks", *args)
+            target = self.start_asleep("locks", *args)
             told = dump(target, "--check")
             self.assertEqual(told["deadlocks"], [], args)
             owners = [t["waits_for"]["owners"] for t in told["threads"] if t["waits_for"]]
@@ -219,7 +227,7 @@ class Deadlocks(harness.TestCase):
 
     def test_stale_owner(self):
         """A process that does not have the mutex cannot hold it, whatever the mutex says."""
-        target = self.start_fixture("locks", "stale")
+        target = self.start_asleep("locks", "stale")
         told = dump(target)
         self.assertEqual(told["deadlocks"], [])
         self.assertEqual(told["threads"][0]["waits_for"]["what"], "mutex")
