@@ -117,12 +117,14 @@ struct thread {
 	bool ended;              // it is known to have
 	bool forgotten;          // by profile_collect: there is no such thread any more
 	bool interrupted;        // its span ends with the next sample, whatever that is
+	uint32_t labels;         // of its next sample (labels.h)
 };
 
 struct sample {
 	uint32_t stack;
 	uint32_t thread;
-	uint32_t wait; // WAIT_NONE: it runs, or nothing is known
+	uint32_t wait;   // WAIT_NONE: it runs, or nothing is known
+	uint32_t labels; // LABELS_NONE: it has none (labels.h)
 	enum thread_state state;
 	uint64_t count;
 	int64_t wall_ns;
@@ -174,6 +176,8 @@ struct profile {
 	size_t n_samples, samples_capacity;
 	struct wait *waits; // the first one means WAIT_NONE
 	size_t n_waits, waits_capacity;
+	char **labels; // sets of them; the first one is empty
+	size_t n_labels, labels_capacity;
 
 	struct span_follower *followers; // borrowed
 
@@ -188,7 +192,7 @@ struct profile {
 	int64_t duration_ns;   // from the first tick to the end
 	int64_t period_ns;     // the nominal time between ticks
 
-	struct hash_index location_index, stack_index, sample_index, wait_index;
+	struct hash_index location_index, stack_index, sample_index, wait_index, labels_index;
 };
 
 // A zeroed struct profile is an empty profile; deinit frees all that it owns.

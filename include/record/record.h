@@ -36,6 +36,7 @@ enum record_type {
 	RECORD_END = 14,             // the recording is whole
 	RECORD_WAIT = 15,            // what threads wait in; again when more is known of it
 	RECORD_FRAME_FUNCTIONS = 16, // of a runtime, as it names them (frame_names.h)
+	RECORD_LABELS = 17,          // sets of labels
 };
 
 // The first byte of an entry of RECORD_SAMPLES, after the thread.
@@ -46,6 +47,7 @@ enum {
 	RECORD_TICKS = 0x10,     // the sample stands for more than one tick
 	RECORD_EARLIER = 0x20,   // the sample is of an earlier time than this record
 	RECORD_WAITS = 0x40,     // what the thread waits in is known
+	RECORD_LABELLED = 0x80,  // the sample has labels
 };
 
 enum { RECORD_CHILDREN = 1 }; // a flag of RECORD_START: descendants are sampled, too

@@ -63,6 +63,9 @@ void profile_deinit(struct profile *profile)
 		free(profile->waits[i].frames);
 		free(profile->waits[i].reason);
 	}
+	for (size_t i = 0; i < profile->n_labels; i++)
+		free(profile->labels[i]);
+	free(profile->labels);
 	free(profile->waits);
 	free(profile->processes);
 	free(profile->locations);
@@ -76,6 +79,7 @@ void profile_deinit(struct profile *profile)
 	hash_index_deinit(&profile->stack_index);
 	hash_index_deinit(&profile->sample_index);
 	hash_index_deinit(&profile->wait_index);
+	hash_index_deinit(&profile->labels_index);
 	*profile = (struct profile){0};
 }
 
@@ -355,19 +359,27 @@ static bool sample_equal(const void *context, uint32_t id, const void *key)
 	const struct sample *a = &profile->samples[id], *b = key;
 
 	return a->stack == b->stack && a->thread == b->thread && a->state == b->state &&
-	       a->wait == b->wait;
+	       a->wait == b->wait && a->labels == b->labels;
 }
 
 static uint64_t hash_sample(const struct sample *sample)
 {
+	const uint64_t what = (uint64_t)sample->wait << 8 | sample->state;
+
 	return hash_mix((uint64_t)sample->stack << 32 | sample->thread,
-	                (uint64_t)sample->wait << 8 | sample->state);
+	                sample->labels ? hash_mix(what, sample->labels) : what);
 }
 
 uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
                        enum thread_state state, uint32_t wait, uint64_t ticks, int64_t now_ns)
 {
-	const struct sample key = {.stack = stack, .thread = thread, .wait = wait, .state = state};
+	const struct sample key = {
+	    .stack = stack,
+	    .thread = thread,
+	    .wait = wait,
+	    .labels = profile->threads[thread].labels,
+	    .state = state,
+	};
 	const uint64_t hash = hash_sample(&key);
 	uint32_t id = hash_index_find(&profile->sample_index, hash, sample_equal, profile, &key);
 

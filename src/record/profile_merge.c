@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "labels.h"
 #include "memory.h"
 
 #define MAX_WEIGHED 1e18
@@ -114,6 +115,13 @@ static uint32_t add_wait(struct merged *merged, const struct profile *profile, u
 	return id;
 }
 
+static uint32_t add_labels(struct merged *merged, const struct profile *profile, uint32_t labels)
+{
+	return labels == LABELS_NONE
+	           ? LABELS_NONE
+	           : profile_intern_labels(&merged->profile, profile->labels[labels]);
+}
+
 static int64_t weigh(int64_t value, double weight)
 {
 	const double weighed = (double)value * weight;
@@ -150,6 +158,7 @@ void merged_add(struct merged *merged, const struct profile *profile, const stru
 		        add_stack(merged, profile, &profile->stacks[from->stack], location_ids),
 		    .thread = first_thread + from->thread,
 		    .wait = add_wait(merged, profile, from->wait),
+		    .labels = add_labels(merged, profile, from->labels),
 		    .state = from->state,
 		    .count = (uint64_t)weigh((int64_t)from->count, weight),
 		    .wall_ns = weigh(from->wall_ns, weight),

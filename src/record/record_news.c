@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "record_news.h"
 
+#include "labels.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
@@ -138,6 +139,19 @@ void record_put_wait(struct record_writer *writer, uint32_t id)
 	if (wait->reason[0])
 		record_put_text(&writer->record, wait->reason);
 	record_put(&writer->block, RECORD_WAIT, &writer->record);
+}
+
+void record_put_labels(struct record_writer *writer, uint32_t id)
+{
+	const char *labels = writer->profile->labels[id];
+	struct label label = {0};
+
+	protobuf_varint(&writer->record, id);
+	while (labels_next(&labels, &label)) {
+		record_put_text(&writer->record, label.key);
+		record_put_text(&writer->record, label.value);
+	}
+	record_put(&writer->block, RECORD_LABELS, &writer->record);
 }
 
 // Code that was made at run time has another module's name once its own names are found.

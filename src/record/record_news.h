@@ -42,7 +42,7 @@ struct record_writer {
 	int64_t flushed_ns;
 	const struct module *program;                       // as told
 	size_t n_modules, n_locations, n_stacks, n_threads; // that are written
-	size_t n_waits;
+	size_t n_waits, n_labels;
 	size_t *n_mappings;        // of each module
 	bool *has_build_id;        // likewise
 	size_t *n_frame_functions; // that are written, likewise
@@ -69,6 +69,9 @@ void record_put_stacks(struct record_writer *writer);
 
 // The wait, also again when more is known of it.
 void record_put_wait(struct record_writer *writer, uint32_t id);
+
+// A set of labels.
+void record_put_labels(struct record_writer *writer, uint32_t id);
 
 // Code that was made at run time has another module's name once its own names are found.
 void record_put_module_names(struct record_writer *writer);

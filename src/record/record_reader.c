@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "frame_names.h"
+#include "labels.h"
 #include "memory.h"
 #include "record.h"
 #include "record_cursor.h"
@@ -245,6 +246,22 @@ static void read_wait(struct record_reader *reader, struct cursor *cursor)
 		profile_explain_descriptor(reader->profile, wait, meaning);
 }
 
+static void read_labels(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint64_t id = cursor_varint(cursor);
+	_cleanup_free_ char *labels = NULL;
+
+	while (!cursor->failed && cursor_has_more(cursor)) {
+		_cleanup_free_ char *key = take_name(cursor);
+		_cleanup_free_ char *value = take_name(cursor);
+		if (!cursor->failed)
+			labels_add(&labels, key, value);
+	}
+	if (!cursor->failed)
+		map_set(reader, &reader->labels, id,
+		        profile_intern_labels(reader->profile, labels));
+}
+
 static int64_t at_least(int64_t ns, int64_t least_ns)
 {
 	return ns < least_ns ? least_ns : ns;
@@ -289,7 +306,7 @@ static void read_entry(struct record_reader *reader, struct cursor *cursor)
 	uint32_t thread = map_get(&reader->threads, number);
 	uint64_t stack = 0, ticks = 1;
 	int64_t now_ns = reader->now_ns;
-	uint32_t wait = WAIT_NONE;
+	uint32_t wait = WAIT_NONE, labels = LABELS_NONE;
 
 	if (!cursor->failed && thread == NONE && number < reader->recording->size) {
 		thread = profile_add_thread(reader->profile, reader->recording->pid, 0, "[lost]",
@@ -315,6 +332,8 @@ static void read_entry(struct record_reader *reader, struct cursor *cursor)
 		now_ns -= cursor_time(cursor);
 	if (flags & RECORD_WAITS)
 		wait = map_get(&reader->waits, cursor_varint(cursor));
+	if (flags & RECORD_LABELLED)
+		labels = map_get(&reader->labels, cursor_varint(cursor));
 	if (cursor->failed || thread == NONE || state >= N_THREAD_STATES || ticks == 0 ||
 	    ticks > MAX_TICKS) {
 		cursor->failed = true;
@@ -323,6 +342,7 @@ static void read_entry(struct record_reader *reader, struct cursor *cursor)
 	if (stack == NONE)
 		stack = lost_stack(reader);
 	pass_gap(reader, thread, ticks, now_ns);
+	profile_label_thread(reader->profile, thread, labels == NONE ? LABELS_NONE : labels);
 	profile_count(reader->profile, thread, stack, (enum thread_state)state,
 	              wait == NONE ? WAIT_NONE : wait, ticks,
 	              at_least(now_ns, reader->profile->threads[thread].last_ns));
@@ -473,6 +493,7 @@ static void read_record(struct record_reader *reader, uint64_t type, struct curs
 	    [RECORD_OVERFLOW] = read_overflow, [RECORD_FUNCTIONS] = read_functions,
 	    [RECORD_LINES] = read_lines,       [RECORD_END] = read_end,
 	    [RECORD_WAIT] = read_wait,         [RECORD_FRAME_FUNCTIONS] = read_frame_functions,
+	    [RECORD_LABELS] = read_labels,
 	};
 
 	if (type < array_size(readers) && readers[type])
@@ -544,6 +565,7 @@ void record_reader_deinit(struct record_reader *reader)
 	free(reader->stacks.ids);
 	free(reader->threads.ids);
 	free(reader->waits.ids);
+	free(reader->labels.ids);
 	free(reader->functions.ids);
 	free(reader->frames);
 }

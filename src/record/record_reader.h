@@ -17,7 +17,7 @@ struct id_map {
 struct record_reader {
 	struct recording *recording;
 	struct profile *profile;
-	struct id_map modules, locations, stacks, threads, waits, functions;
+	struct id_map modules, locations, stacks, threads, waits, labels, functions;
 	uint32_t *frames; // of the last stack of the record at hand
 	size_t n_frames, frames_capacity;
 	uint32_t lost_module;

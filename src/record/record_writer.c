@@ -81,6 +81,7 @@ static void put_entry(struct record_writer *writer, uint32_t id, const struct sp
 	} else {
 		flags |= writer->profile->samples[span->sample].state;
 		flags |= writer->profile->samples[span->sample].wait ? RECORD_WAITS : 0;
+		flags |= writer->profile->samples[span->sample].labels ? RECORD_LABELLED : 0;
 		flags |= span->count > 1 ? RECORD_TICKS : 0;
 		flags |= earlier ? RECORD_EARLIER : 0;
 	}
@@ -101,6 +102,8 @@ static void put_entry(struct record_writer *writer, uint32_t id, const struct sp
 		protobuf_varint(entries, writer->entries_ns - thread->last_ns);
 	if (flags & RECORD_WAITS)
 		protobuf_varint(entries, writer->profile->samples[span->sample].wait);
+	if (flags & RECORD_LABELLED)
+		protobuf_varint(entries, writer->profile->samples[span->sample].labels);
 }
 
 static bool flush(struct record_writer *writer);
@@ -326,6 +329,8 @@ static void put_news(struct record_writer *writer)
 		put_thread(writer, &writer->block, writer->n_threads++);
 	for (; writer->n_waits < writer->profile->n_waits; writer->n_waits++)
 		record_put_wait(writer, writer->n_waits);
+	for (; writer->n_labels < writer->profile->n_labels; writer->n_labels++)
+		record_put_labels(writer, writer->n_labels);
 }
 
 // No more samples are recorded; from here on they are only counted.

@@ -14,6 +14,7 @@
 #include "frame_name.h"
 #include "gzip.h"
 #include "hash.h"
+#include "labels.h"
 #include "memory.h"
 #include "time_point.h"
 #include "module.h"
@@ -222,6 +223,14 @@ static void build_since_label(struct pprof *pprof, int64_t since_ns)
 	build_label(pprof, "since", text, 0);
 }
 
+static void build_own_labels(struct pprof *pprof, const char *labels)
+{
+	struct label label = {0};
+
+	while (labels_next(&labels, &label))
+		build_label(pprof, label.key, label.value, 0);
+}
+
 static void put_sample(struct pprof *pprof, const struct sample *sample)
 {
 	const struct thread *thread = &pprof->report->profile->threads[sample->thread];
@@ -247,6 +256,8 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 		build_wait_labels(pprof, &pprof->report->profile->waits[sample->wait]);
 	if (sample->is_one_wait)
 		build_since_label(pprof, sample->since_ns);
+	if (sample->labels != LABELS_NONE)
+		build_own_labels(pprof, pprof->report->profile->labels[sample->labels]);
 	const char *guess = frame_name_guess(&pprof->report->profile->stacks[sample->stack]);
 	if (guess)
 		build_label(pprof, "unwound", guess, 0);

@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "error.h"
 #include "hash.h"
+#include "labels.h"
 #include "memory.h"
 #include "record.h"
 #include "record_writer.h"
@@ -68,7 +69,24 @@ static uint64_t span_hash(const struct profile *profile, const struct modules *m
 		hash = hash_mix(hash, wait->syscall);
 		hash = hash_mix(hash, hash_bytes(wait->descriptor, strlen(wait->descriptor)));
 	}
+	if (sample->labels != LABELS_NONE) {
+		const char *labels = profile->labels[sample->labels];
+		hash = hash_mix(hash, hash_bytes(labels, strlen(labels)));
+	}
 	return hash;
+}
+
+// None, one, or two.
+static uint32_t make_labels(struct made *made)
+{
+	_cleanup_free_ char *text = NULL;
+	uint64_t n = draw(made, 3);
+
+	if (n > 0)
+		labels_add(&text, "gil", draw(made, 2) ? "holding" : "waiting");
+	if (n > 1)
+		labels_add(&text, "task", "a\tb=\n");
+	return profile_intern_labels(&made->profile, text);
 }
 
 struct listener {
@@ -147,6 +165,7 @@ static void make_tick(struct made *made, int64_t now_ns)
 		    draw(made, 3)
 		        ? WAIT_NONE
 		        : profile_intern_wait(profile, (int)draw(made, 300), "socket:[1]", "");
+		profile_label_thread(profile, id, make_labels(made));
 		profile_count(profile, id, make_stack(made),
 		              (enum thread_state)draw(made, N_THREAD_STATES), wait, ticks, late_ns);
 		made->run.samples += ticks;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// labels: what a sample says of itself beside its stack: keys with values, such as gil=holding.
+//
+// A set of labels is one text, in which each has its key, a tab, its value and a newline.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile;
+
+enum { LABELS_NONE = 0 };
+
+// Appends a label to *text, which is NULL or the caller's to free. Both parts are made clean
+// (text.h), and cut where they are long. Later labels of a key that is there are dropped.
+void labels_add(char **text, const char *key, const char *value);
+
+struct label {
+	char *key, *value; // valid until the next call or labels_end
+};
+
+// Goes through a text: `label` is zeroed before the first call, *at is the text, and advances.
+// False: there are no more.
+bool labels_next(const char **at, struct label *label);
+void labels_end(struct label *label);
+
+// The id of the set, new or known; LABELS_NONE where it is NULL or empty, or where there are too
+// many different ones. Copies the text.
+uint32_t profile_intern_labels(struct profile *profile, const char *text);
+
+// What the thread's next samples carry, until it is called again.
+void profile_label_thread(struct profile *profile, uint32_t thread, uint32_t labels);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "labels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "profile.h"
+#include "text.h"
+
+enum { MAX_PART_BYTES = 256, MAX_TEXT_BYTES = 4096, MAX_SETS = 1 << 16 };
+
+static bool has_key(const char *text, const char *key)
+{
+	const size_t length = strlen(key);
+
+	for (; text && *text; text = strchr(text, '\n') + 1)
+		if (strncmp(text, key, length) == 0 && text[length] == '\t')
+			return true;
+	return false;
+}
+
+void labels_add(char **text, const char *key, const char *value)
+{
+	_cleanup_free_ char *clean_key = text_clean(key, strlen(key), MAX_PART_BYTES);
+	_cleanup_free_ char *clean_value = text_clean(value, strlen(value), MAX_PART_BYTES);
+	const char *before = *text ? *text : "";
+
+	if (!clean_key[0] || has_key(*text, clean_key) || strlen(before) > MAX_TEXT_BYTES)
+		return;
+	char *longer = memory_printf("%s%s\t%s\n", before, clean_key, clean_value);
+	free(*text);
+	*text = longer;
+}
+
+bool labels_next(const char **at, struct label *label)
+{
+	labels_end(label);
+	const char *tab = *at ? strchr(*at, '\t') : NULL;
+	const char *end = tab ? strchr(tab, '\n') : NULL;
+	if (!end)
+		return false;
+	label->key = memory_printf("%.*s", (int)(tab - *at), *at);
+	label->value = memory_printf("%.*s", (int)(end - tab - 1), tab + 1);
+	*at = end + 1;
+	return true;
+}
+
+void labels_end(struct label *label)
+{
+	free(label->key);
+	free(label->value);
+	*label = (struct label){0};
+}
+
+static bool labels_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct profile *profile = context;
+
+	return strcmp(profile->labels[id], key) == 0;
+}
+
+uint32_t profile_intern_labels(struct profile *profile, const char *text)
+{
+	if (!text || !text[0])
+		return LABELS_NONE;
+	const uint64_t hash = hash_bytes(text, strlen(text));
+	uint32_t id = hash_index_find(&profile->labels_index, hash, labels_equal, profile, text);
+	if (id != HASH_NONE)
+		return id;
+	if (profile->n_labels == MAX_SETS)
+		return LABELS_NONE;
+	if (profile->n_labels == 0)
+		*array_push(profile->labels, profile->n_labels, profile->labels_capacity) =
+		    memory_strdup("");
+	id = profile->n_labels;
+	*array_push(profile->labels, profile->n_labels, profile->labels_capacity) =
+	    memory_strdup(text);
+	hash_index_insert(&profile->labels_index, hash, id);
+	return id;
+}
+
+void profile_label_thread(struct profile *profile, uint32_t thread, uint32_t labels)
+{
+	profile->threads[thread].labels = labels;
+}
