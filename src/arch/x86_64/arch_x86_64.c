@@ -161,8 +161,12 @@ static bool clone_rule(const uint8_t *code, size_t size, struct rule *ret)
 	if (ret_at == SIZE_MAX)
 		return false;
 	popping_rule(0, ret);
-	if (ret_at == 0)
-		return true; // at the ret itself, of whatever function
+	// At the ret itself, of whatever function. It is code that tells so, not a table, so that
+	// the caller keeps what the function left alone.
+	if (ret_at == 0) {
+		ret->kind = RULE_CODE;
+		return true;
+	}
 	struct expression *expression = memory_alloc(sizeof(*expression) + sizeof(ops));
 	expression->count = array_size(ops);
 	memcpy(expression->ops, ops, sizeof(ops));
