@@ -114,9 +114,11 @@ class Shapes(harness.TestCase):
         run = attach(target)
         leaves = rf"{UNNAMED_CODE}(?:;leave(?:;leaf)?)?|(?:vm|exit_handler|enter)(?:;\w+)?"
         whole = rf"{MAIN};run_code;{UNNAMED_CODE};leave;nest;(?:{leaves})"
-        # Where the VM keeps its frames is known after the first one.
-        self.assert_stacks(run.stacks(), whole, share=0.9)
+        # Where the VM keeps its frames is known after the first one: however long that takes.
+        early = ("[truncated: continues on another stack]", "vm", "trace_exit")
         counts = run.stacks()
+        counts.pop(early, None)
+        self.assert_stacks(counts, whole)
         for _ in range(9):  # it may seldom have a CPU
             missing = [
                 leaf for leaf in ("leaf", "subroutine", "trace_exit", UNNAMED_CODE)
