@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -61,6 +62,14 @@ bool proc_read_wchan(int pid, int tid, char ret[PROC_NAME_SIZE]);
 
 // Opens /proc/PID/task/TID/`file`; -1 with errno.
 int proc_open(int pid, int tid, const char *file);
+
+// The first max_bytes of a process's file, such as "environ", a NUL after them; NULL with errno.
+// The caller frees.
+char *proc_read_whole(int pid, const char *file, size_t max_bytes, size_t *ret_size);
+
+// The value of a variable in the environment that the process was started with, if it stands in the
+// first 256 KiB; NULL: there is none, it is empty, or it may not be read. The caller frees.
+char *proc_read_variable(int pid, const char *name);
 
 // Read from an fd of proc_open, or once by path when fd is -1.
 bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret);

@@ -9,6 +9,9 @@ enum { PROCESS_LIST_MAX = 100000 }; // threads, or processes; more are left out
 // The thread ids of the process; *ret_count may be 0. The caller frees.
 int *process_threads(int pid, size_t *ret_count);
 
+// The pids of all processes that /proc shows, in ascending order. The caller frees.
+int *process_all(size_t *ret_count);
+
 // The pids of its children. The caller frees.
 int *process_children(int pid, size_t *ret_count);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent_command.h"
 #include "debug_sources.h"
 #include "descriptors.h"
 #include "diagnose.h"
@@ -73,6 +74,7 @@ struct session {
 	struct windows windows;          // --every
 	struct pusher pusher;            // --push
 	char *spool;                     // its directory, if none was given
+	const char *const *comments;     // of windows: the agent's; NULL: the pusher's
 	struct error *metrics_error;     // the first one
 };
 
@@ -276,7 +278,7 @@ static struct error *open_target(struct session *session)
 	session->files.pid = session->target.pid;
 	pusher_name_target(&session->pusher, session->target.pid,
 	                   session->launch.pid ? options->command[0] : NULL);
-	session->files.labels = (const char *const *)session->pusher.labels;
+	session->files.labels = session->comments ?: (const char *const *)session->pusher.labels;
 	warn_of_tracer(session);
 	return NULL;
 }
@@ -491,13 +493,6 @@ static int finish(struct session *session)
 	return launch_exit_code(&session->launch);
 }
 
-static int show_help(const struct options *options)
-{
-	_cleanup_free_ char *help = options_help(options);
-
-	return show_text(help);
-}
-
 // What the worker process does (supervise.h): the whole run.
 static int run(void *context, const struct origin *origin)
 {
@@ -541,13 +536,29 @@ static int top(struct session *session)
 	                   &(struct top_sampler){.sample = sample_for_top, .context = session});
 }
 
+// A window of the agent's.
+static int sample_for_agent(void *context, const char *const *comments)
+{
+	struct session *session = context;
+
+	agent_command_prepare(&session->options);
+	session->comments = comments;
+	return supervise(run, session, false, -1);
+}
+
+static struct error *agent(struct session *session)
+{
+	return agent_command(&session->options, sample_for_agent, session);
+}
+
 static int report(struct session *session)
 {
 	const struct options *options = &session->options;
-	struct error *error = options->verb->id == VERB_DIFF   ? diff_command(options)
-	                      : options->verb->id == VERB_PUSH ? push_command(options)
-	                      : options->verb->id == VERB_VIEW ? view_command(options)
-	                                                       : report_command(options);
+	struct error *error = options->verb->id == VERB_DIFF    ? diff_command(options)
+	                      : options->verb->id == VERB_PUSH  ? push_command(options)
+	                      : options->verb->id == VERB_VIEW  ? view_command(options)
+	                      : options->verb->id == VERB_AGENT ? agent(session)
+	                                                        : report_command(options);
 
 	options_deinit(&session->options);
 	return error ? show_error(error) : EXIT_STATUS_OK;
@@ -562,8 +573,10 @@ int main(int argc, char **argv)
 	struct error *error = options_parse(argc, argv, &session.options);
 	if (error)
 		return show_error(error);
-	if (session.options.help)
-		return show_help(&session.options);
+	if (session.options.help) {
+		_cleanup_free_ char *help = options_help(&session.options);
+		return show_text(help);
+	}
 	if (session.options.version)
 		return show_text("profiler " PROFILER_VERSION "\n");
 	if (FOR_NOW & 1u << session.options.verb->id) {
@@ -573,7 +586,7 @@ int main(int argc, char **argv)
 		options_deinit(&session.options);
 		return status;
 	}
-	if (session.options.recording || session.options.verb->id == VERB_PUSH)
+	if (session.options.recording || (FOR_PUSH | FOR_AGENT) & 1u << session.options.verb->id)
 		return report(&session);
 	error = descriptors_keep_ready_fd(session.options.ready_fd);
 	if (error) {

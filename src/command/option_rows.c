@@ -351,30 +351,30 @@ static const struct option_row rows[] = {
 	      .verbs = FOR_SAMPLE | FOR_TOP),
 	VALUE('F', "frequency", "HZ", parse_frequency,
 	      "samples a second of each thread, 1 to 10000;\n"
-	      "default 99",
-	      .verbs = FOR_SAMPLE | FOR_TOP),
+	      "default 99, of agent 19",
+	      .verbs = FOR_SAMPLE | FOR_TOP | FOR_AGENT),
 	FLAG('k', "kernel", kernel, true,
 	     "the kernel's functions, too, of threads that wait;\n"
 	     "needs root (CAP_SYS_ADMIN)",
-	      .verbs = FOR_SAMPLE | FOR_NOW),
+	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	FLAG(0, "locks", locks, true,
 	     "which mutexes threads wait for, and who holds them\n"
 	     "(always in top and dump)"),
 	VALUE(0, "runtimes", "LIST", parse_runtimes,
 	      "of which languages' runtimes the frames are shown:\n"
 	      "auto (all, the default), none, or some of go,python",
-	      .verbs = FOR_SAMPLE | FOR_NOW),
+	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	VALUE(0, "frames", "WHICH", parse_frames,
 	      "of stacks with Python's: auto, without what only\n"
 	      "leads from one to the next; all; python alone; native",
-	      .verbs = FOR_SAMPLE | FOR_NOW),
+	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	FLAG(0, "system-goroutines", system_goroutines, true,
 	     "the goroutines of Go's runtime itself, too",
-	      .verbs = FOR_SAMPLE | FOR_NOW),
+	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	VALUE(0, "max-depth", "N", parse_max_depth,
 	      "frames of a stack, 1 to 65536; default 8192; a deeper\n"
 	      "one is marked [truncated: ...]",
-	      .verbs = FOR_SAMPLE | FOR_NOW),
+	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	FLAG(0, "stop-all", stop_all, true,
 	     "hold all running threads at once: one consistent\n"
 	     "picture, at a higher price for the target",
@@ -383,7 +383,7 @@ static const struct option_row rows[] = {
 	      "sample less often when holding threads, or the\n"
 	      "profiler's CPU, would take more than this share of\n"
 	      "the time; default 5; 0: no limit",
-	      .verbs = FOR_SAMPLE | FOR_TOP),
+	      .verbs = FOR_SAMPLE | FOR_TOP | FOR_AGENT),
 	HEADING("Recordings (-f record):", FOR_SAMPLE),
 	VALUE(0, "max-size", "SIZE", parse_max_size,
 	      "of the recording: 1M or more, such as 20M; what does\n"
@@ -407,11 +407,11 @@ static const struct option_row rows[] = {
 	VALUE(0, "exec", "COMMAND", parse_exec,
 	      "run this for each of these files; the shell gets its\n"
 	      "name as a last word"),
-	HEADING("Pushing:", FOR_SAMPLE | FOR_PUSH),
+	HEADING("Pushing:", FOR_SAMPLE | FOR_PUSH | FOR_AGENT),
 	VALUE(0, "push", "URL", push_parse_url,
 	      "send a window each --every (default 15s) to Pyroscope;\n"
 	      "see profiler push --help; -o: where windows wait",
-	      .verbs = FOR_SAMPLE),
+	      .verbs = FOR_SAMPLE | FOR_AGENT),
 	VALUE(0, "service", "NAME", push_parse_service,
 	      "the name under which servers file the profile"),
 	VALUE(0, "label", "KEY=VALUE", push_parse_label,
@@ -471,7 +471,7 @@ static const struct option_row rows[] = {
 	VALUE('o', "output", "FILE", parse_output,
 	      "where it goes, - is stdout; default: stdout, of a\n"
 	      "command profiled profiler.PID.folded or .pb.gz",
-	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP),
+	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_AGENT),
 	VALUE('f', "format", "FORMAT", parse_format,
 	      "folded, pprof, html, record; speedscope, firefox,\n"
 	      "chrome or sentry for timelines; default: what FILE's\n"
@@ -488,20 +488,20 @@ static const struct option_row rows[] = {
 	     "file:line in the frames (folded)"),
 	FLAG(0, "inlines", inlines, true,
 	     "inlined calls as frames of their own (the default)",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW),
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT),
 	FLAG(0, "no-inlines", inlines, false,
 	     "only the functions that stand in the machine code",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW),
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT),
 	FLAG(0, "normalize", normalize, true,
 	     "as if both had lasted equally long",
 	      .verbs = FOR_DIFF),
-	HEADING("Debug information:", FOR_SAMPLE | FOR_READING | FOR_NOW),
+	HEADING("Debug information:", FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT),
 	VALUE(0, "debug-dir", "DIR", parse_debug_dir,
 	      "look for debug files in DIR first; may be repeated"),
 	FLAG(0, "debuginfod", debuginfod, true,
 	     "ask the servers of $DEBUGINFOD_URLS for debug files\n"
 	     "that are not found here"),
-	HEADING("Other:", FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_PUSH),
+	HEADING("Other:", FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_PUSH | FOR_AGENT),
 	FLAG('q', "quiet", quiet, true,
 	     "no status line and no summary"),
 	FLAG('v', "verbose", verbose, true,

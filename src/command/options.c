@@ -18,6 +18,7 @@ enum {
 	DEFAULT_MAX_DEPTH = 8192, // compilers go beyond 4,000 in nested expressions
 	DEFAULT_MAX_OVERHEAD_PERCENT = 5,
 	DEFAULT_FREQUENCY_HZ = 99,
+	AGENT_FREQUENCY_HZ = 19,
 };
 
 char *options_help(const struct options *options)
@@ -128,7 +129,6 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 {
 	struct options options = {
 	    .verb = &verbs[VERB_SAMPLE],
-	    .frequency_hz = DEFAULT_FREQUENCY_HZ,
 	    .max_depth = DEFAULT_MAX_DEPTH,
 	    .runtimes = ~0u,
 	    .max_overhead_percent = DEFAULT_MAX_OVERHEAD_PERCENT,
@@ -136,6 +136,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	    .symbols = true,
 	    .ring_bytes = OPTIONS_RING_BYTES,
 	    .ready_fd = -1,
+	    .agent.max_cpu_percent = -1,
 	};
 	struct error *error = parse_all(argc, argv, &options);
 
@@ -149,7 +150,10 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 		push_set_defaults(&options);
 	if (!options.writer)
 		options.writer = default_writer(&options);
-	if (!error && !((FOR_NOW | FOR_PUSH) & 1u << options.verb->id))
+	if (!options.frequency_hz)
+		options.frequency_hz =
+		    options.verb->id == VERB_AGENT ? AGENT_FREQUENCY_HZ : DEFAULT_FREQUENCY_HZ;
+	if (!error && !((FOR_NOW | FOR_PUSH | FOR_AGENT) & 1u << options.verb->id))
 		error = options_check(&options);
 	if (error) {
 		options_deinit(&options);
@@ -168,4 +172,5 @@ void options_deinit(struct options *options)
 	free(options->debug_directories);
 	options->debug_directories = NULL;
 	push_options_deinit(&options->push);
+	agent_options_deinit(&options->agent);
 }

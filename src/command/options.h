@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent_options.h"
 #include "trigger.h"
 #include "dump_options.h"
 #include "time_point.h"
@@ -61,17 +62,18 @@ struct options {
 	bool debuginfod;
 	int64_t ring_ns; // the flight recorder's window; 0: none
 	uint64_t ring_bytes;
-	int64_t every_ns;         // of windows; 0: none
-	size_t keep;              // of the files of windows: the last ones; 0: all
-	int64_t waits_ns;         // only waits of that length; 0: no such profile
-	size_t max_threads;       // of it; 0: the default
-	const char *exec;         // a command to run for each; NULL: none
-	struct triggers triggers; // for it to write the window
-	const char *metrics;      // the file; NULL: none
-	int ready_fd;             // to be written to after the first tick; -1: none
-	struct dump_options dump; // `profiler dump`
-	struct push_options push; // --push and `profiler push`
-	struct top_options top;   // `profiler top`
+	int64_t every_ns;           // of windows; 0: none
+	size_t keep;                // of the files of windows: the last ones; 0: all
+	int64_t waits_ns;           // only waits of that length; 0: no such profile
+	size_t max_threads;         // of it; 0: the default
+	const char *exec;           // a command to run for each; NULL: none
+	struct triggers triggers;   // for it to write the window
+	const char *metrics;        // the file; NULL: none
+	int ready_fd;               // to be written to after the first tick; -1: none
+	struct agent_options agent; // `profiler agent`
+	struct dump_options dump;   // `profiler dump`
+	struct push_options push;   // --push and `profiler push`
+	struct top_options top;     // `profiler top`
 	bool quiet, verbose;
 	bool check_unwinding;
 	uint32_t seed; // of the places of ticks within their periods; 0: one by chance

@@ -19,7 +19,7 @@
 #include "hash.h"
 #include "memory.h"
 #include "options.h"
-#include "proc.h"
+#include "process_labels.h"
 #include "push_counts.h"
 #include "uploader.h"
 #include "writing.h"
@@ -27,7 +27,7 @@
 #define RESTART_NS (5 * NS_PER_SECOND)
 #define GRACE_NS (2 * NS_PER_SECOND) // beyond what the uploader takes by itself
 
-enum { UPLOADER_NICE = 10, MAX_ENVIRONMENT_BYTES = 256 << 10, HOST_SIZE = 65 };
+enum { UPLOADER_NICE = 10 };
 
 // systemd gives a service its directory; else the XDG base directories.
 static char *find_state_directory(void)
@@ -202,57 +202,17 @@ void pusher_deinit(struct pusher *pusher)
 	*pusher = (struct pusher){0};
 }
 
-// The value of OTEL_SERVICE_NAME in the process's environment; NULL: none, or it may not be seen.
-static char *service_of_environment(int pid)
-{
-	static const char name[] = "OTEL_SERVICE_NAME=";
-	_cleanup_free_ char *text = memory_alloc(MAX_ENVIRONMENT_BYTES + 1);
-	_cleanup_close_ int fd = proc_open(pid, pid, "environ");
-	size_t size = 0;
-	ssize_t n;
-
-	while (fd >= 0 && size < MAX_ENVIRONMENT_BYTES &&
-	       (n = read(fd, text + size, MAX_ENVIRONMENT_BYTES - size)) > 0)
-		size += (size_t)n;
-	text[size] = '\0';
-	for (const char *at = text; at < text + size; at += strlen(at) + 1)
-		if (strncmp(at, name, strlen(name)) == 0 && at[strlen(name)])
-			return memory_strdup(at + strlen(name));
-	return NULL;
-}
-
-static char *find_service(int pid, const char *command)
-{
-	char name[PROC_NAME_SIZE] = "";
-	char *service = NULL;
-
-	if (command) { // it is not there yet, and has our environment
-		const char *slash = strrchr(command, '/'), *ours = getenv("OTEL_SERVICE_NAME");
-		return memory_strdup(ours && *ours ? ours : slash ? slash + 1 : command);
-	}
-	service = service_of_environment(pid);
-	if (!service && proc_read_name(pid, pid, name))
-		service = memory_strdup(name);
-	return service ? service : memory_strdup("unknown");
-}
-
 void pusher_name_target(struct pusher *pusher, int pid, const char *command)
 {
 	struct push_labels labels = {0};
-	char host[HOST_SIZE] = "";
 
 	if (!pusher->options)
 		return;
-	_cleanup_free_ char *service = find_service(pid, command);
-	gethostname(host, sizeof(host) - 1);
-	push_labels_set(&labels, "service_name", service);
-	push_labels_set(&labels, "host", host);
-	const struct push_labels *given = &pusher->options->push.labels;
-	for (size_t i = 0; i < given->count; i++)
-		push_labels_set(&labels, given->items[i].key, given->items[i].value);
-	pusher->labels = memory_alloc_zeroed(labels.count + 1, sizeof(*pusher->labels));
-	for (size_t i = 0; i < labels.count; i++)
-		pusher->labels[i] = memory_printf(PUSH_LABEL_COMMENT "%s=%s", labels.items[i].key,
-		                                  labels.items[i].value);
+	if (command) // it is not there yet
+		process_labels_of_command(command, &labels);
+	else
+		process_labels_read(pid, &labels);
+	process_labels_add(&labels, &pusher->options->push.labels);
+	pusher->labels = process_labels_comments(&labels);
 	push_labels_deinit(&labels);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent_options.h"
 #include "dump_options.h"
 #include "error.h"
 #include "memory.h"
@@ -157,6 +158,24 @@ const struct verb verbs[N_VERBS] = {
             .own_rows = &push_rows,
             .take_word = push_take_word,
             .check = push_check,
+        },
+    [VERB_AGENT] =
+        {
+            .id = VERB_AGENT,
+            .name = "agent",
+            .operands = "RULE",
+            .summary = "sample the processes of a machine in turn, for servers",
+            .usage =
+                "Usage: profiler agent [OPTION...] --push=URL RULE...\n"
+                "       profiler agent --list RULE...\n"
+                "Watches the processes of this machine, and samples those that a rule chooses, a\n"
+                "window at a time. A rule is words such as 'comm=java user=app': comm, cmd, exe,\n"
+                "user, unit and cgroup are extended regexes for the whole, and all must match;\n"
+                "service=NAME and label.KEY=VALUE name what it chooses.\n",
+            .statuses = "0 (ended by a signal); 1, 2 (command line), 3 (output).",
+            .own_rows = &agent_rows,
+            .take_word = agent_take_word,
+            .check = agent_check,
         },
 };
 

@@ -20,6 +20,7 @@ enum verb_id {
 	VERB_TOP,
 	VERB_DUMP,
 	VERB_PUSH,
+	VERB_AGENT,
 	N_VERBS,
 };
 
@@ -32,6 +33,7 @@ enum {
 	FOR_TOP = 1 << VERB_TOP,
 	FOR_DUMP = 1 << VERB_DUMP,
 	FOR_PUSH = 1 << VERB_PUSH,
+	FOR_AGENT = 1 << VERB_AGENT,
 	FOR_NOW = FOR_TOP | FOR_DUMP,
 	FOR_READING = FOR_REPORT | FOR_DIFF | FOR_VIEW, // of what was sampled before
 };

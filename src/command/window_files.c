@@ -68,17 +68,29 @@ static char *path_of(const struct window_files *files, int64_t time_ns)
 	                     files->n_begun, time, files->options->writer->default_suffix);
 }
 
+// NULL-terminated; the caller frees it, not the strings.
+static const char **join_comments(const char *first, const char *const *more)
+{
+	size_t n = 0;
+
+	while (more && more[n])
+		n++;
+	const char **joined = memory_alloc_zeroed(n + 2, sizeof(*joined));
+	joined[0] = first;
+	for (size_t i = 0; i < n; i++)
+		joined[i + 1] = more[i];
+	return joined;
+}
+
 static struct error *write_part(const struct window_files *files, const struct window_part *part,
                                 const char *path, const char *comment)
 {
 	const struct symbolize_options names = {.inlines = files->options->inlines};
-	const char *comments[PUSH_MAX_LABELS + 4] = {comment};
+	_cleanup_free_ const char **comments = join_comments(comment, files->labels);
 	struct symbols symbols = {0};
 	struct output *output = NULL;
 	struct error *error = output_open(path, false, &output);
 
-	for (size_t i = 0; files->labels && files->labels[i]; i++)
-		comments[i + 1] = files->labels[i];
 	if (error)
 		return error;
 	symbolize(part->view, files->modules, &names, &symbols);

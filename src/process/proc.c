@@ -10,7 +10,7 @@
 
 #include "memory.h"
 
-enum { PATH_SIZE = 96, FILE_SIZE = 4096 };
+enum { PATH_SIZE = 96, FILE_SIZE = 4096, MAX_ENVIRONMENT_BYTES = 256 << 10 };
 
 int proc_open(int pid, int tid, const char *file)
 {
@@ -37,6 +37,39 @@ static bool read_text(int fd, int pid, int tid, const char *file, char *text, si
 	}
 	text[n] = '\0';
 	return true;
+}
+
+char *proc_read_whole(int pid, const char *file, size_t max_bytes, size_t *ret_size)
+{
+	_cleanup_close_ int fd = proc_open(pid, pid, file);
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0, capacity = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	do {
+		text = memory_grow(text, &capacity, size + FILE_SIZE + 1, 1);
+		n = read(fd, text + size, FILE_SIZE);
+		size += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && size < max_bytes);
+	if (n < 0 && size == 0)
+		return NULL;
+	*ret_size = size < max_bytes ? size : max_bytes;
+	text[*ret_size] = '\0';
+	return take_pointer(text);
+}
+
+char *proc_read_variable(int pid, const char *name)
+{
+	const size_t length = strlen(name);
+	size_t size;
+	_cleanup_free_ char *text = proc_read_whole(pid, "environ", MAX_ENVIRONMENT_BYTES, &size);
+
+	for (const char *at = text; at && at < text + size; at += strlen(at) + 1)
+		if (strncmp(at, name, length) == 0 && at[length] == '=' && at[length + 1])
+			return memory_strdup(at + length + 1);
+	return NULL;
 }
 
 // The n-th (from 1) of the space-separated fields that follow, as a number.

@@ -19,19 +19,42 @@ static void push(struct list *list, int id)
 		*array_push(list->items, list->count, list->capacity) = id;
 }
 
-int *process_threads(int pid, size_t *ret_count)
+// The numbers among the directory's names.
+static int *read_numbers(const char *path, size_t *ret_count)
 {
 	struct list list = {0};
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	DIR *directory = opendir(path);
+
 	for (const struct dirent *entry; directory && (entry = readdir(directory));)
 		push(&list, atoi(entry->d_name));
 	if (directory)
 		closedir(directory);
 	*ret_count = list.count;
 	return list.items;
+}
+
+int *process_threads(int pid, size_t *ret_count)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return read_numbers(path, ret_count);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+int *process_all(size_t *ret_count)
+{
+	int *pids = read_numbers("/proc", ret_count);
+
+	if (*ret_count > 1)
+		qsort(pids, *ret_count, sizeof(*pids), compare);
+	return pids;
 }
 
 // The kernel lists the children of each thread by itself.

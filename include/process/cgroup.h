@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// cgroup: what a process's control group says of where it belongs: to a systemd unit, to a
+// container, to a Kubernetes pod.
+#pragma once
+
+#include <stdbool.h>
+
+enum { CGROUP_CONTAINER_SIZE = 65, CGROUP_POD_SIZE = 37 };
+
+struct cgroup {
+	char *path;                            // "/system.slice/shop.service"; owned; NULL: none
+	char *unit;                            // "shop.service"; owned; NULL: none
+	char container[CGROUP_CONTAINER_SIZE]; // 64 hexadecimal digits; "": none
+	char pod[CGROUP_POD_SIZE];             // a UUID, with dashes; "": none
+};
+
+// False: there is no such process, or no control groups; all is empty then.
+bool cgroup_read(int pid, struct cgroup *ret);
+
+// The same of the text of /proc/PID/cgroup.
+void cgroup_parse(const char *text, struct cgroup *ret);
+void cgroup_deinit(struct cgroup *cgroup);

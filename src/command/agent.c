@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent_choice.h"
+#include "agent_cost.h"
+#include "agent_process.h"
+#include "clock.h"
+#include "error.h"
+#include "hash.h"
+#include "memory.h"
+#include "options.h"
+#include "process_labels.h"
+#include "process_list.h"
+#include "pusher.h"
+
+#define SCAN_EVERY_NS (5 * NS_PER_SECOND)
+#define EXAMINE_EVERY_NS (60 * NS_PER_SECOND) // names and labels change, by exec among others
+#define STEP_NS (NS_PER_SECOND / 2)
+#define END_NS (30 * NS_PER_SECOND) // for samplers to end
+
+// A process of the machine. Those that are not chosen are looked at again from time to time.
+struct watched {
+	int pid;
+	uint64_t start_time; // 0: not looked at yet
+	bool is_seen;        // at the last scan
+	bool is_chosen;
+	int64_t examine_ns; // when it is to be looked at next, CLOCK_MONOTONIC as the next
+	int64_t window_ns;  // when its next window is due
+	pid_t sampler;      // at work on it; 0: none
+};
+
+struct agent {
+	struct options *options;
+	const struct agent_sampler *sampler;
+	struct pusher *pusher;
+	struct agent_cost cost;
+	uint64_t host;         // a hash of what tells this machine from others
+	struct watched *items; // by pid, ascending
+	size_t count, capacity;
+	size_t n_running;
+	int64_t scan_ns;      // when the next scan is due
+	bool is_off;          // by the file
+	sigset_t set, before; // of signals: awaited; blocked at the start
+	uint64_t n_windows, n_failed, n_late;
+	uint64_t n_denied; // at the last scan
+	bool told_denied;
+};
+
+static uint64_t hash_file(uint64_t hash, const char *path)
+{
+	char text[256];
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	return n > 0 ? hash_mix(hash, hash_bytes(text, (size_t)n)) : hash;
+}
+
+// Images of containers share a machine's id; no two kernels share that of their start.
+static uint64_t hash_host(void)
+{
+	return hash_file(hash_file(0, "/etc/machine-id"), "/proc/sys/kernel/random/boot_id");
+}
+
+// Its first window comes at a place in the period that differs by machine and process.
+static int64_t first_window_ns(const struct agent *agent, const struct watched *watched)
+{
+	const int64_t period_ns = agent->options->agent.period_ns, now_ns = clock_now_ns();
+	const uint64_t hash =
+	    hash_mix(hash_mix(agent->host, (uint64_t)watched->pid), watched->start_time);
+	const int64_t phase_ns = (int64_t)(hash % (uint64_t)period_ns);
+
+	return now_ns + (phase_ns + period_ns - now_ns % period_ns) % period_ns;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct watched *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void forget_unseen(struct agent *agent)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < agent->count; i++)
+		if (agent->items[i].is_seen || agent->items[i].sampler)
+			agent->items[kept++] = agent->items[i];
+	agent->count = kept;
+}
+
+// Who is there. A pid that is known may be another process's by now: examine() finds out.
+static void scan(struct agent *agent)
+{
+	size_t n;
+	_cleanup_free_ int *pids = process_all(&n);
+	const size_t n_known = agent->count;
+
+	for (size_t i = 0; i < n_known; i++)
+		agent->items[i].is_seen = false;
+	for (size_t i = 0, known = 0; i < n; i++) {
+		while (known < n_known && agent->items[known].pid < pids[i])
+			known++;
+		if (known < n_known && agent->items[known].pid == pids[i])
+			agent->items[known].is_seen = true;
+		else
+			*array_push(agent->items, agent->count, agent->capacity) =
+			    (struct watched){.pid = pids[i], .is_seen = true};
+	}
+	forget_unseen(agent);
+	if (agent->count > 0)
+		qsort(agent->items, agent->count, sizeof(*agent->items), compare);
+}
+
+static void note_choice(struct agent *agent, struct watched *watched,
+                        const struct agent_process *process, const struct agent_choice *choice)
+{
+	const int64_t now_ns = clock_now_ns(), min_age_ns = agent->options->agent.min_age_ns;
+	const bool was_chosen = watched->is_chosen && watched->start_time == process->start_time;
+
+	watched->start_time = process->start_time;
+	watched->is_chosen = choice->verdict == AGENT_CHOSEN;
+	watched->examine_ns = now_ns + EXAMINE_EVERY_NS;
+	if (process->age_ns < min_age_ns)
+		watched->examine_ns = now_ns + min_age_ns - process->age_ns;
+	if (watched->is_chosen && !was_chosen)
+		watched->window_ns = first_window_ns(agent, watched);
+	agent->n_denied += choice->verdict == AGENT_DENIED;
+	if (choice->verdict == AGENT_DENIED && agent->options->verbose)
+		fprintf(stderr, "profiler: agent: process %d (%s) is not sampled: %s\n",
+		        watched->pid, process->name, choice->obstacle);
+}
+
+// Looks at the process anew. False: it has ended. On success the caller deinits *ret and frees
+// *ret_choice's obstacle.
+static bool examine(struct agent *agent, struct watched *watched, struct agent_process *ret,
+                    struct agent_choice *ret_choice)
+{
+	if (!agent_process_look(watched->pid, ret)) {
+		watched->is_chosen = false;
+		watched->examine_ns = clock_now_ns() + EXAMINE_EVERY_NS;
+		return false;
+	}
+	*ret_choice = (struct agent_choice){.verdict = AGENT_YOUNG};
+	if (ret->age_ns >= agent->options->agent.min_age_ns) // else most have ended by then
+		agent_choose(&agent->options->agent, ret, ret_choice);
+	note_choice(agent, watched, ret, ret_choice);
+	return true;
+}
+
+static void examine_due(struct agent *agent)
+{
+	const int64_t now_ns = clock_now_ns();
+	struct agent_process process;
+	struct agent_choice choice;
+
+	for (size_t i = 0; i < agent->count; i++) {
+		struct watched *watched = &agent->items[i];
+		if (watched->examine_ns > now_ns || watched->sampler ||
+		    !examine(agent, watched, &process, &choice))
+			continue;
+		free(choice.obstacle);
+		agent_process_deinit(&process);
+	}
+	if (agent->n_denied && !agent->told_denied && !agent->options->quiet) {
+		fprintf(stderr,
+		        "profiler: agent: processes that rules choose cannot be sampled: profiler "
+		        "agent --list says why\n");
+		agent->told_denied = true;
+	}
+}
+
+static char **make_comments(const struct agent *agent, int pid, const struct agent_rule *rule)
+{
+	struct push_labels labels = {0};
+
+	process_labels_read(pid, &labels);
+	process_labels_add(&labels, &rule->labels);
+	process_labels_add(&labels, &agent->options->push.labels);
+	char **comments = process_labels_comments(&labels);
+	push_labels_deinit(&labels);
+	return comments;
+}
+
+// In the child: it ends sampling soon after the agent ends, however that comes.
+static void become_sampler(const struct agent *agent, int pid, const char *const *comments,
+                           pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(EXIT_STATUS_OK);
+	sigprocmask(SIG_SETMASK, &agent->before, NULL);
+	agent->options->pid = pid;
+	_exit(agent->sampler->sample(agent->sampler->context, comments));
+}
+
+static void start_sampler(struct agent *agent, struct watched *watched,
+                          const struct agent_rule *rule)
+{
+	char **comments = make_comments(agent, watched->pid, rule);
+	const pid_t parent = getpid();
+
+	fflush(NULL);
+	const pid_t child = fork();
+	if (child == 0)
+		become_sampler(agent, watched->pid, (const char *const *)comments, parent);
+	for (char **comment = comments; *comment; comment++)
+		free(*comment);
+	free(comments);
+	agent->n_failed += child < 0;
+	if (child <= 0)
+		return;
+	watched->sampler = child;
+	agent->n_running++;
+	agent->n_windows++;
+}
+
+// The window is due: if the process is still one to be sampled, it begins.
+static void begin_window(struct agent *agent, struct watched *watched)
+{
+	const int64_t period_ns = agent->options->agent.period_ns, now_ns = clock_now_ns();
+	struct agent_process process;
+	struct agent_choice choice;
+
+	if (!examine(agent, watched, &process, &choice))
+		return;
+	if (choice.verdict == AGENT_CHOSEN && watched->window_ns <= now_ns) {
+		const int64_t n_periods = (now_ns - watched->window_ns) / period_ns;
+		agent->n_late += (uint64_t)n_periods;
+		watched->window_ns += (n_periods + 1) * period_ns;
+		start_sampler(agent, watched, choice.rule);
+	}
+	free(choice.obstacle);
+	agent_process_deinit(&process);
+}
+
+// The one that waits longest; NULL: none is due.
+static struct watched *find_due(const struct agent *agent)
+{
+	const int64_t now_ns = clock_now_ns();
+	struct watched *due = NULL;
+
+	for (size_t i = 0; i < agent->count; i++) {
+		struct watched *watched = &agent->items[i];
+		if (watched->is_chosen && !watched->sampler && watched->window_ns <= now_ns &&
+		    (!due || watched->window_ns < due->window_ns))
+			due = watched;
+	}
+	return due;
+}
+
+static void begin_due(struct agent *agent)
+{
+	struct watched *due;
+
+	while (agent->n_running < agent->options->agent.max_processes && (due = find_due(agent)) &&
+	       agent_cost_allows(&agent->cost, agent->n_running))
+		begin_window(agent, due);
+}
+
+static void collect(struct agent *agent)
+{
+	for (size_t i = 0; i < agent->count; i++) {
+		struct watched *watched = &agent->items[i];
+		struct rusage usage;
+		int status;
+		if (!watched->sampler || wait4(watched->sampler, &status, WNOHANG, &usage) == 0)
+			continue;
+		watched->sampler = 0;
+		agent->n_running--;
+		agent->n_failed += !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_STATUS_OK;
+		agent_cost_pay(&agent->cost, &usage);
+	}
+}
+
+static void signal_samplers(const struct agent *agent, int number)
+{
+	for (size_t i = 0; i < agent->count; i++)
+		if (agent->items[i].sampler)
+			kill(agent->items[i].sampler, number);
+}
+
+// While the file is there nobody is sampled.
+static bool look_for_off_file(struct agent *agent)
+{
+	const char *path = agent->options->agent.off_file;
+	const bool is_off = access(path, F_OK) == 0;
+
+	if (is_off != agent->is_off && !agent->options->quiet)
+		fprintf(stderr, "profiler: agent: %s is %s: %s\n", path, is_off ? "there" : "gone",
+		        is_off ? "nobody is sampled" : "sampling goes on");
+	if (is_off)
+		signal_samplers(agent, SIGTERM);
+	agent->is_off = is_off;
+	return is_off;
+}
+
+static void step(struct agent *agent)
+{
+	const int64_t now_ns = clock_now_ns();
+
+	collect(agent);
+	agent_cost_count(&agent->cost, agent->pusher->uploader);
+	pusher_poll(agent->pusher);
+	if (look_for_off_file(agent))
+		return;
+	if (now_ns >= agent->scan_ns) {
+		agent->scan_ns = now_ns + SCAN_EVERY_NS;
+		scan(agent);
+	}
+	examine_due(agent);
+	begin_due(agent);
+}
+
+static void end(struct agent *agent)
+{
+	const int64_t until_ns = clock_now_ns() + END_NS;
+	const struct timespec timeout = clock_timespec(STEP_NS);
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	signal_samplers(agent, SIGTERM);
+	for (collect(agent); agent->n_running > 0 && clock_now_ns() < until_ns; collect(agent))
+		sigtimedwait(&child, NULL, &timeout);
+	agent_cost_count(&agent->cost, agent->pusher->uploader);
+}
+
+static void sum_up(const struct agent *agent)
+{
+	if (agent->options->quiet)
+		return;
+	fprintf(stderr,
+	        "profiler: agent: %" PRIu64 " windows, %" PRIu64 " of them failed; %" PRIu64
+	        " were left out, as there was no room for them; %.1f s of CPU time, %" PRIu64
+	        " MB at most\n",
+	        agent->n_windows, agent->n_failed, agent->n_late,
+	        (double)agent->cost.total_cpu_ns / NS_PER_SECOND, agent->cost.peak_memory >> 20);
+}
+
+static void block_signals(struct agent *agent)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGCHLD};
+
+	sigemptyset(&agent->set);
+	for (size_t i = 0; i < array_size(numbers); i++)
+		sigaddset(&agent->set, numbers[i]);
+	sigprocmask(SIG_BLOCK, &agent->set, &agent->before);
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+}
+
+void agent_run(struct options *options, const struct agent_sampler *sampler, struct pusher *pusher)
+{
+	struct agent agent = {
+	    .options = options, .sampler = sampler, .pusher = pusher, .host = hash_host()};
+	const struct timespec timeout = clock_timespec(STEP_NS);
+	int number;
+
+	agent_cost_init(&agent.cost, options->agent.max_cpu_percent, options->agent.max_memory);
+	block_signals(&agent);
+	do {
+		step(&agent);
+		number = sigtimedwait(&agent.set, NULL, &timeout);
+	} while (number < 0 || number == SIGCHLD || number == SIGHUP);
+	end(&agent);
+	sum_up(&agent);
+	free(agent.items);
+}

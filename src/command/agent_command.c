@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "agent_command.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent.h"
+#include "agent_list.h"
+#include "error.h"
+#include "memory.h"
+#include "options.h"
+#include "pusher.h"
+#include "show.h"
+#include "writer.h"
+
+void agent_command_prepare(struct options *options)
+{
+	options->duration_ns = options->agent.window_ns;
+	options->every_ns = 2 * options->agent.window_ns; // one window: the whole
+	options->writer = &writer_pprof;
+	options->quiet = true;
+	destination_deinit(&options->push.destination); // the agent's uploader has it
+}
+
+static struct error *list(const struct options *options)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return error_create(EXIT_STATUS_OUTPUT, "no memory for the list");
+	struct error *error = agent_list(options, stream);
+	fclose(stream);
+	if (!error && show_text(text) != EXIT_STATUS_OK)
+		error = error_create(EXIT_STATUS_OUTPUT, "the list cannot be written");
+	free(text);
+	return error;
+}
+
+static struct error *find_directory(struct options *options, char **ret)
+{
+	if (!options->output) {
+		struct error *error = pusher_find_spool(options, ret);
+		if (error)
+			return error;
+		options->output = *ret;
+	}
+	if (mkdir(options->output, 0700) == 0 || errno == EEXIST)
+		return NULL;
+	return error_create(EXIT_STATUS_OUTPUT, "cannot make the directory %s: %s", options->output,
+	                    strerror(errno));
+}
+
+struct error *agent_command(struct options *options,
+                            int (*sample)(void *context, const char *const *comments),
+                            void *context)
+{
+	_cleanup_free_ char *spool = NULL;
+	struct pusher pusher = {0};
+
+	if (options->agent.list)
+		return list(options);
+	struct error *error = find_directory(options, &spool);
+	if (!error && options->push.destination.url)
+		error = pusher_start(&pusher, options);
+	if (error)
+		return error;
+	agent_run(options, &(struct agent_sampler){.sample = sample, .context = context}, &pusher);
+	pusher_end(&pusher);
+	pusher_deinit(&pusher);
+	return NULL;
+}

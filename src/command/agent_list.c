@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "agent_list.h"
+
+#include <stdlib.h>
+
+#include "agent_choice.h"
+#include "agent_process.h"
+#include "clock.h"
+#include "memory.h"
+#include "options.h"
+#include "process_labels.h"
+#include "process_list.h"
+
+// What is said of a process that is chosen: under which labels it is filed.
+static char *describe_labels(const struct options *options, int pid, const struct agent_rule *rule)
+{
+	struct push_labels labels = {0};
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return memory_strdup("");
+	process_labels_read(pid, &labels);
+	process_labels_add(&labels, &rule->labels);
+	process_labels_add(&labels, &options->push.labels);
+	for (size_t i = 0; i < labels.count; i++)
+		fprintf(stream, "%s%s=%s", i ? " " : "", labels.items[i].key,
+		        labels.items[i].value);
+	fclose(stream);
+	push_labels_deinit(&labels);
+	return text;
+}
+
+static char *describe(const struct options *options, const struct agent_process *process,
+                      const struct agent_choice *choice)
+{
+	switch (choice->verdict) {
+	case AGENT_CHOSEN: {
+		_cleanup_free_ char *labels = describe_labels(options, process->pid, choice->rule);
+		return memory_printf("'%s': %s", choice->rule->text, labels);
+	}
+	case AGENT_OWN:
+		return memory_strdup("a profiler, or started by one");
+	case AGENT_UNMATCHED:
+		return memory_strdup("no rule matches");
+	case AGENT_EXCLUDED:
+		return memory_printf("excluded by '%s'", choice->rule->text);
+	case AGENT_YOUNG:
+		return memory_printf("'%s', but it is only %.1f s old", choice->rule->text,
+		                     (double)process->age_ns / NS_PER_SECOND);
+	case AGENT_DENIED:
+		return memory_printf("'%s', but %s", choice->rule->text, choice->obstacle);
+	case AGENT_KERNEL:
+	case N_AGENT_VERDICTS:
+		break;
+	}
+	return memory_strdup("a kernel thread");
+}
+
+struct listed {
+	bool chosen;
+	char *line;
+};
+
+// False: there is nothing to be said of it alone.
+static bool list_process(const struct options *options, int pid, struct listed *ret)
+{
+	struct agent_process process;
+	struct agent_choice choice;
+
+	if (!agent_process_look(pid, &process) || process.is_kernel)
+		return false;
+	agent_choose(&options->agent, &process, &choice);
+	ret->chosen = choice.verdict == AGENT_CHOSEN;
+	_cleanup_free_ char *why = describe(options, &process, &choice);
+	ret->line = memory_printf("%-4s %7d  %-15s  %-12s  %s\n", ret->chosen ? "yes" : "no", pid,
+	                          process.name, process.user, why);
+	free(choice.obstacle);
+	agent_process_deinit(&process);
+	return true;
+}
+
+static size_t print(const struct listed *items, size_t n, bool chosen, FILE *stream)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (items[i].chosen != chosen)
+			continue;
+		fputs(items[i].line, stream);
+		count++;
+	}
+	return count;
+}
+
+struct error *agent_list(const struct options *options, FILE *stream)
+{
+	size_t n_pids, n = 0;
+	_cleanup_free_ int *pids = process_all(&n_pids);
+	_cleanup_free_ struct listed *items = memory_alloc_zeroed(n_pids, sizeof(*items));
+
+	for (size_t i = 0; i < n_pids; i++)
+		n += list_process(options, pids[i], &items[n]);
+	fprintf(stream, "%-4s %7s  %-15s  %-12s  %s\n", "", "PID", "COMM", "USER", "WHY");
+	const size_t n_chosen = print(items, n, true, stream);
+	print(items, n, false, stream);
+	fprintf(stream, "%zu of %zu processes are chosen; kernel threads are not listed\n",
+	        n_chosen, n);
+	for (size_t i = 0; i < n; i++)
+		free(items[i].line);
+	return NULL;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// agent_options: the command line of `profiler agent`.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent_rules.h"
+
+struct error;
+struct option_table;
+struct options;
+
+struct agent_options {
+	bool list;
+	struct agent_rules rules;
+	int64_t window_ns, period_ns; // each process is sampled for the one in each of the other
+	int64_t min_age_ns;
+	size_t max_processes;    // sampled at a time
+	double max_cpu_percent;  // of a CPU, of all together; 0: no limit
+	uint64_t max_memory;     // bytes, of all together
+	const char *off_file;    // while it is there, nobody is sampled
+	const char *status_file; // NULL: none
+};
+
+// The options that it alone has.
+extern const struct option_table agent_rows;
+
+// For struct verb: takes a rule, and looks whether all is there.
+struct error *agent_take_word(struct options *options, const char *word);
+struct error *agent_check(struct options *options);
+
+void agent_options_deinit(struct agent_options *agent);

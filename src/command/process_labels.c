@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "process_labels.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "memory.h"
+#include "proc.h"
+#include "push_labels.h"
+#include "push_parts.h"
+
+enum { HOST_SIZE = 65, CONTAINER_DIGITS = 12 };
+
+#define SERVICE_VARIABLE "OTEL_SERVICE_NAME"
+#define SERVICE_SUFFIX ".service"
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void set_host(struct push_labels *labels)
+{
+	char host[HOST_SIZE] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	push_labels_set(labels, "host", host);
+}
+
+// "shop" for "shop.service"; NULL: it is no service.
+static char *service_of_unit(const char *unit)
+{
+	const size_t length = unit ? strlen(unit) : 0, suffix = strlen(SERVICE_SUFFIX);
+
+	if (length <= suffix || strcmp(unit + length - suffix, SERVICE_SUFFIX) != 0)
+		return NULL;
+	return memory_strndup(unit, length - suffix);
+}
+
+static char *find_service(int pid, const struct cgroup *cgroup)
+{
+	char name[PROC_NAME_SIZE] = "";
+	char *service = proc_read_variable(pid, SERVICE_VARIABLE);
+
+	// What runs in a container has the unit of the container's engine.
+	if (!service && !cgroup->container[0])
+		service = service_of_unit(cgroup->unit);
+	if (!service && proc_read_name(pid, pid, name))
+		service = memory_strdup(name);
+	return service ? service : memory_strdup("unknown");
+}
+
+static void set_exe(int pid, struct push_labels *labels)
+{
+	char link[64], path[PATH_MAX];
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	const ssize_t n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return;
+	path[n] = '\0';
+	char *deleted = strstr(path, " (deleted)");
+	if (deleted)
+		*deleted = '\0';
+	push_labels_set(labels, "exe", base_name(path));
+}
+
+void process_labels_read(int pid, struct push_labels *labels)
+{
+	struct cgroup cgroup;
+
+	cgroup_read(pid, &cgroup);
+	_cleanup_free_ char *service = find_service(pid, &cgroup);
+	push_labels_set(labels, "service_name", service);
+	set_host(labels);
+	set_exe(pid, labels);
+	if (cgroup.unit && !cgroup.container[0])
+		push_labels_set(labels, "unit", cgroup.unit);
+	if (cgroup.container[0]) {
+		cgroup.container[CONTAINER_DIGITS] = '\0';
+		push_labels_set(labels, "container_id", cgroup.container);
+	}
+	if (cgroup.pod[0])
+		push_labels_set(labels, "pod_uid", cgroup.pod);
+	cgroup_deinit(&cgroup);
+}
+
+void process_labels_of_command(const char *command, struct push_labels *labels)
+{
+	const char *service = getenv(SERVICE_VARIABLE); // it will have our environment
+
+	push_labels_set(labels, "service_name", service && *service ? service : base_name(command));
+	set_host(labels);
+}
+
+void process_labels_add(struct push_labels *labels, const struct push_labels *given)
+{
+	for (size_t i = 0; i < given->count; i++)
+		push_labels_set(labels, given->items[i].key, given->items[i].value);
+}
+
+char **process_labels_comments(const struct push_labels *labels)
+{
+	char **comments = memory_alloc_zeroed(labels->count + 1, sizeof(*comments));
+
+	for (size_t i = 0; i < labels->count; i++)
+		comments[i] = memory_printf(PUSH_LABEL_COMMENT "%s=%s", labels->items[i].key,
+		                            labels->items[i].value);
+	return comments;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "cgroup.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "proc.h"
+#include "text.h"
+
+enum { MAX_BYTES = 16 << 10, MAX_PATH_BYTES = 4096, CONTAINER_DIGITS = 64, POD_LENGTH = 36 };
+
+// Version 2 has one line, "0::PATH"; of version 1 systemd's own hierarchy tells the most, of both
+// together either may be empty.
+static const char *const hierarchies[] = {"0::", "name=systemd:", "memory:", "cpu,cpuacct:"};
+
+static const char *find_path(const char *text, const char *hierarchy)
+{
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		const char *rest = line + strcspn(line, ":\n");
+		const size_t length = strlen(hierarchy);
+		if (strncmp(line, hierarchy, length) == 0)
+			return line + length;
+		if (*rest == ':' && strncmp(rest + 1, hierarchy, length) == 0)
+			return rest + 1 + length;
+	}
+	return NULL;
+}
+
+// The first one that is not just the root.
+static char *take_path(const char *text)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < array_size(hierarchies); i++) {
+		const char *path = find_path(text, hierarchies[i]);
+		if (!path || *path != '/')
+			continue;
+		found = found ?: path;
+		if (path[1] == '\0' || path[1] == '\n')
+			continue;
+		found = path;
+		break;
+	}
+	return found ? text_clean(found, strcspn(found, "\n"), MAX_PATH_BYTES) : NULL;
+}
+
+static bool ends_in(const char *part, size_t length, const char *suffix)
+{
+	const size_t n = strlen(suffix);
+
+	return length > n && strncmp(part + length - n, suffix, n) == 0;
+}
+
+// The last part of the path that is a service or a scope.
+static char *find_unit(const char *path)
+{
+	const char *unit = NULL;
+	size_t unit_length = 0;
+
+	while (*path) {
+		path += strspn(path, "/");
+		const size_t length = strcspn(path, "/");
+		if (ends_in(path, length, ".service") || ends_in(path, length, ".scope")) {
+			unit = path;
+			unit_length = length;
+		}
+		path += length;
+	}
+	return unit ? memory_strndup(unit, unit_length) : NULL;
+}
+
+// 64 hexadecimal digits between anything else: Docker's "/docker/ID", "docker-ID.scope" and what
+// Kubernetes makes of containerd and CRI-O, "cri-containerd-ID.scope". The last ones count: where
+// containers run in containers, the innermost.
+static void find_container(const char *path, char ret[CGROUP_CONTAINER_SIZE])
+{
+	for (size_t n = 0; *path; path += n ? n : 1) {
+		n = strspn(path, "0123456789abcdef");
+		if (n == CONTAINER_DIGITS && !isalnum((unsigned char)path[n]))
+			memcpy(ret, path, CONTAINER_DIGITS);
+	}
+}
+
+static bool is_uuid(const char *text)
+{
+	for (int i = 0; i < POD_LENGTH; i++) {
+		const bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
+		if (is_dash ? text[i] != '-' && text[i] != '_' : !isxdigit((unsigned char)text[i]))
+			return false;
+	}
+	return true;
+}
+
+// "pod" and the UUID, whose dashes systemd's slices have as underscores.
+static void find_pod(const char *path, char ret[CGROUP_POD_SIZE])
+{
+	for (const char *at = path; (at = strstr(at, "pod")); at++) {
+		if (!is_uuid(at + strlen("pod")))
+			continue;
+		memcpy(ret, at + strlen("pod"), POD_LENGTH);
+		for (int i = 0; i < POD_LENGTH; i++)
+			if (ret[i] == '_')
+				ret[i] = '-';
+		return;
+	}
+}
+
+void cgroup_parse(const char *text, struct cgroup *ret)
+{
+	*ret = (struct cgroup){.path = take_path(text)};
+	if (!ret->path)
+		return;
+	ret->unit = find_unit(ret->path);
+	find_container(ret->path, ret->container);
+	find_pod(ret->path, ret->pod);
+}
+
+bool cgroup_read(int pid, struct cgroup *ret)
+{
+	size_t size;
+	_cleanup_free_ char *text = proc_read_whole(pid, "cgroup", MAX_BYTES, &size);
+
+	*ret = (struct cgroup){0};
+	if (!text)
+		return false;
+	cgroup_parse(text, ret);
+	return ret->path != NULL;
+}
+
+void cgroup_deinit(struct cgroup *cgroup)
+{
+	free(cgroup->path);
+	free(cgroup->unit);
+	*cgroup = (struct cgroup){0};
+}

@@ -1,0 +1,196 @@
+"""The agent: which processes it chooses, what it makes of them, and how it ends.
+
+Its rules name the path of a program that no other process has.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import harness
+from harness import PROFILER, children, find_tool, need, read_status, wait_for
+from push_server import Server
+
+SUMMED_UP = re.compile(r"agent: (\d+) windows, (\d+) of them failed; (\d+) were left out")
+QUICK = ("--min-age=100ms", "--window=300ms", "--period=1s", "--max-cpu=0", "-F", 99)
+NOBODY = 65534
+
+
+def setUpModule():
+    """The servers run in this process, and their clients may go at any time."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+
+def descendants(pid):
+    """Its children, theirs, and so on."""
+    found = list(children(pid))
+    for child in found:
+        found += children(child)
+    return found
+
+
+class Agent(harness.TestCase):
+    def setUp(self):
+        self.where = self.directory()
+        self.off_file = os.path.join(self.where, "off")
+        self.program = self.copy("shop")
+
+    def copy(self, name):
+        path = os.path.join(self.where, name)
+        shutil.copy(harness.fixture("threads"), path)
+        return path
+
+    def spool(self):
+        path = os.path.join(self.where, "spool")
+        return [name for name in os.listdir(path) if name.endswith(".pb.gz")] if os.path.exists(path) else []
+
+    def begin(self, *args, prefix=()):
+        process = subprocess.Popen(
+            [*prefix, PROFILER, "agent", *map(str, QUICK), f"--off-file={self.off_file}",
+             "-o", os.path.join(self.where, "spool"), *map(str, args)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def end(self, process):
+        """The counts of its last line: windows, failed, left out."""
+        process.send_signal(signal.SIGTERM)
+        _, self.stderr = process.communicate(timeout=harness.RUN_TIMEOUT_S)
+        self.assertEqual(process.returncode, 0, self.stderr)
+        for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:"):
+            self.assertNotIn(word, self.stderr)
+        match = SUMMED_UP.search(self.stderr)
+        self.assertTrue(match, self.stderr)
+        return tuple(map(int, match.groups()))
+
+    def assert_let_go(self, *targets):
+        for target in targets:
+            for tid in harness.tids_of(target.pid):
+                status = read_status(target.pid, tid)
+                self.assertEqual(status["TracerPid"], "0")
+                self.assertNotIn(status["State"][0], "tT")
+
+    def list(self, *args, prefix=()):
+        """{pid: (is it chosen?, why)}"""
+        run = subprocess.run([*prefix, PROFILER, "agent", "--list", *args], capture_output=True, text=True,
+                             check=True, timeout=harness.RUN_TIMEOUT_S)  # fmt: skip
+        rows = [re.match(r"(yes|no) +(\d+)  .{15}  \S+ +(.*)", line) for line in run.stdout.splitlines()]
+        return {int(row[2]): (row[1] == "yes", row[3]) for row in rows if row}
+
+    def test_windows(self):
+        """All that is sampled arrives, under its labels; what no rule chooses is left alone."""
+        server = Server((200,))
+        self.addCleanup(server.close)
+        shop = self.start(self.program, 3, 1, 1)
+        named = self.start(self.program, 2, 0, 1, env={**os.environ, "OTEL_SERVICE_NAME": "billing"})
+        other = self.start(self.copy("other"), 2, 0, 1)
+        rules = os.path.join(self.where, "rules")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write(f"# those of the shop\nexclude exe={self.where}/other\n"
+                       f"exe={self.program} label.team=web\n")  # fmt: skip
+        agent = self.begin(f"--push={server.url}", f"--rules={rules}", f"exe={self.where}/.*")
+
+        def services():
+            return [series.labels.get("service_name") for series in server.taken]
+
+        wait_for(lambda: min(map(services().count, ("shop", "billing"))) >= 2, "windows of both", 60)
+        (uploader,) = [pid for pid in children(agent.pid) if os.getsid(pid) == pid]
+        n_windows, n_failed, _ = self.end(agent)
+        self.assertFalse(os.path.exists(f"/proc/{uploader}"))
+        self.assertEqual((n_windows, n_failed), (len(server.taken), 0))
+        self.assertEqual(set(services()), {"shop", "billing"})
+        for series in server.taken:
+            self.assertLessEqual({"team": "web", "exe": "shop", "host": os.uname().nodename}.items(),
+                                 series.labels.items())  # fmt: skip
+            self.assertNotIn("pid", series.labels)
+            self.assertTrue(any("main" in sample.stack for sample in series.profile.samples))
+        self.assertEqual(self.spool(), [])
+        self.assert_let_go(shop, named, other)
+
+    def test_list(self):
+        """Why, and why not."""
+        mine = self.start(self.program, 1, 0, 0, env={**os.environ, "OTEL_SERVICE_NAME": "billing"})
+        other = self.start(self.copy("other"), 1, 0, 0)
+        traced = self.start(self.program, 1, 0, 0)
+        tracer = self.start(find_tool("strace"), "-qq", "-f", "-o", "/dev/null", "-p", traced.pid, ready=None)
+        wait_for(lambda: read_status(traced.pid)["TracerPid"] != "0", "the tracer")
+        profiler = subprocess.Popen([PROFILER, "-q", "-p", str(mine.pid)], stdout=subprocess.DEVNULL)
+        self.addCleanup(profiler.wait)
+        self.addCleanup(profiler.terminate)
+        rule = f"exe={self.where}/.*|.*/profiler"
+        found = self.list("--min-age=1ms", rule, f"--exclude=exe={self.where}/other")
+        self.assertEqual(found[mine.pid][0], True)
+        self.assertRegex(found[mine.pid][1], f"^'{re.escape(rule)}': service_name=billing host=")
+        for pid, why in (
+            (other.pid, f"excluded by 'exe={self.where}/other'"),
+            (traced.pid, f"'{rule}', but it is traced by process {tracer.pid} (strace)"),
+            (profiler.pid, "a profiler, or started by one"),
+            (os.getpid(), "no rule matches"),
+        ):
+            self.assertEqual(found[pid], (False, why))
+        self.assertRegex(self.list("--min-age=24h", rule)[mine.pid][1], r"but it is only [\d.]+ s old")
+
+    def test_off_file(self):
+        """While it is there nobody is sampled; those at work end."""
+        target = self.start(self.program, 2, 1, 0)
+        with open(self.off_file, "wb"):
+            pass
+        agent = self.begin("--window=1h", "--period=1h", f"exe={self.program}")
+        self.assertRegex(agent.stderr.readline(), "off is there: nobody is sampled")
+        self.assertEqual(children(agent.pid), [])
+        os.unlink(self.off_file)
+        agent.send_signal(signal.SIGTERM)
+        agent.communicate()
+        # Its window may come at any time of the period: so many of them that one comes.
+        agent = self.begin("--window=100ms", "--period=100ms", f"exe={self.program}")
+        wait_for(self.spool, "a window", 60)
+        with open(self.off_file, "wb"):
+            pass
+        self.assertRegex(agent.stderr.readline(), "off is there")
+        wait_for(lambda: not children(agent.pid), "the samplers' end", 60)
+        n = len(self.spool())
+        os.unlink(self.off_file)
+        wait_for(lambda: len(self.spool()) > n, "windows again", 60)
+        n_windows, n_failed, _ = self.end(agent)
+        self.assertEqual((n_failed, len(self.spool())), (0, n_windows))
+        self.assert_let_go(target)
+
+    def test_killed(self):
+        """Whoever is sampled runs on, and nobody of the agent's is left."""
+        targets = [self.start(self.program, 3, 1, 1), self.start(self.program, 2, 0, 1)]
+        agent = self.begin("--window=100ms", "--period=100ms", f"exe={self.program}")
+        wait_for(lambda: len(self.spool()) >= 2, "windows", 60)
+        left = descendants(agent.pid)
+        agent.kill()
+        agent.communicate()
+        wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in left), "the samplers' end", 60)
+        self.assert_let_go(*targets)
+
+    def test_users(self):
+        """As an ordinary user, its own processes alone; with CAP_SYS_PTRACE, all."""
+        need(os.geteuid() == 0, "not root")
+        user = [find_tool("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        need(subprocess.run([*user, PROFILER, "--version"], check=False).returncode == 0,
+             "the profiler lies where others cannot look")  # fmt: skip
+        roots = self.start(self.program, 1, 0, 0)
+        own = self.start(*user, self.program, 1, 0, 0)
+        rule = f"cmd={self.program}.*"
+        found = self.list("--min-age=1ms", rule, prefix=user)
+        self.assertTrue(found[own.pid][0], found[own.pid])
+        # Where /proc hides others' processes (hidepid), not even that is told.
+        self.assertRegex(found.get(roots.pid, (False, "belongs to root"))[1], "belongs to root")
+        user += ["--inh-caps=+sys_ptrace", "--ambient-caps=+sys_ptrace"]
+        os.chown(self.where, NOBODY, NOBODY)
+        agent = self.begin(f"exe={self.program}", prefix=user)
+        wait_for(lambda: {int(name.split(".")[-5]) for name in self.spool()} >= {roots.pid, own.pid},
+                 "windows of both", 60)  # fmt: skip
+        self.assertEqual(self.end(agent)[1], 0)
+        self.assert_let_go(roots, own)
+
+
+if __name__ == "__main__":
+    harness.main()

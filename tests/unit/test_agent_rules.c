@@ -1,0 +1,125 @@
+// Which processes rules choose, and what is wrong with a rule.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent_process.h"
+#include "agent_rules.h"
+#include "error.h"
+#include "memory.h"
+
+static const struct agent_process java = {
+    .name = "java",
+    .exe = "/usr/lib/jvm/bin/java",
+    .command = "java -jar shop.jar",
+    .user = "app",
+    .cgroup = {.path = "/system.slice/shop.service", .unit = "shop.service"},
+};
+static const struct agent_process bare = {.name = "sh", .exe = "", .command = "", .user = "0"};
+
+static const struct {
+	const char *rules[3]; // "-" before one: --exclude
+	const struct agent_process *process;
+	int decider; // of the rules; -1: none
+} cases[] = {
+    {{"comm=java"}, &java, 0},
+    {{"comm=jav"}, &java, -1}, // the whole
+    {{"comm=jav|sh"}, &java, -1},
+    {{"comm=jav.|sh"}, &java, 0},
+    {{"comm=java user=app"}, &java, 0},
+    {{"comm=java user=root"}, &java, -1}, // all of it
+    {{"exe=.*/java"}, &java, 0},
+    {{"cmd=.*[[:space:]]shop.jar"}, &java, 0},
+    {{"unit=shop\\.service"}, &java, 0},
+    {{"cgroup=/system.slice/.*"}, &java, 0},
+    {{"unit=.+"}, &bare, -1},
+    {{"unit="
+      ".*"},
+     &bare,
+     0},
+    {{"comm=sh", "comm=java", "comm=.*"}, &java, 1}, // the first
+    {{"comm=.*", "exclude user=app"}, &java, 1},
+    {{"comm=.*", "-user=app"}, &java, 1},
+    {{"-user=app", "comm=.*"}, &java, 0},
+    {{"comm=.*", "-user=app"}, &bare, 0},
+};
+
+static void add(struct agent_rules *rules, const char *text)
+{
+	struct error *error = agent_rules_add(rules, "test", text + (*text == '-'), *text == '-');
+
+	assert_null(error);
+}
+
+static void test_choice(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		struct agent_rules rules = {0};
+		for (size_t j = 0; j < array_size(cases[i].rules) && cases[i].rules[j]; j++)
+			add(&rules, cases[i].rules[j]);
+		const struct agent_rule *rule = agent_rules_find(&rules, cases[i].process);
+		assert_int_equal(rule ? (int)(rule - rules.items) : -1, cases[i].decider);
+		agent_rules_deinit(&rules);
+	}
+}
+
+static void test_labels(void **state)
+{
+	struct agent_rules rules = {0};
+
+	(void)state;
+	add(&rules, "comm=java service=shop label.team=web=1 label.region=eu");
+	const struct push_labels *labels = &rules.items[0].labels;
+	assert_string_equal(push_labels_get(labels, "service_name"), "shop");
+	assert_string_equal(push_labels_get(labels, "team"), "web=1");
+	assert_string_equal(push_labels_get(labels, "region"), "eu");
+	assert_true(agent_rules_choose(&rules));
+	agent_rules_deinit(&rules);
+	add(&rules, "exclude comm=java");
+	assert_false(agent_rules_choose(&rules));
+	agent_rules_deinit(&rules);
+}
+
+static void test_mistakes(void **state)
+{
+	static const char *const mistakes[] = {
+	    "",
+	    "java",
+	    "comm=",
+	    "name=java",
+	    "comm=(",
+	    "service=shop",
+	    "exclude",
+	    "label.=x",
+	    "comm=a label.0=x",
+	    "comm=a label.state=x",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(mistakes); i++) {
+		struct agent_rules rules = {0};
+		struct error *error = agent_rules_add(&rules, "here", mistakes[i], false);
+		assert_non_null(error);
+		assert_int_equal(error_status(error), EXIT_STATUS_USAGE);
+		assert_ptr_equal(strstr(error_message(error), "here: "), error_message(error));
+		assert_int_equal(rules.count, 0);
+		error_destroy(error);
+		agent_rules_deinit(&rules);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_choice),
+	    cmocka_unit_test(test_labels),
+	    cmocka_unit_test(test_mistakes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
