@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ARCH_MAX_REGISTERS = 17 };
+enum { ARCH_MAX_REGISTERS = 17, ARCH_MAX_DIRECT_CALL_BYTES = 8 };
 
 // The values of a thread's registers in one frame; bit i of `known`: value[i] is right.
 struct registers {
@@ -70,6 +70,8 @@ struct arch {
 	const char *name;
 	uint16_t elf_machine; // EM_*
 	uint8_t elf_class;    // ELFCLASS*
+	uint32_t
+	    elf_unwind_section; // SHT_*: the type that .eh_frame may have instead of SHT_PROGBITS
 	unsigned int n_registers;
 	unsigned int pc, sp, fp; // their numbers
 	uint32_t preserved;      // bit set: kept by a called function (psABI)
@@ -108,11 +110,16 @@ struct arch {
 	bool (*refine)(const struct arch_code *code, uint64_t address, const struct rule *general,
 	               struct rule *ret); // x86_code_refine
 	uint32_t (*left_alone)(const struct arch_code *code, uint64_t return_address);
-	// Where the code leads to a jump to the next handler of PHP's virtual machine
-	// (x86_code_way_to_handler).
-	bool (*way_to_handler)(const struct arch_code *code, uint64_t address, int64_t *ret);
 	bool (*is_after_call)(const uint8_t *bytes, size_t size);
 	size_t max_call_bytes;
+	// Where the direct call leads that is these bytes, direct_call_bytes of them, and ends at
+	// `next`; 0: it is none.
+	uint64_t (*direct_call_target)(const uint8_t *bytes, uint64_t next);
+	size_t direct_call_bytes;
+
+	// The function's slot in the global offset table, where the code at the address is an entry
+	// of the procedure linkage table, which jumps through that; 0: it is none.
+	uint64_t (*plt_slot)(const uint8_t *code, size_t size, uint64_t address);
 
 	// The distances at an address in a function (x86_frame_find).
 	bool (*find_frame)(const struct arch_functions *functions, uint64_t address, bool is_call,
@@ -124,6 +131,15 @@ struct arch {
 
 	// The rule for code without CFI that keeps the frame pointer.
 	void (*frame_pointer_rule)(struct rule *ret);
+
+	// libgcc's struct _Unwind_Context begins with as many pointers to where registers are
+	// saved.
+	unsigned int unwinder_registers;
+
+	// glibc's struct pthread: where its own address stands (header.self of tcbhead_t), and its
+	// tid, behind the header and a list's two pointers (nptl/descr.h, since 2.4).
+	uint32_t pthread_self, pthread_tid;
+	uint64_t user_end; // programs' memory lies below
 
 	// Where in memory the kernel keeps the interrupted stack pointer, given the address of a
 	// struct ucontext, and where uc_stack lies in it.

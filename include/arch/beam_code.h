@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // beam_code: the places in the code that Erlang's virtual machine (BEAM) makes that tell how it
-// changes stacks, known by their instructions: for x86-64, of OTP 24 to 28.
+// changes stacks, known by their instructions: of OTP 24 to 28.
 //
-// Erlang code has its process's stack for its own, a block of the heap, and %rbx and %r13 for the
-// scheduler's registers and the process. What it calls of C runs on the thread's stack, right below
-// the frame of process_main, JIT code as well, which holds the scheduler's registers and never
-// returns (erts/emulator/beam/jit/x86: beam_asm.hpp, process_main.cpp).
+// Erlang code has its process's stack for its own, a block of the heap, and two registers of the
+// machine for the scheduler's registers and the process. What it calls of C runs on the thread's
+// stack, right below the frame of process_main, JIT code as well, which holds the scheduler's
+// registers and never returns (erts/emulator/beam/jit/x86: beam_asm.hpp, process_main.cpp).
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,8 @@
 
 struct arch_code;
 
-enum { BEAM_REGISTERS = 3, BEAM_PROCESS = 13 }; // DWARF's numbers: rbx, r13
+// The registers that have them, by DWARF's numbers.
+extern const uint8_t beam_code_registers, beam_code_process;
 
 struct beam_layout {
 	uint64_t normal_exit, normal_exit_end; // where a process's first function returns to

@@ -11,6 +11,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+// Calls the function first when memory runs out. It may leave by longjmp(3); if it returns, the
+// profiler ends.
+void memory_on_exhaustion(void (*function)(void));
+
 // As malloc and calloc, but never NULL; sizes in bytes.
 void *memory_alloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *memory_alloc_zeroed(size_t count, size_t size) __attribute__((malloc, returns_nonnull));

@@ -87,10 +87,10 @@ struct module {
 	bool looked_for_descriptor;  // address_space.c has
 	unsigned int n_looks;        // of address_space.c, while the file was gone; 0: it never was
 	int64_t look_again_ns;       // and when the next one is due; INT64_MAX: never
-	bool looked_for_ghc;         // ghc_code.c has
+	bool looked_for_ghc;         // ghc.c has
 	uint64_t ghc_return;         // and this is StgReturn
 	uint64_t jit_descriptor;     // the address of GDB_JIT_DESCRIPTOR in the file; 0: none
-	uint64_t php_dispatch;       // php_code_find_dispatch's
+	uint64_t php_dispatch;       // php_find_dispatch's
 	uint64_t beam_exit;          // BEAM's variable beam_normal_exit in the file; 0: it has none
 	uint64_t beam_main;          // and its function process_main, which calls the one made
 	int64_t rules_left_ns;       // of the CPU time for its rules

@@ -4,18 +4,24 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "guard.h"
+static void (*on_exhaustion)(void);
 
 static void *check(void *pointer)
 {
 	if (pointer)
 		return pointer;
-	guard_leave(GUARD_MEMORY);
+	if (on_exhaustion)
+		on_exhaustion();
 	// Nothing that allocates, such as stdio, may run here.
 	static const char message[] = "profiler: out of memory\n";
 	ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);
 	(void)written;
 	_exit(1);
+}
+
+void memory_on_exhaustion(void (*function)(void))
+{
+	on_exhaustion = function;
 }
 
 void *memory_alloc(size_t size)

@@ -10,23 +10,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch.h"
 #include "memory.h"
 #include "resident.h"
 
 enum {
 	FDINFO_BYTES = 4096,
-	// Of glibc's struct pthread on x86-64, since 2.25 at least: header.self of tcbhead_t, and
-	// tid behind the header and a list's two pointers.
-	THREAD_SELF = 0x10,
-	THREAD_TID = 0x2d0,
 	MIN_ADDRESS = 0x1000,
 };
 
-#define MAX_ADDRESS (UINT64_C(1) << 47)
-
 static bool read_at(const struct lock_look *look, uint64_t address, void *bytes, size_t size)
 {
-	return address >= MIN_ADDRESS && address < MAX_ADDRESS &&
+	return address >= MIN_ADDRESS && address < ARCH_NATIVE->user_end &&
 	       resident_read(NULL, look->tid, address, bytes, size);
 }
 
@@ -59,9 +54,11 @@ static void read_owner(struct lock_look *look)
 	const uint64_t pointer = lock_look_word(look, 2) | (uint64_t)lock_look_word(look, 3) << 32;
 
 	if (pointer % sizeof(uint64_t) != 0 ||
-	    !read_at(look, pointer + THREAD_SELF, &look->owner_self, sizeof(look->owner_self)) ||
+	    !read_at(look, pointer + ARCH_NATIVE->pthread_self, &look->owner_self,
+	             sizeof(look->owner_self)) ||
 	    look->owner_self != pointer ||
-	    !read_at(look, pointer + THREAD_TID, &look->owner_tid, sizeof(look->owner_tid)))
+	    !read_at(look, pointer + ARCH_NATIVE->pthread_tid, &look->owner_tid,
+	             sizeof(look->owner_tid)))
 		return;
 	look->owner_pointer = pointer;
 }

@@ -7,6 +7,7 @@
 
 #include "arch.h"
 #include "dwarf_index.h"
+#include "elf_relocation.h"
 #include "memory.h"
 #include "module.h"
 #include "rule.h"
@@ -29,7 +30,6 @@ enum {
 	FUNCDATA_INLINE_TREE = 3,
 
 	RELA_BYTES = 24, // Elf64_Rela
-	R_RELATIVE = 8,  // R_X86_64_RELATIVE
 
 	MAX_INLINED = DWARF_MAX_LEVELS - 1,
 
@@ -108,7 +108,7 @@ static bool read_pointer(struct module *module, const struct bytes *relocations,
 
 	for (size_t at = 0; read_word(relocations, at, &place); at += RELA_BYTES)
 		if (place == address && read_word(relocations, at + 8, &info) &&
-		    (uint32_t)info == R_RELATIVE)
+		    elf_relocation_moves((uint32_t)info))
 			return read_word(relocations, at + 16, ret);
 	data.start = module_data(module, address, &data.size);
 	return data.start && read_word(&data, 0, ret);

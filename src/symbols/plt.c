@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch.h"
+#include "elf_relocation.h"
 #include "interval_map.h"
 #include "memory.h"
 
@@ -38,7 +40,7 @@ static void read_slot(struct plt *plt, Elf *elf, Elf_Data *symbols, size_t strin
 	size_t index = GELF_R_SYM(rela->r_info);
 	GElf_Sym sym;
 
-	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) || index > INT32_MAX ||
+	if (!elf_relocation_binds(type) || index > INT32_MAX ||
 	    !gelf_getsym(symbols, (int)index, &sym))
 		return;
 	const char *name = elf_strptr(elf, strings, sym.st_name);
@@ -76,24 +78,6 @@ static int compare_slots(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-// The jump through the table that the code starts with: [endbr64] [bnd] jmp *disp32(%rip).
-// Returns the address of the slot, or 0.
-static uint64_t decode_slot(const uint8_t *code, size_t size, uint64_t address)
-{
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	size_t at = 0;
-	int32_t displacement;
-
-	if (size >= sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0)
-		at += sizeof(endbr64);
-	if (at < size && code[at] == 0xf2)
-		at++;
-	if (size < at + 6 || code[at] != 0xff || code[at + 1] != 0x25)
-		return 0;
-	memcpy(&displacement, code + at + 2, sizeof(displacement));
-	return address + at + 6 + (uint64_t)(int64_t)displacement;
-}
-
 static void add_entry(struct plt *plt, uint64_t address, uint64_t slot_address)
 {
 	const struct got_slot key = {.address = slot_address};
@@ -117,7 +101,7 @@ static void read_entries(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *shdr)
 	for (size_t at = 0; at < data->d_size; at += ENTRY_ALIGNMENT) {
 		uint64_t address = shdr->sh_addr + at;
 		const uint8_t *code = (const uint8_t *)data->d_buf + at;
-		uint64_t slot = decode_slot(code, data->d_size - at, address);
+		uint64_t slot = ARCH_NATIVE->plt_slot(code, data->d_size - at, address);
 
 		if (slot)
 			add_entry(plt, address, slot);
@@ -157,7 +141,7 @@ struct plt *plt_create(Dwfl_Module *module)
 	Elf *elf = dwfl_module_getelf(module, &bias);
 	GElf_Ehdr *ehdr = elf ? gelf_getehdr(elf, &mem) : NULL;
 
-	if (!ehdr || ehdr->e_machine != EM_X86_64)
+	if (!ehdr || ehdr->e_machine != ARCH_NATIVE->elf_machine)
 		return plt;
 	read_sections(plt, elf, true);
 	if (plt->n_slots)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arch.h"
 #include "memory.h"
 
 // The sections of a split unit, as libdw is to see them: as if it were no split one, since else it
@@ -226,7 +227,7 @@ static struct image *make_image(void)
 	image->header = (Elf64_Ehdr){
 	    .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 	    .e_type = ET_REL,
-	    .e_machine = EM_X86_64,
+	    .e_machine = ARCH_NATIVE->elf_machine,
 	    .e_version = EV_CURRENT,
 	    .e_shoff = offsetof(struct image, sections),
 	    .e_ehsize = sizeof(Elf64_Ehdr),

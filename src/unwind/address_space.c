@@ -23,7 +23,7 @@
 #include "module.h"
 #include "module_file.h"
 #include "perf_map.h"
-#include "php_code.h"
+#include "php.h"
 #include "proc.h"
 #include "resident.h"
 #include "symbol_table.h"
@@ -110,7 +110,7 @@ static void find_descriptor(void *context)
 	if (!symbol_table_find_named(module_dwfl(module), GDB_JIT_DESCRIPTOR, STT_OBJECT,
 	                             &module->jit_descriptor))
 		module->jit_descriptor = 0;
-	module->php_dispatch = php_code_find_dispatch(module);
+	module->php_dispatch = php_find_dispatch(module);
 	if (!symbol_table_find_named(module_dwfl(module), "beam_normal_exit", STT_OBJECT,
 	                             &module->beam_exit) ||
 	    !symbol_table_find_named(module_dwfl(module), "process_main", STT_FUNC,

@@ -8,13 +8,15 @@ enum {
 	MAX_FRAME_BYTES = 4096, // of the unwinder's frame, which has two contexts of 240 bytes
 	STACK_ALIGNMENT = 16,   // of a CFA (psABI 3.2.2)
 
-	// Fields of struct _Unwind_Context on x86-64: reg[18], where the caller's registers stand,
-	// by DWARF's numbers; cfa; ra.
-	FRAME_POINTER_AT = 6 * 8,
-	RETURN_ADDRESS_AT = 16 * 8,
-	CFA_AT = 18 * 8,
-	RA_AT = 19 * 8,
+	WORD = 8,
 };
+
+// Fields of struct _Unwind_Context: reg[], where the caller's registers stand, by DWARF's numbers;
+// cfa; ra.
+#define FRAME_POINTER_AT (ARCH_NATIVE->fp * WORD)
+#define RETURN_ADDRESS_AT (ARCH_NATIVE->pc * WORD)
+#define CFA_AT (ARCH_NATIVE->unwinder_registers * WORD)
+#define RA_AT (CFA_AT + WORD)
 
 // A frame of which the unwinder has a context at some address.
 struct context {

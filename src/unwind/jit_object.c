@@ -5,11 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "arch.h"
+#include "elf_relocation.h"
 #include "jit_eh_frame.h"
-
-#ifndef SHT_X86_64_UNWIND
-#define SHT_X86_64_UNWIND 0x70000001
-#endif
 
 // Fields may stand at any address: all are copied.
 struct object {
@@ -76,28 +74,11 @@ static void place_symbols(struct object *object, const Elf64_Shdr *table)
 	}
 }
 
-// How many bytes it writes, and whether relative to its own place; 0: none that is known.
-static size_t relocation_width(uint32_t type, bool *ret_is_relative)
-{
-	*ret_is_relative = type == R_X86_64_PC32 || type == R_X86_64_PC64;
-	switch (type) {
-	case R_X86_64_64:
-	case R_X86_64_PC64:
-		return 8;
-	case R_X86_64_32:
-	case R_X86_64_32S:
-	case R_X86_64_PC32:
-		return 4;
-	default:
-		return 0;
-	}
-}
-
 static void relocate_one(struct object *object, const Elf64_Shdr *target, const Elf64_Shdr *symbols,
                          const Elf64_Rela *rela)
 {
 	bool is_relative;
-	const size_t width = relocation_width(ELF64_R_TYPE(rela->r_info), &is_relative);
+	const size_t width = elf_relocation_width(ELF64_R_TYPE(rela->r_info), &is_relative);
 	const uint64_t index = ELF64_R_SYM(rela->r_info);
 	Elf64_Sym symbol;
 
@@ -183,7 +164,7 @@ static void finish_sections(struct object *object, Elf64_Phdr *ret)
 	for (size_t i = 0; read_section(object, i, &section); i++) {
 		if (section.sh_type == SHT_RELA)
 			section.sh_type = SHT_NULL;
-		if (section.sh_type == SHT_X86_64_UNWIND)
+		if (section.sh_type == ARCH_NATIVE->elf_unwind_section)
 			section.sh_type = SHT_PROGBITS; // .eh_frame
 		memcpy(object->bytes + section_at(object, i), &section, sizeof(section));
 		if (!(section.sh_flags & SHF_EXECINSTR) || section.sh_addr == 0 ||
@@ -225,7 +206,8 @@ size_t jit_object_place(uint8_t *bytes, size_t size)
 		return 0;
 	if (object.header.e_type != ET_REL)
 		return size;
-	if (object.header.e_shentsize != sizeof(section) || object.header.e_machine != EM_X86_64 ||
+	if (object.header.e_shentsize != sizeof(section) ||
+	    object.header.e_machine != ARCH_NATIVE->elf_machine ||
 	    !holds(&object, object.header.e_shoff, object.header.e_shnum * sizeof(section)))
 		return 0;
 	for (size_t i = 0; read_section(&object, i, &section); i++)

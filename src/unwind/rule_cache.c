@@ -9,7 +9,7 @@
 #include "cfi.h"
 #include "expression.h"
 #include "frame_rule.h"
-#include "ghc_code.h"
+#include "ghc.h"
 #include "go_runtime.h"
 #include "gopclntab.h"
 #include "hotspot_code.h"
@@ -17,7 +17,7 @@
 #include "memory.h"
 #include "module.h"
 #include "perf_map.h"
-#include "php_code.h"
+#include "php.h"
 #include "rule.h"
 #include "symbol_table.h"
 
@@ -125,7 +125,7 @@ static bool beam_rule(const struct address_space *space, uint64_t address, struc
 		return false;
 	*ret = (struct rule){
 	    .kind = RULE_BEAM,
-	    .cfa_register = BEAM_REGISTERS,
+	    .cfa_register = beam_code_registers,
 	    .cfa_offset = beam->stack + (int64_t)beam->frame_bytes,
 	};
 	return true;
@@ -144,12 +144,12 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 		return false;
 	if (kind == MODULE_IMAGE && !code->space)
 		return false;
-	if (!is_jit && ghc_code_rule(code->module, &arch_code, address, ret))
+	if (!is_jit && ghc_rule(code->module, &arch_code, address, ret))
 		return true;
 	arch_code.changes_stacks = is_jit && code->space->beam;
 	if (is_jit && code->space->beam && beam_rule(code->space, address, ret))
 		return true;
-	if (is_jit && code->space->php && php_code_rule(code->space->php, &arch_code, address, ret))
+	if (is_jit && code->space->php && php_rule(code->space->php, &arch_code, address, ret))
 		return true;
 	const bool found = ARCH_NATIVE->code_rule(&arch_code, address, is_call, ret);
 	if (found && is_call && !is_jit && is_scratch(ret->cfa_register))

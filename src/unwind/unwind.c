@@ -205,7 +205,7 @@ static struct move end_without_rule(const struct unwinder *unwinder,
 static uint32_t always_kept(struct unwinder *unwinder, uint64_t pc, bool is_return)
 {
 	return unwinder->space->beam && find_entry(unwinder, pc, is_return)->is_jit
-	           ? 1u << BEAM_REGISTERS | 1u << BEAM_PROCESS
+	           ? 1u << beam_code_registers | 1u << beam_code_process
 	           : 0;
 }
 
@@ -407,21 +407,21 @@ static bool is_in_beam_frame(const struct unwinder *unwinder, const struct rule 
 	const struct beam_layout *beam = &unwinder->space->beam_layout;
 	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
 
-	return !rule->is_elsewhere && registers_know(registers, BEAM_REGISTERS) &&
-	       sp - (registers->value[BEAM_REGISTERS] + (uint64_t)(int64_t)beam->stack) <
+	return !rule->is_elsewhere && registers_know(registers, beam_code_registers) &&
+	       sp - (registers->value[beam_code_registers] + (uint64_t)(int64_t)beam->stack) <
 	           beam->frame_bytes;
 }
 
 static void note_beam(struct unwinder *unwinder, const struct rule *rule,
                       const struct registers *registers)
 {
-	if (!rule->is_elsewhere || !registers_know(registers, BEAM_REGISTERS) ||
-	    !registers_know(registers, BEAM_PROCESS))
+	if (!rule->is_elsewhere || !registers_know(registers, beam_code_registers) ||
+	    !registers_know(registers, beam_code_process))
 		return;
 	const struct beam_layout *beam = &unwinder->space->beam_layout;
 	unwinder->beam = (struct beam_seen){
-	    .process = registers->value[BEAM_PROCESS],
-	    .registers = registers->value[BEAM_REGISTERS] + (uint64_t)(int64_t)beam->stack,
+	    .process = registers->value[beam_code_process],
+	    .registers = registers->value[beam_code_registers] + (uint64_t)(int64_t)beam->stack,
 	    .stop = beam->stop,
 	};
 }
@@ -430,17 +430,14 @@ static void note_beam(struct unwinder *unwinder, const struct rule *rule,
 static bool is_return_from(struct unwinder *unwinder, uint64_t pc, const struct module *module,
                            uint64_t target)
 {
-	enum { CALL_BYTES = 5 }; // of call rel32
+	const size_t call_bytes = ARCH_NATIVE->direct_call_bytes;
 	const struct code_address code = address_space_resolve(unwinder->space, pc - 1);
 	const uint64_t next = code.address + 1;
-	uint8_t bytes[CALL_BYTES];
-	int32_t distance;
+	uint8_t bytes[ARCH_MAX_DIRECT_CALL_BYTES];
 
-	if (code.module != module ||
-	    module_read_code(code.module, next - CALL_BYTES, bytes, CALL_BYTES) != CALL_BYTES)
-		return false;
-	memcpy(&distance, bytes + 1, sizeof(distance));
-	return bytes[0] == 0xe8 && next + (uint64_t)(int64_t)distance == target;
+	return code.module == module &&
+	       module_read_code(code.module, next - call_bytes, bytes, call_bytes) == call_bytes &&
+	       ARCH_NATIVE->direct_call_target(bytes, next) == target;
 }
 
 // From Erlang code to who called BEAM's process_main, whose frame is aligned: its return address

@@ -334,7 +334,7 @@ static void test_beam_ways(void **state)
 		assert_int_equal(rule.is_elsewhere, known[i].by != BY_SP);
 		if (known[i].by == BY_PROCESS) {
 			const struct expression_op *ops = rule.cfa_expression->ops;
-			assert_int_equal(ops[0].atom, 0x70 + BEAM_PROCESS);
+			assert_int_equal(ops[0].atom, 0x70 + beam_code_process);
 			assert_int_equal(ops[0].number, 0x58);
 			assert_int_equal(ops[2].number, known[i].offset);
 		} else {

@@ -12,6 +12,10 @@
 #include "x86_registers.h"
 #include "x86_thunk.h"
 
+#ifndef SHT_X86_64_UNWIND
+#define SHT_X86_64_UNWIND 0x70000001
+#endif
+
 // struct ucontext: uc_flags, uc_link, uc_stack (ss_sp, ss_flags, ss_size), then the registers of
 // struct sigcontext (the kernel's asm/sigcontext.h).
 enum { UC_STACK = 16, UC_REGISTERS = 40 };
@@ -193,6 +197,33 @@ static bool is_stack_start(const uint8_t *code, size_t size)
 	return starts_with(code, size, "\x48\x31\xff\xe8", 4) && size > 8 && code[8] == 0xf4;
 }
 
+enum { DIRECT_CALL_BYTES = 5 }; // call rel32
+
+static uint64_t direct_call_target(const uint8_t *bytes, uint64_t next)
+{
+	int32_t distance;
+
+	memcpy(&distance, bytes + 1, sizeof(distance));
+	return bytes[0] == 0xe8 ? next + (uint64_t)(int64_t)distance : 0;
+}
+
+// [endbr64] [bnd] jmp *disp32(%rip)
+static uint64_t plt_slot(const uint8_t *code, size_t size, uint64_t address)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	size_t at = 0;
+	int32_t displacement;
+
+	if (size >= sizeof(endbr64) && memcmp(code, endbr64, sizeof(endbr64)) == 0)
+		at += sizeof(endbr64);
+	if (at < size && code[at] == 0xf2)
+		at++;
+	if (size < at + 6 || code[at] != 0xff || code[at + 1] != 0x25)
+		return 0;
+	memcpy(&displacement, code + at + 2, sizeof(displacement));
+	return address + at + 6 + (uint64_t)(int64_t)displacement;
+}
+
 static void frame_pointer_rule(struct rule *ret)
 {
 	*ret = (struct rule){
@@ -209,6 +240,7 @@ const struct arch arch_native = {
     .name = "x86-64",
     .elf_machine = EM_X86_64,
     .elf_class = ELFCLASS64,
+    .elf_unwind_section = SHT_X86_64_UNWIND,
     .n_registers = RIP + 1,
     .pc = RIP,
     .sp = RSP,
@@ -225,12 +257,18 @@ const struct arch arch_native = {
     .code_rule = x86_code_rule,
     .refine = x86_code_refine,
     .left_alone = x86_code_left_alone,
-    .way_to_handler = x86_code_way_to_handler,
     .is_after_call = x86_code_is_after_call,
     .max_call_bytes = X86_CODE_MAX_CALL_BYTES,
+    .direct_call_target = direct_call_target,
+    .direct_call_bytes = DIRECT_CALL_BYTES,
+    .plt_slot = plt_slot,
     .find_frame = x86_frame_find,
     .is_stack_start = is_stack_start,
     .frame_pointer_rule = frame_pointer_rule,
+    .unwinder_registers = 18,
+    .pthread_self = 0x10,
+    .pthread_tid = 0x2d0,
+    .user_end = UINT64_C(1) << 47,
     .ucontext_stack_offset = UC_STACK,
     .ucontext_sp_offset = UC_REGISTERS + 8 * 15,
 };

@@ -5,6 +5,7 @@
 
 #include "arch.h"
 #include "x86_instruction.h"
+#include "x86_registers.h"
 
 enum {
 	MAX_INSTRUCTIONS = 64,  // until a jump
@@ -12,21 +13,18 @@ enum {
 	MIN_FRAME_BYTES = 4096, // it has the registers of a scheduler
 	MAX_FRAME_BYTES = 1 << 20,
 	MAX_OFFSET = 4096,
-
-	// The machine's numbers.
-	RBX = 3,
-	RSP = 4,
-	R13 = 13,
 };
+
+const uint8_t beam_code_registers = BEAM_REGISTERS, beam_code_process = BEAM_PROCESS;
 
 // lea stack(%rbx), %rsp, and mov stop(%r13), %rsp
 static void note(const struct instruction *i, struct beam_layout *layout)
 {
-	if (i->map != MAP_ONE || i->is_vector || !i->wide || i->reg != RSP || !i->plain_base)
+	if (i->map != MAP_ONE || i->is_vector || !i->wide || i->reg != MACHINE_SP || !i->plain_base)
 		return;
-	if (i->opcode == 0x8d && i->rm == RBX)
+	if (i->opcode == 0x8d && i->rm == MACHINE_BX)
 		layout->stack = i->displacement;
-	if (i->opcode == 0x8b && i->rm == R13)
+	if (i->opcode == 0x8b && i->rm == MACHINE_R13)
 		layout->stop = i->displacement;
 }
 

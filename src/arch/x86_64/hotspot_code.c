@@ -7,6 +7,7 @@
 #include "arch.h"
 #include "memory.h"
 #include "rule.h"
+#include "x86_registers.h"
 
 enum {
 	MAX_METHOD_BYTES = 256 << 10, // that are searched: larger ones are rare
@@ -63,8 +64,6 @@ bool hotspot_code_is_dispatch(const struct arch_code *code, uint64_t end)
 // caller's stack pointer is kept beside the frame pointer (frame_x86.hpp: interpreter frame).
 void hotspot_code_interpreter_rule(struct rule *ret)
 {
-	enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, R15 = 15, RIP = 16 }; // psABI, figure 3.36
-
 	*ret = (struct rule){
 	    .kind = RULE_CODE,
 	    .cfa_register = RBP,

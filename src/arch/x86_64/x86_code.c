@@ -12,6 +12,7 @@
 #include "rule.h"
 #include "x86_instruction.h"
 #include "x86_thunk.h"
+#include "x86_registers.h"
 #include "x86_way.h"
 
 enum {
@@ -21,12 +22,6 @@ enum {
 	VISITED_SIZE = 8192,     // a power of two, more than MAX_INSTRUCTIONS
 	CHUNK_BYTES = 512,
 	CALL_BYTES = 5, // of a direct one
-
-	// DWARF's numbers (psABI, figure 3.36).
-	RBX = 3,
-	RBP = 6,
-	RSP = 7,
-	RIP = 16,
 
 	// DWARF 5, 7.7.1.
 	OP_DEREF = 0x06,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "address_space.h"
+#include "arch.h"
 #include "clock.h"
 #include "memory.h"
 #include "proc.h"
@@ -17,8 +18,6 @@ enum {
 	MAX_INTERPRETERS = 64,
 	MAX_THREADS = 1 << 16,
 	COST_FACTOR = 50, // the list is read again after so many times what that cost
-	// tid in struct pthread (glibc's nptl/descr.h since 2.4, x86-64).
-	PTHREAD_TID = 720,
 };
 
 static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
@@ -125,7 +124,7 @@ static uint64_t own_tid(const struct python *python, int tid, const uint8_t *sta
 	if (layout->thread_native_id)
 		return word_at(state, layout->thread_native_id);
 	return resident_read(python->setup->resident, tid,
-	                     word_at(state, layout->thread_id) + PTHREAD_TID, &number,
+	                     word_at(state, layout->thread_id) + ARCH_NATIVE->pthread_tid, &number,
 	                     sizeof(number))
 	           ? number
 	           : 0;

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "memory.h"
+#include "signal_context.h"
 
 enum {
 	ALTERNATE_STACK_BYTES = 64 << 10,
@@ -60,39 +60,6 @@ static struct {
 static const int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction earlier[array_size(fault_signals)];
 
-#if defined(__x86_64__)
-
-static uintptr_t pc_of(const void *context)
-{
-	return ((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
-}
-
-// True if the signal ends a system call that waits: the instruction before the pc is "syscall", and
-// the call will return EINTR. (Those of malloc(3) never do.)
-static bool is_waiting(const void *context)
-{
-	const ucontext_t *machine = context;
-
-	return machine->uc_mcontext.gregs[REG_RAX] == -EINTR &&
-	       memcmp((const void *)(pc_of(context) - 2), "\x0f\x05", 2) == 0;
-}
-
-#else
-
-static uintptr_t pc_of(const void *context)
-{
-	(void)context;
-	return 0;
-}
-
-static bool is_waiting(const void *context)
-{
-	(void)context;
-	return false;
-}
-
-#endif
-
 static bool is_safe(uintptr_t pc)
 {
 	for (size_t i = 0; i < guard.n_safe; i++)
@@ -123,7 +90,7 @@ static void leave(enum guard_end end, uintptr_t pc)
 static void on_fault(int number, siginfo_t *info, void *context)
 {
 	if (guard.active)
-		leave(number == SIGBUS ? GUARD_TRUNCATED : GUARD_FAULT, pc_of(context));
+		leave(number == SIGBUS ? GUARD_TRUNCATED : GUARD_FAULT, signal_context_pc(context));
 	// Not ours: back to the instruction, to fault as it would have without us.
 	for (size_t i = 0; i < array_size(fault_signals); i++)
 		if (fault_signals[i] == number)
@@ -142,8 +109,8 @@ static void on_cpu_time(int number, siginfo_t *info, void *context)
 	guard.left_ns -= guard.hurries ? RETRY_NS : TICK_NS;
 	if (guard.left_ns > 0)
 		return;
-	if (is_safe(pc_of(context)))
-		leave(GUARD_TIME, pc_of(context));
+	if (is_safe(signal_context_pc(context)))
+		leave(GUARD_TIME, signal_context_pc(context));
 	if (!guard.hurries)
 		tick_every(RETRY_NS);
 	guard.hurries = 1;
@@ -152,8 +119,9 @@ static void on_cpu_time(int number, siginfo_t *info, void *context)
 static void on_waiting(int number, siginfo_t *info, void *context)
 {
 	(void)number, (void)info;
-	if (guard.active && is_waiting(context))
-		leave(GUARD_TIME, pc_of(context));
+	// The calls of malloc(3), which could not be left, never end so.
+	if (guard.active && signal_context_ends_call(context))
+		leave(GUARD_TIME, signal_context_pc(context));
 }
 
 static bool is_helper(const char *path)
@@ -222,9 +190,15 @@ static bool create_timer(clockid_t clock, int number, timer_t *ret)
 	return timer_create(clock, &event, ret) == 0;
 }
 
+static void on_no_memory(void)
+{
+	guard_leave(GUARD_MEMORY);
+}
+
 static void set_up(void)
 {
 	guard.ready = true;
+	memory_on_exhaustion(on_no_memory);
 	dl_iterate_phdr(note_object, NULL);
 	set_alternate_stack();
 	for (size_t i = 0; i < array_size(fault_signals); i++)

@@ -4,10 +4,6 @@
 #include <string.h>
 
 #include "arch.h"
-#include "cfi.h"
-#include "memory.h"
-#include "module.h"
-#include "rule.h"
 #include "x86_instruction.h"
 
 enum {
@@ -30,22 +26,11 @@ static const uint8_t stg_return[] = {0xff, 0xe0, 0x48, 0x89, 0xd8, 0x48, 0x81,
                                      0x1c, 0x24, 0x48, 0x8b, 0x6c, 0x24, 0x08};
 enum { JUMP_BYTES = 2 };
 
-// The address of StgReturn; 0: the module has none.
-static uint64_t find_return(struct module *module)
+const uint8_t *ghc_code_find_return(const uint8_t *text, size_t size)
 {
-	uint64_t start;
-	size_t size;
+	const uint8_t *found = memmem(text, size, stg_return, sizeof(stg_return));
 
-	if (module->looked_for_ghc)
-		return module->ghc_return;
-	module->looked_for_ghc = true;
-	if (!module_find_section(module, ".text", &start))
-		return 0;
-	const uint8_t *text = module_data(module, start, &size);
-	const uint8_t *found = text ? memmem(text, size, stg_return, sizeof(stg_return)) : NULL;
-	if (found)
-		module->ghc_return = start + (uint64_t)(found - text) + JUMP_BYTES;
-	return module->ghc_return;
+	return found ? found + JUMP_BYTES : NULL;
 }
 
 struct way {
@@ -166,25 +151,18 @@ static bool follow(struct search *search, struct way *way)
 	return way->address == search->stg_return;
 }
 
-bool ghc_code_rule(struct module *module, const struct arch_code *code, uint64_t address,
-                   struct rule *ret)
+bool ghc_code_way_out(const struct arch_code *code, uint64_t stg_return_at, uint64_t address,
+                      int64_t *ret)
 {
-	struct search search = {.code = code, .stg_return = find_return(module)};
-	struct rule row = {0};
+	struct search search = {.code = code, .stg_return = stg_return_at};
 
-	if (search.stg_return == 0 || !cfi_find_rule(module, search.stg_return, &row))
-		return false;
 	search.branches[search.n_branches++] = (struct way){.address = address};
-	while (row.kind == RULE_ROW && row.cfa_register == ARCH_NATIVE->sp && !row.cfa_expression &&
-	       search.n_branches > 0) {
+	while (search.n_branches > 0) {
 		struct way way = search.branches[--search.n_branches];
 		if (!follow(&search, &way))
 			continue;
-		row.kind = RULE_CODE;
-		row.cfa_offset += way.sp;
-		*ret = row;
+		*ret = way.sp;
 		return true;
 	}
-	rule_deinit(&row);
 	return false;
 }

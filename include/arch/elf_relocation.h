@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// elf_relocation: what the types of an ELF file's relocations (R_*) mean.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// How many bytes one writes that is a symbol's address, and whether relative to its own place; 0:
+// it is another.
+size_t elf_relocation_width(uint32_t type, bool *ret_is_relative);
+
+// True if it writes the address of a function into its slot of the global offset table.
+bool elf_relocation_binds(uint32_t type);
+
+// True if it adds the file's load address to a value.
+bool elf_relocation_moves(uint32_t type);

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// signal_context: where a signal has interrupted this process, by the third argument of its handler
+// (a ucontext_t).
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+uintptr_t signal_context_pc(const void *context);
+
+// True if the signal has ended a system call that waited, which will return EINTR.
+bool signal_context_ends_call(const void *context);
