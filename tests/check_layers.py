@@ -3,10 +3,11 @@
 
     check_layers.py ROOT
 
-ptrace is known to four files of the layer trace, libdw to the files that read ELF files. Each folder of src and
-include is a layer of src/meson.build, whose include directories keep the direction between layers:
-so no #include goes round them by a path. README.md has the same layers in the same order. Files
-stay within 600 lines, and the top level holds what it is meant to hold.
+ptrace is known to four files of the layer trace, libdw to the files that read ELF files, and
+registers, instructions and system calls' numbers to the layer arch. Each folder of src and include
+is a layer of src/meson.build, whose include directories keep the direction between layers: so no
+#include goes round them by a path. README.md has the same layers in the same order. Files stay
+within 600 lines, and the top level holds what it is meant to hold.
 """
 
 import os
@@ -46,6 +47,35 @@ TOP_LEVEL = re.compile(
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
 PTRACE_HEADER = re.compile(r"^(sys|linux|asm)/ptrace\.h$")
 LIBDW_HEADER = re.compile(r"^(elfutils/.*|dwarf\.h|libdw\.h|libdwfl\.h)$")
+
+
+# What x86 alone has: registers, instructions, and names of it in the C library's and ELF's headers.
+MACHINE_NAME = re.compile(
+    r"""\b(?:
+        [re]?[abcd]x | [re][sd]i | [re][sb]p | rip | eflags | orig_rax | [fg]s_base | # lower case
+        REG_R[A-Z0-9]+ | REG_E[A-Z]{2} | R_X86_64_\w+ | EM_(?:X86_64|386|AARCH64) | SHT_X86_64_\w+ |
+        AUDIT_ARCH_\w+ | user_regs_struct | gregs | __NR_\w+ | __x86_64__ | __aarch64__ |
+        \w*(?:x86|i386|amd64)\w*
+    )\b | \\x0f\\x05 | 0x0f,\s*0x05 | 0xcd,\s*0x80 | \\x4[89c]\\x8[9b]""",
+    re.X,
+)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+
+
+def check_machine(path, text):
+    """Outside of the layer arch no code names what one processor has. Comments may, as evidence."""
+    if path.split(os.sep)[1] == "arch" or not path.endswith((".c", ".h")):
+        return []
+    faults = []
+    for line, code in enumerate(blank_comments(text).split("\n"), 1):
+        found = MACHINE_NAME.search(code)
+        if found:
+            faults.append(f"{path}:{line}: {found.group()} belongs to the layer arch")
+    return faults
+
+
+def blank_comments(text):
+    return COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), text)
 
 
 def file_name(path):
@@ -115,6 +145,9 @@ def self_test():
         assert check_includes(path, text), path
     for path, text in good:
         assert not check_includes(path, text), path
+    for code in ("x = user->orig_rax;", 'f("\\x0f\\x05")', "struct user_regs_struct r;", "REG_RIP"):
+        assert check_machine("src/trace/x.c", code) and not check_machine("src/arch/x.c", code), code
+    assert not check_machine("src/trace/x.c", "a = 1; // rax\n/* rsp */ const char *sip;")
     build = "layers = {\n  'base': [],\n  'top': ['base'],\n}\n"
     readme = "| layer | holds |\n|---|---|\n| `top` | x |\n| `base` | y |\n\n"
     assert not check_layers(build, readme, ["src/base/x.c"])
@@ -153,7 +186,7 @@ def main():
     readme = read(os.path.join(root, "README.md"))
     for path in files:
         text = read(os.path.join(root, path))
-        faults += check_includes(path, text)
+        faults += check_includes(path, text) + check_machine(path, text)
         if path.endswith((".c", ".h")):
             faults += check_license(path, text)
         if path.endswith(".c"):

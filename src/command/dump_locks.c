@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -16,6 +15,7 @@
 #include "memory.h"
 #include "proc.h"
 #include "process_list.h"
+#include "syscall_numbers.h"
 
 enum {
 	BETWEEN_LOOKS_NS = 2000000,

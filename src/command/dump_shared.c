@@ -3,13 +3,13 @@
 
 #include <linux/futex.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 
 #include "dump_locks.h"
 #include "lock_look.h"
 #include "maps.h"
 #include "memory.h"
 #include "proc.h"
+#include "syscall_numbers.h"
 
 enum {
 	OWNER_WORD = 2, // of glibc's mutex, from the futex on; the word itself has it in some

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -15,6 +14,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "syscall_name.h"
+#include "syscall_numbers.h"
 
 enum { MAX_ARGUMENTS = 4, SECONDS_PER_MINUTE = 60, SECONDS_PER_HOUR = 3600 };
 

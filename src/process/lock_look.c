@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "arch.h"
 #include "memory.h"
 #include "resident.h"
+#include "syscall_numbers.h"
 
 enum {
 	FDINFO_BYTES = 4096,

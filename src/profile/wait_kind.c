@@ -2,10 +2,10 @@
 #include "wait_kind.h"
 
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "memory.h"
 #include "syscall_name.h"
+#include "syscall_numbers.h"
 
 const char *wait_kind_name(enum wait_kind kind)
 {

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "runtimes.h"
 #include "sockets.h"
 #include "syscall_name.h"
+#include "syscall_numbers.h"
 #include "target.h"
 
 enum {

@@ -3,12 +3,12 @@
 
 #include <linux/io_uring.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "descriptor.h"
 #include "memory.h"
 #include "proc.h"
 #include "resident.h"
+#include "syscall_numbers.h"
 #include "syscall_rest.h"
 #include "syscall_table.h"
 

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 
@@ -14,6 +13,7 @@
 #include "memory.h"
 #include "proc.h"
 #include "resident.h"
+#include "syscall_numbers.h"
 #include "syscall_table.h"
 
 enum {

@@ -11,10 +11,10 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include "descriptor.h"
 #include "memory.h"
+#include "syscall_numbers.h"
 
 enum {
 	DESCRIPTORS_MOVED = DESCRIPTOR_SOCKET | DESCRIPTOR_TERMINAL | DESCRIPTOR_MEMORY,
@@ -281,23 +281,23 @@ static const struct syscall_row rows[] = {
            SYS_ftruncate, SYS_chdir, SYS_fchdir, SYS_chroot, SYS_rename, SYS_renameat,
            SYS_renameat2, SYS_mkdir, SYS_mkdirat, SYS_rmdir, SYS_link, SYS_linkat, SYS_unlink,
            SYS_unlinkat, SYS_symlink, SYS_symlinkat, SYS_readlink, SYS_readlinkat, SYS_chmod,
-           SYS_fchmod, SYS_fchmodat, 452 /* fchmodat2 */, SYS_chown, SYS_fchown, SYS_lchown,
-           SYS_fchownat, SYS_utime, SYS_utimes, SYS_futimesat, SYS_utimensat, SYS_mknod,
-           SYS_mknodat, SYS_statfs, SYS_fstatfs),
+           SYS_fchmod, SYS_fchmodat, SYS_fchmodat2, SYS_chown, SYS_fchown, SYS_lchown, SYS_fchownat,
+           SYS_utime, SYS_utimes, SYS_futimesat, SYS_utimensat, SYS_mknod, SYS_mknodat, SYS_statfs,
+           SYS_fstatfs),
      .fate = SYSCALL_WHOLE, .kernel = "request_wait_answer in fs/fuse/dev.c"},
     {CALLS(SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SYS_getxattr, SYS_lgetxattr, SYS_fgetxattr,
            SYS_listxattr, SYS_llistxattr, SYS_flistxattr, SYS_removexattr, SYS_lremovexattr,
-           SYS_fremovexattr, 463, 464, 465, 466 /* setxattrat to removexattrat */,
+           SYS_fremovexattr, SYS_setxattrat, SYS_getxattrat, SYS_listxattrat, SYS_removexattrat,
            SYS_name_to_handle_at, SYS_open_by_handle_at, SYS_inotify_add_watch, SYS_fanotify_mark,
-           SYS_execve, SYS_execveat, SYS_flock, SYS_fcntl, SYS_uselib, SYS_swapon, SYS_acct, 468,
-           469 /* file_getattr, file_setattr */),
+           SYS_execve, SYS_execveat, SYS_flock, SYS_fcntl, SYS_uselib, SYS_swapon, SYS_acct,
+           SYS_file_getattr, SYS_file_setattr),
      .fate = SYSCALL_WHOLE, .kernel = "request_wait_answer in fs/fuse/dev.c"},
 
     {CALLS(SYS_poll, SYS_nanosleep, SYS_clock_nanosleep, SYS_restart_syscall),
      .fate = SYSCALL_RESTARTED,
      .kernel = "ERESTART_RESTARTBLOCK: do_restart_poll, hrtimer_nanosleep_restart"},
     // FUTEX_WAIT_REQUEUE_PI may say EAGAIN instead, as it does whenever it likes.
-    {CALLS(SYS_futex, SYS_futex_waitv, 455 /* futex_wait */), .fate = SYSCALL_RESTARTED,
+    {CALLS(SYS_futex, SYS_futex_waitv, SYS_futex_wait), .fate = SYSCALL_RESTARTED,
      .kernel = "futex_wait, futex_lock_pi, futex_wait_multiple"},
     {CALLS(SYS_pause, SYS_rt_sigsuspend), .fate = SYSCALL_RESTARTED,
      .kernel = "ERESTARTNOHAND: sys_pause, sigsuspend"},
@@ -329,7 +329,7 @@ static const struct syscall_row rows[] = {
     {CALLS(SYS_mount, SYS_umount2, SYS_move_mount, SYS_fsconfig, SYS_fsmount, SYS_fsopen,
            SYS_fspick, SYS_open_tree, SYS_mount_setattr, SYS_pivot_root, SYS_quotactl,
            SYS_quotactl_fd, SYS_reboot, SYS_io_uring_register, SYS_getsockopt, SYS_setsockopt,
-           467 /* open_tree_attr */),
+           SYS_open_tree_attr),
      .fate = SYSCALL_LEFT, .kernel = "each file system's and protocol's own"},
 
     {CALLS(SYS_mmap, SYS_mprotect, SYS_munmap, SYS_brk, SYS_mremap, SYS_mincore, SYS_madvise,
@@ -338,7 +338,7 @@ static const struct syscall_row rows[] = {
            SYS_get_mempolicy, SYS_migrate_pages, SYS_move_pages, SYS_pkey_mprotect, SYS_pkey_alloc,
            SYS_pkey_free, SYS_process_madvise, SYS_process_mrelease, SYS_memfd_create,
            SYS_memfd_secret, SYS_userfaultfd, SYS_membarrier, SYS_set_mempolicy_home_node,
-           451 /* cachestat */, 453 /* map_shadow_stack */, 462 /* mseal */),
+           SYS_cachestat, SYS_map_shadow_stack, SYS_mseal),
      .fate = SYSCALL_NOT_CUT,
      .kernel = "mmap_write_lock_killable; __get_user_pages: fatal_signal_pending"},
     {CALLS(SYS_process_vm_readv, SYS_process_vm_writev), .fate = SYSCALL_NOT_CUT,
@@ -365,7 +365,7 @@ static const struct syscall_row rows[] = {
            SYS_getitimer, SYS_setitimer, SYS_timer_create, SYS_timer_settime, SYS_timer_gettime,
            SYS_timer_getoverrun, SYS_timer_delete, SYS_clock_settime, SYS_clock_gettime,
            SYS_clock_getres, SYS_clock_adjtime, SYS_adjtimex, SYS_gettimeofday, SYS_settimeofday,
-           SYS_time, SYS_times, 454 /* futex_wake */, 456 /* futex_requeue */),
+           SYS_time, SYS_times, SYS_futex_wake, SYS_futex_requeue),
      .fate = SYSCALL_NOT_CUT,
      .kernel = "do_send_sig_info, hrtimer_cancel and others: they do not wait"},
     {CALLS(SYS_sched_yield, SYS_sched_setparam, SYS_sched_getparam, SYS_sched_setscheduler,
@@ -381,10 +381,11 @@ static const struct syscall_row rows[] = {
            SYS_setresuid, SYS_getresuid, SYS_setresgid, SYS_getresgid, SYS_setfsuid, SYS_setfsgid,
            SYS_setpgid, SYS_getpgid, SYS_getpgrp, SYS_setsid, SYS_getsid, SYS_capget, SYS_capset,
            SYS_umask, SYS_getrlimit, SYS_setrlimit, SYS_getrusage, SYS_sysinfo, SYS_uname,
-           SYS_sethostname, SYS_setdomainname, SYS_getcwd, SYS_ustat, SYS_sysfs, SYS_vhangup, 457,
-           458 /* statmount, listmount */, 459, 460, 461 /* lsm_get_self_attr, ... */),
+           SYS_sethostname, SYS_setdomainname, SYS_getcwd, SYS_ustat, SYS_sysfs, SYS_vhangup,
+           SYS_statmount, SYS_listmount, SYS_lsm_get_self_attr, SYS_lsm_set_self_attr,
+           SYS_lsm_list_modules),
      .fate = SYSCALL_NOT_CUT, .kernel = "commit_creds and others: they do not wait"},
-    {CALLS(335, 336 /* uretprobe, uprobe */), .fate = SYSCALL_NOT_CUT,
+    {CALLS(SYS_uretprobe, SYS_uprobe), .fate = SYSCALL_NOT_CUT,
      .kernel = "arch_uretprobe_trampoline"},
     {CALLS(SYS__sysctl, SYS_create_module, SYS_get_kernel_syms, SYS_query_module, SYS_nfsservctl,
            SYS_getpmsg, SYS_putpmsg, SYS_afs_syscall, SYS_tuxcall, SYS_security,

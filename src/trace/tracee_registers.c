@@ -18,8 +18,8 @@ bool tracee_registers_get(int tid, struct thread_registers *ret)
 
 bool tracee_registers_set(int tid, const struct thread_registers *thread)
 {
-	struct user_regs_struct user = thread->user;
-	struct iovec vector = {.iov_base = &user, .iov_len = sizeof(user)};
+	struct thread_registers copy = *thread;
+	struct iovec vector = {.iov_base = &copy.user, .iov_len = sizeof(copy.user)};
 
 	return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The system calls of i386 programs, which 64-bit ones make by int $0x80.
 #include <stddef.h>
-#include <sys/syscall.h>
 
 #include "memory.h"
+#include "syscall_numbers.h"
 #include "syscall_registers.h"
 
 enum {
