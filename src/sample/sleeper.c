@@ -205,24 +205,6 @@ bool sleeper_runs(const struct target *target, struct target_thread *thread)
 	return result;
 }
 
-bool sleeper_has_more(const struct target_thread *thread, const struct snapshot *snapshot,
-                      enum stack_end end)
-{
-	// Of Go, as it turned out, whose runtime knows the other stack, or of LuaJIT.
-	return end == STACK_NOT_COPIED ||
-	       (end == STACK_SWITCHED &&
-	        thread->hint.luajit.dispatch != snapshot->luajit_dispatch) ||
-	       (end == STACK_UNREADABLE && thread->hint.elsewhere != snapshot->elsewhere) ||
-	       (end == STACK_SWITCHED && thread->hint.tls && go_layout_is_known(thread->hint.go) &&
-	        !snapshot->asked_go);
-}
-
-bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end)
-{
-	return end == STACK_NEEDS_REGISTER ||
-	       (end == STACK_SWITCHED && !thread->hint.tls && go_layout_is_known(thread->hint.go));
-}
-
 bool sleeper_bears_stop(const struct target *target, const struct target_thread *thread)
 {
 	return !spared_calls_has(target->pid, thread->tid, &thread->call) &&

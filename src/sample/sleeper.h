@@ -42,11 +42,6 @@ bool sleeper_is_blocked(const struct target *target, const struct target_thread 
 // True if the thread runs. Cheaper than a look: nothing is copied.
 bool sleeper_runs(const struct target *target, struct target_thread *thread);
 
-// The copy's stack ended so: would another copy show more, or a stop?
-bool sleeper_has_more(const struct target_thread *thread, const struct snapshot *snapshot,
-                      enum stack_end end);
-bool sleeper_needs_stop(const struct target_thread *thread, enum stack_end end);
-
 // True if the copied thread can be stopped without its system call's noticing. Some calls would
 // notice (spared_calls.h).
 bool sleeper_bears_stop(const struct target *target, const struct target_thread *thread);

@@ -9,9 +9,9 @@
 #include "run.h"
 #include "schedule.h"
 #include "sleeper.h"
-#include "spared_calls.h"
 #include "target.h"
 #include "thread_sums.h"
+#include "tick_look.h"
 #include "tick_unwind.h"
 #include "tracee.h"
 
@@ -21,9 +21,7 @@ enum {
 	MAX_WAIT_NS = 200000,
 	MAX_WAIT_ALL_NS = 2000000, // for --stop-all, while others are held
 	MAX_WAIT_ALL_SHARE = 4,    // and no more than this part of a period
-	MAX_COPY_TRIES = 7,
-	MAX_IDLE_TICKS = 16, // that are counted later
-	ASK_AGAIN_TICKS = 8,
+	MAX_IDLE_TICKS = 16,       // that are counted later
 	LONG_ASLEEP_NS = 500000000,
 };
 
@@ -73,145 +71,6 @@ void ticker_deinit(struct ticker *ticker)
 	stops_deinit(&ticker->stops);
 	waits_deinit(&ticker->waits);
 	*ticker = (struct ticker){0};
-}
-
-// One tick more for a thread that was asked to stop and has not: it waits for a CPU, or sleeps
-// uninterruptibly in a system call that it had begun. Either way its stack is what it was.
-static void note_pending(struct ticker *ticker, struct target_thread *thread)
-{
-	enum thread_state state;
-
-	if (!sleeper_is_blocked(ticker->target, thread) ||
-	    !sleeper_state(ticker->target, thread, &state))
-		state = THREAD_RUNNING; // or on its way out
-	else if (state == THREAD_STOPPED)
-		state = thread->stop.asked_state; // it has stopped for us, just now
-	ticker->n_running += state == THREAD_RUNNING;
-	// The kernel can drop an interrupt that comes while the thread executes another program; a
-	// second one is no more than the first.
-	if (tally_pending(&ticker->tally, &thread->account, state) % ASK_AGAIN_TICKS == 0)
-		tracee_interrupt(thread->tid);
-}
-
-// A thread that only a stop can show.
-static void plan_stop(struct ticker *ticker, struct target_thread *thread, enum thread_state state,
-                      bool asleep)
-{
-	if (ticker->tally.priming)
-		return;
-	if (tracee_is_in_rest(thread->tid)) {
-		tally_as_before(&ticker->tally, &thread->account, state);
-		thread->sleep.asleep = asleep;
-		return;
-	}
-	thread->account.asked_tick = ticker->goroutines.tick;
-	stops_plan(&ticker->stops, thread, state, asleep, ticker->tally.now_ns);
-}
-
-// The copy of a sleeping thread: unwound at once, since nobody is held.
-static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
-                         struct snapshot *snapshot, const struct snapshot_mark *mark,
-                         enum thread_state state)
-{
-	struct unwound unwound;
-
-	ticker->run->copies++;
-	thread->account.wait = waits_read(&ticker->waits, ticker->target, thread);
-	tick_unwind(ticker, thread, snapshot, &unwound);
-	for (int i = 0; sleeper_has_more(thread, snapshot, unwound.end) && i < MAX_COPY_TRIES;
-	     i++) {
-		snapshot_buffer_take_back(ticker->buffer, mark);
-		if (!sleeper_copy_again(ticker->target, thread, &ticker->space.maps, ticker->buffer,
-		                        snapshot)) {
-			plan_stop(ticker, thread, THREAD_RUNNING, false);
-			return;
-		}
-		tick_unwind(ticker, thread, snapshot, &unwound);
-	}
-	if (ticker->held_at_exec)
-		state = THREAD_RUNNING; // it is about to, and only the profiler holds it
-	if (sleeper_needs_stop(thread, unwound.end) && !ticker->held_at_exec &&
-	    !ticker->target->tracer_pid && sleeper_bears_stop(ticker->target, thread)) {
-		plan_stop(ticker, thread, state, state != THREAD_RUNNING);
-		return;
-	}
-	goroutine_samples_bind(ticker, thread, NULL);
-	tally_count(&ticker->tally, &thread->account, goroutine_samples_stack(ticker, &unwound),
-	            state, ticker->tally.now_ns);
-	// It is credited on as what it was counted as: not if it ran when it was found first, nor a
-	// stack that may be better understood with newer maps, or when a runtime knows the thread.
-	thread->sleep.asleep =
-	    state != THREAD_RUNNING && !ticker->space.stale && ticker->runtimes_known;
-}
-
-static bool looks_for_ready(const struct ticker *ticker)
-{
-	return ready_is_worth_looks(ticker->setup->load, ticker->target, ticker->n_others);
-}
-
-// Where it is ready, the sample that it goes on with is still the sleeper's.
-static void count_sleeper_again(struct ticker *ticker, struct target_thread *thread)
-{
-	if (!looks_for_ready(ticker) || !ready_is(ticker->target, thread)) {
-		tally_again(&ticker->tally, &thread->account);
-		return;
-	}
-	ticker->n_running++;
-	tally_as_before(&ticker->tally, &thread->account, THREAD_RUNNING);
-}
-
-static void look(struct ticker *ticker, struct target_thread *thread)
-{
-	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
-	struct snapshot snapshot;
-	enum thread_state state;
-
-	thread->stop.fell_asleep = false;
-	if (thread->stop.asked_ns == ticker->tally.now_ns)
-		return; // --stop-all: running, and asked first
-	if (thread->stop.pending) {
-		note_pending(ticker, thread);
-		return;
-	}
-	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer, &snapshot,
-	                     &state)) {
-	case SLEEPER_UNCHANGED:
-		count_sleeper_again(ticker, thread);
-		return;
-	case SLEEPER_WAITS:
-		ticker->n_running++;
-		tally_as_before(&ticker->tally, &thread->account, THREAD_RUNNING);
-		ticker->run->waits++;
-		return;
-	case SLEEPER_GONE:
-		thread->gone = true;
-		return;
-	case SLEEPER_COPIED:
-		take_sleeper(ticker, thread, &snapshot, &mark, state);
-		break;
-	case SLEEPER_HIDDEN:
-		thread->sleep.asleep = false;
-		thread->account.wait = WAIT_NONE;
-		ticker->run->blind = true;
-		if (!spared_calls_gives(ticker->target->pid, thread->tid))
-			plan_stop(ticker, thread, state, thread->has_schedstat);
-		else
-			tally_not_sampled(&ticker->tally, &thread->account, STACK_NOT_SAMPLED,
-			                  state, ticker->tally.now_ns);
-		break;
-	case SLEEPER_RUNS:
-		thread->sleep.asleep = false;
-		thread->account.wait = WAIT_NONE;
-		ticker->n_running += state == THREAD_RUNNING;
-		plan_stop(ticker, thread, state, false);
-		break;
-	}
-	snapshot_buffer_take_back(ticker->buffer, &mark);
-	target_attend(ticker->target, 0); // those that have stopped while this was unwound
-	thread->stirred = true;
-	// One that sleeps when it is seen first is taken to have slept for long.
-	thread->stirred_ns = ticker->tally.priming ? 0 : ticker->tally.now_ns;
-	roster_refresh_name(ticker->profile, ticker->target, thread, ticker->tally.now_ns);
 }
 
 static void count_stop(struct ticker *ticker, struct stop *stop)
@@ -317,30 +176,6 @@ static size_t ask_and_wait(struct ticker *ticker, size_t from, bool spares)
 	return n_spared;
 }
 
-// One that ran a moment ago and sleeps now: counted in the state in which it was found first.
-static void look_after_spared(struct ticker *ticker, struct target_thread *thread)
-{
-	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
-	struct snapshot snapshot;
-	enum thread_state state;
-
-	thread->stop.fell_asleep = false;
-	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer, &snapshot,
-	                     &state)) {
-	case SLEEPER_GONE:
-		thread->gone = true;
-		ticker->target->n_links = 0;
-		break;
-	case SLEEPER_COPIED:
-		take_sleeper(ticker, thread, &snapshot, &mark, thread->stop.asked_state);
-		break;
-	default:
-		plan_stop(ticker, thread, thread->stop.asked_state, false);
-	}
-	snapshot_buffer_take_back(ticker->buffer, &mark);
-	target_attend(ticker->target, 0); // those that have stopped while this was unwound
-}
-
 // Stops the threads that are planned from `from` on, and copies them.
 static void stop_planned(struct ticker *ticker, size_t from)
 {
@@ -352,7 +187,7 @@ static void stop_planned(struct ticker *ticker, size_t from)
 		if (!target->threads[i]->stop.fell_asleep)
 			continue;
 		n_spared--;
-		look_after_spared(ticker, target->threads[i]);
+		tick_look_after_spared(ticker, target->threads[i]);
 	}
 	if (ticker->stops.count > n_late)
 		ask_and_wait(ticker, n_late, false);
@@ -373,9 +208,8 @@ static void stop_runners_first(struct ticker *ticker)
 		struct target_thread *thread = ticker->target->threads[i];
 		if (!thread->stop.pending && !tracee_is_in_rest(thread->tid) &&
 		    sleeper_runs(ticker->target, thread)) {
-			thread->sleep.asleep = false;
-			thread->account.wait = WAIT_NONE;
-			plan_stop(ticker, thread, THREAD_RUNNING, false);
+			tick_note_unseen(thread);
+			tick_plan_stop(ticker, thread, THREAD_RUNNING, false);
 		}
 	}
 	ask_and_wait(ticker, from, true);
@@ -422,7 +256,7 @@ static void count_idle_ticks(struct ticker *ticker)
 
 static void look_at(struct ticker *ticker, struct target_thread *thread)
 {
-	look(ticker, thread);
+	tick_look(ticker, thread);
 	roster_note_kernel_figures(ticker->profile, thread);
 }
 
@@ -438,7 +272,7 @@ static bool may_have_ready(const struct ticker *ticker, long n_others)
 	const struct ticker_setup *setup = ticker->setup;
 
 	// Without the sums it tells, too, that none has just begun to run.
-	return (!thread_sums_are_known(setup->sums) || looks_for_ready(ticker)) &&
+	return (!thread_sums_are_known(setup->sums) || tick_looks_for_ready(ticker)) &&
 	       ready_may_be(setup->load, ticker->target, n_others, ticker->n_running);
 }
 
@@ -456,7 +290,7 @@ static void look_at_sleepers(struct ticker *ticker, long n_others)
 		if (!holds)
 			look_at(ticker, thread);
 		else if (has_ready)
-			count_sleeper_again(ticker, thread);
+			tick_keep_sleeper(ticker, thread);
 		else
 			tally_again(&ticker->tally, &thread->account);
 	}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "decision.h"
+
+enum { MAX_COPIES_AGAIN = 7 };
+
+enum decision decision_before_look(bool asked_now, bool pending)
+{
+	if (asked_now)
+		return DECISION_NOTHING;
+	return pending ? DECISION_WAIT : DECISION_LOOK;
+}
+
+enum decision decision_after_look(enum sleeper_look look, enum bears_stop bears)
+{
+	switch (look) {
+	case SLEEPER_UNCHANGED:
+		return DECISION_KEEP;
+	case SLEEPER_WAITS:
+		return DECISION_KEEP_RAN;
+	case SLEEPER_COPIED:
+		return DECISION_COPY;
+	case SLEEPER_GONE:
+		return DECISION_FORGET;
+	case SLEEPER_HIDDEN:
+		if (bears == BEARS_NOT_ASKED)
+			return DECISION_ASK;
+		return bears == BEARS_STOP ? DECISION_STOP : DECISION_MARK;
+	default:
+		return DECISION_STOP;
+	}
+}
+
+// True if another copy would: one that is made for what this one's unwinding has found.
+static bool copy_shows_more(const struct copy_seen *seen)
+{
+	switch (seen->end) {
+	case STACK_NOT_COPIED:
+		return true;
+	case STACK_UNREADABLE:
+		return seen->is_elsewhere;
+	case STACK_SWITCHED:
+		return seen->other_luajit || (seen->is_go && seen->has_tls && !seen->has_go);
+	default:
+		return false;
+	}
+}
+
+// True if a stop would: it shows all registers, the thread pointer among them.
+static bool stop_shows_more(const struct copy_seen *seen)
+{
+	return seen->end == STACK_NEEDS_REGISTER ||
+	       (seen->end == STACK_SWITCHED && seen->is_go && !seen->has_tls);
+}
+
+enum decision decision_after_copy(const struct copy_seen *seen)
+{
+	if (copy_shows_more(seen) && seen->n_again < MAX_COPIES_AGAIN)
+		return DECISION_COPY;
+	if (!stop_shows_more(seen) || seen->held_at_exec || seen->is_traced)
+		return DECISION_COUNT;
+	if (seen->bears == BEARS_NOT_ASKED)
+		return DECISION_ASK;
+	return seen->bears == BEARS_STOP ? DECISION_STOP : DECISION_COUNT;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// decision: what a tick does with a thread, by what was seen of it. Plain values: tick.c sees, and
+// acts.
+#pragma once
+
+#include <stdbool.h>
+
+#include "profile.h"
+#include "sleeper.h"
+
+enum decision {
+	DECISION_NOTHING, // it was stopped first, in this very tick
+	DECISION_LOOK,
+	DECISION_WAIT,     // it was asked to stop in an earlier tick and has not: one tick more
+	DECISION_KEEP,     // its last sample counts once more
+	DECISION_KEEP_RAN, // likewise, but as running: it waits for a CPU
+	DECISION_COPY,     // a copy of it, asleep: to be unwound; or another copy, which shows more
+	DECISION_COUNT,    // the copy is what can be had
+	DECISION_ASK,      // whether its system call bears a stop
+	DECISION_STOP,     // only a stop shows it, or more of it
+	DECISION_MARK,     // so it is, but its system call would not bear one
+	DECISION_FORGET,   // it has ended
+};
+
+// Before a look. `asked_now`: it was asked to stop in this tick; `pending`: it has not stopped yet.
+enum decision decision_before_look(bool asked_now, bool pending);
+
+enum bears_stop { BEARS_NOT_ASKED, BEARS_STOP, BEARS_NO_STOP };
+
+// After one. `bears`: whether the call of a thread that is hidden bears a stop.
+enum decision decision_after_look(enum sleeper_look look, enum bears_stop bears);
+
+// A copy of a sleeper, unwound.
+struct copy_seen {
+	enum stack_end end;   // how its stack ended
+	unsigned int n_again; // copies made again
+	bool has_tls;         // the thread pointer is known, by an earlier stop
+	bool is_go;           // the code that it sleeps in is Go's...
+	bool has_go;          // ...and this copy holds what Go's runtime notes of the thread
+	bool other_luajit;    // another virtual machine of LuaJIT's than the copy was made for
+	bool is_elsewhere;    // a part lies elsewhere than the copy was made from
+	bool held_at_exec;    // the profiler holds it, before its first instruction
+	bool is_traced;       // by another tracer
+	enum bears_stop bears;
+};
+
+// COPY, COUNT, ASK or STOP.
+enum decision decision_after_copy(const struct copy_seen *seen);

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#include "tick_look.h"
+
+#include "decision.h"
+#include "ready.h"
+#include "roster.h"
+#include "run.h"
+#include "sleeper.h"
+#include "spared_calls.h"
+#include "target.h"
+#include "tick.h"
+#include "tick_unwind.h"
+#include "tracee.h"
+
+enum { ASK_AGAIN_TICKS = 8 };
+
+// One tick more for a thread that was asked to stop and has not: it waits for a CPU, or sleeps
+// uninterruptibly in a system call that it had begun. Either way its stack is what it was.
+static void note_pending(struct ticker *ticker, struct target_thread *thread)
+{
+	enum thread_state state;
+
+	if (!sleeper_is_blocked(ticker->target, thread) ||
+	    !sleeper_state(ticker->target, thread, &state))
+		state = THREAD_RUNNING; // or on its way out
+	else if (state == THREAD_STOPPED)
+		state = thread->stop.asked_state; // it has stopped for us, just now
+	ticker->n_running += state == THREAD_RUNNING;
+	// The kernel can drop an interrupt that comes while the thread executes another program; a
+	// second one is no more than the first.
+	if (tally_pending(&ticker->tally, &thread->account, state) % ASK_AGAIN_TICKS == 0)
+		tracee_interrupt(thread->tid);
+}
+
+void tick_plan_stop(struct ticker *ticker, struct target_thread *thread, enum thread_state state,
+                    bool asleep)
+{
+	if (ticker->tally.priming)
+		return;
+	if (tracee_is_in_rest(thread->tid)) {
+		tally_as_before(&ticker->tally, &thread->account, state);
+		thread->sleep.asleep = asleep;
+		return;
+	}
+	thread->account.asked_tick = ticker->goroutines.tick;
+	stops_plan(&ticker->stops, thread, state, asleep, ticker->tally.now_ns);
+}
+
+static struct copy_seen copy_seen(const struct ticker *ticker, const struct target_thread *thread,
+                                  const struct snapshot *snapshot, enum stack_end end)
+{
+	const struct snapshot_hint *hint = &thread->hint;
+
+	return (struct copy_seen){
+	    .end = end,
+	    .has_tls = hint->tls != 0,
+	    .is_go = go_layout_is_known(hint->go),
+	    .has_go = snapshot->asked_go,
+	    .other_luajit = hint->luajit.dispatch != snapshot->luajit_dispatch,
+	    .is_elsewhere = hint->elsewhere != snapshot->elsewhere,
+	    .held_at_exec = ticker->held_at_exec,
+	    .is_traced = ticker->target->tracer_pid != 0,
+	};
+}
+
+// The copy of a sleeping thread: unwound at once, since nobody is held.
+static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
+                         struct snapshot *snapshot, const struct snapshot_mark *mark,
+                         enum thread_state state)
+{
+	enum decision decision = DECISION_COPY;
+	struct unwound unwound;
+	struct copy_seen seen;
+
+	ticker->run->copies++;
+	thread->account.wait = waits_read(&ticker->waits, ticker->target, thread);
+	for (unsigned int n_again = 0; decision == DECISION_COPY; n_again++) {
+		if (n_again > 0)
+			snapshot_buffer_take_back(ticker->buffer, mark);
+		if (n_again > 0 && !sleeper_copy_again(ticker->target, thread, &ticker->space.maps,
+		                                       ticker->buffer, snapshot)) {
+			tick_plan_stop(ticker, thread, THREAD_RUNNING, false);
+			return;
+		}
+		tick_unwind(ticker, thread, snapshot, &unwound);
+		seen = copy_seen(ticker, thread, snapshot, unwound.end);
+		seen.n_again = n_again;
+		decision = decision_after_copy(&seen);
+	}
+	if (ticker->held_at_exec)
+		state = THREAD_RUNNING; // it is about to, and only the profiler holds it
+	if (decision == DECISION_ASK) {
+		const bool bears = sleeper_bears_stop(ticker->target, thread);
+		seen.bears = bears ? BEARS_STOP : BEARS_NO_STOP;
+		decision = decision_after_copy(&seen);
+	}
+	if (decision == DECISION_STOP) {
+		tick_plan_stop(ticker, thread, state, state != THREAD_RUNNING);
+		return;
+	}
+	goroutine_samples_bind(ticker, thread, NULL);
+	tally_count(&ticker->tally, &thread->account, goroutine_samples_stack(ticker, &unwound),
+	            state, ticker->tally.now_ns);
+	// It is credited on as what it was counted as: not if it ran when it was found first, nor a
+	// stack that may be better understood with newer maps, or when a runtime knows the thread.
+	thread->sleep.asleep =
+	    state != THREAD_RUNNING && !ticker->space.stale && ticker->runtimes_known;
+}
+
+bool tick_looks_for_ready(const struct ticker *ticker)
+{
+	return ready_is_worth_looks(ticker->setup->load, ticker->target, ticker->n_others);
+}
+
+// Where it is ready, the sample that it goes on with is still the sleeper's.
+void tick_keep_sleeper(struct ticker *ticker, struct target_thread *thread)
+{
+	if (!tick_looks_for_ready(ticker) || !ready_is(ticker->target, thread)) {
+		tally_again(&ticker->tally, &thread->account);
+		return;
+	}
+	ticker->n_running++;
+	tally_as_before(&ticker->tally, &thread->account, THREAD_RUNNING);
+}
+
+void tick_note_unseen(struct target_thread *thread)
+{
+	thread->sleep.asleep = false;
+	thread->account.wait = WAIT_NONE;
+}
+
+// What only a stop can show, where a call that bears none is known by the kernel's function alone.
+static enum decision decide_hidden(struct ticker *ticker, struct target_thread *thread)
+{
+	const bool gives = spared_calls_gives(ticker->target->pid, thread->tid);
+
+	ticker->run->blind = true;
+	return decision_after_look(SLEEPER_HIDDEN, gives ? BEARS_NO_STOP : BEARS_STOP);
+}
+
+// It has run, or been looked at anew, since its last sample.
+static void note_stirred(struct ticker *ticker, struct target_thread *thread)
+{
+	thread->stirred = true;
+	// One that sleeps when it is seen first is taken to have slept for long.
+	thread->stirred_ns = ticker->tally.priming ? 0 : ticker->tally.now_ns;
+	roster_refresh_name(ticker->profile, ticker->target, thread, ticker->tally.now_ns);
+}
+
+void tick_look(struct ticker *ticker, struct target_thread *thread)
+{
+	const bool asked_now = thread->stop.asked_ns == ticker->tally.now_ns; // --stop-all
+	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
+	enum decision decision = decision_before_look(asked_now, thread->stop.pending);
+	enum sleeper_look seen = SLEEPER_RUNS;
+	struct snapshot snapshot;
+	enum thread_state state;
+
+	thread->stop.fell_asleep = false;
+	if (decision == DECISION_LOOK) {
+		seen = sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer,
+		                    &snapshot, &state);
+		decision = decision_after_look(seen, BEARS_NOT_ASKED);
+	}
+	if (decision == DECISION_ASK)
+		decision = decide_hidden(ticker, thread);
+	switch (decision) {
+	case DECISION_NOTHING:
+		return;
+	case DECISION_WAIT:
+		note_pending(ticker, thread);
+		return;
+	case DECISION_KEEP:
+		tick_keep_sleeper(ticker, thread);
+		return;
+	case DECISION_KEEP_RAN:
+		ticker->n_running++;
+		tally_as_before(&ticker->tally, &thread->account, THREAD_RUNNING);
+		ticker->run->waits++;
+		return;
+	case DECISION_FORGET:
+		thread->gone = true;
+		return;
+	case DECISION_COPY:
+		take_sleeper(ticker, thread, &snapshot, &mark, state);
+		break;
+	case DECISION_MARK:
+		tick_note_unseen(thread);
+		tally_not_sampled(&ticker->tally, &thread->account, STACK_NOT_SAMPLED, state,
+		                  ticker->tally.now_ns);
+		break;
+	default:
+		tick_note_unseen(thread);
+		ticker->n_running += state == THREAD_RUNNING;
+		tick_plan_stop(ticker, thread, state,
+		               seen == SLEEPER_HIDDEN && thread->has_schedstat);
+		break;
+	}
+	snapshot_buffer_take_back(ticker->buffer, &mark);
+	target_attend(ticker->target, 0); // those that have stopped while this was unwound
+	note_stirred(ticker, thread);
+}
+
+void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread)
+{
+	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
+	struct snapshot snapshot;
+	enum thread_state state;
+
+	thread->stop.fell_asleep = false;
+	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer, &snapshot,
+	                     &state)) {
+	case SLEEPER_GONE:
+		thread->gone = true;
+		ticker->target->n_links = 0;
+		break;
+	case SLEEPER_COPIED:
+		take_sleeper(ticker, thread, &snapshot, &mark, thread->stop.asked_state);
+		break;
+	default:
+		tick_plan_stop(ticker, thread, thread->stop.asked_state, false);
+	}
+	snapshot_buffer_take_back(ticker->buffer, &mark);
+	target_attend(ticker->target, 0); // those that have stopped while this was unwound
+}

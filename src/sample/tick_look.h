@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// tick_look: what a tick makes of one thread that it looks at without a stop. A part of tick.
+#pragma once
+
+#include <stdbool.h>
+
+#include "profile.h"
+
+struct target_thread;
+struct ticker;
+
+// Looks at the thread, and does what follows (decision.h): counts it, plans its stop, or waits.
+void tick_look(struct ticker *ticker, struct target_thread *thread);
+
+// The same for a thread that ran a moment ago, was to be stopped, and sleeps now: it is counted in
+// the state in which it was found first.
+void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread);
+
+// Plans the stop of a thread that only a stop can show; nothing is done to it yet. `asleep`: it
+// sleeps, and will sleep on after it.
+void tick_plan_stop(struct ticker *ticker, struct target_thread *thread, enum thread_state state,
+                    bool asleep);
+
+// The thread runs, or what it sleeps in is not seen.
+void tick_note_unseen(struct target_thread *thread);
+
+// Counts a thread, which has slept on, once more: as running if it waits for a CPU by now.
+void tick_keep_sleeper(struct ticker *ticker, struct target_thread *thread);
+
+// True if it is worth it to look for sleepers that wait for a CPU by now.
+bool tick_looks_for_ready(const struct ticker *ticker);
