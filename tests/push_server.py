@@ -20,6 +20,8 @@ HANG = "hang"  # the request is read, and no answer comes
 CLOSE = "close"  # the connection is closed without an answer
 CUT = "cut"  # 200, but the connection is closed in the midst of the body
 DRIP = "drip"  # 200, and a byte of the body a second
+ANNOUNCE = "announce"  # of an answer, which does not come
+ENDLESS = "endless"  # 200, and headers behind the body until the client has had enough of them
 
 
 def fields(data):
@@ -126,7 +128,7 @@ class Request:
     def __init__(self, handler, body):
         self.path, self.headers, self.body = handler.path, dict(handler.headers), body
         self.at_s = time.monotonic()
-        self.status = None
+        self.status, self.answered = None, 0
 
     @functools.cached_property
     def series(self):
@@ -146,9 +148,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer = self.server.owner.take(request)
         if answer == HANG:
             self.server.owner.ended.wait()
-        if answer in (HANG, CLOSE):
+        if answer == ANNOUNCE:
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if answer in (HANG, CLOSE, ANNOUNCE):
             self.close_connection = True
             return
+        if answer == ENDLESS:
+            self.answer_without_end(request)
         status, headers, text = (200, {}, b"{}") if isinstance(answer, str) else answer
         request.status = status
         self.send_response(status)
@@ -162,6 +168,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.flush()
         if answer in (CUT, DRIP):
             self.close_connection = True
+
+
+    def answer_without_end(self, request):
+        header = b"X-Header: " + b"x" * 1000 + b"\r\n"
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+        while True:  # until the connection is closed
+            self.wfile.write(header * 100)
+            request.answered += len(header) * 100
 
 
 class QuietServer(http.server.ThreadingHTTPServer):

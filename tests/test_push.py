@@ -15,7 +15,7 @@ import time
 import harness
 import pprof_maker
 from harness import PROFILER, STATUS_OUTPUT, STATUS_USAGE, find_tool
-from push_server import CLOSE, CUT, HANG, Otlp, Server, free_port
+from push_server import ANNOUNCE, CLOSE, CUT, ENDLESS, HANG, Otlp, Server, free_port
 
 PUSHED = re.compile(
     r"pushed (\d+) windows \((\d+) samples\) to \S+; dropped (\d+) windows \((\d+) samples\); "
@@ -273,6 +273,13 @@ class Failures(Push):
         server = self.serve(CLOSE, CUT)
         told = self.push(server.url, self.spool(window(5)))
         self.assertEqual((told.windows, len(server.requests)), (1, 2))
+
+    def slow_announced_or_endless(self):
+        """What only announces an answer is none; of one without end no more is read than is borne."""
+        server = self.serve(ANNOUNCE, ENDLESS)
+        told = self.push(server.url, self.spool(window(5)))
+        self.assertEqual((told.windows, len(server.requests)), (1, 2))
+        self.assertLess(server.requests[1].answered, 32 << 20)  # most of it in sockets' buffers
 
     def test_old_and_unreadable(self):
         """Dropped without asking."""

@@ -17,7 +17,11 @@
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
-enum { MAX_READ_BYTES = 64 << 10, CONNECT_TIMEOUT_MS = 5000 };
+enum {
+	MAX_READ_BYTES = 64 << 10, // of a body, and of headers
+	CONNECT_TIMEOUT_MS = 5000,
+	FIRST_STATUS = 200, // those before only announce an answer (RFC 9110, 15.2)
+};
 
 // The names differ with the library for TLS that it is built on; the interface is one.
 static const char *const libraries[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
@@ -40,7 +44,7 @@ struct http {
 // The body of an answer, as far as it is kept.
 struct reading {
 	char bytes[HTTP_MAX_ANSWER_BYTES];
-	size_t size, passed;
+	size_t size, passed, headers;
 };
 
 static bool find_functions(struct http *http)
@@ -110,6 +114,16 @@ static size_t on_body(char *bytes, size_t one, size_t size, void *context)
 	return reading->passed <= MAX_READ_BYTES ? size : 0; // 0 ends it
 }
 
+// Announcements of an answer, its headers, and those behind its body, of which libcurl keeps each.
+static size_t on_header(char *bytes, size_t one, size_t size, void *context)
+{
+	struct reading *reading = context;
+
+	(void)bytes, (void)one;
+	reading->headers += size;
+	return reading->headers <= MAX_READ_BYTES ? size : 0;
+}
+
 static struct curl_slist *make_headers(struct http *http, const struct http_request *request)
 {
 	_cleanup_free_ char *type = memory_printf("Content-Type: %s", request->content_type);
@@ -144,6 +158,8 @@ static void set_options(struct http *http, const struct http_request *request,
 	http->set(handle, CURLOPT_HTTPHEADER, headers);
 	http->set(handle, CURLOPT_WRITEFUNCTION, on_body);
 	http->set(handle, CURLOPT_WRITEDATA, reading);
+	http->set(handle, CURLOPT_HEADERFUNCTION, on_header);
+	http->set(handle, CURLOPT_HEADERDATA, reading);
 	if (http->ca_file)
 		http->set(handle, CURLOPT_CAINFO, http->ca_file);
 }
@@ -162,7 +178,10 @@ void http_post(struct http *http, const struct http_request *request, struct htt
 	http->get(http->handle, CURLINFO_RESPONSE_CODE, &ret->status);
 	http->get(http->handle, CURLINFO_RETRY_AFTER, &retry_after);
 	ret->retry_after_s = retry_after;
-	const char *why = http->explain(code);
+	if (ret->status < FIRST_STATUS)
+		ret->status = 0;
+	const char *why = reading.headers > MAX_READ_BYTES ? "its answer has headers without end"
+	                                                   : http->explain(code);
 	ret->text = ret->status ? text_clean(reading.bytes, reading.size, HTTP_MAX_ANSWER_BYTES)
 	                        : text_clean(why, strlen(why), HTTP_MAX_ANSWER_BYTES);
 	http->free_list(headers);
