@@ -107,6 +107,18 @@ class Descriptors(harness.TestCase):
         self.assertEqual(run.summary.n_threads, 33)
         self.assertEqual(run.summary.samples, 33 * run.summary.ticks)
         self.assertLess(run.summary.truncated, 0.05 * run.summary.samples, run.stderr)
+        self.assertNotIn("ulimit -n", run.stderr)
+
+    def test_too_few(self):
+        """That is no reason to take the process for ended; what is missing is said."""
+        target = self.start_fixture("threads", 8, 2)
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+
+        run = attach(target, preexec_fn=limit)
+        self.assertGreaterEqual(run.summary.duration_s, 0.35)
+        self.assertRegex(run.stderr, r"files could not be opened.*\(ulimit -n\)")
 
 
 class BusyMachine(harness.TestCase):

@@ -59,6 +59,7 @@ struct run {
 	uint64_t credits;               // samples of threads that slept on: nothing was copied
 	uint64_t waits;                 // of those that had no CPU since they were last stopped
 	uint64_t denied;                // stops that the kernel did not permit
+	bool lacks_files;               // at the end hardly another one could be opened
 	struct call_counts calls;       // that were cut
 	uint64_t refused_children;      // that could not be sampled (--children)
 	uint64_t lost_privileges;       // programs executed while they were seized (tracee.h)

@@ -308,6 +308,10 @@ static void print_doubts(const struct run *run)
 		        "thread, as it does while another process traces it (a debugger, "
 		        "strace)\n",
 		        (uintmax_t)run->denied, run->denied == 1 ? "" : "s");
+	if (run->lacks_files)
+		fprintf(stderr, "profiler: files could not be opened, as no more may be: threads, "
+		                "callers and states are missing or wrong; raise the limit (ulimit "
+		                "-n)\n");
 }
 
 static void print_runtimes(const struct run *run)

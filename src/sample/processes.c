@@ -22,6 +22,7 @@ enum {
 	// For threads that do not stop, at the end: on a busy machine each waits for its turn.
 	LAST_WAIT_NS = 500000000,
 	MAX_CHILDREN_TEXT = 1 << 20,
+	SPARE_FDS = 8,
 };
 
 struct process {
@@ -276,6 +277,20 @@ void processes_wait(struct processes *processes, int64_t deadline_ns)
 		ticker_collect(&processes->items[i]->ticker);
 }
 
+// What is read of threads and of calls that are continued takes one or two at a time.
+static bool lacks_files(int fd)
+{
+	int spare[SPARE_FDS];
+	size_t n = 0;
+
+	while (n < SPARE_FDS && (spare[n] = fcntl(fd, F_DUPFD_CLOEXEC, 0)) >= 0)
+		n++;
+	const bool lacks = n < SPARE_FDS && (errno == EMFILE || errno == ENFILE);
+	while (n > 0)
+		close(spare[--n]);
+	return lacks;
+}
+
 void processes_finish(struct processes *processes)
 {
 	const int64_t until_ns = clock_now_ns() + LAST_WAIT_NS;
@@ -287,4 +302,5 @@ void processes_finish(struct processes *processes)
 		hold_wait(&processes->hold, until_ns);
 	tracee_abandon_all();
 	processes->hold.run->calls = tracee_call_counts();
+	processes->hold.run->lacks_files = lacks_files(processes->items[0]->target->task_fd);
 }

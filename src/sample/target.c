@@ -16,7 +16,10 @@
 #include "error.h"
 #include "memory.h"
 
-enum { RESERVED_FDS = 512 }; // for modules, output and the rest
+enum {
+	RESERVED_FDS = 512, // for modules, output and the rest
+	LIST_BYTES = 32768,
+};
 
 // As many files as the hard limit allows: two for each thread are kept open.
 static int raise_fd_limit(void)
@@ -144,24 +147,36 @@ static int compare_tids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// The tids that /proc/PID/task lists, sorted. The caller frees.
-static int *read_tids(const struct target *target, size_t *ret_count)
+// Appends the tids of some entries of a directory.
+static size_t add_tids(const struct target *target, const uint8_t *entries, size_t size, int **tids,
+                       size_t count, size_t *capacity)
 {
-	size_t count = 0, capacity = 0;
-	int *tids = memory_grow(NULL, &capacity, target->n_threads + 1, sizeof(*tids));
-	const int fd = openat(target->task_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
-
-	*ret_count = 0;
-	if (!directory)
-		return tids;
-	for (const struct dirent *entry; (entry = readdir(directory));) {
+	for (size_t at = 0; at < size;) {
+		const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
 		const int tid = atoi(entry->d_name);
 		if (tid > 0)
-			*array_push(tids, count, capacity) = tid;
+			*array_push(*tids, count, *capacity) = tid;
+		at += entry->d_reclen;
 		target_attend(target, count);
 	}
-	closedir(directory);
+	return count;
+}
+
+// The tids that /proc/PID/task lists, sorted; the caller frees. NULL: the kernel cannot list them
+// now. Opens nothing, so that a lack of descriptors does not look like the process's end.
+static int *read_tids(const struct target *target, size_t *ret_count)
+{
+	_Alignas(struct dirent64) uint8_t entries[LIST_BYTES];
+	size_t count = 0, capacity = 0;
+	ssize_t n = lseek(target->task_fd, 0, SEEK_SET);
+	int *tids = memory_grow(NULL, &capacity, target->n_threads + 1, sizeof(*tids));
+
+	while (n >= 0 && (n = getdents64(target->task_fd, entries, sizeof(entries))) > 0)
+		count = add_tids(target, entries, (size_t)n, &tids, count, &capacity);
+	if (n < 0 && errno != ENOENT) { // ENOENT: the process has ended
+		free(tids);
+		return NULL;
+	}
 	qsort(tids, count, sizeof(*tids), compare_tids);
 	*ret_count = count;
 	return tids;
@@ -178,6 +193,8 @@ size_t target_list_threads(struct target *target, bool force)
 		target->n_links = status.st_nlink;
 	}
 	_cleanup_free_ int *tids = read_tids(target, &n_tids);
+	if (!tids)
+		return 0;
 	_cleanup_free_ bool *known = memory_alloc_zeroed(n_tids, sizeof(*known));
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
