@@ -11,6 +11,7 @@ import harness
 from harness import Run
 
 KINDS = {"running", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped"}
+MAX_DESCRIPTORS = 1 << 18  # that are looked at (peer_end.h)
 TEXT, NUMBER, BOOL, NONE = str, int, bool, type(None)
 
 # The keys of each object and the types of their values; a list has one item: that of its own.
@@ -34,6 +35,7 @@ SCHEMA = {
     }],
     "deadlocks": [[NUMBER]],
     "roots": [{"tid": NUMBER, "pid": NUMBER, "waiters": NUMBER}],
+    "not_looked_at": {"processes": NUMBER, "descriptors": NUMBER},
 }  # fmt: skip
 
 
@@ -361,6 +363,41 @@ time.sleep(1000)
         self.assertEqual(len(found[0]), 8)
         self.assertLessEqual(set(found[0]), set(children))
         self.assertRegex(dump_text(target), r"the other end has process .* and 1 more\n")
+
+
+    def test_too_many(self):
+        """What is left out for its number is counted, and said: processes, and descriptors."""
+        program = f"""
+import os, resource, threading, time
+children = [os.fork() or time.sleep(1000) for _ in range(40)]
+for pid in children:
+    threading.Thread(target=os.waitpid, args=(pid, 0), daemon=True).start()
+read_end, write_end = os.pipe()
+try:
+    resource.setrlimit(resource.RLIMIT_NOFILE, ({MAX_DESCRIPTORS + 1000},) * 2)
+    for _ in range({MAX_DESCRIPTORS}):
+        os.dup(write_end)
+except (OSError, ValueError):
+    print("few")
+print(*children)
+threading.Thread(target=os.read, args=(read_end, 1), daemon=True).start()
+while any(open(f"/proc/self/task/{{tid}}/stat").read().rsplit(")")[-1].split()[0] == "R"
+          for tid in os.listdir("/proc/self/task") if int(tid) != os.getpid()):
+    time.sleep(0.01)
+print("ready", flush=True)
+time.sleep(1000)
+"""
+        target = self.start(sys.executable, "-c", program)
+        for child in map(int, target.said[-1].split()):
+            self.addCleanup(os.kill, child, signal.SIGKILL)
+        told = dump(target)
+        # 32 processes are looked at, the target one of them.
+        self.assertEqual(told["not_looked_at"]["processes"], 9)
+        text = dump_text(target)
+        self.assertIn("! 9 more processes hold something, and were not looked at", text)
+        if target.said[0] != "few":
+            self.assertGreater(told["not_looked_at"]["descriptors"], 0)
+            self.assertRegex(text, rf"! \d+ descriptors were not looked at, beyond the first {MAX_DESCRIPTORS}:")
 
 
 class States(harness.TestCase):

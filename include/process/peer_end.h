@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PEER_MAX = 8 };
+enum {
+	PEER_MAX = 8,
+	PEER_MAX_DESCRIPTORS = 1 << 18, // that are looked at, of all processes
+};
 
 struct peer_wanted {
 	int pid, tid;    // whose end is at hand
@@ -24,7 +27,8 @@ struct peer_wanted {
 
 // Finds them all in one pass over the descriptors of all processes that we may look at; a network
 // namespace other than ours is not asked for its unix sockets. Those of one process stand together.
-void peer_end_find(struct peer_wanted *wanted, size_t n);
+// Returns how many descriptors there are beyond PEER_MAX_DESCRIPTORS, which are not looked at.
+size_t peer_end_find(struct peer_wanted *wanted, size_t n);
 
 // What the thread's descriptor is, for all but ->is_written; false: neither pipe nor socket.
 bool peer_end_read(int pid, int tid, int fd, struct peer_wanted *ret);

@@ -209,20 +209,31 @@ static void put_deadlocks(struct json *json, const struct dump_locks *locks)
 // Those that others wait for without waiting for anybody themselves.
 static void put_roots(struct json *json, const struct dump_locks *locks)
 {
+	const size_t count = locks ? locks->count : 0;
+	_cleanup_free_ size_t *n_waiters = memory_alloc_zeroed(count + 1, sizeof(*n_waiters));
+
+	for (size_t i = 0; i < count; i++)
+		if (locks->nodes[i].root != DEADLOCK_NONE)
+			n_waiters[locks->nodes[i].root]++;
 	json_key_open(json, "roots", '[');
-	for (size_t i = 0; locks && i < locks->count; i++) {
-		size_t n = 0;
-		for (size_t j = 0; j < locks->count && locks->nodes[i].next == DEADLOCK_NONE; j++)
-			n += locks->nodes[j].root == (long)i;
-		if (n == 0)
+	for (size_t i = 0; i < count; i++) {
+		if (n_waiters[i] == 0 || locks->nodes[i].next != DEADLOCK_NONE)
 			continue;
 		json_open(json, '{');
 		json_key_int(json, "tid", locks->nodes[i].tid);
 		json_key_int(json, "pid", locks->nodes[i].pid);
-		json_key_int(json, "waiters", (int64_t)n);
+		json_key_int(json, "waiters", (int64_t)n_waiters[i]);
 		json_close(json, '}');
 	}
 	json_close(json, ']');
+}
+
+static void put_unseen(struct json *json, const struct dump_locks *locks)
+{
+	json_key_open(json, "not_looked_at", '{');
+	json_key_int(json, "processes", locks ? (int64_t)locks->n_unseen_processes : 0);
+	json_key_int(json, "descriptors", locks ? (int64_t)locks->n_unseen_descriptors : 0);
+	json_close(json, '}');
 }
 
 void dump_json_write(const struct dump *dump, FILE *stream)
@@ -243,6 +254,7 @@ void dump_json_write(const struct dump *dump, FILE *stream)
 	json_close(&json, ']');
 	put_deadlocks(&json, dump->locks);
 	put_roots(&json, dump->locks);
+	put_unseen(&json, dump->locks);
 	json_close(&json, '}');
 	fputc('\n', stream);
 }

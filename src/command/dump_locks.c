@@ -110,13 +110,33 @@ static size_t child_holders(const struct dump_waiter *waiter, int *ret, size_t m
 	return n_found;
 }
 
+static bool is_unseen(const struct dump_locks *locks, int pid)
+{
+	for (size_t i = 0; i < locks->n_unseen_processes; i++)
+		if (locks->unseen[i] == pid)
+			return true;
+	return false;
+}
+
+// It holds something, and is not looked at.
+static void leave_out(struct dump_locks *locks, int pid)
+{
+	*array_push(locks->unseen, locks->n_unseen_processes, locks->unseen_capacity) = pid;
+}
+
 static void look_at_process(struct dump_locks *locks, int pid)
 {
 	size_t n;
 
-	if (pid <= 0 || has_process(locks, pid) || locks->n_pids >= MAX_OTHER_PROCESSES)
+	if (pid <= 0 || has_process(locks, pid) || is_unseen(locks, pid))
 		return;
+	if (locks->n_pids >= MAX_OTHER_PROCESSES) {
+		leave_out(locks, pid);
+		return;
+	}
 	_cleanup_free_ int *tids = process_threads(pid, &n);
+	if (n > MAX_OTHER_THREADS - locks->n_other_threads)
+		leave_out(locks, pid);
 	if (n == 0 || n > MAX_OTHER_THREADS - locks->n_other_threads)
 		return;
 	locks->n_other_threads += n;
@@ -418,7 +438,7 @@ static void find_peers(struct dump_locks *locks)
 		waiter->claim.what = peer.is_socket ? LOCK_WHAT_SOCKET : LOCK_WHAT_PIPE;
 		wanted[n++] = peer;
 	}
-	peer_end_find(wanted, n);
+	locks->n_unseen_descriptors = peer_end_find(wanted, n);
 	n = 0;
 	for (size_t i = 0; i < locks->count; i++) {
 		const enum lock_what what = locks->waiters[i].claim.what;
@@ -491,6 +511,7 @@ void dump_locks_deinit(struct dump_locks *locks)
 	free(locks->waiters);
 	free(locks->nodes);
 	free(locks->pids);
+	free(locks->unseen);
 	free(locks->table);
 	*locks = (struct dump_locks){0};
 }

@@ -36,8 +36,11 @@ struct dump_locks {
 	int *pids;                   // whose threads are all among them
 	size_t n_pids, pids_capacity;
 	size_t n_other_threads; // of processes that are not the dump's
-	char *table;            // of file locks, at the first look
-	int64_t first_ns;       // when the last first look was
+	int *unseen;            // processes that hold something, but would have been too many
+	size_t n_unseen_processes, unseen_capacity;
+	size_t n_unseen_descriptors; // likewise, that could be other ends
+	char *table;                 // of file locks, at the first look
+	int64_t first_ns;            // when the last first look was
 };
 
 // The first look at a thread of the dump; it slept in `call` with `runs` as the kernel's count.

@@ -289,6 +289,21 @@ static void put_roots(const struct dump *dump, FILE *stream)
 		}
 }
 
+// What there was too much of.
+static void put_unseen(const struct dump_locks *locks, FILE *stream)
+{
+	if (locks->n_unseen_processes)
+		fprintf(stream,
+		        "! %zu more processes hold something, and were not looked at: a deadlock "
+		        "through them is not found\n",
+		        locks->n_unseen_processes);
+	if (locks->n_unseen_descriptors)
+		fprintf(stream,
+		        "! %zu descriptors were not looked at, beyond the first %d: other ends of "
+		        "pipes and sockets may be missing\n",
+		        locks->n_unseen_descriptors, PEER_MAX_DESCRIPTORS);
+}
+
 void dump_problems_write(const struct dump *dump, FILE *stream)
 {
 	if (!dump->locks)
@@ -298,4 +313,5 @@ void dump_problems_write(const struct dump *dump, FILE *stream)
 			put_cycle(dump, i, stream);
 	put_victims(dump, stream);
 	put_roots(dump, stream);
+	put_unseen(dump->locks, stream);
 }

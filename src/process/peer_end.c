@@ -18,7 +18,6 @@
 #include "tcp_peer.h"
 
 enum {
-	MAX_DESCRIPTORS = 1 << 18, // descriptors that are looked at, of all processes
 	MAX_REPLIES = 1 << 12,
 	LINK_BYTES = 64,
 	BUFFER_BYTES = 32 << 10,
@@ -66,8 +65,8 @@ static int compare_wanted(const void *a_pointer, const void *b_pointer)
 }
 
 struct search {
-	struct peer_wanted **wanted; // sorted, each once
-	size_t n, n_links;
+	struct peer_wanted **wanted;   // sorted, each once
+	size_t n, n_links, n_left_out; // descriptors that were looked at, and not
 };
 
 // The first that is wanted of such a descriptor.
@@ -207,8 +206,13 @@ static void look_at_process(struct search *search, int pid)
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	DIR *directory = opendir(path);
 	for (const struct dirent *entry; directory && (entry = readdir(directory));) {
-		if (entry->d_name[0] == '.' || ++search->n_links > MAX_DESCRIPTORS)
+		if (entry->d_name[0] == '.')
 			continue;
+		if (search->n_links == PEER_MAX_DESCRIPTORS) {
+			search->n_left_out++;
+			continue;
+		}
+		search->n_links++;
 		const ssize_t size =
 		    readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
 		link[size > 0 ? size : 0] = '\0';
@@ -245,14 +249,14 @@ static void give_to_equal(const struct search *search, struct peer_wanted *wante
 	}
 }
 
-void peer_end_find(struct peer_wanted *wanted, size_t n)
+size_t peer_end_find(struct peer_wanted *wanted, size_t n)
 {
 	_cleanup_free_ struct peer_wanted **sorted = memory_alloc_zeroed(n + 1, sizeof(*sorted));
 	struct search search = {.wanted = sorted, .n = n};
 	bool has_sockets = false;
 
 	if (n == 0)
-		return;
+		return 0;
 	for (size_t i = 0; i < n; i++) {
 		has_sockets |= wanted[i].is_socket;
 		sorted[i] = &wanted[i];
@@ -270,4 +274,5 @@ void peer_end_find(struct peer_wanted *wanted, size_t n)
 	if (directory)
 		closedir(directory);
 	give_to_equal(&search, wanted, n);
+	return search.n_left_out;
 }
