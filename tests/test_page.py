@@ -75,6 +75,10 @@ class Data(harness.TestCase):
         self.assertRegex(without, r"<td>\d+\.\d{3}<td>\d+\.\d{3}<td>spin_here")
         self.assertRegex(without, r"<td>worker-00 \d+")
         self.assertEqual(report(self.data, "-f", "html")[0].decode(), html)
+        titled = report(self.data, "-f", "html", "--title=A <b> of\x1bmine")[0]
+        self.assertIn(b"<title>A &lt;b&gt; of", titled)
+        self.assertIn("A <b> of", page.Page(titled).meta["title"])
+        self.assertNotIn(b"\x1b", titled)
 
     def test_diff(self):
         """A page of two has both, told apart, in one tree."""

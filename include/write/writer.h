@@ -19,6 +19,7 @@ struct report {
 	const struct symbols *symbols;
 	const bool *selected;        // which samples to write, one for each; NULL: all
 	struct timeline *timeline;   // for writers that show time; else NULL
+	const char *title;           // of a page; NULL: its process's name and pid
 	const char *const *comments; // NULL-terminated lines for formats that can hold them
 	int pid;
 	bool process_roots; // the process's name and pid as root frame, and as a label

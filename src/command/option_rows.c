@@ -259,6 +259,12 @@ static struct error *parse_output(struct options *options, const char *value)
 	return NULL;
 }
 
+static struct error *parse_title(struct options *options, const char *value)
+{
+	options->title = value;
+	return NULL;
+}
+
 static struct error *parse_format(struct options *options, const char *value)
 {
 	const struct writer *writer = writer_by_name(value);
@@ -478,6 +484,8 @@ static const struct option_row rows[] = {
 	      "name says (.pb.gz, .pb, .pprof: pprof; .html; .wprof:\n"
 	      "record; .speedscope.json, .firefox.json, .trace.json:\n"
 	      "chrome, .sentry.json), else folded"),
+	VALUE(0, "title", "TEXT", parse_title,
+	      "of a page (html); default: the process and its pid"),
 	FLAG('t', "threads", threads, true,
 	     "the thread's name as root frame"),
 	FLAG(0, "syscalls", syscalls, true,

@@ -37,6 +37,7 @@ struct options {
 	bool normalize;          // `profiler diff`
 	int64_t duration_ns;     // 0: until the end
 	double frequency_hz;
+	const char *title;           // of a page; NULL: its own
 	const char *output;          // as given; NULL: the default
 	const struct writer *writer; // never NULL after options_parse
 	bool threads;

@@ -84,6 +84,13 @@ static struct error *check_waits(const struct options *options)
 	return NULL;
 }
 
+static struct error *check_title(const struct options *options)
+{
+	return options->title && options->writer != &writer_html
+	           ? option_error("--title is for pages: give -f html")
+	           : NULL;
+}
+
 static struct error *check_outputs(const struct options *options)
 {
 	struct error *error = push_check_sampling(options);
@@ -94,6 +101,8 @@ static struct error *check_outputs(const struct options *options)
 		error = check_diff(options);
 	if (!error)
 		error = check_waits(options);
+	if (!error)
+		error = check_title(options);
 	return error ? error : check_recording(options);
 }
 

@@ -110,6 +110,8 @@ static char *make_meta(const struct page *page, const struct report *report, con
 
 static char *make_title(const struct report *report)
 {
+	if (report->title)
+		return text_clean(report->title, strlen(report->title), MAX_TITLE_BYTES);
 	const char *name = profile_process_name(report->profile, report->pid);
 	_cleanup_free_ char *clean = text_clean(name, strlen(name), MAX_TITLE_BYTES);
 
