@@ -22,6 +22,9 @@ CUT = "cut"  # 200, but the connection is closed in the midst of the body
 DRIP = "drip"  # 200, and a byte of the body a second
 ANNOUNCE = "announce"  # of an answer, which does not come
 ENDLESS = "endless"  # 200, and headers behind the body until the client has had enough of them
+TRICKLE = "trickle"  # a byte of the answer's first line a second
+FLOOD = "flood"  # 200, and a body without end
+SIZES = {CUT: 1000, DRIP: 1000, FLOOD: 1 << 40}  # as they are announced
 
 
 def fields(data):
@@ -126,7 +129,8 @@ def read_parca(body):
 
 class Request:
     def __init__(self, handler, body):
-        self.path, self.headers, self.body = handler.path, dict(handler.headers), body
+        self.path, self.headers, self.size = handler.path, dict(handler.headers), len(body)
+        self.body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
         self.at_s = time.monotonic()
         self.status, self.answered = None, 0
 
@@ -150,7 +154,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.owner.ended.wait()
         if answer == ANNOUNCE:
             self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if answer in (HANG, CLOSE, ANNOUNCE):
+        if answer == TRICKLE:
+            self.trickle()
+        if answer in (HANG, CLOSE, ANNOUNCE, TRICKLE):
             self.close_connection = True
             return
         if answer == ENDLESS:
@@ -158,17 +164,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         status, headers, text = (200, {}, b"{}") if isinstance(answer, str) else answer
         request.status = status
         self.send_response(status)
-        size = 1000 if answer in (CUT, DRIP) else len(text)
+        size = SIZES.get(answer, 0) if isinstance(answer, str) else len(text)
         for name, value in {**headers, "Content-Length": size}.items():
             self.send_header(name, str(value))
         self.end_headers()
         self.wfile.write(text)
+        while answer == FLOOD:
+            self.wfile.write(b"x" * 1000)
+            request.answered += 1000
         while answer == DRIP and not self.server.owner.ended.wait(1):
             self.wfile.write(b" ")
             self.wfile.flush()
         if answer in (CUT, DRIP):
             self.close_connection = True
-
 
     def answer_without_end(self, request):
         header = b"X-Header: " + b"x" * 1000 + b"\r\n"
@@ -176,6 +184,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         while True:  # until the connection is closed
             self.wfile.write(header * 100)
             request.answered += len(header) * 100
+
+    def trickle(self):
+        for byte in b"HTTP/1.1 200 OK\r\n":
+            self.wfile.write(bytes([byte]))
+            self.wfile.flush()
+            if self.server.owner.ended.wait(1):
+                return
 
 
 class QuietServer(http.server.ThreadingHTTPServer):

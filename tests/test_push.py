@@ -129,6 +129,7 @@ class Formats(Push):
         (request,) = server.requests
         self.assertEqual((request.path, request.headers["Content-Type"]),
                          ("/v1development/profiles", "application/x-protobuf"))  # fmt: skip
+        self.assertLess(request.size, len(request.body))  # it is compressed
         otlp = Otlp(request.body)
         self.assertEqual(otlp.resource, {"service.name": "s", "host.name": "h1"})
         running, sleeping = [("state", "running")], [("state", "sleeping")]
@@ -164,23 +165,35 @@ class Formats(Push):
         deep = [f"f{i}" for i in range(1500)]
         self.push(server.url, self.spool(pprof_maker.make([*samples, (deep, 11, RUNNING)])))
         parts = server.taken
-        self.assertEqual(len(parts), 2)
+        self.assertGreaterEqual(len(parts), 2)
         self.assertEqual(sum(p.n_samples for p in parts), sum(n for _, n, _ in samples) + 11)
         self.assertEqual(len({p.uuid for p in parts}), len(parts))
-        for part, request in zip(parts, server.requests):
+        for part in parts:
             self.assertLessEqual(len(part.profile.samples), 15000)
-            self.assertLessEqual(len(part.raw), 4 << 20)
-            self.assertLessEqual(len(request.body), 2000000)
+            self.assertLessEqual(len(part.raw), 1000000)
         (cut,) = [s for p in parts for s in p.profile.samples if s.count == 11]
         self.assertEqual(len(cut.stack), 1000)
         self.assertEqual(cut.stack[:0:-1], tuple(deep[:999]))
         self.assertRegex(cut.stack[0], r"^\[truncated: ")
 
+    def test_many_labels(self):
+        """No more, and no longer ones, than a server takes: 30, of 2,048 bytes."""
+        server = self.serve()
+        comments = [f"label file{i}={i}" for i in range(40)]
+        data = pprof_maker.make([(["f"], 1, {**RUNNING, "thread": "t" * 3000})], comments=comments)
+        self.push(server.url, self.spool(data), "--service=s", "--push-labels=state,kind,thread",
+                  *[f"--label=given{i}={'v' * 3000}" for i in range(15)])  # fmt: skip
+        (series,) = server.taken
+        (sample,) = series.profile.samples
+        self.assertLessEqual(len(series.labels) + len(sample.labels), 30)
+        self.assertLessEqual(max(map(len, [*series.labels.values(), *sample.labels.values()])), 2048)
+        self.assertLessEqual({f"given{i}" for i in range(15)} | {"file0", "service_name"}, set(series.labels))
+
     def test_dry_run(self):
         told = self.end(self.begin("http://127.0.0.1:9", "--dry-run", self.spool(window(3))))
         self.assertEqual(told, "")
         self.assertRegex(self.stdout, r"000000\.pb\.gz: 6 samples\n\tPOST http://127\.0\.0\.1:9/push\.v1\."
-                         r"PusherService/Push: \d+ bytes, 6 samples \{__name__=wall, service_name=made\}")  # fmt: skip
+                         r"PusherService/Push: \d+ bytes \(\d+ before compression\), 6 samples \{__name__=wall, service_name=made\}")  # fmt: skip
 
     def test_recording(self):
         path = os.path.join(self.directory(), "r.wprof")

@@ -38,10 +38,13 @@ struct push_format {
 	bool takes_files;         // as they are: none of the following applies
 	bool splits_labels;       // labels of samples are not kept there: a series for each
 	bool names_functions;     // by build ID, those that have no name yet
-	size_t max_rows, max_raw_bytes, max_bytes; // of a profile
+	bool compresses;          // write compresses the body with gzip
+	size_t max_rows;          // of a profile
+	size_t max_raw_bytes;     // before compression; a row alone may take twice as many
 	uint32_t max_frames;
-	int64_t max_age_ns;                                            // older ones are refused
-	void (*write)(const struct push_series *series, FILE *stream); // the body
+	int64_t max_age_ns; // older ones are refused
+	// The body; what the stream did not take stays in its error indicator.
+	struct error *(*write)(const struct push_series *series, FILE *stream);
 };
 
 struct destination {
@@ -54,6 +57,6 @@ struct error *destination_parse(const char *url, struct destination *ret);
 void destination_deinit(struct destination *destination);
 
 // The bodies of each kind.
-void write_push_pyroscope(const struct push_series *series, FILE *stream);
-void write_push_parca(const struct push_series *series, FILE *stream);
-void write_push_otlp(const struct push_series *series, FILE *stream);
+struct error *write_push_pyroscope(const struct push_series *series, FILE *stream);
+struct error *write_push_parca(const struct push_series *series, FILE *stream);
+struct error *write_push_otlp(const struct push_series *series, FILE *stream);

@@ -5,6 +5,7 @@
 // space, with its threads and its megabytes. What a server answers is bounded and cleaned.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ enum { HTTP_MAX_ANSWER_BYTES = 1024 };
 
 struct http_request {
 	const char *url, *content_type;
+	bool is_packed;             // the body is, with gzip
 	const char *const *headers; // "Name: value", NULL-terminated; NULL: none
 	const void *body;
 	size_t size;

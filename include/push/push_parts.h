@@ -15,6 +15,7 @@ enum { PUSH_MAX_BYTES = 64 << 20 }; // of a window, unpacked
 struct push_part {
 	uint8_t *body; // malloc
 	size_t size;
+	size_t raw_size;  // of the profile in it, before compression
 	uint64_t samples; // counted
 	char *series;     // its labels, for --dry-run
 };
@@ -23,6 +24,7 @@ struct push_parts {
 	struct push_part *items;
 	size_t count, capacity;
 	uint64_t samples;        // of the whole window
+	size_t raw_size;         // of the file, before compression
 	uint64_t too_large;      // of them, in samples that do not fit into a request alone
 	int64_t time_ns, end_ns; // CLOCK_REALTIME
 };

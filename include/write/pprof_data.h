@@ -55,6 +55,7 @@ struct pprof_sample {
 };
 
 struct pprof_data {
+	size_t raw_size;             // of the file, before compression
 	struct string_table strings; // clean text; the first is ""
 	struct pprof_type types[PPROF_MAX_TYPES];
 	size_t n_types;

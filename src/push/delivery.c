@@ -167,6 +167,7 @@ static bool post(const struct sending *sending, const struct push_part *part)
 	          &(struct http_request){
 	              .url = destination->url,
 	              .content_type = destination->format->content_type,
+	              .is_packed = destination->format->compresses,
 	              .headers = (const char *const *)headers.lines,
 	              .body = part->body,
 	              .size = part->size,
@@ -224,8 +225,8 @@ static void show(const struct sending *sending)
 	printf("\n");
 	for (size_t i = 0; i < sending->parts.count; i++) {
 		const struct push_part *part = &sending->parts.items[i];
-		printf("\tPOST %s: %zu bytes, %" PRIu64 " samples %s\n", url, part->size,
-		       part->samples, part->series);
+		printf("\tPOST %s: %zu bytes (%zu before compression), %" PRIu64 " samples %s\n",
+		       url, part->size, part->raw_size, part->samples, part->series);
 	}
 	sending->result->verdict = VERDICT_SENT;
 	sending->uploader->counts->sent_windows++;

@@ -10,17 +10,20 @@
 
 #define MINUTE_NS (60 * NS_PER_SECOND)
 
-// Pyroscope's limits are those of its defaults for a tenant: 16,000 samples, 4 MiB before
-// compression, 2 MB at once, 1,000 frames, one hour. There is room left below each.
+// Pyroscope's limits are those of its defaults for a tenant: 16,000 samples, 1,000 frames, one
+// hour, and 2 MiB at once, labels included, which are counted before compression and shared by all
+// who send at that time: half of them leaves room. OpenTelemetry's profiles are three there, of one
+// type of values each.
+enum { PYROSCOPE_ROWS = 15000, PYROSCOPE_BYTES = 1000000, PYROSCOPE_FRAMES = 1000 };
+
 static const struct push_format formats[] = {
     {
         .scheme = "",
         .path = "/push.v1.PusherService/Push",
         .content_type = "application/proto",
-        .max_rows = 15000,
-        .max_raw_bytes = 3670016,
-        .max_bytes = 1900000,
-        .max_frames = 1000,
+        .max_rows = PYROSCOPE_ROWS,
+        .max_raw_bytes = PYROSCOPE_BYTES,
+        .max_frames = PYROSCOPE_FRAMES,
         .max_age_ns = 55 * MINUTE_NS,
         .write = write_push_pyroscope,
     },
@@ -32,7 +35,6 @@ static const struct push_format formats[] = {
         .names_functions = true,
         .max_rows = 100000,
         .max_raw_bytes = 16 << 20,
-        .max_bytes = 16 << 20,
         .max_frames = 1000,
         .max_age_ns = 24 * 60 * MINUTE_NS,
         .write = write_push_parca,
@@ -41,10 +43,10 @@ static const struct push_format formats[] = {
         .scheme = "otlp+",
         .path = "/v1development/profiles",
         .content_type = "application/x-protobuf",
-        .max_rows = 15000,
-        .max_raw_bytes = 3670016,
-        .max_bytes = 1900000,
-        .max_frames = 1000,
+        .compresses = true,
+        .max_rows = PYROSCOPE_ROWS,
+        .max_raw_bytes = PYROSCOPE_BYTES / 3,
+        .max_frames = PYROSCOPE_FRAMES,
         .max_age_ns = 55 * MINUTE_NS,
         .write = write_push_otlp,
     },

@@ -41,7 +41,7 @@ struct http {
 	__typeof__(curl_slist_free_all) *free_list;
 };
 
-// The body of an answer, as far as it is kept.
+// The body of an answer, as far as it is kept. (Headers are bounded by libcurl.)
 struct reading {
 	char bytes[HTTP_MAX_ANSWER_BYTES];
 	size_t size, passed, headers;
@@ -130,6 +130,8 @@ static struct curl_slist *make_headers(struct http *http, const struct http_requ
 	struct curl_slist *list = http->append(NULL, type);
 
 	list = http->append(list, "Expect:"); // no wait for a "100 Continue"
+	if (request->is_packed)
+		list = http->append(list, "Content-Encoding: gzip");
 	for (const char *const *header = request->headers; header && *header; header++)
 		list = http->append(list, *header);
 	return list;

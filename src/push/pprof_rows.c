@@ -6,27 +6,38 @@
 #include <string.h>
 
 #include "memory.h"
+#include "push_labels.h"
+#include "text.h"
 
 struct making {
 	struct pprof_rows *rows;
 	struct hash_index index; // of rows
 };
 
-static uint32_t kept_text(struct pprof_rows *rows, uint32_t key, uint32_t text)
+static void mask_digits(char *name)
 {
-	struct string_table *strings = &rows->data->strings;
-
-	if (strcmp(strings->items[key], "thread") != 0)
-		return text;
-	_cleanup_free_ char *name = memory_strdup(strings->items[text]);
 	char *to = name;
+
 	for (const char *from = name; *from; from++)
 		if (!isdigit((unsigned char)*from))
 			*to++ = *from;
 		else if (to == name || to[-1] != '#')
 			*to++ = '#';
 	*to = '\0';
-	return string_table_intern(strings, name);
+}
+
+static uint32_t kept_text(struct pprof_rows *rows, uint32_t key, uint32_t text)
+{
+	struct string_table *strings = &rows->data->strings;
+	const size_t length = strlen(strings->items[text]);
+	const bool is_thread = strcmp(strings->items[key], "thread") == 0;
+
+	if (!is_thread && length <= PUSH_MAX_LABEL_BYTES)
+		return text;
+	_cleanup_free_ char *kept = text_clean(strings->items[text], length, PUSH_MAX_LABEL_BYTES);
+	if (is_thread)
+		mask_digits(kept);
+	return string_table_intern(strings, kept);
 }
 
 static void keep_labels(struct pprof_rows *rows, const struct pprof_sample *sample,

@@ -70,29 +70,27 @@ static char *describe(const struct making *making, const struct push_series *ser
 
 static struct error *add_part(struct making *making, struct push_series *series)
 {
+	struct push_part part = {.samples = count(making, series->from, series->to)};
 	char id[UUID_SIZE];
 	char *body = NULL;
-	size_t size = 0;
 
 	make_uuid(making, id);
 	series->id = id;
-	FILE *stream = open_memstream(&body, &size);
-	if (stream)
-		making->format->write(series, stream);
+	FILE *stream = open_memstream(&body, &part.size);
+	struct error *error = stream ? making->format->write(series, stream) : NULL;
 	const bool written = stream && fflush(stream) == 0 && !ferror(stream);
 	if (stream)
 		fclose(stream);
-	if (!written) {
+	if (!error && !written)
+		error = error_create(EXIT_STATUS_OUTPUT, "no memory for a profile to be sent");
+	if (error) {
 		free(body);
-		return error_create(EXIT_STATUS_OUTPUT, "no memory for a profile to be sent");
+		return error;
 	}
-	*array_push(making->parts->items, making->parts->count, making->parts->capacity) =
-	    (struct push_part){
-	        .body = (uint8_t *)body,
-	        .size = size,
-	        .samples = count(making, series->from, series->to),
-	        .series = describe(making, series),
-	    };
+	part.body = (uint8_t *)body;
+	part.raw_size = series->file->raw_size;
+	part.series = describe(making, series);
+	*array_push(making->parts->items, making->parts->count, making->parts->capacity) = part;
 	return NULL;
 }
 
@@ -120,12 +118,14 @@ static struct error *add_range(struct making *making, size_t from, size_t to)
 	};
 	struct pprof_file file;
 
+	const size_t max_raw_bytes = format->max_raw_bytes * (to - from == 1 ? 2 : 1);
+
 	if (to - from > format->max_rows)
 		return halve(making, from, to);
 	struct error *error = pprof_encode(&making->rows, from, to, &encoding, &file);
 	if (error)
 		return error;
-	if (file.raw_size > format->max_raw_bytes || file.size > format->max_bytes)
+	if (file.raw_size > max_raw_bytes)
 		error = halve(making, from, to);
 	else
 		error = add_part(
@@ -176,7 +176,8 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-// The file's own labels, then those that the user gave; a service there must be.
+// The file's own labels, as many as there is room for, then those that the user gave; a service
+// there must be.
 static void find_labels(struct making *making, const struct pprof_data *data)
 {
 	const size_t length = strlen(PUSH_LABEL_COMMENT);
@@ -188,7 +189,8 @@ static void find_labels(struct making *making, const struct pprof_data *data)
 	                    : "unknown");
 	for (size_t i = 0; i < data->n_comments; i++) {
 		const char *comment = pprof_data_string(data, data->comments[i]);
-		if (strncmp(comment, PUSH_LABEL_COMMENT, length) == 0)
+		if (strncmp(comment, PUSH_LABEL_COMMENT, length) == 0 &&
+		    making->labels.count + given->count < PUSH_MAX_LABELS)
 			push_labels_parse(&making->labels, comment + length);
 	}
 	for (size_t i = 0; i < given->count; i++)
@@ -214,7 +216,12 @@ static void add_file(struct push_parts *parts, const void *bytes, size_t size)
 
 	memcpy(body, bytes, size);
 	*array_push(parts->items, parts->count, parts->capacity) = (struct push_part){
-	    .body = body, .size = size, .samples = parts->samples, .series = memory_strdup("")};
+	    .body = body,
+	    .size = size,
+	    .raw_size = parts->raw_size,
+	    .samples = parts->samples,
+	    .series = memory_strdup(""),
+	};
 }
 
 struct error *push_parts_make(const char *name, const void *bytes, size_t size,
@@ -225,7 +232,8 @@ struct error *push_parts_make(const char *name, const void *bytes, size_t size,
 
 	if (error)
 		return error;
-	*ret = (struct push_parts){.time_ns = data.time_ns, .end_ns = data.time_ns};
+	*ret = (struct push_parts){
+	    .raw_size = data.raw_size, .time_ns = data.time_ns, .end_ns = data.time_ns};
 	if (data.duration_ns > 0 && data.time_ns < INT64_MAX - data.duration_ns)
 		ret->end_ns += data.duration_ns;
 	const size_t type = pprof_data_type(&data, "samples");

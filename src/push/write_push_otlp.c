@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "gzip.h"
 #include "hash.h"
 #include "memory.h"
 #include "pprof_encode.h"
@@ -264,8 +265,22 @@ static void put_tables(struct otlp *otlp)
 	find_attributes(otlp);
 }
 
-static void write_request(const struct push_series *series, const struct pprof_rows *rows,
-                          FILE *stream)
+// Names are most of it, and they are there once for each window.
+static struct error *write_packed(const struct protobuf *request, FILE *stream)
+{
+	_cleanup_free_ struct gzip *gzip = memory_alloc(sizeof(*gzip));
+	struct error *error = gzip_init(gzip, stream);
+
+	if (error)
+		return error;
+	gzip_write(gzip, request->bytes, request->size);
+	gzip_finish(gzip);
+	gzip_deinit(gzip);
+	return NULL;
+}
+
+static struct error *write_request(const struct push_series *series, const struct pprof_rows *rows,
+                                   FILE *stream)
 {
 	struct otlp otlp = {.series = series, .rows = rows, .data = rows->data};
 	struct protobuf request = {0}, profiles = {0}, scope = {0};
@@ -283,7 +298,7 @@ static void write_request(const struct push_series *series, const struct pprof_r
 	for (size_t i = 0; i < otlp.strings.count; i++)
 		protobuf_string(&otlp.dictionary, DICTIONARY_STRING, otlp.strings.items[i]);
 	put(&request, 2, &otlp.dictionary);
-	fwrite(request.bytes, 1, request.size, stream);
+	struct error *error = write_packed(&request, stream);
 	free(otlp.row_attributes);
 	string_table_deinit(&otlp.strings);
 	protobuf_deinit(&otlp.dictionary);
@@ -293,10 +308,11 @@ static void write_request(const struct push_series *series, const struct pprof_r
 	protobuf_deinit(&request);
 	protobuf_deinit(&profiles);
 	protobuf_deinit(&scope);
+	return error;
 }
 
 // Made of the pprof file, which has only what its rows need.
-void write_push_otlp(const struct push_series *series, FILE *stream)
+struct error *write_push_otlp(const struct push_series *series, FILE *stream)
 {
 	const struct pprof_rows *rows = series->rows;
 	const char *keys[PPROF_MAX_KEYS + 1] = {NULL};
@@ -307,12 +323,11 @@ void write_push_otlp(const struct push_series *series, FILE *stream)
 		keys[i] = pprof_data_string(rows->data, rows->keys[i]);
 	struct error *error = pprof_data_read("", series->file->bytes, series->file->size,
 	                                      series->file->raw_size, &data);
-	if (error) { // it was written just before
-		error_destroy(error);
-		return;
-	}
+	if (error)
+		return error;
 	pprof_rows_init(&read, &data, keys, UINT32_MAX);
-	write_request(series, &read, stream);
+	error = write_request(series, &read, stream);
 	pprof_rows_deinit(&read);
 	pprof_data_deinit(&data);
+	return error;
 }

@@ -23,7 +23,7 @@ static void add_label(struct protobuf *series, const char *key, const char *valu
 	protobuf_deinit(&label);
 }
 
-void write_push_pyroscope(const struct push_series *series, FILE *stream)
+struct error *write_push_pyroscope(const struct push_series *series, FILE *stream)
 {
 	struct protobuf request = {0}, message = {0}, sample = {0};
 	// Only looked at.
@@ -40,4 +40,5 @@ void write_push_pyroscope(const struct push_series *series, FILE *stream)
 	protobuf_deinit(&request);
 	protobuf_deinit(&message);
 	protobuf_deinit(&sample);
+	return NULL;
 }

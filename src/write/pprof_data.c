@@ -457,6 +457,7 @@ struct error *pprof_data_read(const char *name, const void *bytes, size_t size, 
 			return error;
 		start = unpacked;
 	}
+	ret->raw_size = size;
 	if (size <= max_bytes && read_profile(ret, start, size))
 		return NULL;
 	pprof_data_deinit(ret);
