@@ -4,86 +4,22 @@ Nothing is sampled here but where it says so: the windows are made, so that thei
 """
 
 import concurrent.futures
-import json
 import os
-import re
-import shutil
 import signal
 import subprocess
 import time
 
 import harness
 import pprof_maker
-from harness import PROFILER, STATUS_OUTPUT, STATUS_USAGE, find_tool
-from push_server import ANNOUNCE, CLOSE, CUT, ENDLESS, HANG, Otlp, Server, free_port
-
-PUSHED = re.compile(
-    r"pushed (\d+) windows \((\d+) samples\) to \S+; dropped (\d+) windows \((\d+) samples\); "
-    r"(\d+) windows are left"
-)
-RUNNING, SLEEPING = {"state": "running", "kind": "running"}, {"state": "sleeping", "kind": "lock"}
-
-
-def window(n, **more):
-    """n samples of one stack, and as many of another."""
-    return pprof_maker.make(
-        [(["leaf", "main"], n, {**RUNNING, "thread": "w-1", "descriptor": "/etc/x", "syscall": "read"}),
-         (["[made+0x1f]", "main"], n, {**SLEEPING, "thread": "w-2"})], **more)  # fmt: skip
+from harness import STATUS_OUTPUT, STATUS_USAGE, find_tool
+from push_case import RUNNING, SLEEPING, Push, Told, window
+from push_server import ANNOUNCE, CLOSE, CUT, DRIP, ENDLESS, FLOOD, HANG, TRICKLE, Otlp, free_port
 
 
 def setUpModule():
     """The servers run in this process, and their clients may go at any time; what is started has
     the signal as usual (subprocess)."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-
-
-class Told:
-    """The uploader's last line."""
-
-    def __init__(self, stderr):
-        match = PUSHED.search(stderr)
-        assert match, stderr
-        self.windows, self.samples, self.dropped, self.dropped_samples, self.left = map(int, match.groups())
-
-
-class Push(harness.TestCase):
-    def serve(self, *script, **more):
-        server = Server(script or (200,), **more)
-        self.addCleanup(server.close)
-        return server
-
-    def spool(self, *windows):
-        """A directory with these windows, the first one the oldest."""
-        directory = self.directory()
-        for number, data in enumerate(windows):
-            path = os.path.join(directory, f"host.1.{number:06}.pb.gz")
-            with open(path, "wb") as file:
-                file.write(data)
-            at_ns = time.time_ns() - (100 - number) * 10**9
-            os.utime(path, ns=(at_ns, at_ns))
-        return directory
-
-    def begin(self, *args):
-        process = subprocess.Popen([PROFILER, "push", *map(str, args)], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
-
-    def end(self, process, expect=0):
-        self.stdout, self.stderr = process.communicate(timeout=harness.RUN_TIMEOUT_S)
-        self.assertEqual(process.returncode, expect, self.stderr)
-        for word in ("AddressSanitizer", "LeakSanitizer", "runtime error:"):
-            self.assertNotIn(word, self.stderr)
-        return self.stderr
-
-    def push(self, *args, expect=0):
-        return Told(self.end(self.begin(*args), expect))
-
-    def await_requests(self, server, n):
-        harness.wait_for(lambda: len(server.requests) >= n, f"{n} requests")
 
 
 class Formats(Push):
@@ -175,6 +111,31 @@ class Formats(Push):
         self.assertEqual(len(cut.stack), 1000)
         self.assertEqual(cut.stack[:0:-1], tuple(deep[:999]))
         self.assertRegex(cut.stack[0], r"^\[truncated: ")
+
+    def test_split_by_size(self):
+        """Bytes are counted before compression, as the server does; in OpenTelemetry's profiles they
+        are there for each type. What fits into no request alone is dropped, counted and told."""
+        big = [([f"{i}" + "x" * 3000, "main"], i + 1, RUNNING) for i in range(700)]
+        alone = ([f"{'y' * 1200}{i}" for i in range(999)], 1000, SLEEPING)
+        never = ([f"{'z' * 2100}{i}" for i in range(999)], 5000, SLEEPING)
+        n_sent = 700 * 701 // 2
+        for scheme, n_types, sent, dropped in (("", 1, n_sent + 1000, 5000), ("otlp+", 3, n_sent, 6000)):
+            server = self.serve()
+            told = self.push(scheme + server.url, self.spool(pprof_maker.make([*big, alone, never])),
+                             expect=STATUS_OUTPUT)  # fmt: skip
+            self.assertEqual((told.samples, told.dropped_samples), (sent, dropped))
+            self.assertIn(f"{dropped} of its samples are larger than what the server takes", self.stderr)
+            self.assertGreaterEqual(len(server.requests), 3)
+            n_arrived = 0
+            for request in server.requests:
+                if n_types == 1:
+                    (series,) = request.series
+                    self.assertLessEqual(len(series.raw), 2000000)
+                    n_arrived += series.n_samples
+                else:
+                    self.assertLessEqual(len(request.body), 1500000)
+                    n_arrived += sum(count for count, _ in Otlp(request.body).profiles["samples"].values())
+            self.assertEqual(n_arrived, sent)
 
     def test_many_labels(self):
         """No more, and no longer ones, than a server takes: 30, of 2,048 bytes."""
@@ -293,6 +254,36 @@ class Failures(Push):
         told = self.push(server.url, self.spool(window(5)))
         self.assertEqual((told.windows, len(server.requests)), (1, 2))
         self.assertLess(server.requests[1].answered, 32 << 20)  # most of it in sockets' buffers
+
+    def slow_trickle(self):
+        """A byte of the answer a second is no answer."""
+        server = self.serve(TRICKLE, 200)
+        told = self.push(server.url, self.spool(window(5)))
+        self.assertEqual((told.windows, told.dropped, len(server.requests)), (1, 0, 2))
+
+    def slow_drip(self):
+        """A byte of the body a second: the server has taken it."""
+        server = self.serve(DRIP)
+        told = self.push(server.url, self.spool(window(5)))
+        self.assertEqual((told.windows, len(server.requests)), (1, 1))
+
+    def test_flood(self):
+        """Of an answer that does not end no more is read than is needed."""
+        server = self.serve(FLOOD)
+        told = self.push(server.url, self.spool(window(5)))
+        self.assertEqual((told.windows, len(server.requests)), (1, 1))
+        self.assertLess(server.requests[0].answered, 32 << 20)  # most of it in sockets' buffers
+
+    def slow_parts_one_by_one(self):
+        """A server that takes a part, and then none for a moment, does not make the next ones wait longer
+        and longer; what it took is not sent again."""
+        answers = [200, 429, 200, 429, 200, 429, 200]
+        server = self.serve(*answers)
+        big = [([f"{i}" + "x" * 3000], 1, RUNNING) for i in range(1000)]
+        told = self.push(server.url, self.spool(pprof_maker.make(big)), "--remove")
+        self.assertEqual((told.windows, told.samples, told.dropped), (1, 1000, 0))
+        self.assertEqual(sum(series.n_samples for series in server.taken), 1000)
+        self.assertEqual(len(server.taken), len({series.uuid for series in server.taken}))
 
     def test_old_and_unreadable(self):
         """Dropped without asking."""
@@ -437,137 +428,22 @@ class Secrets(Push):
         for name in ("cmdline", "environ"):
             with open(f"/proc/{process.pid}/{name}", "rb") as file:
                 self.assertNotIn(b"s3cr3t", file.read())
+        with open(f"/proc/{process.pid}/coredump_filter", encoding="ascii") as file:
+            self.assertEqual(int(file.read(), 16), 0)  # nothing of its memory
         process.kill()
         self.assertNotIn("s3cr3t", "".join(process.communicate()))
         headers = server.requests[0].headers
         self.assertEqual((headers["Authorization"], headers["X-Scope-OrgID"]), ("Bearer s3cr3t", "team"))
+        talks = self.serve((400, {}, b"who is Bearer s3cr3t? " + b"." * 998 + b"s3cr3t"))
+        self.push(talks.url, spool, option, expect=STATUS_OUTPUT)
+        self.assertIn("it answers 400: who is ****** ******? ....", self.stderr)
+        self.assertNotIn("s3cr", self.stderr)
         self.end(self.begin(server.url, spool, "--dry-run", option))
         self.assertNotIn("s3cr3t", self.stdout + self.stderr)
         with open(path, "w", encoding="ascii") as file:
             file.write("s3cr3t\n")
         run = harness.Run(["push", server.url, spool, option]).finish(expect=STATUS_USAGE)
         self.assertNotIn("s3cr3t", run.stderr)
-
-
-class Sampled(Push):
-    """--push: the sampler beside the uploader."""
-
-    def sample(self, *args, target=None, **more):
-        self.where = os.path.join(self.directory(), "spool")
-        self.metrics_file = os.path.join(self.directory(), "metrics")
-        target = target or self.start_fixture("threads", 4, 1, 1)
-        run = harness.Run(["-p", target.pid, "-F", 199, "-v", "-o", self.where, "--every=200ms",
-                           f"--metrics={self.metrics_file}", *args], target_pid=target.pid, **more)  # fmt: skip
-        self.addCleanup(shutil.rmtree, run.directory, ignore_errors=True)
-        return run
-
-    def finish(self, run, expect=0):
-        """The run's samples, and what became of them by --metrics."""
-        run.communicate()
-        self.assertEqual(run.status, expect, run.stderr)
-        run._check_no_sanitizer()
-        run._check_let_go()
-        with open(self.metrics_file, encoding="utf-8") as file:
-            metrics = json.load(file)
-        self.assertEqual(metrics["samples"], harness.Summary(run.stderr).samples)
-        return metrics["samples"], metrics["push"]
-
-    def uploader(self, run):
-        """The uploader's process: not the sampler's own session."""
-        worker = run.worker_pid()
-        return next(pid for pid in harness.children(worker) if os.getsid(pid) == pid)
-
-    def maps(self, pid):
-        with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
-            return file.read()
-
-    def test_adds_up(self):
-        """All that was sampled arrives; the sampler itself never loads what sends it."""
-        server = self.serve()
-        target = self.start_fixture("threads", 4, 1, 1, env={**os.environ, "OTEL_SERVICE_NAME": "shöp"})
-        run = self.sample(f"--push={server.url}", "--label=region=eu", "-d", "1", target=target)
-        run.wait_attached()
-        self.await_requests(server, 1)
-        self.assertNotIn("libcurl", self.maps(run.worker_pid()) + self.maps(run.process.pid))
-        self.assertIn("libcurl", self.maps(self.uploader(run)))
-        self.assertEqual(os.stat(self.where).st_mode & 0o777, 0o700)
-        samples, push = self.finish(run)
-        self.assertEqual(sum(series.n_samples for series in server.taken), samples)
-        self.assertEqual((push["sent_samples"], push["sent_windows"]), (samples, len(server.taken)))
-        for series in server.taken:
-            self.assertLessEqual({
-                "__name__": "wall", "service_name": "shöp", "region": "eu", "host": os.uname().nodename,
-                "exe": "threads"}.items(), series.labels.items())  # fmt: skip
-            self.assertLessEqual(series.labels.keys(), {
-                "__name__", "service_name", "region", "host", "exe", "unit", "container_id", "pod_uid"})  # fmt: skip
-        self.assertEqual(os.listdir(self.where), [])
-
-    def test_uploader_is_killed(self):
-        """The windows stay, and another one sends them."""
-        server = self.serve()
-        run = self.sample(f"--push={server.url}", "-d", "1")
-        self.await_requests(server, 1)
-        os.kill(self.uploader(run), signal.SIGKILL)
-        samples, push = self.finish(run)
-        self.assertEqual(push["waiting_windows"], 0)
-        taken = {series.uuid: series.n_samples for series in server.taken}
-        self.assertEqual(sum(taken.values()), samples)
-        self.assertLessEqual(len(server.taken) - len(taken), 1)  # the one at hand when it was killed
-
-    def test_sampler_is_killed(self):
-        """What is in the spool is sent, and then nobody is left."""
-        server = self.serve()
-        run = self.sample(f"--push={server.url}")
-        self.await_requests(server, 1)
-        uploader = self.uploader(run)
-        os.kill(run.worker_pid(), signal.SIGKILL)
-        run.communicate()
-        harness.wait_for(lambda: not os.path.exists(f"/proc/{uploader}"), "the uploader's end")
-        told = Told(run.stderr)
-        self.assertEqual((told.windows, told.dropped), (len(server.taken), 0))
-        for name in os.listdir(self.where):  # that was only just written
-            self.assertTrue(name.endswith(".pb.gz") or name.startswith("."), name)
-
-    def test_spool_is_away(self):
-        """Windows that cannot be written wait in memory; what is lost at the end is counted."""
-        server = self.serve()
-        run = self.sample(f"--push={server.url}")
-        self.await_requests(server, 1)
-        self.remove_spool()
-        worker = run.worker_pid()
-        harness.wait_for(lambda: len(list(harness.children(worker))) >= 4, "windows that wait")
-        os.mkdir(self.where, 0o700)
-        seen = len(server.taken)
-        harness.wait_for(lambda: len(server.taken) > seen + 2, "windows that were held")
-        self.remove_spool()
-        run.signal(signal.SIGINT)
-        samples, push = self.finish(run, STATUS_OUTPUT)
-        self.assertGreaterEqual(push["lost_windows"], 1)
-        self.assertEqual(push["sent_samples"] + push["lost_samples"], samples)
-        self.assertEqual(sum(series.n_samples for series in server.taken), push["sent_samples"])
-
-    def remove_spool(self):
-        def is_removed():
-            try:
-                os.rmdir(self.where)
-            except OSError:
-                return False  # a window is on its way
-            return True
-
-        harness.wait_for(is_removed, "an empty spool")
-
-    def test_options(self):
-        """What does not go together; and a spool that others may write to."""
-        directory = self.directory()
-        os.chmod(directory, 0o777)
-        for args, pattern in (
-            (["--label=a=b"], "are for --push"),
-            (["--push=http://h", "--keep=3"], "leave --keep out"),
-            (["--push=http://h", "-f", "folded"], "--push sends pprof"),
-            (["--push=http://h:1", "-o", directory], "others than its user may write there"),
-        ):
-            run = harness.Run(["-p", os.getpid(), *args]).finish(expect=STATUS_USAGE)
-            self.assert_message(run, pattern, STATUS_USAGE)
 
 
 if __name__ == "__main__":

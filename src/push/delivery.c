@@ -174,6 +174,7 @@ static bool post(const struct sending *sending, const struct push_part *part)
 	              .timeout_ms = sending->timeout_ms,
 	          },
 	          &answer);
+	push_headers_hide(&headers, answer.text);
 	push_headers_deinit(&headers);
 	uploader->counts->requests++;
 	take_answer(sending->result, &answer);
@@ -195,13 +196,28 @@ static void send_parts(struct sending *sending)
 		counts->sent_samples += part->samples;
 		counts->last_success_ns = clock_read_ns(CLOCK_REALTIME);
 		sending->result->samples -= part->samples;
+		sending->result->has_sent = true;
 		window->n_sent++;
 		if (uploader->removes && i + 1 < parts->count)
 			push_queue_mark(window);
 	}
 	sending->result->verdict = VERDICT_SENT; // if there was nothing to be sent, too
 	counts->sent_windows++;
-	counts->dropped_samples[PUSH_TOO_LARGE] += parts->too_large;
+	counts->dropped_samples[PUSH_TOO_LARGE] += sending->result->samples;
+	if (sending->result->samples)
+		sending->result->text = memory_printf(
+		    "%" PRIu64 " of its samples are larger than what the server takes",
+		    sending->result->samples);
+}
+
+// What fits into no request alone is among them.
+static uint64_t count_unsent(const struct push_parts *parts, const struct push_window *window)
+{
+	uint64_t n = parts->samples;
+
+	for (size_t i = 0; i < window->n_sent && i < parts->count; i++)
+		n -= parts->items[i].samples;
+	return n;
 }
 
 static bool is_too_old(const struct sending *sending)
@@ -243,40 +259,45 @@ void deliver(const struct uploader *uploader, struct http *http, struct push_win
 	    .timeout_ms = timeout_ms,
 	    .result = ret,
 	};
-	*ret = (struct delivery){.verdict = VERDICT_GONE};
-	_cleanup_close_ int fd = claim(window, uploader->removes);
-
-	if (fd < 0)
+	*ret = (struct delivery){
+	    .verdict = VERDICT_GONE,
+	    .fd = claim(window, uploader->removes),
+	};
+	if (ret->fd < 0)
 		return;
-	struct error *error = make_parts(uploader, window, fd, &sending.parts);
+	struct error *error = make_parts(uploader, window, ret->fd, &sending.parts);
 	if (error) {
 		take_error(ret, VERDICT_UNREADABLE, error);
 		return;
 	}
-	ret->samples = sending.parts.samples - sending.parts.too_large;
-	for (size_t i = 0; i < window->n_sent && i < sending.parts.count; i++)
-		ret->samples -= sending.parts.items[i].samples;
+	ret->samples = count_unsent(&sending.parts, window);
 	if (uploader->dry)
 		show(&sending);
 	else if (is_too_old(&sending))
 		ret->verdict = VERDICT_TOO_OLD;
 	else
 		send_parts(&sending);
-	if (uploader->removes && ret->verdict == VERDICT_SENT)
-		unlink(window->path); // while it is locked
 	push_parts_deinit(&sending.parts);
 }
 
-uint64_t delivery_count(const struct uploader *uploader, const struct push_window *window)
+bool delivery_claim(const struct uploader *uploader, const struct push_window *window,
+                    struct delivery *ret)
 {
 	struct push_parts parts = {0};
-	_cleanup_close_ int fd = claim(window, false);
-	uint64_t samples = 0;
-	struct error *error = fd < 0 ? NULL : make_parts(uploader, window, fd, &parts);
 
-	for (size_t i = 0; !error && i < parts.count; i++)
-		samples += i < window->n_sent ? 0 : parts.items[i].samples;
+	*ret = (struct delivery){.verdict = VERDICT_GONE, .fd = claim(window, true)};
+	if (ret->fd < 0)
+		return false;
+	struct error *error = make_parts(uploader, window, ret->fd, &parts);
+	ret->samples = error ? 0 : count_unsent(&parts, window);
 	error_destroy(error);
 	push_parts_deinit(&parts);
-	return samples;
+	return true;
+}
+
+void delivery_deinit(struct delivery *delivery)
+{
+	if (delivery->fd >= 0)
+		close(delivery->fd);
+	free(delivery->text);
 }

@@ -3,6 +3,7 @@
 // means.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct http;
@@ -25,13 +26,19 @@ struct delivery {
 	enum verdict verdict;
 	int64_t retry_after_ns; // as the server asks; 0: it does not
 	uint64_t samples;       // of the window that are not sent
+	bool has_sent;          // a part of it now
 	char *text;             // why, one clean line; owned; NULL: nothing to be said
+	int fd; // of the window's file; while it is open no other uploader touches that; -1: none
 };
 
-// Sends what of the window is not sent yet, in `timeout_ms` at most for each request. The caller
-// frees ret->text.
+// Sends what of the window is not sent yet, in `timeout_ms` at most for each request.
 void deliver(const struct uploader *uploader, struct http *http, struct push_window *window,
              int64_t timeout_ms, struct delivery *ret);
 
-// How many samples are in the window's file, as far as it can be read, for who drops it.
-uint64_t delivery_count(const struct uploader *uploader, const struct push_window *window);
+// The same for who will drop the window: only counts what is not sent, as far as it can be read.
+// False: it is gone, or somebody else has it.
+bool delivery_claim(const struct uploader *uploader, const struct push_window *window,
+                    struct delivery *ret);
+
+// Frees, and lets the file go.
+void delivery_deinit(struct delivery *delivery);

@@ -41,7 +41,7 @@ struct http {
 	__typeof__(curl_slist_free_all) *free_list;
 };
 
-// The body of an answer, as far as it is kept. (Headers are bounded by libcurl.)
+// The body of an answer, as far as it is kept.
 struct reading {
 	char bytes[HTTP_MAX_ANSWER_BYTES];
 	size_t size, passed, headers;

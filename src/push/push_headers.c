@@ -13,7 +13,7 @@
 #include "error.h"
 #include "memory.h"
 
-enum { MAX_BYTES = 64 << 10, MAX_LINES = 32 };
+enum { MAX_BYTES = 64 << 10, MAX_LINES = 32, MIN_SECRET = 4 };
 
 static struct error *refuse(const char *path, const char *why)
 {
@@ -91,6 +91,30 @@ struct error *push_headers_read(const char *path, struct push_headers *ret)
 	if (error)
 		push_headers_deinit(ret);
 	return error;
+}
+
+static void hide(char *text, const char *secret, size_t length)
+{
+	for (char *at = text; *at; at++) {
+		size_t n = 0;
+		while (n < length && at[n] == secret[n])
+			n++;
+		if (n == length || (n >= MIN_SECRET && at[n] == '\0'))
+			memset(at, '*', n);
+	}
+}
+
+// Their words, so that a scheme such as Bearer in front of a token does not matter.
+void push_headers_hide(const struct push_headers *headers, char *text)
+{
+	for (char **line = headers->lines; line && *line; line++)
+		for (const char *at = strchr(*line, ':') + 1; *at;) {
+			at += strspn(at, " \t");
+			const size_t length = strcspn(at, " \t");
+			if (length >= MIN_SECRET)
+				hide(text, at, length);
+			at += length;
+		}
 }
 
 void push_headers_deinit(struct push_headers *headers)

@@ -2,6 +2,7 @@
 #include "uploader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -111,11 +112,13 @@ static int64_t jittered(struct upload *upload, int64_t ns)
 	return ns - ns / 5 + (int64_t)(upload->random % (uint64_t)(ns / 5 * 2 + 1));
 }
 
+// While it is claimed. Where its file stays, who comes after this process takes it for a new one.
 static void finish(const struct upload *upload, struct push_window *window)
 {
 	window->is_done = true;
-	if (upload->uploader->removes)
-		unlink(window->path);
+	if (upload->uploader->removes && unlink(window->path) != 0 && errno != ENOENT)
+		say("push: %s cannot be removed, and will be sent or dropped again: %s",
+		    window->path, strerror(errno));
 }
 
 static void drop(struct upload *upload, struct push_window *window, enum push_drop why,
@@ -131,6 +134,10 @@ static void drop(struct upload *upload, struct push_window *window, enum push_dr
 static void postpone(struct upload *upload, struct push_window *window,
                      const struct delivery *delivery)
 {
+	if (delivery->has_sent) { // a part of it: the server is there
+		upload->wait_ns = FIRST_WAIT_NS;
+		upload->failures = 0;
+	}
 	int64_t wait_ns = jittered(upload, upload->wait_ns);
 
 	window->tries++;
@@ -151,7 +158,7 @@ static void note_success(struct upload *upload, struct push_window *window)
 	upload->next_ns = 0;
 	upload->failures = 0;
 	upload->is_misconfigured = false;
-	window->is_done = true;
+	finish(upload, window);
 	push_queue_note_success(&upload->queue);
 }
 
@@ -159,9 +166,13 @@ static void act(struct upload *upload, struct push_window *window, const struct 
 {
 	switch (delivery->verdict) {
 	case VERDICT_SENT:
+		if (delivery->text)
+			tell(upload, window, delivery, "the others are sent");
 		note_success(upload, window);
 		return;
 	case VERDICT_FAULTY:
+		if (delivery->has_sent)
+			window->n_overtaken = 0; // it fails at another part
 		window->has_failed = true;
 		if (window->n_overtaken + 1 >= POISON_FAILURES) {
 			drop(upload, window, PUSH_POISON, delivery->samples);
@@ -198,18 +209,25 @@ static void act(struct upload *upload, struct push_window *window, const struct 
 	}
 }
 
-// What waits may not take more room than the spool has.
+// What waits may not take more room than the spool has: the oldest go, but for what another
+// uploader has at hand, which goes by itself.
 static void evict(struct upload *upload)
 {
-	const uint64_t limit = upload->uploader->spool_bytes;
+	const struct uploader *uploader = upload->uploader;
 	uint64_t bytes;
 
-	for (;;) {
-		push_queue_waiting(&upload->queue, &bytes);
-		struct push_window *oldest = push_queue_oldest(&upload->queue);
-		if (!limit || bytes <= limit || !oldest || !upload->uploader->removes)
+	push_queue_waiting(&upload->queue, &bytes);
+	for (size_t i = 0; i < upload->queue.count && uploader->removes; i++) {
+		struct push_window *window = &upload->queue.items[i];
+		struct delivery delivery;
+		if (!uploader->spool_bytes || bytes <= uploader->spool_bytes)
 			return;
-		drop(upload, oldest, PUSH_EVICTED, delivery_count(upload->uploader, oldest));
+		if (window->is_done)
+			continue;
+		bytes -= window->size;
+		if (delivery_claim(uploader, window, &delivery))
+			drop(upload, window, PUSH_EVICTED, delivery.samples);
+		delivery_deinit(&delivery);
 	}
 }
 
@@ -289,7 +307,7 @@ static void step(struct upload *upload, struct push_window *window)
 	}
 	deliver(upload->uploader, upload->http, window, timeout_ms(upload), &delivery);
 	act(upload, window, &delivery);
-	free(delivery.text);
+	delivery_deinit(&delivery);
 }
 
 static void upload_all(struct upload *upload)
@@ -353,6 +371,18 @@ static void sum_up(const struct upload *upload)
 	    (uint64_t)counts->spool_windows);
 }
 
+// What a crash leaves has none of its memory, where the credentials are.
+static void stay_out_of_cores(void)
+{
+	const int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "0", 1) != 1)
+		say("push: its memory may be in a core file: %s", strerror(errno));
+	close(fd);
+}
+
 struct error *uploader_run(const struct uploader *uploader)
 {
 	struct upload upload = {
@@ -365,12 +395,15 @@ struct error *uploader_run(const struct uploader *uploader)
 
 	if (error)
 		return error;
+	if (uploader->header_file)
+		stay_out_of_cores();
 	catch_signals();
 	upload_all(&upload);
 	sum_up(&upload);
 	http_destroy(upload.http);
 	push_queue_deinit(&upload.queue);
-	if (upload.all_seen && !counts->spool_windows && !counts->dropped_windows)
+	if (upload.all_seen && !counts->spool_windows && !counts->dropped_windows &&
+	    !dropped_samples(counts))
 		return NULL;
 	return error_create(EXIT_STATUS_OUTPUT, "not everything could be pushed");
 }

@@ -1,0 +1,140 @@
+"""--push: windows on their way to a server while sampling goes on."""
+
+import json
+import os
+import shutil
+import signal
+
+import harness
+from harness import STATUS_OUTPUT, STATUS_USAGE
+from push_case import Push, Told
+
+
+def setUpModule():
+    """As for test_push: clients may go at any time."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+
+class Sampled(Push):
+    """--push: the sampler beside the uploader."""
+
+    def sample(self, *args, target=None, **more):
+        self.where = os.path.join(self.directory(), "spool")
+        self.metrics_file = os.path.join(self.directory(), "metrics")
+        target = target or self.start_fixture("threads", 4, 1, 1)
+        run = harness.Run(["-p", target.pid, "-F", 199, "-v", "-o", self.where, "--every=200ms",
+                           f"--metrics={self.metrics_file}", *args], target_pid=target.pid, **more)  # fmt: skip
+        self.addCleanup(shutil.rmtree, run.directory, ignore_errors=True)
+        return run
+
+    def finish(self, run, expect=0):
+        """The run's samples, and what became of them by --metrics."""
+        run.communicate()
+        self.assertEqual(run.status, expect, run.stderr)
+        run._check_no_sanitizer()
+        run._check_let_go()
+        with open(self.metrics_file, encoding="utf-8") as file:
+            metrics = json.load(file)
+        self.assertEqual(metrics["samples"], harness.Summary(run.stderr).samples)
+        return metrics["samples"], metrics["push"]
+
+    def uploader(self, run):
+        """The uploader's process: not the sampler's own session."""
+        worker = run.worker_pid()
+        return next(pid for pid in harness.children(worker) if os.getsid(pid) == pid)
+
+    def maps(self, pid):
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
+            return file.read()
+
+    def test_adds_up(self):
+        """All that was sampled arrives; the sampler itself never loads what sends it."""
+        server = self.serve()
+        target = self.start_fixture("threads", 4, 1, 1, env={**os.environ, "OTEL_SERVICE_NAME": "shöp"})
+        run = self.sample(f"--push={server.url}", "--label=region=eu", "-d", "1", target=target)
+        run.wait_attached()
+        self.await_requests(server, 1)
+        self.assertNotIn("libcurl", self.maps(run.worker_pid()) + self.maps(run.process.pid))
+        self.assertIn("libcurl", self.maps(self.uploader(run)))
+        self.assertEqual(os.stat(self.where).st_mode & 0o777, 0o700)
+        samples, push = self.finish(run)
+        self.assertEqual(sum(series.n_samples for series in server.taken), samples)
+        self.assertEqual((push["sent_samples"], push["sent_windows"]), (samples, len(server.taken)))
+        for series in server.taken:
+            self.assertLessEqual({
+                "__name__": "wall", "service_name": "shöp", "region": "eu", "host": os.uname().nodename,
+                "exe": "threads"}.items(), series.labels.items())  # fmt: skip
+            self.assertLessEqual(series.labels.keys(), {
+                "__name__", "service_name", "region", "host", "exe", "unit", "container_id", "pod_uid"})  # fmt: skip
+        self.assertEqual(os.listdir(self.where), [])
+
+    def test_uploader_is_killed(self):
+        """The windows stay, and another one sends them."""
+        server = self.serve()
+        run = self.sample(f"--push={server.url}", "-d", "1")
+        self.await_requests(server, 1)
+        os.kill(self.uploader(run), signal.SIGKILL)
+        samples, push = self.finish(run)
+        self.assertEqual(push["waiting_windows"], 0)
+        taken = {series.uuid: series.n_samples for series in server.taken}
+        self.assertEqual(sum(taken.values()), samples)
+        self.assertLessEqual(len(server.taken) - len(taken), 1)  # the one at hand when it was killed
+
+    def test_sampler_is_killed(self):
+        """What is in the spool is sent, and then nobody is left."""
+        server = self.serve()
+        run = self.sample(f"--push={server.url}")
+        self.await_requests(server, 1)
+        uploader = self.uploader(run)
+        os.kill(run.worker_pid(), signal.SIGKILL)
+        run.communicate()
+        harness.wait_for(lambda: not os.path.exists(f"/proc/{uploader}"), "the uploader's end")
+        told = Told(run.stderr)
+        self.assertEqual((told.windows, told.dropped), (len(server.taken), 0))
+        for name in os.listdir(self.where):  # that was only just written
+            self.assertTrue(name.endswith(".pb.gz") or name.startswith("."), name)
+
+    def test_spool_is_away(self):
+        """Windows that cannot be written wait in memory; what is lost at the end is counted."""
+        server = self.serve()
+        run = self.sample(f"--push={server.url}")
+        self.await_requests(server, 1)
+        self.remove_spool()
+        worker = run.worker_pid()
+        harness.wait_for(lambda: len(list(harness.children(worker))) >= 4, "windows that wait")
+        os.mkdir(self.where, 0o700)
+        seen = len(server.taken)
+        harness.wait_for(lambda: len(server.taken) > seen + 2, "windows that were held")
+        self.remove_spool()
+        run.signal(signal.SIGINT)
+        samples, push = self.finish(run, STATUS_OUTPUT)
+        self.assertGreaterEqual(push["lost_windows"], 1)
+        self.assertEqual(push["sent_samples"] + push["lost_samples"], samples)
+        self.assertEqual(sum(series.n_samples for series in server.taken), push["sent_samples"])
+
+    def remove_spool(self):
+        def is_removed():
+            try:
+                os.rmdir(self.where)
+            except OSError:
+                return False  # a window is on its way
+            return True
+
+        harness.wait_for(is_removed, "an empty spool")
+
+    def test_options(self):
+        """What does not go together; and a spool that others may write to."""
+        directory = self.directory()
+        os.chmod(directory, 0o777)
+        for args, pattern in (
+            (["--label=a=b"], "are for --push"),
+            (["--push=http://h", "--keep=3"], "leave --keep out"),
+            (["--push=http://h", "-f", "folded"], "--push sends pprof"),
+            (["--push=http://h:1", "-o", directory], "others than its user may write there"),
+        ):
+            run = harness.Run(["-p", os.getpid(), *args]).finish(expect=STATUS_USAGE)
+            self.assert_message(run, pattern, STATUS_USAGE)
+
+
+if __name__ == "__main__":
+    harness.main()
