@@ -3,7 +3,8 @@
 //
 // Newer calls than the C library's headers know are added: by the kernel's
 // arch/x86/entry/syscalls/syscall_64.tbl. An architecture that lacks a call that others have (newer
-// ones have no open(2), poll(2), ...) gives it a number of its own from 1000 up, which no call has.
+// ones have no open(2), poll(2), ...) gives it a number of its own from 600 to 1023, which no call
+// has.
 #pragma once
 
 #include <sys/syscall.h>
