@@ -44,11 +44,11 @@ struct register_rule {
 // are unknown otherwise; after a signal frame all of them keep it. The stack pointer becomes the
 // CFA unless a rule names it.
 struct rule {
-	uint8_t kind;        // enum rule_kind
-	bool signal_frame;   // the caller's pc is exact, not a return address: it was interrupted
-	bool begins;         // a return address of 0 says that a thread begins here
-	bool is_elsewhere;   // the caller is on another stack
-	bool raises;         // the frame may become that of an exception's handler (exception.h)
+	uint8_t kind;      // enum rule_kind
+	bool signal_frame; // the caller's pc is exact, not a return address: it was interrupted
+	bool begins;       // a return address of 0 says that a thread begins here
+	bool is_elsewhere; // the caller is on another stack
+	bool raises; // the frame may become that of an exception's handler (exception_frame.h)
 	uint32_t left_alone; // RULE_CODE: registers that the called function does not touch at all
 	uint8_t cfa_register;
 	uint8_t n_registers;

@@ -57,7 +57,7 @@ struct run {
 	uint64_t sleeper_stops;         // of sleeping threads, among them
 	uint64_t copies;                // sleeping threads copied without a stop
 	uint64_t credits;               // samples of threads that slept on: nothing was copied
-	uint64_t waits;                 // of those that had no CPU since they were last stopped
+	uint64_t no_cpu_samples;        // of those that had no CPU since they were last stopped
 	uint64_t denied;                // stops that the kernel did not permit
 	bool lacks_files;               // at the end hardly another one could be opened
 	struct call_counts calls;       // that were cut

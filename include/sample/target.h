@@ -11,7 +11,7 @@
 #include "resident.h"
 #include "sleep.h"
 #include "snapshot.h"
-#include "tally.h"
+#include "accounting.h"
 
 struct error;
 struct runtimes;
@@ -19,7 +19,7 @@ struct runtimes;
 // The request to stop that a thread was last given. Kept by stops.
 struct stop_request {
 	bool pending;                  // interrupted, but not stopped yet
-	bool fell_asleep;              // before it was to be asked, in this tick
+	bool slept_before_stop;        // before it was to be asked, in this tick
 	int64_t asked_ns;              // the tick in which it was last asked to stop
 	enum thread_state asked_state; // and its state then
 };
@@ -45,9 +45,9 @@ struct target_thread {
 	uint64_t go_m;             // its struct m in Go's runtime; 0: not known
 
 	// What a tick makes of that (tick).
-	bool stirred;       // it has run since this was last cleared
-	int64_t stirred_ns; // when it was last found to have run
-	bool to_look_at;    // in this tick, still
+	bool ran;        // it has run since this was last cleared
+	int64_t ran_ns;  // when it was last found to have run
+	bool look_later; // in this tick, still
 };
 
 struct target {

@@ -289,7 +289,7 @@ static void fill(const struct taking *taking)
 	}
 }
 
-// A lock of a language's runtime, whose holder is told with the wait (waits.h).
+// A lock of a language's runtime, whose holder is told with the wait (wait_reasons.h).
 static char *runtime_lock(const struct dump *dump, const struct dump_thread *thread)
 {
 	const uint32_t wait = dump->profile->samples[thread->sample].wait;

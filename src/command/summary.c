@@ -247,7 +247,7 @@ static void print_engine(const struct run *run)
 	    format_duration(median, sizeof(median), histogram_percentile(&run->thread_hold, 0.5)),
 	    format_duration(p99, sizeof(p99), histogram_percentile(&run->thread_hold, 0.99)),
 	    format_duration(max, sizeof(max), run->thread_hold.max_ns), (uintmax_t)run->copies,
-	    (uintmax_t)run->credits, (uintmax_t)run->waits, (uintmax_t)run->sleeper_stops);
+	    (uintmax_t)run->credits, (uintmax_t)run->no_cpu_samples, (uintmax_t)run->sleeper_stops);
 	fprintf(stderr,
 	        "profiler: engine: %ju frames unwound by %ju rules; %.1f ms of CPU while sampling, "
 	        "%s priority\n",

@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "profile.h"
 
-// A thread's samples with the stack of its last one: asleep, and ready to run (tally.h).
+// A thread's samples with the stack of its last one: asleep, and ready to run (accounting.h).
 static void keep_last_samples(const struct profile *profile, bool *kept)
 {
 	for (size_t i = 0; i < profile->n_samples; i++) {

@@ -273,7 +273,7 @@ static enum wait_kind kind_of_descriptor(const struct wait *wait)
 	return WAIT_KIND_PIPE; // pipe:[], "fifo /run/x", eventfd, or one that is not known
 }
 
-// A lock that is known by its address (waits.h): a runtime's own, or one of the C library's.
+// A lock that is known by its address (wait_reasons.h): a runtime's own, or one of the C library's.
 static bool is_known_lock(const struct wait *wait)
 {
 	static const char *const locks[] = {"GIL", "mutex ", "rwlock "};

@@ -144,12 +144,12 @@ static void count_parked(struct ticker *ticker, struct goroutine_entry *entry,
                          const struct goroutine *goroutine)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
-	const int64_t now_ns = ticker->tally.now_ns;
+	const int64_t now_ns = ticker->accounting.now_ns;
 	uint32_t stack;
 
 	if (entry->holds && goroutine_is_as(goroutine, &entry->seen)) {
 		ticker->run->goroutines.kept++;
-		if (!ticker->tally.priming)
+		if (!ticker->accounting.priming)
 			goroutine_count_as_before(ticker, entry, samples->tick, now_ns);
 		return;
 	}
@@ -165,7 +165,7 @@ static void count_parked(struct ticker *ticker, struct goroutine_entry *entry,
 	        ? THREAD_SLEEPING
 	        : THREAD_RUNNABLE;
 	entry->wait = entry->state == THREAD_SLEEPING ? wait_of(ticker, entry) : WAIT_NONE;
-	if (ticker->tally.priming) {
+	if (ticker->accounting.priming) {
 		entry->stack = stack;
 		entry->has_stack = true;
 	} else if (!goroutine_count(ticker, entry, stack, samples->tick, now_ns)) {
@@ -313,13 +313,13 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 		entry = running_entry(ticker, account, &goroutine, tick);
 	samples->shown = entry ? (uint32_t)(entry - samples->table.entries) + 1 : 0;
 	// Another thread may have run it before in the same tick.
-	if (!entry || (!ticker->tally.priming && entry->tick >= tick)) {
+	if (!entry || (!ticker->accounting.priming && entry->tick >= tick)) {
 		goroutine_samples_unbind(ticker, thread);
 		return;
 	}
 	// Until the thread took it on it was as it was last seen.
 	if (account->goroutine != samples->shown && (entry->is_sampled || entry->has_stack) &&
-	    !ticker->tally.priming &&
+	    !ticker->accounting.priming &&
 	    account->until_ns > ticker->profile->threads[entry->thread].last_ns)
 		goroutine_count_as_before(ticker, entry, tick - 1, account->until_ns);
 	if (account->goroutine != samples->shown)
@@ -327,7 +327,7 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 	account->thread = entry->thread;
 	account->goroutine = samples->shown;
 	entry->bound_tid = thread->tid;
-	if (!ticker->tally.priming)
+	if (!ticker->accounting.priming)
 		entry->tick = tick + pending_ticks(account);
 	entry->holds = false;
 	if (!entry->is_active)
@@ -440,7 +440,7 @@ static void take_over(struct ticker *ticker)
 		const struct account *account = &ticker->target->threads[i]->account;
 		struct goroutine_entry *entry = entry_of(samples, account);
 		if (!entry || !account->sampled || entry->thread != account->thread ||
-		    account->until_ns < ticker->tally.now_ns)
+		    account->until_ns < ticker->accounting.now_ns)
 			continue;
 		entry->tick = samples->tick;
 		entry->sample = account->sample;
@@ -462,7 +462,8 @@ static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
 	struct goroutine_samples *samples = &ticker->goroutines;
 	struct goroutine_entry *entry = goroutine_table_get(&samples->table, goroutine->address);
 	// One that was born since the last look stands for the time since then.
-	const int64_t from_ns = samples->looked_ns ? samples->looked_ns : ticker->tally.from_ns;
+	const int64_t from_ns =
+	    samples->looked_ns ? samples->looked_ns : ticker->accounting.from_ns;
 
 	if (entry->is_alive && entry->seen.goid != goroutine->goid)
 		goroutine_end(ticker, entry);
@@ -473,7 +474,8 @@ static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
 		note_thread(ticker, goroutine->m);
 	ticker->run->goroutines.system += entry->thread == GOROUTINE_NONE;
 	if (entry->thread == GOROUTINE_NONE || !is_parked(goroutine) ||
-	    (!ticker->tally.priming && goroutine_is_counted(ticker, entry, ticker->tally.now_ns)))
+	    (!ticker->accounting.priming &&
+	     goroutine_is_counted(ticker, entry, ticker->accounting.now_ns)))
 		return;
 	count_parked(ticker, entry, goroutine);
 }
@@ -517,7 +519,7 @@ static void look_at_all(struct ticker *ticker)
 		target_attend(ticker->target, i);
 	}
 	end_missing(ticker);
-	samples->looked_ns = ticker->tally.now_ns;
+	samples->looked_ns = ticker->accounting.now_ns;
 }
 
 // Between looks: those that were run and are not any more.
@@ -535,7 +537,7 @@ static void look_at_active(struct ticker *ticker)
 			entry->is_active = false;
 			continue;
 		}
-		if (!goroutine_is_counted(ticker, entry, ticker->tally.now_ns) &&
+		if (!goroutine_is_counted(ticker, entry, ticker->accounting.now_ns) &&
 		    goroutine_read(&samples->program, &memory, entry->address, &goroutine)) {
 			if (goroutine.goid != entry->seen.goid ||
 			    goroutine.status == GOROUTINE_DEAD)
@@ -566,7 +568,7 @@ void goroutine_samples_look(struct ticker *ticker)
 		look_at_all(ticker);
 		const int64_t cost_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
 		ticker->run->goroutines.look_ns += cost_ns;
-		if (!ticker->tally.priming)
+		if (!ticker->accounting.priming)
 			samples->next_look_ns = start_ns + cost_ns * LOOK_SHARE;
 	} else if (ticker->setup->counts_at_once) {
 		goroutine_samples_settle(ticker, false);
@@ -576,7 +578,7 @@ void goroutine_samples_look(struct ticker *ticker)
 void goroutine_samples_settle(struct ticker *ticker, bool is_end)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
-	const int64_t now_ns = ticker->tally.now_ns;
+	const int64_t now_ns = ticker->accounting.now_ns;
 
 	if (!samples->found)
 		return;

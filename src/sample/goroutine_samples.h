@@ -53,7 +53,7 @@ void goroutine_samples_deinit(struct goroutine_samples *samples);
 void goroutine_samples_begin(struct ticker *ticker, bool is_idle);
 
 // At the end of a tick: counts those that no thread runs, if it is time to. Before the first tick
-// (tally.h) they are read only.
+// (accounting.h) they are read only.
 void goroutine_samples_look(struct ticker *ticker);
 
 // Whose sample it is that a thread gives which stands still, or is asleep (`snapshot` NULL), and

@@ -97,7 +97,7 @@ static struct proc_schedstat sum_up(const struct target *target, bool reread)
 	for (size_t i = 0; i < target->n_threads; i++) {
 		const struct target_thread *thread = target->threads[i];
 		struct proc_schedstat own = thread->last;
-		if (reread && !thread->to_look_at)
+		if (reread && !thread->look_later)
 			proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &own);
 		sum.cpu_ns += own.cpu_ns;
 		sum.delay_ns += own.delay_ns;
@@ -144,12 +144,12 @@ static bool rest_stays(struct idle_check *check, const struct target *target, bo
 	return false;
 }
 
-bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_ready)
+bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_woken)
 {
 	const bool known = check->known;
 
 	return may_read(target) && rest_stays(check, target, false) && known &&
-	       (!has_ready || thread_sums_are_known(check->sums));
+	       (!has_woken || thread_sums_are_known(check->sums));
 }
 
 void idle_check_settle(struct idle_check *check, const struct target *target)

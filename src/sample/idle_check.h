@@ -48,9 +48,9 @@ enum idle_answer {
 enum idle_answer idle_check_since_last(struct idle_check *check, const struct target *target,
                                        long n_others);
 
-// Those threads that may run were looked at just now. True: no other (thread->to_look_at) has run
-// since its last look; `has_ready`: one may have been woken, and wait for a CPU still.
-bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_ready);
+// Those threads that may run were looked at just now. True: no other (thread->look_later) has run
+// since its last look; `has_woken`: one may have been woken, and wait for a CPU still.
+bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_woken);
 
 // It does not hold, and so the others were looked at, too. Looks once more at what the first ones
 // have used: if the process shows no more than that since idle_check_holds, what it shows beyond

@@ -52,7 +52,7 @@ static void attend(void *context)
 		return;
 	const int64_t looked_ns = clock_now_ns();
 	if (!events_child_came(events)) {
-		hold_note_none(&processes->hold, looked_ns);
+		held_time_note_none(&processes->hold, looked_ns);
 		return;
 	}
 	tracee_serve();
@@ -80,9 +80,9 @@ bool processes_init(struct processes *processes, struct target *target,
 	};
 	if (!snapshot_buffer_init(&processes->buffer))
 		return false;
-	hold_init(&processes->hold, run, events);
+	held_time_init(&processes->hold, run, events);
 	if (!options->stop_all)
-		processes->hold.server = (struct hold_server){serve, processes};
+		processes->hold.server = (struct held_time_server){serve, processes};
 	load_init(&processes->load);
 	thread_sums_init(&processes->sums);
 	processes->setup = (struct ticker_setup){
@@ -134,7 +134,7 @@ void processes_deinit(struct processes *processes)
 	free(processes->refused);
 	rule_cache_deinit(&processes->rules);
 	snapshot_buffer_deinit(&processes->buffer);
-	hold_deinit(&processes->hold);
+	held_time_deinit(&processes->hold);
 	load_deinit(&processes->load);
 	thread_sums_deinit(&processes->sums);
 	*processes = (struct processes){0};
@@ -216,9 +216,9 @@ static void find_children(struct processes *processes, struct process *process)
 
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
-		if (thread->stirred)
+		if (thread->ran)
 			add_children_of(processes, target->pid, thread->tid);
-		thread->stirred = false;
+		thread->ran = false;
 	}
 }
 
@@ -246,7 +246,7 @@ bool processes_tick(struct processes *processes, const struct stretch *stretch)
 	const long n_others = load_others(&processes->load);
 	struct run *run = processes->run;
 
-	hold_settle_tick(&processes->hold);
+	held_time_settle_tick(&processes->hold);
 	run->ticks++;
 	run->last_ns = stretch->until_ns;
 	run->threads = 0;
@@ -272,7 +272,7 @@ void processes_visit(const struct processes *processes,
 
 void processes_wait(struct processes *processes, int64_t deadline_ns)
 {
-	hold_wait(&processes->hold, deadline_ns);
+	held_time_wait(&processes->hold, deadline_ns);
 	for (size_t i = 0; i < processes->count; i++)
 		ticker_collect(&processes->items[i]->ticker);
 }
@@ -297,9 +297,9 @@ void processes_finish(struct processes *processes)
 
 	for (size_t i = 0; i < processes->count; i++)
 		ticker_finish(&processes->items[i]->ticker, until_ns);
-	hold_settle_tick(&processes->hold);
+	held_time_settle_tick(&processes->hold);
 	while (tracee_serve() > 0 && clock_now_ns() < until_ns)
-		hold_wait(&processes->hold, until_ns);
+		held_time_wait(&processes->hold, until_ns);
 	tracee_abandon_all();
 	processes->hold.run->calls = tracee_call_counts();
 	processes->hold.run->lacks_files = lacks_files(processes->items[0]->target->task_fd);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "hash.h"
-#include "hold.h"
+#include "held_time.h"
 #include "load.h"
 #include "rule_cache.h"
 #include "snapshot.h"
@@ -36,7 +36,7 @@ struct processes {
 	struct ticker_setup setup;
 	struct rule_cache rules;
 	struct snapshot_buffer buffer;
-	struct hold hold;
+	struct held_time hold;
 	struct load load;
 	struct thread_sums sums;
 	struct run *run;               // borrowed

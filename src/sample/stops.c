@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "hold.h"
+#include "held_time.h"
 #include "memory.h"
 #include "runtimes.h"
 #include "sleeper.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_POLL_NS = 20000 };
 
-void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer,
+void stops_init(struct stops *stops, struct held_time *hold, struct snapshot_buffer *buffer,
                 const struct target *target, bool hold_all)
 {
 	*stops = (struct stops){
@@ -68,15 +68,15 @@ size_t stops_ask(struct stops *stops, size_t from, bool spares)
 {
 	size_t kept = from;
 
-	hold_prepare(stops->hold);
+	held_time_prepare(stops->hold);
 	tracee_prepare();
 	for (size_t i = from; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
 		struct target_thread *thread = stop->thread;
 		resident_open(thread->hint.resident, thread->tid); // not while it is held
 		thread->stop.asked_state = stop->state;
-		thread->stop.fell_asleep = spares && has_fallen_asleep(stops, stop);
-		if (thread->stop.fell_asleep)
+		thread->stop.slept_before_stop = spares && has_fallen_asleep(stops, stop);
+		if (thread->stop.slept_before_stop)
 			continue;
 		ask(stops, stop);
 		stops->items[kept++] = *stop;
@@ -91,7 +91,7 @@ static void let_go(struct stops *stops, struct stop *stop)
 	struct target_thread *thread = stop->thread;
 
 	tracee_release(thread->tid, &stop->how);
-	hold_note(stops->hold, stop->free_ns, clock_now_ns());
+	held_time_add(stops->hold, stop->free_ns, clock_now_ns());
 	thread->stop.pending = false;
 	stop->over = true;
 	sleep_note_release(&thread->sleep, stop->asleep, &stop->how);
@@ -173,7 +173,7 @@ bool stops_wait(struct stops *stops, const struct maps *maps, long n_cpus, int64
 		if (!snapshot_buffer_has_room(stops->buffer))
 			return false;
 		if (n_missing > n_asked || !is_worth_polling(n_asked - n_missing, n_cpus, start_ns))
-			hold_wait(stops->hold, until_ns);
+			held_time_wait(stops->hold, until_ns);
 	}
 	return true;
 }

@@ -14,7 +14,7 @@
 #include "snapshot.h"
 #include "tracee.h"
 
-struct hold;
+struct held_time;
 struct maps;
 struct target;
 struct target_thread;
@@ -37,13 +37,13 @@ struct stop {
 struct stops {
 	struct stop *items;
 	size_t count, capacity;
-	struct hold *hold;              // borrowed
+	struct held_time *hold;         // borrowed
 	struct snapshot_buffer *buffer; // borrowed
 	const struct target *target;    // borrowed
 	bool hold_all;                  // --stop-all: let all go together, by stops_let_all_go
 };
 
-void stops_init(struct stops *stops, struct hold *hold, struct snapshot_buffer *buffer,
+void stops_init(struct stops *stops, struct held_time *hold, struct snapshot_buffer *buffer,
                 const struct target *target, bool hold_all);
 void stops_deinit(struct stops *stops);
 
@@ -54,7 +54,7 @@ void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_s
 // Asks those that are planned from position `from` on. `spares`: but for those that have fallen
 // asleep since, or into another sleep: what they are about to be disturbed in is a system call
 // (syscall_mend.h), and a sleeper can be copied as it is. These are taken off the plan, and their
-// thread->stop.fell_asleep is set; returns how many they are.
+// thread->stop.slept_before_stop is set; returns how many they are.
 size_t stops_ask(struct stops *stops, size_t from, bool spares);
 
 // Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many of those

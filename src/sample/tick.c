@@ -2,10 +2,10 @@
 #include "tick.h"
 
 #include "clock.h"
-#include "hold.h"
+#include "held_time.h"
 #include "load.h"
-#include "ready.h"
-#include "roster.h"
+#include "woken.h"
+#include "thread_info.h"
 #include "run.h"
 #include "schedule.h"
 #include "sleeper.h"
@@ -34,14 +34,15 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	    .run = setup->hold->run,
 	    .buffer = setup->buffer,
 	};
-	ticker->tally = (struct tally){
+	ticker->accounting = (struct accounting){
 	    .profile = ticker->profile,
 	    .run = ticker->run,
 	};
 	target->attend = setup->attend;
 	target->attend_context = setup->attend_context;
 	idle_check_init(&ticker->idle_check, setup->sums, setup->load);
-	waits_init(&ticker->waits, setup->profile, setup->hold->run, setup->kernel, setup->locks);
+	wait_reasons_init(&ticker->waits, setup->profile, setup->hold->run, setup->kernel,
+	                  setup->locks);
 	stops_init(&ticker->stops, setup->hold, setup->buffer, target, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);
 	unwinder_init(&ticker->unwinder, &ticker->space, setup->profile, setup->rules,
@@ -69,7 +70,7 @@ void ticker_deinit(struct ticker *ticker)
 	unwinder_deinit(&ticker->unwinder);
 	address_space_deinit(&ticker->space);
 	stops_deinit(&ticker->stops);
-	waits_deinit(&ticker->waits);
+	wait_reasons_deinit(&ticker->waits);
 	*ticker = (struct ticker){0};
 }
 
@@ -83,17 +84,18 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	if (stop->copied && !stop->failed) {
 		tick_unwind(ticker, thread, &stop->snapshot, &unwound);
 		if (thread->account.wait == WAIT_NONE)
-			thread->account.wait = waits_of_call(&ticker->waits, stop->how.call);
+			thread->account.wait = wait_reasons_of_call(&ticker->waits, stop->how.call);
 		goroutine_samples_bind(ticker, thread, &stop->snapshot);
-		tally_count(&ticker->tally, &thread->account,
-		            goroutine_samples_stack(ticker, &unwound), stop->state, stop->tick_ns);
+		accounting_count(&ticker->accounting, &thread->account,
+		                 goroutine_samples_stack(ticker, &unwound), stop->state,
+		                 stop->tick_ns);
 	} else if (stop->copied || stop->denied || thread->account.n_pending_ticks > 0) {
 		// What this and earlier ticks saw of it is not dropped, even when it has ended.
 		thread->sleep.asleep = false;
 		goroutine_samples_unbind(ticker, thread);
-		tally_not_sampled(&ticker->tally, &thread->account,
-		                  ticker->space.is_foreign ? STACK_FOREIGN : STACK_NOT_SAMPLED,
-		                  stop->state, stop->tick_ns);
+		accounting_not_sampled(&ticker->accounting, &thread->account,
+		                       ticker->space.is_foreign ? STACK_FOREIGN : STACK_NOT_SAMPLED,
+		                       stop->state, stop->tick_ns);
 	}
 }
 
@@ -150,7 +152,7 @@ void ticker_collect(struct ticker *ticker)
 void ticker_serve(struct ticker *ticker)
 {
 	if (!ticker->space.maps.changing)
-		stops_poll(&ticker->stops, &ticker->space.maps, ticker->tally.now_ns);
+		stops_poll(&ticker->stops, &ticker->space.maps, ticker->accounting.now_ns);
 }
 
 void ticker_attend(struct ticker *ticker)
@@ -172,7 +174,7 @@ static size_t ask_and_wait(struct ticker *ticker, size_t from, bool spares)
 	}
 	const size_t n_spared = stops_ask(&ticker->stops, from, spares);
 	// Not for those of earlier ticks, which may take long still.
-	wait_for_stops(ticker, ticker->tally.now_ns, clock_now_ns() + wait_ns);
+	wait_for_stops(ticker, ticker->accounting.now_ns, clock_now_ns() + wait_ns);
 	return n_spared;
 }
 
@@ -184,7 +186,7 @@ static void stop_planned(struct ticker *ticker, size_t from)
 	const size_t n_late = ticker->stops.count;
 
 	for (size_t i = 0; n_spared > 0 && i < target->n_threads; i++) {
-		if (!target->threads[i]->stop.fell_asleep)
+		if (!target->threads[i]->stop.slept_before_stop)
 			continue;
 		n_spared--;
 		tick_look_after_spared(ticker, target->threads[i]);
@@ -220,7 +222,7 @@ static void stop_runners_first(struct ticker *ticker)
 static bool is_idle(struct ticker *ticker)
 {
 	const struct target *target = ticker->target;
-	const bool may_be_ready = ticker->n_others != 0 && target->n_threads <= READY_MAX_LOOKS;
+	const bool may_be_ready = ticker->n_others != 0 && target->n_threads <= WOKEN_MAX_LOOKS;
 
 	if (!ticker->all_asleep || ticker->stops.count > 0)
 		return false;
@@ -248,7 +250,8 @@ static void count_idle_ticks(struct ticker *ticker)
 	struct target *target = ticker->target;
 
 	for (size_t i = 0; ticker->n_idle_ticks > 0 && i < target->n_threads; i++) {
-		tally_slept(&ticker->tally, &target->threads[i]->account, ticker->n_idle_ticks);
+		accounting_slept(&ticker->accounting, &target->threads[i]->account,
+		                 ticker->n_idle_ticks);
 		target_attend(target, i);
 	}
 	ticker->n_idle_ticks = 0;
@@ -257,42 +260,42 @@ static void count_idle_ticks(struct ticker *ticker)
 static void look_at(struct ticker *ticker, struct target_thread *thread)
 {
 	tick_look(ticker, thread);
-	roster_note_kernel_figures(ticker->profile, thread);
+	thread_info_note_kernel_figures(ticker->profile, thread);
 }
 
 // A thread that sleeps, and has slept for a while.
 static bool is_asleep(const struct ticker *ticker, const struct target_thread *thread)
 {
 	return thread->sleep.asleep && !thread->sleep.stop_woke_it && !thread->stop.pending &&
-	       ticker->tally.now_ns - thread->stirred_ns > LONG_ASLEEP_NS;
+	       ticker->accounting.now_ns - thread->ran_ns > LONG_ASLEEP_NS;
 }
 
-static bool may_have_ready(const struct ticker *ticker, long n_others)
+static bool may_have_woken(const struct ticker *ticker, long n_others)
 {
 	const struct ticker_setup *setup = ticker->setup;
 
 	// Without the sums it tells, too, that none has just begun to run.
-	return (!thread_sums_are_known(setup->sums) || tick_looks_for_ready(ticker)) &&
-	       ready_may_be(setup->load, ticker->target, n_others, ticker->n_running);
+	return (!thread_sums_are_known(setup->sums) || tick_looks_for_woken(ticker)) &&
+	       woken_may_be_ready(setup->load, ticker->target, n_others, ticker->n_running);
 }
 
 static void look_at_sleepers(struct ticker *ticker, long n_others)
 {
 	struct idle_check *check = &ticker->idle_check;
-	const bool has_ready = may_have_ready(ticker, n_others);
-	const bool holds = idle_check_holds(check, ticker->target, has_ready);
+	const bool has_woken = may_have_woken(ticker, n_others);
+	const bool holds = idle_check_holds(check, ticker->target, has_woken);
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
 		target_attend(ticker->target, i);
-		if (!thread->to_look_at)
+		if (!thread->look_later)
 			continue;
 		if (!holds)
 			look_at(ticker, thread);
-		else if (has_ready)
+		else if (has_woken)
 			tick_keep_sleeper(ticker, thread);
 		else
-			tally_again(&ticker->tally, &thread->account);
+			accounting_again(&ticker->accounting, &thread->account);
 	}
 	if (!holds)
 		idle_check_settle(check, ticker->target);
@@ -313,9 +316,9 @@ static void look_at_all(struct ticker *ticker)
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
 		target_attend(target, i);
-		thread->to_look_at = is_asleep(ticker, thread);
-		n_sleepers += thread->to_look_at;
-		if (!thread->to_look_at)
+		thread->look_later = is_asleep(ticker, thread);
+		n_sleepers += thread->look_later;
+		if (!thread->look_later)
 			look_at(ticker, thread);
 	}
 	stop_planned(ticker, n_asked);
@@ -338,7 +341,7 @@ static void add_threads(struct ticker *ticker, size_t n_new)
 {
 	struct target *target = ticker->target;
 
-	roster_add(ticker->profile, target, n_new, ticker->tally.from_ns);
+	thread_info_add(ticker->profile, target, n_new, ticker->accounting.from_ns);
 	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
 		target->threads[i]->hint.go = &ticker->go;
 		target->threads[i]->hint.resident = &target->resident;
@@ -350,7 +353,7 @@ static void start(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
 
-	roster_name_process(ticker->profile, target);
+	thread_info_name_process(ticker->profile, target);
 	target_list_threads(target, false);
 	add_threads(ticker, target->n_threads);
 	tick_update_space(ticker, target_live_tid(target), true);
@@ -359,14 +362,14 @@ static void start(struct ticker *ticker)
 
 void ticker_prime(struct ticker *ticker, int64_t now_ns)
 {
-	ticker->tally.from_ns = ticker->tally.now_ns = now_ns;
+	ticker->accounting.from_ns = ticker->accounting.now_ns = now_ns;
 	ticker->n_others = -1;
 	start(ticker);
-	ticker->tally.priming = true;
+	ticker->accounting.priming = true;
 	goroutine_samples_look(ticker);
 	idle_check_since_last(&ticker->idle_check, ticker->target, ticker->n_others);
 	look_at_all(ticker);
-	ticker->tally.priming = false;
+	ticker->accounting.priming = false;
 }
 
 bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_others)
@@ -375,7 +378,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 
 	ticker->n_others = n_others;
 	if (is_idle(ticker)) {
-		ticker->tally.now_ns = stretch->until_ns;
+		ticker->accounting.now_ns = stretch->until_ns;
 		goroutine_samples_begin(ticker, true);
 		if (++ticker->n_idle_ticks >= MAX_IDLE_TICKS || ticker->setup->counts_at_once)
 			count_idle_ticks(ticker);
@@ -385,8 +388,8 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	}
 	count_idle_ticks(ticker);
 	goroutine_samples_begin(ticker, false);
-	ticker->tally.from_ns = stretch->from_ns;
-	ticker->tally.now_ns = stretch->until_ns;
+	ticker->accounting.from_ns = stretch->from_ns;
+	ticker->accounting.now_ns = stretch->until_ns;
 	resident_renew(&target->resident);
 	if (!ticker->started) {
 		start(ticker);
@@ -401,10 +404,10 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	finish_stops(ticker);
 	goroutine_samples_look(ticker);
 	ticker->run->pages_hidden |= target->resident.hidden;
-	waits_name_sockets(&ticker->waits, target, false);
+	wait_reasons_name_sockets(&ticker->waits, target, false);
 	target_attend(target, 0);
 	if (target_has_gone(target)) {
-		roster_note_ends(ticker->profile, target);
+		thread_info_note_ends(ticker->profile, target);
 		target_forget_gone(target);
 	}
 	// All gone, or another program executed by a thread that was not known yet.
@@ -421,10 +424,10 @@ void ticker_finish(struct ticker *ticker, int64_t until_ns)
 	count_stops(ticker);
 	for (size_t i = 0; i < ticker->stops.count; i++) {
 		const struct stop *stop = &ticker->stops.items[i];
-		tally_not_sampled(&ticker->tally, &stop->thread->account, STACK_NOT_SAMPLED,
-		                  stop->state, stop->tick_ns);
+		accounting_not_sampled(&ticker->accounting, &stop->thread->account,
+		                       STACK_NOT_SAMPLED, stop->state, stop->tick_ns);
 	}
 	ticker->stops.count = 0;
 	goroutine_samples_settle(ticker, true);
-	waits_name_sockets(&ticker->waits, ticker->target, true);
+	wait_reasons_name_sockets(&ticker->waits, ticker->target, true);
 }

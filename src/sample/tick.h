@@ -12,11 +12,11 @@
 #include "idle_check.h"
 #include "runtimes.h"
 #include "stops.h"
-#include "tally.h"
+#include "accounting.h"
 #include "unwind.h"
-#include "waits.h"
+#include "wait_reasons.h"
 
-struct hold;
+struct held_time;
 struct load;
 struct modules;
 struct rule_cache;
@@ -31,7 +31,7 @@ struct ticker_setup {
 	struct profile *profile;
 	struct modules *modules;
 	struct rule_cache *rules;
-	struct hold *hold;
+	struct held_time *hold;
 	struct load *load;
 	struct thread_sums *sums;
 	struct snapshot_buffer *buffer;
@@ -61,8 +61,8 @@ struct ticker {
 	bool runtimes_known; // all that they will of the last stack
 	struct go_layout go; // the unwinder's, as it last was in peace: copies go by it
 	struct stops stops;
-	struct waits waits;
-	struct tally tally;
+	struct wait_reasons waits;
+	struct accounting accounting;
 	struct idle_check idle_check;
 	struct goroutine_samples goroutines;
 	int64_t forced_ns;     // the tick in which the maps were read out of turn

@@ -2,8 +2,8 @@
 #include "tick_look.h"
 
 #include "decision.h"
-#include "ready.h"
-#include "roster.h"
+#include "woken.h"
+#include "thread_info.h"
 #include "run.h"
 #include "sleeper.h"
 #include "spared_calls.h"
@@ -28,22 +28,22 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 	ticker->n_running += state == THREAD_RUNNING;
 	// The kernel can drop an interrupt that comes while the thread executes another program; a
 	// second one is no more than the first.
-	if (tally_pending(&ticker->tally, &thread->account, state) % ASK_AGAIN_TICKS == 0)
+	if (accounting_pending(&ticker->accounting, &thread->account, state) % ASK_AGAIN_TICKS == 0)
 		tracee_interrupt(thread->tid);
 }
 
 void tick_plan_stop(struct ticker *ticker, struct target_thread *thread, enum thread_state state,
                     bool asleep)
 {
-	if (ticker->tally.priming)
+	if (ticker->accounting.priming)
 		return;
 	if (tracee_is_in_rest(thread->tid)) {
-		tally_as_before(&ticker->tally, &thread->account, state);
+		accounting_repeat_in_state(&ticker->accounting, &thread->account, state);
 		thread->sleep.asleep = asleep;
 		return;
 	}
 	thread->account.asked_tick = ticker->goroutines.tick;
-	stops_plan(&ticker->stops, thread, state, asleep, ticker->tally.now_ns);
+	stops_plan(&ticker->stops, thread, state, asleep, ticker->accounting.now_ns);
 }
 
 static struct copy_seen copy_seen(const struct ticker *ticker, const struct target_thread *thread,
@@ -73,7 +73,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	struct copy_seen seen;
 
 	ticker->run->copies++;
-	thread->account.wait = waits_read(&ticker->waits, ticker->target, thread);
+	thread->account.wait = wait_reasons_read(&ticker->waits, ticker->target, thread);
 	for (unsigned int n_again = 0; decision == DECISION_COPY; n_again++) {
 		if (n_again > 0)
 			snapshot_buffer_take_back(ticker->buffer, mark);
@@ -99,28 +99,29 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 		return;
 	}
 	goroutine_samples_bind(ticker, thread, NULL);
-	tally_count(&ticker->tally, &thread->account, goroutine_samples_stack(ticker, &unwound),
-	            state, ticker->tally.now_ns);
+	accounting_count(&ticker->accounting, &thread->account,
+	                 goroutine_samples_stack(ticker, &unwound), state,
+	                 ticker->accounting.now_ns);
 	// It is credited on as what it was counted as: not if it ran when it was found first, nor a
 	// stack that may be better understood with newer maps, or when a runtime knows the thread.
 	thread->sleep.asleep =
 	    state != THREAD_RUNNING && !ticker->space.stale && ticker->runtimes_known;
 }
 
-bool tick_looks_for_ready(const struct ticker *ticker)
+bool tick_looks_for_woken(const struct ticker *ticker)
 {
-	return ready_is_worth_looks(ticker->setup->load, ticker->target, ticker->n_others);
+	return woken_is_worth_looks(ticker->setup->load, ticker->target, ticker->n_others);
 }
 
 // Where it is ready, the sample that it goes on with is still the sleeper's.
 void tick_keep_sleeper(struct ticker *ticker, struct target_thread *thread)
 {
-	if (!tick_looks_for_ready(ticker) || !ready_is(ticker->target, thread)) {
-		tally_again(&ticker->tally, &thread->account);
+	if (!tick_looks_for_woken(ticker) || !woken_is_ready(ticker->target, thread)) {
+		accounting_again(&ticker->accounting, &thread->account);
 		return;
 	}
 	ticker->n_running++;
-	tally_as_before(&ticker->tally, &thread->account, THREAD_RUNNING);
+	accounting_repeat_in_state(&ticker->accounting, &thread->account, THREAD_RUNNING);
 }
 
 void tick_note_unseen(struct target_thread *thread)
@@ -139,24 +140,25 @@ static enum decision decide_hidden(struct ticker *ticker, struct target_thread *
 }
 
 // It has run, or been looked at anew, since its last sample.
-static void note_stirred(struct ticker *ticker, struct target_thread *thread)
+static void note_ran(struct ticker *ticker, struct target_thread *thread)
 {
-	thread->stirred = true;
+	thread->ran = true;
 	// One that sleeps when it is seen first is taken to have slept for long.
-	thread->stirred_ns = ticker->tally.priming ? 0 : ticker->tally.now_ns;
-	roster_refresh_name(ticker->profile, ticker->target, thread, ticker->tally.now_ns);
+	thread->ran_ns = ticker->accounting.priming ? 0 : ticker->accounting.now_ns;
+	thread_info_refresh_name(ticker->profile, ticker->target, thread,
+	                         ticker->accounting.now_ns);
 }
 
 void tick_look(struct ticker *ticker, struct target_thread *thread)
 {
-	const bool asked_now = thread->stop.asked_ns == ticker->tally.now_ns; // --stop-all
+	const bool asked_now = thread->stop.asked_ns == ticker->accounting.now_ns; // --stop-all
 	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
 	enum decision decision = decision_before_look(asked_now, thread->stop.pending);
 	enum sleeper_look seen = SLEEPER_RUNS;
 	struct snapshot snapshot;
 	enum thread_state state;
 
-	thread->stop.fell_asleep = false;
+	thread->stop.slept_before_stop = false;
 	if (decision == DECISION_LOOK) {
 		seen = sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer,
 		                    &snapshot, &state);
@@ -175,8 +177,8 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 		return;
 	case DECISION_KEEP_RAN:
 		ticker->n_running++;
-		tally_as_before(&ticker->tally, &thread->account, THREAD_RUNNING);
-		ticker->run->waits++;
+		accounting_repeat_in_state(&ticker->accounting, &thread->account, THREAD_RUNNING);
+		ticker->run->no_cpu_samples++;
 		return;
 	case DECISION_FORGET:
 		thread->gone = true;
@@ -186,8 +188,8 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 		break;
 	case DECISION_MARK:
 		tick_note_unseen(thread);
-		tally_not_sampled(&ticker->tally, &thread->account, STACK_NOT_SAMPLED, state,
-		                  ticker->tally.now_ns);
+		accounting_not_sampled(&ticker->accounting, &thread->account, STACK_NOT_SAMPLED,
+		                       state, ticker->accounting.now_ns);
 		break;
 	default:
 		tick_note_unseen(thread);
@@ -198,7 +200,7 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 	}
 	snapshot_buffer_take_back(ticker->buffer, &mark);
 	target_attend(ticker->target, 0); // those that have stopped while this was unwound
-	note_stirred(ticker, thread);
+	note_ran(ticker, thread);
 }
 
 void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread)
@@ -207,7 +209,7 @@ void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread)
 	struct snapshot snapshot;
 	enum thread_state state;
 
-	thread->stop.fell_asleep = false;
+	thread->stop.slept_before_stop = false;
 	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer, &snapshot,
 	                     &state)) {
 	case SLEEPER_GONE:

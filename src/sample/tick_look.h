@@ -28,4 +28,4 @@ void tick_note_unseen(struct target_thread *thread);
 void tick_keep_sleeper(struct ticker *ticker, struct target_thread *thread);
 
 // True if it is worth it to look for sleepers that wait for a CPU by now.
-bool tick_looks_for_ready(const struct ticker *ticker);
+bool tick_looks_for_woken(const struct ticker *ticker);

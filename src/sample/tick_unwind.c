@@ -2,7 +2,7 @@
 #include "tick_unwind.h"
 
 #include "clock.h"
-#include "hold.h"
+#include "held_time.h"
 #include "run.h"
 #include "target.h"
 #include "tick.h"
@@ -11,22 +11,22 @@
 // To read the rules of code that is new may take long: meanwhile others may stop.
 void tick_walk(struct ticker *ticker, const struct snapshot *snapshot, struct unwound *ret)
 {
-	struct hold *hold = ticker->setup->hold;
-	const bool begun = hold_begin_work(hold);
+	struct held_time *hold = ticker->setup->hold;
+	const bool begun = held_time_begin_work(hold);
 
 	unwinder_unwind(&ticker->unwinder, snapshot, ret);
-	hold_end_work(hold, begun);
+	held_time_end_work(hold, begun);
 	ticker->go = ticker->unwinder.go;
 	goroutine_samples_note_layout(ticker);
 }
 
 bool tick_find_go(struct ticker *ticker, const struct go_memory *memory, struct go_program *ret)
 {
-	struct hold *hold = ticker->setup->hold;
-	const bool begun = hold_begin_work(hold);
+	struct held_time *hold = ticker->setup->hold;
+	const bool begun = held_time_begin_work(hold);
 	const bool found = go_program_find(&ticker->space, memory, ret);
 
-	hold_end_work(hold, begun);
+	held_time_end_work(hold, begun);
 	return found;
 }
 
@@ -34,21 +34,21 @@ bool tick_find_go(struct ticker *ticker, const struct go_memory *memory, struct 
 static void merge(struct ticker *ticker, const struct target_thread *thread,
                   const struct snapshot *snapshot, struct unwound *stack)
 {
-	struct hold *hold = ticker->setup->hold;
-	const bool begun = hold_begin_work(hold);
+	struct held_time *hold = ticker->setup->hold;
+	const bool begun = held_time_begin_work(hold);
 
 	ticker->runtimes_known = runtimes_merge(&ticker->runtimes, thread->tid, snapshot, stack);
-	hold_end_work(hold, begun);
+	held_time_end_work(hold, begun);
 }
 
 void tick_update_space(struct ticker *ticker, int tid, bool force)
 {
-	struct hold *hold = ticker->setup->hold;
-	const bool begun = hold_begin_work(hold);
+	struct held_time *hold = ticker->setup->hold;
+	const bool begun = held_time_begin_work(hold);
 
 	address_space_update(&ticker->space, tid, clock_now_ns(), force);
 	runtimes_update(&ticker->runtimes, tid, clock_now_ns());
-	hold_end_work(hold, begun);
+	held_time_end_work(hold, begun);
 }
 
 void tick_unwind(struct ticker *ticker, struct target_thread *thread,
@@ -62,9 +62,9 @@ void tick_unwind(struct ticker *ticker, struct target_thread *thread,
 		return;
 	}
 	tick_walk(ticker, snapshot, ret);
-	if (ticker->space.stale && ticker->forced_ns != ticker->tally.now_ns) {
+	if (ticker->space.stale && ticker->forced_ns != ticker->accounting.now_ns) {
 		// An address in no mapping: perhaps one that has come since the tick began.
-		ticker->forced_ns = ticker->tally.now_ns;
+		ticker->forced_ns = ticker->accounting.now_ns;
 		tick_update_space(ticker, thread->tid, true);
 		if (ticker->space.generation != generation)
 			tick_walk(ticker, snapshot, ret);

@@ -12,7 +12,7 @@
 
 enum { MAX_NAME_BYTES = 1024 };
 
-// In the descriptor of a lock (waits.h), before who has it.
+// In the descriptor of a lock (wait_reasons.h), before who has it.
 #define HELD_BY ", held by "
 
 // The part of the text that says what is waited for, whoever holds it. Of a lock it is the address:

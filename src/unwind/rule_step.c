@@ -2,7 +2,7 @@
 #include "rule_step.h"
 
 #include "arch.h"
-#include "exception.h"
+#include "exception_frame.h"
 #include "expression.h"
 #include "rule.h"
 #include "snapshot.h"
@@ -92,9 +92,9 @@ static void go_to_handler(const struct snapshot *snapshot, const struct register
                           uint64_t cfa, struct caller *caller)
 {
 	const struct arch *arch = ARCH_NATIVE;
-	struct exception_handler handler;
+	struct exception_frame_handler handler;
 
-	if (!exception_find_handler(snapshot, registers, cfa, caller->pc, &handler))
+	if (!exception_frame_find_handler(snapshot, registers, cfa, caller->pc, &handler))
 		return;
 	caller->sp = handler.sp;
 	caller->pc = handler.pc;

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,7 +16,7 @@
 #include "error.h"
 #include "idle_check.h"
 #include "load.h"
-#include "ready.h"
+#include "woken.h"
 #include "sleeper.h"
 #include "target.h"
 #include "thread_sums.h"
@@ -154,13 +155,13 @@ static void test_ready(void **state)
 	struct target_thread *thread = child->target.threads[0];
 	char byte = 's';
 
-	assert_false(ready_is(&child->target, thread));
+	assert_false(woken_is_ready(&child->target, thread));
 	assert_int_equal(write(child->tell_fd, &byte, 1), 1);
 	while (sleeper_is_blocked(&child->target, thread))
 		usleep(1000);
-	assert_true(ready_is(&child->target, thread));
+	assert_true(woken_is_ready(&child->target, thread));
 	thread->sleep.stop_woke_it = true; // and not what it waited for
-	assert_false(ready_is(&child->target, thread));
+	assert_false(woken_is_ready(&child->target, thread));
 }
 
 static void test_may_be_ready(void **state)
@@ -170,19 +171,19 @@ static void test_may_be_ready(void **state)
 
 	// All that want a CPU are threads that were found running.
 	set_runnable(child, 2);
-	assert_false(ready_may_be(&child->load, target, 2, 2));
+	assert_false(woken_may_be_ready(&child->load, target, 2, 2));
 	// There are more: one may be a sleeper that was woken.
-	assert_true(ready_may_be(&child->load, target, 9, 2));
+	assert_true(woken_may_be_ready(&child->load, target, 9, 2));
 	set_runnable(child, 1);
-	assert_true(ready_may_be(&child->load, target, 1, 0));
+	assert_true(woken_may_be_ready(&child->load, target, 1, 0));
 	// They went while they were counted.
 	set_runnable(child, 0);
-	assert_false(ready_may_be(&child->load, target, 1, 0));
-	assert_true(ready_is_worth_looks(&child->load, target, 3));
-	assert_false(ready_is_worth_looks(&child->load, target, 2)); // there is a CPU for each
-	target->n_threads += READY_MAX_LOOKS;
-	assert_false(ready_is_worth_looks(&child->load, target, 3));
-	target->n_threads -= READY_MAX_LOOKS;
+	assert_false(woken_may_be_ready(&child->load, target, 1, 0));
+	assert_true(woken_is_worth_looks(&child->load, target, 3));
+	assert_false(woken_is_worth_looks(&child->load, target, 2)); // there is a CPU for each
+	target->n_threads += WOKEN_MAX_LOOKS;
+	assert_false(woken_is_worth_looks(&child->load, target, 3));
+	target->n_threads -= WOKEN_MAX_LOOKS;
 }
 
 int main(void)

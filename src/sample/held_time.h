@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hold: for how long threads of the targets are held, measured from both sides.
+// held_time: for how long threads of the targets are held, measured from both sides.
 //
 // A thread is held from its stop to its release. The stop itself cannot be seen: what is known is
 // when the thread was last seen unstopped, and that nobody at all stopped while the sampler slept.
@@ -12,12 +12,12 @@ struct events;
 struct run;
 
 // Serves all that have stopped, of all processes; called by a signal handler.
-struct hold_server {
+struct held_time_server {
 	void (*serve)(void *context); // NULL: none has to be
 	void *context;
 };
 
-struct hold {
+struct held_time {
 	struct run *run;        // borrowed; its figures are kept up to date
 	struct events *events;  // borrowed
 	int64_t release_ns;     // when the last held thread was let go
@@ -26,33 +26,33 @@ struct hold {
 	int64_t settled_ns;     // of run->held_ns, what is in run->tick_hold
 	int64_t own_delay_ns;   // the sampler's own wait for CPUs, as last read; -1: unknown
 	bool holding;           // threads are held while others are waited for (--stop-all)
-	struct hold_server server;
+	struct held_time_server server;
 	volatile int64_t work_ns; // when long work began, or was last interrupted; 0: neither
 	long disk_waits;          // of the sampler until then
 	int own_schedstat_fd;     // of the sampler itself; -1: none
 };
 
-void hold_init(struct hold *hold, struct run *run, struct events *events);
-void hold_deinit(struct hold *hold);
+void held_time_init(struct held_time *hold, struct run *run, struct events *events);
+void held_time_deinit(struct held_time *hold);
 
 // A thread was let go at end_ns, and may have been held from start_ns on. What of that the sampler
 // waited for a CPU is the machine's doing, and noted by itself.
-void hold_note(struct hold *hold, int64_t start_ns, int64_t end_ns);
+void held_time_add(struct held_time *hold, int64_t start_ns, int64_t end_ns);
 
 // Threads are about to be asked to stop.
-void hold_prepare(struct hold *hold);
+void held_time_prepare(struct held_time *hold);
 
 // Nobody who was asked to stop had done so at looked_ns, and none is held (not for --stop-all).
-void hold_note_none(struct hold *hold, int64_t looked_ns);
+void held_time_note_none(struct held_time *hold, int64_t looked_ns);
 
 // Waits for an event (events.h) or the time until_ns, with every thread that was asked to stop
 // polled before; then serves calls in their rest (tracee_serve).
-void hold_wait(struct hold *hold, int64_t until_ns);
+void held_time_wait(struct held_time *hold, int64_t until_ns);
 
 // Long work begins, and ends, that has nothing to do with stops: whoever stops meanwhile is served
-// by a signal handler (hold.server). True if somebody may, for hold_end_work to know.
-bool hold_begin_work(struct hold *hold);
-void hold_end_work(struct hold *hold, bool begun);
+// by a signal handler (hold.server). True if somebody may, for held_time_end_work to know.
+bool held_time_begin_work(struct held_time *hold);
+void held_time_end_work(struct held_time *hold, bool begun);
 
 // A tick begins: what was held until now belongs to the last one.
-void hold_settle_tick(struct hold *hold);
+void held_time_settle_tick(struct held_time *hold);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "exception.h"
+#include "exception_frame.h"
 
 #include "arch.h"
 #include "snapshot.h"
@@ -69,8 +69,9 @@ static bool has_frame_pointer_of(const struct snapshot *snapshot, const struct c
 	        (here >= handler->cfa && snapshot_read_word(snapshot, here, &word)));
 }
 
-bool exception_find_handler(const struct snapshot *snapshot, const struct registers *registers,
-                            uint64_t cfa, uint64_t return_address, struct exception_handler *ret)
+bool exception_frame_find_handler(const struct snapshot *snapshot,
+                                  const struct registers *registers, uint64_t cfa,
+                                  uint64_t return_address, struct exception_frame_handler *ret)
 {
 	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
 	struct context own, handler;
@@ -78,7 +79,7 @@ bool exception_find_handler(const struct snapshot *snapshot, const struct regist
 	if (cfa < sp || cfa - sp > MAX_FRAME_BYTES ||
 	    !find_contexts(snapshot, sp, cfa, &own, &handler))
 		return false;
-	*ret = (struct exception_handler){.sp = handler.cfa, .pc = return_address};
+	*ret = (struct exception_frame_handler){.sp = handler.cfa, .pc = return_address};
 	// In the end, the handler's address stands where that frame's return address did.
 	if (own.ra != return_address)
 		return handler.there == return_address || handler.there == handler.ra;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// waits: what the sleeping threads of one process wait in: the system call, what its descriptor is,
-// and, if asked for, the kernel's own functions.
+// wait_reasons: what the sleeping threads of one process wait in: the system call, what its
+// descriptor is, and, if asked for, the kernel's own functions.
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ struct run;
 struct target;
 struct target_thread;
 
-struct waits {
+struct wait_reasons {
 	struct profile *profile;       // borrowed
 	struct run *run;               // borrowed
 	bool kernel;                   // read kernel frames
@@ -24,19 +24,19 @@ struct waits {
 	int64_t next_ns; // when the tables of sockets may be read again
 };
 
-void waits_init(struct waits *waits, struct profile *profile, struct run *run, bool kernel,
-                bool locks);
-void waits_deinit(struct waits *waits);
+void wait_reasons_init(struct wait_reasons *waits, struct profile *profile, struct run *run,
+                       bool kernel, bool locks);
+void wait_reasons_deinit(struct wait_reasons *waits);
 
 // The id in the profile of what the thread waits in, which sleeper_look has just seen asleep
 // (SLEEPER_COPIED): in thread->call. A descriptor or kernel frames that cannot be read while the
 // thread still stands there are left out.
-uint32_t waits_read(struct waits *waits, const struct target *target,
-                    const struct target_thread *thread);
+uint32_t wait_reasons_read(struct wait_reasons *waits, const struct target *target,
+                           const struct target_thread *thread);
 
 // The id of a wait in that system call, of which no more is known; any number.
-uint32_t waits_of_call(struct waits *waits, int64_t number);
+uint32_t wait_reasons_of_call(struct wait_reasons *waits, int64_t number);
 
 // Finds out what sockets are that were seen since the last time; not more often than costs a
 // thousandth of the time. `last`: no other call will come.
-void waits_name_sockets(struct waits *waits, const struct target *target, bool last);
+void wait_reasons_name_sockets(struct wait_reasons *waits, const struct target *target, bool last);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "waits.h"
+#include "wait_reasons.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,22 +35,22 @@ enum {
 	NO_DESCRIPTOR = -1,
 };
 
-void waits_init(struct waits *waits, struct profile *profile, struct run *run, bool kernel,
-                bool locks)
+void wait_reasons_init(struct wait_reasons *waits, struct profile *profile, struct run *run,
+                       bool kernel, bool locks)
 {
-	*waits = (struct waits){
+	*waits = (struct wait_reasons){
 	    .profile = profile, .run = run, .kernel = kernel, .locks = locks, .fds_fd = -1};
 }
 
-void waits_deinit(struct waits *waits)
+void wait_reasons_deinit(struct wait_reasons *waits)
 {
 	if (waits->fds_fd >= 0)
 		close(waits->fds_fd);
 	free(waits->unnamed);
-	*waits = (struct waits){.fds_fd = -1};
+	*waits = (struct wait_reasons){.fds_fd = -1};
 }
 
-uint32_t waits_of_call(struct waits *waits, int64_t number)
+uint32_t wait_reasons_of_call(struct wait_reasons *waits, int64_t number)
 {
 	if (number < 0 || number > SYSCALL_MAX_NUMBER)
 		return WAIT_NONE;
@@ -183,7 +183,7 @@ static bool has_common_files(const struct target *target, const struct target_th
 	       syscall(SYS_kcmp, target->pid, thread->tid, KCMP_FILES, 0, 0) == 0;
 }
 
-static bool open_fds(struct waits *waits, const struct target *target)
+static bool open_fds(struct wait_reasons *waits, const struct target *target)
 {
 	char path[64];
 
@@ -198,7 +198,7 @@ static bool open_fds(struct waits *waits, const struct target *target)
 	return waits->fds_fd >= 0;
 }
 
-static ssize_t read_link(struct waits *waits, const struct target *target,
+static ssize_t read_link(struct wait_reasons *waits, const struct target *target,
                          const struct target_thread *thread, int fd, char *ret, size_t size)
 {
 	char path[64];
@@ -214,7 +214,7 @@ static ssize_t read_link(struct waits *waits, const struct target *target,
 }
 
 // False: it is in a pid namespace of its own, and what its locks say is not what we know it by.
-static bool has_our_tids(struct waits *waits, const struct target *target)
+static bool has_our_tids(struct wait_reasons *waits, const struct target *target)
 {
 	struct proc_status status;
 
@@ -227,7 +227,7 @@ static bool has_our_tids(struct waits *waits, const struct target *target)
 }
 
 // A lock of a language's runtime, or of the C library; a new string, "" if it is none.
-static char *describe_futex(struct waits *waits, const struct target *target,
+static char *describe_futex(struct wait_reasons *waits, const struct target *target,
                             const struct target_thread *thread)
 {
 	char *name = NULL;
@@ -240,7 +240,7 @@ static char *describe_futex(struct waits *waits, const struct target *target,
 }
 
 // What the descriptor is, and how many others are waited for; a new string.
-static char *describe(struct waits *waits, const struct target *target,
+static char *describe(struct wait_reasons *waits, const struct target *target,
                       const struct target_thread *thread)
 {
 	char link[PATH_MAX];
@@ -285,7 +285,7 @@ static char *kernel_functions(char *text)
 	return take_pointer(names);
 }
 
-static char *read_kernel_frames(struct waits *waits, const struct target *target,
+static char *read_kernel_frames(struct wait_reasons *waits, const struct target *target,
                                 const struct target_thread *thread)
 {
 	char text[STACK_SIZE];
@@ -312,7 +312,7 @@ static bool is_socket(const char *descriptor)
 	return strncmp(descriptor, "socket:[", strlen("socket:[")) == 0;
 }
 
-static void note_socket(struct waits *waits, uint32_t wait)
+static void note_socket(struct wait_reasons *waits, uint32_t wait)
 {
 	const struct wait *entry = &waits->profile->waits[wait];
 
@@ -324,8 +324,8 @@ static void note_socket(struct waits *waits, uint32_t wait)
 	*array_push(waits->unnamed, waits->n_unnamed, waits->unnamed_capacity) = wait;
 }
 
-uint32_t waits_read(struct waits *waits, const struct target *target,
-                    const struct target_thread *thread)
+uint32_t wait_reasons_read(struct wait_reasons *waits, const struct target *target,
+                           const struct target_thread *thread)
 {
 	const int64_t nr = thread->call.nr;
 	const int number = nr >= 0 && nr <= SYSCALL_MAX_NUMBER ? (int)nr : NO_SYSCALL;
@@ -342,7 +342,7 @@ uint32_t waits_read(struct waits *waits, const struct target *target,
 	return wait;
 }
 
-static void explain(struct waits *waits, uint32_t wait, const struct socket_wanted *socket)
+static void explain(struct wait_reasons *waits, uint32_t wait, const struct socket_wanted *socket)
 {
 	const char *end = strchr(waits->profile->waits[wait].descriptor, ']');
 
@@ -355,7 +355,7 @@ static void explain(struct waits *waits, uint32_t wait, const struct socket_want
 	profile_explain_descriptor(waits->profile, wait, meaning);
 }
 
-void waits_name_sockets(struct waits *waits, const struct target *target, bool last)
+void wait_reasons_name_sockets(struct wait_reasons *waits, const struct target *target, bool last)
 {
 	const int64_t now_ns = clock_now_ns();
 	const size_t n = waits->n_unnamed;

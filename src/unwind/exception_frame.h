@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// exception: frames of the C++ unwinder that become their exception's handler's.
+// exception_frame: frames of the C++ unwinder that become their exception's handler's.
 //
 // Before _Unwind_RaiseException, _Unwind_Resume and their like (libgcc) jump to a handler, they put
 // the registers of its frame where their own frame has saved their caller's, one by one, the return
@@ -16,7 +16,7 @@ struct registers;
 struct snapshot;
 
 // A handler's frame, as it was behind the call that it was to return from.
-struct exception_handler {
+struct exception_frame_handler {
 	uint64_t sp;
 	uint64_t pc;  // a return address
 	bool is_part; // of the registers, only these and the frame pointer are the handler's yet
@@ -24,5 +24,6 @@ struct exception_handler {
 
 // A frame of such a function, with its registers and CFA, whose saved return address is
 // return_address: has it become a handler's?
-bool exception_find_handler(const struct snapshot *snapshot, const struct registers *registers,
-                            uint64_t cfa, uint64_t return_address, struct exception_handler *ret);
+bool exception_frame_find_handler(const struct snapshot *snapshot,
+                                  const struct registers *registers, uint64_t cfa,
+                                  uint64_t return_address, struct exception_frame_handler *ret);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "roster.h"
+#include "thread_info.h"
 
 #include "profile.h"
 #include "target.h"
@@ -9,7 +9,7 @@ enum {
 	MAX_NAME_AGE_NS = 1000000000, // later ones are rare
 };
 
-void roster_name_process(struct profile *profile, const struct target *target)
+void thread_info_name_process(struct profile *profile, const struct target *target)
 {
 	char name[PROC_NAME_SIZE];
 
@@ -17,7 +17,8 @@ void roster_name_process(struct profile *profile, const struct target *target)
 		profile_name_process(profile, target->pid, name);
 }
 
-void roster_add(struct profile *profile, const struct target *target, size_t n_new, int64_t now_ns)
+void thread_info_add(struct profile *profile, const struct target *target, size_t n_new,
+                     int64_t now_ns)
 {
 	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
@@ -33,8 +34,8 @@ void roster_add(struct profile *profile, const struct target *target, size_t n_n
 	}
 }
 
-void roster_refresh_name(struct profile *profile, const struct target *target,
-                         struct target_thread *thread, int64_t now_ns)
+void thread_info_refresh_name(struct profile *profile, const struct target *target,
+                              struct target_thread *thread, int64_t now_ns)
 {
 	int64_t interval_ns = thread->named_ns - profile->threads[thread->account.own].first_ns;
 	char name[PROC_NAME_SIZE];
@@ -59,7 +60,7 @@ static int64_t difference(uint64_t last, uint64_t first)
 	return last > first ? (int64_t)(last - first) : 0;
 }
 
-void roster_note_kernel_figures(struct profile *profile, const struct target_thread *thread)
+void thread_info_note_kernel_figures(struct profile *profile, const struct target_thread *thread)
 {
 	struct thread *entry = &profile->threads[thread->account.own];
 
@@ -69,7 +70,7 @@ void roster_note_kernel_figures(struct profile *profile, const struct target_thr
 	entry->kernel_delay_ns = difference(thread->last.delay_ns, thread->first.delay_ns);
 }
 
-void roster_note_ends(struct profile *profile, const struct target *target)
+void thread_info_note_ends(struct profile *profile, const struct target *target)
 {
 	for (size_t i = 0; i < target->n_threads; i++) {
 		const struct target_thread *thread = target->threads[i];

@@ -1,4 +1,4 @@
-// tally: a thread's ticks, as plain values.
+// accounting: a thread's ticks, as plain values.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "memory.h"
 #include "run.h"
-#include "tally.h"
+#include "accounting.h"
 
 enum { PERIOD = 10, WAIT = 1 };
 
@@ -17,7 +17,7 @@ enum { PERIOD = 10, WAIT = 1 };
 struct fixture {
 	struct profile profile;
 	struct run run;
-	struct tally tally;
+	struct accounting accounting;
 	struct account account;
 	uint32_t stack_a, stack_b;
 };
@@ -28,7 +28,7 @@ static int setup(void **state)
 	const uint32_t a = 1, b = 2;
 
 	f->profile.period_ns = PERIOD;
-	f->tally = (struct tally){.profile = &f->profile, .run = &f->run};
+	f->accounting = (struct accounting){.profile = &f->profile, .run = &f->run};
 	f->account.thread = profile_add_thread(&f->profile, 1, 1, "a", 0);
 	f->stack_a = profile_intern_stack(&f->profile, &a, 1, STACK_COMPLETE, 0);
 	f->stack_b = profile_intern_stack(&f->profile, &b, 1, STACK_COMPLETE, 0);
@@ -48,7 +48,7 @@ static int teardown(void **state)
 
 static int64_t next_tick(struct fixture *f)
 {
-	return f->tally.now_ns += PERIOD;
+	return f->accounting.now_ns += PERIOD;
 }
 
 // The ticks and the time of all samples with that stack in that state.
@@ -78,18 +78,18 @@ static void assert_balanced(const struct fixture *f)
 	for (size_t i = 0; i < f->profile.n_samples; i++)
 		count += f->profile.samples[i].count;
 	assert_int_equal(count, f->run.samples);
-	assert_int_equal((int64_t)count * PERIOD, f->tally.now_ns);
+	assert_int_equal((int64_t)count * PERIOD, f->accounting.now_ns);
 }
 
 static void test_sleeps_on(void **state)
 {
 	struct fixture *f = *state;
 
-	tally_count(&f->tally, &f->account, f->stack_a, THREAD_SLEEPING, next_tick(f));
+	accounting_count(&f->accounting, &f->account, f->stack_a, THREAD_SLEEPING, next_tick(f));
 	next_tick(f);
-	tally_again(&f->tally, &f->account);
-	f->tally.now_ns += 3 * PERIOD;
-	tally_slept(&f->tally, &f->account, 3);
+	accounting_again(&f->accounting, &f->account);
+	f->accounting.now_ns += 3 * PERIOD;
+	accounting_slept(&f->accounting, &f->account, 3);
 	assert_counted(f, f->stack_a, THREAD_SLEEPING, 5);
 	assert_int_equal(f->run.credits, 4);
 	assert_balanced(f);
@@ -100,12 +100,12 @@ static void test_primed(void **state)
 {
 	struct fixture *f = *state;
 
-	f->tally.priming = true;
-	tally_count(&f->tally, &f->account, f->stack_a, THREAD_DISK, 0);
-	f->tally.priming = false;
+	f->accounting.priming = true;
+	accounting_count(&f->accounting, &f->account, f->stack_a, THREAD_DISK, 0);
+	f->accounting.priming = false;
 	assert_int_equal(f->run.samples, 0);
-	f->tally.now_ns += 4 * PERIOD;
-	tally_slept(&f->tally, &f->account, 4);
+	f->accounting.now_ns += 4 * PERIOD;
+	accounting_slept(&f->accounting, &f->account, 4);
 	assert_counted(f, f->stack_a, THREAD_DISK, 4);
 	assert_int_equal(f->run.credits, 3);
 	assert_balanced(f);
@@ -116,13 +116,13 @@ static void test_as_before(void **state)
 {
 	struct fixture *f = *state;
 
-	tally_count(&f->tally, &f->account, f->stack_a, THREAD_SLEEPING, next_tick(f));
+	accounting_count(&f->accounting, &f->account, f->stack_a, THREAD_SLEEPING, next_tick(f));
 	const uint32_t sample = f->account.sample;
 	next_tick(f);
-	tally_as_before(&f->tally, &f->account, THREAD_RUNNING);
+	accounting_repeat_in_state(&f->accounting, &f->account, THREAD_RUNNING);
 	assert_int_equal(f->account.sample, sample);
 	next_tick(f);
-	tally_again(&f->tally, &f->account);
+	accounting_again(&f->accounting, &f->account);
 	assert_counted(f, f->stack_a, THREAD_SLEEPING, 2);
 	assert_counted(f, f->stack_a, THREAD_RUNNING, 1);
 	assert_balanced(f);
@@ -132,14 +132,14 @@ static void test_primed_as_before(void **state)
 {
 	struct fixture *f = *state;
 
-	f->tally.priming = true;
-	tally_count(&f->tally, &f->account, f->stack_b, THREAD_SLEEPING, 0);
-	f->tally.priming = false;
+	f->accounting.priming = true;
+	accounting_count(&f->accounting, &f->account, f->stack_b, THREAD_SLEEPING, 0);
+	f->accounting.priming = false;
 	next_tick(f);
-	tally_as_before(&f->tally, &f->account, THREAD_RUNNING);
+	accounting_repeat_in_state(&f->accounting, &f->account, THREAD_RUNNING);
 	assert_false(f->account.sampled); // its sleep is still to be counted as primed
 	next_tick(f);
-	tally_again(&f->tally, &f->account);
+	accounting_again(&f->accounting, &f->account);
 	assert_counted(f, f->stack_b, THREAD_RUNNING, 1);
 	assert_counted(f, f->stack_b, THREAD_SLEEPING, 1);
 	assert_balanced(f);
@@ -176,10 +176,10 @@ static void test_pending(void **state)
 		const int64_t asked_ns = next_tick(f);
 		for (const char *letter = cases[i].states + 1; *letter; letter++) {
 			next_tick(f);
-			tally_pending(&f->tally, &f->account, state_of(*letter));
+			accounting_pending(&f->accounting, &f->account, state_of(*letter));
 		}
-		tally_count(&f->tally, &f->account, f->stack_a, state_of(cases[i].states[0]),
-		            asked_ns);
+		accounting_count(&f->accounting, &f->account, f->stack_a,
+		                 state_of(cases[i].states[0]), asked_ns);
 		assert_counted(f, f->stack_a, THREAD_RUNNING, cases[i].running);
 		assert_counted(f, f->stack_a, THREAD_SLEEPING, cases[i].sleeping);
 		assert_counted(f, f->stack_a, THREAD_DISK, cases[i].disk);
@@ -194,10 +194,10 @@ static void test_pending_counts(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(tally_pending(&f->tally, &f->account, THREAD_DISK), 1);
-	assert_int_equal(tally_pending(&f->tally, &f->account, THREAD_DISK), 2);
-	assert_int_equal(tally_pending(&f->tally, &f->account, THREAD_RUNNING), 1);
-	assert_int_equal(tally_pending(&f->tally, &f->account, THREAD_DISK), 1);
+	assert_int_equal(accounting_pending(&f->accounting, &f->account, THREAD_DISK), 1);
+	assert_int_equal(accounting_pending(&f->accounting, &f->account, THREAD_DISK), 2);
+	assert_int_equal(accounting_pending(&f->accounting, &f->account, THREAD_RUNNING), 1);
+	assert_int_equal(accounting_pending(&f->accounting, &f->account, THREAD_DISK), 1);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ready.h"
+#include "woken.h"
 
 #include <stddef.h>
 
@@ -9,12 +9,12 @@
 
 enum { MAX_COUNTS = 3 };
 
-bool ready_is_worth_looks(const struct load *load, const struct target *target, long n_others)
+bool woken_is_worth_looks(const struct load *load, const struct target *target, long n_others)
 {
-	return load_is_crowded(load, n_others) && target->n_threads <= READY_MAX_LOOKS;
+	return load_is_crowded(load, n_others) && target->n_threads <= WOKEN_MAX_LOOKS;
 }
 
-bool ready_is(const struct target *target, const struct target_thread *thread)
+bool woken_is_ready(const struct target *target, const struct target_thread *thread)
 {
 	enum thread_state state;
 
@@ -27,13 +27,13 @@ static long count_running(const struct target *target)
 	long n = 0;
 
 	for (size_t i = 0; i < target->n_threads; i++)
-		n += !target->threads[i]->to_look_at &&
+		n += !target->threads[i]->look_later &&
 		     !sleeper_is_blocked(target, target->threads[i]);
 	return n;
 }
 
-bool ready_may_be(const struct load *load, const struct target *target, long n_others,
-                  long n_running)
+bool woken_may_be_ready(const struct load *load, const struct target *target, long n_others,
+                        long n_running)
 {
 	// Of other processes' threads there may be any number.
 	for (int i = 0; i < MAX_COUNTS && n_others <= n_running + 1; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tally: a thread's ticks, counted into the profile. Plain values.
+// accounting: a thread's ticks, counted into the profile. Plain values.
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ struct account {
 	uint32_t goroutine;  // that it runs, of goroutine_samples.h; 0: none
 	int64_t until_ns;    // up to then all is counted
 	uint64_t asked_tick; // in which it was last to be stopped (goroutine_samples.h)
-	uint32_t wait;       // what it waits in, in the profile (waits.h)
+	uint32_t wait;       // what it waits in, in the profile (wait_reasons.h)
 	bool sampled;
 	uint32_t sample;       // its last sample's id in the profile, if it was sampled
 	uint32_t primed_stack; // else the stack in which it sleeps, if it does
@@ -35,7 +35,7 @@ struct account {
 	size_t n_pending_ticks;
 };
 
-struct tally {
+struct accounting {
 	struct profile *profile; // borrowed, as the next one
 	struct run *run;
 	int64_t from_ns; // this tick stands for the time since then, for threads that are new...
@@ -45,22 +45,24 @@ struct tally {
 
 // One sample: the thread showed that stack at tick_ns. Then the later ticks for which it was
 // pending, with the same stack.
-void tally_count(struct tally *tally, struct account *account, uint32_t stack,
-                 enum thread_state state, int64_t tick_ns);
+void accounting_count(struct accounting *accounting, struct account *account, uint32_t stack,
+                      enum thread_state state, int64_t tick_ns);
 
 // Asleep on, or asleep since it was primed: the same sample once more.
-void tally_again(struct tally *tally, struct account *account);
+void accounting_again(struct accounting *accounting, struct account *account);
 
 // The same for as many ticks, of which the last one is this.
-void tally_slept(struct tally *tally, struct account *account, uint64_t n_ticks);
+void accounting_slept(struct accounting *accounting, struct account *account, uint64_t n_ticks);
 
 // One more sample of the unchanged stack, in another state. account->sample is not changed.
-void tally_as_before(struct tally *tally, struct account *account, enum thread_state state);
+void accounting_repeat_in_state(struct accounting *accounting, struct account *account,
+                                enum thread_state state);
 
 // A sample whose stack could not be taken, and why.
-void tally_not_sampled(struct tally *tally, struct account *account, enum stack_end why,
-                       enum thread_state state, int64_t tick_ns);
+void accounting_not_sampled(struct accounting *accounting, struct account *account,
+                            enum stack_end why, enum thread_state state, int64_t tick_ns);
 
 // One tick more for a thread that was asked to stop and has not; counted with the stack that it
 // shows when it stops. Returns for how many ticks in turn it has been so, in that state.
-uint64_t tally_pending(struct tally *tally, struct account *account, enum thread_state state);
+uint64_t accounting_pending(struct accounting *accounting, struct account *account,
+                            enum thread_state state);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "hold.h"
+#include "held_time.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -16,23 +16,23 @@ enum {
 	WAKE_SLACK_NS = 20000, // from a stop to the moment when the sampler is ready to run
 };
 
-void hold_init(struct hold *hold, struct run *run, struct events *events)
+void held_time_init(struct held_time *hold, struct run *run, struct events *events)
 {
-	*hold = (struct hold){
+	*hold = (struct held_time){
 	    .run = run,
 	    .events = events,
 	    .own_schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC),
 	};
 }
 
-void hold_deinit(struct hold *hold)
+void held_time_deinit(struct held_time *hold)
 {
 	if (hold->own_schedstat_fd >= 0)
 		close(hold->own_schedstat_fd);
 }
 
 // How long the sampler itself has waited for a CPU, once it was ready to run; -1: unknown.
-static int64_t own_delay(const struct hold *hold)
+static int64_t own_delay(const struct held_time *hold)
 {
 	struct proc_schedstat own;
 
@@ -43,7 +43,7 @@ static int64_t own_delay(const struct hold *hold)
 
 // Of a hold that lasted, what the sampler waited for a CPU: since the hold's start, or since that
 // was last read before.
-static int64_t waiting_in(struct hold *hold, int64_t start_ns, int64_t hold_ns)
+static int64_t waiting_in(struct held_time *hold, int64_t start_ns, int64_t hold_ns)
 {
 	if (hold_ns < LONG_WAIT_NS)
 		return 0;
@@ -56,7 +56,7 @@ static int64_t waiting_in(struct hold *hold, int64_t start_ns, int64_t hold_ns)
 	return delay_ns - last_ns < hold_ns ? delay_ns - last_ns : hold_ns;
 }
 
-void hold_note(struct hold *hold, int64_t start_ns, int64_t end_ns)
+void held_time_add(struct held_time *hold, int64_t start_ns, int64_t end_ns)
 {
 	struct run *run = hold->run;
 
@@ -72,7 +72,7 @@ void hold_note(struct hold *hold, int64_t start_ns, int64_t end_ns)
 	hold->release_ns = end_ns;
 }
 
-void hold_prepare(struct hold *hold)
+void held_time_prepare(struct held_time *hold)
 {
 	if (!tracee_has_any())
 		hold->own_delay_ns = own_delay(hold);
@@ -80,7 +80,7 @@ void hold_prepare(struct hold *hold)
 
 // The sampler would have noticed a stop by now, but for the time that it waited for a CPU since
 // that was last read.
-static void note_quiet(struct hold *hold, int64_t now_ns, int64_t delay_ns)
+static void note_quiet(struct held_time *hold, int64_t now_ns, int64_t delay_ns)
 {
 	const int64_t quiet_ns = now_ns - (delay_ns - hold->own_delay_ns) - WAKE_SLACK_NS;
 
@@ -93,7 +93,7 @@ static void note_quiet(struct hold *hold, int64_t now_ns, int64_t delay_ns)
 // When the wait lasted, then nobody stopped before its end: the first stop's SIGCHLD ended it,
 // after the time that the sampler waited for a CPU of its own. So a thread that was slow to stop,
 // for want of a CPU, does not count as held.
-static void note_wait(struct hold *hold, int64_t start_ns, int64_t end_ns)
+static void note_wait(struct held_time *hold, int64_t start_ns, int64_t end_ns)
 {
 	if (end_ns - start_ns < LONG_WAIT_NS)
 		return;
@@ -104,7 +104,7 @@ static void note_wait(struct hold *hold, int64_t start_ns, int64_t end_ns)
 	hold->own_delay_ns = delay_ns;
 }
 
-void hold_note_none(struct hold *hold, int64_t looked_ns)
+void held_time_note_none(struct held_time *hold, int64_t looked_ns)
 {
 	if (looked_ns - hold->quiet_ns < LONG_WAIT_NS)
 		return;
@@ -112,7 +112,7 @@ void hold_note_none(struct hold *hold, int64_t looked_ns)
 	hold->own_delay_ns = hold->quiet_delay_ns = own_delay(hold);
 }
 
-void hold_wait(struct hold *hold, int64_t until_ns)
+void held_time_wait(struct held_time *hold, int64_t until_ns)
 {
 	const int64_t start_ns = clock_now_ns();
 
@@ -131,7 +131,7 @@ static long disk_waits(void)
 	return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_majflt + usage.ru_inblock : -1;
 }
 
-static void mark_work(struct hold *hold)
+static void mark_work(struct held_time *hold)
 {
 	hold->own_delay_ns = own_delay(hold);
 	hold->disk_waits = disk_waits();
@@ -140,7 +140,7 @@ static void mark_work(struct hold *hold)
 
 // The signal of a stop interrupts the sampler at its work at once, or wakes it from a wait. So
 // nobody has been held for longer than it has waited for a CPU since the work began.
-static void note_work(struct hold *hold)
+static void note_work(struct held_time *hold)
 {
 	const int64_t now_ns = clock_now_ns(), delay_ns = own_delay(hold);
 
@@ -150,7 +150,7 @@ static void note_work(struct hold *hold)
 
 static void serve_at_once(void *context)
 {
-	struct hold *hold = context;
+	struct held_time *hold = context;
 	const bool works = hold->work_ns != 0; // else they have stopped before
 
 	if (works)
@@ -161,7 +161,7 @@ static void serve_at_once(void *context)
 		mark_work(hold);
 }
 
-bool hold_begin_work(struct hold *hold)
+bool held_time_begin_work(struct held_time *hold)
 {
 	if (!hold->server.serve || !tracee_has_any())
 		return false;
@@ -171,7 +171,7 @@ bool hold_begin_work(struct hold *hold)
 	return true;
 }
 
-void hold_end_work(struct hold *hold, bool begun)
+void held_time_end_work(struct held_time *hold, bool begun)
 {
 	if (!begun)
 		return;
@@ -179,7 +179,7 @@ void hold_end_work(struct hold *hold, bool begun)
 	tracee_serve_in_turn();
 }
 
-void hold_settle_tick(struct hold *hold)
+void held_time_settle_tick(struct held_time *hold)
 {
 	struct run *run = hold->run;
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "accounting.h"
+
+#include "run.h"
+
+// A sample in that state. One that runs waits in nothing.
+static uint32_t count_ticks(struct accounting *accounting, struct account *account, uint32_t stack,
+                            enum thread_state state, uint64_t n, int64_t now_ns)
+{
+	const uint32_t wait = state == THREAD_RUNNING ? WAIT_NONE : account->wait;
+	const int64_t last_ns = accounting->profile->threads[account->thread].last_ns;
+
+	account->until_ns = now_ns;
+	// A goroutine that was parked meanwhile is counted up to a later tick.
+	if (now_ns < last_ns)
+		now_ns = last_ns;
+	accounting->run->samples += n;
+	return profile_count(accounting->profile, account->thread, stack, state, wait, n, now_ns);
+}
+
+static void count_again(struct accounting *accounting, struct account *account, uint32_t sample,
+                        uint64_t n, int64_t now_ns)
+{
+	const int64_t last_ns = accounting->profile->threads[account->thread].last_ns;
+
+	account->until_ns = now_ns;
+	accounting->run->samples += n;
+	profile_count_again(accounting->profile, sample, n, now_ns < last_ns ? last_ns : now_ns);
+}
+
+void accounting_count(struct accounting *accounting, struct account *account, uint32_t stack,
+                      enum thread_state state, int64_t tick_ns)
+{
+	if (accounting->priming) {
+		account->primed_stack = stack;
+		account->primed_state = state;
+		return;
+	}
+	account->sample = count_ticks(accounting, account, stack, state, 1, tick_ns);
+	account->sampled = true;
+	// The later ticks, each in the state that it was in: a sleeper that was woken to be
+	// stopped, and waited for a CPU, goes on as a sleeper all the same.
+	uint32_t last = account->sample;
+	for (size_t i = 0; i < account->n_pending_ticks; i++) {
+		const struct pending_ticks *ticks = &account->pending_ticks[i];
+		if (ticks->state == accounting->profile->samples[last].state) {
+			count_again(accounting, account, last, ticks->count, ticks->last_ns);
+		} else {
+			last = count_ticks(accounting, account, stack, ticks->state, ticks->count,
+			                   ticks->last_ns);
+		}
+	}
+	account->n_pending_ticks = 0;
+}
+
+void accounting_slept(struct accounting *accounting, struct account *account, uint64_t n_ticks)
+{
+	if (!account->sampled) {
+		accounting_count(accounting, account, account->primed_stack, account->primed_state,
+		                 accounting->now_ns);
+		n_ticks--;
+	}
+	if (n_ticks == 0)
+		return;
+	count_again(accounting, account, account->sample, n_ticks, accounting->now_ns);
+	accounting->run->credits += n_ticks;
+}
+
+void accounting_again(struct accounting *accounting, struct account *account)
+{
+	accounting_slept(accounting, account, 1);
+}
+
+void accounting_repeat_in_state(struct accounting *accounting, struct account *account,
+                                enum thread_state state)
+{
+	const uint32_t sample = account->sample;
+	uint32_t stack = account->primed_stack;
+
+	if (account->sampled) {
+		const struct sample *last = &accounting->profile->samples[sample];
+		stack = last->stack;
+		account->wait = last->wait;
+	}
+	const bool sampled = account->sampled;
+	accounting_count(accounting, account, stack, state, accounting->now_ns);
+	account->sample = sample;
+	account->sampled = sampled;
+}
+
+void accounting_not_sampled(struct accounting *accounting, struct account *account,
+                            enum stack_end why, enum thread_state state, int64_t tick_ns)
+{
+	accounting_count(accounting, account,
+	                 profile_intern_stack(accounting->profile, NULL, 0, why, false), state,
+	                 tick_ns);
+}
+
+uint64_t accounting_pending(struct accounting *accounting, struct account *account,
+                            enum thread_state state)
+{
+	const size_t n = account->n_pending_ticks;
+
+	if (n == 0 || (account->pending_ticks[n - 1].state != state && n < MAX_PENDING_TICKS))
+		account->pending_ticks[account->n_pending_ticks++] =
+		    (struct pending_ticks){.state = state};
+	struct pending_ticks *last = &account->pending_ticks[account->n_pending_ticks - 1];
+	last->count++;
+	last->last_ns = accounting->now_ns;
+	return last->count;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// thread_info: what the profile knows of the target's threads beside their samples: names, the
+// kernel's own figures, and which have ended.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile;
+struct target;
+struct target_thread;
+
+// Reads the name of the target's process.
+void thread_info_name_process(struct profile *profile, const struct target *target);
+
+// Takes in the target's last n_new threads, first seen at now_ns.
+void thread_info_add(struct profile *profile, const struct target *target, size_t n_new,
+                     int64_t now_ns);
+
+// Reads the thread's name anew, if that may be worth it: for one that has run.
+void thread_info_refresh_name(struct profile *profile, const struct target *target,
+                              struct target_thread *thread, int64_t now_ns);
+
+// Takes over how long the thread has run, and waited to, by the kernel's account.
+void thread_info_note_kernel_figures(struct profile *profile, const struct target_thread *thread);
+
+// The threads that target_forget_gone will forget have had their last sample.
+void thread_info_note_ends(struct profile *profile, const struct target *target);
