@@ -22,8 +22,8 @@ import unittest
 
 import pprof
 from proc import (  # noqa: F401 (tests use them by way of this module)
-    WAIT_TIMEOUT_S, children, cpu_ticks, read_status, read_until, schedule_of, tids_of, wait_for,
-    wait_until_settled, wait_until_spinning,
+    WAIT_TIMEOUT_S, children, cpu_ticks, read_links, read_status, read_until,
+    schedule_of, tids_of, wait_for, wait_until_settled, wait_until_spinning,
 )  # fmt: skip
 from told import Summary, read_folded
 
@@ -293,10 +293,16 @@ class Run:
         assert self.status is not None and self.status >= 0, f"died of signal {-self.status}"
 
     def _check_let_go(self):
-        """No thread of the target is stopped or traced that was not before."""
+        """No thread of the target is stopped or traced that was not before, but by the process that
+        the profiler has said it leaves behind, which has let go of all else."""
+        told = re.search(r"process (\d+) stays until", self.stderr)
+        self.stays = int(told[1]) if told else 0
         for tid, (state, tracer) in self._states().items():
             before = self.states_before.get(tid, ("", 0))
-            assert tracer == before[1], f"thread {tid} is left traced by {tracer}"
+            assert tracer in (before[1], self.stays), f"thread {tid} is left traced by {tracer}"
+            if tracer == self.stays != 0:
+                files = read_links(f"/proc/{tracer}/fd")
+                assert files <= {"/dev/null"}, f"{tracer} keeps {files}"
             assert state not in "tT" or state == before[0], f"thread {tid} is left {state}"
 
     def _option(self, *names):

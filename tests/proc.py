@@ -101,3 +101,11 @@ def wait_until_spinning(target):
     """Waits until a target that says "ready" and then spins does so."""
     start = cpu_ticks(target.pid)
     wait_for(lambda: cpu_ticks(target.pid) >= start + 2, "its CPU time to grow")
+
+
+def read_links(directory):
+    """Where the links in it lead; nowhere, if the process ends meanwhile."""
+    try:
+        return {os.readlink(os.path.join(directory, name)) for name in os.listdir(directory)}
+    except FileNotFoundError:
+        return set()

@@ -29,11 +29,16 @@ struct origin {
 	unsigned long timer_slack_ns; // prctl(2)
 };
 
-// Runs work(context, origin) in a worker process, and returns what it returned, an exit status.
+// Runs work(context, origin) in a worker process, and returns in both what it returned, an exit
+// status, which is to be given to supervise_part at the very end.
 // `wrapping`: the terminal's Ctrl-C and Ctrl-\ are for the wrapped command, and not passed on.
 // `worker_fd`: a descriptor that is the worker's alone; -1: none.
 int supervise(int (*work)(void *context, const struct origin *origin), void *context, bool wrapping,
               int worker_fd);
+
+// Returns the status, in the supervisor as soon as the worker has come here; the worker stays while
+// calls of the target go on that a stop has cut short (parting.h), and says so.
+int supervise_part(int status);
 
 // In the worker: the wrapped command was stopped by this signal; 0: it runs on, or has ended. Makes
 // the supervisor do the same.

@@ -89,5 +89,10 @@ struct call_counts tracee_call_counts(void);
 
 // From now on every seized thread is let go the moment that it stops, by the signal handler,
 // whatever the profiler is busy with. For threads that were interrupted in uninterruptible sleep
-// when sampling ended.
+// when sampling ended. Those that are in the rest of a call stay ours to the end of it.
 void tracee_abandon_all(void);
+
+// After that: the number of threads in the rest of a call. And cuts these rests; they end by the
+// signal handler, soon. Both while SIGCHLD is blocked.
+size_t tracee_count_rests(void);
+void tracee_cut_rests(void);

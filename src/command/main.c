@@ -527,7 +527,7 @@ static int sample_for_top(void *context, int fd)
 	session->is_stream = true;
 	const int status = supervise(run, session, options->command != NULL, -1);
 	session_deinit(session);
-	return status;
+	return supervise_part(status);
 }
 
 static int top(struct session *session)
@@ -596,5 +596,5 @@ int main(int argc, char **argv)
 	const int status =
 	    supervise(run, &session, session.options.command != NULL, session.options.ready_fd);
 	session_deinit(&session);
-	return status;
+	return supervise_part(status);
 }

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -20,6 +21,8 @@ enum {
 	SLICE_MS = 100,
 	MAX_STARTED = 32, // those left behind among them
 	BUSY_FACTOR = 10, // for one that waits for a CPU, not for a server
+	END_LOOKS = 100,
+	END_LOOK_NS = 1000000,
 };
 
 // One for the whole process, as guard is: what asks for files is called by libdw, without context.
@@ -75,6 +78,19 @@ static void leave_behind(void)
 	close(opener.fd);
 	kill(opener.pid, SIGKILL);
 	waitpid(opener.pid, NULL, WNOHANG | __WALL); // else it is init's, some day
+	opener.pid = 0;
+}
+
+void opener_end(void)
+{
+	const struct timespec moment = {.tv_nsec = END_LOOK_NS};
+
+	if (!opener.pid || opener.owner != getpid())
+		return;
+	close(opener.fd);
+	kill(opener.pid, SIGKILL);
+	for (int i = 0; i < END_LOOKS && waitpid(opener.pid, NULL, WNOHANG | __WALL) == 0; i++)
+		nanosleep(&moment, NULL); // it may wait for a server
 	opener.pid = 0;
 }
 

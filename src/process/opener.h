@@ -45,4 +45,7 @@ struct opener_reply {
 // there was no answer within OPENER_WAIT_NS, or it took longer than time_ns.
 int opener_open(const struct opener_request *request, struct opener_reply *ret);
 
+// Ends that process, if there is one.
+void opener_end(void);
+
 #define OPENER_WAIT_NS INT64_C(1000000000)

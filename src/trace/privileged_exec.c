@@ -18,6 +18,8 @@
 
 #include "memory.h"
 #include "proc.h"
+#include "syscall_registers.h"
+#include "tracee_registers.h"
 
 enum {
 	// The kernel's MAX_ARG_STRINGS is larger still, but then so is the stack that is read.
@@ -25,6 +27,15 @@ enum {
 	MAX_AUXV = 64,
 	WORDS_AT_ONCE = 512,
 };
+
+// What a thread is to be given so that it executes its program again.
+struct again {
+	struct thread_registers registers;
+	uint64_t address; // where `code` goes, over the program's own
+	uint64_t code[EXECVE_CODE_WORDS];
+};
+
+static uint64_t n_lost;
 
 bool privileged_exec_is_withheld(void)
 {
@@ -156,8 +167,13 @@ static bool names_the_program(int tid, const char *path, const struct stat *prog
 	       file.st_ino == program->st_ino;
 }
 
-enum privileged_exec_result privileged_exec_look(int tid, const struct thread_registers *registers,
-                                                 struct privileged_exec *ret)
+enum result {
+	RESULT_NOTHING, // the program's file gives it none that it lacks
+	RESULT_AGAIN,   // *ret says how to execute it again
+	RESULT_LOST,    // it may have lost some, and cannot be executed again for sure
+};
+
+static enum result look(int tid, const struct thread_registers *registers, struct again *ret)
 {
 	char exe[64], path[PATH_MAX];
 	struct proc_status status;
@@ -166,18 +182,39 @@ enum privileged_exec_result privileged_exec_look(int tid, const struct thread_re
 
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", tid);
 	if (!proc_read_status(tid, &status))
-		return PRIVILEGED_EXEC_NOTHING; // it is gone
+		return RESULT_NOTHING; // it is gone
 	if (stat(exe, &program) != 0)
-		return PRIVILEGED_EXEC_LOST; // a file that its user may execute, but not read
+		return RESULT_LOST; // a file that its user may execute, but not read
 	if (!file_gives(exe, &program, status.euid, status.egid) || mount_gives_none(exe) ||
 	    status.no_new_privs)
-		return PRIVILEGED_EXEC_NOTHING;
+		return RESULT_NOTHING;
 	if (!read_start(tid, thread_registers_sp(registers), &start) ||
 	    !read_string(tid, start.execfn, path, sizeof(path)) ||
 	    !names_the_program(tid, path, &program))
-		return PRIVILEGED_EXEC_LOST;
-	*ret = (struct privileged_exec){.registers = *registers,
-	                                .address = thread_registers_pc(registers)};
+		return RESULT_LOST;
+	*ret = (struct again){.registers = *registers, .address = thread_registers_pc(registers)};
 	thread_registers_execve(&ret->registers, start.execfn, start.argv, start.envp, ret->code);
-	return PRIVILEGED_EXEC_AGAIN;
+	return RESULT_AGAIN;
+}
+
+void privileged_exec_restore(int tid)
+{
+	struct again again;
+	struct thread_registers thread;
+	enum result result = RESULT_LOST;
+
+	if (!privileged_exec_is_withheld())
+		return;
+	if (tracee_registers_get(tid, &thread))
+		result = look(tid, &thread, &again);
+	if (result == RESULT_AGAIN &&
+	    !(tracee_registers_put_code(tid, again.address, again.code, EXECVE_CODE_WORDS) &&
+	      tracee_registers_set(tid, &again.registers)))
+		result = RESULT_LOST;
+	n_lost += result == RESULT_LOST;
+}
+
+uint64_t privileged_exec_count_lost(void)
+{
+	return n_lost;
 }

@@ -10,18 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include "syscall_registers.h"
-
-// What a thread that stands at its new program's first instruction is to be given, so that it
-// executes the program again.
-struct privileged_exec {
-	struct thread_registers registers;
-	uint64_t address; // where `code` goes, over the program's own
-	uint64_t code[EXECVE_CODE_WORDS];
-};
 
 // True if the kernel withholds such privileges from what this process traces: it has no
 // CAP_SYS_PTRACE.
@@ -31,12 +20,8 @@ bool privileged_exec_is_withheld(void);
 // this process does not have.
 bool privileged_exec_would_gain(const char *command);
 
-enum privileged_exec_result {
-	PRIVILEGED_EXEC_NOTHING, // the program's file gives it none that it lacks
-	PRIVILEGED_EXEC_AGAIN,   // *ret says how to execute it again
-	PRIVILEGED_EXEC_LOST,    // it may have lost some, and cannot be executed again for sure
-};
-
-// Looks at a thread that is stopped after its exec, with these registers.
-enum privileged_exec_result privileged_exec_look(int tid, const struct thread_registers *registers,
-                                                 struct privileged_exec *ret);
+// To be called for a thread that stands at its new program's first instruction, in a stop of ours.
+// If the kernel has withheld privileges from it, it will execute the program again, once it is let
+// go; or, where that cannot be done for sure, it is counted.
+void privileged_exec_restore(int tid);
+uint64_t privileged_exec_count_lost(void);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "parting.h"
 #include "proc.h"
 #include "rescues.h"
 #include "tracee_rescue.h"
@@ -24,6 +25,8 @@ struct job {
 	_Atomic int stopped_command; // its pid
 	_Atomic int stop_signal;
 };
+
+static pid_t tracing_for; // in the worker, the supervisor; else 0
 
 static const int job_signals[] = {SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU};
 
@@ -124,6 +127,7 @@ static int run_worker(int (*work)(void *, const struct origin *), void *context,
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != origin->supervisor)
 		return 1; // it is gone already
+	tracing_for = origin->supervisor;
 	// With this blocked, a process outside of the terminal's foreground group may write to it.
 	sigemptyset(&background);
 	sigaddset(&background, SIGTTOU);
@@ -154,9 +158,9 @@ static void pass_hangup_on(const siginfo_t *info, bool wrapping)
 // The exit status that stands for the worker's end.
 static int exit_status_of(int status)
 {
+	tracee_rescue();
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	tracee_rescue();
 	if (WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM)
 		fprintf(stderr,
 		        "profiler: its worker was ended by signal %d (%s); the target runs on\n",
@@ -172,6 +176,8 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 		const bool changed = waitpid(worker, &status, WNOHANG | WUNTRACED) == worker;
 		if (changed && !WIFSTOPPED(status))
 			return exit_status_of(status);
+		if (parting_is_told(&status))
+			return status;
 		if (changed)
 			kill(worker, SIGCONT); // it may be holding a thread
 		if (sigwaitinfo(set, &info) < 0 || info.si_signo == SIGCHLD ||
@@ -212,6 +218,7 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	fill_signals(&set, wrapping);
 	sigprocmask(SIG_BLOCK, &set, &origin.mask);
 	rescues_share();
+	parting_share();
 	const pid_t worker = fork();
 	if (worker < 0) {
 		fprintf(stderr, "profiler: no process can be started: %s\n", strerror(errno));
@@ -222,4 +229,11 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	if (worker_fd >= 0)
 		close(worker_fd);
 	return wait_for_worker(worker, &set, wrapping, origin.job);
+}
+
+int supervise_part(int status)
+{
+	if (tracing_for)
+		parting_stay(tracing_for, status);
+	return status;
 }

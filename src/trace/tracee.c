@@ -43,16 +43,13 @@ struct seized {
 // only while SIGCHLD is blocked.
 static struct seized *seized;
 static size_t n_seized, seized_capacity;
-static volatile sig_atomic_t seizing, abandoned;
+static volatile sig_atomic_t seizing, abandoned, cutting;
 
 // What the signal handler is to do.
 static void (*serve_at_once)(void *context);
 static void *serve_context;
 
 static struct call_counts counts;
-
-static bool withholds_privileges; // privileged_exec.h
-static uint64_t n_lost_privileges;
 
 static struct seized *find_seized(int tid)
 {
@@ -139,36 +136,17 @@ static void detach(struct seized *entry, int signal)
 	entry->stands = false; // its tid may be that of the thread that has executed a program
 }
 
-// A thread that stands at the first instruction of a program that got no privileges from its file
-// because it was traced: it will execute it again, once it is let go.
-static void restore_privileges(int tid)
-{
-	struct privileged_exec again;
-	struct thread_registers thread;
-	enum privileged_exec_result result = PRIVILEGED_EXEC_LOST;
-	bool done = true;
-
-	if (tracee_registers_get(tid, &thread))
-		result = privileged_exec_look(tid, &thread, &again);
-	for (size_t i = 0; result == PRIVILEGED_EXEC_AGAIN && i < EXECVE_CODE_WORDS; i++)
-		done &= ptrace(PTRACE_POKETEXT, tid, (void *)(again.address + i * sizeof(long)),
-		               (void *)again.code[i]) == 0;
-	if (result == PRIVILEGED_EXEC_AGAIN)
-		done &= tracee_registers_set(tid, &again.registers);
-	n_lost_privileges += result == PRIVILEGED_EXEC_LOST || !done;
-}
-
 // Lets a thread go from a stop that is no part of the rest of a call.
 static void let_go(struct seized *entry, const struct tracee_stop *stop)
 {
-	if (stop->exec && withholds_privileges)
-		restore_privileges(entry->tid);
+	if (stop->exec)
+		privileged_exec_restore(entry->tid);
 	detach(entry, stop->signal);
 }
 
 uint64_t tracee_lost_privileges(void)
 {
-	return n_lost_privileges;
+	return privileged_exec_count_lost();
 }
 
 static bool resume(struct seized *entry, enum __ptrace_request how, int signal)
@@ -256,6 +234,13 @@ static void mend_at_once(const struct seized *entry, const struct tracee_stop *s
 		tracee_registers_set(entry->tid, &thread);
 }
 
+// True if the call is not to be entered again: one that the kernel can begin anew by itself is left
+// to it when sampling has ended.
+static bool is_at_its_end(const struct seized *entry)
+{
+	return cutting || (abandoned && entry->rest.kind == REST_WHOLE);
+}
+
 static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop)
 {
 	const int tid = entry->tid;
@@ -268,8 +253,8 @@ static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop
 	if (stop->syscall) // its end
 		return tracee_registers_get(tid, &thread) &&
 		       syscall_rest_continues(&entry->rest, syscall_result(&thread)) &&
-		       !abandoned && enter_rest(entry, 0);
-	return !abandoned && is_for_nobody(tid, stop) && enter_rest(entry, stop->signal);
+		       !is_at_its_end(entry) && enter_rest(entry, 0);
+	return !is_at_its_end(entry) && is_for_nobody(tid, stop) && enter_rest(entry, stop->signal);
 }
 
 static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
@@ -398,7 +383,6 @@ void tracee_setup(void)
 {
 	struct sigaction action = {.sa_handler = on_child_signal, .sa_flags = SA_RESTART};
 
-	withholds_privileges = privileged_exec_is_withheld();
 	block_child_signal(SIG_BLOCK);
 	// Nothing interrupts the handler, least of all to leave guarded work for good (guard.h).
 	sigfillset(&action.sa_mask);
@@ -569,18 +553,39 @@ struct call_counts tracee_call_counts(void)
 	return counts;
 }
 
-void tracee_abandon_all(void)
+// Ends calls that are in their rest; those that the kernel begins anew by itself, or all of them.
+static void cut_rests(bool all)
 {
-	// A call that takes its time is cut short after all.
 	for (size_t i = 0; i < n_seized; i++) {
 		const struct syscall_rest *rest = &seized[i].rest;
-		if (seized[i].call != CALL_INSIDE)
+		if (seized[i].call != CALL_INSIDE || (!all && rest->kind != REST_WHOLE))
 			continue;
 		ptrace(PTRACE_INTERRUPT, seized[i].tid, NULL, NULL);
 		if (rest->kind != REST_WHOLE)
 			note_unmended(&rest->caller, &rest->original);
 	}
+}
+
+void tracee_abandon_all(void)
+{
+	cut_rests(false);
 	abandoned = 1;
 	release_stopped();
 	block_child_signal(SIG_UNBLOCK);
+}
+
+size_t tracee_count_rests(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_seized; i++)
+		n += tracee_is_in_rest(seized[i].tid);
+	return n;
+}
+
+void tracee_cut_rests(void)
+{
+	cutting = 1;
+	cut_rests(true);
+	release_stopped();
 }

@@ -23,3 +23,13 @@ bool tracee_registers_set(int tid, const struct thread_registers *thread)
 
 	return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0;
 }
+
+bool tracee_registers_put_code(int tid, uint64_t address, const uint64_t *words, size_t n)
+{
+	bool done = true;
+
+	for (size_t i = 0; i < n; i++)
+		done &= ptrace(PTRACE_POKETEXT, tid, (void *)(address + i * sizeof(*words)),
+		               (void *)words[i]) == 0;
+	return done;
+}

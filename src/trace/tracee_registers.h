@@ -3,6 +3,8 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct thread_registers;
 
@@ -10,3 +12,6 @@ struct thread_registers;
 bool tracee_registers_get(int tid, struct thread_registers *ret);
 
 bool tracee_registers_set(int tid, const struct thread_registers *thread);
+
+// Writes words over the code that it executes, which is its own alone (privileged_exec.h).
+bool tracee_registers_put_code(int tid, uint64_t address, const uint64_t *words, size_t n);

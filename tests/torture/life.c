@@ -199,12 +199,29 @@ static int run_births(char **argv)
 	return 0;
 }
 
+#define WRITTEN (64 << 20)
+
+// One call that lasts for as long as its reader likes.
+static int run_write(char **argv)
+{
+	static char bytes[WRITTEN];
+	char line[64];
+
+	ready();
+	snprintf(line, sizeof(line), "write %zd\nend\n",
+	         write(atoi(argv[2]), bytes, sizeof(bytes)));
+	say(line);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
 		return 2;
 	if (!strcmp(argv[1], "vfork"))
 		return run_vfork(argv);
+	if (!strcmp(argv[1], "write"))
+		return run_write(argv);
 	if (argc < 4)
 		return 2;
 	if (!strcmp(argv[1], "exec"))

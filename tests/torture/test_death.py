@@ -127,6 +127,87 @@ class Deaths(torture.TestCase):
         self.assert_no_faults(torture.parse(target.rest()))
 
 
+class Rests(torture.TestCase):
+    """A call that a stop has cut goes on after the profile's end: the program is told what it has
+    come to as a whole, whatever happens then."""
+
+    def setUp(self):
+        # One megabyte at a time is the most that a pipe takes.
+        self.reader, writer = os.pipe()
+        self.addCleanup(os.close, self.reader)
+        self.n_read = 0
+        self.target = self.start_program("life", "write", writer, pass_fds=[writer])
+        os.close(writer)
+
+    def read(self, size):
+        part = os.read(self.reader, size)
+        self.n_read += len(part)
+        return part
+
+    def is_traced(self):
+        return any(
+            (harness.read_status(self.target.pid, tid) or {"TracerPid": "0"})["TracerPid"] != "0"
+            for tid in harness.tids_of(self.target.pid)
+        )
+
+    def run_into_rest(self):
+        """Reads slowly until the call is cut, and then no more until the profile is written."""
+        run = harness.start_attach(self.target, ALL_TICKS, "-d", "600", hz=1000)
+        run.wait_attached()
+        n_looks = 0
+        while n_looks < 20 and self.n_read < 60 << 20:
+            n_looks = n_looks + 1 if self.is_traced() else 0
+            if n_looks == 0:
+                self.read(4096)
+            else:
+                torture.pause(0.002)
+        run.signal(signal.SIGTERM)
+        run.finish()
+        return run
+
+    def written(self):
+        """What the program is told, when all is read that there is."""
+        while self.read(1 << 20):
+            pass
+        told = self.target.rest()
+        return int(told[0].split()[1])
+
+    def start_rest(self):
+        """The process that stays."""
+        for _ in range(torture.TRIES):
+            run = self.run_into_rest()
+            if run.stays:
+                return run.stays
+        raise AssertionError("no call was cut")
+
+    def is_gone(self, pid):
+        return not os.path.exists(f"/proc/{pid}") or harness.read_status(pid)["State"][0] in "ZX"
+
+    def test_goes_on(self):
+        pid = self.start_rest()
+        self.assertTrue(self.is_traced())
+        self.assertEqual(os.readlink(f"/proc/{pid}/cwd"), "/")
+        self.assertEqual(self.written(), 64 << 20)
+        self.assertEqual(self.n_read, 64 << 20)
+        harness.wait_for(lambda: self.is_gone(pid), "the end of it")
+
+    def end_it(self, number):
+        """It is told to end, or is killed: what was written is what was read."""
+        pid = self.start_rest()
+        pids = [pid, *harness.children(pid)]
+        send(pid, number)
+        harness.wait_for(lambda: all(map(self.is_gone, pids)), "the end of it and its watcher")
+        harness.wait_for(lambda: not self.is_traced(), "the target to be let go")
+        self.assertEqual(self.written(), self.n_read)
+        self.assertLess(self.n_read, 64 << 20)
+
+    def test_told_to_end(self):
+        self.end_it(signal.SIGTERM)
+
+    def test_killed(self):
+        self.end_it(signal.SIGKILL)
+
+
 class OutOfMemory(torture.TestCase):
     """The kernel ends the profiler, or part of it, where it needs more memory than there is."""
 

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include "parting.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "tracee.h"
+#include "tracee_rescue.h"
+#include "untrusted_file.h"
+
+enum {
+	MAX_CUT_S = 1, // from the wish to cut calls to their ends, but for uninterruptible ones
+	MAX_GROUPS_TEXT = 8192,
+};
+
+static const int end_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGALRM};
+
+static struct parting {
+	bool may_stay; // after the supervisor
+	_Atomic bool told;
+	_Atomic int status;
+} * parting; // NULL: not shared
+
+static volatile sig_atomic_t is_to_cut, is_late;
+
+static ssize_t read_control_groups(pid_t pid, char *buffer, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -1 : read(fd, buffer, size);
+}
+
+// True if the end of this process ends its control group or PID namespace, as that of a container's
+// or a service's first process does: by SIGKILL, for all others in it at once. So it is where the
+// parent is elsewhere.
+static bool ends_others(void)
+{
+	char own[MAX_GROUPS_TEXT], parents[MAX_GROUPS_TEXT];
+	const pid_t parent = getppid();
+	const ssize_t n = read_control_groups(getpid(), own, sizeof(own));
+
+	if (parent == 0)
+		return true;
+	return n != read_control_groups(parent, parents, sizeof(parents)) ||
+	       (n > 0 && memcmp(own, parents, (size_t)n) != 0);
+}
+
+void parting_share(void)
+{
+	void *memory =
+	    mmap(NULL, sizeof(*parting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	parting = memory == MAP_FAILED ? NULL : memory;
+	if (parting)
+		parting->may_stay = !ends_others();
+}
+
+bool parting_is_told(int *ret_status)
+{
+	if (!parting || !parting->told)
+		return false;
+	*ret_status = parting->status;
+	return true;
+}
+
+static void on_end_signal(int number)
+{
+	is_to_cut = 1;
+	is_late |= number == SIGALRM;
+}
+
+// Blocks what ends the wait, and SIGCHLD; *ret_open: without these.
+static void await_signals(sigset_t *ret_open)
+{
+	struct sigaction old, action = {.sa_handler = on_end_signal};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < array_size(end_signals); i++) {
+		sigaddset(&set, end_signals[i]);
+		sigaction(end_signals[i], NULL, &old);
+		if (old.sa_handler != SIG_IGN) // as nohup(1) has it
+			sigaction(end_signals[i], &action, NULL);
+	}
+	sigprocmask(SIG_BLOCK, &set, ret_open);
+	for (size_t i = 0; i < array_size(end_signals); i++)
+		sigdelset(ret_open, end_signals[i]);
+	sigdelset(ret_open, SIGCHLD);
+}
+
+// What stops serves the handler of SIGCHLD (tracee_abandon_all).
+static void wait_for_rests(const sigset_t *open)
+{
+	bool cut = false;
+
+	while (tracee_count_rests() > 0 && !is_late) {
+		if (is_to_cut && !cut) {
+			tracee_cut_rests();
+			alarm(MAX_CUT_S);
+			cut = true;
+		}
+		sigsuspend(open);
+	}
+	alarm(0);
+}
+
+static void let_go_of_files(void)
+{
+	const int nothing = open("/dev/null", O_RDWR);
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		dup2(nothing, fd);
+	closefrom(STDERR_FILENO + 1);
+	if (chdir("/") != 0)
+		return; // then it keeps a directory from being unmounted
+}
+
+// Waits for the end of the worker, or for its word that it needs nobody any more. If it was killed,
+// puts right what it has left (tracee_rescue.h). The kernel tells of its end after it has let its
+// tracees go.
+static __attribute__((noreturn)) void watch(pid_t worker)
+{
+	sigset_t all, wake;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGUSR2);
+	let_go_of_files();
+	sigemptyset(&wake);
+	sigaddset(&wake, SIGUSR2);
+	if (getppid() == worker)
+		sigwaitinfo(&wake, NULL);
+	tracee_rescue();
+	_exit(0);
+}
+
+static pid_t start_watcher(void)
+{
+	const pid_t worker = getpid();
+	const pid_t watcher = parting && parting->may_stay ? fork() : -1;
+
+	if (watcher == 0)
+		watch(worker);
+	return watcher;
+}
+
+static void tell(pid_t supervisor, int status)
+{
+	parting->status = status;
+	parting->told = true;
+	if (getppid() == supervisor)
+		kill(supervisor, SIGCHLD);
+}
+
+static void say(size_t n_rests)
+{
+	fprintf(
+	    stderr,
+	    "profiler: process %d stays until %zu system call%s of the target, which a stop had "
+	    "cut short, %s come to the end; SIGTERM ends it, and leaves %s short\n",
+	    (int)getpid(), n_rests, n_rests == 1 ? "" : "s", n_rests == 1 ? "has" : "have",
+	    n_rests == 1 ? "it" : "them");
+}
+
+void parting_stay(pid_t supervisor, int status)
+{
+	sigset_t open;
+
+	await_signals(&open);
+	const size_t n_rests = tracee_count_rests();
+	const pid_t watcher = n_rests > 0 ? start_watcher() : -1;
+	if (watcher > 0) {
+		say(n_rests);
+		untrusted_file_end();
+		let_go_of_files();
+		prctl(PR_SET_PDEATHSIG, 0);
+		tell(supervisor, status);
+	} else {
+		is_to_cut = 1;
+	}
+	wait_for_rests(&open);
+	if (watcher > 0 && !is_late && kill(watcher, SIGUSR2) == 0)
+		waitpid(watcher, NULL, 0);
+}
