@@ -194,17 +194,24 @@ static void add_wait(struct profile *profile, const struct wait *wait)
 	};
 }
 
+// The first wait is WAIT_NONE, so that each sample's is there.
+static void add_no_wait(struct profile *profile)
+{
+	static const struct wait none = {
+	    .syscall = NO_SYSCALL, .descriptor = "", .frames = "", .reason = ""};
+
+	if (profile->n_waits == 0)
+		add_wait(profile, &none);
+}
+
 // The id of an equal wait, new or known.
 static uint32_t intern_wait(struct profile *profile, const struct wait *key, uint64_t hash)
 {
-	const struct wait none = {
-	    .syscall = NO_SYSCALL, .descriptor = "", .frames = "", .reason = ""};
 	uint32_t id = hash_index_find(&profile->wait_index, hash, wait_equal, profile, key);
 
 	if (id != HASH_NONE)
 		return id;
-	if (profile->n_waits == 0)
-		add_wait(profile, &none);
+	add_no_wait(profile);
 	id = profile->n_waits;
 	add_wait(profile, key);
 	hash_index_insert(&profile->wait_index, hash, id);
@@ -384,6 +391,7 @@ uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
 	uint32_t id = hash_index_find(&profile->sample_index, hash, sample_equal, profile, &key);
 
 	if (id == HASH_NONE) {
+		add_no_wait(profile);
 		id = profile->n_free_samples ? profile->free_samples[--profile->n_free_samples]
 		                             : profile->n_samples;
 		if (id == profile->n_samples)

@@ -236,6 +236,7 @@ def main():
         "pprof": [pprof()],
         "go": [go_thread()],
         "record": [recording()],
+        "top": [recording()],
         "report": [bytes([way]) + recording() for way in (0, 0xFF)],
         "diff": [b"main;a 12\nmain;b c 3\n\0main;b c 4\n# x\nmain;d 99999999999999999999\n"],
         "unwind": [stack(n) for n in (1, 10, 100)],

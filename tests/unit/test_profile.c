@@ -57,6 +57,8 @@ static void test_samples_are_counted_by_stack_thread_and_state(void **state)
 	const uint32_t first = profile_count(&profile, a, 0, THREAD_RUNNING, WAIT_NONE, 1, 10);
 
 	(void)state;
+	assert_int_equal(profile.n_waits, 1); // each sample's is there, and says nothing
+	assert_int_equal(profile.waits[WAIT_NONE].syscall, NO_SYSCALL);
 	assert_int_equal(profile_count(&profile, a, 0, THREAD_RUNNING, WAIT_NONE, 1, 25), first);
 	assert_int_not_equal(profile_count(&profile, a, 1, THREAD_RUNNING, WAIT_NONE, 1, 30),
 	                     first);
