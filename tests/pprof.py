@@ -10,6 +10,10 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 FIRST_GOROUTINE = 4 << 20  # where a number of a thread is asked for, a goroutine's is above all of them
 
 
+# What a runtime tells of a thread.
+RUNTIME_LABELS = {"gil", "gc", "task", "awaited_by", "interpreter"}
+
+
 class Malformed(Exception):
     """The profile breaks a rule."""
 
@@ -280,7 +284,7 @@ class Profile:
         if self.pushed:
             return labels
         check(
-            set(labels) - {"process", "syscall", "descriptor", "unwound", "since", "wait"}
+            set(labels) - {"process", "syscall", "descriptor", "unwound", "since", "wait"} - RUNTIME_LABELS
             == {"pid", "goid" if "goid" in labels else "tid", "thread", "state", "kind"},
             f"the labels are {sorted(labels)}",
         )

@@ -125,6 +125,24 @@ class Python(harness.TestCase):
                 self.assertNotEqual(int(match[1]), sample.tid)
         self.assertLessEqual(holders, tids)
         self.assertTrue(holders)
+        self.check_labels(run)
+
+    def check_labels(self, run):
+        # One that waits when it is looked at may have the lock when it stops.
+        waits = [s for s in run.pprof.samples if (s.descriptor or "").startswith("GIL")]
+        told = sum(s.count for s in waits if s.labels.get("gil") == "waiting")
+        self.assertGreater(2 * told, sum(s.count for s in waits))
+        labels = collections.defaultdict(set)
+        for sample in run.pprof.samples:
+            for key in ("gil", "gc", "interpreter"):
+                if key in sample.labels:
+                    labels[key].add(sample.labels[key])
+        collectors = {python_frames(s)[-1][0] for s in run.pprof.samples if "gc" in s.labels}
+        self.assertIn("collects", collectors)  # and whoever has it happen by allocating
+        expected = {"gil": {"holding", "waiting"}, "gc": {"collecting"}}
+        if python_stacks._xxsubinterpreters:
+            expected["interpreter"] = {"0", "1"}
+        self.assertEqual(labels, expected)
 
     def test_none(self):
         target = self.start_program("running")

@@ -56,6 +56,7 @@ struct unwound {
 	uint64_t base; // STACK_COMPLETE: the CFA of the outermost frame's callee, the stack's base
 	uint64_t missing; // STACK_UNREADABLE: the CFA of the last frame, if it is known; else 0
 	uint8_t guessed;  // GUESSED_*: some frame was found without CFI
+	uint32_t labels;  // of the sample, by a runtime (labels.h)
 };
 
 void unwinder_init(struct unwinder *unwinder, struct address_space *space, struct profile *profile,

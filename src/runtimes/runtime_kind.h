@@ -23,7 +23,7 @@ struct runtime_kind {
 	void (*update)(void *runtime, int tid, int64_t now_ns);
 
 	// As runtimes_name_futex.
-	char *(*name_futex)(const void *runtime, int tid, uint64_t futex);
+	char *(*name_futex)(void *runtime, int tid, uint64_t futex);
 
 	// Reads what is needed of the thread, which stands still, into `note`; returns how many of
 	// its `room` bytes that took, 0: nothing. Async-signal-safe.

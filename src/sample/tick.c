@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "held_time.h"
+#include "labels.h"
 #include "load.h"
 #include "woken.h"
 #include "thread_info.h"
@@ -86,6 +87,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 		if (thread->account.wait == WAIT_NONE)
 			thread->account.wait = wait_reasons_of_call(&ticker->waits, stop->how.call);
 		goroutine_samples_bind(ticker, thread, &stop->snapshot);
+		profile_label_thread(ticker->profile, thread->account.thread, unwound.labels);
 		accounting_count(&ticker->accounting, &thread->account,
 		                 goroutine_samples_stack(ticker, &unwound), stop->state,
 		                 stop->tick_ns);
@@ -93,6 +95,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 		// What this and earlier ticks saw of it is not dropped, even when it has ended.
 		thread->sleep.asleep = false;
 		goroutine_samples_unbind(ticker, thread);
+		profile_label_thread(ticker->profile, thread->account.thread, LABELS_NONE);
 		accounting_not_sampled(&ticker->accounting, &thread->account,
 		                       ticker->space.is_foreign ? STACK_FOREIGN : STACK_NOT_SAMPLED,
 		                       stop->state, stop->tick_ns);

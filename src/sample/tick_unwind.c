@@ -2,6 +2,7 @@
 #include "tick_unwind.h"
 
 #include "clock.h"
+#include "labels.h"
 #include "held_time.h"
 #include "run.h"
 #include "target.h"
@@ -37,6 +38,7 @@ static void merge(struct ticker *ticker, const struct target_thread *thread,
 	struct held_time *hold = ticker->setup->hold;
 	const bool begun = held_time_begin_work(hold);
 
+	stack->labels = LABELS_NONE;
 	ticker->runtimes_known = runtimes_merge(&ticker->runtimes, thread->tid, snapshot, stack);
 	held_time_end_work(hold, begun);
 }

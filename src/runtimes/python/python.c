@@ -100,6 +100,17 @@ static bool find_interp_head(struct search *search, uint64_t *ret)
 	       returned_variable(code, address, ret);
 }
 
+// What says who holds the GIL. Without it nothing is told of that.
+static void find_current(struct search *search, struct python *python)
+{
+	uint64_t size;
+
+	if (python->layout.runtime_current)
+		python->current = python->runtime + python->layout.runtime_current;
+	else if (python->is_3_6)
+		find_symbol(search, "_PyThreadState_Current", STT_OBJECT, &python->current, &size);
+}
+
 static bool find_runtime(struct search *search, struct python *ret)
 {
 	uint64_t size;
@@ -207,8 +218,10 @@ static void *python_find(const struct runtimes_setup *setup, int tid)
 		    loaded_file_read(setup->resident, tid, mapping->start, &search.file);
 		search.is_loaded = answer == LOADED_YES;
 		if (answer != LOADED_NO && find_symbols(&search, &found) &&
-		    find_layout(&search, &found))
+		    find_layout(&search, &found)) {
+			find_current(&search, &found);
 			return make(setup, &found);
+		}
 	}
 	return NULL;
 }
@@ -227,6 +240,7 @@ static void python_destroy(void *context)
 static void python_update(void *python, int tid, int64_t now_ns)
 {
 	python_threads_update(python, tid, now_ns);
+	python_tasks_update(python, tid);
 }
 
 const struct runtime_kind python_kind = {

@@ -27,12 +27,27 @@ enum {
 	PYTHON_MAX_CODES = 1024,  // different ones of one thread
 	PYTHON_MAX_CHAINS = 8,    // interpreters that one thread has states of
 	PYTHON_MAX_LAST = 1024,
+	PYTHON_MAX_TASKS = 6, // of one thread
+};
+
+// Where asyncio keeps what a thread executes, from 3.14 on (_AsyncioDebug). All 0: it is not there.
+struct python_tasks {
+	uint32_t generation; // of the address space, when it was looked for
+	uint32_t name, awaited_by, is_task, awaited_by_many, bytes; // in a task
+	uint32_t running;                                           // in a thread's state
+};
+
+// An asyncio task: the object that is its name, a string or a number, as far as it was read.
+struct python_task {
+	uint8_t name[128];
 };
 
 // A thread's state in one interpreter.
 struct python_thread {
 	int tid;
 	uint64_t state, interp;
+	uint64_t interp_id; // the interpreter's own number
+	uint64_t gil;       // its lock's structure; 0: not known
 	// Frames in the heap that its last sample showed: they are read in one go, as nearly all
 	// are still there. Borrowed by every list of threads that has it.
 	struct python_last *last;
@@ -55,6 +70,8 @@ struct python {
 	struct python_layout layout;
 	uint64_t runtime; // _PyRuntime; in 3.6 the variable interp_head
 	bool is_3_6;
+	uint64_t
+	    current; // up to 3.11: where the state is of the thread that holds the GIL; 0: none
 	uint64_t code_type, string_type;
 	uint64_t eval, eval_bytes; // _PyEval_EvalFrameDefault
 	bool has_own_pids;         // the process is in another pid namespace
@@ -62,6 +79,9 @@ struct python {
 	uint64_t threads_hash; // of the heads of the interpreters' lists, when they were read
 	bool wants_threads;    // a thread was not what the list says
 	int64_t threads_ns, threads_cost_ns;
+	size_t n_interps;
+	int gil_waiter; // the thread that was found to wait for the GIL, until it is merged
+	struct python_tasks tasks;
 	struct python_codes codes;
 	struct python_natives natives;
 	uint32_t names_module; // the index of "[python]"
@@ -80,6 +100,7 @@ struct python_frame {
 // The frames that one thread state has, and the C structures that mark calls of the loop
 // (3.10-3.12).
 struct python_chain {
+	uint64_t interp_id;
 	uint32_t first_frame, n_frames;
 	uint32_t first_cframe, n_cframes;
 };
@@ -94,6 +115,10 @@ struct python_cframe {
 struct python_note {
 	enum runtime_fault fault; // RUNTIME_FAULT_NONE: it is whole
 	bool has_state;           // the thread has one
+	bool holds_gil, collects;
+	bool has_more_tasks; // than are there, or several for one
+	uint32_t n_tasks;    // the one that it executes, the one that waits for that, and so on
+	struct python_task tasks[PYTHON_MAX_TASKS];
 	uint32_t n_chains, n_frames, n_cframes, n_codes;
 	struct python_chain chains[PYTHON_MAX_CHAINS];
 };
@@ -121,8 +146,24 @@ void python_threads_destroy(struct python_threads *threads);
 const struct python_thread *python_threads_find(const struct python_threads *threads, int tid,
                                                 size_t *ret_n);
 
+// Looks for asyncio's tasks, if the process's files may have changed.
+void python_tasks_update(struct python *python, int tid);
+
+// Notes the task that the thread executes, and who waits for it; with a thread that stands still.
+// Async-signal-safe.
+void python_tasks_read(const struct python *python, int tid, uint64_t task,
+                       struct python_note *note);
+
+// The task's name, the caller's to free; NULL: not known.
+char *python_tasks_name(const struct python *python, const struct python_task *task);
+
+// The labels of a sample of a thread that executes code of that interpreter; `waits`: it sleeps in
+// a futex of the GIL. As profile_intern_labels.
+uint32_t python_labels(struct python *python, const struct python_note *note,
+                       const struct unwound *stack, uint64_t interp_id, bool waits);
+
 // As of struct runtime_kind.
-char *python_name_futex(const void *python, int tid, uint64_t futex);
+char *python_name_futex(void *python, int tid, uint64_t futex);
 size_t python_read(const void *python, int tid, const struct snapshot *snapshot, void *note,
                    size_t room);
 bool python_merge(void *python, int tid, const struct snapshot *snapshot,

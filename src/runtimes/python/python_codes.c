@@ -192,6 +192,33 @@ static unsigned int string_kind(uint32_t state, bool *ret_ascii)
 	return 0;
 }
 
+static char *to_utf8(const uint8_t *text, unsigned int kind, size_t length)
+{
+	char *result = memory_alloc(length * UTF8_BYTES + 1);
+	size_t n = 0;
+
+	for (size_t i = 0; i < length; i++)
+		n += put_utf8(result + n, character_at(text, kind, i));
+	result[n] = '\0';
+	return result;
+}
+
+char *python_codes_text(const struct python *python, const uint8_t *object, size_t size)
+{
+	const struct python_layout *layout = &python->layout;
+	bool is_ascii;
+
+	if (word_at(object, layout->object_type) != python->string_type)
+		return NULL;
+	const unsigned int kind = string_kind(number_at(object, layout->string_state), &is_ascii);
+	const uint32_t at = is_ascii ? layout->string_ascii : layout->string_compact;
+	const uint64_t length = word_at(object, layout->string_length);
+	if (kind == 0 || at >= size)
+		return NULL;
+	const size_t room = (size - at) / kind;
+	return to_utf8(object + at, kind, length < room ? length : room);
+}
+
 // The string's text as UTF-8; NULL: it is none. The caller frees.
 static char *read_string(const struct python *python, int tid, uint64_t address,
                          size_t max_characters)
@@ -213,12 +240,7 @@ static char *read_string(const struct python *python, int tid, uint64_t address,
 	const uint32_t at = is_ascii ? layout->string_ascii : layout->string_compact;
 	if (length && !resident_read(resident, tid, address + at, text, length * kind))
 		return NULL;
-	char *result = memory_alloc(length * UTF8_BYTES + 1);
-	size_t n = 0;
-	for (size_t i = 0; i < length; i++)
-		n += put_utf8(result + n, character_at(text, kind, i));
-	result[n] = '\0';
-	return result;
+	return to_utf8(text, kind, length);
 }
 
 static void read_lines(const struct python *python, int tid, struct python_code *code)

@@ -50,6 +50,10 @@ void python_codes_deinit(struct python_codes *codes);
 void python_codes_look(const struct python *python, int tid, struct python_code_seen *codes,
                        size_t n);
 
+// The text of a string, of which `size` bytes (128 or more) are at hand, as far as it goes; NULL:
+// it is none. The caller frees.
+char *python_codes_text(const struct python *python, const uint8_t *object, size_t size);
+
 // The code object that was seen; what is not known of it is read now. NULL: it is no more, or no
 // code object. Valid until the next call.
 const struct python_code *python_codes_get(struct python *python, int tid,

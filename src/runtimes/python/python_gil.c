@@ -9,10 +9,9 @@
 #include "runtimes.h"
 #include "text.h"
 
-// struct _gil_runtime_state (Include/internal/pycore_gil.h) begins so; its conditions and mutexes,
-// on whose futexes threads sleep, follow.
+// Of struct _gil_runtime_state (Include/internal/pycore_gil.h), which has conditions and mutexes
+// besides, on whose futexes threads sleep.
 struct gil {
-	uint64_t interval;
 	uint64_t holder; // the thread state that has it, or had it last
 	int32_t locked;
 };
@@ -54,17 +53,26 @@ static int tid_of_state(const struct python *python, uint64_t state)
 	return 0;
 }
 
-char *python_name_futex(const void *context, int tid, uint64_t futex)
+static bool read_gil(const struct python *python, int tid, uint64_t address, struct gil *ret)
 {
-	const struct python *python = context;
+	const struct python_layout *layout = &python->layout;
+
+	return read_word(python, tid, address + layout->gil_holder, &ret->holder) &&
+	       resident_read(python->setup->resident, tid, address + layout->gil_locked,
+	                     &ret->locked, sizeof(ret->locked));
+}
+
+char *python_name_futex(void *context, int tid, uint64_t futex)
+{
+	struct python *python = context;
 	const uint64_t address = find_gil(python, tid, futex);
 	char name[PROC_NAME_SIZE];
 	struct gil gil;
 
 	if (!address)
 		return NULL;
-	if (!resident_read(python->setup->resident, tid, address, &gil, sizeof(gil)) ||
-	    gil.locked <= 0)
+	python->gil_waiter = tid;
+	if (!read_gil(python, tid, address, &gil) || gil.locked <= 0)
 		return memory_strdup("GIL");
 	const int holder = tid_of_state(python, gil.holder);
 	// Who takes it says so a moment later (take_gil): until then it is the last one's, who may

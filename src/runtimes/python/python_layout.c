@@ -8,14 +8,20 @@
 enum {
 	MAX_OFFSET = 1024,           // in an object
 	MAX_INTERP_OFFSET = 1 << 20, // in an interpreter's state
-	NO_SHIMS = 256,              // beyond any owner
-	CSTACK = 3,                  // FRAME_OWNED_BY_CSTACK, or ..._BY_INTERPRETER (3.14)
+	MAX_GIL_OFFSET = 64,
+	NO_SHIMS = 256, // beyond any owner
+	CSTACK = 3,     // FRAME_OWNED_BY_CSTACK, or ..._BY_INTERPRETER (3.14)
+	// Words of _Py_DebugOffsets: the interpreter's id, and from those of its GIL on.
+	ID_WORD = 7,
+	LOCKED = 2,
+	HOLDER = 3,
 };
 
 #define OBJECTS                                                                                    \
 	.object_type = 8, .bytes_size = 16, .bytes_data = 32, .string_state = 32,                  \
 	.string_length = 16
 #define OLD_STRINGS .string_ascii = 48, .string_compact = 72
+#define GIL .gil_holder = 8, .gil_locked = 16
 #define THREADS .thread_next = 8, .thread_interp = 16
 
 static const struct python_layout layouts[] = {
@@ -40,6 +46,9 @@ static const struct python_layout layouts[] = {
      .shim_owner = NO_SHIMS},
     {.minor = 7,
      .runtime_gil = 1264,
+     .runtime_current = 1480,
+     GIL,
+     .interp_id = 16,
      OBJECTS,
      OLD_STRINGS,
      THREADS,
@@ -61,6 +70,9 @@ static const struct python_layout layouts[] = {
      .shim_owner = NO_SHIMS},
     {.minor = 8,
      .runtime_gil = 1152,
+     .runtime_current = 1368,
+     GIL,
+     .interp_id = 16,
      OBJECTS,
      OLD_STRINGS,
      THREADS,
@@ -82,6 +94,9 @@ static const struct python_layout layouts[] = {
      .shim_owner = NO_SHIMS},
     {.minor = 9,
      .runtime_gil = 352,
+     .runtime_current = 568,
+     GIL,
+     .interp_id = 24,
      OBJECTS,
      OLD_STRINGS,
      THREADS,
@@ -103,6 +118,9 @@ static const struct python_layout layouts[] = {
      .shim_owner = NO_SHIMS},
     {.minor = 10,
      .runtime_gil = 352,
+     .runtime_current = 568,
+     GIL,
+     .interp_id = 24,
      OBJECTS,
      OLD_STRINGS,
      THREADS,
@@ -127,6 +145,10 @@ static const struct python_layout layouts[] = {
      .shim_owner = NO_SHIMS},
     {.minor = 11,
      .runtime_gil = 360,
+     .runtime_current = 576,
+     GIL,
+     .interp_id = 48,
+     .interp_collecting = 848,
      OBJECTS,
      OLD_STRINGS,
      THREADS,
@@ -158,6 +180,9 @@ static const struct python_layout layouts[] = {
      .shim_owner = NO_SHIMS},
     {.minor = 12,
      .interp_gil = 384,
+     GIL,
+     .interp_id = 8,
+     .interp_collecting = 312,
      OBJECTS,
      THREADS,
      .string_ascii = 40,
@@ -191,7 +216,9 @@ static const struct python_layout layouts[] = {
 // Which words of _Py_DebugOffsets are what.
 struct debug_words {
 	int minor;
-	uint8_t interpreters, interp_next, interp_threads, interp_gil, interp_codes;
+	uint8_t interpreters, interp_next, interp_threads, interp_gil, interp_codes, interp_gc;
+	uint8_t gil; // in the interpreter; further on: locked, holder
+	uint8_t gc_collecting;
 	uint8_t thread_next, thread_interp, thread_frame, thread_id, thread_native_id, thread_chunk;
 	uint8_t frame_previous, frame_code, frame_instr, frame_owner, frame_tlbc;
 	uint8_t code_file; // and its name, qualified name, line table and first line after it
@@ -200,9 +227,12 @@ struct debug_words {
 };
 
 static const struct debug_words debug_words[] = {
-    {13, 5, 8, 9, 14, 0, 21, 22, 23, 24, 25, 26, 29, 30, 31, 33, 0, 35, 43, 0, 45, 65, 68},
-    {14, 5, 8, 9, 15, 20, 24, 25, 26, 27, 28, 29, 32, 33, 34, 36, 38, 40, 48, 49, 51, 75, 78},
-    {15, 5, 8, 9, 15, 20, 24, 25, 26, 30, 31, 32, 40, 41, 42, 44, 46, 48, 56, 57, 59, 87, 90},
+    {13, 5,  8,  9,  14, 0,  10, 15, 72, 21, 22, 23, 24,
+     25, 26, 29, 30, 31, 33, 0,  35, 43, 0,  45, 65, 68},
+    {14, 5,  8,  9,  15, 20, 11, 16, 82, 24, 25, 26, 27,
+     28, 29, 32, 33, 34, 36, 38, 40, 48, 49, 51, 75, 78},
+    {15, 5,  8,  9,  15, 20, 11, 16, 95, 24, 25, 26, 30,
+     31, 32, 40, 41, 42, 44, 46, 48, 56, 57, 59, 87, 90},
 };
 
 const struct python_layout *python_layout_of(int minor)
@@ -224,8 +254,16 @@ static uint64_t word(const uint8_t *offsets, size_t i)
 // False: an offset is larger than its object can be.
 static bool is_sane(const uint8_t *offsets, const struct debug_words *words)
 {
-	const uint8_t large[] = {words->interpreters, words->interp_next, words->interp_threads,
-	                         words->interp_gil, words->interp_codes};
+	const uint8_t large[] = {words->interpreters,
+	                         words->interp_next,
+	                         words->interp_threads,
+	                         words->interp_gil,
+	                         words->interp_codes,
+	                         words->interp_gc,
+	                         words->gil,
+	                         words->gil + LOCKED,
+	                         words->gil + HOLDER,
+	                         ID_WORD};
 	const uint8_t small[] = {
 	    words->thread_next,    words->thread_interp,    words->thread_frame,
 	    words->thread_id,      words->thread_native_id, words->thread_chunk,
@@ -234,7 +272,8 @@ static bool is_sane(const uint8_t *offsets, const struct debug_words *words)
 	    words->code_file + 1,  words->code_file + 2,    words->code_file + 3,
 	    words->code_file + 4,  words->code_start,       words->code_tlbc,
 	    words->object_type,    words->bytes_size,       words->bytes_size + 1,
-	    words->string_state,   words->string_state + 1, words->string_state + 2};
+	    words->string_state,   words->string_state + 1, words->string_state + 2,
+	    words->gc_collecting};
 
 	for (size_t i = 0; i < array_size(large); i++)
 		if (large[i] && word(offsets, large[i]) > MAX_INTERP_OFFSET)
@@ -256,6 +295,10 @@ static void fill(const uint8_t *offsets, const struct debug_words *words, struct
 	    .interp_threads = OFFSET(interp_threads),
 	    .interp_gil = OFFSET(interp_gil),
 	    .interp_codes = words->interp_codes ? OFFSET(interp_codes) : 0,
+	    .interp_id = (uint32_t)word(offsets, ID_WORD),
+	    .interp_collecting = OFFSET(interp_gc) + OFFSET(gc_collecting),
+	    .gil_locked = (uint32_t)(word(offsets, words->gil + LOCKED) - OFFSET(gil)),
+	    .gil_holder = (uint32_t)(word(offsets, words->gil + HOLDER) - OFFSET(gil)),
 	    .thread_next = OFFSET(thread_next),
 	    .thread_interp = OFFSET(thread_interp),
 	    .thread_frame = OFFSET(thread_frame),
@@ -320,6 +363,8 @@ static bool is_within_bounds(const struct python_layout *layout)
 	for (size_t i = 0; i < array_size(thread_fields); i++)
 		if (thread_fields[i] + 8 > layout->thread_bytes)
 			return false;
+	if (layout->gil_locked > MAX_GIL_OFFSET || layout->gil_holder > MAX_GIL_OFFSET)
+		return false;
 	return layout->string_compact <= 128 && layout->bytes_data <= 128 &&
 	       layout->string_state <= 120 && layout->string_length <= 120 &&
 	       layout->bytes_size <= 120;

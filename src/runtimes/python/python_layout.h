@@ -39,10 +39,13 @@ struct python_layout {
 	uint32_t code_version, code_bytes;
 	uint32_t object_type, bytes_size, bytes_data;
 	uint32_t string_state, string_length, string_ascii,
-	    string_compact;   // the last two: its text
-	uint32_t runtime_gil; // up to 3.11: the GIL's structure in _PyRuntime
-	uint32_t interp_gil;  // from 3.12 on: a pointer to it
-	uint32_t shim_owner;  // from which value of frame_owner on a frame is no function's
+	    string_compact;       // the last two: its text
+	uint32_t runtime_gil;     // 3.7 to 3.11: the GIL's structure in _PyRuntime
+	uint32_t runtime_current; // likewise: the state of the thread that holds it
+	uint32_t interp_gil;      // from 3.12 on: a pointer to it
+	uint32_t gil_holder, gil_locked;
+	uint32_t interp_id, interp_collecting; // the last: the garbage collector is at work
+	uint32_t shim_owner; // from which value of frame_owner on a frame is no function's
 };
 
 // The layout of a version that says nothing itself; NULL: it is not known.

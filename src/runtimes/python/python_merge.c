@@ -15,6 +15,7 @@
 struct group {
 	uint64_t anchor; // an address in the call's own frame on the stack; 0: none is known
 	uint32_t first, n;
+	uint64_t interp_id;
 };
 
 struct merge {
@@ -119,7 +120,8 @@ static void split_chain(struct merge *merge, const struct python_chain *chain)
 		if (!ends_group(layout, &frames[i]) && i + 1 < end)
 			continue;
 		merge->groups[merge->n_groups++] =
-		    (struct group){frames[i].is_shim ? frames[i].address : 0, first, i + 1 - first};
+		    (struct group){frames[i].is_shim ? frames[i].address : 0, first, i + 1 - first,
+		                   chain->interp_id};
 		first = i + 1;
 	}
 	if (merge->n_groups > first_group &&
@@ -325,7 +327,10 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 	    .n_max = python->setup->max_frames,
 	};
 	const struct python_note *note = merge.note;
+	const bool waits = python->gil_waiter == tid;
 
+	python->gil_waiter = 0;
+	stack->labels = python_labels(python, note, stack, note->chains[0].interp_id, waits);
 	if (!note->has_state) {
 		// A new thread, or none of Python's.
 		if (!shows_loop(&merge))
@@ -347,6 +352,8 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 		return true;
 	if (note->n_chains > 1)
 		qsort(groups, merge.n_groups, sizeof(*groups), compare_groups);
+	if (groups[0].interp_id != note->chains[0].interp_id)
+		stack->labels = python_labels(python, note, stack, groups[0].interp_id, waits);
 	python->n_locations = 0;
 	if (!place(&merge)) {
 		count_fault(python, RUNTIME_FAULT_NO_PLACE);

@@ -82,6 +82,12 @@ static const char *const plumbing[] = {
     "interpreter_update_config",
 };
 
+static const char *const collectors[] = {
+    "gc_collect",   "collect_with_callback", "collect_generations",
+    "PyGC_Collect", "_PyGC_Collect",         "_Py_RunGC",
+    "collect.",
+};
+
 void python_natives_deinit(struct python_natives *natives)
 {
 	free(natives->kinds);
@@ -91,6 +97,14 @@ void python_natives_deinit(struct python_natives *natives)
 static bool begins_with(const char *text, const char *beginning)
 {
 	return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+static bool begins_with_some(const char *text, const char *const *beginnings, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (begins_with(text, beginnings[i]))
+			return true;
+	return false;
 }
 
 struct look_up {
@@ -107,11 +121,17 @@ static void look_up(void *context)
 
 	// Code of the interpreter's that has no name says nothing to anybody.
 	look_up->kind = name ? PYTHON_NATIVE_OTHER : PYTHON_NATIVE_PLUMBING;
-	if (name && begins_with(name, eval_name))
+	if (!name)
+		return;
+	if (begins_with(name, eval_name))
 		look_up->kind = PYTHON_NATIVE_EVAL;
-	for (size_t i = 0; name && i < array_size(plumbing); i++)
-		if (look_up->kind == PYTHON_NATIVE_OTHER && begins_with(name, plumbing[i]))
-			look_up->kind = PYTHON_NATIVE_PLUMBING;
+	else if (begins_with(name, "take_gil"))
+		look_up->kind = PYTHON_NATIVE_TAKE_GIL;
+	else if (strcmp(name, "collect") == 0 ||
+	         begins_with_some(name, collectors, array_size(collectors)))
+		look_up->kind = PYTHON_NATIVE_COLLECT;
+	else if (begins_with_some(name, plumbing, array_size(plumbing)))
+		look_up->kind = PYTHON_NATIVE_PLUMBING;
 }
 
 static enum python_native find(const struct python_natives *natives,

@@ -11,6 +11,8 @@ struct profile;
 enum python_native {
 	PYTHON_NATIVE_NOT_SEEN,
 	PYTHON_NATIVE_OTHER,    // extensions, libraries, and what the interpreter does for programs
+	PYTHON_NATIVE_TAKE_GIL, // waits for the GIL
+	PYTHON_NATIVE_COLLECT,  // collects garbage
 	PYTHON_NATIVE_EVAL,     // the loop that executes Python's code
 	PYTHON_NATIVE_PLUMBING, // what leads from one call of a function to the next, or begins it
 	                        // all

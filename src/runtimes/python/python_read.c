@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
+#include "memory.h"
 #include "python.h"
 #include "resident.h"
 #include "runtimes.h"
@@ -241,6 +242,42 @@ static uint64_t walk_cframes(struct walk *walk, uint64_t cframe, uint64_t root)
 	return frame;
 }
 
+// The thread's state, and beside it who holds the GIL and what it is used for. False: it cannot be
+// read, or is no more.
+static bool read_state(struct walk *walk, const struct python_thread *thread, uint8_t *ret)
+{
+	const struct python *python = walk->python;
+	const struct python_layout *layout = &python->layout;
+	uint64_t holder = 0, task = 0;
+	int32_t locked = python->current != 0, collecting = 0;
+	const uint64_t holder_at =
+	    python->current ? python->current : thread->gil + layout->gil_holder;
+	const bool has_gil = python->current || thread->gil;
+	struct resident_block blocks[] = {
+	    {thread->state, ret, layout->thread_bytes, false},
+	    {holder_at, &holder, has_gil ? sizeof(holder) : 0, false},
+	    {thread->gil + layout->gil_locked, &locked, thread->gil ? sizeof(locked) : 0, false},
+	    {thread->interp + layout->interp_collecting, &collecting,
+	     layout->interp_collecting ? sizeof(collecting) : 0, false},
+	    {thread->state + python->tasks.running, &task, python->tasks.running ? sizeof(task) : 0,
+	     false},
+	};
+
+	resident_read_blocks(python->setup->resident, walk->tid, blocks, array_size(blocks));
+	if (!blocks[0].is_read)
+		note_fault(walk, RUNTIME_FAULT_UNREADABLE);
+	if (!blocks[0].is_read || word_at(ret, layout->thread_interp) != thread->interp)
+		return false;
+	walk->note->has_state = true;
+	if (locked == 1 && holder == thread->state) {
+		walk->note->holds_gil = true;
+		walk->note->collects |= collecting == 1;
+	}
+	if (task)
+		python_tasks_read(python, walk->tid, task, walk->note);
+	return true;
+}
+
 static void walk_chain(struct walk *walk, const struct python_thread *thread)
 {
 	const struct python_layout *layout = &walk->python->layout;
@@ -248,20 +285,16 @@ static void walk_chain(struct walk *walk, const struct python_thread *thread)
 	struct python_chain *chain = &note->chains[note->n_chains];
 	uint8_t state[PYTHON_MAX_THREAD_BYTES];
 
-	if (!read_memory(walk, thread->state, state, layout->thread_bytes)) {
-		note_fault(walk, RUNTIME_FAULT_UNREADABLE);
+	if (!read_state(walk, thread, state))
 		return;
-	}
-	if (word_at(state, layout->thread_interp) != thread->interp)
-		return; // it has ended
-	note->has_state = true;
 	if (layout->thread_chunk) {
 		const uint64_t chunk = word_at(state, layout->thread_chunk);
 		read_data_stack(walk, chunk, word_at(state, layout->thread_chunk + 8));
 	}
 	read_last(walk, thread->last);
-	*chain =
-	    (struct python_chain){.first_frame = note->n_frames, .first_cframe = note->n_cframes};
+	*chain = (struct python_chain){.interp_id = thread->interp_id,
+	                               .first_frame = note->n_frames,
+	                               .first_cframe = note->n_cframes};
 	uint64_t frame = layout->thread_frame ? word_at(state, layout->thread_frame) : 0;
 	if (layout->thread_cframe) {
 		const uint64_t innermost = walk_cframes(walk, word_at(state, layout->thread_cframe),

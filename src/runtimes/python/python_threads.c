@@ -132,13 +132,13 @@ static uint64_t own_tid(const struct python *python, int tid, const uint8_t *sta
 
 struct listing {
 	struct python_thread *items;
-	size_t n, capacity;
+	size_t n, capacity, n_interps;
 	struct tids tids;
 	bool is_whole;
 };
 
-static void list_threads(const struct python *python, int tid, uint64_t interp, uint64_t state,
-                         struct listing *ret)
+static void list_threads(const struct python *python, int tid, const struct python_thread *of,
+                         uint64_t state, struct listing *ret)
 {
 	const struct python_layout *layout = &python->layout;
 	uint8_t bytes[PYTHON_MAX_THREAD_BYTES];
@@ -146,7 +146,7 @@ static void list_threads(const struct python *python, int tid, uint64_t interp, 
 	for (; state && ret->n < MAX_THREADS; state = word_at(bytes, layout->thread_next)) {
 		if (!resident_read(python->setup->resident, tid, state, bytes,
 		                   layout->thread_bytes) ||
-		    word_at(bytes, layout->thread_interp) != interp) {
+		    word_at(bytes, layout->thread_interp) != of->interp) {
 			ret->is_whole = false; // it changes just now
 			return;
 		}
@@ -154,8 +154,25 @@ static void list_threads(const struct python *python, int tid, uint64_t interp, 
 		ret->is_whole &= found != 0; // one that is about to begin
 		if (found)
 			*array_push(ret->items, ret->n, ret->capacity) =
-			    (struct python_thread){.tid = found, .state = state, .interp = interp};
+			    (struct python_thread){.tid = found,
+			                           .state = state,
+			                           .interp = of->interp,
+			                           .interp_id = of->interp_id,
+			                           .gil = of->gil};
 	}
+}
+
+// What all threads of an interpreter have in common.
+static struct python_thread read_interp(const struct python *python, int tid, uint64_t interp)
+{
+	const struct python_layout *layout = &python->layout;
+	struct python_thread of = {.interp = interp};
+
+	if (layout->interp_id && !read_word(python, tid, interp + layout->interp_id, &of.interp_id))
+		of.interp_id = 0;
+	if (layout->interp_gil && !read_word(python, tid, interp + layout->interp_gil, &of.gil))
+		of.gil = 0;
+	return of;
 }
 
 // Goes through the interpreters; with `ret` through their threads, too. Returns a hash of where the
@@ -164,15 +181,19 @@ static uint64_t go_through(const struct python *python, int tid, struct listing 
 {
 	const struct python_layout *layout = &python->layout;
 	uint64_t interp, hash = 0, first;
+	size_t n = 0;
 
 	if (!read_word(python, tid, python->runtime + layout->interpreters, &interp))
 		return 0;
-	for (size_t i = 0; interp && i < MAX_INTERPRETERS; i++) {
+	for (; interp && n < MAX_INTERPRETERS; n++) {
 		if (!read_word(python, tid, interp + layout->interp_threads, &first))
 			return 0;
 		hash = hash_mix(hash, hash_mix(interp, first));
-		if (ret)
-			list_threads(python, tid, interp, first, ret);
+		if (ret) {
+			const struct python_thread of = read_interp(python, tid, interp);
+			list_threads(python, tid, &of, first, ret);
+			ret->n_interps = n + 1;
+		}
 		if (!read_word(python, tid, interp + layout->interp_next, &interp))
 			return 0;
 	}
@@ -232,6 +253,7 @@ void python_threads_update(struct python *python, int tid, int64_t now_ns)
 	if (listing.tids.n > 0)
 		qsort(listing.tids.items, listing.tids.n, sizeof(struct tid_pair), compare_tids);
 	python->threads_hash = go_through(python, tid, &listing);
+	python->n_interps = listing.n_interps;
 	python->wants_threads = !listing.is_whole;
 	replace(python, make_threads(python->threads, &listing));
 	free(listing.items);
