@@ -15,6 +15,8 @@ import termios
 import time
 
 import harness
+import page
+import pprof
 from harness import PROFILER, STATUS_OUTPUT, STATUS_TARGET, STATUS_USAGE, Run
 from told import read_folded
 
@@ -131,6 +133,7 @@ class Replay(harness.TestCase):
         for args, words in (
             ([], "no process is given"), ([self.path, "--sort=nothing"], "no column"),
             ([self.path, "--view=stacks"], "unknown"), ([self.path, "--interval=1ms"], "100ms"),
+            ([self.path, "-o", "x.wprof"], "not for a recording"), (["1", "-o", "x.html"], "FILE.wprof"),
             ([self.path, "1"], "too many"), ([self.path, "--", "true"], "give one of"),
         ):  # fmt: skip
             run = Run(["top", *args]).finish(expect=STATUS_USAGE)
@@ -215,6 +218,22 @@ class Live(harness.TestCase):
                 row = rows[thing + ")"]
                 self.assertEqual((row["holder"], row["kind"], row["threads"]), (holder, "lock", 1), name)
         self.assertEqual(len(lines), 15)
+
+    def test_kept(self):
+        """The recording that is looked at is a file, too, and whole."""
+        target = self.start_fixture("locks", "all")
+        path = os.path.join(self.directory(), "x.wprof")
+        told = intervals(top(target.pid, "--json", "--interval=300ms", "-n", 2, "-o", path))
+        (kept,) = intervals(top(path, "--json", "--interval=1h"))
+        names = [{t["name"] for t in part["threads"]} for part in (*told, kept)]
+        self.assertEqual(names, [names[0]] * 3)
+        self.assertGreaterEqual(kept["ticks"], sum(part["ticks"] for part in told) - 2 * len(names[0]))
+        self.assertEqual(len([wait for wait in kept["waits"] if wait["holder"]]), 10)
+        with open("/dev/full", "wb") as full:
+            link = path + ".full.wprof"
+            os.symlink(f"/proc/{os.getpid()}/fd/{full.fileno()}", link)
+            run = Run(["top", target.pid, "-n", 1, "-o", link]).finish(expect=STATUS_OUTPUT)
+        self.assertRegex(run.stderr, "cannot write on to")
 
     def test_command(self):
         told = intervals(top("--json", "--", "sh", "-c", "sleep 0.3; exit 7", status=7))
@@ -401,6 +420,40 @@ class Screen(harness.TestCase):
         terminal.type("q")
         terminal.wait_for_end()
         self.assertEqual(tracers(self.target.pid), {"0"})
+
+    def test_saved(self):
+        """What is looked at goes to files: all stacks, the last minute as a page, the window as pprof."""
+        terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=200)
+        terminal.wait_for(r"(?m)^worker-00 +\d+ running.* spin_here")
+        files = []
+        for key, suffix in (("d", "txt"), ("S", "html"), ("p", "pb.gz")):
+            terminal.type(key)
+            shown = terminal.wait_for(rf"written: profiler\.{self.target.pid}\.\w+\.{suffix}")
+            name = re.search(r"written: (\S+)", shown)[1]
+            with open(os.path.join(terminal.directory, name), "rb") as file:
+                files.append(file.read())
+            terminal.type("1")
+        dump, html, profile = files
+        self.assertEqual(len(set(re.findall(rb'"(worker-0\d)"', dump))), 8)
+        self.assertRegex(dump, rb'"worker-0\d" \d+.*   running\n    spin_here +threads.c:')
+        self.assertEqual({t["name"] for t in page.Page(html).threads}, {"threads", *(f"worker-0{i}" for i in range(8))})
+        self.assertEqual(len({sample.tid for sample in pprof.Profile(profile).samples}), 9)
+        terminal.type("q")
+        terminal.wait_for_end()
+
+    def test_keys(self):
+        terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=220, rows=20)
+        terminal.wait_for(r"(?m)^worker-00 +\d+ running.* spin_here")
+        for key, pattern in (
+            ("K", "LOCK%  COND%  FILE%.* READY% LAST"), ("2", "READY%    TICKS FUNCTION"), ("K", "IDLE%    TICKS"),
+            ("F5", "TOTAL%  SELF% CALLS"), ("1", r"(?m)^--- spin_here < worker"), ("R", r"\[LIVE\]"),
+            ("s", r"\[LIVE\]"), ("I", r"\[LIVE\]"), ("+", r"\[LIVE\]"), ("-", r"\[LIVE\]"),
+            ("Enter", r"STACK\nspin_here\n"), ("l", r"STACK\nspin_here  threads.c:\d+\n"),
+        ):  # fmt: skip
+            terminal.type(key)
+            terminal.wait_for(pattern)
+        terminal.type("q")
+        terminal.wait_for_end()
 
     def test_sizes(self):
         for columns, rows in ((20, 5), (300, 100)):

@@ -50,6 +50,9 @@ void screen_hide(struct screen *screen);
 void screen_show(struct screen *screen);
 void screen_close(struct screen *screen);
 
+// In a child process: the terminal is its parent's to give back.
+void screen_forget(void);
+
 // Looks how large it is now; what is drawn next is drawn whole.
 void screen_measure(struct screen *screen);
 

@@ -110,8 +110,9 @@ char *top_wait_thing(const struct top_model *model, const struct top_wait *row)
 char *top_wait_holder(const struct top_model *model, const struct top_wait *row)
     __attribute__((returns_nonnull));
 
-// The names of the sample's stack, leaf first; the array and the names are the caller's to free.
-char **top_stack(const struct top_model *model, uint32_t sample, size_t *ret_count);
+// The names of the sample's stack, leaf first, `lines` with the source's file and line; the array
+// and the names are the caller's to free.
+char **top_stack(const struct top_model *model, uint32_t sample, bool lines, size_t *ret_count);
 
 // One letter for a kind: R L C F S E T P X; ' ' for none.
 char top_kind_letter(enum wait_kind kind);

@@ -19,15 +19,18 @@ enum top_view top_view_named(const char *name);
 // The column whose title begins with the name, in any case; -1: there is none to sort by.
 int top_view_column(enum top_view view, const char *name);
 
-// The column after that one, -1: the view's own.
-int top_view_next_column(enum top_view view, int column);
+// The column after that one, -1: the view's own. `all_kinds` as in the table's options.
+int top_view_next_column(enum top_view view, bool all_kinds, int column);
 
-enum { TOP_MAX_COLUMNS = 16 };
+enum { TOP_MAX_COLUMNS = 20 };
+
+// TOP_HISTORY: a letter for each second, of its kind.
+enum top_content { TOP_TEXT, TOP_NUMBER, TOP_HISTORY };
 
 struct top_column {
 	const char *title;
 	int width; // in columns of the terminal; the last one takes what is left
-	bool is_number;
+	enum top_content content;
 };
 
 struct top_row {
@@ -51,6 +54,8 @@ struct top_table_options {
 	enum top_view view;
 	int sort_by;          // a column, -1: the view's own
 	bool is_reversed;     // least first
+	bool all_kinds;       // a column for each kind of time
+	bool lines;           // of the source, in TOP_STACK
 	bool hides_idle;      // threads that never woke are only counted
 	uint64_t thread;      // of TOP_STACK: its position in the profile
 	const uint64_t *open; // of TOP_TREE: the paths that are open, by id; borrowed

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "top_order.h"
 #include "top_table.h"
 
 struct top_source;
@@ -19,11 +20,19 @@ struct top_ui {
 	int sort_by[N_TOP_VIEWS]; // -1: the view's own
 	bool is_reversed[N_TOP_VIEWS];
 	int64_t window_ns;
+	int64_t interval_ns; // from frame to frame
+	int64_t reset_ns;    // what was before is not looked at
 	bool colours;
 	bool paused;
 	int64_t at_ns; // the end of the window while paused
 	bool plays;    // a recording: at_ns goes on by itself
 	bool shows_idle;
+	bool all_kinds; // a column for each
+	bool lines;     // in stacks
+	char wish;      // of the user's, for the caller to grant and clear: 'd' a dump, 'S' a page,
+	                // 'p' pprof; 0: none
+	char *said;     // what became of it; owned; NULL: nothing
+	struct top_order order;
 	bool shows_help;
 	bool quits;
 	size_t cursor, scroll;
@@ -46,6 +55,9 @@ void top_ui_deinit(struct top_ui *ui);
 
 // A key (screen.h) was pressed.
 void top_ui_key(struct top_ui *ui, int key, int height);
+
+// The time that is looked at, from <= t < to.
+void top_ui_window(const struct top_ui *ui, int64_t *ret_from_ns, int64_t *ret_to_ns);
 
 // The rows of a screen of that size, each of at most `width` columns; the array and the rows are
 // the caller's to free.

@@ -60,20 +60,29 @@ static bool is_shown(const struct options *options, const struct thread *thread)
 	       regexec(&options->regexes[SELECTION_THREAD], thread->name, 0, NULL, 0) == 0;
 }
 
-static void fill(const struct options *options, struct dump_past *past, const struct watch *watch)
+void dump_past_fill(struct dump *dump, const struct recording *recording, const struct span *spans,
+                    size_t n, int64_t at_ns)
 {
-	const struct recording *recording = &past->recording;
-	struct dump *dump = &past->dump;
 	const char *name = profile_process_name(&recording->profile, recording->pid);
 
 	dump->pid = recording->pid;
 	dump->command = text_clean(name, strlen(name), MAX_NAME_BYTES);
 	dump->host = memory_strdup(recording->host ?: "?");
-	dump->time_ns = recording->profile.start_time_ns + watch->at_ns;
+	dump->time_ns = recording->profile.start_time_ns + at_ns;
 	dump->up_ns = -1;
+	for (size_t i = 0; i < n; i++)
+		add_thread(dump, &spans[i], at_ns);
+}
+
+static void leave_out_threads(const struct options *options, struct watch *watch,
+                              const struct profile *profile)
+{
+	size_t kept = 0;
+
 	for (size_t i = 0; i < watch->n_spans; i++)
-		if (is_shown(options, &recording->profile.threads[watch->spans[i].thread]))
-			add_thread(dump, &watch->spans[i], watch->at_ns);
+		if (is_shown(options, &profile->threads[watch->spans[i].thread]))
+			watch->spans[kept++] = watch->spans[i];
+	watch->n_spans = kept;
 }
 
 static struct error *no_such_time(const struct profile *profile, int64_t at_ns)
@@ -117,8 +126,10 @@ struct error *dump_past_take(const struct options *options, const struct debug_s
 	watch.at_ns = time_point_offset_ns(&options->dump.at, profile->start_time_ns);
 	profile_follow(profile, &watch.follower);
 	recording_replay(&ret->recording);
-	fill(options, ret, &watch);
-	if (watch.n_spans == 0) {
+	const bool has_any = watch.n_spans > 0;
+	leave_out_threads(options, &watch, profile);
+	dump_past_fill(&ret->dump, &ret->recording, watch.spans, watch.n_spans, watch.at_ns);
+	if (!has_any) {
 		error = no_such_time(profile, watch.at_ns);
 	} else {
 		find_names(options, ret);

@@ -477,7 +477,7 @@ static const struct option_row rows[] = {
 	VALUE('o', "output", "FILE", parse_output,
 	      "where it goes, - is stdout; default: stdout, of a\n"
 	      "command profiled profiler.PID.folded or .pb.gz",
-	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_AGENT),
+	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT),
 	VALUE('f', "format", "FORMAT", parse_format,
 	      "folded, pprof, html, record; speedscope, firefox,\n"
 	      "chrome or sentry for timelines; default: what FILE's\n"

@@ -15,12 +15,14 @@
 #include "error.h"
 #include "memory.h"
 #include "options.h"
+#include "output.h"
 #include "screen.h"
 #include "show.h"
 #include "text.h"
 #include "time_point.h"
 #include "top_json.h"
 #include "top_live.h"
+#include "top_save.h"
 #include "top_source.h"
 #include "top_text.h"
 #include "top_ui.h"
@@ -33,7 +35,8 @@ enum { NAME_COLUMNS = 15, READ_BYTES = 1 << 16 };
 enum { READ_TOLD_BYTES = 1024, MAX_TOLD_BYTES = 4096 };
 
 #define FIRST_FRAME_NS (50 * NS_PER_MS)
-#define MIN_KEPT_NS (60 * NS_PER_SECOND) // of a stream
+#define LAST_MINUTE_NS (60 * NS_PER_SECOND)
+#define MIN_KEPT_NS LAST_MINUTE_NS // of a stream
 
 static const int screen_signals[] = {SIGWINCH, SIGTSTP, SIGCONT, SIGQUIT};
 
@@ -43,6 +46,9 @@ struct top_run {
 	struct debug_sources sources;
 	struct top_source source;
 	struct top_live live;
+	struct output *output; // that keeps the stream; NULL: none
+	int output_errno;      // of the first write that failed
+	struct top_save save;
 	int signal_fd;
 	bool has_screen;
 	struct screen screen;
@@ -185,6 +191,22 @@ static bool tell_stream(struct top_run *run)
 	return true;
 }
 
+// The stream goes on without the file if that takes no more.
+static void keep(struct top_run *run, const uint8_t *bytes, size_t size)
+{
+	while (run->output && !run->output_errno && size > 0) {
+		const ssize_t n = write(output_fd(run->output), bytes, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			run->output_errno = errno;
+			return;
+		}
+		bytes += n;
+		size -= (size_t)n;
+	}
+}
+
 // Takes what the sampler has written. False: that was all.
 static bool read_stream(struct top_run *run)
 {
@@ -192,6 +214,8 @@ static bool read_stream(struct top_run *run)
 
 	for (;;) {
 		const ssize_t n = read(run->live.fd, bytes, sizeof(bytes));
+		if (n > 0)
+			keep(run, bytes, (size_t)n);
 		if (n > 0 && top_source_feed(&run->source, bytes, (size_t)n))
 			continue;
 		if (n < 0 && errno == EINTR)
@@ -314,6 +338,22 @@ static void take_keys(struct top_run *run)
 	}
 }
 
+// What the user wishes to have in a file.
+static void grant(struct top_run *run)
+{
+	struct top_save_part part = {.what = run->ui.wish};
+
+	run->ui.wish = 0;
+	if (!part.what)
+		return;
+	top_ui_window(&run->ui, &part.from_ns, &part.to_ns);
+	if (part.what == 'S' || part.what == 'd')
+		part.from_ns = part.to_ns > LAST_MINUTE_NS ? part.to_ns - LAST_MINUTE_NS : 0;
+	top_save_start(&run->save, run->options, &run->source, &part);
+	free(run->ui.said);
+	run->ui.said = memory_strdup("writing...");
+}
+
 static void draw(struct top_run *run)
 {
 	if (run->source.is_stream && !run->source.ended)
@@ -336,15 +376,21 @@ static bool wait_for_user(struct top_run *run, int64_t due_ns)
 	    {.fd = run->signal_fd, .events = POLLIN},
 	    {.fd = run->live.fd, .events = POLLIN},
 	    {.fd = run->live.told, .events = POLLIN},
+	    {.fd = run->save.fd, .events = POLLIN},
 	    {.fd = run->screen.out, .events = run->screen.n_pending ? POLLOUT : 0},
 	};
 
 	poll(fds, array_size(fds), left_ns > 0 ? (int)(left_ns / NS_PER_MS) + 1 : 0);
-	const bool asked = fds[0].revents || fds[1].revents;
+	const bool asked = fds[0].revents || fds[1].revents || fds[4].revents;
 	if (fds[1].revents)
 		take_screen_signals(run);
 	if (fds[0].revents)
 		take_keys(run);
+	grant(run);
+	if (fds[4].revents) {
+		free(run->ui.said);
+		run->ui.said = top_save_finish(&run->save);
+	}
 	if (run->live.fd >= 0 && !read_stream(run)) {
 		close(run->live.fd);
 		run->live.fd = -1;
@@ -375,8 +421,7 @@ static void show_frames(struct top_run *run)
 
 	while (!run->ui.quits) {
 		const int64_t due_ns =
-		    drawn_ns +
-		    (run->source.now_ns ? run->options->top.interval_ns : FIRST_FRAME_NS);
+		    drawn_ns + (run->source.now_ns ? run->ui.interval_ns : FIRST_FRAME_NS);
 		const bool asked = wait_for_user(run, due_ns);
 		const int64_t now_ns = clock_now_ns();
 		play(run, now_ns - last_ns);
@@ -412,6 +457,7 @@ static struct error *show_screen(struct top_run *run)
 	top_ui_init(&run->ui, &run->source);
 	run->ui.view = run->options->top.view;
 	run->ui.window_ns = run->options->top.window_ns;
+	run->ui.interval_ns = run->options->top.interval_ns;
 	run->ui.sort_by[run->ui.view] = sort_column(run->options);
 	run->ui.colours = !getenv("NO_COLOR");
 	if (!screen_open(&run->screen))
@@ -419,14 +465,38 @@ static struct error *show_screen(struct top_run *run)
 		                    strerror(errno));
 	show_frames(run);
 	screen_close(&run->screen);
+	if (run->save.pid)
+		free(top_save_finish(&run->save));
 	top_ui_deinit(&run->ui);
 	return NULL;
 }
 
+static struct error *open_output(struct top_run *run)
+{
+	struct error *error = NULL;
+
+	if (run->options->output)
+		error = output_open(run->options->output, true, &run->output);
+	return error || !run->output ? error : output_publish(run->output, NULL);
+}
+
+static struct error *close_output(struct top_run *run)
+{
+	if (run->output_errno)
+		return error_create(EXIT_STATUS_OUTPUT,
+		                    "cannot write on to %s: %s; what was recorded until then is "
+		                    "there",
+		                    output_name(run->output), strerror(run->output_errno));
+	return run->output ? output_finish(run->output, NULL) : NULL;
+}
+
 static struct error *show_live(struct top_run *run, const struct top_sampler *sampler)
 {
-	struct error *error =
-	    top_live_start(sampler->sample, sampler->context, run->has_screen, &run->live);
+	struct error *error = open_output(run);
+
+	if (!error)
+		error =
+		    top_live_start(sampler->sample, sampler->context, run->has_screen, &run->live);
 
 	if (error)
 		return error;
@@ -462,7 +532,8 @@ int top_command(const struct options *options, const struct top_sampler *sampler
 	                      .signal_fd = -1,
 	                      .has_screen = !plain,
 	                      .width = terminal_width(),
-	                      .live = {.fd = -1, .told = -1}};
+	                      .live = {.fd = -1, .told = -1},
+	                      .save = {.fd = -1}};
 	struct error *error =
 	    debug_sources_init(&run.sources, options->debug_directories, options->debuginfod,
 	                       !options->quiet && isatty(STDERR_FILENO));
@@ -471,6 +542,9 @@ int top_command(const struct options *options, const struct top_sampler *sampler
 	if (!error)
 		error = options->recording ? show_recording(&run) : show_live(&run, sampler);
 	const int status = top_live_finish(&run.live);
+	if (!error)
+		error = close_output(&run);
+	output_destroy(run.output);
 	if (run.told)
 		fprintf(stderr, "%s\n", run.told);
 	free(run.told);

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "quantity.h"
 #include "verb.h"
+#include "writer.h"
 
 enum { MAX_COUNT = 1000000000 };
 
@@ -90,6 +91,11 @@ static struct error *check(const struct options *options)
 		    "run a command of that name: profiler -- top");
 	if (n_given > 1)
 		return option_error("top: give one of a process, a recording and a command");
+	if (options->output && options->recording)
+		return option_error("top: --output is for what is recorded meanwhile, not for a "
+		                    "recording");
+	if (options->output && writer_by_file_name(options->output) != &writer_record)
+		return option_error("top: --output saves a recording: give a FILE.wprof");
 	if (options->top.sort && top_view_column(options->top.view, options->top.sort) < 0)
 		return option_error("--sort: the view of %s has no column '%s' to sort by",
 		                    top_view_name(options->top.view), options->top.sort);

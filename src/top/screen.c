@@ -12,9 +12,10 @@
 
 #include "memory.h"
 
-// The alternate screen, no cursor, lines that do not wrap; and the other way round.
-#define ENTER "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
-#define LEAVE "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
+// The alternate screen, no cursor, lines that do not wrap, the wheel as arrow keys (xterm's
+// alternate scroll mode: the terminal's own selection stays); and the other way round.
+#define ENTER "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[?1007s\x1b[?1007h\x1b[2J"
+#define LEAVE "\x1b[0m\x1b[?1007r\x1b[?7h\x1b[?25h\x1b[?1049l"
 // A terminal that knows it shows all of a frame at once.
 #define BEGIN_FRAME "\x1b[?2026h"
 #define END_FRAME "\x1b[0m\x1b[?2026l"
@@ -130,6 +131,11 @@ bool screen_open(struct screen *ret)
 	atexit(give_back); // out of memory
 	screen_show(ret);
 	return true;
+}
+
+void screen_forget(void)
+{
+	taken = NULL;
 }
 
 void screen_close(struct screen *screen)

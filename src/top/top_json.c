@@ -37,7 +37,7 @@ static void write_kinds(struct json *json, const uint64_t kinds[N_WAIT_KINDS])
 static void write_stack(struct json *json, const struct top_model *model, uint32_t sample)
 {
 	size_t n;
-	char **names = top_stack(model, sample, &n);
+	char **names = top_stack(model, sample, false, &n);
 
 	json_key_open(json, "stack", '[');
 	for (size_t i = 0; i < n; i++) {

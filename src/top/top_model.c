@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "top_model.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,7 +178,31 @@ char *top_where(const struct top_model *model, uint32_t sample)
 	return n > 0 ? top_function_name(model, ids[0]) : memory_strdup("");
 }
 
-char **top_stack(const struct top_model *model, uint32_t sample, size_t *ret_count)
+// Puts the file and line behind the names of the functions at one location; returns how many.
+static size_t add_lines(const struct top_model *model, uint32_t location, char **names, size_t n)
+{
+	const struct symbols *symbols = model->input.symbols;
+	uint32_t ids[TOP_MAX_FRAMES];
+	const size_t n_here = top_frames_at(&model->input, location, ids);
+
+	for (size_t i = 0; i < n_here && i < n && location < symbols->n_locations; i++) {
+		const struct location_lines *lines = &symbols->locations[location];
+		if (i >= lines->count)
+			break;
+		const struct line *line = &symbols->lines[lines->first + i];
+		const char *file = symbols->functions[line->function].file;
+		const char *slash = strrchr(file, '/');
+		if (!file[0] || !line->line)
+			continue;
+		char *longer = memory_printf("%s  %s:%" PRIu32, names[i], slash ? slash + 1 : file,
+		                             line->line);
+		free(names[i]);
+		names[i] = longer;
+	}
+	return n_here;
+}
+
+char **top_stack(const struct top_model *model, uint32_t sample, bool lines, size_t *ret_count)
 {
 	const struct top_input *input = &model->input;
 	const struct stack *stack = &input->profile->stacks[input->profile->samples[sample].stack];
@@ -187,6 +212,9 @@ char **top_stack(const struct top_model *model, uint32_t sample, size_t *ret_cou
 
 	for (size_t i = 0; i < n; i++)
 		names[i] = top_function_name(model, ids[i]);
+	for (size_t i = 0, at = 0; lines && i < stack->n_frames && at < n; i++)
+		at += add_lines(model, input->profile->location_ids[stack->first + i], names + at,
+		                n - at);
 	*ret_count = n;
 	return names;
 }

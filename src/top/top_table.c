@@ -52,13 +52,19 @@ static uint64_t idle_of(const struct top_share *share)
 	       io_of(share);
 }
 
-static void set_shares(struct top_row *row, int column, const struct top_share *share,
-                       uint64_t whole)
+// Returns the column after them.
+static int set_shares(struct top_row *row, int column, const struct top_share *share,
+                      uint64_t whole, bool all_kinds)
 {
+	for (int i = 0; all_kinds && i < N_WAIT_KINDS; i++)
+		set_number(row, column + i, percent(share->kinds[i], whole), 1);
+	if (all_kinds)
+		return column + N_WAIT_KINDS;
 	set_number(row, column, percent(share->kinds[WAIT_KIND_RUNNING], whole), 1);
 	set_number(row, column + 1, percent(share->kinds[WAIT_KIND_LOCK], whole), 1);
 	set_number(row, column + 2, percent(io_of(share), whole), 1);
 	set_number(row, column + 3, percent(idle_of(share), whole), 1);
+	return column + 4;
 }
 
 static char *history_text(const struct top_thread *thread)
@@ -72,7 +78,7 @@ static char *history_text(const struct top_thread *thread)
 }
 
 static void add_thread(struct top_table *table, const struct top_model *model,
-                       const struct top_thread *thread)
+                       const struct top_thread *thread, bool all_kinds)
 {
 	const struct thread *known = &model->input.profile->threads[thread->thread];
 	const char *name = frame_name_thread(known);
@@ -88,11 +94,11 @@ static void add_thread(struct top_table *table, const struct top_model *model,
 	                       : is_known    ? wait_kind_name(thread->now)
 	                                     : "?"));
 	set_number(row, 3, (double)thread->for_ns / (double)NS_PER_SECOND, 1);
-	set_shares(row, 4, &thread->share, thread->share.count);
-	set_text(row, 8, history_text(thread));
-	set_text(row, 9, is_known ? top_where(model, thread->sample) : memory_strdup(""));
+	const int column = set_shares(row, 4, &thread->share, thread->share.count, all_kinds);
+	set_text(row, column, history_text(thread));
+	set_text(row, column + 1, is_known ? top_where(model, thread->sample) : memory_strdup(""));
 	const uint32_t wait = is_known ? model->input.profile->samples[thread->sample].wait : 0;
-	set_text(row, 10, top_waits_for(model, wait));
+	set_text(row, column + 2, top_waits_for(model, wait));
 }
 
 static void fill_threads(struct top_table *table, const struct top_model *model,
@@ -104,7 +110,7 @@ static void fill_threads(struct top_table *table, const struct top_model *model,
 		if (model->threads[i].never_woke && options->hides_idle)
 			n_idle++;
 		else
-			add_thread(table, model, &model->threads[i]);
+			add_thread(table, model, &model->threads[i], options->all_kinds);
 	}
 	if (n_idle > 0)
 		table->note = memory_printf("+ %zu never woke", n_idle);
@@ -113,15 +119,15 @@ static void fill_threads(struct top_table *table, const struct top_model *model,
 static void fill_functions(struct top_table *table, const struct top_model *model,
                            const struct top_table_options *options)
 {
-	(void)options;
 	for (size_t i = 0; i < model->n_functions; i++) {
 		const struct top_function *function = &model->functions[i];
 		struct top_row *row = add_row(table, function->id, -1);
 		set_number(row, 0, percent(function->self, model->share.count), 1);
 		set_number(row, 1, percent(function->total.count, model->share.count), 1);
-		set_shares(row, 2, &function->total, model->share.count);
-		set_number(row, 6, (double)function->self, 0);
-		set_text(row, 7, top_function_name(model, function->id));
+		const int column =
+		    set_shares(row, 2, &function->total, model->share.count, options->all_kinds);
+		set_number(row, column, (double)function->self, 0);
+		set_text(row, column + 1, top_function_name(model, function->id));
 	}
 }
 
@@ -229,7 +235,7 @@ static void fill_stack(struct top_table *table, const struct top_model *model,
 		return;
 	}
 	size_t n;
-	char **names = top_stack(model, thread->sample, &n);
+	char **names = top_stack(model, thread->sample, options->lines, &n);
 	for (size_t i = 0; i < n; i++)
 		set_text(add_row(table, i, thread->now), 0, names[i]);
 	free(names);
@@ -246,34 +252,44 @@ static void fill_stack(struct top_table *table, const struct top_model *model,
 }
 
 // clang-format off
-#define SHARES {"RUN%", 6, true}, {"LOCK%", 6, true}, {"I/O%", 6, true}, {"IDLE%", 6, true}
+#define SHARES {"RUN%", 6, TOP_NUMBER}, {"LOCK%", 6, TOP_NUMBER}, {"I/O%", 6, TOP_NUMBER}, {"IDLE%", 6, TOP_NUMBER}
 
-static const struct top_column thread_columns[] = {
-	{"THREAD", 15, false}, {"TID", 7, true}, {"NOW", 9, false}, {"FOR", 7, true}, SHARES,
-	{"LAST 20 s", TOP_HISTORY_CELLS, false}, {"WHERE", 28, false}, {"WAITS FOR", 40, false},
-};
-static const struct top_column function_columns[] = {
-	{"SELF%", 6, true}, {"TOTAL%", 6, true}, SHARES, {"TICKS", 8, true},
-	{"FUNCTION", 60, false},
-};
+// In the order of enum wait_kind.
+#define KINDS                                                                                      \
+	{"RUN%", 6, TOP_NUMBER}, {"LOCK%", 6, TOP_NUMBER}, {"COND%", 6, TOP_NUMBER}, {"FILE%", 6, TOP_NUMBER},             \
+	{"SOCK%", 6, TOP_NUMBER}, {"EVENT%", 6, TOP_NUMBER}, {"TIMER%", 6, TOP_NUMBER}, {"PIPE%", 6, TOP_NUMBER},          \
+	{"STOP%", 6, TOP_NUMBER}, {"READY%", 6, TOP_NUMBER}
+#define THREAD_COLUMNS(shares)                                                                     \
+	{"THREAD", 15, TOP_TEXT}, {"TID", 7, TOP_NUMBER}, {"NOW", 9, TOP_TEXT}, {"FOR", 7, TOP_NUMBER}, shares,      \
+	{"LAST 20 s", TOP_HISTORY_CELLS, TOP_HISTORY}, {"WHERE", 28, TOP_TEXT},                       \
+	{"WAITS FOR", 40, TOP_TEXT}
+#define FUNCTION_COLUMNS(shares)                                                                   \
+	{"SELF%", 6, TOP_NUMBER}, {"TOTAL%", 6, TOP_NUMBER}, shares, {"TICKS", 8, TOP_NUMBER}, {"FUNCTION", 60, TOP_TEXT}
+
+static const struct top_column thread_columns[] = {THREAD_COLUMNS(SHARES)};
+static const struct top_column thread_kind_columns[] = {THREAD_COLUMNS(KINDS)};
+static const struct top_column function_columns[] = {FUNCTION_COLUMNS(SHARES)};
+static const struct top_column function_kind_columns[] = {FUNCTION_COLUMNS(KINDS)};
 static const struct top_column tree_columns[] = {
-	{"TOTAL%", 6, true}, {"SELF%", 6, true}, {"CALLS", 80, false},
+	{"TOTAL%", 6, TOP_NUMBER}, {"SELF%", 6, TOP_NUMBER}, {"CALLS", 80, TOP_TEXT},
 };
 static const struct top_column wait_columns[] = {
-	{"WAITS%", 6, true}, {"TICKS", 8, true}, {"THREADS", 7, true}, {"LONGEST", 8, true},
-	{"KIND", 9, false}, {"HOLDER", 22, false}, {"BELOW", 28, false}, {"FOR", 50, false},
+	{"WAITS%", 6, TOP_NUMBER}, {"TICKS", 8, TOP_NUMBER}, {"THREADS", 7, TOP_NUMBER}, {"LONGEST", 8, TOP_NUMBER},
+	{"KIND", 9, TOP_TEXT}, {"HOLDER", 22, TOP_TEXT}, {"BELOW", 28, TOP_TEXT}, {"FOR", 50, TOP_TEXT},
 };
-static const struct top_column stack_columns[] = {{"STACK", 80, false}};
+static const struct top_column stack_columns[] = {{"STACK", 80, TOP_TEXT}};
 // clang-format on
 
-static const struct {
+struct view {
 	const char *name;
 	const struct top_column *columns;
 	int n_columns;
 	int sorted_by; // -1: the order is the view's meaning
 	void (*fill)(struct top_table *table, const struct top_model *model,
 	             const struct top_table_options *options);
-} views[N_TOP_VIEWS] = {
+};
+
+static const struct view views[N_TOP_VIEWS] = {
     [TOP_THREADS] = {"threads", thread_columns, array_size(thread_columns), 4, fill_threads},
     [TOP_FUNCTIONS] = {"functions", function_columns, array_size(function_columns), 0,
                        fill_functions},
@@ -281,6 +297,19 @@ static const struct {
     [TOP_WAITS] = {"waits", wait_columns, array_size(wait_columns), 0, fill_waits},
     [TOP_STACK] = {"stack", stack_columns, array_size(stack_columns), -1, fill_stack},
 };
+
+// The same with a column for each kind, of those views that have shares.
+static const struct view kind_views[] = {
+    [TOP_THREADS] = {"threads", thread_kind_columns, array_size(thread_kind_columns), 4,
+                     fill_threads},
+    [TOP_FUNCTIONS] = {"functions", function_kind_columns, array_size(function_kind_columns), 0,
+                       fill_functions},
+};
+
+static const struct view *find_view(enum top_view view, bool all_kinds)
+{
+	return all_kinds && view < array_size(kind_views) ? &kind_views[view] : &views[view];
+}
 
 const char *top_view_name(enum top_view view)
 {
@@ -325,22 +354,26 @@ static int compare_rows(const void *a_pointer, const void *b_pointer, void *cont
 	return order->is_reversed ? -result : result;
 }
 
-int top_view_next_column(enum top_view view, int column)
+int top_view_next_column(enum top_view view, bool all_kinds, int column)
 {
-	if (views[view].sorted_by < 0)
+	const struct view *known = find_view(view, all_kinds);
+
+	if (known->sorted_by < 0)
 		return -1;
-	return (column < 0 ? views[view].sorted_by + 1 : column + 1) % views[view].n_columns;
+	return (column < 0 ? known->sorted_by + 1 : column + 1) % known->n_columns;
 }
 
 void top_table_init(struct top_table *ret, const struct top_model *model,
                     const struct top_table_options *options)
 {
+	const struct view *view = find_view(options->view, options->all_kinds);
+
 	*ret = (struct top_table){
-	    .columns = views[options->view].columns,
-	    .n_columns = views[options->view].n_columns,
-	    .sorted_by = views[options->view].sorted_by,
+	    .columns = view->columns,
+	    .n_columns = view->n_columns,
+	    .sorted_by = view->sorted_by,
 	};
-	views[options->view].fill(ret, model, options);
+	view->fill(ret, model, options);
 	ret->n_shown = ret->n_rows;
 	if (ret->sorted_by < 0 || ret->n_rows == 0)
 		return;
@@ -348,7 +381,7 @@ void top_table_init(struct top_table *ret, const struct top_model *model,
 		ret->sorted_by = options->sort_by;
 	struct order order = {
 	    .column = ret->sorted_by,
-	    .is_number = ret->columns[ret->sorted_by].is_number,
+	    .is_number = ret->columns[ret->sorted_by].content == TOP_NUMBER,
 	    .is_reversed = options->is_reversed,
 	};
 	qsort_r(ret->rows, ret->n_rows, sizeof(*ret->rows), compare_rows, &order);
@@ -374,7 +407,7 @@ char *top_table_line(const struct top_table *table, const struct top_row *row, i
 		const bool is_last = i + 1 == table->n_columns;
 		_cleanup_free_ char *cell =
 		    is_last ? memory_strdup(text)
-		            : top_text_fit(text, column->width, column->is_number);
+		            : top_text_fit(text, column->width, column->content == TOP_NUMBER);
 		char *longer = memory_printf("%s%s%s", line, cell, is_last ? "" : " ");
 		free(line);
 		line = longer;

@@ -12,17 +12,30 @@
 #include "top_source.h"
 #include "top_text.h"
 
-enum { OPEN_DEPTH = 3, HEAD_ROWS = 3, MAX_ID_BYTES = 32 };
+enum {
+	OPEN_DEPTH = 3,
+	HEAD_ROWS = 3,
+	MAX_ID_BYTES = 32,
+	MIN_ROWS_FOR_STACK = 12,
+	MAX_SHOWN_FRAMES = 30,
+};
 
 static const int64_t windows_ns[] = {NS_PER_SECOND, 10 * NS_PER_SECOND, 60 * NS_PER_SECOND,
                                      INT64_MAX};
 
+static const int64_t intervals_ns[] = {
+    100 * NS_PER_MS,   200 * NS_PER_MS,   500 * NS_PER_MS,    NS_PER_SECOND,
+    2 * NS_PER_SECOND, 5 * NS_PER_SECOND, 10 * NS_PER_SECOND,
+};
+
 static const char *const help[] = {
     "1 threads  2 functions  3 tree  4 waits  5 stack of the thread   Tab next",
     "up down j k PgUp PgDn Home End   move;  Enter: the thread's stack; Esc back",
-    "s F6  sort by the next column      r  the other way round",
+    "s F6  sort by the next column      r I  the other way round",
     "/ F3  search      \\ F4  only rows with a text      h  those that never woke",
-    "w  window: 1 s, 10 s, 60 s, all    + -  open, close (tree)",
+    "w  window: 1 s, 10 s, 60 s, all    R  from now on   + - *  open, close (tree)",
+    "K  all kinds      l  lines of stacks          + -  more often, less (not in the tree)",
+    "d  write a dump   S  the last minute as a page   p  the window as pprof",
     "space  pause, or play a recording  , .  a second back, on   < >  ten",
     "q F10  quit       Ctrl-Z  to the shell: sampling goes on",
     "R running L lock C condition F file S socket E event T timer P pipe X stopped",
@@ -30,7 +43,11 @@ static const char *const help[] = {
 
 void top_ui_init(struct top_ui *ret, struct top_source *source)
 {
-	*ret = (struct top_ui){.source = source, .window_ns = 10 * NS_PER_SECOND};
+	*ret = (struct top_ui){
+	    .source = source,
+	    .window_ns = 10 * NS_PER_SECOND,
+	    .interval_ns = NS_PER_SECOND,
+	};
 	for (int i = 0; i < N_TOP_VIEWS; i++)
 		ret->sort_by[i] = -1;
 }
@@ -39,6 +56,8 @@ void top_ui_deinit(struct top_ui *ui)
 {
 	free(ui->open);
 	free(ui->ids);
+	free(ui->said);
+	top_order_deinit(&ui->order);
 	*ui = (struct top_ui){0};
 }
 
@@ -59,6 +78,29 @@ static void next_window(struct top_ui *ui)
 	while (i < array_size(windows_ns) && windows_ns[i] <= ui->window_ns)
 		i++;
 	ui->window_ns = windows_ns[i < array_size(windows_ns) ? i : 0];
+}
+
+static void change_interval(struct top_ui *ui, bool longer)
+{
+	const size_t n = array_size(intervals_ns);
+	size_t i = 0;
+
+	while (i + 1 < n && intervals_ns[i] < ui->interval_ns)
+		i++;
+	if (longer ? i + 1 < n : i > 0)
+		ui->interval_ns = intervals_ns[longer ? i + 1 : i - 1];
+}
+
+static void reset(struct top_ui *ui)
+{
+	ui->reset_ns = ui->paused ? ui->at_ns : ui->source->now_ns;
+}
+
+static void show_all_kinds(struct top_ui *ui)
+{
+	ui->all_kinds = !ui->all_kinds;
+	for (int i = 0; i < N_TOP_VIEWS; i++)
+		ui->sort_by[i] = -1;
 }
 
 static void step(struct top_ui *ui, int64_t ns)
@@ -175,15 +217,27 @@ static void take_letter(struct top_ui *ui, int key)
 	else if (key == '\t')
 		set_view(ui, (ui->view + 1) % N_TOP_VIEWS);
 	else if (key == 's' || key == SCREEN_F1 + 5)
-		*sort_by = top_view_next_column(ui->view, *sort_by);
-	else if (key == 'r')
+		*sort_by = top_view_next_column(ui->view, ui->all_kinds, *sort_by);
+	else if (key == 'r' || key == 'I')
 		ui->is_reversed[ui->view] = !ui->is_reversed[ui->view];
 	else if (key == 'h')
 		ui->shows_idle = !ui->shows_idle;
 	else if (key == 'w')
 		next_window(ui);
-	else if (key == '+' || key == '-' || key == '*')
+	else if (ui->view == TOP_TREE && (key == '+' || key == '-' || key == '*'))
 		toggle_open(ui);
+	else if (key == '+' || key == '-')
+		change_interval(ui, key == '-');
+	else if (key == SCREEN_F1 + 4)
+		set_view(ui, TOP_TREE);
+	else if (key == 'R')
+		reset(ui);
+	else if (key == 'K')
+		show_all_kinds(ui);
+	else if (key == 'l')
+		ui->lines = !ui->lines;
+	else if (key == 'd' || key == 'S' || key == 'p')
+		ui->wish = (char)key;
 	else if (key == ' ')
 		pause_or_play(ui);
 	else if (key == ',' || key == '.')
@@ -194,6 +248,7 @@ static void take_letter(struct top_ui *ui, int key)
 
 void top_ui_key(struct top_ui *ui, int key, int height)
 {
+	free(take_pointer(ui->said));
 	if (ui->typing) {
 		type(ui, key);
 	} else if (ui->shows_help) {
@@ -225,6 +280,14 @@ static const char *colour_of(const struct top_ui *ui, int kind)
 	};
 
 	return ui->colours && kind >= 0 && kind < N_WAIT_KINDS ? colours[kind] : "";
+}
+
+static int kind_of_letter(char letter)
+{
+	for (int i = 0; i < N_WAIT_KINDS; i++)
+		if (top_kind_letter((enum wait_kind)i) == letter)
+			return i;
+	return -1;
 }
 
 static bool contains(const struct top_row *row, int n_columns, const char *text)
@@ -308,6 +371,8 @@ static char *first_line(const struct top_ui *ui, int64_t to_ns)
 	        : memory_strdup("");
 	const double now_ns = (double)ui->source->now_ns;
 
+	if (ui->said)
+		return memory_printf("%s %s", state, ui->said);
 	return memory_printf("%s pid %d %s  %s  held %.2f %%  %" PRIu64 " ticks, %" PRIu64
 	                     " missed%s%s%s  ? help",
 	                     state, recording->pid, clean, window,
@@ -356,10 +421,69 @@ static void add(struct sheet *sheet, const char *before, const char *text)
 	sheet->rows[sheet->n++] = memory_printf("%s%s", before, fitted);
 }
 
-static void add_table(struct top_ui *ui, struct sheet *sheet, struct top_table *table)
+// The row with each letter of its history in the colour of its kind.
+static void add_history_row(const struct top_ui *ui, struct sheet *sheet,
+                            const struct top_table *table, const char *line, int kind)
+{
+	const char *colour = colour_of(ui, kind);
+	int column = 0, i = 0;
+
+	while (i < table->n_columns && table->columns[i].content != TOP_HISTORY)
+		column += table->columns[i++].width + 1;
+	if (i == table->n_columns || !ui->colours || column + TOP_HISTORY_CELLS > sheet->width ||
+	    sheet->n >= sheet->height) {
+		add(sheet, colour, line);
+		return;
+	}
+	_cleanup_free_ char *fitted = top_text_fit(line, sheet->width, false);
+	_cleanup_free_ char *before = top_text_fit(line, column, false);
+	const size_t start = strlen(before);
+	char *row = memory_printf("%s%s", colour, before);
+	for (i = 0; i < TOP_HISTORY_CELLS; i++) {
+		const char letter = fitted[start + (size_t)i];
+		char *longer =
+		    memory_printf("%s%s%c", row, colour_of(ui, kind_of_letter(letter)), letter);
+		free(row);
+		row = longer;
+	}
+	sheet->rows[sheet->n++] =
+	    memory_printf("%s%s%s", row, colour, fitted + start + TOP_HISTORY_CELLS);
+	free(row);
+}
+
+// "worker-2: read < fill < main" of the thread at the cursor.
+static void add_stack_line(const struct top_ui *ui, struct sheet *sheet,
+                           const struct top_model *model)
+{
+	const struct top_thread *thread = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < model->n_threads; i++)
+		if (model->threads[i].thread == ui->cursor_id)
+			thread = &model->threads[i];
+	if (!thread || thread->sample == TOP_NONE) {
+		add(sheet, "", "");
+		return;
+	}
+	char **names = top_stack(model, thread->sample, ui->lines, &n);
+	char *line = memory_strdup("---");
+	for (size_t i = 0; i < n; i++) {
+		char *longer = i < MAX_SHOWN_FRAMES
+		                   ? memory_printf("%s %s%s", line, i ? "< " : "", names[i])
+		                   : memory_strdup(line);
+		free(line);
+		line = longer;
+		free(names[i]);
+	}
+	free(names);
+	add(sheet, "\x1b[1m", line);
+	free(line);
+}
+
+static void add_table(struct top_ui *ui, struct sheet *sheet, struct top_table *table, int n_below)
 {
 	const bool has_note = table->note && sheet->height > HEAD_ROWS + 2;
-	const int room = sheet->height - sheet->n - has_note;
+	const int room = sheet->height - sheet->n - has_note - n_below;
 
 	place_cursor(ui, table, room > 0 ? (size_t)room : 0);
 	for (int i = 0; i < room; i++) {
@@ -369,8 +493,10 @@ static void add_table(struct top_ui *ui, struct sheet *sheet, struct top_table *
 			continue;
 		}
 		_cleanup_free_ char *line = top_table_line(table, &table->rows[row], 0);
-		add(sheet, row == ui->cursor ? "\x1b[7m" : colour_of(ui, table->rows[row].kind),
-		    line);
+		if (row == ui->cursor)
+			add(sheet, "\x1b[7m", line);
+		else
+			add_history_row(ui, sheet, table, line, table->rows[row].kind);
 	}
 	if (has_note)
 		add(sheet, "", table->note);
@@ -382,6 +508,17 @@ static void add_help(struct sheet *sheet)
 		add(sheet, "", help[i]);
 }
 
+// Rows move when the user wants them to, or after a while.
+static void keep_order(struct top_ui *ui, struct top_table *table, const struct top_model *model)
+{
+	const uint64_t sorts = (uint64_t)ui->view << 32 |
+	                       (uint64_t)(ui->sort_by[ui->view] + 1) << 8 |
+	                       (uint64_t)ui->is_reversed[ui->view] << 1 | ui->all_kinds;
+
+	if (table->sorted_by >= 0 && (!ui->paused || ui->plays))
+		top_order_keep(&ui->order, table, model->input.to_ns, sorts);
+}
+
 static void add_view(struct top_ui *ui, struct sheet *sheet, const struct top_model *model)
 {
 	struct top_table table;
@@ -391,6 +528,8 @@ static void add_view(struct top_ui *ui, struct sheet *sheet, const struct top_mo
 	                   .view = ui->view,
 	                   .sort_by = ui->sort_by[ui->view],
 	                   .is_reversed = ui->is_reversed[ui->view],
+	                   .all_kinds = ui->all_kinds,
+	                   .lines = ui->lines,
 	                   .hides_idle = !ui->shows_idle,
 	                   .thread = ui->thread,
 	                   .open = ui->open,
@@ -400,8 +539,21 @@ static void add_view(struct top_ui *ui, struct sheet *sheet, const struct top_mo
 	_cleanup_free_ char *titles = top_table_line(&table, NULL, 0);
 	add(sheet, "\x1b[1m", titles);
 	apply_filter(&table, ui->filter);
-	add_table(ui, sheet, &table);
+	keep_order(ui, &table, model);
+	const bool has_stack = ui->view == TOP_THREADS && sheet->height >= MIN_ROWS_FOR_STACK;
+	add_table(ui, sheet, &table, has_stack);
+	if (has_stack)
+		add_stack_line(ui, sheet, model);
 	top_table_deinit(&table);
+}
+
+void top_ui_window(const struct top_ui *ui, int64_t *ret_from_ns, int64_t *ret_to_ns)
+{
+	const int64_t at_ns = ui->paused ? ui->at_ns : ui->source->now_ns;
+	const int64_t from_ns = ui->window_ns < at_ns ? at_ns - ui->window_ns : 0;
+
+	*ret_from_ns = from_ns < ui->reset_ns && ui->reset_ns <= at_ns ? ui->reset_ns : from_ns;
+	*ret_to_ns = at_ns + 1; // with what lies at the very end
 }
 
 char **top_ui_rows(struct top_ui *ui, int width, int height)
@@ -411,11 +563,12 @@ char **top_ui_rows(struct top_ui *ui, int width, int height)
 	    .width = width,
 	    .height = height,
 	};
-	const int64_t to_ns = ui->paused ? ui->at_ns : ui->source->now_ns;
-	const int64_t from_ns = ui->window_ns < to_ns ? to_ns - ui->window_ns : 0;
 	struct top_model model;
+	int64_t from_ns, to_ns;
 
-	top_source_look(ui->source, from_ns, to_ns + 1, ui->view == TOP_TREE, &model);
+	top_ui_window(ui, &from_ns, &to_ns);
+	top_source_look(ui->source, from_ns, to_ns, ui->view == TOP_TREE, &model);
+	to_ns--;
 	_cleanup_free_ char *first = first_line(ui, to_ns);
 	_cleanup_free_ char *second = second_line(ui, &model);
 	add(&sheet, "\x1b[7m", first);
