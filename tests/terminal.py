@@ -1,0 +1,72 @@
+"""A terminal (tmux) in which the profiler runs, for what it draws and how it leaves it."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+
+import harness
+from harness import PROFILER
+
+
+class Terminal:
+    """A terminal (tmux) in which a shell runs the profiler, and says how that ended."""
+
+    def __init__(self, test, *args, columns=100, rows=30, env=""):
+        if not shutil.which("tmux"):
+            harness.skip("no tmux")
+        self.name = f"profiler-{os.getpid()}-{id(self)}"
+        self.directory = test.directory()
+        command = shlex.join([PROFILER, "top", *map(str, args)])
+        script = f"stty -a >before; {env} {command}; echo status $?; stty -a >after; sleep 1000"
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", rows, script)
+        test.addCleanup(self.tmux, "kill-server", check=False)
+
+    def tmux(self, *args, check=True):
+        return subprocess.run(
+            ["tmux", "-L", self.name, "-u", *map(str, args)], cwd=self.directory, check=check,
+            capture_output=True, text=True, timeout=harness.RUN_TIMEOUT_S,
+        ).stdout  # fmt: skip
+
+    def screen(self, *args):
+        return self.tmux("capture-pane", "-p", *args)
+
+    def type(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def wait_for(self, pattern):
+        """The screen, once it matches."""
+        shown = []
+
+        def matches():
+            shown[:] = [self.screen()]
+            return re.search(pattern, shown[0])
+
+        try:
+            harness.wait_for(matches, pattern, 20)
+        except AssertionError:
+            raise AssertionError(f"{pattern!r} is not on the screen:\n{shown[0]}") from None
+        return shown[0]
+
+    def profiler(self):
+        """The process that draws."""
+        (shell,) = map(int, self.tmux("list-panes", "-F", "#{pane_pid}").split())
+        for _ in range(3):
+            if "profiler" in harness.read_status(shell)["Name"]:
+                return shell
+            shell = next(iter(harness.children(shell)))
+        raise AssertionError("the profiler does not run")
+
+    def wait_for_end(self, status=0):
+        """The profiler has ended, and the terminal is as it was."""
+        shown = self.wait_for(r"status \d+")
+        assert f"status {status}\n" in shown, shown
+        after = f"{self.directory}/after"
+        harness.wait_for(lambda: os.path.exists(after) and os.path.getsize(after), "stty's end")
+        lines = []
+        for path in (f"{self.directory}/before", after):
+            with open(path, encoding="utf-8") as file:
+                lines.append(re.sub(r"rows \d+; columns \d+", "", file.read()))  # resized
+        assert lines[0] == lines[1], lines
+        assert self.tmux("display", "-p", "#{alternate_on} #{cursor_flag}") == "0 1\n"
