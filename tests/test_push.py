@@ -7,11 +7,12 @@ import concurrent.futures
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import harness
 import pprof_maker
-from harness import STATUS_OUTPUT, STATUS_USAGE, find_tool
+from harness import PROFILER, STATUS_OUTPUT, STATUS_USAGE, find_tool
 from push_case import RUNNING, SLEEPING, Push, Told, window
 from push_server import ANNOUNCE, CLOSE, CUT, DRIP, ENDLESS, FLOOD, HANG, TRICKLE, Otlp, free_port
 
@@ -156,6 +157,27 @@ class Formats(Push):
         self.assertRegex(self.stdout, r"000000\.pb\.gz: 6 samples\n\tPOST http://127\.0\.0\.1:9/push\.v1\."
                          r"PusherService/Push: \d+ bytes \(\d+ before compression\), 6 samples \{__name__=wall, service_name=made\}")  # fmt: skip
 
+    def test_fleet(self):
+        """tests/fleet.py adds up what a server really gets."""
+        server = self.serve()
+        spool = self.spool(window(70), window(50))
+        paths = [os.path.join(spool, name) for name in os.listdir(spool)]
+        fleet = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fleet.py")
+        for scheme in ("", "parca+"):
+            url, seen = scheme + server.url, len(server.requests)
+            self.push(url, spool)
+            requests = server.requests[seen:]
+            size, raw = (sum(sizes) / 2 for sizes in ([r.size for r in requests],
+                                                      [len(r.series[0].raw) for r in requests]))  # fmt: skip
+            kinds = {(frozenset([*series.labels.items(), *sample.labels.items()]), scheme or kind)
+                     for request in requests for series in request.series for sample in series.profile.samples
+                     for kind in ("count", "cpu_ns", "wall_ns") if getattr(sample, kind)}  # fmt: skip
+            told = subprocess.run([sys.executable, fleet, PROFILER, url, "15", "10", "2", *paths],
+                                  check=True, capture_output=True, text=True).stdout  # fmt: skip
+            self.assertIn(f"a window: {size:.0f} bytes ({raw:.0f} before compression) in {len(requests) / 2:.1f} "
+                          f"requests, {size / 15:.0f} bytes a second; {len(kinds)} series\n", told)  # fmt: skip
+            self.assertIn(f" {20 * len(kinds)} series", told)
+
     def test_recording(self):
         path = os.path.join(self.directory(), "r.wprof")
         target = self.start_fixture("threads", 2, 1)
@@ -260,6 +282,7 @@ class Failures(Push):
         server = self.serve(TRICKLE, 200)
         told = self.push(server.url, self.spool(window(5)))
         self.assertEqual((told.windows, told.dropped, len(server.requests)), (1, 0, 2))
+        self.assertIn("10 samples may be there twice", self.stderr)
 
     def slow_drip(self):
         """A byte of the body a second: the server has taken it."""
@@ -320,6 +343,7 @@ class Failures(Push):
         process.send_signal(signal.SIGTERM)
         told = Told(self.end(process))
         self.assertEqual((told.windows, told.samples, told.dropped), (3, 12, 0))
+        self.assertNotIn("may be there twice", self.stderr)
         self.assertEqual(sum(s.n_samples for s in server.taken), 12)
 
     def slow_poison(self):
@@ -333,7 +357,7 @@ class Failures(Push):
         process = self.begin(server.url, spool, "--follow")
         for n in range(1, 40):
             self.await_requests(server, n)
-            if not os.path.exists(os.path.join(spool, "host.1.000000.pb.gz")):
+            if not any(name.startswith("host.1.000000.") for name in os.listdir(spool)):
                 break
             with open(os.path.join(spool, f".new.{n}"), "wb") as file:
                 file.write(window(1))
@@ -359,6 +383,14 @@ class Failures(Push):
 
     def test_killed(self):
         """At any instant: whatever was not taken is still there for the next one."""
+        silent, spool = self.serve(HANG), self.spool(window(1), window(2))
+        process = self.begin(silent.url, spool, "--follow")
+        self.await_requests(silent, 1)
+        process.kill()
+        process.wait()
+        self.assertEqual(sorted(os.listdir(spool)), ["host.1.000000.sent-0+.pb.gz", "host.1.000001.pb.gz"])
+        self.push(self.serve().url, spool, "--remove")
+        self.assertIn("2 samples may be there twice", self.stderr)
         server = self.serve()
         windows = [window(n + 1) for n in range(60)]
         spool = self.spool(*windows)

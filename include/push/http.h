@@ -25,6 +25,7 @@ struct http_request {
 
 struct http_answer {
 	long status;           // 0: none came, and text says why
+	bool may_be_there;     // no answer came, but all of the request had gone
 	int64_t retry_after_s; // as the server asks; 0: it does not
 	char *text;            // the beginning of what it says, one clean line; owned
 };

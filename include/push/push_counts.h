@@ -21,6 +21,8 @@ const char *push_drop_name(enum push_drop drop);
 struct push_counts {
 	_Atomic uint64_t sent_windows, sent_samples; // windows: those that were sent whole
 	_Atomic uint64_t dropped_windows, dropped_samples[N_PUSH_DROPS];
+	_Atomic uint64_t
+	    maybe_twice_samples; // sent again, as nobody knows what became of them before
 	_Atomic uint64_t requests, retries;
 	_Atomic uint64_t spool_windows, spool_bytes; // at the last look
 	_Atomic int64_t oldest_ns;                   // CLOCK_REALTIME of what waits; 0: nothing

@@ -168,6 +168,7 @@ static void put_push(struct json *json, const struct metrics *metrics)
 	json_close(json, '}');
 	json_key_int(json, "lost_windows", (int64_t)metrics->lost_windows);
 	json_key_int(json, "lost_samples", (int64_t)metrics->lost_samples);
+	json_key_int(json, "maybe_twice_samples", (int64_t)push->maybe_twice_samples);
 	json_key_int(json, "requests", (int64_t)push->requests);
 	json_key_int(json, "retries", (int64_t)push->retries);
 	json_key_int(json, "waiting_windows", (int64_t)push->spool_windows);

@@ -37,6 +37,7 @@ struct sending {
 	struct push_window *window;
 	struct push_parts parts;
 	int64_t timeout_ms;
+	bool is_unanswered; // the last request, though all of it had gone
 	struct delivery *result;
 };
 
@@ -149,7 +150,7 @@ static void take_answer(struct delivery *result, struct http_answer *answer)
 }
 
 // The file of credentials is read each time: they may have been renewed.
-static bool post(const struct sending *sending, const struct push_part *part)
+static bool post(struct sending *sending, const struct push_part *part)
 {
 	const struct uploader *uploader = sending->uploader;
 	const struct destination *destination = uploader->wishes.destination;
@@ -174,6 +175,7 @@ static bool post(const struct sending *sending, const struct push_part *part)
 	              .timeout_ms = sending->timeout_ms,
 	          },
 	          &answer);
+	sending->is_unanswered = answer.may_be_there;
 	push_headers_hide(&headers, answer.text);
 	push_headers_deinit(&headers);
 	uploader->counts->requests++;
@@ -182,25 +184,44 @@ static bool post(const struct sending *sending, const struct push_part *part)
 	return sending->result->verdict == VERDICT_SENT;
 }
 
+static void mark(const struct sending *sending)
+{
+	if (sending->uploader->removes)
+		push_queue_mark(sending->window);
+}
+
+// False: it is not taken now.
+static bool send_part(struct sending *sending, const struct push_part *part)
+{
+	struct push_counts *counts = sending->uploader->counts;
+	struct push_window *window = sending->window;
+	const bool may_be_there = window->may_be_there;
+
+	window->may_be_there = true; // for who comes after, should this process be killed now
+	mark(sending);
+	if (!post(sending, part)) {
+		window->may_be_there = may_be_there || sending->is_unanswered;
+		mark(sending);
+		return false;
+	}
+	window->may_be_there = false;
+	window->n_sent++;
+	counts->sent_samples += part->samples;
+	counts->maybe_twice_samples += may_be_there ? part->samples : 0;
+	counts->last_success_ns = clock_read_ns(CLOCK_REALTIME);
+	sending->result->samples -= part->samples;
+	sending->result->has_sent = true;
+	return true;
+}
+
 static void send_parts(struct sending *sending)
 {
-	const struct uploader *uploader = sending->uploader;
-	struct push_counts *counts = uploader->counts;
-	struct push_window *window = sending->window;
+	struct push_counts *counts = sending->uploader->counts;
 	const struct push_parts *parts = &sending->parts;
 
-	for (size_t i = window->n_sent; i < parts->count; i++) {
-		const struct push_part *part = &parts->items[i];
-		if (!post(sending, part))
+	for (size_t i = sending->window->n_sent; i < parts->count; i++)
+		if (!send_part(sending, &parts->items[i]))
 			return;
-		counts->sent_samples += part->samples;
-		counts->last_success_ns = clock_read_ns(CLOCK_REALTIME);
-		sending->result->samples -= part->samples;
-		sending->result->has_sent = true;
-		window->n_sent++;
-		if (uploader->removes && i + 1 < parts->count)
-			push_queue_mark(window);
-	}
 	sending->result->verdict = VERDICT_SENT; // if there was nothing to be sent, too
 	counts->sent_windows++;
 	counts->dropped_samples[PUSH_TOO_LARGE] += sending->result->samples;

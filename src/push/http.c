@@ -170,7 +170,7 @@ void http_post(struct http *http, const struct http_request *request, struct htt
 {
 	struct reading reading = {0};
 	struct curl_slist *headers = make_headers(http, request);
-	curl_off_t retry_after = 0;
+	curl_off_t retry_after = 0, sent = 0;
 
 	*ret = (struct http_answer){0};
 	set_options(http, request, headers, &reading);
@@ -182,6 +182,8 @@ void http_post(struct http *http, const struct http_request *request, struct htt
 	ret->retry_after_s = retry_after;
 	if (ret->status < FIRST_STATUS)
 		ret->status = 0;
+	http->get(http->handle, CURLINFO_SIZE_UPLOAD_T, &sent);
+	ret->may_be_there = ret->status == 0 && sent >= (curl_off_t)request->size;
 	const char *why = reading.headers > MAX_READ_BYTES ? "its answer has headers without end"
 	                                                   : http->explain(code);
 	ret->text = ret->status ? text_clean(reading.bytes, reading.size, HTTP_MAX_ANSWER_BYTES)

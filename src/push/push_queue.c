@@ -14,7 +14,9 @@
 
 enum { MAX_WINDOWS = 100000 };
 
+// name.sent-2+.pb.gz: two of its parts are sent, and the third may be.
 #define SENT_MARK ".sent-"
+#define MAYBE "+"
 
 static const char *const suffixes[] = {".pb.gz", ".pb", ".pprof", ".wprof"};
 
@@ -56,9 +58,13 @@ void push_queue_mark(struct push_window *window)
 
 	if (!suffix)
 		return;
-	const char *end = mark ? mark : suffix;
-	char *path = memory_printf("%.*s" SENT_MARK "%zu%s", (int)(end - window->path),
-	                           window->path, window->n_sent, suffix);
+	const int length = (int)((mark ? mark : suffix) - window->path);
+	char *path;
+	if (window->n_sent || window->may_be_there)
+		path = memory_printf("%.*s" SENT_MARK "%zu%s%s", length, window->path,
+		                     window->n_sent, window->may_be_there ? MAYBE : "", suffix);
+	else
+		path = memory_printf("%.*s%s", length, window->path, suffix);
 	if (rename(window->path, path) == 0) {
 		free(window->path);
 		window->path = path;
@@ -87,12 +93,15 @@ static void add(struct push_queue *queue, const char *path, const struct stat *s
 		return;
 	hash_index_insert(&queue->index, hash, (uint32_t)queue->count);
 	const char *mark = find_mark(path);
+	char *end = NULL;
+	const size_t n_sent = mark ? strtoul(mark + strlen(SENT_MARK), &end, 10) : 0;
 	*array_push(queue->items, queue->count, queue->capacity) = (struct push_window){
 	    .path = memory_strdup(path),
 	    .size = (uint64_t)status->st_size,
 	    .time_ns = status->st_mtim.tv_sec * NS_PER_SECOND + status->st_mtim.tv_nsec,
 	    .is_seen = true,
-	    .n_sent = mark ? strtoul(mark + strlen(SENT_MARK), NULL, 10) : 0,
+	    .n_sent = n_sent,
+	    .may_be_there = mark && strncmp(end, MAYBE, strlen(MAYBE)) == 0,
 	};
 }
 

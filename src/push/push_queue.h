@@ -15,6 +15,8 @@ struct push_window {
 	bool is_seen;    // it is there, at the last look
 	bool is_done;    // it is not to be sent any more
 	size_t n_sent;   // of its parts
+	// The next one was sent, and nobody saw the answer: the server may have it.
+	bool may_be_there;
 	uint32_t tries;
 	// Poison is told from a server that is away by the windows that it takes meanwhile.
 	bool has_failed;      // since another one was taken
@@ -47,6 +49,6 @@ size_t push_queue_waiting(const struct push_queue *queue, uint64_t *ret_bytes);
 // The server took a window.
 void push_queue_note_success(struct push_queue *queue);
 
-// Renames the window's file so that it says how many of its parts are sent, for who comes after
-// this process.
+// Renames the window's file so that it says how many of its parts are sent, and whether the next
+// one may be, for who comes after this process.
 void push_queue_mark(struct push_window *window);

@@ -364,6 +364,10 @@ static void sum_up(const struct upload *upload)
 
 	if (uploader->quiet || uploader->dry)
 		return;
+	if (counts->maybe_twice_samples)
+		say("push: %" PRIu64
+		    " samples may be there twice, as no answer came the first time",
+		    (uint64_t)counts->maybe_twice_samples);
 	say("pushed %" PRIu64 " windows (%" PRIu64 " samples) to %.*s; dropped %" PRIu64
 	    " windows (%" PRIu64 " samples); %" PRIu64 " windows are left",
 	    (uint64_t)counts->sent_windows, (uint64_t)counts->sent_samples, host_length(url), url,
