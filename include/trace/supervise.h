@@ -19,6 +19,9 @@
 
 struct job;
 
+// The worker's name in /proc/PID/comm, by which other profilers know it (diagnose.c).
+#define SUPERVISE_WORKER_NAME "profiler-worker"
+
 // How the profiler was started: what a wrapped command is to find again.
 struct origin {
 	pid_t supervisor;

@@ -294,7 +294,7 @@ static void print_doubts(const struct run *run)
 	if (run->refused_children)
 		fprintf(stderr,
 		        "profiler: %ju child process%s could not be sampled: 32-bit programs, or "
-		        "with privileges, or traced by others\n",
+		        "with privileges, traced by others, or profilers that began later\n",
 		        (uintmax_t)run->refused_children, run->refused_children == 1 ? "" : "es");
 	if (run->lost_privileges)
 		fprintf(stderr,

@@ -16,6 +16,7 @@
 #include "error.h"
 #include "memory.h"
 #include "proc.h"
+#include "supervise.h"
 #include "text.h"
 #include "tracee.h"
 
@@ -224,6 +225,42 @@ char *diagnose_tracer_text(int pid, int tracer)
 	                     pid, name, tracer, tracer_name);
 }
 
+// True if it is another profiler's worker and did not begin before us. Of two that hold each other
+// each waits for ever, and whoever they hold waits with them; so only the later one may hold.
+static bool is_later_worker(int pid)
+{
+	struct proc_stat own, stat;
+	char name[PROC_NAME_SIZE];
+
+	return proc_read_name(pid, pid, name) && strcmp(name, SUPERVISE_WORKER_NAME) == 0 &&
+	       proc_read_stat(-1, pid, pid, &stat) &&
+	       proc_read_stat(-1, getpid(), getpid(), &own) && stat.start_time >= own.start_time;
+}
+
+static bool traces_us(int pid)
+{
+	struct proc_status own, tracer;
+
+	return proc_read_status(getpid(), &own) && own.tracer_pid &&
+	       proc_read_status(own.tracer_pid, &tracer) && tracer.tgid == pid;
+}
+
+static struct error *check_tracer(int pid, const char *name)
+{
+	if (is_later_worker(pid))
+		return error_create(
+		    EXIT_STATUS_TARGET,
+		    "process %d (%s) is a profiler's that began later than this "
+		    "one: they would hold each other for ever; start this one again",
+		    pid, name);
+	if (traces_us(pid))
+		return error_create(EXIT_STATUS_TARGET,
+		                    "process %d (%s) traces this profiler: they would hold each "
+		                    "other for ever",
+		                    pid, name);
+	return NULL;
+}
+
 struct error *diagnose_target(int pid, int *ret_pid)
 {
 	struct proc_status status;
@@ -244,6 +281,8 @@ struct error *diagnose_target(int pid, int *ret_pid)
 		                    "sample",
 		                    pid, name);
 	struct error *error = check_zombie(pid, &status, name);
+	if (!error)
+		error = check_tracer(pid, name);
 	if (error)
 		return error;
 	if (!tracee_is_permitted() || (status.state != 'Z' && copying_is_denied(pid)))

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ __attribute__((noreturn)) static void run_child(char *const command[], const str
 {
 	char byte;
 
+	prctl(PR_SET_NAME, "profiler"); // no worker (supervise.h)
 	// Closed without a byte: the profiler could not trace us, or died.
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(EXIT_STATUS_TARGET);

@@ -200,6 +200,20 @@ static struct job *share_job(void)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+// The worker has its name from its first instruction on: nobody can take it for something else. It
+// leaves the profiler's own to the supervisor.
+static pid_t fork_worker(void)
+{
+	char name[16] = ""; // prctl(2)
+
+	prctl(PR_GET_NAME, name);
+	prctl(PR_SET_NAME, SUPERVISE_WORKER_NAME);
+	const pid_t worker = fork();
+	if (worker != 0)
+		prctl(PR_SET_NAME, name);
+	return worker;
+}
+
 int supervise(int (*work)(void *, const struct origin *), void *context, bool wrapping,
               int worker_fd)
 {
@@ -219,7 +233,7 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	sigprocmask(SIG_BLOCK, &set, &origin.mask);
 	rescues_share();
 	parting_share();
-	const pid_t worker = fork();
+	const pid_t worker = fork_worker();
 	if (worker < 0) {
 		fprintf(stderr, "profiler: no process can be started: %s\n", strerror(errno));
 		return 1;

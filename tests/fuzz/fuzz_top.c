@@ -9,7 +9,7 @@
 #include "top_source.h"
 #include "top_table.h"
 
-enum { MAX_PIECES = 4 };
+enum { PIECES = 2 };
 
 #define WINDOW_NS INT64_C(1000000000)
 
@@ -28,6 +28,7 @@ static void look(struct top_source *source, FILE *nowhere)
 {
 	struct top_model model;
 
+	top_source_find_names(source, 0);
 	top_source_look(source, source->now_ns - WINDOW_NS, source->now_ns + 1, true, &model);
 	for (enum top_view view = 0; view < N_TOP_VIEWS; view++)
 		show_table(&model, view);
@@ -48,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(bytes, data, size);
 	record_input_mend(bytes, size);
 	top_source_begin(&no_sources, true, 20 * WINDOW_NS, &source);
-	for (size_t at = 0, n = size / MAX_PIECES + 1; at < size; at += n) {
+	for (size_t at = 0, n = size / PIECES + 1; at < size; at += n) {
 		if (!top_source_feed(&source, bytes + at, size - at < n ? size - at : n))
 			break;
 		look(&source, nowhere);

@@ -233,6 +233,29 @@ class Tracers(torture.TestCase):
                     run.finish()
                     self.assertLess(run.summary.truncated, 0.5 * run.summary.samples)
 
+    TWO = """
+        for i in 1 2; do "$0" -c -p $$ -F 997 --max-overhead=0 -d 0.5 -o /dev/null & done
+        wait
+    """
+
+    def test_profilers_of_each_other(self):
+        """Two that could profile each other do not wait for each other for ever."""
+        shell = subprocess.Popen(
+            ["sh", "-c", self.TWO, harness.PROFILER], stderr=subprocess.PIPE, text=True
+        )
+        self.addCleanup(self.kill_tree, shell.pid)
+        _, told = shell.communicate(timeout=harness.WAIT_TIMEOUT_S)
+        self.assertEqual(len(re.findall("ticks at", told)), 2, told)
+        self.assertIn("profilers that began later", told)
+
+    def kill_tree(self, pid):
+        for child in harness.children(pid):
+            self.kill_tree(child)
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
 
 class Children(torture.TestCase):
     SCRIPT = """
