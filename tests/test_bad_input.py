@@ -34,6 +34,16 @@ class Targets(harness.TestCase):
         self.refused(process.pid, rf"(?i)no .*process.*\b{process.pid}\b")
         self.refused(2**31 - 1, r"(?i)no .*process")
 
+    def test_no_proc(self):
+        harness.need(os.geteuid() == 0, "needs root")
+        unshare = harness.find_tool("unshare")
+        script = 'umount -l /proc && exec "$0" -p 1'
+        run = subprocess.run(
+            [unshare, "-m", "sh", "-c", script, harness.PROFILER], text=True, stderr=subprocess.PIPE
+        )
+        self.assertEqual(run.returncode, STATUS_TARGET, run.stderr)
+        self.assertIn("profiler: there is no /proc here", run.stderr)
+
     def test_kernel_thread(self):
         try:
             with open("/proc/2/comm", encoding="utf-8") as file:

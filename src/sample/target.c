@@ -18,7 +18,7 @@
 
 enum {
 	RESERVED_FDS = 512, // for modules, output and the rest
-	LIST_BYTES = 32768,
+	LIST_BYTES = 8192,
 };
 
 // As many files as the hard limit allows: two for each thread are kept open.

@@ -44,6 +44,10 @@ struct error *diagnose_gone(int pid)
 
 static struct error *no_such_process(int pid)
 {
+	if (access("/proc/self", F_OK) != 0)
+		return error_create(EXIT_STATUS_TARGET,
+		                    "there is no /proc here, in which processes are found: mount "
+		                    "it (mount -t proc proc /proc)");
 	return error_create(EXIT_STATUS_TARGET, "no process has the pid %d: see ps -e", pid);
 }
 
