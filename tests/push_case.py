@@ -50,9 +50,9 @@ class Push(harness.TestCase):
             os.utime(path, ns=(at_ns, at_ns))
         return directory
 
-    def begin(self, *args):
+    def begin(self, *args, **more):
         process = subprocess.Popen([PROFILER, "push", *map(str, args)], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)  # fmt: skip
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)

@@ -178,6 +178,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if answer in (CUT, DRIP):
             self.close_connection = True
 
+    def do_CONNECT(self):
+        """As a proxy that lets nobody through."""
+        self.server.owner.requests.append(Request(self, b""))
+        self.send_error(403)
+
     def answer_without_end(self, request):
         header = b"X-Header: " + b"x" * 1000 + b"\r\n"
         self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")

@@ -460,8 +460,8 @@ class Secrets(Push):
         for name in ("cmdline", "environ"):
             with open(f"/proc/{process.pid}/{name}", "rb") as file:
                 self.assertNotIn(b"s3cr3t", file.read())
-        with open(f"/proc/{process.pid}/coredump_filter", encoding="ascii") as file:
-            self.assertEqual(int(file.read(), 16), 0)  # nothing of its memory
+        with open(f"/proc/{process.pid}/limits", encoding="ascii") as file:
+            self.assertRegex(file.read(), r"Max core file size +[01] +[01] ")  # no core
         process.kill()
         self.assertNotIn("s3cr3t", "".join(process.communicate()))
         headers = server.requests[0].headers
@@ -470,8 +470,15 @@ class Secrets(Push):
         self.push(talks.url, spool, option, expect=STATUS_OUTPUT)
         self.assertIn("it answers 400: who is ****** ******? ....", self.stderr)
         self.assertNotIn("s3cr", self.stderr)
-        self.end(self.begin(server.url, spool, "--dry-run", option))
+        self.end(self.begin(server.url + "/x?key=s3cr3t", spool, "--dry-run", option))
         self.assertNotIn("s3cr3t", self.stdout + self.stderr)
+        proxy = self.serve()
+        way = f"http://user:s3cr3t@127.0.0.1:{proxy.port}"
+        process = self.begin("https://there.invalid", spool, option, "--follow", env={**os.environ, "https_proxy": way})
+        self.assertRegex(process.stderr.readline(), "it is tried again|until that is mended")
+        process.kill()
+        self.assertNotIn("s3cr3t", "".join(process.communicate()))
+        self.assertNotIn("s3cr3t", str(proxy.requests[0].headers))
         with open(path, "w", encoding="ascii") as file:
             file.write("s3cr3t\n")
         run = harness.Run(["push", server.url, spool, option]).finish(expect=STATUS_USAGE)

@@ -7,7 +7,7 @@ import signal
 
 import harness
 from harness import STATUS_OUTPUT, STATUS_USAGE
-from push_case import Push, Told
+from push_case import Push, Told, window
 
 
 def setUpModule():
@@ -18,8 +18,13 @@ def setUpModule():
 class Sampled(Push):
     """--push: the sampler beside the uploader."""
 
-    def sample(self, *args, target=None, **more):
+    def sample(self, *args, target=None, left=None, **more):
+        """`left`: a window that an earlier run has left."""
         self.where = os.path.join(self.directory(), "spool")
+        if left:
+            os.mkdir(self.where, 0o700)
+            with open(os.path.join(self.where, "host.1.000007.sent-0+.pb.gz"), "wb") as file:
+                file.write(left)
         self.metrics_file = os.path.join(self.directory(), "metrics")
         target = target or self.start_fixture("threads", 4, 1, 1)
         run = harness.Run(["-p", target.pid, "-F", 199, "-v", "-o", self.where, "--every=200ms",
@@ -48,19 +53,20 @@ class Sampled(Push):
             return file.read()
 
     def test_adds_up(self):
-        """All that was sampled arrives; the sampler itself never loads what sends it."""
+        """All that was sampled arrives, and what an earlier run left; the sampler itself never loads what
+        sends it."""
         server = self.serve()
         target = self.start_fixture("threads", 4, 1, 1, env={**os.environ, "OTEL_SERVICE_NAME": "shöp"})
-        run = self.sample(f"--push={server.url}", "--label=region=eu", "-d", "1", target=target)
+        run = self.sample(f"--push={server.url}", "--label=region=eu", "-d", "1", target=target, left=window(5))
         run.wait_attached()
         self.await_requests(server, 1)
         self.assertNotIn("libcurl", self.maps(run.worker_pid()) + self.maps(run.process.pid))
         self.assertIn("libcurl", self.maps(self.uploader(run)))
-        self.assertEqual(os.stat(self.where).st_mode & 0o777, 0o700)
         samples, push = self.finish(run)
-        self.assertEqual(sum(series.n_samples for series in server.taken), samples)
-        self.assertEqual((push["sent_samples"], push["sent_windows"]), (samples, len(server.taken)))
-        for series in server.taken:
+        self.assertEqual(sum(series.n_samples for series in server.taken), samples + 10)
+        self.assertEqual((push["sent_samples"], push["sent_windows"]), (samples + 10, len(server.taken)))
+        self.assertEqual(push["maybe_twice_samples"], 10)  # as its name said
+        for series in server.taken[1:]:
             self.assertLessEqual({
                 "__name__": "wall", "service_name": "shöp", "region": "eu", "host": os.uname().nodename,
                 "exe": "threads"}.items(), series.labels.items())  # fmt: skip
@@ -73,6 +79,7 @@ class Sampled(Push):
         server = self.serve()
         run = self.sample(f"--push={server.url}", "-d", "1")
         self.await_requests(server, 1)
+        self.assertEqual(os.stat(self.where).st_mode & 0o777, 0o700)
         os.kill(self.uploader(run), signal.SIGKILL)
         samples, push = self.finish(run)
         self.assertEqual(push["waiting_windows"], 0)

@@ -24,7 +24,19 @@
 #include "timeline.h"
 #include "writer.h"
 
-enum { CHILD_NICE = 10, MAX_HELD = 8 };
+enum { CHILD_NICE = 10, MAX_HELD = 8, MAX_CHILDREN = 64 };
+
+// Asks a child that waits for room to give its window up: one that writes does not hear it.
+#define GIVE_UP SIGRTMIN
+
+static sigset_t give_up_set(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, GIVE_UP);
+	return set;
+}
 
 struct error *window_files_init(struct window_files *files, const struct options *options,
                                 struct modules *modules)
@@ -165,13 +177,15 @@ static int run_command(const char *command, const char *path)
 }
 
 // In the child: waits a moment after a window could not be written. False: it is lost, as the end
-// has come.
+// has come, or there are newer ones.
 static bool may_retry(const struct window_files *files, pid_t parent)
 {
+	const struct timespec moment = {.tv_sec = 1};
+	const sigset_t give_up = give_up_set();
+
 	if (!files->counts || files->counts->sampling_over || getppid() != parent)
 		return false;
-	sleep(1);
-	return true;
+	return sigtimedwait(&give_up, NULL, &moment) != GIVE_UP;
 }
 
 // With --push a window is soon elsewhere.
@@ -235,7 +249,8 @@ static void poll_file(struct window_files *files, struct window_file *file, bool
 	free(take_pointer(file->path));
 }
 
-// No more than some are held in memory, waiting for a disk that is full.
+// No more than some are held in memory, waiting for a disk that is full. Those that are only slow
+// go on, as long as they are not too many for the machine.
 static void give_up_oldest(struct window_files *files)
 {
 	size_t n = 0;
@@ -244,24 +259,39 @@ static void give_up_oldest(struct window_files *files)
 		struct window_file *file = &files->items[i];
 		if (!file->child || ++n <= MAX_HELD)
 			continue;
-		kill(file->child, SIGKILL);
-		poll_file(files, file, true);
+		kill(file->child, n > MAX_CHILDREN ? SIGKILL : GIVE_UP);
+		poll_file(files, file, n > MAX_CHILDREN);
 	}
+}
+
+// The child's process. It has GIVE_UP blocked from its beginning on.
+static pid_t start(const struct window_files *files, const struct window_part *part,
+                   const char *path, const char *comment)
+{
+	const sigset_t give_up = give_up_set();
+	sigset_t before;
+
+	fflush(stderr);
+	sigprocmask(SIG_BLOCK, &give_up, &before);
+	const pid_t child = fork();
+	if (child == 0)
+		_exit(work(files, part, path, comment));
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return child;
 }
 
 bool window_files_write(struct window_files *files, const struct window_part *part, int64_t time_ns,
                         const char *comment)
 {
 	_cleanup_free_ char *path = path_of(files, time_ns);
+	const pid_t child = start(files, part, path, comment);
 
-	fflush(stderr);
-	const pid_t child = fork();
-	if (child == 0)
-		_exit(work(files, part, path, comment));
 	if (child < 0) {
 		fprintf(stderr, "profiler: cannot write %s: no process can be started: %s\n", path,
 		        strerror(errno));
 		files->failed = true;
+		files->n_lost++;
+		files->n_lost_samples += count_samples(part->view);
 		return false;
 	}
 	files->n_begun++;

@@ -254,6 +254,7 @@ static bool is_too_old(const struct sending *sending)
 static void show(const struct sending *sending)
 {
 	const char *url = sending->uploader->wishes.destination->url;
+	const int length = (int)strcspn(url, "?"); // behind it may be a token
 	_cleanup_free_ char *path = clean(sending->window->path);
 
 	printf("%s: %" PRIu64 " samples", path, sending->parts.samples);
@@ -262,8 +263,8 @@ static void show(const struct sending *sending)
 	printf("\n");
 	for (size_t i = 0; i < sending->parts.count; i++) {
 		const struct push_part *part = &sending->parts.items[i];
-		printf("\tPOST %s: %zu bytes (%zu before compression), %" PRIu64 " samples %s\n",
-		       url, part->size, part->raw_size, part->samples, part->series);
+		printf("\tPOST %.*s: %zu bytes (%zu before compression), %" PRIu64 " samples %s\n",
+		       length, url, part->size, part->raw_size, part->samples, part->series);
 	}
 	sending->result->verdict = VERDICT_SENT;
 	sending->uploader->counts->sent_windows++;

@@ -2,7 +2,6 @@
 #include "uploader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -375,16 +375,16 @@ static void sum_up(const struct upload *upload)
 	    (uint64_t)counts->spool_windows);
 }
 
-// What a crash leaves has none of its memory, where the credentials are.
-static void stay_out_of_cores(void)
+// A crash leaves no copy of the credentials. A limit of one byte is too little for a core file, and
+// keeps the kernel from asking the program that core_pattern may name, which 0 would not
+// (fs/coredump.c).
+static void leave_no_core(void)
 {
-	const int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+	struct rlimit limit = {0};
 
-	if (fd < 0)
-		return;
-	if (write(fd, "0", 1) != 1)
-		say("push: its memory may be in a core file: %s", strerror(errno));
-	close(fd);
+	getrlimit(RLIMIT_CORE, &limit);
+	limit.rlim_cur = limit.rlim_max = limit.rlim_max < 1 ? limit.rlim_max : 1;
+	setrlimit(RLIMIT_CORE, &limit);
 }
 
 struct error *uploader_run(const struct uploader *uploader)
@@ -400,7 +400,7 @@ struct error *uploader_run(const struct uploader *uploader)
 	if (error)
 		return error;
 	if (uploader->header_file)
-		stay_out_of_cores();
+		leave_no_core();
 	catch_signals();
 	upload_all(&upload);
 	sum_up(&upload);
