@@ -24,7 +24,7 @@
 #include "timeline.h"
 #include "writer.h"
 
-enum { CHILD_NICE = 10, MAX_HELD = 8, MAX_CHILDREN = 64 };
+enum { CHILD_NICE = 10, MAX_HELD = 8, MAX_CHILDREN = 16 };
 
 // Asks a child that waits for room to give its window up: one that writes does not hear it.
 #define GIVE_UP SIGRTMIN
@@ -95,17 +95,15 @@ static const char **join_comments(const char *first, const char *const *more)
 }
 
 static struct error *write_part(const struct window_files *files, const struct window_part *part,
-                                const char *path, const char *comment)
+                                const struct symbols *symbols, const char *path,
+                                const char *comment)
 {
-	const struct symbolize_options names = {.inlines = files->options->inlines};
 	_cleanup_free_ const char **comments = join_comments(comment, files->labels);
-	struct symbols symbols = {0};
 	struct output *output = NULL;
 	struct error *error = output_open(path, false, &output);
 
 	if (error)
 		return error;
-	symbolize(part->view, files->modules, &names, &symbols);
 	struct profile whole = *part->whole;
 	whole.duration_ns =
 	    part->view->start_time_ns + part->view->duration_ns - whole.start_time_ns;
@@ -115,7 +113,7 @@ static struct error *write_part(const struct window_files *files, const struct w
 	                    .whole = &whole,
 	                    .timeline = part->timeline,
 	                    .modules = files->modules,
-	                    .symbols = &symbols,
+	                    .symbols = symbols,
 	                    .comments = comments,
 	                    .pid = files->pid,
 	                    .children = files->options->children,
@@ -200,16 +198,19 @@ static int work(const struct window_files *files, const struct window_part *part
 {
 	const pid_t parent = getppid();
 	const struct sched_param none = {0};
+	const struct symbolize_options names = {.inlines = files->options->inlines};
+	struct symbols symbols = {0};
 
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	setpriority(PRIO_PROCESS, 0, CHILD_NICE);
 	leave_out_others(part);
-	struct error *error = write_part(files, part, path, comment);
+	symbolize(part->view, files->modules, &names, &symbols);
+	struct error *error = write_part(files, part, &symbols, path, comment);
 	if (error)
 		fprintf(stderr, "profiler: %s\n", error_message(error));
 	while (error && may_retry(files, parent)) {
 		error_destroy(error);
-		error = write_part(files, part, path, comment);
+		error = write_part(files, part, &symbols, path, comment);
 	}
 	if (!error && says_where(files))
 		fprintf(stderr, "profiler: a window is in %s\n", path);
