@@ -34,6 +34,9 @@ enum {
 	STACK_BYTES = 0x1000,
 	PTHREAD = 0xa000,
 	PTHREAD_TID = 720,
+	TASK = 0xb000,
+	TASK_NAME = 0x20,     // in it
+	RUNNING_TASK = 0x800, // in the thread's state
 	CODE_TYPE = 0xe000,
 	STRING_TYPE = 0xe100,
 	MAX_FRAMES = 64,
@@ -155,6 +158,15 @@ static void damage(struct input *input)
 	}
 }
 
+// A task that waits for itself.
+static void build_task(void)
+{
+	put_pointer(STATE + RUNNING_TASK, TASK);
+	put_pointer(TASK + TASK_NAME, NAME);
+	put_pointer(TASK + TASK_NAME + 8, TASK);
+	put(TASK + TASK_NAME + 16, 1, 1);
+}
+
 // Of a version that says where its fields are, and is not to be believed.
 static struct python_layout told_layout(struct input *input)
 {
@@ -247,11 +259,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .runtime = (uint64_t)(uintptr_t)image + RUNTIME,
 	    .code_type = (uint64_t)(uintptr_t)image + CODE_TYPE,
 	    .string_type = (uint64_t)(uintptr_t)image + STRING_TYPE,
-	    .natives = {.module = module, .eval = 0x1000, .eval_bytes = 0x100},
+	    .natives = {.module = module, .modules = &modules, .eval = 0x1000, .eval_bytes = 0x100},
+	    .tasks = {.name = TASK_NAME,
+	              .awaited_by = TASK_NAME + 8,
+	              .is_task = TASK_NAME + 16,
+	              .awaited_by_many = TASK_NAME + 17,
+	              .bytes = TASK_NAME + 24,
+	              .running = RUNNING_TASK},
 	    .names_module = names->index,
 	    .codes.names = names->frame_names,
 	};
 	build(&python.layout);
+	build_task();
 	damage(&input);
 	python_threads_update(&python, gettid(), 1);
 	for (int i = 0; i < 2; i++) { // the second time with what the first has shown

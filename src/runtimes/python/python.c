@@ -190,6 +190,7 @@ static struct python *make(const struct runtimes_setup *setup, const struct pyth
 	*python = *found;
 	python->natives = (struct python_natives){
 	    .module = eval.module,
+	    .modules = modules,
 	    .eval = eval.address,
 	    .eval_bytes = found->eval_bytes,
 	};

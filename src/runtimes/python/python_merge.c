@@ -314,6 +314,19 @@ static bool shows_loop(struct merge *merge)
 	return false;
 }
 
+// The stack of a greenlet ends where that began.
+static void end_at_greenlet(struct python *python, struct unwound *stack)
+{
+	for (size_t i = 0; i < stack->n; i++) {
+		if (python_natives_get(&python->natives, python->setup->profile,
+		                       stack->locations[i]) != PYTHON_NATIVE_GREENLET)
+			continue;
+		stack->last_sp = i + 1 < stack->n ? stack->sps[i + 1] : stack->last_sp;
+		stack->n = i + 1;
+		stack->end = STACK_COMPLETE;
+	}
+}
+
 bool python_merge(void *context, int tid, const struct snapshot *snapshot,
                   const struct snapshot_note *bytes, struct unwound *stack)
 {
@@ -330,6 +343,7 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 	const bool waits = python->gil_waiter == tid;
 
 	python->gil_waiter = 0;
+	end_at_greenlet(python, stack);
 	stack->labels = python_labels(python, note, stack, note->chains[0].interp_id, waits);
 	if (!note->has_state) {
 		// A new thread, or none of Python's.

@@ -108,16 +108,34 @@ static bool begins_with_some(const char *text, const char *const *beginnings, si
 }
 
 struct look_up {
-	const struct python_natives *natives;
+	struct module *module;
 	uint64_t address;
 	enum python_native kind;
 };
 
+static const char *find_name(const struct look_up *look_up)
+{
+	const struct symbol_table *table = module_symbols(look_up->module);
+
+	return table ? symbol_table_find(table, look_up->address) : NULL;
+}
+
+// A greenlet's first function never returns to the frames that lie below it on the stack: they are
+// of whoever ran when it began, or what has been left there since (greenlet's TUserGreenlet.cpp;
+// the name is in C++'s, too).
+static void look_up_greenlet(void *context)
+{
+	struct look_up *look_up = context;
+	const char *name = find_name(look_up);
+
+	if (name && strstr(name, "g_initialstub"))
+		look_up->kind = PYTHON_NATIVE_GREENLET;
+}
+
 static void look_up(void *context)
 {
 	struct look_up *look_up = context;
-	const struct symbol_table *table = module_symbols(look_up->natives->module);
-	const char *name = table ? symbol_table_find(table, look_up->address) : NULL;
+	const char *name = find_name(look_up);
 
 	// Code of the interpreter's that has no name says nothing to anybody.
 	look_up->kind = name ? PYTHON_NATIVE_OTHER : PYTHON_NATIVE_PLUMBING;
@@ -137,13 +155,17 @@ static void look_up(void *context)
 static enum python_native find(const struct python_natives *natives,
                                const struct location *location)
 {
-	struct look_up wanted = {natives, location->address, PYTHON_NATIVE_OTHER};
+	struct module *module = natives->modules->items[location->module];
+	struct look_up wanted = {module, location->address, PYTHON_NATIVE_OTHER};
 
-	if (!natives->module || location->module != natives->module->index)
-		return PYTHON_NATIVE_OTHER;
+	if (module != natives->module) {
+		if (module->kind == MODULE_FILE && strstr(module->path, "greenlet"))
+			module_guard(module, look_up_greenlet, &wanted, MODULE_FOR_NAMES);
+		return wanted.kind;
+	}
 	if (location->address - natives->eval < natives->eval_bytes)
 		return PYTHON_NATIVE_EVAL;
-	module_guard(natives->module, look_up, &wanted, MODULE_FOR_NAMES);
+	module_guard(module, look_up, &wanted, MODULE_FOR_NAMES);
 	return wanted.kind;
 }
 
