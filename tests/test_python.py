@@ -126,6 +126,10 @@ class Python(harness.TestCase):
         self.assertLessEqual(holders, tids)
         self.assertTrue(holders)
         self.check_labels(run)
+        # By the names that Python has for them: the kernel's are the program's.
+        names = {sample.thread for sample in run.pprof.samples}
+        self.assertLessEqual({"wörker-compute", "wörker-collects"}, names)
+        self.assertTrue(any('held by "wörker-' in sample.descriptor for sample in waits))
 
     def check_labels(self, run):
         # One that waits when it is looked at may have the lock when it stops.

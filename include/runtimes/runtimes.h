@@ -70,6 +70,10 @@ void runtimes_update(struct runtimes *runtimes, int tid, int64_t now_ns);
 // string. NULL: nothing.
 char *runtimes_name_futex(const struct runtimes *runtimes, int tid, uint64_t futex);
 
+// What the program calls the thread, by a runtime, whether it runs or not; a new string. NULL:
+// nothing.
+char *runtimes_name_thread(const struct runtimes *runtimes, int tid);
+
 // The thread stands still and has been copied: takes the notes for the snapshot. Async-signal-safe.
 void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buffer *buffer,
                    struct snapshot *snapshot);

@@ -31,6 +31,7 @@ struct target_thread {
 	bool listed;                  // in the last listing of the process's threads
 	bool gone;
 	int64_t named_ns; // when its name was last read
+	bool asked_name;  // a runtime was asked for it
 
 	// What was last seen of it without a stop (sleeper).
 	bool has_schedstat;

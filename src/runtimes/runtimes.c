@@ -122,6 +122,16 @@ char *runtimes_name_futex(const struct runtimes *runtimes, int tid, uint64_t fut
 	return name;
 }
 
+char *runtimes_name_thread(const struct runtimes *runtimes, int tid)
+{
+	char *name = NULL;
+
+	for (size_t i = 0; i < RUNTIMES_MAX && !name; i++)
+		if (runtimes->found[i])
+			name = kinds[i]->name_thread(runtimes->found[i], tid);
+	return name;
+}
+
 void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buffer *buffer,
                    struct snapshot *snapshot)
 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "thread_info.h"
 
+#include "memory.h"
 #include "profile.h"
+#include "runtimes.h"
 #include "target.h"
 
 enum {
@@ -44,12 +46,22 @@ void thread_info_refresh_name(struct profile *profile, const struct target *targ
 		interval_ns = FIRST_NAME_NS;
 	if (interval_ns > MAX_NAME_AGE_NS)
 		interval_ns = MAX_NAME_AGE_NS;
-	if (now_ns - thread->named_ns < interval_ns)
+	// What a runtime calls it is known as soon as the thread is.
+	if (now_ns - thread->named_ns < interval_ns && thread->asked_name)
 		return;
+	_cleanup_free_ char *own =
+	    target->runtimes ? runtimes_name_thread(target->runtimes, thread->tid) : NULL;
+	if (own)
+		profile_rename_thread(profile, thread->account.own, own);
+	if (!thread->asked_name) {
+		thread->asked_name = true;
+		return;
+	}
 	thread->named_ns = now_ns;
 	if (!proc_read_name(target->pid, thread->tid, name))
 		return;
-	profile_rename_thread(profile, thread->account.own, name);
+	if (!own)
+		profile_rename_thread(profile, thread->account.own, name);
 	if (thread->tid == target->pid)
 		profile_name_process(profile, target->pid, name);
 }

@@ -250,6 +250,7 @@ const struct runtime_kind python_kind = {
     .destroy = python_destroy,
     .update = python_update,
     .name_futex = python_name_futex,
+    .name_thread = python_name_thread,
     .read = python_read,
     .merge = python_merge,
 };

@@ -48,6 +48,7 @@ struct python_thread {
 	uint64_t state, interp;
 	uint64_t interp_id; // the interpreter's own number
 	uint64_t gil;       // its lock's structure; 0: not known
+	uint64_t outermost; // its first function's frame; 0: not looked for
 	// Frames in the heap that its last sample showed: they are read in one go, as nearly all
 	// are still there. Borrowed by every list of threads that has it.
 	struct python_last *last;
@@ -164,6 +165,7 @@ uint32_t python_labels(struct python *python, const struct python_note *note,
 
 // As of struct runtime_kind.
 char *python_name_futex(void *python, int tid, uint64_t futex);
+char *python_name_thread(void *python, int tid);
 size_t python_read(const void *python, int tid, const struct snapshot *snapshot, void *note,
                    size_t room);
 bool python_merge(void *python, int tid, const struct snapshot *snapshot,

@@ -79,5 +79,8 @@ char *python_name_futex(void *context, int tid, uint64_t futex)
 	// wait for it by now.
 	if (!holder || holder == tid || !proc_read_name(python->setup->space->pid, holder, name))
 		return memory_strdup("GIL, held by another thread");
+	_cleanup_free_ char *own = python_name_thread(python, holder);
+	if (own)
+		return memory_printf("GIL, held by \"%s\" %d", own, holder);
 	return memory_printf("GIL, held by \"%s\" %d", name, holder);
 }

@@ -15,6 +15,9 @@ enum {
 	ID_WORD = 7,
 	LOCKED = 2,
 	HOLDER = 3,
+	// From 3.14 on the kernel has the names of threads.
+	LOCALS_3_13 = 72,
+	TYPE_KEYS_3_13 = 880,
 };
 
 #define OBJECTS                                                                                    \
@@ -36,6 +39,7 @@ static const struct python_layout layouts[] = {
      .frame_previous = 24,
      .frame_code = 32,
      .frame_instr = 120,
+     .frame_locals = 376,
      .frame_bytes = 128,
      .code_file = 96,
      .code_name = 104,
@@ -60,6 +64,7 @@ static const struct python_layout layouts[] = {
      .frame_previous = 24,
      .frame_code = 32,
      .frame_instr = 104,
+     .frame_locals = 360,
      .frame_bytes = 112,
      .code_file = 96,
      .code_name = 104,
@@ -84,6 +89,7 @@ static const struct python_layout layouts[] = {
      .frame_previous = 24,
      .frame_code = 32,
      .frame_instr = 104,
+     .frame_locals = 360,
      .frame_bytes = 112,
      .code_file = 104,
      .code_name = 112,
@@ -108,6 +114,7 @@ static const struct python_layout layouts[] = {
      .frame_previous = 24,
      .frame_code = 32,
      .frame_instr = 104,
+     .frame_locals = 360,
      .frame_bytes = 112,
      .code_file = 104,
      .code_name = 112,
@@ -135,6 +142,7 @@ static const struct python_layout layouts[] = {
      .frame_previous = 24,
      .frame_code = 32,
      .frame_instr = 96,
+     .frame_locals = 352,
      .frame_bytes = 112,
      .code_file = 104,
      .code_name = 112,
@@ -167,6 +175,8 @@ static const struct python_layout layouts[] = {
      .frame_instr = 56,
      .frame_owner = 69,
      .frame_entry = 68,
+     .frame_locals = 72,
+     .type_keys = 872,
      .frame_bytes = 72,
      .code_file = 112,
      .code_name = 120,
@@ -199,6 +209,8 @@ static const struct python_layout layouts[] = {
      .frame_previous = 8,
      .frame_instr = 56,
      .frame_owner = 70,
+     .frame_locals = 72,
+     .type_keys = 880,
      .frame_bytes = 72,
      .code_file = 112,
      .code_name = 120,
@@ -323,6 +335,10 @@ static void fill(const uint8_t *offsets, const struct debug_words *words, struct
 	    .string_ascii = OFFSET(string_state + 2),
 	    .shim_owner = CSTACK,
 	};
+	if (ret->minor == 13 && !ret->free_threaded) {
+		ret->frame_locals = LOCALS_3_13;
+		ret->type_keys = TYPE_KEYS_3_13;
+	}
 	if (ret->free_threaded && words->code_tlbc) {
 		ret->frame_tlbc = OFFSET(frame_tlbc);
 		ret->code_tlbc = OFFSET(code_tlbc);

@@ -32,6 +32,8 @@ struct python_layout {
 	uint32_t cframe_frame, cframe_previous;
 	uint32_t frame_previous, frame_code, frame_instr, frame_owner, frame_entry, frame_tlbc;
 	uint32_t frame_bytes;
+	uint32_t frame_locals; // for names of threads (python_names.c)
+	uint32_t type_keys;    // likewise, from 3.11 on: the names of its objects' attributes
 	uint32_t code_file, code_name, code_qualname, code_lines, code_first_line;
 	uint32_t code_consts;           // up to 3.12: and its names after them
 	uint32_t code_start, code_tlbc; // its instructions

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// What a thread is called by threading.Thread. Its object is the first argument of the function
+// that each such thread begins with; the name is an attribute, whose place depends on the version
+// (Objects/dictobject.c, Include/internal/pycore_dict.h).
+#include <string.h>
+
+#include "frame_names.h"
+#include "memory.h"
+#include "python.h"
+#include "resident.h"
+#include "runtimes.h"
+
+enum {
+	MAX_WALKED = 1024, // frames, up to the first function
+	MAX_KEYS = 64,     // attributes of a thread's object
+	NAME_OBJECT_BYTES = 256,
+	TAG_BITS = 3,
+	// Of types and dictionaries, in all of 3.6 to 3.13.
+	TYPE_BASICSIZE = 32,
+	TYPE_FLAGS = 168,
+	TYPE_DICTOFFSET = 288,
+	DICT_KEYS = 32,
+	DICT_VALUES = 40,
+	INLINE_VALUES = 1 << 2, // a flag, from 3.13 on
+	MANAGED_DICT = 24,      // before the object, from 3.11 on; and the values of 3.11
+	MANAGED_VALUES = 32,
+	SPLIT_KEYS = 1, // what is not general has entries without hashes
+};
+
+// The keys of a dictionary, and where their values are.
+struct attributes {
+	uint64_t keys;
+	uint64_t values; // 0: with the keys
+};
+
+static bool read_word(const struct python *python, int tid, uint64_t address, uint64_t *ret)
+{
+	return resident_read(python->setup->resident, tid, address, ret, sizeof(*ret));
+}
+
+// The attributes that an object keeps in a dictionary of its own.
+static bool read_dict(const struct python *python, int tid, uint64_t dict, struct attributes *ret)
+{
+	return dict && read_word(python, tid, dict + DICT_KEYS, &ret->keys) &&
+	       read_word(python, tid, dict + DICT_VALUES, &ret->values);
+}
+
+static uint32_t values_begin(const struct python *python)
+{
+	return python->layout.minor >= 13 ? 8 : 0; // after sizes of four bytes
+}
+
+// The values themselves, whose keys its type has.
+static bool read_values(const struct python *python, int tid, uint64_t object, uint64_t type,
+                        struct attributes *ret)
+{
+	uint64_t flags, size;
+
+	if (!read_word(python, tid, type + python->layout.type_keys, &ret->keys))
+		return false;
+	if (python->layout.minor == 11)
+		return read_word(python, tid, object - MANAGED_VALUES, &ret->values) && ret->values;
+	if (python->layout.minor == 12) // tagged by its lowest bit
+		return read_word(python, tid, object - MANAGED_DICT, &ret->values) &&
+		       ret->values++ & 1;
+	ret->values = object;
+	if (!read_word(python, tid, type + TYPE_FLAGS, &flags) || !(flags & INLINE_VALUES) ||
+	    !read_word(python, tid, type + TYPE_BASICSIZE, &size))
+		return false;
+	ret->values += size;
+	return true;
+}
+
+static bool find_attributes(const struct python *python, int tid, uint64_t object,
+                            struct attributes *ret)
+{
+	uint64_t type, offset, dict;
+
+	if (!read_word(python, tid, object + python->layout.object_type, &type))
+		return false;
+	if (python->layout.minor <= 10)
+		return read_word(python, tid, type + TYPE_DICTOFFSET, &offset) &&
+		       read_word(python, tid, object + offset, &dict) &&
+		       read_dict(python, tid, dict, ret);
+	if (!read_word(python, tid, object - MANAGED_DICT, &dict))
+		return false;
+	if (dict && !(dict & 1))
+		return read_dict(python, tid, dict, ret);
+	return read_values(python, tid, object, type, ret);
+}
+
+struct entries {
+	uint64_t first;
+	uint64_t n;
+	uint32_t size, key_at;
+};
+
+static bool find_entries(const struct python *python, int tid, uint64_t keys, struct entries *ret)
+{
+	uint64_t head[5];
+
+	if (!resident_read(python->setup->resident, tid, keys, head, sizeof(head)))
+		return false;
+	*ret = (struct entries){.size = 24, .key_at = 8};
+	if (python->layout.minor <= 10) { // dk_size; dk_nentries
+		const uint64_t size = head[1];
+		const uint32_t index = size <= 0xff ? 1 : size <= 0xffff ? 2 : 4;
+		ret->first = keys + 40 + size * index;
+		ret->n = head[4];
+	} else { // dk_log2_index_bytes, dk_kind; dk_nentries
+		if (head[1] >> 16 & 0xff)
+			*ret = (struct entries){.size = 16, .key_at = 0};
+		ret->first = keys + 32 + (1ull << (head[1] >> 8 & 31));
+		ret->n = head[3];
+	}
+	return ret->n <= MAX_KEYS;
+}
+
+static char *read_text(const struct python *python, int tid, uint64_t string)
+{
+	uint8_t object[NAME_OBJECT_BYTES] = {0};
+
+	// It may lie at the end of what can be read.
+	for (size_t size = sizeof(object); size >= 64; size /= 2)
+		if (resident_read(python->setup->resident, tid, string, object, size))
+			return python_codes_text(python, object, size);
+	return NULL;
+}
+
+// The address of the value's pointer; 0: there is no such attribute.
+static uint64_t find_attribute(const struct python *python, int tid, uint64_t object,
+                               const char *name)
+{
+	struct attributes found;
+	struct entries entries;
+
+	if (!find_attributes(python, tid, object, &found) ||
+	    !find_entries(python, tid, found.keys, &entries))
+		return 0;
+	for (uint64_t i = 0; i < entries.n; i++) {
+		const uint64_t at = entries.first + i * entries.size + entries.key_at;
+		uint64_t key;
+		if (!read_word(python, tid, at, &key) || !key)
+			continue;
+		_cleanup_free_ char *text = read_text(python, tid, key);
+		if (!text || strcmp(text, name) != 0)
+			continue;
+		return found.values ? found.values + values_begin(python) + i * sizeof(key)
+		                    : at + sizeof(key);
+	}
+	return 0;
+}
+
+// True if the frame is of the function that each of threading's threads begins with.
+static bool is_bootstrap(struct python *python, int tid, uint64_t frame)
+{
+	struct python_code_seen seen = {0};
+	uint32_t line;
+
+	if (!read_word(python, tid, frame + python->layout.frame_code, &seen.address))
+		return false;
+	seen.address &= ~(uint64_t)TAG_BITS;
+	python_codes_look(python, tid, &seen, 1);
+	const struct python_code *code = python_codes_get(python, tid, &seen);
+	const struct frame_function *function =
+	    code ? frame_names_find(python->codes.names, frame_names_address(code->function, 0),
+	                            &line)
+	         : NULL;
+	if (!function || !function->name)
+		return false;
+	return strcmp(function->name, "Thread._bootstrap") == 0 ||
+	       (python->layout.minor <= 10 && strcmp(function->name, "_bootstrap") == 0);
+}
+
+// The outermost frame of a thread; a shim does not count.
+static uint64_t find_outermost(const struct python *python, int tid, uint64_t state)
+{
+	const struct python_layout *layout = &python->layout;
+	uint64_t frame, outermost = 0;
+	uint8_t owner = 0;
+
+	if (layout->thread_cframe && !layout->thread_frame) {
+		if (!read_word(python, tid, state + layout->thread_cframe, &frame) ||
+		    !read_word(python, tid, frame + layout->cframe_frame, &frame))
+			return 0;
+	} else if (!read_word(python, tid, state + layout->thread_frame, &frame)) {
+		return 0;
+	}
+	for (size_t i = 0; frame && i < MAX_WALKED; i++) {
+		if (layout->frame_owner &&
+		    !resident_read(python->setup->resident, tid, frame + layout->frame_owner,
+		                   &owner, sizeof(owner)))
+			return 0;
+		outermost = owner >= layout->shim_owner ? outermost : frame;
+		if (!read_word(python, tid, frame + layout->frame_previous, &frame))
+			return 0;
+	}
+	return frame ? 0 : outermost;
+}
+
+static char *name_of(struct python *python, int tid, struct python_thread *thread)
+{
+	uint64_t object, string, again;
+
+	if (!thread->outermost)
+		thread->outermost = find_outermost(python, tid, thread->state);
+	const uint64_t frame = thread->outermost;
+	if (!frame || !is_bootstrap(python, tid, frame) ||
+	    !read_word(python, tid, frame + python->layout.frame_locals, &object)) {
+		thread->outermost = 0; // it may have been read in the midst of a change
+		return NULL;
+	}
+	const uint64_t at = find_attribute(python, tid, object, "_name");
+	if (!at || !read_word(python, tid, at, &string))
+		return NULL;
+	char *name = read_text(python, tid, string);
+	if (name && (!read_word(python, tid, at, &again) || again != string)) {
+		free(name);
+		return NULL;
+	}
+	return name;
+}
+
+char *python_name_thread(void *context, int tid)
+{
+	struct python *python = context;
+	size_t n;
+	struct python_thread *states =
+	    (struct python_thread *)python_threads_find(python->threads, tid, &n);
+	char *name = NULL;
+
+	if (!python->layout.frame_locals)
+		return NULL;
+	for (size_t i = 0; i < n && !name; i++)
+		name = name_of(python, tid, &states[i]);
+	return name;
+}
