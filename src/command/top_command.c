@@ -394,6 +394,7 @@ static bool wait_for_user(struct top_run *run, int64_t due_ns)
 	if (run->live.fd >= 0 && !read_stream(run)) {
 		close(run->live.fd);
 		run->live.fd = -1;
+		top_source_find_names(&run->source, NAMES_NS);
 		top_source_end(&run->source);
 	}
 	read_told(run);

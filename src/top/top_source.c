@@ -205,6 +205,10 @@ void top_source_look(struct top_source *source, int64_t from_ns, int64_t to_ns, 
                      struct top_model *ret)
 {
 	const int64_t history_ns = to_ns - TOP_HISTORY_NS;
+
+	// What has come since names were looked for has none yet.
+	if (source->symbolizer)
+		symbolizer_fit(source->symbolizer, &source->recording.profile);
 	const size_t n = collect_spans(source, from_ns < history_ns ? from_ns : history_ns, to_ns);
 
 	top_model_init(ret, &(struct top_input){

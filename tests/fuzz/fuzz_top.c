@@ -24,12 +24,28 @@ static void show_table(const struct top_model *model, enum top_view view)
 	top_table_deinit(&table);
 }
 
+// Each view has all of the time, each tick once.
+static void check_sums(const struct top_model *model)
+{
+	uint64_t threads = 0, functions = 0, waits = model->share.kinds[WAIT_KIND_RUNNING];
+
+	for (size_t i = 0; i < model->n_threads; i++)
+		threads += model->threads[i].share.count;
+	for (size_t i = 0; i < model->n_functions; i++)
+		functions += model->functions[i].self;
+	for (size_t i = 0; i < model->n_waits; i++)
+		waits += model->waits[i].count;
+	expect(threads == model->share.count && functions == model->share.count);
+	expect(waits == model->share.count && model->nodes[0].total == model->share.count);
+}
+
 static void look(struct top_source *source, FILE *nowhere)
 {
 	struct top_model model;
 
 	top_source_find_names(source, 0);
 	top_source_look(source, source->now_ns - WINDOW_NS, source->now_ns + 1, true, &model);
+	check_sums(&model);
 	for (enum top_view view = 0; view < N_TOP_VIEWS; view++)
 		show_table(&model, view);
 	top_json_write(&model, &source->recording, nowhere);
