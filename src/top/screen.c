@@ -247,13 +247,14 @@ int screen_next_key(struct screen *screen)
 			take(screen, 1);
 			return SCREEN_ESCAPE;
 		}
-		// '[' or 'O', then digits and a last letter or '~'.
-		for (n = 2; n < screen->n_input && n < sizeof(sequence) - 1; n++)
-			if (screen->input[n] >= 0x40)
-				break;
+		// '[' or 'O', then digits and a last letter or '~'. What is longer than any key's,
+		// such as a report of the mouse, is none.
+		for (n = 2; n < screen->n_input && screen->input[n] < 0x40; n++)
+			;
 		n = n < screen->n_input ? n + 1 : n;
-		memcpy(sequence, screen->input + 1, n - 1);
-		sequence[n - 1] = '\0';
+		const size_t length = n - 1 < sizeof(sequence) ? n - 1 : 0;
+		memcpy(sequence, screen->input + 1, length);
+		sequence[length] = '\0';
 		take(screen, n);
 		const int key = key_of(sequence);
 		if (key != SCREEN_NO_KEY)

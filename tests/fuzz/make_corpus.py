@@ -236,6 +236,7 @@ def main():
         "pprof": [pprof()],
         "go": [go_thread()],
         "record": [recording()],
+        "keys": [b"\x1e\x3f123\x1b[A\x1b[6~\x1bOP?/a\r\\b\rKlRsrwh 5\x1b[<64;1;1M,.<>+-dSp\tq"],
         "top": [recording()],
         "report": [bytes([way]) + recording() for way in (0, 0xFF)],
         "diff": [b"main;a 12\nmain;b c 3\n\0main;b c 4\n# x\nmain;d 99999999999999999999\n"],
