@@ -27,6 +27,9 @@ class BrowserError(Exception):
 class Browser:
     """One window. `requests`: what it fetched; `errors`: what went wrong in the page."""
 
+    min_width = 0
+    reads_console = True
+
     def __init__(self):
         self.home = tempfile.mkdtemp(prefix="browser-")
         (theirs_in, self.to), (self.back, theirs_out) = os.pipe(), os.pipe()
