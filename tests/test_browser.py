@@ -209,6 +209,43 @@ class Use(InBrowser):
         self.browser.key("t")
         self.assertNotEqual(self.browser.evaluate("document.documentElement.dataset.theme"), theme)
 
+    def test_other_keys(self):
+        """Those that no other test presses."""
+        kinds = ("running", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped")
+        self.open()
+        for letter, kind in zip("rlcfsetpx", kinds):
+            for state in (f"off={kind}", ""):
+                self.browser.key("k")
+                self.browser.key(letter)
+                self.assertEqual(self.state(), state)
+        self.browser.key("6")
+        self.assertEqual(self.state(), "view=heat")
+        self.browser.key("1")
+        threads = []
+        for key in ("]", "]", "["):
+            self.browser.key(key)
+            threads.append(self.state())
+        self.assertEqual(threads[0], threads[2])
+        self.assertNotEqual(threads[0], threads[1])
+        self.browser.key("0")
+        ranges = []
+        for key, modifiers in (("+", 0), ("+", 0), ("ArrowLeft", browser.SHIFT), ("ArrowRight", browser.SHIFT), ("-", 0)):
+            self.browser.key(key, modifiers)
+            ranges.append(self.browser.evaluate("profilerApp.lanes.window"))
+        (a, b), (c, d), (e, f), (g, h), (i, j) = ranges
+        self.assertTrue(a <= c < d <= b and d - c < b - a, ranges)
+        self.assertTrue(e < c and f < d and g > e and h > f, ranges)
+        self.assertGreater(j - i, h - g)
+        self.open("q=here")
+        matches = []
+        for key in ("n", "n", "N"):
+            self.browser.key(key)
+            matches.append(self.text("focus-text"))
+        self.assertEqual(matches[0], matches[2])
+        self.assertNotEqual(matches[0], matches[1])
+        for key in ("c", "s"):
+            self.browser.key(key)
+
     def test_arrows(self):
         """The graph is walked, read aloud and zoomed by keys alone."""
         self.open()
