@@ -251,6 +251,22 @@ while True: first(); second()
         self.assertEqual(found, set(target.said[0].split()))
 
 
+class Locks(harness.TestCase):
+    def test_holders(self):
+        """--locks: which one is waited for, and who has it; without it nothing is read."""
+        target = self.start_fixture("locks", "all")
+        owners = {line.split()[1]: line.split()[5] for line in target.said if line.startswith("wait ")}
+        told = {s.thread: s.descriptor for s in attach(target, "--locks").pprof.samples}
+        for name, owner in owners.items():
+            if name == "join":
+                self.assertEqual(told[name], f'the end of "holder" {owner}')
+            elif owner != "0":
+                self.assertRegex(told[name], rf'^\w+ 0x[0-9a-f]+, held by "holder" {owner}$', name)
+            else:
+                self.assertFalse(told[name], name)
+        self.assertEqual({s.descriptor for s in attach(target).pprof.samples if s.thread in owners}, {told["barrier"]})
+
+
 class Frames(harness.TestCase):
     def test_syscalls(self):
         target = self.start_fixture("blocking")
