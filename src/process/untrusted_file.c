@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -18,6 +19,7 @@ enum {
 	MAX_SERVERS = 16,
 	MAX_LOST = 3,     // requests without an answer, of which is not known which server it was
 	MEMORY_SHARE = 8, // of the machine's, for copies
+	SPARE_FDS = 16,
 };
 
 // For all of one server's files.
@@ -114,12 +116,26 @@ static bool gave_up(int fd)
 	return fd < 0 && (errno == ETIMEDOUT || errno == EINTR);
 }
 
+// Files of modules stay open. What is left when they are many does for the calls of the process
+// that stops cut short: how to go on with them is read from /proc.
+static int leave_room(int fd)
+{
+	struct rlimit limit;
+
+	if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+	    (rlim_t)fd + SPARE_FDS < limit.rlim_cur)
+		return fd;
+	close(fd);
+	errno = EMFILE;
+	return -1;
+}
+
 static int ask_for(struct opener_request *request, int64_t time_ns, struct opener_reply *reply)
 {
 	request->time_ns = time_ns;
 	request->max_bytes = bytes_for_copies();
 	*reply = (struct opener_reply){0};
-	const int fd = opener_open(request, reply);
+	const int fd = leave_room(opener_open(request, reply));
 	// Of a file that grows, each copy takes the place of the one before.
 	if (fd >= 0 && reply->is_copy && !request->no_links)
 		count_copy(fd);
@@ -195,7 +211,7 @@ int untrusted_file_open_same(const char *path, uint64_t device, uint64_t inode)
 static int open_direct(const char *path, uint64_t inode)
 {
 	struct stat status;
-	const int fd = regular_file_open_path(path, &status);
+	const int fd = leave_room(regular_file_open_path(path, &status));
 
 	if (fd < 0 || status.st_ino == inode)
 		return fd;

@@ -19,6 +19,7 @@
 enum {
 	RESERVED_FDS = 512, // for modules, output and the rest
 	LIST_BYTES = 8192,
+	MIN_FREE_FDS = 32, // without them calls that stops cut short could not be gone on with
 };
 
 // As many files as the hard limit allows: two for each thread are kept open.
@@ -43,6 +44,18 @@ static int open_task_directory(int pid)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+static struct error *check_fd_limit(int fd)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd + MIN_FREE_FDS < limit.rlim_cur)
+		return NULL;
+	return error_create(EXIT_STATUS_TARGET,
+	                    "too few files may be open here (%ju), so that system calls could be "
+	                    "disturbed: raise the limit (ulimit -n)",
+	                    (uintmax_t)limit.rlim_cur);
+}
+
 struct error *target_open(int pid, bool is_ours, struct target *ret)
 {
 	struct error *error = diagnose_target(pid, &pid);
@@ -58,8 +71,11 @@ struct error *target_open(int pid, bool is_ours, struct target *ret)
 	    .tracer_pid = is_ours ? 0 : diagnose_tracer(pid),
 	};
 	resident_init(&ret->resident, pid);
-	if (ret->task_fd < 0)
-		return diagnose_gone(pid);
+	error = ret->task_fd < 0 ? diagnose_gone(pid) : check_fd_limit(ret->task_fd);
+	if (error) {
+		target_close(ret);
+		return error;
+	}
 	target_list_threads(ret, true);
 	if (ret->n_threads == 0) {
 		target_close(ret);
