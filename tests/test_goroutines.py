@@ -94,9 +94,37 @@ class Goroutines(ZooTestCase):
         if told.elided_at is None:
             self.assertEqual(len(frames), n)
 
+    def check_things(self, run, samples):
+        """What they wait for is what the program says that it is."""
+        things = {}
+        for of_goid in samples.values():
+            things.setdefault(of_goid[0].thread, set()).add(of_goid[0].descriptor)
+        # Before 1.20 the runtime has one reason for all locks; before 1.24, for groups.
+        lock = "mutex" if "sync.Mutex.Lock" in {s[0].wait for s in samples.values()} else None
+        for name, thing in (
+            ("main.deep", "chan"),
+            ("main.deferred", "chan"),
+            ("main.lockMutex", lock),
+            ("main.lockRead", lock and "rwmutex"),
+        ):
+            if thing:
+                self.assertEqual(things[name], {f"{thing} {run.things[thing]}"})
+            else:
+                self.assertRegex(things[name].pop(), "^sema 0x[0-9a-f]+$")
+        # A writer who comes second waits for the first one's mutex, at the structure's start.
+        if lock:
+            self.assertEqual(things["main.lockWrite"], {f"mutex {run.things['rwmutex']}"})
+        # The group's semaphore is in it.
+        group = re.fullmatch("(waitgroup|sema) (0x[0-9a-f]+)", things["main.waitGroup"].pop())
+        self.assertLess(int(group[2], 16) - int(run.things["waitgroup"], 16), 16)
+        self.assertRegex(things["main.zoo.func5"].pop(), r"^chan 0x[0-9a-f]+ \+1$")  # select
+        self.assertRegex(things["net.(*conn).Read"].pop(), f"^tcp .* -> {run.things['tcp']}$")
+        self.assertRegex(things["os.(*File).Read"].pop(), r"^pipe:\[\d+\]")
+
     def check_zoo(self, name, *args, n_least=25):
         target = self.start_zoo(name)
         run = attach(target, *args)
+        run.things = dict(line.split() for line in target.said if " " in line)
         samples = collections.defaultdict(list)
         for sample in run.pprof.samples:
             if sample.goid:
@@ -123,10 +151,7 @@ class Goroutines(ZooTestCase):
         waits = {of_goid[0].wait for of_goid in samples.values()}
         for reason in ("chan receive", "chan send", "select", "select (no cases)", "sleep", "IO wait"):
             self.assertIn(reason, waits)
-        # Those of main.deep wait for the same channel, as the program has it, and no other one's.
-        deep = {s[0].descriptor for s in samples.values() if s[0].thread == "main.deep"}
-        self.assertEqual(len(deep), 1, deep)
-        self.assertRegex(deep.pop(), "^chan 0x[0-9a-f]+$")
+        self.check_things(run, samples)
         names = collections.Counter(of_goid[0].thread for of_goid in samples.values())
         self.assertEqual(names["main.deep"], 7, names)  # not the compiler's main.zoo.gowrap1
 
@@ -160,6 +185,16 @@ class Goroutines(ZooTestCase):
                 self.assertEqual(wait, told[goid].state)
         self.assertRegex(text.splitlines()[0], rf"{len(waits)} goroutines, \d+ threads")
         self.assertRegex(text, r'"main\.zoo\.func2" goroutine \d+ .* chan receive \(nil chan\)')
+        things = dict(line.split() for line in target.said if " " in line)
+        since = r", the oldest for [\d.]+ s or more"
+        self.assertRegex(text, f"(?m)^! 2 goroutines wait for (mutex {things['mutex']}|sema 0x[0-9a-f]+){since}$")
+        self.assertRegex(text, f"(?m)^13 goroutines wait for chan {things['chan']}{since}$")
+        # By the runtime's word: since the collection that the program has made, or longer.
+        waits = [t for t in found["threads"] if t["name"] == "main.deep"]
+        self.assertEqual({t["blocked_is"] for t in waits}, {"at_least"})
+        self.assertEqual({t["waits_on"] for t in waits}, {f"chan {things['chan']}"})
+        for t in waits:
+            self.assertGreater(t["blocked_ns"], 0)
 
     def test_folded(self):
         target = self.start_zoo("golang-zoo")

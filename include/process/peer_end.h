@@ -32,3 +32,6 @@ size_t peer_end_find(struct peer_wanted *wanted, size_t n);
 
 // What the thread's descriptor is, for all but ->is_written; false: neither pipe nor socket.
 bool peer_end_read(int pid, int tid, int fd, struct peer_wanted *ret);
+
+// The inode of "pipe:[4711]" or "socket:[4711]"; false: it is neither.
+bool peer_end_parse(const char *link, uint64_t *ret_inode, bool *ret_is_socket);

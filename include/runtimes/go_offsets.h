@@ -29,6 +29,13 @@ struct go_offsets {
 	uint16_t thread_id, current; // procid, curg
 	// Of struct sudog.
 	uint16_t channel; // c
+	// Of struct g, again.
+	uint16_t wait_since, labels; // waitsince
+	// Of struct sudog, again.
+	uint16_t element;      // elem: of a semaphore's
+	uint16_t next_waiting; // waitlink
+	// Of struct pollDesc.
+	uint16_t poll_fd, poll_reader, poll_writer; // fd, rg, wg
 };
 
 // Those of Go 1.`minor` on this processor; false: not known.

@@ -43,6 +43,8 @@ struct goroutine {
 	uint8_t seq;    // changes whenever it is scheduled; the same for all where !has_seq
 	bool has_seq;
 	uint64_t locked_m; // the thread that alone may run it; 0: any may
+	uint64_t labels;   // that the program has given it (go_labels.h); 0: none
+	int64_t since_ns;  // CLOCK_MONOTONIC: it has waited since then or longer; 0: not known
 };
 
 struct goroutine_list {
@@ -76,10 +78,6 @@ bool goroutine_read(const struct go_program *program, const struct go_memory *me
 
 // True if its stack is where `other` says, and no one can have run it in between.
 bool goroutine_is_as(const struct goroutine *goroutine, const struct goroutine *other);
-
-// The channel that it sends to or receives from; 0: not known. Right if it is as it was afterwards.
-uint64_t goroutine_channel(const struct go_program *program, const struct go_memory *memory,
-                           const struct goroutine *goroutine);
 
 enum goroutine_copy {
 	GOROUTINE_COPIED,

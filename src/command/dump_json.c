@@ -161,8 +161,10 @@ static void put_wait(struct json *json, const struct dump *dump, const struct sa
 	const char *reason =
 	    sample->wait == WAIT_NONE ? "" : dump->profile->waits[sample->wait].reason;
 
-	if (reason[0])
-		json_key_string(json, "wait", reason);
+	if (!reason[0])
+		return;
+	put_clean(json, "wait", reason);
+	put_clean(json, "waits_on", frame_name_descriptor(&dump->profile->waits[sample->wait]));
 }
 
 static void put_thread(struct json *json, const struct dump *dump, const struct dump_thread *thread)

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "debug_sources.h"
 #include "diagnose.h"
+#include "dump_goroutines.h"
 #include "dump_problems.h"
 #include "error.h"
 #include "events.h"
@@ -216,10 +217,11 @@ static char *words_of_reason(const struct wait *wait)
 {
 	_cleanup_free_ char *reason =
 	    text_clean(wait->reason, strlen(wait->reason), TEXT_UNLIMITED);
-	const bool has_object = wait->descriptor[0] != '\0';
+	const char *text = wait->meaning ? wait->meaning : wait->descriptor;
+	_cleanup_free_ char *object = text_clean(text, strlen(text), TEXT_UNLIMITED);
 
-	return memory_printf("%s%s%s%s", reason, has_object ? " (" : "", wait->descriptor,
-	                     has_object ? ")" : "");
+	return memory_printf("%s%s%s%s", reason, object[0] ? " (" : "", object,
+	                     object[0] ? ")" : "");
 }
 
 // The call of a thread that was stopped is known by its number alone.
@@ -286,6 +288,9 @@ static void fill(const struct taking *taking)
 			memcpy(thread->args, asleep[id]->call.args, sizeof(thread->args));
 		if (asleep[id])
 			thread->blocked_ns = blocked_ns(taking, asleep[id]);
+		const int64_t since_ns = profile->threads[id].waits_since_ns;
+		if (since_ns > 0 && since_ns <= profile->start_ns)
+			thread->blocked_ns = profile->start_ns - since_ns;
 	}
 }
 
@@ -311,6 +316,7 @@ static void say_locks(struct dump_live *live)
 	for (size_t i = 0; i < dump->n_threads; i++)
 		dump->threads[i].holder = dump_holder_text(dump, &dump->threads[i])
 		                              ?: runtime_lock(dump, &dump->threads[i]);
+	dump_goroutines_find_peers(dump);
 }
 
 static void warn_of_tracer(const struct options *options, const struct target *target)

@@ -117,8 +117,7 @@ static char *wait_text(const struct dump *dump, const struct deadlock_node *node
 	return memory_printf("%s%s %s", what, relation(waiter), holders);
 }
 
-// Who could end the wait by the other end of a pipe or socket.
-static char *peers_text(const struct dump *dump, const struct peer_wanted *peer)
+char *dump_peers_text(const struct dump *dump, const struct peer_wanted *peer)
 {
 	char *text = memory_strdup("the other end has");
 
@@ -142,7 +141,7 @@ char *dump_holder_text(const struct dump *dump, const struct dump_thread *thread
 	const struct deadlock_node *node = node_of(dump, entry->pid, entry->tid);
 
 	if (node && waiter_of(dump, node)->peer.n_pids > 0)
-		return peers_text(dump, &waiter_of(dump, node)->peer);
+		return dump_peers_text(dump, &waiter_of(dump, node)->peer);
 	if (!node || (node->n_holders == 0 && !waiter_of(dump, node)->claim.readers))
 		return NULL;
 	return wait_text(dump, node);

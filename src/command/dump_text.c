@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "time_point.h"
 #include "text.h"
+#include "wait_group_text.h"
 
 enum {
 	MAX_NAME_COLUMN = 44,
@@ -18,6 +19,7 @@ enum {
 	MAX_OUTER_FRAMES = 20,
 	MAX_NAMED = 24, // threads of a group
 	MAX_SHOWN_TIMES = 4,
+	MAX_WAIT_GROUPS = 16,
 	MAX_PATH_BYTES = 256,
 	INDENT = 4,
 };
@@ -206,6 +208,7 @@ static void put_names(const struct dump *dump, const struct group *group, FILE *
 static void put_times(const struct dump *dump, const struct group *group, FILE *stream)
 {
 	int64_t least_ns = INT64_MAX, most_ns = -1;
+	size_t n_shown = 0;
 	char text[CALL_TEXT_DURATION_SIZE];
 
 	for (size_t i = 0; i < group->count; i++) {
@@ -217,7 +220,8 @@ static void put_times(const struct dump *dump, const struct group *group, FILE *
 		if (group->count > MAX_SHOWN_TIMES)
 			continue;
 		call_text_duration(ns, text);
-		fprintf(stream, "%s%s", i ? " / " : ", ", text);
+		fprintf(stream, "%s%s%s", n_shown++ ? " / " : ", ", text,
+		        has_goroutines(dump, group) ? " or more" : "");
 	}
 	if (group->count <= MAX_SHOWN_TIMES || most_ns < 0)
 		return;
@@ -225,6 +229,7 @@ static void put_times(const struct dump *dump, const struct group *group, FILE *
 	fprintf(stream, ", %s to ", text);
 	call_text_duration(most_ns, text);
 	fputs(text, stream);
+	fputs(has_goroutines(dump, group) ? " or more" : "", stream);
 }
 
 // The call of all of them; of different ones only its name.
@@ -297,6 +302,7 @@ void dump_text_write(const struct dump *dump, const struct dump_text_options *op
 
 	put_head(dump, stream);
 	dump_problems_write(dump, stream);
+	wait_group_text_write(dump->profile, "! ", "", MAX_WAIT_GROUPS, stream);
 	for (size_t i = 0; i < dump->n_threads; i++) {
 		struct group group = {0};
 		for (size_t j = i; j < dump->n_threads && !shown[i]; j++) {

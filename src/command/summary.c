@@ -15,9 +15,10 @@
 #include "run.h"
 #include "syscall_name.h"
 #include "text.h"
+#include "wait_group_text.h"
 #include "writer.h"
 
-enum { MAX_UNREADABLE = 10, MAX_PATH_BYTES = 4096 };
+enum { MAX_UNREADABLE = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
 
 static const int64_t STATUS_EVERY_NS = NS_PER_SECOND / 4;
 
@@ -461,10 +462,12 @@ char *summary_comment(const struct run *run, const struct profile *profile)
 	    (uintmax_t)run->n_frames, (uintmax_t)run->n_code_steps, held_percent(run));
 }
 
-void summary_print_waits(int64_t min_ns, size_t n_waits, size_t n_threads, size_t n_left_out)
+void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_threads,
+                         size_t n_left_out)
 {
-	fprintf(stderr, "profiler: %zu waits of %g s or longer, of %zu threads\n", n_waits,
+	fprintf(stderr, "profiler: %zu waits of %g s or longer, of %zu threads\n", view->n_samples,
 	        (double)min_ns / (double)NS_PER_SECOND, n_threads);
+	wait_group_text_write(view, "profiler: ", "profiler: ", MAX_WAIT_GROUPS, stderr);
 	if (n_left_out)
 		fprintf(stderr,
 		        "profiler: %zu further threads waited as long, and are left out: "

@@ -47,7 +47,8 @@ char *summary_comment(const struct run *run, const struct profile *profile);
 void summary_print_fetched(const struct debug_server *server);
 
 // What --waits has found, and what its limit left out.
-void summary_print_waits(int64_t min_ns, size_t n_waits, size_t n_threads, size_t n_left_out);
+void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_threads,
+                         size_t n_left_out);
 
 // Where the profile went, and what to run with it.
 void summary_print_output(const struct writer *writer, const char *name);

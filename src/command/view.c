@@ -84,7 +84,7 @@ static struct profile view_waits(struct view *view)
 	                    &n_threads, &n_left_out);
 
 	if (!options->quiet)
-		summary_print_waits(options->waits_ns, part.n_samples, n_threads, n_left_out);
+		summary_print_waits(&part, options->waits_ns, n_threads, n_left_out);
 	return part;
 }
 

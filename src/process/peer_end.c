@@ -23,8 +23,7 @@ enum {
 	BUFFER_BYTES = 32 << 10,
 };
 
-// "pipe:[4711]" or "socket:[4711]".
-static bool parse_link(const char *link, uint64_t *ret_inode, bool *ret_is_socket)
+bool peer_end_parse(const char *link, uint64_t *ret_inode, bool *ret_is_socket)
 {
 	*ret_is_socket = link[0] == 's';
 	return sscanf(link, *ret_is_socket ? "socket:[%" SCNu64 "]" : "pipe:[%" SCNu64 "]",
@@ -42,7 +41,7 @@ bool peer_end_read(int pid, int tid, int fd, struct peer_wanted *ret)
 	link[n] = '\0';
 	ret->pid = pid;
 	ret->tid = tid;
-	return parse_link(link, &ret->inode, &ret->is_socket);
+	return peer_end_parse(link, &ret->inode, &ret->is_socket);
 }
 
 // What is looked for of a descriptor: its inode. Thousands of threads may wait for one pipe, and
@@ -216,7 +215,7 @@ static void look_at_process(struct search *search, int pid)
 		const ssize_t size =
 		    readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
 		link[size > 0 ? size : 0] = '\0';
-		if (parse_link(link, &inode, &is_socket) && inode != 0)
+		if (peer_end_parse(link, &inode, &is_socket) && inode != 0)
 			take_descriptor(search, pid, inode, is_socket, dirfd(directory),
 			                entry->d_name);
 	}

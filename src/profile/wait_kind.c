@@ -345,6 +345,8 @@ enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, co
 		return WAIT_KIND_STOPPED;
 	if (state == THREAD_RUNNABLE)
 		return WAIT_KIND_RUNNABLE;
+	if (wait && strcmp(wait->reason, "IO wait") == 0 && wait->descriptor[0])
+		return kind_of_descriptor(wait);
 	if (wait && wait->reason[0])
 		return kind_of_reason(wait->reason);
 	// In disk sleep: a child that has not executed its program yet (vfork), or a file.

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "goroutine_parked.h"
 #include "goroutine_time.h"
 #include "memory.h"
 #include "proc.h"
@@ -19,7 +20,6 @@
 enum {
 	LOOK_SHARE = 50, // of the time, no more than one part in so many is spent on looks
 	MAX_TRIES = 12,  // to find the runtime's list, each later than the one before
-	MAX_COPIES = 4,  // of one that moves
 	MAX_THREADS = 1 << 16,
 	ATTEND_EVERY = 16,
 };
@@ -40,137 +40,11 @@ void goroutine_samples_deinit(struct goroutine_samples *samples)
 	*samples = (struct goroutine_samples){0};
 }
 
-static struct go_memory memory_of(const struct ticker *ticker)
-{
-	return (struct go_memory){target_live_tid(ticker->target), &ticker->target->resident};
-}
-
 // That the thread's sample is of; NULL: its own.
 static struct goroutine_entry *entry_of(const struct goroutine_samples *samples,
                                         const struct account *account)
 {
 	return account->goroutine ? &samples->table.entries[account->goroutine - 1] : NULL;
-}
-
-// --- Parked ones
-
-static const char *reason_of(const struct goroutine_samples *samples, const struct goroutine *seen)
-{
-	const char *reason =
-	    seen->reason < GO_MAX_REASONS ? samples->program.reasons[seen->reason] : "";
-
-	return reason[0] ? reason : "waiting";
-}
-
-// Why it waits, and for which channel.
-static uint32_t wait_of(struct ticker *ticker, const struct goroutine_entry *entry)
-{
-	char object[32] = "";
-
-	if (entry->channel)
-		snprintf(object, sizeof(object), "chan 0x%" PRIx64, entry->channel);
-	return profile_intern_reason(ticker->profile, reason_of(&ticker->goroutines, &entry->seen),
-	                             object);
-}
-
-static uint64_t channel_of(const struct goroutine_samples *samples, const struct go_memory *memory,
-                           const struct goroutine *seen)
-{
-	// The others wait for several, or not for a channel's.
-	return seen->status == GOROUTINE_WAITING && seen->waiting &&
-	               strncmp(reason_of(samples, seen), "chan ", strlen("chan ")) == 0
-	           ? goroutine_channel(&samples->program, memory, seen)
-	           : 0;
-}
-
-// One that is switched to without the scheduler, or was stopped in the midst of its work: its
-// structure may say the same at another place.
-static bool may_be_kept(const struct goroutine_samples *samples, const struct goroutine *seen)
-{
-	const char *reason = reason_of(samples, seen);
-
-	return seen->has_seq &&
-	       (seen->status == GOROUTINE_RUNNABLE ||
-	        (seen->status == GOROUTINE_WAITING && strcmp(reason, "coroutine") != 0 &&
-	         strcmp(reason, "preempted") != 0));
-}
-
-// Its stack, or why there is none. False: it ran all the while, or is being run.
-static bool take_stack(struct ticker *ticker, struct goroutine_entry *entry, uint32_t *ret)
-{
-	struct goroutine_samples *samples = &ticker->goroutines;
-	const struct go_memory memory = memory_of(ticker);
-	struct run_goroutines *figures = &ticker->run->goroutines;
-	struct snapshot snapshot;
-	struct unwound unwound;
-
-	for (int i = 0; i < MAX_COPIES; i++) {
-		const uint64_t goid = entry->seen.goid;
-		entry->channel = channel_of(samples, &memory, &entry->seen);
-		switch (goroutine_copy(&samples->list, &samples->program, &memory, &entry->seen,
-		                       &snapshot)) {
-		case GOROUTINE_COPIED:
-			tick_walk(ticker, &snapshot, &unwound);
-			if (unwound.end == STACK_SWITCHED && snapshot.go.m != 0) {
-				snapshot.go.m = 0; // past C's frames, as the runtime does
-				tick_walk(ticker, &snapshot, &unwound);
-			}
-			*ret = goroutine_intern(ticker, entry, &unwound);
-			return true;
-		case GOROUTINE_UNREADABLE:
-			figures->unreadable++;
-			*ret = profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED, 0);
-			return true;
-		case GOROUTINE_MOVED:
-			if (!goroutine_read(&samples->program, &memory, entry->address,
-			                    &entry->seen) ||
-			    entry->seen.goid != goid || entry->seen.m != 0)
-				return false;
-		}
-	}
-	figures->moved++;
-	return false;
-}
-
-static bool is_parked(const struct goroutine *seen)
-{
-	return seen->m == 0 &&
-	       (seen->status == GOROUTINE_RUNNABLE || seen->status == GOROUTINE_WAITING ||
-	        seen->status == GOROUTINE_LEAKED || seen->status == GOROUTINE_PREEMPTED);
-}
-
-// One that no thread runs, in this tick.
-static void count_parked(struct ticker *ticker, struct goroutine_entry *entry,
-                         const struct goroutine *goroutine)
-{
-	struct goroutine_samples *samples = &ticker->goroutines;
-	const int64_t now_ns = ticker->accounting.now_ns;
-	uint32_t stack;
-
-	if (entry->holds && goroutine_is_as(goroutine, &entry->seen)) {
-		ticker->run->goroutines.kept++;
-		if (!ticker->accounting.priming)
-			goroutine_count_as_before(ticker, entry, samples->tick, now_ns);
-		return;
-	}
-	entry->seen = *goroutine;
-	entry->holds = false;
-	if (!take_stack(ticker, entry, &stack) || !is_parked(&entry->seen))
-		return; // counted when it is seen next
-	ticker->run->goroutines.copied++;
-	entry->is_active = false;
-	entry->holds = may_be_kept(samples, &entry->seen);
-	entry->state =
-	    entry->seen.status == GOROUTINE_WAITING || entry->seen.status == GOROUTINE_LEAKED
-	        ? THREAD_SLEEPING
-	        : THREAD_RUNNABLE;
-	entry->wait = entry->state == THREAD_SLEEPING ? wait_of(ticker, entry) : WAIT_NONE;
-	if (ticker->accounting.priming) {
-		entry->stack = stack;
-		entry->has_stack = true;
-	} else if (!goroutine_count(ticker, entry, stack, samples->tick, now_ns)) {
-		entry->holds = false; // read it again in the next tick
-	}
 }
 
 // --- Which thread runs which
@@ -195,7 +69,7 @@ static uint64_t own_number(const struct goroutine_samples *samples,
 static void note_thread(struct ticker *ticker, uint64_t m)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
-	const struct go_memory memory = memory_of(ticker);
+	const struct go_memory memory = goroutine_memory(ticker);
 	const uint64_t hash = hash_mix(m, 0);
 	uint64_t tid, g;
 
@@ -219,7 +93,7 @@ static bool find_of_sleeper(struct ticker *ticker, const struct target_thread *t
                             struct goroutine *ret)
 {
 	const struct goroutine_samples *samples = &ticker->goroutines;
-	const struct go_memory memory = memory_of(ticker);
+	const struct go_memory memory = goroutine_memory(ticker);
 	uint64_t tid, g;
 
 	return thread->go_m != 0 &&
@@ -236,7 +110,7 @@ static bool find_of_stopped(struct ticker *ticker, const struct snapshot *snapsh
                             struct goroutine *ret)
 {
 	const struct goroutine_samples *samples = &ticker->goroutines;
-	const struct go_memory memory = memory_of(ticker);
+	const struct go_memory memory = goroutine_memory(ticker);
 	const struct go_thread *go = &snapshot->go;
 
 	return go->goroutine.address != 0 && go->goid != 0 &&
@@ -385,7 +259,7 @@ static bool is_same(const struct go_program *a, const struct go_program *b)
 static void find_program(struct ticker *ticker)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
-	const struct go_memory memory = memory_of(ticker);
+	const struct go_memory memory = goroutine_memory(ticker);
 	struct go_program program = {0};
 	const bool knows_layout = go_layout_is_known(&ticker->go);
 	const bool is_new = samples->generation != ticker->space.generation ||
@@ -473,11 +347,11 @@ static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
 	if (goroutine->m)
 		note_thread(ticker, goroutine->m);
 	ticker->run->goroutines.system += entry->thread == GOROUTINE_NONE;
-	if (entry->thread == GOROUTINE_NONE || !is_parked(goroutine) ||
+	if (entry->thread == GOROUTINE_NONE || !goroutine_is_parked(goroutine) ||
 	    (!ticker->accounting.priming &&
 	     goroutine_is_counted(ticker, entry, ticker->accounting.now_ns)))
 		return;
-	count_parked(ticker, entry, goroutine);
+	goroutine_count_parked(ticker, entry, goroutine);
 }
 
 static void end_missing(struct ticker *ticker)
@@ -500,7 +374,7 @@ static void look_at_all(struct ticker *ticker)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
 	struct run_goroutines *figures = &ticker->run->goroutines;
-	const struct go_memory memory = memory_of(ticker);
+	const struct go_memory memory = goroutine_memory(ticker);
 
 	if (!goroutine_list_read(&samples->list, &samples->program, &memory, attend,
 	                         ticker->target)) {
@@ -526,7 +400,7 @@ static void look_at_all(struct ticker *ticker)
 static void look_at_active(struct ticker *ticker)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
-	const struct go_memory memory = memory_of(ticker);
+	const struct go_memory memory = goroutine_memory(ticker);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < samples->n_active; i++) {
@@ -542,8 +416,8 @@ static void look_at_active(struct ticker *ticker)
 			if (goroutine.goid != entry->seen.goid ||
 			    goroutine.status == GOROUTINE_DEAD)
 				goroutine_end(ticker, entry);
-			else if (is_parked(&goroutine))
-				count_parked(ticker, entry, &goroutine);
+			else if (goroutine_is_parked(&goroutine))
+				goroutine_count_parked(ticker, entry, &goroutine);
 		}
 		samples->active[kept++] = id;
 		target_attend(ticker->target, i);

@@ -27,9 +27,10 @@
 #include "target.h"
 
 enum {
-	COST_FACTOR = 1000, // a reading of the sockets is followed by this many times its time
-	MAX_UNNAMED = 1024, // sockets that wait for a meaning
-	MAX_POLLED = 256,   // descriptors of a poll that are looked at
+	COST_FACTOR = 1000,    // a reading of the sockets is followed by this many times its time
+	MAX_UNNAMED = 1 << 16, // sockets that wait for a meaning...
+	MAX_NAMED = 1024,      // ...and that are looked for at once
+	MAX_POLLED = 256,      // descriptors of a poll that are looked at
 	STACK_SIZE =
 	    8 << 10, // of /proc/TID/stack: 64 functions (the kernel's MAX_STACK_TRACE_DEPTH)
 	NO_DESCRIPTOR = -1,
@@ -47,6 +48,7 @@ void wait_reasons_deinit(struct wait_reasons *waits)
 	if (waits->fds_fd >= 0)
 		close(waits->fds_fd);
 	free(waits->unnamed);
+	free(waits->noted);
 	*waits = (struct wait_reasons){.fds_fd = -1};
 }
 
@@ -239,17 +241,13 @@ static char *describe_futex(struct wait_reasons *waits, const struct target *tar
 	return name ? name : memory_strdup("");
 }
 
-// What the descriptor is, and how many others are waited for; a new string.
-static char *describe(struct wait_reasons *waits, const struct target *target,
-                      const struct target_thread *thread)
+// What the thread's descriptor is; a new string, "" if that cannot be read.
+static char *describe_descriptor(struct wait_reasons *waits, const struct target *target,
+                                 const struct target_thread *thread, int fd)
 {
 	char link[PATH_MAX];
-	size_t more = 0;
-	const int fd = descriptor_of(thread->tid, &thread->call, &more);
-
-	if (fd == NO_DESCRIPTOR)
-		return describe_futex(waits, target, thread);
 	const ssize_t n = read_link(waits, target, thread, fd, link, sizeof(link) - 1);
+
 	if (n <= 0)
 		return memory_strdup("");
 	link[n] = '\0';
@@ -259,7 +257,20 @@ static char *describe(struct wait_reasons *waits, const struct target *target,
 		text = memory_printf("fifo %s", path);
 		free(path);
 	}
-	if (more == 0)
+	return text;
+}
+
+// What the descriptor is, and how many others are waited for; a new string.
+static char *describe(struct wait_reasons *waits, const struct target *target,
+                      const struct target_thread *thread)
+{
+	size_t more = 0;
+	const int fd = descriptor_of(thread->tid, &thread->call, &more);
+
+	if (fd == NO_DESCRIPTOR)
+		return describe_futex(waits, target, thread);
+	char *text = describe_descriptor(waits, target, thread, fd);
+	if (more == 0 || !text[0])
 		return text;
 	char *longer = memory_printf("%s +%zu", text, more);
 	free(text);
@@ -318,9 +329,11 @@ static void note_socket(struct wait_reasons *waits, uint32_t wait)
 
 	if (!is_socket(entry->descriptor) || entry->meaning || waits->n_unnamed >= MAX_UNNAMED)
 		return;
-	for (size_t i = 0; i < waits->n_unnamed; i++)
-		if (waits->unnamed[i] == wait)
-			return;
+	while (waits->n_noted <= wait)
+		*array_push(waits->noted, waits->n_noted, waits->noted_capacity) = false;
+	if (waits->noted[wait])
+		return;
+	waits->noted[wait] = true;
 	*array_push(waits->unnamed, waits->n_unnamed, waits->unnamed_capacity) = wait;
 }
 
@@ -342,6 +355,19 @@ uint32_t wait_reasons_read(struct wait_reasons *waits, const struct target *targ
 	return wait;
 }
 
+uint32_t wait_reasons_of_reason(struct wait_reasons *waits, const struct target *target,
+                                const char *reason, int descriptor)
+{
+	// Of a thread that has the process's: Go's runtime lets no thread have its own.
+	const struct target_thread thread = {.tid = target_live_tid(target)};
+	_cleanup_free_ char *text = describe_descriptor(waits, target, &thread, descriptor);
+	const uint32_t wait = profile_intern_reason(waits->profile, reason, text);
+
+	if (wait != WAIT_NONE)
+		note_socket(waits, wait);
+	return wait;
+}
+
 static void explain(struct wait_reasons *waits, uint32_t wait, const struct socket_wanted *socket)
 {
 	const char *end = strchr(waits->profile->waits[wait].descriptor, ']');
@@ -355,24 +381,33 @@ static void explain(struct wait_reasons *waits, uint32_t wait, const struct sock
 	profile_explain_descriptor(waits->profile, wait, meaning);
 }
 
+static void name_some(struct wait_reasons *waits, const struct target *target, int tid)
+{
+	const size_t n = waits->n_unnamed < MAX_NAMED ? waits->n_unnamed : MAX_NAMED;
+	const size_t first = waits->n_unnamed - n;
+	_cleanup_free_ struct socket_wanted *wanted = memory_alloc_zeroed(n, sizeof(*wanted));
+
+	for (size_t i = 0; i < n; i++)
+		sscanf(waits->profile->waits[waits->unnamed[first + i]].descriptor,
+		       "socket:[%" SCNu64, &wanted[i].inode);
+	sockets_find(target->pid, tid, wanted, n);
+	for (size_t i = 0; i < n; i++) {
+		explain(waits, waits->unnamed[first + i], &wanted[i]);
+		free(wanted[i].meaning);
+	}
+	waits->n_unnamed = first;
+}
+
 void wait_reasons_name_sockets(struct wait_reasons *waits, const struct target *target, bool last)
 {
 	const int64_t now_ns = clock_now_ns();
-	const size_t n = waits->n_unnamed;
 	const int tid = target_live_tid(target);
 
-	if (n == 0 || tid == 0 || (now_ns < waits->next_ns && !last))
+	if (waits->n_unnamed == 0 || tid == 0 || (now_ns < waits->next_ns && !last))
 		return;
-	_cleanup_free_ struct socket_wanted *wanted = memory_alloc_zeroed(n, sizeof(*wanted));
-	for (size_t i = 0; i < n; i++)
-		sscanf(waits->profile->waits[waits->unnamed[i]].descriptor, "socket:[%" SCNu64,
-		       &wanted[i].inode);
-	sockets_find(target->pid, tid, wanted, n);
-	for (size_t i = 0; i < n; i++) {
-		explain(waits, waits->unnamed[i], &wanted[i]);
-		free(wanted[i].meaning);
-	}
-	waits->n_unnamed = 0;
+	do
+		name_some(waits, target, tid);
+	while (last && waits->n_unnamed > 0);
 	const int64_t end_ns = clock_now_ns();
 	waits->next_ns = end_ns + COST_FACTOR * (end_ns - now_ns);
 }

@@ -20,6 +20,8 @@ struct wait_reasons {
 	bool knows_tids, has_our_tids; // that the process has, too: no pid namespace lies between
 	uint32_t *unnamed;             // waits in the profile with a socket that has no meaning yet
 	size_t n_unnamed, unnamed_capacity;
+	bool *noted; // of each wait in the profile: it was among them
+	size_t n_noted, noted_capacity;
 	int fds_fd;      // /proc/PID/fd; -1: not opened
 	int64_t next_ns; // when the tables of sockets may be read again
 };
@@ -36,6 +38,10 @@ uint32_t wait_reasons_read(struct wait_reasons *waits, const struct target *targ
 
 // The id of a wait in that system call, of which no more is known; any number.
 uint32_t wait_reasons_of_call(struct wait_reasons *waits, int64_t number);
+
+// The same of a goroutine that waits, for that reason, until the descriptor is ready.
+uint32_t wait_reasons_of_reason(struct wait_reasons *waits, const struct target *target,
+                                const char *reason, int descriptor);
 
 // Finds out what sockets are that were seen since the last time; not more often than costs a
 // thousandth of the time. `last`: no other call will come.

@@ -4,6 +4,7 @@
 
 #include "fuzz.h"
 #include "go_program.h"
+#include "go_waits.h"
 #include "goroutines.h"
 #include "memory.h"
 #include "resident.h"
@@ -53,6 +54,8 @@ static void fill(struct input *input, const struct go_program *program)
 	}
 }
 
+static const char *const reasons[] = {"chan receive", "select", "IO wait", "sync.Mutex.Lock"};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
@@ -61,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct resident resident;
 	struct goroutine_list list = {0};
 	struct snapshot snapshot;
+	struct go_wait wait;
 	uint64_t tid, g;
 
 	go_offsets_of_version(16 + input_u8(&input) % 11, &program.offsets);
@@ -77,10 +81,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		expect(goroutine->goid != 0);
 		expect(i == 0 || list.items[i - 1].address < goroutine->address);
 		goroutine_thread(&program, &memory, goroutine->m, &tid, &g);
-		goroutine_channel(&program, &memory, goroutine);
-		if (goroutine_copy(&list, &program, &memory, goroutine, &snapshot) ==
+		if (goroutine_copy(&list, &program, &memory, goroutine, &snapshot) !=
 		    GOROUTINE_COPIED)
-			expect(snapshot.n_regions >= 1 && snapshot.regions[0].size > 0);
+			continue;
+		expect(snapshot.n_regions >= 1 && snapshot.regions[0].size > 0);
+		for (size_t j = 0; j < array_size(reasons); j++)
+			go_wait_find(&program, &memory, goroutine, reasons[j], &snapshot, &wait);
 	}
 	goroutine_list_deinit(&list);
 	resident_deinit(&resident);

@@ -24,28 +24,28 @@ static const struct {
 	int minor;
 	struct go_offsets offsets;
 } versions[] = {
-    {16,
-     {0, 8, 48, 56, 64, 104, 112, 120, NONE, 144, 152, 176, NONE, 280, 296, 312, 216, 72, 192, 80}},
-    {17,
-     {0, 8, 48, 56, 64, 104, 112, 120, NONE, 144, 152, 176, 189, 296, 312, 328, 232, 72, 192, 80}},
-    {18,
-     {0, 8, 48, 56, 64, 104, 112, 120, NONE, 144, 152, 176, 189, 296, 312, 328, 232, 72, 192, 80}},
-    {19,
-     {0, 8, 48, 56, 64, 104, 112, 120, NONE, 144, 152, 176, 189, 296, 312, 328, 232, 72, 192, 80}},
-    {20,
-     {0, 8, 48, 56, 64, 104, 112, 120, NONE, 144, 152, 176, 189, 296, 312, 328, 232, 72, 192, 80}},
-    {21,
-     {0, 8, 48, 56, 64, 104, 112, 120, NONE, 144, 152, 176, 188, 280, 296, 312, 208, 72, 192, 80}},
-    {22,
-     {0, 8, 48, 56, 64, 104, 112, 120, NONE, 144, 152, 176, 191, 280, 296, 312, 208, 72, 192, 80}},
-    {23,
-     {0, 8, 48, 56, 64, 104, 112, 120, 128, 152, 160, 184, 199, 288, 304, 320, 216, 72, 192, 80}},
-    {24,
-     {0, 8, 48, 56, 64, 104, 112, 120, 128, 152, 160, 184, 199, 288, 304, 320, 216, 72, 192, 80}},
-    {25,
-     {0, 8, 48, 56, 64, 96, 104, 112, 120, 144, 152, 176, 191, 280, 296, 312, 208, 64, 184, 80}},
-    {26,
-     {0, 8, 48, 56, 64, 96, 104, 112, 120, 144, 152, 176, 191, 288, 304, 320, 208, 64, 184, 96}},
+    {16, {0,   8,   48,  56, 64,  104, 112, 120, NONE, 144, 152, 176, NONE, 280,
+          296, 312, 216, 72, 192, 80,  168, 344, 24,   64,  16,  40,  136}},
+    {17, {0,   8,   48,  56, 64,  104, 112, 120, NONE, 144, 152, 176, 189, 296,
+          312, 328, 232, 72, 192, 80,  168, 360, 24,   64,  8,   24,  32}},
+    {18, {0,   8,   48,  56, 64,  104, 112, 120, NONE, 144, 152, 176, 189, 296,
+          312, 328, 232, 72, 192, 80,  168, 360, 24,   64,  8,   24,  32}},
+    {19, {0,   8,   48,  56, 64,  104, 112, 120, NONE, 144, 152, 176, 189, 296,
+          312, 328, 232, 72, 192, 80,  168, 360, 24,   64,  8,   24,  32}},
+    {20, {0,   8,   48,  56, 64,  104, 112, 120, NONE, 144, 152, 176, 189, 296,
+          312, 328, 232, 72, 192, 80,  168, 360, 24,   64,  8,   24,  32}},
+    {21, {0,   8,   48,  56, 64,  104, 112, 120, NONE, 144, 152, 176, 188, 280,
+          296, 312, 208, 72, 192, 80,  168, 344, 24,   64,  8,   32,  40}},
+    {22, {0,   8,   48,  56, 64,  104, 112, 120, NONE, 144, 152, 176, 191, 280,
+          296, 312, 208, 72, 192, 80,  168, 344, 24,   64,  8,   32,  40}},
+    {23, {0,   8,   48,  56, 64,  104, 112, 120, 128, 152, 160, 184, 199, 288,
+          304, 320, 216, 72, 192, 80,  176, 352, 24,  64,  8,   32,  40}},
+    {24, {0,   8,   48,  56, 64,  104, 112, 120, 128, 152, 160, 184, 199, 288,
+          304, 320, 216, 72, 192, 80,  176, 352, 24,  64,  8,   32,  40}},
+    {25, {0,   8,   48,  56, 64,  96, 104, 112, 120, 144, 152, 176, 191, 280,
+          296, 312, 208, 64, 184, 80, 168, 344, 24,  64,  8,   32,  40}},
+    {26, {0,   8,   48,  56, 64,  96, 104, 112, 120, 144, 152, 176, 191, 288,
+          304, 320, 208, 64, 184, 96, 168, 352, 32,  72,  8,   32,  40}},
 };
 
 bool go_offsets_of_version(int minor, struct go_offsets *ret)
@@ -65,7 +65,7 @@ size_t go_offsets_g_bytes(const struct go_offsets *offsets)
 	    offsets->pc,           offsets->bp,         offsets->syscall_sp, offsets->syscall_pc,
 	    offsets->syscall_bp,   offsets->status,     offsets->goid,       offsets->wait_reason,
 	    offsets->tracking_seq, offsets->creator_pc, offsets->start_pc,   offsets->waiting,
-	    offsets->locked_m,
+	    offsets->locked_m,     offsets->wait_since, offsets->labels,
 	};
 	size_t last = 0;
 
@@ -187,6 +187,7 @@ static bool read_g(Dwarf_Die *structure, struct go_offsets *ret)
 	    {"startpc", NULL, &ret->start_pc, false},
 	    {"waiting", NULL, &ret->waiting, false},
 	    {"lockedm", NULL, &ret->locked_m, false},
+	    {"waitsince", NULL, &ret->wait_since, true},
 	};
 
 	return read_members(structure, wanted, array_size(wanted));
@@ -202,8 +203,24 @@ static bool read_m(Dwarf_Die *structure, struct go_offsets *ret)
 	return read_members(structure, wanted, array_size(wanted));
 }
 
-// Looks through the unit's types for the two structures; *left is how many may be looked at.
-static bool read_unit(Dwarf_Die *unit, struct go_offsets *ret, bool *has_g, bool *has_m, int *left)
+static bool read_poll(Dwarf_Die *structure, struct go_offsets *ret)
+{
+	const struct wanted wanted[] = {
+	    {"fd", NULL, &ret->poll_fd, false},
+	    {"rg", NULL, &ret->poll_reader, false},
+	    {"wg", NULL, &ret->poll_writer, false},
+	};
+
+	return read_members(structure, wanted, array_size(wanted));
+}
+
+// The structures that were found.
+struct found {
+	bool g, m, poll;
+};
+
+// Looks through the unit's types for the structures; *left is how many may be looked at.
+static bool read_unit(Dwarf_Die *unit, struct go_offsets *ret, struct found *found, int *left)
 {
 	Dwarf_Die type;
 
@@ -213,10 +230,12 @@ static bool read_unit(Dwarf_Die *unit, struct go_offsets *ret, bool *has_g, bool
 		const char *name =
 		    dwarf_tag(&type) == DW_TAG_structure_type ? dwarf_diename(&type) : NULL;
 		if (name && strcmp(name, "runtime.g") == 0)
-			*has_g = read_g(&type, ret);
+			found->g = read_g(&type, ret);
 		else if (name && strcmp(name, "runtime.m") == 0)
-			*has_m = read_m(&type, ret);
-		if (*has_g && *has_m)
+			found->m = read_m(&type, ret);
+		else if (name && strcmp(name, "runtime.pollDesc") == 0)
+			found->poll = read_poll(&type, ret);
+		if (found->g && found->m && found->poll)
 			return true;
 		if (dwarf_siblingof(&type, &type) != 0)
 			return false;
@@ -228,8 +247,16 @@ bool go_offsets_of_module(struct module *module, struct go_offsets *ret)
 {
 	uint64_t bias;
 	Dwarf *dwarf = module_dwarf(module, &bias);
-	struct go_offsets offsets = {.channel = NONE};
-	bool has_g = false, has_m = false;
+	struct go_offsets offsets = {
+	    .channel = NONE,
+	    .element = NONE,
+	    .next_waiting = NONE,
+	    .labels = NONE,
+	    .poll_fd = NONE,
+	    .poll_reader = NONE,
+	    .poll_writer = NONE,
+	};
+	struct found found = {0};
 	Dwarf_Off at = 0, next;
 	int left = MAX_TYPES;
 	size_t header;
@@ -237,13 +264,13 @@ bool go_offsets_of_module(struct module *module, struct go_offsets *ret)
 	for (int i = 0; dwarf && i < MAX_UNITS; i++, at = next) {
 		Dwarf_Die unit;
 		if (dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL) != 0)
-			return false;
-		if (!dwarf_offdie(dwarf, at + header, &unit))
-			continue;
-		if (read_unit(&unit, &offsets, &has_g, &has_m, &left)) {
-			*ret = offsets;
-			return true;
-		}
+			break;
+		if (dwarf_offdie(dwarf, at + header, &unit) &&
+		    read_unit(&unit, &offsets, &found, &left))
+			break;
 	}
-	return false;
+	if (!found.g || !found.m)
+		return false;
+	*ret = offsets;
+	return true;
 }

@@ -52,9 +52,12 @@ static void parse(const struct go_program *program, const uint8_t *bytes, uint64
 	    .reason = bytes[offsets->wait_reason],
 	    .has_seq = offsets->tracking_seq != GO_NO_FIELD,
 	    .locked_m = go_word(bytes, offsets->locked_m),
+	    .labels = go_word(bytes, offsets->labels),
 	};
 	if (ret->has_seq)
 		ret->seq = bytes[offsets->tracking_seq];
+	if (ret->status == GOROUTINE_WAITING)
+		ret->since_ns = (int64_t)go_word(bytes, offsets->wait_since);
 	if (syscall_sp) {
 		ret->sp = syscall_sp;
 		ret->pc = go_word(bytes, offsets->syscall_pc);
@@ -81,18 +84,6 @@ bool goroutine_thread(const struct go_program *program, const struct go_memory *
 	return m % sizeof(uint64_t) == 0 &&
 	       go_memory_read(memory, m + program->offsets.thread_id, ret_tid, sizeof(*ret_tid)) &&
 	       go_memory_read(memory, m + program->offsets.current, ret_g, sizeof(*ret_g));
-}
-
-uint64_t goroutine_channel(const struct go_program *program, const struct go_memory *memory,
-                           const struct goroutine *goroutine)
-{
-	const uint16_t offset = program->offsets.channel;
-	uint64_t channel;
-
-	if (offset == GO_NO_FIELD || goroutine->waiting % sizeof(uint64_t) != 0 ||
-	    !go_memory_read(memory, goroutine->waiting + offset, &channel, sizeof(channel)))
-		return 0;
-	return channel;
 }
 
 static int compare(const void *a_pointer, const void *b_pointer)
