@@ -283,12 +283,16 @@ class Profile:
                 labels[key] = self.string(label["str"])
         if self.pushed:
             return labels
+        known = {"process", "syscall", "descriptor", "unwound", "since", "wait", "goid"}
+        known |= RUNTIME_LABELS
+        least = {"pid", "thread", "state", "kind"}
+        check(least <= set(labels), f"the labels are {sorted(labels)}")
+        # A goroutine's have no tid, and the program's own labels.
         check(
-            set(labels) - {"process", "syscall", "descriptor", "unwound", "since", "wait"} - RUNTIME_LABELS
-            == {"pid", "goid" if "goid" in labels else "tid", "thread", "state", "kind"},
+            "tid" not in labels or not set(labels) - known - least - {"tid"},
             f"the labels are {sorted(labels)}",
         )
-        check("wait" not in labels or "goid" in labels, "a thread that waits as goroutines do")
+        check("tid" not in labels or not {"wait", "goid"} & set(labels), f"a thread's: {labels}")
         check(
             labels["state"] != "running" or "syscall" not in labels,
             f"it runs, but waits in {labels.get('syscall')}",

@@ -14,7 +14,7 @@ import subprocess
 import harness
 from harness import attach, fixture
 
-HEAD = re.compile(r"goroutine (\d+) (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[([^\],]*)[^\]]*\]:")
+HEAD = re.compile(r"goroutine (\d+) (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[([^\],]*)([^\]]*)\]:")
 CREATED = "created by "
 N_CHURN = 200
 
@@ -28,8 +28,9 @@ def bare(name):
 class Told:
     """A goroutine as the runtime tells it: state, frames from the leaf on, the creator."""
 
-    def __init__(self, state):
+    def __init__(self, state, is_locked):
         self.state, self.frames, self.creator, self.elided_at = state, [], None, None
+        self.is_locked = is_locked
 
 
 def line_number(place):
@@ -41,7 +42,7 @@ def read_dump(text):
     for line in lines:
         head = HEAD.match(line)
         if head:
-            current = told[int(head[1])] = Told(head[2])
+            current = told[int(head[1])] = Told(head[2], "locked to thread" in head[3])
         elif not line.strip():
             current = None
         elif current and "frames elided" in line:
@@ -80,6 +81,7 @@ class Goroutines(ZooTestCase):
     def check_one(self, sample, told):
         frames, creator = of_profile(sample)
         self.assertEqual(creator, told.creator)
+        self.assertEqual(sample.labels.get("locked"), "yes" if told.is_locked else None)
         if told.state == "syscall":
             # The runtime's own word ends where the call began, and ours in it.
             n = len(told.frames) - 1
@@ -121,6 +123,18 @@ class Goroutines(ZooTestCase):
         self.assertRegex(things["net.(*conn).Read"].pop(), f"^tcp .* -> {run.things['tcp']}$")
         self.assertRegex(things["os.(*File).Read"].pop(), r"^pipe:\[\d+\]")
 
+    def check_labels(self, samples):
+        """The program's own, where it waits and in a system call; ours keep their names."""
+        tenants = {}
+        for of_goid in samples.values():
+            labels = of_goid[0].labels
+            tenants.setdefault(labels.get("tenant"), []).append(labels)
+        self.assertEqual(set(tenants), {None, "red", "blue"})
+        (red,), (blue,) = tenants["red"], tenants["blue"]
+        self.assertEqual({f"key{i}": f"value{i}" for i in range(10)}, {k: v for k, v in red.items() if "key" in k})
+        self.assertEqual((red["go.thread"], red["thread"]), ("mine", "runtime/pprof.Do"))
+        self.assertEqual(blue["syscall"], "read")
+
     def check_zoo(self, name, *args, n_least=25):
         target = self.start_zoo(name)
         run = attach(target, *args)
@@ -152,6 +166,7 @@ class Goroutines(ZooTestCase):
         for reason in ("chan receive", "chan send", "select", "select (no cases)", "sleep", "IO wait"):
             self.assertIn(reason, waits)
         self.check_things(run, samples)
+        self.check_labels(samples)
         names = collections.Counter(of_goid[0].thread for of_goid in samples.values())
         self.assertEqual(names["main.deep"], 7, names)  # not the compiler's main.zoo.gowrap1
 
@@ -188,7 +203,7 @@ class Goroutines(ZooTestCase):
         things = dict(line.split() for line in target.said if " " in line)
         since = r", the oldest for [\d.]+ s or more"
         self.assertRegex(text, f"(?m)^! 2 goroutines wait for (mutex {things['mutex']}|sema 0x[0-9a-f]+){since}$")
-        self.assertRegex(text, f"(?m)^13 goroutines wait for chan {things['chan']}{since}$")
+        self.assertRegex(text, f"(?m)^14 goroutines wait for chan {things['chan']}{since}$")
         # By the runtime's word: since the collection that the program has made, or longer.
         waits = [t for t in found["threads"] if t["name"] == "main.deep"]
         self.assertEqual({t["blocked_is"] for t in waits}, {"at_least"})
@@ -254,6 +269,7 @@ class Churn(harness.TestCase):
                 continue
             self.assertNotIn("[truncated", sample.stack[0], (sample.labels, sample.stack, sample.count))
             index = self.check_path(sample.stack)
+            self.assertEqual(sample.labels.get("number"), str(index), sample.labels)
             if not sample.goid:  # two threads ran it in one tick
                 continue
             self.assertEqual(index_of.setdefault(sample.goid, index), index)

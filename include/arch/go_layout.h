@@ -10,6 +10,7 @@ struct go_layout {
 	int32_t tls;           // where a thread keeps g, from its thread pointer
 	uint16_t curg;         // offset in struct m
 	uint16_t goid, status; // in struct g; 0: not known
+	uint16_t labels;       // likewise
 	bool calls_back;       // C code may call Go's
 	uint64_t tls_at; // instead of tls, where the dynamic linker has put that: an address in the
 	                 // target; in a rule, in the module's file

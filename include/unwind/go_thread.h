@@ -29,6 +29,7 @@ struct go_thread {
 	struct go_stack goroutine; // m.curg
 	uint64_t goid;             // its id; 0: not known, or there is none
 	uint32_t status;           // and its status (goroutines.h)
+	uint64_t labels;           // and where the program's labels of it are; 0: it has none
 };
 
 // Reads that of a thread, whose thread pointer is `tls`, where it is in memory (resident.h). Right

@@ -145,6 +145,7 @@ void goroutine_count_parked(struct ticker *ticker, struct goroutine_entry *entry
 	if (!take_stack(ticker, entry, &stack, &wait) || !goroutine_is_parked(&entry->seen))
 		return; // counted when it is seen next
 	ticker->run->goroutines.copied++;
+	goroutine_label(ticker, entry);
 	entry->is_active = false;
 	entry->holds = may_be_kept(samples, &entry->seen);
 	entry->state =

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "goroutine_parked.h"
 #include "goroutine_time.h"
+#include "labels.h"
 #include "memory.h"
 #include "proc.h"
 #include "run.h"
@@ -113,10 +114,13 @@ static bool find_of_stopped(struct ticker *ticker, const struct snapshot *snapsh
 	const struct go_memory memory = goroutine_memory(ticker);
 	const struct go_thread *go = &snapshot->go;
 
-	return go->goroutine.address != 0 && go->goid != 0 &&
-	       (go->status == GOROUTINE_RUNNING || go->status == GOROUTINE_SYSCALL) &&
-	       goroutine_read(&samples->program, &memory, go->goroutine.address, ret) &&
-	       ret->goid == go->goid;
+	if (go->goroutine.address == 0 || go->goid == 0 ||
+	    (go->status != GOROUTINE_RUNNING && go->status != GOROUTINE_SYSCALL) ||
+	    !goroutine_read(&samples->program, &memory, go->goroutine.address, ret) ||
+	    ret->goid != go->goid)
+		return false;
+	ret->labels = go->labels; // it may have others by now
+	return true;
 }
 
 // The entry of a goroutine that a thread runs; NULL: it is not shown.
@@ -198,6 +202,7 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 		goroutine_count_as_before(ticker, entry, tick - 1, account->until_ns);
 	if (account->goroutine != samples->shown)
 		release(ticker, thread);
+	goroutine_label(ticker, entry);
 	account->thread = entry->thread;
 	account->goroutine = samples->shown;
 	entry->bound_tid = thread->tid;
@@ -208,6 +213,13 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 		*array_push(samples->active, samples->n_active, samples->active_capacity) =
 		    samples->shown - 1;
 	entry->is_active = true;
+}
+
+void goroutine_samples_label(struct ticker *ticker, const struct target_thread *thread,
+                             uint32_t labels)
+{
+	if (!thread->account.goroutine)
+		profile_label_thread(ticker->profile, thread->account.thread, labels);
 }
 
 uint32_t goroutine_samples_stack(struct ticker *ticker, const struct unwound *unwound)
@@ -301,6 +313,9 @@ void goroutine_samples_note_layout(struct ticker *ticker)
 
 	ticker->go.goid = samples->found ? samples->program.offsets.goid : 0;
 	ticker->go.status = samples->found ? samples->program.offsets.status : 0;
+	ticker->go.labels = samples->found && samples->program.offsets.labels != GO_NO_FIELD
+	                        ? samples->program.offsets.labels
+	                        : 0;
 }
 
 // --- Ticks

@@ -62,6 +62,10 @@ void goroutine_samples_look(struct ticker *ticker);
 void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
                             const struct snapshot *snapshot);
 
+// The labels of the samples of a thread that was asked about: a goroutine has its own.
+void goroutine_samples_label(struct ticker *ticker, const struct target_thread *thread,
+                             uint32_t labels);
+
 // The thread's samples are its own from now on.
 void goroutine_samples_unbind(struct ticker *ticker, struct target_thread *thread);
 

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "go_labels.h"
+#include "goroutine_parked.h"
 #include "goroutine_table.h"
+#include "labels.h"
 #include "memory.h"
 #include "run.h"
 #include "target.h"
@@ -117,6 +120,18 @@ bool goroutine_is_counted(const struct ticker *ticker, const struct goroutine_en
                           int64_t until_ns)
 {
 	return ticker->profile->threads[entry->thread].last_ns >= until_ns && entry->is_sampled;
+}
+
+void goroutine_label(struct ticker *ticker, const struct goroutine_entry *entry)
+{
+	const struct go_memory memory = goroutine_memory(ticker);
+	_cleanup_free_ char *text = NULL;
+
+	if (entry->seen.locked_m)
+		labels_add(&text, "locked", "yes");
+	go_labels_read(&ticker->goroutines.program, &memory, entry->seen.labels, &text);
+	profile_label_thread(ticker->profile, entry->thread,
+	                     profile_intern_labels(ticker->profile, text));
 }
 
 uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,

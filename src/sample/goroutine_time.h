@@ -29,6 +29,10 @@ void goroutine_count_as_before(struct ticker *ticker, struct goroutine_entry *en
 bool goroutine_is_counted(const struct ticker *ticker, const struct goroutine_entry *entry,
                           int64_t until_ns);
 
+// What it was seen with last are the labels of its next samples: the program's, and whether one
+// thread alone may run it (locked).
+void goroutine_label(struct ticker *ticker, const struct goroutine_entry *entry);
+
 // The stack's id in the profile, with the goroutine's creator as root where it is whole.
 uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,
                           const struct unwound *unwound);

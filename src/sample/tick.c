@@ -87,7 +87,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 		if (thread->account.wait == WAIT_NONE)
 			thread->account.wait = wait_reasons_of_call(&ticker->waits, stop->how.call);
 		goroutine_samples_bind(ticker, thread, &stop->snapshot);
-		profile_label_thread(ticker->profile, thread->account.thread, unwound.labels);
+		goroutine_samples_label(ticker, thread, unwound.labels);
 		accounting_count(&ticker->accounting, &thread->account,
 		                 goroutine_samples_stack(ticker, &unwound), stop->state,
 		                 stop->tick_ns);

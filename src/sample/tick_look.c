@@ -100,7 +100,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 		return;
 	}
 	goroutine_samples_bind(ticker, thread, NULL);
-	profile_label_thread(ticker->profile, thread->account.thread, unwound.labels);
+	goroutine_samples_label(ticker, thread, unwound.labels);
 	accounting_count(&ticker->accounting, &thread->account,
 	                 goroutine_samples_stack(ticker, &unwound), state,
 	                 ticker->accounting.now_ns);

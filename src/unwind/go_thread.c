@@ -14,6 +14,7 @@ enum {
 	G_PC = 8,
 	G_SELF = 9,
 	G_WORDS = 10,
+	MAX_IDENTITY_WORDS = 64,
 
 	STATUS_MASK = 0xfff,       // the collector's bit is above
 	MAX_STACK_BYTES = 1 << 30, // runtime.maxstacksize, of 64-bit programs
@@ -79,18 +80,24 @@ static bool find_g(const struct source *source, uint64_t tls, const struct go_la
 	       read_words(source, tls + offset, ret, 1);
 }
 
-// Of the goroutine, which the thread runs while it stands still.
+// Of the goroutine, which the thread runs while it stands still: what lies between its status and
+// its labels, at once.
 static void read_identity(const struct source *source, const struct go_layout *layout,
                           struct go_thread *thread)
 {
-	const uint64_t address = thread->goroutine.address;
-	uint64_t goid, status;
+	uint64_t words[MAX_IDENTITY_WORDS];
+	const uint64_t first = layout->status < layout->goid ? layout->status : layout->goid;
+	const uint64_t last = layout->labels > layout->goid ? layout->labels : layout->goid;
+	const size_t n = (last - first) / sizeof(*words) + 1;
 
-	if (!read_words(source, address + layout->goid, &goid, 1) ||
-	    !read_words(source, address + layout->status, &status, 1))
+	if (n > MAX_IDENTITY_WORDS ||
+	    (layout->goid | layout->status | layout->labels) % sizeof(*words) != 0 ||
+	    !read_words(source, thread->goroutine.address + first, words, n))
 		return;
-	thread->goid = goid;
-	thread->status = status & STATUS_MASK;
+	thread->goid = words[(layout->goid - first) / sizeof(*words)];
+	thread->status = words[(layout->status - first) / sizeof(*words)] & STATUS_MASK;
+	if (layout->labels)
+		thread->labels = words[(layout->labels - first) / sizeof(*words)];
 }
 
 bool go_thread_read(int tid, struct resident *resident, uint64_t tls,

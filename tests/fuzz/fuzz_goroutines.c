@@ -1,8 +1,10 @@
 // What a target says of its goroutines is read from its memory, which here is the fuzzer's own: the
 // list, the structures and what they lead to are the input's.
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "go_labels.h"
 #include "go_program.h"
 #include "go_waits.h"
 #include "goroutines.h"
@@ -69,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	go_offsets_of_version(16 + input_u8(&input) % 11, &program.offsets);
 	program.g_bytes = go_offsets_g_bytes(&program.offsets);
+	program.minor = 16 + input_u8(&input) % 11;
 	expect(program.g_bytes <= STRUCTURE_BYTES);
 	fill(&input, &program);
 	length = input_u8(&input) & 1 ? N_STRUCTURES : draw_word(&input);
@@ -85,6 +88,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    GOROUTINE_COPIED)
 			continue;
 		expect(snapshot.n_regions >= 1 && snapshot.regions[0].size > 0);
+		char *text = NULL;
+		go_labels_read(&program, &memory, goroutine->labels, &text);
+		free(text);
 		for (size_t j = 0; j < array_size(reasons); j++)
 			go_wait_find(&program, &memory, goroutine, reasons[j], &snapshot, &wait);
 	}

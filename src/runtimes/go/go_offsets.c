@@ -188,6 +188,7 @@ static bool read_g(Dwarf_Die *structure, struct go_offsets *ret)
 	    {"waiting", NULL, &ret->waiting, false},
 	    {"lockedm", NULL, &ret->locked_m, false},
 	    {"waitsince", NULL, &ret->wait_since, true},
+	    {"labels", NULL, &ret->labels, true},
 	};
 
 	return read_members(structure, wanted, array_size(wanted));

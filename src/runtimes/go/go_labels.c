@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "go_labels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "go_program.h"
+#include "labels.h"
+#include "memory.h"
+
+enum {
+	MAX_LABELS = 64,
+	MAX_BYTES = 256, // of a key, and of a value
+	WORD = 8,
+
+	FIRST_WITH_LISTS = 24, // Go 1.24
+
+	// Of a map: struct hmap, and its buckets (struct bmap), each with a byte for each place,
+	// then the keys, the values, and the next one's address.
+	HMAP_B = 9,
+	HMAP_BUCKETS = 16,
+	HMAP_WORDS = 4,
+	MAX_B = 4,
+	PLACES = 8,
+	MIN_TOP_HASH = 5,
+	BUCKET_BYTES = PLACES + PLACES * 32 + WORD,
+	MAX_BUCKETS = 64, // with those that overflow
+};
+
+// The header of a string in memory.
+struct header {
+	uint64_t address, length;
+};
+
+struct pair {
+	struct header key, value;
+};
+
+struct search {
+	const struct go_program *program;
+	const struct go_memory *memory;
+	struct pair pairs[MAX_LABELS];
+	size_t n;
+};
+
+struct named {
+	char key[MAX_BYTES + 1], value[MAX_BYTES + 1];
+};
+
+static void read_list(struct search *search, uint64_t address)
+{
+	struct header list;
+
+	if (!go_memory_read(search->memory, address, &list, sizeof(list)))
+		return;
+	const size_t n = list.length < MAX_LABELS ? list.length : MAX_LABELS;
+	if (n > 0 &&
+	    go_memory_read(search->memory, list.address, search->pairs, n * sizeof(struct pair)))
+		search->n = n;
+}
+
+static void take_bucket(struct search *search, const uint8_t *bucket)
+{
+	for (size_t i = 0; i < PLACES && search->n < MAX_LABELS; i++) {
+		if (bucket[i] < MIN_TOP_HASH)
+			continue;
+		struct pair *pair = &search->pairs[search->n++];
+		memcpy(&pair->key, bucket + PLACES + i * sizeof(pair->key), sizeof(pair->key));
+		memcpy(&pair->value, bucket + PLACES + (PLACES + i) * sizeof(pair->key),
+		       sizeof(pair->value));
+	}
+}
+
+static void read_map(struct search *search, uint64_t address)
+{
+	uint8_t map[HMAP_WORDS * WORD], bucket[BUCKET_BYTES];
+	uint64_t header, first;
+	int n_left = MAX_BUCKETS;
+
+	if (!go_memory_read(search->memory, address, &header, sizeof(header)) ||
+	    !go_memory_read(search->memory, header, map, sizeof(map)) || map[HMAP_B] > MAX_B)
+		return;
+	memcpy(&first, map + HMAP_BUCKETS, sizeof(first));
+	for (size_t i = 0; i < (size_t)1 << map[HMAP_B]; i++) {
+		uint64_t at = first + i * BUCKET_BYTES;
+		while (at && n_left-- > 0 &&
+		       go_memory_read(search->memory, at, bucket, sizeof(bucket))) {
+			take_bucket(search, bucket);
+			memcpy(&at, bucket + BUCKET_BYTES - WORD, sizeof(at));
+		}
+	}
+}
+
+static bool read_text(const struct search *search, const struct header *header,
+                      char ret[MAX_BYTES + 1])
+{
+	const size_t n = header->length < MAX_BYTES ? header->length : MAX_BYTES;
+
+	memset(ret, 0, MAX_BYTES + 1);
+	return n == 0 || go_memory_read(search->memory, header->address, ret, n);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct named *)a)->key, ((const struct named *)b)->key);
+}
+
+static bool is_ours(const char *key)
+{
+	static const char *const keys[] = {
+	    "pid",     "process", "tid",        "goid",  "thread",  "state",  "kind",
+	    "syscall", "wait",    "descriptor", "since", "unwound", "locked", "gil",
+	};
+
+	for (size_t i = 0; i < array_size(keys); i++)
+		if (strcmp(key, keys[i]) == 0)
+			return true;
+	return false;
+}
+
+void go_labels_read(const struct go_program *program, const struct go_memory *memory,
+                    uint64_t address, char **text)
+{
+	struct search search = {.program = program, .memory = memory};
+	size_t n = 0;
+
+	if (address == 0 || address % WORD != 0)
+		return;
+	if (program->minor < 0 || program->minor >= FIRST_WITH_LISTS)
+		read_list(&search, address);
+	else
+		read_map(&search, address);
+	_cleanup_free_ struct named *named = memory_alloc(MAX_LABELS * sizeof(*named));
+	for (size_t i = 0; i < search.n; i++)
+		if (read_text(&search, &search.pairs[i].key, named[n].key) &&
+		    read_text(&search, &search.pairs[i].value, named[n].value))
+			n++;
+	if (n > 0)
+		qsort(named, n, sizeof(*named), compare);
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *key =
+		    memory_printf("%s%s", is_ours(named[i].key) ? "go." : "", named[i].key);
+		labels_add(text, key, named[i].value);
+	}
+}
