@@ -418,7 +418,9 @@ class Run:
             return
         by_tid = collections.defaultdict(list)
         for thread in summary.threads:
-            by_tid[thread.tid].append(thread)
+            # Without --goroutine-ids those of goroutines are known together alone.
+            is_nameless = None in totals and thread.tid >= pprof.FIRST_GOROUTINE
+            by_tid[None if is_nameless else thread.tid].append(thread)
         for tid, threads in by_tid.items():  # a tid may be used again
             watched_s = sum(t.watched_s for t in threads)
             assert abs(totals[tid] / 1e9 - watched_s) < 2e-9 * len(threads), (

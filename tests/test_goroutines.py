@@ -137,7 +137,7 @@ class Goroutines(ZooTestCase):
 
     def check_zoo(self, name, *args, n_least=25):
         target = self.start_zoo(name)
-        run = attach(target, *args)
+        run = attach(target, "--goroutine-ids", *args)
         run.things = dict(line.split() for line in target.said if " " in line)
         samples = collections.defaultdict(list)
         for sample in run.pprof.samples:
@@ -146,7 +146,9 @@ class Goroutines(ZooTestCase):
         told = self.dump(target)
         for goid, of_goid in samples.items():
             with self.subTest(goid=goid):
-                if goid == 1:  # it may have run still when it had said that it is ready
+                # It may have run still when it had said that it is ready; the collections have the
+                # scavenger run, too.
+                if goid == 1 or any("runtime.bgscavenge" in s.stack for s in of_goid):
                     continue
                 self.assertEqual(len(of_goid), 1, [s.labels for s in of_goid])
                 self.assertEqual(of_goid[0].count, run.summary.ticks)
@@ -212,9 +214,37 @@ class Goroutines(ZooTestCase):
             self.assertGreater(t["blocked_ns"], 0)
 
     def test_folded(self):
+        """What the same `go` statement has created is one; without creators, too."""
         target = self.start_zoo("golang-zoo")
         run = attach(target, form="folded", duration="0.3")
         self.assertTrue(any(stack[0].startswith(CREATED) for stack in run.stacks()))
+        run = attach(target, "--no-creators", duration="0.3")
+        self.assertFalse(any(stack[0].startswith(CREATED) for stack in run.stacks()))
+        # Those that are alike are one sample, and have no id.
+        self.assertEqual({sample.goid for sample in run.pprof.samples}, {None})
+        locks = [s for s in run.pprof.samples if s.thread == "main.lockMutex"]
+        self.assertEqual([s.count for s in locks], [2 * run.summary.ticks])
+
+    def tracks(self, target, *args):
+        """The names of a timeline's rows, and what the run says."""
+        path = os.path.join(self.directory(), "out.trace.json")
+        argv = [harness.PROFILER, "-p", str(target.pid), "-d", "0.3", "-o", path, *args]
+        run = subprocess.run(argv, capture_output=True, check=True, text=True)
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        return {e["args"]["name"] for e in events if e["name"] == "thread_name"}, run.stderr
+
+    def test_timelines(self):
+        """Each goroutine has a row with its id in its name; of very many, one for each origin."""
+        target = self.start(fixture("golang-zoo"), "crowd")
+        names, _ = self.tracks(target, "--thread=main.few")
+        self.assertEqual(len(names), 5)
+        for name in names:
+            self.assertRegex(name, r"^main\.few g\d+$")
+        names, said = self.tracks(target)
+        crowds = {name for name in names if "goroutines" in name}
+        self.assertEqual(crowds, {"main.few (5 goroutines)", "main.many (600 goroutines)"})
+        self.assertIn("605 goroutines are shown as 2, by what has created them", said)
 
 
 class Hostile(ZooTestCase):
@@ -262,7 +292,7 @@ class Churn(harness.TestCase):
         """Goroutines that wake each other, under births, deaths and collections: no stack is another
         one's, none is cut, and the wall time of each is the time for which it was watched (harness)."""
         target = self.start(fixture("golang-zoo"), "churn")
-        run = attach(target, duration="1.5", hz=499)
+        run = attach(target, "--goroutine-ids", duration="1.5", hz=499)
         index_of, counts = {}, collections.Counter()
         for sample in run.pprof.samples:
             if "main.walk" not in sample.stack:

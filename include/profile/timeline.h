@@ -14,6 +14,8 @@ struct timeline {
 	int64_t from_ns, to_ns;        // CLOCK_MONOTONIC: what lies outside is cut off
 	struct span *spans;
 	size_t n_spans, spans_capacity;
+	size_t
+	    *group_sizes; // by thread: goroutines that it stands for; NULL: none (timeline_group)
 };
 
 // One thread's part.
@@ -21,6 +23,7 @@ struct thread_spans {
 	uint32_t thread;
 	const struct span *spans; // in the order of time
 	size_t count;
+	size_t n_goroutines; // that it stands for; 0: for itself alone
 };
 
 // `to_ns` may be INT64_MAX, `from_ns` INT64_MIN.
@@ -35,6 +38,12 @@ void timeline_add_open(struct timeline *timeline, const struct profile *profile)
 
 // Keeps only spans of the samples that are selected, one bool for each.
 void timeline_select(struct timeline *timeline, const bool *selected);
+
+// Where there are more than max_goroutines of them, those that the same `go` statement has created
+// become one (timeline_groups.c): it shows one of them that runs, and while none does one that
+// waits. *ret_goroutines, *ret_groups: how many became how many; 0: none did.
+void timeline_group(struct timeline *timeline, const struct profile *profile, size_t max_goroutines,
+                    size_t *ret_goroutines, size_t *ret_groups);
 
 // The parts of all threads that have one, by thread. *spans goes on from one to the next: the
 // array has `*ret_count` items, and the caller frees it. Sorts the timeline.

@@ -27,6 +27,7 @@ struct sampler {
 	bool kernel;                 // kernel frames of sleeping threads
 	bool locks;                  // who holds the locks that they wait for
 	bool system_goroutines;      // Go's own goroutines are shown, too
+	bool no_creators;            // goroutines' stacks end with what they began with
 	bool counts_at_once;         // `passed` reads the profile
 	bool once;                   // only the first tick, at once
 	struct target *target;       // borrowed, as all that follow

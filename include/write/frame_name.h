@@ -9,6 +9,7 @@
 #include "profile.h"
 
 struct module;
+struct thread_spans;
 
 // "[module+0xoffset]", a new string, owned by the caller. The offset is `address` as the location
 // has it: in the file, or for code without a file in the target.
@@ -40,6 +41,11 @@ const char *frame_name_thread(const struct thread *thread);
 // What people know a thread by beside its name: "1234", or "g17" of a goroutine ("g": of several,
 // one after the other). A new string, owned by the caller.
 char *frame_name_number(const struct thread *thread) __attribute__((returns_nonnull));
+
+// The name of a timeline's part: that of a thread, "main.worker g17" of a goroutine, "main.worker
+// (212 goroutines)" of several that are shown as one. Owned by the caller.
+char *frame_name_track(const struct profile *profile, const struct thread_spans *spans)
+    __attribute__((returns_nonnull));
 
 // "name-pid" of a process as root frame, as stackcollapse-perf.pl writes it; a new string, owned
 // by the caller.

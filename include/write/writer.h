@@ -24,6 +24,7 @@ struct report {
 	int pid;
 	bool process_roots; // the process's name and pid as root frame, and as a label
 	bool thread_roots;  // the thread's name as root frame
+	bool goroutine_ids; // goroutines that are alike are not added up
 	bool lines;         // file:line in the frames' names
 	bool syscalls;      // the system call that a thread waits in as a frame
 };

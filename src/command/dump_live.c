@@ -147,6 +147,7 @@ static struct error *sample(struct taking *taking, struct target *target)
 	    .runtime_frames = options->runtime_frames,
 	    .kernel = options->kernel,
 	    .system_goroutines = options->system_goroutines,
+	    .no_creators = options->no_creators,
 	    .counts_at_once = true,
 	    .once = true,
 	    .target = target,

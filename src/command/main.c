@@ -333,6 +333,7 @@ static struct error *sample(struct session *session)
 	    .kernel = options->kernel,
 	    .locks = options->locks,
 	    .system_goroutines = options->system_goroutines,
+	    .no_creators = options->no_creators,
 	    .counts_at_once = options->ring_ns || options->every_ns || session->record,
 	    .target = &session->target,
 	    .launch = session->launch.pid ? &session->launch : NULL,
@@ -343,7 +344,6 @@ static struct error *sample(struct session *session)
 	    .passed = passed,
 	    .context = session,
 	};
-
 	session->shows_status = !options->quiet && isatty(STDERR_FILENO);
 	if (!sampler_run(&sampler, &session->profile, &session->run))
 		return error_create(EXIT_STATUS_TARGET, "no address space left for stack copies: "

@@ -377,6 +377,9 @@ static const struct option_row rows[] = {
 	FLAG(0, "system-goroutines", system_goroutines, true,
 	     "the goroutines of Go's runtime itself, too",
 	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
+	FLAG(0, "no-creators", no_creators, true,
+	     "goroutines without what has created them as root",
+	      .verbs = FOR_SAMPLE | FOR_NOW),
 	VALUE(0, "max-depth", "N", parse_max_depth,
 	      "frames of a stack, 1 to 65536; default 8192; a deeper\n"
 	      "one is marked [truncated: ...]",
@@ -488,6 +491,9 @@ static const struct option_row rows[] = {
 	      "of a page (html); default: the process and its pid"),
 	FLAG('t', "threads", threads, true,
 	     "the thread's name as root frame"),
+	FLAG(0, "goroutine-ids", goroutine_ids, true,
+	     "in pprof, each goroutine by itself and with its goid;\n"
+	     "else those that are alike are added up"),
 	FLAG(0, "syscalls", syscalls, true,
 	     "the system call that a thread waits in, and for which\n"
 	     "file, socket or pipe, as a frame (always in pprof,\n"

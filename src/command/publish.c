@@ -10,6 +10,23 @@
 #include "write_html.h"
 #include "writer.h"
 
+enum { MAX_GOROUTINES = 500 }; // in a timeline, each by itself
+
+static void group_goroutines(const struct options *options, struct timeline *timeline,
+                             const struct profile *profile)
+{
+	size_t n_goroutines, n_groups;
+
+	timeline_group(timeline, profile, MAX_GOROUTINES, &n_goroutines, &n_groups);
+	if (n_groups > 0 && !options->quiet)
+		fprintf(
+		    stderr,
+		    "profiler: %zu goroutines are shown as %zu, by what has created them: of each "
+		    "one that runs, or else one that waits (--thread=REGEX shows some by "
+		    "themselves)\n",
+		    n_goroutines, n_groups);
+}
+
 // *ret_selected is the report's, and the caller's to free.
 static struct report make_report(const struct options *options,
                                  const struct publication *publication, bool **ret_selected)
@@ -22,6 +39,8 @@ static struct report make_report(const struct options *options,
 
 	if (publication->timeline && selected)
 		timeline_select(publication->timeline, selected);
+	if (publication->timeline)
+		group_goroutines(options, publication->timeline, profile);
 	*ret_selected = selected;
 	return (struct report){
 	    .timeline = publication->timeline,
@@ -34,6 +53,7 @@ static struct report make_report(const struct options *options,
 	    .pid = publication->pid,
 	    .process_roots = publication->children,
 	    .thread_roots = options->threads,
+	    .goroutine_ids = options->goroutine_ids || options->waits_ns,
 	    .lines = options->lines,
 	    .syscalls = options->syscalls,
 	};

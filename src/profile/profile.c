@@ -26,8 +26,8 @@ enum thread_state thread_state_named(const char *name, size_t length)
 	return state;
 }
 
-// PID_MAX_LIMIT (include/linux/threads.h): no thread has a number so high.
-enum { FIRST_GOROUTINE = 4 << 20 };
+// Above PID_MAX_LIMIT (include/linux/threads.h), so that no thread has it; the id can be read off.
+enum { FIRST_GOROUTINE = 1000000000 };
 
 enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28, MAX_WAITS = 1 << 16 };
 

@@ -47,6 +47,7 @@ void timeline_init(struct timeline *timeline, int64_t from_ns, int64_t to_ns)
 void timeline_deinit(struct timeline *timeline)
 {
 	free(timeline->spans);
+	free(timeline->group_sizes);
 	*timeline = (struct timeline){0};
 }
 
@@ -81,8 +82,12 @@ struct thread_spans *timeline_by_thread(struct timeline *timeline, size_t *ret_c
 	for (size_t i = 0; i < timeline->n_spans; i++) {
 		const struct span *span = &timeline->spans[i];
 		if (count == 0 || threads[count - 1].thread != span->thread)
-			*array_push(threads, count, capacity) =
-			    (struct thread_spans){.thread = span->thread, .spans = span};
+			*array_push(threads, count, capacity) = (struct thread_spans){
+			    .thread = span->thread,
+			    .spans = span,
+			    .n_goroutines =
+			        timeline->group_sizes ? timeline->group_sizes[span->thread] : 0,
+			};
 		threads[count - 1].count++;
 	}
 	*ret_count = count;

@@ -25,9 +25,14 @@ enum {
 	ATTEND_EVERY = 16,
 };
 
-void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool shows_system)
+void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool shows_system,
+                            bool no_creators)
 {
-	*samples = (struct goroutine_samples){.wanted = wanted, .shows_system = shows_system};
+	*samples = (struct goroutine_samples){
+	    .wanted = wanted,
+	    .shows_system = shows_system,
+	    .no_creators = no_creators,
+	};
 }
 
 void goroutine_samples_deinit(struct goroutine_samples *samples)
@@ -245,9 +250,9 @@ static void end_all(struct ticker *ticker)
 		ticker->target->threads[i]->go_m = 0;
 	}
 	const uint64_t tick = samples->tick;
-	const bool shows_system = samples->shows_system;
+	const bool shows_system = samples->shows_system, no_creators = samples->no_creators;
 	goroutine_samples_deinit(samples);
-	goroutine_samples_init(samples, true, shows_system);
+	goroutine_samples_init(samples, true, shows_system, no_creators);
 	samples->tick = tick;
 }
 

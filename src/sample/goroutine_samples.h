@@ -24,6 +24,7 @@ struct unwound;
 struct goroutine_samples {
 	bool wanted;         // --runtimes
 	bool shows_system;   // --system-goroutines
+	bool no_creators;    // --no-creators
 	bool numbers_differ; // the target numbers its threads otherwise: a pid namespace
 	bool found;          // program is one whose goroutines can be read
 	struct go_program program;
@@ -46,7 +47,8 @@ struct goroutine_samples {
 	int64_t next_look_ns; // not before
 };
 
-void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool shows_system);
+void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool shows_system,
+                            bool no_creators);
 void goroutine_samples_deinit(struct goroutine_samples *samples);
 
 // A tick begins, in which nothing happened if `is_idle`.

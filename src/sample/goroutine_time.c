@@ -145,7 +145,8 @@ uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,
 	    goroutine_table_name(&samples->table, entry->kind, &samples->program, ticker->profile,
 	                         unwound->locations, n))
 		profile_rename_thread(ticker->profile, entry->thread, kind->name);
-	if (unwound->end != STACK_COMPLETE || kind->creator == GOROUTINE_NONE || n == 0)
+	if (unwound->end != STACK_COMPLETE || kind->creator == GOROUTINE_NONE ||
+	    samples->no_creators || n == 0)
 		return profile_intern_stack(ticker->profile, unwound->locations, n, unwound->end,
 		                            unwound->guessed);
 	_cleanup_free_ uint32_t *ids = memory_alloc((n + 1) * sizeof(*ids));

@@ -54,6 +54,7 @@ struct processes_options {
 	bool kernel;
 	bool locks;
 	bool system_goroutines;
+	bool no_creators; // goroutines' stacks end with what they began with
 	bool counts_at_once;
 };
 

@@ -142,6 +142,7 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	    .kernel = sampler->kernel,
 	    .locks = sampler->locks,
 	    .system_goroutines = sampler->system_goroutines,
+	    .no_creators = sampler->no_creators,
 	    .counts_at_once = sampler->counts_at_once,
 	};
 	struct processes processes;

@@ -59,7 +59,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	                                 });
 	target->runtimes = &ticker->runtimes;
 	goroutine_samples_init(&ticker->goroutines, setup->runtimes & RUNTIMES_GO,
-	                       setup->system_goroutines);
+	                       setup->system_goroutines, setup->no_creators);
 	if (ticker->run->check)
 		unwinder_record_pcs(&ticker->unwinder);
 }

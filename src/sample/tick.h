@@ -42,6 +42,7 @@ struct ticker_setup {
 	bool kernel;            // kernel frames of sleeping threads
 	bool locks;             // and who holds the locks that they wait for
 	bool system_goroutines; // are shown, too
+	bool no_creators;       // goroutines' stacks end with what they began with
 	bool counts_at_once;    // the profile is read after each tick
 	// Now and then in long work: those that have stopped are to be served (ticker_attend).
 	// NULL: none has to be.

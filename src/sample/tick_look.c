@@ -2,7 +2,6 @@
 #include "tick_look.h"
 
 #include "decision.h"
-#include "labels.h"
 #include "woken.h"
 #include "thread_info.h"
 #include "run.h"

@@ -8,6 +8,7 @@
 #include "module.h"
 #include "syscall_name.h"
 #include "text.h"
+#include "timeline.h"
 
 char *frame_name_unresolved(const struct module *module, uint64_t address)
 {
@@ -78,6 +79,17 @@ char *frame_name_number(const struct thread *thread)
 	if (!thread->is_goroutine)
 		return memory_printf("%d", thread->tid);
 	return thread->goid ? memory_printf("g%" PRIu64, thread->goid) : memory_strdup("g");
+}
+
+char *frame_name_track(const struct profile *profile, const struct thread_spans *spans)
+{
+	const struct thread *thread = &profile->threads[spans->thread];
+	_cleanup_free_ char *number = frame_name_number(thread);
+	const char *name = frame_name_thread(thread);
+
+	if (spans->n_goroutines > 1)
+		return memory_printf("%s (%zu goroutines)", name, spans->n_goroutines);
+	return thread->is_goroutine ? memory_printf("%s %s", name, number) : memory_strdup(name);
 }
 
 char *frame_name_process(const struct profile *profile, int pid)

@@ -215,10 +215,12 @@ static void add_thread(struct adding *adding, const struct thread_spans *spans, 
 	const size_t n_runs = page->n_runs - first_run;
 	if (n_runs == 0)
 		return;
+	_cleanup_free_ char *name = frame_name_track(profile, spans);
 	*array_push(page->threads, page->n_threads, page->threads_capacity) = (struct page_thread){
 	    .tid = thread->tid,
 	    .pid = thread->pid,
-	    .name = string_table_intern_clean(&page->thread_names, frame_name_thread(thread)),
+	    .name = string_table_intern_clean(&page->thread_names, name),
+	    .is_goroutine = thread->is_goroutine,
 	    .birth_ns = thread->first_ns - profile->start_ns,
 	    .death_ns = thread->ended ? thread->last_ns - profile->start_ns : -1,
 	    .first_run = first_run,

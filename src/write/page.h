@@ -34,6 +34,7 @@ struct page_thread {
 	size_t first_run, n_runs; // in page->runs
 	bool slept;               // it did not wake in all the time
 	bool is_base;             // of the profile that the other one is compared with
+	bool is_goroutine;        // or several; its name tells which, and not its tid
 };
 
 struct page {

@@ -26,7 +26,7 @@ enum page_section {
 };
 
 // The flags of a thread.
-enum { PAGE_THREAD_SLEPT = 1, PAGE_THREAD_BASE = 2 };
+enum { PAGE_THREAD_SLEPT = 1, PAGE_THREAD_BASE = 2, PAGE_THREAD_GOROUTINE = 4 };
 
 // How many nanoseconds one of the page's units of time has.
 int64_t page_unit_ns(const struct page *page);

@@ -139,8 +139,10 @@ static void put_threads(const struct page *page, FILE *stream)
 	      stream);
 	for (size_t i = 0; i < page->n_threads && i < MAX_ROWS; i++) {
 		const struct page_thread *thread = &page->threads[rows[i].name];
-		_cleanup_free_ char *name =
-		    memory_printf("%s %d", page->thread_names.items[thread->name], thread->tid);
+		const char *text = page->thread_names.items[thread->name];
+		_cleanup_free_ char *name = thread->is_goroutine
+		                                ? memory_strdup(text)
+		                                : memory_printf("%s %d", text, thread->tid);
 		put_row(page, stream, name, rows[i].self_ns, rows[i].total_ns);
 	}
 	fputs("</table>\n", stream);

@@ -131,7 +131,8 @@ static void put_thread(struct chrome *chrome, const struct thread_spans *spans)
 	const struct thread *thread = &chrome->profile->threads[spans->thread];
 	int64_t end_ns = spans->spans[0].start_ns;
 
-	put_name(chrome, thread, "thread_name", frame_name_thread(thread));
+	_cleanup_free_ char *name = frame_name_track(chrome->profile, spans);
+	put_name(chrome, thread, "thread_name", name);
 	put_name(chrome, thread, "process_name",
 	         profile_process_name(chrome->profile, thread->pid));
 	for (size_t i = 0; i < spans->count; i++) {

@@ -51,6 +51,9 @@ struct pprof {
 	struct gzip gzip;
 	struct protobuf message, part, packed; // room for the message at hand and what is in it
 
+	struct sample *sums; // of goroutines that are alike
+	size_t n_sums, sums_capacity;
+	struct hash_index sum_index;
 	struct string_table strings;
 	struct pprof_location *locations;
 	size_t n_locations, locations_capacity;
@@ -247,7 +250,7 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 		            profile_process_name(pprof->report->profile, thread->pid), 0);
 	if (!thread->is_goroutine)
 		build_label(pprof, "tid", NULL, thread->tid);
-	else if (thread->goid)
+	else if (thread->goid && pprof->report->goroutine_ids)
 		build_label(pprof, "goid", NULL, thread->goid);
 	build_label(pprof, "thread", thread->name, 0);
 	build_label(pprof, "state", thread_state_name(sample->state), 0);
@@ -262,6 +265,55 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	if (guess)
 		build_label(pprof, "unwound", guess, 0);
 	put_message(pprof, PROFILE_SAMPLE);
+}
+
+// Goroutines are alike if all that is written of them is.
+static bool sum_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct pprof *pprof = context;
+	const struct thread *threads = pprof->report->profile->threads;
+	const struct sample *a = &pprof->sums[id], *b = key;
+
+	return a->stack == b->stack && a->state == b->state && a->wait == b->wait &&
+	       a->labels == b->labels && threads[a->thread].pid == threads[b->thread].pid &&
+	       strcmp(threads[a->thread].name, threads[b->thread].name) == 0;
+}
+
+// Adds a goroutine's sample to those that are alike.
+static void add_up(struct pprof *pprof, const struct sample *sample)
+{
+	const char *name = pprof->report->profile->threads[sample->thread].name;
+	const uint64_t hash = hash_mix(hash_mix((uint64_t)sample->stack << 32 | sample->wait,
+	                                        (uint64_t)sample->labels << 8 | sample->state),
+	                               hash_bytes(name, strlen(name)));
+	const uint32_t id = hash_index_find(&pprof->sum_index, hash, sum_equal, pprof, sample);
+
+	if (id == HASH_NONE) {
+		hash_index_insert(&pprof->sum_index, hash, pprof->n_sums);
+		*array_push(pprof->sums, pprof->n_sums, pprof->sums_capacity) = *sample;
+		return;
+	}
+	pprof->sums[id].count += sample->count;
+	pprof->sums[id].wall_ns += sample->wall_ns;
+	pprof->sums[id].cpu_ns += sample->cpu_ns;
+}
+
+static void put_samples(struct pprof *pprof, FILE *stream)
+{
+	const struct report *report = pprof->report;
+	const struct profile *profile = report->profile;
+
+	for (size_t i = 0; i < profile->n_samples && !ferror(stream); i++) {
+		const struct sample *sample = &profile->samples[i];
+		if (report->selected && !report->selected[i])
+			continue;
+		if (profile->threads[sample->thread].is_goroutine && !report->goroutine_ids)
+			add_up(pprof, sample);
+		else
+			put_sample(pprof, sample);
+	}
+	for (size_t i = 0; i < pprof->n_sums && !ferror(stream); i++)
+		put_sample(pprof, &pprof->sums[i]);
 }
 
 static bool function_equal(const void *context, uint32_t id, const void *key)
@@ -501,13 +553,14 @@ static void pprof_deinit(struct pprof *pprof)
 	free(pprof->functions);
 	hash_index_deinit(&pprof->function_index);
 	free(pprof->mappings);
+	free(pprof->sums);
+	hash_index_deinit(&pprof->sum_index);
 	free(pprof->mapping_ids);
 	free(pprof->module_first);
 }
 
 static struct error *write_pprof(const struct report *report, FILE *stream)
 {
-	const struct profile *profile = report->profile;
 	_cleanup_free_ struct pprof *pprof = memory_alloc_zeroed(1, sizeof(*pprof));
 	struct error *error = gzip_init(&pprof->gzip, stream);
 
@@ -516,9 +569,7 @@ static struct error *write_pprof(const struct report *report, FILE *stream)
 	pprof->report = report;
 	pprof_init(pprof);
 	put_header(pprof);
-	for (size_t i = 0; i < profile->n_samples && !ferror(stream); i++)
-		if (!report->selected || report->selected[i])
-			put_sample(pprof, &profile->samples[i]);
+	put_samples(pprof, stream);
 	put_locations(pprof);
 	put_functions(pprof);
 	put_mappings(pprof);

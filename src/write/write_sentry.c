@@ -196,7 +196,7 @@ static void put_threads(struct sentry *sentry, const struct thread_spans *thread
 	json_key_open(json, "thread_metadata", '{');
 	for (size_t i = 0; i < n; i++) {
 		const struct thread *thread = &sentry->profile->threads[threads[i].thread];
-		const char *name = frame_name_thread(thread);
+		_cleanup_free_ char *name = frame_name_track(sentry->profile, &threads[i]);
 		_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
 		char tid[16];
 		if (i > 0 && sentry->profile->threads[threads[i - 1].thread].tid == thread->tid)

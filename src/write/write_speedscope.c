@@ -76,9 +76,10 @@ static void put_thread(struct json *json, struct frame_table *table,
 {
 	const struct profile *profile = table->report->profile;
 	const struct thread *thread = &profile->threads[spans->thread];
-	const char *name = frame_name_thread(thread);
-	_cleanup_free_ char *number = frame_name_number(thread);
-	_cleanup_free_ char *text = memory_printf("%s (%s)", name, number);
+	_cleanup_free_ char *name = frame_name_track(profile, spans);
+	_cleanup_free_ char *text = thread->is_goroutine
+	                                ? memory_strdup(name)
+	                                : memory_printf("%s (%d)", name, thread->tid);
 	_cleanup_free_ char *process =
 	    table->report->process_roots
 	        ? memory_printf("%s %s", profile_process_name(profile, thread->pid), text)

@@ -109,8 +109,9 @@ static int compare(const void *a, const void *b)
 static bool is_ours(const char *key)
 {
 	static const char *const keys[] = {
-	    "pid",     "process", "tid",        "goid",  "thread",  "state",  "kind",
-	    "syscall", "wait",    "descriptor", "since", "unwound", "locked", "gil",
+	    "pid",    "process", "tid",  "goid",       "thread",     "state",
+	    "kind",   "syscall", "wait", "descriptor", "since",      "unwound",
+	    "locked", "gil",     "gc",   "task",       "awaited_by", "interpreter",
 	};
 
 	for (size_t i = 0; i < array_size(keys); i++)

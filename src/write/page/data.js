@@ -7,7 +7,7 @@ const SECTION = {
 };
 const ROOT = 0;
 const INLINED = 1, KERNEL = 2, TRUNCATED = 4; // flags of a frame
-const SLEPT = 1, BASE = 2; // flags of a thread
+const SLEPT = 1, BASE = 2, GOROUTINE = 4; // flags of a thread
 
 // Characters that would turn the text around them.
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
@@ -108,6 +108,9 @@ function readThreads(bytes, names) {
 		thread.death -= 1; // -1: it lives
 		thread.slept = (thread.flags & SLEPT) !== 0;
 		thread.base = (thread.flags & BASE) !== 0;
+		// A goroutine's id is in its name.
+		thread.number = thread.flags & GOROUTINE ? '' : String(thread.tid);
+		thread.title = thread.name + (thread.number ? ' ' + thread.number : '');
 		thread.first = first;
 		thread.end = first += thread.runs;
 	}

@@ -361,8 +361,8 @@ class Graph {
 		}
 		const {waits, longest} = box.waits, unit = profile.unit, lines = [];
 		if (longest && longest.time * profile.meta.unit_ns >= profile.meta.stretch_ns)
-			lines.push(`longest wait ${formatTime(longest.time * unit)} (${longest.thread.name} ` +
-				`${longest.thread.tid}, at ${formatTime(profile.runs.start[longest.run] * unit)})`);
+			lines.push(`longest wait ${formatTime(longest.time * unit)} (${longest.thread.title}, ` +
+				`at ${formatTime(profile.runs.start[longest.run] * unit)})`);
 		if (waits.length > 0)
 			lines.push(waits.slice(0, 4).map(([text, time]) => `${formatTime(time * unit)} ${text}`).join('; '));
 		return lines;

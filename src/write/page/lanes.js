@@ -179,7 +179,7 @@ class Lanes {
 	drawLane(context, lettering, thread, y, fills) {
 		const {colours} = this, {state} = this.app, chosen = state.threads?.has(thread.id);
 		context.fillStyle = chosen ? colours.accent : colours.ink;
-		const tid = String(thread.tid), mark = (chosen ? '\u25b8 ' : '') + (thread.base ? 'A ' : '');
+		const tid = thread.number, mark = (chosen ? '\u25b8 ' : '') + (thread.base ? 'A ' : '');
 		lettering.draw(context, mark + thread.name, 6, y + 13, this.names - 16 - tid.length * lettering.character);
 		context.fillStyle = colours.faint;
 		context.fillText(tid, this.names - 6 - tid.length * lettering.character, y + 13);
@@ -388,7 +388,7 @@ class Lanes {
 			return;
 		}
 		const run = this.runAt(row.thread, this.hair);
-		const lines = [`${row.thread.name} ${row.thread.tid}, at ${formatTime(this.hair * profile.unit)}`];
+		const lines = [`${row.thread.title}, at ${formatTime(this.hair * profile.unit)}`];
 		if (run >= 0)
 			lines.push(this.app.describeRun(run), this.app.leafNames(profile.runs.node[run], 6).join(' < '));
 		else

@@ -277,7 +277,7 @@ class App {
 	describeChoice() {
 		const {state, profile, sums} = this, parts = [];
 		if (profile.timed) {
-			parts.push(state.threads ? sums.threads.map(thread => `${thread.name} ${thread.tid}`).slice(0, 4).join(', ')
+			parts.push(state.threads ? sums.threads.map(thread => thread.title).slice(0, 4).join(', ')
 				: state.asleep ? 'all threads' : 'all threads that woke');
 			if (state.from > profile.from || state.to < profile.end)
 				parts.push(`${formatTime(state.from * profile.unit)} to ${formatTime(state.to * profile.unit)}`);
@@ -296,7 +296,7 @@ class App {
 			parts.push('callers above and callees below ' + this.frameName(state.fn).slice(0, 200));
 		if (state.view === 'time') {
 			const thread = this.timeThread();
-			parts.push(thread ? `in the order of time: ${thread.name} ${thread.tid}` : 'no thread');
+			parts.push(thread ? `in the order of time: ${thread.title}` : 'no thread');
 		}
 		return parts.join(' \u00b7 ');
 	}
@@ -440,7 +440,7 @@ class App {
 			groups.get(key).threads.push(thread);
 		}
 		const texts = [...groups.values()].sort((a, b) => runs.kind[a.run] - runs.kind[b.run]).map(({run, threads}) =>
-			threads.map(thread => `"${thread.name}" ${thread.tid}`).join(', ') + '   ' + this.describeRun(run) + '\n' +
+			threads.map(thread => `"${thread.name}" ${thread.number}`.trim()).join(', ') + '   ' + this.describeRun(run) + '\n' +
 			this.stackOf(runs.node[run]).map(name => '    ' + name).join('\n'));
 		return {title: `All threads at ${formatTime(time * profile.unit)}`, text: texts.join('\n\n')};
 	}
