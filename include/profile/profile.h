@@ -110,8 +110,8 @@ struct thread {
 	char *name;       // as last seen, never NULL; any bytes but NUL
 	int64_t first_ns; // CLOCK_MONOTONIC; it is watched since then
 	int64_t last_ns;  // and until then; wall weights add up to last_ns - first_ns - away_ns
-	int64_t waits_since_ns; // a goroutine's: it has waited since then or longer, by its
-	                        // runtime; CLOCK_MONOTONIC; 0: not known
+	int64_t waits_since_ns;  // a goroutine's: it has waited since then or longer, by its
+	                         // runtime; CLOCK_MONOTONIC; 0: not known
 	int64_t away_ns;         // that it ran goroutines, which have that time
 	int64_t kernel_cpu_ns;   // CPU time between first and last, by the kernel's count
 	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1 where unknown

@@ -24,17 +24,18 @@ enum runtime_fault {
 
 // Of Go's goroutines.
 struct run_goroutines {
-	char version[32];    // of Go; "": none was seen
-	const char *refused; // why they are not read; NULL: they are
-	uint64_t looks;      // times that all were read
-	int64_t look_ns;     // CPU time of that
-	uint64_t alive;      // at the last look
-	uint64_t system;     // the runtime's own among them, that are left out
-	uint64_t left_out;   // there are more than can be read
-	uint64_t copied;     // stacks that were read
-	uint64_t kept;       // and those that were still the same
-	uint64_t moved;      // goroutines that ran whenever they were read
-	uint64_t unreadable; // stacks not in memory
+	char version[32];       // of Go; "": none was seen
+	const char *refused;    // why they are not read; NULL: they are
+	uint64_t looks;         // times that all were read
+	int64_t look_ns;        // CPU time of that
+	int64_t first_looks_ns; // of it, until all stacks were read once
+	uint64_t alive;         // at the last look
+	uint64_t system;        // the runtime's own among them, that are left out
+	uint64_t left_out;      // there are more than can be read
+	uint64_t copied;        // stacks that were read
+	uint64_t kept;          // and those that were still the same
+	uint64_t moved;         // goroutines that ran whenever they were read
+	uint64_t unreadable;    // stacks not in memory
 };
 
 struct run {

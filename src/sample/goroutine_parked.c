@@ -109,7 +109,7 @@ static bool take_stack(struct ticker *ticker, struct goroutine_entry *entry, uin
 			*ret = profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED, 0);
 			return true;
 		case GOROUTINE_MOVED:
-			if (!goroutine_read(&samples->program, &memory, entry->address,
+			if (!goroutine_read(&samples->program, &memory, entry->seen.address,
 			                    &entry->seen) ||
 			    entry->seen.goid != goid || entry->seen.m != 0)
 				return false;

@@ -25,6 +25,8 @@ enum {
 	ATTEND_EVERY = 16,
 };
 
+#define FIRST_LOOKS_NS (50 * NS_PER_MS) // of CPU for each look, until all stacks were read once
+
 void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool shows_system,
                             bool no_creators)
 {
@@ -371,6 +373,12 @@ static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
 	    (!ticker->accounting.priming &&
 	     goroutine_is_counted(ticker, entry, ticker->accounting.now_ns)))
 		return;
+	// Counted when it is read, for all the time before.
+	if (samples->until_ns && !entry->holds &&
+	    clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) >= samples->until_ns) {
+		samples->is_cut = true;
+		return;
+	}
 	goroutine_count_parked(ticker, entry, goroutine);
 }
 
@@ -408,11 +416,17 @@ static void look_at_all(struct ticker *ticker)
 	figures->alive = samples->list.count;
 	figures->system = 0;
 	figures->left_out = samples->list.n_left_out;
+	// The first samples of all others are not to wait for those of 100,000 goroutines.
+	samples->until_ns = samples->is_read || ticker->setup->counts_at_once
+	                        ? 0
+	                        : clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) + FIRST_LOOKS_NS;
+	samples->is_cut = false;
 	for (size_t i = 0; i < samples->list.count; i++) {
 		look_at(ticker, &samples->list.items[i]);
 		target_attend(ticker->target, i);
 	}
 	end_missing(ticker);
+	samples->is_read |= !samples->is_cut && !ticker->accounting.priming;
 	samples->looked_ns = ticker->accounting.now_ns;
 }
 
@@ -432,7 +446,7 @@ static void look_at_active(struct ticker *ticker)
 			continue;
 		}
 		if (!goroutine_is_counted(ticker, entry, ticker->accounting.now_ns) &&
-		    goroutine_read(&samples->program, &memory, entry->address, &goroutine)) {
+		    goroutine_read(&samples->program, &memory, entry->seen.address, &goroutine)) {
 			if (goroutine.goid != entry->seen.goid ||
 			    goroutine.status == GOROUTINE_DEAD)
 				goroutine_end(ticker, entry);
@@ -459,14 +473,23 @@ void goroutine_samples_look(struct ticker *ticker)
 	look_at_active(ticker);
 	if (start_ns >= samples->next_look_ns) {
 		const int64_t cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+		const bool was_read = samples->is_read;
 		look_at_all(ticker);
 		const int64_t cost_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
 		ticker->run->goroutines.look_ns += cost_ns;
-		if (!ticker->accounting.priming)
+		ticker->run->goroutines.first_looks_ns += was_read ? 0 : cost_ns;
+		if (samples->is_read)
 			samples->next_look_ns = start_ns + cost_ns * LOOK_SHARE;
 	} else if (ticker->setup->counts_at_once) {
 		goroutine_samples_settle(ticker, false);
 	}
+}
+
+bool goroutine_samples_has_unread(const struct ticker *ticker)
+{
+	const struct goroutine_samples *samples = &ticker->goroutines;
+
+	return samples->found && samples->look > 0 && !samples->is_read;
 }
 
 void goroutine_samples_settle(struct ticker *ticker, bool is_end)
@@ -477,6 +500,11 @@ void goroutine_samples_settle(struct ticker *ticker, bool is_end)
 	if (!samples->found)
 		return;
 	take_over(ticker);
+	if (is_end && goroutine_samples_has_unread(ticker) &&
+	    target_live_tid(ticker->target) != 0) {
+		samples->is_read = true; // without a limit
+		look_at_all(ticker);
+	}
 	for (size_t i = 0; i < samples->table.n_entries; i++) {
 		struct goroutine_entry *entry = &samples->table.entries[i];
 		if (entry->is_alive && entry->thread != GOROUTINE_NONE &&

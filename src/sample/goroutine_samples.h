@@ -45,6 +45,9 @@ struct goroutine_samples {
 	uint64_t look;        // times that all were read
 	int64_t looked_ns;    // the time up to which the last look stands; 0: there was none
 	int64_t next_look_ns; // not before
+	bool is_read;         // the stacks of all were, once
+	bool is_cut;          // the look at hand leaves stacks to later ones
+	int64_t until_ns;     // when it has used so much CPU; 0: never
 };
 
 void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool shows_system,
@@ -57,6 +60,9 @@ void goroutine_samples_begin(struct ticker *ticker, bool is_idle);
 // At the end of a tick: counts those that no thread runs, if it is time to. Before the first tick
 // (accounting.h) they are read only.
 void goroutine_samples_look(struct ticker *ticker);
+
+// True if there are stacks that no look has read yet.
+bool goroutine_samples_has_unread(const struct ticker *ticker);
 
 // Whose sample it is that a thread gives which stands still, or is asleep (`snapshot` NULL), and
 // was copied: to be called before it is counted. One goroutine gives no two

@@ -28,7 +28,7 @@ static bool entry_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct goroutine_table *table = context;
 
-	return table->entries[id].address == *(const uint64_t *)key;
+	return table->entries[id].seen.address == *(const uint64_t *)key;
 }
 
 struct goroutine_entry *goroutine_table_get(struct goroutine_table *table, uint64_t address)
@@ -40,7 +40,7 @@ struct goroutine_entry *goroutine_table_get(struct goroutine_table *table, uint6
 		return &table->entries[id];
 	id = table->n_entries;
 	*array_push(table->entries, table->n_entries, table->entries_capacity) =
-	    (struct goroutine_entry){.address = address, .thread = GOROUTINE_NONE};
+	    (struct goroutine_entry){.seen.address = address, .thread = GOROUTINE_NONE};
 	hash_index_insert(&table->entry_index, hash, id);
 	return &table->entries[id];
 }

@@ -28,8 +28,7 @@ struct goroutine_kind {
 
 // A struct g, and the goroutine that lives in it.
 struct goroutine_entry {
-	uint64_t address;
-	struct goroutine seen; // as last read
+	struct goroutine seen; // as last read; its address is that of the struct g
 	uint32_t kind;
 	uint32_t thread; // in the profile; GOROUTINE_NONE: it is not shown
 	uint32_t sample; // its last one's id in the profile, if it was sampled

@@ -53,7 +53,6 @@ void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
                      const struct goroutine *goroutine, uint64_t tick, int64_t from_ns)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
-	const uint64_t address = entry->address;
 	const uint32_t kind_id = goroutine_table_kind(&samples->table, goroutine, &samples->program,
 	                                              &ticker->space, ticker->profile);
 	struct goroutine_kind *kind = &samples->table.kinds[kind_id];
@@ -61,7 +60,6 @@ void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
 	if (from_ns < ticker->profile->start_ns)
 		from_ns = ticker->profile->start_ns;
 	*entry = (struct goroutine_entry){
-	    .address = address,
 	    .seen = *goroutine,
 	    .kind = kind_id,
 	    .thread = GOROUTINE_NONE,

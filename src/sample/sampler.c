@@ -42,7 +42,8 @@ static struct budget_spent spent_until(const struct run *run, int64_t now_ns)
 {
 	return (struct budget_spent){
 	    .now_ns = now_ns,
-	    .cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID),
+	    // What comes once is borrowed from nobody.
+	    .cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - run->goroutines.first_looks_ns,
 	    .held_ns = run->held_ns - run->held_waiting_ns,
 	};
 }
