@@ -210,17 +210,36 @@ class Privileges(TestCase):
         run.communicate()
         self.assertEqual(run.status, 0, run.stderr)
 
+    def make_script(self, special, directory):
+        """A script whose interpreter is a script's, whose interpreter is the program."""
+        for name, interpreter in (("inner", special + " check"), ("script", directory + "/inner")):
+            os.chmod(self.write(name, f"#! {interpreter}\n".encode(), directory), 0o755)
+        return os.path.join(directory, "script")
+
     def test_executed_while_sampled(self):
         """In the moment of a stop, too: the child computes, so that it is stopped, and executes."""
         directory, special, plain, user = self.programs(0o4755)
-        run = Run(
-            ["-c", "-F", "5000", "--max-overhead=0", "-o", "out.folded", "--",
-             plain, special, "1000", "60000"],
-            env=NO_LEAKS, cwd=directory, **user,
-        )  # fmt: skip
+        script = self.make_script(special, directory)
+        for program, n, *how in (
+            (special, 600), (script, 600), (special, 400, "descriptor"),
+        ):  # fmt: skip
+            with self.subTest(f"{program} {how}"):
+                run = Run(
+                    ["-c", "-F", "5000", "--max-overhead=0", "-o", "out.folded", "--",
+                     plain, program, n, "60000", *how],
+                    env=NO_LEAKS, cwd=directory, **user,
+                )  # fmt: skip
+                run.communicate()
+                self.assertEqual(run.status, 0, (run.stdout, run.stderr))
+                self.assertNotRegex(run.stderr, "lost")
+
+    def test_wrapped_script(self):
+        directory, special, _, user = self.programs(0o4755)
+        script = self.make_script(special, directory)
+        run = Run(["-o", "out.folded", "--", script, "check", "a", "b"], env=NO_LEAKS, **user)
         run.communicate()
-        self.assertEqual(run.status, 0, (run.stdout, run.stderr))
-        self.assertNotRegex(run.stderr, "lost")
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertRegex(run.stderr, "runs unprofiled")
 
     def test_script_is_an_ordinary_command(self):
         directory, _, _, user = self.programs(0o4755)

@@ -18,6 +18,7 @@
 
 #include "memory.h"
 #include "proc.h"
+#include "script.h"
 #include "syscall_registers.h"
 #include "tracee_registers.h"
 
@@ -26,14 +27,20 @@ enum {
 	MAX_ARGUMENTS = 1 << 17,
 	MAX_AUXV = 64,
 	WORDS_AT_ONCE = 512,
+	EXE_WORDS = 2,
 };
 
 // What a thread is to be given so that it executes its program again.
 struct again {
 	struct thread_registers registers;
 	uint64_t address; // where `code` goes, over the program's own
-	uint64_t code[EXECVE_CODE_WORDS];
+	uint64_t code[EXECVE_CODE_WORDS + EXE_WORDS];
 };
+
+static const char exe_path[EXE_WORDS * sizeof(uint64_t)] = "/proc/self/exe";
+
+#define DESCRIPTORS "/dev/fd/"
+#define OWN "/proc/self/"
 
 static uint64_t n_lost;
 
@@ -64,10 +71,14 @@ static bool file_gives(const char *path, const struct stat *file, uid_t uid, gid
 	return getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
+// Of a script it is the interpreter that counts (bprm_creds_from_file).
 static bool path_would_gain(const char *path)
 {
+	struct script script;
 	struct stat file;
 
+	for (int i = 0; i < SCRIPT_MAX_DEPTH && script_read(path, &script); i++)
+		path = script.interpreter;
 	return stat(path, &file) == 0 && file_gives(path, &file, geteuid(), getegid()) &&
 	       !mount_gives_none(path);
 }
@@ -154,17 +165,75 @@ static bool read_string(int tid, uint64_t address, char *buffer, size_t size)
 	return false;
 }
 
-// True if to execute the path again is to execute the same file, and not, say, a script whose
-// interpreter's arguments would be made a second time.
-static bool names_the_program(int tid, const char *path, const struct stat *program)
+static bool begins_with(const char *path, const char *prefix)
 {
-	char seen_by_thread[PATH_MAX + 64];
+	return strncmp(path, prefix, strlen(prefix)) == 0;
+}
+
+// Where the profiler finds what the thread's execve was given; execveat's descriptors have such a
+// path, too (do_execveat_common).
+static void see_path(int tid, const char *path, char *ret, size_t size)
+{
+	if (begins_with(path, DESCRIPTORS))
+		snprintf(ret, size, "/proc/%d/fd/%s", tid, path + strlen(DESCRIPTORS));
+	else if (begins_with(path, OWN))
+		snprintf(ret, size, "/proc/%d/%s", tid, path + strlen(OWN));
+	else
+		snprintf(ret, size, "/proc/%d/%s/%s", tid, path[0] == '/' ? "root" : "cwd", path);
+}
+
+// True if to execute the path again is to execute the same file. *ret_skip: the arguments that the
+// kernel has put before the path, for it is a script.
+static bool names_the_program(int tid, const char *path, const struct stat *program,
+                              size_t *ret_skip)
+{
+	char seen[PATH_MAX + 64];
+	struct script script;
 	struct stat file;
 
-	snprintf(seen_by_thread, sizeof(seen_by_thread), "/proc/%d/%s/%s", tid,
-	         path[0] == '/' ? "root" : "cwd", path);
-	return stat(seen_by_thread, &file) == 0 && file.st_dev == program->st_dev &&
-	       file.st_ino == program->st_ino;
+	*ret_skip = 0;
+	for (int i = 0; i <= SCRIPT_MAX_DEPTH; i++) {
+		see_path(tid, path, seen, sizeof(seen));
+		if (stat(seen, &file) == 0 && file.st_dev == program->st_dev &&
+		    file.st_ino == program->st_ino)
+			return true;
+		if (!script_read(seen, &script))
+			return false;
+		*ret_skip += 1 + script.has_argument;
+		path = script.interpreter;
+	}
+	return false;
+}
+
+// A script's own first argument is dropped for what the kernel puts before it: the script's path,
+// at the end of that, is as good.
+static bool skip_arguments(int tid, size_t n, const char *path, struct start *start)
+{
+	char argument[PATH_MAX];
+	uint64_t address;
+
+	if (n == 0)
+		return true;
+	start->argv += n * sizeof(address);
+	return start->argv < start->envp &&
+	       read_memory(tid, start->argv, &address, sizeof(address)) && address != 0 &&
+	       read_string(tid, address, argument, sizeof(argument)) && strcmp(argument, path) == 0;
+}
+
+// By which path the program is to be executed again. A descriptor that exec has closed was no
+// script's, which cannot be read then (BINPRM_FLAGS_PATH_INACCESSIBLE).
+static bool find_path(int tid, const struct stat *program, struct start *start, bool *ret_by_exe)
+{
+	char path[PATH_MAX];
+	size_t skip;
+
+	*ret_by_exe = false;
+	if (!read_string(tid, start->execfn, path, sizeof(path)))
+		return false;
+	if (names_the_program(tid, path, program, &skip))
+		return skip_arguments(tid, skip, path, start);
+	*ret_by_exe = begins_with(path, DESCRIPTORS);
+	return *ret_by_exe;
 }
 
 enum result {
@@ -175,10 +244,11 @@ enum result {
 
 static enum result look(int tid, const struct thread_registers *registers, struct again *ret)
 {
-	char exe[64], path[PATH_MAX];
+	char exe[64];
 	struct proc_status status;
 	struct stat program;
 	struct start start;
+	bool by_exe;
 
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", tid);
 	if (!proc_read_status(tid, &status))
@@ -189,10 +259,12 @@ static enum result look(int tid, const struct thread_registers *registers, struc
 	    status.no_new_privs)
 		return RESULT_NOTHING;
 	if (!read_start(tid, thread_registers_sp(registers), &start) ||
-	    !read_string(tid, start.execfn, path, sizeof(path)) ||
-	    !names_the_program(tid, path, &program))
+	    !find_path(tid, &program, &start, &by_exe))
 		return RESULT_LOST;
 	*ret = (struct again){.registers = *registers, .address = thread_registers_pc(registers)};
+	if (by_exe)
+		start.execfn = ret->address + EXECVE_CODE_WORDS * sizeof(ret->code[0]);
+	memcpy(&ret->code[EXECVE_CODE_WORDS], exe_path, sizeof(exe_path));
 	thread_registers_execve(&ret->registers, start.execfn, start.argv, start.envp, ret->code);
 	return RESULT_AGAIN;
 }
@@ -208,7 +280,7 @@ void privileged_exec_restore(int tid)
 	if (tracee_registers_get(tid, &thread))
 		result = look(tid, &thread, &again);
 	if (result == RESULT_AGAIN &&
-	    !(tracee_registers_put_code(tid, again.address, again.code, EXECVE_CODE_WORDS) &&
+	    !(tracee_registers_put_code(tid, again.address, again.code, array_size(again.code)) &&
 	      tracee_registers_set(tid, &again.registers)))
 		result = RESULT_LOST;
 	n_lost += result == RESULT_LOST;

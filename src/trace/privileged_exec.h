@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // privileged_exec: programs that get privileges from their file when they are executed.
 //
-// A set-user-ID, set-group-ID or file-capability program gets none while its thread is traced by
-// somebody without CAP_SYS_PTRACE (execve(2); cap_bprm_creds_from_file in the kernel's
-// security/commoncap.c). So an ordinary user's profiler starts such a command untraced, and a
-// program that was executed in the microseconds in which its thread was seized is executed once
-// more, untraced, before its first instruction: with the same arguments, and nobody has seen the
-// first time.
+// A set-user-ID, set-group-ID or file-capability program, which may be a script's interpreter, gets
+// none while its thread is traced by somebody without CAP_SYS_PTRACE (execve(2);
+// cap_bprm_creds_from_file in the kernel's security/commoncap.c). So an ordinary user's profiler
+// starts such a command untraced, and a program that was executed in the microseconds in which its
+// thread was seized is executed once more, untraced, before its first instruction: with the same
+// arguments, and nobody has seen the first time.
 #pragma once
 
 #include <stdbool.h>
