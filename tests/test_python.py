@@ -109,44 +109,41 @@ class Python(harness.TestCase):
             self.assertLess(unknown[tid], known[tid])
 
     def test_gil(self):
-        """Who waits for the interpreter's lock, and who holds it."""
+        """Who waits for the interpreter's lock, who holds it, and what for."""
         target = self.start_program("gil")
+        expected = {"gil=holding", "gil=waiting", "gc=collecting", "a holder", "a name", "collects"}
+        if python_stacks._xxsubinterpreters:
+            expected |= {"interpreter=0", "interpreter=1"}
+        seen = set()
+        # On a busy machine some threads may not have begun, or not have run, in a second.
+        for _ in range(20):
+            seen |= self.see_gil(target)
+            if expected <= seen:
+                break
+        self.assertLessEqual(expected, seen)
+
+    def see_gil(self, target):
         run = attach(target, duration="1", hz=499)
         tids = {int(tid) for tid in os.listdir(f"/proc/{target.pid}/task")}
-        waits = [s for s in run.pprof.samples if (s.descriptor or "").startswith("GIL")]
-        self.assertTrue(waits)
-        holders = set()
-        for sample in waits:
-            self.assertEqual((sample.syscall, sample.kind), ("futex", "lock"))
-            match = re.fullmatch(r'GIL(?:, held by (?:"[^"]*" (\d+)|another thread))?', sample.descriptor)
-            self.assertTrue(match, sample.descriptor)
-            if match[1]:
-                holders.add(int(match[1]))
-                self.assertNotEqual(int(match[1]), sample.tid)
-        self.assertLessEqual(holders, tids)
-        self.assertTrue(holders)
-        self.check_labels(run)
-        # By the names that Python has for them: the kernel's are the program's.
-        names = {sample.thread for sample in run.pprof.samples}
-        self.assertLessEqual({"wörker-compute", "wörker-collects"}, names)
-        self.assertTrue(any('held by "wörker-' in sample.descriptor for sample in waits))
-
-    def check_labels(self, run):
-        # One that waits when it is looked at may have the lock when it stops.
-        waits = [s for s in run.pprof.samples if (s.descriptor or "").startswith("GIL")]
-        told = sum(s.count for s in waits if s.labels.get("gil") == "waiting")
-        self.assertGreater(2 * told, sum(s.count for s in waits))
-        labels = collections.defaultdict(set)
+        seen = set()
         for sample in run.pprof.samples:
-            for key in ("gil", "gc", "interpreter"):
-                if key in sample.labels:
-                    labels[key].add(sample.labels[key])
-        collectors = {python_frames(s)[-1][0] for s in run.pprof.samples if "gc" in s.labels}
-        self.assertIn("collects", collectors)  # and whoever has it happen by allocating
-        expected = {"gil": {"holding", "waiting"}, "gc": {"collecting"}}
-        if python_stacks._xxsubinterpreters:
-            expected["interpreter"] = {"0", "1"}
-        self.assertEqual(labels, expected)
+            labels = sample.labels.items()
+            seen |= {f"{key}={value}" for key, value in labels if key in ("gil", "gc", "interpreter")}
+            if "gc" in sample.labels and "collects" in sample.stack:  # others do by allocating
+                seen.add("collects")
+            if not (sample.descriptor or "").startswith("GIL"):
+                continue
+            self.assertEqual((sample.syscall, sample.kind), ("futex", "lock"))
+            match = re.fullmatch(r'GIL(?:, held by (?:"([^"]*)" (\d+)|another thread))?', sample.descriptor)
+            self.assertTrue(match, sample.descriptor)
+            if match[2]:
+                self.assertIn(int(match[2]), tids)
+                self.assertNotEqual(int(match[2]), sample.tid)
+                seen.add("a holder")
+            # By the name that Python has for it: the kernel's is the program's.
+            if (match[1] or "").startswith("wörker-"):
+                seen.add("a name")
+        return seen
 
     def test_none(self):
         target = self.start_program("running")
