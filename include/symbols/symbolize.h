@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct modules;
+struct name_cache;
 struct profile;
 struct symbolizer;
 
@@ -40,7 +41,9 @@ struct symbols {
 };
 
 struct symbolize_options {
-	bool inlines; // look inlined calls up
+	bool inlines;             // look inlined calls up
+	struct name_cache *cache; // of names by files with a build ID, for the same `inlines`;
+	                          // borrowed; NULL: none
 };
 
 // Looks all locations of the profile up in their modules. A location without a name keeps

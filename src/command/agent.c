@@ -19,6 +19,7 @@
 #include "error.h"
 #include "hash.h"
 #include "memory.h"
+#include "name_cache.h"
 #include "options.h"
 #include "process_labels.h"
 #include "process_list.h"
@@ -45,6 +46,7 @@ struct agent {
 	const struct agent_sampler *sampler;
 	struct pusher *pusher;
 	struct agent_cost cost;
+	struct name_cache *names;
 	uint64_t host;         // a hash of what tells this machine from others
 	struct watched *items; // by pid, ascending
 	size_t count, capacity;
@@ -202,7 +204,9 @@ static void become_sampler(const struct agent *agent, int pid, const char *const
 		_exit(EXIT_STATUS_OK);
 	sigprocmask(SIG_SETMASK, &agent->before, NULL);
 	agent->options->pid = pid;
-	_exit(agent->sampler->sample(agent->sampler->context, comments));
+	agent->options->agent.comments = comments;
+	agent->options->agent.names = agent->names;
+	_exit(agent->sampler->sample(agent->sampler->context));
 }
 
 static void start_sampler(struct agent *agent, struct watched *watched,
@@ -306,11 +310,21 @@ static bool look_for_off_file(struct agent *agent)
 	return is_off;
 }
 
+// Samplers at work keep theirs.
+static void look_after_names(struct agent *agent)
+{
+	if (agent->names && !name_cache_is_full(agent->names))
+		return;
+	name_cache_destroy(agent->names);
+	agent->names = name_cache_create();
+}
+
 static void step(struct agent *agent)
 {
 	const int64_t now_ns = clock_now_ns();
 
 	collect(agent);
+	look_after_names(agent);
 	agent_cost_count(&agent->cost, agent->pusher->uploader);
 	pusher_poll(agent->pusher);
 	if (look_for_off_file(agent))
@@ -375,5 +389,6 @@ void agent_run(struct options *options, const struct agent_sampler *sampler, str
 	} while (number < 0 || number == SIGCHLD || number == SIGHUP);
 	end(&agent);
 	sum_up(&agent);
+	name_cache_destroy(agent.names);
 	free(agent.items);
 }

@@ -11,8 +11,8 @@ struct pusher;
 
 struct agent_sampler {
 	// In a process of its own: samples options->pid for a window into a file of
-	// options->output, with these comments, NULL-terminated. Returns an exit status.
-	int (*sample)(void *context, const char *const *comments);
+	// options->output, with options->agent.comments. Returns an exit status.
+	int (*sample)(void *context);
 	void *context;
 };
 

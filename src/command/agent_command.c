@@ -53,9 +53,7 @@ static struct error *find_directory(struct options *options, char **ret)
 	                    strerror(errno));
 }
 
-struct error *agent_command(struct options *options,
-                            int (*sample)(void *context, const char *const *comments),
-                            void *context)
+struct error *agent_command(struct options *options, int (*sample)(void *context), void *context)
 {
 	_cleanup_free_ char *spool = NULL;
 	struct pusher pusher = {0};

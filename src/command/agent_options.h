@@ -9,6 +9,7 @@
 #include "agent_rules.h"
 
 struct error;
+struct name_cache;
 struct option_table;
 struct options;
 
@@ -17,11 +18,13 @@ struct agent_options {
 	struct agent_rules rules;
 	int64_t window_ns, period_ns; // each process is sampled for the one in each of the other
 	int64_t min_age_ns;
-	size_t max_processes;    // sampled at a time
-	double max_cpu_percent;  // of a CPU, of all together; 0: no limit
-	uint64_t max_memory;     // bytes, of all together
-	const char *off_file;    // while it is there, nobody is sampled
-	const char *status_file; // NULL: none
+	size_t max_processes;   // sampled at a time
+	double max_cpu_percent; // of a CPU, of all together; 0: no limit
+	uint64_t max_memory;    // bytes, of all together
+	const char *off_file;   // while it is there, nobody is sampled
+	// In a sampler's process:
+	const char *const *comments; // of its window, NULL-terminated; borrowed
+	struct name_cache *names;    // that others have found; borrowed
 };
 
 // The options that it alone has.

@@ -74,7 +74,6 @@ struct session {
 	struct windows windows;          // --every
 	struct pusher pusher;            // --push
 	char *spool;                     // its directory, if none was given
-	const char *const *comments;     // of windows: the agent's; NULL: the pusher's
 	struct error *metrics_error;     // the first one
 };
 
@@ -278,7 +277,8 @@ static struct error *open_target(struct session *session)
 	session->files.pid = session->target.pid;
 	pusher_name_target(&session->pusher, session->target.pid,
 	                   session->launch.pid ? options->command[0] : NULL);
-	session->files.labels = session->comments ?: (const char *const *)session->pusher.labels;
+	session->files.labels =
+	    options->agent.comments ?: (const char *const *)session->pusher.labels;
 	warn_of_tracer(session);
 	return NULL;
 }
@@ -537,12 +537,11 @@ static int top(struct session *session)
 }
 
 // A window of the agent's.
-static int sample_for_agent(void *context, const char *const *comments)
+static int sample_for_agent(void *context)
 {
 	struct session *session = context;
 
 	agent_command_prepare(&session->options);
-	session->comments = comments;
 	return supervise(run, session, false, -1);
 }
 

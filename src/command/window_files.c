@@ -198,7 +198,8 @@ static int work(const struct window_files *files, const struct window_part *part
 {
 	const pid_t parent = getppid();
 	const struct sched_param none = {0};
-	const struct symbolize_options names = {.inlines = files->options->inlines};
+	const struct symbolize_options names = {.inlines = files->options->inlines,
+	                                        .cache = files->options->agent.names};
 	struct symbols symbols = {0};
 
 	sched_setscheduler(0, SCHED_OTHER, &none);

@@ -13,6 +13,7 @@
 #include "hash.h"
 #include "memory.h"
 #include "module.h"
+#include "name_cache.h"
 #include "perf_map.h"
 #include "profile.h"
 #include "symbol_table.h"
@@ -41,6 +42,7 @@ struct symbolizer {
 	size_t n_keys, keys_capacity;
 	struct hash_index index; // of keys
 	bool inlines;
+	struct name_cache *cache;  // borrowed; NULL: none
 	int64_t left_ns;           // of the CPU time for all names
 	size_t locations_capacity; // of symbols->locations
 	struct dwarf_level levels[DWARF_MAX_LEVELS];
@@ -340,6 +342,98 @@ static void symbolize_batch(void *context)
 	module_symbols_deinit(&names);
 }
 
+static struct name_key cache_key(const struct batch *batch, uint32_t id)
+{
+	const struct module *module = batch->module;
+	const struct location *location = &batch->profile->locations[id];
+
+	return (struct name_key){
+	    .device = module->device,
+	    .inode = module->inode,
+	    .build = hash_bytes(module->build_id, module->build_id_size),
+	    .address = location->address,
+	    .code = location->code,
+	};
+}
+
+static bool is_cached(const struct batch *batch)
+{
+	return batch->symbolizer->cache && batch->module->kind == MODULE_FILE &&
+	       batch->module->build_id_size > 0;
+}
+
+// Names the location as the cache has it. False: that does not know it.
+static bool take_cached(const struct batch *batch, uint32_t id)
+{
+	struct symbolizer *symbolizer = batch->symbolizer;
+	struct symbols *symbols = symbolizer->symbols;
+	const struct name_key key = cache_key(batch, id);
+	struct cached_line lines[NAME_CACHE_MAX_LINES];
+	const int n = name_cache_find(symbolizer->cache, &key, lines);
+
+	if (n < 0)
+		return false;
+	symbols->locations[id] =
+	    (struct location_lines){.first = (uint32_t)symbols->n_lines, .count = (uint32_t)n};
+	for (int i = 0; i < n; i++) {
+		const struct function_key function = {lines[i].system_name, lines[i].file,
+		                                      lines[i].start_line, lines[i].is_plain};
+		*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) =
+		    (struct line){intern_function(symbolizer, &function), lines[i].line};
+	}
+	return true;
+}
+
+// The ids that the cache does not know; the caller frees them.
+static uint32_t *take_all_cached(const struct batch *batch, size_t *ret_count)
+{
+	uint32_t *unknown = memory_alloc((batch->count + 1) * sizeof(*unknown));
+	size_t n = 0;
+
+	for (size_t i = 0; i < batch->count; i++)
+		if (!is_cached(batch) || !take_cached(batch, batch->ids[i]))
+			unknown[n++] = batch->ids[i];
+	*ret_count = n;
+	return unknown;
+}
+
+static void add_to_cache(const struct batch *batch, uint32_t id)
+{
+	const struct symbolizer *symbolizer = batch->symbolizer;
+	const struct location_lines *found = &symbolizer->symbols->locations[id];
+	const struct name_key key = cache_key(batch, id);
+	struct cached_line lines[NAME_CACHE_MAX_LINES];
+
+	for (uint32_t i = 0; i < found->count && i < NAME_CACHE_MAX_LINES; i++) {
+		const struct line *line = &symbolizer->symbols->lines[found->first + i];
+		const struct function_key *function = &symbolizer->keys[line->function];
+		lines[i] =
+		    (struct cached_line){function->system_name, function->file,
+		                         function->start_line, line->line, function->is_plain};
+	}
+	name_cache_add(symbolizer->cache, &key, lines, found->count);
+}
+
+// What has to be looked up in the file.
+static void symbolize_unknown(const struct batch *batch)
+{
+	struct symbolizer *symbolizer = batch->symbolizer;
+
+	module_fetch_debug_files(batch->module);
+	if (symbolizer->left_ns <= 0) {
+		batch->module->unreadable = "other files took the time that there is for names";
+		return;
+	}
+	// The locations before the one that it failed at keep their names. A function that was
+	// about to be added is forgotten.
+	if (!module_guard(batch->module, symbolize_batch, (void *)batch, MODULE_FOR_NAMES)) {
+		symbolizer->symbols->n_functions = symbolizer->n_keys;
+		return;
+	}
+	for (size_t i = 0; i < batch->count && is_cached(batch); i++)
+		add_to_cache(batch, batch->ids[i]);
+}
+
 static void symbolize_module(const struct batch *batch)
 {
 	struct symbolizer *symbolizer = batch->symbolizer;
@@ -352,15 +446,10 @@ static void symbolize_module(const struct batch *batch)
 		symbolize_jit(batch);
 	if (!has_symbols(module) || !module_dwfl(module))
 		return;
-	module_fetch_debug_files(module);
-	if (symbolizer->left_ns <= 0) {
-		module->unreadable = "other files took the time that there is for names";
-		return;
-	}
-	// The locations before the one that it failed at keep their names. A function that was
-	// about to be added is forgotten.
-	if (!module_guard(module, symbolize_batch, (void *)batch, MODULE_FOR_NAMES))
-		symbolizer->symbols->n_functions = symbolizer->n_keys;
+	size_t n;
+	_cleanup_free_ uint32_t *ids = take_all_cached(batch, &n);
+	if (n > 0)
+		symbolize_unknown(&(struct batch){symbolizer, batch->profile, module, ids, n});
 	symbolizer->left_ns -= clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns;
 }
 
@@ -371,6 +460,7 @@ struct symbolizer *symbolizer_create(const struct symbolize_options *options, st
 	*ret = (struct symbols){0};
 	symbolizer->symbols = ret;
 	symbolizer->inlines = options->inlines;
+	symbolizer->cache = options->cache;
 	symbolizer->left_ns = TOTAL_NS;
 	return symbolizer;
 }

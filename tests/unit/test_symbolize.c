@@ -13,12 +13,17 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 
+#include "hash.h"
 #include "memory.h"
 #include "module.h"
+#include "name_cache.h"
 #include "profile.h"
 #include "symbolize.h"
 
 enum { N_DAMAGED_FILES = 200, N_DAMAGED_ADDRESSES = 64 };
+
+// That look-ups of a file find again what they have found before.
+static struct name_cache *cache;
 
 static const char *fixture, *plain_fixture, *cxx_fixture;
 
@@ -39,7 +44,7 @@ static void look_up_file(struct look_up *look_up, const char *path)
 
 static void look_up_run(struct look_up *look_up, bool inlines)
 {
-	const struct symbolize_options options = {.inlines = inlines};
+	const struct symbolize_options options = {.inlines = inlines, .cache = cache};
 
 	symbolize(&look_up->profile, &look_up->modules, &options, &look_up->symbols);
 	assert_int_equal(look_up->symbols.n_locations, look_up->profile.n_locations);
@@ -121,6 +126,49 @@ static void test_inlined(void **state)
 	check_at(fixture, true, "here_outermost", 0, "outermost inline_fixture.c:303");
 	check_at(fixture, false, "here_innermost", 0, "outermost inline_fixture.c:302");
 	check_at(fixture, false, "here_outermost", 0, "outermost inline_fixture.c:303");
+}
+
+// How the cache knows an address of the fixture.
+static struct name_key key_of(const char *symbol)
+{
+	struct look_up look_up;
+
+	look_up_file(&look_up, fixture);
+	const struct module *module = look_up.modules.items[0];
+	assert_non_null(module_dwfl(look_up.modules.items[0]));
+	assert_int_not_equal(module->build_id_size, 0);
+	const struct name_key key = {
+	    .device = module->device,
+	    .inode = module->inode,
+	    .build = hash_bytes(module->build_id, module->build_id_size),
+	    .address = address_of(fixture, symbol),
+	};
+	look_up_deinit(&look_up);
+	return key;
+}
+
+// What was found once is not looked for again: neither what is there nor what is not.
+static void test_cached(void **state)
+{
+	const struct name_key known = key_of("here_innermost"), forged = key_of("here_middle");
+	struct cached_line lines[NAME_CACHE_MAX_LINES];
+
+	(void)state;
+	cache = name_cache_create();
+	for (int i = 0; i < 2; i++)
+		check_at(fixture, true, "here_innermost", 0,
+		         "innermost inline_fixture.c:102 < middle inline_fixture.c:202 < "
+		         "outermost inline_fixture.c:302");
+	assert_int_equal(name_cache_find(cache, &known, lines), 3);
+	assert_string_equal(lines[1].system_name, "middle");
+	name_cache_add(cache, &forged, &(struct cached_line){"forged", "f.c", 1, 2, false}, 1);
+	check_at(fixture, true, "here_middle", 0, "forged f.c:2");
+	name_cache_destroy(cache);
+	cache = name_cache_create();
+	name_cache_add(cache, &forged, NULL, 0);
+	check_at(fixture, true, "here_middle", 0, "");
+	name_cache_destroy(cache);
+	cache = NULL;
 }
 
 // What libraries call by names of their own in their debugging information.
@@ -448,6 +496,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_inlined),
+	    cmocka_unit_test(test_cached),
 	    cmocka_unit_test(test_aliases),
 	    cmocka_unit_test(test_symbols),
 	    cmocka_unit_test(test_plt),
