@@ -3,6 +3,7 @@
 Its rules name the path of a program that no other process has.
 """
 
+import json
 import os
 import re
 import shutil
@@ -133,6 +134,20 @@ class Agent(harness.TestCase):
         ):
             self.assertEqual(found[pid], (False, why))
         self.assertRegex(self.list("--min-age=24h", rule)[mine.pid][1], r"but it is only [\d.]+ s old")
+
+    def test_deployed(self):
+        """The command lines of what is installed are such as the agent takes."""
+        where = os.path.join(harness.HERE, "..", "src", "deploy")
+        commands = [["profiler", "agent", f"--rules={where}/agent.rules"]]
+        for name in ("kubernetes-daemonset.yaml", "kubernetes-sidecar.yaml"):
+            with open(os.path.join(where, name), encoding="utf-8") as file:
+                items = re.search(r"^( *)command:\n((?:\1  - .*\n)+)", file.read(), re.M)[2]
+            commands.append([re.sub(" #.*", "", line.strip()[2:]) for line in items.splitlines()])
+        with open(os.path.join(where, "ecs-sidecar.json"), encoding="utf-8") as file:
+            commands.append(json.load(file)["containerDefinitions"][1]["command"])
+        for command in commands:
+            self.assertEqual(command[:2], ["profiler", "agent"])
+            self.list(*command[2:])
 
     def test_off_file(self):
         """While it is there nobody is sampled; those at work end."""
