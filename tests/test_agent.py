@@ -102,14 +102,16 @@ class Agent(harness.TestCase):
         (uploader,) = [pid for pid in children(agent.pid) if os.getsid(pid) == pid]
         n_windows, n_failed, _ = self.end(agent)
         self.assertFalse(os.path.exists(f"/proc/{uploader}"))
-        self.assertEqual((n_windows, n_failed), (len(server.taken), 0))
+        self.assertEqual(n_failed, 0)
+        # Of each process one may have been ended before its first sample.
+        self.assertIn(n_windows - len(server.taken), range(3))
         self.assertEqual(set(services()), {"shop", "billing"})
         for series in server.taken:
             self.assertLessEqual({"team": "web", "exe": "shop", "host": os.uname().nodename}.items(),
                                  series.labels.items())  # fmt: skip
             self.assertNotIn("pid", series.labels)
             self.assertTrue(any("main" in sample.stack for sample in series.profile.samples))
-        self.assertEqual(self.spool(), [])
+        self.assertEqual(self.spool(), [], self.stderr)
         self.assert_let_go(shop, named, other)
 
     def test_list(self):
@@ -171,7 +173,8 @@ class Agent(harness.TestCase):
         os.unlink(self.off_file)
         wait_for(lambda: len(self.spool()) > n, "windows again", 60)
         n_windows, n_failed, _ = self.end(agent)
-        self.assertEqual((n_failed, len(self.spool())), (0, n_windows))
+        self.assertEqual(n_failed, 0)
+        self.assertIn(n_windows - len(self.spool()), range(3))  # it was ended twice
         self.assert_let_go(target)
 
     def test_killed(self):

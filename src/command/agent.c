@@ -28,7 +28,11 @@
 #define SCAN_EVERY_NS (5 * NS_PER_SECOND)
 #define EXAMINE_EVERY_NS (60 * NS_PER_SECOND) // names and labels change, by exec among others
 #define STEP_NS (NS_PER_SECOND / 2)
-#define END_NS (30 * NS_PER_SECOND) // for samplers to end
+#define DENIED_NS (600 * NS_PER_SECOND) // until one that could not be traced is tried again
+#define NAMING_NS (300 * NS_PER_SECOND) // a sampler that takes longer for names is stuck
+#define END_NS (30 * NS_PER_SECOND)     // for samplers to end
+
+enum { STATUS_DENIED = 100 }; // of a sampler: its process may not be traced
 
 // A process of the machine. Those that are not chosen are looked at again from time to time.
 struct watched {
@@ -39,6 +43,7 @@ struct watched {
 	int64_t examine_ns; // when it is to be looked at next, CLOCK_MONOTONIC as the next
 	int64_t window_ns;  // when its next window is due
 	pid_t sampler;      // at work on it; 0: none
+	int64_t begun_ns;   // since when
 };
 
 struct agent {
@@ -54,9 +59,8 @@ struct agent {
 	int64_t scan_ns;      // when the next scan is due
 	bool is_off;          // by the file
 	sigset_t set, before; // of signals: awaited; blocked at the start
-	uint64_t n_windows, n_failed, n_late;
-	uint64_t n_denied; // at the last scan
-	bool told_denied;
+	uint32_t n_forked;    // samplers
+	uint64_t n_windows, n_failed, n_late, n_denied;
 };
 
 static uint64_t hash_file(uint64_t hash, const char *path)
@@ -138,14 +142,9 @@ static void note_choice(struct agent *agent, struct watched *watched,
 		watched->examine_ns = now_ns + min_age_ns - process->age_ns;
 	if (watched->is_chosen && !was_chosen)
 		watched->window_ns = first_window_ns(agent, watched);
-	agent->n_denied += choice->verdict == AGENT_DENIED;
-	if (choice->verdict == AGENT_DENIED && agent->options->verbose)
-		fprintf(stderr, "profiler: agent: process %d (%s) is not sampled: %s\n",
-		        watched->pid, process->name, choice->obstacle);
 }
 
-// Looks at the process anew. False: it has ended. On success the caller deinits *ret and frees
-// *ret_choice's obstacle.
+// Looks at the process anew. False: it has ended. On success the caller deinits *ret.
 static bool examine(struct agent *agent, struct watched *watched, struct agent_process *ret,
                     struct agent_choice *ret_choice)
 {
@@ -156,7 +155,7 @@ static bool examine(struct agent *agent, struct watched *watched, struct agent_p
 	}
 	*ret_choice = (struct agent_choice){.verdict = AGENT_YOUNG};
 	if (ret->age_ns >= agent->options->agent.min_age_ns) // else most have ended by then
-		agent_choose(&agent->options->agent, ret, ret_choice);
+		*ret_choice = agent_choose(&agent->options->agent, ret);
 	note_choice(agent, watched, ret, ret_choice);
 	return true;
 }
@@ -172,60 +171,69 @@ static void examine_due(struct agent *agent)
 		if (watched->examine_ns > now_ns || watched->sampler ||
 		    !examine(agent, watched, &process, &choice))
 			continue;
-		free(choice.obstacle);
 		agent_process_deinit(&process);
-	}
-	if (agent->n_denied && !agent->told_denied && !agent->options->quiet) {
-		fprintf(stderr,
-		        "profiler: agent: processes that rules choose cannot be sampled: profiler "
-		        "agent --list says why\n");
-		agent->told_denied = true;
 	}
 }
 
-static char **make_comments(const struct agent *agent, int pid, const struct agent_rule *rule)
+// Its labels, and that the values are of a part of the time.
+static char **make_comments(const struct options *options, int pid, const struct agent_rule *rule)
 {
+	const struct agent_options *agent = &options->agent;
 	struct push_labels labels = {0};
 
 	process_labels_read(pid, &labels);
 	process_labels_add(&labels, &rule->labels);
-	process_labels_add(&labels, &agent->options->push.labels);
+	process_labels_add(&labels, &options->push.labels);
 	char **comments = process_labels_comments(&labels);
+	size_t capacity = labels.count + 1;
+	comments = memory_grow(comments, &capacity, labels.count + 2, sizeof(*comments));
+	comments[labels.count] = memory_printf("sampled for %g s of every %g s",
+	                                       (double)agent->window_ns / NS_PER_SECOND,
+	                                       (double)agent->period_ns / NS_PER_SECOND);
+	comments[labels.count + 1] = NULL;
 	push_labels_deinit(&labels);
 	return comments;
 }
 
-// In the child: it ends sampling soon after the agent ends, however that comes.
-static void become_sampler(const struct agent *agent, int pid, const char *const *comments,
-                           pid_t parent)
+// In the child, which ends sampling soon after the agent ends, however that comes. What the process
+// might keep waiting is done here: then it is this child that waits.
+static void become_sampler(const struct agent *agent, const struct agent_process *process,
+                           const struct agent_rule *rule, pid_t parent)
 {
+	struct options *options = agent->options;
+
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(EXIT_STATUS_OK);
 	sigprocmask(SIG_SETMASK, &agent->before, NULL);
-	agent->options->pid = pid;
-	agent->options->agent.comments = comments;
-	agent->options->agent.names = agent->names;
+	_cleanup_free_ char *obstacle = agent_process_obstacle(process);
+	if (obstacle && options->verbose)
+		fprintf(stderr, "profiler: agent: process %d (%s) is not sampled: %s\n",
+		        process->pid, process->name, obstacle);
+	if (obstacle)
+		_exit(STATUS_DENIED);
+	options->pid = process->pid;
+	options->agent.comments = (const char *const *)make_comments(options, process->pid, rule);
+	options->agent.names = agent->names;
+	options->agent.window_number = agent->n_forked;
 	_exit(agent->sampler->sample(agent->sampler->context));
 }
 
 static void start_sampler(struct agent *agent, struct watched *watched,
-                          const struct agent_rule *rule)
+                          const struct agent_process *process, const struct agent_rule *rule)
 {
-	char **comments = make_comments(agent, watched->pid, rule);
 	const pid_t parent = getpid();
 
 	fflush(NULL);
 	const pid_t child = fork();
 	if (child == 0)
-		become_sampler(agent, watched->pid, (const char *const *)comments, parent);
-	for (char **comment = comments; *comment; comment++)
-		free(*comment);
-	free(comments);
+		become_sampler(agent, process, rule, parent);
 	agent->n_failed += child < 0;
 	if (child <= 0)
 		return;
+	agent->n_forked++;
 	watched->sampler = child;
+	watched->begun_ns = clock_now_ns();
 	agent->n_running++;
 	agent->n_windows++;
 }
@@ -240,12 +248,12 @@ static void begin_window(struct agent *agent, struct watched *watched)
 	if (!examine(agent, watched, &process, &choice))
 		return;
 	if (choice.verdict == AGENT_CHOSEN && watched->window_ns <= now_ns) {
-		const int64_t n_periods = (now_ns - watched->window_ns) / period_ns;
-		agent->n_late += (uint64_t)n_periods;
-		watched->window_ns += (n_periods + 1) * period_ns;
-		start_sampler(agent, watched, choice.rule);
+		const int64_t late_ns = now_ns - watched->window_ns;
+		agent->n_late += (uint64_t)(late_ns / period_ns);
+		// After one that came late not at once.
+		watched->window_ns += ((late_ns + period_ns / 2) / period_ns + 1) * period_ns;
+		start_sampler(agent, watched, &process, choice.rule);
 	}
-	free(choice.obstacle);
 	agent_process_deinit(&process);
 }
 
@@ -273,18 +281,44 @@ static void begin_due(struct agent *agent)
 		begin_window(agent, due);
 }
 
+static void note_denied(struct agent *agent, struct watched *watched)
+{
+	watched->window_ns = clock_now_ns() + DENIED_NS;
+	agent->n_windows--;
+	if (!agent->n_denied++ && !agent->options->quiet)
+		fprintf(stderr, "profiler: agent: a process that a rule chooses cannot be sampled: "
+		                "profiler agent --list says why\n");
+}
+
+static void note_end(struct agent *agent, struct watched *watched, int status)
+{
+	watched->sampler = 0;
+	agent->n_running--;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_DENIED)
+		note_denied(agent, watched);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM)
+		agent->n_windows--; // ended by the agent before it had begun
+	else
+		agent->n_failed += !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_STATUS_OK;
+}
+
+// Takes note of samplers that have ended, and ends those that never will.
 static void collect(struct agent *agent)
 {
+	const int64_t limit_ns = agent->options->agent.window_ns + NAMING_NS;
+
 	for (size_t i = 0; i < agent->count; i++) {
 		struct watched *watched = &agent->items[i];
 		struct rusage usage;
 		int status;
-		if (!watched->sampler || wait4(watched->sampler, &status, WNOHANG, &usage) == 0)
+		if (!watched->sampler)
 			continue;
-		watched->sampler = 0;
-		agent->n_running--;
-		agent->n_failed += !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_STATUS_OK;
-		agent_cost_pay(&agent->cost, &usage);
+		if (wait4(watched->sampler, &status, WNOHANG, &usage) != 0) {
+			note_end(agent, watched, status);
+			agent_cost_pay(&agent->cost, &usage);
+		} else if (clock_now_ns() - watched->begun_ns > limit_ns) {
+			kill(watched->sampler, SIGKILL);
+		}
 	}
 }
 
@@ -357,9 +391,10 @@ static void sum_up(const struct agent *agent)
 		return;
 	fprintf(stderr,
 	        "profiler: agent: %" PRIu64 " windows, %" PRIu64 " of them failed; %" PRIu64
-	        " were left out, as there was no room for them; %.1f s of CPU time, %" PRIu64
+	        " were left out, as there was no room for them; %" PRIu64
+	        " times a process could not be sampled; %.1f s of CPU time, %" PRIu64
 	        " MB at most\n",
-	        agent->n_windows, agent->n_failed, agent->n_late,
+	        agent->n_windows, agent->n_failed, agent->n_late, agent->n_denied,
 	        (double)agent->cost.total_cpu_ns / NS_PER_SECOND, agent->cost.peak_memory >> 20);
 }
 

@@ -19,18 +19,16 @@ static enum agent_verdict judge(const struct agent_options *options,
 	return process->age_ns < options->min_age_ns ? AGENT_YOUNG : AGENT_CHOSEN;
 }
 
-void agent_choose(const struct agent_options *options, struct agent_process *process,
-                  struct agent_choice *ret)
+struct agent_choice agent_choose(const struct agent_options *options, struct agent_process *process)
 {
-	*ret = (struct agent_choice){.verdict = AGENT_KERNEL};
+	struct agent_choice choice = {.verdict = AGENT_KERNEL};
+
 	if (process->is_kernel)
-		return;
+		return choice;
 	agent_process_read(process);
-	ret->rule = agent_rules_find(&options->rules, process);
-	ret->verdict = judge(options, process, ret->rule);
-	if (ret->verdict != AGENT_CHOSEN)
-		return;
-	ret->obstacle = agent_process_obstacle(process);
-	if (ret->obstacle)
-		ret->verdict = AGENT_DENIED;
+	if (options->rules.ask_for_command)
+		agent_process_read_command(process);
+	choice.rule = agent_rules_find(&options->rules, process);
+	choice.verdict = judge(options, process, choice.rule);
+	return choice;
 }

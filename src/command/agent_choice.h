@@ -12,18 +12,16 @@ enum agent_verdict {
 	AGENT_OWN,       // the agent itself, its children, other profilers
 	AGENT_UNMATCHED, // by any rule
 	AGENT_EXCLUDED,
-	AGENT_YOUNG,  // it may be chosen later
-	AGENT_DENIED, // it cannot be traced, or is
+	AGENT_YOUNG, // it may be chosen later
 	N_AGENT_VERDICTS,
 };
 
 struct agent_choice {
 	enum agent_verdict verdict;
 	const struct agent_rule *rule; // that chose or excluded it; borrowed; NULL: none
-	char *obstacle;                // if denied: why; owned
 };
 
-// Decides, with what the process is like now; reads what is needed for that. The caller frees
-// ret->obstacle.
-void agent_choose(const struct agent_options *options, struct agent_process *process,
-                  struct agent_choice *ret);
+// Decides, with what the process is like now; reads what is needed for that. One that is chosen may
+// turn out not to be traceable (agent_process_obstacle).
+struct agent_choice agent_choose(const struct agent_options *options,
+                                 struct agent_process *process);

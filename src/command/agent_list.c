@@ -33,8 +33,10 @@ static char *describe_labels(const struct options *options, int pid, const struc
 }
 
 static char *describe(const struct options *options, const struct agent_process *process,
-                      const struct agent_choice *choice)
+                      const struct agent_choice *choice, const char *obstacle)
 {
+	if (obstacle)
+		return memory_printf("'%s', but %s", choice->rule->text, obstacle);
 	switch (choice->verdict) {
 	case AGENT_CHOSEN: {
 		_cleanup_free_ char *labels = describe_labels(options, process->pid, choice->rule);
@@ -49,8 +51,6 @@ static char *describe(const struct options *options, const struct agent_process 
 	case AGENT_YOUNG:
 		return memory_printf("'%s', but it is only %.1f s old", choice->rule->text,
 		                     (double)process->age_ns / NS_PER_SECOND);
-	case AGENT_DENIED:
-		return memory_printf("'%s', but %s", choice->rule->text, choice->obstacle);
 	case AGENT_KERNEL:
 	case N_AGENT_VERDICTS:
 		break;
@@ -67,16 +67,16 @@ struct listed {
 static bool list_process(const struct options *options, int pid, struct listed *ret)
 {
 	struct agent_process process;
-	struct agent_choice choice;
 
 	if (!agent_process_look(pid, &process) || process.is_kernel)
 		return false;
-	agent_choose(&options->agent, &process, &choice);
-	ret->chosen = choice.verdict == AGENT_CHOSEN;
-	_cleanup_free_ char *why = describe(options, &process, &choice);
+	const struct agent_choice choice = agent_choose(&options->agent, &process);
+	_cleanup_free_ char *obstacle =
+	    choice.verdict == AGENT_CHOSEN ? agent_process_obstacle(&process) : NULL;
+	ret->chosen = choice.verdict == AGENT_CHOSEN && !obstacle;
+	_cleanup_free_ char *why = describe(options, &process, &choice, obstacle);
 	ret->line = memory_printf("%-4s %7d  %-15s  %-12s  %s\n", ret->chosen ? "yes" : "no", pid,
 	                          process.name, process.user, why);
-	free(choice.obstacle);
 	agent_process_deinit(&process);
 	return true;
 }

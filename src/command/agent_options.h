@@ -24,6 +24,7 @@ struct agent_options {
 	const char *off_file;   // while it is there, nobody is sampled
 	// In a sampler's process:
 	const char *const *comments; // of its window, NULL-terminated; borrowed
+	uint32_t window_number;      // in its file's name, which no other window has
 	struct name_cache *names;    // that others have found; borrowed
 };
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -87,8 +86,14 @@ void agent_process_read(struct agent_process *process)
 		snprintf(process->name, sizeof(process->name), "%s", name);
 	}
 	process->exe = read_exe(pid);
-	process->command = read_command(pid);
+	process->command = memory_strdup("");
 	cgroup_read(pid, &process->cgroup);
+}
+
+void agent_process_read_command(struct agent_process *process)
+{
+	free(process->command);
+	process->command = read_command(process->pid);
 }
 
 void agent_process_deinit(struct agent_process *process)
@@ -100,14 +105,12 @@ void agent_process_deinit(struct agent_process *process)
 	*process = (struct agent_process){0};
 }
 
-static bool is_profiler(int pid)
+// By the program's path: the file itself may lie on a server that does not answer.
+static bool is_profiler(const struct agent_process *process)
 {
-	char link[64];
-	struct stat ours, theirs;
+	_cleanup_free_ char *ours = read_exe(getpid());
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
-	return stat("/proc/self/exe", &ours) == 0 && stat(link, &theirs) == 0 &&
-	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+	return ours[0] && strcmp(ours, process->exe) == 0;
 }
 
 bool agent_process_is_own(const struct agent_process *process)
@@ -115,7 +118,7 @@ bool agent_process_is_own(const struct agent_process *process)
 	struct proc_status status;
 	int pid = process->pid;
 
-	if (pid == getpid() || is_profiler(pid))
+	if (pid == getpid() || is_profiler(process))
 		return true;
 	for (int i = 0; i < MAX_ANCESTORS && pid > 1 && proc_read_status(pid, &status); i++) {
 		pid = status.ppid;

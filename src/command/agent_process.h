@@ -19,20 +19,24 @@ struct agent_process {
 	char *user; // or the number, where it has no name
 	char name[PROC_NAME_SIZE];
 	char *exe;     // its program's path; "": it cannot be known
-	char *command; // its words, spaces between them
+	char *command; // its words, spaces between them; "": not read
 	struct cgroup cgroup;
 };
 
 // Reads what is cheap: the identity, the age, what it is; false: it has ended. The caller deinits.
 bool agent_process_look(int pid, struct agent_process *ret);
 
-// Reads the rest, which rules ask for.
+// Reads the rest, which rules ask for, without waiting for the process or for a server that it
+// uses.
 void agent_process_read(struct agent_process *process);
+
+// Reads its command line, which stands in its memory: that may take as long as it likes.
+void agent_process_read_command(struct agent_process *process);
 void agent_process_deinit(struct agent_process *process);
 
 // True if it is this process, a descendant of it, or another profiler, whose holding of threads
 // would last the longer.
 bool agent_process_is_own(const struct agent_process *process);
 
-// Why it cannot be sampled, in words of one line; NULL: it can be. The caller frees.
+// Why it cannot be sampled, in words of one line; NULL: it can be. The caller frees. Likewise.
 char *agent_process_obstacle(const struct agent_process *process);

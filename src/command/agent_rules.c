@@ -139,6 +139,8 @@ struct error *agent_rules_add(struct agent_rules *rules, const char *where, cons
 		deinit_rule(&rule);
 		return error;
 	}
+	for (size_t i = 0; i < rule.n_conditions; i++)
+		rules->ask_for_command |= rule.conditions[i].subject == CMD;
 	*array_push(rules->items, rules->count, rules->capacity) = rule;
 	return NULL;
 }

@@ -31,6 +31,7 @@ struct agent_rule {
 struct agent_rules {
 	struct agent_rule *items;
 	size_t count, capacity;
+	bool ask_for_command; // some ask for the command line
 };
 
 // Adds the rule. A mistake is an error, which begins with `where`.

@@ -41,7 +41,8 @@ static sigset_t give_up_set(void)
 struct error *window_files_init(struct window_files *files, const struct options *options,
                                 struct modules *modules)
 {
-	*files = (struct window_files){.options = options, .modules = modules};
+	*files = (struct window_files){
+	    .options = options, .modules = modules, .n_begun = options->agent.window_number};
 	gethostname(files->host, sizeof(files->host) - 1);
 	for (char *c = files->host; *c; c++)
 		if (*c == '/')

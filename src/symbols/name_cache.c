@@ -10,6 +10,7 @@
 
 enum {
 	N_SLOTS = 1 << 17,
+	MAX_ENTRIES = N_SLOTS / 4 * 3,
 	DATA_BYTES = 24 << 20,
 	MAX_PROBES = 64,
 	MAX_ENTRY_BYTES = 64 << 10,
@@ -28,6 +29,7 @@ struct line_head {
 };
 
 struct name_cache {
+	_Atomic uint32_t n_entries;
 	_Atomic uint64_t used;             // bytes of data that are taken, or were asked for
 	_Atomic uint32_t offsets[N_SLOTS]; // 1 + of an entry in data, by the key's hash; 0: none
 	_Alignas(ALIGNMENT) uint8_t data[DATA_BYTES];
@@ -49,7 +51,7 @@ void name_cache_destroy(struct name_cache *cache)
 
 bool name_cache_is_full(const struct name_cache *cache)
 {
-	return cache->used > DATA_BYTES;
+	return cache->used > DATA_BYTES || cache->n_entries > MAX_ENTRIES;
 }
 
 static uint64_t hash_key(const struct name_key *key)
@@ -147,8 +149,11 @@ static void publish(struct name_cache *cache, const struct name_key *key, uint32
 	for (uint64_t i = 0; i < MAX_PROBES; i++) {
 		uint32_t there = 0;
 		if (atomic_compare_exchange_strong(&cache->offsets[(hash + i) % N_SLOTS], &there,
-		                                   offset) ||
-		    is_of(entry_at(cache, there), key))
+		                                   offset)) {
+			cache->n_entries++;
+			return;
+		}
+		if (is_of(entry_at(cache, there), key))
 			return;
 	}
 }
