@@ -383,12 +383,17 @@ class Screen(harness.TestCase):
         terminal.wait_for(r"(?m)^worker-00 +\d+ running.* spin_here")
         for key, pattern in (
             ("K", "LOCK%  COND%  FILE%.* READY% LAST"), ("2", "READY%    TICKS FUNCTION"), ("K", "IDLE%    TICKS"),
-            ("F5", "TOTAL%  SELF% CALLS"), ("1", r"(?m)^--- spin_here < worker"), ("R", r"\[LIVE\]"),
+            ("F5", "TOTAL%  SELF% CALLS"), ("1", "THREAD +TID"), ("R", r"\[LIVE\]"),
             ("s", r"\[LIVE\]"), ("I", r"\[LIVE\]"), ("+", r"\[LIVE\]"), ("-", r"\[LIVE\]"),
-            ("Enter", r"STACK\nspin_here\n"), ("l", r"STACK\nspin_here  threads.c:\d+\n"),
         ):  # fmt: skip
             terminal.type(key)
             terminal.wait_for(pattern)
+        terminal.type("\\", "worker-00", "Enter")  # whatever row the cursor was on
+        terminal.wait_for(r"(?m)^--- spin_here < worker")
+        terminal.type("Enter")
+        terminal.wait_for(r"STACK\nspin_here\n")
+        terminal.type("l")
+        terminal.wait_for(r"STACK\nspin_here  threads.c:\d+\n")
         terminal.type("q")
         terminal.wait_for_end()
 
