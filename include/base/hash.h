@@ -28,7 +28,7 @@ typedef bool hash_equal_fn(const void *context, uint32_t id, const void *key);
 // A zeroed struct hash_index is an empty index.
 void hash_index_deinit(struct hash_index *index);
 
-// Forgets all entries, keeps the room.
+// Removes all entries, but keeps the memory.
 void hash_index_clear(struct hash_index *index);
 
 // The id stored for `key` (with its `hash`), or HASH_NONE.
@@ -38,7 +38,7 @@ uint32_t hash_index_find(const struct hash_index *index, uint64_t hash, hash_equ
 // Stores `id` under `hash`; the key must not be in the index.
 void hash_index_insert(struct hash_index *index, uint64_t hash, uint32_t id);
 
-// The hash of `size` bytes; not for adversaries: collisions cost time, never correctness.
+// The hash of `size` bytes. Chosen keys can collide, which costs time, never correctness.
 uint64_t hash_bytes(const void *data, size_t size);
 
 // A well-mixed 64-bit value of a and b (the finalizer of MurmurHash3).

@@ -38,7 +38,7 @@ void interval_map_deinit(struct interval_map *map);
 void interval_map_add(struct interval_map *map, uint64_t start, uint64_t end, uint32_t value,
                       uint32_t priority);
 
-// To be called once, after the last interval; n log n.
+// Call it once, after the last interval. It takes n log n time.
 void interval_map_build(struct interval_map *map);
 
 // The value at the address, or INTERVAL_NONE.

@@ -37,7 +37,7 @@ void *memory_grow(void *array, size_t *capacity, size_t need, size_t size);
 
 #define array_size(array) (sizeof(array) / sizeof((array)[0]))
 
-// The pointer's value, and the pointer becomes NULL: ownership moves on.
+// The pointer's value; sets the pointer to NULL: ownership moves on.
 #define take_pointer(pointer)                                                                      \
 	__extension__({                                                                            \
 		__typeof__(pointer) taken_ = (pointer);                                            \

@@ -8,17 +8,16 @@
 
 #define TEXT_UNLIMITED SIZE_MAX
 
-// A new string, owned by the caller: the `length` bytes at `bytes` (NUL among them or not) as
-// valid UTF-8 on one line. Control characters (C0, DEL, C1, the line and paragraph separators)
-// become '_'. Bytes that are no UTF-8, and the noncharacters that XML forbids, become U+FFFD. A
-// result of more than `max_length` bytes is cut between two characters and ends in "...", which
-// counts.
+// A new string, owned by the caller: the `length` bytes at `bytes` (NUL among them or not) as valid
+// UTF-8 on one line. Control characters (C0, DEL, C1, the line and paragraph separators) become
+// '_'. Bytes that are not UTF-8, and the noncharacters that XML forbids, become U+FFFD. A result of
+// more than `max_length` bytes is cut between two characters and ends in "...", which counts.
 char *text_clean(const char *bytes, size_t length, size_t max_length)
     __attribute__((returns_nonnull));
 
 // True if text_clean's result is the same string: a caller that keeps the string needs no copy.
 bool text_is_clean(const char *bytes, size_t length);
 
-// A new string, owned by the caller: the file's name as one word for a shell that is no option
-// (POSIX, Shell Command Language, 2.2). What needs no quotes gets none.
+// A new string, owned by the caller: the file's name as one word for a shell, which is not taken
+// for an option (POSIX, Shell Command Language, 2.2). What needs no quotes gets none.
 char *text_quote_file(const char *name) __attribute__((returns_nonnull));

@@ -19,7 +19,7 @@ struct time_point {
 	int64_t ns;
 };
 
-// False: it is none.
+// False: the text is not one.
 bool time_point_parse(const char *text, struct time_point *ret);
 
 // The nanoseconds from a start at `start_time_ns` (CLOCK_REALTIME) to the point; negative where it

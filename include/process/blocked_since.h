@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 // Sets ret_ns[i] to the time since thread tids[i] of the process last ran, as of now_ns
-// (CLOCK_MONOTONIC, about now); -1: it is not known. A stop is a run: to be called before. Goes
-// through the CPUs with the calling thread, which then may use those that it might before.
+// (CLOCK_MONOTONIC, about now); -1: it is not known. Call it before any stop, which counts as a
+// run. Moves the calling thread to each CPU in turn, and then lets it use the same CPUs as before.
 void blocked_since_read(int pid, const int *tids, size_t n, int64_t now_ns, int64_t *ret_ns);
 
 // The number of milliseconds after "se.exec_start" in the text of such a file, in ns; -1: none.

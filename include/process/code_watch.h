@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT
-// code_watch: does the code that was seen still stand where it did?
+// SPDX-License-Identifier: MIT code_watch: whether the code that was seen is still mapped where it
+// was.
 //
 // A dlclose and a dlopen of equal size at the same place leave no sign in the process's figures,
 // and its maps are too long to be read at every tick. Since Linux 6.11 one mapping can be asked for
@@ -11,7 +11,7 @@
 
 #include "maps.h"
 
-enum { CODE_WATCH_MAX = 64 }; // mappings; of more, the first ones
+enum { CODE_WATCH_MAX = 64 }; // mappings; if there are more, the first ones
 
 struct code_watch {
 	struct mapping items[CODE_WATCH_MAX]; // their paths are not kept
@@ -27,8 +27,8 @@ void code_watch_deinit(struct code_watch *watch);
 // Watches a mapping of code from now on, if it is a file's and there is room.
 void code_watch_add(struct code_watch *watch, const struct mapping *mapping);
 
-// Watches none any more.
+// Stops watching.
 void code_watch_clear(struct code_watch *watch);
 
-// Looks at some of them, each in its turn, by way of thread `tid`. True: one is not what it was.
+// Looks at the next few of them, through thread `tid`. True: one has changed.
 bool code_watch_changed(struct code_watch *watch, int pid, int tid);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // file_user: whose rights a file is opened with.
 //
-// What a process names is opened with the rights that the process has: with root's, a link that an
+// A file that a process names is opened with that process's rights. With root's, a link that an
 // ordinary user left would lead to files that are none of that user's business.
 #pragma once
 
@@ -28,5 +28,6 @@ void file_user_parse(const char *text, struct file_user *ret);
 // capabilities, if it may; else its own without capabilities. Root stays root.
 void file_user_become(const struct file_user *user);
 
-// Gives it back what it had when this was called first, which is to be before file_user_become.
+// Restores the rights that the process had at the first call of this function. Call it once before
+// file_user_become.
 void file_user_return(void);

@@ -19,22 +19,22 @@ enum guard_end {
 typedef void guard_work(void *context);
 
 // Runs work(context), for at most *left_ns of CPU time (counted in steps of 100 ms), and takes what
-// it took off that. Says how it ended: after all but GUARD_DONE, whatever the work was changing may
-// be half done, and is to be forgotten. Time ends only what can be left behind safely: code of
-// libdw and its helpers, and system calls that wait. Within guarded work this merely calls, and
-// what goes wrong ends the outermost. For one thread only; takes SIGVTALRM and SIGPROF over.
+// it took off that. Returns how it ended. After all but GUARD_DONE, what the work was changing may
+// be half done: discard it. Time ends only what can be left behind safely: code of libdw and its
+// helpers, and system calls that wait. Called within guarded work, it only calls work(context), and
+// what goes wrong ends the outermost. For one thread only. Uses SIGVTALRM and SIGPROF.
 enum guard_end guard_run(guard_work *work, void *context, int64_t *left_ns);
 
-// From within guarded work, before it opens files or unpacks them: from now on it may wait for no
-// more than GUARD_WAIT_NS, and take no more than that much memory besides what is in use now.
+// Call it within guarded work, before that opens or unpacks files. From then on the work may wait
+// for no more than GUARD_WAIT_NS, and use no more than memory_bytes beyond what is in use now.
 void guard_opens_files(uint64_t memory_bytes);
 
 #define GUARD_WAIT_NS INT64_C(2000000000)
 
-// Leaves the guarded work, if any runs; else returns.
+// Abandons the guarded work; returns if none runs.
 void guard_leave(enum guard_end end);
 
-// In words: "it was cut short while it was read". NULL for GUARD_DONE.
+// The end in words, such as "it was cut short while it was read"; NULL for GUARD_DONE.
 const char *guard_end_text(enum guard_end end);
 
 // The address of the instruction where the last guarded work ended early, for tests.

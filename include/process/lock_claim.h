@@ -58,7 +58,7 @@ struct lock_claim {
 };
 
 // What the thread waits for, in futex(2); `hint` by the innermost function that has one. `is_tid`:
-// is it a living thread of the process's (or, if the lock is shared, of any)?
+// true for the tid of a living thread of the process (or, if the lock is shared, of any process).
 void lock_claim_read(const struct lock_look *look, enum lock_hint hint,
                      bool (*is_tid)(void *context, int tid, bool is_shared), void *context,
                      struct lock_claim *ret);

@@ -29,7 +29,8 @@ struct lock_look {
 	int awaited_pid;            // of the process whose end is waited for by a pidfd; 0: none
 };
 
-// Looks at a thread that sleeps in a system call; false: it does not, or nothing can be read.
+// Looks at a thread that sleeps in a system call. False: it does not sleep in one, or nothing can
+// be read.
 bool lock_look_take(int pid, int tid, struct lock_look *ret);
 
 // Reads the words around the futex that look->call waits on, and what they lead to, of look->tid:

@@ -24,12 +24,13 @@ struct maps {
 	uint64_t text_hash; // of the file as it was read
 	char *read;         // what was read last, if it is not the text
 	size_t read_capacity;
-	volatile bool changing; // for signal handlers: nothing but this is to be looked at
+	volatile bool
+	    changing; // for signal handlers: while it is set, they must not look at the rest
 };
 
-// Takes the place of what *maps held (zeroed at first; its memory is used again) with the maps
-// that thread `tid` of process `pid` sees. False: they are the same as before. Maps that cannot be
-// read, and those of a zombie, are empty.
+// Replaces what *maps holds (zeroed at first; its memory is reused) by the maps that thread `tid`
+// of process `pid` sees. False: they are the same as before. Maps that cannot be read, and those of
+// a zombie, are empty.
 bool maps_read(struct maps *maps, int pid, int tid);
 
 // The same from a text of `size` bytes; malformed lines, and those out of order, are left out.

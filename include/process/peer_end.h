@@ -25,12 +25,13 @@ struct peer_wanted {
 	int last_pid;
 };
 
-// Finds them all in one pass over the descriptors of all processes that we may look at; a network
-// namespace other than ours is not asked for its unix sockets. Those of one process stand together.
-// Returns how many descriptors there are beyond PEER_MAX_DESCRIPTORS, which are not looked at.
+// Finds them all in one pass over the descriptors of all processes that we may look at. Those of
+// one process must be next to each other. Unix sockets of another network namespace than ours are
+// not found. Returns how many descriptors there are beyond PEER_MAX_DESCRIPTORS, which are not
+// looked at.
 size_t peer_end_find(struct peer_wanted *wanted, size_t n);
 
-// What the thread's descriptor is, for all but ->is_written; false: neither pipe nor socket.
+// Fills in all but ->is_written for the thread's descriptor; false: neither pipe nor socket.
 bool peer_end_read(int pid, int tid, int fd, struct peer_wanted *ret);
 
 // The inode of "pipe:[4711]" or "socket:[4711]"; false: it is neither.

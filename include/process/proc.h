@@ -76,7 +76,7 @@ bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret);
 bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret);
 bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret);
 
-// Of that no more than this: is the thread blocked? False as well when it cannot be read.
+// True if the thread is blocked; cheaper than proc_read_syscall. False also when it cannot be read.
 bool proc_is_blocked(int fd, int pid, int tid);
 
 // Parsers of the files' contents, for the readers above and for tests. False: malformed.

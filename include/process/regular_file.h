@@ -13,11 +13,11 @@ enum storage {
 	STORAGE_NONE,   // the kernel makes its contents up: proc, sysfs, tracefs...
 	STORAGE_LOCAL,  // on a disk or in memory of this machine
 	STORAGE_LAYERS, // an overlay: as its layers
-	STORAGE_SERVER, // somebody else serves it, who may stop to answer
+	STORAGE_SERVER, // another machine or program serves it, which may stop answering
 };
 
 // What lies behind an O_PATH descriptor: its status, and how it is stored; STORAGE_NONE also for
-// what is no regular file. A server that does not answer makes this wait.
+// what is not a regular file. A server that does not answer makes this wait.
 enum storage regular_file_look(int path_fd, struct stat *ret);
 
 // Opens for reading what lies behind an O_PATH descriptor, with the rights that the thread has; -1

@@ -3,7 +3,7 @@
 //
 // A page that is not in memory (swapped out, of a file, registered with userfaultfd(2), or never
 // touched) is fetched when it is read: process_vm_readv(2) then waits for a disk, a file server or
-// another program, for as long as those like, in a sleep that not even SIGKILL ends. The thread
+// another program, for as long as that takes, in a sleep that not even SIGKILL ends. The thread
 // whose stack it is would be held as long. So /proc/PID/pagemap is asked first which pages are
 // there, and only those are read. A page may leave in the microseconds between.
 #pragma once
@@ -34,17 +34,17 @@ struct resident {
 void resident_init(struct resident *resident, int pid);
 void resident_deinit(struct resident *resident);
 
-// Lets go of the pagemap, which stays that of the program that the process executed when it was
-// opened. To be called in each tick.
+// Closes the pagemap. Call it in each tick: an open one stays that of the program which the process
+// executed when it was opened.
 void resident_renew(struct resident *resident);
 
 // Opens the pagemap through the thread tid of the process, if it is not open.
 void resident_open(struct resident *resident, int tid);
 
-// Copies the resident ones of the `size` bytes at `address` of the thread's memory to the same
-// places in `bytes`; the others are gaps there, of which nothing is written. Returns the size of
-// the copy with its gaps, which ends early at memory that cannot be read; 0: nothing could be
-// read. `resident` may be NULL: the pagemap is then opened for this once.
+// Copies those of the `size` bytes at `address` of the thread's memory that are resident to the
+// same places in `bytes`. The others are gaps, where nothing is written. Returns the size of the
+// copy with its gaps, which ends early at memory that cannot be read; 0: nothing could be read.
+// `resident` may be NULL: the pagemap is then opened for this call.
 size_t resident_copy(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size,
                      struct resident_gaps *ret_gaps);
 

@@ -12,8 +12,8 @@ struct socket_wanted {
 	                // NULL: not found (yet)
 };
 
-// Looks all of them up that have no meaning yet, in the tables that process `pid` sees by its
-// thread `tid`. That takes milliseconds, however few they are: the kernel goes through all sockets.
+// Looks up all that have no meaning yet, in the tables that process `pid` sees by its thread `tid`.
+// That takes milliseconds, however few they are: the kernel goes through all sockets.
 void sockets_find(int pid, int tid, struct socket_wanted *wanted, size_t n);
 
 // The same from the text of one table, which is named as its file: "tcp", "tcp6", "udp", "udp6" or

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 struct call_counts {
-	uint64_t again; // entered again by the kernel, at no further stop
+	uint64_t again; // entered again by the kernel, without another stop
 	uint64_t rests; // continued, or executed again without being disturbed
-	uint64_t parts; // in so many parts; each is two stops
+	uint64_t parts; // the parts in which these were executed; each takes two stops
 	uint64_t left;  // could not be mended
 	int last_left;  // the number of the last of these; -1: not known
 };

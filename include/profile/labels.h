@@ -20,8 +20,8 @@ struct label {
 	char *key, *value; // valid until the next call or labels_end
 };
 
-// Goes through a text: `label` is zeroed before the first call, *at is the text, and advances.
-// False: there are no more.
+// Reads the next label of a text, and advances *at. Before the first call, zero *label and point
+// *at to the text. False: there are no more.
 bool labels_next(const char **at, struct label *label);
 void labels_end(struct label *label);
 
@@ -29,5 +29,5 @@ void labels_end(struct label *label);
 // many different ones. Copies the text.
 uint32_t profile_intern_labels(struct profile *profile, const char *text);
 
-// What the thread's next samples carry, until it is called again.
+// Gives the set to the thread's next samples, until the next call.
 void profile_label_thread(struct profile *profile, uint32_t thread, uint32_t labels);

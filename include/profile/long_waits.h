@@ -2,8 +2,8 @@
 // long_waits: which threads were blocked in one sleep for long (--waits), each such sleep a sample
 // of its own.
 //
-// A sleep is one as long as the kernel's count of the thread's runs stands still (sleeper.h). Its
-// length is known to within a tick.
+// A sleep lasts for as long as the kernel's count of the thread's runs does not change (sleeper.h).
+// Its length is known to within a tick.
 #pragma once
 
 #include <stddef.h>

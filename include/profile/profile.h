@@ -55,7 +55,7 @@ enum {
 	GUESSED_BY_CODE = 2, // by what the code does until it returns
 };
 
-// A location's code: the function there is no caller, but has created the goroutine.
+// A location's code: the function there did not call the one below it, but created the goroutine.
 enum { LOCATION_CREATOR = INT32_MAX };
 
 struct location {
@@ -101,7 +101,7 @@ struct span {
 	int64_t end_ns;   // ...to here
 };
 
-// What samples are of: a thread of the system's, or a goroutine.
+// What is sampled: a thread of the system's, or a goroutine.
 struct thread {
 	int pid; // the process (tgid)
 	int tid; // of a goroutine, a number that no thread has (profile_add_goroutine)
@@ -112,7 +112,7 @@ struct thread {
 	int64_t last_ns;  // and until then; wall weights add up to last_ns - first_ns - away_ns
 	int64_t waits_since_ns;  // a goroutine's: it has waited since then or longer, by its
 	                         // runtime; CLOCK_MONOTONIC; 0: not known
-	int64_t away_ns;         // that it ran goroutines, which have that time
+	int64_t away_ns;         // in which it ran goroutines: that time is theirs
 	int64_t kernel_cpu_ns;   // CPU time between first and last, by the kernel's count
 	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1 where unknown
 	struct span span;        // that it is in; its end is last_ns
@@ -137,8 +137,8 @@ struct sample {
 
 struct profile;
 
-// Who follows the stream of spans as it comes. Its functions are told as soon as the profile knows;
-// each may be NULL. They must not count or add anything themselves.
+// Is told of the stream of spans as it comes. Each function, which may be NULL, is called as soon
+// as the profile knows; it must not count or add anything itself.
 struct span_follower {
 	// The thread is in a new span, threads[thread].span; *ended is the one before, whose count
 	// is 0 if there was none. At the end of the thread, or of all, there is only the one that
@@ -154,7 +154,7 @@ struct span_follower {
 	struct span_follower *next; // the profile's own
 };
 
-// Sums of what is no longer there.
+// Sums of what profile_collect has freed.
 struct profile_totals {
 	uint64_t threads, stacks;
 	uint64_t by_end[N_STACK_ENDS]; // ticks
@@ -167,7 +167,8 @@ struct profile {
 	size_t n_locations, locations_capacity;
 	uint32_t *location_ids; // of all stacks, one after the other
 	size_t n_location_ids, location_ids_capacity;
-	size_t max_location_ids; // 0: as many as a gigabyte holds; then of new stacks only the leaf
+	size_t max_location_ids; // 0: as many as a gigabyte holds. Of a new stack beyond that only
+	                         // the leaf is kept
 	struct stack *stacks;
 	size_t n_stacks, stacks_capacity;
 	struct thread *threads;
@@ -211,8 +212,8 @@ uint32_t profile_intern_code(struct profile *profile, uint32_t module, uint64_t 
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
                               enum stack_end end, uint8_t guessed);
 
-// The id of the wait, new or known; WAIT_NONE when all of it is unknown. Copies the strings. Of too
-// many different ones only the system call is kept.
+// The id of the wait, new or known; WAIT_NONE when all of it is unknown. Copies the strings. If
+// there are too many different ones, only the system call is kept.
 uint32_t profile_intern_wait(struct profile *profile, int syscall, const char *descriptor,
                              const char *frames);
 
@@ -236,15 +237,15 @@ uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const cha
 uint32_t profile_add_goroutine(struct profile *profile, int pid, uint64_t goid, const char *name,
                                int64_t now_ns);
 
-// The subject of a goroutine that is gone is that of another one from now_ns on: from then on it
+// Lets the entry of a goroutine that is gone stand for another one as well, from now_ns on. It then
 // has no id of its own.
 void profile_reuse_goroutine(struct profile *profile, uint32_t thread, int64_t now_ns);
 
-// The time up to now_ns was that of goroutines which the thread ran, and is counted there. It is in
-// no span meanwhile.
+// Skips the time up to now_ns, in which the thread ran goroutines: it is counted as theirs. The
+// thread is in no span meanwhile.
 void profile_pass(struct profile *profile, uint32_t thread, int64_t now_ns);
 
-// The first tick is at now_ns: the threads that are known already are watched from then on.
+// Notes that the first tick is at now_ns. Threads that are known already are watched from then on.
 void profile_begin(struct profile *profile, int64_t now_ns);
 
 // Takes over the thread's new name, if it changed.
@@ -259,27 +260,27 @@ uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
 // The same for a sample that is already known by its id: no look-up.
 void profile_count_again(struct profile *profile, uint32_t sample, uint64_t ticks, int64_t now_ns);
 
-// The thread has ended: its span ends with its last sample.
+// Notes that the thread has ended. Its span ends with its last sample.
 void profile_end_thread(struct profile *profile, uint32_t thread);
 
-// The thread's span, if it is in one, ends with its last sample.
+// Ends the thread's span, if it is in one, with its last sample.
 void profile_end_span(struct profile *profile, uint32_t thread);
 
-// Sampling is over: so are all spans. What follows is counted in new ones.
+// Ends all spans, because sampling is over. What follows is counted in new ones.
 void profile_end_spans(struct profile *profile);
 
-// The thread was watched up to end_ns only: its last sample gives back the time that it was given
-// beyond, but none from before its span.
+// Takes back from the thread's last sample what it was given of the time after end_ns, up to which
+// the thread was watched; but nothing from before its span.
 void profile_give_back(struct profile *profile, uint32_t thread, int64_t end_ns);
 
-// Sampling has ended at end_ns, perhaps in the midst of the period that the last samples stand for:
-// they give back the rest of it. All spans end.
+// Ends sampling at end_ns, perhaps within the period that the last samples stand for: takes the
+// rest of it back from them. Ends all spans.
 void profile_end_watch(struct profile *profile, int64_t end_ns);
 
 // The span that the thread is in, as far as it has lasted; its count is 0 if it is in none.
 struct span profile_open_span(const struct profile *profile, uint32_t thread);
 
-// From now on the follower, borrowed, is told.
+// Adds a follower, borrowed, that is told from now on.
 void profile_follow(struct profile *profile, struct span_follower *follower);
 
 // For profile_collect: stacks and samples (those that count something) are found anew.

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: MIT
-// profile_collect: a profile that is sampled into without end forgets what nobody refers to any
-// more.
+// SPDX-License-Identifier: MIT profile_collect: frees what nobody refers to any more, in a profile
+// that is sampled into without end.
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +8,7 @@
 struct profile;
 
 // Frees the samples i < profile->n_samples for which kept[i] is false, the stacks that are then in
-// no sample, and the threads that have ended and are in none. Kept in any case: what living threads
-// were sampled at last, as whoever samples may count it again by its id; and the first `n_stacks`
-// stacks. Ids of samples and threads stay as they are; those of stacks do not.
+// no sample, and the threads that have ended and are in none. Always keeps the last sample of each
+// living thread, which the sampler may count again by its id, and the first `n_stacks` stacks. Ids
+// of samples and threads stay as they are; those of stacks do not.
 void profile_collect(struct profile *profile, bool *kept, size_t n_stacks);

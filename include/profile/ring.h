@@ -18,23 +18,23 @@ struct ring {
 	size_t max_spans;
 	struct span *spans; // those that have ended, oldest first, around the end of the array
 	size_t first, count, capacity;
-	int64_t lost_until_ns;   // what ended before is not there any more for want of room
+	int64_t lost_until_ns;   // spans that ended before were dropped for want of room
 	size_t n_first_stacks;   // those before the first tick
-	size_t collect_at;       // of samples: then what nobody needs is forgotten
+	size_t collect_at;       // number of samples at which those that nobody needs are freed
 	struct profile *profile; // borrowed
 };
 
-// Follows the profile from before its first tick on: keeps spans of the last window_ns, and of at
-// most max_bytes; what in the profile is needed for neither these nor sampling is forgotten.
+// Call it before the first tick. Keeps the spans of the last window_ns, in at most max_bytes, and
+// frees what of the profile neither they nor sampling need.
 void ring_init(struct ring *ring, int64_t window_ns, uint64_t max_bytes, struct profile *profile);
 void ring_deinit(struct ring *ring);
 
-// After each tick: forgets what is older than the window. Not to be called in the midst of a tick.
+// Drops what is older than the window. Call it after each tick, never within one.
 void ring_trim(struct ring *ring, int64_t now_ns);
 
 // Adds up what the ring holds of the window that ends at now_ns (and includes a tick at that time),
-// threads' spans that last still among it; the caller has initialized *slice to nothing and frees
-// it. Returns the view to be written (slice.h).
+// including the spans that threads are still in; the caller has initialized *slice to nothing and
+// frees it. Returns the view to be written (slice.h).
 struct profile ring_view(struct ring *ring, int64_t now_ns, struct slice *slice);
 
 // The same part of the time as the slice's, for a format that shows time; the caller frees it.

@@ -22,7 +22,7 @@ enum runtime_fault {
 	N_RUNTIME_FAULTS,
 };
 
-// Of Go's goroutines.
+// What was read of Go's goroutines.
 struct run_goroutines {
 	char version[32];       // of Go; "": none was seen
 	const char *refused;    // why they are not read; NULL: they are

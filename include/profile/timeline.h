@@ -33,7 +33,7 @@ void timeline_deinit(struct timeline *timeline);
 // Keeps the span's part of the time.
 void timeline_add(struct timeline *timeline, const struct span *span);
 
-// The same of the spans that threads are in still.
+// The same for the spans that threads are still in.
 void timeline_add_open(struct timeline *timeline, const struct profile *profile);
 
 // Keeps only spans of the samples that are selected, one bool for each.

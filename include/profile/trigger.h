@@ -22,7 +22,7 @@ struct trigger {
 	enum trigger_kind kind;
 	int64_t ns;     // TRIGGER_BLOCKED
 	double percent; // TRIGGER_CPU_*
-	bool held;      // at the last look: it is told when it comes to hold
+	bool held;      // was true at the last look; told when it becomes true
 };
 
 struct triggers {
@@ -33,12 +33,12 @@ struct triggers {
 	int64_t cpu_looked_ns, cpu_clock_ns; // of the last look at the CPU clock; 0: none yet
 };
 
-// One or more, with commas between them, such as "blocked>2s,death"; they are added. False: `text`
-// is malformed, or they are too many.
+// Adds one or more triggers, with commas between them, such as "blocked>2s,death". False: `text` is
+// malformed, or there are too many.
 bool triggers_parse(const char *text, struct triggers *triggers);
 
-// After a tick: does one of them hold that did not before? Says which one, and of whom, in a new
-// text, owned by the caller; NULL: none. `pid`: whose CPU clock is read.
+// Call it after a tick. Returns a new text, owned by the caller, that says which trigger has become
+// true since the last call, and for whom; NULL: none. `pid`: whose CPU clock is read.
 char *triggers_look(struct triggers *triggers, const struct profile *profile, int pid,
                     int64_t now_ns);
 

@@ -29,7 +29,7 @@ enum wait_kind {
 // "runnable".
 const char *wait_kind_name(enum wait_kind kind);
 
-// True if who waits so usually waits for work, and false if for something particular.
+// True if a thread that waits so usually waits for work, and not for something particular.
 bool wait_kind_is_idle(enum wait_kind kind);
 
 // What a function's name says of a thread that waits below it.

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 // Writes "stack COUNT_A COUNT_B" for each stack of either text, sorted by stack. With `normalize`
-// the counts of a are scaled so that both have the same total, and rounded down. Lines that are no
+// the counts of a are scaled so that both have the same total, and rounded down. Lines that are not
 // stacks are left out; returns how many.
 uint64_t diff_folded(const char *a, size_t a_size, const char *b, size_t b_size, bool normalize,
                      FILE *stream);

@@ -4,7 +4,7 @@
 
 struct modules;
 
-// Looks each file up by its path (below `root`, if that is not NULL, and then in this machine's
+// Looks up each file by its path (below `root`, if that is not NULL, and then in this machine's
 // tree), and by its build ID among the debug files of /usr/lib/debug. A file of another build is
 // not taken; one that was recorded without a build ID is taken only if it is the same inode. What
 // is not found is noted in module->unreadable.

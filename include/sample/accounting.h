@@ -17,7 +17,7 @@ struct pending_ticks {
 	int64_t last_ns; // of the last one
 };
 
-enum { MAX_PENDING_TICKS = 8 }; // stretches of one state; more are taken for the last one's
+enum { MAX_PENDING_TICKS = 8 }; // stretches of one state; later ticks count as the last one's
 
 // What is counted of one thread.
 struct account {
@@ -43,26 +43,27 @@ struct accounting {
 	bool priming;    // before the first tick: a sleeper's stack is kept for it, nothing counted
 };
 
-// One sample: the thread showed that stack at tick_ns. Then the later ticks for which it was
-// pending, with the same stack.
+// Counts one sample: the thread showed that stack at tick_ns. Then counts the later ticks for which
+// it was pending, with the same stack.
 void accounting_count(struct accounting *accounting, struct account *account, uint32_t stack,
                       enum thread_state state, int64_t tick_ns);
 
-// Asleep on, or asleep since it was primed: the same sample once more.
+// Counts the same sample once more: the thread has slept on, or since it was primed.
 void accounting_again(struct accounting *accounting, struct account *account);
 
-// The same for as many ticks, of which the last one is this.
+// The same for that many ticks, of which this is the last.
 void accounting_slept(struct accounting *accounting, struct account *account, uint64_t n_ticks);
 
-// One more sample of the unchanged stack, in another state. account->sample is not changed.
+// Counts one more sample of the unchanged stack, in another state. account->sample is not changed.
 void accounting_repeat_in_state(struct accounting *accounting, struct account *account,
                                 enum thread_state state);
 
-// A sample whose stack could not be taken, and why.
+// Counts a sample whose stack could not be taken, and why.
 void accounting_not_sampled(struct accounting *accounting, struct account *account,
                             enum stack_end why, enum thread_state state, int64_t tick_ns);
 
-// One tick more for a thread that was asked to stop and has not; counted with the stack that it
-// shows when it stops. Returns for how many ticks in turn it has been so, in that state.
+// Notes one more tick for a thread that was asked to stop and has not. It is counted with the stack
+// that the thread shows when it stops. Returns for how many ticks in turn this was so, in that
+// state.
 uint64_t accounting_pending(struct accounting *accounting, struct account *account,
                             enum thread_state state);

@@ -40,11 +40,11 @@ struct sampler {
 	void (*ticked)(void *context);
 	// Called after the first tick for each process that was sampled. NULL: nobody asks.
 	void (*looked)(void *context, const struct target *target);
-	// Called before each tick but the first: what is counted so far is of time that has passed.
+	// Called before each tick but the first: what is counted so far will not change any more.
 	void (*passed)(void *context);
 	void *context;
 };
 
-// Samples the target. What was sampled is in *profile and *run (both zeroed before) whatever ended
-// the run. False: there was no memory to begin.
+// Samples the target into *profile and *run, both zeroed before. They hold what was sampled,
+// whatever ended the run. False: there was no memory to begin.
 bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run *run);

@@ -20,7 +20,7 @@ struct sleep {
 };
 
 enum sleep_verdict {
-	SLEEP_ASK,     // that depends on whether the thread is blocked now
+	SLEEP_ASK,     // it depends on whether the thread is blocked now
 	SLEEP_ON,      // asleep since its last sample: same stack, same state
 	SLEEP_READY,   // waits for a CPU since it was stopped for its last sample: same stack
 	SLEEP_UNKNOWN, // it has to be looked at
@@ -32,8 +32,8 @@ enum sleep_blocked { SLEEP_NOT_ASKED, SLEEP_NOT_BLOCKED, SLEEP_BLOCKED };
 enum sleep_verdict sleep_judge(const struct sleep *sleep, uint64_t runs,
                                enum sleep_blocked blocked);
 
-// The thread was seen asleep with that run count, before and after.
+// Notes that the thread was seen asleep, with that run count before and after.
 void sleep_note_seen(struct sleep *sleep, uint64_t runs);
 
-// Its stop is over. `was_asleep`: it was asked to stop while it slept.
+// Notes that the thread's stop is over. `was_asleep`: it was asked to stop while it slept.
 void sleep_note_release(struct sleep *sleep, bool was_asleep, const struct tracee_stop *stop);

@@ -78,8 +78,8 @@ void target_close(struct target *target);
 // profile, with first/last read. `force`: in any case. Returns the number of new ones.
 size_t target_list_threads(struct target *target, bool force);
 
-// To be called for the i-th thread in work that takes its time with many: others that have stopped
-// meanwhile are not to be held until it is done.
+// Call it for the i-th thread in work that takes long with many threads, so that others which have
+// stopped meanwhile are not held until it is done.
 static inline void target_attend(const struct target *target, size_t i)
 {
 	enum { EVERY = 16 };
@@ -88,7 +88,7 @@ static inline void target_attend(const struct target *target, size_t i)
 		target->attend(target->attend_context);
 }
 
-// True if target_forget_gone has anything to do; others are attended to meanwhile.
+// True if target_forget_gone has anything to do. Attends to others meanwhile.
 bool target_has_gone(const struct target *target);
 
 // Takes the threads that are gone, or are no longer listed, off the list and frees them.

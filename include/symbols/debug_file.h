@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // debug_file: the file with a module's debug information, where that is separate.
 //
-// Looked for where libdwfl would: below /usr/lib/debug by build ID, then by the name that the
-// module gives beside it, in .debug there, and below /usr/lib/debug. That name is of the module's
-// making, and libdwfl opens whatever stands there: a pipe would be waited for, a device set off.
-// Directories of the user's are searched in the same way before; in each also for the bare name.
-// Here files are opened by untrusted_file, with the rights of the process that the module is from
-// where the module names the place; and only those that belong to the module are taken.
+// It is looked for where libdwfl would: below /usr/lib/debug by build ID, then by the name that the
+// module gives, beside the module, in .debug there, and below /usr/lib/debug. The user's
+// directories are searched first, in the same way, and each also for the bare name. The module may
+// give any name, and libdwfl would open whatever stands there: it would wait for a pipe, or set off
+// a device. So files are opened by untrusted_file, with the rights of the module's process where
+// the module names the place, and only a file that belongs to the module is taken.
 #pragma once
 
 #include <stdbool.h>
@@ -38,11 +38,11 @@ bool debug_file_has_build_id(int fd, const void *build_id, size_t build_id_size)
 // module. Its units are known by their ids. -1: there is none.
 int debug_file_open_package(const struct debug_places *places, const char *module_path);
 
-// Opens a .dwo file that was compiled to `path`: in the user's directories, DIR/PATH or DIR/NAME.
+// Opens a .dwo file that was compiled to `path`, in the user's directories: DIR/PATH or DIR/NAME.
 // -1: there is none.
 int debug_file_open_split(const struct debug_places *places, const char *path);
 
-// The same where it was compiled to.
+// The same at `path` itself.
 int debug_file_open_compiled(const struct debug_places *places, const char *path);
 
 // Opens the debug file; -1: there is none. *ret_path is its path, owned by the caller.

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: MIT
-// debug_server: debug files from debuginfod servers, by build ID (debuginfod(8)), with elfutils'
-// client library, libdebuginfod.so.1, which is loaded only when it is asked for. What it fetches it
-// keeps in its cache ($XDG_CACHE_HOME/debuginfod_client), for later runs and other programs.
+// SPDX-License-Identifier: MIT debug_server: debug files from debuginfod servers, by build ID
+// (debuginfod(8)). Uses elfutils' client library, libdebuginfod.so.1, which is loaded only when it
+// is needed, and keeps what it fetches in a cache ($XDG_CACHE_HOME/debuginfod_client) for later
+// runs and other programs.
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct debug_server {
 	bool shows_progress; // on stderr, a terminal
 	void *library;
 	struct debuginfod_client *client;
-	int64_t left_ns; // of the time for all files
+	int64_t left_ns; // what is left of the time for all files
 	uint64_t n_fetched;
 	uint64_t n_not_fetched; // the servers do not have them, or cannot be reached
 	bool timed_out;
@@ -30,7 +30,7 @@ struct debug_server {
 struct error *debug_server_init(struct debug_server *server, const char *urls, bool shows_progress);
 void debug_server_deinit(struct debug_server *server);
 
-// The debug file of that build ID, opened; -1: no server has it, or not soon enough. `name` is what
-// it is for. May take up to a minute for all files together.
+// Opens the debug file of that build ID; -1: no server has it, or none sends it in time. `name`:
+// the file that it is for, to be shown. May take up to a minute for all files together.
 int debug_server_fetch(struct debug_server *server, const void *build_id, size_t build_id_size,
                        const char *name);

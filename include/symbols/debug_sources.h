@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT
-// debug_sources: where the user wants debug files to be looked for besides the usual places.
+// SPDX-License-Identifier: MIT debug_sources: where the user wants debug files to be looked for,
+// beside the usual places.
 #pragma once
 
 #include <stdbool.h>
@@ -14,8 +14,8 @@ struct debug_sources {
 	struct debug_server own_server; // what server points to
 };
 
-// `asks_servers`: those of the environment's DEBUGINFOD_URLS; an error when that is not possible.
-// The struct must stay where it is.
+// `asks_servers`: uses the servers of the environment's DEBUGINFOD_URLS; an error if that is not
+// possible. The struct must not be moved.
 struct error *debug_sources_init(struct debug_sources *sources, const char *const *directories,
                                  bool asks_servers, bool shows_progress);
 void debug_sources_deinit(struct debug_sources *sources);

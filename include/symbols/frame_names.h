@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: MIT
-// frame_names: functions as a program's own runtime names them: CPython's, for instance, which no
-// file of code tells of.
+// SPDX-License-Identifier: MIT frame_names: functions that only a program's own runtime can name,
+// such as CPython's.
 //
 // Frames of a runtime are locations in a module of the kind MODULE_RUNTIME. Their address is a
 // function of this table and a line in it.
@@ -38,7 +37,7 @@ uint32_t frame_names_add(struct frame_names *names, const char *name, const char
                          uint32_t start_line);
 
 // Gives a function the number that it has in a recording, if that is not beyond FRAME_NAMES_MAX.
-// Numbers between may be missing. Such a table is not added to.
+// Numbers may be missing. Do not call frame_names_add for such a table.
 void frame_names_set(struct frame_names *names, uint64_t number, const char *name, const char *file,
                      uint32_t start_line);
 

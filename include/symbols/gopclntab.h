@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // gopclntab: functions, source lines, inlined calls and frame sizes from a Go program's own table.
 //
-// Go's runtime unwinds and names by it, so that it is there even in a program that is stripped of
-// all else (-ldflags='-s -w'). Read are the tables of Go 1.16 and later (debug/gosym, pclntab.go;
-// the runtime's symtab.go and symtabinl.go), inlined calls of Go 1.18 and later. The table is of
-// the target's making: every offset is checked, and every loop is bounded.
+// Go's runtime unwinds and names functions by it, so it is there even in a program that is stripped
+// of all else (-ldflags='-s -w'). Reads the tables of Go 1.16 and later (debug/gosym, pclntab.go;
+// the runtime's symtab.go and symtabinl.go), and inlined calls of Go 1.18 and later. The target may
+// put anything there: every offset is checked, and every loop is bounded.
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct rule;
 // live as long; the caller owns it (free). To be called in guarded work, as all of these.
 struct gopclntab *gopclntab_create(struct module *module);
 
-// The functions at an address in the module, in the way of dwarf_index_find. Strings are the
+// The functions at an address in the module, as dwarf_index_find gives them. Strings are the
 // module's.
 size_t gopclntab_find(struct gopclntab *table, uint64_t address, struct dwarf_level *levels);
 
@@ -45,8 +45,8 @@ enum {
 // What the runtime says of the function there, from Go 1.18 on; 0: nothing.
 unsigned int gopclntab_flags(struct gopclntab *table, uint64_t address);
 
-// What the runtime takes the function there for (internal/abi/symtab.go, FuncID), in the numbers of
-// its own version of Go; -1: there is no function.
+// The function's FuncID (internal/abi/symtab.go), whose numbers depend on the version of Go; -1:
+// there is no function.
 int gopclntab_special(struct gopclntab *table, uint64_t address);
 
 // The unwinding rule for the address; false: the table has none.

@@ -22,7 +22,7 @@ typedef struct Dwfl Dwfl;
 
 enum module_kind {
 	MODULE_FILE,      // an ELF file; addresses are the file's
-	MODULE_VDSO,      // the kernel's, copied out of the target; likewise
+	MODULE_VDSO,      // the kernel's, copied from the target; likewise
 	MODULE_ANONYMOUS, // code without a file (JIT); addresses are the target's
 	MODULE_UNKNOWN,   // no mapping holds the address; likewise
 	MODULE_IMAGE,     // an ELF image of code without a file, copied out of the target, whose
@@ -65,7 +65,7 @@ struct module {
 	struct perf_map *perf_map;       // of a process's MODULE_ANONYMOUS; NULL: none; owned
 	struct frame_names *frame_names; // of a MODULE_RUNTIME; else NULL; owned
 
-	// Why it could not be read, or not to its end: static text, NULL where nothing is wrong.
+	// Why it could not be read, or not completely: static text; NULL if nothing is wrong.
 	const char *unreadable;
 
 	// Private to module.c and module_debug.c.
@@ -111,11 +111,11 @@ struct modules {
 // A zeroed struct modules is an empty table.
 void modules_deinit(struct modules *modules);
 
-// For the modules that are there and those that come; borrowed.
+// Sets them for the modules in the table and for those to come; borrowed.
 void modules_set_debug_sources(struct modules *modules, const struct debug_sources *sources);
 
-// The module of that kind, file and path; a new one, which takes `fd` over, if it is not known
-// yet. fd may be -1, and is closed when it is not needed.
+// The module of that kind, file and path; a new one if it is not known yet. Takes over `fd`, which
+// may be -1, and closes it if it is not needed.
 struct module *modules_add(struct modules *modules, enum module_kind kind, const char *path,
                            uint64_t device, uint64_t inode, int fd);
 
@@ -126,25 +126,25 @@ struct module *modules_find(const struct modules *modules, enum module_kind kind
 // Notes an executable mapping of the module, if it is a new one.
 void module_add_mapping(struct module *module, const struct module_mapping *mapping);
 
-// Gives the module another path, after sampling: from then on it is not found by its old one.
+// Gives the module another path, after sampling. It is not found by its old one any more.
 void module_rename(struct module *module, const char *path);
 
 // The module's last path component, or the path itself when it is in brackets. Owned by module.
 const char *module_name(const struct module *module);
 
-// The address in the module's file (as its symbols have it) of the byte at `file_offset`. Where
-// the file is no readable ELF file, the offset itself.
+// The address in the module's file (as its symbols have it) of the byte at `file_offset`. The
+// offset itself if the file is not a readable ELF file.
 uint64_t module_address_of_offset(struct module *module, uint64_t file_offset);
 
 // The other way round.
 uint64_t module_offset_of_address(struct module *module, uint64_t address);
 
-// libdw's view of the module at bias 0, opened at the first call; NULL when it is no ELF file
-// that can be read (any more). Owned by the module.
+// libdw's view of the module at bias 0, opened at the first call; NULL when it is not an ELF file
+// that can (still) be read. Owned by the module.
 Dwfl_Module *module_dwfl(struct module *module);
 
-// The module's DWARF, its own or its debug file's, and how much higher the module's addresses are;
-// NULL: it has none. Owned by the module. To be called in guarded work.
+// The module's DWARF, its own or its debug file's, and by how much the module's addresses are
+// higher than the DWARF's; NULL: it has none. Owned by the module. Call it in guarded work.
 Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias);
 
 // Where its debug files are; borrowed from the module.
@@ -153,17 +153,17 @@ struct debug_places module_debug_places(const struct module *module);
 // Opens the DWARF package of the module (split_package.h); -1: there is none.
 int module_open_package(const struct module *module);
 
-// If a server for debug files is to be asked, asks it for those of the module that are not found
-// here. Not in guarded work; what was read of the module before is read anew.
+// Asks the servers, if there are any to be asked, for those of the module's debug files that this
+// machine lacks. Do not call it in guarded work. What was read of the module before is read anew.
 void module_fetch_debug_files(struct module *module);
 
 // Runs work(context), which reads the module through libdw, by guard_run. False: the module has
 // turned out to be unreadable; then, and from now on, module_dwfl and module_symbols return NULL.
-// The time for rules is that of all calls together.
+// MODULE_FOR_RULES: all calls share one limit of time.
 bool module_guard(struct module *module, guard_work *work, void *context, enum module_use use);
 
-// To be called from within guarded work on the module before it opens debug files or unpacks what
-// is compressed (guard_opens_files).
+// Call it within guarded work on the module, before that opens debug files or unpacks what is
+// compressed (guard_opens_files).
 void module_opens_files(const struct module *module);
 
 // Copies up to `size` bytes of code at an address in the file; returns how many there were.
@@ -176,15 +176,16 @@ const char *module_section(struct module *module, uint64_t address, uint64_t *re
 bool module_find_section(struct module *module, const char *name, uint64_t *ret_address);
 
 // The bytes from an address in the file up to the end of its section, as they stand in the file,
-// owned by the module; NULL: there are none. To be called, and read, in guarded work.
+// owned by the module; NULL: there are none. Call it, and read them, in guarded work.
 const uint8_t *module_data(struct module *module, uint64_t address, size_t *ret_size);
 
-// The table of a Go program; NULL: it is none. Owned by the module. Likewise.
+// The table of a Go program; NULL: it is not one. Owned by the module. Call it in guarded work,
+// too.
 struct gopclntab *module_gopclntab(struct module *module);
 
 // The module's function names, read at the first call; NULL when module_dwfl is. Owned by the
 // module.
 const struct symbol_table *module_symbols(struct module *module);
 
-// EI_CLASS and e_machine of the ELF file behind fd; false: it is none.
+// EI_CLASS and e_machine of the ELF file behind fd; false: it is not an ELF file.
 bool module_elf_machine(int fd, uint8_t *ret_class, uint16_t *ret_machine);

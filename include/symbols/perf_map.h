@@ -4,9 +4,9 @@
 // Runtimes with a JIT compiler write that file for perf(1): a line "START SIZE NAME" for each piece
 // of code, numbers in hexadecimal (the kernel's tools/perf/Documentation/jit-interface.txt). It
 // grows while the process runs, and is read as it grows: where the same addresses are used again,
-// later lines hold from then on. It is of the target's making: size, entries and names are bounded,
-// only a regular file that belongs to the target's user or to root is opened, never a link, and no
-// file that was last written before the process began.
+// later lines hold from then on. The target may write anything there: its size, entries and names
+// are bounded. Only a regular file that belongs to the target's user or to root is opened, never a
+// link, and none that was last written before the process began.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct perf_map;
 
 enum { PERF_MAP_NONE = 0 }; // no code that the map knows
 
-// The map of a process of which nothing is known yet; never NULL. The caller owns it.
+// An empty map; never NULL. The caller owns it.
 struct perf_map *perf_map_create(void);
 void perf_map_destroy(struct perf_map *map); // NULL is accepted
 
@@ -25,10 +25,11 @@ void perf_map_destroy(struct perf_map *map); // NULL is accepted
 // and reads on where it has grown, a little at a time. True: code was added, or forgotten.
 bool perf_map_update(struct perf_map *map, int pid, int tid, int64_t now_ns);
 
-// The process has executed another program: its code is forgotten (its names are not).
+// Call it when the process has executed another program. Forgets where its code was, but not its
+// names.
 void perf_map_forget(struct perf_map *map);
 
-// Reads what the file holds by now, after the last sample; the process may be gone.
+// Call it after the last sample. Reads the rest of the file, even if the process is gone.
 void perf_map_finish(struct perf_map *map);
 
 // The code at the address of the process, as far as the map has been read: a number from 1 on, or
@@ -47,7 +48,7 @@ bool perf_map_is_empty(const struct perf_map *map);
 // Why the file was not read to its end: static text; NULL: nothing is wrong.
 const char *perf_map_unreadable(const struct perf_map *map);
 
-// For perf_map_update, and for tests: the next `size` bytes of the file, cut anywhere; and makes
-// what has come to be found (true: something has).
+// For perf_map_update, and for tests. Takes the next `size` bytes of the file, which may end
+// anywhere; perf_map_sort then lets perf_map_find know them (true: there are new ones).
 void perf_map_parse(struct perf_map *map, const char *bytes, size_t size);
 bool perf_map_sort(struct perf_map *map);

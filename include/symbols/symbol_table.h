@@ -3,7 +3,7 @@
 //
 // Built once from .symtab (the module's own or its separate debug file's), .dynsym and
 // .gnu_debugdata, as libdwfl finds them; libdwfl's own look-up is linear. The entries of the
-// procedure linkage table (x86-64) are named after the function that they lead to.
+// procedure linkage table are named after the function that they lead to.
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ struct symbol_table *symbol_table_create(Dwfl_Module *module);
 uint64_t symbol_table_find_start(const struct symbol_table *table, uint64_t address);
 
 // The address in the file of the symbol of that name and type (STT_*), by the file's own tables;
-// false: it has none. To be called in guarded work.
+// false: it has none. Call it in guarded work.
 bool symbol_table_find_named(Dwfl_Module *module, const char *name, unsigned int type,
                              uint64_t *ret);
 

@@ -46,20 +46,20 @@ struct symbolize_options {
 	                          // borrowed; NULL: none
 };
 
-// Looks all locations of the profile up in their modules. A location without a name keeps
-// count 0; that is no error. Nothing that a module holds can make it fail or run without bound.
+// Looks up all locations of the profile in their modules. A location without a name keeps count 0,
+// which is not an error. Nothing that a module holds can make it fail or run without bound.
 void symbolize(const struct profile *profile, struct modules *modules,
                const struct symbolize_options *options, struct symbols *ret);
 
-// The same little by little, while the profile grows: what is looked up goes to *ret, which must
-// stay where it is, and which the caller deinits after the symbolizer.
+// The same little by little, while the profile grows. What is looked up goes to *ret, which must
+// not be moved, and which the caller deinits after the symbolizer.
 struct symbolizer *symbolizer_create(const struct symbolize_options *options, struct symbols *ret);
 void symbolizer_destroy(struct symbolizer *symbolizer); // NULL is accepted
 
-// Has the symbols a place for each location of the profile; new ones have no name.
+// Makes room in the symbols for each location of the profile; new ones have no name.
 void symbolizer_fit(struct symbolizer *symbolizer, const struct profile *profile);
 
-// Looks these locations up, and sorts their ids.
+// Looks up these locations, and sorts their ids.
 void symbolizer_look_up(struct symbolizer *symbolizer, const struct profile *profile,
                         struct modules *modules, uint32_t *ids, size_t n);
 

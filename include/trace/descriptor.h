@@ -22,7 +22,7 @@ enum descriptor_kind {
 // One of the thread's. Never blocks.
 enum descriptor_kind descriptor_kind(int tid, int number);
 
-// True if it lets a call wait (no O_NONBLOCK), and where that cannot be told.
+// True if it lets a call wait (no O_NONBLOCK), or if that cannot be told.
 bool descriptor_blocks(int tid, int number);
 
 struct socket_facts {
@@ -32,12 +32,11 @@ struct socket_facts {
 	bool has_timeout;   // SO_RCVTIMEO or SO_SNDTIMEO
 };
 
-// Of a socket of the process's, asked through a duplicate of it (pidfd_getfd(2)); false: it cannot
-// be had.
+// Asks a socket of the process through a duplicate (pidfd_getfd(2)). False: there can be none.
 bool descriptor_socket(int pid, int number, struct socket_facts *ret);
 
-// How many bytes a read of a terminal waits for (VMIN); 0: it ends by itself, with a line or by a
-// time. False: it cannot be told.
+// How many bytes a read of a terminal waits for (VMIN); 0: it ends by itself, at the end of a line
+// or after a time. False: it cannot be told.
 bool descriptor_terminal(int pid, int number, uint64_t *ret_least);
 
 // True if RLIMIT_FSIZE lets the process write files of any size.

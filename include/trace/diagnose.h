@@ -10,15 +10,15 @@ struct error;
 // sampled. NULL if so, and *ret_pid is its process id.
 struct error *diagnose_target(int pid, int *ret_pid);
 
-// Is the process traced by another one, and not just for the moment of a sample by another
-// profiler? Then its threads can be copied while they sleep, but not stopped; 0: no, else the
-// tracer's pid.
+// The pid of another process that traces this one, and not just for the moment of another
+// profiler's sample; 0: none. If there is one, threads can be copied while they sleep, but not
+// stopped.
 int diagnose_tracer(int pid);
 
-// What that means to the user, in one line; the caller frees.
+// One line that tells the user what that means; the caller frees it.
 char *diagnose_tracer_text(int pid, int tracer);
 
-// The process has ended meanwhile.
+// The error for a process that has ended meanwhile.
 struct error *diagnose_gone(int pid);
 
 // A stop or a copy was denied (EPERM): says why.

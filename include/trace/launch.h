@@ -13,7 +13,7 @@ struct origin;
 
 struct launch {
 	int pid;
-	bool held;     // it stands at its first instruction still
+	bool held;     // it still stands at its first instruction
 	bool untraced; // it was executed untraced, for its file's privileges
 	const struct origin *origin;
 	int64_t told_ns;         // when the supervisor was last told, or was seen to do the same
@@ -41,5 +41,5 @@ bool launch_poll(struct launch *launch);
 // Waits until the command ends; its shell is told as by launch_poll.
 void launch_wait(struct launch *launch);
 
-// The exit status that stands for the command's: its own, or 128 + signal.
+// The exit status to end with for the command: its own, or 128 + signal.
 int launch_exit_code(const struct launch *launch);

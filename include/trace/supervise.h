@@ -1,13 +1,12 @@
-// SPDX-License-Identifier: MIT
-// supervise: the profiler in two processes, so that whatever happens to the one that the user sees
-// does not happen in the middle of a stop.
+// SPDX-License-Identifier: MIT supervise: the profiler in two processes, so that nothing that is
+// done to the one that the user sees happens in the middle of a stop.
 //
-// A tracer that is killed lets its tracees go, but not those whose system call it is just mending
-// (syscall_mend.h); a tracer that is stopped (SIGSTOP, Ctrl-Z) keeps what it holds. So the process
-// that the shell started only waits, passes signals on, and ends as the worker ends; the worker
-// samples, in a process group of its own, which no terminal and no shell stops; if it is stopped
-// all the same, it is continued at once. When the first one is gone, the worker ends sampling as if
-// asked to.
+// When a tracer is killed, the kernel lets its tracees go, but a system call that is just being
+// mended (syscall_mend.h) stays cut. A tracer that is stopped (SIGSTOP, Ctrl-Z) keeps what it
+// holds. So the process that the shell started only waits, passes signals on, and ends as the
+// worker ends; the worker samples, in a process group of its own, which no terminal and no shell
+// stops; if it is stopped all the same, it is continued at once. When the first one is gone, the
+// worker ends sampling as if it had been asked to.
 //
 // A wrapped command's shell sees the first process only, which therefore stops and goes on as the
 // command does: not when the terminal's Ctrl-Z comes, which a command may catch or ignore.

@@ -2,8 +2,8 @@
 // tracee: one thread under ptrace(2), which only this, tracee_registers and tracee_rescue call.
 //
 // PTRACE_SEIZE and PTRACE_INTERRUPT, never PTRACE_ATTACH: no SIGSTOP is ever sent. Seized threads
-// are remembered here, so that no exit of the profiler's code paths can leave one behind; if the
-// profiler dies, the kernel lets all of them go.
+// are remembered here, so that none is left behind, whichever way the profiler ends; if it dies,
+// the kernel lets all of them go.
 #pragma once
 
 #include <stdbool.h>
@@ -26,15 +26,15 @@ enum tracee_wait {
 	TRACEE_EXITED,  // is gone, and reaped
 };
 
-// Once, before all else: blocks SIGCHLD, which tells of stops, and prepares for a deadlock of
-// PTRACE_SEIZE with exec (see tracee.c).
+// Call it once, before all else. Blocks SIGCHLD, which tells of stops, and prepares for a deadlock
+// of PTRACE_SEIZE with exec (see tracee.c).
 void tracee_setup(void);
 
 // True if this process can use ptrace at all (no seccomp filter is in the way).
 bool tracee_is_permitted(void);
 
-// Before a series of tracee_seize: takes note of what has happened to seized threads, since the
-// SIGCHLD that told of it may have been read already.
+// Call it before a series of tracee_seize. Notes what has happened to seized threads: the SIGCHLD
+// that told of it may have been read already.
 void tracee_prepare(void);
 
 // Makes the thread, of process `tgid`, a tracee; it runs on. Should it execute a program before it
@@ -52,8 +52,8 @@ enum tracee_wait tracee_poll(int tid, struct tracee_stop *ret);
 // The same, but waits as long as it takes.
 enum tracee_wait tracee_wait(int tid, struct tracee_stop *ret);
 
-// The registers of a stopped thread, and its thread pointer. Also sees to what the stop itself did
-// to the thread's system call (syscall_mend.h). False: the thread is gone, or is no 64-bit one.
+// The registers of a stopped thread, and its thread pointer. Also mends what the stop itself did to
+// the thread's system call (syscall_mend.h). False: the thread is gone, or is not a 64-bit one.
 bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, uint64_t *ret_tls);
 
 // Lets a stopped thread run on, untraced, with the signal that it was about to get. A program that
@@ -64,21 +64,21 @@ void tracee_release(int tid, const struct tracee_stop *stop);
 // was seized as they were executed.
 uint64_t tracee_lost_privileges(void);
 
-// Lets a stopped thread run on, still seized; one that job control has stopped stays so.
+// Lets a stopped thread run on, still seized; one that job control has stopped stays stopped.
 void tracee_continue(int tid, const struct tracee_stop *stop);
 
-// From now on serve(context) is called the moment that a seized thread stops, by a signal handler,
-// whatever the profiler is busy with: it may do only what signal-safety(7) allows, and must not
-// seize. Until tracee_serve_in_turn.
+// Has a signal handler call serve(context) the moment that a seized thread stops, whatever the
+// profiler is busy with, until tracee_serve_in_turn. serve may do only what signal-safety(7)
+// allows, and must not seize.
 void tracee_serve_at_once(void (*serve)(void *context), void *context);
 void tracee_serve_in_turn(void);
 
 // True if any thread is seized.
 bool tracee_has_any(void);
 
-// Threads whose call a stop has cut short are sent into its rest by tracee_release, and stay seized
-// until that has ended (syscall_mend.h). Serves those; to be called whenever SIGCHLD came. Returns
-// how many there are.
+// Serves threads whose call a stop has cut short: tracee_release has sent them into the rest of it,
+// and they stay seized until that has ended (syscall_mend.h). Call it whenever SIGCHLD came.
+// Returns how many there are.
 size_t tracee_serve(void);
 
 // True if the thread is in the rest of a call: its stack is what it was, and it cannot be seized.
@@ -87,12 +87,12 @@ bool tracee_is_in_rest(int tid);
 // What was done for the calls that stops have cut.
 struct call_counts tracee_call_counts(void);
 
-// From now on every seized thread is let go the moment that it stops, by the signal handler,
-// whatever the profiler is busy with. For threads that were interrupted in uninterruptible sleep
-// when sampling ended. Those that are in the rest of a call stay ours to the end of it.
+// Has the signal handler let every seized thread go the moment that it stops, whatever the profiler
+// is busy with. For threads that were interrupted in uninterruptible sleep when sampling ended.
+// Those that are in the rest of a call stay seized to the end of it.
 void tracee_abandon_all(void);
 
-// After that: the number of threads in the rest of a call. And cuts these rests; they end by the
-// signal handler, soon. Both while SIGCHLD is blocked.
+// After that: counts the threads in the rest of a call; cuts these rests, which the signal handler
+// then ends soon. Call both while SIGCHLD is blocked.
 size_t tracee_count_rests(void);
 void tracee_cut_rests(void);

@@ -17,20 +17,19 @@ struct tracee_stop {
 	int exit_status;  // TRACEE_EXITED: as waitpid gives it
 };
 
-// Like waitpid(2) with __WALL and these flags, but a stop that it tells of is not taken: it is told
-// of again until the thread is resumed. So should the tracer be killed before that, the kernel
-// gives the thread the signal with which it has stopped; one whose stop was taken loses it
-// (ptrace_stop and wait_task_stopped in the kernel's source: exit_code). The end of a thread is
-// taken.
+// Like waitpid(2) with __WALL and these flags, but leaves a stop to be reported again until the
+// thread is resumed. If the tracer is killed before that, the kernel then gives the thread the
+// signal with which it has stopped; had the stop been taken, the signal would be lost (ptrace_stop
+// and wait_task_stopped in the kernel's source: exit_code). The end of a thread is taken.
 pid_t tracee_stop_wait(int tid, int flags, int *ret_status);
 
-// True if the status is that of a PTRACE_EVENT_EXEC: of another thread, maybe, than had this tid
-// before, since whichever executes a program gets the main thread's.
+// True if the status is a PTRACE_EVENT_EXEC. The thread may be another than had this tid before:
+// whichever executes a program gets the main thread's tid.
 bool tracee_stop_is_exec(int status);
 
-// To be called of a status of tracee_stop_wait by who goes by it. A stop after an exec is taken
-// then: until it is, the kernel refuses all requests for the thread if its tid has changed
-// (looks_like_a_spurious_pid in kernel/ptrace.c), so that what is meant for the old thread of that
+// Call it before acting on a status of tracee_stop_wait. Takes a stop after an exec: until that is
+// taken, the kernel refuses all requests for a thread whose tid has changed
+// (looks_like_a_spurious_pid in kernel/ptrace.c), so that what was meant for the old thread of that
 // tid never reaches the new one.
 void tracee_stop_take(int tid, int status);
 

@@ -16,7 +16,7 @@ struct modules;
 struct address_space {
 	struct modules *modules; // borrowed
 	int pid;
-	int tid;     // by way of which the maps were read
+	int tid;     // through which the maps were read
 	int stat_fd; // of a thread, while it lives; -1: none
 	struct maps maps;
 	struct module **owners; // for each mapping of maps, its module; NULL: not asked for yet
@@ -59,28 +59,28 @@ struct code_address {
 void address_space_init(struct address_space *space, struct modules *modules, int pid);
 void address_space_deinit(struct address_space *space);
 
-// A file that was gone is to be looked for by the update at that time, if not before.
+// Has a file that was gone looked for by the update at that time, if not before.
 static inline void address_space_look_at(struct address_space *space, int64_t at_ns)
 {
 	if (at_ns < space->look_again_ns)
 		space->look_again_ns = at_ns;
 }
 
-// Rereads the maps, by way of the live thread `tid`, if something says that they may have changed
-// and the last reading is far enough back for its cost (below about 2 % of the time, except when
-// `force`). Looks again for files that were gone.
+// Rereads the maps through the live thread `tid`, if something says that they may have changed.
+// Waits long enough between two readings that they take less than about 2 % of the time, except
+// when `force`. Looks again for files that were gone.
 void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force);
 
 // The module of the address and the address in it. An address in no executable mapping belongs to
 // "[unknown]" and marks the maps as stale.
 struct code_address address_space_resolve(struct address_space *space, uint64_t pc);
 
-// The ELF image that the process has of its JIT code at the address, as a module of the same
-// addresses; NULL: none. What is copied out of the process for it is copied once.
+// The ELF image of its JIT code that the process keeps for debuggers, as a module with the same
+// addresses; NULL: none. It is copied from the process once.
 struct module *address_space_find_image(const struct address_space *space, uint64_t pc);
 
-// Reads up to `size` bytes of code at an address of the target out of its memory; returns how many
-// there were. For code that no file holds.
+// Reads up to `size` bytes of code at an address from the target's memory; returns how many there
+// were. For code that no file holds.
 size_t address_space_read_code(const struct address_space *space, uint64_t pc, void *buffer,
                                size_t size);
 
