@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT priority: the sampler runs first, lest it hold a thread for longer
-// than it has to.
+// SPDX-License-Identifier: MIT
+// priority: the sampler runs first, lest it hold a thread for longer than it has to.
 //
 // On a busy machine the sampler may be preempted while it holds a thread, which then stays held
 // for a whole time slice. Measured with 8 busy threads on 2 CPUs: a hold of 1.9 ms, with

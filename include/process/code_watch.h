@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT code_watch: whether the code that was seen is still mapped where it
-// was.
+// SPDX-License-Identifier: MIT
+// code_watch: whether the code that was seen is still mapped where it was.
 //
 // A dlclose and a dlopen of equal size at the same place leave no sign in the process's figures,
 // and its maps are too long to be read at every tick. Since Linux 6.11 one mapping can be asked for

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT profile_collect: frees what nobody refers to any more, in a profile
-// that is sampled into without end.
+// SPDX-License-Identifier: MIT
+// profile_collect: frees what nobody refers to any more, in a profile that is sampled into without
+// end.
 #pragma once
 
 #include <stdbool.h>

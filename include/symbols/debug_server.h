@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: MIT debug_server: debug files from debuginfod servers, by build ID
-// (debuginfod(8)). Uses elfutils' client library, libdebuginfod.so.1, which is loaded only when it
-// is needed, and keeps what it fetches in a cache ($XDG_CACHE_HOME/debuginfod_client) for later
-// runs and other programs.
+// SPDX-License-Identifier: MIT
+// debug_server: debug files from debuginfod servers, by build ID (debuginfod(8)). Uses elfutils'
+// client library, libdebuginfod.so.1, which is loaded only when it is needed, and keeps what it
+// fetches in a cache ($XDG_CACHE_HOME/debuginfod_client) for later runs and other programs.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT frame_names: functions that only a program's own runtime can name,
-// such as CPython's.
+// SPDX-License-Identifier: MIT
+// frame_names: functions that only a program's own runtime can name, such as CPython's.
 //
 // Frames of a runtime are locations in a module of the kind MODULE_RUNTIME. Their address is a
 // function of this table and a line in it.

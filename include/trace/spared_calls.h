@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: MIT spared_calls: system calls in which a sleeping thread is not
-// stopped, because the program would notice. Where only a stop could show more of its stack, the
-// stack is marked instead.
+// SPDX-License-Identifier: MIT
+// spared_calls: system calls in which a sleeping thread is not stopped, because the program would
+// notice. Where only a stop could show more of its stack, the stack is marked instead.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT supervise: the profiler in two processes, so that nothing that is
-// done to the one that the user sees happens in the middle of a stop.
+// SPDX-License-Identifier: MIT
+// supervise: the profiler in two processes, so that nothing that is done to the one that the user
+// sees happens in the middle of a stop.
 //
 // When a tracer is killed, the kernel lets its tracees go, but a system call that is just being
 // mended (syscall_mend.h) stays cut. A tracer that is stopped (SIGSTOP, Ctrl-Z) keeps what it

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: MIT tracee_rescue: for threads that are in the rest of a call
-// (syscall_rest.h) when the process that traced them has died.
+// SPDX-License-Identifier: MIT
+// tracee_rescue: for threads that are in the rest of a call (syscall_rest.h) when the process that
+// traced them has died.
 #pragma once
 
 // Gives the threads that rescues.h has kept the result of the whole call: else they would be told
