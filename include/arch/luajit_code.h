@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // luajit_code: the places in LuaJIT's virtual machine (VM) that tell how it keeps its frames, known
-// by their instructions: for x86-64 with 64-bit objects (LJ_GC64).
+// by their instructions: with 64-bit objects (LJ_GC64).
 #pragma once
 
 #include <stdbool.h>
@@ -8,6 +8,9 @@
 
 struct arch_code;
 struct rule;
+
+// The register that is the VM's own, by DWARF's number.
+extern const uint8_t luajit_code_dispatch;
 
 // What a VM's code tells.
 struct luajit_layout {

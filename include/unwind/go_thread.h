@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // go_thread: the stacks of a thread that runs Go, by what Go's runtime notes of them.
 //
-// The runtime runs its own functions, and C's, on a stack that each thread has (g0), and not on
-// the goroutine's. Where a stack was left is in its struct g, which the thread's pointer g and its
-// struct m lead to (runtime/runtime2.go). Those fields of struct g that assembly and the linker
-// know by their offsets have stood in their places since Go 1.5; the others (go_layout.h) come from
-// the program's code. All of it is the target's, and counts only where it fits together.
+// The runtime runs its own functions, and C's, on a stack that each thread has (g0), and not on the
+// goroutine's. Where a stack was left is in its struct g, which the thread's pointer g and its
+// struct m lead to (runtime/runtime2.go). The fields of struct g that assembly and the linker know
+// by their offsets have not moved since Go 1.5; the others (go_layout.h) are found in the program's
+// code. The target may write anything there, so it counts only if it fits together.
 #pragma once
 
 #include <stdbool.h>
@@ -32,12 +32,13 @@ struct go_thread {
 	uint64_t labels;           // and where the program's labels of it are; 0: it has none
 };
 
-// Reads that of a thread, whose thread pointer is `tls`, where it is in memory (resident.h). Right
-// if the thread stands still. False: it is none of Go's, or what it says does not fit together.
+// Reads what Go's runtime notes of a thread, whose thread pointer is `tls`, if that is in memory
+// (resident.h). Right if the thread stands still. False: the thread is not one of Go's, or what is
+// noted does not fit together.
 bool go_thread_read(int tid, struct resident *resident, uint64_t tls,
                     const struct go_layout *layout, struct go_thread *ret);
 
-// True if the goroutine's stack is where it was. Other threads may move it, at times.
+// True if the goroutine's stack is where it was. Other threads may move it.
 bool go_thread_holds(int tid, struct resident *resident, const struct go_thread *thread);
 
 static inline bool go_stack_has(const struct go_stack *stack, uint64_t sp)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// luajit: code that LuaJIT makes (traces), for x86-64 with 64-bit objects (LJ_GC64).
+// luajit: code that LuaJIT makes (traces), with 64-bit objects (LJ_GC64).
 //
 // A trace runs in the C frame of the virtual machine (VM) that entered it, and takes more of the
-// stack; by how much only the compiler knew. It is left for the VM's exit handler, which sets the
-// stack pointer to where the Lua state notes that the frame is. So is a walk: what the state notes
-// is read while the thread stands still (luajit_read), and the frames that the VM entered earlier
-// follow by the chain that it keeps in them (lj_frame.h, CFRAME_*).
+// stack: only the compiler knew how much. It ends in the VM's exit handler, which sets the stack
+// pointer to the frame that the Lua state notes. A walk does the same: what the state notes is read
+// while the thread stands still (luajit_read), and the frames that the VM entered earlier follow by
+// the chain that it keeps in them (lj_frame.h, CFRAME_*).
 #pragma once
 
 #include <stdint.h>
@@ -15,9 +15,7 @@
 struct resident;
 struct snapshot;
 
-enum { LUAJIT_DISPATCH = 14 }; // DWARF's number of the register that is the VM's own: r14
-
-// Of a thread, as a stack has shown it.
+// What a stack has shown of a thread.
 struct luajit_thread {
 	uint64_t dispatch; // the VM's register; 0: not known
 	struct luajit_layout layout;

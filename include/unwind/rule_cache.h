@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // rule_cache: the unwind rule of each location, made once.
 //
-// A rule depends on the place in the module's file alone, so it outlives unmapping, and serves
-// all processes that map the file. Only that of code that no file holds is made again each time
-// that it is asked for.
+// A rule depends only on the place in the module's file, so it outlives unmapping, and serves all
+// processes that map the file. For code that no file holds, the rule is made anew at each call.
 #pragma once
 
 #include <stdbool.h>
@@ -29,9 +28,9 @@ void rule_cache_deinit(struct rule_cache *cache);
 const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
                                   const struct code_address *code, bool is_call);
 
-// The rule of location `id`, as rule_cache_get gave it, by the stack pointer instead of the frame
-// pointer; RULE_NONE: the distance of the two is not a constant there (frame_rule.h). Likewise
-// never NULL, and owned.
+// The rule that rule_cache_get gave for location `id`, but from the stack pointer instead of the
+// frame pointer; RULE_NONE: the distance of the two is not a constant there (frame_rule.h). Never
+// NULL, and owned by the cache.
 const struct rule *rule_cache_get_by_sp(struct rule_cache *cache, uint32_t id,
                                         const struct code_address *code, bool is_call);
 

@@ -31,7 +31,7 @@ struct snapshot_region {
 	struct resident_gaps gaps; // pages that were not in memory
 };
 
-// What a runtime read of the thread when it was copied (runtimes.h), as it likes.
+// What a runtime read of the thread when it was copied (runtimes.h), in a form of its own.
 struct snapshot_note {
 	const uint8_t *bytes; // in the snapshot_buffer
 	size_t size;          // 0: nothing
@@ -42,16 +42,16 @@ struct snapshot {
 	struct snapshot_region regions[SNAPSHOT_MAX_REGIONS];
 	size_t n_regions;
 	bool cut;                 // some region is known to end before its stack does
-	uint64_t elsewhere;       // where else the copy was to have a stack; 0: nowhere
+	uint64_t elsewhere;       // another place at which a stack was to be copied; 0: none
 	bool is_parked;           // it is a goroutine's that no thread runs
-	bool asked_go;            // what Go's runtime says of the thread was looked for
+	bool asked_go;            // the copy was to hold what Go's runtime notes of the thread
 	struct go_thread go;      // and this is it
 	uint64_t luajit_dispatch; // of the VM that was asked; 0: none
 	uint64_t luajit_frame;    // where its innermost frame is; 0: not known
 	struct snapshot_note notes[SNAPSHOT_MAX_NOTES]; // of each runtime
 };
 
-// Where the bytes of a tick's snapshots lie: a large reservation, of which only what was written
+// Holds the bytes of a tick's snapshots: reserves much address space, of which only what is written
 // takes memory.
 struct snapshot_buffer {
 	uint8_t *bytes;
@@ -63,27 +63,27 @@ struct snapshot_buffer {
 bool snapshot_buffer_init(struct snapshot_buffer *buffer);
 void snapshot_buffer_deinit(struct snapshot_buffer *buffer);
 
-// Forgets all snapshots, unless some are still to be unwound, and gives memory back if they took
+// Drops all snapshots, unless some are still to be unwound, and gives back memory if they took
 // much.
 void snapshot_buffer_reset(struct snapshot_buffer *buffer);
 
-// What was taken of it so far.
+// How much of the buffer was taken at some point.
 struct snapshot_mark {
 	size_t used, n_wanted;
 };
 
 struct snapshot_mark snapshot_buffer_mark(const struct snapshot_buffer *buffer);
 
-// Takes back what was taken since then, unless somebody else has taken some, too.
+// Frees what was taken since the mark, unless somebody else has taken some, too.
 void snapshot_buffer_take_back(struct snapshot_buffer *buffer, const struct snapshot_mark *mark);
 
-// True if it can take another largest snapshot.
+// True if there is room for a snapshot of the largest size.
 bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer);
 
 // Where a note of up to SNAPSHOT_MAX_NOTE_BYTES can be written; NULL: the buffer is full.
 uint8_t *snapshot_buffer_begin_note(struct snapshot_buffer *buffer);
 
-// That many bytes were; they are the snapshot's i-th note.
+// Notes that that many bytes were written there: they are the snapshot's i-th note.
 void snapshot_buffer_end_note(struct snapshot_buffer *buffer, size_t size, size_t i,
                               struct snapshot *snapshot);
 
@@ -93,10 +93,11 @@ struct snapshot_hint {
 	uint64_t depth; // the most bytes seen between SP and a base
 	uint64_t tls;   // the thread pointer, above the stack in a thread of pthreads; 0: unknown
 	size_t guess_bytes; // for a stack without a known end; 0: the default
-	size_t limit_bytes; // for one with; 0: the default
+	size_t limit_bytes; // for one with a known end; 0: the default
 	uint64_t last_base;
-	bool misled;            // a base was once that of another stack than of the one copied
+	bool misled;            // a base once belonged to another stack than the copied one
 	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
+	                        // of its own
 	const struct go_layout *go; // of the program; NULL: none; borrowed
 	struct resident *resident;  // of the process; NULL: opened for each use; borrowed
 	struct luajit_thread luajit;
@@ -113,29 +114,29 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
                       const struct maps *maps, const struct snapshot_hint *hint,
                       struct snapshot_buffer *buffer, struct snapshot *ret);
 
-// The copy ended before its stack did: more next time.
+// The copy ended before its stack did: copies more next time.
 void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snapshot);
 
-// Unwinding took as many frames as it takes, and came to that SP: what lies above need not be
-// copied, while the thread is held.
+// Unwinding took as many frames as it may, and came to that SP: next time, copies nothing above it,
+// while the thread is held.
 void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp);
 
-// Unwinding the copy has come to that outermost CFA.
+// Notes the outermost CFA that unwinding the copy has come to.
 void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t base);
 
-// Unwinding came to that address, on a stack that the copy does not hold: from now on it is to hold
-// that as well (SBCL's main thread calls Lisp on a stack of its own).
+// Unwinding came to that address, on a stack that the copy does not hold: copies that stack as well
+// from now on (SBCL's main thread calls Lisp on a stack of its own).
 void snapshot_hint_elsewhere(struct snapshot_hint *hint, const struct snapshot *snapshot,
                              uint64_t address);
 
-// Reads `size` (1, 2, 4 or 8) bytes at an address in the target out of the copy; false: it does
-// not hold them. The first argument is a struct snapshot (expression_read_fn).
+// Reads `size` (1, 2, 4 or 8) bytes at an address in the target from the copy; false: it does not
+// hold them. The first argument is a struct snapshot (expression_read_fn).
 bool snapshot_read(const void *snapshot, uint64_t address, unsigned int size, uint64_t *ret);
 
 // True if the address lies in a copied stack, on a page that was not in memory.
 bool snapshot_has_gap_at(const struct snapshot *snapshot, uint64_t address);
 
-// True if the address would have been copied, had no more than so much been copied of a stack.
+// True if the address was left out only because no more than a limit is copied of a stack.
 bool snapshot_is_cut_before(const struct snapshot *snapshot, uint64_t address);
 
 // The same as snapshot_has_gap_at for a region, from a position in it on.

@@ -39,7 +39,7 @@ struct unwinder {
 	uint32_t generation;
 	uint32_t jit_code_generation;   // of the address space, likewise
 	uint64_t start_stack;           // likewise
-	struct go_layout go;            // what stacks have shown of the program
+	struct go_layout go;            // what stacks have shown of the Go program
 	struct luajit_thread luajit;    // what the last stack has shown of the thread
 	struct beam_seen beam;          // likewise
 	uint64_t n_frames;              // all frames found
@@ -63,10 +63,10 @@ void unwinder_init(struct unwinder *unwinder, struct address_space *space, struc
                    struct rule_cache *rules, uint32_t max_frames);
 void unwinder_deinit(struct unwinder *unwinder);
 
-// From now on, records the raw pcs of each stack (for unwind_check).
+// Records the raw pcs of each stack from now on (for unwind_check).
 void unwinder_record_pcs(struct unwinder *unwinder);
 
-// Unwinds the snapshot. Always yields at least the leaf; where the stack ended before its root,
+// Unwinds the snapshot. Always yields at least the leaf. If the stack ended before its root,
 // ret->end says why.
 void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
                      struct unwound *ret);

@@ -20,7 +20,8 @@ char *frame_name_unresolved(const struct module *module, uint64_t address)
 // reach the thread's root.
 char *frame_name_truncated(enum stack_end end) __attribute__((returns_nonnull));
 
-// How the writers show a stack's end: as it is, but a complete stack without frames is none.
+// The end that the writers show for a stack: its own, except that a complete stack without frames
+// counts as not sampled.
 enum stack_end frame_name_stack_end(const struct stack *stack);
 
 // The i-th frame (leaf first) of what a thread waits in: the kernel's functions and, with
@@ -31,8 +32,8 @@ char *frame_name_wait(const struct wait *wait, bool syscalls, size_t i);
 // What the descriptor of the wait's system call is; "" where nothing is known. Owned by the wait.
 const char *frame_name_descriptor(const struct wait *wait);
 
-// How the stack led through code without unwinding rules: "frame-pointer", "code",
-// "code,frame-pointer"; NULL: it did not.
+// How callers were found in code without unwinding rules: "frame-pointer", "code",
+// "code,frame-pointer"; NULL: there was no such code.
 const char *frame_name_guess(const struct stack *stack);
 
 // A thread's name as root frame; "[no name]" where it has none. Owned by the thread, or static.

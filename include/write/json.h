@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// json: a JSON text (RFC 8259) written as it comes, without a tree in memory.
+// json: writes a JSON text (RFC 8259) value by value, without a tree in memory.
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@ struct json {
 	bool comma;   // a value stands before the next one
 };
 
-// An object's or array's beginning and end: '{', '}', '[' or ']'.
+// Begins and ends an object or array: '{', '}', '[' or ']'.
 void json_open(struct json *json, char bracket);
 void json_close(struct json *json, char bracket);
 

@@ -27,11 +27,11 @@ struct error *output_open(const char *path, bool binary, struct output **ret);
 // The stream to write to, owned by the output. Fully buffered.
 FILE *output_stream(struct output *output);
 
-// The descriptor under the stream, for one who writes for long and does not use the stream.
+// The descriptor under the stream, for a writer that writes for long and does not use the stream.
 int output_fd(const struct output *output);
 
-// Puts the file in its place before it is written: it is seen as it grows, and stays if the
-// profiler is killed. `path`: as of output_finish, which is still to be called, with NULL.
+// Puts the file in its place before it is written: it can be seen growing, and stays if the
+// profiler is killed. `path`: as for output_finish, which is still to be called, with NULL.
 struct error *output_publish(struct output *output, const char *path);
 
 // Flushes and closes, and puts the file in its place; `path` is for an output opened with NULL,

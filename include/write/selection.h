@@ -9,7 +9,7 @@ struct modules;
 struct profile;
 struct symbols;
 
-// What a regular expression (regcomp(3)) is held against.
+// What a regular expression (regcomp(3)) is matched against.
 enum selection_regex {
 	SELECTION_THREAD,  // the thread's name
 	SELECTION_SYSCALL, // the name of the system call that it waits in

@@ -51,7 +51,7 @@ extern const struct writer writer_pprof;
 extern const struct writer writer_html;
 extern const struct writer writer_record; // has no write
 
-// Their names, for messages; tests hold it against the writers themselves.
+// Their names, for messages; tests compare it with the writers themselves.
 #define WRITER_NAMES "folded, pprof, html, record, speedscope, firefox, chrome or sentry"
 
 // The writer of that name, or NULL.

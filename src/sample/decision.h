@@ -11,15 +11,17 @@
 enum decision {
 	DECISION_NOTHING, // it was stopped first, in this very tick
 	DECISION_LOOK,
-	DECISION_WAIT,     // it was asked to stop in an earlier tick and has not: one tick more
-	DECISION_KEEP,     // its last sample counts once more
+	DECISION_WAIT, // counts one more tick: it was asked to stop in an earlier one and has not
+	DECISION_KEEP, // counts its last sample once more
 	DECISION_KEEP_RAN, // likewise, but as running: it waits for a CPU
-	DECISION_COPY,     // a copy of it, asleep: to be unwound; or another copy, which shows more
-	DECISION_COUNT,    // the copy is what can be had
-	DECISION_ASK,      // whether its system call bears a stop
-	DECISION_STOP,     // only a stop shows it, or more of it
-	DECISION_MARK,     // so it is, but its system call would not bear one
-	DECISION_FORGET,   // it has ended
+	DECISION_COPY,     // unwinds the copy that was made of it, asleep; or copies it once more,
+	                   // which shows more
+	DECISION_COUNT,    // counts the copy's stack: nothing can show more
+	DECISION_ASK,      // asks whether its system call bears a stop
+	DECISION_STOP,     // stops it: only that shows its stack, or more of it
+	DECISION_MARK,   // counts a stack that was not taken: only a stop shows it, and its system
+	                 // call bears none
+	DECISION_FORGET, // it has ended
 };
 
 // Before a look. `asked_now`: it was asked to stop in this tick; `pending`: it has not stopped yet.

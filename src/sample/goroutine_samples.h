@@ -54,7 +54,7 @@ void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool
                             bool no_creators);
 void goroutine_samples_deinit(struct goroutine_samples *samples);
 
-// A tick begins, in which nothing happened if `is_idle`.
+// Begins a tick; `is_idle`: nothing has happened since the last one.
 void goroutine_samples_begin(struct ticker *ticker, bool is_idle);
 
 // At the end of a tick: counts those that no thread runs, if it is time to. Before the first tick
@@ -77,12 +77,12 @@ void goroutine_samples_label(struct ticker *ticker, const struct target_thread *
 // The thread's samples are its own from now on.
 void goroutine_samples_unbind(struct ticker *ticker, struct target_thread *thread);
 
-// The stack of the thread that was asked about last: a goroutine's has its creator as root.
+// The stack of the thread that was last bound; a goroutine's has its creator as root.
 uint32_t goroutine_samples_stack(struct ticker *ticker, const struct unwound *unwound);
 
-// What stacks have shown of the program is completed.
+// Call it when stacks have shown all that they will of the program.
 void goroutine_samples_note_layout(struct ticker *ticker);
 
-// Counts all up to the last tick: the profile is to be read, or (is_end) the process has ended, or
-// is sampled no more.
+// Counts all up to the last tick, because the profile is about to be read, or (is_end) the process
+// has ended or is not sampled any more.
 void goroutine_samples_settle(struct ticker *ticker, bool is_end);

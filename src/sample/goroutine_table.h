@@ -62,8 +62,8 @@ uint32_t goroutine_table_kind(struct goroutine_table *table, const struct gorout
                               const struct go_program *program, struct address_space *space,
                               struct profile *profile);
 
-// Where a wrapper's name is only known so far: the function that it calls, by the whole stack of
-// such a goroutine, gives the better one. True: it did.
+// Gives a kind whose name is only a wrapper's the name of the function that the wrapper calls,
+// which the whole stack of such a goroutine shows. True: it did.
 bool goroutine_table_name(struct goroutine_table *table, uint32_t kind,
                           const struct go_program *program, const struct profile *profile,
                           const uint32_t *location_ids, size_t n);

@@ -10,18 +10,19 @@ struct goroutine_entry;
 struct ticker;
 struct unwound;
 
-// A goroutine that was not known: its first tick is that, and it is watched from from_ns on.
+// Adds a goroutine that was not known. Its first tick is `tick`, and it is watched from from_ns on.
 void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
                      const struct goroutine *goroutine, uint64_t tick, int64_t from_ns);
 
-// It is there no more, if it was.
+// Ends it in the profile, if it was there.
 void goroutine_end(struct ticker *ticker, struct goroutine_entry *entry);
 
-// A sample of it, up to until_ns, for the ticks since it was counted last. False: there were none.
+// Counts one sample of it, up to until_ns, for the ticks since it was last counted. False: there
+// were none.
 bool goroutine_count(struct ticker *ticker, struct goroutine_entry *entry, uint32_t stack,
                      uint64_t tick, int64_t until_ns);
 
-// The ticks since it was counted last are counted as its last sample, up to until_ns.
+// Counts the ticks since it was last counted as its last sample, up to until_ns.
 void goroutine_count_as_before(struct ticker *ticker, struct goroutine_entry *entry, uint64_t tick,
                                int64_t until_ns);
 

@@ -11,7 +11,7 @@
 struct events;
 struct run;
 
-// Serves all that have stopped, of all processes; called by a signal handler.
+// Serves all threads that have stopped, of all processes; called by a signal handler.
 struct held_time_server {
 	void (*serve)(void *context); // NULL: none has to be
 	void *context;
@@ -21,8 +21,8 @@ struct held_time {
 	struct run *run;        // borrowed; its figures are kept up to date
 	struct events *events;  // borrowed
 	int64_t release_ns;     // when the last held thread was let go
-	int64_t quiet_ns;       // until when nobody that is asked had stopped, for certain
-	int64_t quiet_delay_ns; // the sampler's own wait for CPUs, at that time at the most
+	int64_t quiet_ns;       // up to then nobody who was asked had stopped, for certain
+	int64_t quiet_delay_ns; // the sampler's own wait for CPUs, at most, at that time
 	int64_t settled_ns;     // of run->held_ns, what is in run->tick_hold
 	int64_t own_delay_ns;   // the sampler's own wait for CPUs, as last read; -1: unknown
 	bool holding;           // threads are held while others are waited for (--stop-all)
@@ -35,24 +35,26 @@ struct held_time {
 void held_time_init(struct held_time *hold, struct run *run, struct events *events);
 void held_time_deinit(struct held_time *hold);
 
-// A thread was let go at end_ns, and may have been held from start_ns on. What of that the sampler
-// waited for a CPU is the machine's doing, and noted by itself.
+// Adds the time for which a thread was held: it was let go at end_ns, and may have been held from
+// start_ns on. For a part of that the sampler may have waited for a CPU, which is the machine's
+// doing and counted separately.
 void held_time_add(struct held_time *hold, int64_t start_ns, int64_t end_ns);
 
-// Threads are about to be asked to stop.
+// Call it before threads are asked to stop.
 void held_time_prepare(struct held_time *hold);
 
-// Nobody who was asked to stop had done so at looked_ns, and none is held (not for --stop-all).
+// Notes that at looked_ns nobody who was asked to stop had done so, and none was held. Not for
+// --stop-all.
 void held_time_note_none(struct held_time *hold, int64_t looked_ns);
 
 // Waits for an event (events.h) or the time until_ns, with every thread that was asked to stop
 // polled before; then serves calls in their rest (tracee_serve).
 void held_time_wait(struct held_time *hold, int64_t until_ns);
 
-// Long work begins, and ends, that has nothing to do with stops: whoever stops meanwhile is served
-// by a signal handler (hold.server). True if somebody may, for held_time_end_work to know.
+// Call these around long work that has nothing to do with stops: a signal handler (hold.server)
+// serves threads that stop meanwhile. True, to be passed on to held_time_end_work, if any may.
 bool held_time_begin_work(struct held_time *hold);
 void held_time_end_work(struct held_time *hold, bool begun);
 
-// A tick begins: what was held until now belongs to the last one.
+// Begins a tick: the time for which threads were held until now belongs to the last one.
 void held_time_settle_tick(struct held_time *hold);

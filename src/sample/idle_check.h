@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// idle_check: have the threads that were asleep slept on? Told for all of them at once.
+// idle_check: whether the threads that were asleep have slept on, for all of them at once.
 //
-// Two ways. Best by how often the threads of the process were given a CPU (thread_sums.h): the same
-// sum twice, and none has run.
+// There are two ways. The better one: the sum of how often the process's threads were given a CPU
+// (thread_sums.h). If it is the same twice, none has run.
 //
-// Where that is not to be had, two figures tell it together. A thread that has run since has used
-// CPU time, and the process's CPU clock (clock_getcpuclockid(3)) is the sum of what its threads
-// have used, as /proc/PID/task/TID/schedstat shows it for each. But the kernel adds what a thread
-// uses only when it is switched off, or at the next tick of the scheduler (kernel/sched/cputime.c,
+// Without that sum, two figures tell it together. A thread that has run since has used CPU time,
+// and the process's CPU clock (clock_getcpuclockid(3)) is the sum of what its threads have used, as
+// /proc/PID/task/TID/schedstat shows it for each. But the kernel adds what a thread uses only when
+// it is switched off, or at the next tick of the scheduler (kernel/sched/cputime.c,
 // thread_group_cputime): one that has just begun to run is not seen. That one is among the runnable
 // threads of the machine (load.h).
 //
-// Neither tells of a thread that was woken and waits for a CPU still: its stack is the sleeper's,
-// but it does not sleep. It, too, is among the machine's runnable threads.
+// Neither shows a thread that was woken and still waits for a CPU: its stack is the sleeper's, but
+// it does not sleep. It is among the machine's runnable threads, too.
 #pragma once
 
 #include <stdbool.h>
@@ -43,16 +43,16 @@ enum idle_answer {
 	IDLE_YES,
 };
 
-// Before the first looks, and then at each tick after one at which all threads were found asleep,
-// n_others being load_others just before: has none run since then?
+// Whether none has run since the last call. Call it before the first looks, and at each tick after
+// one at which all threads were found asleep; n_others is load_others just before.
 enum idle_answer idle_check_since_last(struct idle_check *check, const struct target *target,
                                        long n_others);
 
-// Those threads that may run were looked at just now. True: no other (thread->look_later) has run
-// since its last look; `has_woken`: one may have been woken, and wait for a CPU still.
+// Call it when the threads that may run were just looked at. True if no other (thread->look_later)
+// has run since its last look. `has_woken`: one may have been woken, and still wait for a CPU.
 bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_woken);
 
-// It does not hold, and so the others were looked at, too. Looks once more at what the first ones
-// have used: if the process shows no more than that since idle_check_holds, what it shows beyond
-// all threads is known.
+// Call it when idle_check_holds was false, and the others were looked at, too. Looks once more at
+// what the first ones have used: if the process shows no more than that since idle_check_holds,
+// what it shows beyond all threads is known.
 void idle_check_settle(struct idle_check *check, const struct target *target);

@@ -11,5 +11,5 @@ struct target_thread;
 
 // "mutex 0x7f0012345678, held by "worker-2" 4711", as it was when it was read, "the end of
 // "worker-2" 4711" (pthread_join), or the address alone of a lock whose holder nobody can tell; a
-// new string, owned by the caller. NULL: it may be no lock.
+// new string, owned by the caller. NULL: it may not be a lock.
 char *lock_name_futex(const struct target *target, const struct target_thread *thread);

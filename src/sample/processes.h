@@ -27,7 +27,7 @@ struct target;
 
 struct refused_child {
 	int pid;
-	uint64_t start_time; // a pid is used again; with this it is not
+	uint64_t start_time; // pids are used again, but not with the same start time
 };
 
 struct processes {
@@ -65,7 +65,7 @@ bool processes_init(struct processes *processes, struct target *target,
                     struct modules *modules, struct events *events, struct run *run);
 void processes_deinit(struct processes *processes);
 
-// The target is a command that the profiler holds at its first instruction.
+// Notes that the target is a command that the profiler holds at its first instruction.
 void processes_set_held(struct processes *processes, bool held);
 
 // Looks at the target's threads before the first tick (tick.h).
@@ -83,6 +83,6 @@ void processes_visit(const struct processes *processes,
 // late.
 void processes_wait(struct processes *processes, int64_t deadline_ns);
 
-// The last sample is taken. No thread is held or traced any more once this returns, but for those
-// that the kernel does not let stop, which are let go when they do.
+// Call it when the last sample is taken. Lets go of all threads; those that the kernel does not let
+// stop are let go when they do.
 void processes_finish(struct processes *processes);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // schedule: when to sample, and for what stretch of time each sample stands.
 //
-// Time is divided into periods of equal length. In each there is one tick, at a random place: at a
-// fixed distance from each other, ticks would see a program that is in step with them at one and
-// the same moment of its work for ever. A tick stands for its whole period, wherever in it it
-// falls, so that what a sample weighs does not depend on chance: each moment of the time has the
-// same chance to be seen and the same weight (stratified sampling). The time since the tick before
-// is no such weight: it is long where the tick comes late in its period, which favours what a
-// periodic program does late in it.
+// Time is divided into periods of equal length. Each has one tick, at a random place: at fixed
+// distances, ticks would for ever see a program that is in step with them at the same moment of its
+// work. A tick stands for its whole period, wherever in that it falls, so that a sample's weight
+// does not depend on chance: each moment has the same chance to be seen, and the same weight
+// (stratified sampling). The time since the last tick would not be such a weight: it is long if the
+// tick comes late in its period, which favours what a periodic program does late in it.
 #pragma once
 
 #include <stdbool.h>
@@ -39,10 +38,8 @@ bool schedule_is_over(const struct schedule *schedule);
 // When the next tick is due; the end if it is over.
 int64_t schedule_due_ns(const struct schedule *schedule);
 
-// Takes a tick at now_ns, which is due: the last one that is, for ticks are never made up. Returns
-// how many were missed.
+// Takes the last tick that is due at now_ns: ticks are never made up. Returns how many were missed.
 uint64_t schedule_take(struct schedule *schedule, int64_t now_ns, struct stretch *ret);
 
-// What a tick at now_ns would stand for that is the last of all: the time up to then, or to the
-// end.
+// What a last tick at now_ns would stand for: the time up to then, or to the end.
 struct stretch schedule_rest(const struct schedule *schedule, int64_t now_ns);

@@ -24,7 +24,7 @@ enum sleeper_look {
 	SLEEPER_GONE,   // has ended
 };
 
-// The thread stands stopped: notes that, for SLEEPER_WAITS.
+// Notes that the thread stands stopped, for SLEEPER_WAITS.
 void sleeper_note_stop(const struct target *target, struct target_thread *thread);
 
 // Looks. *ret_state is set for SLEEPER_COPIED, _HIDDEN and _RUNS; thread->last is kept up to date.
@@ -36,17 +36,17 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 bool sleeper_state(const struct target *target, const struct target_thread *thread,
                    enum thread_state *ret);
 
-// True if the thread is blocked at this moment. Cheaper still, and false where it cannot be told.
+// True if the thread is blocked at this moment. Cheaper than sleeper_state; false if it cannot be
+// told.
 bool sleeper_is_blocked(const struct target *target, const struct target_thread *thread);
 
 // True if the thread runs. Cheaper than a look: nothing is copied.
 bool sleeper_runs(const struct target *target, struct target_thread *thread);
 
-// True if the copied thread can be stopped without its system call's noticing. Some calls would
-// notice (spared_calls.h).
+// True if the copied thread can be stopped without harm to its system call (spared_calls.h).
 bool sleeper_bears_stop(const struct target *target, const struct target_thread *thread);
 
-// True if the thread, which was copied asleep, has run since. False where it cannot be told.
+// True if the thread, which was copied asleep, has run since. False if it cannot be told.
 bool sleeper_has_moved(const struct target *target, const struct target_thread *thread);
 
 // Copies a sleeper's stack anew, with a larger thread->hint.guess_bytes. False: it is no longer

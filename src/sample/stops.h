@@ -47,14 +47,14 @@ void stops_init(struct stops *stops, struct held_time *hold, struct snapshot_buf
                 const struct target *target, bool hold_all);
 void stops_deinit(struct stops *stops);
 
-// The thread is to be stopped; nothing is done to it yet.
+// Plans to stop the thread; nothing is done to it yet.
 void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_state state,
                 bool asleep, int64_t tick_ns);
 
-// Asks those that are planned from position `from` on. `spares`: but for those that have fallen
-// asleep since, or into another sleep: what they are about to be disturbed in is a system call
+// Asks those to stop that are planned from position `from` on. `spares`: except those that have
+// fallen asleep since, or into another sleep: a stop would disturb their system call
 // (syscall_mend.h), and a sleeper can be copied as it is. These are taken off the plan, and their
-// thread->stop.slept_before_stop is set; returns how many they are.
+// thread->stop.slept_before_stop is set. Returns how many they are.
 size_t stops_ask(struct stops *stops, size_t from, bool spares);
 
 // Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many of those
@@ -62,16 +62,15 @@ size_t stops_ask(struct stops *stops, size_t from, bool spares);
 // for another copy.
 size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns);
 
-// Waits until those that were asked at since_ns or later have stopped, and were copied, but no
-// longer than until_ns. False: the buffer has no room for another copy; to be called again once it
-// has.
+// Waits until those that were asked at since_ns or later have stopped and were copied, but no
+// longer than until_ns. False: the buffer has no room for another copy; call it again once it has.
 bool stops_wait(struct stops *stops, const struct maps *maps, long n_cpus, int64_t since_ns,
                 int64_t until_ns);
 
 // Lets go all that were copied and are still held.
 void stops_let_all_go(struct stops *stops);
 
-// The stop is over, and has been counted: its copy is not needed any more.
+// Notes that the stop has been counted: its copy is not needed any more.
 void stops_note_counted(struct stops *stops, struct stop *stop);
 
 // Takes those off the list that were counted.

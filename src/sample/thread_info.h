@@ -13,16 +13,16 @@ struct target_thread;
 // Reads the name of the target's process.
 void thread_info_name_process(struct profile *profile, const struct target *target);
 
-// Takes in the target's last n_new threads, first seen at now_ns.
+// Adds the target's last n_new threads to the profile, first seen at now_ns.
 void thread_info_add(struct profile *profile, const struct target *target, size_t n_new,
                      int64_t now_ns);
 
-// Reads the thread's name anew, if that may be worth it: for one that has run.
+// Call it for a thread that has run. Reads its name anew, if that may be worth it.
 void thread_info_refresh_name(struct profile *profile, const struct target *target,
                               struct target_thread *thread, int64_t now_ns);
 
-// Takes over how long the thread has run, and waited to, by the kernel's account.
+// Notes for how long the thread has run, and waited for a CPU, by the kernel's account.
 void thread_info_note_kernel_figures(struct profile *profile, const struct target_thread *thread);
 
-// The threads that target_forget_gone will forget have had their last sample.
+// Notes the ends of the threads that target_forget_gone is about to forget.
 void thread_info_note_ends(struct profile *profile, const struct target *target);

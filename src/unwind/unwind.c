@@ -383,9 +383,9 @@ static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, 
 	const uint64_t bias = pc - is_return - unwinder->profile->locations[location].address;
 	struct registers caller = *registers;
 
-	if (!registers_know(registers, LUAJIT_DISPATCH))
+	if (!registers_know(registers, luajit_code_dispatch))
 		return end_with(STACK_NEEDS_REGISTER);
-	unwinder->luajit = (struct luajit_thread){registers->value[LUAJIT_DISPATCH], rule->luajit};
+	unwinder->luajit = (struct luajit_thread){registers->value[luajit_code_dispatch], rule->luajit};
 	const uint64_t frame = luajit_find_frame(snapshot, unwinder->luajit.dispatch, sp);
 	const struct rule *row = find_entry(unwinder, rule->luajit.vm + bias, false)->rule;
 	if (frame == 0)

@@ -6,6 +6,7 @@
 #include "arch.h"
 #include "memory.h"
 #include "rule.h"
+#include "x86_registers.h"
 
 enum {
 	// The exit handler, from where it has saved the registers on.
@@ -13,6 +14,8 @@ enum {
 	MAX_BEFORE_CALL = 64, // in it, from the state's load to the call
 	MAX_AFTER_CALL = 48,  // and from the call to the end
 };
+
+const uint8_t luajit_code_dispatch = R14;
 
 // Finds the last place of the bytes `what` that begins in [from, to); -1: there is none.
 static int find_last(const uint8_t *bytes, int from, int to, const void *what, size_t size)
