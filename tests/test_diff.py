@@ -104,7 +104,7 @@ class Diff(harness.TestCase):
             file.write("main;c d 7")
         out, told = profiler("diff", *files)
         self.assertEqual(out, b"main;a 1 0\nmain;b 5 0\nmain;c d 0 7\n")
-        self.assertIn("2 lines are no folded stacks", told)
+        self.assertIn("left out 2 lines that are not folded stacks", told)
 
     def sums(self, *args):
         """By function, of the leaves: samples and wall time."""

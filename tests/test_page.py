@@ -151,7 +151,7 @@ class View(harness.TestCase):
         shown, told = self.view(None, path)
         self.assertEqual(os.path.dirname(shown), self.directory)
         self.assertEqual(stat.S_IMODE(os.stat(shown).st_mode), 0o600)
-        self.assertIn("1 lines are no folded stacks", told)
+        self.assertIn("left out 1 lines that are not folded stacks", told)
         harness.wait_for(lambda: os.path.exists(self.noted), "the browser")
         with open(self.noted, encoding="utf-8") as file:
             self.assertEqual(file.read(), shown)
@@ -245,7 +245,7 @@ class View(harness.TestCase):
 
     def test_refused(self):
         for data, why in (
-            (b"nothing\n", "is no profile"), (b"\x1f\x8b\x08", "damaged or cut"), (b"", "is no profile"),
+            (b"nothing\n", "is not a profile"), (b"\x1f\x8b\x08", "damaged or cut"), (b"", "is not a profile"),
             (gzip.compress(b"main;work 1\n"), "not a pprof profile"),
             (gzip.compress(message((1, b""), (6, b"")))[:-9], "damaged or cut"),
             (gzip.compress(message((1, b""), (6, b""))), "has no samples"),

@@ -195,7 +195,7 @@ class Formats(Push):
         for args, pattern in (
             (["push", path], "no server is given"),
             (["push", "http://h"], "no file and no directory"),
-            (["push", "ftp://h", path], "the address to push to is none"),
+            (["push", "ftp://h", path], "not an address to push to"),
             (["push", "http://user:secret@h/", path], "holds a password"),
             (["push", "http://h", path, "--label=state=x"], "--label: give up to"),
             (["push", "http://h", path, "--label=__name__=x"], "--label: give up to"),

@@ -167,7 +167,7 @@ class Report(harness.TestCase):
     def test_no_recording(self):
         for data in (b"", b"main;leaf 12\n", self.data[:12]):
             _, told = report(data, status=STATUS_TARGET)
-            self.assertIn("stdin is no recording", told)
+            self.assertIn("stdin is not a recording", told)
         run = Run(["report", "nowhere.wprof"]).finish(expect=STATUS_TARGET)
         self.assert_message(run, "cannot read nowhere.wprof: No such file")
 
@@ -239,14 +239,14 @@ class Inputs(harness.TestCase):
                 out_end, in_end = make()
                 os.write(in_end, line)
                 os.close(in_end)
-                self.assertIn("is no recording", self.told_of("report", path, stdin=out_end))
+                self.assertIn("is not a recording", self.told_of("report", path, stdin=out_end))
                 os.close(out_end)
         out_end, in_end = os.pipe()
         os.write(in_end, line)
         os.close(in_end)
         told = self.told_of("report", f"/dev/fd/{out_end}", pass_fds=[out_end])
         os.close(out_end)
-        self.assertIn("is no recording", told)
+        self.assertIn("is not a recording", told)
 
 
 class Slice(harness.TestCase):

@@ -138,7 +138,7 @@ class Replay(harness.TestCase):
             run = Run(["top", *args]).finish(expect=STATUS_USAGE)
             self.assert_message(run, words, STATUS_USAGE)
         run = Run(["top", "/dev/null"]).finish(expect=STATUS_TARGET)
-        self.assert_message(run, "is no recording")
+        self.assert_message(run, "is not a recording")
         with open("/dev/full", "wb") as full:
             run = Run(["top", self.path], stdout=full).finish(expect=STATUS_OUTPUT)
         self.assertRegex(run.stderr, "cannot be written")

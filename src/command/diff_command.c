@@ -141,7 +141,7 @@ static struct error *diff_texts(const struct options *options, struct side *a, s
 	const uint64_t n_bad =
 	    diff_folded(a->text, a->size, b->text, b->size, options->normalize, stream);
 	if (n_bad > 0)
-		fprintf(stderr, "profiler: %" PRIu64 " lines are no folded stacks: left out\n",
+		fprintf(stderr, "profiler: left out %" PRIu64 " lines that are not folded stacks\n",
 		        n_bad);
 	return NULL;
 }

@@ -39,9 +39,10 @@ static struct error *parse_at(struct options *options, const char *value)
 {
 	if (time_point_parse(value, &options->dump.at))
 		return NULL;
-	return option_error("--at: '%s' is no time: give one since the start, such as 5s or 1.5m, "
-	                    "or of the day, such as 14:03:07 or 2026-11-20T14:03:07Z",
-	                    value);
+	return option_error(
+	    "--at: '%s' is not a time: give one since the start, such as 5s or 1.5m, "
+	    "or of the day, such as 14:03:07 or 2026-11-20T14:03:07Z",
+	    value);
 }
 
 // clang-format off

@@ -132,7 +132,7 @@ static void write_metrics(struct session *session, bool ended)
 	                                       });
 }
 
-// The first sample is taken. That nobody reads it is no fault.
+// Signals --ready-fd after the first sample. A closed reader is not an error.
 static void say_ready(struct session *session)
 {
 	if (session->options.ready_fd < 0)
@@ -358,11 +358,11 @@ static struct error *finish_record(struct session *session, const struct symbols
 	if (!session->record_errno && !record_writer_finish(session->record, symbols, comment))
 		session->record_errno = errno;
 	if (session->record_errno)
-		return error_create(EXIT_STATUS_OUTPUT,
-		                    "cannot write on to %s: %s; what was recorded until then is "
-		                    "there",
-		                    output_name(session->output),
-		                    writing_failure(session->record_errno));
+		return error_create(
+		    EXIT_STATUS_OUTPUT,
+		    "cannot continue writing %s: %s; what was recorded until then is "
+		    "there",
+		    output_name(session->output), writing_failure(session->record_errno));
 	return output_finish(session->output, NULL);
 }
 
@@ -506,7 +506,7 @@ static int run(void *context, const struct origin *origin)
 	struct error *error = profile_target(session);
 	const int status = error ? show_error(error) : EXIT_STATUS_OK;
 	launch_release(&session->launch);
-	// Until here a signal more does not interrupt the writing. From here on it ends the wait.
+	// Up to here, another signal does not interrupt the writing. From here on it ends the wait.
 	events_deinit(&session->events);
 	const int command_status = finish(session);
 	return status ? status : command_status;

@@ -171,9 +171,10 @@ static struct error *parse_ring_size(struct options *options, const char *value)
 static struct error *parse_dump_when(struct options *options, const char *value)
 {
 	if (!triggers_parse(value, &options->triggers))
-		return option_error("--dump-when: '%s' is no condition: give some of blocked>TIME, "
-		                    "cpu>PERCENT, cpu<PERCENT and death, with commas between them",
-		                    value);
+		return option_error(
+		    "--dump-when: '%s' is not a condition: give some of blocked>TIME, "
+		    "cpu>PERCENT, cpu<PERCENT and death, with commas between them",
+		    value);
 	return NULL;
 }
 
@@ -233,9 +234,10 @@ static struct error *parse_ready_fd(struct options *options, const char *value)
 	long fd;
 
 	if (!quantity_parse_count(value, INT_MAX, &fd) || fd == STDERR_FILENO)
-		return option_error("--ready-fd: '%s' is no descriptor that can be closed: give a "
-		                    "number such as 3",
-		                    value);
+		return option_error(
+		    "--ready-fd: '%s' is not a descriptor that can be closed: give a "
+		    "number such as 3",
+		    value);
 	options->ready_fd = (int)fd;
 	return NULL;
 }

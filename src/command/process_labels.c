@@ -33,7 +33,7 @@ static void set_host(struct push_labels *labels)
 	push_labels_set(labels, "host", host);
 }
 
-// "shop" for "shop.service"; NULL: it is no service.
+// "shop" for "shop.service"; NULL: it is not a service.
 static char *service_of_unit(const char *unit)
 {
 	const size_t length = unit ? strlen(unit) : 0, suffix = strlen(SERVICE_SUFFIX);

@@ -99,8 +99,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
 		raise(number);
 }
 
-// Both come again and again: in the midst of malloc(3), or of changes of our own, the work cannot
-// be left.
+// Both timers repeat, because the work cannot be abandoned within malloc(3), or while our own data
+// is being changed: the next signal tries again.
 static void on_cpu_time(int number, siginfo_t *info, void *context)
 {
 	(void)number, (void)info;

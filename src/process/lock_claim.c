@@ -204,7 +204,7 @@ static void read_rwlock_of(struct reading *reading, enum lock_hint hint)
 }
 
 // The kernel clears the thread's tid when it ends, and wakes waiters of any process. What is waited
-// for as private is no tid: musl waits for a state, 2.
+// for as private is not a tid: musl waits for a state, 2.
 static void read_join(struct reading *reading)
 {
 	const uint32_t tid = (uint32_t)reading->look->call.args[2];

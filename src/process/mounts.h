@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// mounts: /proc/PID/mountinfo, proc(5): which file systems a process sees. It tells without asking
+// mounts: /proc/PID/mountinfo, proc(5): which file systems a process sees. Reading it does not ask
 // the file systems, which may not answer.
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // opener: a process of the profiler's that finds and opens files for it.
 //
-// A server of files that does not answer holds whoever asks it, for ever and against all signals:
-// it is this process that asks, and it is left behind if it does not come back. It also takes on
-// the rights of others. Started when it is needed first; one at a time.
+// A file server that does not answer holds whoever asks it, for ever and against all signals. So
+// this process asks, and is left behind if it does not come back. It also takes on the rights of
+// others. It is started when it is first needed; there is one at a time.
 #pragma once
 
 #include <stdbool.h>
@@ -40,9 +40,9 @@ struct opener_reply {
 };
 
 // Opens a regular file that stores something (regular_file.h). What a server holds comes as a copy
-// in memory: reading it waits for nobody. -1 with errno: ENODEV where it is no such file, ESTALE
-// where it is another than asked for, EFBIG where it is larger than may be copied, ETIMEDOUT where
-// there was no answer within OPENER_WAIT_NS, or it took longer than time_ns.
+// in memory: reading it waits for nobody. -1 with errno: ENODEV if it is not such a file, ESTALE if
+// it is another than was asked for, EFBIG if it is larger than may be copied, ETIMEDOUT if there
+// was no answer within OPENER_WAIT_NS, or it took longer than time_ns.
 int opener_open(const struct opener_request *request, struct opener_reply *ret);
 
 // Ends that process, if there is one.

@@ -71,7 +71,7 @@ enum storage regular_file_look(int path_fd, struct stat *ret)
 
 	if (fstat(path_fd, ret) != 0 || !S_ISREG(ret->st_mode))
 		return STORAGE_NONE;
-	// Of the type 0 is none: servers there are that do not tell.
+	// No regular file has type 0, but some servers do not tell the type.
 	if (fstatfs(path_fd, &system) != 0)
 		system.f_type = 0;
 	for (size_t i = 0; i < array_size(file_systems); i++)

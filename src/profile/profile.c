@@ -400,7 +400,7 @@ uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
 		profile->samples[id] = key;
 		hash_index_insert(&profile->sample_index, hash, id);
 	}
-	// One who sleeps and was looked at anew has run in between: it is another sleep.
+	// A sleeper that had to be looked at anew has run in between, so this is a new sleep.
 	if (state != THREAD_RUNNING)
 		profile->threads[thread].interrupted = true;
 	profile_count_again(profile, id, ticks, now_ns);

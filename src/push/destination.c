@@ -89,7 +89,7 @@ struct error *destination_parse(const char *url, struct destination *ret)
 	if (!format)
 		return error_create(
 		    EXIT_STATUS_USAGE,
-		    "the address to push to is none: give http://HOST:PORT or "
+		    "not an address to push to: give http://HOST:PORT or "
 		    "https://HOST for Pyroscope, parca+http://..., "
 		    "otlp+http://... or pprof+http://... (see profiler push --help)");
 	const char *host = strchr(url, '/') + 2;

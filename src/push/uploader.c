@@ -81,7 +81,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 	fprintf(stderr, "profiler: %s\n", shown);
 }
 
-// Of the address what is no secret: tokens may stand behind it.
+// The part of the address that is not secret: tokens may follow it.
 static int host_length(const char *url)
 {
 	const char *host = strchr(url, '/') + 2;

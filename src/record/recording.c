@@ -230,7 +230,7 @@ struct error *recording_open_bytes(const char *name, uint8_t *bytes, size_t size
 	if (size < RECORD_HEADER_BYTES || memcmp(bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) != 0) {
 		recording_deinit(ret);
 		return error_create(EXIT_STATUS_TARGET,
-		                    "%s is no recording: make one with "
+		                    "%s is not a recording: make one with "
 		                    "profiler -f record",
 		                    name);
 	}

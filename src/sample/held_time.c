@@ -90,9 +90,9 @@ static void note_quiet(struct held_time *hold, int64_t now_ns, int64_t delay_ns)
 	hold->quiet_delay_ns = hold->own_delay_ns;
 }
 
-// When the wait lasted, then nobody stopped before its end: the first stop's SIGCHLD ended it,
-// after the time that the sampler waited for a CPU of its own. So a thread that was slow to stop,
-// for want of a CPU, does not count as held.
+// A long wait means that nobody stopped before its end: the first stop's SIGCHLD would have ended
+// it. What the sampler itself waited for a CPU after that is subtracted. So a thread that was slow
+// to stop, for want of a CPU, does not count as held.
 static void note_wait(struct held_time *hold, int64_t start_ns, int64_t end_ns)
 {
 	if (end_ns - start_ns < LONG_WAIT_NS)

@@ -45,7 +45,7 @@ static int64_t read_clock(const struct target *target)
 	return clock_read_ns(clock_of_process(target->pid));
 }
 
-// True: it has moved since it was read last, or it cannot be told.
+// True if the clock has moved since it was last read, or cannot be read.
 static bool clock_moved(struct idle_check *check, const struct target *target)
 {
 	const int64_t last_ns = check->clock_ns;
@@ -54,9 +54,9 @@ static bool clock_moved(struct idle_check *check, const struct target *target)
 	return check->clock_ns < 0 || check->clock_ns != last_ns;
 }
 
-// The clock has stood still. True: no thread of the process runs or is ready, for nothing on the
-// machine does. What else wants a CPU often does so for some microseconds only, and is waited for,
-// for a small part of the time that it takes to look at all threads.
+// The CPU clock has not moved. True if nothing else on the machine runs or is ready either, and so
+// no thread of the process. Other work often lasts some microseconds only: waits for it, for a
+// small part of the time that it takes to look at all threads.
 static bool is_alone(struct idle_check *check, const struct target *target, long n_others)
 {
 	const int64_t until_ns = clock_now_ns() + (int64_t)target->n_threads * LEAVE_NS_PER_THREAD;
@@ -82,14 +82,14 @@ enum idle_answer idle_check_since_last(struct idle_check *check, const struct ta
 		return IDLE_NO;
 	if (n_others == 0 || (!has_sums && is_alone(check, target, n_others)))
 		return IDLE_YES;
-	// Of many, the sum is from a tick that was as doubtful as this one. If one of them has run
-	// since, its time is accounted for, or it runs still and counts.
+	// With many threads, the last sum was itself read on an unsure tick. If one of them has run
+	// since, its time is in the clock, or it still runs and is in the sum.
 	return target->n_threads > MANY_THREADS && runs_stay(check, target) ? IDLE_YES
 	                                                                    : IDLE_UNSURE;
 }
 
-// What the threads show together, as last read of each; `reread`: those that may run are read anew.
-// That is not kept: what a thread's last look saw is for its next one to go by.
+// The sum of what was last read of each thread. `reread`: reads those that may run anew, but does
+// not store that: a thread's next look compares with what its last look saw.
 static struct proc_schedstat sum_up(const struct target *target, bool reread)
 {
 	struct proc_schedstat sum = {0};
@@ -107,8 +107,8 @@ static struct proc_schedstat sum_up(const struct target *target, bool reread)
 	return sum;
 }
 
-// What the process shows beyond its threads. Never less than what is true, and more while threads
-// have been switched since they were read.
+// What the process shows beyond its threads: never less than the truth, and more if threads have
+// been switched since they were read.
 static struct proc_schedstat rest_of(const struct idle_check *check, const struct target *target,
                                      bool reread)
 {
@@ -129,7 +129,7 @@ static bool is_same(const struct proc_schedstat *a, const struct proc_schedstat 
 	return a->cpu_ns == b->cpu_ns && a->delay_ns == b->delay_ns && a->runs == b->runs;
 }
 
-// True if the rest is what it was when it was last read. Else takes it over.
+// True if the rest is what it was when it was last read; otherwise stores the new one.
 static bool rest_stays(struct idle_check *check, const struct target *target, bool reread)
 {
 	const int max_tries = target->n_threads <= MANY_THREADS ? MAX_TRIES : 1;

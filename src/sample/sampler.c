@@ -65,7 +65,7 @@ static bool first_tick(struct loop *loop)
 
 	if (!tick(loop, &(struct stretch){start_ns, start_ns}))
 		return false;
-	// What it takes to begin is no overhead of sampling on.
+	// What it takes to begin does not count as overhead.
 	const struct budget_spent spent = spent_until(loop->run, clock_now_ns());
 	budget_init(&loop->budget, sampler->max_overhead_percent, &spent);
 	if (sampler->looked)

@@ -116,7 +116,7 @@ static int open_kept(const struct target *target, int tid, const char *file)
 	return -1;
 }
 
-// What of a thread does the kernel show, to us?
+// Finds out which files of a thread we may read.
 static void probe(struct target *target, int tid)
 {
 	struct proc_schedstat schedstat;

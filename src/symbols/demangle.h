@@ -9,8 +9,8 @@
 // So do names that would become longer than that: a few hundred bytes can stand for gigabytes.
 #define DEMANGLE_MAX_OUTPUT_BYTES 65536
 
-// The demangled name, owned by the caller; NULL: the name is not mangled, or by no rule that is
-// known. A compiler's suffix stays visible: `f() [clone .cold]`. Takes any bytes.
+// The demangled name, owned by the caller; NULL: the name is not mangled, or by an unknown rule. A
+// compiler's suffix stays visible: `f() [clone .cold]`. Takes any bytes.
 char *demangle(const char *name);
 
 // As demangle, but never NULL: what is not mangled is copied, without a symbol version

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// plt: names such as "puts@plt" for the entries of a module's procedure linkage tables, which
-// have no symbols of their own. x86-64 only; empty for others.
+// plt: names such as "puts@plt" for the entries of a module's procedure linkage tables, which have
+// no symbols of their own. Empty for programs of other processors.
 #pragma once
 
 #include <stdint.h>

@@ -13,7 +13,7 @@ enum split_dwarf_place {
 	SPLIT_DWARF_KEPT, // in one of the user's directories: at that path there, or by its name
 };
 
-// Opens the unit's .dwo file in that place; places NULL: nowhere. NULL: it is not there. Whether it
-// belongs to the unit is for split_package_find to tell.
+// Opens the unit's .dwo file in that place; places NULL: nowhere. NULL: it is not there.
+// split_package_find tells whether it belongs to the unit.
 struct split_package *split_dwarf_open(const struct debug_places *places, void *skeleton_die,
                                        enum split_dwarf_place place);

@@ -13,8 +13,8 @@
 #include "arch.h"
 #include "memory.h"
 
-// The sections of a split unit, as libdw is to see them: as if it were no split one, since else it
-// would not look at .debug_addr, which is the program's.
+// The sections of a split unit, shown to libdw under the names of an ordinary one: otherwise it
+// would not look at the program's .debug_addr.
 enum part {
 	PART_INFO,
 	PART_ABBREV,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // child_exit: how the wrapped command ended, if tracee was told first.
 //
-// The command's parent and its tracer are one process, and the kernel tells each end once: should
-// the command end while its main thread is seized, it is tracee that gets its exit status.
+// The command's parent and its tracer are one process, and the kernel tells of each end once: if
+// the command ends while its main thread is seized, tracee gets its exit status.
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +10,8 @@
 // `pid` is the profiler's own child. There is one at a time.
 void child_exit_watch(int pid);
 
-// A process or thread has reported this status, as waitpid gives it: it is kept if it is the
-// child's end.
+// Notes the status that a process or thread has reported, as waitpid gives it, if it is the child's
+// end.
 void child_exit_note(int pid, int status);
 
 // True if the child's end was noted; *ret_status is then as waitpid gives it.

@@ -118,7 +118,7 @@ void events_deinit(struct events *events)
 
 	fill_signals(&set);
 	sigdelset(&set, SIGCHLD); // tracee's
-	sigdelset(&set, SIGUSR1); // comes too late, and is no reason to end
+	sigdelset(&set, SIGUSR1); // comes too late, and is not a reason to end
 	prctl(PR_SET_PDEATHSIG, 0);
 	read_signals(events);
 	close(events->signal_fd);

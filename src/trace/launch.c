@@ -144,9 +144,8 @@ void launch_release(struct launch *launch)
 	tracee_release(launch->pid, &launch->stop);
 }
 
-// Looks at the command's state, and leaves it: to wait for it is to take it, and a ptrace-stop is
-// for tracee to take, or else the thread stays stopped. WNOHANG: ret->si_pid is 0 where there is
-// nothing yet.
+// Peeks at the command's state (WNOWAIT): taking a ptrace-stop here would hide it from tracee, and
+// leave the thread stopped. WNOHANG: ret->si_pid is 0 if there is nothing yet.
 static int look_at_state(const struct launch *launch, int flags, siginfo_t *ret)
 {
 	int result;

@@ -20,8 +20,8 @@ bool privileged_exec_is_withheld(void);
 // this process does not have.
 bool privileged_exec_would_gain(const char *command);
 
-// To be called for a thread that stands at its new program's first instruction, in a stop of ours.
-// If the kernel has withheld privileges from it, it will execute the program again, once it is let
-// go; or, where that cannot be done for sure, it is counted.
+// Call it for a thread that stands at its new program's first instruction, in a stop of ours. If
+// the kernel has withheld privileges from it, has it execute the program again once it is let go;
+// or counts it, if that cannot be done for sure.
 void privileged_exec_restore(int tid);
 uint64_t privileged_exec_count_lost(void);

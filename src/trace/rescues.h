@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // rescues: threads in the rest of a call (syscall_rest.h), in memory that the tracing process
-// shares with its parent, for whoever is there should it be killed.
+// shares with its parent, which sees to them if it is killed.
 #pragma once
 
 #include <stdbool.h>
@@ -8,11 +8,12 @@
 
 struct syscall_rest;
 
-// Before the process forks that is to trace. Without memory for it, nothing is kept.
+// Call it before the process that is to trace is forked. If there is no memory for it, nothing is
+// kept.
 void rescues_share(void);
 
-// The thread is about to enter the rest, of which a copy is kept in place of an earlier one; or it
-// is out of it. Where there are too many, further ones are not kept.
+// Keeps a copy of the rest that the thread is about to enter, in place of an earlier one; or drops
+// it, when the thread is out of the rest. If there are too many, further ones are not kept.
 void rescues_keep(int tid, const struct syscall_rest *rest);
 void rescues_drop(int tid);
 

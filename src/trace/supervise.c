@@ -163,7 +163,8 @@ static int exit_status_of(int status)
 		return WEXITSTATUS(status);
 	if (WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM)
 		fprintf(stderr,
-		        "profiler: its worker was ended by signal %d (%s); the target runs on\n",
+		        "profiler: the sampling process was killed by signal %d (%s); the target "
+		        "keeps running\n",
 		        WTERMSIG(status), strsignal(WTERMSIG(status)));
 	return 128 + WTERMSIG(status);
 }

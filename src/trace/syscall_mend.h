@@ -14,16 +14,16 @@
 
 #include "syscall_rest.h"
 
-// What is to be done about the thread's call, which was interrupted by a stop that is for nobody.
-// MEND_AGAIN: the registers are changed so that the kernel enters it again. MEND_REST: *ret
-// describes what is to be executed. A call that returned less for a reason of its own (a descriptor
-// that does not block, the end of the file) returns that reason at once when it is continued; where
-// it would not, it is left alone.
+// Says what is to be done about the thread's call, which was interrupted by a stop that the program
+// must not notice. MEND_AGAIN: the registers are changed so that the kernel enters it again.
+// MEND_REST: *ret describes what is to be executed. A call that returned less for a reason of its
+// own (a descriptor that does not block, the end of the file) returns that reason at once when it
+// is continued; where it would not, it is left alone.
 enum syscall_mend syscall_mend(const struct syscall_caller *caller, struct thread_registers *thread,
                                struct syscall_rest *ret);
 
-// The same where nobody can stay for the rest: a call that ended with an error is entered again.
-// May be called by a signal handler.
+// The same if nobody can stay for the rest: a call that ended with an error is entered again. A
+// signal handler may call it.
 bool syscall_mend_at_once(const struct syscall_caller *caller, struct thread_registers *thread);
 
 // True if the thread is in a system call that the kernel begins again after the stop.

@@ -43,8 +43,8 @@ bool syscall_ignores_signal(int tid, int signal)
 	return proc_read_status(tid, &status) && (ignored_signals(&status) & bit_of(signal));
 }
 
-// Is a signal waiting for the thread that it does not ignore, so that its call is rightly cut
-// short?
+// True if a signal waits for the thread that it does not ignore, so that its call is rightly cut
+// short.
 static bool awaits_signal(int tid)
 {
 	struct proc_status status;

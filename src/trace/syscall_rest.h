@@ -41,32 +41,32 @@ struct syscall_rest {
 	struct thread_registers entered; // with which that call began
 };
 
-// The call has returned a positive result, and is of a row that can be continued. MEND_REST: *ret
+// For a call that has returned a positive result, and whose row can be continued. MEND_REST: *ret
 // describes the rest.
 enum syscall_mend syscall_rest_find(const struct syscall_row *row,
                                     const struct syscall_caller *caller,
                                     const struct thread_registers *thread,
                                     struct syscall_rest *ret);
 
-// A call that is to be entered again as it was, and not to be stopped.
+// For a call that is to be entered again as it was, and not to be stopped.
 void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscall_caller *caller,
                               const struct thread_registers *thread, struct syscall_rest *ret);
 
-// The registers with which the thread executes the next part of the rest as a call of its own: all
-// of it, or one buffer of a list of buffers. False: it cannot be told.
+// Makes the registers with which the thread executes the next part of the rest as a call of its
+// own: all of it, or one buffer of a list of buffers. False: they cannot be told.
 bool syscall_rest_enter(struct syscall_rest *rest, struct thread_registers *ret);
 
-// That call has returned `result`. True if there is more to be done.
+// Notes that that call has returned `result`. True if there is more to be done.
 bool syscall_rest_continues(struct syscall_rest *rest, int64_t result);
 
-// True if that result has raised a SIGPIPE of which the program alone would not have heard.
+// True if that result has raised a SIGPIPE that the program alone would not have got.
 bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result);
 
 // True if the thread was interrupted in the call that was last entered, or just before. Then counts
 // what it has moved.
 bool syscall_rest_is_inside(struct syscall_rest *rest, const struct thread_registers *thread);
 
-// Changes the thread's registers to those after it all: of one call that did it.
+// Sets the thread's registers to what they are after all parts, as if one call had done them.
 void syscall_rest_leave(const struct syscall_rest *rest, struct thread_registers *thread);
 
 // True if the result, which is positive, is what the call came to, and not the number of a call

@@ -2,9 +2,9 @@
 // syscall_table: what a stop does to each system call of Linux, by the kernel's source (6.18; the
 // table has a row for each number below SYSCALL_TABLE_END), and what can be done for it.
 //
-// An interrupt of ptrace is to the kernel a signal that nobody handles: what a call does about it
-// is what it does where it asks signal_pending(). Where it asks fatal_signal_pending() only, or
-// nothing, a stop leaves no trace.
+// To the kernel, an interrupt of ptrace is a signal that nobody handles: a call reacts to it where
+// it asks signal_pending(). A call that asks only fatal_signal_pending(), or nothing, shows no
+// trace of a stop.
 #pragma once
 
 #include <stdbool.h>

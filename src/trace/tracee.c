@@ -84,7 +84,7 @@ static void follow_exec(struct seized *entry)
 	entry->stands = false;
 }
 
-// False: there is no such thread any more.
+// False if there is no such thread any more.
 static bool collect_report(struct seized *entry)
 {
 	int status;
@@ -136,7 +136,7 @@ static void detach(struct seized *entry, int signal)
 	entry->stands = false; // its tid may be that of the thread that has executed a program
 }
 
-// Lets a thread go from a stop that is no part of the rest of a call.
+// Lets a thread go from a stop that is not part of the rest of a call.
 static void let_go(struct seized *entry, const struct tracee_stop *stop)
 {
 	if (stop->exec)

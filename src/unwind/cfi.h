@@ -10,5 +10,5 @@ struct module;
 struct rule;
 
 // The rule for the address (in the module's file). False: the module has none for it. On success
-// the caller owns *ret (rule_deinit). To be called in guarded work (module_guard).
+// the caller owns *ret (rule_deinit). Call it in guarded work (module_guard).
 bool cfi_find_rule(struct module *module, uint64_t address, struct rule *ret);

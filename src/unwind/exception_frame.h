@@ -3,9 +3,9 @@
 //
 // Before _Unwind_RaiseException, _Unwind_Resume and their like (libgcc) jump to a handler, they put
 // the registers of its frame where their own frame has saved their caller's, one by one, the return
-// address last (uw_install_context_1 of GCC's libgcc/unwind-dw2.c). From the frame pointer on their
-// unwinding tables lead astray; from the return address on they lead to the function with the
-// handler, but not to its stack pointer. Both frames stand in the unwinder's own account, as a
+// address last (uw_install_context_1 of GCC's libgcc/unwind-dw2.c). Once the frame pointer is
+// there, their unwinding tables lead astray; once the return address is, they lead to the function
+// with the handler, but not to its stack pointer. The unwinder describes both frames itself, in a
 // struct _Unwind_Context each, on its stack.
 #pragma once
 
@@ -22,8 +22,8 @@ struct exception_frame_handler {
 	bool is_part; // of the registers, only these and the frame pointer are the handler's yet
 };
 
-// A frame of such a function, with its registers and CFA, whose saved return address is
-// return_address: has it become a handler's?
+// True if a frame of such a function has become a handler's: given its registers, its CFA and its
+// saved return address.
 bool exception_frame_find_handler(const struct snapshot *snapshot,
                                   const struct registers *registers, uint64_t cfa,
                                   uint64_t return_address, struct exception_frame_handler *ret);

@@ -11,5 +11,5 @@
 struct module;
 
 // The range of the frame description entry that holds the address (in the module's file). False:
-// there is none, or it is not of the kind that linkers make. To be called in guarded work.
+// there is none, or it is not of the kind that linkers make. Call it in guarded work.
 bool fde_find(struct module *module, uint64_t address, uint64_t *ret_start, uint64_t *ret_end);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// frame_rule: a rule that counts from the stack pointer in place of one that counts from the frame
-// pointer, where the function's code makes the distance of the two a constant (x86_frame.h).
+// frame_rule: replaces a rule that counts from the frame pointer by one that counts from the stack
+// pointer, if the function's code makes the distance of the two a constant (arch.h, find_frame).
 //
-// That is for sleeping threads, of which SP can be seen, but not the frame pointer.
+// For sleeping threads, whose SP can be seen, but not their frame pointer.
 #pragma once
 
 #include <stdbool.h>

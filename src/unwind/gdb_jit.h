@@ -4,9 +4,9 @@
 // A JIT compiler that wants its code to be debugged keeps ELF images that describe it in its
 // memory, in a list from the variable __jit_debug_descriptor on (GDB's manual, "JIT Compilation
 // Interface"). QEMU, LLVM and with it PostgreSQL, and Mono do so. The list is read while the
-// process runs, when its head has changed, and now and then in case that does not show; from the
-// moment that it is known to have changed until it is read again, none of its images is taken for
-// true. All of it is of the target's making: its length, and what its images have, are bounded.
+// process runs: when its head has changed, and now and then in case that does not show. While it is
+// known to have changed and has not been read again, none of its images is believed. The target may
+// write anything there: the list's length, and what its images have, are bounded.
 #pragma once
 
 #include <stdbool.h>
@@ -26,21 +26,21 @@ struct gdb_jit_image {
 	bool is_unusable;       // likewise
 };
 
-// Nothing is known yet; never NULL. The caller owns it.
+// Empty at first; never NULL. The caller owns it.
 struct gdb_jit *gdb_jit_create(void);
 void gdb_jit_destroy(struct gdb_jit *jit); // NULL is accepted
 
-// The descriptors of the process are others from now on; these are their addresses.
+// Replaces the addresses of the process's descriptors.
 void gdb_jit_forget(struct gdb_jit *jit);
 void gdb_jit_add_descriptor(struct gdb_jit *jit, uint64_t address);
 
-// Looks whether the lists have changed, and reads them again, by way of thread `tid`, if that is
-// not too much work. True: what gdb_jit_find says may be another thing than before.
+// Looks whether the lists have changed, and reads them again through thread `tid`, if that is not
+// too much work. True: gdb_jit_find may say something else than before.
 bool gdb_jit_update(struct gdb_jit *jit, int tid, int64_t now_ns);
 
 // The image of the code at the address of the process, or NULL. Owned by jit until the next update.
 struct gdb_jit_image *gdb_jit_find(const struct gdb_jit *jit, uint64_t address);
 
-// Copies the image out of the process into a file of its own: its fd, the caller's; -1: it cannot
-// be read, or is not the one that it was.
+// Copies the image from the process into a file of its own, and returns its fd, the caller's; -1:
+// it cannot be read, or has changed.
 int gdb_jit_copy(struct gdb_jit *jit, int tid, const struct gdb_jit_image *image);

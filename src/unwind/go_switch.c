@@ -6,7 +6,7 @@
 
 enum { MAX_ALIGNED_BYTES = 40 }; // below a stack pointer, by what aligns it and makes room
 
-// From here on of registers only what the other stack tells is known.
+// From here on, only what the other stack holds of registers is known.
 static void set_stack(struct registers *registers, uint64_t sp)
 {
 	const struct arch *arch = ARCH_NATIVE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// go_switch: where a walk goes on that has come to the end of one of the stacks of a thread of Go.
-// By what the copy holds alone.
+// go_switch: where a walk goes on that has come to the end of one of the stacks of a Go thread, by
+// what the copy holds alone.
 #pragma once
 
 #include <stdbool.h>

@@ -47,8 +47,8 @@ static bool has_bytes(const struct object *object, const Elf64_Shdr *section)
 	       holds(object, section->sh_offset, section->sh_size);
 }
 
-// To be called of each table that is gone through. True: it lies in the object, and all tables
-// until now could do so without one lying over another, as real ones do.
+// Call it before reading a table. False if the table is out of bounds, or if all tables read so far
+// are larger than the object, so that some overlap.
 static bool take_table(struct object *object, const Elf64_Shdr *table)
 {
 	if (!has_bytes(object, table) || table->sh_size > object->size - object->table_bytes)

@@ -14,11 +14,11 @@ struct module;
 int mapped_file_open(int tid, const struct maps *maps, const struct mapping *mapping,
                      const char *path);
 
-// A program may move its code into memory of its own, for larger pages. Between which mappings of
-// one file does the anonymous one lie? The lower one; NULL: between none.
+// A program may move its code into memory of its own, for larger pages. The lower one of the two
+// mappings of one file between which the anonymous one lies; NULL: there are none.
 const struct mapping *mapped_file_around(const struct maps *maps, const struct mapping *mapping);
 
-// Does the mapping's memory hold what the module's file has for its addresses (the mapping's start
-// is address `address` of the file)? Compared in some places.
+// True if the mapping's memory holds what the module's file has for its addresses (the mapping's
+// start is address `address` of the file). Compares some places.
 bool mapped_file_holds_code(int tid, const struct mapping *mapping, struct module *module,
                             uint64_t address);

@@ -17,14 +17,15 @@ enum {
 
 #define FIRST_PAUSE_NS (10 * NS_PER_SECOND / 1000)
 
-// True if the file, or the thread by way of which it was looked for, is not there.
+// True if the file, or the thread through which it was looked for, is gone.
 static bool is_gone(int number)
 {
 	return number == ENOENT || number == ESRCH;
 }
 
-// The mapping's file; *ret_tid: by way of which thread. The one by which the maps were read may
-// have ended, as all others do when one executes a program: then by way of the process.
+// The mapping's file; *ret_tid: the thread through which it was opened. The one through which the
+// maps were read may have ended, as all others do when one executes a program: then it is the
+// process's own.
 static int open_file(const struct address_space *space, const struct mapping *mapping,
                      const char *path, int *ret_tid)
 {

@@ -14,8 +14,8 @@ struct arch_code;
 struct module;
 struct rule;
 
-// The address in the file where execute_ex jumps to a handler; 0: the module has no such. To be
-// called in guarded work (module_guard).
+// The address in the file where execute_ex jumps to a handler; 0: the module has none. Call it in
+// guarded work (module_guard).
 uint64_t php_find_dispatch(struct module *module);
 
 // The rule (RULE_CODE) for an address of JIT code in a process that has PHP's virtual machine in

@@ -11,8 +11,8 @@ struct registers;
 struct rule;
 struct snapshot;
 
-// Replaces the frame's registers by its caller's. STACK_COMPLETE: it has; otherwise why not, and
-// the registers are as they were. `is_return`: the frame's pc is a return address.
+// Replaces the frame's registers by its caller's. Returns STACK_COMPLETE if it did, and otherwise
+// why not; the registers are then as they were. `is_return`: the frame's pc is a return address.
 enum stack_end rule_step(const struct rule *rule, bool is_return, const struct snapshot *snapshot,
                          struct registers *registers);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stack_root: is it the root of a thread's stack, or does a walk only end there by chance?
+// stack_root: whether a walk has come to the root of a thread's stack, or ends there by chance.
 //
 // An undefined return address says so itself (rule.h: RULE_ROOT). A return address of 0, or a frame
 // pointer of 0 in code without rules, is what a root shows (psABI 3.4.1) and what any code may
@@ -14,10 +14,10 @@ struct address_space;
 // True if the stack pointer is about where the program was entered.
 bool stack_root_is_entry(const struct address_space *space, uint64_t sp);
 
-// Does nothing more of a stack lie above the stack pointer: is it about where the program was
-// entered, or at the end of its mapping? Where no mapping is known, the maps are marked as stale.
+// True if nothing more of a stack lies above the stack pointer: it is about where the program was
+// entered, or at the end of its mapping. If no mapping is known, marks the maps as stale.
 bool stack_root_is_top(struct address_space *space, uint64_t sp);
 
-// Has the walk left the program's entry code for what the kernel wrote above it: the number of
-// arguments in the place of a return address?
+// True if the walk has left the program's entry code for what the kernel wrote above it: the number
+// of arguments in the place of a return address.
 bool stack_root_is_passed(const struct address_space *space, uint64_t sp, uint64_t pc);

@@ -253,7 +253,7 @@ static void keep_left_alone(struct unwinder *unwinder, const struct registers *r
 	                 ~(arch->preserved | 1u << arch->sp | 1u << arch->pc);
 }
 
-// Or was it a signal that called, so that the caller is its trampoline?
+// True if a signal made the call, so that the caller is its trampoline.
 static bool is_begun_from(struct unwinder *unwinder, const struct registers *caller)
 {
 	return is_called_from(unwinder, caller) ||
@@ -385,7 +385,8 @@ static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, 
 
 	if (!registers_know(registers, luajit_code_dispatch))
 		return end_with(STACK_NEEDS_REGISTER);
-	unwinder->luajit = (struct luajit_thread){registers->value[luajit_code_dispatch], rule->luajit};
+	unwinder->luajit =
+	    (struct luajit_thread){registers->value[luajit_code_dispatch], rule->luajit};
 	const uint64_t frame = luajit_find_frame(snapshot, unwinder->luajit.dispatch, sp);
 	const struct rule *row = find_entry(unwinder, rule->luajit.vm + bias, false)->rule;
 	if (frame == 0)

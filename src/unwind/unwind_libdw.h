@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// unwind_libdw: libdw's own unwinder over our snapshots: an oracle for ours, for debugging alone.
+// unwind_libdw: libdw's own unwinder over our snapshots: an oracle for ours, only for debugging.
 //
 // It shares with ours the registers, the copied memory and libdw's reading of CFI, and nothing
 // else: it opens the modules by itself, applies the rules by itself, and caches nothing.
@@ -18,7 +18,7 @@ void unwind_libdw_destroy(struct unwind_libdw *oracle);
 // Unwinds the snapshot of thread `tid` (alive: its maps are read again whenever `generation`
 // differs from the last call's). Stores up to max pcs, leaf first, as they stand in registers and
 // on the stack; returns how many, 0 where libdw cannot begin. *ret_why, owned by libdw until the
-// next call, says why it ended where that was not the root; else NULL.
+// next call, says why it ended, if that was not the root; else NULL.
 size_t unwind_libdw_unwind(struct unwind_libdw *oracle, int tid, uint32_t generation,
                            const struct snapshot *snapshot, uint64_t *pcs, size_t max,
                            const char **ret_why);

@@ -36,7 +36,7 @@ static bool parse_line(const char *text, size_t length, struct folded_line *ret)
 	return true;
 }
 
-// The lines, one after the other; false: there are no more. *bad counts what is no stack.
+// Reads the next line; false: there are no more. *bad counts lines that are not stacks.
 static bool next_line(const char **at, const char *end, struct folded_line *ret, uint64_t *bad)
 {
 	while (*at < end) {

@@ -173,13 +173,13 @@ struct error *write_html_folded(const char *title, const char *text, size_t size
 	const uint64_t n_bad = page_add_folded(&page, text, size);
 	struct error *error = page.n_runs == 0
 	                          ? error_create(EXIT_STATUS_TARGET,
-	                                         "%s is no profile: none of its lines is a "
+	                                         "%s is not a profile: none of its lines is a "
 	                                         "folded stack, as in main;work 12",
 	                                         title)
 	                          : write_page(&page, NULL, title, stream);
 	page_deinit(&page);
 	if (!error && n_bad > 0)
-		fprintf(stderr, "profiler: %" PRIu64 " lines are no folded stacks: left out\n",
+		fprintf(stderr, "profiler: left out %" PRIu64 " lines that are not folded stacks\n",
 		        n_bad);
 	return error;
 }

@@ -494,7 +494,7 @@ static void test_no_recording(void **state)
 		struct error *error = recording_open_bytes("x", (uint8_t *)memory_strdup(others[i]),
 		                                           strlen(others[i]), &recording);
 		assert_non_null(error);
-		assert_non_null(strstr(error_message(error), "x is no recording"));
+		assert_non_null(strstr(error_message(error), "x is not a recording"));
 		error_destroy(error);
 	}
 	char newer[RECORD_HEADER_BYTES] = RECORD_MAGIC "\x02";

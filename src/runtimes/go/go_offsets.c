@@ -134,7 +134,7 @@ static bool find_member(Dwarf_Die *structure, const char *name, uint16_t *ret_of
 }
 
 struct wanted {
-	const char *name, *inner; // inner: a member of the member; NULL: it is no structure
+	const char *name, *inner; // inner: a member of the member; NULL: it is not a structure
 	uint16_t *ret;
 	bool is_optional;
 };

@@ -176,7 +176,7 @@ static uint32_t character_at(const uint8_t *text, unsigned int kind, size_t i)
 }
 
 // How wide a string's characters are, and whether it is ASCII, by its state, whose bits have moved
-// twice (Include/cpython/unicodeobject.h); 0: it is no such string.
+// twice (Include/cpython/unicodeobject.h); 0: it is not such a string.
 static unsigned int string_kind(uint32_t state, bool *ret_ascii)
 {
 	static const uint8_t shifts[] = {2, 8, 16};

@@ -57,7 +57,7 @@ static bool is_base(const struct python_layout *layout, const struct group *grou
 }
 
 // 3.11: each C structure says which frame is its call's innermost one. One that says another is a
-// call that has no frame yet, or is no call of the loop.
+// call that has no frame yet, or is not a call of the loop.
 static void anchor_by_frames(struct merge *merge, const struct python_chain *chain, size_t first)
 {
 	const struct python_frame *frames = python_note_frames(merge->note);
