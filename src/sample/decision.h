@@ -17,7 +17,7 @@ enum decision {
 	DECISION_COPY,     // unwinds the copy that was made of it, asleep; or copies it once more,
 	                   // which shows more
 	DECISION_COUNT,    // counts the copy's stack: nothing can show more
-	DECISION_ASK,      // asks whether its system call bears a stop
+	DECISION_ASK,      // asks asks whether its system call bears a stop
 	DECISION_STOP,     // stops it: only that shows its stack, or more of it
 	DECISION_MARK,   // counts a stack that was not taken: only a stop shows it, and its system
 	                 // call bears none

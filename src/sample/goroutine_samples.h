@@ -64,9 +64,10 @@ void goroutine_samples_look(struct ticker *ticker);
 // True if there are stacks that no look has read yet.
 bool goroutine_samples_has_unread(const struct ticker *ticker);
 
-// Whose sample it is that a thread gives which stands still, or is asleep (`snapshot` NULL), and
-// was copied: to be called before it is counted. One goroutine gives no two
-// samples in a tick: if another thread has run it before, the sample is the thread's.
+// Call it before a thread is counted that was copied while it stood still, or slept (`snapshot`
+// NULL). Decides whether the sample is the thread's or that of the goroutine that it runs. One
+// goroutine gives one sample in a tick: if another thread has run it before, the sample is the
+// thread's.
 void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
                             const struct snapshot *snapshot);
 
@@ -74,7 +75,7 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 void goroutine_samples_label(struct ticker *ticker, const struct target_thread *thread,
                              uint32_t labels);
 
-// The thread's samples are its own from now on.
+// Makes the thread's samples its own from now on.
 void goroutine_samples_unbind(struct ticker *ticker, struct target_thread *thread);
 
 // The stack of the thread that was last bound; a goroutine's has its creator as root.
