@@ -129,6 +129,10 @@ struct arch {
 	// (makecontext(3)).
 	bool (*is_stack_start)(const uint8_t *code, size_t size);
 
+	// True if the code at `code` ends a function that has restored the frame pointer already.
+	// GCC's tables of functions that realign their frames do not tell so.
+	bool (*has_restored_fp)(const uint8_t *code, size_t size);
+
 	// The rule for code without CFI that keeps the frame pointer.
 	void (*frame_pointer_rule)(struct rule *ret);
 

@@ -169,6 +169,28 @@ static bool counts_from_saved_fp(const struct rule *rule)
 	       cfa->ops[0].number == 0 && cfa->ops[1].atom == OP_DEREF;
 }
 
+// Takes away where the frame pointer is saved, if that is told by way of itself, which no longer
+// leads there: in the last instructions of a function that has restored it.
+static void forget_saved_fp(const struct code_address *code, struct rule *rule)
+{
+	enum { OP_BREG0 = 0x70, MAX_BYTES = 4 };
+	const unsigned int fp = ARCH_NATIVE->fp;
+	uint8_t bytes[MAX_BYTES];
+
+	for (size_t i = 0; i < rule->n_registers; i++) {
+		const struct register_rule *saved = &rule->registers[i];
+		if (saved->number != fp || saved->kind != REGISTER_AT_EXPRESSION ||
+		    saved->expression->ops[0].atom != OP_BREG0 + fp)
+			continue;
+		const size_t n = module_read_code(code->module, code->address, bytes, MAX_BYTES);
+		if (!ARCH_NATIVE->has_restored_fp(bytes, n))
+			return;
+		free((void *)saved->expression);
+		rule->registers[i] = rule->registers[--rule->n_registers];
+		return;
+	}
+}
+
 // By the tables, or by what the code itself says where they are too general for it.
 static bool read_table_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
@@ -177,6 +199,8 @@ static bool read_table_rule(const struct code_address *code, bool is_call, struc
 
 	if (!cfi_find_rule(code->module, code->address, ret))
 		return false;
+	if (ret->kind == RULE_ROW && !is_call)
+		forget_saved_fp(code, ret);
 	arch_code.context = (void *)code;
 	if (ret->kind == RULE_ROW && is_call && counts_from_saved_fp(ret) &&
 	    ARCH_NATIVE->code_rule(&arch_code, code->address + is_call, is_call, &refined)) {

@@ -41,6 +41,31 @@ template <int N> __attribute__((noinline)) static int catcher()
 	}
 }
 
+__attribute__((noinline)) static long take(long a, long b, long c, long d, long e, long f, long g,
+                                           long h, volatile char *bytes)
+{
+	thrower<2>();
+	return a + b + c + d + e + f + g + h + bytes[0];
+}
+
+// Handlers and clean-ups in frames without a fixed size, and behind calls with arguments on the
+// stack: nothing but the unwinder leads there.
+__attribute__((noinline)) static int catcher_of_any_size(int n)
+{
+	alignas(64) volatile char aligned[64];
+	volatile char *bytes =
+	    static_cast<volatile char *>(__builtin_alloca(static_cast<size_t>(n) * 40));
+
+	bytes[0] = aligned[0] = 1;
+	try {
+		Guard guard;
+		return (int)take(n, 2, 3, 4, 5, 6, 7, 8, bytes);
+	} catch (const std::exception &error) {
+		const Guard guard;
+		return (int)std::string(error.what()).size() + bytes[0] + aligned[0];
+	}
+}
+
 struct Base {
 	virtual ~Base() = default;
 	virtual int call() = 0;
@@ -48,7 +73,8 @@ struct Base {
 struct Derived : Base {
 	int call() override
 	{
-		return catcher<0>() + catcher<3>();
+		return catcher<0>() + catcher<3>() + catcher_of_any_size(1) +
+		       catcher_of_any_size(7);
 	}
 };
 

@@ -224,6 +224,15 @@ static uint64_t plt_slot(const uint8_t *code, size_t size, uint64_t address)
 	return address + at + 6 + (uint64_t)(int64_t)displacement;
 }
 
+// ret; or before it lea -N(%r10), %rsp, which makes room for what was pushed ahead of a realigned
+// frame (GCC: ix86_expand_epilogue).
+static bool has_restored_fp(const uint8_t *code, size_t size)
+{
+	return starts_with(code, size, "\xc3", 1) ||
+	       starts_with(code, size, "\x49\x8d\x62", 3) || // an offset of one byte
+	       starts_with(code, size, "\x49\x8d\xa2", 3);   // of four
+}
+
 static void frame_pointer_rule(struct rule *ret)
 {
 	*ret = (struct rule){
@@ -264,6 +273,7 @@ const struct arch arch_native = {
     .plt_slot = plt_slot,
     .find_frame = x86_frame_find,
     .is_stack_start = is_stack_start,
+    .has_restored_fp = has_restored_fp,
     .frame_pointer_rule = frame_pointer_rule,
     .unwinder_registers = 18,
     .pthread_self = 0x10,
