@@ -476,7 +476,7 @@ class Past(harness.TestCase):
         run = Run(["dump", path, "--at=9s"]).finish(expect=harness.STATUS_USAGE)
         self.assertIn("nothing was sampled then", run.stderr)
         run = Run(["dump", harness.PROFILER, "--at=9s"]).finish(expect=harness.STATUS_TARGET)
-        self.assertIn("no recording", run.stderr)
+        self.assertIn("is not a recording", run.stderr)
 
 
 if __name__ == "__main__":

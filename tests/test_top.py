@@ -232,7 +232,7 @@ class Live(harness.TestCase):
             link = path + ".full.wprof"
             os.symlink(f"/proc/{os.getpid()}/fd/{full.fileno()}", link)
             run = Run(["top", target.pid, "-n", 1, "-o", link]).finish(expect=STATUS_OUTPUT)
-        self.assertRegex(run.stderr, "cannot write on to")
+        self.assertRegex(run.stderr, "cannot continue writing")
 
     def test_command(self):
         told = intervals(top("--json", "--", "sh", "-c", "sleep 0.3; exit 7", status=7))

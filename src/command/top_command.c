@@ -484,10 +484,11 @@ static struct error *open_output(struct top_run *run)
 static struct error *close_output(struct top_run *run)
 {
 	if (run->output_errno)
-		return error_create(EXIT_STATUS_OUTPUT,
-		                    "cannot write on to %s: %s; what was recorded until then is "
-		                    "there",
-		                    output_name(run->output), strerror(run->output_errno));
+		return error_create(
+		    EXIT_STATUS_OUTPUT,
+		    "cannot continue writing %s: %s; what was recorded until then is "
+		    "there",
+		    output_name(run->output), strerror(run->output_errno));
 	return run->output ? output_finish(run->output, NULL) : NULL;
 }
 

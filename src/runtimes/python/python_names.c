@@ -2,10 +2,14 @@
 // What a thread is called by threading.Thread. Its object is the first argument of the function
 // that each such thread begins with; the name is an attribute, whose place depends on the version
 // (Objects/dictobject.c, Include/internal/pycore_dict.h).
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "address_space.h"
 #include "frame_names.h"
 #include "memory.h"
+#include "proc.h"
 #include "python.h"
 #include "resident.h"
 #include "runtimes.h"
@@ -221,6 +225,25 @@ static char *name_of(struct python *python, int tid, struct python_thread *threa
 	return name;
 }
 
+// True if nobody chose the name: threading counts such threads.
+static bool is_counted_name(const char *name)
+{
+	static const char prefix[] = "Thread-";
+
+	return strncmp(name, prefix, sizeof(prefix) - 1) == 0 &&
+	       isdigit((unsigned char)name[sizeof(prefix) - 1]);
+}
+
+// True if the kernel knows the thread by another name than the process's, which threads begin with.
+static bool has_kernel_name(const struct python *python, int tid)
+{
+	const int pid = python->setup->space->pid;
+	char own[PROC_NAME_SIZE], process[PROC_NAME_SIZE];
+
+	return proc_read_name(pid, tid, own) && proc_read_name(pid, pid, process) &&
+	       strcmp(own, process) != 0;
+}
+
 char *python_name_thread(void *context, int tid)
 {
 	struct python *python = context;
@@ -233,5 +256,9 @@ char *python_name_thread(void *context, int tid)
 		return NULL;
 	for (size_t i = 0; i < n && !name; i++)
 		name = name_of(python, tid, &states[i]);
+	if (name && is_counted_name(name) && has_kernel_name(python, tid)) {
+		free(name);
+		return NULL;
+	}
 	return name;
 }
