@@ -86,6 +86,7 @@ static uint64_t read_pss(int pid)
 	const size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
 	text[n] = '\0';
 	const char *line = strstr(text, "\nPss:");
+	// cppcheck-suppress resourceLeak ; closed by _cleanup_fclose_
 	return line && sscanf(line, "\nPss: %llu", &kib) == 1 ? kib << 10 : 0;
 }
 

@@ -242,9 +242,10 @@ static void add_wait_marker(struct firefox *firefox, const struct span *span)
 static void add_missed_marker(struct firefox *firefox, const struct span *span)
 {
 	const int64_t period_ns = firefox->profile->period_ns;
-	const int64_t late_ns = span->end_ns - span->start_ns - (int64_t)span->count * period_ns;
+	const int64_t n_missed =
+	    period_ns > 0 ? (span->end_ns - span->start_ns) / period_ns - (int64_t)span->count : 0;
 
-	if (period_ns <= 0 || late_ns < period_ns)
+	if (n_missed <= 0)
 		return;
 	*array_push(firefox->markers, firefox->n_markers, firefox->markers_capacity) =
 	    (struct marker){
@@ -252,7 +253,7 @@ static void add_missed_marker(struct firefox *firefox, const struct span *span)
 	        .start_ns = span->start_ns,
 	        .end_ns = span->end_ns,
 	        .category = FIREFOX_OTHER,
-	        .n_ticks = (uint64_t)(late_ns / period_ns),
+	        .n_ticks = (uint64_t)n_missed,
 	    };
 }
 

@@ -24,8 +24,9 @@ static void add(struct name_cache *cache, uint64_t address, size_t n_lines, size
 {
 	const struct name_key key = key_of(address);
 	_cleanup_free_ char *name = memory_alloc(name_bytes + 1);
-	struct cached_line lines[3];
+	struct cached_line lines[NAME_CACHE_MAX_LINES];
 
+	assert_true(n_lines <= NAME_CACHE_MAX_LINES);
 	memset(name, 'a' + (int)(address % 26), name_bytes);
 	name[name_bytes] = '\0';
 	for (size_t i = 0; i < n_lines; i++)
