@@ -82,6 +82,8 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 
 	ticker->run->denied += stop->denied;
 	ticker->run->sleeper_stops += stop->asleep && stop->copied;
+	// The address space may have been read in the midst of the exec: the walk is tried anew.
+	ticker->space.stale |= stop->how.exec;
 	if (stop->copied && !stop->failed) {
 		tick_unwind(ticker, thread, &stop->snapshot, &unwound);
 		if (thread->account.wait == WAIT_NONE)
