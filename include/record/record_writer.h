@@ -11,7 +11,7 @@
 struct modules;
 struct profile;
 struct record_writer;
-struct run;
+struct run_stats;
 struct symbols;
 
 struct record_options {
@@ -26,7 +26,7 @@ struct record_options {
 // borrowed; the caller destroys it before the profile.
 struct record_writer *record_writer_create(const struct record_options *options,
                                            struct profile *profile, const struct modules *modules,
-                                           const struct run *run);
+                                           const struct run_stats *stats);
 void record_writer_destroy(struct record_writer *writer);
 
 // After each tick: writes what is due. False: it cannot be written, errno says why; what was

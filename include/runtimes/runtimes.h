@@ -6,7 +6,7 @@
 // stands still, what it needs beside the stack: a note, kept with the snapshot. When the stack has
 // been unwound, the runtime's frames take the place of those of its interpreter. It believes
 // nothing that it reads, stops no thread, and makes no name up: what does not fit leaves the
-// machine's frames as they are, and is counted in struct run.
+// machine's frames as they are, and is counted in struct run_stats.
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 struct address_space;
 struct profile;
 struct resident;
-struct run;
+struct run_stats;
 struct snapshot;
 struct snapshot_buffer;
 struct unwound;
@@ -42,7 +42,7 @@ struct runtimes_setup {
 	struct address_space *space;
 	struct resident *resident;
 	struct profile *profile;
-	struct run *run;
+	struct run_stats *stats;
 };
 
 // The runtimes of one process.

@@ -8,7 +8,7 @@
 
 #include "profile.h"
 
-struct run;
+struct run_stats;
 
 // Ticks that wait for the stack that a thread will show when it stops.
 struct pending_ticks {
@@ -37,7 +37,7 @@ struct account {
 
 struct accounting {
 	struct profile *profile; // borrowed, as the next one
-	struct run *run;
+	struct run_stats *stats;
 	int64_t from_ns; // this tick stands for the time since then, for threads that are new...
 	int64_t now_ns;  // ...and up to then: that is the tick's time, in all that is counted
 	bool priming;    // before the first tick: a sleeper's stack is kept for it, nothing counted

@@ -11,7 +11,7 @@ struct events;
 struct launch;
 struct modules;
 struct profile;
-struct run;
+struct run_stats;
 struct target;
 
 struct sampler {
@@ -45,6 +45,6 @@ struct sampler {
 	void *context;
 };
 
-// Samples the target into *profile and *run, both zeroed before. They hold what was sampled,
+// Samples the target into *profile and *stats, both zeroed before. They hold what was sampled,
 // whatever ended the run. False: there was no memory to begin.
-bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run *run);
+bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run_stats *stats);

@@ -4,7 +4,7 @@
 
 #include "dump.h"
 #include "dump_locks.h"
-#include "run.h"
+#include "run_stats.h"
 
 struct debug_sources;
 struct error;
@@ -16,7 +16,7 @@ struct dump_live {
 	struct profile profile;
 	struct modules modules;
 	struct symbols symbols;
-	struct run run;
+	struct run_stats stats;
 	struct dump_locks locks;
 };
 

@@ -10,19 +10,19 @@
 #include "time_point.h"
 #include "options.h"
 #include "profile.h"
-#include "run.h"
+#include "run_stats.h"
 #include "slice.h"
 #include "timeline.h"
 #include "writer.h"
 
 void flight_recorder_begin(struct flight_recorder *recorder, const struct options *options,
-                           struct profile *profile, const struct run *run,
+                           struct profile *profile, const struct run_stats *stats,
                            struct window_files *files)
 {
 	*recorder = (struct flight_recorder){
 	    .options = options,
 	    .profile = profile,
-	    .run = run,
+	    .stats = stats,
 	    .files = files,
 	    .triggers = options->triggers,
 	    .noticed_ns = INT64_MIN / 2,
@@ -48,7 +48,7 @@ static char *describe(const struct profile *view, const char *why)
 
 static void write_window(struct flight_recorder *recorder, const char *why)
 {
-	const int64_t now_ns = recorder->run->last_ns;
+	const int64_t now_ns = recorder->stats->last_ns;
 	const bool quiet = recorder->options->quiet;
 	struct slice slice;
 
@@ -81,7 +81,7 @@ static void write_window(struct flight_recorder *recorder, const char *why)
 
 void flight_recorder_ticked(struct flight_recorder *recorder, bool asked)
 {
-	const int64_t now_ns = recorder->run->last_ns;
+	const int64_t now_ns = recorder->stats->last_ns;
 
 	window_files_poll(recorder->files, false);
 	_cleanup_free_ char *why =

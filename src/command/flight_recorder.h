@@ -12,12 +12,12 @@ struct window_files;
 struct modules;
 struct options;
 struct profile;
-struct run;
+struct run_stats;
 
 struct flight_recorder {
 	const struct options *options; // borrowed, as the next three
 	struct profile *profile;
-	const struct run *run;
+	const struct run_stats *stats;
 	struct window_files *files;
 	struct ring ring;
 	struct triggers triggers;
@@ -26,7 +26,7 @@ struct flight_recorder {
 
 // Before the first tick, when the profile's start is known.
 void flight_recorder_begin(struct flight_recorder *recorder, const struct options *options,
-                           struct profile *profile, const struct run *run,
+                           struct profile *profile, const struct run_stats *stats,
                            struct window_files *files);
 void flight_recorder_deinit(struct flight_recorder *recorder);
 

@@ -28,7 +28,7 @@
 #include "pusher.h"
 #include "record_writer.h"
 #include "report_command.h"
-#include "run.h"
+#include "run_stats.h"
 #include "sampler.h"
 #include "show.h"
 #include "summary.h"
@@ -59,7 +59,7 @@ struct session {
 	struct debug_sources debug_sources;
 	struct modules modules;
 	struct profile profile;
-	struct run run;
+	struct run_stats stats;
 	struct status_line status;
 	bool shows_status;
 	bool record_may_wait; // for a reader
@@ -89,10 +89,10 @@ static void started(void *context)
 
 	if (session->options.ring_ns)
 		flight_recorder_begin(&session->recorder, &session->options, &session->profile,
-		                      &session->run, &session->files);
+		                      &session->stats, &session->files);
 	if (session->options.every_ns)
 		windows_begin(&session->windows, &session->options, &session->profile,
-		              &session->run, &session->files);
+		              &session->stats, &session->files);
 	if (!writes_windows(&session->options))
 		session->view_error =
 		    view_begin(&session->view, &session->options, &session->profile);
@@ -124,7 +124,7 @@ static void write_metrics(struct session *session, bool ended)
 	                                       &(struct metrics){
 	                                           .pid = session->target.pid,
 	                                           .ended = ended,
-	                                           .run = &session->run,
+	                                           .stats = &session->stats,
 	                                           .profile = &session->profile,
 	                                           .push = session->pusher.counts,
 	                                           .lost_windows = session->files.n_lost,
@@ -159,7 +159,7 @@ static void ticked(void *context)
 
 	say_ready(session);
 	if (session->shows_status)
-		status_line_update(&session->status, &session->run);
+		status_line_update(&session->status, &session->stats);
 	if (session->record && !session->record_errno && !puts_recording_off(session) &&
 	    !record_writer_tick(session->record))
 		end_record(session);
@@ -313,7 +313,7 @@ static struct error *begin_record(struct session *session)
 	        .fd = output_fd(session->output),
 	        .never_waits = session->is_stream,
 	    },
-	    &session->profile, &session->modules, &session->run);
+	    &session->profile, &session->modules, &session->stats);
 	return NULL;
 }
 
@@ -345,7 +345,7 @@ static struct error *sample(struct session *session)
 	    .context = session,
 	};
 	session->shows_status = !options->quiet && isatty(STDERR_FILENO);
-	if (!sampler_run(&sampler, &session->profile, &session->run))
+	if (!sampler_run(&sampler, &session->profile, &session->stats))
 		return error_create(EXIT_STATUS_TARGET, "no address space left for stack copies: "
 		                                        "raise the limit (ulimit -v)");
 	status_line_clear(&session->status);
@@ -410,7 +410,7 @@ static struct error *write_profile(struct session *session)
 {
 	const struct options *options = &session->options;
 	const struct symbolize_options names = {.inlines = options->inlines};
-	_cleanup_free_ char *comment = summary_comment(&session->run, &session->profile);
+	_cleanup_free_ char *comment = summary_comment(&session->stats, &session->profile);
 	struct symbols symbols = {0};
 	struct error *error;
 
@@ -445,9 +445,9 @@ static struct error *profile_target(struct session *session)
 	if (error)
 		return error;
 	if (!quiet)
-		summary_print(&session->run, &session->profile, session->options.verbose);
-	if (session->run.check)
-		unwind_check_print(session->run.check, session->options.verbose);
+		summary_print(&session->stats, &session->profile, session->options.verbose);
+	if (session->stats.check)
+		unwind_check_print(session->stats.check, session->options.verbose);
 	if (writes_windows(&session->options)) {
 		error = finish_windows(session);
 		return error ? error : take_pointer(session->metrics_error);
@@ -466,7 +466,7 @@ static struct error *profile_target(struct session *session)
 static void session_deinit(struct session *session)
 {
 	launch_release(&session->launch);
-	unwind_check_destroy(session->run.check);
+	unwind_check_destroy(session->stats.check);
 	record_writer_destroy(session->record);
 	view_deinit(&session->view);
 	flight_recorder_deinit(&session->recorder);
@@ -502,7 +502,7 @@ static int run(void *context, const struct origin *origin)
 	events_init(&session->events);
 	tracee_setup();
 	if (session->options.check_unwinding)
-		session->run.check = unwind_check_create();
+		session->stats.check = unwind_check_create();
 	struct error *error = profile_target(session);
 	const int status = error ? show_error(error) : EXIT_STATUS_OK;
 	launch_release(&session->launch);

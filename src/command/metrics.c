@@ -14,7 +14,7 @@
 #include "output.h"
 #include "profile.h"
 #include "push_counts.h"
-#include "run.h"
+#include "run_stats.h"
 #include "text.h"
 
 enum { METRICS_VERSION = 1, MAX_NAME_BYTES = 256 };
@@ -40,41 +40,43 @@ static void put_time(struct json *json, const char *key, int64_t time_ns)
 	json_string(json, text);
 }
 
-static void put_ticks(struct json *json, const struct run *run, const struct profile *profile)
+static void put_ticks(struct json *json, const struct run_stats *stats,
+                      const struct profile *profile)
 {
 	put_time(json, "start", profile->start_time_ns);
-	put_time(json, "end", profile->start_time_ns + run->last_ns - run->start_ns);
-	json_key_int(json, "duration_ns", run->last_ns - run->start_ns);
+	put_time(json, "end", profile->start_time_ns + stats->last_ns - stats->start_ns);
+	json_key_int(json, "duration_ns", stats->last_ns - stats->start_ns);
 	json_key(json, "frequency_hz"); // exactly, to nine digits
-	json_time(json, (int64_t)(run->frequency_hz * (double)NS_PER_SECOND + 0.5), NS_PER_SECOND);
-	json_key_int(json, "seed", run->seed);
-	json_key_int(json, "ticks", run->ticks);
-	json_key_int(json, "missed_ticks", run->missed_ticks);
-	json_key_int(json, "thinned_ticks", run->thinned_ticks);
-	json_key_int(json, "samples", run->samples);
+	json_time(json, (int64_t)(stats->frequency_hz * (double)NS_PER_SECOND + 0.5),
+	          NS_PER_SECOND);
+	json_key_int(json, "seed", stats->seed);
+	json_key_int(json, "ticks", stats->ticks);
+	json_key_int(json, "missed_ticks", stats->missed_ticks);
+	json_key_int(json, "thinned_ticks", stats->thinned_ticks);
+	json_key_int(json, "samples", stats->samples);
 	json_key_int(json, "stacks", profile->n_stacks);
 	json_key_int(json, "locations", profile->n_locations);
 }
 
-static void put_hold(struct json *json, const struct run *run)
+static void put_hold(struct json *json, const struct run_stats *stats)
 {
-	json_key_int(json, "held_ns", run->held_ns);
-	json_key_int(json, "held_waiting_ns", run->held_waiting_ns);
-	json_key_int(json, "stops", run->stops);
-	json_key_int(json, "copies", run->copies);
-	json_key_int(json, "credits", run->credits);
-	json_key_int(json, "denied_stops", run->denied);
-	json_key_int(json, "unmended_calls", run->calls.left);
-	put_percentiles(json, "tick_hold_ns", &run->tick_hold);
-	put_percentiles(json, "thread_hold_ns", &run->thread_hold);
+	json_key_int(json, "held_ns", stats->held_ns);
+	json_key_int(json, "held_waiting_ns", stats->held_waiting_ns);
+	json_key_int(json, "stops", stats->stops);
+	json_key_int(json, "copies", stats->copies);
+	json_key_int(json, "credits", stats->credits);
+	json_key_int(json, "denied_stops", stats->denied);
+	json_key_int(json, "unmended_calls", stats->calls.left);
+	put_percentiles(json, "tick_hold_ns", &stats->tick_hold);
+	put_percentiles(json, "thread_hold_ns", &stats->thread_hold);
 }
 
 // cpu_ns counts from minus the clock's reading while the sampler runs (sampler.c).
-static void put_own(struct json *json, const struct run *run)
+static void put_own(struct json *json, const struct run_stats *stats)
 {
 	struct rusage usage = {0};
 	const int64_t cpu_ns =
-	    run->end_ns ? run->cpu_ns : run->cpu_ns + clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	    stats->end_ns ? stats->cpu_ns : stats->cpu_ns + clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 
 	getrusage(RUSAGE_SELF, &usage);
 	json_key_int(json, "profiler_cpu_ns", cpu_ns);
@@ -180,7 +182,7 @@ static void put_push(struct json *json, const struct metrics *metrics)
 
 struct error *metrics_write(const char *path, const struct metrics *metrics)
 {
-	const struct run *run = metrics->run;
+	const struct run_stats *stats = metrics->stats;
 	const struct profile *profile = metrics->profile;
 	struct output *output = NULL;
 	struct error *error = output_open(path, false, &output);
@@ -192,9 +194,9 @@ struct error *metrics_write(const char *path, const struct metrics *metrics)
 	json_key_int(&json, "version", METRICS_VERSION);
 	json_key_int(&json, "pid", metrics->pid);
 	json_key_bool(&json, "ended", metrics->ended);
-	put_ticks(&json, run, profile);
-	put_hold(&json, run);
-	put_own(&json, run);
+	put_ticks(&json, stats, profile);
+	put_hold(&json, stats);
+	put_own(&json, stats);
 	put_truncated(&json, profile);
 	put_target(&json, profile);
 	if (metrics->push)

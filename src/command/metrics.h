@@ -8,12 +8,12 @@
 struct error;
 struct profile;
 struct push_counts;
-struct run;
+struct run_stats;
 
 struct metrics {
 	int pid;    // of the target
 	bool ended; // sampling is over
-	const struct run *run;
+	const struct run_stats *stats;
 	const struct profile *profile;
 	const struct push_counts *push;      // NULL: nothing is pushed
 	uint64_t lost_windows, lost_samples; // that could not be written

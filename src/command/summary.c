@@ -12,7 +12,7 @@
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
-#include "run.h"
+#include "run_stats.h"
 #include "syscall_name.h"
 #include "text.h"
 #include "wait_group_text.h"
@@ -32,24 +32,24 @@ static double percent(double part, double whole)
 	return whole > 0 ? 100 * part / whole : 0;
 }
 
-static double held_percent(const struct run *run)
+static double held_percent(const struct run_stats *stats)
 {
-	const int64_t end_ns = run->end_ns ? run->end_ns : run->last_ns; // still running
+	const int64_t end_ns = stats->end_ns ? stats->end_ns : stats->last_ns; // still running
 
-	return percent((double)run->held_ns, (double)(end_ns - run->start_ns));
+	return percent((double)stats->held_ns, (double)(end_ns - stats->start_ns));
 }
 
-void status_line_update(struct status_line *status, const struct run *run)
+void status_line_update(struct status_line *status, const struct run_stats *stats)
 {
-	if (run->last_ns - status->shown_ns < STATUS_EVERY_NS)
+	if (stats->last_ns - status->shown_ns < STATUS_EVERY_NS)
 		return;
-	status->shown_ns = run->last_ns;
+	status->shown_ns = stats->last_ns;
 	status->visible = true;
-	fprintf(stderr, "\rprofiler: %.1f", seconds(run->last_ns - run->start_ns));
-	if (run->duration_ns)
-		fprintf(stderr, " of %.1f", seconds(run->duration_ns));
-	fprintf(stderr, " s, %ju samples, %zu threads, held %.2f %%\x1b[K", (uintmax_t)run->samples,
-	        run->threads, held_percent(run));
+	fprintf(stderr, "\rprofiler: %.1f", seconds(stats->last_ns - stats->start_ns));
+	if (stats->duration_ns)
+		fprintf(stderr, " of %.1f", seconds(stats->duration_ns));
+	fprintf(stderr, " s, %ju samples, %zu threads, held %.2f %%\x1b[K",
+	        (uintmax_t)stats->samples, stats->threads, held_percent(stats));
 }
 
 void status_line_clear(struct status_line *status)
@@ -91,7 +91,7 @@ static uint64_t count_truncated(const struct profile *profile, uint64_t by_end[N
 	return total;
 }
 
-static void print_truncated(const struct run *run, const struct profile *profile)
+static void print_truncated(const struct run_stats *stats, const struct profile *profile)
 {
 	uint64_t by_end[N_STACK_ENDS] = {0};
 	const uint64_t total = count_truncated(profile, by_end);
@@ -99,7 +99,7 @@ static void print_truncated(const struct run *run, const struct profile *profile
 	if (total == 0)
 		return;
 	fprintf(stderr, "profiler: %ju samples truncated (%.1f %%):", (uintmax_t)total,
-	        percent((double)total, (double)run->samples));
+	        percent((double)total, (double)stats->samples));
 	const char *separator = "";
 	for (int end = 0; end < N_STACK_ENDS; end++) {
 		if (end == STACK_COMPLETE || by_end[end] == 0)
@@ -123,12 +123,12 @@ static bool all_slept(const struct profile *profile)
 	return true;
 }
 
-static void print_hold(const struct run *run, const struct profile *profile)
+static void print_hold(const struct run_stats *stats, const struct profile *profile)
 {
-	const struct histogram *hold = &run->tick_hold;
+	const struct histogram *hold = &stats->tick_hold;
 	char median[32], p99[32], max[32];
 
-	if (run->stops == 0) {
+	if (stats->stops == 0) {
 		fprintf(stderr, "profiler: held the target at no time%s\n",
 		        all_slept(profile) ? ": all samples are of sleeping threads" : "");
 		return;
@@ -136,29 +136,29 @@ static void print_hold(const struct run *run, const struct profile *profile)
 	fprintf(stderr,
 	        "profiler: held the target for at most %.2f %% of the time; a tick: median %s, p99 "
 	        "%s, max %s\n",
-	        held_percent(run),
+	        held_percent(stats),
 	        format_duration(median, sizeof(median), histogram_percentile(hold, 0.5)),
 	        format_duration(p99, sizeof(p99), histogram_percentile(hold, 0.99)),
 	        format_duration(max, sizeof(max), hold->max_ns));
-	if (run->held_waiting_ns >= NS_PER_MS)
+	if (stats->held_waiting_ns >= NS_PER_MS)
 		fprintf(stderr, "profiler: for %s of that the profiler itself waited for a CPU\n",
-		        format_duration(max, sizeof(max), run->held_waiting_ns));
+		        format_duration(max, sizeof(max), stats->held_waiting_ns));
 }
 
-static void print_thinned(const struct run *run)
+static void print_thinned(const struct run_stats *stats)
 {
-	if (run->thinned_ticks == 0)
+	if (stats->thinned_ticks == 0)
 		return;
 	fprintf(stderr,
 	        "profiler: %ju of %ju ticks were left out to stay within --max-overhead=%g; the "
 	        "weights in time are right all the same\n",
-	        (uintmax_t)run->thinned_ticks, (uintmax_t)(run->thinned_ticks + run->ticks),
-	        run->max_overhead_percent);
+	        (uintmax_t)stats->thinned_ticks, (uintmax_t)(stats->thinned_ticks + stats->ticks),
+	        stats->max_overhead_percent);
 }
 
-static void print_goroutines(const struct run *run)
+static void print_goroutines(const struct run_stats *stats)
 {
-	const struct run_goroutines *go = &run->goroutines;
+	const struct run_goroutines *go = &stats->goroutines;
 	const double looks = go->looks ? (double)go->looks : 1;
 
 	if (!go->version[0])
@@ -236,7 +236,7 @@ static void print_threads(const struct profile *profile)
 		print_thread(profile, i, &sums[i]);
 }
 
-static void print_engine(const struct run *run)
+static void print_engine(const struct run_stats *stats)
 {
 	char median[32], p99[32], max[32];
 
@@ -244,78 +244,82 @@ static void print_engine(const struct run *run)
 	    stderr,
 	    "profiler: engine: %ju threads stopped (median %s, p99 %s, max %s), %ju copied "
 	    "asleep, %ju asleep still, %ju waiting still for a CPU; %ju stopped asleep\n",
-	    (uintmax_t)run->stops,
-	    format_duration(median, sizeof(median), histogram_percentile(&run->thread_hold, 0.5)),
-	    format_duration(p99, sizeof(p99), histogram_percentile(&run->thread_hold, 0.99)),
-	    format_duration(max, sizeof(max), run->thread_hold.max_ns), (uintmax_t)run->copies,
-	    (uintmax_t)run->credits, (uintmax_t)run->no_cpu_samples, (uintmax_t)run->sleeper_stops);
+	    (uintmax_t)stats->stops,
+	    format_duration(median, sizeof(median), histogram_percentile(&stats->thread_hold, 0.5)),
+	    format_duration(p99, sizeof(p99), histogram_percentile(&stats->thread_hold, 0.99)),
+	    format_duration(max, sizeof(max), stats->thread_hold.max_ns), (uintmax_t)stats->copies,
+	    (uintmax_t)stats->credits, (uintmax_t)stats->no_cpu_samples,
+	    (uintmax_t)stats->sleeper_stops);
 	fprintf(stderr,
 	        "profiler: engine: %ju frames unwound by %ju rules; %.1f ms of CPU while sampling, "
 	        "%s priority\n",
-	        (uintmax_t)run->n_frames, (uintmax_t)run->n_rules,
-	        (double)run->cpu_ns / (double)NS_PER_MS, run->priority_raised ? "raised" : "usual");
+	        (uintmax_t)stats->n_frames, (uintmax_t)stats->n_rules,
+	        (double)stats->cpu_ns / (double)NS_PER_MS,
+	        stats->priority_raised ? "raised" : "usual");
 }
 
-static void print_calls(const struct run *run)
+static void print_calls(const struct run_stats *stats)
 {
 	fprintf(
 	    stderr,
 	    "profiler: engine: of system calls that were cut, %ju entered again, %ju continued in "
 	    "%ju parts\n",
-	    (uintmax_t)run->calls.again, (uintmax_t)run->calls.rests, (uintmax_t)run->calls.parts);
+	    (uintmax_t)stats->calls.again, (uintmax_t)stats->calls.rests,
+	    (uintmax_t)stats->calls.parts);
 }
 
-static void print_doubts(const struct run *run)
+static void print_doubts(const struct run_stats *stats)
 {
-	if (run->n_code_steps)
+	if (stats->n_code_steps)
 		fprintf(stderr,
 		        "profiler: %ju of %ju frames found by following the code to its return, "
 		        "where there are no unwinding rules\n",
-		        (uintmax_t)run->n_code_steps, (uintmax_t)run->n_frames);
-	if (run->n_frame_pointer_steps)
+		        (uintmax_t)stats->n_code_steps, (uintmax_t)stats->n_frames);
+	if (stats->n_frame_pointer_steps)
 		fprintf(stderr,
 		        "profiler: %ju of %ju frames found by frame pointer, in code without "
 		        "unwinding rules\n",
-		        (uintmax_t)run->n_frame_pointer_steps, (uintmax_t)run->n_frames);
-	if (run->blind)
+		        (uintmax_t)stats->n_frame_pointer_steps, (uintmax_t)stats->n_frames);
+	if (stats->blind)
 		fputs("profiler: sleeping threads had to be stopped to be sampled: the kernel does "
 		      "not "
 		      "show their schedstat or syscall in /proc\n",
 		      stderr);
-	if (run->pages_hidden)
+	if (stats->pages_hidden)
 		fputs("profiler: the kernel does not show which pages are in memory "
 		      "(/proc/PID/pagemap): a thread may have been held while one of its stack was "
 		      "fetched\n",
 		      stderr);
-	if (run->kernel_hidden)
+	if (stats->kernel_hidden)
 		fputs(
 		    "profiler: some kernel frames are missing: the kernel shows them only to root "
 		    "(CAP_SYS_ADMIN)\n",
 		    stderr);
-	if (run->refused_children)
+	if (stats->refused_children)
 		fprintf(stderr,
 		        "profiler: %ju child process%s could not be sampled: 32-bit programs, or "
 		        "with privileges, traced by others, or profilers that began later\n",
-		        (uintmax_t)run->refused_children, run->refused_children == 1 ? "" : "es");
-	if (run->lost_privileges)
+		        (uintmax_t)stats->refused_children,
+		        stats->refused_children == 1 ? "" : "es");
+	if (stats->lost_privileges)
 		fprintf(stderr,
 		        "profiler: %ju programs may have lost their set-user-ID, set-group-ID or "
 		        "capabilities: they were executed in the moment of a stop; as root "
 		        "(CAP_SYS_PTRACE) none would have been\n",
-		        (uintmax_t)run->lost_privileges);
-	if (run->denied)
+		        (uintmax_t)stats->lost_privileges);
+	if (stats->denied)
 		fprintf(stderr,
 		        "profiler: %ju sample%s without a stack: the kernel denied the stop of a "
 		        "thread, as it does while another process traces it (a debugger, "
 		        "strace)\n",
-		        (uintmax_t)run->denied, run->denied == 1 ? "" : "s");
-	if (run->lacks_files)
+		        (uintmax_t)stats->denied, stats->denied == 1 ? "" : "s");
+	if (stats->lacks_files)
 		fprintf(stderr, "profiler: files could not be opened, as no more may be: threads, "
 		                "callers and states are missing or wrong; raise the limit (ulimit "
 		                "-n)\n");
 }
 
-static void print_runtimes(const struct run *run)
+static void print_runtimes(const struct run_stats *stats)
 {
 	static const char *const reasons[N_RUNTIME_FAULTS] = {
 	    [RUNTIME_FAULT_NO_STATE] = "of new threads",
@@ -326,32 +330,32 @@ static void print_runtimes(const struct run *run)
 	uint64_t total = 0;
 
 	for (int fault = 0; fault < N_RUNTIME_FAULTS; fault++)
-		total += reasons[fault] ? run->runtime_faults[fault] : 0;
+		total += reasons[fault] ? stats->runtime_faults[fault] : 0;
 	if (total > 0) {
 		fprintf(stderr,
 		        "profiler: %ju stacks without the frames of Python:", (uintmax_t)total);
 		const char *separator = "";
 		for (int fault = 0; fault < N_RUNTIME_FAULTS; fault++) {
-			if (!reasons[fault] || run->runtime_faults[fault] == 0)
+			if (!reasons[fault] || stats->runtime_faults[fault] == 0)
 				continue;
 			fprintf(stderr, "%s %ju %s", separator,
-			        (uintmax_t)run->runtime_faults[fault], reasons[fault]);
+			        (uintmax_t)stats->runtime_faults[fault], reasons[fault]);
 			separator = ",";
 		}
 		fputc('\n', stderr);
 	}
-	if (run->runtime_faults[RUNTIME_FAULT_UNNAMED])
+	if (stats->runtime_faults[RUNTIME_FAULT_UNNAMED])
 		fprintf(stderr,
 		        "profiler: %ju stacks with a function of Python that was gone before its "
 		        "name was read\n",
-		        (uintmax_t)run->runtime_faults[RUNTIME_FAULT_UNNAMED]);
-	if (run->unknown_python > 0)
+		        (uintmax_t)stats->runtime_faults[RUNTIME_FAULT_UNNAMED]);
+	if (stats->unknown_python > 0)
 		fprintf(
 		    stderr,
 		    "profiler: Python 3.%d is not known to this profiler: its frames are those of "
 		    "the interpreter\n",
-		    run->unknown_python);
-	else if (run->unknown_python)
+		    stats->unknown_python);
+	else if (stats->unknown_python)
 		fputs(
 		    "profiler: a Python is not known to this profiler: its frames are those of the "
 		    "interpreter\n",
@@ -359,40 +363,41 @@ static void print_runtimes(const struct run *run)
 }
 
 // What the process may have noticed: README's promises, exception 3.
-static void print_unmended(const struct run *run)
+static void print_unmended(const struct run_stats *stats)
 {
 	_cleanup_free_ char *name =
-	    run->calls.last_left >= 0 ? syscall_name(run->calls.last_left) : NULL;
+	    stats->calls.last_left >= 0 ? syscall_name(stats->calls.last_left) : NULL;
 
-	if (run->calls.left == 0)
+	if (stats->calls.left == 0)
 		return;
 	fprintf(stderr,
 	        "profiler: %ju system calls that a stop had cut could not be mended, the last of "
 	        "them %s\n",
-	        (uintmax_t)run->calls.left, name ? name : "one of int $0x80");
+	        (uintmax_t)stats->calls.left, name ? name : "one of int $0x80");
 }
 
-void summary_print(const struct run *run, const struct profile *profile, bool verbose)
+void summary_print(const struct run_stats *stats, const struct profile *profile, bool verbose)
 {
 	fprintf(stderr,
 	        "profiler: %ju ticks at %g Hz in %.3f s, %ju missed; %ju samples of %zu threads; "
 	        "%zu distinct stacks\n",
-	        (uintmax_t)run->ticks, run->frequency_hz, seconds(run->last_ns - run->start_ns),
-	        (uintmax_t)run->missed_ticks, (uintmax_t)run->samples,
+	        (uintmax_t)stats->ticks, stats->frequency_hz,
+	        seconds(stats->last_ns - stats->start_ns), (uintmax_t)stats->missed_ticks,
+	        (uintmax_t)stats->samples,
 	        profile->n_threads - profile->n_free_threads + (size_t)profile->forgotten.threads,
 	        profile->n_stacks + (size_t)profile->forgotten.stacks);
-	print_thinned(run);
-	print_truncated(run, profile);
-	print_doubts(run);
-	print_runtimes(run);
-	print_hold(run, profile);
-	print_unmended(run);
-	print_goroutines(run);
+	print_thinned(stats);
+	print_truncated(stats, profile);
+	print_doubts(stats);
+	print_runtimes(stats);
+	print_hold(stats, profile);
+	print_unmended(stats);
+	print_goroutines(stats);
 	print_cpu(profile);
 	if (!verbose)
 		return;
-	print_engine(run);
-	print_calls(run);
+	print_engine(stats);
+	print_calls(stats);
 	print_threads(profile);
 }
 
@@ -449,7 +454,7 @@ void summary_print_fetched(const struct debug_server *server)
 	        server->timed_out ? ", as the time for them was over" : "");
 }
 
-char *summary_comment(const struct run *run, const struct profile *profile)
+char *summary_comment(const struct run_stats *stats, const struct profile *profile)
 {
 	const uint64_t truncated = count_truncated(profile, NULL);
 
@@ -457,9 +462,10 @@ char *summary_comment(const struct run *run, const struct profile *profile)
 	    "profiler " PROFILER_VERSION ": %ju ticks at %g Hz, %ju missed; %ju "
 	    "of %ju samples truncated; %ju of %ju frames found by frame pointer, %ju by code; "
 	    "held the target for at most %.2f %% of the time",
-	    (uintmax_t)run->ticks, run->frequency_hz, (uintmax_t)run->missed_ticks,
-	    (uintmax_t)truncated, (uintmax_t)run->samples, (uintmax_t)run->n_frame_pointer_steps,
-	    (uintmax_t)run->n_frames, (uintmax_t)run->n_code_steps, held_percent(run));
+	    (uintmax_t)stats->ticks, stats->frequency_hz, (uintmax_t)stats->missed_ticks,
+	    (uintmax_t)truncated, (uintmax_t)stats->samples,
+	    (uintmax_t)stats->n_frame_pointer_steps, (uintmax_t)stats->n_frames,
+	    (uintmax_t)stats->n_code_steps, held_percent(stats));
 }
 
 void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_threads,

@@ -10,7 +10,7 @@
 struct debug_server;
 struct modules;
 struct profile;
-struct run;
+struct run_stats;
 struct symbols;
 struct writer;
 
@@ -21,13 +21,13 @@ struct status_line {
 };
 
 // To be called as often as one likes; shows the state of the run on stderr, a terminal.
-void status_line_update(struct status_line *status, const struct run *run);
+void status_line_update(struct status_line *status, const struct run_stats *stats);
 
 // Wipes the line.
 void status_line_clear(struct status_line *status);
 
 // Prints the summary of a run; `verbose`: with a line for each thread.
-void summary_print(const struct run *run, const struct profile *profile, bool verbose);
+void summary_print(const struct run_stats *stats, const struct profile *profile, bool verbose);
 
 // Prints how many samples the filters left out, if any.
 void summary_print_selection(const struct profile *profile, const bool *selected);
@@ -41,7 +41,7 @@ void summary_print_advice(const struct profile *profile, const struct modules *m
                           const struct symbols *symbols);
 
 // The same as summary_print in one line, for formats that can hold a comment. The caller frees.
-char *summary_comment(const struct run *run, const struct profile *profile);
+char *summary_comment(const struct run_stats *stats, const struct profile *profile);
 
 // Prints how many debug files were fetched from servers.
 void summary_print_fetched(const struct debug_server *server);

@@ -9,18 +9,18 @@
 #include "options.h"
 #include "profile.h"
 #include "profile_collect.h"
-#include "run.h"
+#include "run_stats.h"
 #include "writer.h"
 
 enum { MIN_COLLECT = 1 << 16 };
 
 void windows_begin(struct windows *windows, const struct options *options, struct profile *profile,
-                   const struct run *run, struct window_files *files)
+                   const struct run_stats *stats, struct window_files *files)
 {
 	*windows = (struct windows){
 	    .options = options,
 	    .profile = profile,
-	    .run = run,
+	    .stats = stats,
 	    .files = files,
 	    .start_ns = profile->start_ns,
 	    .n_first_stacks = profile->n_stacks,
@@ -157,7 +157,7 @@ static void cut(struct windows *windows, int64_t now_ns)
 
 bool windows_ticked(struct windows *windows)
 {
-	const int64_t now_ns = windows->run->last_ns;
+	const int64_t now_ns = windows->stats->last_ns;
 
 	window_files_poll(windows->files, false);
 	// Ends are at multiples of the time, so that windows do not drift.
@@ -171,6 +171,6 @@ bool windows_ticked(struct windows *windows)
 
 void windows_end(struct windows *windows)
 {
-	cut(windows, windows->run->last_ns);
+	cut(windows, windows->stats->last_ns);
 	window_files_poll(windows->files, true);
 }

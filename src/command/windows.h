@@ -13,13 +13,13 @@
 struct window_files;
 struct options;
 struct profile;
-struct run;
+struct run_stats;
 struct sample;
 
 struct windows {
 	const struct options *options; // borrowed, as the next three
 	struct profile *profile;
-	const struct run *run;
+	const struct run_stats *stats;
 	struct window_files *files;
 	struct sample *written; // of each of the profile's samples: what is in earlier windows
 	size_t n_written, written_capacity;
@@ -34,7 +34,7 @@ struct windows {
 
 // Before the first tick, when the profile's start is known.
 void windows_begin(struct windows *windows, const struct options *options, struct profile *profile,
-                   const struct run *run, struct window_files *files);
+                   const struct run_stats *stats, struct window_files *files);
 void windows_deinit(struct windows *windows);
 
 // After each tick: begins to write the window if it is over. True: it is.

@@ -14,7 +14,7 @@
 
 struct module;
 struct modules;
-struct run;
+struct run_stats;
 
 enum { RECORD_LIST_BYTES = 1 << 16 }; // of a record that is a list: then another one begins
 
@@ -30,7 +30,7 @@ struct record_writer {
 	struct record_options options;
 	struct profile *profile; // borrowed, as the next two
 	const struct modules *modules;
-	const struct run *run;
+	const struct run_stats *stats;
 	struct record_file file;
 
 	struct protobuf block;   // records: what is new since the last block, then...

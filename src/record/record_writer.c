@@ -14,7 +14,7 @@
 #include "record_block.h"
 #include "record_names.h"
 #include "record_news.h"
-#include "run.h"
+#include "run_stats.h"
 #include "symbolize.h"
 #include "writing.h"
 
@@ -268,20 +268,20 @@ static void note_process_name(struct span_follower *follower, const struct profi
 
 static void put_figures(struct record_writer *writer)
 {
-	const struct run *run = writer->run;
+	const struct run_stats *stats = writer->stats;
 
-	if (run->ticks == writer->ticks)
+	if (stats->ticks == writer->ticks)
 		return;
-	protobuf_varint(&writer->record, offset_of(writer, run->last_ns));
-	protobuf_varint(&writer->record, run->ticks - writer->ticks);
-	protobuf_varint(&writer->record, run->missed_ticks - writer->missed);
-	protobuf_varint(&writer->record, run->thinned_ticks - writer->thinned);
-	protobuf_varint(&writer->record, run->held_ns - writer->held_ns);
+	protobuf_varint(&writer->record, offset_of(writer, stats->last_ns));
+	protobuf_varint(&writer->record, stats->ticks - writer->ticks);
+	protobuf_varint(&writer->record, stats->missed_ticks - writer->missed);
+	protobuf_varint(&writer->record, stats->thinned_ticks - writer->thinned);
+	protobuf_varint(&writer->record, stats->held_ns - writer->held_ns);
 	record_put(&writer->samples, RECORD_FIGURES, &writer->record);
-	writer->ticks = run->ticks;
-	writer->missed = run->missed_ticks;
-	writer->thinned = run->thinned_ticks;
-	writer->held_ns = run->held_ns;
+	writer->ticks = stats->ticks;
+	writer->missed = stats->missed_ticks;
+	writer->thinned = stats->thinned_ticks;
+	writer->held_ns = stats->held_ns;
 }
 
 static void put_start(struct record_writer *writer)
@@ -359,7 +359,7 @@ static bool put_samples(struct record_writer *writer)
 		become_full(writer);
 	record_put_bytes(&writer->block, writer->samples.bytes, writer->samples.size);
 	protobuf_clear(&writer->samples);
-	writer->samples_before = writer->run->samples;
+	writer->samples_before = writer->stats->samples;
 	return true;
 }
 
@@ -395,7 +395,7 @@ static bool is_stalled(struct record_writer *writer)
 
 bool record_writer_tick(struct record_writer *writer)
 {
-	const int64_t now_ns = writer->run->last_ns;
+	const int64_t now_ns = writer->stats->last_ns;
 	if (writer->file.never_waits && is_stalled(writer))
 		return !writer->file.failed;
 	// Not later than due at the next tick.
@@ -475,8 +475,8 @@ bool record_writer_finish(struct record_writer *writer, const struct symbols *sy
 	if (writer->full || writer->dropped_names)
 		put_overflow(writer, &writer->block, RECORD_OVERFLOW_SIZE,
 		             record_writer_dropped_samples(writer));
-	protobuf_varint(&writer->record, offset_of(writer, writer->run->last_ns));
-	protobuf_varint(&writer->record, writer->run->samples);
+	protobuf_varint(&writer->record, offset_of(writer, writer->stats->last_ns));
+	protobuf_varint(&writer->record, writer->stats->samples);
 	record_put_text(&writer->record, comment);
 	record_put(&writer->block, RECORD_END, &writer->record);
 	return end_block(writer) && write_rest(writer);
@@ -484,7 +484,7 @@ bool record_writer_finish(struct record_writer *writer, const struct symbols *sy
 
 uint64_t record_writer_dropped_samples(const struct record_writer *writer)
 {
-	return writer->full ? writer->run->samples - writer->samples_before : 0;
+	return writer->full ? writer->stats->samples - writer->samples_before : 0;
 }
 
 uint64_t record_writer_dropped_names(const struct record_writer *writer)
@@ -494,7 +494,7 @@ uint64_t record_writer_dropped_names(const struct record_writer *writer)
 
 struct record_writer *record_writer_create(const struct record_options *options,
                                            struct profile *profile, const struct modules *modules,
-                                           const struct run *run)
+                                           const struct run_stats *stats)
 {
 	struct record_writer *writer = memory_alloc_zeroed(1, sizeof(*writer));
 
@@ -506,7 +506,7 @@ struct record_writer *record_writer_create(const struct record_options *options,
 	    .options = *options,
 	    .profile = profile,
 	    .modules = modules,
-	    .run = run,
+	    .stats = stats,
 	    .file.fd = options->fd,
 	    .file.never_waits = options->never_waits,
 	};

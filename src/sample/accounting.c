@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "accounting.h"
 
-#include "run.h"
+#include "run_stats.h"
 
 // A sample in that state. One that runs waits in nothing.
 static uint32_t count_ticks(struct accounting *accounting, struct account *account, uint32_t stack,
@@ -14,7 +14,7 @@ static uint32_t count_ticks(struct accounting *accounting, struct account *accou
 	// A goroutine that was parked meanwhile is counted up to a later tick.
 	if (now_ns < last_ns)
 		now_ns = last_ns;
-	accounting->run->samples += n;
+	accounting->stats->samples += n;
 	return profile_count(accounting->profile, account->thread, stack, state, wait, n, now_ns);
 }
 
@@ -24,7 +24,7 @@ static void count_again(struct accounting *accounting, struct account *account, 
 	const int64_t last_ns = accounting->profile->threads[account->thread].last_ns;
 
 	account->until_ns = now_ns;
-	accounting->run->samples += n;
+	accounting->stats->samples += n;
 	profile_count_again(accounting->profile, sample, n, now_ns < last_ns ? last_ns : now_ns);
 }
 
@@ -63,7 +63,7 @@ void accounting_slept(struct accounting *accounting, struct account *account, ui
 	if (n_ticks == 0)
 		return;
 	count_again(accounting, account, account->sample, n_ticks, accounting->now_ns);
-	accounting->run->credits += n_ticks;
+	accounting->stats->credits += n_ticks;
 }
 
 void accounting_again(struct accounting *accounting, struct account *account)

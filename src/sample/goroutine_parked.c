@@ -9,7 +9,7 @@
 #include "go_waits.h"
 #include "goroutine_table.h"
 #include "goroutine_time.h"
-#include "run.h"
+#include "run_stats.h"
 #include "target.h"
 #include "tick.h"
 #include "tick_unwind.h"
@@ -83,7 +83,7 @@ static bool take_stack(struct ticker *ticker, struct goroutine_entry *entry, uin
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
 	const struct go_memory memory = goroutine_memory(ticker);
-	struct run_goroutines *figures = &ticker->run->goroutines;
+	struct run_goroutines *figures = &ticker->stats->goroutines;
 	struct snapshot snapshot;
 	struct unwound unwound;
 
@@ -135,7 +135,7 @@ void goroutine_count_parked(struct ticker *ticker, struct goroutine_entry *entry
 	uint32_t stack;
 
 	if (entry->holds && goroutine_is_as(goroutine, &entry->seen)) {
-		ticker->run->goroutines.kept++;
+		ticker->stats->goroutines.kept++;
 		if (!ticker->accounting.priming)
 			goroutine_count_as_before(ticker, entry, samples->tick, now_ns);
 		return;
@@ -144,7 +144,7 @@ void goroutine_count_parked(struct ticker *ticker, struct goroutine_entry *entry
 	entry->holds = false;
 	if (!take_stack(ticker, entry, &stack, &wait) || !goroutine_is_parked(&entry->seen))
 		return; // counted when it is seen next
-	ticker->run->goroutines.copied++;
+	ticker->stats->goroutines.copied++;
 	goroutine_label(ticker, entry);
 	entry->is_active = false;
 	entry->holds = may_be_kept(samples, &entry->seen);

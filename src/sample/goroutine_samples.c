@@ -12,7 +12,7 @@
 #include "labels.h"
 #include "memory.h"
 #include "proc.h"
-#include "run.h"
+#include "run_stats.h"
 #include "sleeper.h"
 #include "target.h"
 #include "tick.h"
@@ -261,7 +261,7 @@ static void end_all(struct ticker *ticker)
 static void note_program(struct ticker *ticker)
 {
 	const struct goroutine_samples *samples = &ticker->goroutines;
-	struct run_goroutines *figures = &ticker->run->goroutines;
+	struct run_goroutines *figures = &ticker->stats->goroutines;
 
 	snprintf(figures->version, sizeof(figures->version), "%s", samples->program.version);
 	figures->refused = samples->program.refused;
@@ -368,7 +368,7 @@ static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
 	entry->look = samples->look;
 	if (goroutine->m)
 		note_thread(ticker, goroutine->m);
-	ticker->run->goroutines.system += entry->thread == GOROUTINE_NONE;
+	ticker->stats->goroutines.system += entry->thread == GOROUTINE_NONE;
 	if (entry->thread == GOROUTINE_NONE || !goroutine_is_parked(goroutine) ||
 	    (!ticker->accounting.priming &&
 	     goroutine_is_counted(ticker, entry, ticker->accounting.now_ns)))
@@ -401,7 +401,7 @@ static void attend(void *context)
 static void look_at_all(struct ticker *ticker)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
-	struct run_goroutines *figures = &ticker->run->goroutines;
+	struct run_goroutines *figures = &ticker->stats->goroutines;
 	const struct go_memory memory = goroutine_memory(ticker);
 
 	if (!goroutine_list_read(&samples->list, &samples->program, &memory, attend,
@@ -476,8 +476,8 @@ void goroutine_samples_look(struct ticker *ticker)
 		const bool was_read = samples->is_read;
 		look_at_all(ticker);
 		const int64_t cost_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
-		ticker->run->goroutines.look_ns += cost_ns;
-		ticker->run->goroutines.first_looks_ns += was_read ? 0 : cost_ns;
+		ticker->stats->goroutines.look_ns += cost_ns;
+		ticker->stats->goroutines.first_looks_ns += was_read ? 0 : cost_ns;
 		if (samples->is_read)
 			samples->next_look_ns = start_ns + cost_ns * LOOK_SHARE;
 	} else if (ticker->setup->counts_at_once) {

@@ -9,7 +9,7 @@
 #include "goroutine_table.h"
 #include "labels.h"
 #include "memory.h"
-#include "run.h"
+#include "run_stats.h"
 #include "target.h"
 #include "tick.h"
 
@@ -84,7 +84,7 @@ bool goroutine_count(struct ticker *ticker, struct goroutine_entry *entry, uint3
 	                              entry->wait, n, until_ns);
 	entry->is_sampled = true;
 	entry->tick = tick;
-	ticker->run->samples += n;
+	ticker->stats->samples += n;
 	return true;
 }
 
@@ -109,7 +109,7 @@ void goroutine_count_as_before(struct ticker *ticker, struct goroutine_entry *en
 		    until_ns);
 	} else if (tick > entry->tick) {
 		profile_count_again(ticker->profile, entry->sample, tick - entry->tick, until_ns);
-		ticker->run->samples += tick - entry->tick;
+		ticker->stats->samples += tick - entry->tick;
 		entry->tick = tick;
 	}
 }

@@ -8,7 +8,7 @@
 #include "clock.h"
 #include "events.h"
 #include "proc.h"
-#include "run.h"
+#include "run_stats.h"
 #include "tracee.h"
 
 enum {
@@ -16,10 +16,10 @@ enum {
 	WAKE_SLACK_NS = 20000, // from a stop to the moment when the sampler is ready to run
 };
 
-void held_time_init(struct held_time *hold, struct run *run, struct events *events)
+void held_time_init(struct held_time *hold, struct run_stats *stats, struct events *events)
 {
 	*hold = (struct held_time){
-	    .run = run,
+	    .stats = stats,
 	    .events = events,
 	    .own_schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC),
 	};
@@ -58,17 +58,17 @@ static int64_t waiting_in(struct held_time *hold, int64_t start_ns, int64_t hold
 
 void held_time_add(struct held_time *hold, int64_t start_ns, int64_t end_ns)
 {
-	struct run *run = hold->run;
+	struct run_stats *stats = hold->stats;
 
 	if (start_ns < hold->quiet_ns)
 		start_ns = hold->quiet_ns;
-	run->stops++;
-	histogram_add(&run->thread_hold, end_ns - start_ns);
+	stats->stops++;
+	histogram_add(&stats->thread_hold, end_ns - start_ns);
 	// The union of all holds: they end one after the other.
 	if (start_ns < hold->release_ns)
 		start_ns = hold->release_ns;
-	run->held_ns += end_ns - start_ns;
-	run->held_waiting_ns += waiting_in(hold, start_ns, end_ns - start_ns);
+	stats->held_ns += end_ns - start_ns;
+	stats->held_waiting_ns += waiting_in(hold, start_ns, end_ns - start_ns);
 	hold->release_ns = end_ns;
 }
 
@@ -181,9 +181,9 @@ void held_time_end_work(struct held_time *hold, bool begun)
 
 void held_time_settle_tick(struct held_time *hold)
 {
-	struct run *run = hold->run;
+	struct run_stats *stats = hold->stats;
 
-	if (run->held_ns != hold->settled_ns)
-		histogram_add(&run->tick_hold, run->held_ns - hold->settled_ns);
-	hold->settled_ns = run->held_ns;
+	if (stats->held_ns != hold->settled_ns)
+		histogram_add(&stats->tick_hold, stats->held_ns - hold->settled_ns);
+	hold->settled_ns = stats->held_ns;
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct events;
-struct run;
+struct run_stats;
 
 // Serves all threads that have stopped, of all processes; called by a signal handler.
 struct held_time_server {
@@ -18,21 +18,21 @@ struct held_time_server {
 };
 
 struct held_time {
-	struct run *run;        // borrowed; its figures are kept up to date
-	struct events *events;  // borrowed
-	int64_t release_ns;     // when the last held thread was let go
-	int64_t quiet_ns;       // up to then nobody who was asked had stopped, for certain
-	int64_t quiet_delay_ns; // the sampler's own wait for CPUs, at most, at that time
-	int64_t settled_ns;     // of run->held_ns, what is in run->tick_hold
-	int64_t own_delay_ns;   // the sampler's own wait for CPUs, as last read; -1: unknown
-	bool holding;           // threads are held while others are waited for (--stop-all)
+	struct run_stats *stats; // borrowed; its figures are kept up to date
+	struct events *events;   // borrowed
+	int64_t release_ns;      // when the last held thread was let go
+	int64_t quiet_ns;        // up to then nobody who was asked had stopped, for certain
+	int64_t quiet_delay_ns;  // the sampler's own wait for CPUs, at most, at that time
+	int64_t settled_ns;      // of stats->held_ns, what is in stats->tick_hold
+	int64_t own_delay_ns;    // the sampler's own wait for CPUs, as last read; -1: unknown
+	bool holding;            // threads are held while others are waited for (--stop-all)
 	struct held_time_server server;
 	volatile int64_t work_ns; // when long work began, or was last interrupted; 0: neither
 	long disk_waits;          // of the sampler until then
 	int own_schedstat_fd;     // of the sampler itself; -1: none
 };
 
-void held_time_init(struct held_time *hold, struct run *run, struct events *events);
+void held_time_init(struct held_time *hold, struct run_stats *stats, struct events *events);
 void held_time_deinit(struct held_time *hold);
 
 // Adds the time for which a thread was held: it was let go at end_ns, and may have been held from

@@ -13,7 +13,7 @@
 #include "memory.h"
 #include "proc.h"
 #include "profile.h"
-#include "run.h"
+#include "run_stats.h"
 #include "schedule.h"
 #include "target.h"
 #include "tracee.h"
@@ -72,15 +72,15 @@ static void serve(void *context)
 
 bool processes_init(struct processes *processes, struct target *target,
                     const struct processes_options *options, struct profile *profile,
-                    struct modules *modules, struct events *events, struct run *run)
+                    struct modules *modules, struct events *events, struct run_stats *stats)
 {
 	*processes = (struct processes){
-	    .run = run,
+	    .stats = stats,
 	    .children = options->children,
 	};
 	if (!snapshot_buffer_init(&processes->buffer))
 		return false;
-	held_time_init(&processes->hold, run, events);
+	held_time_init(&processes->hold, stats, events);
 	if (!options->stop_all)
 		processes->hold.server = (struct held_time_server){serve, processes};
 	load_init(&processes->load);
@@ -112,9 +112,9 @@ bool processes_init(struct processes *processes, struct target *target,
 
 static void note_unwinding(struct processes *processes, const struct unwinder *unwinder)
 {
-	processes->run->n_frames += unwinder->n_frames;
-	processes->run->n_frame_pointer_steps += unwinder->n_frame_pointer_steps;
-	processes->run->n_code_steps += unwinder->n_code_steps;
+	processes->stats->n_frames += unwinder->n_frames;
+	processes->stats->n_frame_pointer_steps += unwinder->n_frame_pointer_steps;
+	processes->stats->n_code_steps += unwinder->n_code_steps;
 }
 
 static void destroy_process(struct processes *processes, struct process *process)
@@ -130,7 +130,7 @@ void processes_deinit(struct processes *processes)
 {
 	for (size_t i = 0; i < processes->count; i++)
 		destroy_process(processes, processes->items[i]);
-	processes->run->n_rules = processes->rules.n_made;
+	processes->stats->n_rules = processes->rules.n_made;
 	free(processes->items);
 	free(processes->refused);
 	rule_cache_deinit(&processes->rules);
@@ -182,7 +182,7 @@ static void add_child(struct processes *processes, int pid)
 	if (!proc_read_stat(-1, pid, pid, &stat) || stat.state == 'Z')
 		return; // it has ended meanwhile
 	// It has privileges, is traced, or is a 32-bit program.
-	processes->run->refused_children++;
+	processes->stats->refused_children++;
 	*array_push(processes->refused, processes->n_refused, processes->refused_capacity) =
 	    (struct refused_child){pid, stat.start_time};
 }
@@ -245,18 +245,18 @@ void processes_prime(struct processes *processes, int64_t now_ns)
 bool processes_tick(struct processes *processes, const struct stretch *stretch)
 {
 	const long n_others = load_others(&processes->load);
-	struct run *run = processes->run;
+	struct run_stats *stats = processes->stats;
 
 	held_time_settle_tick(&processes->hold);
-	run->ticks++;
-	run->last_ns = stretch->until_ns;
-	run->threads = 0;
-	run->calls = tracee_call_counts();
+	stats->ticks++;
+	stats->last_ns = stretch->until_ns;
+	stats->threads = 0;
+	stats->calls = tracee_call_counts();
 	// Children that are found on the way are sampled in the same tick.
 	for (size_t i = 0; i < processes->count; i++) {
 		struct process *process = processes->items[i];
 		process->ended = !ticker_tick(&process->ticker, stretch, n_others);
-		run->threads += process->target->n_threads;
+		stats->threads += process->target->n_threads;
 		if (processes->children)
 			find_children(processes, process);
 	}
@@ -302,6 +302,6 @@ void processes_finish(struct processes *processes)
 	while (tracee_serve() > 0 && clock_now_ns() < until_ns)
 		held_time_wait(&processes->hold, until_ns);
 	tracee_abandon_all();
-	processes->hold.run->calls = tracee_call_counts();
-	processes->hold.run->lacks_files = lacks_files(processes->items[0]->target->task_fd);
+	processes->hold.stats->calls = tracee_call_counts();
+	processes->hold.stats->lacks_files = lacks_files(processes->items[0]->target->task_fd);
 }

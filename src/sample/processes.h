@@ -21,7 +21,7 @@ struct events;
 struct modules;
 struct process;
 struct profile;
-struct run;
+struct run_stats;
 struct stretch;
 struct target;
 
@@ -39,7 +39,7 @@ struct processes {
 	struct held_time hold;
 	struct load load;
 	struct thread_sums sums;
-	struct run *run;               // borrowed
+	struct run_stats *stats;       // borrowed
 	bool children;                 // descendants too
 	struct refused_child *refused; // children that cannot be sampled
 	size_t n_refused, refused_capacity;
@@ -62,7 +62,7 @@ struct processes_options {
 // address space for the copies of stacks.
 bool processes_init(struct processes *processes, struct target *target,
                     const struct processes_options *options, struct profile *profile,
-                    struct modules *modules, struct events *events, struct run *run);
+                    struct modules *modules, struct events *events, struct run_stats *stats);
 void processes_deinit(struct processes *processes);
 
 // Notes that the target is a command that the profiler holds at its first instruction.

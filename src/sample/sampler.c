@@ -12,7 +12,7 @@
 #include "priority.h"
 #include "processes.h"
 #include "profile.h"
-#include "run.h"
+#include "run_stats.h"
 #include "schedule.h"
 #include "tracee.h"
 
@@ -33,18 +33,18 @@ static bool wait_until(const struct sampler *sampler, struct processes *processe
 struct loop {
 	const struct sampler *sampler; // borrowed, as the next two
 	struct processes *processes;
-	struct run *run;
+	struct run_stats *stats;
 	struct schedule schedule;
 	struct budget budget;
 };
 
-static struct budget_spent spent_until(const struct run *run, int64_t now_ns)
+static struct budget_spent spent_until(const struct run_stats *stats, int64_t now_ns)
 {
 	return (struct budget_spent){
 	    .now_ns = now_ns,
 	    // What comes once is borrowed from nobody.
-	    .cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - run->goroutines.first_looks_ns,
-	    .held_ns = run->held_ns - run->held_waiting_ns,
+	    .cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - stats->goroutines.first_looks_ns,
+	    .held_ns = stats->held_ns - stats->held_waiting_ns,
 	};
 }
 
@@ -61,12 +61,12 @@ static bool tick(struct loop *loop, const struct stretch *stretch)
 static bool first_tick(struct loop *loop)
 {
 	const struct sampler *sampler = loop->sampler;
-	const int64_t start_ns = loop->run->start_ns;
+	const int64_t start_ns = loop->stats->start_ns;
 
 	if (!tick(loop, &(struct stretch){start_ns, start_ns}))
 		return false;
 	// What it takes to begin does not count as overhead.
-	const struct budget_spent spent = spent_until(loop->run, clock_now_ns());
+	const struct budget_spent spent = spent_until(loop->stats, clock_now_ns());
 	budget_init(&loop->budget, sampler->max_overhead_percent, &spent);
 	if (sampler->looked)
 		processes_visit(loop->processes, sampler->looked, sampler->context);
@@ -83,13 +83,13 @@ static bool next_tick(struct loop *loop)
 {
 	const struct sampler *sampler = loop->sampler;
 	const int64_t now_ns = clock_now_ns();
-	const struct budget_spent spent = spent_until(loop->run, now_ns);
+	const struct budget_spent spent = spent_until(loop->stats, now_ns);
 	struct stretch stretch;
 
-	loop->run->missed_ticks += schedule_take(&loop->schedule, now_ns, &stretch);
+	loop->stats->missed_ticks += schedule_take(&loop->schedule, now_ns, &stretch);
 	sampler->passed(sampler->context);
 	if (!budget_allows(&loop->budget, &spent))
-		loop->run->thinned_ticks++;
+		loop->stats->thinned_ticks++;
 	else if (!tick(loop, &stretch))
 		return false;
 	sampler->ticked(sampler->context);
@@ -101,12 +101,12 @@ static bool next_tick(struct loop *loop)
 static void end_ticks(struct loop *loop)
 {
 	const struct stretch rest = schedule_rest(&loop->schedule, clock_now_ns());
-	struct run *run = loop->run;
+	struct run_stats *stats = loop->stats;
 
-	if (rest.until_ns > run->last_ns && !loop->sampler->events->target_ended)
+	if (rest.until_ns > stats->last_ns && !loop->sampler->events->target_ended)
 		tick(loop, &rest);
-	if (rest.until_ns < run->last_ns)
-		run->last_ns = rest.until_ns;
+	if (rest.until_ns < stats->last_ns)
+		stats->last_ns = rest.until_ns;
 }
 
 static void tick_until_end(struct loop *loop)
@@ -131,7 +131,7 @@ static uint32_t random_seed(void)
 	return seed ? seed : 1;
 }
 
-bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run *run)
+bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run_stats *stats)
 {
 	const int64_t period_ns = (int64_t)((double)NS_PER_SECOND / sampler->frequency_hz);
 	const struct processes_options options = {
@@ -149,34 +149,35 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	struct processes processes;
 	struct priority priority;
 
-	run->frequency_hz = sampler->frequency_hz;
-	run->duration_ns = sampler->duration_ns;
-	run->seed = sampler->seed ? sampler->seed : random_seed();
-	run->max_overhead_percent = sampler->max_overhead_percent;
+	stats->frequency_hz = sampler->frequency_hz;
+	stats->duration_ns = sampler->duration_ns;
+	stats->seed = sampler->seed ? sampler->seed : random_seed();
+	stats->max_overhead_percent = sampler->max_overhead_percent;
 	if (!processes_init(&processes, sampler->target, &options, profile, sampler->modules,
-	                    sampler->events, run))
+	                    sampler->events, stats))
 		return false;
 	processes_set_held(&processes, sampler->launch && sampler->launch->held);
 	profile->period_ns = period_ns;
 	priority_raise(&priority);
-	run->priority_raised = priority.level != PRIORITY_USUAL;
-	run->cpu_ns = -clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	stats->priority_raised = priority.level != PRIORITY_USUAL;
+	stats->cpu_ns = -clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (!sampler->launch) // a command has but one thread yet
 		processes_prime(&processes, clock_now_ns());
 	profile->start_time_ns = clock_read_ns(CLOCK_REALTIME);
-	run->start_ns = clock_now_ns();
-	profile_begin(profile, run->start_ns);
+	stats->start_ns = clock_now_ns();
+	profile_begin(profile, stats->start_ns);
 	sampler->started(sampler->context);
-	struct loop loop = {.sampler = sampler, .processes = &processes, .run = run};
-	schedule_init(&loop.schedule, run->start_ns, period_ns, sampler->duration_ns, run->seed);
+	struct loop loop = {.sampler = sampler, .processes = &processes, .stats = stats};
+	schedule_init(&loop.schedule, stats->start_ns, period_ns, sampler->duration_ns,
+	              stats->seed);
 	tick_until_end(&loop);
 	processes_finish(&processes);
-	profile_end_watch(profile, run->last_ns);
-	run->lost_privileges = tracee_lost_privileges();
-	run->end_ns = clock_now_ns();
+	profile_end_watch(profile, stats->last_ns);
+	stats->lost_privileges = tracee_lost_privileges();
+	stats->end_ns = clock_now_ns();
 	priority_restore(&priority);
-	run->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-	profile->duration_ns = run->last_ns - run->start_ns;
+	stats->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	profile->duration_ns = stats->last_ns - stats->start_ns;
 	processes_deinit(&processes);
 	return true;
 }

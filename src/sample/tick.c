@@ -7,7 +7,7 @@
 #include "load.h"
 #include "woken.h"
 #include "thread_info.h"
-#include "run.h"
+#include "run_stats.h"
 #include "schedule.h"
 #include "sleeper.h"
 #include "target.h"
@@ -32,17 +32,17 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	    .setup = setup,
 	    .target = target,
 	    .profile = setup->profile,
-	    .run = setup->hold->run,
+	    .stats = setup->hold->stats,
 	    .buffer = setup->buffer,
 	};
 	ticker->accounting = (struct accounting){
 	    .profile = ticker->profile,
-	    .run = ticker->run,
+	    .stats = ticker->stats,
 	};
 	target->attend = setup->attend;
 	target->attend_context = setup->attend_context;
 	idle_check_init(&ticker->idle_check, setup->sums, setup->load);
-	wait_reasons_init(&ticker->waits, setup->profile, setup->hold->run, setup->kernel,
+	wait_reasons_init(&ticker->waits, setup->profile, setup->hold->stats, setup->kernel,
 	                  setup->locks);
 	stops_init(&ticker->stops, setup->hold, setup->buffer, target, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);
@@ -55,12 +55,12 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	                                     .space = &ticker->space,
 	                                     .resident = &target->resident,
 	                                     .profile = setup->profile,
-	                                     .run = ticker->run,
+	                                     .stats = ticker->stats,
 	                                 });
 	target->runtimes = &ticker->runtimes;
 	goroutine_samples_init(&ticker->goroutines, setup->runtimes & RUNTIMES_GO,
 	                       setup->system_goroutines, setup->no_creators);
-	if (ticker->run->check)
+	if (ticker->stats->check)
 		unwinder_record_pcs(&ticker->unwinder);
 }
 
@@ -80,8 +80,8 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	struct target_thread *thread = stop->thread;
 	struct unwound unwound;
 
-	ticker->run->denied += stop->denied;
-	ticker->run->sleeper_stops += stop->asleep && stop->copied;
+	ticker->stats->denied += stop->denied;
+	ticker->stats->sleeper_stops += stop->asleep && stop->copied;
 	// The address space may have been read in the midst of the exec: the walk is tried anew.
 	ticker->space.stale |= stop->how.exec;
 	if (stop->copied && !stop->failed) {
@@ -408,7 +408,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	look_at_all(ticker);
 	finish_stops(ticker);
 	goroutine_samples_look(ticker);
-	ticker->run->pages_hidden |= target->resident.hidden;
+	ticker->stats->pages_hidden |= target->resident.hidden;
 	wait_reasons_name_sockets(&ticker->waits, target, false);
 	target_attend(target, 0);
 	if (target_has_gone(target)) {

@@ -20,7 +20,7 @@ struct held_time;
 struct load;
 struct modules;
 struct rule_cache;
-struct run;
+struct run_stats;
 struct snapshot_buffer;
 struct stretch;
 struct target;
@@ -54,7 +54,7 @@ struct ticker {
 	const struct ticker_setup *setup; // borrowed, as the next four
 	struct target *target;
 	struct profile *profile;
-	struct run *run;
+	struct run_stats *stats;
 	struct snapshot_buffer *buffer;
 	struct address_space space;
 	struct unwinder unwinder;

@@ -4,7 +4,7 @@
 #include "decision.h"
 #include "woken.h"
 #include "thread_info.h"
-#include "run.h"
+#include "run_stats.h"
 #include "sleeper.h"
 #include "spared_calls.h"
 #include "target.h"
@@ -72,7 +72,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	struct unwound unwound;
 	struct copy_seen seen;
 
-	ticker->run->copies++;
+	ticker->stats->copies++;
 	thread->account.wait = wait_reasons_read(&ticker->waits, ticker->target, thread);
 	for (unsigned int n_again = 0; decision == DECISION_COPY; n_again++) {
 		if (n_again > 0)
@@ -136,7 +136,7 @@ static enum decision decide_hidden(struct ticker *ticker, struct target_thread *
 {
 	const bool gives = spared_calls_gives(ticker->target->pid, thread->tid);
 
-	ticker->run->blind = true;
+	ticker->stats->blind = true;
 	return decision_after_look(SLEEPER_HIDDEN, gives ? BEARS_NO_STOP : BEARS_STOP);
 }
 
@@ -179,7 +179,7 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 	case DECISION_KEEP_RAN:
 		ticker->n_running++;
 		accounting_repeat_in_state(&ticker->accounting, &thread->account, THREAD_RUNNING);
-		ticker->run->no_cpu_samples++;
+		ticker->stats->no_cpu_samples++;
 		return;
 	case DECISION_FORGET:
 		thread->gone = true;

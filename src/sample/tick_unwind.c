@@ -4,7 +4,7 @@
 #include "clock.h"
 #include "labels.h"
 #include "held_time.h"
-#include "run.h"
+#include "run_stats.h"
 #include "target.h"
 #include "tick.h"
 #include "unwind_check.h"
@@ -71,8 +71,8 @@ void tick_unwind(struct ticker *ticker, struct target_thread *thread,
 		if (ticker->space.generation != generation)
 			tick_walk(ticker, snapshot, ret);
 	}
-	if (ticker->run->check)
-		unwind_check_compare(ticker->run->check, thread->tid, &ticker->unwinder, snapshot,
+	if (ticker->stats->check)
+		unwind_check_compare(ticker->stats->check, thread->tid, &ticker->unwinder, snapshot,
 		                     ret);
 	if (ticker->unwinder.luajit.dispatch)
 		thread->hint.luajit = ticker->unwinder.luajit;

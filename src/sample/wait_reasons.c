@@ -19,7 +19,7 @@
 #include "memory.h"
 #include "profile.h"
 #include "resident.h"
-#include "run.h"
+#include "run_stats.h"
 #include "runtimes.h"
 #include "sockets.h"
 #include "syscall_name.h"
@@ -36,11 +36,11 @@ enum {
 	NO_DESCRIPTOR = -1,
 };
 
-void wait_reasons_init(struct wait_reasons *waits, struct profile *profile, struct run *run,
+void wait_reasons_init(struct wait_reasons *waits, struct profile *profile, struct run_stats *stats,
                        bool kernel, bool locks)
 {
 	*waits = (struct wait_reasons){
-	    .profile = profile, .run = run, .kernel = kernel, .locks = locks, .fds_fd = -1};
+	    .profile = profile, .stats = stats, .kernel = kernel, .locks = locks, .fds_fd = -1};
 }
 
 void wait_reasons_deinit(struct wait_reasons *waits)
@@ -348,7 +348,7 @@ uint32_t wait_reasons_read(struct wait_reasons *waits, const struct target *targ
 	if ((descriptor[0] || waits->kernel) && !sleeps_still(target, thread))
 		descriptor[0] = frames[0] = '\0';
 	else if (waits->kernel && !frames[0])
-		waits->run->kernel_hidden = true;
+		waits->stats->kernel_hidden = true;
 	const uint32_t wait = profile_intern_wait(waits->profile, number, descriptor, frames);
 	if (wait != WAIT_NONE)
 		note_socket(waits, wait);

@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 struct profile;
-struct run;
+struct run_stats;
 struct target;
 struct target_thread;
 
 struct wait_reasons {
 	struct profile *profile;       // borrowed
-	struct run *run;               // borrowed
+	struct run_stats *stats;       // borrowed
 	bool kernel;                   // read kernel frames
 	bool locks;                    // look who holds the locks that are waited for
 	bool knows_tids, has_our_tids; // that the process has, too: no pid namespace lies between
@@ -26,7 +26,7 @@ struct wait_reasons {
 	int64_t next_ns; // when the tables of sockets may be read again
 };
 
-void wait_reasons_init(struct wait_reasons *waits, struct profile *profile, struct run *run,
+void wait_reasons_init(struct wait_reasons *waits, struct profile *profile, struct run_stats *stats,
                        bool kernel, bool locks);
 void wait_reasons_deinit(struct wait_reasons *waits);
 

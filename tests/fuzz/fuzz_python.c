@@ -11,7 +11,7 @@
 #include "python.h"
 #include "python_lines.h"
 #include "resident.h"
-#include "run.h"
+#include "run_stats.h"
 #include "runtimes.h"
 #include "snapshot.h"
 #include "unwind.h"
@@ -233,7 +233,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input input = {data, size};
 	struct modules modules = {0};
 	struct profile profile = {0};
-	struct run run = {0};
+	struct run_stats stats = {0};
 	struct resident resident;
 	struct address_space space = {.pid = getpid()};
 	struct made_stack stack;
@@ -249,7 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    .space = &space,
 	    .resident = &resident,
 	    .profile = &profile,
-	    .run = &run,
+	    .stats = &stats,
 	};
 	struct module *module = modules_add(&modules, MODULE_FILE, "/python", 1, 2, -1);
 	struct module *names = modules_add(&modules, MODULE_RUNTIME, "[python]", 0, 0, -1);

@@ -7,7 +7,7 @@
 #include "long_waits.h"
 #include "record_input.h"
 #include "record_writer.h"
-#include "run.h"
+#include "run_stats.h"
 #include "slice.h"
 #include "timeline.h"
 #include "writer.h"
@@ -68,7 +68,7 @@ static void write_all(struct recording *recording, uint8_t ways)
 	const struct record_options options = {.pid = recording->pid,
 	                                       .fd = open("/dev/null", O_WRONLY | O_CLOEXEC)};
 	struct profile *profile = &recording->profile;
-	struct run run = {0};
+	struct run_stats stats = {0};
 	struct slice slice;
 	struct timeline timeline;
 	struct long_waits waits;
@@ -81,7 +81,7 @@ static void write_all(struct recording *recording, uint8_t ways)
 	profile_follow(profile, &timeline.follower);
 	profile_follow(profile, &waits.follower);
 	struct record_writer *again =
-	    record_writer_create(&options, profile, &recording->modules, &run);
+	    record_writer_create(&options, profile, &recording->modules, &stats);
 	recording_replay(recording);
 	struct profile view = ways & WAYS_SLICED ? slice_view(&slice, profile) : *profile;
 	if (ways & WAYS_WAITS)

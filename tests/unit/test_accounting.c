@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "memory.h"
-#include "run.h"
+#include "run_stats.h"
 #include "accounting.h"
 
 enum { PERIOD = 10, WAIT = 1 };
@@ -16,7 +16,7 @@ enum { PERIOD = 10, WAIT = 1 };
 // One thread, watched from 0 on.
 struct fixture {
 	struct profile profile;
-	struct run run;
+	struct run_stats stats;
 	struct accounting accounting;
 	struct account account;
 	uint32_t stack_a, stack_b;
@@ -28,7 +28,7 @@ static int setup(void **state)
 	const uint32_t a = 1, b = 2;
 
 	f->profile.period_ns = PERIOD;
-	f->accounting = (struct accounting){.profile = &f->profile, .run = &f->run};
+	f->accounting = (struct accounting){.profile = &f->profile, .stats = &f->stats};
 	f->account.thread = profile_add_thread(&f->profile, 1, 1, "a", 0);
 	f->stack_a = profile_intern_stack(&f->profile, &a, 1, STACK_COMPLETE, 0);
 	f->stack_b = profile_intern_stack(&f->profile, &b, 1, STACK_COMPLETE, 0);
@@ -77,7 +77,7 @@ static void assert_balanced(const struct fixture *f)
 
 	for (size_t i = 0; i < f->profile.n_samples; i++)
 		count += f->profile.samples[i].count;
-	assert_int_equal(count, f->run.samples);
+	assert_int_equal(count, f->stats.samples);
 	assert_int_equal((int64_t)count * PERIOD, f->accounting.now_ns);
 }
 
@@ -91,7 +91,7 @@ static void test_sleeps_on(void **state)
 	f->accounting.now_ns += 3 * PERIOD;
 	accounting_slept(&f->accounting, &f->account, 3);
 	assert_counted(f, f->stack_a, THREAD_SLEEPING, 5);
-	assert_int_equal(f->run.credits, 4);
+	assert_int_equal(f->stats.credits, 4);
 	assert_balanced(f);
 }
 
@@ -103,11 +103,11 @@ static void test_primed(void **state)
 	f->accounting.priming = true;
 	accounting_count(&f->accounting, &f->account, f->stack_a, THREAD_DISK, 0);
 	f->accounting.priming = false;
-	assert_int_equal(f->run.samples, 0);
+	assert_int_equal(f->stats.samples, 0);
 	f->accounting.now_ns += 4 * PERIOD;
 	accounting_slept(&f->accounting, &f->account, 4);
 	assert_counted(f, f->stack_a, THREAD_DISK, 4);
-	assert_int_equal(f->run.credits, 3);
+	assert_int_equal(f->stats.credits, 3);
 	assert_balanced(f);
 }
 

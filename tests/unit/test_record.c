@@ -18,7 +18,7 @@
 #include "record.h"
 #include "record_writer.h"
 #include "recording.h"
-#include "run.h"
+#include "run_stats.h"
 
 enum { MAX_THREADS = 40, MAX_FRAMES = 12, N_RUNS = 60 };
 
@@ -30,7 +30,7 @@ struct made {
 	struct profile profile;
 	struct modules modules;
 	struct symbols symbols;
-	struct run run;
+	struct run_stats stats;
 	struct span_follower follower;
 	uint64_t spans; // a sum of hashes of the spans, in whatever order
 	int fd;
@@ -150,7 +150,7 @@ static void make_tick(struct made *made, int64_t now_ns)
 			continue;
 		if (thread->span.count > 0 && draw(made, 3)) { // sleeps on
 			profile_count_again(profile, thread->span.sample, 1, now_ns);
-			made->run.samples++;
+			made->stats.samples++;
 			continue;
 		}
 		if (draw(made, 50) == 0) {
@@ -168,7 +168,7 @@ static void make_tick(struct made *made, int64_t now_ns)
 		profile_label_thread(profile, id, make_labels(made));
 		profile_count(profile, id, make_stack(made),
 		              (enum thread_state)draw(made, N_THREAD_STATES), wait, ticks, late_ns);
-		made->run.samples += ticks;
+		made->stats.samples += ticks;
 		if (draw(made, 9) == 0)
 			profile_rename_thread(profile, id, draw(made, 2) ? "renamed" : "");
 	}
@@ -210,28 +210,28 @@ static void make(struct made *made, uint64_t seed, int n_ticks, uint64_t max_byt
 	assert_true(made->fd >= 0);
 	made->profile.period_ns = PERIOD_NS;
 	made->profile.start_time_ns = 1700000000 * NS_PER_SECOND;
-	made->profile.start_ns = made->run.start_ns = now_ns = 1 + (int64_t)draw(made, 1 << 30);
+	made->profile.start_ns = made->stats.start_ns = now_ns = 1 + (int64_t)draw(made, 1 << 30);
 	add_module(made);
 	made->writer = record_writer_create(
 	    &(struct record_options){.pid = 7, .max_bytes = max_bytes, .fd = made->fd},
-	    &made->profile, &made->modules, &made->run);
+	    &made->profile, &made->modules, &made->stats);
 	profile_follow(&made->profile, &listener.follower);
 	profile_name_process(&made->profile, 7, "made up");
 	for (int i = 0; i < n_ticks; i++) {
 		make_tick(made, now_ns);
-		made->run.ticks++;
-		made->run.last_ns = now_ns;
-		made->run.missed_ticks += draw(made, 2);
-		made->run.held_ns += draw(made, 1000);
+		made->stats.ticks++;
+		made->stats.last_ns = now_ns;
+		made->stats.missed_ticks += draw(made, 2);
+		made->stats.held_ns += draw(made, 1000);
 		assert_true(record_writer_tick(made->writer));
 		now_ns += PERIOD_NS + (int64_t)draw(made, NS_PER_MS);
 	}
 	// In some runs sampling ends in the midst of the last samples' period.
-	made->run.last_ns -= seed & 1 ? (int64_t)draw(made, PERIOD_NS) : 0;
-	if (made->run.last_ns < made->run.start_ns)
-		made->run.last_ns = made->run.start_ns;
-	profile_end_watch(&made->profile, made->run.last_ns);
-	made->profile.duration_ns = made->run.last_ns - made->run.start_ns;
+	made->stats.last_ns -= seed & 1 ? (int64_t)draw(made, PERIOD_NS) : 0;
+	if (made->stats.last_ns < made->stats.start_ns)
+		made->stats.last_ns = made->stats.start_ns;
+	profile_end_watch(&made->profile, made->stats.last_ns);
+	made->profile.duration_ns = made->stats.last_ns - made->stats.start_ns;
 	made->spans = listener.spans;
 	make_symbols(made);
 	assert_true(record_writer_finish(made->writer, &made->symbols, "a comment"));
@@ -321,14 +321,14 @@ static void test_round_trip(void **state)
 		uint8_t *bytes = read_bytes(&made, &size);
 		replay(&recording, &listener, bytes, size);
 		assert_int_equal(listener.spans, made.spans);
-		assert_int_equal(count_samples(&recording.profile), made.run.samples);
+		assert_int_equal(count_samples(&recording.profile), made.stats.samples);
 		assert_true(recording.whole && !recording.full);
 		assert_int_equal(recording.lost_bytes + recording.lost_blocks +
 		                     recording.bad_records + recording.lost_stacks,
 		                 0);
-		assert_int_equal(recording.ticks, made.run.ticks);
-		assert_int_equal(recording.missed_ticks, made.run.missed_ticks);
-		assert_int_equal(recording.held_ns, made.run.held_ns);
+		assert_int_equal(recording.ticks, made.stats.ticks);
+		assert_int_equal(recording.missed_ticks, made.stats.missed_ticks);
+		assert_int_equal(recording.held_ns, made.stats.held_ns);
 		assert_int_equal(recording.profile.duration_ns, made.profile.duration_ns);
 		assert_int_equal(recording.profile.start_time_ns, made.profile.start_time_ns);
 		assert_int_equal(recording.pid, 7);
@@ -383,11 +383,11 @@ static void test_cut_short(void **state)
 		assert_int_equal(recording.lost_bytes, cut - whole_bytes(bytes, cut));
 		assert_int_equal(recording.bad_records, 0);
 		// Samples of more than one tick are credited by time: there may be some too many.
-		assert_true(samples <= made.run.samples * 3 / 2 + MAX_THREADS);
+		assert_true(samples <= made.stats.samples * 3 / 2 + MAX_THREADS);
 		last = samples > last ? samples : last;
 		recording_deinit(&recording);
 	}
-	assert_true(last >= made.run.samples);
+	assert_true(last >= made.stats.samples);
 	made_deinit(&made);
 }
 
@@ -433,7 +433,7 @@ static void test_max_size(void **state)
 	assert_true(recording.whole && recording.full);
 	assert_true(recording.dropped_samples > 0);
 	assert_int_equal(recording.dropped_samples + count_samples(&recording.profile),
-	                 made.run.samples);
+	                 made.stats.samples);
 	assert_int_equal(recording.dropped_samples, record_writer_dropped_samples(made.writer));
 	recording_deinit(&recording);
 	made_deinit(&made);
@@ -453,7 +453,7 @@ static void test_an_hour(void **state)
 	profile->start_ns = 1;
 	add_module(&made);
 	made.writer = record_writer_create(&(struct record_options){.pid = 7, .fd = made.fd},
-	                                   profile, &made.modules, &made.run);
+	                                   profile, &made.modules, &made.stats);
 	for (int i = 0; i < THREADS; i++)
 		profile_add_thread(profile, 7, 1000 + i, "thread", 1);
 	for (int i = 0; i < HZ * SECONDS; i++) {
@@ -468,10 +468,10 @@ static void test_an_hour(void **state)
 			    profile, t,
 			    profile_intern_stack(profile, ids, DEPTH, STACK_COMPLETE, false),
 			    THREAD_RUNNING, WAIT_NONE, 1, now_ns);
-			made.run.samples++;
+			made.stats.samples++;
 		}
-		made.run.ticks++;
-		made.run.last_ns = now_ns;
+		made.stats.ticks++;
+		made.stats.last_ns = now_ns;
 		assert_true(record_writer_tick(made.writer));
 	}
 	profile_end_spans(profile);

@@ -13,7 +13,7 @@
 #include "profile.h"
 #include "record_writer.h"
 #include "recording.h"
-#include "run.h"
+#include "run_stats.h"
 
 enum {
 	N_THREADS = 40, // the last one sleeps on, the one before ends while nobody reads
@@ -28,7 +28,7 @@ enum {
 struct stream {
 	struct profile profile;
 	struct modules modules;
-	struct run run;
+	struct run_stats stats;
 	struct record_writer *writer;
 	struct recording recording;
 	uint32_t stacks[N_STACKS];
@@ -52,7 +52,7 @@ static void begin(struct stream *stream)
 		profile_add_thread(&stream->profile, 1, i + 1, "thread", stream->now_ns);
 	stream->writer = record_writer_create(
 	    &(struct record_options){.pid = 1, .fd = stream->fds[1], .never_waits = true},
-	    &stream->profile, &stream->modules, &stream->run);
+	    &stream->profile, &stream->modules, &stream->stats);
 	profile_begin(&stream->profile, stream->now_ns);
 	recording_begin_stream(&stream->recording);
 }
@@ -62,20 +62,20 @@ static void tick(struct stream *stream)
 {
 	stream->now_ns += PERIOD_NS;
 	for (uint32_t i = 0; i < SLEEPER; i++) {
-		const uint32_t stack = (uint32_t)(i * 7 + stream->run.ticks) % N_STACKS;
+		const uint32_t stack = (uint32_t)(i * 7 + stream->stats.ticks) % N_STACKS;
 		if (stream->profile.threads[i].ended)
 			continue;
 		profile_count(&stream->profile, i, stream->stacks[stack],
 		              i % 2 ? THREAD_RUNNING : THREAD_SLEEPING, WAIT_NONE, 1,
 		              stream->now_ns);
 	}
-	if (stream->run.ticks == 0)
+	if (stream->stats.ticks == 0)
 		stream->sleep = profile_count(&stream->profile, SLEEPER, stream->stacks[0],
 		                              THREAD_SLEEPING, WAIT_NONE, 1, stream->now_ns);
 	else
 		profile_count_again(&stream->profile, stream->sleep, 1, stream->now_ns);
-	stream->run.ticks++;
-	stream->run.last_ns = stream->now_ns;
+	stream->stats.ticks++;
+	stream->stats.last_ns = stream->now_ns;
 	assert_true(record_writer_tick(stream->writer));
 }
 

@@ -170,7 +170,7 @@ static bool find_layout(struct search *search, struct python *python)
 	if (layout)
 		python->layout = *layout;
 	else
-		python->setup->run->unknown_python = minor ? minor : -1;
+		python->setup->stats->unknown_python = minor ? minor : -1;
 	return layout;
 }
 

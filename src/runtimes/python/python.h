@@ -14,7 +14,7 @@
 #include "python_codes.h"
 #include "python_layout.h"
 #include "python_native.h"
-#include "run.h"
+#include "run_stats.h"
 
 struct module;
 struct runtimes_setup;

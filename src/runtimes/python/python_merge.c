@@ -274,7 +274,7 @@ static bool place(struct merge *merge)
 
 static void count_fault(struct python *python, enum runtime_fault fault)
 {
-	python->setup->run->runtime_faults[fault]++;
+	python->setup->stats->runtime_faults[fault]++;
 }
 
 // The thread's frames in the heap, for its next sample.

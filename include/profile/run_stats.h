@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// run: the figures of a run of the sampler about itself.
+// run_stats: the figures of a run of the sampler about itself.
 #pragma once
 
 #include <stdbool.h>
@@ -38,7 +38,7 @@ struct run_goroutines {
 	uint64_t unreadable;    // stacks not in memory
 };
 
-struct run {
+struct run_stats {
 	struct unwind_check *check; // --check-unwinding; NULL: not asked for; borrowed
 	double frequency_hz;
 	int64_t duration_ns; // asked for; 0: until the end
