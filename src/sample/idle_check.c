@@ -2,7 +2,7 @@
 #include "idle_check.h"
 
 #include "clock.h"
-#include "load.h"
+#include "machine_load.h"
 #include "target.h"
 #include "thread_sums.h"
 #include "tracee.h"
@@ -17,7 +17,7 @@ enum {
 };
 
 void idle_check_init(struct idle_check *check, const struct thread_sums *sums,
-                     const struct load *load)
+                     const struct machine_load *load)
 {
 	*check = (struct idle_check){.sums = sums, .load = load, .clock_ns = -1};
 }
@@ -63,7 +63,7 @@ static bool is_alone(struct idle_check *check, const struct target *target, long
 
 	if (n_others < 0)
 		return false;
-	while (load_others(check->load) != 0)
+	while (machine_load_others(check->load) != 0)
 		if (clock_now_ns() > until_ns)
 			return false;
 	return !clock_moved(check, target);

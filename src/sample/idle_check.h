@@ -9,7 +9,7 @@
 // /proc/PID/task/TID/schedstat shows it for each. But the kernel adds what a thread uses only when
 // it is switched off, or at the next tick of the scheduler (kernel/sched/cputime.c,
 // thread_group_cputime): one that has just begun to run is not seen. That one is among the runnable
-// threads of the machine (load.h).
+// threads of the machine (machine_load.h).
 //
 // Neither shows a thread that was woken and still waits for a CPU: its stack is the sleeper's, but
 // it does not sleep. It is among the machine's runnable threads, too.
@@ -20,22 +20,22 @@
 
 #include "proc.h"
 
-struct load;
+struct machine_load;
 struct target;
 struct thread_sums;
 
 struct idle_check {
-	const struct thread_sums *sums; // borrowed
-	const struct load *load;        // likewise
-	struct proc_schedstat rest;     // of the sums, or the CPU clock: what no live thread shows
-	bool known;                     // the rest is
-	uint64_t runs;                  // the sum when it was read last
-	bool has_runs;                  // it was
-	int64_t clock_ns;               // as last read; -1: never, or it cannot be read
+	const struct thread_sums *sums;  // borrowed
+	const struct machine_load *load; // likewise
+	struct proc_schedstat rest;      // of the sums, or the CPU clock: what no live thread shows
+	bool known;                      // the rest is
+	uint64_t runs;                   // the sum when it was read last
+	bool has_runs;                   // it was
+	int64_t clock_ns;                // as last read; -1: never, or it cannot be read
 };
 
 void idle_check_init(struct idle_check *check, const struct thread_sums *sums,
-                     const struct load *load);
+                     const struct machine_load *load);
 
 enum idle_answer {
 	IDLE_NO,     // some thread has run, or so it seems
@@ -44,7 +44,7 @@ enum idle_answer {
 };
 
 // Whether none has run since the last call. Call it before the first looks, and at each tick after
-// one at which all threads were found asleep; n_others is load_others just before.
+// one at which all threads were found asleep; n_others is machine_load_others just before.
 enum idle_answer idle_check_since_last(struct idle_check *check, const struct target *target,
                                        long n_others);
 

@@ -83,7 +83,7 @@ bool processes_init(struct processes *processes, struct target *target,
 	held_time_init(&processes->hold, stats, events);
 	if (!options->stop_all)
 		processes->hold.server = (struct held_time_server){serve, processes};
-	load_init(&processes->load);
+	machine_load_init(&processes->load);
 	thread_sums_init(&processes->sums);
 	processes->setup = (struct ticker_setup){
 	    .profile = profile,
@@ -136,7 +136,7 @@ void processes_deinit(struct processes *processes)
 	rule_cache_deinit(&processes->rules);
 	snapshot_buffer_deinit(&processes->buffer);
 	held_time_deinit(&processes->hold);
-	load_deinit(&processes->load);
+	machine_load_deinit(&processes->load);
 	thread_sums_deinit(&processes->sums);
 	*processes = (struct processes){0};
 }
@@ -244,7 +244,7 @@ void processes_prime(struct processes *processes, int64_t now_ns)
 
 bool processes_tick(struct processes *processes, const struct stretch *stretch)
 {
-	const long n_others = load_others(&processes->load);
+	const long n_others = machine_load_others(&processes->load);
 	struct run_stats *stats = processes->stats;
 
 	held_time_settle_tick(&processes->hold);

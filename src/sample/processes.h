@@ -11,7 +11,7 @@
 
 #include "hash.h"
 #include "held_time.h"
-#include "load.h"
+#include "machine_load.h"
 #include "rule_cache.h"
 #include "snapshot.h"
 #include "thread_sums.h"
@@ -37,7 +37,7 @@ struct processes {
 	struct rule_cache rules;
 	struct snapshot_buffer buffer;
 	struct held_time hold;
-	struct load load;
+	struct machine_load load;
 	struct thread_sums sums;
 	struct run_stats *stats;       // borrowed
 	bool children;                 // descendants too

@@ -4,7 +4,7 @@
 #include "clock.h"
 #include "held_time.h"
 #include "labels.h"
-#include "load.h"
+#include "machine_load.h"
 #include "woken.h"
 #include "thread_info.h"
 #include "run_stats.h"
@@ -313,7 +313,7 @@ static void look_at_sleepers(struct ticker *ticker, long n_others)
 static void look_at_all(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
-	const long n_others = load_others(ticker->setup->load);
+	const long n_others = machine_load_others(ticker->setup->load);
 	const size_t n_asked = ticker->stops.count;
 	size_t n_sleepers = 0;
 

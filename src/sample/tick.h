@@ -17,7 +17,7 @@
 #include "wait_reasons.h"
 
 struct held_time;
-struct load;
+struct machine_load;
 struct modules;
 struct rule_cache;
 struct run_stats;
@@ -32,7 +32,7 @@ struct ticker_setup {
 	struct modules *modules;
 	struct rule_cache *rules;
 	struct held_time *hold;
-	struct load *load;
+	struct machine_load *load;
 	struct thread_sums *sums;
 	struct snapshot_buffer *buffer;
 	uint32_t max_frames;
@@ -66,11 +66,11 @@ struct ticker {
 	struct accounting accounting;
 	struct idle_check idle_check;
 	struct goroutine_samples goroutines;
-	int64_t forced_ns;     // the tick in which the maps were read out of turn
-	long n_others;         // threads of the machine that want a CPU (load.h), at this tick
-	long n_running;        // those of this process's threads that do, as far as looked at
-	bool started;          // primed, or a tick was taken
-	bool all_asleep;       // at the last tick
+	int64_t forced_ns; // the tick in which the maps were read out of turn
+	long n_others;     // threads of the machine that want a CPU (machine_load.h), at this tick
+	long n_running;    // those of this process's threads that do, as far as looked at
+	bool started;      // primed, or a tick was taken
+	bool all_asleep;   // at the last tick
 	uint64_t n_idle_ticks; // up to the last one, that are not yet counted
 	bool counting;         // the stops that are over
 	bool held_at_exec;     // the target is a command that the profiler holds
@@ -83,8 +83,8 @@ void ticker_deinit(struct ticker *ticker);
 // longer than a period. Nothing is counted, and no thread is stopped.
 void ticker_prime(struct ticker *ticker, int64_t now_ns);
 
-// Samples every thread once, for that stretch of time; n_others is load_others just before. False:
-// no thread is left.
+// Samples every thread once, for that stretch of time; n_others is machine_load_others just before.
+// False: no thread is left.
 bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_others);
 
 // Takes the samples of threads that were asked to stop in a tick and have stopped only now. To be

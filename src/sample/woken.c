@@ -3,15 +3,16 @@
 
 #include <stddef.h>
 
-#include "load.h"
+#include "machine_load.h"
 #include "sleeper.h"
 #include "target.h"
 
 enum { MAX_COUNTS = 3 };
 
-bool woken_is_worth_looks(const struct load *load, const struct target *target, long n_others)
+bool woken_is_worth_looks(const struct machine_load *load, const struct target *target,
+                          long n_others)
 {
-	return load_is_crowded(load, n_others) && target->n_threads <= WOKEN_MAX_LOOKS;
+	return machine_load_is_crowded(load, n_others) && target->n_threads <= WOKEN_MAX_LOOKS;
 }
 
 bool woken_is_ready(const struct target *target, const struct target_thread *thread)
@@ -32,14 +33,14 @@ static long count_running(const struct target *target)
 	return n;
 }
 
-bool woken_may_be_ready(const struct load *load, const struct target *target, long n_others,
+bool woken_may_be_ready(const struct machine_load *load, const struct target *target, long n_others,
                         long n_running)
 {
 	// Of other processes' threads there may be any number.
 	for (int i = 0; i < MAX_COUNTS && n_others <= n_running + 1; i++) {
-		if (n_others == n_running && load_others(load) == n_others)
+		if (n_others == n_running && machine_load_others(load) == n_others)
 			return false;
-		n_others = load_others(load);
+		n_others = machine_load_others(load);
 		n_running = count_running(target);
 	}
 	return true;

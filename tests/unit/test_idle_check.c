@@ -15,7 +15,7 @@
 #include "clock.h"
 #include "error.h"
 #include "idle_check.h"
-#include "load.h"
+#include "machine_load.h"
 #include "woken.h"
 #include "sleeper.h"
 #include "target.h"
@@ -28,7 +28,7 @@ struct child {
 	int pid, tell_fd, told_fd;
 	struct target target;
 	struct thread_sums no_sums; // not everybody may ask for them
-	struct load load;           // its file is of the test's making
+	struct machine_load load;   // its file is of the test's making
 	struct idle_check check;
 };
 

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
-#include "load.h"
+#include "machine_load.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
-void load_init(struct load *load)
+void machine_load_init(struct machine_load *load)
 {
-	*load = (struct load){
+	*load = (struct machine_load){
 	    .fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
 	    .n_cpus = sysconf(_SC_NPROCESSORS_ONLN),
 	};
 }
 
-void load_deinit(struct load *load)
+void machine_load_deinit(struct machine_load *load)
 {
 	if (load->fd >= 0)
 		close(load->fd);
 	load->fd = -1;
 }
 
-long load_others(const struct load *load)
+long machine_load_others(const struct machine_load *load)
 {
 	char text[128];
 	long n_runnable;
@@ -32,7 +32,7 @@ long load_others(const struct load *load)
 	return sscanf(text, "%*s %*s %*s %ld", &n_runnable) == 1 ? n_runnable - 1 : -1;
 }
 
-bool load_is_crowded(const struct load *load, long n_others)
+bool machine_load_is_crowded(const struct machine_load *load, long n_others)
 {
 	return n_others > load->n_cpus;
 }

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// machine_load: how many threads of the machine run or wait for a CPU at this moment.
+#pragma once
+
+#include <stdbool.h>
+
+struct machine_load {
+	int fd; // /proc/loadavg; -1: none
+	long n_cpus;
+};
+
+void machine_load_init(struct machine_load *load);
+void machine_load_deinit(struct machine_load *load);
+
+// Threads that run or are ready to, the caller not counted (the fourth field of /proc/loadavg,
+// runnable/all: proc(5)); -1: not known.
+long machine_load_others(const struct machine_load *load);
+
+// True if so many others want more CPUs than there are.
+bool machine_load_is_crowded(const struct machine_load *load, long n_others);
