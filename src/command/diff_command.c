@@ -13,7 +13,7 @@
 #include "options.h"
 #include "output.h"
 #include "profile_merge.h"
-#include "publish.h"
+#include "write_report.h"
 #include "record.h"
 #include "recording.h"
 #include "summary.h"
@@ -87,9 +87,9 @@ static struct error *read_side(const struct options *options, const char *path, 
 	return replay(options, ret);
 }
 
-static struct publication publication_of(struct side *side)
+static struct report_source report_source_of(struct side *side)
 {
-	return (struct publication){
+	return (struct report_source){
 	    .part = &side->view.part,
 	    .whole = &side->recording.profile,
 	    .timeline = view_timeline(&side->view),
@@ -102,18 +102,18 @@ static struct publication publication_of(struct side *side)
 
 static struct error *write_side(const struct options *options, struct side *side, FILE *stream)
 {
-	const struct publication publication = publication_of(side);
+	const struct report_source source = report_source_of(side);
 
-	return publish(options, &publication, stream);
+	return write_report(options, &source, stream);
 }
 
 static struct error *diff_page(const struct options *options, struct side *a, struct side *b,
                                FILE *stream)
 {
-	const struct publication a_publication = publication_of(a);
-	const struct publication b_publication = publication_of(b);
+	const struct report_source a_source = report_source_of(a);
+	const struct report_source b_source = report_source_of(b);
 
-	return publish_page_diff(options, &a_publication, &b_publication, stream);
+	return write_report_diff(options, &a_source, &b_source, stream);
 }
 
 // The recording as folded text, with all filters.
@@ -165,15 +165,15 @@ static struct error *diff_recordings(const struct options *options, const struct
 
 	merged_add(&merged, &a->view.part, &a->recording.modules, symbols_of(a), -weight);
 	merged_add(&merged, &b->view.part, &b->recording.modules, symbols_of(b), 1);
-	struct error *error = publish(options,
-	                              &(struct publication){
-	                                  .part = &merged.profile,
-	                                  .modules = &merged.modules,
-	                                  .symbols = &merged.symbols,
-	                                  .pid = b->recording.pid,
-	                                  .children = b->recording.children,
-	                              },
-	                              stream);
+	struct error *error = write_report(options,
+	                                   &(struct report_source){
+	                                       .part = &merged.profile,
+	                                       .modules = &merged.modules,
+	                                       .symbols = &merged.symbols,
+	                                       .pid = b->recording.pid,
+	                                       .children = b->recording.children,
+	                                   },
+	                                   stream);
 	merged_deinit(&merged);
 	return error;
 }

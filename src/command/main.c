@@ -22,7 +22,7 @@
 #include "options.h"
 #include "output.h"
 #include "profile.h"
-#include "publish.h"
+#include "write_report.h"
 #include "push_command.h"
 #include "push_counts.h"
 #include "pusher.h"
@@ -376,18 +376,18 @@ static struct error *write_samples(struct session *session, const struct symbols
 	if (!error)
 		error = view_end(&session->view);
 	if (!error)
-		error = publish(&session->options,
-		                &(struct publication){
-		                    .part = &session->view.part,
-		                    .whole = &session->profile,
-		                    .timeline = view_timeline(&session->view),
-		                    .modules = &session->modules,
-		                    .symbols = symbols,
-		                    .comments = comments,
-		                    .pid = session->target.pid,
-		                    .children = session->options.children,
-		                },
-		                output_stream(session->output));
+		error = write_report(&session->options,
+		                     &(struct report_source){
+		                         .part = &session->view.part,
+		                         .whole = &session->profile,
+		                         .timeline = view_timeline(&session->view),
+		                         .modules = &session->modules,
+		                         .symbols = symbols,
+		                         .comments = comments,
+		                         .pid = session->target.pid,
+		                         .children = session->options.children,
+		                     },
+		                     output_stream(session->output));
 	return error ? error : output_finish(session->output, path);
 }
 

@@ -13,7 +13,7 @@
 #include "memory.h"
 #include "options.h"
 #include "output.h"
-#include "publish.h"
+#include "write_report.h"
 #include "recording.h"
 #include "summary.h"
 #include "view.h"
@@ -77,8 +77,8 @@ static void print_slice(const struct profile *slice)
 	        seconds(slice->duration_ns), count_samples(slice));
 }
 
-static struct error *write_report(const struct options *options, struct recording *recording,
-                                  struct view *view, struct output *output)
+static struct error *write_view(const struct options *options, struct recording *recording,
+                                struct view *view, struct output *output)
 {
 	const char *const comments[] = {recording->comment, NULL};
 	struct symbols found = {0};
@@ -90,18 +90,18 @@ static struct error *write_report(const struct options *options, struct recordin
 		symbolize(&recording->profile, &recording->modules, &names, &found);
 		symbols = &found;
 	}
-	struct error *error = publish(options,
-	                              &(struct publication){
-	                                  .part = &view->part,
-	                                  .whole = &recording->profile,
-	                                  .timeline = view_timeline(view),
-	                                  .modules = &recording->modules,
-	                                  .symbols = symbols,
-	                                  .comments = comments,
-	                                  .pid = recording->pid,
-	                                  .children = recording->children,
-	                              },
-	                              output_stream(output));
+	struct error *error = write_report(options,
+	                                   &(struct report_source){
+	                                       .part = &view->part,
+	                                       .whole = &recording->profile,
+	                                       .timeline = view_timeline(view),
+	                                       .modules = &recording->modules,
+	                                       .symbols = symbols,
+	                                       .comments = comments,
+	                                       .pid = recording->pid,
+	                                       .children = recording->children,
+	                                   },
+	                                   output_stream(output));
 	if (!error)
 		error = output_finish(output, NULL);
 	if (!options->quiet)
@@ -129,7 +129,7 @@ static struct error *report(const struct options *options, struct recording *rec
 			print_slice(&view.part);
 	}
 	if (!error)
-		error = write_report(options, recording, &view, output);
+		error = write_view(options, recording, &view, output);
 	view_deinit(&view);
 	return error;
 }

@@ -18,7 +18,7 @@
 #include "memory.h"
 #include "options.h"
 #include "output.h"
-#include "publish.h"
+#include "write_report.h"
 #include "screen.h"
 #include "slice.h"
 #include "text.h"
@@ -95,18 +95,18 @@ static struct error *write_profile(const struct options *asked, struct top_sourc
 		slice_add(&slice, profile, &source->timeline.spans[i]);
 	}
 	const struct profile view = slice_view(&slice, profile);
-	struct error *error = publish(&options,
-	                              &(struct publication){
-	                                  .part = &view,
-	                                  .whole = profile,
-	                                  .timeline = part->what == 'S' ? &timeline : NULL,
-	                                  .modules = &source->recording.modules,
-	                                  .symbols = top_source_symbols(source),
-	                                  .comments = (const char *const[]){NULL},
-	                                  .pid = source->recording.pid,
-	                                  .children = source->recording.children,
-	                              },
-	                              stream);
+	struct error *error = write_report(&options,
+	                                   &(struct report_source){
+	                                       .part = &view,
+	                                       .whole = profile,
+	                                       .timeline = part->what == 'S' ? &timeline : NULL,
+	                                       .modules = &source->recording.modules,
+	                                       .symbols = top_source_symbols(source),
+	                                       .comments = (const char *const[]){NULL},
+	                                       .pid = source->recording.pid,
+	                                       .children = source->recording.children,
+	                                   },
+	                                   stream);
 	timeline_deinit(&timeline);
 	slice_deinit(&slice);
 	return error;

@@ -2,7 +2,8 @@
 // view: the part of a profile that the options ask for: a slice of the time (--from, --to), long
 // waits (--waits), or a timeline, for formats that show time.
 //
-//     view_begin, while nothing is counted yet; sample, or replay a recording; view_end; publish
+// Call view_begin while nothing is counted yet; sample, or replay a recording; view_end; then
+// write_report.
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +35,7 @@ struct error *view_end(struct view *view);
 // True if a part of the time is asked for.
 bool view_is_sliced(const struct view *view);
 
-// For publication.timeline: NULL where the format shows none.
+// For report_source.timeline: NULL where the format shows none.
 struct timeline *view_timeline(struct view *view);
 
 // A zeroed struct view is accepted.

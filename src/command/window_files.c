@@ -18,7 +18,7 @@
 #include "options.h"
 #include "output.h"
 #include "profile.h"
-#include "publish.h"
+#include "write_report.h"
 #include "push_counts.h"
 #include "symbolize.h"
 #include "timeline.h"
@@ -108,18 +108,18 @@ static struct error *write_part(const struct window_files *files, const struct w
 	struct profile whole = *part->whole;
 	whole.duration_ns =
 	    part->view->start_time_ns + part->view->duration_ns - whole.start_time_ns;
-	error = publish(files->options,
-	                &(struct publication){
-	                    .part = part->view,
-	                    .whole = &whole,
-	                    .timeline = part->timeline,
-	                    .modules = files->modules,
-	                    .symbols = symbols,
-	                    .comments = comments,
-	                    .pid = files->pid,
-	                    .children = files->options->children,
-	                },
-	                output_stream(output));
+	error = write_report(files->options,
+	                     &(struct report_source){
+	                         .part = part->view,
+	                         .whole = &whole,
+	                         .timeline = part->timeline,
+	                         .modules = files->modules,
+	                         .symbols = symbols,
+	                         .comments = comments,
+	                         .pid = files->pid,
+	                         .children = files->options->children,
+	                     },
+	                     output_stream(output));
 	if (!error)
 		error = output_finish(output, NULL);
 	output_destroy(output);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "publish.h"
+#include "write_report.h"
 
 #include "memory.h"
 #include "options.h"
@@ -28,30 +28,29 @@ static void group_goroutines(const struct options *options, struct timeline *tim
 }
 
 // *ret_selected is the report's, and the caller's to free.
-static struct report make_report(const struct options *options,
-                                 const struct publication *publication, bool **ret_selected)
+static struct report make_report(const struct options *options, const struct report_source *source,
+                                 bool **ret_selected)
 {
 	const struct selection selection = options_selection(options);
-	const struct profile *profile =
-	    publication->timeline ? publication->whole : publication->part;
-	bool *selected = selection_apply(&selection, profile, publication->modules,
-	                                 publication->symbols, options->syscalls);
+	const struct profile *profile = source->timeline ? source->whole : source->part;
+	bool *selected = selection_apply(&selection, profile, source->modules, source->symbols,
+	                                 options->syscalls);
 
-	if (publication->timeline && selected)
-		timeline_select(publication->timeline, selected);
-	if (publication->timeline)
-		group_goroutines(options, publication->timeline, profile);
+	if (source->timeline && selected)
+		timeline_select(source->timeline, selected);
+	if (source->timeline)
+		group_goroutines(options, source->timeline, profile);
 	*ret_selected = selected;
 	return (struct report){
-	    .timeline = publication->timeline,
+	    .timeline = source->timeline,
 	    .profile = profile,
-	    .modules = publication->modules,
-	    .symbols = publication->symbols,
+	    .modules = source->modules,
+	    .symbols = source->symbols,
 	    .selected = selected,
 	    .title = options->title,
-	    .comments = publication->comments,
-	    .pid = publication->pid,
-	    .process_roots = publication->children,
+	    .comments = source->comments,
+	    .pid = source->pid,
+	    .process_roots = source->children,
 	    .thread_roots = options->threads,
 	    .goroutine_ids = options->goroutine_ids || options->waits_ns,
 	    .lines = options->lines,
@@ -59,11 +58,11 @@ static struct report make_report(const struct options *options,
 	};
 }
 
-struct error *publish(const struct options *options, const struct publication *publication,
-                      FILE *stream)
+struct error *write_report(const struct options *options, const struct report_source *source,
+                           FILE *stream)
 {
 	_cleanup_free_ bool *selected = NULL;
-	const struct report report = make_report(options, publication, &selected);
+	const struct report report = make_report(options, source, &selected);
 	struct error *error = options->writer->write(&report, stream);
 
 	if (!error && !options->quiet)
@@ -71,8 +70,8 @@ struct error *publish(const struct options *options, const struct publication *p
 	return error;
 }
 
-struct error *publish_page_diff(const struct options *options, const struct publication *a,
-                                const struct publication *b, FILE *stream)
+struct error *write_report_diff(const struct options *options, const struct report_source *a,
+                                const struct report_source *b, FILE *stream)
 {
 	_cleanup_free_ bool *a_selected = NULL, *b_selected = NULL;
 	const struct report a_report = make_report(options, a, &a_selected);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// publish: a profile written in the way that the options ask for.
+// write_report: a profile written in the way that the options ask for.
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,8 @@ struct profile;
 struct symbols;
 struct timeline;
 
-struct publication {
+// What a report is made of; borrowed.
+struct report_source {
 	const struct profile *part;  // its samples are what is written
 	const struct profile *whole; // the profile that it is a part of; not needed without...
 	struct timeline *timeline;   // ...this, for a format that shows time; else NULL
@@ -24,9 +25,9 @@ struct publication {
 };
 
 // Writes to the stream in the format options->writer.
-struct error *publish(const struct options *options, const struct publication *publication,
-                      FILE *stream);
+struct error *write_report(const struct options *options, const struct report_source *source,
+                           FILE *stream);
 
 // Writes a page that compares b with a; both have timelines.
-struct error *publish_page_diff(const struct options *options, const struct publication *a,
-                                const struct publication *b, FILE *stream);
+struct error *write_report_diff(const struct options *options, const struct report_source *a,
+                                const struct report_source *b, FILE *stream);
