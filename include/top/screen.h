@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// screen: a terminal's whole screen, and its keys. Plain control sequences as every terminal of
-// today knows them (ECMA-48, xterm); no terminfo.
+// screen: draws on a terminal's whole screen, and reads its keys. Uses plain control sequences that
+// every terminal of today knows (ECMA-48, xterm), without terminfo.
 //
-// The terminal is left as it was found, whatever ends the process. One that takes nothing (Ctrl-S,
-// a dead connection) never keeps its writer waiting: frames are left out.
+// The terminal is left as it was found, whatever ends the process. A terminal that takes no output
+// (Ctrl-S, a dead connection) never keeps the writer waiting: frames are left out instead.
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include <termios.h>
 
 enum screen_key {
-	SCREEN_NO_KEY = -1, // else a byte, or one of these
+	SCREEN_NO_KEY = -1, // any other key is a byte, or one of these
 	SCREEN_UP = 256,
 	SCREEN_DOWN,
 	SCREEN_PAGE_UP,
@@ -28,12 +28,12 @@ enum screen_key {
 enum { SCREEN_INPUT_BYTES = 64, SCREEN_MAX_COLUMNS = 1000, SCREEN_MAX_ROWS = 500 };
 
 struct screen {
-	int width, height; // in columns and rows, at most the above
+	int width, height; // in columns and rows, at most SCREEN_MAX_COLUMNS and _ROWS
 	int in, out;
 	bool is_shown;
 	struct termios before;
-	char **shown;  // what stands in each row
-	char *pending; // not written yet
+	char **shown;  // the text that each row shows
+	char *pending; // output that is not written yet
 	size_t n_pending, pending_capacity;
 	unsigned char input[SCREEN_INPUT_BYTES];
 	size_t n_input;
@@ -42,29 +42,30 @@ struct screen {
 // True if stdin and stdout are a terminal that can be drawn on.
 bool screen_is_possible(void);
 
-// Takes the terminal over. False: it cannot be. There is one screen at a time.
+// Takes the terminal over; there is one screen at a time. False if the terminal cannot be set up.
 bool screen_open(struct screen *ret);
 
-// Gives it back as it was; screen_show takes it over again.
+// Gives the terminal back as it was; screen_show takes it over again.
 void screen_hide(struct screen *screen);
 void screen_show(struct screen *screen);
 void screen_close(struct screen *screen);
 
-// In a child process: the terminal is its parent's to give back.
+// Call it in a child process, so that the terminal is given back by its parent alone.
 void screen_forget(void);
 
-// Looks how large it is now; what is drawn next is drawn whole.
+// Reads the terminal's size; the next frame is drawn whole.
 void screen_measure(struct screen *screen);
 
-// Shows these rows, of which there are screen->height: clean text of at most screen->width columns,
-// with sequences that set colours. Nothing while an earlier frame is still to be written.
+// Shows screen->height rows of clean text, each of at most screen->width columns, with sequences
+// that set colours. Does nothing while an earlier frame is not written yet.
 void screen_draw(struct screen *screen, char *const *rows);
 
-// Writes on what could not be written yet; true if something is left.
+// Goes on writing what is pending; true if some is still left.
 bool screen_write(struct screen *screen);
 
-// Reads what was typed, without waiting. False: the terminal is gone.
+// Reads what was typed, without waiting. False if the terminal is gone.
 bool screen_read(struct screen *screen);
 
-// The next key of what was read. A lone escape is one when nothing follows in the same read.
+// Returns the next key of what was read. An escape counts as a key if nothing follows it in the
+// same read.
 int screen_next_key(struct screen *screen);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// top_json: a window as a JSON object on one line.
+// top_json: writes a window as a JSON object on one line.
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// top_order: rows of a live table that keep their places for some seconds: what jumps cannot be
-// read.
+// top_order: keeps the rows of a live table in their places for some seconds, as nobody can read
+// rows that jump.
 #pragma once
 
 #include <stddef.h>
@@ -9,15 +9,16 @@
 struct top_table;
 
 struct top_order {
-	uint64_t *ids; // of the rows, as they were sorted last
+	uint64_t *ids; // of the rows, in the order in which they were last sorted
 	size_t n, capacity;
-	int64_t at_ns;  // when that was
-	uint64_t sorts; // what they were sorted by then
+	int64_t at_ns;  // when they were sorted
+	uint64_t sorts; // a number for what they were sorted by
 };
 
 void top_order_deinit(struct top_order *order);
 
-// Gives the rows the places that they had when they were sorted last, unless that is long ago or
-// `sorts`, a number for what they are sorted by, is another one. New rows come last.
+// Puts the rows where they were when they were last sorted, with new ones at the end; keeps the
+// table's own order if that was long ago, or if `sorts`, a number for what the table is sorted by,
+// has changed.
 void top_order_keep(struct top_order *order, struct top_table *table, int64_t now_ns,
                     uint64_t sorts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// top_table: the views of a window as rows of text, for the screen and for plain output alike.
+// top_table: makes rows of text of a window's views, for the screen and for plain output alike.
 #pragma once
 
 #include <stdbool.h>
@@ -11,63 +11,65 @@ struct top_model;
 
 enum top_view { TOP_THREADS, TOP_FUNCTIONS, TOP_TREE, TOP_WAITS, TOP_STACK, N_TOP_VIEWS };
 
-// "threads", "functions", "tree", "waits", "stack".
+// Returns "threads", "functions", "tree", "waits" or "stack".
 const char *top_view_name(enum top_view view);
-// The view of that name; N_TOP_VIEWS: there is none.
+// Returns the view of that name; N_TOP_VIEWS: there is none.
 enum top_view top_view_named(const char *name);
 
-// The column whose title begins with the name, in any case; -1: there is none to sort by.
+// Returns the column whose title begins with the name, upper or lower case; -1: there is no such
+// column to sort by.
 int top_view_column(enum top_view view, const char *name);
 
-// The column after that one, -1: the view's own. `all_kinds` as in the table's options.
+// Returns the column to sort by after `column`; -1 stands for the view's own order in both.
+// `all_kinds` is as in struct top_table_options.
 int top_view_next_column(enum top_view view, bool all_kinds, int column);
 
 enum { TOP_MAX_COLUMNS = 20 };
 
-// TOP_HISTORY: a letter for each second, of its kind.
+// TOP_HISTORY: a letter for each second's kind (top_kind_letter).
 enum top_content { TOP_TEXT, TOP_NUMBER, TOP_HISTORY };
 
 struct top_column {
 	const char *title;
-	int width; // in columns of the terminal; the last one takes what is left
+	int width; // in the terminal's columns; the last column takes what is left
 	enum top_content content;
 };
 
 struct top_row {
 	char *cells[TOP_MAX_COLUMNS]; // clean text
-	double keys[TOP_MAX_COLUMNS]; // to sort by; a text's is 0
-	uint64_t id;                  // of what it shows, the same from window to window
-	int kind;                     // that colours the row, or -1
+	double keys[TOP_MAX_COLUMNS]; // numbers to sort by; 0 for a text
+	uint64_t id;                  // of what the row shows, the same from window to window
+	int kind;                     // whose colour the row has; -1: none
 };
 
 struct top_table {
 	const struct top_column *columns;
 	int n_columns;
-	int sorted_by; // the column; -1: none, the order is the view's meaning
+	int sorted_by; // a column; -1: none, the view has an order of its own
 	struct top_row *rows;
 	size_t n_rows, capacity;
-	size_t n_shown; // of them, from the first on
-	char *note;     // what is left out; NULL: nothing
+	size_t n_shown; // the first n_shown rows are shown
+	char *note;     // tells what is left out; NULL: nothing is
 };
 
 struct top_table_options {
 	enum top_view view;
-	int sort_by;          // a column, -1: the view's own
+	int sort_by;          // a column; -1: the view's own order
 	bool is_reversed;     // least first
 	bool all_kinds;       // a column for each kind of time
-	bool lines;           // of the source, in TOP_STACK
+	bool lines;           // TOP_STACK: shows the source's files and lines
 	bool hides_idle;      // threads that never woke are only counted
-	uint64_t thread;      // of TOP_STACK: its position in the profile
-	const uint64_t *open; // of TOP_TREE: the paths that are open, by id; borrowed
+	uint64_t thread;      // TOP_STACK: the thread's position in the profile
+	const uint64_t *open; // TOP_TREE: ids of paths that are open; borrowed
 	size_t n_open;
-	int open_depth; // and all down to there
+	int open_depth; // TOP_TREE: all paths down to this depth are open, too
 };
 
 void top_table_init(struct top_table *ret, const struct top_model *model,
                     const struct top_table_options *options);
 void top_table_deinit(struct top_table *table);
 
-// Writes the row (NULL: the titles) into a line of `width` columns at most; 0: as long as it is.
-// Without a newline; the caller frees.
+// Returns the row (NULL: the titles) as a line of at most `width` columns (0: no limit), without a
+// newline. The caller frees.
 char *top_table_line(const struct top_table *table, const struct top_row *row, int width)
     __attribute__((returns_nonnull));

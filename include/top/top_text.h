@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// top_text: text measured in a terminal's columns.
+// top_text: fits text to a terminal's columns.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-// The clean text (text.h) cut or filled with spaces to `width` columns; the caller frees. What
-// would change the direction of other text, or has no width of its own, becomes '_'.
+// Cuts the clean text (text.h) to `width` columns, or fills it with spaces, on the left if `right`.
+// Characters that change the direction of other text, or have no width, become '_'. The caller
+// frees.
 char *top_text_fit(const char *text, int width, bool right) __attribute__((returns_nonnull));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// top_ui: what the screen of `profiler top` shows, and what its keys do. It knows the source and a
-// size, no terminal and no process: it makes rows of text.
+// top_ui: what the screen of `profiler top` shows, and what its keys do. It makes rows of text from
+// a source, for a given size, and knows of no terminal and no process.
 #pragma once
 
 #include <stdbool.h>
@@ -21,44 +21,43 @@ struct top_ui {
 	bool is_reversed[N_TOP_VIEWS];
 	int64_t window_ns;
 	int64_t interval_ns; // from frame to frame
-	int64_t reset_ns;    // what was before is not looked at
+	int64_t reset_ns;    // nothing before this time is shown
 	bool colours;
 	bool paused;
 	int64_t at_ns; // the end of the window while paused
-	bool plays;    // a recording: at_ns goes on by itself
+	bool plays;    // a recording is played: at_ns advances by itself
 	bool shows_idle;
-	bool all_kinds; // a column for each
-	bool lines;     // in stacks
-	char wish;      // of the user's, for the caller to grant and clear: 'd' a dump, 'S' a page,
-	                // 'p' pprof; 0: none
-	char *said;     // what became of it; owned; NULL: nothing
+	bool all_kinds; // a column for each kind
+	bool lines;     // stacks show the source's files and lines
+	char wish;      // what the user asked to save, for the caller to do and clear: 'd' a dump,
+	                // 'S' a page, 'p' pprof; 0: nothing
+	char *said;     // what became of the wish; owned; NULL: nothing
 	struct top_order order;
 	bool shows_help;
 	bool quits;
 	size_t cursor, scroll;
-	uint64_t cursor_id; // of the row there; it stays with the row
-	uint64_t *ids;      // of the rows as they were shown last
+	uint64_t cursor_id; // of the cursor's row, with which it moves
+	uint64_t *ids;      // of the rows as last shown
 	size_t n_ids, ids_capacity;
 	bool has_cursor;
-	uint64_t thread; // of TOP_STACK
-	uint64_t *open;  // of TOP_TREE: opened or closed by hand
+	uint64_t thread; // TOP_STACK: the one that is shown
+	uint64_t *open;  // TOP_TREE: paths opened or closed by hand
 	size_t n_open, open_capacity;
-	char typing;              // '/' or '\\': a text is being typed; 0: none
-	char text[TOP_UI_TEXT];   // it
-	char filter[TOP_UI_TEXT]; // rows without it are left out; "": none
+	char typing;              // '/' or '\\' while a text is being typed; else 0
+	char text[TOP_UI_TEXT];   // the text being typed
+	char filter[TOP_UI_TEXT]; // rows without this text are left out; "": none
 	char search[TOP_UI_TEXT];
-	const char *trouble; // the header says so; borrowed; NULL: nothing
+	const char *trouble; // is shown in the header; borrowed; NULL: none
 };
 
 void top_ui_init(struct top_ui *ret, struct top_source *source);
 void top_ui_deinit(struct top_ui *ui);
 
-// A key (screen.h) was pressed.
+// Does what the key (screen.h) means on a screen of that height.
 void top_ui_key(struct top_ui *ui, int key, int height);
 
-// The time that is looked at, from <= t < to.
+// Returns the window that is shown: from <= t < to.
 void top_ui_window(const struct top_ui *ui, int64_t *ret_from_ns, int64_t *ret_to_ns);
 
-// The rows of a screen of that size, each of at most `width` columns; the array and the rows are
-// the caller's to free.
+// Returns `height` rows, each of at most `width` columns. The caller frees the array and each row.
 char **top_ui_rows(struct top_ui *ui, int width, int height) __attribute__((returns_nonnull));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// top_tree: the functions of a window, for top_model: by themselves, and as a tree of calls.
+// top_tree: adds up a window's functions for top_model, one by one and as a tree of calls.
 #pragma once
 
 #include <stddef.h>
@@ -10,17 +10,20 @@ struct stack;
 struct top_input;
 struct top_model;
 
-enum { TOP_MAX_FRAMES = 512 }; // of a stack; of a deeper one those next to the root are left out
+// Of a deeper stack, the frames next to the root are left out.
+enum { TOP_MAX_FRAMES = 512 };
 
-// The functions (top_function_name) at one location, innermost first: 1 or more, at most
-// TOP_MAX_FRAMES. Returns how many.
+// Lists the functions (ids for top_function_name) at one location, innermost first. Returns how
+// many: 1 to TOP_MAX_FRAMES.
 size_t top_frames_at(const struct top_input *input, uint32_t location,
                      uint32_t ret[TOP_MAX_FRAMES]);
 
-// Those of the whole stack, leaf first, and last why it is not whole. 1 or more.
+// Lists those of the whole stack, leaf first; the last entry tells why the stack is not whole, if
+// it is not. Returns how many: 1 or more.
 size_t top_frames(const struct top_input *input, const struct stack *stack,
                   uint32_t ret[TOP_MAX_FRAMES]);
 
-// Sets model->functions, or model->nodes, from the window's sums, one for each sample.
+// Set model->functions and model->nodes from the window's sums, of which there is one for each
+// sample.
 void top_find_functions(struct top_model *model, const struct sample *sums, size_t n);
 void top_find_tree(struct top_model *model, const struct sample *sums, size_t n);

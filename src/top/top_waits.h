@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// top_waits: what threads wait for in a window, for top_model: one row for each thing.
+// top_waits: adds up what threads wait for in a window, for top_model: one row for each thing.
 #pragma once
 
 #include <stdbool.h>
@@ -12,5 +12,5 @@ static inline bool top_is_selected(const struct top_input *input, const struct s
 	return span->count > 0 && (!input->selected || input->selected[span->sample]);
 }
 
-// Sets model->waits from the window's sums, one for each sample.
+// Sets model->waits from the window's sums, of which there is one for each sample.
 void top_find_waits(struct top_model *model, const struct sample *sums, size_t n);
