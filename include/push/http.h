@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // http: posts bodies to servers, by libcurl.
 //
-// The library is loaded only by who posts: a process that samples never has it in its address
-// space, with its threads and its megabytes. What a server answers is bounded and cleaned.
+// The library is loaded only when something is posted: a process that samples never has it, its
+// threads and its megabytes in its address space. What a server answers is cut and cleaned.
 #pragma once
 
 #include <stdbool.h>
@@ -16,23 +16,24 @@ enum { HTTP_MAX_ANSWER_BYTES = 1024 };
 
 struct http_request {
 	const char *url, *content_type;
-	bool is_packed;             // the body is, with gzip
+	bool is_packed;             // the body is compressed with gzip
 	const char *const *headers; // "Name: value", NULL-terminated; NULL: none
 	const void *body;
 	size_t size;
-	int64_t timeout_ms; // in all
+	int64_t timeout_ms; // for the whole exchange
 };
 
 struct http_answer {
-	long status;           // 0: none came, and text says why
-	bool may_be_there;     // no answer came, but all of the request had gone
+	long status;           // 0: no answer came, and `text` says why
+	bool may_be_there;     // no answer came, but the whole request had been sent
 	int64_t retry_after_s; // as the server asks; 0: it does not
-	char *text;            // the beginning of what it says, one clean line; owned
+	char *text;            // the beginning of the answer as one clean line; owned
 };
 
-// Loads libcurl. `ca_file`: of certificates that are trusted instead of the system's; NULL: those.
+// Loads libcurl. `ca_file`: certificates that are trusted instead of the system's; NULL: the
+// system's.
 struct error *http_create(const char *ca_file, struct http **ret);
 void http_destroy(struct http *http);
 
-// Posts, and waits for the answer or until the time is over. The caller frees ret->text.
+// Posts the body, and waits for the answer or the timeout. The caller frees ret->text.
 void http_post(struct http *http, const struct http_request *request, struct http_answer *ret);

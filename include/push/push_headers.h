@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// push_headers: credentials, as lines of a file that only its user may read.
+// push_headers: reads credentials from a file that only its user may read.
 #pragma once
 
 struct error;
@@ -8,12 +8,12 @@ struct push_headers {
 	char **lines; // "Name: value", NULL-terminated; NULL: none; owned
 };
 
-// Reads the file (--push-header-file). Messages never show what is in it.
+// Reads the file (--push-header-file). Messages never show its contents.
 struct error *push_headers_read(const char *path, struct push_headers *ret);
 
-// Overwrites their values where a text has them, or begins to at its end: what a server says is
-// shown.
+// Overwrites the headers' values in a text that a server has sent and that is to be shown, also
+// where one is cut off at the text's end.
 void push_headers_hide(const struct push_headers *headers, char *text);
 
-// Forgets them, and overwrites where they stood.
+// Overwrites and frees the headers.
 void push_headers_deinit(struct push_headers *headers);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// push_labels: what a profile is of, as servers file it: a few names with their values.
+// push_labels: the names and values by which a server files a profile.
 #pragma once
 
 #include <stdbool.h>
@@ -18,12 +18,12 @@ struct push_labels {
 
 void push_labels_deinit(struct push_labels *labels);
 
-// Adds the label, or replaces the one of that name. The value is cleaned and cut.
+// Adds the label, or replaces the one with that key. The value is cleaned and cut.
 void push_labels_set(struct push_labels *labels, const char *key, const char *value);
 
-// The same for "KEY=VALUE". False: the key is not one that servers take (letters, digits and
-// underscores, not two of them first) or there are too many labels.
+// Does the same for "KEY=VALUE". False if servers would not take the key (it consists of letters,
+// digits and underscores, and does not begin with two of these), or if there are too many labels.
 bool push_labels_parse(struct push_labels *labels, const char *text);
 
-// The value, owned by the labels; NULL: there is no such label.
+// Returns the value, owned by the labels; NULL: there is no such label.
 const char *push_labels_get(const struct push_labels *labels, const char *key);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// uploader: sends windows, which are files, to a server, as long as it takes.
+// uploader: sends windows, which are files, to a server, however long that takes.
 //
-// One request at a time, the oldest window first. What the server does not take now is tried again,
-// later and later; what it never takes is dropped and counted. Nothing is lost that is in the
-// files: a process that is killed leaves them to the next one.
+// It sends one request at a time, of the oldest window first. What the server does not take now is
+// tried again after longer and longer pauses; what it never takes is dropped and counted. Nothing
+// that is in the files gets lost: if the process is killed, the next one goes on with them.
 #pragma once
 
 #include <stdbool.h>
@@ -15,23 +15,24 @@
 struct error;
 struct push_counts;
 
-enum { UPLOADER_FLUSH_S = 10 }; // for what is left when the end has come
+enum { UPLOADER_FLUSH_S = 10 }; // how long it goes on when the end has come
 
 struct uploader {
 	struct push_wishes wishes;
 	const char *const *paths;          // files and directories, NULL-terminated
 	const char *header_file, *ca_file; // NULL: none
-	uint64_t spool_bytes;              // what waits in them may take; 0: no limit
+	uint64_t spool_bytes;              // limit of the files that wait; 0: none
 	bool follows;                      // more windows may come
-	bool removes;                      // files that are sent, or never will be
-	bool dry;                          // only says what would be sent
+	bool removes;                      // removes files that are sent, or never will be
+	bool dry;                          // only tells what would be sent
 	bool quiet;
 	struct push_counts *counts;
-	// What is not pprof as pprof; the bytes are taken over (malloc). NULL: cannot be done.
+	// Turns a file of another format into pprof; takes the bytes over (malloc). NULL: files
+	// of other formats are not sent.
 	struct error *(*convert)(const char *name, uint8_t *bytes, size_t size, uint8_t **ret,
 	                         size_t *ret_size);
 };
 
-// Sends until nothing is left to send, or, where more may come, until SIGTERM, SIGINT or
-// counts->ending_ns. Not all could be sent: an error (EXIT_STATUS_OUTPUT).
+// Sends until nothing is left to send; if more may come, until SIGTERM, SIGINT or
+// counts->ending_ns. Returns an error (EXIT_STATUS_OUTPUT) if not all could be sent.
 struct error *uploader_run(const struct uploader *uploader);

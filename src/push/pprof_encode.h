@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pprof_encode: some of a profile's rows as a pprof file.
+// pprof_encode: writes some of a profile's rows as a pprof file.
 #pragma once
 
 #include <stdbool.h>
@@ -9,17 +9,17 @@
 struct pprof_rows;
 
 struct pprof_encoding {
-	bool labels;       // the rows' labels are written
-	bool server_names; // functions that we could not name are left to the server: an address
-	                   // and a build ID are sent
+	bool labels;       // writes the rows' labels
+	bool server_names; // the server names functions that we could not name, by the address and
+	                   // build ID that are written for them
 };
 
 struct pprof_file {
 	uint8_t *bytes; // compressed; malloc
 	size_t size;
-	size_t raw_size; // before that
+	size_t raw_size; // before compression
 };
 
-// The rows from `from` to before `to`. The caller frees ret->bytes.
+// Writes the rows from `from` to before `to`. The caller frees ret->bytes.
 struct error *pprof_encode(const struct pprof_rows *rows, size_t from, size_t to,
                            const struct pprof_encoding *encoding, struct pprof_file *ret);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// pprof_rows: the samples of a profile as they are sent: few labels, and what is then the same
-// once.
+// pprof_rows: reduces a profile to what is sent: each sample keeps few labels, and samples that are
+// then equal are added up to one row.
 #pragma once
 
 #include <stdbool.h>
@@ -12,9 +12,9 @@
 enum { PPROF_MAX_KEYS = 4 };
 
 struct pprof_row {
-	uint32_t first_location, n_locations; // as of a sample, but for...
-	bool cut; // ...more of them, near the root, of which there are too many
-	uint32_t labels[PPROF_MAX_KEYS]; // the texts, one for each key; 0: none
+	uint32_t first_location, n_locations; // as of a sample (pprof_data.h)
+	bool cut; // the stack has more locations next to the root, which are left out
+	uint32_t labels[PPROF_MAX_KEYS]; // the text of each key's label; 0: none
 	int64_t values[PPROF_MAX_TYPES];
 };
 
@@ -26,12 +26,12 @@ struct pprof_rows {
 	size_t count, capacity;
 };
 
-// Makes the rows, sorted by their labels. `keys`: of the labels that stay, NULL-terminated, at most
-// PPROF_MAX_KEYS; digits in those of "thread" become '#', so that a pool's threads are one. Of each
-// stack `max_frames` stay, those at the leaf. The profile gets new strings.
+// Makes the rows, sorted by their labels. `keys` names the labels that are kept: NULL-terminated,
+// at most PPROF_MAX_KEYS. Digits in the labels "thread" become '#', so that a pool's threads are
+// one. Each stack keeps the `max_frames` frames next to the leaf. Adds strings to the profile.
 void pprof_rows_init(struct pprof_rows *rows, struct pprof_data *data, const char *const *keys,
                      uint32_t max_frames);
 void pprof_rows_deinit(struct pprof_rows *rows);
 
-// How many rows from `from` on have the same labels as that one.
+// Counts the rows from `from` on that have the same labels as row `from`.
 size_t pprof_rows_alike(const struct pprof_rows *rows, size_t from);
