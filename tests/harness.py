@@ -8,7 +8,6 @@ in the environment say where the profiler and the fixture programs are.
 import atexit
 import collections
 import os
-import pty
 import re
 import resource
 import select
@@ -21,11 +20,12 @@ import time
 import unittest
 
 import pprof
+from metronome import Metronome
 from proc import (  # noqa: F401 (tests use them by way of this module)
     WAIT_TIMEOUT_S, children, cpu_ticks, read_links, read_status, read_until,
     schedule_of, tids_of, wait_for, wait_until_settled, wait_until_spinning,
 )  # fmt: skip
-from told import Summary, read_folded
+from told import Summary, read_folded, shorten, without_threads  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROFILER = os.path.abspath(
@@ -259,7 +259,8 @@ class Run:
             out, err = self.process.communicate()
             raise AssertionError(f"hung: {self.args}; stderr: {err!r}") from None
         finally:
-            self.elapsed_s = time.monotonic() - self.start_s
+            self.end_s = time.monotonic()
+            self.elapsed_s = self.end_s - self.start_s
             self.cpu_s = cpu_of_children() - self.start_cpu_s
             self.status = self.process.returncode
             self._close_ready()
@@ -276,7 +277,7 @@ class Run:
             self.summary = Summary(self.stderr)
             self._check_no_sanitizer()
             if expect is not None:
-                assert self.status == expect, f"{self.args}: status {self.status}: {self.stderr}"
+                assert self.status == expect, f"{self.args}: status {self.status}: {self.brief}"
             self._check_let_go()
             self._read_profile(set(keep))
             if self.folded is not None or self.pprof is not None:
@@ -383,7 +384,7 @@ class Run:
         assert n_samples == told or (sliced and n_samples < told), f"{n_samples} != {told} samples"
         self._check_ticks()
         if summary.held_percent is not None:
-            assert 0 <= summary.held_percent <= 100, f"held: {self.stderr}"
+            assert 0 <= summary.held_percent <= 100, f"held: {self.brief}"
         if summary.threads:
             self._check_threads(totals, counts)
 
@@ -395,12 +396,12 @@ class Run:
         # The first tick comes at once, then one each period; late ones are missed, not made up.
         # The duration ends with the last tick, but more can be missed, until the target's end.
         due = summary.duration_s / period_s + 1
-        assert summary.ticks <= due + 1.5 + 0.0005 / period_s, f"too many ticks: {self.stderr}"
+        assert summary.ticks <= due + 1.5 + 0.0005 / period_s, f"too many ticks: {self.brief}"
         most = self.elapsed_s / period_s + 2  # one more is at the very end
         told = summary.ticks + summary.missed + summary.thinned
-        assert told <= most, f"too many missed: {self.stderr}"
+        assert told <= most, f"too many missed: {self.brief}"
         rounded = 0.0005 / period_s  # the summary has milliseconds
-        assert told >= due - 2.5 - rounded, f"ticks are lost: {self.stderr}"
+        assert told >= due - 2.5 - rounded, f"ticks are lost: {self.brief}"
         assert summary.duration_s <= self.elapsed_s + 0.01, "lasted too long"
 
     def _check_threads(self, totals, counts):
@@ -454,6 +455,11 @@ class Run:
     # What tests look at.
 
     @property
+    def brief(self):
+        """What it told but for its threads."""
+        return without_threads(self.stderr)
+
+    @property
     def n_sampled(self):
         """Samples of threads that were not starved."""
         return self.summary.samples - self.starved.total()
@@ -499,44 +505,6 @@ def wrap(command, *args, expect=0, stdin=None, keep=(), **run):
     return start_wrap(command, *args, **run).finish(expect=expect, stdin=stdin, keep=keep)
 
 
-def run_in_terminal(args, directory, keys=b"", when="", delay_s=0):
-    """Runs the profiler with a terminal as stdin, stdout and stderr, and types `keys` some time
-    after the text `when` was shown. Returns its exit status and all that was shown."""
-    pid, master = pty.fork()
-    if pid == 0:
-        try:
-            os.chdir(directory)
-            os.execv(PROFILER, [PROFILER, *map(str, args)])
-        finally:
-            os._exit(99)
-    shown = b""
-    deadline = time.monotonic() + RUN_TIMEOUT_S
-    while time.monotonic() < deadline:
-        if not select.select([master], [], [], 0.1)[0]:
-            continue
-        try:
-            part = os.read(master, 4096)
-        except OSError:  # EIO: nobody has the terminal open any more
-            part = b""
-        if not part:
-            break
-        shown += part
-        if keys and when.encode() in shown:
-            time.sleep(delay_s)
-            os.write(master, keys)
-            keys = b""
-    else:
-        os.kill(pid, signal.SIGKILL)
-    os.close(master)
-    _, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status), shown.decode("utf-8", "replace")
-
-
-def shorten(text):
-    """The text, with its middle left out where it is long."""
-    return text if len(text) < 600 else f"{text[:250]} ... {text[-250:]}"
-
-
 class TestCase(unittest.TestCase):
     """A test with targets that end with it."""
 
@@ -547,6 +515,15 @@ class TestCase(unittest.TestCase):
 
     def start_fixture(self, name, *args, **target):
         return self.start(fixture(name), *args, **target)
+
+    def start_metronome(self):
+        metronome = Metronome()
+        self.addCleanup(metronome.end)
+        return metronome
+
+    def _formatMessage(self, msg, standardMsg):
+        """Figures come first, and a log of a hundred lines is to show them."""
+        return without_threads(super()._formatMessage(msg, standardMsg))
 
     def directory(self):
         path = tempfile.mkdtemp(prefix="profiler-test-")

@@ -1,10 +1,14 @@
-"""A terminal (tmux) in which the profiler runs, for what it draws and how it leaves it."""
+"""Terminals in which the profiler runs, for what it draws and how it leaves them."""
 
 import os
+import pty
 import re
+import select
 import shlex
 import shutil
+import signal
 import subprocess
+import time
 
 import harness
 from harness import PROFILER
@@ -70,3 +74,36 @@ class Terminal:
                 lines.append(re.sub(r"rows \d+; columns \d+", "", file.read()))  # resized
         assert lines[0] == lines[1], lines
         assert self.tmux("display", "-p", "#{alternate_on} #{cursor_flag}") == "0 1\n"
+
+
+def run_in_terminal(args, directory, keys=b"", when="", delay_s=0):
+    """Runs the profiler with a terminal as stdin, stdout and stderr, and types `keys` some time
+    after the text `when` was shown. Returns its exit status and all that was shown."""
+    pid, master = pty.fork()
+    if pid == 0:
+        try:
+            os.chdir(directory)
+            os.execv(PROFILER, [PROFILER, *map(str, args)])
+        finally:
+            os._exit(99)
+    shown = b""
+    deadline = time.monotonic() + harness.RUN_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if not select.select([master], [], [], 0.1)[0]:
+            continue
+        try:
+            part = os.read(master, 4096)
+        except OSError:  # EIO: nobody has the terminal open any more
+            part = b""
+        if not part:
+            break
+        shown += part
+        if keys and when.encode() in shown:
+            time.sleep(delay_s)
+            os.write(master, keys)
+            keys = b""
+    else:
+        os.kill(pid, signal.SIGKILL)
+    os.close(master)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status), shown.decode("utf-8", "replace")

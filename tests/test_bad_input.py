@@ -12,6 +12,7 @@ import time
 
 import harness
 from harness import STATUS_OUTPUT, STATUS_TARGET, STATUS_USAGE, Run
+from terminal import run_in_terminal
 
 NOBODY = 65534
 
@@ -408,7 +409,7 @@ class Outputs(harness.TestCase):
 
     def test_terminal_gets_no_pprof(self):
         directory = self.directory()
-        status, shown = harness.run_in_terminal(
+        status, shown = run_in_terminal(
             ["-p", self.target.pid, "-d", "0.2", "-f", "pprof"], directory
         )
         self.assertEqual(status, STATUS_OUTPUT, shown)

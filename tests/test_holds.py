@@ -152,14 +152,20 @@ class ManyProcesses(harness.TestCase):
     def test_ticks_are_kept(self):
         where = self.directory()
         open(f"{where}/counts", "wb").close()
+        metronome = self.start_metronome()
         run = harness.start_wrap(["sh", "-c", self.program(where)], "-c", form="folded", hz=self.HZ)
         own_wait_s = self.own_wait_s(run)
         run.finish()
         summary = run.summary
         self.assertGreaterEqual(summary.n_threads, self.N_PROCESSES * (self.N_SLEEPERS + 1))
         due = summary.ticks + summary.missed + summary.thinned
-        missed = max(0, summary.missed - 2 * own_wait_s * self.HZ)
-        self.assertLessEqual(missed + summary.thinned, 0.05 * due, run.stderr)
+        lost = metronome.lost_ticks(run.start_s, run.end_s, self.HZ)
+        others = 2 * own_wait_s * self.HZ + lost
+        self.assertLessEqual(
+            max(0, summary.missed - others) + summary.thinned, 0.05 * due,
+            f"{summary.missed} of {due} ticks are missed, {summary.thinned} left out; {lost:.0f} for "
+            f"the machine's pauses, waited {own_wait_s:.3f} s for a CPU",
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import time
 
 import harness
 from harness import LEAVES, MAIN, THREAD, Run, attach
+from terminal import run_in_terminal
 
 
 class Help(harness.TestCase):
@@ -273,7 +274,7 @@ class Outputs(harness.TestCase):
 
     def last_line(self, directory, name, *args):
         args = ["-p", self.target.pid, "-d", "0.1", "-o", name, *args]
-        status, shown = harness.run_in_terminal(args, directory)
+        status, shown = run_in_terminal(args, directory)
         self.assertEqual(status, 0, shown)
         return shown.strip().splitlines()[-1] if shown.strip() else ""
 
@@ -312,14 +313,14 @@ class Outputs(harness.TestCase):
         """While it runs, on a terminal: elapsed of duration, samples, threads, share held."""
         directory = self.directory()
         args = ["-p", self.target.pid, "-d", "1.5", "-o", "out.folded"]
-        status, shown = harness.run_in_terminal(args, directory)
+        status, shown = run_in_terminal(args, directory)
         self.assertEqual(status, 0, shown)
         lines = [part for part in re.split(r"[\r\n]+|\x1b\[[\d;]*[A-Za-z]", shown) if part.strip()]
         live = [part for part in lines if "samples" in part and "ticks" not in part]
         self.assertGreaterEqual(len(live), 1, shown)
         self.assertRegex(live[-1], r"\b1\.5\b.*\d+ samples, 1 threads?, .*\d ?%")
         self.assertRegex(shown, r"profiler: \d+ ticks at 99 Hz")
-        status, shown = harness.run_in_terminal([*args, "-q"], directory)
+        status, shown = run_in_terminal([*args, "-q"], directory)
         self.assertEqual((status, shown), (0, ""))
 
     def test_no_status_line_in_a_file(self):

@@ -10,6 +10,7 @@ import unittest.mock
 
 import harness
 from harness import LEAVES, MAIN, Run, start_wrap, wrap
+from terminal import run_in_terminal
 
 SHELL = ["sh", "-c"]
 
@@ -221,7 +222,7 @@ class Interrupted(harness.TestCase):
         """Runs the profiler in a terminal and types `keys` when the command is ready. Returns its
         status, what the terminal showed, and its directory."""
         directory = self.directory()
-        status, shown = harness.run_in_terminal(
+        status, shown = run_in_terminal(
             args, directory, keys=keys, when="ready", delay_s=0.3
         )
         return status, shown, directory

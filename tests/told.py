@@ -1,4 +1,5 @@
-"""What the profiler tells: its summary on stderr and its folded profiles, read strictly."""
+"""What the profiler tells: its summary on stderr and its folded profiles, read strictly; and as much of
+it as a message can show."""
 
 import collections
 import re
@@ -111,3 +112,15 @@ def read_folded(data):
     if lines != sorted(lines):
         raise FoldedError("the lines are not sorted")
     return counts
+
+
+def shorten(text, length=600):
+    """The text, with its middle left out where it is long."""
+    half = length // 2 - 50
+    return text if len(text) < length else f"{text[:half]} ... {text[-half:]}"
+
+
+def without_threads(text):
+    """What a run has told, or a message that has it in it: without the lines of -v for each thread,
+    of which there may be hundreds, and no longer than somebody reads."""
+    return shorten(re.sub(r"(?m)^profiler: thread \d+ .*\n?", "", text), 4000)

@@ -93,7 +93,9 @@ class Waits(torture.TestCase):
         """By job control, each thread, and traced by nobody."""
 
         def is_stopped():
+            # A thread may end before it stops.
             states = [harness.read_status(pid, tid) for tid in harness.tids_of(pid)]
+            states = [status for status in states if status]
             return states and all(s["State"][0] == "T" and s["TracerPid"] == "0" for s in states)
 
         harness.wait_for(is_stopped, "its stop")

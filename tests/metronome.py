@@ -1,0 +1,90 @@
+"""How late the machine itself was, so that a test can take that out of what it asserts.
+
+A virtual machine is paused by its host: for 20 to 200 ms, several times a minute, at times for
+seconds. Nothing in the guest shows it (idle CPUs, nobody who waits for one), but all timers are late
+at once. A profiler then misses ticks, and whatever a test times takes longer, by no fault of theirs.
+
+A metronome tells: a process that only sleeps, a few milliseconds at a time, on each CPU and before
+all other programs, and notes each sleep that was too long (as jHiccup does for Java). What is late
+there is late everywhere. Where it may not go before the others (it is not root), the time for which
+they had the CPUs counts as well: a test bears more there, and holds.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+BEAT_S = 0.004  # of each sleep
+LATE_S = 0.005  # by which a sleep may be longer: the kernel itself may take a few milliseconds
+
+
+class Metronome:
+    """Listens from its start to its end. All times are those of time.monotonic()."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, os.path.abspath(__file__)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._ask()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def _ask(self):
+        print(file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
+
+    def pauses(self, from_s, to_s):
+        """When the machine was late between the two: (start, end) in order, none with another."""
+        apart = []
+        for start, end in sorted(self._ask()):
+            start, end = max(start, from_s), min(end, to_s)
+            if apart and start <= apart[-1][1]:
+                apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+            elif start < end:
+                apart.append((start, end))
+        return apart
+
+    def late_s(self, from_s, to_s):
+        """By how much, at most, something between the two was late for the machine's sake."""
+        return sum(end - start for start, end in self.pauses(from_s, to_s))
+
+    def lost_ticks(self, from_s, to_s, hz):
+        """How many ticks between the two are missed for the machine's sake, at most: of those that
+        are due in a pause all but the last. Each is due at a random place in its period, so that one
+        more may be due than the periods that the pause lasts, beside the last."""
+        return sum((end - start) * hz + 1 for start, end in self.pauses(from_s, to_s))
+
+
+def beat(cpu, noted):
+    os.sched_setaffinity(0, {cpu})  # of this thread
+    while True:
+        start = time.monotonic()
+        time.sleep(BEAT_S)
+        end = time.monotonic()
+        if end - start > BEAT_S + LATE_S:
+            noted.append((start, end))
+
+
+def main():
+    """Tells what was noted for each line that it reads."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
+    except OSError:
+        pass
+    noted = []
+    for cpu in os.sched_getaffinity(0):
+        threading.Thread(target=beat, args=(cpu, noted), daemon=True).start()
+    for _ in sys.stdin:
+        time.sleep(2 * BEAT_S)  # for a pause that is only just over
+        print(json.dumps(noted), flush=True)
+
+
+if __name__ == "__main__":
+    main()
