@@ -44,7 +44,8 @@ def strings(data):
 
 
 class Page:
-    """meta, threads, and runs: (thread, start, end, stack from the root, kind, wait), times in ns."""
+    """meta, threads, and runs: (thread, start, end, stack from the root, kind, wait), times in ns;
+    and labels, of each run in turn."""
 
     def __init__(self, html):
         found = sections(html)
@@ -60,9 +61,11 @@ class Page:
         self.threads = [dict(zip(keys, row)) for row in Columns(found[7]).table(7)]
         for thread in self.threads:
             thread["name"] = thread_names[thread["name"]]
-        waits = [" ".join(filter(None, (texts[a], texts[b]))) for a, b in Columns(found[8]).table(2)]
+        rows = Columns(found[8]).table(3)
+        waits = [" ".join(filter(None, (texts[a], texts[b]))) for a, b, _ in rows]
+        labels = [texts[row[2]] for row in rows]
         rows, unit = iter(Columns(found[9]).table(4)), self.meta["unit_ns"]
-        self.runs = []
+        self.runs, self.labels = [], []
         for thread in self.threads:
             at = 0
             for _ in range(thread["runs"]):
@@ -72,4 +75,5 @@ class Page:
                 kind, wait = self.meta["kinds"][kind_and_wait % 16], waits[kind_and_wait // 16]
                 # The root stands for all.
                 self.runs.append((thread, start * unit, at * unit, stacks[node][1:], kind, wait))
+                self.labels.append(labels[kind_and_wait // 16])
         assert next(rows, None) is None, "runs that no thread has"

@@ -12,7 +12,9 @@ import struct
 import subprocess
 
 import harness
+import page
 from harness import attach, fixture
+from test_record import Recorded, report
 
 HEAD = re.compile(r"goroutine (\d+) (?:gp=\S+ m=\S+ (?:mp=\S+ )?)?\[([^\],]*)([^\]]*)\]:")
 CREATED = "created by "
@@ -234,6 +236,48 @@ class Goroutines(ZooTestCase):
         with open(path, encoding="utf-8") as file:
             events = json.load(file)["traceEvents"]
         return {e["args"]["name"] for e in events if e["name"] == "thread_name"}, run.stderr
+
+    def check_chrome(self, data):
+        """Its leaf says what it waits for, and its labels."""
+        (wait,) = (
+            event["args"]
+            for event in json.loads(report(data, "-f", "chrome")[0])["traceEvents"]
+            if event["ph"] == "X" and event.get("args", {}).get("labels", {}).get("tenant") == "red"
+        )
+        self.assertEqual((wait["wait"], wait["labels"]["go.thread"]), ("chan receive", "mine"))
+        self.assertRegex(wait["descriptor"], "^chan 0x[0-9a-f]+$")
+
+    def check_firefox(self, data):
+        """One marker for the wait and one for the labels, as long as both lasted."""
+        file = json.loads(report(data, "-f", "firefox")[0])
+        (markers,) = (
+            thread["markers"]
+            for thread in file["threads"]
+            if any("tenant=red" in one.get("labels", "") for one in thread["markers"]["data"])
+        )
+        names = [file["shared"]["stringArray"][name] for name in markers["name"]]
+        self.assertEqual(collections.Counter(names)["chan receive"], 1)
+        self.assertEqual(collections.Counter(names)["labels"], 1)
+        wait, labels = names.index("chan receive"), names.index("labels")
+        self.assertRegex(markers["data"][wait]["descriptor"], "^chan 0x[0-9a-f]+$")
+        for column in ("startTime", "endTime"):
+            self.assertEqual(markers[column][wait], markers[column][labels])
+
+    def check_page(self, data):
+        shown = page.Page(report(data, "-f", "html")[0])
+        ((_, _, _, stack, _, wait),) = (
+            run for run, labels in zip(shown.runs, shown.labels) if "tenant=red" in labels
+        )
+        self.assertRegex(wait, "^chan receive chan 0x[0-9a-f]+$")
+        self.assertEqual(stack[-1], "runtime.gopark")
+
+    def test_in_time(self):
+        """What one waits for, and its labels, in timelines and on the page."""
+        target = self.start_zoo("golang-zoo")
+        data = Recorded(target, duration="0.3").finish().data
+        self.check_chrome(data)
+        self.check_firefox(data)
+        self.check_page(data)
 
     def test_timelines(self):
         """Each goroutine has a row with its id in its name; of very many, one for each origin."""

@@ -29,6 +29,14 @@ enum stack_end frame_name_stack_end(const struct stack *stack);
 // or "read pipe:[4711]_[k]". NULL: there are no more. A new string, owned by the caller.
 char *frame_name_wait(const struct wait *wait, bool syscalls, size_t i);
 
+// The system call that a thread waits in, or why a goroutine waits ("chan receive"); clean text.
+// NULL: neither is known. A new string, owned by the caller.
+char *frame_name_waits_in(const struct wait *wait);
+
+// The sample's labels, as in "tenant=red, locked=yes"; clean text. NULL: it has none. A new string,
+// owned by the caller.
+char *frame_name_labels(const struct profile *profile, const struct sample *sample);
+
 // What the descriptor of the wait's system call is; "" where nothing is known. Owned by the wait.
 const char *frame_name_descriptor(const struct wait *wait);
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "labels.h"
 #include "memory.h"
 #include "module.h"
 #include "syscall_name.h"
@@ -39,6 +40,31 @@ enum stack_end frame_name_stack_end(const struct stack *stack)
 const char *frame_name_descriptor(const struct wait *wait)
 {
 	return wait->meaning ? wait->meaning : wait->descriptor;
+}
+
+char *frame_name_waits_in(const struct wait *wait)
+{
+	if (wait->syscall != NO_SYSCALL)
+		return syscall_name(wait->syscall);
+	if (!wait->reason[0])
+		return NULL;
+	return text_clean(wait->reason, strlen(wait->reason), TEXT_UNLIMITED);
+}
+
+char *frame_name_labels(const struct profile *profile, const struct sample *sample)
+{
+	struct label label = {0};
+	char *text = NULL;
+
+	if (sample->labels == LABELS_NONE)
+		return NULL;
+	const char *at = profile->labels[sample->labels];
+	while (labels_next(&at, &label)) {
+		_cleanup_free_ char *before = text;
+		text = memory_printf("%s%s%s=%s", before ? before : "", before ? ", " : "",
+		                     label.key, label.value);
+	}
+	return text;
 }
 
 char *frame_name_wait(const struct wait *wait, bool syscalls, size_t i)

@@ -7,7 +7,6 @@
 #include "frame_table.h"
 #include "memory.h"
 #include "sample_kind.h"
-#include "syscall_name.h"
 #include "timeline.h"
 #include "writer.h"
 
@@ -33,16 +32,18 @@ static bool wait_equal(const void *context, uint32_t id, const void *key)
 	const struct page *page = context;
 	const struct page_wait *a = &page->waits[id], *b = key;
 
-	return a->syscall == b->syscall && a->descriptor == b->descriptor;
+	return a->what == b->what && a->descriptor == b->descriptor && a->labels == b->labels;
 }
 
-static uint32_t add_wait(struct page *page, const char *syscall, const char *descriptor)
+static uint32_t add_wait(struct page *page, const char *what, const char *descriptor,
+                         const char *labels)
 {
 	const struct page_wait wait = {
-	    .syscall = string_table_intern(&page->waits_text, syscall),
+	    .what = string_table_intern(&page->waits_text, what),
 	    .descriptor = string_table_intern_clean(&page->waits_text, descriptor),
+	    .labels = string_table_intern(&page->waits_text, labels),
 	};
-	const uint64_t hash = hash_mix(wait.syscall, wait.descriptor);
+	const uint64_t hash = hash_mix((uint64_t)wait.what << 32 | wait.descriptor, wait.labels);
 	uint32_t id = hash_index_find(&page->wait_index, hash, wait_equal, page, &wait);
 
 	if (id != HASH_NONE)
@@ -57,7 +58,7 @@ void page_init(struct page *page)
 {
 	*page = (struct page){0};
 	page_tree_init(&page->tree);
-	add_wait(page, "", "");
+	add_wait(page, "", "", "");
 }
 
 void page_deinit(struct page *page)
@@ -75,12 +76,13 @@ void page_deinit(struct page *page)
 
 static uint32_t wait_of(struct adding *adding, const struct sample *sample)
 {
-	if (sample->wait == WAIT_NONE)
-		return 0;
-	const struct wait *wait = &adding->report->profile->waits[sample->wait];
-	_cleanup_free_ char *name =
-	    wait->syscall == NO_SYSCALL ? memory_strdup("") : syscall_name(wait->syscall);
-	return add_wait(adding->page, name, frame_name_descriptor(wait));
+	const struct profile *profile = adding->report->profile;
+	const struct wait *wait = sample->wait == WAIT_NONE ? NULL : &profile->waits[sample->wait];
+	_cleanup_free_ char *what = wait ? frame_name_waits_in(wait) : NULL;
+	_cleanup_free_ char *labels = frame_name_labels(profile, sample);
+
+	return add_wait(adding->page, what ? what : "", wait ? frame_name_descriptor(wait) : "",
+	                labels ? labels : "");
 }
 
 static uint32_t flags_of(enum frame_kind kind)
@@ -172,7 +174,7 @@ static const struct place *place_of(struct adding *adding, uint32_t id)
 static bool goes_on(const struct page_run *last, const struct page_run *run)
 {
 	return last->kind == WAIT_KIND_RUNNING && run->kind == WAIT_KIND_RUNNING &&
-	       last->node == run->node && last->end_ns == run->start_ns;
+	       last->node == run->node && last->wait == run->wait && last->end_ns == run->start_ns;
 }
 
 static void add_run(struct adding *adding, const struct span *span, size_t first_run)

@@ -16,7 +16,9 @@ struct report;
 enum { PAGE_UNIT_NS = 10000 };
 
 struct page_wait {
-	uint32_t syscall, descriptor; // strings of page->waits_text; "" where unknown
+	uint32_t what; // string of page->waits_text: the system call, or why a goroutine waits
+	uint32_t descriptor; // likewise, and so are
+	uint32_t labels;     // those of the sample; "" where there is none
 };
 
 struct page_run {

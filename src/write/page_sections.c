@@ -129,8 +129,9 @@ static void put_waits(struct sections *sections)
 	const struct page *page = sections->page;
 
 	protobuf_varint(&sections->columns, page->n_waits);
-	COLUMN(wait, page->waits, page->n_waits, wait->syscall);
+	COLUMN(wait, page->waits, page->n_waits, wait->what);
 	COLUMN(wait, page->waits, page->n_waits, wait->descriptor);
+	COLUMN(wait, page->waits, page->n_waits, wait->labels);
 	put_columns(sections, PAGE_WAITS);
 }
 

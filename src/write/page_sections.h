@@ -19,7 +19,7 @@ enum page_section {
 	PAGE_FRAMES,   // their number; name, file, module, line, flags
 	PAGE_NODES,    // their number, in preorder; levels to go up before each; frame
 	PAGE_THREADS,  // their number; tid, pid, birth, death + 1 (0: lives), name, runs, flags
-	PAGE_WAITS,    // their number; system call, descriptor
+	PAGE_WAITS,    // their number; system call or why a goroutine waits, descriptor, labels
 	PAGE_RUNS, // their number; time since the last one's end, length, node, kind + 16 * wait
 	PAGE_THREAD_NAMES, // strings, as the next one
 	PAGE_WAIT_TEXTS,

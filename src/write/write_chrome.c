@@ -9,8 +9,8 @@
 #include "frame_name.h"
 #include "frame_table.h"
 #include "json.h"
+#include "labels.h"
 #include "memory.h"
-#include "syscall_name.h"
 #include "text.h"
 #include "timeline.h"
 #include "writer.h"
@@ -57,22 +57,44 @@ static void put_name(struct chrome *chrome, const struct thread *thread, const c
 	json_close(json, '}');
 }
 
+// The call that it waited in, or why, if it was a goroutine, and for what.
+static void put_wait(struct chrome *chrome, const struct wait *wait)
+{
+	const char *descriptor = frame_name_descriptor(wait);
+	_cleanup_free_ char *what = frame_name_waits_in(wait);
+	_cleanup_free_ char *clean = text_clean(descriptor, strlen(descriptor), TEXT_UNLIMITED);
+
+	if (what)
+		json_key_string(&chrome->json, wait->syscall == NO_SYSCALL ? "wait" : "syscall",
+		                what);
+	if (clean[0])
+		json_key_string(&chrome->json, "descriptor", clean);
+}
+
+static void put_labels(struct chrome *chrome, const char *labels)
+{
+	struct label label = {0};
+
+	json_key_open(&chrome->json, "labels", '{');
+	while (labels_next(&labels, &label))
+		json_key_string(&chrome->json, label.key, label.value);
+	json_close(&chrome->json, '}');
+}
+
 // What the leaf was in while it lasted.
 static void put_state(struct chrome *chrome)
 {
-	const struct sample *sample = &chrome->profile->samples[chrome->open_sample];
-	// Where no wait is known, there are none at all.
-	const int syscall =
-	    sample->wait == WAIT_NONE ? NO_SYSCALL : chrome->profile->waits[sample->wait].syscall;
+	const struct profile *profile = chrome->profile;
+	const struct sample *sample = &profile->samples[chrome->open_sample];
 	struct json *json = &chrome->json;
 
 	json_key_string(json, "cat", thread_state_name(sample->state));
 	json_key_open(json, "args", '{');
 	json_key_string(json, "state", thread_state_name(sample->state));
-	if (syscall != NO_SYSCALL) {
-		_cleanup_free_ char *name = syscall_name(syscall);
-		json_key_string(json, "syscall", name);
-	}
+	if (sample->wait != WAIT_NONE) // else there may be none at all
+		put_wait(chrome, &profile->waits[sample->wait]);
+	if (sample->labels != LABELS_NONE)
+		put_labels(chrome, profile->labels[sample->labels]);
 	json_close(json, '}');
 }
 

@@ -5,7 +5,8 @@
 // samples and markers.
 //
 // A span is one sample, weighted with its ticks. Its leaf has the thread's state as category. A
-// system call that a thread waits in is a marker, and so are ticks that were missed.
+// system call that a thread waits in is a marker, and so are what a goroutine waits for, labels,
+// and ticks that were missed.
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,8 @@
 #include "firefox_tables.h"
 #include "frame_name.h"
 #include "json.h"
+#include "labels.h"
 #include "memory.h"
-#include "syscall_name.h"
 #include "text.h"
 #include "timeline.h"
 #include "writer.h"
@@ -25,8 +26,9 @@ struct marker {
 	uint32_t name; // string
 	int64_t start_ns, end_ns;
 	enum firefox_category category;
-	uint32_t wait;    // WAIT_NONE: ticks were missed
-	uint64_t n_ticks; // so many
+	uint32_t wait;    // WAIT_NONE: it is of labels, or of missed ticks
+	uint32_t labels;  // LABELS_NONE: it is of something else
+	uint64_t n_ticks; // missed
 };
 
 struct firefox {
@@ -109,6 +111,7 @@ static void put_meta(struct firefox *firefox)
 	put_categories(json);
 	json_key_open(json, "markerSchema", '[');
 	put_schema(json, "Wait", "{marker.data.descriptor}", "descriptor", "string");
+	put_schema(json, "Labels", "{marker.data.labels}", "labels", "string");
 	put_schema(json, "MissedTicks", "{marker.data.ticks}", "ticks", "integer");
 	json_close(json, ']');
 	json_key_open(json, "extensions", '{');
@@ -216,18 +219,20 @@ static void put_cpu_deltas(struct firefox *firefox, const struct thread_spans *t
 static void add_wait_marker(struct firefox *firefox, const struct span *span)
 {
 	const struct sample *sample = sample_of(firefox, span);
-	// Where no wait is known, there are none at all.
-	const int syscall =
-	    sample->wait == WAIT_NONE ? NO_SYSCALL : firefox->profile->waits[sample->wait].syscall;
 	struct marker *last = firefox->n_markers ? &firefox->markers[firefox->n_markers - 1] : NULL;
 
-	if (syscall == NO_SYSCALL)
+	if (sample->wait == WAIT_NONE) // there may be none at all
 		return;
-	if (last && last->wait == sample->wait && last->end_ns == span->start_ns) {
+	const struct wait *wait = &firefox->profile->waits[sample->wait];
+	_cleanup_free_ char *name = frame_name_waits_in(wait);
+	if (!name)
+		return;
+	// One that a goroutine has come back to is another wait.
+	if (last && last->wait == sample->wait && last->end_ns == span->start_ns &&
+	    wait->syscall != NO_SYSCALL) {
 		last->end_ns = span->end_ns;
 		return;
 	}
-	_cleanup_free_ char *name = syscall_name(syscall);
 	*array_push(firefox->markers, firefox->n_markers, firefox->markers_capacity) =
 	    (struct marker){
 	        .name = string_table_intern(&firefox->tables.frames.strings, name),
@@ -236,6 +241,35 @@ static void add_wait_marker(struct firefox *firefox, const struct span *span)
 	        .category = firefox_category_of(sample->state),
 	        .wait = sample->wait,
 	    };
+}
+
+// One marker for as long as the labels are the same, whatever comes between.
+static void add_label_markers(struct firefox *firefox, const struct thread_spans *spans)
+{
+	const struct span *first = NULL; // that has the labels at hand
+
+	for (size_t i = 0; i < spans->count; i++) {
+		const struct span *span = &spans->spans[i];
+		const uint32_t labels = sample_of(firefox, span)->labels;
+		const bool goes_on = first && sample_of(firefox, first)->labels == labels &&
+		                     span[-1].end_ns == span->start_ns;
+		if (!goes_on)
+			first = span;
+		if (labels == LABELS_NONE)
+			continue;
+		if (goes_on) {
+			firefox->markers[firefox->n_markers - 1].end_ns = span->end_ns;
+			continue;
+		}
+		*array_push(firefox->markers, firefox->n_markers, firefox->markers_capacity) =
+		    (struct marker){
+		        .name = string_table_intern(&firefox->tables.frames.strings, "labels"),
+		        .start_ns = span->start_ns,
+		        .end_ns = span->end_ns,
+		        .category = FIREFOX_OTHER,
+		        .labels = labels,
+		    };
+	}
 }
 
 // A span that lasted longer than its ticks should have.
@@ -262,7 +296,12 @@ static void put_marker_data(struct firefox *firefox, const struct marker *marker
 	struct json *json = &firefox->json;
 
 	json_open(json, '{');
-	if (marker->wait == WAIT_NONE) {
+	if (marker->labels != LABELS_NONE) {
+		const struct sample sample = {.labels = marker->labels};
+		_cleanup_free_ char *labels = frame_name_labels(firefox->profile, &sample);
+		json_key_string(json, "type", "Labels");
+		json_key_string(json, "labels", labels ? labels : "");
+	} else if (marker->wait == WAIT_NONE) {
 		json_key_string(json, "type", "MissedTicks");
 		json_key_int(json, "ticks", (int64_t)marker->n_ticks);
 	} else {
@@ -357,6 +396,7 @@ static void put_thread(struct firefox *firefox, const struct thread_spans *spans
 		add_wait_marker(firefox, &spans->spans[i]);
 		add_missed_marker(firefox, &spans->spans[i]);
 	}
+	add_label_markers(firefox, spans);
 	put_samples(firefox, spans);
 	put_markers(firefox);
 	json_close(json, '}');

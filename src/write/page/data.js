@@ -119,9 +119,11 @@ function readThreads(bytes, names) {
 
 function readWaits(bytes, texts) {
 	const columns = new Columns(bytes), n = columns.number();
-	const call = columns.column(n, Uint32Array), descriptor = columns.column(n, Uint32Array);
-	return Array.from(call, (text, i) =>
-		[texts[text], texts[descriptor[i]]].filter(Boolean).join(' '));
+	const [what, descriptor, labels] = [0, 1, 2].map(() => columns.column(n, Uint32Array));
+	return {
+		waits: Array.from(what, (text, i) => [texts[text], texts[descriptor[i]]].filter(Boolean).join(' ')),
+		labels: Array.from(labels, text => texts[text]),
+	};
 }
 
 function readRuns(bytes, threads) {
@@ -154,7 +156,7 @@ async function readProfile(text) {
 		modules: readStrings(sections[SECTION.modules]),
 		frames: readFrames(sections[SECTION.frames]),
 		nodes: readNodes(sections[SECTION.nodes]),
-		waits: readWaits(sections[SECTION.waits], readStrings(sections[SECTION.waitTexts])),
+		...readWaits(sections[SECTION.waits], readStrings(sections[SECTION.waitTexts])),
 		runs: readRuns(sections[SECTION.runs], threads),
 		kinds: meta.kinds,
 		unit: meta.unit_ns / (meta.count_ns || 1e9), // seconds, or samples

@@ -327,9 +327,9 @@ class App {
 		return this.stackOf(node).slice(0, n).map(name => name.slice(0, 80));
 	}
 	describeRun(run) {
-		const {runs, kinds, waits, unit} = this.profile;
+		const {runs, kinds, waits, labels, unit} = this.profile, wait = runs.wait[run];
 		return `${kinds[runs.kind[run]]} for ${formatTime((runs.end[run] - runs.start[run]) * unit)}` +
-			(runs.wait[run] ? `: ${waits[runs.wait[run]]}` : '');
+			(waits[wait] ? `: ${waits[wait]}` : '') + (labels[wait] ? ` (${labels[wait]})` : '');
 	}
 
 	// The box's share of the time in the profiles A and B.

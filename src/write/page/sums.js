@@ -177,13 +177,14 @@ function waitsOf(profile, choice, sums, isIn) {
 		eachRun(profile, [thread], choice.from, choice.to, (i, length) => {
 			if (!isIn(runs.node[i]) || sums.places?.[runs.node[i]] < 0 || choice.off >> runs.kind[i] & 1 || profile.kinds[runs.kind[i]] === 'running')
 				return;
-			if (runs.wait[i])
-				time.set(runs.wait[i], (time.get(runs.wait[i]) ?? 0) + length);
+			const text = profile.waits[runs.wait[i]];
+			if (text)
+				time.set(text, (time.get(text) ?? 0) + length);
 			const whole = runs.end[i] - runs.start[i];
 			if (!longest || whole > longest.time)
 				longest = {run: i, thread, time: whole};
 		});
-	const waits = [...time].sort((a, b) => b[1] - a[1]).map(([wait, sum]) => [profile.waits[wait], sum]);
+	const waits = [...time].sort((a, b) => b[1] - a[1]);
 	return {waits, longest};
 }
 
