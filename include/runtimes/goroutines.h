@@ -48,7 +48,7 @@ struct goroutine {
 };
 
 struct goroutine_list {
-	struct goroutine *items; // of those that are alive, by address
+	struct goroutine *items; // some of those that are alive, by address (goroutine_list_next)
 	size_t count, capacity;
 	uint64_t n_left_out;   // there are more than are read
 	uint64_t n_unreadable; // their structures are not in memory, or are none
@@ -58,6 +58,7 @@ struct goroutine_list {
 	size_t n_sorted_from, sorted_from_capacity;
 	uint64_t *sorted; // the same by address
 	size_t n_listed, listed_capacity, sorted_capacity;
+	size_t n_read;      // of the sorted ones
 	uint8_t *bytes;     // of some structures that lie together
 	uint8_t *stack;     // of the last one copied
 	uint8_t *own_stack; // of its thread, if that is copied, too
@@ -67,10 +68,15 @@ struct goroutine_list {
 // A zeroed list is an empty one.
 void goroutine_list_deinit(struct goroutine_list *list);
 
-// Reads all that are alive. attend(context) is called now and then. False: the runtime's list
-// cannot be read; then the list is empty.
+// Reads where the structures of all are. False: the runtime's list cannot be read; then the list is
+// empty.
 bool goroutine_list_read(struct goroutine_list *list, const struct go_program *program,
-                         const struct go_memory *memory, void (*attend)(void *), void *context);
+                         const struct go_memory *memory);
+
+// Reads the next structures, some hundreds that lie together: items are those of them that are
+// alive, until the next call. A program has too many to keep all. False: there are no more.
+bool goroutine_list_next(struct goroutine_list *list, const struct go_program *program,
+                         const struct go_memory *memory);
 
 // Reads one whose structure is at that address. False: it cannot be read, or is none.
 bool goroutine_read(const struct go_program *program, const struct go_memory *memory,

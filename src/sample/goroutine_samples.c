@@ -393,19 +393,13 @@ static void end_missing(struct ticker *ticker)
 	}
 }
 
-static void attend(void *context)
-{
-	target_attend(context, 0);
-}
-
 static void look_at_all(struct ticker *ticker)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
 	struct run_goroutines *figures = &ticker->stats->goroutines;
 	const struct go_memory memory = goroutine_memory(ticker);
 
-	if (!goroutine_list_read(&samples->list, &samples->program, &memory, attend,
-	                         ticker->target)) {
+	if (!goroutine_list_read(&samples->list, &samples->program, &memory)) {
 		if (figures->looks == 0)
 			figures->refused = "its list of goroutines cannot be read";
 		return;
@@ -413,17 +407,20 @@ static void look_at_all(struct ticker *ticker)
 	figures->refused = NULL;
 	samples->look++;
 	figures->looks++;
-	figures->alive = samples->list.count;
-	figures->system = 0;
+	figures->alive = figures->system = 0;
 	figures->left_out = samples->list.n_left_out;
 	// The first samples of all others are not to wait for those of 100,000 goroutines.
 	samples->until_ns = samples->is_read || ticker->setup->counts_at_once
 	                        ? 0
 	                        : clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) + FIRST_LOOKS_NS;
 	samples->is_cut = false;
-	for (size_t i = 0; i < samples->list.count; i++) {
-		look_at(ticker, &samples->list.items[i]);
-		target_attend(ticker->target, i);
+	while (goroutine_list_next(&samples->list, &samples->program, &memory)) {
+		figures->alive += samples->list.count;
+		for (size_t i = 0; i < samples->list.count; i++) {
+			look_at(ticker, &samples->list.items[i]);
+			target_attend(ticker->target, i);
+		}
+		target_attend(ticker->target, 0);
 	}
 	end_missing(ticker);
 	samples->is_read |= !samples->is_cut && !ticker->accounting.priming;

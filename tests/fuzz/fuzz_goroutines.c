@@ -11,7 +11,7 @@
 #include "memory.h"
 #include "resident.h"
 
-enum { N_STRUCTURES = 12, STRUCTURE_BYTES = 512 };
+enum { N_STRUCTURES = 12, STRUCTURE_BYTES = 512, N_WORDS = 16 };
 
 static struct {
 	uint8_t bytes[N_STRUCTURES][STRUCTURE_BYTES];
@@ -38,12 +38,19 @@ static void fill(struct input *input, const struct go_program *program)
 	const struct go_offsets *offsets = &program->offsets;
 	const uint16_t words[] = {offsets->low,        offsets->high,    offsets->m,
 	                          offsets->sp,         offsets->bp,      offsets->goid,
-	                          offsets->syscall_sp, offsets->waiting, offsets->locked_m};
+	                          offsets->syscall_sp, offsets->waiting, offsets->locked_m,
+	                          offsets->labels};
 
 	for (size_t i = 0; i < N_STRUCTURES; i++) {
 		uint8_t *bytes = arena.bytes[i];
 		const uint64_t self = address_of(bytes);
 		memset(bytes, input_u8(input) & 1 ? 0 : 0x11, STRUCTURE_BYTES);
+		// What labels and waits lead to: headers, buckets, sudogs.
+		for (size_t j = input_u8(input) % N_WORDS; j > 0; j--) {
+			const uint64_t word = draw_word(input);
+			memcpy(bytes + input_u8(input) % (STRUCTURE_BYTES / 8) * 8, &word,
+			       sizeof(word));
+		}
 		for (size_t j = 0; j < array_size(words); j++) {
 			const uint64_t word = draw_word(input);
 			memcpy(bytes + words[j], &word, sizeof(word));
@@ -58,6 +65,25 @@ static void fill(struct input *input, const struct go_program *program)
 
 static const char *const reasons[] = {"chan receive", "select", "IO wait", "sync.Mutex.Lock"};
 
+static void look_at(struct goroutine_list *list, const struct go_program *program,
+                    const struct go_memory *memory, const struct goroutine *goroutine)
+{
+	struct snapshot snapshot;
+	struct go_wait wait;
+	uint64_t tid, g;
+	char *text = NULL;
+
+	expect(goroutine->goid != 0);
+	goroutine_thread(program, memory, goroutine->m, &tid, &g);
+	if (goroutine_copy(list, program, memory, goroutine, &snapshot) != GOROUTINE_COPIED)
+		return;
+	expect(snapshot.n_regions >= 1 && snapshot.regions[0].size > 0);
+	go_labels_read(program, memory, goroutine->labels, &text);
+	free(text);
+	for (size_t i = 0; i < array_size(reasons); i++)
+		go_wait_find(program, memory, goroutine, reasons[i], &snapshot, &wait);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
@@ -65,9 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	                             .list_pointer = address_of(&pointer)};
 	struct resident resident;
 	struct goroutine_list list = {0};
-	struct snapshot snapshot;
-	struct go_wait wait;
-	uint64_t tid, g;
+	uint64_t last = 0;
 
 	go_offsets_of_version(16 + input_u8(&input) % 11, &program.offsets);
 	program.g_bytes = go_offsets_g_bytes(&program.offsets);
@@ -78,22 +102,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pointer = input_u8(&input) & 3 ? address_of(listed) : draw_word(&input);
 	resident_init(&resident, getpid());
 	const struct go_memory memory = {getpid(), &resident};
-	goroutine_list_read(&list, &program, &memory, NULL, NULL);
-	for (size_t i = 0; i < list.count; i++) {
-		const struct goroutine *goroutine = &list.items[i];
-		expect(goroutine->goid != 0);
-		expect(i == 0 || list.items[i - 1].address < goroutine->address);
-		goroutine_thread(&program, &memory, goroutine->m, &tid, &g);
-		if (goroutine_copy(&list, &program, &memory, goroutine, &snapshot) !=
-		    GOROUTINE_COPIED)
-			continue;
-		expect(snapshot.n_regions >= 1 && snapshot.regions[0].size > 0);
-		char *text = NULL;
-		go_labels_read(&program, &memory, goroutine->labels, &text);
-		free(text);
-		for (size_t j = 0; j < array_size(reasons); j++)
-			go_wait_find(&program, &memory, goroutine, reasons[j], &snapshot, &wait);
-	}
+	goroutine_list_read(&list, &program, &memory);
+	while (goroutine_list_next(&list, &program, &memory))
+		for (size_t i = 0; i < list.count; i++) {
+			expect(list.items[i].address > last);
+			last = list.items[i].address;
+			look_at(&list, &program, &memory, &list.items[i]);
+		}
 	goroutine_list_deinit(&list);
 	resident_deinit(&resident);
 	return 0;

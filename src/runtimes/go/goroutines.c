@@ -177,27 +177,31 @@ static void read_range(struct goroutine_list *list, const struct go_program *pro
 }
 
 bool goroutine_list_read(struct goroutine_list *list, const struct go_program *program,
-                         const struct go_memory *memory, void (*attend)(void *), void *context)
+                         const struct go_memory *memory)
 {
-	size_t end;
+	list->count = list->n_unreadable = list->n_left_out = 0;
+	const bool could = read_addresses(list, program, memory);
+	list->n_read = could ? 0 : list->n_listed;
+	return could;
+}
 
-	list->count = 0;
-	list->n_unreadable = list->n_left_out = 0;
-	if (!read_addresses(list, program, memory))
+bool goroutine_list_next(struct goroutine_list *list, const struct go_program *program,
+                         const struct go_memory *memory)
+{
+	const size_t first = list->n_read;
+	size_t end = first + 1;
+
+	if (first == list->n_listed)
 		return false;
 	if (!list->bytes)
 		list->bytes = memory_alloc(MAX_RANGE + program->g_bytes);
-	for (size_t first = 0; first < list->n_listed; first = end) {
-		const uint64_t start = list->sorted[first];
-		for (end = first + 1; end < list->n_listed; end++)
-			if (list->sorted[end] - list->sorted[end - 1] >
-			        program->g_bytes + MAX_GAP ||
-			    list->sorted[end] - start > MAX_RANGE)
-				break;
-		read_range(list, program, memory, first, end);
-		if (attend)
-			attend(context);
-	}
+	while (end < list->n_listed &&
+	       list->sorted[end] - list->sorted[end - 1] <= program->g_bytes + MAX_GAP &&
+	       list->sorted[end] - list->sorted[first] <= MAX_RANGE)
+		end++;
+	list->count = 0;
+	list->n_read = end;
+	read_range(list, program, memory, first, end);
 	return true;
 }
 
