@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Folded stacks (any profiler's) as a page's tree: what they count has no time.
+#include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
@@ -15,6 +16,30 @@ struct folded_line {
 	const char *stack; // borrowed, not terminated
 	size_t length;
 	int64_t count;
+};
+
+// A function's name as the text has it, and its frame.
+struct name {
+	const char *bytes; // borrowed, not terminated
+	size_t length;
+	uint32_t frame;
+};
+
+// A frame of the last stack: where it ends in its line, and its node.
+struct step {
+	size_t end;
+	uint32_t node;
+};
+
+// While a page is made of folded stacks.
+struct folded {
+	struct page *page;
+	struct name *names;
+	size_t n_names, names_capacity;
+	struct hash_index index; // of names
+	struct folded_line last;
+	struct step *steps; // of `last`
+	size_t n_steps, steps_capacity;
 };
 
 // "root;leaf 12"; false: it is none.
@@ -50,25 +75,78 @@ static bool next_line(const char **at, const char *end, struct folded_line *ret,
 	return false;
 }
 
-static uint32_t add_stack(struct page *page, const struct folded_line *line)
+static bool name_equal(const void *context, uint32_t id, const void *key)
 {
-	struct page_tree *tree = &page->tree;
-	const char *at = line->stack, *end = at + line->length;
-	uint32_t node = PAGE_ROOT;
+	const struct folded *folded = context;
+	const struct name *a = &folded->names[id], *b = key;
 
-	for (size_t n = 0; at < end && n < MAX_FRAMES; n++) {
-		const char *semicolon = memchr(at, ';', (size_t)(end - at));
-		const size_t length = (size_t)((semicolon ? semicolon : end) - at);
-		_cleanup_free_ char *name = text_clean(at, length, TEXT_UNLIMITED);
-		const struct page_frame frame = {
-		    .name = string_table_intern(&tree->names, name),
-		    .file = string_table_intern(&tree->files, ""),
-		    .module = string_table_intern(&tree->modules, ""),
-		};
-		node = page_tree_child(tree, node, page_tree_frame(tree, &frame));
+	return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
+}
+
+// Finds its frame. Bytes that were clean are compared with the tree's own from now on: those of all
+// names lie close together.
+static void add_name(struct page_tree *tree, struct name *name)
+{
+	_cleanup_free_ char *clean = text_clean(name->bytes, name->length, TEXT_UNLIMITED);
+	const struct page_frame frame = {
+	    .name = string_table_intern(&tree->names, clean),
+	    .file = string_table_intern(&tree->files, ""),
+	    .module = string_table_intern(&tree->modules, ""),
+	};
+
+	name->frame = page_tree_frame(tree, &frame);
+	if (strlen(clean) == name->length && memcmp(clean, name->bytes, name->length) == 0)
+		name->bytes = tree->names.items[frame.name];
+}
+
+static uint32_t frame_of(struct folded *folded, const char *bytes, size_t length)
+{
+	struct name name = {.bytes = bytes, .length = length};
+	const uint64_t hash = hash_bytes(bytes, length);
+	const uint32_t id = hash_index_find(&folded->index, hash, name_equal, folded, &name);
+
+	if (id != HASH_NONE)
+		return folded->names[id].frame;
+	add_name(&folded->page->tree, &name);
+	hash_index_insert(&folded->index, hash, (uint32_t)folded->n_names);
+	*array_push(folded->names, folded->n_names, folded->names_capacity) = name;
+	return name.frame;
+}
+
+// Keeps of the last stack the frames that this one begins with, too: files are often sorted.
+static void keep_common(struct folded *folded, const struct folded_line *line)
+{
+	const char *last = folded->last.stack;
+	const size_t shorter =
+	    line->length < folded->last.length ? line->length : folded->last.length;
+	size_t n = 0, at = 0;
+
+	while (n < folded->n_steps && folded->steps[n].end < shorter &&
+	       memcmp(last + at, line->stack + at, folded->steps[n].end + 1 - at) == 0)
+		at = folded->steps[n++].end + 1;
+	folded->n_steps = n;
+	folded->last = *line;
+}
+
+// Walks down the tree, and returns the last node.
+static uint32_t add_stack(struct folded *folded, const struct folded_line *line)
+{
+	struct page_tree *tree = &folded->page->tree;
+
+	keep_common(folded, line);
+	const struct step *last = folded->n_steps > 0 ? &folded->steps[folded->n_steps - 1] : NULL;
+	uint32_t node = last ? last->node : PAGE_ROOT;
+	size_t at = last ? last->end + 1 : 0;
+	while (at < line->length && folded->n_steps < MAX_FRAMES) {
+		const char *start = line->stack + at,
+		           *semicolon = memchr(start, ';', line->length - at);
+		const size_t length = semicolon ? (size_t)(semicolon - start) : line->length - at;
+		node = page_tree_child(tree, node, frame_of(folded, start, length));
+		*array_push(folded->steps, folded->n_steps, folded->steps_capacity) =
+		    (struct step){.end = at + length, .node = node};
 		at += length + 1;
 	}
-	return at < end ? page_add_cut(page, node, MAX_FRAMES) : node;
+	return at < line->length ? page_add_cut(folded->page, node, MAX_FRAMES) : node;
 }
 
 static int64_t sum_counts(const char *text, size_t size)
@@ -85,12 +163,16 @@ static int64_t sum_counts(const char *text, size_t size)
 uint64_t page_add_folded(struct page *page, const char *text, size_t size)
 {
 	const int64_t sum = sum_counts(text, size);
+	struct folded folded = {.page = page};
 	struct folded_line line;
 	uint64_t bad = 0;
 
 	page->count_ns = sum <= MAX_EXACT ? PAGE_UNIT_NS : 1;
 	for (const char *at = text, *end = text + size; next_line(&at, end, &line, &bad);)
-		page_add_self(page, add_stack(page, &line), line.count, page->count_ns);
+		page_add_self(page, add_stack(&folded, &line), line.count, page->count_ns);
 	page_add_self_runs(page);
+	hash_index_deinit(&folded.index);
+	free(folded.names);
+	free(folded.steps);
 	return bad;
 }

@@ -65,13 +65,18 @@ uint32_t page_tree_child(struct page_tree *tree, uint32_t parent, uint32_t frame
 {
 	const struct page_node node = {.parent = parent, .frame = frame};
 	const uint64_t hash = hash_mix(parent, frame);
-	uint32_t id = hash_index_find(&tree->node_index, hash, node_equal, tree, &node);
+	uint32_t id = tree->nodes[parent].last_child;
 
-	if (id != HASH_NONE)
+	if (id != PAGE_ROOT && tree->nodes[id].frame == frame)
 		return id;
-	id = tree->n_nodes;
-	*array_push(tree->nodes, tree->n_nodes, tree->nodes_capacity) = node;
-	hash_index_insert(&tree->node_index, hash, id);
+	id = hash_index_find(&tree->node_index, hash, node_equal, tree, &node);
+
+	if (id == HASH_NONE) {
+		id = tree->n_nodes;
+		*array_push(tree->nodes, tree->n_nodes, tree->nodes_capacity) = node;
+		hash_index_insert(&tree->node_index, hash, id);
+	}
+	tree->nodes[parent].last_child = id;
 	return id;
 }
 

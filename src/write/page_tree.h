@@ -24,6 +24,7 @@ struct page_frame {
 
 struct page_node {
 	uint32_t parent, frame;
+	uint32_t last_child;       // that was asked for last; PAGE_ROOT: none yet
 	int64_t self_ns, total_ns; // total_ns after page_tree_order
 };
 
