@@ -6,6 +6,13 @@ import json
 import re
 
 DATA = re.compile(rb'<script id="profile" type="application/octet-stream">([A-Za-z0-9+/=]*)</script>')
+PROGRAM = re.compile(rb'<script id="program" type="application/octet-stream">([A-Za-z0-9+/=]*)</script>')
+
+
+def program(html):
+    """The page's script, as start.js unpacks it."""
+    (packed,) = PROGRAM.findall(html)
+    return gzip.decompress(base64.b64decode(packed, validate=True))
 
 
 class Columns:

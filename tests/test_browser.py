@@ -399,13 +399,14 @@ class Use(InBrowser):
         self.assertGreater(colours(picture), 6)
 
     def test_damaged(self):
-        """A page that is cut says so, and its tables stand."""
-        at = self.html.index(b"H4sI") + 400
-        path = write("cut.html", self.html[:at] + self.html[self.html.index(b"</script>", at) :])
-        self.browser.open(path, ready="document.querySelector('[role=alert]')")
-        self.assertIn("spin_here", self.browser.evaluate("document.querySelector('main').textContent"))
-        self.assertEqual(len(self.browser.errors), int(self.browser.reads_console))
-        self.browser.errors.clear()
+        """A page whose profile or script is cut says so, and its tables stand."""
+        for name in (b"profile", b"program"):
+            at = self.html.index(b'<script id="%s"' % name) + 400
+            path = write("cut.html", self.html[:at] + self.html[self.html.index(b"</script>", at) :])
+            self.browser.open(path, ready="document.querySelector('[role=alert]')")
+            self.assertIn("spin_here", self.browser.evaluate("document.querySelector('main').textContent"))
+            self.assertEqual(len(self.browser.errors), int(self.browser.reads_console))
+            self.browser.errors.clear()
 
 
 class Hostile(InBrowser):

@@ -1,7 +1,9 @@
 """The page (-f html): that its data say what pprof says, and what a browser makes of it."""
 
+import base64
 import collections
 import gzip
+import hashlib
 import os
 import re
 import shutil
@@ -66,11 +68,23 @@ class Data(harness.TestCase):
     def tids(self):
         return {s.tid for s in pprof.Profile(report(self.data, "-f", "pprof")[0]).samples}
 
+    def test_script(self):
+        """It reaches for nothing, the policy allows what is there alone, and all of it is small."""
+        html = report(self.data, "-f", "html")[0]
+        (policy,) = re.findall(rb"""http-equiv="Content-Security-Policy" content="([^"]*)""", html)
+        (start,) = re.findall(rb"<script>(.*?)</script>", html, re.S)
+        (style,) = re.findall(rb"<style>(.*?)</style>", html, re.S)
+        script = page.program(html)
+        hashes = [base64.b64encode(hashlib.sha256(text).digest()).decode() for text in (start, script, style)]
+        self.assertRegex(policy.decode(), r"^default-src 'none'; script-src '\S+' '\S+'; style-src '\S+'; ")
+        self.assertEqual(re.findall(r"'sha256-(\S+)'", policy.decode()), hashes)
+        self.assertFalse(re.findall(rb"""(?:src|href)\s*=|https?:|@import|url\(""", html + script))
+        without_data = page.DATA.sub(b"", re.sub(rb"<noscript>.*</noscript>", b"", html, flags=re.S))
+        self.assertLess(len(without_data), 64_000)
+
     def test_file(self):
-        """It reaches for nothing, and says something without its script."""
+        """It says something without its script."""
         html = report(self.data, "-f", "html")[0].decode()
-        self.assertIn("default-src 'none'", html)
-        self.assertFalse(re.findall(r"""(?:src|href)\s*=|https?:|@import|url\(""", html))
         without = re.search(r"<noscript>(.*)</noscript>", html, re.S)[1]
         self.assertRegex(without, r"<td>\d+\.\d{3}<td>\d+\.\d{3}<td>spin_here")
         self.assertRegex(without, r"<td>worker-00 \d+")
@@ -145,7 +159,11 @@ class View(harness.TestCase):
 
     def test_folded(self):
         """Any profiler's stacks: their counts are there, and names are text."""
-        stacks = {"main;work;deep": 12, "main;</script>;x y": 5, "main;" + "f" * 100000: 1, "main": 7}
+        # The next line may begin as the last one did, or nearly so.
+        stacks = {
+            "main;work;deep": 12, "main;</script>;x y": 5, "main;" + "f" * 100000: 1, "main": 7, "main;wor": 3,
+            "main;work": 2, "main;work;deep;down": 1, "main;work;dee": 4, "main;works;deep": 6, "mai;work": 1,
+        }  # fmt: skip
         lines = "".join(f"{stack} {n}\n" for stack, n in stacks.items())
         path = self.write("x.folded", lines.encode() + b"no stack\nmain;\xff\xfe 3\n")
         shown, told = self.view(None, path)
@@ -161,7 +179,7 @@ class View(harness.TestCase):
         scale = read.meta["count_ns"]
         counts = {";".join(stack): (end - start) / scale for _, start, end, stack, _, _ in read.runs}
         self.assertEqual(counts, {**stacks, "main;\ufffd\ufffd": 3})
-        self.assertEqual(html.count(b"</script>"), 2)
+        self.assertEqual(html.count(b"</script>"), 3)
 
     def shown(self, data, *args):
         """The page of it, and {stack: what it counts, in the page's own unit}."""

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Joins the page's parts into the texts that write_html.c writes around a profile.
 
-    page.py OUTPUT PAGE.html PAGE.css SCRIPT.js...
+    page.py OUTPUT PAGE.html PAGE.css START.js SCRIPT.js...
 
-OUTPUT becomes a header with the texts before the title, the tables, the data and the end. The
-page's policy allows this script and this style alone, by their hashes.
+OUTPUT becomes a header with the texts before the title, the tables, the data and the end. START.js
+unpacks the other scripts, which are packed. The page's policy allows these scripts and this style
+alone, by their hashes.
 """
 
 import base64
+import gzip
 import hashlib
 import re
 import sys
@@ -16,24 +18,18 @@ import sys
 MARKS = ("@TITLE@", "@TABLES@", "@DATA@")
 NAMES = ("page_head", "page_body", "page_data", "page_tail")
 
+STRICT = "'use strict';\n"
+SHOWN_AS = "//# sourceURL=profiler.js\n"  # in the browser's debugger
+
 
 def read(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
 
 
-def shrink(text):
-    """The script or style without its comments, indentation and empty lines; what stands between
-    backticks over several lines is kept as it is."""
-    lines, kept = [], False
-    for line in text.split("\n"):
-        if not kept:
-            line = re.sub(r"(?<=[;,{}]) // [^'\"`]*$", "", line.lstrip("\t"))
-            if line.startswith("//") or not line:
-                continue
-        lines.append(line)
-        kept ^= line.count("`") % 2 == 1
-    return "\n".join(lines) + "\n"
+def pack(text):
+    """As start.js unpacks it. Without a time, so that the same sources give the same bytes."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def policy_hash(text):
@@ -41,13 +37,13 @@ def policy_hash(text):
     return "'sha256-" + base64.b64encode(digest).decode() + "'"
 
 
-def join(html, style, script):
-    """The page, with the marks still in it."""
-    if re.search("</script|<!--", script, re.I) or re.search("</style", style, re.I):
+def join(html, style, start, script):
+    """The page, with the marks still in it. The script is packed, comments and all."""
+    if re.search("</script|<!--", start, re.I) or re.search("</style", style, re.I):
         sys.exit("the script or the style would end its own element")
     for mark, text in (
-        ("@SCRIPT_HASH@", policy_hash(script)), ("@STYLE_HASH@", policy_hash(style)),
-        ("@STYLE@", style), ("@SCRIPT@", script),
+        ("@START_HASH@", policy_hash(start)), ("@SCRIPT_HASH@", policy_hash(script)),
+        ("@STYLE_HASH@", policy_hash(style)), ("@STYLE@", style), ("@SCRIPT@", pack(script)), ("@START@", start),
     ):  # fmt: skip
         if html.count(mark) != 1:
             sys.exit(f"{mark} is not there once")
@@ -71,9 +67,9 @@ def c_string(text):
 
 
 def main():
-    output, html, style, *scripts = sys.argv[1:]
-    script = "'use strict';\n" + "".join(shrink(read(path)) for path in scripts)
-    parts = split(join(read(html), shrink(read(style)), script))
+    output, html, style, start, *scripts = sys.argv[1:]
+    script = STRICT + "".join(read(path) for path in scripts) + SHOWN_AS
+    parts = split(join(read(html), read(style), STRICT + read(start), script))
     with open(output, "w", encoding="utf-8") as file:
         for name, part in zip(NAMES, parts):
             file.write(f"static const char {name}[] =\n{c_string(part)};\n")

@@ -36,21 +36,6 @@ class Columns {
 	}
 }
 
-function decodeBase64(text) {
-	if (Uint8Array.fromBase64)
-		return Uint8Array.fromBase64(text);
-	const binary = atob(text);
-	const bytes = new Uint8Array(binary.length);
-	for (let i = 0; i < binary.length; i++)
-		bytes[i] = binary.charCodeAt(i);
-	return bytes;
-}
-
-async function inflate(bytes) {
-	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-	return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
 function splitSections(bytes) {
 	const view = new DataView(bytes.buffer), sections = [];
 	for (let at = 0; at + 8 <= bytes.length;) {
@@ -143,8 +128,8 @@ function readRuns(bytes, threads) {
 	return {n, start, end, node, kind, wait};
 }
 
-async function readProfile(text) {
-	const sections = splitSections(await inflate(decodeBase64(text.trim())));
+async function readProfile() {
+	const sections = splitSections(await unpack('profile'));
 	const meta = JSON.parse(new TextDecoder().decode(sections[SECTION.meta]));
 	if (meta.version !== 1)
 		throw new Error('the profile is of a newer version');

@@ -552,21 +552,12 @@ class App {
 }
 
 async function main() {
-	const place = document.getElementById('profile');
 	try {
-		if (typeof DecompressionStream === 'undefined')
-			throw new Error('this browser is too old for the graph (it lacks DecompressionStream)');
-		const app = new App(await readProfile(place.textContent));
-		place.remove();
+		const app = new App(await readProfile());
 		window.profilerTest = choice => app.test(choice);
 		window.profilerApp = app;
 	} catch (error) {
-		// What can be read without a script stays.
-		const tables = new DOMParser().parseFromString(document.querySelector('noscript').textContent, 'text/html');
-		document.querySelector('main').replaceChildren(
-			element('p', `The profile cannot be shown: ${error.message}.`, {class: 'error', role: 'alert'}),
-			...tables.body.children);
-		console.error(error);
+		giveUp(error);
 	}
 }
 
