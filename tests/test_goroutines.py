@@ -137,6 +137,8 @@ class Goroutines(ZooTestCase):
         self.assertEqual({f"key{i}": f"value{i}" for i in range(10)}, {k: v for k, v in red.items() if "key" in k})
         self.assertEqual((red["go.thread"], red["thread"]), ("mine", "runtime/pprof.Do"))
         self.assertEqual(blue["syscall"], "read")
+        lacking = [labels["labels"] for labels in tenants[None] if "labels" in labels]
+        self.assertEqual(lacking, ["unreadable, or more than 64"])
 
     def check_zoo(self, name, *args, n_least=25):
         target = self.start_zoo(name)
@@ -208,7 +210,7 @@ class Goroutines(ZooTestCase):
         things = dict(line.split() for line in target.said if " " in line)
         since = r", the oldest for [\d.]+ s or more"
         self.assertRegex(text, f"(?m)^! 2 goroutines wait for (mutex {things['mutex']}|sema 0x[0-9a-f]+){since}$")
-        self.assertRegex(text, f"(?m)^14 goroutines wait for chan {things['chan']}{since}$")
+        self.assertRegex(text, f"(?m)^15 goroutines wait for chan {things['chan']}{since}$")
         # By the runtime's word: since the collection that the program has made, or longer.
         waits = [t for t in found["threads"] if t["name"] == "main.deep"]
         self.assertEqual({t["blocked_is"] for t in waits}, {"at_least"})
@@ -338,18 +340,23 @@ class Churn(harness.TestCase):
         one's, none is cut, and the wall time of each is the time for which it was watched (harness)."""
         target = self.start(fixture("golang-zoo"), "churn")
         run = attach(target, "--goroutine-ids", duration="1.5", hz=499)
-        index_of, counts = {}, collections.Counter()
+        index_of, counts, n_lacking = {}, collections.Counter(), 0
         for sample in run.pprof.samples:
             if "main.walk" not in sample.stack:
                 continue
             self.assertNotIn("[truncated", sample.stack[0], (sample.labels, sample.stack, sample.count))
             index = self.check_path(sample.stack)
-            self.assertEqual(sample.labels.get("number"), str(index), sample.labels)
+            # A page that was moved just when it was read, since the goroutine was first seen.
+            lacks = sample.labels.get("labels") == "unreadable, or more than 64"
+            if not lacks:
+                self.assertEqual(sample.labels.get("number"), str(index), sample.labels)
+            n_lacking += lacks
             if not sample.goid:  # two threads ran it in one tick
                 continue
             self.assertEqual(index_of.setdefault(sample.goid, index), index)
             counts[sample.goid] += sample.count
         self.assertEqual(sorted(index_of.values()), list(range(N_CHURN)))
+        self.assertLess(n_lacking, N_CHURN / 20)
         # Each is alive at all ticks.
         for goid, count in counts.items():
             self.assertLessEqual(count, run.summary.ticks, goid)

@@ -12,8 +12,12 @@ struct profile;
 
 enum { LABELS_NONE = 0 };
 
+// The key of the label that tells why a sample lacks labels.
+#define LABELS_LACK "labels"
+
 // Appends a label to *text, which is NULL or the caller's to free. Both parts are made clean
-// (text.h), and cut where they are long. Later labels of a key that is there are dropped.
+// (text.h), and cut where they are long. Later labels of a key that is there are dropped. Of a set
+// that gets too long the rest is left out, and the label LABELS_LACK says so.
 void labels_add(char **text, const char *key, const char *value);
 
 struct label {
@@ -25,8 +29,12 @@ struct label {
 bool labels_next(const char **at, struct label *label);
 void labels_end(struct label *label);
 
-// The id of the set, new or known; LABELS_NONE where it is NULL or empty, or where there are too
-// many different ones. Copies the text.
+// True if the set lacks labels, for some reason.
+bool labels_lack(const char *text);
+
+// The id of the set, new or known; LABELS_NONE where it is NULL or empty. Where there are too many
+// different ones it is that of a set which says that the sample's own is left out (LABELS_LACK).
+// Copies the text.
 uint32_t profile_intern_labels(struct profile *profile, const char *text);
 
 // Gives the set to the thread's next samples, until the next call.

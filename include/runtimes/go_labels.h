@@ -11,6 +11,7 @@ struct go_memory;
 struct go_program;
 
 // Appends those at the address to *text (labels.h), by their keys; one with a name that the
-// profiler's own labels have is prefixed with "go.". 0: there are none.
-void go_labels_read(const struct go_program *program, const struct go_memory *memory,
+// profiler's own labels have is prefixed with "go.". At address 0 there are none. False: they
+// cannot all be read, or are more than a profile shows; nothing is appended then.
+bool go_labels_read(const struct go_program *program, const struct go_memory *memory,
                     uint64_t address, char **text);

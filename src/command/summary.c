@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "debug_server.h"
 #include "debug_sources.h"
+#include "labels.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
@@ -183,6 +184,22 @@ static void print_goroutines(const struct run_stats *stats)
 	if (go->left_out)
 		fprintf(stderr, "; %ju goroutines more are not read", (uintmax_t)go->left_out);
 	fputc('\n', stderr);
+}
+
+static void print_labels(const struct run_stats *stats, const struct profile *profile)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		if (sample->labels != LABELS_NONE && labels_lack(profile->labels[sample->labels]))
+			n += sample->count;
+	}
+	if (n > 0)
+		fprintf(stderr,
+		        "profiler: %ju of %ju samples lack labels; their label \"" LABELS_LACK
+		        "\" says why\n",
+		        (uintmax_t)n, (uintmax_t)stats->samples);
 }
 
 static void print_cpu(const struct profile *profile)
@@ -393,6 +410,7 @@ void summary_print(const struct run_stats *stats, const struct profile *profile,
 	print_hold(stats, profile);
 	print_unmended(stats);
 	print_goroutines(stats);
+	print_labels(stats, profile);
 	print_cpu(profile);
 	if (!verbose)
 		return;

@@ -10,6 +10,9 @@
 
 enum { MAX_PART_BYTES = 256, MAX_TEXT_BYTES = 4096, MAX_SETS = 1 << 16 };
 
+static const char TOO_LONG[] = LABELS_LACK "\ttoo long\n";
+static const char TOO_MANY[] = LABELS_LACK "\ttoo many different ones\n";
+
 static bool has_key(const char *text, const char *key)
 {
 	const size_t length = strlen(key);
@@ -26,11 +29,20 @@ void labels_add(char **text, const char *key, const char *value)
 	_cleanup_free_ char *clean_value = text_clean(value, strlen(value), MAX_PART_BYTES);
 	const char *before = *text ? *text : "";
 
-	if (!clean_key[0] || has_key(*text, clean_key) || strlen(before) > MAX_TEXT_BYTES)
+	if (!clean_key[0] || has_key(*text, clean_key))
 		return;
-	char *longer = memory_printf("%s%s\t%s\n", before, clean_key, clean_value);
+	const bool fits = strlen(before) <= MAX_TEXT_BYTES;
+	if (!fits && labels_lack(*text))
+		return;
+	char *longer = fits ? memory_printf("%s%s\t%s\n", before, clean_key, clean_value)
+	                    : memory_printf("%s%s", before, TOO_LONG);
 	free(*text);
 	*text = longer;
+}
+
+bool labels_lack(const char *text)
+{
+	return has_key(text, LABELS_LACK);
 }
 
 bool labels_next(const char **at, struct label *label)
@@ -60,24 +72,32 @@ static bool labels_equal(const void *context, uint32_t id, const void *key)
 	return strcmp(profile->labels[id], key) == 0;
 }
 
+static uint32_t find_set(const struct profile *profile, const char *text)
+{
+	return hash_index_find(&profile->labels_index, hash_bytes(text, strlen(text)), labels_equal,
+	                       profile, text);
+}
+
+static uint32_t add_set(struct profile *profile, const char *text)
+{
+	if (profile->n_labels == 0)
+		*array_push(profile->labels, profile->n_labels, profile->labels_capacity) =
+		    memory_strdup("");
+	const uint32_t id = profile->n_labels;
+	*array_push(profile->labels, profile->n_labels, profile->labels_capacity) =
+	    memory_strdup(text);
+	hash_index_insert(&profile->labels_index, hash_bytes(text, strlen(text)), id);
+	return id;
+}
+
 uint32_t profile_intern_labels(struct profile *profile, const char *text)
 {
 	if (!text || !text[0])
 		return LABELS_NONE;
-	const uint64_t hash = hash_bytes(text, strlen(text));
-	uint32_t id = hash_index_find(&profile->labels_index, hash, labels_equal, profile, text);
-	if (id != HASH_NONE)
-		return id;
-	if (profile->n_labels == MAX_SETS)
-		return LABELS_NONE;
-	if (profile->n_labels == 0)
-		*array_push(profile->labels, profile->n_labels, profile->labels_capacity) =
-		    memory_strdup("");
-	id = profile->n_labels;
-	*array_push(profile->labels, profile->n_labels, profile->labels_capacity) =
-	    memory_strdup(text);
-	hash_index_insert(&profile->labels_index, hash, id);
-	return id;
+	uint32_t id = find_set(profile, text);
+	if (id == HASH_NONE && profile->n_labels >= MAX_SETS)
+		id = find_set(profile, text = TOO_MANY);
+	return id != HASH_NONE ? id : add_set(profile, text);
 }
 
 void profile_label_thread(struct profile *profile, uint32_t thread, uint32_t labels)

@@ -34,6 +34,7 @@ struct goroutine_entry {
 	uint32_t sample; // its last one's id in the profile, if it was sampled
 	uint32_t stack;  // else that in which it is parked, if has_stack
 	uint32_t wait;
+	uint64_t labels; // where those that its samples have were read
 	enum thread_state state;
 	uint64_t tick;  // up to which it is counted (goroutine_samples.h)
 	uint64_t look;  // in which it was listed

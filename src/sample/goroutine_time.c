@@ -120,14 +120,19 @@ bool goroutine_is_counted(const struct ticker *ticker, const struct goroutine_en
 	return ticker->profile->threads[entry->thread].last_ns >= until_ns && entry->is_sampled;
 }
 
-void goroutine_label(struct ticker *ticker, const struct goroutine_entry *entry)
+void goroutine_label(struct ticker *ticker, struct goroutine_entry *entry)
 {
 	const struct go_memory memory = goroutine_memory(ticker);
 	_cleanup_free_ char *text = NULL;
 
 	if (entry->seen.locked_m)
 		labels_add(&text, "locked", "yes");
-	go_labels_read(&ticker->goroutines.program, &memory, entry->seen.labels, &text);
+	if (go_labels_read(&ticker->goroutines.program, &memory, entry->seen.labels, &text))
+		entry->labels = entry->seen.labels;
+	else if (entry->labels == entry->seen.labels)
+		return;
+	else
+		labels_add(&text, LABELS_LACK, "unreadable, or more than 64");
 	profile_label_thread(ticker->profile, entry->thread,
 	                     profile_intern_labels(ticker->profile, text));
 }

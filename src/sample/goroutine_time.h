@@ -31,8 +31,9 @@ bool goroutine_is_counted(const struct ticker *ticker, const struct goroutine_en
                           int64_t until_ns);
 
 // What it was seen with last are the labels of its next samples: the program's, and whether one
-// thread alone may run it (locked).
-void goroutine_label(struct ticker *ticker, const struct goroutine_entry *entry);
+// thread alone may run it (locked). Labels that cannot be read are those that were read before at
+// the same place, for a program makes a new set where it changes one; or else a label says so.
+void goroutine_label(struct ticker *ticker, struct goroutine_entry *entry);
 
 // The stack's id in the profile, with the goroutine's creator as root where it is whole.
 uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,

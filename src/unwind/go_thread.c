@@ -80,14 +80,25 @@ static bool find_g(const struct source *source, uint64_t tls, const struct go_la
 	       read_words(source, tls + offset, ret, 1);
 }
 
-// Of the goroutine, which the thread runs while it stands still: what lies between its status and
-// its labels, at once.
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+// Of the goroutine, which the thread runs while it stands still: its status, id and labels, and
+// what lies between them, at once.
 static void read_identity(const struct source *source, const struct go_layout *layout,
                           struct go_thread *thread)
 {
 	uint64_t words[MAX_IDENTITY_WORDS];
-	const uint64_t first = layout->status < layout->goid ? layout->status : layout->goid;
-	const uint64_t last = layout->labels > layout->goid ? layout->labels : layout->goid;
+	const uint64_t labels = layout->labels ? layout->labels : layout->goid; // 0: it has none
+	const uint64_t first = least(least(layout->status, layout->goid), labels);
+	const uint64_t last = most(most(layout->status, layout->goid), labels);
 	const size_t n = (last - first) / sizeof(*words) + 1;
 
 	if (n > MAX_IDENTITY_WORDS ||
@@ -97,7 +108,7 @@ static void read_identity(const struct source *source, const struct go_layout *l
 	thread->goid = words[(layout->goid - first) / sizeof(*words)];
 	thread->status = words[(layout->status - first) / sizeof(*words)] & STATUS_MASK;
 	if (layout->labels)
-		thread->labels = words[(layout->labels - first) / sizeof(*words)];
+		thread->labels = words[(labels - first) / sizeof(*words)];
 }
 
 bool go_thread_read(int tid, struct resident *resident, uint64_t tls,

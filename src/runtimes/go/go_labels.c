@@ -48,31 +48,34 @@ struct named {
 	char key[MAX_BYTES + 1], value[MAX_BYTES + 1];
 };
 
-static void read_list(struct search *search, uint64_t address)
+static bool read_list(struct search *search, uint64_t address)
 {
 	struct header list;
 
-	if (!go_memory_read(search->memory, address, &list, sizeof(list)))
-		return;
-	const size_t n = list.length < MAX_LABELS ? list.length : MAX_LABELS;
-	if (n > 0 &&
-	    go_memory_read(search->memory, list.address, search->pairs, n * sizeof(struct pair)))
-		search->n = n;
+	if (!go_memory_read(search->memory, address, &list, sizeof(list)) ||
+	    list.length > MAX_LABELS)
+		return false;
+	search->n = list.length;
+	return list.length == 0 || go_memory_read(search->memory, list.address, search->pairs,
+	                                          list.length * sizeof(struct pair));
 }
 
-static void take_bucket(struct search *search, const uint8_t *bucket)
+static bool take_bucket(struct search *search, const uint8_t *bucket)
 {
-	for (size_t i = 0; i < PLACES && search->n < MAX_LABELS; i++) {
+	for (size_t i = 0; i < PLACES; i++) {
 		if (bucket[i] < MIN_TOP_HASH)
 			continue;
+		if (search->n == MAX_LABELS)
+			return false;
 		struct pair *pair = &search->pairs[search->n++];
 		memcpy(&pair->key, bucket + PLACES + i * sizeof(pair->key), sizeof(pair->key));
 		memcpy(&pair->value, bucket + PLACES + (PLACES + i) * sizeof(pair->key),
 		       sizeof(pair->value));
 	}
+	return true;
 }
 
-static void read_map(struct search *search, uint64_t address)
+static bool read_map(struct search *search, uint64_t address)
 {
 	uint8_t map[HMAP_WORDS * WORD], bucket[BUCKET_BYTES];
 	uint64_t header, first;
@@ -80,16 +83,19 @@ static void read_map(struct search *search, uint64_t address)
 
 	if (!go_memory_read(search->memory, address, &header, sizeof(header)) ||
 	    !go_memory_read(search->memory, header, map, sizeof(map)) || map[HMAP_B] > MAX_B)
-		return;
+		return false;
 	memcpy(&first, map + HMAP_BUCKETS, sizeof(first));
 	for (size_t i = 0; i < (size_t)1 << map[HMAP_B]; i++) {
 		uint64_t at = first + i * BUCKET_BYTES;
-		while (at && n_left-- > 0 &&
-		       go_memory_read(search->memory, at, bucket, sizeof(bucket))) {
-			take_bucket(search, bucket);
+		while (at) {
+			if (n_left-- == 0 ||
+			    !go_memory_read(search->memory, at, bucket, sizeof(bucket)) ||
+			    !take_bucket(search, bucket))
+				return false;
 			memcpy(&at, bucket + BUCKET_BYTES - WORD, sizeof(at));
 		}
 	}
+	return true;
 }
 
 static bool read_text(const struct search *search, const struct header *header,
@@ -109,9 +115,9 @@ static int compare(const void *a, const void *b)
 static bool is_ours(const char *key)
 {
 	static const char *const keys[] = {
-	    "pid",    "process", "tid",  "goid",       "thread",     "state",
-	    "kind",   "syscall", "wait", "descriptor", "since",      "unwound",
-	    "locked", "gil",     "gc",   "task",       "awaited_by", "interpreter",
+	    "pid",     "process", "tid",        "goid",        "thread",    "state",  "kind",
+	    "syscall", "wait",    "descriptor", "since",       "unwound",   "locked", "gil",
+	    "gc",      "task",    "awaited_by", "interpreter", LABELS_LACK,
 	};
 
 	for (size_t i = 0; i < array_size(keys); i++)
@@ -120,28 +126,27 @@ static bool is_ours(const char *key)
 	return false;
 }
 
-void go_labels_read(const struct go_program *program, const struct go_memory *memory,
+bool go_labels_read(const struct go_program *program, const struct go_memory *memory,
                     uint64_t address, char **text)
 {
 	struct search search = {.program = program, .memory = memory};
-	size_t n = 0;
+	const bool are_listed = program->minor < 0 || program->minor >= FIRST_WITH_LISTS;
 
-	if (address == 0 || address % WORD != 0)
-		return;
-	if (program->minor < 0 || program->minor >= FIRST_WITH_LISTS)
-		read_list(&search, address);
-	else
-		read_map(&search, address);
+	if (address == 0)
+		return true;
+	if (address % WORD != 0 ||
+	    !(are_listed ? read_list(&search, address) : read_map(&search, address)))
+		return false;
 	_cleanup_free_ struct named *named = memory_alloc(MAX_LABELS * sizeof(*named));
 	for (size_t i = 0; i < search.n; i++)
-		if (read_text(&search, &search.pairs[i].key, named[n].key) &&
-		    read_text(&search, &search.pairs[i].value, named[n].value))
-			n++;
-	if (n > 0)
-		qsort(named, n, sizeof(*named), compare);
-	for (size_t i = 0; i < n; i++) {
+		if (!read_text(&search, &search.pairs[i].key, named[i].key) ||
+		    !read_text(&search, &search.pairs[i].value, named[i].value))
+			return false;
+	qsort(named, search.n, sizeof(*named), compare);
+	for (size_t i = 0; i < search.n; i++) {
 		_cleanup_free_ char *key =
 		    memory_printf("%s%s", is_ours(named[i].key) ? "go." : "", named[i].key);
 		labels_add(text, key, named[i].value);
 	}
+	return true;
 }

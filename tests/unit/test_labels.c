@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// labels: what does not fit into a set, or into a profile's sets, is told.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "labels.h"
+#include "memory.h"
+#include "profile.h"
+
+enum { MAX_SETS = 1 << 16, N_SETS = MAX_SETS + 10, MAX_TEXT_BYTES = 4096 };
+
+static void test_long_set(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < MAX_TEXT_BYTES && !labels_lack(text); i++) {
+		_cleanup_free_ char *key = memory_printf("key%zu", i);
+		labels_add(&text, key, "0123456789");
+	}
+	assert_true(labels_lack(text));
+	const size_t length = strlen(text);
+	assert_in_range(length, MAX_TEXT_BYTES, MAX_TEXT_BYTES + 64);
+	labels_add(&text, "more", "of them");
+	assert_int_equal(strlen(text), length);
+}
+
+static void test_many_sets(void **state)
+{
+	struct profile profile = {0};
+	size_t n_lacking = 0;
+
+	(void)state;
+
+	for (size_t i = 0; i < N_SETS; i++) {
+		_cleanup_free_ char *text = memory_printf("number\t%zu\n", i);
+		const uint32_t id = profile_intern_labels(&profile, text);
+		if (labels_lack(profile.labels[id]))
+			n_lacking++;
+		else
+			assert_string_equal(profile.labels[id], text);
+	}
+	// The first set is the empty one.
+	assert_int_equal(n_lacking, N_SETS - (MAX_SETS - 1));
+	assert_int_equal(profile_intern_labels(&profile, "number\t0\n"), 1);
+	assert_int_equal(profile_intern_labels(&profile, ""), LABELS_NONE);
+	profile_deinit(&profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_long_set),
+	    cmocka_unit_test(test_many_sets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
