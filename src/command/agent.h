@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// agent: watches the processes of a machine, and starts a sampler for a window of each that it
-// chooses, in turn.
+// agent: watches the processes of a machine, and samples a window of each that it chooses, in turn.
 //
-// A sampler is a process of its own (supervise.h), so that one that fails takes nobody with it; it
-// ends when the agent does, however that ends.
+// Each window's sampler is a process of its own (supervise.h), so that one that fails does not end
+// the agent. A sampler ends when the agent does, however the agent ends.
 #pragma once
 
 struct options;
 struct pusher;
 
 struct agent_sampler {
-	// In a process of its own: samples options->pid for a window into a file of
-	// options->output, with options->agent.comments. Returns an exit status.
+	// Samples options->pid for a window, and writes it to a file in the directory
+	// options->output, with options->agent.comments. Is called in a process of its own, and
+	// returns its exit status.
 	int (*sample)(void *context);
 	void *context;
 };
 
-// Until SIGTERM, SIGINT or SIGQUIT; then waits until all samplers have ended. `pusher`: its
-// uploader is looked after; it may be none.
+// Runs until SIGTERM, SIGINT or SIGQUIT, and then waits until all samplers have ended. Starts the
+// pusher's uploader again if that is killed; the pusher may have none.
 void agent_run(struct options *options, const struct agent_sampler *sampler, struct pusher *pusher);

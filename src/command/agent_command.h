@@ -5,8 +5,9 @@
 struct error;
 struct options;
 
-// `sample` samples options->pid for a window, in a process of its own (agent.h).
+// Runs it. `sample` is called in a process of its own for each window (agent.h).
 struct error *agent_command(struct options *options, int (*sample)(void *context), void *context);
 
-// In a sampler's process: what the options of a run are for a window of the agent's.
+// Sets the options of a run to those for one of the agent's windows. Call it in a sampler's
+// process.
 void agent_command_prepare(struct options *options);

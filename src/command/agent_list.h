@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// agent_list: what the agent would choose, and why (--list).
+// agent_list: lists what the agent would choose, and why (--list).
 #pragma once
 
 #include <stdio.h>
@@ -7,5 +7,5 @@
 struct error;
 struct options;
 
-// A line for each process, those that are chosen first; kernel threads are only counted.
+// Writes a line for each process, chosen ones first; kernel threads are only counted.
 struct error *agent_list(const struct options *options, FILE *stream);

@@ -16,22 +16,22 @@ struct options;
 struct agent_options {
 	bool list;
 	struct agent_rules rules;
-	int64_t window_ns, period_ns; // each process is sampled for the one in each of the other
+	int64_t window_ns, period_ns; // each process is sampled for a window in each period
 	int64_t min_age_ns;
 	size_t max_processes;   // sampled at a time
-	double max_cpu_percent; // of a CPU, of all together; 0: no limit
-	uint64_t max_memory;    // bytes, of all together
-	const char *off_file;   // while it is there, nobody is sampled
-	// In a sampler's process:
+	double max_cpu_percent; // of one CPU, for all together; 0: no limit
+	uint64_t max_memory;    // bytes, for all together
+	const char *off_file;   // while this file is there, nothing is sampled
+	// Set in a sampler's process alone:
 	const char *const *comments; // of its window, NULL-terminated; borrowed
-	uint32_t window_number;      // in its file's name, which no other window has
-	struct name_cache *names;    // that others have found; borrowed
+	uint32_t window_number;      // makes its file's name unique
+	struct name_cache *names;    // shared by all samplers; borrowed
 };
 
-// The options that it alone has.
+// The options of this verb alone.
 extern const struct option_table agent_rows;
 
-// For struct verb: takes a rule, and looks whether all is there.
+// For struct verb: agent_take_word takes a rule; agent_check checks that nothing is missing.
 struct error *agent_take_word(struct options *options, const char *word);
 struct error *agent_check(struct options *options);
 

@@ -11,32 +11,35 @@
 
 struct agent_process {
 	int pid;
-	uint64_t start_time; // with the pid, the process's identity; clock ticks since boot
+	uint64_t start_time; // in clock ticks since boot; identifies the process, with the pid
 	int64_t age_ns;
 	int tracer_pid; // 0: none
 	bool is_kernel;
 	uid_t uid;
-	char *user; // or the number, where it has no name
+	char *user; // the user's name; the number if there is no name
 	char name[PROC_NAME_SIZE];
-	char *exe;     // its program's path; "": it cannot be known
-	char *command; // its words, spaces between them; "": not read
+	char *exe;     // the program's path; "": cannot be read
+	char *command; // the command line, joined by spaces; "": not read
 	struct cgroup cgroup;
 };
 
-// Reads what is cheap: the identity, the age, what it is; false: it has ended. The caller deinits.
+// Reads what is cheap: identity, age, tracer, whether it is the kernel's. False if the process has
+// ended. The caller deinits.
 bool agent_process_look(int pid, struct agent_process *ret);
 
-// Reads the rest, which rules ask for, without waiting for the process or for a server that it
-// uses.
+// Reads the rest that rules ask for, but for the command line. Never waits for the process or for a
+// server that it uses.
 void agent_process_read(struct agent_process *process);
 
-// Reads its command line, which stands in its memory: that may take as long as it likes.
+// Reads the command line. As that lies in the process's memory, the process can make this take any
+// time.
 void agent_process_read_command(struct agent_process *process);
 void agent_process_deinit(struct agent_process *process);
 
-// True if it is this process, a descendant of it, or another profiler, whose holding of threads
-// would last the longer.
+// True for this process, its descendants, and other profilers: sampling one of these would lengthen
+// the time for which it holds its own target's threads.
 bool agent_process_is_own(const struct agent_process *process);
 
-// Why it cannot be sampled, in words of one line; NULL: it can be. The caller frees. Likewise.
+// Returns one line that tells why the process cannot be sampled, which the caller frees; NULL if it
+// can be.
 char *agent_process_obstacle(const struct agent_process *process);

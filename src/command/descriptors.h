@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// descriptors: those that the profiler was started with.
+// descriptors: the file descriptors that the profiler was started with.
 #pragma once
 
 struct error;
 
-// A standard stream that is closed would become some other file, to which the profile or a message
-// would be written. Instead there stands what cannot be read or written; a command finds it closed.
+// Fills each closed standard stream with a descriptor that can be neither read nor written: else
+// the next file opened would take its number, and receive the profile or messages. A command that
+// is started finds it closed, as before.
 void descriptors_occupy_streams(void);
 
-// --ready-fd: it is for this process alone, not for the command, and must be open. Negative: none.
+// Checks that the descriptor of --ready-fd is open, and keeps it from the command that is started.
+// Negative: there is none.
 struct error *descriptors_keep_ready_fd(int fd);

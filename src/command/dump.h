@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dump: what all threads do at one moment, as plain values: stacks, kinds, since when, what for.
+// dump: what all threads do at one moment, as plain values: their stacks, what they wait for and
+// since when.
 #pragma once
 
 #include <stdbool.h>
@@ -15,17 +16,17 @@ struct dump_locks;
 
 struct dump_thread {
 	uint32_t thread; // in the profile, which has its name, pid and tid
-	uint32_t sample; // likewise: its stack, state and wait
+	uint32_t sample; // in the profile, too: its stack, state and wait
 	enum wait_kind kind;
-	int64_t blocked_ns; // that it has not run for; -1: it runs, or that is not known
-	bool is_exact;      // else it is that or more
-	bool unmoved;       // it has not run since the dump before
-	uint64_t runs;      // the kernel's count of them; 0: it does not sleep, or it is not known
-	char *name;         // clean text
-	char *call;         // the system call in words; NULL: none is known
+	int64_t blocked_ns; // how long it has not run; -1: it runs, or that is not known
+	bool is_exact;      // blocked_ns is exact; else it is the least that is known
+	bool unmoved;       // it has not run since the previous dump
+	uint64_t runs; // how often it was scheduled; 0: it does not sleep, or that is not known
+	char *name;    // clean text
+	char *call;    // the system call as text; NULL: not known
 	bool has_args;
 	uint64_t args[6]; // of the call
-	char *holder;     // who holds what it waits for, in words; NULL: not known
+	char *holder;     // who holds what it waits for, as text; NULL: not known
 };
 
 struct dump {
@@ -33,7 +34,7 @@ struct dump {
 	struct modules *modules;
 	struct symbols *symbols;
 	int pid;
-	char *command;   // its words, clean text
+	char *command;   // the command line, clean text
 	char *host;      // clean text
 	int64_t time_ns; // CLOCK_REALTIME
 	int64_t up_ns;   // since the process began; -1: not known
@@ -42,26 +43,27 @@ struct dump {
 	const struct dump_locks *locks; // who holds what; NULL: not known; borrowed
 };
 
-// A zeroed struct dump is an empty one.
+// Frees what the dump owns. A zeroed struct dump is empty.
 void dump_deinit(struct dump *dump);
 
-// The thread of the profile's sample; all but the call is set by what the profile says.
+// Adds the thread of the profile's sample. Sets all of it but the call by what the profile says.
 struct dump_thread *dump_add(struct dump *dump, uint32_t sample);
 
-// Sets the kinds; the symbols must be there.
+// Sets each thread's kind, for which dump->symbols must be set.
 void dump_find_kinds(struct dump *dump);
 
-// Sorts the threads as they are shown: those that run, those that wait for something particular,
-// longest first, then the others likewise.
+// Sorts the threads as they are shown: first those that run, then those that wait for something
+// particular, then the others; in each group by how long they have waited, longest first.
 void dump_sort(struct dump *dump);
 
+// Returns the thread in the dump's profile.
 const struct thread *dump_thread_of(const struct dump *dump, const struct dump_thread *thread);
 
 // One frame as it is shown.
 struct dump_frame {
-	char *name;         // a new string
-	const char *file;   // the path of the source; "": not known; owned by the symbols
-	const char *module; // the path; "": the kernel's; owned by the modules
+	char *name;         // valid until `visit` returns, as all of this
+	const char *file;   // the source's path; "": not known; owned by the symbols
+	const char *module; // the module's path; "": the kernel; owned by the modules
 	uint32_t line;      // 0: not known
 	uint64_t offset;    // in the module
 	uint64_t address;   // in the process; 0: not known

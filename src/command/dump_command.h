@@ -4,5 +4,5 @@
 
 struct options;
 
-// Does it, tells of errors on stderr, and returns the exit status.
+// Writes the dumps that the options ask for, reports errors on stderr, and returns the exit status.
 int dump_command(const struct options *options);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// dump_goroutines: who has the other ends of what goroutines wait for, in a dump.
+// dump_goroutines: finds who has the other ends of pipes and sockets that goroutines wait for.
 #pragma once
 
 struct dump;
 
-// Sets the holders of goroutines that wait for a pipe or socket, where they are known.
+// Sets `holder` of the dump's goroutines that wait for a pipe or socket, if the other end is known.
 void dump_goroutines_find_peers(struct dump *dump);

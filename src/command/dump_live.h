@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dump_live: the dump of a process that lives: one tick of the sampler, and what /proc tells.
+// dump_live: takes the dump of a running process: one tick of the sampler, and what /proc tells.
 #pragma once
 
 #include "dump.h"

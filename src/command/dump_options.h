@@ -19,9 +19,10 @@ struct dump_options {
 	struct time_point at; // of a recording
 };
 
-// The options that it alone has.
+// The options of this verb alone.
 extern const struct option_table dump_rows;
 
-// For struct verb: takes a process or a recording, and looks whether one is there.
+// For struct verb: dump_take_word takes a process or a recording; dump_check checks that there is
+// one.
 struct error *dump_take_word(struct options *options, const char *word);
 struct error *dump_check(struct options *options);

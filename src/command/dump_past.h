@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dump_past: the dump of a moment of a recording.
+// dump_past: makes the dump of a moment of a recording.
 #pragma once
 
 #include "dump.h"
@@ -12,14 +12,15 @@ struct options;
 struct dump_past {
 	struct dump dump;
 	struct recording recording;
-	struct symbols found; // if the recording has no names
+	struct symbols found; // for a recording without names of its own
 };
 
-// Reads options->recording, and takes what all threads did at options->dump.at.
+// Reads options->recording, and makes the dump of options->dump.at.
 struct error *dump_past_take(const struct options *options, const struct debug_sources *sources,
                              struct dump_past *ret);
-// What the threads did at that time since the start, by their spans, of whatever recording: all of
-// *dump that the recording knows, but for kinds and order. The dump's parts are set.
+
+// Adds to *dump, whose profile, modules and symbols are set, what each thread of the recording did
+// at at_ns since its start, as the spans tell. Sets neither the kinds nor the order.
 void dump_past_fill(struct dump *dump, const struct recording *recording, const struct span *spans,
                     size_t n, int64_t at_ns);
 

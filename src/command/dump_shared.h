@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// dump_shared: locks that two processes share, in memory that both have mapped.
+// dump_shared: locks in memory that two processes share.
 //
-// The word that says who holds a lock names a thread of any process, or of one that is long gone:
-// it counts only if that thread's process maps the same memory. And of another process no names of
-// functions are known, by which a word is known to be a mutex's: it is taken for one if the thread
-// waits at the very instruction of the very file at which one of the dump's waits for a mutex.
+// A lock's word tells the tid of its holder, which may be a thread of any process, or one that is
+// long gone: it counts only if the thread's process has the same memory mapped. A word is known to
+// be a mutex's by the names of the functions that wait for it, and these are not known for another
+// process: there it is taken for a mutex if the thread waits at the same instruction of the same
+// file as one of the dump's threads that wait for a mutex.
 #pragma once
 
 #include <stdbool.h>
@@ -13,11 +14,11 @@
 struct dump_waiter;
 struct lock_look;
 
-// True if what lies at the waiter's futex is memory that the process `pid` has mapped as well.
+// True if the process `pid` has the memory mapped in which the waiter's futex lies.
 bool dump_shared_has(const struct lock_look *look, int pid);
 
-// Another process one of whose threads may hold what the thread waits for; 0: there is none.
+// Returns the pid of another process of which a thread may hold what this one waits for; 0: none.
 int dump_shared_holder(const struct lock_look *look);
 
-// Sets what is known of the waits of other processes' threads, by those of the dump.
+// Sets the hints for threads of other processes, by comparing their waits with the dump's.
 void dump_shared_hints(struct dump_waiter *waiters, size_t n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dump_text: a dump as people read it: problems first, equal stacks once.
+// dump_text: writes a dump for people: problems first, equal stacks once.
 #pragma once
 
 #include <stdbool.h>
@@ -12,6 +12,6 @@ struct dump_text_options {
 	bool no_group;   // each thread by itself
 };
 
-// Writes the dump, whose threads are sorted. Errors stay in the stream's indicator.
+// Writes the dump, whose threads are sorted. Errors stay in the stream's error indicator.
 void dump_text_write(const struct dump *dump, const struct dump_text_options *options,
                      FILE *stream);

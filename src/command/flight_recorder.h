@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// flight_recorder: the flight recorder (--ring): the last window is written when it is asked for,
-// or when something has happened, and sampling goes on.
+// flight_recorder: keeps the last window of time (--ring), and writes it when the user asks for it
+// or a trigger fires, while sampling goes on.
 #pragma once
 
 #include <stdbool.h>
@@ -21,17 +21,17 @@ struct flight_recorder {
 	struct window_files *files;
 	struct ring ring;
 	struct triggers triggers;
-	int64_t noticed_ns; // when something last happened that the triggers name
+	int64_t noticed_ns; // when a trigger last fired
 };
 
-// Before the first tick, when the profile's start is known.
+// Call it before the first tick, when the profile's start is known.
 void flight_recorder_begin(struct flight_recorder *recorder, const struct options *options,
                            struct profile *profile, const struct run_stats *stats,
                            struct window_files *files);
 void flight_recorder_deinit(struct flight_recorder *recorder);
 
-// After each tick. `asked`: the user wants the window (SIGUSR1).
+// Call it after each tick. `asked`: the user wants the window (SIGUSR1).
 void flight_recorder_ticked(struct flight_recorder *recorder, bool asked);
 
-// Sampling is over. Waits for what is being written.
+// Call it when sampling is over. Waits for what is being written.
 void flight_recorder_end(struct flight_recorder *recorder, bool target_ended);

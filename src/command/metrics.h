@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// metrics: a run's own figures as JSON, for programs.
+// metrics: writes the figures of a run as JSON, for programs.
 #pragma once
 
 #include <stdbool.h>
@@ -16,8 +16,8 @@ struct metrics {
 	const struct run_stats *stats;
 	const struct profile *profile;
 	const struct push_counts *push;      // NULL: nothing is pushed
-	uint64_t lost_windows, lost_samples; // that could not be written
+	uint64_t lost_windows, lost_samples; // could not be written
 };
 
-// Writes one object on one line to the file, in place of what stood there.
+// Replaces the file's contents by one object on one line.
 struct error *metrics_write(const char *path, const struct metrics *metrics);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// option_rows: every option: how its value is read, and what --help says of it.
+// option_rows: the options of several verbs: how each value is parsed, and what --help says of it.
 #pragma once
 
 struct option_table;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// option_table: what parses a command line, and prints the help, by a table of options.
+// option_table: parses a command line and prints the help, by a table of options.
 #pragma once
 
 #include <stdbool.h>
@@ -14,38 +14,39 @@ enum { OPTION_MAX_ROWS = 128 };
 // A row of the table of options: how it is written, what it does and what --help says of it.
 struct option_row {
 	char short_name;       // 0: none
-	const char *long_name; // NULL: a heading of the help, in `help`
+	const char *long_name; // NULL: the row is a heading, whose text is in `help`
 	const char *argument;  // its name in the help; NULL: takes none
 	const char *help;      // lines, without a newline at the end
-	unsigned int verbs;    // that take it, as bits (verb.h); 0: those of the heading above
-	size_t flag_offset;    // without `parse`: the bool in struct options to set
-	bool flag_value;       // to what
+	unsigned int verbs;    // bits of verbs that take it (verb.h); 0: as the heading above
+	size_t flag_offset;    // without `parse`: the bool in struct options that is set...
+	bool flag_value;       // ...to this
 	struct error *(*parse)(struct options *options, const char *value);
 };
 
 struct option_table {
-	const struct option_row *rows; // the first is a heading
+	const struct option_row *rows; // the first row is a heading
 	size_t n_rows;
 };
 
-// A mistake of the user's (EXIT_STATUS_USAGE), in printf's manner; it says what to do.
+// Makes an error (EXIT_STATUS_USAGE) from a printf format, for a mistake of the user's; the message
+// says what to do.
 struct error *option_error(const char *format, ...)
     __attribute__((format(printf, 1, 2), returns_nonnull));
 
 // The options that a command line has used.
 struct option_use {
-	const struct option_row *rows[OPTION_MAX_ROWS]; // borrowed from the tables
-	size_t count;                                   // repeated ones count once
+	const struct option_row *rows[OPTION_MAX_ROWS]; // each once; borrowed from the tables
+	size_t count;
 };
 
-// Prints the rows for --help that are for these verbs, as bits.
+// Prints the rows of --help for these verbs, given as bits.
 void option_table_print(const struct option_table *table, unsigned int verbs, FILE *stream);
 
-// The bits of the verbs that take the row of a table.
+// Returns the bits of the verbs that take a table's row.
 unsigned int option_row_verbs(const struct option_row *row);
 
-// Parses the options from argv[optind] (getopt(3); 0: anew) on, up to the first other word, or
-// --help or --version. They may be of both tables; `more` may be NULL.
+// Parses the options from argv[optind] on (getopt(3); optind 0: from the start), up to the first
+// other word, or --help or --version. Takes options of both tables; `more` may be NULL.
 struct error *option_table_parse(const struct option_table *table, const struct option_table *more,
                                  int argc, char **argv, struct options *options,
                                  struct option_use *use);

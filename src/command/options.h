@@ -29,12 +29,12 @@ enum {
 
 struct options {
 	const struct verb *verb; // never NULL after options_parse
-	bool help, version;      // print and leave: nothing else is set
+	bool help, version;      // if one is set, it is printed, and nothing else is set
 	int pid;                 // 0: wrap a command
 	char *const *command;    // NULL-terminated, borrowed from argv; NULL with pid
-	const char *recording;   // of report, diff, view, dump: the file; no pid, no command then
-	const char *other;       // `profiler diff`: the second file; NULL: report
-	bool normalize;          // `profiler diff`
+	const char *recording;   // report, diff, view, dump, top: the file, without pid and command
+	const char *other;       // diff: the second file; else NULL
+	bool normalize;          // diff
 	int64_t duration_ns;     // 0: until the end
 	double frequency_hz;
 	const char *title;           // of a page; NULL: its own
@@ -49,7 +49,7 @@ struct options {
 	uint32_t max_depth;
 	bool stop_all;
 	bool children;
-	bool locks; // who holds those that are waited for
+	bool locks; // tell who holds locks that are waited for
 	bool kernel;
 	unsigned int runtimes; // kinds (runtimes.h)
 	enum runtime_frames runtime_frames;
@@ -58,35 +58,35 @@ struct options {
 	double max_overhead_percent;    // 0: no limit
 	struct time_point from, to;     // the part of the time that is written
 	uint64_t max_size_bytes;        // of a recording; 0: no limit
-	bool symbols;                   // look names up for a recording
+	bool symbols;                   // look up names for a recording
 	const char **debug_directories; // NULL-terminated; the strings are argv's; NULL: none
 	size_t n_debug_directories, debug_directories_capacity;
 	bool debuginfod;
 	int64_t ring_ns; // the flight recorder's window; 0: none
 	uint64_t ring_bytes;
 	int64_t every_ns;           // of windows; 0: none
-	size_t keep;                // of the files of windows: the last ones; 0: all
-	int64_t waits_ns;           // only waits of that length; 0: no such profile
-	size_t max_threads;         // of it; 0: the default
-	const char *exec;           // a command to run for each; NULL: none
-	struct triggers triggers;   // for it to write the window
+	size_t keep;                // how many of the windows' last files are kept; 0: all
+	int64_t waits_ns;           // --waits: shows only waits as long as this; 0: not given
+	size_t max_threads;         // for --waits; 0: the default
+	const char *exec;           // a command to run for each window; NULL: none
+	struct triggers triggers;   // make the flight recorder write its window
 	const char *metrics;        // the file; NULL: none
-	int ready_fd;               // to be written to after the first tick; -1: none
+	int ready_fd;               // is written to after the first tick; -1: none
 	struct agent_options agent; // `profiler agent`
 	struct dump_options dump;   // `profiler dump`
 	struct push_options push;   // --push and `profiler push`
 	struct top_options top;     // `profiler top`
 	bool quiet, verbose;
 	bool check_unwinding;
-	uint32_t seed; // of the places of ticks within their periods; 0: one by chance
+	uint32_t seed; // for the places of ticks within their periods; 0: a random one
 };
 
-// What of a profile they select; borrowed from options.
+// Returns what the options select of a profile; borrowed from options.
 struct selection options_selection(const struct options *options);
 
-// Parses argv. A mistake is an error that says in one line what to do (EXIT_STATUS_USAGE).
+// Parses argv. A mistake is an error (EXIT_STATUS_USAGE) that says in one line what to do.
 struct error *options_parse(int argc, char **argv, struct options *ret);
 void options_deinit(struct options *options);
 
-// The text of --help, the verb's; owned by the caller.
+// Returns the text of --help for options->verb, owned by the caller.
 char *options_help(const struct options *options);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // process_labels: the labels under which servers file the profile of a process: few, and the same
-// from start to start of it.
+// when the process is started again.
 //
 //     service_name    OTEL_SERVICE_NAME of its environment, else its systemd service, else its name
 //     host            the machine's name
-//     exe             its program's name
+//     exe             the program's name
 //     unit            its systemd unit
 //     container_id    the first 12 digits
 //     pod_uid         Kubernetes' UID of its pod
@@ -12,14 +12,15 @@
 
 struct push_labels;
 
+// Adds the labels of a running process.
 void process_labels_read(int pid, struct push_labels *labels);
 
-// Of a command that is to be started, as far as it can be known.
+// Adds those labels of a command that are known before it is started.
 void process_labels_of_command(const char *command, struct push_labels *labels);
 
-// Adds those that a user gives, in the place of others of the same names.
+// Adds the labels that a user gave, which replace others with the same keys.
 void process_labels_add(struct push_labels *labels, const struct push_labels *given);
 
-// As comments of a profile, by which the uploader knows them: NULL-terminated; the caller frees
-// each and all.
+// Returns the labels as comments for a profile, in which the uploader finds them: NULL-terminated;
+// the caller frees the array and each comment.
 char **process_labels_comments(const struct push_labels *labels);

@@ -5,4 +5,5 @@
 struct error;
 struct options;
 
+// Sends the files that options->push names, or tells what would be sent (--dry-run).
 struct error *push_command(const struct options *options);

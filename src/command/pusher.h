@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// pusher: the uploader beside the sampler (--push): a process of its own, which finds the windows
-// in the spool. The sampler never waits for it but at the end, and then not for long.
+// pusher: runs the uploader beside the sampler (--push), as a process of its own that finds the
+// windows in the spool. The sampler waits for it only at the end, and not for long.
 #pragma once
 
 #include <stdbool.h>
@@ -14,24 +14,25 @@ struct pusher {
 	const struct options *options; // borrowed; NULL: nothing is pushed
 	pid_t uploader;                // 0: it has ended
 	struct push_counts *counts;    // shared with it
-	int64_t started_ns;            // when it was last, CLOCK_MONOTONIC
+	int64_t started_ns;            // when it was last started, CLOCK_MONOTONIC
 	char **labels;                 // comments for the windows, NULL-terminated
 };
 
-// The directory where windows wait if none is given; a new string. An error where there is no place
-// for it.
+// Finds the directory in which windows wait if none is given; *ret is a new string. An error if
+// there is no place for one.
 struct error *pusher_find_spool(const struct options *options, char **ret);
 
-// Starts the uploader of options->output, a directory that must be its user's alone.
+// Starts the uploader for options->output, a directory that must belong to its user alone.
 struct error *pusher_start(struct pusher *pusher, const struct options *options);
 
-// Makes the labels, when the process that is sampled is known. `command`: the one wrapped, or NULL.
+// Makes the labels; call it when the sampled process is known. `command`: the one that was started,
+// or NULL.
 void pusher_name_target(struct pusher *pusher, int pid, const char *command);
 
-// From time to time: an uploader that was killed is started again.
+// Starts the uploader again if it was killed. Call it from time to time.
 void pusher_poll(struct pusher *pusher);
 
-// All windows are written: waits until the uploader has sent them, for UPLOADER_FLUSH_S at most or
-// until the user asks for the end once more.
+// Waits until the uploader has sent all windows, for UPLOADER_FLUSH_S at most, or until the user
+// asks for the end once more. Call it when all windows are written.
 void pusher_end(struct pusher *pusher);
 void pusher_deinit(struct pusher *pusher);

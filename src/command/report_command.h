@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// report_command: `profiler report FILE`: a recording turned into any other format.
+// report_command: `profiler report FILE`: turns a recording into any other format.
 #pragma once
 
 struct error;
 struct options;
 
-// Does it, and says on stderr what it found.
+// Writes the report, and says on stderr what the recording holds.
 struct error *report_command(const struct options *options);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// show: the last words of a run. Each returns the exit status.
+// show: prints the last words of a run. Each function returns the exit status.
 #pragma once
 
 struct error;
 
-// Tells what went wrong, and destroys the error.
+// Prints the error to stderr, and destroys it.
 int show_error(struct error *error);
 
-// Text for stdout.
+// Prints the text to stdout.
 int show_text(const char *text);

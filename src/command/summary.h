@@ -14,13 +14,13 @@ struct run_stats;
 struct symbols;
 struct writer;
 
-// The status line, at most a few times a second. A zeroed struct is ready for use.
+// The status line, which is shown at most a few times a second. A zeroed struct is ready for use.
 struct status_line {
 	int64_t shown_ns;
 	bool visible;
 };
 
-// To be called as often as one likes; shows the state of the run on stderr, a terminal.
+// Shows the state of the run on stderr, a terminal. It may be called at any rate.
 void status_line_update(struct status_line *status, const struct run_stats *stats);
 
 // Wipes the line.
@@ -32,23 +32,23 @@ void summary_print(const struct run_stats *stats, const struct profile *profile,
 // Prints how many samples the filters left out, if any.
 void summary_print_selection(const struct profile *profile, const bool *selected);
 
-// Prints which files of the target's could not be read, and why: their frames may lack names, and
-// stacks may end in them. After the names were looked up.
+// Prints which of the target's files could not be read, and why: their frames may have no names,
+// and stacks may end in them. Call it after names were looked up.
 void summary_print_unreadable(const struct modules *modules);
 
-// Prints what would name the frames that have no names, if those are most of them.
+// Prints how frames without names would get them, if most frames have none.
 void summary_print_advice(const struct profile *profile, const struct modules *modules,
                           const struct symbols *symbols);
 
-// The same as summary_print in one line, for formats that can hold a comment. The caller frees.
+// Returns the summary in one line, for formats that can hold a comment. The caller frees.
 char *summary_comment(const struct run_stats *stats, const struct profile *profile);
 
 // Prints how many debug files were fetched from servers.
 void summary_print_fetched(const struct debug_server *server);
 
-// What --waits has found, and what its limit left out.
+// Prints what --waits has found, and what its limit left out.
 void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_threads,
                          size_t n_left_out);
 
-// Where the profile went, and what to run with it.
+// Prints where the profile was written, and what to run with it.
 void summary_print_output(const struct writer *writer, const char *name);

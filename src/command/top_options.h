@@ -13,15 +13,16 @@ struct options;
 
 struct top_options {
 	bool json;
-	long count; // of intervals; 0: until the end
+	long count; // how many intervals are shown; 0: until the end
 	int64_t interval_ns, window_ns;
 	enum top_view view;
-	const char *sort; // NULL: the view's own
+	const char *sort; // the column's name; NULL: the view's own order
 };
 
-// The options that it alone has.
+// The options of this verb alone.
 extern const struct option_table top_rows;
 
-// For struct verb: takes a process or a recording, and looks whether one is there, or a command.
+// For struct verb: top_take_word takes a process or a recording; top_check checks that there is
+// one, or a command.
 struct error *top_take_word(struct options *options, const char *word);
 struct error *top_check(struct options *options);

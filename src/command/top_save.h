@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// top_save: what is looked at in `profiler top`, written to a file: a dump, a page, pprof.
+// top_save: writes what `profiler top` shows to a file: a dump, a page or pprof.
 //
-// A process of its own writes it, from a copy of what is known: the screen goes on meanwhile.
+// A child process writes it from its copy of the memory, while the screen goes on.
 #pragma once
 
 #include <stdint.h>
@@ -11,8 +11,8 @@ struct options;
 struct top_source;
 
 struct top_save {
-	pid_t pid; // that writes; 0: none does
-	int fd;    // what it says; -1: none does
+	pid_t pid; // the child that writes; 0: none
+	int fd;    // what the child says; -1: no child
 };
 
 struct top_save_part {
@@ -20,9 +20,9 @@ struct top_save_part {
 	int64_t from_ns, to_ns; // since the start
 };
 
-// Begins; a save that is under way already stays alone.
+// Begins to write; does nothing while an earlier save is under way.
 void top_save_start(struct top_save *save, const struct options *options, struct top_source *source,
                     const struct top_save_part *part);
 
-// Waits until it is done; returns in words what became of it, owned by the caller.
+// Waits until the save is done. Returns a text that tells what became of it, owned by the caller.
 char *top_save_finish(struct top_save *save);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// verb: what the profiler is to do: sampling, or what the first word of the command line says, as
-// in `profiler report`. A new verb is a row of the table in verb.c, and its bit in the options'
-// rows.
+// verb: what the profiler is to do: what the first word of the command line says, as in
+// `profiler report`, or else sampling. A new verb is a row of the table in verb.c, and its bit in
+// the rows of options.
 #pragma once
 
 #include <stdbool.h>
@@ -35,29 +35,31 @@ enum {
 	FOR_PUSH = 1 << VERB_PUSH,
 	FOR_AGENT = 1 << VERB_AGENT,
 	FOR_NOW = FOR_TOP | FOR_DUMP,
-	FOR_READING = FOR_REPORT | FOR_DIFF | FOR_VIEW, // of what was sampled before
+	FOR_READING = FOR_REPORT | FOR_DIFF | FOR_VIEW, // read what was sampled before
 };
 
 struct verb {
 	enum verb_id id;
-	const char *name;     // NULL: none, sampling
-	const char *operands; // that follow it, for the list of verbs
-	const char *summary;  // a line of that list
-	const char *usage;    // lines of its own help: how it is called, and what it does
-	const char *statuses; // the last lines of it: exit statuses
-	const char *instead; // for whom an option is that is not for it; NULL: nobody in particular
-	bool takes_command;  // after "--"
+	const char *name;     // NULL: sampling, which has no name
+	const char *operands; // that follow the name, for the list of verbs
+	const char *summary;  // its line in that list
+	const char *usage;    // first lines of its help: how it is called, and what it does
+	const char *statuses; // last lines of its help: exit statuses
+	const char *instead;  // ends messages about options of other verbs: what to do; NULL: leave
+	                      // the option out
+	bool takes_command;   // after "--"
 	const struct option_table *own_rows; // options that no other verb has; NULL: none
 
-	// Takes a word that is no option; in the end looks whether all is there that is needed.
+	// take_word takes a word that is not an option; check is called after the last word, and
+	// checks that nothing is missing.
 	struct error *(*take_word)(struct options *options, const char *word);
 	struct error *(*check)(struct options *options);
 };
 
 extern const struct verb verbs[N_VERBS];
 
-// The verb of that name; NULL: none.
+// Returns the verb of that name; NULL: none.
 const struct verb *verb_named(const char *name);
 
-// The text of its --help, with `shared`, the options of several verbs; owned by the caller.
+// Returns the text of its --help, owned by the caller. `shared`: the options of several verbs.
 char *verb_help(const struct verb *verb, const struct option_table *shared);

@@ -25,18 +25,18 @@ struct view {
 	struct profile part; // after view_end; borrows from the above
 };
 
-// Follows the profile from now on. Its start is known. An error where --to is not after --from.
+// Follows the profile, whose start is known, from now on. An error if --to is not after --from.
 struct error *view_begin(struct view *view, const struct options *options, struct profile *whole);
 
-// Everything is counted: makes view->part. An error where the slice is too short to tell anything:
-// less than two ticks.
+// Makes view->part; call it when everything is counted. An error if the slice is shorter than two
+// ticks, which tells nothing.
 struct error *view_end(struct view *view);
 
-// True if a part of the time is asked for.
+// True if the options ask for a part of the time.
 bool view_is_sliced(const struct view *view);
 
-// For report_source.timeline: NULL where the format shows none.
+// Returns the timeline for struct report_source; NULL if the format shows none.
 struct timeline *view_timeline(struct view *view);
 
-// A zeroed struct view is accepted.
+// Frees what the view owns. Accepts a zeroed struct view.
 void view_deinit(struct view *view);

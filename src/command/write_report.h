@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// write_report: a profile written in the way that the options ask for.
+// write_report: writes a profile in the way that the options ask for.
 #pragma once
 
 #include <stdbool.h>
@@ -14,8 +14,8 @@ struct timeline;
 
 // What a report is made of; borrowed.
 struct report_source {
-	const struct profile *part;  // its samples are what is written
-	const struct profile *whole; // the profile that it is a part of; not needed without...
+	const struct profile *part;  // whose samples are written
+	const struct profile *whole; // the profile of which that is a part; needed only with...
 	struct timeline *timeline;   // ...this, for a format that shows time; else NULL
 	const struct modules *modules;
 	const struct symbols *symbols;
@@ -24,7 +24,7 @@ struct report_source {
 	bool children; // it holds other processes, too
 };
 
-// Writes to the stream in the format options->writer.
+// Writes it to the stream in the format of options->writer.
 struct error *write_report(const struct options *options, const struct report_source *source,
                            FILE *stream);
 
