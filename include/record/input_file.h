@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// input_file: a file that the user names to be read: a recording, a folded profile.
+// input_file: reads a file that the user names, such as a recording or a folded profile.
 //
-// Only what ends is read, and only without disturbing anybody: a regular file that stores
-// something, /dev/null, or what is handed over as standard input. Other devices may never end, a
-// named pipe may have no writer, and what the kernel makes up may be gone once it is read.
+// Reads only what ends, and what reading does not change: a regular file of real storage,
+// /dev/null, or standard input. Other devices may never end, a named pipe may have no writer, and
+// reading a file that the kernel makes up may use it up.
 #pragma once
 
 #include <stddef.h>
@@ -11,9 +11,9 @@
 
 struct error;
 
-// Reads all of it. `path`: "-" and /dev/stdin are standard input; a pipe without a name, which a
-// shell hands over as /dev/fd/63, is taken too. *ret is the caller's to free.
+// Reads all of the file. The paths "-" and /dev/stdin mean standard input; an unnamed pipe, which a
+// shell passes as /dev/fd/63, is read, too. The caller frees *ret.
 struct error *input_file_read(const char *path, uint8_t **ret, size_t *ret_size);
 
-// The name that messages use: "stdin" for "-".
+// Returns the name that messages use: "stdin" for "-".
 const char *input_file_name(const char *path);

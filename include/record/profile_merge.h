@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// profile_merge: profiles of several runs in one, weighted.
+// profile_merge: adds the profiles of several runs to one, each with a weight.
 #pragma once
 
 #include "module.h"
@@ -7,16 +7,16 @@
 #include "symbolize.h"
 
 struct merged {
-	struct profile profile; // its samples' sums may be negative: those of count as 2^64 less
+	struct profile profile; // its sums may be negative; a count of -n is 2^64 - n then
 	struct modules modules;
 	struct symbols symbols;
 	size_t locations_capacity; // of symbols.locations
 };
 
-// A zeroed struct merged is ready.
+// Frees what *merged owns. A zeroed struct merged is ready for use.
 void merged_deinit(struct merged *merged);
 
-// Adds the profile's samples, their sums multiplied by `weight`. Threads stay apart from those that
-// were added before.
+// Adds the profile's samples, with their sums multiplied by `weight`. Its threads are not added up
+// with those of earlier profiles.
 void merged_add(struct merged *merged, const struct profile *profile, const struct modules *modules,
                 const struct symbols *symbols, double weight);

@@ -2,9 +2,9 @@
 // record: the format of a recording, as its writer (record_writer.h) and its reader
 // (record_reader.h) know it. profiler-record(5) describes it byte by byte.
 //
-// A recording is a header and blocks. Each block stands for itself: it has a number, a length and a
-// checksum, so that a reader finds its way past what is damaged; in it are records, each with a
-// type and a length, so that a reader can skip those that it does not know. Numbers are varints.
+// A recording is a header followed by blocks. Each block has a number, a length and a checksum, so
+// that a reader can go on behind a damaged one. A block holds records, each with a type and a
+// length, so that a reader can skip types that it does not know. Numbers are varints.
 #pragma once
 
 #include <stdint.h>
@@ -20,22 +20,22 @@ enum {
 };
 
 enum record_type {
-	RECORD_START = 1,     // when, of what, by whom
+	RECORD_START = 1,     // when the recording began, its process, its machine
 	RECORD_MODULE = 2,    // a file of code; again when more is known of it
-	RECORD_MAPPING = 3,   // where it was mapped
+	RECORD_MAPPING = 3,   // where a module was mapped
 	RECORD_LOCATIONS = 4, // addresses in modules
 	RECORD_STACKS = 5,    // lists of locations
-	RECORD_THREAD = 6,    // a thread is born, or has another name
+	RECORD_THREAD = 6,    // a thread was born, or got another name
 	RECORD_PROCESS = 7,   // a process's name
 	RECORD_SAMPLES = 8,   // what changed in a tick
 	RECORD_DEATH = 9,     // a thread has ended
-	RECORD_FIGURES = 10,  // ticks, missed ticks and hold time since the block before
+	RECORD_FIGURES = 10,  // ticks, missed ticks and hold time since the previous block
 	RECORD_OVERFLOW = 11, // what was dropped
 	RECORD_FUNCTIONS = 12,
 	RECORD_LINES = 13,           // the functions at locations
-	RECORD_END = 14,             // the recording is whole
+	RECORD_END = 14,             // ends a recording that is whole
 	RECORD_WAIT = 15,            // what threads wait in; again when more is known of it
-	RECORD_FRAME_FUNCTIONS = 16, // of a runtime, as it names them (frame_names.h)
+	RECORD_FRAME_FUNCTIONS = 16, // functions that a runtime has named (frame_names.h)
 	RECORD_LABELS = 17,          // sets of labels
 };
 
@@ -43,16 +43,16 @@ enum record_type {
 enum {
 	RECORD_STATE = 0x07,     // enum thread_state, or RECORD_NO_SAMPLE
 	RECORD_NO_SAMPLE = 0x07, // the thread's span has ended, and no other began
-	RECORD_LASTED = 0x08,    // the span before had more ticks than it began with
+	RECORD_LASTED = 0x08,    // the previous span got more ticks than it began with
 	RECORD_TICKS = 0x10,     // the sample stands for more than one tick
-	RECORD_EARLIER = 0x20,   // the sample is of an earlier time than this record
-	RECORD_WAITS = 0x40,     // what the thread waits in is known
+	RECORD_EARLIER = 0x20,   // the sample is from an earlier time than this record
+	RECORD_WAITS = 0x40,     // a wait follows: what the thread waits in
 	RECORD_LABELLED = 0x80,  // the sample has labels
 };
 
-enum { RECORD_CHILDREN = 1 }; // a flag of RECORD_START: descendants are sampled, too
+enum { RECORD_CHILDREN = 1 }; // flag of RECORD_START: descendants are sampled, too
 
 enum record_overflow {
 	RECORD_OVERFLOW_SIZE = 1,   // --max-size was reached
-	RECORD_OVERFLOW_READER = 2, // the stacks of that many, in all, as nobody read the stream
+	RECORD_OVERFLOW_READER = 2, // nobody read the stream: that many stacks, in all, are missing
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// record_writer: writes a recording while sampling goes on, as it follows the profile's spans.
+// record_writer: writes a recording while sampling goes on, by following the profile's spans.
 //
-// What has happened is written at least every 100 ms, so that no more than that is lost when the
-// profiler is killed or the disk is full. A thread that sleeps on costs nothing.
+// It writes at least every 100 ms, so that no more than 100 ms are lost if the profiler is killed
+// or the disk is full. A thread that sleeps on costs nothing.
 #pragma once
 
 #include <stdbool.h>
@@ -18,26 +18,26 @@ struct record_options {
 	int pid;
 	bool children;      // descendants, too
 	uint64_t max_bytes; // 0: no limit
-	int fd;             // to write to; borrowed
-	bool never_waits;   // for a reader: what one who lags behind cannot be told is counted
+	int fd;             // is written to; borrowed
+	bool never_waits;   // for a reader: if it lags behind, samples are counted without stacks
 };
 
-// A new recording of the profile, which it follows from now on, before the first tick. All is
-// borrowed; the caller destroys it before the profile.
+// Begins a recording of the profile, which it follows from now on; call it before the first tick.
+// Borrows all arguments; the caller destroys the writer before the profile.
 struct record_writer *record_writer_create(const struct record_options *options,
                                            struct profile *profile, const struct modules *modules,
                                            const struct run_stats *stats);
 void record_writer_destroy(struct record_writer *writer);
 
-// After each tick: writes what is due. False: it cannot be written, errno says why; what was
-// written before stays.
+// Writes what is due; call it after each tick. False if it cannot be written: errno tells why, and
+// what was written before stays.
 bool record_writer_tick(struct record_writer *writer);
 
-// Sampling is over: all spans have ended. Appends the names (symbols; NULL: none), as far as there
-// is room for them, the comment and the end's mark. False: as above.
+// Appends the names (NULL: none), as far as there is room for them, the comment and the end's mark.
+// Call it when sampling is over and all spans have ended. False as above.
 bool record_writer_finish(struct record_writer *writer, const struct symbols *symbols,
                           const char *comment);
 
-// How many samples, and locations' names, were left out for want of room.
+// Return how many samples, and how many locations' names, were left out for lack of room.
 uint64_t record_writer_dropped_samples(const struct record_writer *writer);
 uint64_t record_writer_dropped_names(const struct record_writer *writer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// record_block: the blocks of a recording (record.h) as they are built and written.
+// record_block: builds and writes the blocks of a recording (record.h).
 #pragma once
 
 #include <stdbool.h>
@@ -8,12 +8,12 @@
 #include "protobuf.h"
 #include "record.h"
 
-// Pieces of records. Varints are protobuf_varint's.
+// Append a value to a record. For varints use protobuf_varint.
 void record_put_signed(struct protobuf *buffer, int64_t value);
 void record_put_bytes(struct protobuf *buffer, const void *bytes, size_t size);
 void record_put_text(struct protobuf *buffer, const char *text);
 
-// Appends a record to `to` with what is in `from`, and empties that.
+// Appends a record with the bytes of `from` to `to`, and empties `from`.
 void record_put(struct protobuf *to, enum record_type type, struct protobuf *from);
 
 struct record_file {
@@ -21,15 +21,16 @@ struct record_file {
 	uint32_t n_blocks;
 	uint64_t written_bytes;
 	bool failed;             // nothing can be written any more
-	bool never_waits;        // for a reader; the descriptor is non-blocking then
-	struct protobuf pending; // not written for that
+	bool never_waits;        // for a reader: the descriptor is non-blocking
+	struct protobuf pending; // could not be written yet without waiting
 };
 
-// Writes what is pending as far as somebody reads. False: it cannot be written, errno says why.
+// Writes what is pending, as far as the reader takes it. False if it cannot be written; errno tells
+// why.
 bool record_write_pending(struct record_file *file);
 
-// Each writes all of it, or returns false with errno set.
+// Writes the header. False if it cannot be written; errno tells why.
 bool record_write_header(struct record_file *file);
 
-// Writes the records as a block, if there are any, and empties the buffer.
+// Writes the records, if there are any, as a block, and empties the buffer. False as above.
 bool record_write_block(struct record_file *file, struct protobuf *records);

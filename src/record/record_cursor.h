@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// record_cursor: reads the numbers and texts of a record; past its end everything is 0, and
+// record_cursor: reads the numbers and texts of a record. Reading past the end returns 0 and sets
 // `failed`.
 #pragma once
 
@@ -12,7 +12,7 @@ struct cursor {
 	bool failed;
 };
 
-// Times and durations are no longer than this, some three years: sums of them stay far from 2^63.
+// The limit of times and durations, some three years, so that sums of them stay far below 2^63.
 #define CURSOR_MAX_NS (INT64_C(100000000) * 1000000000)
 
 static inline size_t cursor_left(const struct cursor *cursor)
@@ -39,7 +39,7 @@ static inline uint64_t cursor_varint(struct cursor *cursor)
 	return 0;
 }
 
-// Zigzag: 0, -1, 1, -2, ...
+// Reads a signed number in zigzag encoding: 0, -1, 1, -2, ...
 static inline int64_t cursor_signed(struct cursor *cursor)
 {
 	const uint64_t value = cursor_varint(cursor);
@@ -47,7 +47,7 @@ static inline int64_t cursor_signed(struct cursor *cursor)
 	return (int64_t)(value >> 1 ^ -(value & 1));
 }
 
-// A time in nanoseconds, 0 to CURSOR_MAX_NS.
+// Reads a time in nanoseconds, 0 to CURSOR_MAX_NS.
 static inline int64_t cursor_time(struct cursor *cursor)
 {
 	const uint64_t value = cursor_varint(cursor);
@@ -56,7 +56,7 @@ static inline int64_t cursor_time(struct cursor *cursor)
 	return value > CURSOR_MAX_NS ? 0 : (int64_t)value;
 }
 
-// `size` bytes; where there are not as many, none, but never NULL.
+// Reads `size` bytes. If there are fewer, it reads none; never returns NULL.
 static inline const uint8_t *cursor_bytes(struct cursor *cursor, uint64_t size)
 {
 	const uint8_t *bytes = cursor->at;
@@ -69,7 +69,7 @@ static inline const uint8_t *cursor_bytes(struct cursor *cursor, uint64_t size)
 	return bytes;
 }
 
-// A length and as many bytes, without a NUL at the end.
+// Reads a length and as many bytes, which do not end with a NUL.
 static inline const char *cursor_text(struct cursor *cursor, size_t *ret_size)
 {
 	const uint64_t size = cursor_varint(cursor);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// record_reader: the records of a recording's blocks, read into a profile.
+// record_reader: reads the records of a recording's blocks into a profile.
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 struct profile;
 struct recording;
 
-// From the recording's numbers to the profile's.
+// Maps the recording's ids to the profile's.
 struct id_map {
 	uint32_t *ids;
 	size_t count, capacity;
@@ -18,25 +18,25 @@ struct record_reader {
 	struct recording *recording;
 	struct profile *profile;
 	struct id_map modules, locations, stacks, threads, waits, labels, functions;
-	uint32_t *frames; // of the last stack of the record at hand
+	uint32_t *frames; // the previous stack of the current record
 	size_t n_frames, frames_capacity;
 	uint32_t lost_module;
 	int64_t now_ns;  // the time of the block's last record
-	int64_t last_ns; // of the last tick
+	int64_t last_ns; // the time of the last tick
 	uint64_t next_block;
 	uint64_t checked_bytes;
 };
 
-// Ready to read blocks into the recording.
+// Prepares to read blocks into the recording.
 void record_reader_init(struct record_reader *reader, struct recording *recording);
 void record_reader_deinit(struct record_reader *reader);
 
-// Reads a block's records. What cannot be read is skipped, and counted in the recording.
+// Reads a block's records. Skips what cannot be read, and counts it in the recording.
 void record_reader_block(struct record_reader *reader, const uint8_t *bytes, size_t size);
 
-// Reads the start alone, if the block begins with it.
+// Reads only the RECORD_START, if the block begins with one.
 void record_reader_start(struct record_reader *reader, const uint8_t *bytes, size_t size);
 
-// Where there is no end: each thread that was not seen to end has stayed where it was, in every
-// tick until the last one that is told of.
+// Prolongs the spans of threads that were not seen to end up to the last tick; for a recording
+// without an end.
 void record_reader_prolong(struct record_reader *reader);
