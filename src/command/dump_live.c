@@ -308,12 +308,35 @@ static char *runtime_lock(const struct dump *dump, const struct dump_thread *thr
 	return text_clean(descriptor, strlen(descriptor), TEXT_UNLIMITED);
 }
 
+// True if the words of what the thread waits for are those of a lock, which names cannot tell where
+// the C library has none but those that it exports.
+static bool waits_for_lock(const struct dump *dump, const struct dump_thread *thread)
+{
+	const struct thread *entry = dump_thread_of(dump, thread);
+	const struct deadlock_node *node = dump_locks_node(dump->locks, entry->pid, entry->tid);
+
+	if (!node)
+		return false;
+	switch (dump->locks->waiters[node - dump->locks->nodes].claim.what) {
+	case LOCK_WHAT_MUTEX:
+	case LOCK_WHAT_RWLOCK:
+	case LOCK_WHAT_STREAM:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void say_locks(struct dump_live *live)
 {
 	struct dump *dump = &live->dump;
 
 	dump_locks_find(&live->locks, dump);
 	dump->locks = &live->locks;
+	for (size_t i = 0; i < dump->n_threads; i++)
+		if (dump->threads[i].kind == WAIT_KIND_CONDITION &&
+		    waits_for_lock(dump, &dump->threads[i]))
+			dump->threads[i].kind = WAIT_KIND_LOCK;
 	for (size_t i = 0; i < dump->n_threads; i++)
 		dump->threads[i].holder = dump_holder_text(dump, &dump->threads[i])
 		                              ?: runtime_lock(dump, &dump->threads[i]);

@@ -256,6 +256,11 @@ static void read_word(struct reading *reading, enum lock_hint hint)
 	case LOCK_HINT_NONE:
 		if (read_stream(reading))
 			break;
+		// In a libc without symbols pthread_join has left its name to a nameless function.
+		if (reading->look->is_in_thread) {
+			read_join(reading);
+			break;
+		}
 		set_lock(reading, LOCK_WHAT_LOCK, 0);
 		if (read_mutex(reading, false))
 			reading->claim.what = LOCK_WHAT_MUTEX;

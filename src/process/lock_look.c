@@ -63,6 +63,17 @@ static void read_owner(struct lock_look *look)
 	look->owner_pointer = pointer;
 }
 
+// True if a descriptor, which names itself, lies around the futex's word so that it is its tid.
+static bool is_in_thread(const struct lock_look *look)
+{
+	const uint64_t pointer = look->call.args[0] - ARCH_NATIVE->pthread_tid;
+	uint64_t self;
+
+	return look->call.args[0] > ARCH_NATIVE->pthread_tid &&
+	       read_at(look, pointer + ARCH_NATIVE->pthread_self, &self, sizeof(self)) &&
+	       self == pointer;
+}
+
 // The number that a line of /proc/PID/fdinfo/N has behind `key`; 0: there is none. The file itself
 // is not asked.
 static long long descriptor_number(const struct lock_look *look, int descriptor, const char *key)
@@ -113,6 +124,7 @@ void lock_look_read_words(struct lock_look *look)
 {
 	read_words(look);
 	read_owner(look);
+	look->is_in_thread = is_in_thread(look);
 }
 
 bool lock_look_take(int pid, int tid, struct lock_look *ret)

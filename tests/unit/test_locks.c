@@ -157,6 +157,37 @@ static void test_stream(void **state)
 	assert_int_equal(claim.owner, 0);
 }
 
+// A libc without symbols says nothing of pthread_join; the descriptor around the word does.
+static void test_join_without_a_name(void **state)
+{
+	struct row row = {.op = FUTEX_WAIT_BITSET, .expected = TID, .words = {TID}};
+	static const struct {
+		bool is_in_thread;
+		int op;
+		uint32_t word;
+		enum lock_what what;
+		int owner;
+	} cases[] = {
+	    {true, FUTEX_WAIT_BITSET, TID, LOCK_WHAT_JOIN, TID},
+	    {true, FUTEX_WAIT_BITSET, 0, LOCK_WHAT_JOIN, 0},
+	    {true, FUTEX_WAIT_BITSET_PRIVATE, TID, LOCK_WHAT_JOIN, 0},
+	    {false, FUTEX_WAIT_BITSET, TID, LOCK_WHAT_LOCK, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		struct lock_claim claim;
+		row.op = cases[i].op;
+		row.words[0] = cases[i].word;
+		struct lock_look look = look_of(&row);
+		look.is_in_thread = cases[i].is_in_thread;
+		lock_claim_read(&look, LOCK_HINT_NONE, is_tid, NULL, &claim);
+		assert_int_equal(claim.what, cases[i].what);
+		assert_int_equal(claim.owner, cases[i].owner);
+		assert_int_equal(claim.is_certain, cases[i].owner != 0);
+	}
+}
+
 static void test_hints(void **state)
 {
 	static const struct {
@@ -389,11 +420,17 @@ static void test_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_claims),      cmocka_unit_test(test_stream),
-	    cmocka_unit_test(test_hints),       cmocka_unit_test(test_circle),
-	    cmocka_unit_test(test_chain),       cmocka_unit_test(test_processes),
-	    cmocka_unit_test(test_file_locks),  cmocka_unit_test(test_exec_start),
-	    cmocka_unit_test(test_durations),   cmocka_unit_test(test_calls),
+	    cmocka_unit_test(test_claims),
+	    cmocka_unit_test(test_stream),
+	    cmocka_unit_test(test_join_without_a_name),
+	    cmocka_unit_test(test_hints),
+	    cmocka_unit_test(test_circle),
+	    cmocka_unit_test(test_chain),
+	    cmocka_unit_test(test_processes),
+	    cmocka_unit_test(test_file_locks),
+	    cmocka_unit_test(test_exec_start),
+	    cmocka_unit_test(test_durations),
+	    cmocka_unit_test(test_calls),
 	    cmocka_unit_test(test_long_chains),
 	};
 
