@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // go_offsets: where the fields lie that lead to a Go program's goroutines, by its version.
 //
-// Go's runtime promises nothing of its structures (runtime/runtime2.go). The offsets of each minor
-// version are in a table, made from the debug information of its releases; those of another one
-// are read from the program's own debug information. Whoever uses them checks what they lead to.
+// Go does not promise that its structures (runtime/runtime2.go) stay as they are. The offsets of
+// known minor versions are in a table, made from the debug information of their releases; those of
+// any other version are read from the program's own debug information. Users of the offsets check
+// what they lead to.
 #pragma once
 
 #include <stdbool.h>
@@ -38,11 +39,12 @@ struct go_offsets {
 	uint16_t poll_fd, poll_reader, poll_writer; // fd, rg, wg
 };
 
-// Those of Go 1.`minor` on this processor; false: not known.
+// Finds the offsets of Go 1.`minor` on this processor. False if they are not known.
 bool go_offsets_of_version(int minor, struct go_offsets *ret);
 
-// Those that the module's debug information has; false: it has none. To be called in guarded work.
+// Reads the offsets from the module's debug information. False if it has none. Call it within
+// guarded work (guard.h).
 bool go_offsets_of_module(struct module *module, struct go_offsets *ret);
 
-// How many bytes of struct g, from its start on, hold all of the fields.
+// Returns how many bytes of struct g, from its start on, hold all of the fields.
 size_t go_offsets_g_bytes(const struct go_offsets *offsets);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// go_waits: what a parked goroutine waits for: a channel, a lock, a file descriptor.
+// go_waits: finds what a parked goroutine waits for: a channel, a lock or a file descriptor.
 //
-// The runtime puts one who waits into a list of the thing itself: by a sudog (runtime2.go), which
-// struct g leads to where it is a channel's. A semaphore's, and the network poller's pollDesc, are
-// known to the functions alone that have parked the goroutine: their address lies in the innermost
-// frames, and what is there names the goroutine.
+// A goroutine that waits for a channel or a semaphore is listed there by a sudog (runtime2.go).
+// Struct g points to the sudog of a channel. A semaphore's sudog, and the network poller's
+// pollDesc, are known only to the functions that parked the goroutine: their addresses lie in the
+// innermost frames, and they are believed if what is there names the goroutine.
 #pragma once
 
 #include <stddef.h>
@@ -20,12 +20,13 @@ enum { GO_NO_DESCRIPTOR = -1 };
 struct go_wait {
 	const char *what; // "chan", "mutex", "rwmutex", "cond", "waitgroup", "sema"; NULL: not
 	                  // known, or none
-	uint64_t address; // of that, in the process
-	size_t n_more;    // channels, of a select
+	uint64_t address; // its address in the process
+	size_t n_more;    // how many more channels a select waits for
 	int descriptor;   // GO_NO_DESCRIPTOR: none, or not known
 };
 
-// Right if the goroutine, whose stack was copied, is as it was afterwards.
+// Finds it for a goroutine whose stack was copied. What it finds is right only if the goroutine is
+// still the same afterwards (goroutine_is_as).
 void go_wait_find(const struct go_program *program, const struct go_memory *memory,
                   const struct goroutine *goroutine, const char *reason,
                   const struct snapshot *snapshot, struct go_wait *ret);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// goroutines: all goroutines of a Go program, read while it runs.
+// goroutines: reads all goroutines of a Go program while it runs.
 //
-// The runtime lists every goroutine that there is (runtime.allgs). The stack of one that runs on no
-// thread cannot change, so it is right if its structure says the same before it was copied and
-// afterwards; nothing is stopped. One that runs is seen by its thread's sample.
+// The runtime lists every goroutine (runtime.allgs). The stack of one that no thread runs cannot
+// change: a copy is right if the goroutine's structure says the same before and after copying, so
+// that nothing has to be stopped. One that a thread runs is seen in the thread's sample.
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 struct go_memory;
 struct go_program;
 
-// runtime2.go, without the collector's bit.
+// As in runtime2.go, without the garbage collector's bit.
 enum goroutine_status {
 	GOROUTINE_IDLE = 0, // being made
 	GOROUTINE_RUNNABLE = 1,
@@ -29,9 +29,9 @@ enum goroutine_status {
 	GOROUTINE_DEAD_EXTRA = 11,
 };
 
-// One, as its structure said.
+// A goroutine, as its struct g said.
 struct goroutine {
-	uint64_t address; // of that
+	uint64_t address; // of the struct g
 	uint64_t goid;
 	uint64_t low, high;  // its stack
 	uint64_t sp, pc, bp; // where it was left
@@ -39,50 +39,52 @@ struct goroutine {
 	uint64_t creator_pc, start_pc;
 	uint64_t waiting; // the sudog that it waits by; 0: none
 	uint32_t status;
-	uint8_t reason; // why it waits, a number of the version's (go_program.h)
-	uint8_t seq;    // changes whenever it is scheduled; the same for all where !has_seq
+	uint8_t reason; // why it waits: a number that depends on the version (go_program.h)
+	uint8_t seq;    // changes whenever it is scheduled; without has_seq, always the same
 	bool has_seq;
 	uint64_t locked_m; // the thread that alone may run it; 0: any may
-	uint64_t labels;   // that the program has given it (go_labels.h); 0: none
-	int64_t since_ns;  // CLOCK_MONOTONIC: it has waited since then or longer; 0: not known
+	uint64_t labels;   // address of the program's labels (go_labels.h); 0: none
+	int64_t since_ns;  // it has waited since then or longer, CLOCK_MONOTONIC; 0: not known
 };
 
 struct goroutine_list {
 	struct goroutine *items; // some of those that are alive, by address (goroutine_list_next)
 	size_t count, capacity;
-	uint64_t n_left_out;   // there are more than are read
-	uint64_t n_unreadable; // their structures are not in memory, or are none
+	uint64_t n_left_out;   // not read, as there are too many
+	uint64_t n_unreadable; // whose struct g is not in memory, or is not one
 
-	uint64_t *listed;      // as the runtime lists them
-	uint64_t *sorted_from; // that list as it was when `sorted` was made
+	uint64_t *listed;      // addresses, in the runtime's order
+	uint64_t *sorted_from; // `listed` as it was when `sorted` was made
 	size_t n_sorted_from, sorted_from_capacity;
-	uint64_t *sorted; // the same by address
+	uint64_t *sorted; // addresses, sorted
 	size_t n_listed, listed_capacity, sorted_capacity;
-	size_t n_read;      // of the sorted ones
-	uint8_t *bytes;     // of some structures that lie together
-	uint8_t *stack;     // of the last one copied
-	uint8_t *own_stack; // of its thread, if that is copied, too
+	size_t n_read;      // how many of the sorted ones were read
+	uint8_t *bytes;     // a copy of several struct g that lie together
+	uint8_t *stack;     // the last stack that was copied
+	uint8_t *own_stack; // its thread's stack, if that was copied, too
 	size_t stack_capacity, own_stack_capacity;
 };
 
-// A zeroed list is an empty one.
+// Frees what the list owns. A zeroed list is empty.
 void goroutine_list_deinit(struct goroutine_list *list);
 
-// Reads where the structures of all are. False: the runtime's list cannot be read; then the list is
-// empty.
+// Reads the addresses of all goroutines' structures. False, with an empty list, if the runtime's
+// list cannot be read.
 bool goroutine_list_read(struct goroutine_list *list, const struct go_program *program,
                          const struct go_memory *memory);
 
-// Reads the next structures, some hundreds that lie together: items are those of them that are
-// alive, until the next call. A program has too many to keep all. False: there are no more.
+// Reads the next few hundred structures, which lie together: until the next call, `items` are those
+// of them that are alive. (A program may have too many to keep them all.) False if there are no
+// more.
 bool goroutine_list_next(struct goroutine_list *list, const struct go_program *program,
                          const struct go_memory *memory);
 
-// Reads one whose structure is at that address. False: it cannot be read, or is none.
+// Reads the goroutine whose struct g is at the address. False if that cannot be read, or is not
+// one.
 bool goroutine_read(const struct go_program *program, const struct go_memory *memory,
                     uint64_t address, struct goroutine *ret);
 
-// True if its stack is where `other` says, and no one can have run it in between.
+// True if its stack is where `other` says, and no thread can have run it in between.
 bool goroutine_is_as(const struct goroutine *goroutine, const struct goroutine *other);
 
 enum goroutine_copy {
@@ -91,12 +93,13 @@ enum goroutine_copy {
 	GOROUTINE_UNREADABLE, // its stack is not in memory, or not where it says
 };
 
-// Copies the stack of one that no thread runs. The snapshot is the list's, until the next one.
+// Copies the stack of a goroutine that no thread runs. The list owns the snapshot, which is valid
+// until the next copy.
 enum goroutine_copy goroutine_copy(struct goroutine_list *list, const struct go_program *program,
                                    const struct go_memory *memory,
                                    const struct goroutine *goroutine, struct snapshot *ret);
 
-// The thread (as the target numbers them) that struct m at the address is of, and the struct g that
-// it runs, or 0. False: it cannot be read.
+// Reads from the struct m at the address its thread's id, in the target's pid namespace, and the
+// address of the struct g that it runs, or 0. False if it cannot be read.
 bool goroutine_thread(const struct go_program *program, const struct go_memory *memory, uint64_t m,
                       uint64_t *ret_tid, uint64_t *ret_g);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // runtimes: what the runtimes of languages know of a process's stacks, beside the machine's own.
 //
-// A runtime is recognized in a process when its code changes, and again after an exec; a process
-// without one costs nothing more. Of each thread that is copied the runtime reads, while the thread
-// stands still, what it needs beside the stack: a note, kept with the snapshot. When the stack has
-// been unwound, the runtime's frames take the place of those of its interpreter. It believes
-// nothing that it reads, stops no thread, and makes no name up: what does not fit leaves the
-// machine's frames as they are, and is counted in struct run_stats.
+// A process is searched for runtimes whenever its code changes, and after an exec; one without a
+// runtime costs nothing more. When a thread is copied, and while it stands still, the runtime reads
+// what it needs beside the stack: a note, kept with the snapshot. When the stack has been unwound,
+// the runtime's frames take the place of those of its interpreter. A runtime trusts nothing that it
+// reads, stops no thread, and makes up no name: if something does not fit, the machine's frames
+// stay as they are, and it is counted in struct run_stats.
 #pragma once
 
 #include <stdbool.h>
@@ -23,15 +23,15 @@ struct unwound;
 
 enum { RUNTIMES_MAX = 2 }; // kinds
 
-// Which frames are shown where a runtime has some (--frames=).
+// Which frames are shown in a stack with frames of a runtime (--frames=).
 enum runtime_frames {
-	RUNTIME_FRAMES_AUTO, // without what only leads from one of its functions to the next
-	RUNTIME_FRAMES_ALL,  // with that
-	RUNTIME_FRAMES_OWN,  // the runtime's own alone
+	RUNTIME_FRAMES_AUTO, // not those that only lead from one of its functions to the next
+	RUNTIME_FRAMES_ALL,  // these, too
+	RUNTIME_FRAMES_OWN,  // only the runtime's own
 };
 
-// Go's bit in `kinds`. Its unit is not the thread but the goroutine (goroutines.h), which the
-// sampler counts itself: nothing of what follows is about it.
+// Go's bit in `kinds`. Go is sampled by goroutines (goroutines.h) rather than threads, which the
+// sampler does itself: the functions below do nothing for it.
 #define RUNTIMES_GO (1u << 31)
 
 // What the runtimes of one process work with; all borrowed.
@@ -50,37 +50,38 @@ struct runtimes {
 	struct runtimes_setup setup;
 	void *found[RUNTIMES_MAX]; // each kind's own; NULL: not there
 	bool looked;
-	uint32_t generation;  // of the address space, when they were looked for
-	uint64_t files_hash;  // of what was mapped of files' beginnings, likewise
-	uint64_t start_stack; // likewise
+	// When they were last looked for:
+	uint32_t generation;  // the address space's
+	uint64_t files_hash;  // a hash of the mappings of files' beginnings
+	uint64_t start_stack; // the address space's
 };
 
-// The kinds of --runtimes=: "auto" (all), "none", or names with commas between them. False: there
-// is no such kind.
+// Parses the kinds of --runtimes=: "auto" (all), "none", or names with commas between them. False
+// if there is no such kind.
 bool runtimes_parse(const char *list, unsigned int *ret);
 
 void runtimes_init(struct runtimes *runtimes, const struct runtimes_setup *setup);
 void runtimes_deinit(struct runtimes *runtimes);
 
-// Looks for runtimes if the process's code has changed; those that are there bring what they know
-// of its threads up to date. To be called at each tick, with a live thread.
+// Looks for runtimes if the process's code has changed; those that are found update what they know
+// of its threads. Call it at each tick, with a live thread.
 void runtimes_update(struct runtimes *runtimes, int tid, int64_t now_ns);
 
-// What the futex at that address of the process is to a runtime, such as "GIL held by ..."; a new
-// string. NULL: nothing.
+// Returns what the futex at that address of the process is to a runtime, such as "GIL held by ...",
+// as a new string; NULL: nothing.
 char *runtimes_name_futex(const struct runtimes *runtimes, int tid, uint64_t futex);
 
-// What the program calls the thread, by a runtime, whether it runs or not; a new string. NULL:
-// nothing.
+// Returns the name that the program gave the thread by its runtime, as a new string; NULL: none.
+// The thread may be running.
 char *runtimes_name_thread(const struct runtimes *runtimes, int tid);
 
-// The thread stands still and has been copied: takes the notes for the snapshot. Async-signal-safe.
+// Takes the runtimes' notes for the snapshot of a thread that stands still. Async-signal-safe.
 void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buffer *buffer,
                    struct snapshot *snapshot);
 
-// Puts the runtimes' frames in their places in the stack, by the snapshot's notes. If some were
-// put in, stack->locations belongs to the runtime until the next merge, and stack->sps is NULL.
-// False: a runtime knows less of the thread than it will after the next update: a sleeping one is
-// worth another look then.
+// Puts the runtimes' frames in their places in the stack, by the snapshot's notes. If it put in
+// any, the runtime owns stack->locations until the next merge, and stack->sps is NULL. False if a
+// runtime will know more of the thread after the next update, so that a sleeping thread should be
+// looked at again then.
 bool runtimes_merge(struct runtimes *runtimes, int tid, const struct snapshot *snapshot,
                     struct unwound *stack);

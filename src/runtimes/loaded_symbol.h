@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// loaded_symbol: exported symbols of the files that a process has loaded, looked up in its memory.
+// loaded_symbol: looks up exported symbols of the files that a process has loaded, in its memory.
 //
-// The dynamic section leads to the hash table that the process's own linker uses (DT_GNU_HASH:
-// bloom filter, buckets, chains; the System V ABI's gABI and glibc's elf/dl-lookup.c), so that a
-// symbol that is not there mostly takes a few reads. No file is opened.
+// It uses the hash table that the dynamic section names for the process's own linker (DT_GNU_HASH:
+// bloom filter, buckets, chains; see the System V gABI and glibc's elf/dl-lookup.c), so that it
+// mostly takes only a few reads to find that a symbol is not there. It opens no file.
 #pragma once
 
 #include <stdint.h>
@@ -21,13 +21,13 @@ struct loaded_file {
 enum loaded_answer {
 	LOADED_YES,
 	LOADED_NO,
-	LOADED_UNKNOWN, // some page of its tables is not in memory, or it is made otherwise
+	LOADED_UNKNOWN, // a page of its tables is not in memory, or it has tables of another kind
 };
 
-// The ELF file whose header is mapped at `start`.
+// Reads the tables of the ELF file whose header is mapped at `start`.
 enum loaded_answer loaded_file_read(struct resident *resident, int tid, uint64_t start,
                                     struct loaded_file *ret);
 
-// The symbol's address in the process and its size.
+// Finds the symbol's address in the process, and its size.
 enum loaded_answer loaded_symbol_find(const struct loaded_file *file, const char *name,
                                       uint64_t *ret_address, uint64_t *ret_size);

@@ -11,15 +11,16 @@ struct snapshot;
 struct snapshot_note;
 struct unwound;
 
-// The first argument of all but `find` is what that returned.
+// The first argument of all functions but `find` is what `find` returned.
 struct runtime_kind {
 	const char *name; // as in --runtimes=
 
-	// Looks for it in the process; NULL: it is not there. `setup` stays valid until `destroy`.
+	// Looks for the runtime in the process; NULL: it is not there. `setup` stays valid until
+	// `destroy`.
 	void *(*find)(const struct runtimes_setup *setup, int tid);
 	void (*destroy)(void *runtime);
 
-	// Before the threads are looked at, in each tick.
+	// Is called in each tick, before the threads are looked at.
 	void (*update)(void *runtime, int tid, int64_t now_ns);
 
 	// As runtimes_name_futex.
@@ -33,8 +34,8 @@ struct runtime_kind {
 	size_t (*read)(const void *runtime, int tid, const struct snapshot *snapshot, void *note,
 	               size_t room);
 
-	// As runtimes_merge. True: frames were put in, and stack->sps is NULL: no other runtime can
-	// merge into this stack.
+	// As runtimes_merge, but true if it put in frames; stack->sps is NULL then, so that no
+	// other runtime can merge into this stack.
 	bool (*merge)(void *runtime, int tid, const struct snapshot *snapshot,
 	              const struct snapshot_note *note, struct unwound *stack);
 };

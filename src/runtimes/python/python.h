@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// python: CPython in a process: its threads, their frames, and what those are called.
+// python: CPython in a process: its threads, their frames, and the frames' names.
 //
-// A note of a thread (runtimes.h) is what python_read finds from the thread's state on: the chain
-// of its frames, and the headers of their code objects. python_merge puts the frames where the
-// calls of the interpreter's loop are on the machine's stack, by addresses that such a call leaves
-// in its own frame, and names them by python_codes.
+// Beginning at the thread's state, python_read finds the chain of its frames and the headers of
+// their code objects: that is the note (runtimes.h). python_merge puts the frames where the
+// interpreter's loop is on the machine's stack, by addresses that each call of the loop leaves in
+// its own frame, and takes the frames' names from python_codes.
 #pragma once
 
 #include <stdbool.h>
@@ -24,20 +24,20 @@ struct unwound;
 
 enum {
 	PYTHON_MAX_FRAMES = 8192, // of one thread
-	PYTHON_MAX_CODES = 1024,  // different ones of one thread
+	PYTHON_MAX_CODES = 1024,  // different code objects of one thread
 	PYTHON_MAX_CHAINS = 8,    // interpreters that one thread has states of
 	PYTHON_MAX_LAST = 1024,
 	PYTHON_MAX_TASKS = 6, // of one thread
 };
 
-// Where asyncio keeps what a thread executes, from 3.14 on (_AsyncioDebug). All 0: it is not there.
+// Offsets by which asyncio's tasks are found, from 3.14 on (_AsyncioDebug). All 0: not there.
 struct python_tasks {
-	uint32_t generation; // of the address space, when it was looked for
+	uint32_t generation; // of the address space, when they were looked for
 	uint32_t name, awaited_by, is_task, awaited_by_many, bytes; // in a task
 	uint32_t running;                                           // in a thread's state
 };
 
-// An asyncio task: the object that is its name, a string or a number, as far as it was read.
+// An asyncio task: the beginning of the object that is its name, a string or a number.
 struct python_task {
 	uint8_t name[128];
 };
@@ -47,10 +47,10 @@ struct python_thread {
 	int tid;
 	uint64_t state, interp;
 	uint64_t interp_id; // the interpreter's own number
-	uint64_t gil;       // its lock's structure; 0: not known
-	uint64_t outermost; // its first function's frame; 0: not looked for
-	// Frames in the heap that its last sample showed: they are read in one go, as nearly all
-	// are still there. Borrowed by every list of threads that has it.
+	uint64_t gil;       // the GIL's structure; 0: not known
+	uint64_t outermost; // the frame of the thread's first function; 0: not looked for
+	// Frames in the heap that its last sample showed. They are read together, as nearly all are
+	// still there. Shared by all lists that have this thread.
 	struct python_last *last;
 };
 
@@ -59,8 +59,8 @@ struct python_last {
 	uint64_t addresses[PYTHON_MAX_LAST];
 };
 
-// Sorted by tid. A list is never changed, but for what `last` points to: the thread that is sampled
-// may be read in a signal handler.
+// Sorted by tid. A list never changes, except for what `last` points to, as it may be read in a
+// signal handler.
 struct python_threads {
 	size_t n;
 	struct python_thread items[];
@@ -71,17 +71,17 @@ struct python {
 	struct python_layout layout;
 	uint64_t runtime; // _PyRuntime; in 3.6 the variable interp_head
 	bool is_3_6;
-	uint64_t
-	    current; // up to 3.11: where the state is of the thread that holds the GIL; 0: none
+	// Up to 3.11: the address at which is the state of the thread that holds the GIL; 0: none.
+	uint64_t current;
 	uint64_t code_type, string_type;
 	uint64_t eval, eval_bytes; // _PyEval_EvalFrameDefault
 	bool has_own_pids;         // the process is in another pid namespace
 	struct python_threads *threads;
-	uint64_t threads_hash; // of the heads of the interpreters' lists, when they were read
-	bool wants_threads;    // a thread was not what the list says
+	uint64_t threads_hash; // of the heads of the interpreters' lists, when these were read
+	bool wants_threads;    // the list was seen to be out of date
 	int64_t threads_ns, threads_cost_ns;
 	size_t n_interps;
-	int gil_waiter; // the thread that was found to wait for the GIL, until it is merged
+	int gil_waiter; // a thread that was found to wait for the GIL, until its stack is merged
 	struct python_tasks tasks;
 	struct python_codes codes;
 	struct python_natives natives;
@@ -92,14 +92,13 @@ struct python {
 
 struct python_frame {
 	uint64_t address, code;
-	uint64_t instr;      // up to 3.10 the index of the last one, in bytes; else an address
+	uint64_t instr; // the last instruction: up to 3.10 its index in bytes, then its address
 	uint32_t code_index; // in the note's codes; PYTHON_MAX_CODES: there were too many
 	uint32_t tlbc;
 	bool is_shim, is_entry, is_generator;
 };
 
-// The frames that one thread state has, and the C structures that mark calls of the loop
-// (3.10-3.12).
+// The frames of one thread state, and the C structures that mark calls of the loop (3.10-3.12).
 struct python_chain {
 	uint64_t interp_id;
 	uint32_t first_frame, n_frames;
@@ -109,16 +108,16 @@ struct python_chain {
 // A _PyCFrame: a call of the loop, or of a library that switches stacks (greenlet).
 struct python_cframe {
 	uint64_t address;
-	uint64_t frame; // the innermost Python frame of the call; 0: it does not tell (3.10)
+	uint64_t frame; // the innermost Python frame of the call; 0: not told (3.10)
 };
 
-// What follows it: the chains' frames, then cframes, then codes.
+// The head of a note. It is followed by the chains' frames, then their cframes, then their codes.
 struct python_note {
 	enum runtime_fault fault; // RUNTIME_FAULT_NONE: it is whole
-	bool has_state;           // the thread has one
+	bool has_state;           // the thread has a state
 	bool holds_gil, collects;
-	bool has_more_tasks; // than are there, or several for one
-	uint32_t n_tasks;    // the one that it executes, the one that waits for that, and so on
+	bool has_more_tasks; // there are more, or several that wait for the same one
+	uint32_t n_tasks;    // the task that it executes, the task that waits for that, and so on
 	struct python_task tasks[PYTHON_MAX_TASKS];
 	uint32_t n_chains, n_frames, n_cframes, n_codes;
 	struct python_chain chains[PYTHON_MAX_CHAINS];
@@ -143,27 +142,27 @@ static inline const struct python_code_seen *python_note_codes(const struct pyth
 void python_threads_update(struct python *python, int tid, int64_t now_ns);
 void python_threads_destroy(struct python_threads *threads);
 
-// The states of the thread: the first one, and how many there are.
+// Finds the thread's states: returns the first, and sets *ret_n to how many there are.
 const struct python_thread *python_threads_find(const struct python_threads *threads, int tid,
                                                 size_t *ret_n);
 
 // Looks for asyncio's tasks, if the process's files may have changed.
 void python_tasks_update(struct python *python, int tid);
 
-// Notes the task that the thread executes, and who waits for it; with a thread that stands still.
+// Notes the task that the thread, which stands still, executes, and the tasks that wait for it.
 // Async-signal-safe.
 void python_tasks_read(const struct python *python, int tid, uint64_t task,
                        struct python_note *note);
 
-// The task's name, the caller's to free; NULL: not known.
+// Returns the task's name, which the caller frees; NULL: not known.
 char *python_tasks_name(const struct python *python, const struct python_task *task);
 
-// The labels of a sample of a thread that executes code of that interpreter; `waits`: it sleeps in
-// a futex of the GIL. As profile_intern_labels.
+// Returns the labels (profile_intern_labels) for the sample of a thread that executes code of that
+// interpreter. `waits`: it sleeps in a futex of the GIL.
 uint32_t python_labels(struct python *python, const struct python_note *note,
                        const struct unwound *stack, uint64_t interp_id, bool waits);
 
-// As of struct runtime_kind.
+// For struct runtime_kind.
 char *python_name_futex(void *python, int tid, uint64_t futex);
 char *python_name_thread(void *python, int tid);
 size_t python_read(const void *python, int tid, const struct snapshot *snapshot, void *note,

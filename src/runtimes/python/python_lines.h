@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// python_lines: from an instruction of a code object to its line, by the object's line table.
+// python_lines: finds an instruction's line by its code object's line table.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-// `at`: of the instruction, in bytes from the first one. 3.8 and 3.9: co_lnotab; 3.10: PEP 626;
-// 3.11 on: the location table of Objects/locations.md (CPython's InternalDocs). 0: it has no line.
+// Returns the line of the instruction `at` bytes behind the first one; 0: it has none. The table is
+// co_lnotab up to 3.9, that of PEP 626 in 3.10, and from 3.11 on the location table that CPython
+// describes in Objects/locations.md (later InternalDocs).
 uint32_t python_lines_find(int minor, const uint8_t *table, size_t size, uint32_t first_line,
                            int64_t at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// python_native: which of a process's machine code is the interpreter's own.
+// python_native: tells which of a process's machine code is the interpreter's own.
 #pragma once
 
 #include <stddef.h>
@@ -11,20 +11,19 @@ struct profile;
 
 enum python_native {
 	PYTHON_NATIVE_NOT_SEEN,
-	PYTHON_NATIVE_OTHER,    // extensions, libraries, and what the interpreter does for programs
+	PYTHON_NATIVE_OTHER,    // extensions, libraries, and work of the interpreter for programs
 	PYTHON_NATIVE_TAKE_GIL, // waits for the GIL
 	PYTHON_NATIVE_COLLECT,  // collects garbage
-	PYTHON_NATIVE_GREENLET, // where a greenlet begins, on the stack of another one
+	PYTHON_NATIVE_GREENLET, // begins a greenlet on another one's stack
 	PYTHON_NATIVE_EVAL,     // the loop that executes Python's code
-	PYTHON_NATIVE_PLUMBING, // what leads from one call of a function to the next, or begins it
-	                        // all
+	PYTHON_NATIVE_PLUMBING, // leads from one function's call to the next, or to the first one
 };
 
-// By locations, each looked up once.
+// What is known of locations, each of which is looked up once.
 struct python_natives {
 	struct module *module; // the interpreter's; borrowed, as the next one
 	const struct modules *modules;
-	uint64_t eval, eval_bytes; // the loop, in the file
+	uint64_t eval, eval_bytes; // the loop's address in the file, and its size
 	uint8_t *kinds;
 	size_t n, capacity;
 };
