@@ -25,7 +25,7 @@ struct lock_look {
 	uint64_t owner_pointer;     // in the words, of a stream's lock: the thread's descriptor...
 	uint64_t owner_self;        // ...which begins with its own address...
 	uint32_t owner_tid;         // ...and has its tid; 0: it is none
-	bool is_in_thread;          // the futex's word is where a thread's descriptor has its tid
+	uint32_t thread_tid;        // of the descriptor that the futex's word lies in; 0: none
 	uint64_t inode;             // of the file that a lock is waited for on; 0: none
 	int awaited_pid;            // of the process whose end is waited for by a pidfd; 0: none
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The layouts are those of glibc since 2.25 and of musl (src/internal/pthread_impl.h). glibc's are
 // part of its ABI, as programs hold such locks: sysdeps/x86/nptl/bits/struct_mutex.h (read as of
-// 2.31) and struct_rwlock.h (as of 2.42); 2.36 is what the tests run. Not ABI, and not known of
-// later ones: that pthread_join waits for the tid, and what stdio's lock holds (stdio-lock.h, as of
-// 2.29). Whatever is told was found to be a living thread's tid.
+// 2.31) and struct_rwlock.h (as of 2.42). 2.36 is what the tests run; 2.31, 2.41 and 2.43 were
+// tried. Not ABI: a thread's descriptor, which must name itself, and what stdio's lock holds
+// (stdio-lock.h, as of 2.29). Whatever is told was found to be a living thread's tid.
 #include "lock_claim.h"
 
 #include <linux/futex.h>
@@ -203,15 +203,12 @@ static void read_rwlock_of(struct reading *reading, enum lock_hint hint)
 		read_rwlock(reading, -RWLOCK_READERS);
 }
 
-// The kernel clears the thread's tid when it ends, and wakes waiters of any process. What is waited
-// for as private is not a tid: musl waits for a state, 2.
+// Whose descriptor it is: what is waited for is a tid, or a state. musl's is another one.
 static void read_join(struct reading *reading)
 {
-	const uint32_t tid = (uint32_t)reading->look->call.args[2];
-
 	reading->claim.what = LOCK_WHAT_JOIN;
-	if (!(reading->look->call.args[1] & FUTEX_PRIVATE_FLAG) && word(reading, 0) == tid)
-		set_owner(reading, tid, true);
+	if (reading->look->thread_tid && word(reading, 0) == (uint32_t)reading->look->call.args[2])
+		set_owner(reading, reading->look->thread_tid, true);
 }
 
 static bool read_stream(struct reading *reading)
@@ -257,7 +254,7 @@ static void read_word(struct reading *reading, enum lock_hint hint)
 		if (read_stream(reading))
 			break;
 		// In a libc without symbols pthread_join has left its name to a nameless function.
-		if (reading->look->is_in_thread) {
+		if (reading->look->thread_tid) {
 			read_join(reading);
 			break;
 		}

@@ -2,6 +2,7 @@
 #include "lock_look.h"
 
 #include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 enum {
 	FDINFO_BYTES = 4096,
 	MIN_ADDRESS = 0x1000,
+	PAGE_BYTES = 4096,
+	DESCRIPTOR_BYTES = 0x900, // struct pthread's, as of 2.36
 };
 
 static bool read_at(const struct lock_look *look, uint64_t address, void *bytes, size_t size)
@@ -63,15 +66,38 @@ static void read_owner(struct lock_look *look)
 	look->owner_pointer = pointer;
 }
 
-// True if a descriptor, which names itself, lies around the futex's word so that it is its tid.
-static bool is_in_thread(const struct lock_look *look)
+// The thread's descriptor, which names itself (tcbhead_t, self), that begins before the futex's
+// word. Where in it a join waits differs: at the tid, as of 2.43 at a state of its own.
+static uint64_t find_descriptor(const struct lock_look *look)
 {
-	const uint64_t pointer = look->call.args[0] - ARCH_NATIVE->pthread_tid;
-	uint64_t self;
+	const uint64_t futex = look->call.args[0], page = futex & ~(uint64_t)(PAGE_BYTES - 1);
+	uint64_t words[DESCRIPTOR_BYTES / sizeof(uint64_t)];
+	const size_t self = ARCH_NATIVE->pthread_self / sizeof(*words);
+	uint64_t start = (futex & ~(uint64_t)7) - sizeof(words);
+	size_t n = array_size(words);
 
-	return look->call.args[0] > ARCH_NATIVE->pthread_tid &&
-	       read_at(look, pointer + ARCH_NATIVE->pthread_self, &self, sizeof(self)) &&
-	       self == pointer;
+	if (!read_at(look, start, words, sizeof(words))) {
+		// The page before it is not there, perhaps.
+		start = page > start ? page : start;
+		n = ((futex & ~(uint64_t)7) - start) / sizeof(*words);
+		if (n == 0 || !read_at(look, start, words, n * sizeof(*words)))
+			return 0;
+	}
+	for (size_t i = n; i-- > self;)
+		if (words[i] == start + (i - self) * sizeof(*words))
+			return words[i];
+	return 0;
+}
+
+// pthread_join waits for a word that the kernel clears, and wakes as one of any process.
+static void read_thread(struct lock_look *look)
+{
+	if (look->call.args[1] & FUTEX_PRIVATE_FLAG)
+		return;
+	const uint64_t pointer = find_descriptor(look);
+	if (!pointer || !read_at(look, pointer + ARCH_NATIVE->pthread_tid, &look->thread_tid,
+	                         sizeof(look->thread_tid)))
+		look->thread_tid = 0;
 }
 
 // The number that a line of /proc/PID/fdinfo/N has behind `key`; 0: there is none. The file itself
@@ -124,7 +150,7 @@ void lock_look_read_words(struct lock_look *look)
 {
 	read_words(look);
 	read_owner(look);
-	look->is_in_thread = is_in_thread(look);
+	read_thread(look);
 }
 
 bool lock_look_take(int pid, int tid, struct lock_look *ret)
@@ -154,6 +180,6 @@ bool lock_look_is_same(const struct lock_look *a, const struct lock_look *b)
 	       a->call.nr == b->call.nr && a->call.sp == b->call.sp &&
 	       memcmp(a->call.args, b->call.args, sizeof(a->call.args)) == 0 &&
 	       a->has_words == b->has_words && memcmp(a->words, b->words, sizeof(a->words)) == 0 &&
-	       a->owner_tid == b->owner_tid && a->inode == b->inode &&
-	       a->awaited_pid == b->awaited_pid;
+	       a->owner_tid == b->owner_tid && a->thread_tid == b->thread_tid &&
+	       a->inode == b->inode && a->awaited_pid == b->awaited_pid;
 }

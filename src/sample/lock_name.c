@@ -29,15 +29,6 @@ static bool is_tid(void *context, int tid, bool is_shared)
 	return find_thread(context, tid) != NULL;
 }
 
-// True if the kernel itself ends the wait, when the thread of that tid ends (pthread_join).
-static bool is_join(const struct lock_look *look, const struct target *target)
-{
-	const uint32_t expected = (uint32_t)look->call.args[2];
-
-	return !(look->call.args[1] & FUTEX_PRIVATE_FLAG) && expected != 0 &&
-	       expected == lock_look_word(look, 0) && find_thread(target, (int)expected);
-}
-
 static bool is_contended(const struct lock_look *look)
 {
 	return (look->call.args[1] & FUTEX_CMD_MASK) == FUTEX_WAIT &&
@@ -51,7 +42,7 @@ char *lock_name_futex(const struct target *target, const struct target_thread *t
 	struct lock_claim claim;
 
 	lock_look_read_words(&look);
-	const bool join = is_join(&look, target);
+	const bool join = look.thread_tid != 0; // pthread_join waits in a descriptor
 	lock_claim_read(&look, join ? LOCK_HINT_JOIN : LOCK_HINT_NONE, is_tid, (void *)target,
 	                &claim);
 	if (claim.owner && proc_read_name(target->pid, claim.owner, name))

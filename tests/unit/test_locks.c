@@ -92,10 +92,8 @@ static const struct row rows[] = {
 	 {8, 1, 3}, {3, 0, 1, TID}, LOCK_WHAT_LOCK, 0, false, 0, 0},
 	{"robust, nobody says so", LOCK_HINT_NONE, FUTEX_WAIT, 0,
 	 {0}, {0x80000000 | TID, 0, TID, 1, 0x90}, LOCK_WHAT_MUTEX, TID, false, 0, 0},
-	{"join", LOCK_HINT_JOIN, FUTEX_WAIT_BITSET, TID,
-	 {0}, {TID}, LOCK_WHAT_JOIN, TID, true, 0, 0},
-	{"joined", LOCK_HINT_JOIN, FUTEX_WAIT_BITSET, TID,
-	 {0}, {0}, LOCK_WHAT_JOIN, 0, false, 0, 0},
+	{"join, in no descriptor", LOCK_HINT_JOIN, FUTEX_WAIT_BITSET, TID,
+	 {0}, {TID}, LOCK_WHAT_JOIN, 0, false, 0, 0},
 	{"condition", LOCK_HINT_CONDITION, FUTEX_WAIT_BITSET_PRIVATE, 0,
 	 {0}, {2, 0, TID, 1, 0}, LOCK_WHAT_CONDITION, 0, false, 0, 0},
 	{"semaphore", LOCK_HINT_SEMAPHORE, FUTEX_WAIT_BITSET_PRIVATE, 0,
@@ -157,30 +155,29 @@ static void test_stream(void **state)
 	assert_int_equal(claim.owner, 0);
 }
 
-// A libc without symbols says nothing of pthread_join; the descriptor around the word does.
-static void test_join_without_a_name(void **state)
+// A libc without symbols says nothing of pthread_join; the descriptor around the word says all.
+static void test_join(void **state)
 {
-	struct row row = {.op = FUTEX_WAIT_BITSET, .expected = TID, .words = {TID}};
+	struct row row = {.op = FUTEX_WAIT_BITSET};
 	static const struct {
-		bool is_in_thread;
-		int op;
-		uint32_t word;
+		uint32_t thread_tid, expected, word;
 		enum lock_what what;
 		int owner;
 	} cases[] = {
-	    {true, FUTEX_WAIT_BITSET, TID, LOCK_WHAT_JOIN, TID},
-	    {true, FUTEX_WAIT_BITSET, 0, LOCK_WHAT_JOIN, 0},
-	    {true, FUTEX_WAIT_BITSET_PRIVATE, TID, LOCK_WHAT_JOIN, 0},
-	    {false, FUTEX_WAIT_BITSET, TID, LOCK_WHAT_LOCK, 0},
+	    {TID, TID, TID, LOCK_WHAT_JOIN, TID},
+	    {TID, 2, 2, LOCK_WHAT_JOIN, TID}, // a state, as of 2.43
+	    {TID, 2, 0, LOCK_WHAT_JOIN, 0},   // it has ended
+	    {5, 2, 2, LOCK_WHAT_JOIN, 0},     // nobody
+	    {0, TID, TID, LOCK_WHAT_LOCK, 0},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < array_size(cases); i++) {
 		struct lock_claim claim;
-		row.op = cases[i].op;
+		row.expected = cases[i].expected;
 		row.words[0] = cases[i].word;
 		struct lock_look look = look_of(&row);
-		look.is_in_thread = cases[i].is_in_thread;
+		look.thread_tid = cases[i].thread_tid;
 		lock_claim_read(&look, LOCK_HINT_NONE, is_tid, NULL, &claim);
 		assert_int_equal(claim.what, cases[i].what);
 		assert_int_equal(claim.owner, cases[i].owner);
@@ -420,18 +417,12 @@ static void test_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_claims),
-	    cmocka_unit_test(test_stream),
-	    cmocka_unit_test(test_join_without_a_name),
-	    cmocka_unit_test(test_hints),
-	    cmocka_unit_test(test_circle),
-	    cmocka_unit_test(test_chain),
-	    cmocka_unit_test(test_processes),
-	    cmocka_unit_test(test_file_locks),
-	    cmocka_unit_test(test_exec_start),
-	    cmocka_unit_test(test_durations),
-	    cmocka_unit_test(test_calls),
-	    cmocka_unit_test(test_long_chains),
+	    cmocka_unit_test(test_claims),     cmocka_unit_test(test_stream),
+	    cmocka_unit_test(test_join),       cmocka_unit_test(test_hints),
+	    cmocka_unit_test(test_circle),     cmocka_unit_test(test_chain),
+	    cmocka_unit_test(test_processes),  cmocka_unit_test(test_file_locks),
+	    cmocka_unit_test(test_exec_start), cmocka_unit_test(test_durations),
+	    cmocka_unit_test(test_calls),      cmocka_unit_test(test_long_chains),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
