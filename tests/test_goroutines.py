@@ -172,6 +172,11 @@ class Goroutines(ZooTestCase):
         waits = {of_goid[0].wait for of_goid in samples.values()}
         for reason in ("chan receive", "chan send", "select", "select (no cases)", "sleep", "IO wait"):
             self.assertIn(reason, waits)
+        if any("main.pullOne" in of_goid[0].stack for of_goid in samples.values()):
+            self.assertIn("coroutine", waits)
+        # The finalizers' goroutine, which is in one of the program's.
+        (finalizing,) = (s[0] for s in samples.values() if "main.finalize.func1" in s[0].stack)
+        self.assertRegex(finalizing.thread, r"^runtime\.(runfinq|runFinalizers)$")
         self.check_things(run, samples)
         self.check_labels(samples)
         names = collections.Counter(of_goid[0].thread for of_goid in samples.values())

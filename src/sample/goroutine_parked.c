@@ -21,7 +21,7 @@ struct go_memory goroutine_memory(const struct ticker *ticker)
 	return (struct go_memory){target_live_tid(ticker->target), &ticker->target->resident};
 }
 
-static const char *reason_of(const struct goroutine_samples *samples, const struct goroutine *seen)
+const char *goroutine_reason(const struct goroutine_samples *samples, const struct goroutine *seen)
 {
 	const char *reason =
 	    seen->reason < GO_MAX_REASONS ? samples->program.reasons[seen->reason] : "";
@@ -33,7 +33,7 @@ static const char *reason_of(const struct goroutine_samples *samples, const stru
 static uint32_t wait_of(struct ticker *ticker, const struct goroutine_entry *entry,
                         const struct go_wait *wait)
 {
-	const char *reason = reason_of(&ticker->goroutines, &entry->seen);
+	const char *reason = goroutine_reason(&ticker->goroutines, &entry->seen);
 	char object[64] = "";
 
 	if (wait->descriptor != GO_NO_DESCRIPTOR)
@@ -51,7 +51,7 @@ static uint32_t wait_of(struct ticker *ticker, const struct goroutine_entry *ent
 // structure may say the same at another place.
 static bool may_be_kept(const struct goroutine_samples *samples, const struct goroutine *seen)
 {
-	const char *reason = reason_of(samples, seen);
+	const char *reason = goroutine_reason(samples, seen);
 
 	return seen->has_seq &&
 	       (seen->status == GOROUTINE_RUNNABLE ||
@@ -70,7 +70,8 @@ static bool find_wait(const struct ticker *ticker, const struct goroutine *seen,
 	*ret = (struct go_wait){.descriptor = GO_NO_DESCRIPTOR};
 	if (seen->status != GOROUTINE_WAITING)
 		return true;
-	go_wait_find(&samples->program, &memory, seen, reason_of(samples, seen), snapshot, ret);
+	go_wait_find(&samples->program, &memory, seen, goroutine_reason(samples, seen), snapshot,
+	             ret);
 	return (!ret->what && ret->descriptor == GO_NO_DESCRIPTOR) ||
 	       (goroutine_read(&samples->program, &memory, seen->address, &now) &&
 	        goroutine_is_as(&now, seen));

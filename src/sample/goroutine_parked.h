@@ -9,10 +9,14 @@
 
 struct goroutine;
 struct goroutine_entry;
+struct goroutine_samples;
 struct ticker;
 
 // The target's.
 struct go_memory goroutine_memory(const struct ticker *ticker);
+
+// Why it waits, in the runtime's words; "waiting" where these are not known.
+const char *goroutine_reason(const struct goroutine_samples *samples, const struct goroutine *seen);
 
 bool goroutine_is_parked(const struct goroutine *goroutine);
 

@@ -137,7 +137,7 @@ static struct goroutine_entry *running_entry(struct ticker *ticker, const struct
 	struct goroutine_samples *samples = &ticker->goroutines;
 	struct goroutine_entry *entry = goroutine_table_get(&samples->table, goroutine->address);
 
-	if (entry->is_alive && entry->seen.goid != goroutine->goid)
+	if (entry->is_alive && goroutine_is_another(samples, entry, goroutine))
 		goroutine_end(ticker, entry);
 	if (!entry->is_alive)
 		goroutine_begin(ticker, entry, goroutine, tick, account->until_ns);
@@ -361,7 +361,7 @@ static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
 	const int64_t from_ns =
 	    samples->looked_ns ? samples->looked_ns : ticker->accounting.from_ns;
 
-	if (entry->is_alive && entry->seen.goid != goroutine->goid)
+	if (entry->is_alive && goroutine_is_another(samples, entry, goroutine))
 		goroutine_end(ticker, entry);
 	if (!entry->is_alive)
 		goroutine_begin(ticker, entry, goroutine, samples->tick, from_ns);
@@ -444,7 +444,7 @@ static void look_at_active(struct ticker *ticker)
 		}
 		if (!goroutine_is_counted(ticker, entry, ticker->accounting.now_ns) &&
 		    goroutine_read(&samples->program, &memory, entry->seen.address, &goroutine)) {
-			if (goroutine.goid != entry->seen.goid ||
+			if (goroutine_is_another(samples, entry, &goroutine) ||
 			    goroutine.status == GOROUTINE_DEAD)
 				goroutine_end(ticker, entry);
 			else if (goroutine_is_parked(&goroutine))

@@ -66,6 +66,13 @@ static bool is_system(const char *name)
 	return strncmp(name, "runtime.", strlen("runtime.")) == 0;
 }
 
+// Those that call finalizers and cleanups are the program's while they do.
+static bool calls_back(const char *name)
+{
+	return strcmp(name, "runtime.runfinq") == 0 || strcmp(name, "runtime.runFinalizers") == 0 ||
+	       strcmp(name, "runtime.runCleanups") == 0;
+}
+
 // The linker marks the assembly's calling convention.
 static char *name_of(const struct go_program *program, uint64_t pc)
 {
@@ -111,6 +118,7 @@ uint32_t goroutine_table_kind(struct goroutine_table *table, const struct gorout
 	    .creator_pc = goroutine->creator_pc,
 	    .name = name,
 	    .is_system = is_system(name),
+	    .calls_back = calls_back(name),
 	    .is_wrapper = go_program_is_wrapper(program, goroutine->start_pc),
 	    .creator = creator_of(goroutine, name, space, profile),
 	};

@@ -20,6 +20,7 @@ struct goroutine_kind {
 	uint64_t start_pc, creator_pc;
 	char *name;      // of the function that it begins with
 	bool is_system;  // it is the runtime's own
+	bool calls_back; // but not while it calls finalizers or cleanups of the program
 	bool is_wrapper; // the function only calls the one that the program names
 	uint32_t *ended; // subjects in the profile of those that are gone, to be used again
 	size_t n_ended, ended_capacity;

@@ -49,6 +49,30 @@ static uint32_t add_subject(struct ticker *ticker, struct goroutine_kind *kind, 
 	                             from_ns);
 }
 
+// The runtime's own are not, but those that call the program's finalizers, while they do.
+static bool is_shown(const struct goroutine_samples *samples, const struct goroutine_kind *kind,
+                     const struct goroutine *goroutine)
+{
+	if (!kind->is_system || samples->shows_system)
+		return true;
+	if (!kind->calls_back || goroutine->status == GOROUTINE_IDLE)
+		return false;
+	if (goroutine->status != GOROUTINE_WAITING)
+		return true;
+	const char *reason = goroutine_reason(samples, goroutine);
+	return strcmp(reason, "finalizer wait") != 0 && strcmp(reason, "cleanup wait") != 0;
+}
+
+bool goroutine_is_another(const struct goroutine_samples *samples,
+                          const struct goroutine_entry *entry, const struct goroutine *goroutine)
+{
+	const struct goroutine_kind *kind = &samples->table.kinds[entry->kind];
+
+	return entry->seen.goid != goroutine->goid ||
+	       (kind->calls_back &&
+	        (entry->thread != GOROUTINE_NONE) != is_shown(samples, kind, goroutine));
+}
+
 void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
                      const struct goroutine *goroutine, uint64_t tick, int64_t from_ns)
 {
@@ -68,7 +92,7 @@ void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
 	    .is_active = entry->is_active, // it is on the list still
 	    .state = goroutine->m ? THREAD_RUNNING : THREAD_SLEEPING,
 	};
-	if (!kind->is_system || samples->shows_system)
+	if (is_shown(samples, kind, goroutine))
 		entry->thread = add_subject(ticker, kind, goroutine->goid, from_ns);
 }
 

@@ -7,12 +7,18 @@
 
 struct goroutine;
 struct goroutine_entry;
+struct goroutine_samples;
 struct ticker;
 struct unwound;
 
 // Adds a goroutine that was not known. Its first tick is `tick`, and it is watched from from_ns on.
 void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
                      const struct goroutine *goroutine, uint64_t tick, int64_t from_ns);
+
+// True if what was read is no more the goroutine that the entry, which is alive, is of; or if it is
+// to be shown now and was not before, or the other way round.
+bool goroutine_is_another(const struct goroutine_samples *samples,
+                          const struct goroutine_entry *entry, const struct goroutine *goroutine);
 
 // Ends it in the profile, if it was there.
 void goroutine_end(struct ticker *ticker, struct goroutine_entry *entry);
