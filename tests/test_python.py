@@ -145,6 +145,18 @@ class Python(harness.TestCase):
                 seen.add("a name")
         return seen
 
+    def test_lies(self):
+        """A program that poses as an interpreter, whose structures are damaged all the time."""
+        for minor in (8, 11):
+            with self.subTest(minor=minor):
+                target = self.start_fixture("false_python", minor)
+                run = attach(target, "-t", hz=499)
+                self.assertIn("without the frames of Python", run.stderr)
+                target.process.stdin.close()
+                counts = [int(count) for count in target.rest()[0].split()]
+                self.assertEqual(len(counts), 3)
+                self.assertTrue(all(counts), counts)
+
     def test_none(self):
         target = self.start_program("running")
         run = attach(target, "--runtimes=none")

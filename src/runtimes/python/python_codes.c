@@ -277,7 +277,8 @@ static bool read_code(struct python *python, int tid, struct python_code *code)
 	if (!again.is_read || !is_same(&again, &code->seen))
 		return false;
 	code->first_line = (uint32_t)code->seen.key[KEY_FIRST_LINE];
-	code->traceable = layout->code_traceable ? (int32_t)code->seen.key[KEY_TRACEABLE] * 2 : 0;
+	code->traceable =
+	    layout->code_traceable ? 2 * (int64_t)(int32_t)code->seen.key[KEY_TRACEABLE] : 0;
 	code->start = code->seen.address + layout->code_start;
 	code->function = frame_names_add(python->codes.names, name, file, code->first_line);
 	return true;

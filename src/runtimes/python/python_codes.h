@@ -30,7 +30,7 @@ struct python_code {
 	struct python_code_seen seen;
 	uint32_t function; // in frame_names
 	uint32_t first_line;
-	int32_t traceable; // where the first instruction that counts is, in bytes; 0: not known
+	int64_t traceable; // where the first instruction that counts is, in bytes; 0: not known
 	uint64_t start;    // of its instructions
 	uint8_t *lines;    // its line table
 	uint32_t lines_bytes;
