@@ -335,7 +335,7 @@ static void fill(const uint8_t *offsets, const struct debug_words *words, struct
 	    .string_ascii = OFFSET(string_state + 2),
 	    .shim_owner = CSTACK,
 	};
-	if (ret->minor == 13 && !ret->free_threaded) {
+	if (ret->minor == 13) {
 		ret->frame_locals = LOCALS_3_13;
 		ret->type_keys = TYPE_KEYS_3_13;
 	}

@@ -19,7 +19,9 @@ enum {
 	MAX_KEYS = 64,     // attributes of a thread's object
 	NAME_OBJECT_BYTES = 256,
 	TAG_BITS = 3,
-	// Of types and dictionaries, in all of 3.6 to 3.13.
+	// Of types and dictionaries, in all of 3.6 to 3.13; a free-threaded build has further
+	// fields in the head of every object.
+	HEAD_TYPE = 8, // where the head of the others has its type
 	TYPE_BASICSIZE = 32,
 	TYPE_FLAGS = 168,
 	TYPE_DICTOFFSET = 288,
@@ -28,6 +30,7 @@ enum {
 	INLINE_VALUES = 1 << 2, // a flag, from 3.13 on
 	MANAGED_DICT = 24,      // before the object, from 3.11 on; and the values of 3.11
 	MANAGED_VALUES = 32,
+	MANAGED_DICT_FREE_THREADED = 8,
 	SPLIT_KEYS = 1, // what is not general has entries without hashes
 };
 
@@ -42,11 +45,17 @@ static bool read_word(const struct python *python, int tid, uint64_t address, ui
 	return resident_read(python->setup->resident, tid, address, ret, sizeof(*ret));
 }
 
+// Where a field is that lies behind the head of its object.
+static uint64_t behind_head(const struct python *python, uint64_t object, uint32_t offset)
+{
+	return object + offset + (python->layout.object_type - HEAD_TYPE);
+}
+
 // The attributes that an object keeps in a dictionary of its own.
 static bool read_dict(const struct python *python, int tid, uint64_t dict, struct attributes *ret)
 {
-	return dict && read_word(python, tid, dict + DICT_KEYS, &ret->keys) &&
-	       read_word(python, tid, dict + DICT_VALUES, &ret->values);
+	return dict && read_word(python, tid, behind_head(python, dict, DICT_KEYS), &ret->keys) &&
+	       read_word(python, tid, behind_head(python, dict, DICT_VALUES), &ret->values);
 }
 
 static uint32_t values_begin(const struct python *python)
@@ -60,7 +69,8 @@ static bool read_values(const struct python *python, int tid, uint64_t object, u
 {
 	uint64_t flags, size;
 
-	if (!read_word(python, tid, type + python->layout.type_keys, &ret->keys))
+	if (!read_word(python, tid, behind_head(python, type, python->layout.type_keys),
+	               &ret->keys))
 		return false;
 	if (python->layout.minor == 11)
 		return read_word(python, tid, object - MANAGED_VALUES, &ret->values) && ret->values;
@@ -68,8 +78,9 @@ static bool read_values(const struct python *python, int tid, uint64_t object, u
 		return read_word(python, tid, object - MANAGED_DICT, &ret->values) &&
 		       ret->values++ & 1;
 	ret->values = object;
-	if (!read_word(python, tid, type + TYPE_FLAGS, &flags) || !(flags & INLINE_VALUES) ||
-	    !read_word(python, tid, type + TYPE_BASICSIZE, &size))
+	if (!read_word(python, tid, behind_head(python, type, TYPE_FLAGS), &flags) ||
+	    !(flags & INLINE_VALUES) ||
+	    !read_word(python, tid, behind_head(python, type, TYPE_BASICSIZE), &size))
 		return false;
 	ret->values += size;
 	return true;
@@ -78,6 +89,8 @@ static bool read_values(const struct python *python, int tid, uint64_t object, u
 static bool find_attributes(const struct python *python, int tid, uint64_t object,
                             struct attributes *ret)
 {
+	const uint32_t managed =
+	    python->layout.free_threaded ? MANAGED_DICT_FREE_THREADED : MANAGED_DICT;
 	uint64_t type, offset, dict;
 
 	if (!read_word(python, tid, object + python->layout.object_type, &type))
@@ -86,7 +99,7 @@ static bool find_attributes(const struct python *python, int tid, uint64_t objec
 		return read_word(python, tid, type + TYPE_DICTOFFSET, &offset) &&
 		       read_word(python, tid, object + offset, &dict) &&
 		       read_dict(python, tid, dict, ret);
-	if (!read_word(python, tid, object - MANAGED_DICT, &dict))
+	if (!read_word(python, tid, object - managed, &dict))
 		return false;
 	if (dict && !(dict & 1))
 		return read_dict(python, tid, dict, ret);
