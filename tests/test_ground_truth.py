@@ -20,11 +20,14 @@ class GroundTruth(harness.TestCase):
     def setUpClass(cls):
         """One long run, on which all tests look."""
         directory = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="profiler-test-"))
+        metronome = harness.Metronome()
+        cls.addClassCleanup(metronome.end)
         run = harness.start_wrap(
             [harness.fixture("shares"), str(SECONDS), os.path.join(directory, "disk")],
             "--max-overhead=0", hz=HZ
         ).finish()
         cls.run_ = run
+        cls.late_s = metronome.late_s(run.start_s, run.end_s)
         cls.truth = collections.defaultdict(dict)  # thread -> function -> seconds
         cls.waited = collections.defaultdict(dict)  # of these, ready and waiting for a CPU
         for line in run.stdout.decode().splitlines():
@@ -51,7 +54,8 @@ class GroundTruth(harness.TestCase):
     def test_the_truth_is_whole(self):
         self.assertEqual(set(self.truth), {"cpu", "sleep", "futex", "pipe", "disk"})
         for thread, functions in self.truth.items():
-            self.assertAlmostEqual(sum(functions.values()), SECONDS, delta=1, msg=thread)
+            whole_s = sum(functions.values())
+            self.assertAlmostEqual(whole_s, SECONDS, delta=1 + self.late_s, msg=thread)
 
     def test_shares_of_counts(self):
         """A count is a draw with the share's probability: sqrt(n p (1 - p)). What the thread did at
@@ -122,11 +126,13 @@ class GroundTruth(harness.TestCase):
             n = thread.samples
             sigma_s = thread.watched_s / n * math.sqrt(n * share * (1 - share) + 1)
             # The kernel counts many short waits that a sample sees as the sleep around them, and
-            # the stops themselves.
-            slack_s = 0.03 * thread.watched_s + 2 / HZ
+            # the stops themselves. What is due while the machine pauses, wakes at its end: it is
+            # seen ready then, for all of the pause, and the kernel has not counted that.
+            slack_s = 0.03 * thread.watched_s + 2 / HZ + self.late_s
             self.assertLessEqual(
-                abs(thread.cpu_s - share * thread.watched_s), SIGMAS * sigma_s + slack_s, thread
-            )
+                abs(thread.cpu_s - share * thread.watched_s), SIGMAS * sigma_s + slack_s,
+                f"{thread}; the machine paused for {self.late_s:.3f} s",
+            )  # fmt: skip
 
     def test_each_thread_once_a_tick(self):
         main = [t for t in self.run_.summary.threads if t.name == "shares"]
@@ -256,10 +262,23 @@ def without_sums():
 class Bursts(harness.TestCase):
     """A thread that has begun to run is not taken for the sleeper that it was."""
 
+    TRIES = 3  # for a run in which the machine does not pause
+
+    def profile(self, *args, **how):
+        """A finished run, and for how long the machine paused in it: its truth is then in doubt, as
+        whoever was to wake in a pause is seen at work at its end, for all of it."""
+        metronome = self.start_metronome()
+        for _ in range(self.TRIES):
+            run = harness.start_wrap(
+                [harness.fixture("bursts"), *args], "--max-overhead=0", hz=HZ, **how
+            ).finish()
+            late_s = metronome.late_s(run.start_s, run.end_s)
+            if late_s == 0:
+                break
+        return run, late_s
+
     def check(self, *args, **how):
-        run = harness.start_wrap(
-            [harness.fixture("bursts"), *args], "--max-overhead=0", hz=HZ, **how
-        ).finish()
+        run, late_s = self.profile(*args, **how)
         truth = dict(line.split() for line in run.stdout.decode().splitlines()[1:])
         burst_s, rest_s = float(truth["burst"]), float(truth["rest"])
         samples = [s for s in run.pprof.samples if {"burst", "rest"} & set(s.stack)]
@@ -271,8 +290,12 @@ class Bursts(harness.TestCase):
         if len(args) > 1 and burst_s > 1.2 * float(truth["work"]):
             # A busy machine: few of the bursts are most of the time, and ticks are missed.
             delta_s = 0.5 * burst_s
+        delta_s += late_s * (int(args[1]) if len(args) > 1 else 1)  # of each thread
         self.assertGreater(n * share, 10 * SIGMAS, "too short a run")
-        self.assertAlmostEqual(found_s, burst_s, delta=delta_s, msg=run.stderr)
+        self.assertAlmostEqual(
+            found_s, burst_s, delta=delta_s,
+            msg=f"{n} samples, {run.summary.missed} ticks missed, the machine paused for {late_s:.3f} s",
+        )  # fmt: skip
 
     def test_one_thread(self):
         self.check("3")
