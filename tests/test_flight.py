@@ -92,8 +92,10 @@ class Flight(harness.TestCase):
             for sample in profile.samples:
                 walls[sample.tid] = walls.get(sample.tid, 0) + sample.wall_ns
             self.assertEqual(len(walls), 7)
+            # What stands for missed ticks may be within its start, or not.
+            delta = 0.15 + summary.missed / summary.hz
             for wall_ns in walls.values():
-                self.assertAlmostEqual(wall_ns / 1e9, 1, delta=0.15)
+                self.assertAlmostEqual(wall_ns / 1e9, 1, delta=delta)
         spinning = {frame.name for sample in profile.samples for frame in sample.frames}
         self.assertLessEqual({"spin_here", "worker", "wait_for_end"}, spinning)
         self.assertGreater(summary.duration_s, 2)
@@ -105,7 +107,8 @@ class Flight(harness.TestCase):
         self.finish(run)
         self.assertEqual(len(self.files()), 1)  # all of them at once
         comment = " ".join(self.read(self.files()[0]).comments)
-        self.assertRegex(comment, r"thread \d+ \(.+\) has been blocked for 0\.[4-9]")
+        # Longer, if the ticks after 0.4 s are missed.
+        self.assertRegex(comment, r"thread \d+ \(.+\) has been blocked for (0\.[4-9]|1)")
         self.assertNotIn("worker-00", comment)  # it wakes all the time
 
     def test_blocked_of_some(self):
