@@ -223,8 +223,9 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 		if (sp < base || sp - base >= size)
 			return sp;
 		// A handler interrupted another one on this stack. What lies between their frames
-		// is not live, and may be such a context from before.
-		if (sp - region->start > i + sp_at)
+		// is not live, and may be such a context from before. One that names an SP below
+		// itself is from before, too.
+		if (sp > region->start + i + sp_at)
 			i = sp - region->start - 8;
 	}
 	return 0;

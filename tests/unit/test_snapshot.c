@@ -29,7 +29,7 @@ struct published {
 	uint64_t sp;          // of where it stands
 	uint64_t mark;        // address of a word MARK above it
 	uint64_t interrupted; // the same on the stack that a signal interrupted
-	uint64_t base;        // where the stack ends
+	uint64_t base;        // where the stack ends; of an alternate one, where it begins
 };
 
 static struct published *published;
@@ -62,10 +62,23 @@ static void handler(int number)
 	stand_here();
 }
 
-static void stand_on_alternate_stack(void)
+// What an earlier handler has left above: a context that interrupted one further down.
+static void handler_above_old_context(int number)
+{
+	volatile uint64_t words[64] = {0};
+	volatile uint64_t *stack = &words[ARCH_NATIVE->ucontext_stack_offset / 8];
+
+	(void)number;
+	stack[0] = published->base;
+	stack[2] = ALTERNATE_BYTES;
+	words[ARCH_NATIVE->ucontext_sp_offset / 8] = published->base + 4096;
+	stand_here();
+}
+
+static void stand_in_handler(void (*handle)(int))
 {
 	volatile uint64_t mark = MARK;
-	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+	struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
 	stack_t stack = {
 	    .ss_sp = mmap(NULL, ALTERNATE_BYTES, PROT_READ | PROT_WRITE,
 	                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
@@ -73,11 +86,22 @@ static void stand_on_alternate_stack(void)
 	};
 
 	published->interrupted = (uint64_t)(uintptr_t)&mark;
+	published->base = (uint64_t)(uintptr_t)stack.ss_sp;
 	if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) != 0 ||
 	    sigaction(SIGUSR1, &action, NULL) != 0)
 		_exit(1);
 	raise(SIGUSR1);
 	_exit(mark != MARK);
+}
+
+static void stand_on_alternate_stack(void)
+{
+	stand_in_handler(handler);
+}
+
+static void stand_below_old_context(void)
+{
+	stand_in_handler(handler_above_old_context);
 }
 
 // As a coroutine, in the middle of a mapping that is far larger than any stack.
@@ -213,19 +237,25 @@ static void test_own_stack(void **state)
 	end(&child);
 }
 
-static void test_alternate_stack(void **state)
+static void check_alternate_stack(void (*function)(void))
 {
 	struct child child;
 	const struct snapshot_hint hint = {0};
 
-	(void)state;
-	start(&child, stand_on_alternate_stack);
+	start(&child, function);
 	if (!capture(&child, &hint))
 		skip();
 	assert_int_equal(child.snapshot.n_regions, 2);
 	assert_true(holds_mark(&child, published->mark));
 	assert_true(holds_mark(&child, published->interrupted));
 	end(&child);
+}
+
+static void test_alternate_stack(void **state)
+{
+	(void)state;
+	check_alternate_stack(stand_on_alternate_stack);
+	check_alternate_stack(stand_below_old_context);
 }
 
 static void test_unknown_extent(void **state)
