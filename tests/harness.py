@@ -478,12 +478,15 @@ class Run:
 
 
 def attach(target, *args, duration="0.4", hz=251, form="pprof", verbose=True, **run):
-    """Attaches to the target for a while; the finished run."""
+    """Attaches to the target for a while; the finished run. Again, if it has seen little: if no
+    thread got a CPU, or the machine was paused for most of the time."""
     for _ in range(4):
         done = start_attach(
             target, "-d", duration, *args, hz=hz, form=form, verbose=verbose, **run
         ).finish()
-        if not done.starved or sum(done.starved.values()) < done.summary.samples:
+        is_starved = done.starved and sum(done.starved.values()) >= done.summary.samples
+        is_missed = done.summary.has_totals and done.summary.missed > done.summary.ticks
+        if not is_starved and (not is_missed or not os.path.exists(f"/proc/{done.target_pid}/maps")):
             break
     return done
 

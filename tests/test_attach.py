@@ -287,7 +287,7 @@ class Threads(harness.TestCase):
         target = self.start_fixture("leader_exit")
         run = attach(target)
         self.assert_stacks(run.stacks("survivor"), rf"{THREAD}survive;survive_inner")
-        self.assertGreater(sum(run.stacks("survivor").values()), 50)
+        self.assertGreaterEqual(sum(run.stacks("survivor").values()), run.summary.ticks - 1)
 
     def test_strange_names(self):
         target = self.start_fixture("strange_names")
@@ -432,11 +432,13 @@ class Files(harness.TestCase):
         """A program that becomes another one while it is watched, from any of its threads."""
         for who in ("leader", "thread"):
             target = self.start_fixture("exec", who, harness.fixture("calls-O2"), "spin")
-            run = harness.start_attach(target, "-d", "1")
+            run = harness.start_attach(target)
             run.wait_attached()
             harness.wait_until_spinning(target)
             target.process.stdin.write(b"x")
             target.read_until("ready")
+            run.wait_ticks(100)
+            run.signal(signal.SIGINT)
             run.finish()
             before = sum(n for s, n in run.stacks().items() if "before_exec" in s)
             after = {s: n for s, n in run.stacks().items() if "leaf_spin" in s}

@@ -282,7 +282,8 @@ class Children(torture.TestCase):
                     lambda s=shell: len(harness.children(s)) == 4 and harness.children(s),
                     "its children",
                 )
-                torture.pause(0.4)
+                # For twice as long as it took to start them, however long that was.
+                run.wait_ticks(max(50, 2 * run.n_pauses()))
                 run.finish(stdin=b"\n")
                 counts = collections.Counter()
                 for sample in run.pprof.samples:
