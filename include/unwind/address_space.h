@@ -71,6 +71,10 @@ static inline void address_space_look_at(struct address_space *space, int64_t at
 // when `force`. Looks again for files that were gone.
 void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force);
 
+// Marks the maps as stale if the process has begun another program since they were read: the look at
+// it may have come in the midst of an exec, when where its stack starts was not final yet.
+void address_space_note_exec(struct address_space *space, int tid);
+
 // The module of the address and the address in it. An address in no executable mapping belongs to
 // "[unknown]" and marks the maps as stale.
 struct code_address address_space_resolve(struct address_space *space, uint64_t pc);

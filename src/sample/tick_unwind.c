@@ -53,6 +53,12 @@ void tick_update_space(struct ticker *ticker, int tid, bool force)
 	held_time_end_work(hold, begun);
 }
 
+// At the root of a program that the process has begun since, or that looks like none.
+static bool may_end_at_root(const struct unwound *stack)
+{
+	return stack->end == STACK_NO_RULE || stack->end == STACK_NO_RETURN;
+}
+
 void tick_unwind(struct ticker *ticker, struct target_thread *thread,
                  const struct snapshot *snapshot, struct unwound *ret)
 {
@@ -64,6 +70,8 @@ void tick_unwind(struct ticker *ticker, struct target_thread *thread,
 		return;
 	}
 	tick_walk(ticker, snapshot, ret);
+	if (may_end_at_root(ret))
+		address_space_note_exec(&ticker->space, thread->tid);
 	if (ticker->space.stale && ticker->forced_ns != ticker->accounting.now_ns) {
 		// An address in no mapping: perhaps one that has come since the tick began.
 		ticker->forced_ns = ticker->accounting.now_ns;

@@ -399,6 +399,14 @@ static void update_maps(struct address_space *space, int tid, int64_t now_ns, bo
 		space->generation++;
 }
 
+void address_space_note_exec(struct address_space *space, int tid)
+{
+	struct proc_stat stat;
+
+	if (read_stat(space, tid, &stat) && stat.start_stack != space->start_stack)
+		space->stale = true;
+}
+
 static const struct mapping *find_code_of(const struct address_space *space,
                                           const struct module *module)
 {

@@ -126,6 +126,15 @@ class Programs(torture.TestCase):
         run = harness.wrap(command, ALL_TICKS, "--stop-all", hz=5000)
         self.assertEqual(run.stdout.splitlines()[-1], b"end")
 
+    def test_look_within_an_exec(self):
+        """What a look in the midst of an exec took for the stack's start is not kept: stacks of the
+        new program are whole from its first instruction on."""
+        command = [torture.program("life"), "exec", "thread", str(rounds(75))]
+        run = harness.wrap(command, ALL_TICKS, hz=5000)
+        marked = {s: n for s, n in run.stacks().items()
+                  if s[0] == "[truncated: no unwinding rule]" and s[1] == "_start"}
+        self.assertLessEqual(sum(marked.values()), 1, marked)
+
     def test_exec_beside_a_call_that_is_continued(self):
         """Its thread is gone then, and its registers are not for the one that has its tid."""
         command = [torture.program("life"), "exec", "writer", str(rounds(100))]
