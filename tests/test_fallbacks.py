@@ -95,6 +95,21 @@ class Calls(harness.TestCase):
                 self.assertEqual(target.rest(), ["300000"])
 
 
+class Threads(harness.TestCase):
+    def test_list_fails(self):
+        """Where the kernel cannot list the threads for a while, none is taken for ended, and those
+        that were born meanwhile are found."""
+        command = [harness.fixture("threads"), "8", "1"]
+        run = harness.start_wrap(command, "-d", "600", env=without("list"))
+        run.wait_attached()
+        pid = harness.wait_for(run.command_pid, "the command")
+        harness.wait_for(lambda: len(harness.tids_of(pid)) == 9, "its threads")
+        run.wait_ticks(500)
+        os.kill(pid, signal.SIGKILL)
+        run.finish(expect=128 + signal.SIGKILL)
+        self.assertEqual(run.summary.n_threads, 9)
+
+
 class Descriptors(harness.TestCase):
     def test_few(self):
         """Files of threads are opened for each use when they cannot all be kept open."""

@@ -209,8 +209,10 @@ size_t target_list_threads(struct target *target, bool force)
 		target->n_links = status.st_nlink;
 	}
 	_cleanup_free_ int *tids = read_tids(target, &n_tids);
-	if (!tids)
+	if (!tids) {
+		target->n_links = 0; // it is asked for again at the next tick
 		return 0;
+	}
 	_cleanup_free_ bool *known = memory_alloc_zeroed(n_tids, sizeof(*known));
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
