@@ -135,6 +135,38 @@ class Descriptors(harness.TestCase):
         self.assertRegex(run.stderr, r"too few files may be open here \(24\).*\(ulimit -n\)")
 
 
+class Stack(harness.TestCase):
+    """A limit of the stack that is too low for the profiler holds for the command alone."""
+
+    LIMIT = 64 << 10
+
+    def test_raised(self):
+        _, hard = resource.getrlimit(resource.RLIMIT_STACK)
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_STACK, (self.LIMIT, hard))
+
+        script = 'ulimit -S -s; exec "$0" spin'
+        command = ["sh", "-c", script, harness.fixture("calls-O2")]
+        run = harness.start_wrap(command, preexec_fn=limit)
+        run.wait_attached()
+        os.kill(harness.wait_for(run.command_pid, "the command"), signal.SIGKILL)
+        run.finish(expect=128 + signal.SIGKILL)
+        self.assertEqual(run.stdout.split()[0], b"64")
+
+    def test_refused(self):
+        """Before anything is done to the process, and not by a death in the midst."""
+        target = self.start_fixture("threads", 1, 1)
+
+        def limit_and_drop():
+            resource.setrlimit(resource.RLIMIT_STACK, (self.LIMIT, self.LIMIT))
+            os.setuid(65534)
+
+        run = start_attach(target, "-d", "0.1", preexec_fn=limit_and_drop)
+        run.finish(expect=STATUS_TARGET)
+        self.assertRegex(run.stderr, r"no larger than 64 KiB here.*\(ulimit -s\)")
+
+
 class BusyMachine(harness.TestCase):
     """More threads want a CPU than there are."""
 

@@ -71,8 +71,8 @@ static inline void address_space_look_at(struct address_space *space, int64_t at
 // when `force`. Looks again for files that were gone.
 void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force);
 
-// Marks the maps as stale if the process has begun another program since they were read: the look at
-// it may have come in the midst of an exec, when where its stack starts was not final yet.
+// Marks the maps as stale if the process has begun another program since they were read: the look
+// at it may have come in the midst of an exec, when where its stack starts was not final yet.
 void address_space_note_exec(struct address_space *space, int tid);
 
 // The module of the address and the address in it. An address in no executable mapping belongs to

@@ -31,6 +31,7 @@
 #include "run_stats.h"
 #include "sampler.h"
 #include "show.h"
+#include "stack_limit.h"
 #include "summary.h"
 #include "supervise.h"
 #include "symbolize.h"
@@ -137,8 +138,7 @@ static void say_ready(struct session *session)
 {
 	if (session->options.ready_fd < 0)
 		return;
-	const ssize_t written = write(session->options.ready_fd, "\n", 1);
-	(void)written;
+	dprintf(session->options.ready_fd, "\n");
 	close(session->options.ready_fd);
 	session->options.ready_fd = -1;
 }
@@ -565,11 +565,12 @@ static int report(struct session *session)
 
 int main(int argc, char **argv)
 {
-	struct session session = {.target.task_fd = -1};
+	static struct session session = {.target.task_fd = -1}; // too large for a small stack
 
 	descriptors_occupy_streams();
 	setlocale(LC_CTYPE, ""); // --thread=REGEX matches names in the user's character set
-	struct error *error = options_parse(argc, argv, &session.options);
+	struct error *error = stack_limit_raise();
+	error = error ? error : options_parse(argc, argv, &session.options);
 	if (error)
 		return show_error(error);
 	if (session.options.help) {

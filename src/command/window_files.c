@@ -20,6 +20,7 @@
 #include "profile.h"
 #include "write_report.h"
 #include "push_counts.h"
+#include "stack_limit.h"
 #include "symbolize.h"
 #include "timeline.h"
 #include "writer.h"
@@ -164,6 +165,7 @@ static int run_command(const char *command, const char *path)
 		signal(SIGPIPE, SIG_DFL);
 		signal(SIGXFSZ, SIG_DFL);
 		sigprocmask(SIG_SETMASK, &none, NULL);
+		stack_limit_restore();
 		execl("/bin/sh", "sh", "-c", line, "sh", path, NULL);
 		_exit(EXIT_STATUS_NOT_FOUND);
 	}

@@ -16,6 +16,7 @@
 #include "events.h"
 #include "memory.h"
 #include "privileged_exec.h"
+#include "stack_limit.h"
 #include "supervise.h"
 
 enum {
@@ -36,6 +37,7 @@ __attribute__((noreturn)) static void run_child(char *const command[], const str
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(EXIT_STATUS_TARGET);
 	events_restore(events, origin);
+	stack_limit_restore();
 	execvp(command[0], command);
 	const int error = errno;
 	ssize_t written = write(error_fd, &error, sizeof(error));
