@@ -8,10 +8,11 @@
 enum { CGROUP_CONTAINER_SIZE = 65, CGROUP_POD_SIZE = 37 };
 
 struct cgroup {
-	char *path;                            // "/system.slice/shop.service"; owned; NULL: none
-	char *unit;                            // "shop.service"; owned; NULL: none
-	char container[CGROUP_CONTAINER_SIZE]; // 64 hexadecimal digits; "": none
-	char pod[CGROUP_POD_SIZE];             // a UUID, with dashes; "": none
+	char *path; // "/system.slice/shop.service"; owned; NULL: none
+	char *unit; // "shop.service"; owned; NULL: none
+	// 64 hexadecimal digits, or, on AWS Fargate, 32, a dash and a number; "": none
+	char container[CGROUP_CONTAINER_SIZE];
+	char pod[CGROUP_POD_SIZE]; // a UUID, with dashes; "": none
 };
 
 // False: there is no such process, or no control groups; all is empty then.

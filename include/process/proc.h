@@ -67,8 +67,12 @@ int proc_open(int pid, int tid, const char *file);
 // The caller frees.
 char *proc_read_whole(int pid, const char *file, size_t max_bytes, size_t *ret_size);
 
-// The value of a variable in the environment that the process was started with, if it stands in the
-// first 256 KiB; NULL: there is none, it is empty, or it may not be read. The caller frees.
+// The path of the program that the process runs, without the " (deleted)" of one that has been
+// replaced since. False: it cannot be known.
+bool proc_read_exe(int pid, char *ret, size_t size);
+
+// The value of a variable in the environment that the process was started with, if all of it stands
+// in the first 256 KiB; NULL: there is none, it is empty, or it may not be read. The caller frees.
 char *proc_read_variable(int pid, const char *name);
 
 // Read from an fd of proc_open, or once by path when fd is -1.

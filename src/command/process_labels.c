@@ -56,19 +56,21 @@ static char *find_service(int pid, const struct cgroup *cgroup)
 	return service ? service : memory_strdup("unknown");
 }
 
+// Its first digits tell it from others, but on AWS Fargate, where those are the task's, which its
+// containers share.
+static void set_container(char *container, struct push_labels *labels)
+{
+	if (!strchr(container, '-'))
+		container[CONTAINER_DIGITS] = '\0';
+	push_labels_set(labels, "container_id", container);
+}
+
 static void set_exe(int pid, struct push_labels *labels)
 {
-	char link[64], path[PATH_MAX];
+	char path[PATH_MAX];
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
-	const ssize_t n = readlink(link, path, sizeof(path) - 1);
-	if (n <= 0)
-		return;
-	path[n] = '\0';
-	char *deleted = strstr(path, " (deleted)");
-	if (deleted)
-		*deleted = '\0';
-	push_labels_set(labels, "exe", base_name(path));
+	if (proc_read_exe(pid, path, sizeof(path)))
+		push_labels_set(labels, "exe", base_name(path));
 }
 
 void process_labels_read(int pid, struct push_labels *labels)
@@ -82,10 +84,8 @@ void process_labels_read(int pid, struct push_labels *labels)
 	set_exe(pid, labels);
 	if (cgroup.unit && !cgroup.container[0])
 		push_labels_set(labels, "unit", cgroup.unit);
-	if (cgroup.container[0]) {
-		cgroup.container[CONTAINER_DIGITS] = '\0';
-		push_labels_set(labels, "container_id", cgroup.container);
-	}
+	if (cgroup.container[0])
+		set_container(cgroup.container, labels);
 	if (cgroup.pod[0])
 		push_labels_set(labels, "pod_uid", cgroup.pod);
 	cgroup_deinit(&cgroup);

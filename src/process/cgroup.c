@@ -9,7 +9,14 @@
 #include "proc.h"
 #include "text.h"
 
-enum { MAX_BYTES = 16 << 10, MAX_PATH_BYTES = 4096, CONTAINER_DIGITS = 64, POD_LENGTH = 36 };
+enum {
+	MAX_PATH_BYTES = 4096,
+	MAX_BYTES = 16 * (MAX_PATH_BYTES + 64), // a line for each of version 1's hierarchies
+	CONTAINER_DIGITS = 64,
+	TASK_DIGITS = 32,
+	MAX_TASK_NUMBER = 20, // digits; 9 and 10 were seen
+	POD_LENGTH = 36,
+};
 
 // Version 2 has one line, "0::PATH"; of version 1 systemd's own hierarchy tells the most, of both
 // together either may be empty.
@@ -72,15 +79,35 @@ static char *find_unit(const char *path)
 	return unit ? memory_strndup(unit, unit_length) : NULL;
 }
 
+// The length of a container's id that begins there, with as many hexadecimal digits; 0: none does.
+static size_t measure_container(const char *at, size_t n_digits)
+{
+	size_t length = n_digits;
+
+	if (n_digits == TASK_DIGITS && at[length] == '-') {
+		const size_t n = strspn(at + length + 1, "0123456789");
+		length = n > 0 && n <= MAX_TASK_NUMBER ? length + 1 + n : 0;
+	} else if (n_digits != CONTAINER_DIGITS) {
+		return 0;
+	}
+	return isalnum((unsigned char)at[length]) ? 0 : length;
+}
+
 // 64 hexadecimal digits between anything else: Docker's "/docker/ID", "docker-ID.scope" and what
-// Kubernetes makes of containerd and CRI-O, "cri-containerd-ID.scope". The last ones count: where
-// containers run in containers, the innermost.
+// Kubernetes makes of containerd and CRI-O, "cri-containerd-ID.scope". On AWS Fargate 32 of the
+// task, a dash, and the container's number: "/ecs/TASK/TASK-265927825" (Amazon ECS Developer Guide,
+// "task metadata version 4 examples", DockerId). The last ones count: where containers run in
+// containers, the innermost.
 static void find_container(const char *path, char ret[CGROUP_CONTAINER_SIZE])
 {
 	for (size_t n = 0; *path; path += n ? n : 1) {
 		n = strspn(path, "0123456789abcdef");
-		if (n == CONTAINER_DIGITS && !isalnum((unsigned char)path[n]))
-			memcpy(ret, path, CONTAINER_DIGITS);
+		const size_t length = measure_container(path, n);
+		if (length == 0)
+			continue;
+		memcpy(ret, path, length);
+		ret[length] = '\0';
+		n = length;
 	}
 }
 

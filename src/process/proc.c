@@ -60,15 +60,34 @@ char *proc_read_whole(int pid, const char *file, size_t max_bytes, size_t *ret_s
 	return take_pointer(text);
 }
 
+bool proc_read_exe(int pid, char *ret, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t tail = sizeof(deleted) - 1;
+	char link[PATH_SIZE];
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	const ssize_t n = readlink(link, ret, size - 1);
+	if (n <= 0)
+		return false;
+	ret[n] = '\0';
+	if ((size_t)n > tail && strcmp(ret + n - tail, deleted) == 0)
+		ret[(size_t)n - tail] = '\0';
+	return true;
+}
+
 char *proc_read_variable(int pid, const char *name)
 {
 	const size_t length = strlen(name);
 	size_t size;
 	_cleanup_free_ char *text = proc_read_whole(pid, "environ", MAX_ENVIRONMENT_BYTES, &size);
 
-	for (const char *at = text; at && at < text + size; at += strlen(at) + 1)
+	for (const char *at = text; at && at < text + size; at += strlen(at) + 1) {
+		if (size == MAX_ENVIRONMENT_BYTES && at + strlen(at) == text + size)
+			return NULL; // the end of this one may be missing
 		if (strncmp(at, name, length) == 0 && at[length] == '=' && at[length + 1])
 			return memory_strdup(at + length + 1);
+	}
 	return NULL;
 }
 

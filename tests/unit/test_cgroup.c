@@ -11,6 +11,7 @@
 #include "memory.h"
 
 #define ID "4f1c0a3a9d7c2b8e5f60718293a4b5c6d7e8f9000112233445566778899aabbc"
+#define TASK "8cd79a803caf4d2aa945152e934a5c00" // of AWS Fargate
 #define POD "2f6d1c58-93b4-4a1e-8c77-0d9a5b6e7f10"
 #define POD_OF_SLICE "2f6d1c58_93b4_4a1e_8c77_0d9a5b6e7f10"
 
@@ -32,6 +33,17 @@ static const struct {
      "cri-containerd-" ID ".scope", ID, POD},
     {"0::/kubepods/burstable/pod" POD "/" ID "\n", NULL, NULL, ID, POD},
     {"0::/kubepods/podcast/pod" POD "0\n", NULL, NULL, "", POD},
+    // AWS Fargate: platform 1.4, as it was seen with 9 and 10 digits; 1.3; and what is neither.
+    {"11:hugetlb:/ecs/" TASK "/" TASK "-1053176469\n1:name=systemd:/ecs/" TASK "/" TASK
+     "-1053176469\n",
+     "/ecs/" TASK "/" TASK "-1053176469", NULL, TASK "-1053176469", ""},
+    {"1:name=systemd:/ecs/" TASK "-105317646\n", NULL, NULL, TASK "-105317646", ""},
+    {"2:memory:/ecs/55091c13-b8cf-4801-b527-f4601742204d/" ID "\n", NULL, NULL, ID, ""},
+    {"0::/ecs/" TASK "\n", NULL, NULL, "", ""},
+    {"0::/ecs/" TASK "-\n", NULL, NULL, "", ""},
+    {"0::/ecs/" TASK "-105317646a\n", NULL, NULL, "", ""},
+    {"0::/ecs/" TASK "-105317646910531764691053176469\n", NULL, NULL, "", ""},
+    {"0::/docker/" ID "/ecs/" TASK "-1\n", NULL, NULL, TASK "-1", ""},
     // Version 1, and both.
     {"12:memory:/docker/" ID "\n1:name=systemd:/docker/" ID "\n", "/docker/" ID, NULL, ID, ""},
     {"5:cpu,cpuacct:/a\n1:name=systemd:/system.slice/b.service\n0::/\n", "/system.slice/b.service",
