@@ -47,10 +47,14 @@ class Agent(harness.TestCase):
         path = os.path.join(self.where, "spool")
         return [name for name in os.listdir(path) if name.endswith(".pb.gz")] if os.path.exists(path) else []
 
+    def metrics(self):
+        with open(os.path.join(self.where, "metrics"), encoding="utf-8") as file:
+            return json.load(file)
+
     def begin(self, *args, prefix=()):
         process = subprocess.Popen(
             [*prefix, PROFILER, "agent", *map(str, QUICK), f"--off-file={self.off_file}",
-             "-o", os.path.join(self.where, "spool"), *map(str, args)],
+             "-o", os.path.join(self.where, "spool"), f"--metrics={self.where}/metrics", *map(str, args)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
@@ -103,6 +107,16 @@ class Agent(harness.TestCase):
         n_windows, n_failed, _ = self.end(agent)
         self.assertFalse(os.path.exists(f"/proc/{uploader}"))
         self.assertEqual(n_failed, 0, self.stderr)
+        n_samples = sum(series.n_samples for series in server.taken)
+        metrics = self.metrics()
+        push = metrics["push"]
+        self.assertEqual((metrics["ended"], metrics["off"], metrics["sampled_processes"]), (True, False, 0))
+        self.assertEqual((metrics["windows"], metrics["failed_windows"]), (n_windows, 0))
+        self.assertEqual((metrics["samples"], push["sent_samples"]), (n_samples, n_samples))
+        self.assertEqual((push["waiting_windows"], push["lost_samples"]), (0, 0))
+        self.assertEqual(set(push["dropped_samples"].values()), {0})
+        self.assertGreater(metrics["ticks"], 0)
+        self.assertGreater(metrics["profiler_cpu_ns"], metrics["uploader_cpu_ns"])
         # Of each process one may have been ended before its first sample.
         self.assertIn(n_windows - len(server.taken), range(3))
         self.assertEqual(set(services()), {"shop", "billing"})
@@ -135,7 +149,39 @@ class Agent(harness.TestCase):
             (os.getpid(), "no rule matches"),
         ):
             self.assertEqual(found[pid], (False, why))
+        os.unlink(self.program)  # as when a package is upgraded
+        self.assertEqual(self.list("--min-age=1ms", rule)[mine.pid], found[mine.pid])
         self.assertRegex(self.list("--min-age=24h", rule)[mine.pid][1], r"but it is only [\d.]+ s old")
+
+    def test_large_environment(self):
+        """What the environment says counts if all of it was read."""
+        value = "x" * 87000
+        room = (256 << 10) - 3 * len("A=" + value + "\0") - len("Z=\0" "OTEL_SERVICE_NAME=bill")
+        environment = {"A": value, "B": value, "C": value, "Z": "x" * room, "OTEL_SERVICE_NAME": "billing"}
+        cut = self.start(self.program, 1, 0, 0, env=environment)
+        environment["Z"] = environment["Z"][len("ing\0") :]
+        whole = self.start(self.program, 1, 0, 0, env=environment)
+        found = self.list("--min-age=1ms", f"exe={self.program}")
+        self.assertIn("service_name=shop ", found[cut.pid][1])
+        self.assertIn("service_name=billing ", found[whole.pid][1])
+
+    def test_kept_waiting(self):
+        """A server of users that does not answer holds up neither the agent nor what needs no user."""
+        need(os.geteuid() == 0, "not root")
+        self.start(self.copy("other"), 1, 0, 0)
+        target = self.start(self.program, 2, 0, 1)
+        os.mkfifo(os.path.join(self.where, "users"))
+        script = 'mount --bind "$0" /etc/passwd && exec "$@"'
+        agent = self.begin(f"exe={self.program}", f"--exclude=exe={self.where}/other user=nobody",
+                           prefix=(find_tool("unshare"), "-m", "sh", "-c", script,
+                                   os.path.join(self.where, "users")))  # fmt: skip
+        wait_for(lambda: len(self.spool()) >= 3, "windows", 60)
+        wait_for(lambda: self.metrics()["silent"] == 1, "the time-out", 60)
+        _, n_failed, _ = self.end(agent)
+        self.assertEqual(n_failed, 0, self.stderr)
+        self.assertRegex(self.stderr, r"process \d+ is not sampled: its command line, or its user's name, is not told")
+        self.assertEqual(len({name.split(".")[-5] for name in self.spool()}), 1)
+        self.assert_let_go(target)
 
     def test_deployed(self):
         """The command lines of what is installed are such as the agent takes."""
@@ -177,11 +223,28 @@ class Agent(harness.TestCase):
         self.assertIn(n_windows - len(self.spool()), range(3))  # it was ended twice
         self.assert_let_go(target)
 
+    def kill_worker(self, agent):
+        """As the kernel does when there is no memory left: the agent leaves that process alone."""
+
+        def kill():
+            for pid in descendants(agent.pid):
+                try:
+                    fd = os.pidfd_open(pid)
+                    with open(f"/proc/{pid}/comm", encoding="utf-8") as file, open(fd, "rb"):
+                        if file.read() == "profiler-worker\n":
+                            signal.pidfd_send_signal(fd, signal.SIGKILL)
+                except OSError:
+                    pass  # it has ended
+            return self.metrics()["killed_windows"]
+
+        wait_for(kill, "a worker killed", 60)
+
     def test_killed(self):
         """Whoever is sampled runs on, and nobody of the agent's is left."""
         targets = [self.start(self.program, 3, 1, 1), self.start(self.program, 2, 0, 1)]
         agent = self.begin("--window=100ms", "--period=100ms", f"exe={self.program}")
         wait_for(lambda: len(self.spool()) >= 2, "windows", 60)
+        self.kill_worker(agent)
         left = descendants(agent.pid)
         agent.kill()
         agent.communicate()

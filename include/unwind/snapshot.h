@@ -16,6 +16,7 @@
 struct maps;
 
 enum {
+	SNAPSHOT_BUFFER_BYTES = 256 << 20, // reserved; memory is taken as stacks need it
 	SNAPSHOT_MAX_REGIONS = 4,
 	SNAPSHOT_MAX_NOTES = 2,
 	SNAPSHOT_MAX_NOTE_BYTES = 2 << 20,

@@ -14,7 +14,9 @@
 
 #include "agent_choice.h"
 #include "agent_cost.h"
+#include "agent_metrics.h"
 #include "agent_process.h"
+#include "agent_sums.h"
 #include "clock.h"
 #include "error.h"
 #include "hash.h"
@@ -23,16 +25,25 @@
 #include "options.h"
 #include "process_labels.h"
 #include "process_list.h"
+#include "push_counts.h"
 #include "pusher.h"
+#include "snapshot.h"
+#include "untrusted_file.h"
 
 #define SCAN_EVERY_NS (5 * NS_PER_SECOND)
 #define EXAMINE_EVERY_NS (60 * NS_PER_SECOND) // names and labels change, by exec among others
+#define METRICS_EVERY_NS (5 * NS_PER_SECOND)
 #define STEP_NS (NS_PER_SECOND / 2)
-#define DENIED_NS (600 * NS_PER_SECOND) // until one that could not be traced is tried again
+// Until one is tried again that could not be traced, did not tell who it is, or took too much.
+#define DENIED_NS (600 * NS_PER_SECOND)
 #define NAMING_NS (300 * NS_PER_SECOND) // a sampler that takes longer for names is stuck
 #define END_NS (30 * NS_PER_SECOND)     // for samplers to end
 
-enum { STATUS_DENIED = 100 }; // of a sampler: its process may not be traced
+enum {
+	STATUS_DENIED = 100,           // of a sampler: its process may not be traced
+	STATUS_ENDED,                  // its process has ended before its window
+	STATUS_KILLED = 128 + SIGKILL, // the process that samples was killed (supervise.h)
+};
 
 // A process of the machine. Those that are not chosen are looked at again from time to time.
 struct watched {
@@ -60,7 +71,11 @@ struct agent {
 	bool is_off;          // by the file
 	sigset_t set, before; // of signals: awaited; blocked at the start
 	uint32_t n_forked;    // samplers
-	uint64_t n_windows, n_failed, n_late, n_denied;
+	struct agent_counts counts;
+	bool was_kept_waiting; // in this step, by a process
+	int64_t start_ns;      // CLOCK_REALTIME
+	int64_t metrics_ns;    // when they are due next
+	bool metrics_failed;
 };
 
 static uint64_t hash_file(uint64_t hash, const char *path)
@@ -144,6 +159,18 @@ static void note_choice(struct agent *agent, struct watched *watched,
 		watched->window_ns = first_window_ns(agent, watched);
 }
 
+// One such a step: meanwhile windows of others are due.
+static void note_silent(struct agent *agent, struct watched *watched)
+{
+	watched->examine_ns = clock_now_ns() + DENIED_NS;
+	agent->was_kept_waiting = true;
+	if (!agent->counts.silent++ && !agent->options->quiet)
+		fprintf(stderr,
+		        "profiler: agent: process %d is not sampled: its command line, or "
+		        "its user's name, is not told within a second\n",
+		        watched->pid);
+}
+
 // Looks at the process anew. False: it has ended. On success the caller deinits *ret.
 static bool examine(struct agent *agent, struct watched *watched, struct agent_process *ret,
                     struct agent_choice *ret_choice)
@@ -157,6 +184,8 @@ static bool examine(struct agent *agent, struct watched *watched, struct agent_p
 	if (ret->age_ns >= agent->options->agent.min_age_ns) // else most have ended by then
 		*ret_choice = agent_choose(&agent->options->agent, ret);
 	note_choice(agent, watched, ret, ret_choice);
+	if (ret_choice->verdict == AGENT_SILENT)
+		note_silent(agent, watched);
 	return true;
 }
 
@@ -166,7 +195,7 @@ static void examine_due(struct agent *agent)
 	struct agent_process process;
 	struct agent_choice choice;
 
-	for (size_t i = 0; i < agent->count; i++) {
+	for (size_t i = 0; i < agent->count && !agent->was_kept_waiting; i++) {
 		struct watched *watched = &agent->items[i];
 		if (watched->examine_ns > now_ns || watched->sampler ||
 		    !examine(agent, watched, &process, &choice))
@@ -195,6 +224,33 @@ static char **make_comments(const struct options *options, int pid, const struct
 	return comments;
 }
 
+// One that takes more than all together may fails, before the kernel ends somebody in its place.
+// What this process has already counts, as the kernel counts it (proc(5), statm: data), and what is
+// only reserved.
+static void limit_memory(uint64_t bytes)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long pages;
+	struct rlimit limit;
+
+	if (!file || fscanf(file, "%*u %*u %*u %*u %*u %llu", &pages) != 1 ||
+	    getrlimit(RLIMIT_DATA, &limit) != 0)
+		return;
+	const rlim_t most = pages * (rlim_t)sysconf(_SC_PAGESIZE) + SNAPSHOT_BUFFER_BYTES + bytes;
+	if (limit.rlim_cur > most) // RLIM_INFINITY is the largest
+		limit.rlim_cur = most;
+	setrlimit(RLIMIT_DATA, &limit);
+}
+
+// False: it has ended, and the pid may be another's.
+static bool is_still_there(const struct agent_process *process)
+{
+	struct proc_stat stat;
+
+	return proc_read_stat(-1, process->pid, process->pid, &stat) &&
+	       stat.start_time == process->start_time;
+}
+
 // In the child, which ends sampling soon after the agent ends, however that comes. What the process
 // might keep waiting is done here: then it is this child that waits.
 static void become_sampler(const struct agent *agent, const struct agent_process *process,
@@ -206,6 +262,7 @@ static void become_sampler(const struct agent *agent, const struct agent_process
 	if (getppid() != parent)
 		_exit(EXIT_STATUS_OK);
 	sigprocmask(SIG_SETMASK, &agent->before, NULL);
+	limit_memory(options->agent.max_memory);
 	_cleanup_free_ char *obstacle = agent_process_obstacle(process);
 	if (obstacle && options->verbose)
 		fprintf(stderr, "profiler: agent: process %d (%s) is not sampled: %s\n",
@@ -216,6 +273,9 @@ static void become_sampler(const struct agent *agent, const struct agent_process
 	options->agent.comments = (const char *const *)make_comments(options, process->pid, rule);
 	options->agent.names = agent->names;
 	options->agent.window_number = agent->n_forked;
+	options->agent.counts = agent->pusher->counts;
+	if (!is_still_there(process))
+		_exit(STATUS_ENDED);
 	_exit(agent->sampler->sample(agent->sampler->context));
 }
 
@@ -228,14 +288,14 @@ static void start_sampler(struct agent *agent, struct watched *watched,
 	const pid_t child = fork();
 	if (child == 0)
 		become_sampler(agent, process, rule, parent);
-	agent->n_failed += child < 0;
+	agent->counts.failed += child < 0;
 	if (child <= 0)
 		return;
 	agent->n_forked++;
 	watched->sampler = child;
 	watched->begun_ns = clock_now_ns();
 	agent->n_running++;
-	agent->n_windows++;
+	agent->counts.windows++;
 }
 
 // The window is due: if the process is still one to be sampled, it begins.
@@ -249,7 +309,7 @@ static void begin_window(struct agent *agent, struct watched *watched)
 		return;
 	if (choice.verdict == AGENT_CHOSEN && watched->window_ns <= now_ns) {
 		const int64_t late_ns = now_ns - watched->window_ns;
-		agent->n_late += (uint64_t)(late_ns / period_ns);
+		agent->counts.left_out += (uint64_t)(late_ns / period_ns);
 		// After one that came late not at once.
 		watched->window_ns += ((late_ns + period_ns / 2) / period_ns + 1) * period_ns;
 		start_sampler(agent, watched, &process, choice.rule);
@@ -276,30 +336,46 @@ static void begin_due(struct agent *agent)
 {
 	struct watched *due;
 
-	while (agent->n_running < agent->options->agent.max_processes && (due = find_due(agent)) &&
-	       agent_cost_allows(&agent->cost, agent->n_running))
+	while (!agent->was_kept_waiting && agent->n_running < agent->options->agent.max_processes &&
+	       (due = find_due(agent)) && agent_cost_allows(&agent->cost, agent->n_running))
 		begin_window(agent, due);
 }
 
 static void note_denied(struct agent *agent, struct watched *watched)
 {
 	watched->window_ns = clock_now_ns() + DENIED_NS;
-	agent->n_windows--;
-	if (!agent->n_denied++ && !agent->options->quiet)
+	agent->counts.windows--;
+	if (!agent->counts.denied++ && !agent->options->quiet)
 		fprintf(stderr, "profiler: agent: a process that a rule chooses cannot be sampled: "
 		                "profiler agent --list says why\n");
+}
+
+// By this agent, or by the kernel, as there is no memory left.
+static void note_killed(struct agent *agent, struct watched *watched)
+{
+	watched->window_ns = clock_now_ns() + DENIED_NS;
+	if (!agent->counts.killed++ && !agent->options->quiet)
+		fprintf(stderr,
+		        "profiler: agent: the sampler of process %d took too much memory or "
+		        "time: it has ended, and that process is left alone for %d minutes\n",
+		        watched->pid, (int)(DENIED_NS / NS_PER_SECOND / 60));
 }
 
 static void note_end(struct agent *agent, struct watched *watched, int status)
 {
 	watched->sampler = 0;
 	agent->n_running--;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_DENIED)
+	const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	if (code == STATUS_DENIED)
 		note_denied(agent, watched);
-	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM)
-		agent->n_windows--; // ended by the agent before it had begun
+	else if (code == STATUS_ENDED || (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
+		agent->counts.windows--; // it had not begun
 	else
-		agent->n_failed += !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_STATUS_OK;
+		agent->counts.failed += code != EXIT_STATUS_OK;
+	if (code == STATUS_KILLED)
+		note_killed(agent, watched);
+	else if (code == EXIT_STATUS_TARGET) // as where its memory was at an end
+		watched->window_ns = clock_now_ns() + DENIED_NS;
 }
 
 // Takes note of samplers that have ended, and ends those that never will.
@@ -353,14 +429,45 @@ static void look_after_names(struct agent *agent)
 	agent->names = name_cache_create();
 }
 
+static void write_metrics(struct agent *agent, bool ended)
+{
+	const struct options *options = agent->options;
+	struct agent_metrics metrics = {
+	    .ended = ended,
+	    .is_off = agent->is_off,
+	    .start_ns = agent->start_ns,
+	    .n_processes = agent->count,
+	    .n_running = agent->n_running,
+	    .counts = &agent->counts,
+	    .sums = options->agent.sums,
+	    .cost = &agent->cost,
+	    .push = agent->pusher->counts,
+	};
+
+	if (!options->metrics)
+		return;
+	for (size_t i = 0; i < agent->count; i++)
+		metrics.n_chosen += agent->items[i].is_chosen;
+	struct error *error = agent_metrics_write(options->metrics, &metrics);
+	if (error && !agent->metrics_failed)
+		fprintf(stderr, "profiler: agent: --metrics: %s\n", error_message(error));
+	agent->metrics_failed = error != NULL;
+	error_destroy(error);
+}
+
 static void step(struct agent *agent)
 {
 	const int64_t now_ns = clock_now_ns();
 
+	agent->was_kept_waiting = false;
 	collect(agent);
 	look_after_names(agent);
 	agent_cost_count(&agent->cost, agent->pusher->uploader);
 	pusher_poll(agent->pusher);
+	if (now_ns >= agent->metrics_ns) {
+		agent->metrics_ns = now_ns + METRICS_EVERY_NS;
+		write_metrics(agent, false);
+	}
 	if (look_for_off_file(agent))
 		return;
 	if (now_ns >= agent->scan_ns) {
@@ -379,6 +486,8 @@ static void end(struct agent *agent)
 
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
+	if (agent->pusher->counts)
+		agent->pusher->counts->sampling_over = true;
 	signal_samplers(agent, SIGTERM);
 	for (collect(agent); agent->n_running > 0 && clock_now_ns() < until_ns; collect(agent))
 		sigtimedwait(&child, NULL, &timeout);
@@ -394,8 +503,9 @@ static void sum_up(const struct agent *agent)
 	        " were left out, as there was no room for them; %" PRIu64
 	        " times a process could not be sampled; %.1f s of CPU time, %" PRIu64
 	        " MB at most\n",
-	        agent->n_windows, agent->n_failed, agent->n_late, agent->n_denied,
-	        (double)agent->cost.total_cpu_ns / NS_PER_SECOND, agent->cost.peak_memory >> 20);
+	        agent->counts.windows, agent->counts.failed, agent->counts.left_out,
+	        agent->counts.denied, (double)agent->cost.total_cpu_ns / NS_PER_SECOND,
+	        agent->cost.peak_memory >> 20);
 }
 
 static void block_signals(struct agent *agent)
@@ -412,7 +522,12 @@ static void block_signals(struct agent *agent)
 void agent_run(struct options *options, const struct agent_sampler *sampler, struct pusher *pusher)
 {
 	struct agent agent = {
-	    .options = options, .sampler = sampler, .pusher = pusher, .host = hash_host()};
+	    .options = options,
+	    .sampler = sampler,
+	    .pusher = pusher,
+	    .host = hash_host(),
+	    .start_ns = clock_read_ns(CLOCK_REALTIME),
+	};
 	const struct timespec timeout = clock_timespec(STEP_NS);
 	int number;
 
@@ -423,6 +538,9 @@ void agent_run(struct options *options, const struct agent_sampler *sampler, str
 		number = sigtimedwait(&agent.set, NULL, &timeout);
 	} while (number < 0 || number == SIGCHLD || number == SIGHUP);
 	end(&agent);
+	pusher_end(pusher);
+	untrusted_file_end();
+	write_metrics(&agent, true);
 	sum_up(&agent);
 	name_cache_destroy(agent.names);
 	free(agent.items);

@@ -26,9 +26,7 @@ struct agent_choice agent_choose(const struct agent_options *options, struct age
 	if (process->is_kernel)
 		return choice;
 	agent_process_read(process);
-	if (options->rules.ask_for_command)
-		agent_process_read_command(process);
 	choice.rule = agent_rules_find(&options->rules, process);
-	choice.verdict = judge(options, process, choice.rule);
+	choice.verdict = process->is_silent ? AGENT_SILENT : judge(options, process, choice.rule);
 	return choice;
 }

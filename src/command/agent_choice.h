@@ -12,7 +12,8 @@ enum agent_verdict {
 	AGENT_OWN,       // the agent itself, its children, other profilers
 	AGENT_UNMATCHED, // no rule matches it
 	AGENT_EXCLUDED,
-	AGENT_YOUNG, // may be chosen later
+	AGENT_YOUNG,  // may be chosen later
+	AGENT_SILENT, // what a rule asks for is not told within a second
 	N_AGENT_VERDICTS,
 };
 

@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "agent.h"
 #include "agent_list.h"
+#include "agent_sums.h"
 #include "error.h"
 #include "memory.h"
 #include "options.h"
@@ -20,6 +22,7 @@ void agent_command_prepare(struct options *options)
 	options->every_ns = 2 * options->agent.window_ns; // one window: the whole
 	options->writer = &writer_pprof;
 	options->quiet = true;
+	options->metrics = NULL;                        // the agent's
 	destination_deinit(&options->push.destination); // the agent's uploader has it
 }
 
@@ -53,6 +56,17 @@ static struct error *find_directory(struct options *options, char **ret)
 	                    strerror(errno));
 }
 
+static struct error *share_sums(struct options *options)
+{
+	void *shared = mmap(NULL, sizeof(*options->agent.sums), PROT_READ | PROT_WRITE,
+	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED)
+		return error_create(EXIT_STATUS_OUTPUT, "agent: no memory: %s", strerror(errno));
+	options->agent.sums = shared;
+	return NULL;
+}
+
 struct error *agent_command(struct options *options, int (*sample)(void *context), void *context)
 {
 	_cleanup_free_ char *spool = NULL;
@@ -61,12 +75,13 @@ struct error *agent_command(struct options *options, int (*sample)(void *context
 	if (options->agent.list)
 		return list(options);
 	struct error *error = find_directory(options, &spool);
+	if (!error)
+		error = share_sums(options);
 	if (!error && options->push.destination.url)
 		error = pusher_start(&pusher, options);
 	if (error)
 		return error;
 	agent_run(options, &(struct agent_sampler){.sample = sample, .context = context}, &pusher);
-	pusher_end(&pusher);
 	pusher_deinit(&pusher);
 	return NULL;
 }

@@ -51,6 +51,9 @@ static char *describe(const struct options *options, const struct agent_process 
 	case AGENT_YOUNG:
 		return memory_printf("'%s', but it is only %.1f s old", choice->rule->text,
 		                     (double)process->age_ns / NS_PER_SECOND);
+	case AGENT_SILENT:
+		return memory_strdup(
+		    "its command line, or its user's name, is not told within a second");
 	case AGENT_KERNEL:
 	case N_AGENT_VERDICTS:
 		break;
@@ -71,6 +74,8 @@ static bool list_process(const struct options *options, int pid, struct listed *
 	if (!agent_process_look(pid, &process) || process.is_kernel)
 		return false;
 	const struct agent_choice choice = agent_choose(&options->agent, &process);
+	if (!agent_process_user(&process))
+		process.user = memory_printf("%u", process.uid);
 	_cleanup_free_ char *obstacle =
 	    choice.verdict == AGENT_CHOSEN ? agent_process_obstacle(&process) : NULL;
 	ret->chosen = choice.verdict == AGENT_CHOSEN && !obstacle;

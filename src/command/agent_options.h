@@ -9,23 +9,27 @@
 #include "agent_rules.h"
 
 struct error;
+struct agent_sums;
 struct name_cache;
 struct option_table;
 struct options;
+struct push_counts;
 
 struct agent_options {
 	bool list;
 	struct agent_rules rules;
 	int64_t window_ns, period_ns; // each process is sampled for a window in each period
 	int64_t min_age_ns;
-	size_t max_processes;   // sampled at a time
-	double max_cpu_percent; // of one CPU, for all together; 0: no limit
-	uint64_t max_memory;    // bytes, for all together
-	const char *off_file;   // while this file is there, nothing is sampled
+	size_t max_processes;    // sampled at a time
+	double max_cpu_percent;  // of one CPU, for all together; 0: no limit
+	uint64_t max_memory;     // bytes, for all together
+	const char *off_file;    // while this file is there, nothing is sampled
+	struct agent_sums *sums; // what samplers have done, shared with them; borrowed
 	// Set in a sampler's process alone:
-	const char *const *comments; // of its window, NULL-terminated; borrowed
-	uint32_t window_number;      // makes its file's name unique
-	struct name_cache *names;    // shared by all samplers; borrowed
+	const char *const *comments;      // of its window, NULL-terminated; borrowed
+	uint32_t window_number;           // makes its file's name unique
+	struct name_cache *names;         // shared by all samplers; borrowed
+	const struct push_counts *counts; // of the agent's uploader; NULL: none; borrowed
 };
 
 // The options of this verb alone.

@@ -2,7 +2,6 @@
 #include "agent_process.h"
 
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +12,10 @@
 #include "error.h"
 #include "memory.h"
 #include "text.h"
+#include "untrusted_text.h"
 
 enum {
 	PF_KTHREAD = 0x00200000, // the kernel's linux/sched.h
-	MAX_COMMAND_BYTES = 4096,
 	MAX_ANCESTORS = 64,
 };
 
@@ -42,33 +41,12 @@ bool agent_process_look(int pid, struct agent_process *ret)
 	return true;
 }
 
-static char *user_of(uid_t uid)
-{
-	const struct passwd *user = getpwuid(uid);
-
-	return user ? memory_strdup(user->pw_name) : memory_printf("%u", uid);
-}
-
 static char *read_exe(int pid)
 {
-	char link[64], path[PATH_MAX];
+	char path[PATH_MAX];
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
-	const ssize_t n = readlink(link, path, sizeof(path));
-	return n > 0 ? text_clean(path, (size_t)n, sizeof(path)) : memory_strdup("");
-}
-
-static char *read_command(int pid)
-{
-	size_t size = 0;
-	_cleanup_free_ char *text = proc_read_whole(pid, "cmdline", MAX_COMMAND_BYTES, &size);
-
-	while (size > 0 && text[size - 1] == '\0')
-		size--;
-	for (size_t i = 0; i < size; i++)
-		if (text[i] == '\0')
-			text[i] = ' ';
-	return text ? text_clean(text, size, MAX_COMMAND_BYTES) : memory_strdup("");
+	return proc_read_exe(pid, path, sizeof(path)) ? text_clean(path, strlen(path), sizeof(path))
+	                                              : memory_strdup("");
 }
 
 void agent_process_read(struct agent_process *process)
@@ -79,21 +57,29 @@ void agent_process_read(struct agent_process *process)
 	proc_read_status(pid, &status);
 	process->tracer_pid = status.tracer_pid;
 	process->uid = status.euid;
-	process->user = user_of(status.euid);
 	if (proc_read_name(pid, pid, process->name)) {
 		_cleanup_free_ char *name =
 		    text_clean(process->name, strlen(process->name), PROC_NAME_SIZE - 1);
 		snprintf(process->name, sizeof(process->name), "%s", name);
 	}
 	process->exe = read_exe(pid);
-	process->command = memory_strdup("");
 	cgroup_read(pid, &process->cgroup);
 }
 
-void agent_process_read_command(struct agent_process *process)
+const char *agent_process_command(struct agent_process *process)
 {
-	free(process->command);
-	process->command = read_command(process->pid);
+	if (!process->command && !process->is_silent)
+		process->command = untrusted_command(process->pid);
+	process->is_silent |= !process->command;
+	return process->command;
+}
+
+const char *agent_process_user(struct agent_process *process)
+{
+	if (!process->user && !process->is_silent)
+		process->user = untrusted_user(process->uid);
+	process->is_silent |= !process->user;
+	return process->user;
 }
 
 void agent_process_deinit(struct agent_process *process)

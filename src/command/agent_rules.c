@@ -26,17 +26,24 @@ struct agent_condition {
 	regex_t regex;
 };
 
-static const char *value_of(const struct agent_process *process, enum subject subject)
+// Others may keep whoever asks for it waiting.
+static bool is_costly(enum subject subject)
+{
+	return subject == CMD || subject == USER;
+}
+
+// NULL: it is not told.
+static const char *value_of(struct agent_process *process, enum subject subject)
 {
 	switch (subject) {
 	case COMM:
 		return process->name;
 	case CMD:
-		return process->command;
+		return agent_process_command(process);
 	case EXE:
 		return process->exe;
 	case USER:
-		return process->user;
+		return agent_process_user(process);
 	case UNIT:
 		return process->cgroup.unit ?: "";
 	case CGROUP:
@@ -139,8 +146,6 @@ struct error *agent_rules_add(struct agent_rules *rules, const char *where, cons
 		deinit_rule(&rule);
 		return error;
 	}
-	for (size_t i = 0; i < rule.n_conditions; i++)
-		rules->ask_for_command |= rule.conditions[i].subject == CMD;
 	*array_push(rules->items, rules->count, rules->capacity) = rule;
 	return NULL;
 }
@@ -177,28 +182,36 @@ void agent_rules_deinit(struct agent_rules *rules)
 	*rules = (struct agent_rules){0};
 }
 
-static bool matches(const struct agent_rule *rule, const struct agent_process *process)
+static bool match_some(const struct agent_rule *rule, struct agent_process *process, bool costly)
 {
 	for (size_t i = 0; i < rule->n_conditions; i++) {
 		const struct agent_condition *condition = &rule->conditions[i];
-		if (regexec(&condition->regex, value_of(process, condition->subject), 0, NULL, 0))
+		if (is_costly(condition->subject) != costly)
+			continue;
+		const char *value = value_of(process, condition->subject);
+		if (!value || regexec(&condition->regex, value, 0, NULL, 0) != 0)
 			return false;
 	}
 	return true;
 }
 
 const struct agent_rule *agent_rules_find(const struct agent_rules *rules,
-                                          const struct agent_process *process)
+                                          struct agent_process *process)
 {
 	const struct agent_rule *chosen = NULL;
 
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct agent_rule *rule = &rules->items[i];
-		if ((chosen && !rule->excludes) || !matches(rule, process))
+		if (chosen && !rule->excludes)
 			continue;
-		if (rule->excludes)
+		const bool matches =
+		    match_some(rule, process, false) && match_some(rule, process, true);
+		if (process->is_silent)
+			return NULL;
+		if (matches && rule->excludes)
 			return rule;
-		chosen = rule;
+		if (matches)
+			chosen = rule;
 	}
 	return chosen;
 }

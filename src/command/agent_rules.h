@@ -31,7 +31,6 @@ struct agent_rule {
 struct agent_rules {
 	struct agent_rule *items;
 	size_t count, capacity;
-	bool ask_for_command; // a rule asks for the command line
 };
 
 // Adds the rule. A mistake is an error whose message begins with `where`.
@@ -42,9 +41,11 @@ struct error *agent_rules_add(struct agent_rules *rules, const char *where, cons
 struct error *agent_rules_read(struct agent_rules *rules, const char *path);
 void agent_rules_deinit(struct agent_rules *rules);
 
-// Returns the rule that decides about the process, borrowed; NULL: none matches.
+// Returns the rule that decides about the process, borrowed; NULL: none matches, or one asks for
+// what the process does not tell (is_silent). Reads the command line and the user where a rule
+// comes to depend on them.
 const struct agent_rule *agent_rules_find(const struct agent_rules *rules,
-                                          const struct agent_process *process);
+                                          struct agent_process *process);
 
 // True if at least one rule chooses, rather than excludes.
 bool agent_rules_choose(const struct agent_rules *rules);

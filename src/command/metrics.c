@@ -17,7 +17,7 @@
 #include "run_stats.h"
 #include "text.h"
 
-enum { METRICS_VERSION = 1, MAX_NAME_BYTES = 256 };
+enum { MAX_NAME_BYTES = 256 };
 
 static void put_percentiles(struct json *json, const char *key, const struct histogram *histogram)
 {
@@ -31,7 +31,7 @@ static void put_percentiles(struct json *json, const char *key, const struct his
 	json_close(json, '}');
 }
 
-static void put_time(struct json *json, const char *key, int64_t time_ns)
+void metrics_put_time(struct json *json, const char *key, int64_t time_ns)
 {
 	char text[TIME_POINT_TEXT_SIZE];
 
@@ -43,8 +43,8 @@ static void put_time(struct json *json, const char *key, int64_t time_ns)
 static void put_ticks(struct json *json, const struct run_stats *stats,
                       const struct profile *profile)
 {
-	put_time(json, "start", profile->start_time_ns);
-	put_time(json, "end", profile->start_time_ns + stats->last_ns - stats->start_ns);
+	metrics_put_time(json, "start", profile->start_time_ns);
+	metrics_put_time(json, "end", profile->start_time_ns + stats->last_ns - stats->start_ns);
 	json_key_int(json, "duration_ns", stats->last_ns - stats->start_ns);
 	json_key(json, "frequency_hz"); // exactly, to nine digits
 	json_time(json, (int64_t)(stats->frequency_hz * (double)NS_PER_SECOND + 0.5),
@@ -148,7 +148,7 @@ static void put_target(struct json *json, const struct profile *profile)
 static void put_moment(struct json *json, const char *key, int64_t time_ns)
 {
 	if (time_ns) {
-		put_time(json, key, time_ns);
+		metrics_put_time(json, key, time_ns);
 		return;
 	}
 	json_key(json, key);
@@ -156,10 +156,9 @@ static void put_moment(struct json *json, const char *key, int64_t time_ns)
 }
 
 // Samples that are sent, dropped, lost or in waiting windows are all that were written.
-static void put_push(struct json *json, const struct metrics *metrics)
+void metrics_put_push(struct json *json, const struct push_counts *push, uint64_t lost_windows,
+                      uint64_t lost_samples)
 {
-	const struct push_counts *push = metrics->push;
-
 	json_key_open(json, "push", '{');
 	json_key_int(json, "sent_windows", (int64_t)push->sent_windows);
 	json_key_int(json, "sent_samples", (int64_t)push->sent_samples);
@@ -168,8 +167,8 @@ static void put_push(struct json *json, const struct metrics *metrics)
 	for (enum push_drop drop = 0; drop < N_PUSH_DROPS; drop++)
 		json_key_int(json, push_drop_name(drop), (int64_t)push->dropped_samples[drop]);
 	json_close(json, '}');
-	json_key_int(json, "lost_windows", (int64_t)metrics->lost_windows);
-	json_key_int(json, "lost_samples", (int64_t)metrics->lost_samples);
+	json_key_int(json, "lost_windows", (int64_t)lost_windows);
+	json_key_int(json, "lost_samples", (int64_t)lost_samples);
 	json_key_int(json, "maybe_twice_samples", (int64_t)push->maybe_twice_samples);
 	json_key_int(json, "requests", (int64_t)push->requests);
 	json_key_int(json, "retries", (int64_t)push->retries);
@@ -200,7 +199,8 @@ struct error *metrics_write(const char *path, const struct metrics *metrics)
 	put_truncated(&json, profile);
 	put_target(&json, profile);
 	if (metrics->push)
-		put_push(&json, metrics);
+		metrics_put_push(&json, metrics->push, metrics->lost_windows,
+		                 metrics->lost_samples);
 	json_close(&json, '}');
 	fputc('\n', json.stream);
 	error = output_finish(output, NULL);

@@ -6,9 +6,12 @@
 #include <stdint.h>
 
 struct error;
+struct json;
 struct profile;
 struct push_counts;
 struct run_stats;
+
+enum { METRICS_VERSION = 1 };
 
 struct metrics {
 	int pid;    // of the target
@@ -21,3 +24,9 @@ struct metrics {
 
 // Replaces the file's contents by one object on one line.
 struct error *metrics_write(const char *path, const struct metrics *metrics);
+
+// Parts of it that others have, too: a moment, CLOCK_REALTIME; and what became of windows, of which
+// the lost ones could not be written.
+void metrics_put_time(struct json *json, const char *key, int64_t time_ns);
+void metrics_put_push(struct json *json, const struct push_counts *push, uint64_t lost_windows,
+                      uint64_t lost_samples);

@@ -438,10 +438,11 @@ static const struct option_row rows[] = {
 	VALUE(0, "spool-size", "SIZE", push_parse_spool_size,
 	      "that files waiting to be sent may take, where they are\n"
 	      "removed; default 64M; beyond, the oldest go"),
-	HEADING("For programs:", FOR_SAMPLE),
+	HEADING("For programs:", FOR_SAMPLE | FOR_AGENT),
 	VALUE(0, "metrics", "FILE", parse_metrics,
 	      "the run's own figures as JSON, at the end and after\n"
-	      "each window of --every"),
+	      "each window of --every; the agent's each 5 seconds",
+	      .verbs = FOR_SAMPLE | FOR_AGENT),
 	VALUE(0, "ready-fd", "FD", parse_ready_fd,
 	      "write a newline to this descriptor after the first\n"
 	      "sample, before a command's first instruction; close it"),

@@ -43,7 +43,11 @@ struct error *window_files_init(struct window_files *files, const struct options
                                 struct modules *modules)
 {
 	*files = (struct window_files){
-	    .options = options, .modules = modules, .n_begun = options->agent.window_number};
+	    .options = options,
+	    .modules = modules,
+	    .n_begun = options->agent.window_number,
+	    .counts = options->agent.counts,
+	};
 	gethostname(files->host, sizeof(files->host) - 1);
 	for (char *c = files->host; *c; c++)
 		if (*c == '/')

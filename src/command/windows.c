@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "agent_sums.h"
 #include "window_files.h"
 #include "memory.h"
 #include "time_point.h"
@@ -173,4 +174,6 @@ void windows_end(struct windows *windows)
 {
 	cut(windows, windows->stats->last_ns);
 	window_files_poll(windows->files, true);
+	if (windows->options->agent.sums)
+		agent_sums_add(windows->options->agent.sums, windows->stats, windows->files);
 }

@@ -19,7 +19,7 @@
 
 enum {
 	SLICE_MS = 100,
-	MAX_STARTED = 32, // those left behind among them
+	MAX_LEFT = 32,    // of those left behind that have not ended yet
 	BUSY_FACTOR = 10, // for one that waits for a CPU, not for a server
 	END_LOOKS = 100,
 	END_LOOK_NS = 1000000,
@@ -30,7 +30,8 @@ static struct {
 	pid_t owner; // the process that may use it
 	pid_t pid;   // 0: none runs
 	int fd;
-	int n_started;
+	pid_t left[MAX_LEFT]; // held by somebody else, and killed
+	size_t n_left;
 } opener;
 
 // In the child: nothing of the parent's stays open, or whoever waits for its end would wait for a
@@ -49,15 +50,26 @@ static __attribute__((noreturn)) void run(int fd, pid_t parent)
 	_exit(0);
 }
 
+// Those that do not end now will some day, when they are let go; else they are init's.
+static void collect_left(void)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < opener.n_left; i++)
+		if (waitpid(opener.left[i], NULL, WNOHANG | __WALL) == 0)
+			opener.left[kept++] = opener.left[i];
+	opener.n_left = kept;
+}
+
 static bool start(void)
 {
 	const pid_t parent = getpid();
 	int fds[2];
 
-	if (opener.n_started >= MAX_STARTED ||
+	collect_left();
+	if (opener.n_left >= MAX_LEFT ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
 		return false;
-	opener.n_started++;
 	// Without a signal at its end, which would pass for a tracee's.
 	const pid_t pid = (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL);
 	if (pid == 0)
@@ -77,8 +89,9 @@ static void leave_behind(void)
 {
 	close(opener.fd);
 	kill(opener.pid, SIGKILL);
-	waitpid(opener.pid, NULL, WNOHANG | __WALL); // else it is init's, some day
+	opener.left[opener.n_left++] = opener.pid; // there was room when it was started
 	opener.pid = 0;
+	collect_left();
 }
 
 void opener_end(void)
@@ -99,6 +112,7 @@ static bool make_ready(void)
 	if (opener.pid && opener.owner != getpid()) { // a child has inherited it
 		close(opener.fd);
 		opener.pid = 0;
+		opener.n_left = 0;
 	}
 	return opener.pid || start();
 }
@@ -161,8 +175,10 @@ static int ask(const struct opener_request *request, struct opener_reply *ret)
 	const int64_t until_ns = clock_now_ns() + request->time_ns;
 	int fd;
 
-	if (!make_ready())
+	if (!make_ready()) {
+		errno = EAGAIN;
 		return -1;
+	}
 	if (send(opener.fd, request, sizeof(*request), MSG_NOSIGNAL) != sizeof(*request)) {
 		leave_behind();
 		return -1;
@@ -195,4 +211,10 @@ int opener_open(const struct opener_request *request, struct opener_reply *ret)
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	errno = number;
 	return fd;
+}
+
+bool opener_ask(const struct opener_request *request, struct opener_reply *ret)
+{
+	opener_open(request, ret);
+	return errno == 0;
 }

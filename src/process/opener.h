@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// opener: a process of the profiler's that finds and opens files for it.
+// opener: a process of the profiler's that finds and opens files for it, and asks for what others
+// may keep to themselves.
 //
 // A file server that does not answer holds whoever asks it, for ever and against all signals. So
 // this process asks, and is left behind if it does not come back. It also takes on the rights of
@@ -13,17 +14,20 @@
 #include "file_user.h"
 
 enum opener_way {
-	OPENER_PATH,  // a path in the profiler's own view, with the user's rights
-	OPENER_BELOW, // a path below the root directory of thread `tid`, likewise; absolute links
-	              // too
-	OPENER_LINK,  // a link of the kernel's in /proc, with the profiler's own rights
+	OPENER_PATH,    // a path in the profiler's own view, with the user's rights
+	OPENER_BELOW,   // a path below the root directory of thread `tid`, likewise; absolute links
+	                // too
+	OPENER_LINK,    // a link of the kernel's in /proc, with the profiler's own rights
+	OPENER_COMMAND, // no file: the command line of process `tid`
+	OPENER_USER,    // no file: the name of the user whose id is `uid`
 };
 
-enum { OPENER_PATH_BYTES = 4096 + 128 };
+enum { OPENER_PATH_BYTES = 4096 + 128, OPENER_TEXT_BYTES = 4096 };
 
 struct opener_request {
 	enum opener_way way;
-	int tid;       // whose mounts they are; 0: the profiler's own
+	int tid; // whose mounts they are; 0: the profiler's own
+	uid_t uid;
 	bool no_links; // OPENER_BELOW: no symbolic link on the way
 	struct file_user user;
 	uint64_t device, inode; // of the file, where they are known; both 0: any
@@ -37,6 +41,8 @@ struct opener_reply {
 	bool is_progress;   // another reply follows
 	bool is_copy;       // the descriptor is that of a copy in memory
 	struct stat status; // of the file itself
+	uint32_t n_bytes;   // of text, which has no NUL at its end
+	char text[OPENER_TEXT_BYTES];
 };
 
 // Opens a regular file that stores something (regular_file.h). What a server holds comes as a copy
@@ -44,6 +50,9 @@ struct opener_reply {
 // it is another than was asked for, EFBIG if it is larger than may be copied, ETIMEDOUT if there
 // was no answer within OPENER_WAIT_NS, or it took longer than time_ns.
 int opener_open(const struct opener_request *request, struct opener_reply *ret);
+
+// Asks for a text. False with errno, which is ETIMEDOUT as above.
+bool opener_ask(const struct opener_request *request, struct opener_reply *ret);
 
 // Ends that process, if there is one.
 void opener_end(void);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include "memory.h"
 #include "mounts.h"
 #include "opener.h"
+#include "proc.h"
 #include "regular_file.h"
 
 enum { COPY_BYTES = 1 << 20 };
@@ -196,6 +198,45 @@ static int open_requested(int socket, struct opener_request *request, struct ope
 	return copy(socket, server_fd, request->max_bytes);
 }
 
+// The words as they stand in the process's memory, whose lock it may keep for as long as it likes.
+static int tell_command(const struct opener_request *request, struct opener_reply *ret)
+{
+	size_t size = 0;
+	_cleanup_free_ char *text =
+	    proc_read_whole(request->tid, "cmdline", sizeof(ret->text), &size);
+
+	if (!text)
+		return errno;
+	memcpy(ret->text, text, size);
+	ret->n_bytes = (uint32_t)size;
+	return 0;
+}
+
+// A server of users (NSS: LDAP, sssd) is asked here.
+static int tell_user(const struct opener_request *request, struct opener_reply *ret)
+{
+	const struct passwd *user = getpwuid(request->uid);
+
+	if (!user)
+		return ENOENT;
+	ret->n_bytes = (uint32_t)strnlen(user->pw_name, sizeof(ret->text));
+	memcpy(ret->text, user->pw_name, ret->n_bytes);
+	return 0;
+}
+
+// A descriptor, or -1.
+static int answer_request(int socket, struct opener_request *request, struct opener_reply *ret)
+{
+	if (request->way == OPENER_COMMAND || request->way == OPENER_USER) {
+		ret->error = request->way == OPENER_COMMAND ? tell_command(request, ret)
+		                                            : tell_user(request, ret);
+		return -1;
+	}
+	const int fd = open_requested(socket, request, ret);
+	ret->error = fd < 0 ? errno : 0;
+	return fd;
+}
+
 void opener_serve(int fd)
 {
 	static struct opener_request request;
@@ -204,8 +245,7 @@ void opener_serve(int fd)
 		struct opener_reply answer = {0};
 		request.path[sizeof(request.path) - 1] = '\0';
 		file_user_return();
-		const int found = open_requested(fd, &request, &answer);
-		answer.error = found < 0 ? errno : 0;
+		const int found = answer_request(fd, &request, &answer);
 		if (!reply(fd, &answer, found))
 			return;
 		if (found >= 0)

@@ -10,7 +10,6 @@
 
 enum {
 	MAX_BASE_CHANGES = 4, // a main thread's stack begins elsewhere after each exec
-	BUFFER_BYTES = 256 << 20,
 	// Threads that begin in different ways (Go's) have bases that lie a little apart.
 	BASE_SLACK_BYTES = 4096,
 	KEPT_BYTES = 4 << 20, // of the buffer's memory, from one tick to the next
@@ -25,12 +24,12 @@ enum {
 
 bool snapshot_buffer_init(struct snapshot_buffer *buffer)
 {
-	void *bytes = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
+	void *bytes = mmap(NULL, SNAPSHOT_BUFFER_BYTES, PROT_READ | PROT_WRITE,
 	                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (bytes == MAP_FAILED)
 		return false;
-	*buffer = (struct snapshot_buffer){.bytes = bytes, .size = BUFFER_BYTES};
+	*buffer = (struct snapshot_buffer){.bytes = bytes, .size = SNAPSHOT_BUFFER_BYTES};
 	return true;
 }
 

@@ -62,10 +62,31 @@ static void test_choice(void **state)
 		struct agent_rules rules = {0};
 		for (size_t j = 0; j < array_size(cases[i].rules) && cases[i].rules[j]; j++)
 			add(&rules, cases[i].rules[j]);
-		const struct agent_rule *rule = agent_rules_find(&rules, cases[i].process);
+		struct agent_process process = *cases[i].process;
+		const struct agent_rule *rule = agent_rules_find(&rules, &process);
 		assert_int_equal(rule ? (int)(rule - rules.items) : -1, cases[i].decider);
 		agent_rules_deinit(&rules);
 	}
+}
+
+// What others may keep to themselves is asked for only where the choice depends on it, and nobody
+// is chosen who has not told.
+static void test_silence(void **state)
+{
+	static const char *const rules_of[] = {"cmd=x comm=java", "exclude user=x exe=/bin/java",
+	                                       "comm=sh"};
+	struct agent_process sh = {.pid = 0x7fffffff, .name = "sh", .exe = ""};
+	struct agent_rules rules = {0};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(rules_of); i++)
+		add(&rules, rules_of[i]);
+	assert_ptr_equal(agent_rules_find(&rules, &sh), &rules.items[2]);
+	assert_null(sh.command);
+	assert_null(sh.user);
+	struct agent_process java_process = {.name = "java", .exe = "/bin/java", .is_silent = true};
+	assert_null(agent_rules_find(&rules, &java_process));
+	agent_rules_deinit(&rules);
 }
 
 static void test_labels(void **state)
@@ -117,6 +138,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_choice),
+	    cmocka_unit_test(test_silence),
 	    cmocka_unit_test(test_labels),
 	    cmocka_unit_test(test_mistakes),
 	};

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "agent_metrics.h"
+
+#include "agent_cost.h"
+#include "agent_sums.h"
+#include "clock.h"
+#include "error.h"
+#include "json.h"
+#include "metrics.h"
+#include "output.h"
+
+static void put_windows(struct json *json, const struct agent_metrics *metrics)
+{
+	const struct agent_counts *counts = metrics->counts;
+
+	json_key_int(json, "processes", (int64_t)metrics->n_processes);
+	json_key_int(json, "chosen_processes", (int64_t)metrics->n_chosen);
+	json_key_int(json, "sampled_processes", (int64_t)metrics->n_running);
+	json_key_int(json, "windows", (int64_t)counts->windows);
+	json_key_int(json, "failed_windows", (int64_t)counts->failed);
+	json_key_int(json, "killed_windows", (int64_t)counts->killed);
+	json_key_int(json, "left_out_windows", (int64_t)counts->left_out);
+	json_key_int(json, "denied", (int64_t)counts->denied);
+	json_key_int(json, "silent", (int64_t)counts->silent);
+}
+
+static void put_sums(struct json *json, const struct agent_sums *sums)
+{
+	json_key_int(json, "ticks", (int64_t)sums->ticks);
+	json_key_int(json, "missed_ticks", (int64_t)sums->missed_ticks);
+	json_key_int(json, "samples", (int64_t)sums->samples);
+	json_key_int(json, "unmended_calls", (int64_t)sums->unmended_calls);
+}
+
+static void put_cost(struct json *json, const struct agent_cost *cost)
+{
+	json_key_int(json, "profiler_cpu_ns", cost->total_cpu_ns);
+	json_key_int(json, "uploader_cpu_ns", cost->uploader_cpu_ns);
+	json_key_int(json, "memory_bytes", (int64_t)cost->memory);
+	json_key_int(json, "peak_memory_bytes", (int64_t)cost->peak_memory);
+}
+
+struct error *agent_metrics_write(const char *path, const struct agent_metrics *metrics)
+{
+	struct output *output = NULL;
+	struct error *error = output_open(path, false, &output);
+
+	if (error)
+		return error;
+	struct json json = {.stream = output_stream(output)};
+	json_open(&json, '{');
+	json_key_int(&json, "version", METRICS_VERSION);
+	metrics_put_time(&json, "start", metrics->start_ns);
+	metrics_put_time(&json, "now", clock_read_ns(CLOCK_REALTIME));
+	json_key_bool(&json, "ended", metrics->ended);
+	json_key_bool(&json, "off", metrics->is_off);
+	put_windows(&json, metrics);
+	put_sums(&json, metrics->sums);
+	put_cost(&json, metrics->cost);
+	if (metrics->push)
+		metrics_put_push(&json, metrics->push, metrics->sums->lost_windows,
+		                 metrics->sums->lost_samples);
+	json_close(&json, '}');
+	fputc('\n', json.stream);
+	error = output_finish(output, NULL);
+	output_destroy(output);
+	return error;
+}
