@@ -143,19 +143,18 @@ bool snapshot_is_cut_before(const struct snapshot *snapshot, uint64_t address);
 // The same as snapshot_has_gap_at for a region, from a position in it on.
 bool snapshot_region_has_gap(const struct snapshot_region *region, size_t at, size_t size);
 
-// snapshot_read for a word, which is nearly all that unwinding reads.
+// Reads a word as snapshot_read does. Nearly all that unwinding reads is a word of the first
+// region, so that only this stands inline: the loop over regions and gaps made a frame a fifth
+// dearer.
 static inline bool snapshot_read_word(const struct snapshot *snapshot, uint64_t address,
                                       uint64_t *ret)
 {
-	for (size_t i = 0; i < snapshot->n_regions; i++) {
-		const struct snapshot_region *region = &snapshot->regions[i];
-		const uint64_t at = address - region->start;
-		if (at < region->size && region->size - at >= sizeof(*ret) &&
-		    (region->gaps.count == 0 ||
-		     !snapshot_region_has_gap(region, at, sizeof(*ret)))) {
-			memcpy(ret, region->bytes + at, sizeof(*ret));
-			return true;
-		}
-	}
-	return false;
+	const struct snapshot_region *region = &snapshot->regions[0];
+	const uint64_t at = address - region->start;
+
+	if (snapshot->n_regions == 0 || region->gaps.count > 0 || at >= region->size ||
+	    region->size - at < sizeof(*ret))
+		return snapshot_read(snapshot, address, sizeof(*ret), ret);
+	memcpy(ret, region->bytes + at, sizeof(*ret));
+	return true;
 }
