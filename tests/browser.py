@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A headless Chromium, driven through a pipe by the DevTools protocol: no more than the tests need."""
 
 import base64

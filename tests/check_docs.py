@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The man page and the README say what the command says of itself.
 
     check_docs.py PROFILER ROOT

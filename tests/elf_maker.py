@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """ELF files made or spoiled for tests: 64-bit, little-endian, x86-64."""
 
 import struct

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A headless Firefox, driven by its Marionette protocol, as browser.py drives Chromium."""
 
 import base64

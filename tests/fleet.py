@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What a fleet sends, added up from windows that were measured.
 
     fleet.py PROFILER URL SECONDS HOSTS PROCESSES FILE...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A file system of one file whose server stops answering: fuse_server.py DIRECTORY FILE STALL
 
 DIRECTORY/prog has FILE's bytes, until the file STALL exists: from then on no request is answered

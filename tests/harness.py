@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the integration tests share: targets, runs of the profiler, and the books of each run.
 
 Every run goes through Run.finish(), which reads the summary and the profile and asserts that the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """How late the machine itself was, so that a test can take that out of what it asserts.
 
 A virtual machine is paused by its host: for 20 to 200 ms, several times a minute, at times for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Reads the data of a page (-f html), as include/page_sections.h describes it."""
 
 import base64

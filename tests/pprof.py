@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A strict reader of pprof's profile.proto: whatever a consumer could trip over is an error.
 
 Stricter than `go tool pprof`: the ids of mappings, functions and locations are 1..n in the order

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Makes pprof files as a test wants them, without a process to be profiled."""
 
 import gzip

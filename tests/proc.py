@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What /proc shows of a process, and waiting until it shows what it should."""
 
 import glob

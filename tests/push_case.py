@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What tests of pushing share: windows that are made, so that their sums are known, and uploaders."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A scripted server for what is pushed: it keeps every request, and answers as it is told to.
 
 A script is a list of answers, one for each request; the last one goes on. An answer is a status, or

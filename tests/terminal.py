@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Terminals in which the profiler runs, for what it draws and how it leaves them."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The agent: which processes it chooses, what it makes of them, and how it ends.
 
 Its rules name the path of a program that no other process has.

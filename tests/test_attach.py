@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Attach to C programs whose stacks are known: every frame of every stack, from the root on."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What cannot be profiled, or not written, is refused with its own message; nothing hangs."""
 
 import collections

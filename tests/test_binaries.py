@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Whatever file or memory code runs from, its names are right, or none."""
 
 import atexit

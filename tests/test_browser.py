@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The page (-f html) in a real browser, headless, one for all: Chromium; Firefox where PAGE_BROWSER=firefox."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Completion of bash, zsh and fish: what --help says, offered by the shells themselves."""
 
 import json

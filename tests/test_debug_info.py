@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Names, lines and inlined calls, wherever the debug information is."""
 
 import http.server

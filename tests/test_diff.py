@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """profiler diff: what has changed from one profile to another."""
 
 import collections

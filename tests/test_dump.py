@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """profiler dump: what all threads do now, since when, what for, and who holds it."""
 
 import json

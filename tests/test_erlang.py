@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Erlang's virtual machine, BEAM: its processes' stacks, and what they call of C."""
 
 import os

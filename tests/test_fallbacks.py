@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the profiler does where the system gives it less: each fallback, on real processes."""
 
 import os

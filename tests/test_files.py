@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Files that a process or a recording names: none is opened but a regular one that its user could
 open, and none can hold the profiler."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The flight recorder: the last window is written when it is asked for, and sampling goes on."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every output through its real consumers, and their figures read back."""
 
 import collections

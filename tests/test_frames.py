@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Functions whose frames have no fixed size: each stack of their threads is a way that the program
 may have gone (tests/fixtures/frames.c), and none has frames of another one's."""
 

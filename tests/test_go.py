@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Go programs that work on other stacks than their goroutines': the runtime's functions, C, the vDSO.
 
 The oracle is the runtime itself: each goroutine prints what runtime.Callers says of its stack, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Goroutines as subjects of samples: their stacks, what they wait for, who created them, their time.
 
 The oracle is the program's own word: what the runtime prints at SIGQUIT with GOTRACEBACK=system.

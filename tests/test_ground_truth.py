@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A program that measures where its threads' time goes; the profile must say the same, to within
 the statistical error for its number of samples."""
 

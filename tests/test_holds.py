@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """No thread is held for long, whatever its stack lies on and whatever else there is to look at."""
 
 import array

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Targets that mean ill, or seem to: an honest profile or a clear refusal, within bounds of time
 and memory; never a crash, a hang, or a file that nobody asked for."""
 

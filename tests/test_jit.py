@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Code that no file holds: its names in /tmp/perf-PID.map, and what a hostile one may do."""
 
 import os

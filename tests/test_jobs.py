@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Job control: a shell sees of a wrapped command what it sees of the command alone."""
 
 import os

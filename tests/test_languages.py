@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Attach to C++, Rust and Go programs whose stacks are known."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """--waits: what threads were blocked in for long, each such wait by itself."""
 
 import re

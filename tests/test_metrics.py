@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What programs are told: the run's own figures, and when sampling has begun."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Every option does what the help says of it."""
 
 import os

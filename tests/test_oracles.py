@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Oracles that know the truth: targets that publish their call path, formats that must agree."""
 
 import array

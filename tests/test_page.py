@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The page (-f html): that its data say what pprof says, and what a browser makes of it."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the profiler may do, and leaves behind: as root, as an ordinary user, across namespaces."""
 
 import os

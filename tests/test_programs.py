@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Programs that people run: Python, and redis under load."""
 
 import collections

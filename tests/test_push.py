@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Pushing: what servers get, and what becomes of windows when they do not take them.
 
 Nothing is sampled here but where it says so: the windows are made, so that their sums are known.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """--push: windows on their way to a server while sampling goes on."""
 
 import json

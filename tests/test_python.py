@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Python's own frames among the machine's: what a program says of its stacks is what is shown."""
 
 import collections

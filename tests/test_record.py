@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Recordings: what is recorded is what is reported, whole, killed, cut, full or on another machine."""
 
 import collections

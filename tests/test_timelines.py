@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The formats that show time: one recording, turned into each of them, says the same in all.
 
 What their importers make of them is tests/importers/run.py.

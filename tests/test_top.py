@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """profiler top: what threads do, live and of a recording, as tables, JSON and on a terminal."""
 
 import collections

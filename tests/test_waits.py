@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What sleeping threads wait in: the system call, its descriptor, kernel frames."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Windows: a profile for each stretch of time, which add up to the whole exactly."""
 
 import collections

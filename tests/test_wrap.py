@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Wrap a command: it runs as it would alone, from its first instruction to its end."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the profiler tells: its summary on stderr and its folded profiles, read strictly; and as much of
 it as a message can show."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the benchmarks share: targets, measured runs of the profiler and of its peers, tables.
 
 The machine may be busy with other things: runs are taken in turns, medians are reported, and CPU

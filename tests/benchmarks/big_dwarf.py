@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """big_dwarf.py DIRECTORY MEGABYTES: makes DIRECTORY/big, a program with at least that many MB of
 DWARF: many functions and types, compiled with -g -O0. One unit is compiled, and linked many times
 under other names (objcopy --prefix-symbols), so that it takes seconds."""

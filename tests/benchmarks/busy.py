@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figure 8: how long a running thread is held, on a machine with four spinning processes for each
 CPU, one of which is sampled; and what an idle machine says to it."""
 

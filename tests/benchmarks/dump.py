@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figure 9: one dump of all threads: profiler dump beside eu-stack and gdb, and beside py-spy dump and
 jstack on the programs that those know: wall time, CPU time, and whether names and lines are there.
 

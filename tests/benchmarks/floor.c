@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // floor HZ [PID]: what a sampler cannot do without, to set the profiler beside: wakes HZ times a
 // second with raised priority; with PID, stops each of its threads that has run since the last
 // time, with no more calls than that takes, and lets it go. Ends with SIGINT or SIGTERM.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figure 7: what a person waits for: from the start to the first sample, and from the end of
 sampling to the profile.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figure 6: the profiler's memory, sampling at 999 Hz for BENCHMARK_MEMORY_SECONDS (600).
 
 RssAnon is what the profiler allocated; RssFile what it and libdw map of files, the target's own

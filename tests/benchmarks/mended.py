@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What it costs to mend the calls that a stop cuts: each kind of the torture suite's calls that are
 cut, by itself, at 1,000 Hz.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What profiling costs, for 1 to 1,000 threads: `meson test --benchmark`.
 
 A table of: how long a tick holds the target, in all and for each thread; the profiler's own CPU

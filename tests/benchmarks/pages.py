@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figure 10: one profile in a browser: the page beside speedscope, d3-flame-graph and flamegraph.pl,
 all in the same Chromium: how large it is, how long until it is there, zooms and finds.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Programs of the system as targets: deep, busy, and long enough for a benchmark. Those that are
 not installed are left out, and said on stderr."""
 

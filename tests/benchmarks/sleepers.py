@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figure 3: many threads that sleep.
 
 What a tick costs where nothing runs, where a single thread wakes now and then (so that every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figure 4: the CPU time that one look at all threads takes: ours, eu-stack's and gdb's.
 
 Ours is a tick at 99 Hz, after the start; each run of a peer is a whole one, since it has to be

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figures 1 and 2: how much less a target gets done while it is sampled.
 
 1. 160 threads, 155 of them asleep, 5 that wake and work, on a saturated machine, at 99 Hz.

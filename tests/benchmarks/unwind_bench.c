@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // unwind_bench PID SNAPSHOTS INTERVAL_MS: what a frame costs, warm. Copies the stack of a live
 // process's main thread again and again, a random while apart, and then unwinds every copy many
 // times, by turns with our unwinder and with libdw's own; in CPU time of this thread, medians of

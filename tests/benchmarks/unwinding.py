@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Figure 5: nanoseconds a frame, warm: our unwinder, and libdw's own on the same copies.
 
 The program unwind_bench, linked with the layers, copies the stack of a live process at

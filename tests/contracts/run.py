@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What is pushed, read by the servers' own definitions and compared, field by field, with the files.
 
     run.py PROFILER FIXTURES TOOLS

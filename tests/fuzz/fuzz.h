@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the fuzzing harnesses share. Each fuzz_X.c is a libFuzzer target for one parser of what a
 // profiled process can make up; see meson.build on how they run.
 #pragma once

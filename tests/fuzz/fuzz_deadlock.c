@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Who waits for whom, as a target's words can claim: against the definition, which takes longer.
 #include "deadlock.h"
 #include "fuzz.h"

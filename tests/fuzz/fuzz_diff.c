@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Two folded profiles, with a NUL between them, compared.
 #include <stdio.h>
 

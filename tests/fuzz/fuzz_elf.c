@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whole files of any bytes.
 #include <elf.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // DWARF expressions, as they come out of CFI.
 #include "arch.h"
 #include "expression.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Threads of Go whose memory is made up, and walks over their stacks.
 //
 // Words of the input whose upper half is MEMORY become addresses in the memory that the input

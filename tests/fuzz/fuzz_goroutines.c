@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What a target says of its goroutines is read from its memory, which here is the fuzzer's own: the
 // list, the structures and what they lead to are the input's.
 #include <stdlib.h>

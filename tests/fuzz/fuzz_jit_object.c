@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Object files that a target has in its memory, placed where it says.
 #include "fuzz.h"
 #include "jit_object.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What is typed, or sent by a terminal that lies: keys, and what the screen of top makes of them.
 #include "debug_sources.h"
 #include "fuzz.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The words of a lock are the target's; so are the paths in the kernel's texts.
 #include "blocked_since.h"
 #include "call_text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // /proc/PID/maps: the paths in it are the target's.
 #include "fuzz.h"
 #include "maps.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The command line: one argument for each line of the input.
 #include "error.h"
 #include "fuzz.h"

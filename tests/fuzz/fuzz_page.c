@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Pages of what other profilers wrote: folded stacks and profiles of pprof's. The first byte says
 // which.
 #include <stdio.h>

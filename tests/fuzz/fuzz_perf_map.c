@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // /tmp/perf-PID.map, read in pieces: all of it is the target's.
 #include "fuzz.h"
 #include "perf_map.h"

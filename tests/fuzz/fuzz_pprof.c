@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A pprof profile of somebody's, cut into the requests that each kind of server takes; what is
 // written anew can be read, and has the same sums.
 #include "destination.h"

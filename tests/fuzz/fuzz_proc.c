@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // /proc/PID/stat, status and syscall: the names in them are the target's.
 #include "fuzz.h"
 #include "memory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // An interpreter as it is in memory, with damage: threads, frames, code objects, strings and line
 // tables are read from the fuzzer's own memory, in which they are built whole and then overwritten.
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Recordings.
 #include "record_input.h"
 #include "slice.h"

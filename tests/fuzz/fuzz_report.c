@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Every writer on what is left of a damaged recording. The first byte of the input says in which
 // ways it is written; the rest is the recording.
 #include <fcntl.h>

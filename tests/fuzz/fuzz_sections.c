@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Sections of any bytes in a well-formed file, so that the fuzzer need not learn ELF first.
 //
 // The input: a count of addresses (u8), the addresses (u32 each); then for each section its number

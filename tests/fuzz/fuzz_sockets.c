@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // /proc/PID/net/tcp and the like: the paths in unix are anybody's.
 #include "fuzz.h"
 #include "memory.h"

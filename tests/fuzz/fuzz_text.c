@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Names: cleaning and demangling.
 #include "demangle.h"
 #include "fuzz.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Recordings as top sees them: a stream in pieces, looked at meanwhile, and its tables.
 #include <stdio.h>
 #include <stdlib.h>

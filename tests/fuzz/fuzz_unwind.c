@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stacks of any bytes, over the real code and CFI of this program and its libraries.
 //
 // Words of the input whose upper half is CODE become addresses in code, those with STACK addresses

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Machine code of the target's making, followed to its return.
 #include "fuzz.h"
 #include "hotspot_code.h"

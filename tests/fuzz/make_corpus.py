@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """Seeds for the fuzzers: make_corpus.py OUTPUT PROGRAM...
 
 For each harness a directory with what its parser reads in earnest: the programs whole, their

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // All that the profiler does with a module, on one of any bytes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the fuzzers of recordings share: an input is a recording whose blocks' checksums are put
 // right, so that what is fuzzed lies behind them.
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """A short run of a fuzzer, the same each time: run_fuzz.py FUZZER REGRESSIONS SEEDS RUNS
 
 From the regressions and the seeds, with a fixed seed of its own, for so many inputs.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """The timelines, opened by their real importers; figures compared with the profile's own. And the
 page, looked at by axe-core.
 

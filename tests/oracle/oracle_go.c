@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // oracle_go PROGRAM NAME STEPS: single-steps the thread of one goroutine of golang_stacks.go, keeps
 // a shadow call stack of its own by watching calls and returns, unwinds a snapshot at every
 // instruction, and compares all return addresses.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // oracle_step [-w] [-s] [-l] PROGRAM [ARG...]: single-steps the program, keeps a shadow call stack
 // of its own by watching calls and returns, unwinds a snapshot at every instruction, and compares
 // all return addresses. Then the same with nothing but SP and PC, as of a sleeping thread: what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // steps [dlopen]: a short run through every way of calling, to be single-stepped by oracle_step.
 // Traps (int3) where the oracle is to begin; SIGUSR1 may be sent to it at any instruction after
 // that.

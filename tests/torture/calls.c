@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // calls GROUP SECONDS [seccomp] [ignored] [KIND]: system calls that a stop of the thread could
 // disturb, made all the time by a thread for each kind. Groups: timed, woken, data, cut, sockets,
 // interrupted, spared, served.

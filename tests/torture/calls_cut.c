@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls on files, devices and terminals, and waits, that the kernel cuts at any signal, whether or
 // not anybody handles it: each does all that it does alone. What this machine lacks is left out.
 #include <linux/aio_abi.h>

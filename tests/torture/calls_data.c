@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls that move much data through blocking descriptors: each moves all of it, and what arrives is
 // what was sent. And calls that move less for a reason of their own, which they must go on to do.
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // KVM_RUN, which any signal ends: a guest that counts for a while and then calls for its host.
 #include <linux/kvm.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls that a program answers, or a virtual machine: a seccomp supervisor's receive, a file system
 // of a program's, which is told of an interruption and then does nothing, KVM_RUN. Made by
 // functions whose frames have no fixed size, so that they are stopped in their sleep. What this

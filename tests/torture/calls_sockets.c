@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls on sockets whose rest is more than bytes: what is only looked at, descriptors that come
 // along, completions, many messages in a call, and SIGPIPE.
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls that do not bear a stop while they sleep, made by functions whose frames have no fixed
 // size, so that only a stop would show their callers.
 #include <alloca.h>

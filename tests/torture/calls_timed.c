@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls with a timeout, for which nothing ever comes: they may end with it only, and on time.
 #include <linux/aio_abi.h>
 #include <linux/futex.h>

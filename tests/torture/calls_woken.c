@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Calls that wait until a helper wakes them, and may end for no other reason; and calls that a
 // signal with a handler interrupts, which must end with EINTR each time.
 #include <linux/aio_abi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // life exec leader|thread|writer N: executes itself N times, from its main thread or from another
 // one, while further threads compute and sleep; says whether all that it was is as it should be.
 // writer: from another one, while the main thread writes to a pipe that is read slowly.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // signals queue SECONDS: another process queues realtime signals, numbered, 10,000 a second: to the
 // process and, from within, to one thread. Each must come once, in order, with its number and
 // sender, on the alternate stack. One thread computes meanwhile, another waits in calls that they

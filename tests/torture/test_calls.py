@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """No system call of the target ends otherwise than it would alone.
 
 For code without and with frame pointers: each in half of the modes where time is short, else in

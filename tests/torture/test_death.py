@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Whatever happens to the profiler, the target runs on as if nothing had been.
 
 The target moves data through pipes and sockets and checks all that arrives. A SIGKILL of the process

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Births, deaths and changes of programs, threads and tracers, while they are profiled."""
 
 import collections

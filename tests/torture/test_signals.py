@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Signals, job control and children of the target are as they would be alone."""
 
 import torture

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What the self-checking programs of the torture suite share: kinds of calls, each made all the
 // time by threads of its own, and the counters that tell what went otherwise than it should.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the torture tests share: self-checking programs, run alone and while they are profiled.
 
 TORTURE in the environment says where the programs are, PROFILER_TORTURE_SECONDS how long each run

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // report_fixture: a small profile, made by hand, for the tests of the writers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // accounting: a thread's ticks, as plain values.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which processes rules choose, and what is wrong with a rule.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // budget: which ticks are left out, as plain values.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // What control groups say of a process, by the files of machines, containers and clusters.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // code_watch: of this process's own mappings.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // decision: what is done with a thread, case by case.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // demangle: the languages, the suffixes of compilers, and names made to hurt.
 #include <setjmp.h>
 #include <stdarg.h>

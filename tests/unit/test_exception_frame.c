@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // exception_frame: hand-made stacks on which libgcc's unwinder is about to enter a handler.
 #include <setjmp.h>
 #include <stdarg.h>

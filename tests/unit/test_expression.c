@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // expression: each operation on hand-made operands, and what a hostile table may ask for.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // frame_names: what a runtime names, by number and by address.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // go_thread and go_switch: hand-made threads of Go, in this program's own memory, and walks over
 // their stacks.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // gopclntab: a Go program's own table against its .debug_frame, .symtab and DWARF, at every few
 // bytes of its code; and damaged tables.
 //

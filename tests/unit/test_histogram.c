@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // histogram: exact sums, and percentiles to within a bucket's width.
 #include <setjmp.h>
 #include <stdarg.h>

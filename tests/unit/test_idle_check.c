@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // idle_check and ready: whether the threads of a process, a child of ours, have slept on.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // interval_map: against a search through all intervals, for many random sets of them.
 #include <setjmp.h>
 #include <stdarg.h>

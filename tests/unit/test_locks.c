@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Whose a lock is, by its words; who can never go on; the kernel's table of file locks; calls in
 // words. All without a process.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // long_waits: which sleeps are kept, and of which threads.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // maps: the kernel's text, and texts that are none.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The names that processes share: found by all, whole or not at all, and never more than there is
 // room for.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // options: every option, and every mistake with its message.
 #include <setjmp.h>
 #include <stdarg.h>

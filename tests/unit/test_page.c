@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A page of more runs than a browser can hold.
 #include <setjmp.h>
 #include <stdarg.h>

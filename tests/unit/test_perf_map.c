@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // perf_map: what runtimes write, and what is none.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // proc: the kernel's texts, with whatever a program may call itself; and its own files.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // profile_merge: several profiles in one, weighted: what is the same comes together, sums add up.
 #include <setjmp.h>
 #include <stdarg.h>

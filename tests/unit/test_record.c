@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A recording says what the profile says: of made-up runs of all kinds, whole and damaged.
 #include <setjmp.h>
 #include <stdarg.h>

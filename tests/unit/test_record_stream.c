@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // record_writer and recording: a stream whose reader lags behind.
 #include <fcntl.h>
 #include <setjmp.h>

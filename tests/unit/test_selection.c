@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which samples a selection takes.
 #include <setjmp.h>
 #include <stdarg.h>

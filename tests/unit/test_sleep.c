@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // sleep: what run counts say of a thread, case by case.
 #include <setjmp.h>
 #include <stdarg.h>

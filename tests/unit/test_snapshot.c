@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // snapshot: the stacks of a child that stands still; and reading out of a copy.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The kernel's tables of sockets, taken apart.
 #include <setjmp.h>
 #include <stdarg.h>

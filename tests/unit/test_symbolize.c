@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // symbolize: stated names and lines of fixtures; each address of them and of libc against
 // addr2line; damaged files.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The table of system calls: none of the kernel's is missing, and each row can be acted on.
 #include <setjmp.h>
 #include <stdarg.h>

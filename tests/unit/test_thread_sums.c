@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // thread_sums: what the kernel adds up for a process, beside what it shows of each thread.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // timeline: what of each span is kept, and in which order.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Rows that keep their places for a while.
 #include <setjmp.h>
 #include <stdarg.h>

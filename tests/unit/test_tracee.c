@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Stops at any moment, also between two looks of the kernel for work before the program runs on: a
 // call that is to be entered again has not returned its number.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Threads that cannot stop for their rescue: it ends nevertheless, once for all of them, and nobody
 // is held by whoever asked for it.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // unwind: hand-made stacks over code with hand-made rules; no process is looked at but for this
 // program's own file.
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // verb: the help of each.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Which kind a wait is, by a table.
 #include <setjmp.h>
 #include <stdarg.h>

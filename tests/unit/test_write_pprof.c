@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // The pprof writer, read back by protobuf-c, which shares nothing with the emitter.
 #include <setjmp.h>
 #include <stdarg.h>

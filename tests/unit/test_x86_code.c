@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // x86_code: where code says that its return address lies, against its unwinding tables, at each
 // instruction of libc and of other programs; and instructions of known length.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // x86_frame: how far code says that SP is from its frame, against the unwinding tables of the same
 // code: by SP at every place where they count from it, by the frame pointer elsewhere.
 //

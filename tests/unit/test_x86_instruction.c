@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // x86_instruction: each instruction of libc and of other programs against Zydis, a decoder that
 // shares nothing with it: where it ends, and which general registers it writes.
 //

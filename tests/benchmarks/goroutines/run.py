@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
 """What a profile of goroutines costs a Go program, beside fgprof in the same program. By hand:
 
     run.py PROFILER
