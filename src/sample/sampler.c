@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "events.h"
 #include "hash.h"
+#include "hold_limit.h"
 #include "launch.h"
 #include "priority.h"
 #include "processes.h"
@@ -15,6 +16,9 @@
 #include "run_stats.h"
 #include "schedule.h"
 #include "tracee.h"
+
+// A copy takes a thousandth of that where a stack is the deepest that is copied.
+static const int64_t MAX_HOLD_CPU_NS = 10 * NS_PER_SECOND;
 
 // Waits for the deadline, meanwhile serving threads that stop late. False: it is over.
 static bool wait_until(const struct sampler *sampler, struct processes *processes,
@@ -170,8 +174,10 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	struct loop loop = {.sampler = sampler, .processes = &processes, .stats = stats};
 	schedule_init(&loop.schedule, stats->start_ns, period_ns, sampler->duration_ns,
 	              stats->seed);
+	hold_limit_begin(MAX_HOLD_CPU_NS);
 	tick_until_end(&loop);
 	processes_finish(&processes);
+	hold_limit_end();
 	profile_end_watch(profile, stats->last_ns);
 	stats->lost_privileges = tracee_lost_privileges();
 	stats->end_ns = clock_now_ns();

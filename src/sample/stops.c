@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "held_time.h"
+#include "hold_limit.h"
 #include "memory.h"
 #include "runtimes.h"
 #include "sleeper.h"
@@ -139,7 +140,9 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 		const int64_t polled_ns = clock_now_ns();
 		switch (tracee_poll(stop->thread->tid, &stop->how)) {
 		case TRACEE_STOPPED:
+			hold_limit_enter();
 			copy_stopped(stops, stop, maps);
+			hold_limit_leave();
 			break;
 		case TRACEE_EXITED:
 			stop->thread->stop.pending = false;

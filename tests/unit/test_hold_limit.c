@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// hold_limit: who holds one thread for too long is killed; who holds many, or nobody, is not.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "hold_limit.h"
+
+enum { MAX_NS = 50000000 };
+
+// Computes for as much CPU time.
+static void spin(int64_t ns)
+{
+	const int64_t end_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+
+	while (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
+		;
+}
+
+static void hold_one(void)
+{
+	hold_limit_enter();
+	spin(100 * (int64_t)MAX_NS);
+}
+
+static void hold_many(void)
+{
+	for (int i = 0; i < 100; i++) {
+		hold_limit_enter();
+		spin(MAX_NS / 20);
+		hold_limit_leave();
+	}
+}
+
+static void hold_nobody(void)
+{
+	hold_limit_enter();
+	hold_limit_leave();
+	spin(3 * (int64_t)MAX_NS);
+}
+
+static void hold_after_the_end(void)
+{
+	hold_limit_end();
+	hold_limit_enter();
+	spin(3 * (int64_t)MAX_NS);
+}
+
+// How a process ends that does this; its stderr's first bytes go to `told`.
+static int end_of(void (*work)(void), char *told, size_t size)
+{
+	int fds[2], status;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	const pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		dup2(fds[1], STDERR_FILENO);
+		hold_limit_begin(MAX_NS);
+		work();
+		_exit(0);
+	}
+	close(fds[1]);
+	const ssize_t n = read(fds[0], told, size - 1);
+	assert_true(n >= 0);
+	told[n] = '\0';
+	close(fds[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void test_one(void **state)
+{
+	char told[256];
+
+	(void)state;
+	const int status = end_of(hold_one, told, sizeof(told));
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_non_null(strstr(told, "please report it\n"));
+}
+
+static void test_others(void **state)
+{
+	static void (*const works[])(void) = {hold_many, hold_nobody, hold_after_the_end};
+	char told[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
+		assert_int_equal(end_of(works[i], told, sizeof(told)), 0);
+		assert_string_equal(told, "");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_one),
+	    cmocka_unit_test(test_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
