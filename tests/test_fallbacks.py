@@ -202,11 +202,16 @@ class Overhead(harness.TestCase):
     def test_thinned_ticks_are_said(self):
         """A budget that cannot be kept: ticks are left out, and the times stay right."""
         target = self.start_fixture("threads", 32, 16)
-        run = attach(target, "--max-overhead=0.1", duration="2", hz=1000)
+        # The budget begins with a loan, which it takes some 1,000 ticks to spend: longer, where many
+        # are missed.
+        for seconds in (2, 4, 8):
+            run = attach(target, "--max-overhead=0.1", duration=str(seconds), hz=1000)
+            if run.summary.thinned or run.summary.missed < 0.1 * run.summary.ticks:
+                break
         self.assertRegex(run.stderr, r"ticks were left out to stay within --max-overhead=0\.1")
-        self.assertLess(run.summary.ticks, 1900)
+        self.assertLess(run.summary.ticks, 0.95 * 1000 * seconds)
         wall_s = sum(thread.wall_s for thread in run.summary.threads)
-        self.assertGreater(wall_s, 0.9 * 2 * len(run.summary.threads))
+        self.assertGreater(wall_s, 0.9 * seconds * len(run.summary.threads))
 
 
 class Signals(harness.TestCase):
