@@ -525,6 +525,17 @@ class TestCase(unittest.TestCase):
         self.addCleanup(metronome.end)
         return metronome
 
+    def run_unpaused(self, start):
+        """A run that start() begins, finished, and for how long the machine paused in it, at most:
+        another one where that is long, a few times."""
+        metronome = self.start_metronome()
+        for _ in range(3):
+            run = start().finish()
+            late_s = metronome.late_s(run.start_s, run.end_s)
+            if late_s < 0.05:
+                break
+        return run, late_s
+
     def _formatMessage(self, msg, standardMsg):
         """Figures come first, and a log of a hundred lines is to show them."""
         return without_threads(super()._formatMessage(msg, standardMsg))

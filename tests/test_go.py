@@ -5,6 +5,7 @@ The oracle is the runtime itself: each goroutine prints what runtime.Callers say
 its samples must show those very functions.
 """
 
+import collections
 import os
 import re
 
@@ -91,11 +92,7 @@ class GoStacks(harness.TestCase):
             run, _ = self.profile(fixture)
         self.fail("no stack was seen to grow")
 
-    def check(self, fixture):
-        run, paths = self.profile(fixture)
-        self.check_functions(run, paths)
-        self.check_growth(fixture, run)
-        stacks = run.stacks()
+    def check_stacks(self, stacks, paths):
         for name, path in paths.items():
             if name not in STACKS:
                 continue
@@ -103,6 +100,22 @@ class GoStacks(harness.TestCase):
             own = {s: n for s, n in stacks.items() if last in s and path[-2] in s}
             self.assertGreater(sum(own.values()), 2, name)
             self.assert_stacks(own, STACKS[name] + RUNTIME)
+
+    def check(self, fixture):
+        run, paths = self.profile(fixture)
+        self.check_functions(run, paths)
+        self.check_growth(fixture, run)
+        stacks = collections.Counter(run.stacks())
+        for n_more in (2, 1, 0):
+            try:
+                self.check_stacks(stacks, paths)
+                break
+            except AssertionError:
+                if n_more == 0:
+                    raise
+            # All samples of a thread that has no CPU are one, and few are seen of some: in several
+            # runs the rare places are rare.
+            stacks.update(self.profile(fixture)[0].stacks())
         self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.01, run.stderr)
         return run
 

@@ -263,23 +263,13 @@ def without_sums():
 class Bursts(harness.TestCase):
     """A thread that has begun to run is not taken for the sleeper that it was."""
 
-    TRIES = 3  # for a run in which the machine does not pause
-
-    def profile(self, *args, **how):
-        """A finished run, and for how long the machine paused in it: its truth is then in doubt, as
-        whoever was to wake in a pause is seen at work at its end, for all of it."""
-        metronome = self.start_metronome()
-        for _ in range(self.TRIES):
-            run = harness.start_wrap(
-                [harness.fixture("bursts"), *args], "--max-overhead=0", hz=HZ, **how
-            ).finish()
-            late_s = metronome.late_s(run.start_s, run.end_s)
-            if late_s == 0:
-                break
-        return run, late_s
-
     def check(self, *args, **how):
-        run, late_s = self.profile(*args, **how)
+        # Whoever is to wake while the machine pauses is seen at work at the end of that, for all of it.
+        run, late_s = self.run_unpaused(
+            lambda: harness.start_wrap(
+                [harness.fixture("bursts"), *args], "--max-overhead=0", hz=HZ, **how
+            )
+        )
         truth = dict(line.split() for line in run.stdout.decode().splitlines()[1:])
         burst_s, rest_s = float(truth["burst"]), float(truth["rest"])
         samples = [s for s in run.pprof.samples if {"burst", "rest"} & set(s.stack)]

@@ -105,21 +105,25 @@ class Waits(torture.TestCase):
 class Programs(torture.TestCase):
     def test_exec_attached(self):
         """One program after the other, from the main thread or from another one."""
+        n_computing = 0
         for who in ("leader", "thread"):
             for hz, more in MODES:
                 with self.subTest(f"{who}, {describe(hz, more)}"):
                     told, run = self.run_profiled(hz, more, "life", "exec", who, rounds(20))
                     self.assertEqual(list(told), ["exec"])
-                    self.assert_images_apart(run)
+                    n_computing += self.check_images_apart(run)
+        self.assertGreater(n_computing, 0)
 
     def test_exec_wrapped(self):
+        n_computing = 0
         for who in ("leader", "thread"):
             for hz, more in MODES:
                 with self.subTest(f"{who}, {describe(hz, more)}"):
                     command = [torture.program("life"), "exec", who, str(rounds(20))]
                     run = harness.wrap(command, ALL_TICKS, *more, hz=hz)
                     self.assertEqual(run.stdout.splitlines()[-1], b"end")
-                    self.assert_images_apart(run)
+                    n_computing += self.check_images_apart(run)
+        self.assertGreater(n_computing, 0)
 
     def test_exec_while_held(self):
         """By another thread, while the main thread, whose tid it then has, is held."""
@@ -142,9 +146,10 @@ class Programs(torture.TestCase):
         run = harness.wrap(command, ALL_TICKS, hz=5000)
         self.assertEqual(run.stdout.splitlines()[-1], b"end")
 
-    def assert_images_apart(self, run):
+    def check_images_apart(self, run):
         """The stacks of one image are not read with the eyes of another one, which lies elsewhere:
-        they reach their roots. Some cannot be had: of threads that are killed just then."""
+        they reach their roots. Some cannot be had: of threads that are killed just then. How many
+        are of threads that compute: none, in a short run, if the machine pauses in most of it."""
         counts = run.stacks()
         known = {s: n for s, n in counts.items() if s != ("[truncated: stack not available]",)}
         named = {s: tuple(f for f in s if not WITHOUT_NAME.match(f)) for s in known}
@@ -153,7 +158,7 @@ class Programs(torture.TestCase):
             if (named[s][:1] == s[:1] and s[0] not in ROOTS) or any("+0x" in f for f in named[s])
         }  # fmt: skip
         self.assertLessEqual(sum(bad.values()), 0.05 * sum(known.values()) + 2, bad)
-        self.assertGreater(sum(n for s, n in known.items() if "compute" in s), 0)
+        return sum(n for s, n in known.items() if "compute" in s)
 
     def test_storms(self):
         """fork, vfork and posix_spawn, attached, with and without --children."""
