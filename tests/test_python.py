@@ -77,6 +77,15 @@ class Python(harness.TestCase):
         if n_bare:
             self.assertIn("without the frames of Python", run.stderr)
 
+    def test_forked(self):
+        """A child whose thread has the tid of another, as far as the interpreter knows."""
+        target = self.start_program("forked")
+        child = harness.wait_for(lambda: harness.children(target.pid), "a child")[0]
+        run = attach(child, hz=499)
+        self.assertIn("middle", {name for sample in run.pprof.samples for name in sample.stack})
+        for sample in run.pprof.samples:
+            self.check_edges(sample)
+
     def test_no_stale_names(self):
         """Functions that come and go at the same addresses."""
         target = self.start_program("churn")

@@ -115,19 +115,33 @@ static int our_tid(const struct tids *tids, uint64_t own)
 	return found ? found->ours : 0;
 }
 
-// The tid that a thread's state has, in the process's own namespace; 0: not known.
-static uint64_t own_tid(const struct python *python, int tid, const uint8_t *state)
+// The tid that the C library has for the thread, in the process's own namespace; 0: not known.
+static uint64_t pthread_tid(const struct python *python, int tid, const uint8_t *state)
 {
-	const struct python_layout *layout = &python->layout;
+	const uint64_t pthread = word_at(state, python->layout.thread_id);
 	uint32_t number;
 
-	if (layout->thread_native_id)
-		return word_at(state, layout->thread_native_id);
-	return resident_read(python->setup->resident, tid,
-	                     word_at(state, layout->thread_id) + ARCH_NATIVE->pthread_tid, &number,
-	                     sizeof(number))
+	return resident_read(python->setup->resident, tid, pthread + ARCH_NATIVE->pthread_tid,
+	                     &number, sizeof(number))
 	           ? number
 	           : 0;
+}
+
+// The thread that the state is of; 0: not known. A process that has forked without telling Python
+// (uwsgi) leaves the state of its one thread the tid that this had in the parent. Of other states
+// the parent's threads are not there, but others may live where these have been.
+static int tid_of(const struct python *python, int tid, const struct tids *tids,
+                  const uint8_t *state)
+{
+	const struct python_layout *layout = &python->layout;
+
+	if (!layout->thread_native_id)
+		return our_tid(tids, pthread_tid(python, tid, state));
+	const int found = our_tid(tids, word_at(state, layout->thread_native_id));
+	if (found)
+		return found;
+	const int pid = python->setup->space->pid;
+	return our_tid(tids, pthread_tid(python, tid, state)) == pid ? pid : 0;
 }
 
 struct listing {
@@ -150,7 +164,7 @@ static void list_threads(const struct python *python, int tid, const struct pyth
 			ret->is_whole = false; // it changes just now
 			return;
 		}
-		const int found = our_tid(&ret->tids, own_tid(python, tid, bytes));
+		const int found = tid_of(python, tid, &ret->tids, bytes);
 		ret->is_whole &= found != 0; // one that is about to begin
 		if (found)
 			*array_push(ret->items, ret->n, ret->capacity) =
