@@ -23,7 +23,7 @@ struct merge {
 	int tid;
 	const struct snapshot *snapshot;
 	const struct python_note *note;
-	const struct unwound *stack;
+	struct unwound *stack;
 	struct group *groups; // innermost first
 	size_t n_groups;
 	size_t n_max; // locations
@@ -84,8 +84,9 @@ static bool is_in_interpreter(struct merge *merge, uint64_t address)
 		const uint64_t high = i + 1 < stack->n ? stack->sps[i + 1] : stack->last_sp;
 		if (address < stack->sps[i] || address >= high)
 			continue;
-		return python_natives_get(&merge->python->natives, merge->python->setup->profile,
-		                          stack->locations[i]) != PYTHON_NATIVE_OTHER;
+		const enum python_native native = python_natives_get(
+		    &merge->python->natives, merge->python->setup->profile, stack->locations[i]);
+		return native != PYTHON_NATIVE_OTHER && native != PYTHON_NATIVE_GREENLETS;
 	}
 	return true;
 }
@@ -248,6 +249,14 @@ static bool is_shown(struct merge *merge, uint32_t location, bool is_loop)
 	                          location) != PYTHON_NATIVE_PLUMBING;
 }
 
+// True if the stack's i-th frame is where a greenlet begins that has no function's name to tell it
+// by: the library's code that called the outermost of the Python frames.
+static bool begins_greenlet(struct merge *merge, size_t i)
+{
+	return python_natives_get(&merge->python->natives, merge->python->setup->profile,
+	                          merge->stack->locations[i]) == PYTHON_NATIVE_GREENLETS;
+}
+
 // False: a group has no place.
 static bool place(struct merge *merge)
 {
@@ -265,6 +274,10 @@ static bool place(struct merge *merge)
 		}
 		if (is_shown(merge, stack->locations[i], is_loop))
 			put(merge, stack->locations[i]);
+		if (next == merge->n_groups && begins_greenlet(merge, i)) {
+			merge->stack->end = STACK_COMPLETE;
+			break;
+		}
 	}
 	// What is above the part of the stack that could be unwound.
 	for (; next < merge->n_groups && stack->end != STACK_COMPLETE; next++)
@@ -362,8 +375,11 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 	merge.groups = groups;
 	for (uint32_t i = 0; i < note->n_chains; i++)
 		split_chain(&merge, &note->chains[i]);
-	if (merge.n_groups == 0)
+	if (merge.n_groups == 0) {
+		if (shows_loop(&merge)) // of a call that has no frame yet
+			count_fault(python, RUNTIME_FAULT_NO_PLACE);
 		return true;
+	}
 	if (note->n_chains > 1)
 		qsort(groups, merge.n_groups, sizeof(*groups), compare_groups);
 	if (groups[0].interp_id != note->chains[0].interp_id)

@@ -128,8 +128,8 @@ static void look_up_greenlet(void *context)
 	struct look_up *look_up = context;
 	const char *name = find_name(look_up);
 
-	if (name && strstr(name, "g_initialstub"))
-		look_up->kind = PYTHON_NATIVE_GREENLET;
+	look_up->kind = name && strstr(name, "g_initialstub") ? PYTHON_NATIVE_GREENLET
+	                                                      : PYTHON_NATIVE_GREENLETS;
 }
 
 static void look_up(void *context)
