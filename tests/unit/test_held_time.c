@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// held_time: how the books of held threads are kept, with given times and a file of the test's
+// making in the place of the sampler's own schedstat.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "held_time.h"
+#include "run_stats.h"
+
+enum { LONG_NS = 1000000 }; // longer than a hold should be
+
+struct fixture {
+	struct run_stats stats;
+	struct held_time hold;
+	FILE *schedstat;
+};
+
+// The sampler has waited for a CPU so long in all.
+static void set_delay(struct fixture *fixture, int64_t delay_ns)
+{
+	char text[64];
+	const int n = snprintf(text, sizeof(text), "1 %020jd 1\n", (intmax_t)delay_ns);
+
+	assert_int_equal(pwrite(fileno(fixture->schedstat), text, (size_t)n, 0), n);
+}
+
+static int begin(void **state)
+{
+	static struct fixture fixture;
+
+	memset(&fixture, 0, sizeof(fixture));
+	fixture.schedstat = tmpfile();
+	assert_non_null(fixture.schedstat);
+	set_delay(&fixture, 0);
+	held_time_init(&fixture.hold, &fixture.stats, NULL);
+	close(fixture.hold.own_schedstat_fd);
+	fixture.hold.own_schedstat_fd = fileno(fixture.schedstat);
+	*state = &fixture;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->hold.own_schedstat_fd = -1; // the stream closes it
+	held_time_deinit(&fixture->hold);
+	fclose(fixture->schedstat);
+	return 0;
+}
+
+// Each thread counts by itself; the time for which some thread was held is the union of all.
+static void test_union(void **state)
+{
+	static const struct {
+		int64_t start_ns, end_ns, held_ns;
+	} cases[] = {
+	    {1000, 3000, 2000}, // the first one
+	    {2000, 5000, 4000}, // overlaps it
+	    {4000, 5000, 4000}, // lies within
+	    {9000, 9500, 4500}, // lies apart
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		held_time_add(&fixture->hold, cases[i].start_ns, cases[i].end_ns);
+		assert_int_equal(fixture->stats.held_ns, cases[i].held_ns);
+		assert_int_equal(fixture->stats.stops, i + 1);
+		assert_int_equal(fixture->stats.thread_hold.total, i + 1);
+	}
+	assert_int_equal(fixture->stats.thread_hold.max_ns, 3000);
+}
+
+// Nobody was held before the time at which all were last seen not to have stopped.
+static void test_none_before(void **state)
+{
+	struct fixture *fixture = *state;
+
+	held_time_note_none(&fixture->hold, LONG_NS);
+	held_time_add(&fixture->hold, 0, LONG_NS + 700);
+	assert_int_equal(fixture->stats.held_ns, 700);
+	assert_int_equal(fixture->stats.thread_hold.max_ns, 700);
+	// A look shortly after the last one is not noted: it would cost more than it tells.
+	held_time_note_none(&fixture->hold, LONG_NS + 1000);
+	assert_int_equal(fixture->hold.quiet_ns, LONG_NS);
+}
+
+// What of a long hold the sampler waited for a CPU is told apart, but never more than the hold.
+static void test_waiting(void **state)
+{
+	static const struct {
+		int64_t hold_ns, delay_ns, waiting_ns;
+	} cases[] = {
+	    {LONG_NS, 0, 0},
+	    {LONG_NS, 300000, 300000},
+	    {LONG_NS, 3 * LONG_NS, LONG_NS},
+	    {1000, 500, 0}, // too short to be looked at
+	};
+	struct fixture *fixture = *state;
+	int64_t now_ns = 1000, delay_ns = 0, waiting_ns = 0;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		delay_ns += cases[i].delay_ns;
+		waiting_ns += cases[i].waiting_ns;
+		set_delay(fixture, delay_ns);
+		held_time_add(&fixture->hold, now_ns, now_ns + cases[i].hold_ns);
+		assert_int_equal(fixture->stats.held_waiting_ns, waiting_ns);
+		now_ns += 2 * cases[i].hold_ns;
+	}
+}
+
+// Without schedstat nothing is known of it, and nothing is told apart.
+static void test_unknown_waiting(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->hold.own_schedstat_fd = -1;
+	held_time_add(&fixture->hold, 1000, 1000 + LONG_NS);
+	assert_int_equal(fixture->stats.held_ns, LONG_NS);
+	assert_int_equal(fixture->stats.held_waiting_ns, 0);
+}
+
+// A tick has what was held until the next one begins; one without a hold is not counted.
+static void test_ticks(void **state)
+{
+	struct fixture *fixture = *state;
+
+	held_time_settle_tick(&fixture->hold);
+	assert_int_equal(fixture->stats.tick_hold.total, 0);
+	held_time_add(&fixture->hold, 1000, 1200);
+	held_time_add(&fixture->hold, 1300, 1400);
+	held_time_settle_tick(&fixture->hold);
+	held_time_settle_tick(&fixture->hold);
+	assert_int_equal(fixture->stats.tick_hold.total, 1);
+	assert_int_equal(fixture->stats.tick_hold.max_ns, 300);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_union, begin, end),
+	    cmocka_unit_test_setup_teardown(test_none_before, begin, end),
+	    cmocka_unit_test_setup_teardown(test_waiting, begin, end),
+	    cmocka_unit_test_setup_teardown(test_unknown_waiting, begin, end),
+	    cmocka_unit_test_setup_teardown(test_ticks, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// syscall_mend: what is decided about a call that a stop interrupted, by its registers alone.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "syscall_mend.h"
+
+enum {
+	ERESTARTSYS = 512, // the kernel's own: include/linux/errno.h
+	ERESTART_RESTARTBLOCK = 516,
+	NO_CALL = -1,
+};
+
+struct mend_case {
+	const char *what;
+	int64_t number, result;
+	uint64_t arguments[3];
+	enum syscall_mend expected;
+};
+
+static void set_up(const struct mend_case *call, struct thread_registers *ret)
+{
+	*ret = (struct thread_registers){0};
+	syscall_set(ret, call->number, call->result);
+	for (unsigned int i = 0; i < 3; i++)
+		syscall_set_argument(ret, false, i + 1, call->arguments[i]);
+}
+
+static struct syscall_caller this_thread(void)
+{
+	return (struct syscall_caller){.tid = getpid(), .pid = getpid()};
+}
+
+static void check(const struct mend_case *call)
+{
+	const struct syscall_caller caller = this_thread();
+	struct thread_registers thread;
+	struct syscall_rest rest;
+
+	set_up(call, &thread);
+	const enum syscall_mend found = syscall_mend(&caller, &thread, &rest);
+	if (found != call->expected)
+		fail_msg("%s: %d rather than %d", call->what, found, call->expected);
+	// Only a call that is entered again has other registers than before.
+	if (found == MEND_AGAIN)
+		assert_true(syscall_was_interrupted(syscall_result(&thread)));
+	else
+		assert_int_equal(syscall_result(&thread), call->result);
+	assert_int_equal(syscall_number(&thread), call->number);
+}
+
+static void test_without_descriptors(void **state)
+{
+	static const struct mend_case cases[] = {
+	    {"no call", NO_CALL, -EINTR, {0}, MEND_NOTHING},
+	    {"a wait that was interrupted", SYS_epoll_wait, -EINTR, {0}, MEND_AGAIN},
+	    {"a wait that has failed", SYS_epoll_wait, -EBADF, {0}, MEND_NOTHING},
+	    {"a wait whose time is over", SYS_epoll_wait, 0, {0}, MEND_NOTHING},
+	    {"a wait that has ended", SYS_epoll_wait, 1, {0}, MEND_NOTHING},
+	    {"the kernel restarts it", SYS_futex, -ERESTARTSYS, {0}, MEND_NOTHING},
+	    {"it could close another file", SYS_close, -EINTR, {0}, MEND_LEFT},
+	    {"a wait that begins anew", SYS_fallocate, -EINTR, {0}, MEND_REST},
+	    {"one with another error", SYS_bpf, -EAGAIN, {BPF_PROG_LOAD}, MEND_REST},
+	    {"its usual error", SYS_bpf, -EINTR, {BPF_PROG_LOAD}, MEND_NOTHING},
+	    {"the same error, another request", SYS_bpf, -EAGAIN, {BPF_MAP_CREATE}, MEND_NOTHING},
+	    {"a part of the bytes", SYS_getrandom, 300, {1 << 16, 1000, 0}, MEND_REST},
+	    {"all of the bytes", SYS_getrandom, 1000, {1 << 16, 1000, 0}, MEND_NOTHING},
+	    {"a number of no call", 100000, -EINTR, {0}, MEND_LEFT},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		check(&cases[i]);
+}
+
+// What is read of a device may be cut short by a stop, of a regular file it is not.
+static void test_descriptors(void **state)
+{
+	FILE *file = tmpfile();
+	const int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_non_null(file);
+	assert_true(zero >= 0);
+	const uint64_t fds[] = {(uint64_t)zero, (uint64_t)fileno(file)};
+	check(&(struct mend_case){"a device", SYS_read, 4096, {fds[0], 1 << 16, 8192}, MEND_REST});
+	check(&(struct mend_case){
+	    "all of it", SYS_read, 8192, {fds[0], 1 << 16, 8192}, MEND_NOTHING});
+	check(&(struct mend_case){"a file", SYS_read, 4096, {fds[1], 1 << 16, 8192}, MEND_NOTHING});
+	close(zero);
+	fclose(file);
+}
+
+// restart_syscall(2) is a call that a seccomp filter may not know.
+static void test_restart(void **state)
+{
+	(void)state;
+	check(&(struct mend_case){"to be restarted",
+	                          SYS_nanosleep,
+	                          -ERESTART_RESTARTBLOCK,
+	                          {0},
+	                          syscall_is_filtered(getpid()) ? MEND_AGAIN : MEND_NOTHING});
+}
+
+static void test_at_once(void **state)
+{
+	static const struct {
+		struct mend_case call;
+		bool is_again;
+	} cases[] = {
+	    {{"interrupted", SYS_epoll_wait, -EINTR, {0}, 0}, true},
+	    {{"begins anew", SYS_fallocate, -EINTR, {0}, 0}, true},
+	    {{"cannot be mended", SYS_close, -EINTR, {0}, 0}, false},
+	    {{"a part: nobody stays for the rest", SYS_getrandom, 300, {0, 1000, 0}, 0}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct syscall_caller caller = this_thread();
+		struct thread_registers thread;
+		set_up(&cases[i].call, &thread);
+		assert_int_equal(syscall_mend_at_once(&caller, &thread), cases[i].is_again);
+		assert_int_equal(syscall_mend_resumes(&thread), cases[i].is_again);
+	}
+}
+
+static void test_resumes(void **state)
+{
+	static const struct {
+		int64_t number, result;
+		bool resumes;
+	} cases[] = {
+	    {SYS_futex, -ERESTARTSYS, true}, {SYS_nanosleep, -ERESTART_RESTARTBLOCK, true},
+	    {SYS_futex, -EINTR, false},      {SYS_futex, 0, false},
+	    {NO_CALL, -ERESTARTSYS, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct thread_registers thread = {0};
+		syscall_set(&thread, cases[i].number, cases[i].result);
+		assert_int_equal(syscall_mend_resumes(&thread), cases[i].resumes);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_without_descriptors),
+	    cmocka_unit_test(test_descriptors),
+	    cmocka_unit_test(test_restart),
+	    cmocka_unit_test(test_at_once),
+	    cmocka_unit_test(test_resumes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
