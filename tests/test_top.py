@@ -171,8 +171,11 @@ class Live(harness.TestCase):
         target = self.start_fixture("threads", 8, 2)
         told = intervals(top(target.pid, "--json", "--interval=500ms", "-n", 3))
         self.assertEqual([part["from_ns"] for part in told], [0, 500_000_000, 1_000_000_000])
+        missed = 0
         for part in told:
-            self.assertEqual(len(part["threads"]), 9)
+            # 49 or 50 ticks: if most were missed, the spinners may have none.
+            n_missed, missed = part["missed_ticks"] - missed, part["missed_ticks"]
+            self.assertIn(len(part["threads"]), (9,) if n_missed < 25 else range(7, 10))
             self.assertEqual(sum(f["self"] for f in part["functions"]), part["ticks"])
             self.assertEqual(sum(t["ticks"] for t in part["threads"]), part["ticks"])
             for thread in part["threads"]:
