@@ -118,6 +118,17 @@ class Python(harness.TestCase):
             # Some ticks may pass before it is known; a sleep is longer than that.
             self.assertLess(unknown[tid], known[tid])
 
+    def test_begins_threads(self):
+        """A thread is not taken for one that it has just made, whose state says so at first."""
+        target = self.start_program("births")
+        run = attach(target, duration="1", hz=499)
+        tids = {sample.tid for sample in run.pprof.samples if "births" in sample.stack}
+        self.assertEqual(len(tids), 1)
+        stacks = [s for s in run.pprof.samples if s.tid in tids]
+        n_other = sum(sample.count for sample in stacks if "births" not in sample.stack)
+        # Taken for such a one, it is one in ten; a few may be between two calls.
+        self.assertLess(100 * n_other, sum(sample.count for sample in stacks) + 100)
+
     def test_gil(self):
         """Who waits for the interpreter's lock, who holds it, and what for."""
         target = self.start_program("gil")

@@ -48,6 +48,7 @@ struct python_thread {
 	uint64_t state, interp;
 	uint64_t interp_id; // the interpreter's own number
 	uint64_t gil;       // the GIL's structure; 0: not known
+	uint64_t thread_id; // what the state says of its thread, as python_threads_id
 	uint64_t outermost; // the frame of the thread's first function; 0: not looked for
 	// Frames in the heap that its last sample showed. They are read together, as nearly all are
 	// still there. Shared by all lists that have this thread.
@@ -115,6 +116,7 @@ struct python_cframe {
 struct python_note {
 	enum runtime_fault fault; // RUNTIME_FAULT_NONE: it is whole
 	bool has_state;           // the thread has a state
+	bool has_others;          // a state was listed for it that is another thread's by now
 	bool holds_gil, collects;
 	bool has_more_tasks; // there are more, or several that wait for the same one
 	uint32_t n_tasks;    // the task that it executes, the task that waits for that, and so on
@@ -145,6 +147,10 @@ void python_threads_destroy(struct python_threads *threads);
 // Finds the thread's states: returns the first, and sets *ret_n to how many there are.
 const struct python_thread *python_threads_find(const struct python_threads *threads, int tid,
                                                 size_t *ret_n);
+
+// What tells the thread of a state, which was read, from others: a tid, or the address of a
+// pthread.
+uint64_t python_threads_id(const struct python *python, const uint8_t *state);
 
 // Looks for asyncio's tasks, if the process's files may have changed.
 void python_tasks_update(struct python *python, int tid);

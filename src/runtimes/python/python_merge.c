@@ -358,6 +358,7 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 	python->gil_waiter = 0;
 	end_at_greenlet(python, stack);
 	stack->labels = python_labels(python, note, stack, note->chains[0].interp_id, waits);
+	python->wants_threads |= note->has_others;
 	if (!note->has_state) {
 		// A new thread, or none of Python's.
 		if (!shows_loop(&merge))

@@ -243,7 +243,7 @@ static uint64_t walk_cframes(struct walk *walk, uint64_t cframe, uint64_t root)
 }
 
 // The thread's state, and beside it who holds the GIL and what it is used for. False: it cannot be
-// read, or is no more.
+// read, is no more, or is another thread's.
 static bool read_state(struct walk *walk, const struct python_thread *thread, uint8_t *ret)
 {
 	const struct python *python = walk->python;
@@ -268,6 +268,10 @@ static bool read_state(struct walk *walk, const struct python_thread *thread, ui
 		note_fault(walk, RUNTIME_FAULT_UNREADABLE);
 	if (!blocks[0].is_read || word_at(ret, layout->thread_interp) != thread->interp)
 		return false;
+	if (python_threads_id(python, ret) != thread->thread_id) {
+		walk->note->has_others = true;
+		return false;
+	}
 	walk->note->has_state = true;
 	if (locked == 1 && holder == thread->state) {
 		walk->note->holds_gil = true;

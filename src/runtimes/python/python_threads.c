@@ -144,6 +144,14 @@ static int tid_of(const struct python *python, int tid, const struct tids *tids,
 	return our_tid(tids, pthread_tid(python, tid, state)) == pid ? pid : 0;
 }
 
+uint64_t python_threads_id(const struct python *python, const uint8_t *state)
+{
+	const struct python_layout *layout = &python->layout;
+
+	return word_at(state,
+	               layout->thread_native_id ? layout->thread_native_id : layout->thread_id);
+}
+
 struct listing {
 	struct python_thread *items;
 	size_t n, capacity, n_interps;
@@ -172,7 +180,8 @@ static void list_threads(const struct python *python, int tid, const struct pyth
 			                           .state = state,
 			                           .interp = of->interp,
 			                           .interp_id = of->interp_id,
-			                           .gil = of->gil};
+			                           .gil = of->gil,
+			                           .thread_id = python_threads_id(python, bytes)};
 	}
 }
 
@@ -253,6 +262,17 @@ static void replace(struct python *python, struct python_threads *threads)
 	python_threads_destroy(old);
 }
 
+// True if a thread has two states in one interpreter. A thread that begins another one makes its
+// state, which says to be the maker's until the new thread runs.
+static bool has_newcomer(const struct python_threads *threads)
+{
+	for (size_t i = 1; i < threads->n; i++)
+		if (threads->items[i].tid == threads->items[i - 1].tid &&
+		    threads->items[i].interp == threads->items[i - 1].interp)
+			return true;
+	return false;
+}
+
 void python_threads_update(struct python *python, int tid, int64_t now_ns)
 {
 	const uint64_t hash = go_through(python, tid, NULL);
@@ -268,8 +288,8 @@ void python_threads_update(struct python *python, int tid, int64_t now_ns)
 		qsort(listing.tids.items, listing.tids.n, sizeof(struct tid_pair), compare_tids);
 	python->threads_hash = go_through(python, tid, &listing);
 	python->n_interps = listing.n_interps;
-	python->wants_threads = !listing.is_whole;
 	replace(python, make_threads(python->threads, &listing));
+	python->wants_threads = !listing.is_whole || has_newcomer(python->threads);
 	free(listing.items);
 	free(listing.tids.items);
 	python->threads_ns = now_ns;
