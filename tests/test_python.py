@@ -2,6 +2,7 @@
 """Python's own frames among the machine's: what a program says of its stacks is what is shown."""
 
 import collections
+import glob
 import json
 import os
 import re
@@ -17,6 +18,15 @@ PROGRAM = os.path.join(harness.HERE, "fixtures", "python_stacks.py")
 sys.path.insert(0, os.path.dirname(PROGRAM))
 import python_stacks  # noqa: E402
 
+# Interpreters beside Debian's, of which each version has structures of its own: (program, environment).
+OTHERS = {
+    os.path.basename(os.path.dirname(os.path.dirname(program))): (
+        program, {**os.environ, "LD_LIBRARY_PATH": os.path.join(program, "..", "..", "lib")}
+    )
+    for program in glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3.[0-9]*"))
+    if os.access(program, os.X_OK) and program[-1].isdigit()
+}  # fmt: skip
+
 
 def python_frames(sample):
     """(name, file, line) of each, root first."""
@@ -28,14 +38,16 @@ def python_frames(sample):
 
 
 class Python(harness.TestCase):
-    def start_program(self, *args, python=PYTHON):
-        return self.start(python, PROGRAM, *args)
+    def start_program(self, *args, python=PYTHON, **popen):
+        return self.start(python, PROGRAM, *args, **popen)
 
     def test_parked(self):
         """Sleeping threads, without a stop: every name, file and line."""
         path = os.path.join(self.directory(), "stacks.json")
         target = self.start_program("parked", path)
-        run = attach(target)
+        self.check_parked(attach(target), path)
+
+    def check_parked(self, run, path):
         with open(path, encoding="utf-8") as file:
             told = {int(tid): [tuple(frame) for frame in stack] for tid, stack in json.load(file).items()}
         self.assertEqual(len(told), len(python_stacks.KINDS))
@@ -52,6 +64,31 @@ class Python(harness.TestCase):
         # C between Python: who calls back stands between who called and what is called.
         self.assertLess(callback.index("from_c"), callback.index("qsort_r"))
         self.assertLess(callback.index("qsort_r"), callback.index("calls"))
+
+    def test_other_interpreters(self):
+        """Those that are installed, all at once: parked and running."""
+        if not OTHERS:
+            self.skipTest("pyenv has no other interpreters here")
+        directory = self.directory()
+        runs = {}
+        for name, (python, env) in OTHERS.items():
+            path = os.path.join(directory, name)
+            parked = self.start_program("parked", path, python=python, env=env)
+            running = self.start_program("running", python=python, env=env)
+            runs[name] = [
+                (target, harness.start_attach(target, "-d", "0.5", hz=199))
+                for target in (parked, running)
+            ]
+        for name, started in runs.items():
+            with self.subTest(interpreter=name):
+                parked, running = [
+                    attach(target, duration="1") if run.finish().starved else run
+                    for target, run in started
+                ]
+                self.check_parked(parked, os.path.join(directory, name))
+                self.assertIn("middle", {f for s in running.pprof.samples for f in s.stack})
+                for sample in running.pprof.samples:
+                    self.check_edges(sample)
 
     def check_edges(self, sample):
         edges = python_stacks.edges()
