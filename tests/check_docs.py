@@ -8,8 +8,8 @@
 of a verb that has one (DUMP), are the same options with the same values' names; the exit statuses of error.h are in the man page and the README; every profiler
 command line in the README and in the man page uses options that exist, rightly; every option that
 the README's prose names is there, and so is every test that it names for a promise; the man page has
-the same promises. And the words that profiles are marked with: why a stack is truncated is in the man
-page, each kind of wait there and among the colours of the page.
+the same promises. And the words of profiles: why a stack is truncated is in the man page; each kind of wait
+has its place there, a colour on the page, and a letter and a colour in top; each format is in FORMATS and in --help.
 """
 
 import os
@@ -208,17 +208,32 @@ def help_of(profiler, *verb):
     return run.stdout
 
 
-def check_words(root, man):
+def helped_formats(helped):
+    return helped.partition("--format=FORMAT")[2].partition("default:")[0]
+
+
+def check_words(root, man, helped):
     """The words that the sources have for what a profile shows."""
     ends = STACK_END.findall(read(root, "src", "profile", "profile.c"))
     kinds = WAIT_KIND.findall(read(root, "src", "profile", "wait_kind.c"))
     looks = read(root, "src", "write", "page", "draw.js").partition("const LOOKS")[2].partition("};")[0]
-    if not ends or not kinds:
-        return ["no ends of stacks or kinds of waits found"]
+    screen = read(root, "src", "top", "top_ui.c")
+    letters = read(root, "src", "top", "top_model.c")
+    formats = read(root, "include", "write", "writer.h").partition("#define WRITER_NAMES ")[2].partition("\n")[0]
+    writers = set(re.findall(r"\w+", formats)) - {"or"}
+    if not ends or not kinds or not writers:
+        return ["no ends of stacks, kinds of waits or formats found"]
     return [
         *(f"man page: FORMATS has no '{end}'" for end in ends if end not in section(man, "FORMATS")),
         *(f"man page: WAITS has no '{kind}'" for kind in kinds if kind not in section(man, "WAITS")),
         *(f"draw.js: LOOKS has no {kind}" for kind in kinds if f"\t{kind}:" not in looks),
+        *(f"top_model.c: no letter for {kind}" for kind in kinds if f"[WAIT_KIND_{kind.upper()}]" not in letters),
+        *(f"top_ui.c: no colour for {kind}" for kind in kinds if f"[WAIT_KIND_{kind.upper()}]" not in screen),
+        *(f"top_ui.c: help has no {kind}" for kind in kinds if not re.search(rf"[ \"][A-Z] {kind}\b", screen)),
+        *(f"man page: TOP has no letter for {kind}" for kind in kinds
+          if not re.search(rf"\b[A-Z] {kind}\b", section(man, "TOP"))),
+        *(f"man page: FORMATS has no {name}" for name in sorted(writers) if f"*{name}*" not in section(man, "FORMATS")),
+        *(f"--help: --format has no {name}" for name in sorted(writers) if name not in helped_formats(helped)),
     ]
 
 
@@ -241,7 +256,7 @@ def main():
     faults += check_text("README.md", readme, verbs)
     faults += check_text("man page", man, verbs)
     faults += check_promises(root, readme, man)
-    faults += check_words(root, man)
+    faults += check_words(root, man, helps[""])
     faults += check_statuses("man page", section(man, "EXIT STATUS"), statuses)
     faults += check_statuses("README.md", readme, statuses)
     for fault in faults:

@@ -39,6 +39,7 @@ static const char *const help[] = {
     "space  pause, or play a recording  , .  a second back, on   < >  ten",
     "q F10  quit       Ctrl-Z  to the shell: sampling goes on",
     "R running L lock C condition F file S socket E event T timer P pipe X stopped",
+    "Q runnable (goroutines)",
 };
 
 void top_ui_init(struct top_ui *ret, struct top_source *source)
@@ -275,8 +276,11 @@ void top_ui_key(struct top_ui *ui, int key, int height)
 static const char *colour_of(const struct top_ui *ui, int kind)
 {
 	static const char *const colours[N_WAIT_KINDS] = {
-	    "\x1b[38;5;214m", "\x1b[38;5;134m", "\x1b[38;5;223m", "\x1b[38;5;173m", "\x1b[38;5;75m",
-	    "\x1b[38;5;153m", "\x1b[38;5;250m", "\x1b[38;5;35m",  "\x1b[38;5;245m",
+	    [WAIT_KIND_RUNNING] = "\x1b[38;5;214m",   [WAIT_KIND_LOCK] = "\x1b[38;5;134m",
+	    [WAIT_KIND_CONDITION] = "\x1b[38;5;223m", [WAIT_KIND_FILE] = "\x1b[38;5;173m",
+	    [WAIT_KIND_SOCKET] = "\x1b[38;5;75m",     [WAIT_KIND_EVENT] = "\x1b[38;5;153m",
+	    [WAIT_KIND_TIMER] = "\x1b[38;5;250m",     [WAIT_KIND_PIPE] = "\x1b[38;5;35m",
+	    [WAIT_KIND_STOPPED] = "\x1b[38;5;245m",   [WAIT_KIND_RUNNABLE] = "\x1b[38;5;222m",
 	};
 
 	return ui->colours && kind >= 0 && kind < N_WAIT_KINDS ? colours[kind] : "";
