@@ -68,6 +68,10 @@ struct goroutine_list {
 // Frees what the list owns. A zeroed list is empty.
 void goroutine_list_deinit(struct goroutine_list *list);
 
+// True if it is that of a thread of C's, which has called Go before and may do so again, but is in
+// C now: it has no frame of its own, and the thread's time is the thread's.
+bool goroutine_is_in_c(const struct goroutine *goroutine);
+
 // Reads the addresses of all goroutines' structures. False, with an empty list, if the runtime's
 // list cannot be read.
 bool goroutine_list_read(struct goroutine_list *list, const struct go_program *program,

@@ -91,6 +91,11 @@ static void note_thread(struct ticker *ticker, uint64_t m)
 		if (own_number(samples, thread) != tid)
 			continue;
 		thread->go_m = m;
+		// It may sleep since before that was known: it is looked at anew.
+		if (!thread->account.goroutine) {
+			thread->sleep.asleep = false;
+			ticker->all_asleep = false;
+		}
 		hash_index_insert(&samples->threads_index, hash, samples->n_threads);
 		*array_push(samples->threads, samples->n_threads, samples->threads_capacity) = m;
 	}
@@ -109,7 +114,7 @@ static bool find_of_sleeper(struct ticker *ticker, const struct target_thread *t
 	       tid == own_number(samples, thread) && g != 0 &&
 	       goroutine_read(&samples->program, &memory, g, ret) && ret->m == thread->go_m &&
 	       (ret->status == GOROUTINE_RUNNING || ret->status == GOROUTINE_SYSCALL) &&
-	       !sleeper_has_moved(ticker->target, thread);
+	       !goroutine_is_in_c(ret) && !sleeper_has_moved(ticker->target, thread);
 }
 
 // The goroutine of a thread that was stopped, as its copy says. What does not change in a
@@ -124,7 +129,7 @@ static bool find_of_stopped(struct ticker *ticker, const struct snapshot *snapsh
 	if (go->goroutine.address == 0 || go->goid == 0 ||
 	    (go->status != GOROUTINE_RUNNING && go->status != GOROUTINE_SYSCALL) ||
 	    !goroutine_read(&samples->program, &memory, go->goroutine.address, ret) ||
-	    ret->goid != go->goid)
+	    ret->goid != go->goid || goroutine_is_in_c(ret))
 		return false;
 	ret->labels = go->labels; // it may have others by now
 	return true;
@@ -369,6 +374,10 @@ static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
 	if (goroutine->m)
 		note_thread(ticker, goroutine->m);
 	ticker->stats->goroutines.system += entry->thread == GOROUTINE_NONE;
+	if (goroutine_is_in_c(goroutine) && entry->thread != GOROUTINE_NONE && !entry->bound_tid) {
+		entry->seen = *goroutine;
+		goroutine_count_as_before(ticker, entry, samples->tick, ticker->accounting.now_ns);
+	}
 	if (entry->thread == GOROUTINE_NONE || !goroutine_is_parked(goroutine) ||
 	    (!ticker->accounting.priming &&
 	     goroutine_is_counted(ticker, entry, ticker->accounting.now_ns)))

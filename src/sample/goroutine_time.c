@@ -121,7 +121,10 @@ static bool has_run(const struct ticker *ticker, const struct goroutine_entry *e
 void goroutine_count_as_before(struct ticker *ticker, struct goroutine_entry *entry, uint64_t tick,
                                int64_t until_ns)
 {
-	if (!entry->is_sampled && entry->has_stack) {
+	if (goroutine_is_in_c(&entry->seen)) {
+		profile_pass(ticker->profile, entry->thread, until_ns);
+		entry->tick = tick > entry->tick ? tick : entry->tick;
+	} else if (!entry->is_sampled && entry->has_stack) {
 		goroutine_count(ticker, entry, entry->stack, tick, until_ns);
 	} else if (has_run(ticker, entry) || !entry->is_sampled) {
 		// All that is known is that no thread was seen to run it.

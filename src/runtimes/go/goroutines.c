@@ -205,6 +205,16 @@ bool goroutine_list_next(struct goroutine_list *list, const struct go_program *p
 	return true;
 }
 
+bool goroutine_is_in_c(const struct goroutine *goroutine)
+{
+	// The runtime makes it with four words above its SP (proc.go, oneNewExtraM), and no
+	// function to begin with.
+	enum { EMPTY_STACK = 4 * sizeof(uint64_t) };
+
+	return goroutine->status == GOROUTINE_SYSCALL && goroutine->start_pc == 0 &&
+	       goroutine->high - goroutine->sp <= EMPTY_STACK;
+}
+
 bool goroutine_is_as(const struct goroutine *goroutine, const struct goroutine *other)
 {
 	return goroutine->goid == other->goid && goroutine->status == other->status &&
