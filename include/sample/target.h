@@ -26,11 +26,14 @@ struct stop_request {
 
 // One thread of the target.
 struct target_thread {
+	// Who it is (target).
 	int tid;
 	int schedstat_fd, syscall_fd; // -1: opened for each use
-	bool listed;                  // in the last listing of the process's threads
-	bool gone;
-	int64_t named_ns; // when its name was last read
+	bool listed;                  // is in the last listing of the process's threads
+	bool gone;                    // has ended
+
+	// Its name (thread_info).
+	int64_t named_ns; // when it was last read
 	bool asked_name;  // a runtime was asked for it
 
 	// What was last seen of it without a stop (sleeper).
@@ -63,8 +66,7 @@ struct target {
 	const struct runtimes *runtimes; // that read their part of each copy; NULL: none; borrowed
 	void (*attend)(void *);          // is called now and then in long work; NULL: none
 	void *attend_context;
-	struct target_thread **threads; // pointers stay valid until
-	                                // target_forget_gone
+	struct target_thread **threads; // each is valid until target_forget_gone
 	size_t n_threads, threads_capacity;
 };
 

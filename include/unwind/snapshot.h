@@ -98,7 +98,7 @@ struct snapshot_hint {
 	uint64_t last_base;
 	bool misled;            // a base once belonged to another stack than the copied one
 	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
-	                        // of its own of its own
+	                        // of its own
 	const struct go_layout *go; // of the program; NULL: none; borrowed
 	struct resident *resident;  // of the process; NULL: opened for each use; borrowed
 	struct luajit_thread luajit;

@@ -20,8 +20,9 @@ bool woken_is_worth_looks(const struct machine_load *load, const struct target *
 // because of that.
 bool woken_is_ready(const struct target *target, const struct target_thread *thread);
 
-// Could any sleeper (thread->look_later) be one, when n_running of the others run or are ready, as
-// looked at just now, n_others being machine_load_others before that? If those are all of the
-// machine's ready threads, none is. They come and go while they are counted, so it is tried again.
+// True if a sleeper (thread->look_later) may be one. n_running of the other threads were just seen
+// to run or be ready; n_others is machine_load_others before that. If these are all of the
+// machine's ready threads, no sleeper is one. As threads come and go meanwhile, it counts several
+// times.
 bool woken_may_be_ready(const struct machine_load *load, const struct target *target, long n_others,
                         long n_running);
