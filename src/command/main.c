@@ -542,7 +542,7 @@ static int sample_for_agent(void *context)
 	struct session *session = context;
 
 	agent_command_prepare(&session->options);
-	return supervise(run, session, false, -1);
+	return supervise_part(supervise(run, session, false, -1));
 }
 
 static struct error *agent(struct session *session)

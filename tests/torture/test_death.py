@@ -8,7 +8,9 @@ that was started does nothing to it; what one of its worker may do is told in RE
 import fcntl
 import os
 import random
+import shutil
 import signal
+import subprocess
 import termios
 
 import torture
@@ -133,12 +135,16 @@ class Rests(torture.TestCase):
     come to as a whole, whatever happens then."""
 
     def setUp(self):
-        # One megabyte at a time is the most that a pipe takes.
+        self.target = self.start_writer(torture.program("life"))
+
+    def start_writer(self, program):
+        """It writes to a pipe, of which a megabyte at a time is the most that it takes."""
         self.reader, writer = os.pipe()
         self.addCleanup(os.close, self.reader)
         self.n_read = 0
-        self.target = self.start_program("life", "write", writer, pass_fds=[writer])
+        target = self.start(program, "write", writer, pass_fds=[writer])
         os.close(writer)
+        return target
 
     def read(self, size):
         part = os.read(self.reader, size)
@@ -155,6 +161,12 @@ class Rests(torture.TestCase):
         """Reads slowly until the call is cut, and then no more until the profile is written."""
         run = harness.start_attach(self.target, ALL_TICKS, "-d", "600", hz=1000)
         run.wait_attached()
+        self.read_slowly()
+        run.signal(signal.SIGTERM)
+        run.finish()
+        return run
+
+    def read_slowly(self):
         n_looks = 0
         while n_looks < 20 and self.n_read < 60 << 20:
             n_looks = n_looks + 1 if self.is_traced() else 0
@@ -162,9 +174,6 @@ class Rests(torture.TestCase):
                 self.read(4096)
             else:
                 torture.pause(0.002)
-        run.signal(signal.SIGTERM)
-        run.finish()
-        return run
 
     def written(self):
         """What the program is told, when all is read that there is."""
@@ -201,6 +210,57 @@ class Rests(torture.TestCase):
         harness.wait_for(lambda: not self.is_traced(), "the target to be let go")
         self.assertEqual(self.written(), self.n_read)
         self.assertLess(self.n_read, 64 << 20)
+
+    def workers(self, pid):
+        """Those that sample, of a profiler that has processes between."""
+        found = []
+        for child in harness.children(pid):
+            name = (harness.read_status(child) or {"Name": ""})["Name"]
+            found += [child] if name == "profiler-worker" else self.workers(child)
+        return found
+
+    def go_on_after(self, *command, window=False):
+        """A profiler of another kind. `window`: what it does ends before it does."""
+        for _ in range(torture.TRIES):
+            with subprocess.Popen(
+                [harness.PROFILER, *command], cwd=self.directory(), stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            ) as profiler:  # fmt: skip
+                worker = harness.wait_for(lambda p=profiler: self.workers(p.pid), "it")[0]
+                self.read_slowly()
+                if not window:
+                    profiler.send_signal(signal.SIGTERM)
+                harness.wait_for(lambda w=worker: self.has_finished(w), "the profile")
+                stays = self.is_traced()
+                written = self.written()
+                profiler.send_signal(signal.SIGTERM)
+            self.assertEqual((written, self.n_read), (64 << 20, 64 << 20))
+            if stays:
+                return
+            self.target = self.start_writer(self.target.process.args[0])
+            command = (*command[:-1], str(self.target.pid)) if not window else command
+        raise AssertionError("no call was cut")
+
+    def has_finished(self, worker):
+        """It has ended, or stays for the call alone."""
+        return self.is_gone(worker) or harness.read_links(f"/proc/{worker}/fd") <= {"/dev/null"}
+
+    def test_goes_on_after_windows(self):
+        self.go_on_after("-F", "1000", ALL_TICKS, "--every=300ms", "-c", "-o", "windows/",
+                         "-p", str(self.target.pid))  # fmt: skip
+
+    def test_goes_on_after_top(self):
+        self.go_on_after("top", "-F", "1000", ALL_TICKS, "--json", str(self.target.pid))
+
+    def test_goes_on_after_a_window_of_the_agent(self):
+        directory = self.directory()
+        program = shutil.copy(torture.program("life"), os.path.join(directory, "writer"))
+        self.target = self.start_writer(program)
+        self.go_on_after(
+            "agent", "-F", "1000", ALL_TICKS, "--push=http://127.0.0.1:9/", "--min-age=1ms",
+            "--window=1s", "--period=2s", "--max-cpu=0", f"--off-file={directory}/off",
+            "-o", f"{directory}/spool", f"exe={program}", window=True,
+        )  # fmt: skip
 
     def test_told_to_end(self):
         self.end_it(signal.SIGTERM)
