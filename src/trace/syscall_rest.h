@@ -77,5 +77,6 @@ bool syscall_has_returned(int tid, const struct thread_registers *thread);
 // calls all the same.
 bool syscall_ignores_signal(int tid, int signal);
 
-// True if the thread has a seccomp filter, which may not know other calls than the program makes.
+// True if the thread is under seccomp, by a filter or strictly: other calls than the program makes
+// may be its death.
 bool syscall_is_filtered(int tid);

@@ -14,8 +14,16 @@
 //
 // life births SECONDS RATE: so many threads a second are born, work for a moment and end; says how
 // many there were, and how many did not do their work.
+//
+// life strict N: after a line on stdin writes N times to a socket that is read slowly, under the
+// seccomp that kills for all calls but read, write, exit and sigreturn; says how often it wrote,
+// and how often not all.
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "torture.h"
@@ -215,6 +223,36 @@ static int run_write(char **argv)
 	return 0;
 }
 
+static int run_strict(char **argv)
+{
+	static char bytes[1 << 20];
+	const int n = atoi(argv[2]);
+	int fds[2], n_short = 0;
+	char line[64];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+		die("socketpair");
+	if (fork() == 0) {
+		close(fds[1]);
+		close(STDOUT_FILENO);
+		while (read(fds[0], bytes, sizeof(bytes) / 16) > 0)
+			usleep(100);
+		_exit(0);
+	}
+	close(fds[0]);
+	ready();
+	if (read(STDIN_FILENO, line, 1) != 1)
+		die("read");
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+		die("prctl");
+	for (int i = 0; i < n; i++)
+		n_short += write(fds[1], bytes, sizeof(bytes)) != sizeof(bytes);
+	snprintf(line, sizeof(line), "strict %d %d 0 0\nend\n", n, n_short);
+	say(line);
+	syscall(SYS_exit, 0);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
@@ -223,6 +261,8 @@ int main(int argc, char **argv)
 		return run_vfork(argv);
 	if (!strcmp(argv[1], "write"))
 		return run_write(argv);
+	if (!strcmp(argv[1], "strict"))
+		return run_strict(argv);
 	if (argc < 4)
 		return 2;
 	if (!strcmp(argv[1], "exec"))

@@ -6,7 +6,7 @@ all.
 """
 
 import torture
-from torture import LONG, MODES, SECONDS, TRIES, describe
+from torture import ALL_TICKS, LONG, MODES, SECONDS, TRIES, describe, harness, rounds
 
 BUILDS = {"calls-O2": MODES[::3], "calls-O0": MODES[1:3]}
 
@@ -84,6 +84,16 @@ class Calls(torture.TestCase):
 
     def test_sockets_under_seccomp(self):
         self.check_all("sockets", "seccomp")
+
+    def test_strict_seccomp(self):
+        """No call is continued by another one, for which the kernel would kill the program."""
+        target = self.start_program("life", "strict", rounds(400))
+        run = harness.start_attach(target, ALL_TICKS, "-d", "600", hz=1000)
+        run.wait_attached()
+        target.process.stdin.write(b"\n")
+        self.assert_no_faults(torture.parse(target.rest()))
+        self.assertEqual(target.process.returncode, 0)
+        run.finish()
 
     def test_served(self):
         """Calls that another program answers: a file system's, and what a supervisor waits for."""
