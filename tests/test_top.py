@@ -10,6 +10,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 
@@ -334,11 +335,25 @@ class Screen(harness.TestCase):
     def setUp(self):
         self.target = self.start_fixture("threads", 8, 2)
 
+    def test_all_asleep(self):
+        """A program that hangs: those that wait for locks are shown, or all, where nobody else is."""
+        target = self.start_fixture("locks", "cycle", 3)
+        terminal = Terminal(self, target.pid, "--interval=100ms")
+        shown = terminal.wait_for(r"(?m)^dead0 +\d+ lock")
+        for name in ("dead1", "dead2", "victim"):
+            self.assertRegex(shown, rf"(?m)^{name} +\d+ lock")
+        self.assertIn("+ 1 never woke", shown)
+        terminal.type("4")
+        terminal.wait_for(r'(?m) lock +futex\(mutex 0x[0-9a-f]+\)? +"dead')
+        program = "import time; print('ready', flush=True); time.sleep(1000)"
+        terminal = Terminal(self, self.start(sys.executable, "-c", program).pid, "--interval=100ms")
+        terminal.wait_for(r"(?m)^python\S* +\d+ timer")
+
     def test_views(self):
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=140)
         terminal.wait_for(r"\[LIVE\].* ticks.*\n.*9 threads")
         shown = terminal.wait_for(r"(?m)^worker-00 +\d+ running.* R+ +spin_here")
-        self.assertIn("+ 7 never woke", shown)
+        self.assertIn("+ 7 never woke: h shows them", shown)
         terminal.type("h")
         terminal.wait_for(r"worker-07 .* pipe_here +read\(pipe:")
         for key, title in self.VIEWS.items():

@@ -58,7 +58,8 @@ struct top_table_options {
 	bool is_reversed;     // least first
 	bool all_kinds;       // a column for each kind of time
 	bool lines;           // TOP_STACK: shows the source's files and lines
-	bool hides_idle;      // threads that never woke are only counted
+	bool hides_idle;      // threads that never woke are only counted, if others have
+	bool is_screen;       // keys can be told of
 	uint64_t thread;      // TOP_STACK: the thread's position in the profile
 	const uint64_t *open; // TOP_TREE: ids of paths that are open; borrowed
 	size_t n_open;

@@ -101,19 +101,26 @@ static void add_thread(struct top_table *table, const struct top_model *model,
 	set_text(row, column + 2, top_waits_for(model, wait));
 }
 
+// Who waits for a lock has no rest: in a program that hangs it is what is looked for.
+static bool is_idle(const struct top_thread *thread)
+{
+	return thread->never_woke && thread->now != WAIT_KIND_LOCK;
+}
+
 static void fill_threads(struct top_table *table, const struct top_model *model,
                          const struct top_table_options *options)
 {
 	size_t n_idle = 0;
 
-	for (size_t i = 0; i < model->n_threads; i++) {
-		if (model->threads[i].never_woke && options->hides_idle)
-			n_idle++;
-		else
+	for (size_t i = 0; i < model->n_threads; i++)
+		n_idle += is_idle(&model->threads[i]);
+	const bool hides = options->hides_idle && n_idle < model->n_threads;
+	for (size_t i = 0; i < model->n_threads; i++)
+		if (!hides || !is_idle(&model->threads[i]))
 			add_thread(table, model, &model->threads[i], options->all_kinds);
-	}
-	if (n_idle > 0)
-		table->note = memory_printf("+ %zu never woke", n_idle);
+	if (hides && n_idle > 0)
+		table->note = memory_printf("+ %zu never woke%s", n_idle,
+		                            options->is_screen ? ": h shows them" : "");
 }
 
 static void fill_functions(struct top_table *table, const struct top_model *model,
@@ -144,9 +151,9 @@ static void fill_waits(struct top_table *table, const struct top_model *model,
 		set_number(row, 2, (double)wait->n_threads, 0);
 		set_number(row, 3, (double)wait->longest_ns / (double)NS_PER_SECOND, 2);
 		set_text(row, 4, memory_strdup(wait_kind_name(wait->kind)));
-		set_text(row, 5, top_wait_holder(model, wait));
-		set_text(row, 6, top_where(model, wait->sample));
-		set_text(row, 7, top_wait_thing(model, wait));
+		set_text(row, 5, top_wait_thing(model, wait));
+		set_text(row, 6, top_wait_holder(model, wait));
+		set_text(row, 7, top_where(model, wait->sample));
 	}
 }
 
@@ -275,7 +282,7 @@ static const struct top_column tree_columns[] = {
 };
 static const struct top_column wait_columns[] = {
 	{"WAITS%", 6, TOP_NUMBER}, {"TICKS", 8, TOP_NUMBER}, {"THREADS", 7, TOP_NUMBER}, {"LONGEST", 8, TOP_NUMBER},
-	{"KIND", 9, TOP_TEXT}, {"HOLDER", 22, TOP_TEXT}, {"BELOW", 28, TOP_TEXT}, {"FOR", 50, TOP_TEXT},
+	{"KIND", 9, TOP_TEXT}, {"FOR", 28, TOP_TEXT}, {"HOLDER", 16, TOP_TEXT}, {"BELOW", 50, TOP_TEXT},
 };
 static const struct top_column stack_columns[] = {{"STACK", 80, TOP_TEXT}};
 // clang-format on

@@ -368,7 +368,7 @@ static char *first_line(const struct top_ui *ui, int64_t to_ns)
 	_cleanup_free_ char *window =
 	    ui->window_ns == INT64_MAX
 	        ? memory_strdup("all")
-	        : memory_printf("%.0f s", (double)ui->window_ns / (double)NS_PER_SECOND);
+	        : memory_printf("last %.0f s", (double)ui->window_ns / (double)NS_PER_SECOND);
 	_cleanup_free_ char *dropped =
 	    recording->dropped_samples
 	        ? memory_printf(", %" PRIu64 " dropped", recording->dropped_samples)
@@ -535,6 +535,7 @@ static void add_view(struct top_ui *ui, struct sheet *sheet, const struct top_mo
 	                   .all_kinds = ui->all_kinds,
 	                   .lines = ui->lines,
 	                   .hides_idle = !ui->shows_idle,
+	                   .is_screen = true,
 	                   .thread = ui->thread,
 	                   .open = ui->open,
 	                   .n_open = ui->n_open,

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Figure 10: one profile in a browser: the page beside speedscope, d3-flame-graph and flamegraph.pl,
-all in the same Chromium: how large it is, how long until it is there, zooms and finds.
+"""Figure 10: one profile in a browser: the page beside speedscope, d3-flame-graph, flamegraph.pl and
+async-profiler's page, all in the same Chromium: how large it is, how long until it is there, zooms
+and finds.
 
-    python3 tests/benchmarks/pages.py [NODES]
+    python3 tests/benchmarks/pages.py [NODES|STACKS.folded [TOOL...]]
 
 The others come from npm, by name, into a directory that goes with the benchmark; PAGES_NPM names one
-that has them already. FLAMEGRAPH names flamegraph.pl, which is left out where it is not found.
+that has them already. FLAMEGRAPH names flamegraph.pl, and ASYNC_PROFILER the jar of its jfr-converter
+(Maven has it); they are left out where they are not found.
 An action's time is that until the second frame after it, so that none is below one frame's time,
 17 ms. speedscope has no way to be asked for a zoom or a search from outside: it is only opened.
 """
@@ -23,7 +25,8 @@ import time
 import bench
 import browser
 
-NODES = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+PROFILE = sys.argv[1] if len(sys.argv) > 1 else "100000"
+TOOLS = sys.argv[2:]
 PACKAGES = ("speedscope", "d3-flame-graph", "d3")
 DEPTH, CHILDREN, NAMES, WANTED = 40, 3, 2000, "function_77$"
 
@@ -158,6 +161,26 @@ def flamegraph(folded):
     }  # fmt: skip
 
 
+def async_profiler(folded):
+    jar = os.environ.get("ASYNC_PROFILER")
+    if not jar:
+        return None
+    path, start = os.path.join(bench.SCRATCH, "async.html"), time.monotonic()
+    subprocess.run(["java", "-jar", jar, folded, path], capture_output=True, check=True)
+    return {
+        "url": "file://" + path, "size": os.path.getsize(path), "made_s": time.monotonic() - start,
+        "ready": "root", "zoom": "render(levels[3][0])", "reset": "render()", "search": f"search('{WANTED}')",
+    }  # fmt: skip
+
+
+def read_stacks(path):
+    stacks = collections.Counter()
+    for line in read(path).splitlines():
+        stack, count = line.rsplit(" ", 1)
+        stacks[stack] += int(count)
+    return stacks
+
+
 def measure(window, tool):
     """Medians in ms: until it is there, a zoom, all again, a search; NULL: it cannot be asked."""
     times = collections.defaultdict(list)
@@ -171,16 +194,27 @@ def measure(window, tool):
     return {name: bench.median(found) for name, found in times.items()}
 
 
-def main():
-    stacks = make_stacks(NODES)
+def make_tools():
+    """{name: its page}, of those that there are."""
+    stacks = make_stacks(int(PROFILE)) if PROFILE.isdigit() else read_stacks(PROFILE)
     folded = write("x.folded", "".join(f"{stack} {count}\n" for stack, count in stacks.items()))
-    modules = packages()
-    tools = {"profiler view": own(folded), "flamegraph.pl": flamegraph(folded)}
-    if modules:
-        tools["d3-flame-graph"] = d3(folded, modules, stacks)
-        tools["speedscope"] = speedscope(folded, modules)
+    makers = {
+        "profiler view": lambda: own(folded), "flamegraph.pl": lambda: flamegraph(folded),
+        "async-profiler": lambda: async_profiler(folded),
+        "d3-flame-graph": lambda: d3(folded, modules, stacks), "speedscope": lambda: speedscope(folded, modules),
+    }  # fmt: skip
+    wanted = {name: make for name, make in makers.items() if not TOOLS or name in TOOLS}
+    modules = packages() if {"d3-flame-graph", "speedscope"} & wanted.keys() else None
+    if not modules:
+        for name in ("d3-flame-graph", "speedscope"):
+            wanted.pop(name, None)
+    return {name: make() for name, make in wanted.items()}
+
+
+def main():
+    tools = make_tools()
     table = bench.Table(
-        f"One profile of {NODES} nodes in Chromium (medians of {bench.ROUNDS}, ms)",
+        f"One profile ({os.path.basename(PROFILE)}) in Chromium (medians of {bench.ROUNDS}, ms)",
         "figure", "tool", "size, KB", "made", "ready", "zoom", "all again", "search",
     )  # fmt: skip
     window = browser.Browser()
