@@ -14,6 +14,7 @@
 
 #include "error.h"
 #include "memory.h"
+#include "name_cache.h"
 #include "time_point.h"
 #include "options.h"
 #include "output.h"
@@ -212,7 +213,11 @@ static int work(const struct window_files *files, const struct window_part *part
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	setpriority(PRIO_PROCESS, 0, CHILD_NICE);
 	leave_out_others(part);
+	if (names.cache)
+		name_cache_await_turn(names.cache);
 	symbolize(part->view, files->modules, &names, &symbols);
+	if (names.cache)
+		name_cache_end_turn(names.cache);
 	struct error *error = write_part(files, part, &symbols, path, comment);
 	if (error)
 		fprintf(stderr, "profiler: %s\n", error_message(error));

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "name_cache.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "hash.h"
 #include "memory.h"
@@ -15,6 +19,8 @@ enum {
 	MAX_PROBES = 64,
 	MAX_ENTRY_BYTES = 64 << 10,
 	ALIGNMENT = 8,
+	TURN_LOOK_NS = 20000000,
+	MAX_TURN_LOOKS = 250, // 5 s
 };
 
 // Followed by its lines: a struct line_head, the name, the file, each with a NUL.
@@ -29,6 +35,7 @@ struct line_head {
 };
 
 struct name_cache {
+	_Atomic pid_t owner; // of the turn; 0: nobody
 	_Atomic uint32_t n_entries;
 	_Atomic uint64_t used;             // bytes of data that are taken, or were asked for
 	_Atomic uint32_t offsets[N_SLOTS]; // 1 + of an entry in data, by the key's hash; 0: none
@@ -52,6 +59,30 @@ void name_cache_destroy(struct name_cache *cache)
 bool name_cache_is_full(const struct name_cache *cache)
 {
 	return cache->used > DATA_BYTES || cache->n_entries > MAX_ENTRIES;
+}
+
+static bool take_turn(struct name_cache *cache)
+{
+	pid_t owner = cache->owner;
+
+	if (owner != 0 && (kill(owner, 0) == 0 || errno != ESRCH))
+		return false;
+	return atomic_compare_exchange_strong(&cache->owner, &owner, getpid());
+}
+
+void name_cache_await_turn(struct name_cache *cache)
+{
+	const struct timespec moment = {.tv_nsec = TURN_LOOK_NS};
+
+	for (int i = 0; i < MAX_TURN_LOOKS && !take_turn(cache); i++)
+		nanosleep(&moment, NULL);
+}
+
+void name_cache_end_turn(struct name_cache *cache)
+{
+	pid_t owner = getpid();
+
+	atomic_compare_exchange_strong(&cache->owner, &owner, 0);
 }
 
 static uint64_t hash_key(const struct name_key *key)
