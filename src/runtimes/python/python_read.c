@@ -39,6 +39,7 @@ struct walk {
 	size_t n_windows, n_reads;
 	const struct python_last *last; // what was read of it, and from where on it is looked at
 	uint8_t *last_bytes;
+	uint64_t unused, unused_end; // of the newest chunk of the data stack
 	bool is_read[PYTHON_MAX_LAST];
 	size_t n_last, last_at;
 };
@@ -82,7 +83,7 @@ static const uint8_t *add_window(struct walk *walk, uint64_t start, size_t size)
 // (Include/internal/pycore_pystate.h).
 static void read_data_stack(struct walk *walk, uint64_t chunk, uint64_t top)
 {
-	enum { HEADER_BYTES = 24, PREVIOUS = 0, TOP = 16 };
+	enum { HEADER_BYTES = 24, PREVIOUS = 0, CHUNK_SIZE = 8, TOP = 16 };
 	uint64_t size = top - chunk;
 
 	for (size_t i = 0; chunk && i < MAX_CHUNKS; i++) {
@@ -92,6 +93,10 @@ static void read_data_stack(struct walk *walk, uint64_t chunk, uint64_t top)
 		const uint8_t *bytes = add_window(walk, chunk, size);
 		if (!bytes)
 			return;
+		if (i == 0) {
+			walk->unused = top;
+			walk->unused_end = chunk + word_at(bytes, CHUNK_SIZE);
+		}
 		chunk = word_at(bytes, PREVIOUS);
 		if (!chunk || !read_memory(walk, chunk, header, sizeof(header)))
 			return;
@@ -206,7 +211,9 @@ static void walk_frames(struct walk *walk, uint64_t address)
 		const uint8_t *bytes = find_last(walk, address);
 		if (!bytes)
 			bytes = bytes_at(walk, address, buffer, layout->frame_bytes);
-		if (!bytes) {
+		// A call of the loop that is about to begin says which frame was the last one's of
+		// another call that was there before it: one that has been taken off.
+		if (!bytes || (address >= walk->unused && address < walk->unused_end)) {
 			note_fault(walk, RUNTIME_FAULT_UNREADABLE);
 			return;
 		}
@@ -291,6 +298,7 @@ static void walk_chain(struct walk *walk, const struct python_thread *thread)
 
 	if (!read_state(walk, thread, state))
 		return;
+	walk->unused = walk->unused_end = 0;
 	if (layout->thread_chunk) {
 		const uint64_t chunk = word_at(state, layout->thread_chunk);
 		read_data_stack(walk, chunk, word_at(state, layout->thread_chunk + 8));
