@@ -348,8 +348,8 @@ class Run:
         self.data = data
         if data.startswith(b"\x89WPROF"):
             self.recording = data
-        elif data.startswith(b"{"):
-            pass  # a timeline, which test_timelines reads
+        elif data.startswith(b"{") and not (path or "").endswith(".folded"):
+            pass  # a timeline, which test_timelines reads; a thread's name may begin so, too
         elif data[:2] == b"\x1f\x8b" or b"wall" in data[:200] and b"nanoseconds" in data[:400]:
             self.pprof = pprof.Profile(data)
         elif self.summary.format in ("folded", None) and self.status in (0, None) or path:
