@@ -9,7 +9,7 @@ of a verb that has one (DUMP), are the same options with the same values' names;
 command line in the README and in the man page uses options that exist, rightly; every option that
 the README's prose names is there, and so is every test that it names for a promise; the man page has
 the same promises. And the words of profiles: why a stack is truncated is in the man page; each kind of wait
-has its place there, a colour on the page, and a letter and a colour in top; each format is in FORMATS and in --help.
+has its place there, a colour on the page, and a letter and a colour in top; each format is in FORMATS, in --help and in the completions.
 """
 
 import os
@@ -212,6 +212,16 @@ def helped_formats(helped):
     return helped.partition("--format=FORMAT")[2].partition("default:")[0]
 
 
+def check_completions(root, formats):
+    """The shells' completions list the formats; they do not read them from --help."""
+    return [
+        f"{name}: no format {form}"
+        for name in ("_profiler", "profiler.bash", "profiler.fish")
+        for form in sorted(formats)
+        if not re.search(rf"\b{form}\b", read(root, "src", "completions", name))
+    ]
+
+
 def check_words(root, man, helped):
     """The words that the sources have for what a profile shows."""
     ends = STACK_END.findall(read(root, "src", "profile", "profile.c"))
@@ -234,6 +244,7 @@ def check_words(root, man, helped):
           if not re.search(rf"\b[A-Z] {kind}\b", section(man, "TOP"))),
         *(f"man page: FORMATS has no {name}" for name in sorted(writers) if f"*{name}*" not in section(man, "FORMATS")),
         *(f"--help: --format has no {name}" for name in sorted(writers) if name not in helped_formats(helped)),
+        *check_completions(root, writers),
     ]
 
 

@@ -34,8 +34,9 @@ struct runtime_kind {
 	size_t (*read)(const void *runtime, int tid, const struct snapshot *snapshot, void *note,
 	               size_t room);
 
-	// As runtimes_merge, but true if it put in frames; stack->sps is NULL then, so that no
-	// other runtime can merge into this stack.
+	// As runtimes_merge. Returns false only where an `update` will know more of the thread: it
+	// is looked at again then, asleep or not. Where it put in frames, stack->sps is NULL, so
+	// that no other runtime can merge into this stack.
 	bool (*merge)(void *runtime, int tid, const struct snapshot *snapshot,
 	              const struct snapshot_note *note, struct unwound *stack);
 };

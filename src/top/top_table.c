@@ -284,6 +284,9 @@ static const struct top_column wait_columns[] = {
 	{"WAITS%", 6, TOP_NUMBER}, {"TICKS", 8, TOP_NUMBER}, {"THREADS", 7, TOP_NUMBER}, {"LONGEST", 8, TOP_NUMBER},
 	{"KIND", 9, TOP_TEXT}, {"FOR", 28, TOP_TEXT}, {"HOLDER", 16, TOP_TEXT}, {"BELOW", 50, TOP_TEXT},
 };
+_Static_assert(array_size(((struct top_column[]){KINDS})) == N_WAIT_KINDS, "a heading for each");
+_Static_assert(array_size(thread_kind_columns) <= TOP_MAX_COLUMNS, "cells");
+_Static_assert(array_size(function_kind_columns) <= TOP_MAX_COLUMNS, "cells");
 static const struct top_column stack_columns[] = {{"STACK", 80, TOP_TEXT}};
 // clang-format on
 

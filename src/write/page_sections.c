@@ -8,6 +8,9 @@
 #include "memory.h"
 #include "page.h"
 #include "protobuf.h"
+#include "wait_kind.h"
+
+_Static_assert((int)N_WAIT_KINDS <= PAGE_MAX_KINDS, "kinds fit beside a wait");
 
 // So that the script can count in 32 bits, with a sign.
 #define MAX_UNITS ((int64_t)1 << 31)
@@ -164,7 +167,7 @@ static void put_runs(struct sections *sections, const uint32_t *order)
 	COLUMN(run, page->runs, n,
 	       to_units(sections, run->end_ns) - to_units(sections, run->start_ns));
 	COLUMN(run, page->runs, n, ranks[run->node]);
-	COLUMN(run, page->runs, n, run->kind + 16 * (uint64_t)run->wait);
+	COLUMN(run, page->runs, n, run->kind + PAGE_MAX_KINDS * (uint64_t)run->wait);
 	put_columns(sections, PAGE_RUNS);
 }
 

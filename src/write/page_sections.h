@@ -20,12 +20,15 @@ enum page_section {
 	PAGE_NODES,    // their number, in preorder; levels to go up before each; frame
 	PAGE_THREADS,  // their number; tid, pid, birth, death + 1 (0: lives), name, runs, flags
 	PAGE_WAITS,    // their number; system call or why a goroutine waits, descriptor, labels
-	PAGE_RUNS, // their number; time since the last one's end, length, node, kind + 16 * wait
+	// Their number; time since the last one's end, length, node, kind + PAGE_MAX_KINDS * wait.
+	PAGE_RUNS,
 	PAGE_THREAD_NAMES, // strings, as the next one
 	PAGE_WAIT_TEXTS,
 };
 
 // The flags of a thread.
+enum { PAGE_MAX_KINDS = 16 }; // a number that page/data.js knows
+
 enum { PAGE_THREAD_SLEPT = 1, PAGE_THREAD_BASE = 2, PAGE_THREAD_GOROUTINE = 4 };
 
 // How many nanoseconds one of the page's units of time has.
