@@ -163,8 +163,10 @@ class Python(harness.TestCase):
         self.assertEqual(len(tids), 1)
         stacks = [s for s in run.pprof.samples if s.tid in tids]
         n_other = sum(sample.count for sample in stacks if "births" not in sample.stack)
-        # Taken for such a one, it is one in ten; a few may be between two calls.
-        self.assertLess(100 * n_other, sum(sample.count for sample in stacks) + 100)
+        # Taken for such a one, it is 44 to 92 of 500. A stack that could not be read, as threads came
+        # meanwhile, is kept through a sleep: 8 of 451 in one run of some forty.
+        n = sum(sample.count for sample in stacks)
+        self.assertLess(25 * n_other, n + 25, f"{n_other} of {n}")
 
     def test_gil(self):
         """Who waits for the interpreter's lock, who holds it, and what for."""
