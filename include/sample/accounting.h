@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// accounting: a thread's ticks, counted into the profile. Plain values.
+// accounting: counts a thread's ticks into the profile. Plain values.
 #pragma once
 
 #include <stdbool.h>
@@ -10,26 +10,26 @@
 
 struct run_stats;
 
-// Ticks that wait for the stack that a thread will show when it stops.
+// Ticks that are counted once the thread has stopped and shown its stack.
 struct pending_ticks {
 	enum thread_state state;
 	uint64_t count;
 	int64_t last_ns; // of the last one
 };
 
-enum { MAX_PENDING_TICKS = 8 }; // stretches of one state; later ticks count as the last one's
+enum { MAX_PENDING_TICKS = 8 }; // stretches of one state; later ticks are added to the last stretch
 
-// What is counted of one thread.
+// What is counted for one thread.
 struct account {
 	uint32_t thread; // in the profile's threads: its own, or that of a goroutine that it runs
 	uint32_t own;    // likewise: its own
-	uint32_t goroutine;  // that it runs, of goroutine_samples.h; 0: none
-	int64_t until_ns;    // up to then all is counted
-	uint64_t asked_tick; // in which it was last to be stopped (goroutine_samples.h)
+	uint32_t goroutine;  // the one that it runs (goroutine_samples.h); 0: none
+	int64_t until_ns;    // everything up to then is counted
+	uint64_t asked_tick; // the tick in which its stop was last planned (goroutine_samples.h)
 	uint32_t wait;       // what it waits in, in the profile (wait_reasons.h)
 	bool sampled;
 	uint32_t sample;       // its last sample's id in the profile, if it was sampled
-	uint32_t primed_stack; // else the stack in which it sleeps, if it does
+	uint32_t primed_stack; // before the first sample: the stack in which it sleeps, if it does
 	enum thread_state primed_state;
 	struct pending_ticks pending_ticks[MAX_PENDING_TICKS]; // since it was asked to stop
 	size_t n_pending_ticks;
@@ -38,23 +38,23 @@ struct account {
 struct accounting {
 	struct profile *profile; // borrowed, as the next one
 	struct run_stats *stats;
-	int64_t from_ns; // this tick stands for the time since then, for threads that are new...
-	int64_t now_ns;  // ...and up to then: that is the tick's time, in all that is counted
-	bool priming;    // before the first tick: a sleeper's stack is kept for it, nothing counted
+	int64_t from_ns; // the tick counts the time since then for threads that are new...
+	int64_t now_ns;  // ...and up to then: the tick's time, in all that is counted
+	bool priming; // before the first tick: sleepers' stacks are kept for it, nothing is counted
 };
 
-// Counts one sample: the thread showed that stack at tick_ns. Then counts the later ticks for which
-// it was pending, with the same stack.
+// Counts one sample: the thread showed that stack at tick_ns. Then counts, with the same stack, the
+// later ticks for which the thread was pending.
 void accounting_count(struct accounting *accounting, struct account *account, uint32_t stack,
                       enum thread_state state, int64_t tick_ns);
 
-// Counts the same sample once more: the thread has slept on, or since it was primed.
+// Counts the last sample once more: the thread has slept on since then, or since it was primed.
 void accounting_again(struct accounting *accounting, struct account *account);
 
-// The same for that many ticks, of which this is the last.
+// Does the same for n_ticks ticks, of which this is the last.
 void accounting_slept(struct accounting *accounting, struct account *account, uint64_t n_ticks);
 
-// Counts one more sample of the unchanged stack, in another state. account->sample is not changed.
+// Counts one more sample of the unchanged stack, in another state. Does not change account->sample.
 void accounting_repeat_in_state(struct accounting *accounting, struct account *account,
                                 enum thread_state state);
 
@@ -62,8 +62,8 @@ void accounting_repeat_in_state(struct accounting *accounting, struct account *a
 void accounting_not_sampled(struct accounting *accounting, struct account *account,
                             enum stack_end why, enum thread_state state, int64_t tick_ns);
 
-// Notes one more tick for a thread that was asked to stop and has not. It is counted with the stack
-// that the thread shows when it stops. Returns for how many ticks in turn this was so, in that
-// state.
+// Notes one more tick for a thread that was asked to stop and has not stopped yet. It is counted
+// with the stack that the thread shows when it stops. Returns how many ticks in a row found it so,
+// in that state.
 uint64_t accounting_pending(struct accounting *accounting, struct account *account,
                             enum thread_state state);

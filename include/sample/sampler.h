@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sampler: the loop of ticks, from the first to the last.
+// sampler: runs the loop of ticks, from the first to the last.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct target;
 struct sampler {
 	double frequency_hz;
 	int64_t duration_ns; // 0: until the target ends or a signal says so
-	uint32_t seed;       // of the places of ticks within their periods; 0: one by chance
+	uint32_t seed;       // for the places of ticks within their periods; 0: chosen by chance
 	uint32_t max_frames;
 	unsigned int runtimes; // kinds (runtimes.h)
 	enum runtime_frames runtime_frames;
@@ -25,26 +25,27 @@ struct sampler {
 	bool stop_all;               // hold all running threads at once
 	bool children;               // descendants of the target too
 	bool kernel;                 // kernel frames of sleeping threads
-	bool locks;                  // who holds the locks that they wait for
-	bool system_goroutines;      // Go's own goroutines are shown, too
-	bool no_creators;            // goroutines' stacks end with what they began with
-	bool counts_at_once;         // `passed` reads the profile
+	bool locks;                  // find out who holds the locks that threads wait for
+	bool system_goroutines;      // show Go's own goroutines, too
+	bool no_creators;            // leave a goroutine's creator out of its stack
+	bool counts_at_once;         // `passed` reads the profile after each tick
 	bool once;                   // only the first tick, at once
 	struct target *target;       // borrowed, as all that follow
 	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;
 	struct modules *modules;
-	// Called before the first tick, when the profile's start is known, and after each tick;
-	// after the first one a command that was started is held still.
+	// Called before the first tick, when the profile's start is known, and after each tick.
+	// When it is called after the first tick, a command that was started is still held.
 	void (*started)(void *context);
 	void (*ticked)(void *context);
-	// Called after the first tick for each process that was sampled. NULL: nobody asks.
+	// Called after the first tick for each process that was sampled. NULL: not wanted.
 	void (*looked)(void *context, const struct target *target);
-	// Called before each tick but the first: what is counted so far will not change any more.
+	// Called before each tick but the first: what has been counted so far will not change any
+	// more.
 	void (*passed)(void *context);
 	void *context;
 };
 
-// Samples the target into *profile and *stats, both zeroed before. They hold what was sampled,
-// whatever ended the run. False: there was no memory to begin.
+// Samples the target into *profile and *stats, which must be zeroed before. They hold what was
+// sampled, whatever ended the run. False if there was no memory to begin.
 bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run_stats *stats);

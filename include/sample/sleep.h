@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// sleep: whether a thread sleeps on, judged by how often it was scheduled. Plain values, which
+// sleep: tells whether a thread sleeps on, by how often it was scheduled. Plain values, which
 // sleeper.h reads.
 //
-// The kernel counts how often a thread is given a CPU (its run count, schedstat). One that was
-// asleep at its last look, with the same count as now, has slept on: its stack is what it was. A
-// stop schedules it twice: once to stop, and once to go back to sleep.
+// The kernel counts how often a thread is given a CPU (its run count, schedstat). A thread that was
+// asleep when it was last looked at, and has the same count now, has slept on: its stack is
+// unchanged. A stop schedules it twice: once to stop, and once to go back to sleep.
 #pragma once
 
 #include <stdbool.h>
@@ -14,13 +14,13 @@ struct tracee_stop;
 
 struct sleep {
 	bool asleep;        // at the thread's last sample
-	uint64_t runs;      // while its run count is no more than this, it sleeps on
-	bool stop_woke_it;  // a stop came after that, and it was not seen asleep since
+	uint64_t runs;      // it sleeps on while its run count is at most this
+	bool stop_woke_it;  // it was stopped after that, and has not been seen asleep since
 	uint64_t stop_runs; // its run count while it stood stopped for its last sample; 0: none
 };
 
 enum sleep_verdict {
-	SLEEP_ASK,     // it depends on whether the thread is blocked now
+	SLEEP_ASK,     // the answer depends on whether the thread is blocked now
 	SLEEP_ON,      // asleep since its last sample: same stack, same state
 	SLEEP_READY,   // waits for a CPU since it was stopped for its last sample: same stack
 	SLEEP_UNKNOWN, // it has to be looked at
@@ -28,12 +28,12 @@ enum sleep_verdict {
 
 enum sleep_blocked { SLEEP_NOT_ASKED, SLEEP_NOT_BLOCKED, SLEEP_BLOCKED };
 
-// What the thread does whose run count is `runs` now.
+// Tells what the thread does, if its run count is `runs` now.
 enum sleep_verdict sleep_judge(const struct sleep *sleep, uint64_t runs,
                                enum sleep_blocked blocked);
 
 // Notes that the thread was seen asleep, with that run count before and after.
 void sleep_note_seen(struct sleep *sleep, uint64_t runs);
 
-// Notes that the thread's stop is over. `was_asleep`: it was asked to stop while it slept.
+// Notes that the thread's stop is over. `was_asleep`: it was asleep when it was asked to stop.
 void sleep_note_release(struct sleep *sleep, bool was_asleep, const struct tracee_stop *stop);

@@ -19,14 +19,14 @@ struct runtimes;
 // The request to stop that a thread was last given. Kept by stops.
 struct stop_request {
 	bool pending;                  // interrupted, but not stopped yet
-	bool slept_before_stop;        // before it was to be asked, in this tick
+	bool slept_before_stop;        // in this tick, just before it was to be asked
 	int64_t asked_ns;              // the tick in which it was last asked to stop
 	enum thread_state asked_state; // and its state then
 };
 
 // One thread of the target.
 struct target_thread {
-	// Who it is (target).
+	// Its identity (target).
 	int tid;
 	int schedstat_fd, syscall_fd; // -1: opened for each use
 	bool listed;                  // is in the last listing of the process's threads
@@ -45,43 +45,43 @@ struct target_thread {
 
 	struct stop_request stop;
 	struct account account;
-	struct snapshot_hint hint; // for its next copy
+	struct snapshot_hint hint; // what its next copy goes by
 	uint64_t go_m;             // its struct m in Go's runtime; 0: not known
 
-	// What a tick makes of that (tick).
+	// What a tick concludes from that (tick).
 	bool ran;        // it has run since this was last cleared
 	int64_t ran_ns;  // when it was last found to have run
-	bool look_later; // in this tick, still
+	bool look_later; // it is still to be looked at in this tick
 };
 
 struct target {
 	int pid;
 	int task_fd;         // /proc/PID/task
 	uint64_t n_links;    // its st_nlink at the last listing: threads + 2
-	int tracer_pid;      // of another tracer, which was there at first; 0: none
+	int tracer_pid;      // another tracer's, if it was there at the start; 0: none
 	bool sees_syscalls;  // /proc/TID/syscall can be read
-	bool sees_schedstat; // likewise /proc/TID/schedstat
-	int max_kept_fd;     // those below it may be kept open; the others are for other uses
+	bool sees_schedstat; // true if /proc/TID/schedstat can be read
+	int max_kept_fd; // descriptors below this may be kept open; the others are for other uses
 	struct resident resident;
 	const struct runtimes *runtimes; // that read their part of each copy; NULL: none; borrowed
-	void (*attend)(void *);          // is called now and then in long work; NULL: none
+	void (*attend)(void *);          // called now and then in long work; NULL: nothing to call
 	void *attend_context;
 	struct target_thread **threads; // each is valid until target_forget_gone
 	size_t n_threads, threads_capacity;
 };
 
-// Finds the process of pid (or of the thread with that tid), checks that it can be sampled, and
-// takes no other notice of it. A process that cannot be sampled is an error that says why and
-// what to do. `is_ours`: a command that the profiler has started, and traces already.
+// Finds the process of pid (or of the thread with that tid), and checks that it can be sampled,
+// without touching it. If it cannot, the error says why and what to do. `is_ours`: it is a command
+// that the profiler has started, and traces already.
 struct error *target_open(int pid, bool is_ours, struct target *ret);
 void target_close(struct target *target);
 
-// Lists the threads anew if that may be needed: new ones are appended, not yet in the
-// profile, with first/last read. `force`: in any case. Returns the number of new ones.
+// Lists the threads again if that may be needed, with `force` in any case. Appends new ones, not
+// yet in the profile, with first/last read. Returns how many are new.
 size_t target_list_threads(struct target *target, bool force);
 
-// Call it for the i-th thread in work that takes long with many threads, so that others which have
-// stopped meanwhile are not held until it is done.
+// Call it for the i-th thread in work that takes long with many threads, so that other threads that
+// have stopped meanwhile are not held until the work is done.
 static inline void target_attend(const struct target *target, size_t i)
 {
 	enum { EVERY = 16 };
@@ -90,11 +90,11 @@ static inline void target_attend(const struct target *target, size_t i)
 		target->attend(target->attend_context);
 }
 
-// True if target_forget_gone has anything to do. Attends to others meanwhile.
+// True if target_forget_gone has anything to do. Attends to stopped threads meanwhile.
 bool target_has_gone(const struct target *target);
 
-// Takes the threads that are gone, or are no longer listed, off the list and frees them.
+// Takes threads that have ended, or are no longer listed, off the list and frees them.
 void target_forget_gone(struct target *target);
 
-// A thread that is alive, through which /proc can be read; 0: none.
+// Returns a thread that is alive, through which /proc can be read; 0: none.
 int target_live_tid(const struct target *target);

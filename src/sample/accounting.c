@@ -3,7 +3,7 @@
 
 #include "run_stats.h"
 
-// A sample in that state. One that runs waits in nothing.
+// Counts a sample in that state. A thread that runs has no wait.
 static uint32_t count_ticks(struct accounting *accounting, struct account *account, uint32_t stack,
                             enum thread_state state, uint64_t n, int64_t now_ns)
 {
@@ -11,7 +11,7 @@ static uint32_t count_ticks(struct accounting *accounting, struct account *accou
 	const int64_t last_ns = accounting->profile->threads[account->thread].last_ns;
 
 	account->until_ns = now_ns;
-	// A goroutine that was parked meanwhile is counted up to a later tick.
+	// A goroutine that was parked in between is counted up to a later tick already.
 	if (now_ns < last_ns)
 		now_ns = last_ns;
 	accounting->stats->samples += n;
@@ -38,8 +38,8 @@ void accounting_count(struct accounting *accounting, struct account *account, ui
 	}
 	account->sample = count_ticks(accounting, account, stack, state, 1, tick_ns);
 	account->sampled = true;
-	// The later ticks, each in the state that it was in: a sleeper that was woken to be
-	// stopped, and waited for a CPU, goes on as a sleeper all the same.
+	// Count the later ticks, each in the state that it was in: a sleeper that was woken only to
+	// be stopped, and waited for a CPU, still goes on as a sleeper.
 	uint32_t last = account->sample;
 	for (size_t i = 0; i < account->n_pending_ticks; i++) {
 		const struct pending_ticks *ticks = &account->pending_ticks[i];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "budget.h"
 
-// What may be borrowed: CPU time for code and processes that are new (ten small ones take 0.2 s),
-// and a few long holds.
+// How much may be borrowed: CPU time, for code and processes that are new (0.2 s for ten small
+// ones), and held time, for a few long holds.
 static const double CPU_LOAN_NS = 300e6, HELD_LOAN_NS = 20e6;
 
 void budget_init(struct budget *budget, double percent, const struct budget_spent *spent)
@@ -15,7 +15,7 @@ void budget_init(struct budget *budget, double percent, const struct budget_spen
 	};
 }
 
-// Earns the share of the time that passed, up to the loan; pays what was spent.
+// Adds the share of the time that passed, up to the loan, and subtracts what was spent.
 static double settle(double left_ns, double loan_ns, double earned_ns, int64_t spent_ns)
 {
 	left_ns += earned_ns - (double)spent_ns;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // budget: how much sampling may cost, as a share of time (--max-overhead).
 //
-// What is spent, of CPU time by the profiler and of time during which threads were held, is
-// compared with what the share allows; a tick is left out while one of them is overdrawn. A
-// stretch of expensive ticks (those that make unwinding rules for code that is new) may borrow a
-// little. A single long hold, of whatever cause, silences the profile for BUDGET_MAX_SILENCE_NS at
-// most: what it cost beyond that is forgiven, unless the one forgiven before is not yet paid off.
+// The CPU time that the profiler spends, and the time during which it holds threads, are each
+// compared with what the share allows; ticks are left out while either is overdrawn. A stretch of
+// expensive ticks (those that make unwinding rules for new code) may borrow a little. A single long
+// hold, whatever its cause, silences the profile for BUDGET_MAX_SILENCE_NS at most: what it cost
+// beyond that is forgiven, unless the last one forgiven is not yet paid off.
 #pragma once
 
 #include <stdbool.h>
@@ -13,10 +13,10 @@
 
 enum { BUDGET_MAX_SILENCE_NS = 1000000000 };
 
-// Clocks that only go forward.
+// Totals that only grow.
 struct budget_spent {
 	int64_t now_ns;
-	int64_t cpu_ns;  // CPU time of the profiler's
+	int64_t cpu_ns;  // CPU time that the profiler has used
 	int64_t held_ns; // for how long threads have been held
 };
 
@@ -25,7 +25,7 @@ struct budget {
 	struct budget_spent last;
 	double cpu_left_ns; // what may be spent
 	double held_left_ns;
-	double held_forgiven_ns; // and what was forgiven, less what was earned since
+	double held_forgiven_ns; // held time that was forgiven, less what was earned since
 };
 
 // `percent`: the share of time, of one CPU; 0: no limit.

@@ -30,7 +30,7 @@ enum decision decision_after_look(enum sleeper_look look, enum bears_stop bears)
 	}
 }
 
-// True if another copy would: one that is made for what this one's unwinding has found.
+// True if another copy would show more: one that uses what unwinding this one has found.
 static bool copy_shows_more(const struct copy_seen *seen)
 {
 	switch (seen->end) {
@@ -45,7 +45,7 @@ static bool copy_shows_more(const struct copy_seen *seen)
 	}
 }
 
-// True if a stop would: it shows all registers, the thread pointer among them.
+// True if a stop would show more: it shows all registers, including the thread pointer.
 static bool stop_shows_more(const struct copy_seen *seen)
 {
 	return seen->end == STACK_NEEDS_REGISTER ||

@@ -14,7 +14,7 @@
 #include "tick.h"
 #include "tick_unwind.h"
 
-enum { MAX_COPIES = 4 }; // of one that moves
+enum { MAX_COPIES = 4 }; // of a goroutine that moves
 
 struct go_memory goroutine_memory(const struct ticker *ticker)
 {
@@ -29,7 +29,7 @@ const char *goroutine_reason(const struct goroutine_samples *samples, const stru
 	return reason[0] ? reason : "waiting";
 }
 
-// Why it waits, and for what.
+// Returns why it waits, and for what (wait_reasons.h).
 static uint32_t wait_of(struct ticker *ticker, const struct goroutine_entry *entry,
                         const struct go_wait *wait)
 {
@@ -47,8 +47,8 @@ static uint32_t wait_of(struct ticker *ticker, const struct goroutine_entry *ent
 	return profile_intern_reason(ticker->profile, reason, object);
 }
 
-// One that is switched to without the scheduler, or was stopped in the midst of its work: its
-// structure may say the same at another place.
+// False for a goroutine that is switched to without the scheduler, or was stopped in the middle of
+// its work: its structure may say the same while it is at another place.
 static bool may_be_kept(const struct goroutine_samples *samples, const struct goroutine *seen)
 {
 	const char *reason = goroutine_reason(samples, seen);
@@ -59,7 +59,7 @@ static bool may_be_kept(const struct goroutine_samples *samples, const struct go
 	         strcmp(reason, "preempted") != 0));
 }
 
-// What the one waits for whose stack was copied; false: it has moved since.
+// Finds what the goroutine waits for whose stack was copied. False if it has moved since.
 static bool find_wait(const struct ticker *ticker, const struct goroutine *seen,
                       const struct snapshot *snapshot, struct go_wait *ret)
 {
@@ -77,8 +77,8 @@ static bool find_wait(const struct ticker *ticker, const struct goroutine *seen,
 	        goroutine_is_as(&now, seen));
 }
 
-// Its stack, or why there is none, and what it waits for. False: it ran all the while, or is being
-// run.
+// Takes its stack, or notes why there is none, and finds what it waits for. False if it kept
+// moving, or is being run.
 static bool take_stack(struct ticker *ticker, struct goroutine_entry *entry, uint32_t *ret,
                        struct go_wait *ret_wait)
 {
@@ -100,7 +100,7 @@ static bool take_stack(struct ticker *ticker, struct goroutine_entry *entry, uin
 		case GOROUTINE_COPIED:
 			tick_walk(ticker, &snapshot, &unwound);
 			if (unwound.end == STACK_SWITCHED && snapshot.go.m != 0) {
-				snapshot.go.m = 0; // past C's frames, as the runtime does
+				snapshot.go.m = 0; // walk past C's frames, as the runtime does
 				tick_walk(ticker, &snapshot, &unwound);
 			}
 			*ret = goroutine_intern(ticker, entry, &unwound);

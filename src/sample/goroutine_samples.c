@@ -19,13 +19,13 @@
 #include "tick_unwind.h"
 
 enum {
-	LOOK_SHARE = 50, // of the time, no more than one part in so many is spent on looks
-	MAX_TRIES = 12,  // to find the runtime's list, each later than the one before
+	LOOK_SHARE = 50, // looks may take at most one part in this many of the time
+	MAX_TRIES = 12,  // to find the runtime's list; the pauses between them grow
 	MAX_THREADS = 1 << 16,
 	ATTEND_EVERY = 16,
 };
 
-#define FIRST_LOOKS_NS (50 * NS_PER_MS) // of CPU for each look, until all stacks were read once
+#define FIRST_LOOKS_NS (50 * NS_PER_MS) // CPU time for each look, until all stacks were read once
 
 void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool shows_system,
                             bool no_creators)
@@ -48,21 +48,21 @@ void goroutine_samples_deinit(struct goroutine_samples *samples)
 	*samples = (struct goroutine_samples){0};
 }
 
-// That the thread's sample is of; NULL: its own.
+// Returns the goroutine that the thread's sample is of; NULL: it is the thread's own.
 static struct goroutine_entry *entry_of(const struct goroutine_samples *samples,
                                         const struct account *account)
 {
 	return account->goroutine ? &samples->table.entries[account->goroutine - 1] : NULL;
 }
 
-// --- Which thread runs which
+// --- Which thread runs which goroutine
 
 static bool number_equal(const void *context, uint32_t id, const void *key)
 {
 	return ((const uint64_t *)context)[id] == *(const uint64_t *)key;
 }
 
-// As the target numbers its threads.
+// Returns the thread's number as the target numbers its threads.
 static uint64_t own_number(const struct goroutine_samples *samples,
                            const struct target_thread *thread)
 {
@@ -73,7 +73,7 @@ static uint64_t own_number(const struct goroutine_samples *samples,
 	return proc_read_status(thread->tid, &status) ? (uint64_t)status.ns_pid : 0;
 }
 
-// The thread of a struct m that was not seen before.
+// Finds the thread of a struct m that was not seen before.
 static void note_thread(struct ticker *ticker, uint64_t m)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
@@ -91,7 +91,7 @@ static void note_thread(struct ticker *ticker, uint64_t m)
 		if (own_number(samples, thread) != tid)
 			continue;
 		thread->go_m = m;
-		// It may sleep since before that was known: it is looked at anew.
+		// It may have slept since before that was known: look at it again.
 		if (!thread->account.goroutine) {
 			thread->sleep.asleep = false;
 			ticker->all_asleep = false;
@@ -101,7 +101,8 @@ static void note_thread(struct ticker *ticker, uint64_t m)
 	}
 }
 
-// The goroutine that a sleeping thread has gone to sleep with; false: none, or it has moved since.
+// Finds the goroutine with which a sleeping thread went to sleep. False if there is none, or it has
+// moved since.
 static bool find_of_sleeper(struct ticker *ticker, const struct target_thread *thread,
                             struct goroutine *ret)
 {
@@ -117,8 +118,8 @@ static bool find_of_sleeper(struct ticker *ticker, const struct target_thread *t
 	       !goroutine_is_in_c(ret) && !sleeper_has_moved(ticker->target, thread);
 }
 
-// The goroutine of a thread that was stopped, as its copy says. What does not change in a
-// goroutine's life is read now.
+// Finds the goroutine of a thread that was stopped, from its copy. Reads now what does not change
+// in a goroutine's life.
 static bool find_of_stopped(struct ticker *ticker, const struct snapshot *snapshot,
                             struct goroutine *ret)
 {
@@ -131,11 +132,11 @@ static bool find_of_stopped(struct ticker *ticker, const struct snapshot *snapsh
 	    !goroutine_read(&samples->program, &memory, go->goroutine.address, ret) ||
 	    ret->goid != go->goid || goroutine_is_in_c(ret))
 		return false;
-	ret->labels = go->labels; // it may have others by now
+	ret->labels = go->labels; // those at the stop: it may have others by now
 	return true;
 }
 
-// The entry of a goroutine that a thread runs; NULL: it is not shown.
+// Returns the entry of the goroutine that a thread runs; NULL: it is not shown.
 static struct goroutine_entry *running_entry(struct ticker *ticker, const struct account *account,
                                              const struct goroutine *goroutine, uint64_t tick)
 {
@@ -170,14 +171,14 @@ void goroutine_samples_unbind(struct ticker *ticker, struct target_thread *threa
 	account->goroutine = 0;
 }
 
-// The ticks for which the thread's sample stands begin with that one...
+// Returns the first of the ticks for which the thread's sample stands...
 static uint64_t first_tick(const struct ticker *ticker, const struct target_thread *thread,
                            const struct snapshot *snapshot)
 {
 	return snapshot ? thread->account.asked_tick : ticker->goroutines.tick;
 }
 
-// ...and are so many more.
+// ...and how many follow it.
 static uint64_t pending_ticks(const struct account *account)
 {
 	uint64_t n = 0;
@@ -202,12 +203,12 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 	             : find_of_sleeper(ticker, thread, &goroutine))
 		entry = running_entry(ticker, account, &goroutine, tick);
 	samples->shown = entry ? (uint32_t)(entry - samples->table.entries) + 1 : 0;
-	// Another thread may have run it before in the same tick.
+	// Another thread may have run it already in the same tick.
 	if (!entry || (!ticker->accounting.priming && entry->tick >= tick)) {
 		goroutine_samples_unbind(ticker, thread);
 		return;
 	}
-	// Until the thread took it on it was as it was last seen.
+	// Until this thread took it, it was as it was last seen.
 	if (account->goroutine != samples->shown && (entry->is_sampled || entry->has_stack) &&
 	    !ticker->accounting.priming &&
 	    account->until_ns > ticker->profile->threads[entry->thread].last_ns)
@@ -278,8 +279,8 @@ static bool is_same(const struct go_program *a, const struct go_program *b)
 	       !b->refused;
 }
 
-// Looks for Go: at first, and when code has come or gone; and again, ever later, while the runtime
-// has not begun, or is not known to be there.
+// Looks for Go at first, and when code has come or gone; and again, at growing distances, while the
+// runtime has not begun, or has not been found.
 static void find_program(struct ticker *ticker)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
@@ -332,7 +333,7 @@ void goroutine_samples_note_layout(struct ticker *ticker)
 
 // --- Ticks
 
-// What the threads' samples have counted of goroutines until now.
+// Takes over what the threads' samples have counted for goroutines until now.
 static void take_over(struct ticker *ticker)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
@@ -362,7 +363,7 @@ static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
 	struct goroutine_entry *entry = goroutine_table_get(&samples->table, goroutine->address);
-	// One that was born since the last look stands for the time since then.
+	// One that was born since the last look is counted from that look on.
 	const int64_t from_ns =
 	    samples->looked_ns ? samples->looked_ns : ticker->accounting.from_ns;
 
@@ -382,7 +383,7 @@ static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
 	    (!ticker->accounting.priming &&
 	     goroutine_is_counted(ticker, entry, ticker->accounting.now_ns)))
 		return;
-	// Counted when it is read, for all the time before.
+	// It is counted when it is read, for all the time before.
 	if (samples->until_ns && !entry->holds &&
 	    clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) >= samples->until_ns) {
 		samples->is_cut = true;
@@ -418,7 +419,7 @@ static void look_at_all(struct ticker *ticker)
 	figures->looks++;
 	figures->alive = figures->system = 0;
 	figures->left_out = samples->list.n_left_out;
-	// The first samples of all others are not to wait for those of 100,000 goroutines.
+	// Keep the first samples of all others from waiting for those of 100,000 goroutines.
 	samples->until_ns = samples->is_read || ticker->setup->counts_at_once
 	                        ? 0
 	                        : clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) + FIRST_LOOKS_NS;
@@ -436,7 +437,7 @@ static void look_at_all(struct ticker *ticker)
 	samples->looked_ns = ticker->accounting.now_ns;
 }
 
-// Between looks: those that were run and are not any more.
+// Looks, between full looks, at goroutines that were run and are not any more.
 static void look_at_active(struct ticker *ticker)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
@@ -508,7 +509,7 @@ void goroutine_samples_settle(struct ticker *ticker, bool is_end)
 	take_over(ticker);
 	if (is_end && goroutine_samples_has_unread(ticker) &&
 	    target_live_tid(ticker->target) != 0) {
-		samples->is_read = true; // without a limit
+		samples->is_read = true; // with no limit
 		look_at_all(ticker);
 	}
 	for (size_t i = 0; i < samples->table.n_entries; i++) {

@@ -54,7 +54,7 @@ static bool kind_equal(const void *context, uint32_t id, const void *key)
 	       table->kinds[id].creator_pc == goroutine->creator_pc;
 }
 
-// As the runtime has it (proc.go, isSystemGoroutine).
+// True for the goroutines that the runtime itself calls its own (proc.go, isSystemGoroutine).
 static bool is_system(const char *name)
 {
 	static const char *const users[] = {"runtime.main", "runtime.corostart",
@@ -66,14 +66,14 @@ static bool is_system(const char *name)
 	return strncmp(name, "runtime.", strlen("runtime.")) == 0;
 }
 
-// Those that call finalizers and cleanups are the program's while they do.
+// True for those that call finalizers and cleanups: they are the program's while they do.
 static bool calls_back(const char *name)
 {
 	return strcmp(name, "runtime.runfinq") == 0 || strcmp(name, "runtime.runFinalizers") == 0 ||
 	       strcmp(name, "runtime.runCleanups") == 0;
 }
 
-// The linker marks the assembly's calling convention.
+// Returns the function's name without the linker's mark of the assembly's calling convention.
 static char *name_of(const struct go_program *program, uint64_t pc)
 {
 	const char *name = go_program_function(program, pc, NULL);
@@ -88,7 +88,7 @@ static char *name_of(const struct go_program *program, uint64_t pc)
 static uint32_t creator_of(const struct goroutine *goroutine, const char *name,
                            struct address_space *space, struct profile *profile)
 {
-	// What started the main goroutine was no goroutine.
+	// The main goroutine was not started by a goroutine.
 	if (goroutine->creator_pc == 0 || strcmp(name, "runtime.main") == 0)
 		return GOROUTINE_NONE;
 	const struct code_address code = address_space_resolve(space, goroutine->creator_pc - 1);

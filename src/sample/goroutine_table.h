@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// goroutine_table: the goroutines of one process that were seen, and what is counted of them.
+// goroutine_table: the goroutines of one process that were seen, and what is counted for them.
 #pragma once
 
 #include <stdbool.h>
@@ -15,14 +15,14 @@ struct go_program;
 
 enum { GOROUTINE_NONE = UINT32_MAX };
 
-// What goroutines of the same `go` statement have in common.
+// What all goroutines of one `go` statement have in common.
 struct goroutine_kind {
 	uint64_t start_pc, creator_pc;
 	char *name;      // of the function that it begins with
-	bool is_system;  // it is the runtime's own
-	bool calls_back; // but not while it calls finalizers or cleanups of the program
+	bool is_system;  // it is one of the runtime's own...
+	bool calls_back; // ...but not while it calls finalizers or cleanups of the program
 	bool is_wrapper; // the function only calls the one that the program names
-	uint32_t *ended; // subjects in the profile of those that are gone, to be used again
+	uint32_t *ended; // subjects in the profile whose goroutines are gone, to be used again
 	size_t n_ended, ended_capacity;
 	uint32_t creator; // the location of the `go` statement; GOROUTINE_NONE: not known
 };
@@ -32,13 +32,13 @@ struct goroutine_entry {
 	struct goroutine seen; // as last read; its address is that of the struct g
 	uint32_t kind;
 	uint32_t thread; // in the profile; GOROUTINE_NONE: it is not shown
-	uint32_t sample; // its last one's id in the profile, if it was sampled
-	uint32_t stack;  // else that in which it is parked, if has_stack
+	uint32_t sample; // its last sample's id in the profile, if it was sampled
+	uint32_t stack;  // if has_stack, before the first sample: the stack in which it is parked
 	uint32_t wait;
-	uint64_t labels; // where those that its samples have were read
+	uint64_t labels; // address of the labels that its samples have
 	enum thread_state state;
-	uint64_t tick;  // up to which it is counted (goroutine_samples.h)
-	uint64_t look;  // in which it was listed
+	uint64_t tick;  // the tick up to which it is counted (goroutine_samples.h)
+	uint64_t look;  // the look in which it was last listed
 	int bound_tid;  // the thread that ran it last and has run no other since; 0: none
 	bool is_active; // it was run, and was not seen parked since
 	bool is_alive;
@@ -56,16 +56,16 @@ struct goroutine_table {
 
 void goroutine_table_deinit(struct goroutine_table *table);
 
-// The entry of the struct g at the address, new or known.
+// Returns the entry of the struct g at the address, new or known.
 struct goroutine_entry *goroutine_table_get(struct goroutine_table *table, uint64_t address);
 
-// The kind of the goroutine, new or known; the creator is interned in the profile.
+// Returns the kind of the goroutine, new or known; interns the creator in the profile.
 uint32_t goroutine_table_kind(struct goroutine_table *table, const struct goroutine *goroutine,
                               const struct go_program *program, struct address_space *space,
                               struct profile *profile);
 
-// Gives a kind whose name is only a wrapper's the name of the function that the wrapper calls,
-// which the whole stack of such a goroutine shows. True: it did.
+// Gives a kind that has only a wrapper's name the name of the function that the wrapper calls,
+// which the whole stack of such a goroutine shows. True if it did.
 bool goroutine_table_name(struct goroutine_table *table, uint32_t kind,
                           const struct go_program *program, const struct profile *profile,
                           const uint32_t *location_ids, size_t n);

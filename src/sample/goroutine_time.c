@@ -13,8 +13,8 @@
 #include "target.h"
 #include "tick.h"
 
-// Beyond so many subjects those of goroutines that are gone serve others of the same kind: a
-// program may make ever new ones.
+// Beyond this many subjects, those of goroutines that are gone serve others of the same kind: a
+// program may make new ones without end.
 enum { MANY_SUBJECTS = 1 << 16 };
 
 void goroutine_end(struct ticker *ticker, struct goroutine_entry *entry)
@@ -49,7 +49,7 @@ static uint32_t add_subject(struct ticker *ticker, struct goroutine_kind *kind, 
 	                             from_ns);
 }
 
-// The runtime's own are not, but those that call the program's finalizers, while they do.
+// False for the runtime's own, except those that call the program's finalizers, while they do.
 static bool is_shown(const struct goroutine_samples *samples, const struct goroutine_kind *kind,
                      const struct goroutine *goroutine)
 {
@@ -89,14 +89,15 @@ void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
 	    .thread = GOROUTINE_NONE,
 	    .tick = tick > 0 ? tick - 1 : 0,
 	    .is_alive = true,
-	    .is_active = entry->is_active, // it is on the list still
+	    .is_active = entry->is_active, // it is still on the list
 	    .state = goroutine->m ? THREAD_RUNNING : THREAD_SLEEPING,
 	};
 	if (is_shown(samples, kind, goroutine))
 		entry->thread = add_subject(ticker, kind, goroutine->goid, from_ns);
 }
 
-// A sample of it, up to until_ns, for the ticks since it was counted last. False: there were none.
+// Counts a sample of it, up to until_ns, for the ticks since it was last counted. False if there
+// were none.
 bool goroutine_count(struct ticker *ticker, struct goroutine_entry *entry, uint32_t stack,
                      uint64_t tick, int64_t until_ns)
 {
@@ -117,7 +118,7 @@ static bool has_run(const struct ticker *ticker, const struct goroutine_entry *e
 	return entry->is_sampled && ticker->profile->samples[entry->sample].state == THREAD_RUNNING;
 }
 
-// The ticks since it was counted last are counted as its last sample, up to until_ns.
+// Counts the ticks since it was last counted as its last sample, up to until_ns.
 void goroutine_count_as_before(struct ticker *ticker, struct goroutine_entry *entry, uint64_t tick,
                                int64_t until_ns)
 {

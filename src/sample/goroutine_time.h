@@ -15,15 +15,15 @@ struct unwound;
 void goroutine_begin(struct ticker *ticker, struct goroutine_entry *entry,
                      const struct goroutine *goroutine, uint64_t tick, int64_t from_ns);
 
-// True if what was read is no more the goroutine that the entry, which is alive, is of; or if it is
-// to be shown now and was not before, or the other way round.
+// True if what was read is not the goroutine that the entry, which is alive, belongs to any more;
+// or if it is to be shown now and was not before, or the other way round.
 bool goroutine_is_another(const struct goroutine_samples *samples,
                           const struct goroutine_entry *entry, const struct goroutine *goroutine);
 
 // Ends it in the profile, if it was there.
 void goroutine_end(struct ticker *ticker, struct goroutine_entry *entry);
 
-// Counts one sample of it, up to until_ns, for the ticks since it was last counted. False: there
+// Counts one sample of it, up to until_ns, for the ticks since it was last counted. False if there
 // were none.
 bool goroutine_count(struct ticker *ticker, struct goroutine_entry *entry, uint32_t stack,
                      uint64_t tick, int64_t until_ns);
@@ -36,11 +36,12 @@ void goroutine_count_as_before(struct ticker *ticker, struct goroutine_entry *en
 bool goroutine_is_counted(const struct ticker *ticker, const struct goroutine_entry *entry,
                           int64_t until_ns);
 
-// What it was seen with last are the labels of its next samples: the program's, and whether one
-// thread alone may run it (locked). Labels that cannot be read are those that were read before at
-// the same place, for a program makes a new set where it changes one; or else a label says so.
+// Labels its next samples with what it was last seen with: the program's labels, and whether only
+// one thread may run it (locked). If the labels cannot be read, those that were read before at the
+// same address are taken, since a program makes a new set to change one; without such, a label says
+// so.
 void goroutine_label(struct ticker *ticker, struct goroutine_entry *entry);
 
-// The stack's id in the profile, with the goroutine's creator as root where it is whole.
+// Returns the stack's id in the profile, with the goroutine's creator as root if it is whole.
 uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,
                           const struct unwound *unwound);

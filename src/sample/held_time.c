@@ -12,7 +12,7 @@
 #include "tracee.h"
 
 enum {
-	LONG_WAIT_NS = 100000, // for a stop: longer than a hold should be
+	LONG_WAIT_NS = 100000, // for a stop: longer than a hold should last
 	WAKE_SLACK_NS = 20000, // from a stop to the moment when the sampler is ready to run
 };
 
@@ -31,7 +31,7 @@ void held_time_deinit(struct held_time *hold)
 		close(hold->own_schedstat_fd);
 }
 
-// How long the sampler itself has waited for a CPU, once it was ready to run; -1: unknown.
+// Returns how long the sampler itself has waited for a CPU while it was ready to run; -1: unknown.
 static int64_t own_delay(const struct held_time *hold)
 {
 	struct proc_schedstat own;
@@ -41,8 +41,8 @@ static int64_t own_delay(const struct held_time *hold)
 	return (int64_t)own.delay_ns;
 }
 
-// Of a hold that lasted, what the sampler waited for a CPU: since the hold's start, or since that
-// was last read before.
+// Returns how long the sampler waited for a CPU during a hold of that length: since the hold began,
+// or since the delay was last read before it.
 static int64_t waiting_in(struct held_time *hold, int64_t start_ns, int64_t hold_ns)
 {
 	if (hold_ns < LONG_WAIT_NS)
@@ -64,7 +64,7 @@ void held_time_add(struct held_time *hold, int64_t start_ns, int64_t end_ns)
 		start_ns = hold->quiet_ns;
 	stats->stops++;
 	histogram_add(&stats->thread_hold, end_ns - start_ns);
-	// The union of all holds: they end one after the other.
+	// The union of all holds: they end one after another.
 	if (start_ns < hold->release_ns)
 		start_ns = hold->release_ns;
 	stats->held_ns += end_ns - start_ns;
@@ -78,8 +78,8 @@ void held_time_prepare(struct held_time *hold)
 		hold->own_delay_ns = own_delay(hold);
 }
 
-// The sampler would have noticed a stop by now, but for the time that it waited for a CPU since
-// that was last read.
+// Notes that the sampler would have noticed a stop by now, except in the time for which it waited
+// for a CPU since its delay was last read.
 static void note_quiet(struct held_time *hold, int64_t now_ns, int64_t delay_ns)
 {
 	const int64_t quiet_ns = now_ns - (delay_ns - hold->own_delay_ns) - WAKE_SLACK_NS;
@@ -90,14 +90,14 @@ static void note_quiet(struct held_time *hold, int64_t now_ns, int64_t delay_ns)
 	hold->quiet_delay_ns = hold->own_delay_ns;
 }
 
-// A long wait means that nobody stopped before its end: the first stop's SIGCHLD would have ended
-// it. What the sampler itself waited for a CPU after that is subtracted. So a thread that was slow
-// to stop, for want of a CPU, does not count as held.
+// Takes it that nobody stopped before the end of a long wait: the first stop's SIGCHLD would have
+// ended it. Subtracts what the sampler itself waited for a CPU after that. So a thread that was
+// slow to stop, because it had no CPU, does not count as held.
 static void note_wait(struct held_time *hold, int64_t start_ns, int64_t end_ns)
 {
 	if (end_ns - start_ns < LONG_WAIT_NS)
 		return;
-	// The delay since it was last read, at the least: counting too much is on the safe side.
+	// This is at least the delay since it was last read: counting too much is on the safe side.
 	const int64_t delay_ns = own_delay(hold), delayed_ns = delay_ns - hold->own_delay_ns;
 	if (!hold->holding && delay_ns >= 0 && end_ns - start_ns > delayed_ns + 2 * WAKE_SLACK_NS)
 		note_quiet(hold, end_ns, delay_ns);
@@ -123,7 +123,7 @@ void held_time_wait(struct held_time *hold, int64_t until_ns)
 	tracee_serve();
 }
 
-// How often the sampler has waited for a disk, in which no signal reaches it.
+// Returns how often the sampler has waited for a disk: no signal reaches it in such a wait.
 static long disk_waits(void)
 {
 	struct rusage usage;
@@ -138,8 +138,9 @@ static void mark_work(struct held_time *hold)
 	hold->work_ns = clock_now_ns();
 }
 
-// The signal of a stop interrupts the sampler at its work at once, or wakes it from a wait. So
-// nobody has been held for longer than it has waited for a CPU since the work began.
+// Notes the work done so far. The signal of a stop interrupts the sampler at its work at once, or
+// wakes it from a wait. So nobody has been held for longer than the sampler waited for a CPU since
+// the work began.
 static void note_work(struct held_time *hold)
 {
 	const int64_t now_ns = clock_now_ns(), delay_ns = own_delay(hold);
@@ -151,7 +152,7 @@ static void note_work(struct held_time *hold)
 static void serve_at_once(void *context)
 {
 	struct held_time *hold = context;
-	const bool works = hold->work_ns != 0; // else they have stopped before
+	const bool works = hold->work_ns != 0; // if not, they stopped before
 
 	if (works)
 		note_work(hold);

@@ -12,9 +12,9 @@ enum { PARTS = 5 };
 
 static struct {
 	volatile sig_atomic_t inside;
-	volatile unsigned entries; // how often somebody was held, modulo
-	unsigned seen;             // of these, by the timer's last signal
-	int stuck;                 // signals since then
+	volatile unsigned entries; // how often somebody was held; wraps around
+	unsigned seen;             // its value at the timer's last signal
+	int stuck;                 // signals in a row since it last changed
 	bool has_timer;
 	timer_t timer;
 } limit;
@@ -26,7 +26,7 @@ static void end_stuck(void)
 	    "itself so that the target runs on; please report it\n";
 
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0) {
-		// Nobody is there to be told.
+		// there is nobody to be told
 	}
 	kill(getpid(), SIGKILL);
 }

@@ -9,9 +9,9 @@
 
 enum {
 	LEAVE_NS_PER_THREAD = 100,
-	FEW_THREADS = 16, // are looked at in no more time than the sums take
-	// More take the sums and the clock their time, each 7 ms for 30,000: the sums are asked for
-	// only where the clock does not tell.
+	FEW_THREADS = 16, // looking at this many takes no longer than the sums take
+	// With more threads than this the sums and the clock take long, 7 ms each for 30,000: ask
+	// for the sums only if the clock does not tell.
 	MANY_THREADS = 1000,
 	MAX_TRIES = 3, // for figures that belong together, while threads come and go on the CPUs
 };
@@ -22,13 +22,14 @@ void idle_check_init(struct idle_check *check, const struct thread_sums *sums,
 	*check = (struct idle_check){.sums = sums, .load = load, .clock_ns = -1};
 }
 
-// The figures of many threads are not to be read while somebody may stop, and be held meanwhile.
+// True if the figures of many threads may be read: not while somebody may stop, and be held
+// meanwhile.
 static bool may_read(const struct target *target)
 {
 	return target->n_threads <= MANY_THREADS || !tracee_has_any();
 }
 
-// True if no thread has been given a CPU since the sum was read last.
+// True if no thread has been given a CPU since the sum was last read.
 static bool runs_stay(struct idle_check *check, const struct target *target)
 {
 	const uint64_t last_runs = check->runs;
@@ -54,9 +55,9 @@ static bool clock_moved(struct idle_check *check, const struct target *target)
 	return check->clock_ns < 0 || check->clock_ns != last_ns;
 }
 
-// The CPU clock has not moved. True if nothing else on the machine runs or is ready either, and so
-// no thread of the process. Other work often lasts some microseconds only: waits for it, for a
-// small part of the time that it takes to look at all threads.
+// True if the process's CPU clock, which has not moved, tells enough: nothing else on the machine
+// runs or is ready either, and so no thread of the process. Other work often lasts only some
+// microseconds: waits for it, for a small part of the time that it takes to look at all threads.
 static bool is_alone(struct idle_check *check, const struct target *target, long n_others)
 {
 	const int64_t until_ns = clock_now_ns() + (int64_t)target->n_threads * LEAVE_NS_PER_THREAD;
@@ -82,14 +83,14 @@ enum idle_answer idle_check_since_last(struct idle_check *check, const struct ta
 		return IDLE_NO;
 	if (n_others == 0 || (!has_sums && is_alone(check, target, n_others)))
 		return IDLE_YES;
-	// With many threads, the last sum was itself read on an unsure tick. If one of them has run
+	// With many threads, the last sum was also read on an unsure tick. If one of them has run
 	// since, its time is in the clock, or it still runs and is in the sum.
 	return target->n_threads > MANY_THREADS && runs_stay(check, target) ? IDLE_YES
 	                                                                    : IDLE_UNSURE;
 }
 
-// The sum of what was last read of each thread. `reread`: reads those that may run anew, but does
-// not store that: a thread's next look compares with what its last look saw.
+// Sums up what was last read of each thread. `reread`: reads anew those that may run, but does not
+// store it: a thread's next look compares with what its last look saw.
 static struct proc_schedstat sum_up(const struct target *target, bool reread)
 {
 	struct proc_schedstat sum = {0};
@@ -107,8 +108,8 @@ static struct proc_schedstat sum_up(const struct target *target, bool reread)
 	return sum;
 }
 
-// What the process shows beyond its threads: never less than the truth, and more if threads have
-// been switched since they were read.
+// Returns what the process shows beyond its threads: never less than the truth, and more if threads
+// were switched since they were read.
 static struct proc_schedstat rest_of(const struct idle_check *check, const struct target *target,
                                      bool reread)
 {
@@ -123,13 +124,13 @@ static struct proc_schedstat rest_of(const struct idle_check *check, const struc
 	};
 }
 
-// The count of runs alone could be the same by chance.
+// Compares all figures: the count of runs alone could be the same by chance.
 static bool is_same(const struct proc_schedstat *a, const struct proc_schedstat *b)
 {
 	return a->cpu_ns == b->cpu_ns && a->delay_ns == b->delay_ns && a->runs == b->runs;
 }
 
-// True if the rest is what it was when it was last read; otherwise stores the new one.
+// True if the rest is what it was when it was last read; if not, stores the new one.
 static bool rest_stays(struct idle_check *check, const struct target *target, bool reread)
 {
 	const int max_tries = target->n_threads <= MANY_THREADS ? MAX_TRIES : 1;
@@ -156,7 +157,7 @@ void idle_check_settle(struct idle_check *check, const struct target *target)
 {
 	if (!may_read(target))
 		return;
-	// If a sleeper had run meanwhile, the rest would be less than before.
+	// If a sleeper had run meanwhile, the rest would be smaller than before.
 	const bool stays = rest_stays(check, target, true);
 
 	check->known = target->sees_schedstat && stays;

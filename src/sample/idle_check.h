@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// idle_check: whether the threads that were asleep have slept on, for all of them at once.
+// idle_check: tells whether the threads that were asleep have slept on, for all of them at once.
 //
-// There are two ways. The better one: the sum of how often the process's threads were given a CPU
+// There are two ways. The better one is the sum of how often the process's threads were given a CPU
 // (thread_sums.h). If it is the same twice, none has run.
 //
 // Without that sum, two figures tell it together. A thread that has run since has used CPU time,
 // and the process's CPU clock (clock_getcpuclockid(3)) is the sum of what its threads have used, as
-// /proc/PID/task/TID/schedstat shows it for each. But the kernel adds what a thread uses only when
-// it is switched off, or at the next tick of the scheduler (kernel/sched/cputime.c,
-// thread_group_cputime): one that has just begun to run is not seen. That one is among the runnable
-// threads of the machine (machine_load.h).
+// /proc/PID/task/TID/schedstat shows it for each. But the kernel adds a thread's time only when it
+// is switched off, or at the scheduler's next tick (kernel/sched/cputime.c, thread_group_cputime):
+// a thread that has just begun to run is not seen. Such a thread is among the runnable threads of
+// the machine (machine_load.h).
 //
-// Neither shows a thread that was woken and still waits for a CPU: its stack is the sleeper's, but
-// it does not sleep. It is among the machine's runnable threads, too.
+// Neither way shows a thread that was woken and still waits for a CPU: its stack is the sleeper's,
+// but it does not sleep. It is among the machine's runnable threads, too.
 #pragma once
 
 #include <stdbool.h>
@@ -27,10 +27,10 @@ struct thread_sums;
 struct idle_check {
 	const struct thread_sums *sums;  // borrowed
 	const struct machine_load *load; // likewise
-	struct proc_schedstat rest;      // of the sums, or the CPU clock: what no live thread shows
-	bool known;                      // the rest is
-	uint64_t runs;                   // the sum when it was read last
-	bool has_runs;                   // it was
+	struct proc_schedstat rest;      // what no live thread shows, in the sums or the CPU clock
+	bool known;                      // `rest` is known
+	uint64_t runs;                   // the sum when it was last read
+	bool has_runs;                   // it has been read
 	int64_t clock_ns;                // as last read; -1: never, or it cannot be read
 };
 
@@ -39,20 +39,21 @@ void idle_check_init(struct idle_check *check, const struct thread_sums *sums,
 
 enum idle_answer {
 	IDLE_NO,     // some thread has run, or so it seems
-	IDLE_UNSURE, // only one that has just begun to run may have
+	IDLE_UNSURE, // at most one that has just begun to run may have
 	IDLE_YES,
 };
 
-// Whether none has run since the last call. Call it before the first looks, and at each tick after
-// one at which all threads were found asleep; n_others is machine_load_others just before.
+// Tells whether none has run since the last call. Call it before the first looks, and at each tick
+// after one at which all threads were found asleep; n_others is machine_load_others just before.
 enum idle_answer idle_check_since_last(struct idle_check *check, const struct target *target,
                                        long n_others);
 
-// Call it when the threads that may run were just looked at. True if no other (thread->look_later)
-// has run since its last look. `has_woken`: one may have been woken, and still wait for a CPU.
+// Call it when the threads that may run were just looked at. True if no other thread
+// (thread->look_later) has run since its last look. `has_woken`: one may have been woken and still
+// wait for a CPU.
 bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_woken);
 
-// Call it when idle_check_holds was false, and the others were looked at, too. Looks once more at
-// what the first ones have used: if the process shows no more than that since idle_check_holds,
-// what it shows beyond all threads is known.
+// Call it when idle_check_holds was false, and the other threads were looked at, too. Looks once
+// more at what the first ones have used: if the process shows no more than that since
+// idle_check_holds, then it is known what the process shows beyond all threads.
 void idle_check_settle(struct idle_check *check, const struct target *target);

@@ -12,7 +12,7 @@
 #include "profile.h"
 #include "target.h"
 
-// The value of the word of a lock that is waited for: of the C library's own, and of many others.
+// The value of a lock's word while somebody waits for it, in the C library and in many other locks.
 enum { CONTENDED = 2 };
 
 static const struct target_thread *find_thread(const struct target *target, int tid)
@@ -25,7 +25,7 @@ static const struct target_thread *find_thread(const struct target *target, int 
 
 static bool is_tid(void *context, int tid, bool is_shared)
 {
-	(void)is_shared; // another process's thread is not looked for
+	(void)is_shared; // a thread of another process is not looked for
 	return find_thread(context, tid) != NULL;
 }
 

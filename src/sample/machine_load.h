@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// machine_load: how many threads of the machine run or wait for a CPU at this moment.
+// machine_load: counts the threads of the machine that run or wait for a CPU at this moment.
 #pragma once
 
 #include <stdbool.h>
@@ -12,9 +12,9 @@ struct machine_load {
 void machine_load_init(struct machine_load *load);
 void machine_load_deinit(struct machine_load *load);
 
-// Threads that run or are ready to, the caller not counted (the fourth field of /proc/loadavg,
-// runnable/all: proc(5)); -1: not known.
+// Returns how many threads run or are ready to, without the caller (the fourth field of
+// /proc/loadavg, runnable/all: proc(5)); -1: not known.
 long machine_load_others(const struct machine_load *load);
 
-// True if so many others want more CPUs than there are.
+// True if this many others want more CPUs than there are.
 bool machine_load_is_crowded(const struct machine_load *load, long n_others);

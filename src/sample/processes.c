@@ -19,7 +19,8 @@
 #include "tracee.h"
 
 enum {
-	// For threads that do not stop, at the end: on a busy machine each waits for its turn.
+	// For threads that do not stop, at the end: on a busy machine each waits for its turn to
+	// run.
 	LAST_WAIT_NS = 500000000,
 	MAX_CHILDREN_TEXT = 1 << 20,
 	SPARE_FDS = 8,
@@ -27,7 +28,7 @@ enum {
 
 struct process {
 	struct target *target;
-	struct target own_target; // of a descendant; the first process's is borrowed
+	struct target own_target; // a descendant's; the first process's is borrowed
 	struct ticker ticker;
 	bool ended;
 };
@@ -47,7 +48,7 @@ static void attend(void *context)
 
 	struct events *events = processes->hold.events;
 
-	// Those that a signal handler has let go are to be counted.
+	// Those that a signal handler has let go are still to be counted.
 	if (!tracee_has_any() && !events->served)
 		return;
 	const int64_t looked_ns = clock_now_ns();
@@ -60,7 +61,7 @@ static void attend(void *context)
 		ticker_attend(&processes->items[i]->ticker);
 }
 
-// In a signal handler: what has stopped is copied and let go, and counted by the next attend().
+// Copies, in a signal handler, what has stopped, and lets it go; the next attend() counts it.
 static void serve(void *context)
 {
 	struct processes *processes = context;
@@ -167,7 +168,7 @@ static void add_child(struct processes *processes, int pid)
 {
 	struct proc_stat stat;
 
-	// One that has ended stays listed until its parent has waited for it.
+	// A process that has ended stays listed until its parent has waited for it.
 	if (is_sampled(processes, pid) || !proc_read_stat(-1, pid, pid, &stat) ||
 	    stat.state == 'Z' || is_refused(processes, pid, stat.start_time))
 		return;
@@ -181,7 +182,7 @@ static void add_child(struct processes *processes, int pid)
 	free(process);
 	if (!proc_read_stat(-1, pid, pid, &stat) || stat.state == 'Z')
 		return; // it has ended meanwhile
-	// It has privileges, is traced, or is a 32-bit program.
+	// The child has privileges, is traced, or is a 32-bit program.
 	processes->stats->refused_children++;
 	*array_push(processes->refused, processes->n_refused, processes->refused_capacity) =
 	    (struct refused_child){pid, stat.start_time};
@@ -252,7 +253,7 @@ bool processes_tick(struct processes *processes, const struct stretch *stretch)
 	stats->last_ns = stretch->until_ns;
 	stats->threads = 0;
 	stats->calls = tracee_call_counts();
-	// Children that are found on the way are sampled in the same tick.
+	// Sample children that are found on the way in the same tick.
 	for (size_t i = 0; i < processes->count; i++) {
 		struct process *process = processes->items[i];
 		process->ended = !ticker_tick(&process->ticker, stretch, n_others);
@@ -278,7 +279,7 @@ void processes_wait(struct processes *processes, int64_t deadline_ns)
 		ticker_collect(&processes->items[i]->ticker);
 }
 
-// What is read of threads and of calls that are continued takes one or two at a time.
+// True if descriptors run short: reading threads, and continuing calls, takes one or two at a time.
 static bool lacks_files(int fd)
 {
 	int spare[SPARE_FDS];

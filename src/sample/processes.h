@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// processes: all that is sampled: the target and, with --children, its descendants.
+// processes: all processes that are sampled: the target and, with --children, its descendants.
 //
-// A descendant is found by the list of children that the kernel keeps for each thread
-// (/proc/PID/task/TID/children), which is read when the thread has run since the last tick.
+// A descendant is found in the list of children that the kernel keeps for each thread
+// (/proc/PID/task/TID/children); it is read when the thread has run since the last tick.
 #pragma once
 
 #include <stdbool.h>
@@ -40,7 +40,7 @@ struct processes {
 	struct machine_load load;
 	struct thread_sums sums;
 	struct run_stats *stats;       // borrowed
-	bool children;                 // descendants too
+	bool children;                 // sample descendants too
 	struct refused_child *refused; // children that cannot be sampled
 	size_t n_refused, refused_capacity;
 };
@@ -54,11 +54,11 @@ struct processes_options {
 	bool kernel;
 	bool locks;
 	bool system_goroutines;
-	bool no_creators; // goroutines' stacks end with what they began with
+	bool no_creators; // leave a goroutine's creator out of its stack
 	bool counts_at_once;
 };
 
-// Begins with the target, whose target_open came before; it is borrowed. False: there is no
+// Begins with the target, which target_open has opened before; it is borrowed. False if there is no
 // address space for the copies of stacks.
 bool processes_init(struct processes *processes, struct target *target,
                     const struct processes_options *options, struct profile *profile,
@@ -71,18 +71,17 @@ void processes_set_held(struct processes *processes, bool held);
 // Looks at the target's threads before the first tick (tick.h).
 void processes_prime(struct processes *processes, int64_t now_ns);
 
-// Samples all threads of all processes: a tick that stands for that stretch of time. False: the
-// target has no thread left.
+// Samples all threads of all processes, in a tick that stands for that stretch of time. False if
+// the target has no thread left.
 bool processes_tick(struct processes *processes, const struct stretch *stretch);
 
 // Calls visit(context, target) for each process that is sampled.
 void processes_visit(const struct processes *processes,
                      void (*visit)(void *context, const struct target *target), void *context);
 
-// Waits until the deadline or an event (events.h), and takes the samples of threads that stop
-// late.
+// Waits until the deadline or an event (events.h), and takes the samples of threads that stop late.
 void processes_wait(struct processes *processes, int64_t deadline_ns);
 
 // Call it when the last sample is taken. Lets go of all threads; those that the kernel does not let
-// stop are let go when they do.
+// stop are let go as soon as they do.
 void processes_finish(struct processes *processes);

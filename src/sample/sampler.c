@@ -17,10 +17,10 @@
 #include "schedule.h"
 #include "tracee.h"
 
-// A copy takes a thousandth of that where a stack is the deepest that is copied.
+// Even the deepest stack that is copied takes a thousandth of this.
 static const int64_t MAX_HOLD_CPU_NS = 10 * NS_PER_SECOND;
 
-// Waits for the deadline, meanwhile serving threads that stop late. False: it is over.
+// Waits for the deadline, and serves threads that stop late meanwhile. False if the run is over.
 static bool wait_until(const struct sampler *sampler, struct processes *processes,
                        int64_t deadline_ns)
 {
@@ -46,13 +46,13 @@ static struct budget_spent spent_until(const struct run_stats *stats, int64_t no
 {
 	return (struct budget_spent){
 	    .now_ns = now_ns,
-	    // What comes once is borrowed from nobody.
+	    // What is spent only once does not count against the budget.
 	    .cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - stats->goroutines.first_looks_ns,
 	    .held_ns = stats->held_ns - stats->held_waiting_ns,
 	};
 }
 
-// False: the target has ended.
+// Takes a tick. False if the target has ended.
 static bool tick(struct loop *loop, const struct stretch *stretch)
 {
 	if (processes_tick(loop->processes, stretch))
@@ -61,7 +61,7 @@ static bool tick(struct loop *loop, const struct stretch *stretch)
 	return false;
 }
 
-// At once, so that nothing which ends soon goes unseen; it stands for no time.
+// Takes the first tick at once, so that nothing that ends soon goes unseen; it stands for no time.
 static bool first_tick(struct loop *loop)
 {
 	const struct sampler *sampler = loop->sampler;
@@ -69,7 +69,7 @@ static bool first_tick(struct loop *loop)
 
 	if (!tick(loop, &(struct stretch){start_ns, start_ns}))
 		return false;
-	// What it takes to begin does not count as overhead.
+	// The cost of beginning does not count as overhead.
 	const struct budget_spent spent = spent_until(loop->stats, clock_now_ns());
 	budget_init(&loop->budget, sampler->max_overhead_percent, &spent);
 	if (sampler->looked)
@@ -82,7 +82,7 @@ static bool first_tick(struct loop *loop)
 	return true;
 }
 
-// A tick that is due.
+// Takes a tick that is due.
 static bool next_tick(struct loop *loop)
 {
 	const struct sampler *sampler = loop->sampler;
@@ -100,8 +100,8 @@ static bool next_tick(struct loop *loop)
 	return true;
 }
 
-// The last sample stands for time up to the end. If it is of an earlier period, one more is taken,
-// so that the last stretch of time is accounted for.
+// Takes a last tick if the last one belongs to an earlier period, so that the time up to the end is
+// accounted for.
 static void end_ticks(struct loop *loop)
 {
 	const struct stretch rest = schedule_rest(&loop->schedule, clock_now_ns());
@@ -125,7 +125,7 @@ static void tick_until_end(struct loop *loop)
 	end_ticks(loop);
 }
 
-// Not to be guessed by a program in step with the ticks.
+// Returns a seed that a program in step with the ticks cannot guess.
 static uint32_t random_seed(void)
 {
 	uint32_t seed = 0;
@@ -165,7 +165,7 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	priority_raise(&priority);
 	stats->priority_raised = priority.level != PRIORITY_USUAL;
 	stats->cpu_ns = -clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-	if (!sampler->launch) // a command has but one thread yet
+	if (!sampler->launch) // a command has only one thread yet
 		processes_prime(&processes, clock_now_ns());
 	profile->start_time_ns = clock_read_ns(CLOCK_REALTIME);
 	stats->start_ns = clock_now_ns();

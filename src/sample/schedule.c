@@ -14,7 +14,7 @@ void schedule_init(struct schedule *schedule, int64_t start_ns, int64_t period_n
 	};
 }
 
-// When the period begins, and the one before it ends.
+// Returns when the period begins, and the one before it ends.
 static int64_t begin_of(const struct schedule *schedule, uint64_t period)
 {
 	const int64_t begin_ns = schedule->start_ns + (int64_t)period * schedule->period_ns;
@@ -22,7 +22,7 @@ static int64_t begin_of(const struct schedule *schedule, uint64_t period)
 	return schedule->end_ns && begin_ns > schedule->end_ns ? schedule->end_ns : begin_ns;
 }
 
-// begin + u * length, where u is uniform in [0, 1).
+// Returns begin + u * length, where u is uniform in [0, 1).
 static int64_t due_in(const struct schedule *schedule, uint64_t period)
 {
 	const int64_t begin_ns = begin_of(schedule, period);
@@ -42,7 +42,7 @@ int64_t schedule_due_ns(const struct schedule *schedule)
 	return due_in(schedule, schedule->next);
 }
 
-// The period in which now_ns lies; the last one if the end has passed.
+// Returns the period in which now_ns lies; the last one if the end has passed.
 static uint64_t period_at(const struct schedule *schedule, int64_t now_ns)
 {
 	if (schedule->end_ns && now_ns >= schedule->end_ns)

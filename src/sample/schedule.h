@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// schedule: when to sample, and for what stretch of time each sample stands.
+// schedule: decides when to sample, and for what stretch of time each sample stands.
 //
-// Time is divided into periods of equal length. Each has one tick, at a random place: at fixed
-// distances, ticks would for ever see a program that is in step with them at the same moment of its
-// work. A tick stands for its whole period, wherever in that it falls, so that a sample's weight
-// does not depend on chance: each moment has the same chance to be seen, and the same weight
-// (stratified sampling). The time since the last tick would not be such a weight: it is long if the
-// tick comes late in its period, which favours what a periodic program does late in it.
+// Time is divided into periods of equal length. Each has one tick, at a random place: ticks at
+// fixed distances would always see a program that is in step with them at the same moment of its
+// work. A tick stands for its whole period, wherever in it the tick falls, so that a sample's
+// weight does not depend on chance: each moment is equally likely to be seen, and has the same
+// weight (stratified sampling). The time since the last tick would not do as a weight: it is long
+// if the tick comes late in its period, which favours what a periodic program does late in it.
 #pragma once
 
 #include <stdbool.h>
@@ -16,18 +16,19 @@
 struct schedule {
 	int64_t start_ns, period_ns;
 	int64_t end_ns; // 0: none is known
-	uint64_t seed;  // of the places
-	uint64_t next;  // the period whose tick is the next one
+	uint64_t seed;  // of the random places
+	uint64_t next;  // the period of the next tick
 };
 
 // The periods that a tick stands for: its own, and those before it whose ticks were missed or left
 // out.
 struct stretch {
-	int64_t from_ns;  // when its own begins: threads seen for the first time are watched since
+	int64_t from_ns; // its own period's begin: threads seen for the first time are counted from
+	                 // then on
 	int64_t until_ns; // when it ends
 };
 
-// The first period begins at start_ns; duration_ns is 0 where the end is not known. The last period
+// Begins the first period at start_ns; duration_ns is 0 if the end is not known. The last period
 // ends with the duration, and may be shorter. Equal seeds make equal places.
 void schedule_init(struct schedule *schedule, int64_t start_ns, int64_t period_ns,
                    int64_t duration_ns, uint64_t seed);
@@ -35,11 +36,12 @@ void schedule_init(struct schedule *schedule, int64_t start_ns, int64_t period_n
 // True if the last period's tick was taken or missed.
 bool schedule_is_over(const struct schedule *schedule);
 
-// When the next tick is due; the end if it is over.
+// Returns when the next tick is due; the end if it is over.
 int64_t schedule_due_ns(const struct schedule *schedule);
 
-// Takes the last tick that is due at now_ns: ticks are never made up. Returns how many were missed.
+// Takes the latest tick that is due at now_ns; missed ticks are not made up. Returns how many were
+// missed.
 uint64_t schedule_take(struct schedule *schedule, int64_t now_ns, struct stretch *ret);
 
-// What a last tick at now_ns would stand for: the time up to then, or to the end.
+// Returns what a last tick at now_ns would stand for: the time up to then, or to the end.
 struct stretch schedule_rest(const struct schedule *schedule, int64_t now_ns);

@@ -5,9 +5,10 @@
 
 enum { RUNS_OF_A_STOP = 2 };
 
-// A thread that a stop woke need not be asleep again yet, and what it waited for may have come at
-// that very moment, so that it runs on: when it was scheduled as often as the stop takes, it must
-// be blocked. What has not run at all since its stop waits for a CPU, or sleeps as before.
+// A thread that a stop woke may not be asleep again yet; and what it waited for may have come at
+// that very moment, so that it runs on. So if it was scheduled as often as the stop takes, it must
+// be blocked to count as asleep. A thread that has not run at all since its stop waits for a CPU,
+// or sleeps as before.
 enum sleep_verdict sleep_judge(const struct sleep *sleep, uint64_t runs, enum sleep_blocked blocked)
 {
 	const bool may_sleep_on = sleep->asleep && runs <= sleep->runs;
@@ -31,7 +32,7 @@ void sleep_note_seen(struct sleep *sleep, uint64_t runs)
 	sleep->stop_woke_it = false;
 }
 
-// It sleeps on if it stays in its system call, or stopped by job control.
+// The thread sleeps on if it stays in its system call, or stopped by job control.
 void sleep_note_release(struct sleep *sleep, bool was_asleep, const struct tracee_stop *stop)
 {
 	sleep->asleep = was_asleep && (stop->group_stop || (stop->interrupted && stop->resumes));

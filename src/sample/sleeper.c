@@ -9,7 +9,7 @@
 #include "spared_calls.h"
 #include "target.h"
 
-enum { MAX_TRIES = 2 }; // of a thread that moves while it is looked at
+enum { MAX_TRIES = 2 }; // with a thread that moves while it is looked at
 
 static enum thread_state state_of(char letter)
 {
@@ -37,7 +37,7 @@ bool sleeper_state(const struct target *target, const struct target_thread *thre
 	struct proc_stat stat;
 
 	if (!proc_read_stat(-1, target->pid, thread->tid, &stat)) {
-		*ret = THREAD_RUNNING; // not known: no descriptor is left, perhaps
+		*ret = THREAD_RUNNING; // not known: perhaps no descriptor is left
 		return !is_gone(errno);
 	}
 	if (stat.state == 'Z' || stat.state == 'X')
@@ -55,7 +55,7 @@ bool sleeper_is_blocked(const struct target *target, const struct target_thread 
 	return proc_is_blocked(thread->syscall_fd, target->pid, thread->tid);
 }
 
-// What the run count says, as last read.
+// Judges by the run count, as last read.
 static enum sleep_verdict judge(const struct target *target, struct target_thread *thread)
 {
 	struct sleep *sleep = &thread->sleep;
@@ -118,13 +118,13 @@ static enum sleeper_look look_once(const struct target *target, struct target_th
 	if (!copy(target, thread, &call, maps, buffer, ret_snapshot))
 		return SLEEPER_RUNS;
 	if (!stood_still(target, thread, runs))
-		return SLEEPER_UNCHANGED; // to be tried again
+		return SLEEPER_UNCHANGED; // try again later
 	sleep_note_seen(&thread->sleep, runs);
 	thread->call = call;
 	return SLEEPER_COPIED;
 }
 
-// The run count, where the kernel shows it; false: the thread is gone.
+// Reads the run count, if the kernel shows it. False if the thread is gone.
 static bool read_schedstat(const struct target *target, struct target_thread *thread)
 {
 	thread->has_schedstat =
@@ -133,8 +133,8 @@ static bool read_schedstat(const struct target *target, struct target_thread *th
 	return thread->has_schedstat || !target->sees_schedstat || !is_gone(errno);
 }
 
-// All that is left where the kernel does not show run counts or system calls. With run counts, one
-// stop for each sleep is enough.
+// Does what can be done if the kernel does not show run counts or system calls. With run counts,
+// one stop for each sleep is enough.
 static enum sleeper_look look_from_afar(const struct target *target, struct target_thread *thread,
                                         enum thread_state *ret_state)
 {
@@ -162,8 +162,8 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 	}
 	if (!thread->has_schedstat || !target->sees_syscalls)
 		return look_from_afar(target, thread, ret_state);
-	// One that moves while it is looked at is counted in the state in which it was found first:
-	// else states that last would be favoured.
+	// A thread that moves while it is looked at is counted in the state in which it was found
+	// first: anything else would favour states that last.
 	enum sleeper_look look = look_once(target, thread, maps, buffer, ret_snapshot, ret_state);
 	enum thread_state later;
 	for (int i = 1; look == SLEEPER_UNCHANGED && i < MAX_TRIES; i++)
@@ -200,7 +200,7 @@ bool sleeper_runs(const struct target *target, struct target_thread *thread)
 	const struct proc_schedstat seen = thread->last;
 	const bool result = runs(target, thread);
 
-	// It may have run and be asleep again, which is for sleeper_look to find out.
+	// It may have run and be asleep again; sleeper_look finds that out.
 	thread->last = seen;
 	return result;
 }

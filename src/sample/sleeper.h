@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sleeper: looking at a thread without stopping it.
+// sleeper: looks at a thread without stopping it.
 //
 // A thread that is asleep stands still by itself. The kernel counts how often each thread was
 // scheduled (schedstat): if the count is the same before and after, the thread did not run in
@@ -16,28 +16,30 @@ struct target_thread;
 
 enum sleeper_look {
 	SLEEPER_UNCHANGED, // asleep since its last sample: same stack, same state
-	SLEEPER_WAITS,     // for a CPU, since it was stopped for its last sample: same stack
+	SLEEPER_WAITS,  // ready, but without a CPU, since it was stopped for its last sample: same
+	                // stack
 	SLEEPER_COPIED, // asleep now, in thread->call; *ret_snapshot holds it, with SP, PC and its
-	                // call's arguments known
+	                // call's arguments
 	SLEEPER_HIDDEN, // asleep, but only a stop can show its stack
 	SLEEPER_RUNS,   // runs, or moved while it was looked at: must be stopped
 	SLEEPER_GONE,   // has ended
 };
 
-// Notes that the thread stands stopped, for SLEEPER_WAITS.
+// Notes that the thread is stopped now, for SLEEPER_WAITS.
 void sleeper_note_stop(const struct target *target, struct target_thread *thread);
 
-// Looks. *ret_state is set for SLEEPER_COPIED, _HIDDEN and _RUNS; thread->last is kept up to date.
+// Looks at the thread. Sets *ret_state for SLEEPER_COPIED, _HIDDEN and _RUNS; keeps thread->last up
+// to date.
 enum sleeper_look sleeper_look(const struct target *target, struct target_thread *thread,
                                const struct maps *maps, struct snapshot_buffer *buffer,
                                struct snapshot *ret_snapshot, enum thread_state *ret_state);
 
-// The thread's state now; false: it has ended.
+// Finds the thread's state now. False if it has ended.
 bool sleeper_state(const struct target *target, const struct target_thread *thread,
                    enum thread_state *ret);
 
-// True if the thread is blocked at this moment. Cheaper than sleeper_state; false if it cannot be
-// told.
+// True if the thread is blocked at this moment. Cheaper than sleeper_state; false also if that is
+// not known.
 bool sleeper_is_blocked(const struct target *target, const struct target_thread *thread);
 
 // True if the thread runs. Cheaper than a look: nothing is copied.
@@ -46,11 +48,11 @@ bool sleeper_runs(const struct target *target, struct target_thread *thread);
 // True if the copied thread can be stopped without harm to its system call (spared_calls.h).
 bool sleeper_bears_stop(const struct target *target, const struct target_thread *thread);
 
-// True if the thread, which was copied asleep, has run since. False if it cannot be told.
+// True if the thread, which was copied asleep, has run since. False also if that is not known.
 bool sleeper_has_moved(const struct target *target, const struct target_thread *thread);
 
-// Copies a sleeper's stack anew, with a larger thread->hint.guess_bytes. False: it is no longer
-// the sleep that was copied before.
+// Copies a sleeper's stack again, with a larger thread->hint.guess_bytes. False if this is not the
+// sleep that was copied before.
 bool sleeper_copy_again(const struct target *target, struct target_thread *thread,
                         const struct maps *maps, struct snapshot_buffer *buffer,
                         struct snapshot *ret_snapshot);

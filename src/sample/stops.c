@@ -41,8 +41,8 @@ void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_s
 	};
 }
 
-// Looked at in the last moment before it is asked: the less time lies between, the seldomer it is
-// disturbed in a call.
+// Looks at the last moment before the thread is asked: the shorter the time between, the less often
+// a call is disturbed.
 static bool has_fallen_asleep(const struct stops *stops, const struct stop *stop)
 {
 	return stop->asleep ? sleeper_has_moved(stops->target, stop->thread)
@@ -60,7 +60,7 @@ static void ask(struct stops *stops, struct stop *stop)
 	thread->gone |= result == TRACEE_GONE;
 	stop->denied = result == TRACEE_DENIED;
 	stop->over = !thread->stop.pending;
-	// One that has ended since is pending too: it is to be reaped.
+	// A thread that has ended since is pending too: it is still to be reaped.
 	if (thread->stop.pending)
 		tracee_interrupt(thread->tid);
 }
@@ -74,7 +74,7 @@ size_t stops_ask(struct stops *stops, size_t from, bool spares)
 	for (size_t i = from; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
 		struct target_thread *thread = stop->thread;
-		resident_open(thread->hint.resident, thread->tid); // not while it is held
+		resident_open(thread->hint.resident, thread->tid); // now, not while it is held
 		thread->stop.asked_state = stop->state;
 		thread->stop.slept_before_stop = spares && has_fallen_asleep(stops, stop);
 		if (thread->stop.slept_before_stop)
@@ -98,7 +98,7 @@ static void let_go(struct stops *stops, struct stop *stop)
 	sleep_note_release(&thread->sleep, stop->asleep, &stop->how);
 }
 
-// A thread that stands still: registers, stack, and off it goes.
+// Copies a stopped thread's registers and stack, and lets it go.
 static void copy_stopped(struct stops *stops, struct stop *stop, const struct maps *maps)
 {
 	struct target_thread *thread = stop->thread;
@@ -158,8 +158,9 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 	return missing;
 }
 
-// Until when to poll rather than sleep: a thread that another CPU runs stops within some 10 us,
-// less than it takes to sleep and be woken. One without a CPU cannot stop while this one is kept.
+// True while polling is better than sleeping: a thread that another CPU runs stops within some 10
+// us, less than it takes to sleep and be woken. A thread without a CPU cannot stop while this one
+// is taken.
 static bool is_worth_polling(size_t n_stopped, long n_cpus, int64_t start_ns)
 {
 	return n_stopped + 1 < (size_t)n_cpus && clock_now_ns() - start_ns < MAX_POLL_NS;

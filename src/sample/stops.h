@@ -2,8 +2,8 @@
 // stops: the threads of one process that are being stopped to be copied.
 //
 // All are asked at once, and each is copied and let go as it arrives; a thread that has no CPU to
-// stop on, or is in uninterruptible sleep, may arrive ticks later. Until it does it executes
-// nothing of the program, so that its stack is still the one of the tick in which it was asked.
+// stop on, or is in uninterruptible sleep, may arrive ticks later. Until then it executes nothing
+// of the program, so that its stack is still the one of the tick in which it was asked.
 #pragma once
 
 #include <stdbool.h>
@@ -23,12 +23,12 @@ struct stop {
 	struct target_thread *thread;
 	enum thread_state state; // when it was asked
 	bool asleep;             // it was asleep then, and will sleep on
-	bool copied;             // the snapshot is there, or failed
+	bool copied;             // the snapshot is there, or could not be taken
 	bool failed;             // it stopped, but its stack could not be taken
 	bool denied;             // the kernel did not permit it
 	bool over;               // it was let go, is gone, or was denied
-	bool counted;            // and what it has shown is in the profile
-	int64_t free_ns;         // the last time at which it is known not to have been held
+	bool counted;            // what it has shown is in the profile
+	int64_t free_ns;         // the last time at which it is known not to be held
 	int64_t tick_ns;         // the tick in which it was asked
 	struct tracee_stop how;
 	struct snapshot snapshot;
@@ -40,7 +40,7 @@ struct stops {
 	struct held_time *hold;         // borrowed
 	struct snapshot_buffer *buffer; // borrowed
 	const struct target *target;    // borrowed
-	bool hold_all;                  // --stop-all: let all go together, by stops_let_all_go
+	bool hold_all;                  // --stop-all: let all go together, with stops_let_all_go
 };
 
 void stops_init(struct stops *stops, struct held_time *hold, struct snapshot_buffer *buffer,
@@ -51,27 +51,28 @@ void stops_deinit(struct stops *stops);
 void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_state state,
                 bool asleep, int64_t tick_ns);
 
-// Asks those to stop that are planned from position `from` on. `spares`: except those that have
+// Asks those to stop that are planned from position `from` on. `spares`: leaves out those that have
 // fallen asleep since, or into another sleep: a stop would disturb their system call
 // (syscall_mend.h), and a sleeper can be copied as it is. These are taken off the plan, and their
-// thread->stop.slept_before_stop is set. Returns how many they are.
+// thread->stop.slept_before_stop is set. Returns how many were left out.
 size_t stops_ask(struct stops *stops, size_t from, bool spares);
 
 // Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many of those
-// that were asked at since_ns or later have not; more than 0 as well when the buffer has no room
+// that were asked at since_ns or later have not stopped; also more than 0 if the buffer has no room
 // for another copy.
 size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns);
 
-// Waits until those that were asked at since_ns or later have stopped and were copied, but no
-// longer than until_ns. False: the buffer has no room for another copy; call it again once it has.
+// Waits until those that were asked at since_ns or later have stopped and were copied, but not
+// longer than until_ns. False if the buffer has no room for another copy; call it again once it
+// has.
 bool stops_wait(struct stops *stops, const struct maps *maps, long n_cpus, int64_t since_ns,
                 int64_t until_ns);
 
-// Lets go all that were copied and are still held.
+// Lets go of all that were copied and are still held.
 void stops_let_all_go(struct stops *stops);
 
 // Notes that the stop has been counted: its copy is not needed any more.
 void stops_note_counted(struct stops *stops, struct stop *stop);
 
-// Takes those off the list that were counted.
+// Takes those that were counted off the list.
 void stops_strike_off(struct stops *stops);

@@ -19,10 +19,10 @@
 enum {
 	RESERVED_FDS = 512, // for modules, output and the rest
 	LIST_BYTES = 8192,
-	MIN_FREE_FDS = 32, // without them calls that stops cut short could not be gone on with
+	MIN_FREE_FDS = 32, // without them, calls that stops cut short could not be continued
 };
 
-// As many files as the hard limit allows: two for each thread are kept open.
+// Allows as many files as the hard limit does: two for each thread are kept open.
 static int raise_fd_limit(void)
 {
 	struct rlimit limit;
@@ -104,8 +104,8 @@ void target_close(struct target *target)
 	*target = (struct target){.task_fd = -1};
 }
 
-// A descriptor's number tells how many are open, for whichever process: the lowest free one is
-// used.
+// Opens a file to be kept, if not too many are open. The descriptor's number tells how many are,
+// for all processes together: the kernel hands out the lowest free one.
 static int open_kept(const struct target *target, int tid, const char *file)
 {
 	const int fd = target->max_kept_fd ? proc_open(target->pid, tid, file) : -1;
@@ -125,11 +125,11 @@ static void probe(struct target *target, int tid)
 
 	target->sees_schedstat = proc_read_schedstat(-1, target->pid, tid, &schedstat);
 	target->sees_syscalls = proc_read_syscall(-1, target->pid, tid, &call);
-	if (!proc_read_stat(-1, target->pid, tid, &stat)) // gone: the next one will tell
+	if (!proc_read_stat(-1, target->pid, tid, &stat)) // gone: the next thread will tell
 		target->sees_schedstat = target->sees_syscalls = true;
 }
 
-// Appends the thread; one that is gone already is left out.
+// Appends the thread, unless it is gone already.
 static bool add_thread(struct target *target, int tid)
 {
 	struct target_thread *thread = memory_alloc_zeroed(1, sizeof(*thread));
@@ -163,7 +163,7 @@ static int compare_tids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// Appends the tids of some entries of a directory.
+// Appends the tids of some directory entries.
 static size_t add_tids(const struct target *target, const uint8_t *entries, size_t size, int **tids,
                        size_t count, size_t *capacity)
 {
@@ -178,8 +178,8 @@ static size_t add_tids(const struct target *target, const uint8_t *entries, size
 	return count;
 }
 
-// The tids that /proc/PID/task lists, sorted; the caller frees. NULL: the kernel cannot list them
-// now. Opens nothing, so that a lack of descriptors does not look like the process's end.
+// Returns the tids that /proc/PID/task lists, sorted; the caller frees. NULL if the kernel cannot
+// list them now. Opens nothing, so that a lack of descriptors does not look like the process's end.
 static int *read_tids(const struct target *target, size_t *ret_count)
 {
 	_Alignas(struct dirent64) uint8_t entries[LIST_BYTES];
@@ -210,14 +210,14 @@ size_t target_list_threads(struct target *target, bool force)
 	}
 	_cleanup_free_ int *tids = read_tids(target, &n_tids);
 	if (!tids) {
-		target->n_links = 0; // it is asked for again at the next tick
+		target->n_links = 0; // ask again at the next tick
 		return 0;
 	}
 	_cleanup_free_ bool *known = memory_alloc_zeroed(n_tids, sizeof(*known));
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
 		int *found = bsearch(&thread->tid, tids, n_tids, sizeof(*tids), compare_tids);
-		// A thread that is gone and listed: another one has got its tid.
+		// If a thread is gone and listed, another one has got its tid.
 		thread->listed = found != NULL && !thread->gone;
 		if (thread->listed)
 			known[found - tids] = true;

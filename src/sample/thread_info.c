@@ -7,8 +7,8 @@
 #include "target.h"
 
 enum {
-	FIRST_NAME_NS = 5000000,      // a new thread is soon given its name
-	MAX_NAME_AGE_NS = 1000000000, // later ones are rare
+	FIRST_NAME_NS = 5000000,      // a new thread is often named soon
+	MAX_NAME_AGE_NS = 1000000000, // later names are rare
 };
 
 void thread_info_name_process(struct profile *profile, const struct target *target)
@@ -46,7 +46,7 @@ void thread_info_refresh_name(struct profile *profile, const struct target *targ
 		interval_ns = FIRST_NAME_NS;
 	if (interval_ns > MAX_NAME_AGE_NS)
 		interval_ns = MAX_NAME_AGE_NS;
-	// What a runtime calls it is known as soon as the thread is.
+	// A runtime knows its name for the thread as soon as it knows the thread.
 	if (now_ns - thread->named_ns < interval_ns && thread->asked_name)
 		return;
 	_cleanup_free_ char *own =
@@ -66,7 +66,8 @@ void thread_info_refresh_name(struct profile *profile, const struct target *targ
 		profile_name_process(profile, target->pid, name);
 }
 
-// A thread that executes another program takes the main thread's tid, but has figures of its own.
+// Returns the difference, or 0: a thread that executes another program takes the main thread's tid,
+// but has figures of its own.
 static int64_t difference(uint64_t last, uint64_t first)
 {
 	return last > first ? (int64_t)(last - first) : 0;

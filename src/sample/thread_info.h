@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// thread_info: what the profile knows of the target's threads beside their samples: names, the
-// kernel's own figures, and which have ended.
+// thread_info: notes in the profile what is known of the target's threads besides their samples:
+// names, the kernel's own figures, and which have ended.
 #pragma once
 
 #include <stddef.h>
@@ -17,11 +17,11 @@ void thread_info_name_process(struct profile *profile, const struct target *targ
 void thread_info_add(struct profile *profile, const struct target *target, size_t n_new,
                      int64_t now_ns);
 
-// Call it for a thread that has run. Reads its name anew, if that may be worth it.
+// Call it for a thread that has run. Reads its name again if that may be worth it.
 void thread_info_refresh_name(struct profile *profile, const struct target *target,
                               struct target_thread *thread, int64_t now_ns);
 
-// Notes for how long the thread has run, and waited for a CPU, by the kernel's account.
+// Notes how long the thread has run, and waited for a CPU, as the kernel counts it.
 void thread_info_note_kernel_figures(struct profile *profile, const struct target_thread *thread);
 
 // Notes the ends of the threads that target_forget_gone is about to forget.

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MAX_REPLY_BYTES = 2048 }; // struct taskstats grows; it has some 500 now
+enum { MAX_REPLY_BYTES = 2048 }; // struct taskstats grows; it has about 500 now
 
 struct message {
 	struct nlmsghdr header;
@@ -17,8 +17,8 @@ struct message {
 	char attributes[MAX_REPLY_BYTES];
 };
 
-// One request with one attribute, and its answer; returns the size of the answer's attributes, 0 if
-// there is none.
+// Sends one request with one attribute, and reads the answer. Returns the size of the answer's
+// attributes; 0 if there is no answer.
 static size_t ask(int fd, uint16_t family, uint8_t command, uint16_t type, const void *value,
                   size_t size, struct message *ret)
 {
@@ -42,7 +42,7 @@ static size_t ask(int fd, uint16_t family, uint8_t command, uint16_t type, const
 	return n - headers;
 }
 
-// The attribute of that type among some; its payload is at least min_size bytes.
+// Finds the attribute of that type; its payload has at least min_size bytes. NULL: not there.
 static const char *find_attribute(const char *attributes, size_t size, uint16_t type,
                                   size_t min_size, size_t *ret_size)
 {
@@ -95,7 +95,7 @@ void thread_sums_deinit(struct thread_sums *sums)
 
 bool thread_sums_read(const struct thread_sums *sums, int pid, struct proc_schedstat *ret)
 {
-	// Both stand before the fields that have moved from version to version.
+	// Both come before the fields that have moved from version to version.
 	const size_t min_size = offsetof(struct taskstats, cpu_delay_total) + sizeof(uint64_t);
 	const uint32_t tgid = pid;
 	struct message reply;

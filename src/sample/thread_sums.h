@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// thread_sums: how often all threads of a process together were given a CPU, in one call.
+// thread_sums: reads how often all threads of a process together were given a CPU, in one call.
 //
 // The kernel's taskstats adds up for a process what /proc/PID/task/TID/schedstat shows of each of
 // its threads (Documentation/accounting/taskstats.rst; kernel/taskstats.c, fill_stats_for_tgid), in
-// 2 us for 10 threads and 20 us for 1,000. A thread counts as soon as it is switched in, so that
-// the same sum twice means that none has run in between. It is for those who have CAP_NET_ADMIN in
-// the first network namespace.
+// 2 us for 10 threads and 20 us for 1,000. A thread counts as soon as it is switched in, so the
+// same sum twice means that none has run in between. Only processes with CAP_NET_ADMIN in the first
+// network namespace may use it.
 //
 // The kernel adds up under the lock of the process's signals, with interrupts off, as it does for
-// whoever reads /proc/PID/stat: so many threads should not be asked for often.
+// readers of /proc/PID/stat: do not ask often for a process with many threads.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #include "proc.h"
 
 struct thread_sums {
-	int fd; // a netlink socket; -1: not to be had
+	int fd; // a netlink socket; -1: not available
 	uint16_t family;
 };
 
@@ -30,6 +30,6 @@ static inline bool thread_sums_are_known(const struct thread_sums *sums)
 	return sums->fd >= 0;
 }
 
-// Of process `pid`: runs and delay_ns, those of some threads that have ended included; cpu_ns is 0.
-// False: not known, as when it has ended.
+// Reads, for process `pid`, runs and delay_ns, including those of some threads that have ended;
+// cpu_ns is 0. False if they are not known, as when the process has ended.
 bool thread_sums_read(const struct thread_sums *sums, int pid, struct proc_schedstat *ret);

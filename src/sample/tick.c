@@ -17,12 +17,12 @@
 #include "tracee.h"
 
 enum {
-	// For threads that do not stop, within a tick: those that wait for a CPU come when they
-	// come, between the ticks.
+	// For threads that do not stop, within a tick: those that wait for a CPU arrive later,
+	// between the ticks.
 	MAX_WAIT_NS = 200000,
 	MAX_WAIT_ALL_NS = 2000000, // for --stop-all, while others are held
-	MAX_WAIT_ALL_SHARE = 4,    // and no more than this part of a period
-	MAX_IDLE_TICKS = 16,       // that are counted later
+	MAX_WAIT_ALL_SHARE = 4,    // and at most this part of a period
+	MAX_IDLE_TICKS = 16,       // ticks in a row whose counting may be put off
 	LONG_ASLEEP_NS = 500000000,
 };
 
@@ -82,7 +82,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 
 	ticker->stats->denied += stop->denied;
 	ticker->stats->sleeper_stops += stop->asleep && stop->copied;
-	// The address space may have been read in the midst of the exec: the walk is tried anew.
+	// The address space may have been read in the middle of the exec: try the walk again.
 	ticker->space.stale |= stop->how.exec;
 	if (stop->copied && !stop->failed) {
 		tick_unwind(ticker, thread, &stop->snapshot, &unwound);
@@ -94,7 +94,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 		                 goroutine_samples_stack(ticker, &unwound), stop->state,
 		                 stop->tick_ns);
 	} else if (stop->copied || stop->denied || thread->account.n_pending_ticks > 0) {
-		// What this and earlier ticks saw of it is not dropped, even when it has ended.
+		// What this tick and earlier ones saw of it is kept, even if it has ended.
 		thread->sleep.asleep = false;
 		goroutine_samples_unbind(ticker, thread);
 		profile_label_thread(ticker->profile, thread->account.thread, LABELS_NONE);
@@ -104,7 +104,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	}
 }
 
-// Unwinds and counts what has arrived; meanwhile, more may arrive.
+// Unwinds and counts what has arrived; more may arrive meanwhile.
 static void count_arrived(struct ticker *ticker)
 {
 	struct stops *stops = &ticker->stops;
@@ -128,7 +128,7 @@ static void count_arrived(struct ticker *ticker)
 	ticker->counting = false;
 }
 
-// Not in the midst of a tick, which goes by positions in the list.
+// Call it only between ticks: a tick goes by positions in the list.
 static void count_stops(struct ticker *ticker)
 {
 	count_arrived(ticker);
@@ -140,7 +140,7 @@ static void wait_for_stops(struct ticker *ticker, int64_t since_ns, int64_t unti
 {
 	while (!stops_wait(&ticker->stops, &ticker->space.maps, ticker->setup->load->n_cpus,
 	                   since_ns, until_ns)) {
-		stops_let_all_go(&ticker->stops); // better than to hold them for long
+		stops_let_all_go(&ticker->stops); // better than holding them for long
 		count_stops(ticker);
 	}
 }
@@ -166,19 +166,19 @@ void ticker_attend(struct ticker *ticker)
 	count_arrived(ticker);
 }
 
-// Returns how many were spared (stops_ask).
+// Asks and waits; returns how many were spared (stops_ask).
 static size_t ask_and_wait(struct ticker *ticker, size_t from, bool spares)
 {
 	if (ticker->stops.count == 0)
 		return 0;
 	int64_t wait_ns = MAX_WAIT_NS;
 
-	if (ticker->stops.hold_all) { // while others are held
+	if (ticker->stops.hold_all) { // others are held meanwhile
 		wait_ns = ticker->profile->period_ns / MAX_WAIT_ALL_SHARE;
 		wait_ns = wait_ns < MAX_WAIT_ALL_NS ? wait_ns : MAX_WAIT_ALL_NS;
 	}
 	const size_t n_spared = stops_ask(&ticker->stops, from, spares);
-	// Not for those of earlier ticks, which may take long still.
+	// Do not wait for those of earlier ticks, which may still take long.
 	wait_for_stops(ticker, ticker->accounting.now_ns, clock_now_ns() + wait_ns);
 	return n_spared;
 }
@@ -206,7 +206,8 @@ static void finish_stops(struct ticker *ticker)
 	count_stops(ticker);
 }
 
-// --stop-all: first all that run, so that nothing moves while the sleepers are looked at.
+// Stops, for --stop-all, first all that run, so that nothing moves while the sleepers are looked
+// at.
 static void stop_runners_first(struct ticker *ticker)
 {
 	const size_t from = ticker->stops.count;
@@ -222,8 +223,8 @@ static void stop_runners_first(struct ticker *ticker)
 	ask_and_wait(ticker, from, true);
 }
 
-// Nothing has happened: all threads slept at the last tick, none has run since, and none is about
-// to.
+// True if nothing has happened: all threads slept at the last tick, none has run since, and none is
+// about to.
 static bool is_idle(struct ticker *ticker)
 {
 	const struct target *target = ticker->target;
@@ -249,7 +250,8 @@ static bool is_idle(struct ticker *ticker)
 	return true;
 }
 
-// Where many threads sleep, to count each of them is most of a tick in which nothing happened.
+// Counts several idle ticks at once: with many sleeping threads, counting each of them is most of
+// the work of a tick in which nothing happened.
 static void count_idle_ticks(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
@@ -268,7 +270,7 @@ static void look_at(struct ticker *ticker, struct target_thread *thread)
 	thread_info_note_kernel_figures(ticker->profile, thread);
 }
 
-// A thread that sleeps, and has slept for a while.
+// True if the thread sleeps, and has slept for a while.
 static bool is_asleep(const struct ticker *ticker, const struct target_thread *thread)
 {
 	return thread->sleep.asleep && !thread->sleep.stop_woke_it && !thread->stop.pending &&
@@ -279,7 +281,7 @@ static bool may_have_woken(const struct ticker *ticker, long n_others)
 {
 	const struct ticker_setup *setup = ticker->setup;
 
-	// Without the sums it tells, too, that none has just begun to run.
+	// Without the sums, this also tells that none has just begun to run.
 	return (!thread_sums_are_known(setup->sums) || tick_looks_for_woken(ticker)) &&
 	       woken_may_be_ready(setup->load, ticker->target, n_others, ticker->n_running);
 }
@@ -306,10 +308,10 @@ static void look_at_sleepers(struct ticker *ticker, long n_others)
 		idle_check_settle(check, ticker->target);
 }
 
-// First at those that may run, which may show that no other does; those found running are stopped
-// before any other is looked at. For a thread that falls asleep between the two is seen asleep,
-// while one that wakes meanwhile is not seen running: the longer that takes, the more often threads
-// would be seen in their sleeps.
+// Looks first at threads that may run, which may show that no other does; those found running are
+// stopped before any other is looked at. The reason: a thread that falls asleep between the two
+// looks is seen asleep, but one that wakes between them is not seen running. So the longer that
+// takes, the more often threads would be seen in their sleeps.
 static void look_at_all(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
@@ -336,7 +338,7 @@ static void look_at_all(struct ticker *ticker)
 	for (size_t i = 0; i < target->n_threads; i++) {
 		const struct target_thread *thread = target->threads[i];
 		ticker->all_asleep &= thread->sleep.asleep;
-		if (thread->gone) // one may have been born for each that went
+		if (thread->gone) // for each that went, another may have been born
 			target->n_links = 0;
 		target_attend(target, i);
 	}
@@ -353,7 +355,7 @@ static void add_threads(struct ticker *ticker, size_t n_new)
 	}
 }
 
-// What must be known of the target before the first look.
+// Learns what must be known of the target before the first look.
 static void start(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
@@ -404,7 +406,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	}
 	if (ticker->stops.hold_all)
 		stop_runners_first(ticker);
-	count_stops(ticker); // that have come in the midst of another process's tick
+	count_stops(ticker); // those that have arrived in the middle of another process's tick
 	look_at_all(ticker);
 	finish_stops(ticker);
 	goroutine_samples_look(ticker);
@@ -415,7 +417,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 		thread_info_note_ends(ticker->profile, target);
 		target_forget_gone(target);
 	}
-	// All gone, or another program executed by a thread that was not known yet.
+	// All are gone, or a thread that was not known yet has executed another program.
 	if (target->n_threads == 0)
 		add_threads(ticker, target_list_threads(target, true));
 	return target->n_threads > 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tick: one sample of every thread of one process.
+// tick: takes one sample of every thread of one process.
 #pragma once
 
 #include <stdbool.h>
@@ -40,12 +40,12 @@ struct ticker_setup {
 	enum runtime_frames runtime_frames;
 	bool stop_all;          // hold all running threads at once: one consistent picture
 	bool kernel;            // kernel frames of sleeping threads
-	bool locks;             // and who holds the locks that they wait for
-	bool system_goroutines; // are shown, too
-	bool no_creators;       // goroutines' stacks end with what they began with
+	bool locks;             // who holds the locks that threads wait for
+	bool system_goroutines; // show Go's own goroutines, too
+	bool no_creators;       // leave a goroutine's creator out of its stack
 	bool counts_at_once;    // the profile is read after each tick
-	// Now and then in long work: those that have stopped are to be served (ticker_attend).
-	// NULL: none has to be.
+	// Called now and then in long work, to serve those that have stopped (ticker_attend). NULL:
+	// nothing to call.
 	void (*attend)(void *);
 	void *attend_context;
 };
@@ -59,44 +59,44 @@ struct ticker {
 	struct address_space space;
 	struct unwinder unwinder;
 	struct runtimes runtimes;
-	bool runtimes_known; // all that they will of the last stack
-	struct go_layout go; // the unwinder's, as it last was in peace: copies go by it
+	bool runtimes_known; // they know all that they will know of the last stack
+	struct go_layout go; // the unwinder's, as of its last quiet moment: copies go by it
 	struct stops stops;
 	struct wait_reasons waits;
 	struct accounting accounting;
 	struct idle_check idle_check;
 	struct goroutine_samples goroutines;
-	int64_t forced_ns; // the tick in which the maps were read out of turn
-	long n_others;     // threads of the machine that want a CPU (machine_load.h), at this tick
-	long n_running;    // those of this process's threads that do, as far as looked at
+	int64_t forced_ns; // the last tick in which the maps were read early
+	long n_others;     // threads of the machine that wanted a CPU at this tick (machine_load.h)
+	long n_running;    // how many of this process's threads do, of those looked at so far
 	bool started;      // primed, or a tick was taken
-	bool all_asleep;   // at the last tick
-	uint64_t n_idle_ticks; // up to the last one, that are not yet counted
-	bool counting;         // the stops that are over
+	bool all_asleep;   // at the last tick, all threads were
+	uint64_t n_idle_ticks; // idle ticks, up to the last one, that are not counted yet
+	bool counting;         // it is counting the stops that are over
 	bool held_at_exec;     // the target is a command that the profiler holds
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup);
 void ticker_deinit(struct ticker *ticker);
 
-// Looks at every thread before the first tick, which need then not copy all that sleep: 5,000 take
-// longer than a period. Nothing is counted, and no thread is stopped.
+// Looks at every thread before the first tick, so that this tick need not copy all that sleep:
+// 5,000 take longer than a period. Nothing is counted, and no thread is stopped.
 void ticker_prime(struct ticker *ticker, int64_t now_ns);
 
 // Samples every thread once, for that stretch of time; n_others is machine_load_others just before.
-// False: no thread is left.
+// False if no thread is left.
 bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_others);
 
-// Takes the samples of threads that were asked to stop in a tick and have stopped only now. To be
-// called whenever a signal came between ticks.
+// Takes the samples of threads that were asked to stop in a tick and have stopped only now. Call it
+// whenever a signal came between ticks.
 void ticker_collect(struct ticker *ticker);
 
-// The same in the midst of a tick, of whichever process. Not with stop_all.
+// Does the same in the middle of a tick, of any process. Not to be used with stop_all.
 void ticker_attend(struct ticker *ticker);
 
-// The first half of that, in a signal handler: copies them, and lets them go.
+// Does the first half of that, in a signal handler: copies the threads, and lets them go.
 void ticker_serve(struct ticker *ticker);
 
-// The last sample is taken: gives the threads that do not stop until until_ns, and counts what is
-// left of them as not sampled.
+// Call it when the last sample is taken. Gives the threads that have not stopped until until_ns,
+// and counts those left as not sampled.
 void ticker_finish(struct ticker *ticker, int64_t until_ns);

@@ -14,20 +14,20 @@
 
 enum { ASK_AGAIN_TICKS = 8 };
 
-// One tick more for a thread that was asked to stop and has not: it waits for a CPU, or sleeps
-// uninterruptibly in a system call that it had begun. Either way its stack is what it was.
+// Notes one more tick for a thread that was asked to stop and has not: it waits for a CPU, or
+// sleeps uninterruptibly in a system call that it had begun. Either way its stack is unchanged.
 static void note_pending(struct ticker *ticker, struct target_thread *thread)
 {
 	enum thread_state state;
 
 	if (!sleeper_is_blocked(ticker->target, thread) ||
 	    !sleeper_state(ticker->target, thread, &state))
-		state = THREAD_RUNNING; // or on its way out
+		state = THREAD_RUNNING; // or it is about to end
 	else if (state == THREAD_STOPPED)
 		state = thread->stop.asked_state; // it has stopped for us, just now
 	ticker->n_running += state == THREAD_RUNNING;
 	// The kernel can drop an interrupt that comes while the thread executes another program; a
-	// second one is no more than the first.
+	// second interrupt does nothing more than the first.
 	if (accounting_pending(&ticker->accounting, &thread->account, state) % ASK_AGAIN_TICKS == 0)
 		tracee_interrupt(thread->tid);
 }
@@ -63,7 +63,7 @@ static struct copy_seen copy_seen(const struct ticker *ticker, const struct targ
 	};
 }
 
-// The copy of a sleeping thread: unwound at once, since nobody is held.
+// Unwinds the copy of a sleeping thread at once, since nobody is held.
 static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
                          struct snapshot *snapshot, const struct snapshot_mark *mark,
                          enum thread_state state)
@@ -88,7 +88,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 		decision = decision_after_copy(&seen);
 	}
 	if (ticker->held_at_exec)
-		state = THREAD_RUNNING; // it is about to, and only the profiler holds it
+		state = THREAD_RUNNING; // it is about to run, and only the profiler holds it
 	if (decision == DECISION_ASK) {
 		const bool bears = sleeper_bears_stop(ticker->target, thread);
 		seen.bears = bears ? BEARS_STOP : BEARS_NO_STOP;
@@ -103,8 +103,8 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	accounting_count(&ticker->accounting, &thread->account,
 	                 goroutine_samples_stack(ticker, &unwound), state,
 	                 ticker->accounting.now_ns);
-	// It is credited on as what it was counted as: not if it ran when it was found first, nor a
-	// stack that may be better understood with newer maps, or when a runtime knows the thread.
+	// Its later ticks may count as this one, unless it ran when it was found first, or its
+	// stack may be better understood with newer maps, or when the runtimes have learnt more.
 	thread->sleep.asleep =
 	    state != THREAD_RUNNING && !ticker->space.stale && ticker->runtimes_known;
 }
@@ -114,7 +114,7 @@ bool tick_looks_for_woken(const struct ticker *ticker)
 	return woken_is_worth_looks(ticker->setup->load, ticker->target, ticker->n_others);
 }
 
-// Where it is ready, the sample that it goes on with is still the sleeper's.
+// A thread that is ready to run goes on with the sleeper's sample all the same.
 void tick_keep_sleeper(struct ticker *ticker, struct target_thread *thread)
 {
 	if (!tick_looks_for_woken(ticker) || !woken_is_ready(ticker->target, thread)) {
@@ -131,7 +131,8 @@ void tick_note_unseen(struct target_thread *thread)
 	thread->account.wait = WAIT_NONE;
 }
 
-// What only a stop can show, where a call that bears none is known by the kernel's function alone.
+// Decides about what only a stop can show, if only the kernel's function tells that a call bears
+// none.
 static enum decision decide_hidden(struct ticker *ticker, struct target_thread *thread)
 {
 	const bool gives = spared_calls_gives(ticker->target->pid, thread->tid);
@@ -140,11 +141,11 @@ static enum decision decide_hidden(struct ticker *ticker, struct target_thread *
 	return decision_after_look(SLEEPER_HIDDEN, gives ? BEARS_NO_STOP : BEARS_STOP);
 }
 
-// It has run, or been looked at anew, since its last sample.
+// Notes that it has run, or was looked at anew, since its last sample.
 static void note_ran(struct ticker *ticker, struct target_thread *thread)
 {
 	thread->ran = true;
-	// One that sleeps when it is seen first is taken to have slept for long.
+	// A thread that sleeps when it is first seen is taken to have slept for long.
 	thread->ran_ns = ticker->accounting.priming ? 0 : ticker->accounting.now_ns;
 	thread_info_refresh_name(ticker->profile, ticker->target, thread,
 	                         ticker->accounting.now_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tick_look: what a tick makes of one thread that it looks at without a stop. A part of tick.
+// tick_look: handles one thread that a tick looks at without a stop. A part of tick.
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +12,8 @@ struct ticker;
 // Looks at the thread, and does what follows (decision.h): counts it, plans its stop, or waits.
 void tick_look(struct ticker *ticker, struct target_thread *thread);
 
-// The same for a thread that ran a moment ago, was to be stopped, and sleeps now: it is counted in
-// the state in which it was found first.
+// Does the same for a thread that ran a moment ago, was to be stopped, and sleeps now: it is
+// counted in the state in which it was found first.
 void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread);
 
 // Plans the stop of a thread that only a stop can show; nothing is done to it yet. `asleep`: it
@@ -21,11 +21,11 @@ void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread)
 void tick_plan_stop(struct ticker *ticker, struct target_thread *thread, enum thread_state state,
                     bool asleep);
 
-// The thread runs, or what it sleeps in is not seen.
+// Notes that the thread runs, or that what it sleeps in is not seen.
 void tick_note_unseen(struct target_thread *thread);
 
-// Counts a thread, which has slept on, once more: as running if it waits for a CPU by now.
+// Counts a thread that has slept on once more: as running if it waits for a CPU by now.
 void tick_keep_sleeper(struct ticker *ticker, struct target_thread *thread);
 
-// True if it is worth it to look for sleepers that wait for a CPU by now.
+// True if it is worth looking for sleepers that wait for a CPU by now.
 bool tick_looks_for_woken(const struct ticker *ticker);

@@ -9,7 +9,7 @@
 #include "tick.h"
 #include "unwind_check.h"
 
-// To read the rules of code that is new may take long: meanwhile others may stop.
+// Reading the rules of new code may take long: others may stop meanwhile.
 void tick_walk(struct ticker *ticker, const struct snapshot *snapshot, struct unwound *ret)
 {
 	struct held_time *hold = ticker->setup->hold;
@@ -31,7 +31,7 @@ bool tick_find_go(struct ticker *ticker, const struct go_memory *memory, struct 
 	return found;
 }
 
-// The frames of languages' own runtimes, whose names may have to be read. Likewise.
+// Merges in the frames of language runtimes; reading their names may take long, too.
 static void merge(struct ticker *ticker, const struct target_thread *thread,
                   const struct snapshot *snapshot, struct unwound *stack)
 {
@@ -53,7 +53,8 @@ void tick_update_space(struct ticker *ticker, int tid, bool force)
 	held_time_end_work(hold, begun);
 }
 
-// At the root of a program that the process has begun since, or that looks like none.
+// True if the stack may end at the root of a program that the process has begun since, or at a root
+// that does not look like one.
 static bool may_end_at_root(const struct unwound *stack)
 {
 	return stack->end == STACK_NO_RULE || stack->end == STACK_NO_RETURN;
@@ -73,7 +74,7 @@ void tick_unwind(struct ticker *ticker, struct target_thread *thread,
 	if (may_end_at_root(ret))
 		address_space_note_exec(&ticker->space, thread->tid);
 	if (ticker->space.stale && ticker->forced_ns != ticker->accounting.now_ns) {
-		// An address in no mapping: perhaps one that has come since the tick began.
+		// An address in no mapping: perhaps the mapping has come since the tick began.
 		ticker->forced_ns = ticker->accounting.now_ns;
 		tick_update_space(ticker, thread->tid, true);
 		if (ticker->space.generation != generation)

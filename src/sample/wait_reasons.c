@@ -27,9 +27,9 @@
 #include "target.h"
 
 enum {
-	COST_FACTOR = 1000,    // a reading of the sockets is followed by this many times its time
-	MAX_UNNAMED = 1 << 16, // sockets that wait for a meaning...
-	MAX_NAMED = 1024,      // ...and that are looked for at once
+	COST_FACTOR = 1000,    // after reading the sockets, wait this many times as long as it took
+	MAX_UNNAMED = 1 << 16, // sockets that have no meaning yet...
+	MAX_NAMED = 1024,      // ...and how many are looked up at once
 	MAX_POLLED = 256,      // descriptors of a poll that are looked at
 	STACK_SIZE =
 	    8 << 10, // of /proc/TID/stack: 64 functions (the kernel's MAX_STACK_TRACE_DEPTH)
@@ -59,7 +59,7 @@ uint32_t wait_reasons_of_call(struct wait_reasons *waits, int64_t number)
 	return profile_intern_wait(waits->profile, (int)number, "", "");
 }
 
-// The first descriptor that a poll waits for; in *ret_more, how many others.
+// Returns the first descriptor that a poll waits for; sets *ret_more to how many others there are.
 static int polled(int tid, const struct proc_syscall *call, size_t *ret_more)
 {
 	struct pollfd items[MAX_POLLED];
@@ -77,7 +77,7 @@ static int polled(int tid, const struct proc_syscall *call, size_t *ret_more)
 	return first;
 }
 
-// The same for select: of its three sets, the lowest descriptor.
+// Does the same for select: returns the lowest descriptor of its three sets.
 static int selected(int tid, const struct proc_syscall *call, size_t *ret_more)
 {
 	const size_t n = call->args[0] < FD_SETSIZE ? call->args[0] : FD_SETSIZE;
@@ -102,7 +102,7 @@ static int selected(int tid, const struct proc_syscall *call, size_t *ret_more)
 	return first;
 }
 
-// The descriptor that the call waits for; NO_DESCRIPTOR: none.
+// Returns the descriptor that the call waits for; NO_DESCRIPTOR: none.
 static int descriptor_of(int tid, const struct proc_syscall *call, size_t *ret_more)
 {
 	switch (call->nr) {
@@ -112,7 +112,7 @@ static int descriptor_of(int tid, const struct proc_syscall *call, size_t *ret_m
 	case SYS_select:
 	case SYS_pselect6:
 		return selected(tid, call, ret_more);
-	case SYS_sendfile: // out, in: it is the receiver who lets it wait
+	case SYS_sendfile: // out, in: the receiver makes it wait
 	case SYS_splice:
 	case SYS_tee:
 	case SYS_vmsplice:
@@ -162,7 +162,7 @@ static int descriptor_of(int tid, const struct proc_syscall *call, size_t *ret_m
 	}
 }
 
-// "anon_inode:[eventpoll]" is "epoll"; a new string.
+// Makes "epoll" of "anon_inode:[eventpoll]"; a new string.
 static char *shorten(const char *link)
 {
 	static const char prefix[] = "anon_inode:";
@@ -177,8 +177,8 @@ static char *shorten(const char *link)
 	return memory_strndup(link, length);
 }
 
-// True if the thread has the descriptors of its process, as nearly all have. kcmp(2) takes half a
-// microsecond; the way from /proc to the thread's own descriptors ten.
+// True if the thread shares the descriptors of its process, as nearly all do. kcmp(2) takes half a
+// microsecond; reading the thread's own descriptors through /proc takes ten.
 static bool has_common_files(const struct target *target, const struct target_thread *thread)
 {
 	return thread->tid == target->pid ||
@@ -215,7 +215,7 @@ static ssize_t read_link(struct wait_reasons *waits, const struct target *target
 	return readlink(path, ret, size);
 }
 
-// False: it is in a pid namespace of its own, and what its locks say is not what we know it by.
+// False if it is in a pid namespace of its own: the tids in its locks are not those that we know.
 static bool has_our_tids(struct wait_reasons *waits, const struct target *target)
 {
 	struct proc_status status;
@@ -228,7 +228,7 @@ static bool has_our_tids(struct wait_reasons *waits, const struct target *target
 	return waits->has_our_tids;
 }
 
-// A lock of a language's runtime, or of the C library; a new string, "" if it is none.
+// Describes a lock of a language's runtime, or of the C library; a new string, "" if it is not one.
 static char *describe_futex(struct wait_reasons *waits, const struct target *target,
                             const struct target_thread *thread)
 {
@@ -241,7 +241,7 @@ static char *describe_futex(struct wait_reasons *waits, const struct target *tar
 	return name ? name : memory_strdup("");
 }
 
-// What the thread's descriptor is; a new string, "" if that cannot be read.
+// Describes the thread's descriptor; a new string, "" if it cannot be read.
 static char *describe_descriptor(struct wait_reasons *waits, const struct target *target,
                                  const struct target_thread *thread, int fd)
 {
@@ -260,7 +260,7 @@ static char *describe_descriptor(struct wait_reasons *waits, const struct target
 	return text;
 }
 
-// What the descriptor is, and how many others are waited for; a new string.
+// Describes the descriptor, and says how many others are waited for; a new string.
 static char *describe(struct wait_reasons *waits, const struct target *target,
                       const struct target_thread *thread)
 {
@@ -277,7 +277,7 @@ static char *describe(struct wait_reasons *waits, const struct target *target,
 	return longer;
 }
 
-// "[<0>] futex_wait_queue+0x64/0x90" for each function. Takes the names, each with a newline.
+// Takes the names out of "[<0>] futex_wait_queue+0x64/0x90" lines, each with a newline.
 static char *kernel_functions(char *text)
 {
 	_cleanup_free_ char *names = memory_alloc(strlen(text) + 2);
@@ -358,7 +358,8 @@ uint32_t wait_reasons_read(struct wait_reasons *waits, const struct target *targ
 uint32_t wait_reasons_of_reason(struct wait_reasons *waits, const struct target *target,
                                 const char *reason, int descriptor)
 {
-	// Of a thread that has the process's: Go's runtime lets no thread have its own.
+	// Any thread that shares the process's descriptors does: Go's runtime lets no thread have
+	// its own.
 	const struct target_thread thread = {.tid = target_live_tid(target)};
 	_cleanup_free_ char *text = describe_descriptor(waits, target, &thread, descriptor);
 	const uint32_t wait = profile_intern_reason(waits->profile, reason, text);
@@ -374,7 +375,8 @@ static void explain(struct wait_reasons *waits, uint32_t wait, const struct sock
 
 	if (!end)
 		return;
-	// One that is gone, or of another family, keeps its number, and is not looked for again.
+	// A socket that is gone, or of another family, keeps its number, and is not looked up
+	// again.
 	_cleanup_free_ char *meaning = socket->meaning
 	                                   ? memory_printf("%s%s", socket->meaning, end + 1)
 	                                   : memory_strdup(waits->profile->waits[wait].descriptor);

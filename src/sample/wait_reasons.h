@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// wait_reasons: what the sleeping threads of one process wait in: the system call, what its
+// wait_reasons: finds what the sleeping threads of one process wait in: the system call, what its
 // descriptor is, and, if asked for, the kernel's own functions.
 #pragma once
 
@@ -16,11 +16,11 @@ struct wait_reasons {
 	struct profile *profile;       // borrowed
 	struct run_stats *stats;       // borrowed
 	bool kernel;                   // read kernel frames
-	bool locks;                    // look who holds the locks that are waited for
-	bool knows_tids, has_our_tids; // that the process has, too: no pid namespace lies between
-	uint32_t *unnamed;             // waits in the profile with a socket that has no meaning yet
+	bool locks;                    // find out who holds the locks that are waited for
+	bool knows_tids, has_our_tids; // no pid namespace lies between the process and us
+	uint32_t *unnamed;             // waits in the profile whose socket has no meaning yet
 	size_t n_unnamed, unnamed_capacity;
-	bool *noted; // of each wait in the profile: it was among them
+	bool *noted; // for each wait in the profile: it was among `unnamed`
 	size_t n_noted, noted_capacity;
 	int fds_fd;      // /proc/PID/fd; -1: not opened
 	int64_t next_ns; // when the tables of sockets may be read again
@@ -30,19 +30,19 @@ void wait_reasons_init(struct wait_reasons *waits, struct profile *profile, stru
                        bool kernel, bool locks);
 void wait_reasons_deinit(struct wait_reasons *waits);
 
-// The id in the profile of what the thread waits in, which sleeper_look has just seen asleep
-// (SLEEPER_COPIED): in thread->call. A descriptor or kernel frames that cannot be read while the
-// thread still stands there are left out.
+// Returns the id in the profile of what the thread waits in, which sleeper_look has just seen
+// asleep (SLEEPER_COPIED) in thread->call. Leaves out a descriptor or kernel frames that cannot be
+// read while the thread is still there.
 uint32_t wait_reasons_read(struct wait_reasons *waits, const struct target *target,
                            const struct target_thread *thread);
 
-// The id of a wait in that system call, of which no more is known; any number.
+// Returns the id of a wait in that system call (any number), of which nothing more is known.
 uint32_t wait_reasons_of_call(struct wait_reasons *waits, int64_t number);
 
-// The same of a goroutine that waits, for that reason, until the descriptor is ready.
+// Returns the id of a goroutine's wait, for that reason, until the descriptor is ready.
 uint32_t wait_reasons_of_reason(struct wait_reasons *waits, const struct target *target,
                                 const char *reason, int descriptor);
 
-// Finds out what sockets are that were seen since the last time; not more often than costs a
-// thousandth of the time. `last`: no other call will come.
+// Finds out what the sockets are that were seen since the last time; takes at most a thousandth of
+// the time for it. `last`: no other call will come.
 void wait_reasons_name_sockets(struct wait_reasons *waits, const struct target *target, bool last);

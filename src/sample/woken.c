@@ -36,7 +36,7 @@ static long count_running(const struct target *target)
 bool woken_may_be_ready(const struct machine_load *load, const struct target *target, long n_others,
                         long n_running)
 {
-	// Of other processes' threads there may be any number.
+	// There may be any number of other processes' threads.
 	for (int i = 0; i < MAX_COUNTS && n_others <= n_running + 1; i++) {
 		if (n_others == n_running && machine_load_others(load) == n_others)
 			return false;
