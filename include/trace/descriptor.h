@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// descriptor: what a descriptor of the target is, as far as it decides what a stop does to a call.
-// The program is not asked, and no file system that may be slow.
+// descriptor: tells what a descriptor of the target is, as far as it decides what a stop does to a
+// call. Asks neither the program nor a file system that may be slow.
 #pragma once
 
 #include <stdbool.h>
@@ -19,10 +19,10 @@ enum descriptor_kind {
 	DESCRIPTOR_TERMINAL = DESCRIPTOR_PTY | DESCRIPTOR_LINE,
 };
 
-// One of the thread's. Never blocks.
+// Tells the kind of a descriptor of the thread. Never blocks.
 enum descriptor_kind descriptor_kind(int tid, int number);
 
-// True if it lets a call wait (no O_NONBLOCK), or if that cannot be told.
+// True if it lets a call wait (no O_NONBLOCK), or if that is not known.
 bool descriptor_blocks(int tid, int number);
 
 struct socket_facts {
@@ -32,11 +32,11 @@ struct socket_facts {
 	bool has_timeout;   // SO_RCVTIMEO or SO_SNDTIMEO
 };
 
-// Asks a socket of the process through a duplicate (pidfd_getfd(2)). False: there can be none.
+// Asks a socket of the process through a duplicate (pidfd_getfd(2)). False if none can be made.
 bool descriptor_socket(int pid, int number, struct socket_facts *ret);
 
-// How many bytes a read of a terminal waits for (VMIN); 0: it ends by itself, at the end of a line
-// or after a time. False: it cannot be told.
+// Finds how many bytes a read of a terminal waits for (VMIN); 0: it ends by itself, at the end of a
+// line or after a time. False if that is not known.
 bool descriptor_terminal(int pid, int number, uint64_t *ret_least);
 
 // True if RLIMIT_FSIZE lets the process write files of any size.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// events: what the sampler waits for between and within ticks: the next deadline, stops of
-// tracees, the target's end, and the user's wish to end.
+// events: waits for what the sampler waits for between and within ticks: the next deadline, stops
+// of tracees, the target's end, and the user's wish to end.
 #pragma once
 
 #include <signal.h>
@@ -13,7 +13,7 @@ struct events {
 	int signal_fd;
 	int target_fd; // a pidfd, readable once the target has ended; -1: not available
 	bool child;    // SIGCHLD has come; events_child_came clears it
-	bool served;   // a signal handler has taken it, and left the rest to be done
+	bool served;   // a signal handler has taken the stops, and left the rest to be done
 	bool stop;     // SIGINT, SIGTERM or SIGHUP has come
 	bool target_ended;
 	bool dump; // SIGUSR1 has come; the reader clears it
@@ -34,10 +34,10 @@ void events_wait(struct events *events, int64_t deadline_ns);
 // True if SIGCHLD has come since the last call. Does not wait.
 bool events_child_came(struct events *events);
 
-// For a signal handler that has taken SIGCHLD: ends the next wait at once.
+// Ends the next wait at once. For a signal handler that has taken SIGCHLD.
 void events_note_served(struct events *events);
 
-// For a child, before exec: restores the signals, timer slack and process group that the profiler
+// Restores, in a child before exec, the signals, timer slack and process group that the profiler
 // was started with.
 void events_restore(const struct events *events, const struct origin *origin);
 

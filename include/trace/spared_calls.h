@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// spared_calls: system calls in which a sleeping thread is not stopped, because the program would
-// notice. Where only a stop could show more of its stack, the stack is marked instead.
+// spared_calls: knows the system calls in which a sleeping thread is not stopped, because the
+// program would notice. If only a stop could show more of the stack, the stack is marked instead.
 #pragma once
 
 #include <stdbool.h>
@@ -8,20 +8,20 @@
 struct proc_syscall;
 
 // True if a stop would do something to the call of a sleeping thread that cannot be undone
-// (SYSCALL_LEFT of syscall_table.h), or not completely: a timeout would begin anew, or the rest of
+// (SYSCALL_LEFT of syscall_table.h), or not completely: a timeout would begin again, or the rest of
 // a transfer would become a call of its own, before which others may come. Judges by what is seen
 // of the call from outside: its number, its arguments, and what its descriptor is. A compat call,
-// whose numbers are others, is spared if syscall_from_compat does not know it.
+// which has other numbers, is spared if syscall_from_compat does not know it.
 bool spared_calls_has(int pid, int tid, const struct proc_syscall *call);
 
-// True if the thread, which sleeps, waits for another program's answer: a seccomp supervisor's
+// True if the sleeping thread waits for another program's answer: a seccomp supervisor's
 // (SECCOMP_RET_USER_NOTIF), or a file system's (FUSE; request_wait_answer in the kernel's
-// fs/fuse/dev.c). The stop would withdraw the question, which is then asked again: answered twice,
-// or, where the answer takes longer than a tick, never. Where the kernel does not tell, this is
+// fs/fuse/dev.c). A stop would withdraw the question, which is then asked again: it is answered
+// twice, or never, if the answer takes longer than a tick. If the kernel does not tell, this is
 // true for every thread under a seccomp filter.
 bool spared_calls_asks_program(int pid, int tid);
 
-// True if the thread, which sleeps, waits for room for data that it writes: told by the kernel's
-// function, where the call itself is hidden. After a stop the call would have to be continued, for
-// as long as that takes.
+// True if the sleeping thread waits for room for data that it writes: the kernel's function tells
+// so even if the call itself is hidden. After a stop the call would have to be continued, for as
+// long as that takes.
 bool spared_calls_gives(int pid, int tid);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// tracee: one thread under ptrace(2), which only this, tracee_registers and tracee_rescue call.
+// tracee: controls one thread with ptrace(2), which only this, tracee_registers and tracee_rescue
+// call.
 //
-// PTRACE_SEIZE and PTRACE_INTERRUPT, never PTRACE_ATTACH: no SIGSTOP is ever sent. Seized threads
-// are remembered here, so that none is left behind, whichever way the profiler ends; if it dies,
-// the kernel lets all of them go.
+// It uses PTRACE_SEIZE and PTRACE_INTERRUPT, never PTRACE_ATTACH: no SIGSTOP is ever sent. It
+// remembers seized threads, so that none is left behind, however the profiler ends; if the profiler
+// dies, the kernel lets all of them go.
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +17,7 @@ struct registers;
 
 enum tracee_result {
 	TRACEE_OK,
-	TRACEE_GONE,   // no such thread (any more)
+	TRACEE_GONE,   // there is no such thread, or not any more
 	TRACEE_DENIED, // EPERM: traced by another, or not permitted
 };
 
@@ -37,9 +38,9 @@ bool tracee_is_permitted(void);
 // that told of it may have been read already.
 void tracee_prepare(void);
 
-// Makes the thread, of process `tgid`, a tracee; it runs on. Should it execute a program before it
-// is released, it stops in PTRACE_EVENT_EXEC: its tid may be the main thread's then, and nothing
-// that was known of that thread holds for it.
+// Makes the thread, of process `tgid`, a tracee; it runs on. If it executes a program before it is
+// released, it stops in PTRACE_EVENT_EXEC: its tid may then be the main thread's, and nothing that
+// was known of that thread applies to it.
 enum tracee_result tracee_seize(int tid, int tgid);
 
 // Asks a seized thread to stop. It executes no instruction of the program before it does.
@@ -49,25 +50,26 @@ enum tracee_result tracee_interrupt(int tid);
 // seizure.
 enum tracee_wait tracee_poll(int tid, struct tracee_stop *ret);
 
-// The same, but waits as long as it takes.
+// Does the same, but waits as long as it takes.
 enum tracee_wait tracee_wait(int tid, struct tracee_stop *ret);
 
-// The registers of a stopped thread, and its thread pointer. Also mends what the stop itself did to
-// the thread's system call (syscall_mend.h). False: the thread is gone, or is not a 64-bit one.
+// Reads the registers of a stopped thread, and its thread pointer. Also mends what the stop itself
+// did to the thread's system call (syscall_mend.h). False if the thread is gone, or is not a 64-bit
+// one.
 bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, uint64_t *ret_tls);
 
-// Lets a stopped thread run on, untraced, with the signal that it was about to get. A program that
-// was executed under trace, and so without its file's privileges, is executed again.
+// Lets a stopped thread run on, untraced, with the signal that it was about to get. If it executed
+// a program under trace, and so without its file's privileges, it executes it again.
 void tracee_release(int tid, const struct tracee_stop *stop);
 
-// The number of programs that may have lost their file's privileges for good, because their thread
-// was seized as they were executed.
+// Returns how many programs may have lost their file's privileges for good, because their thread
+// was seized while they were executed.
 uint64_t tracee_lost_privileges(void);
 
-// Lets a stopped thread run on, still seized; one that job control has stopped stays stopped.
+// Lets a stopped thread run on, still seized; if job control has stopped it, it stays stopped.
 void tracee_continue(int tid, const struct tracee_stop *stop);
 
-// Has a signal handler call serve(context) the moment that a seized thread stops, whatever the
+// Makes a signal handler call serve(context) the moment that a seized thread stops, whatever the
 // profiler is busy with, until tracee_serve_in_turn. serve may do only what signal-safety(7)
 // allows, and must not seize.
 void tracee_serve_at_once(void (*serve)(void *context), void *context);
@@ -77,22 +79,22 @@ void tracee_serve_in_turn(void);
 bool tracee_has_any(void);
 
 // Serves threads whose call a stop has cut short: tracee_release has sent them into the rest of it,
-// and they stay seized until that has ended (syscall_mend.h). Call it whenever SIGCHLD came.
-// Returns how many there are.
+// and they stay seized until it has ended (syscall_mend.h). Call it whenever SIGCHLD came. Returns
+// how many such threads there are.
 size_t tracee_serve(void);
 
-// True if the thread is in the rest of a call: its stack is what it was, and it cannot be seized.
+// True if the thread is in the rest of a call: its stack is unchanged, and it cannot be seized.
 bool tracee_is_in_rest(int tid);
 
-// What was done for the calls that stops have cut.
+// Returns what was done for the calls that stops have cut.
 struct call_counts tracee_call_counts(void);
 
-// Has the signal handler let every seized thread go the moment that it stops, whatever the profiler
-// is busy with. For threads that were interrupted in uninterruptible sleep when sampling ended.
-// Those that are in the rest of a call stay seized to the end of it.
+// Makes the signal handler let every seized thread go the moment that it stops, whatever the
+// profiler is busy with. For threads that were interrupted in uninterruptible sleep when sampling
+// ended. Threads in the rest of a call stay seized until its end.
 void tracee_abandon_all(void);
 
-// After that: counts the threads in the rest of a call; cuts these rests, which the signal handler
-// then ends soon. Call both while SIGCHLD is blocked.
+// Call these after tracee_abandon_all, while SIGCHLD is blocked. The first counts the threads in
+// the rest of a call; the second cuts these rests, which the signal handler then soon ends.
 size_t tracee_count_rests(void);
 void tracee_cut_rests(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tracee_stop: what a stop of a traced thread is, as waitpid(2) tells of it.
+// tracee_stop: reads stops of a traced thread as waitpid(2) reports them.
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 struct tracee_stop {
 	int signal;       // to be delivered at the release; 0: none
 	bool interrupted; // stopped because of tracee_interrupt alone
-	bool group_stop;  // stopped by job control, and stays so after the release
+	bool group_stop;  // stopped by job control, and to stay so after the release
 	bool resumes;     // the system call that was interrupted begins again (tracee_registers)
 	bool exec;        // stopped in PTRACE_EVENT_EXEC
 	bool syscall;     // stopped at the entry or end of a system call
@@ -17,21 +17,22 @@ struct tracee_stop {
 	int exit_status;  // TRACEE_EXITED: as waitpid gives it
 };
 
-// Like waitpid(2) with __WALL and these flags, but leaves a stop to be reported again until the
-// thread is resumed. If the tracer is killed before that, the kernel then gives the thread the
-// signal with which it has stopped; had the stop been taken, the signal would be lost (ptrace_stop
-// and wait_task_stopped in the kernel's source: exit_code). The end of a thread is taken.
+// Does what waitpid(2) does with __WALL and these flags, but leaves a stop to be reported again
+// until the thread is resumed. If the tracer is killed before that, the kernel gives the thread the
+// signal with which it has stopped; if the stop had been taken, the signal would be lost
+// (ptrace_stop and wait_task_stopped in the kernel's source: exit_code). The end of a thread is
+// taken.
 pid_t tracee_stop_wait(int tid, int flags, int *ret_status);
 
-// True if the status is a PTRACE_EVENT_EXEC. The thread may be another than had this tid before:
-// whichever executes a program gets the main thread's tid.
+// True if the status is a PTRACE_EVENT_EXEC. The thread may not be the one that had this tid
+// before: a thread that executes a program gets the main thread's tid.
 bool tracee_stop_is_exec(int status);
 
-// Call it before acting on a status of tracee_stop_wait. Takes a stop after an exec: until that is
+// Call it before acting on a status of tracee_stop_wait. Takes a stop after an exec: until it is
 // taken, the kernel refuses all requests for a thread whose tid has changed
 // (looks_like_a_spurious_pid in kernel/ptrace.c), so that what was meant for the old thread of that
 // tid never reaches the new one.
 void tracee_stop_take(int tid, int status);
 
-// Turns a status of waitpid into *ret. False: it is an exit.
+// Turns a status of waitpid into *ret. False if it is an exit.
 bool tracee_stop_read(int status, struct tracee_stop *ret);

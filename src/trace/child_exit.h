@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// child_exit: how the wrapped command ended, if tracee was told first.
+// child_exit: remembers how the wrapped command ended, if tracee was told first.
 //
-// The command's parent and its tracer are one process, and the kernel tells of each end once: if
-// the command ends while its main thread is seized, tracee gets its exit status.
+// The command's parent and its tracer are one process, and the kernel reports each end once: if the
+// command ends while its main thread is seized, tracee gets its exit status.
 #pragma once
 
 #include <stdbool.h>
 
-// `pid` is the profiler's own child. There is one at a time.
+// Begins to watch for the end of `pid`, the profiler's own child. There is one at a time.
 void child_exit_watch(int pid);
 
 // Notes the status that a process or thread has reported, as waitpid gives it, if it is the child's

@@ -15,7 +15,7 @@
 
 #include "memory.h"
 
-// The kernel's admin-guide/devices.txt.
+// From the kernel's admin-guide/devices.txt.
 enum {
 	MAJOR_MEMORY = 1,
 	MAJOR_MISC = 10,
@@ -38,8 +38,9 @@ static bool is_pty_major(unsigned int major, unsigned int first)
 	return major >= first && major < first + N_PTY_MAJORS;
 }
 
-// What a pseudo-terminal's master side tells of its modes are those of the other side; its own
-// stay as they begin, and let a read return with one byte (tty_std_termios).
+// True if the device is a pseudo-terminal's master. The modes that a master shows are those of the
+// other side; its own stay at their defaults, and let a read return with one byte
+// (tty_std_termios).
 static bool is_pty_master(struct device device)
 {
 	return (device.major == MAJOR_TTY_AUX && device.minor == MINOR_PTMX) ||
@@ -51,8 +52,8 @@ static bool is_pty(struct device device)
 	return is_pty_master(device) || is_pty_major(device.major, MAJOR_PTY_SLAVE);
 }
 
-// The drivers of all terminals are in /proc/tty/drivers: name, path, major, minors ("64-95"), type.
-// A signal handler may ask: no stdio.
+// True if the device is a terminal. The drivers of all terminals are in /proc/tty/drivers: name,
+// path, major, minors ("64-95"), type. A signal handler may call this: no stdio.
 static bool is_line(struct device device)
 {
 	_cleanup_close_ int fd = -1;
@@ -74,7 +75,8 @@ static bool is_line(struct device device)
 	return false;
 }
 
-// mem, zero, full, random, urandom: drivers/char/mem.c, random.c; drivers/char/hw_random/core.c.
+// True for mem, zero, full, random, urandom: drivers/char/mem.c, random.c;
+// drivers/char/hw_random/core.c.
 static bool is_memory(struct device device)
 {
 	static const unsigned int minors[] = {1, 5, 7, 8, 9};
@@ -128,15 +130,15 @@ bool descriptor_blocks(int tid, int number)
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, number);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	// The first lines: pos, flags.
+	// its first lines: pos, flags
 	const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = '\0';
 	const char *line = strstr(text, "flags:");
 	return !line || sscanf(line, "flags: %o", &flags) != 1 || !(flags & O_NONBLOCK);
 }
 
-// A duplicate, to be closed. For sockets and terminals alone: to close a file can be more than
-// that.
+// Returns a duplicate, to be closed. Only for sockets and terminals: closing a file can do more
+// than that.
 static int duplicate(int pid, int number)
 {
 	_cleanup_close_ int process = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -179,7 +181,7 @@ bool descriptor_socket(int pid, int number, struct socket_facts *ret)
 	return true;
 }
 
-// n_tty_read in drivers/tty/n_tty.c.
+// As n_tty_read in drivers/tty/n_tty.c does it.
 bool descriptor_terminal(int pid, int number, uint64_t *ret_least)
 {
 	struct device device;

@@ -22,7 +22,8 @@
 
 enum {
 	PF_KTHREAD = 0x00200000, // the kernel's linux/sched.h
-	// How often, and after what time again, a tracer is looked for before it counts as one.
+	// How often a tracer is looked for before it counts as one, and how long to wait in
+	// between.
 	TRACER_LOOKS = 5,
 	TRACER_LOOK_NS = 3000000,
 	MAX_AUXILIARY = 64,
@@ -81,7 +82,7 @@ static struct error *foreign_user(int pid, unsigned int uid)
 	                    pid, name, uid);
 }
 
-// kernel.yama.ptrace_scope (Documentation/admin-guide/LSM/Yama); 0 where there is no Yama.
+// Returns kernel.yama.ptrace_scope (Documentation/admin-guide/LSM/Yama); 0 without Yama.
 static int yama_scope(void)
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
@@ -146,8 +147,8 @@ struct error *diagnose_denied(int pid)
 	                    pid, name);
 }
 
-// Copying is checked like ptrace is (ptrace(2), PTRACE_MODE_ATTACH_REALCREDS), but does nothing to
-// the process: from address 0, which nothing maps, only the check is left.
+// True if copying is denied. It is checked as ptrace is (ptrace(2), PTRACE_MODE_ATTACH_REALCREDS),
+// but does nothing to the process: at address 0, which nothing maps, only the check is left.
 static bool copying_is_denied(int tid)
 {
 	char byte;
@@ -156,9 +157,9 @@ static bool copying_is_denied(int tid)
 	return process_vm_readv(tid, &local, 1, &remote, 1, 0) < 0 && errno == EPERM;
 }
 
-// True if the words of the process's auxiliary vector (getauxval(3)) are smaller than ours: the
-// size of a program header, which is among them, does not stand where ours would. Its program may
-// lie on a server that does not answer: that is not asked.
+// True if the words of the process's auxiliary vector (getauxval(3)) are smaller than ours: then
+// the size of a program header, which is one of them, is not where ours would be. The program's
+// file may lie on a server that does not answer, so it is not read.
 static bool is_32_bit(int pid)
 {
 	Elf64_auxv_t vector[MAX_AUXILIARY];
@@ -168,7 +169,7 @@ static bool is_32_bit(int pid)
 	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(vector[0]); i++)
 		if (vector[i].a_type == AT_PHENT)
 			return vector[i].a_un.a_val != sizeof(Elf64_Phdr);
-	// The main thread may have exited, or be in exec: then the first sample will tell.
+	// The main thread may have exited, or be in exec: the first sample will tell.
 	return n > (ssize_t)sizeof(vector[0]);
 }
 
@@ -184,7 +185,7 @@ static struct error *check_machine(int pid)
 	    pid, name, ARCH_NATIVE->name);
 }
 
-// A zombie: the main thread has exited. Other threads may live on.
+// Checks a zombie: its main thread has exited, but other threads may live on.
 static struct error *check_zombie(int pid, const struct proc_status *status, const char *name)
 {
 	struct proc_stat stat;
@@ -194,7 +195,7 @@ static struct error *check_zombie(int pid, const struct proc_status *status, con
 	if (status->state != 'Z')
 		return NULL;
 	// A process with living threads still has a memory size in any of them; the kernel shows
-	// the number of threads as num_threads, which for a real zombie is 1 or 0.
+	// the number of threads as num_threads, which is 1 or 0 for a real zombie.
 	if (!proc_read_stat(-1, pid, pid, &stat))
 		return diagnose_gone(pid);
 	if (stat.n_threads > 1)
@@ -229,8 +230,8 @@ char *diagnose_tracer_text(int pid, int tracer)
 	                     pid, name, tracer, tracer_name);
 }
 
-// True if it is another profiler's worker and did not begin before us. Of two that hold each other
-// each waits for ever, and whoever they hold waits with them; so only the later one may hold.
+// True if it is another profiler's worker that did not begin before us. If two hold each other,
+// each waits for ever, and so do all that they hold; so only the later one may hold.
 static bool is_later_worker(int pid)
 {
 	struct proc_stat own, stat;
@@ -276,7 +277,7 @@ struct error *diagnose_target(int pid, int *ret_pid)
 	if (!proc_read_status(pid, &status))
 		return diagnose_gone(pid);
 	_cleanup_free_ char *name = name_of(pid);
-	if (pid == getpid() || pid == getppid()) // its supervisor
+	if (pid == getpid() || pid == getppid()) // getppid(): our supervisor
 		return error_create(EXIT_STATUS_TARGET,
 		                    "process %d is this profiler itself: name another one", pid);
 	if (proc_read_stat(-1, pid, pid, &stat) && (stat.flags & PF_KTHREAD))

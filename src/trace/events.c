@@ -11,7 +11,7 @@
 #include "clock.h"
 #include "supervise.h"
 
-enum { MAX_SIGNALS = 8 }; // that are read at once
+enum { MAX_SIGNALS = 8 }; // how many are read at once
 
 static void fill_signals(sigset_t *set)
 {
@@ -20,7 +20,7 @@ static void fill_signals(sigset_t *set)
 	sigemptyset(set);
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
-	// nohup(1) had it ignored: so it stays.
+	// If nohup(1) had it ignored, it stays ignored.
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
 		sigaddset(set, SIGHUP);
 	sigaddset(set, SIGQUIT);
@@ -35,11 +35,11 @@ void events_init(struct events *events)
 	*events = (struct events){.target_fd = -1};
 	fill_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	// A closed pipe, and a file larger than the limit, are errors of write(2).
+	// A closed pipe, and a file larger than the limit, show as errors of write(2).
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &events->original_pipe);
 	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &events->original_xfsz);
 	events->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	// Ticks on time: the default timer slack is 50 us (prctl(2)).
+	// So that ticks are on time: the default timer slack is 50 us (prctl(2)).
 	prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
 }
 
@@ -64,7 +64,7 @@ static void read_signals(struct events *events)
 	ssize_t n;
 
 	do {
-		n = read(events->signal_fd, infos, sizeof(infos)); // as many as there are
+		n = read(events->signal_fd, infos, sizeof(infos)); // as many as have come
 		for (ssize_t i = 0; i < n / (ssize_t)sizeof(infos[0]); i++)
 			note_signal(events, infos[i].ssi_signo);
 	} while (n == (ssize_t)sizeof(infos));
@@ -117,8 +117,8 @@ void events_deinit(struct events *events)
 	sigset_t set;
 
 	fill_signals(&set);
-	sigdelset(&set, SIGCHLD); // tracee's
-	sigdelset(&set, SIGUSR1); // comes too late, and is not a reason to end
+	sigdelset(&set, SIGCHLD); // it belongs to tracee
+	sigdelset(&set, SIGUSR1); // it comes too late, and is not a reason to end
 	prctl(PR_SET_PDEATHSIG, 0);
 	read_signals(events);
 	close(events->signal_fd);

@@ -21,19 +21,19 @@
 
 enum {
 	WAIT_LOOK_NS = 10000000,
-	// While the command is stopped and the supervisor is not, one may be about to follow.
+	// While the command is stopped and the supervisor is not, tell it again after this time.
 	TELL_AGAIN_NS = 300000000,
 };
 
-// In the child: waits for the go, then becomes the command; tells errno when it cannot.
+// Waits, in the child, for the go, then becomes the command; reports errno if it cannot.
 __attribute__((noreturn)) static void run_child(char *const command[], const struct events *events,
                                                 const struct origin *origin, int go_fd,
                                                 int error_fd)
 {
 	char byte;
 
-	prctl(PR_SET_NAME, "profiler"); // no worker (supervise.h)
-	// Closed without a byte: the profiler could not trace us, or died.
+	prctl(PR_SET_NAME, "profiler"); // not a worker's name (supervise.h)
+	// It was closed without a byte: the profiler could not trace us, or died.
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(EXIT_STATUS_TARGET);
 	events_restore(events, origin);
@@ -53,7 +53,7 @@ static struct error *cannot_run(const char *command, int error)
 	                    strerror(error));
 }
 
-// From the go to the stop after exec; signals that come in between are passed on.
+// Waits from the go to the stop after exec; passes on signals that come in between.
 static bool wait_for_exec(struct launch *launch)
 {
 	for (;;) {
@@ -70,7 +70,7 @@ static bool wait_for_exec(struct launch *launch)
 	}
 }
 
-// Waits for the child's exec, or its failure, of which it tells through a pipe that exec closes.
+// Waits for the child's exec, or its failure; it reports a failure through a pipe that exec closes.
 static struct error *start_untraced(const char *command, int go_fd, int error_fd)
 {
 	int error = 0;
@@ -121,7 +121,7 @@ struct error *launch_start(char *const command[], const struct events *events,
 	if (launch.pid < 0)
 		return cannot_run(command[0], errno);
 	if (launch.pid == 0) {
-		close(go_write); // else the parent's death would go unnoticed
+		close(go_write); // if open here, the parent's death would go unnoticed
 		run_child(command, events, origin, go_read, error_write);
 	}
 	close(error_write);
@@ -147,7 +147,8 @@ void launch_release(struct launch *launch)
 }
 
 // Peeks at the command's state (WNOWAIT): taking a ptrace-stop here would hide it from tracee, and
-// leave the thread stopped. WNOHANG: ret->si_pid is 0 if there is nothing yet.
+// leave the thread stopped. With WNOHANG, ret->si_pid is 0 if nothing has
+// happened yet.
 static int look_at_state(const struct launch *launch, int flags, siginfo_t *ret)
 {
 	int result;
@@ -165,8 +166,8 @@ static bool is_end(const siginfo_t *info)
 	       info->si_code == CLD_DUMPED;
 }
 
-// The shell that waits for the profiler is to see what it would see of the command. Tells it again
-// if the supervisor was continued and the command has stopped once more, between two looks.
+// Shows the shell that waits for the profiler what it would see of the command. Tells it again if
+// the supervisor was continued and the command has stopped once more, between two looks.
 static void note_stop(struct launch *launch, int stop_signal)
 {
 	const bool is_new = !stop_signal != !launch->stop_signal;
@@ -193,14 +194,14 @@ static bool take_end(struct launch *launch)
 	do
 		pid = waitpid(launch->pid, &launch->exit_status, WNOHANG);
 	while (pid < 0 && errno == EINTR);
-	if (pid < 0) // reaped by the signal handler just now
+	if (pid < 0) // the signal handler has just reaped it
 		launch->ended = child_exit_is_known(&launch->exit_status) || errno == ECHILD;
 	else
 		launch->ended = pid == launch->pid;
 	return launch->ended;
 }
 
-// One look at the command; true if it has ended.
+// Looks once at the command; true if it has ended.
 static bool follow(struct launch *launch, int flags)
 {
 	siginfo_t info;
@@ -216,7 +217,7 @@ static bool follow(struct launch *launch, int flags)
 	}
 	if (!take_end(launch))
 		return false;
-	note_stop(launch, 0); // of a command that was killed while it was stopped
+	note_stop(launch, 0); // the command may have been killed while it was stopped
 	return true;
 }
 
@@ -229,7 +230,7 @@ void launch_wait(struct launch *launch)
 {
 	const struct timespec moment = {.tv_nsec = WAIT_LOOK_NS};
 
-	// A look that waits would find a stopped command again at once.
+	// A look that waits would return at once for a command that is still stopped.
 	while (!follow(launch, launch->stop_signal ? WSTOPPED | WNOHANG : WSTOPPED))
 		nanosleep(&moment, NULL);
 }

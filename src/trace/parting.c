@@ -17,14 +17,14 @@
 #include "untrusted_file.h"
 
 enum {
-	MAX_CUT_S = 1, // from the wish to cut calls to their ends, but for uninterruptible ones
+	MAX_CUT_S = 1, // from the wish to cut calls to their ends, except uninterruptible ones
 	MAX_GROUPS_TEXT = 8192,
 };
 
 static const int end_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGALRM};
 
 static struct parting {
-	bool may_stay; // after the supervisor
+	bool may_stay; // after the supervisor has ended
 	_Atomic bool told;
 	_Atomic int status;
 } * parting; // NULL: not shared
@@ -40,9 +40,9 @@ static ssize_t read_control_groups(pid_t pid, char *buffer, size_t size)
 	return fd < 0 ? -1 : read(fd, buffer, size);
 }
 
-// True if the end of this process ends its control group or PID namespace, as that of a container's
-// or a service's first process does: by SIGKILL, for all others in it at once. So it is where the
-// parent is elsewhere.
+// True if the end of this process ends its control group or PID namespace, as the end of a
+// container's or a service's first process does: all others in it get SIGKILL at once. This is so
+// if the parent is outside of it.
 static bool ends_others(void)
 {
 	char own[MAX_GROUPS_TEXT], parents[MAX_GROUPS_TEXT];
@@ -79,7 +79,7 @@ static void on_end_signal(int number)
 	is_late |= number == SIGALRM;
 }
 
-// Blocks what ends the wait, and SIGCHLD; *ret_open: without these.
+// Blocks the signals that end the wait, and SIGCHLD; *ret_open is the mask without them.
 static void await_signals(sigset_t *ret_open)
 {
 	struct sigaction old, action = {.sa_handler = on_end_signal};
@@ -90,7 +90,7 @@ static void await_signals(sigset_t *ret_open)
 	for (size_t i = 0; i < array_size(end_signals); i++) {
 		sigaddset(&set, end_signals[i]);
 		sigaction(end_signals[i], NULL, &old);
-		if (old.sa_handler != SIG_IGN) // as nohup(1) has it
+		if (old.sa_handler != SIG_IGN) // nohup(1) ignores it
 			sigaction(end_signals[i], &action, NULL);
 	}
 	sigprocmask(SIG_BLOCK, &set, ret_open);
@@ -99,7 +99,7 @@ static void await_signals(sigset_t *ret_open)
 	sigdelset(ret_open, SIGCHLD);
 }
 
-// What stops serves the handler of SIGCHLD (tracee_abandon_all).
+// Waits for the rests to end. The handler of SIGCHLD serves stops (tracee_abandon_all).
 static void wait_for_rests(const sigset_t *open)
 {
 	bool cut = false;
@@ -123,12 +123,12 @@ static void let_go_of_files(void)
 		dup2(nothing, fd);
 	closefrom(STDERR_FILENO + 1);
 	if (chdir("/") != 0)
-		return; // then it keeps a directory from being unmounted
+		return; // failed: then it keeps a directory from being unmounted
 }
 
-// Waits for the end of the worker, or for its word that it needs nobody any more. If it was killed,
-// puts right what it has left (tracee_rescue.h). The kernel tells of its end after it has let its
-// tracees go.
+// Waits for the end of the worker, or until it says that it needs nobody any more. If it was
+// killed, puts right what it has left (tracee_rescue.h). The kernel reports its end after it has
+// let its tracees go.
 static __attribute__((noreturn)) void watch(pid_t worker)
 {
 	sigset_t all, wake;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
-// parting: the profile is written, and the profiler has ended for whoever started it; but a call of
-// the target that a stop has cut short still goes on with its rest (syscall_rest.h), for as long as
-// its reader, or its writer, takes. Cut now, it would come to less than it does alone. So the
-// process that traces stays until then, and lets go of all else: its files, its terminal, its
+// parting: lets the profiler end for whoever started it, once the profile is written, while calls
+// of the target that a stop has cut short still continue with their rest (syscall_rest.h), for as
+// long as their readers, or writers, take. Cut now, they would come to less than they do alone. So
+// the process that traces stays until then, and lets go of all else: its files, its terminal, its
 // directory. A second process watches over it, as the supervisor has before.
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-// Before the fork of the worker, in memory that it shares with the supervisor.
+// Call it before the worker is forked: it shares memory with the supervisor.
 void parting_share(void);
 
-// In the supervisor: true if the worker has said that all is done but for such calls; *ret_status:
-// the exit status.
+// True, in the supervisor, if the worker has said that all is done except for such calls.
+// *ret_status is the exit status then.
 bool parting_is_told(int *ret_status);
 
-// In the worker, as the last thing: stays until those calls have ended. Where nobody can watch over
-// it, they are cut. SIGTERM, SIGINT, SIGQUIT and SIGHUP cut them, too.
+// Call it in the worker, as the last thing: stays until those calls have ended. Cuts them if nobody
+// can watch over it, and on SIGTERM, SIGINT, SIGQUIT and SIGHUP.
 void parting_stay(pid_t supervisor, int status);

@@ -23,14 +23,14 @@
 #include "tracee_registers.h"
 
 enum {
-	// The kernel's MAX_ARG_STRINGS is larger still, but then so is the stack that is read.
+	// The kernel's MAX_ARG_STRINGS is even larger, but then so is the stack that is read.
 	MAX_ARGUMENTS = 1 << 17,
 	MAX_AUXV = 64,
 	WORDS_AT_ONCE = 512,
 	EXE_WORDS = 2,
 };
 
-// What a thread is to be given so that it executes its program again.
+// What is written into a thread to make it execute its program again.
 struct again {
 	struct thread_registers registers;
 	uint64_t address; // where `code` goes, over the program's own
@@ -71,7 +71,7 @@ static bool file_gives(const char *path, const struct stat *file, uid_t uid, gid
 	return getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
-// Of a script it is the interpreter that counts (bprm_creds_from_file).
+// Does the same for a path; for a script the interpreter counts (bprm_creds_from_file).
 static bool path_would_gain(const char *path)
 {
 	struct script script;
@@ -94,7 +94,7 @@ bool privileged_exec_would_gain(const char *command)
 		_cleanup_free_ char *path =
 		    memory_printf("%.*s%s%s", length, at, length ? "/" : "", command);
 		struct stat file;
-		// execvp(3) goes on to the next directory where it may not execute the file.
+		// execvp(3) goes on to the next directory if it may not execute the file.
 		if (stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0)
 			return path_would_gain(path);
 		at += length;
@@ -117,7 +117,7 @@ struct start {
 	uint64_t execfn; // AT_EXECFN: the path that execve was given
 };
 
-// Finds the word after the next zero word; 0: too far, or unreadable.
+// Finds the word after the next zero word; 0: it is too far, or unreadable.
 static uint64_t skip_strings(int tid, uint64_t at)
 {
 	uint64_t words[WORDS_AT_ONCE];
@@ -153,7 +153,7 @@ static bool read_start(int tid, uint64_t sp, struct start *ret)
 	return start.execfn != 0;
 }
 
-// A string of the program, which may lie at the very end of its stack.
+// Reads a string of the program, which may lie at the very end of its stack.
 static bool read_string(int tid, uint64_t address, char *buffer, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -170,8 +170,8 @@ static bool begins_with(const char *path, const char *prefix)
 	return strncmp(path, prefix, strlen(prefix)) == 0;
 }
 
-// Where the profiler finds what the thread's execve was given; execveat's descriptors have such a
-// path, too (do_execveat_common).
+// Finds where the profiler sees the path that the thread's execve was given; descriptors of
+// execveat have such a path, too (do_execveat_common).
 static void see_path(int tid, const char *path, char *ret, size_t size)
 {
 	if (begins_with(path, DESCRIPTORS))
@@ -182,8 +182,8 @@ static void see_path(int tid, const char *path, char *ret, size_t size)
 		snprintf(ret, size, "/proc/%d/%s/%s", tid, path[0] == '/' ? "root" : "cwd", path);
 }
 
-// True if to execute the path again is to execute the same file. *ret_skip: the arguments that the
-// kernel has put before the path, for it is a script.
+// True if executing the path again executes the same file. *ret_skip: how many arguments the kernel
+// has put before the path, if it is a script.
 static bool names_the_program(int tid, const char *path, const struct stat *program,
                               size_t *ret_skip)
 {
@@ -205,8 +205,8 @@ static bool names_the_program(int tid, const char *path, const struct stat *prog
 	return false;
 }
 
-// A script's own first argument is dropped for what the kernel puts before it: the script's path,
-// at the end of that, is as good.
+// Skips what the kernel has put in place of a script's own first argument. The script's path, which
+// comes last there, serves as the first argument as well.
 static bool skip_arguments(int tid, size_t n, const char *path, struct start *start)
 {
 	char argument[PATH_MAX];
@@ -220,8 +220,8 @@ static bool skip_arguments(int tid, size_t n, const char *path, struct start *st
 	       read_string(tid, address, argument, sizeof(argument)) && strcmp(argument, path) == 0;
 }
 
-// By which path the program is to be executed again. A descriptor that exec has closed was no
-// script's, which cannot be read then (BINPRM_FLAGS_PATH_INACCESSIBLE).
+// Finds the path by which the program is to be executed again. If exec has closed the descriptor,
+// it was not a script's: such a script could not be read (BINPRM_FLAGS_PATH_INACCESSIBLE).
 static bool find_path(int tid, const struct stat *program, struct start *start, bool *ret_by_exe)
 {
 	char path[PATH_MAX];
@@ -239,7 +239,7 @@ static bool find_path(int tid, const struct stat *program, struct start *start, 
 enum result {
 	RESULT_NOTHING, // the program's file gives it none that it lacks
 	RESULT_AGAIN,   // *ret says how to execute it again
-	RESULT_LOST,    // it may have lost some, and cannot be executed again for sure
+	RESULT_LOST,    // it may have lost some, and executing it again is not sure to work
 };
 
 static enum result look(int tid, const struct thread_registers *registers, struct again *ret)
@@ -252,7 +252,7 @@ static enum result look(int tid, const struct thread_registers *registers, struc
 
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", tid);
 	if (!proc_read_status(tid, &status))
-		return RESULT_NOTHING; // it is gone
+		return RESULT_NOTHING; // the thread is gone
 	if (stat(exe, &program) != 0)
 		return RESULT_LOST; // a file that its user may execute, but not read
 	if (!file_gives(exe, &program, status.euid, status.egid) || mount_gives_none(exe) ||

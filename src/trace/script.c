@@ -10,7 +10,7 @@
 
 static bool read_line(const char *path, char line[SCRIPT_LINE_BYTES + 1])
 {
-	// A FIFO waits for nobody so.
+	// O_NONBLOCK: opening a FIFO does not wait for its other end.
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat file;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// script: the interpreter that the first line of a file names ("#!"), as the kernel reads it
+// script: reads the interpreter that the first line of a file names ("#!"), as the kernel does
 // (load_script in its fs/binfmt_script.c).
 #pragma once
 
@@ -7,7 +7,7 @@
 
 enum {
 	SCRIPT_LINE_BYTES = 256, // the kernel's BINPRM_BUF_SIZE
-	SCRIPT_MAX_DEPTH = 5,    // of scripts whose interpreter is a script (exec_binprm)
+	SCRIPT_MAX_DEPTH = 5,    // scripts whose interpreter is a script (exec_binprm)
 };
 
 struct script {
@@ -15,5 +15,5 @@ struct script {
 	bool has_argument;
 };
 
-// Reads the file at the path. False: it is no script, or cannot be read.
+// Reads the file at the path. False if it is not a script, or cannot be read.
 bool script_read(const char *path, struct script *ret);

@@ -16,8 +16,8 @@ enum {
 	SECCOMP_FILTER = 2, // SECCOMP_MODE_FILTER
 };
 
-// True if the thread made a compat call. /proc/TID/syscall then shows that call's number, and does
-// not tell; the instruction does that stands before the pc.
+// True if the thread made a compat call. /proc/TID/syscall shows that call's number, but not which
+// kind of call it is; the instruction before the pc does.
 static bool is_compat(int tid, const struct proc_syscall *call)
 {
 	uint8_t code[SYSCALL_MAX_CODE_BYTES];
@@ -26,7 +26,7 @@ static bool is_compat(int tid, const struct proc_syscall *call)
 	return resident_read(NULL, tid, call->pc - n, code, n) && syscall_is_compat_code(code);
 }
 
-// A compat call under its number among the others; -1 where it has none.
+// Returns a compat call with the number of the same native call; -1 if there is none.
 static struct proc_syscall native_call(const struct proc_syscall *call)
 {
 	struct proc_syscall native = *call;
@@ -36,7 +36,7 @@ static struct proc_syscall native_call(const struct proc_syscall *call)
 	return native;
 }
 
-// What is left of a timeout is not known to a call that is begun again.
+// True for a call with a timeout: a call that begins again does not know what is left of it.
 static bool has_timeout(const struct proc_syscall *call)
 {
 	switch (call->nr) {
@@ -58,7 +58,7 @@ static bool has_timeout(const struct proc_syscall *call)
 	}
 }
 
-// SO_RCVTIMEO and SO_SNDTIMEO, of calls whose first argument is the socket.
+// True for calls whose first argument is a socket with SO_RCVTIMEO or SO_SNDTIMEO.
 static bool has_socket_timeout(const struct syscall_caller *caller, const struct proc_syscall *call,
                                const struct syscall_row *row)
 {
@@ -72,16 +72,16 @@ static bool has_socket_timeout(const struct syscall_caller *caller, const struct
 	       descriptor_socket(caller->pid, number, &socket) && socket.has_timeout;
 }
 
-// True if the call may have moved a part of its data. What gives all that it has may, wherever it
-// waits: another file may have the descriptor's number by now. What receives may, if there would be
-// a rest were it stopped with one unit.
+// True if the call may have moved a part of its data. A call that gives all that it has may,
+// wherever it waits: another file may have the descriptor's number by now. A call that receives
+// may, if there would be a rest after a stop with one unit moved.
 static bool may_have_moved(const struct syscall_caller *caller, const struct proc_syscall *call,
                            const struct syscall_row *row)
 {
 	struct thread_registers thread = {0};
 	struct syscall_rest unused;
 
-	// What io_uring counts is done, and its wait is entered again.
+	// What io_uring counts is done, and only its wait is entered again.
 	if (!row->rest || row->rest->wish == WISH_COMPLETIONS)
 		return false;
 	if (row->rest->wish == WISH_ALL)
@@ -113,7 +113,7 @@ bool spared_calls_has(int pid, int tid, const struct proc_syscall *call)
 	struct syscall_caller caller = {.tid = tid, .pid = pid};
 
 	if (call->nr == -1)
-		return false; // in no call
+		return false; // it is in no call
 	caller.compat = is_compat(tid, call);
 	if (!caller.compat)
 		return is_spared(&caller, call);
@@ -142,7 +142,7 @@ bool spared_calls_gives(int pid, int tid)
 	if (!proc_read_wchan(pid, tid, function))
 		return false;
 	for (size_t i = 0; i < array_size(functions); i++)
-		if (strstr(function, functions[i])) // anon_pipe_write
+		if (strstr(function, functions[i])) // as in anon_pipe_write
 			return true;
 	return false;
 }

@@ -17,16 +17,16 @@
 #include "rescues.h"
 #include "tracee_rescue.h"
 
-enum { CONTINUED_NS = 10000000 }; // from a group's SIGCONT until all of the group run
+enum { CONTINUED_NS = 10000000 }; // from a group's SIGCONT until the whole group runs
 
-// What the worker tells the supervisor of the wrapped command, while job control has stopped it;
+// What the worker tells the supervisor about the wrapped command while job control has stopped it;
 // else 0.
 struct job {
 	_Atomic int stopped_command; // its pid
 	_Atomic int stop_signal;
 };
 
-static pid_t tracing_for; // in the worker, the supervisor; else 0
+static pid_t tracing_for; // in the worker: the supervisor; else 0
 
 static const int job_signals[] = {SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU};
 
@@ -48,7 +48,7 @@ static void fill_signals(sigset_t *set, bool wrapping)
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGUSR1);
 	sigaddset(set, SIGCHLD);
-	// nohup(1) had it ignored: so it stays.
+	// If nohup(1) had it ignored, it stays ignored.
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
 		sigaddset(set, SIGHUP);
 	for (size_t i = 0; wrapping && i < array_size(job_signals); i++)
@@ -61,7 +61,7 @@ void supervise_follow(const struct origin *origin, int command, int stop_signal)
 		return;
 	origin->job->stopped_command = stop_signal ? command : 0;
 	origin->job->stop_signal = stop_signal;
-	// The terminal's own signal may be pending there still, and one is as good as two.
+	// The terminal's own signal may still be pending there; one is as good as two.
 	if (getppid() == origin->supervisor)
 		kill(origin->supervisor, stop_signal ? SIGTSTP : SIGCONT);
 }
@@ -74,7 +74,7 @@ bool supervise_is_stopped(const struct origin *origin)
 	       stat.state == 'T';
 }
 
-// Stops this process as the signal does, which is blocked otherwise.
+// Stops this process as the signal does, which is otherwise blocked.
 static void stop_by(int number)
 {
 	sigset_t set;
@@ -86,8 +86,8 @@ static void stop_by(int number)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-// Continues the command where this process alone was continued, as with kill -CONT. A shell's fg
-// continues the whole process group, and to the command no second SIGCONT may come.
+// Continues the command if only this process was continued, as with kill -CONT. A shell's fg
+// continues the whole process group, and the command must not get a second SIGCONT.
 static void continue_command(const struct job *job)
 {
 	const struct timespec moment = {.tv_nsec = CONTINUED_NS};
@@ -113,7 +113,7 @@ static void serve_job(const siginfo_t *info, pid_t worker, const struct job *job
 		stop_by(job->stop_signal);
 	} else if (!from_worker && info->si_code != SI_KERNEL) {
 		stop_by(
-		    info->si_signo); // for this process alone; a terminal's is the command's too
+		    info->si_signo); // to this process alone; a terminal's goes to the command, too
 	}
 }
 
@@ -126,9 +126,9 @@ static int run_worker(int (*work)(void *, const struct origin *), void *context,
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != origin->supervisor)
-		return 1; // it is gone already
+		return 1; // it is already gone
 	tracing_for = origin->supervisor;
-	// With this blocked, a process outside of the terminal's foreground group may write to it.
+	// With this blocked, a process outside the terminal's foreground group may write to it.
 	sigemptyset(&background);
 	sigaddset(&background, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &background, NULL);
@@ -146,8 +146,8 @@ static bool is_own(const siginfo_t *info)
 	return info->si_code == SI_USER && info->si_pid == getpid();
 }
 
-// Of a terminal that is closed, the kernel tells the session's leader first, and the others when
-// that one ends (credentials(7)). As the leader we are to end after the command.
+// Passes a hangup on. When a terminal is closed, the kernel tells the session's leader first, and
+// the others when the leader ends (credentials(7)). So as the leader we must end after the command.
 static void pass_hangup_on(const siginfo_t *info, bool wrapping)
 {
 	if (wrapping && info->si_signo == SIGHUP && info->si_code == SI_KERNEL &&
@@ -155,7 +155,7 @@ static void pass_hangup_on(const siginfo_t *info, bool wrapping)
 		kill(0, SIGHUP);
 }
 
-// The exit status that stands for the worker's end.
+// Returns the exit status that stands for the worker's end.
 static int exit_status_of(int status)
 {
 	tracee_rescue();
@@ -201,8 +201,8 @@ static struct job *share_job(void)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-// The worker has its name from its first instruction on: nobody can take it for something else. It
-// leaves the profiler's own to the supervisor.
+// Forks the worker, which has its name from its first instruction on: nobody can take it for
+// something else. The profiler's own name stays with the supervisor.
 static pid_t fork_worker(void)
 {
 	char name[16] = ""; // prctl(2)
@@ -227,9 +227,9 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	};
 	sigset_t set;
 
-	// Ignored by whoever started us, it would never come, nor the worker's exit status.
+	// If whoever started us ignored it, it would never come, nor the worker's exit status.
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &origin.child);
-	// Blocked before the fork: none gets lost.
+	// Block them before the fork, so that none gets lost.
 	fill_signals(&set, wrapping);
 	sigprocmask(SIG_BLOCK, &set, &origin.mask);
 	rescues_share();

@@ -33,7 +33,7 @@ static bool can_enter_again(const struct syscall_row *row, const struct syscall_
 	        row->kinds);
 }
 
-// The call has ended with the error by which it tells of an interruption.
+// Mends a call that has ended with the error by which it tells of an interruption.
 static enum syscall_mend mend_error(const struct syscall_row *row,
                                     const struct syscall_caller *caller,
                                     struct thread_registers *thread, struct syscall_rest *ret)
@@ -48,7 +48,7 @@ static enum syscall_mend mend_error(const struct syscall_row *row,
 	return MEND_AGAIN;
 }
 
-// The call has ended with a count.
+// Mends a call that has ended with a count.
 static enum syscall_mend mend_count(const struct syscall_row *row,
                                     const struct syscall_caller *caller,
                                     const struct thread_registers *thread, struct syscall_rest *ret)

@@ -42,8 +42,8 @@ bool syscall_ignores_signal(int tid, int signal)
 	return proc_read_status(tid, &status) && (ignored_signals(&status) & bit_of(signal));
 }
 
-// True if a signal waits for the thread that it does not ignore, so that its call is rightly cut
-// short.
+// True if a signal is pending for the thread that it does not ignore, so that its call is rightly
+// cut short.
 static bool awaits_signal(int tid)
 {
 	struct proc_status status;
@@ -66,13 +66,13 @@ bool syscall_is_filtered(int tid)
 	return !proc_read_status(tid, &status) || status.seccomp != 0;
 }
 
-// The value of an argument that the rule names; 0: it names none.
+// Returns the argument that the rule names; 0: it names none.
 static uint64_t argument(const struct syscall_rest *rest, unsigned int number)
 {
 	return number ? syscall_argument(&rest->original, rest->caller.compat, number) : 0;
 }
 
-// The buffers of a call that has a list of them, into an array of MAX_BUFFERS; 0: it cannot be
+// Reads the list of buffers of a call that has one into an array of MAX_BUFFERS; 0: it cannot be
 // read.
 static size_t read_list(const struct syscall_rest *rest, struct iovec *ret)
 {
@@ -92,7 +92,7 @@ static size_t read_list(const struct syscall_rest *rest, struct iovec *ret)
 	           : 0;
 }
 
-// How much the program has asked for.
+// Returns how much the program has asked for.
 static uint64_t asked_for(const struct syscall_rest *rest)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
@@ -116,7 +116,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-// How much of that a receiving call waits for. 0: what it has is enough.
+// Returns how much of that a receiving call waits for; 0: what it has is enough.
 static uint64_t received(const struct syscall_rest *rest, enum descriptor_kind kind, uint64_t asked)
 {
 	const int number = (int)argument(rest, rest->row->rest->descriptor);
@@ -131,13 +131,14 @@ static uint64_t received(const struct syscall_rest *rest, enum descriptor_kind k
 		return asked;
 	if (flags & (MSG_ERRQUEUE | MSG_OOB | MSG_DONTWAIT))
 		return 0;
-	// A message's end is the end of a call that receives it.
+	// A call that receives a message ends with that message.
 	if (!descriptor_socket(rest->caller.pid, number, &socket) || socket.type != SOCK_STREAM)
 		return 0;
 	return flags & MSG_WAITALL ? asked : smaller(socket.least, asked);
 }
 
-// do_recvmmsg writes back what was left of the time; and it ends with a message that is urgent.
+// True if it waits for messages, which it does only in part: do_recvmmsg writes back what was left
+// of the time, and ends with a message that is urgent.
 static bool waits_for_messages(const struct syscall_rest *rest)
 {
 	const uint64_t timeout = argument(rest, 5);
@@ -152,7 +153,8 @@ static bool waits_for_messages(const struct syscall_rest *rest)
 	       !(message.msg_hdr.msg_flags & MSG_OOB);
 }
 
-// A message of a stream may have been sent in part; then what it has counted in memory is wrong.
+// True if whole messages were sent. Of a stream, a message may have been sent in part; then what it
+// has counted in memory is wrong.
 static bool has_sent_whole_messages(const struct syscall_rest *rest)
 {
 	const uint64_t last = argument(rest, 2) + (rest->done - 1) * rest->row->rest->unit;
@@ -170,9 +172,8 @@ static bool has_sent_whole_messages(const struct syscall_rest *rest)
 	return message.msg_len == total;
 }
 
-// True if the message's rest can do without its control data. Descriptors go with the first byte;
-// what else there is may be meant for each (a TLS record's type). Whoever receives may get some
-// with the rest.
+// True if the message's rest needs no control data. Descriptors go with the first byte; anything
+// else may be meant for each byte (a TLS record's type). A receiver may get some with the rest.
 static bool needs_no_control(const struct syscall_rest *rest)
 {
 	struct msghdr message;
@@ -191,8 +192,8 @@ static bool needs_no_control(const struct syscall_rest *rest)
 	       CMSG_ALIGN(control.cmsg_len) >= CMSG_ALIGN(message.msg_controllen);
 }
 
-// A call other than that which the program made may be unknown to its seccomp filter, and compat
-// calls have other lists.
+// True if other calls may be entered: a call that the program did not make may be unknown to its
+// seccomp filter, and compat calls have other lists.
 static bool can_enter_parts(const struct syscall_rest *rest)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
@@ -215,15 +216,16 @@ static bool leaves_notes(const struct syscall_rest *rest)
 	       socket.notes_sending;
 }
 
-// On a socket, a part that is written must not raise SIGPIPE: where something was moved, the whole
-// call would not (sk_stream_error, unix_stream_sendmsg). Pipes do in any case (pipe_write).
+// True if a part must be sent, not written: on a socket a part that is written must not raise
+// SIGPIPE, since after something was moved the whole call would not (sk_stream_error,
+// unix_stream_sendmsg). Pipes raise it in any case (pipe_write).
 static bool is_sent(const struct syscall_rest *rest)
 {
 	return rest->is_socket && rest->row->rest->socket_nr != 0 && !rest->is_filtered &&
 	       !rest->caller.compat;
 }
 
-// The call was cut. True if its rest can be had exactly.
+// True if the rest of the call, which was cut, can be had exactly.
 static bool can_continue(const struct syscall_rest *rest, enum descriptor_kind kind)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
@@ -233,14 +235,15 @@ static bool can_continue(const struct syscall_rest *rest, enum descriptor_kind k
 	if (rule->keeps_file_size && kind == DESCRIPTOR_FILE &&
 	    !descriptor_may_grow(rest->caller.pid))
 		return false;
-	// The signal that the rest may raise is taken back, but not where it stays pending.
+	// A signal that the rest may raise is taken back, but that is not possible if it stays
+	// pending.
 	if (rest->is_socket && rule->socket_nr && !is_sent(rest) &&
 	    is_blocked(rest->caller.tid, SIGPIPE))
 		return false;
 	return !leaves_notes(rest);
 }
 
-// The wait for completions has ended early, behind the count of what was submitted.
+// Finds the wait for completions, which has ended early, after the count of what was submitted.
 static enum syscall_mend find_wait(struct syscall_rest *rest)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
@@ -252,7 +255,7 @@ static enum syscall_mend find_wait(struct syscall_rest *rest)
 	return MEND_REST;
 }
 
-// Why a call that came to less than it asked for has done so.
+// True if a call that came to less than it asked for did so because it was cut.
 static bool was_cut(struct syscall_rest *rest, enum descriptor_kind kind)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
@@ -265,8 +268,9 @@ static bool was_cut(struct syscall_rest *rest, enum descriptor_kind kind)
 	return rule->wish != WISH_MESSAGES_IN || waits_for_messages(rest);
 }
 
-// Pipes and sockets that do not block are asked for room before a signal is looked for
-// (sk_stream_wait_memory, sock_alloc_send_pskb, pipe_write); not so in splice_from_pipe_next.
+// True if the call ended by itself. Pipes and sockets that do not block are asked for room before a
+// signal is looked for (sk_stream_wait_memory, sock_alloc_send_pskb, pipe_write); not so in
+// splice_from_pipe_next.
 static bool ends_by_itself(const struct syscall_rest *rest, enum descriptor_kind kind)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
@@ -329,8 +333,8 @@ static void send_part(const struct syscall_rest *rest, struct thread_registers *
 	set_argument(rest, thread, 6, 0);
 }
 
-// The call that moves the next part. pread64 and pwrite64 know no position -1, which stands for the
-// file's own.
+// Returns the number of the call that moves the next part. pread64 and pwrite64 do not know
+// position -1, which means the file's own.
 static int64_t part_number(const struct syscall_rest *rest)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
@@ -345,7 +349,7 @@ static int64_t part_number(const struct syscall_rest *rest)
 	return has_own && rule->part_nr == SYS_pwrite64 ? SYS_write : rule->part_nr;
 }
 
-// The buffer in which the list's byte number `done` lies, and what is left of it.
+// Enters with the buffer in which byte `done` of the list lies, and what is left of it.
 static bool enter_list(struct syscall_rest *rest, struct thread_registers *thread)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
@@ -387,7 +391,7 @@ static void enter_rest(struct syscall_rest *rest, struct thread_registers *threa
 	set_argument(rest, thread, rule->least, rest->part);
 }
 
-// Only waits: what it was to submit it has.
+// Only waits: what was to be submitted has been.
 static void enter_wait(struct syscall_rest *rest, struct thread_registers *thread)
 {
 	set_argument(rest, thread, rest->row->rest->count, 0);
@@ -441,10 +445,10 @@ static bool is_call_at(int tid, uint64_t pc)
 	return resident_read(NULL, tid, pc, code, syscall_code_bytes()) && syscall_is_code(code);
 }
 
-// Where the kernel is to enter a call again it sets the thread back to the instruction, with the
-// call's number where the result was, and looks for work once more before the program runs
-// (arch_do_signal_or_restart, exit_to_user_mode_loop): a stop may find the thread so. A call for
-// which a filter raises SIGSYS leaves its number there, too (syscall_rollback).
+// When the kernel is to enter a call again, it sets the thread back to the instruction, with the
+// call's number in place of the result, and looks for work once more before the program runs
+// (arch_do_signal_or_restart, exit_to_user_mode_loop): a stop may find the thread in that state. A
+// call for which a filter raises SIGSYS also leaves its number there (syscall_rollback).
 bool syscall_has_returned(int tid, const struct thread_registers *thread)
 {
 	struct proc_status status;
@@ -469,8 +473,8 @@ bool syscall_rest_continues(struct syscall_rest *rest, int64_t result)
 	if (rest->done >= rest->total)
 		return false;
 	if (result > 0 && (uint64_t)result == rest->part)
-		return true; // the next buffer
-	// Interrupted by a signal that it ignores, it goes on as if there had been none.
+		return true; // go on with the next buffer
+	// If a signal that it ignores interrupted it, it continues as if there had been none.
 	return (result > 0 || interrupted) && !awaits_signal(rest->caller.tid);
 }
 

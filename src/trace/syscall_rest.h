@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// syscall_rest: what is left of a call that a stop cut short, and how it is executed.
+// syscall_rest: finds what is left of a call that a stop cut short, and how to execute it.
 #pragma once
 
 #include <stdbool.h>
@@ -12,58 +12,58 @@ struct syscall_row;
 enum syscall_mend {
 	MEND_NOTHING, // it was not cut
 	MEND_AGAIN,   // the kernel enters it again
-	MEND_REST,    // the rest is to be executed, or all of it without another stop
+	MEND_REST,    // the rest is to be executed, or the whole call without another stop
 	MEND_LEFT,    // it cannot be mended
 };
 
 struct syscall_caller {
-	int tid, pid; // pid: of its process
+	int tid, pid; // pid: its process
 	bool compat;  // it makes a 32-bit program's call (syscall_registers.h)
 };
 
 enum syscall_rest_kind {
 	REST_MORE,  // there is more to be moved
-	REST_WAIT,  // its result stands, but it has not waited
-	REST_WHOLE, // it begins anew, and is not to be disturbed again
+	REST_WAIT,  // its result stands, but it has not waited yet
+	REST_WHOLE, // it begins again, and is not to be disturbed any more
 };
 
 struct syscall_rest {
 	struct thread_registers original; // as the program would have found them
-	const struct syscall_row *row;    // of the table's
+	const struct syscall_row *row;    // in the table
 	struct syscall_caller caller;
 	enum syscall_rest_kind kind;
 	bool is_socket;
-	bool is_filtered;                // by seccomp
-	unsigned int n_entered;          // how often
-	uint64_t total;                  // bytes, or what else it counts, that it is to come to
-	uint64_t done;                   // of these by now
-	uint64_t part;                   // that the call which was last entered is to come to
-	struct thread_registers entered; // with which that call began
+	bool is_filtered;       // by seccomp
+	unsigned int n_entered; // how often a part was entered
+	uint64_t total;         // the bytes, or what else it counts, that the call is to come to
+	uint64_t done;          // how many of these are done
+	uint64_t part;          // what the call that was entered last is to come to
+	struct thread_registers entered; // the registers with which that call began
 };
 
-// For a call that has returned a positive result, and whose row can be continued. MEND_REST: *ret
-// describes the rest.
+// Judges a call that has returned a positive result, and whose row can be continued. MEND_REST:
+// *ret describes the rest.
 enum syscall_mend syscall_rest_find(const struct syscall_row *row,
                                     const struct syscall_caller *caller,
                                     const struct thread_registers *thread,
                                     struct syscall_rest *ret);
 
-// For a call that is to be entered again as it was, and not to be stopped.
+// Begins a call that is to be entered again as it was, and not to be stopped.
 void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscall_caller *caller,
                               const struct thread_registers *thread, struct syscall_rest *ret);
 
 // Makes the registers with which the thread executes the next part of the rest as a call of its
-// own: all of it, or one buffer of a list of buffers. False: they cannot be told.
+// own: all of it, or one buffer of a list of buffers. False if they are not known.
 bool syscall_rest_enter(struct syscall_rest *rest, struct thread_registers *ret);
 
-// Notes that that call has returned `result`. True if there is more to be done.
+// Notes that this call has returned `result`. True if there is more to be done.
 bool syscall_rest_continues(struct syscall_rest *rest, int64_t result);
 
-// True if that result has raised a SIGPIPE that the program alone would not have got.
+// True if that result raised a SIGPIPE that the program would not have got without us.
 bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result);
 
-// True if the thread was interrupted in the call that was last entered, or just before. Then counts
-// what it has moved.
+// True if the thread was interrupted in the call that was entered last, or just before it. If so,
+// counts what the call has moved.
 bool syscall_rest_is_inside(struct syscall_rest *rest, const struct thread_registers *thread);
 
 // Sets the thread's registers to what they are after all parts, as if one call had done them.
@@ -73,10 +73,10 @@ void syscall_rest_leave(const struct syscall_rest *rest, struct thread_registers
 // that is to be entered again, or was refused.
 bool syscall_has_returned(int tid, const struct thread_registers *thread);
 
-// True if the thread's process ignores the signal. Sent to a thread that is traced, it interrupts
-// calls all the same.
+// True if the thread's process ignores the signal. If it is sent to a thread that is traced, it
+// interrupts calls all the same.
 bool syscall_ignores_signal(int tid, int signal);
 
-// True if the thread is under seccomp, by a filter or strictly: other calls than the program makes
-// may be its death.
+// True if the thread is under seccomp, by a filter or in strict mode: calls other than those that
+// the program makes may kill it.
 bool syscall_is_filtered(int tid);

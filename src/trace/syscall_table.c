@@ -21,7 +21,7 @@ enum {
 	// splice_from_pipe_next asks whatever it writes to; a pipe's readers take what there is.
 	DESCRIPTORS_SPLICED =
 	    DESCRIPTORS_MOVED | DESCRIPTOR_FILE | DESCRIPTOR_OTHER | DESCRIPTOR_UNKNOWN,
-	// A peek begins at the first byte again; both others never wait.
+	// A peek begins at the first byte again; the other two never wait.
 	NOT_RECEIVED_ON = MSG_PEEK | MSG_ERRQUEUE | MSG_OOB,
 	SIZE_OF_IO_EVENT = 32,
 	SIZE_OF_MMSGHDR = 64,
@@ -43,7 +43,7 @@ static const struct syscall_rest_rule rest_writev = {
     .socket_nr = SYS_sendto,
 };
 
-// RWF_NOWAIT and others: a call with them is not the one that would move the rest.
+// With RWF_NOWAIT and others, the call is not the one that would move the rest.
 static const struct syscall_rest_rule rest_pwritev2 = {
     .descriptor = 1,
     .kinds = DESCRIPTORS_MOVED | DESCRIPTOR_PIPE,
@@ -103,7 +103,7 @@ static const struct syscall_rest_rule rest_preadv = {
     .position = 4,
 };
 
-// Each call with MSG_ZEROCOPY gives a completion of its own, which says that all of the buffer is
+// Each call with MSG_ZEROCOPY gives a completion of its own, which says that the whole buffer is
 // free.
 static const struct syscall_rest_rule rest_sendto = {
     .descriptor = 1,
@@ -145,7 +145,7 @@ static const struct syscall_rest_rule rest_recvmsg = {
     .wish = WISH_RECEIVE,
 };
 
-// With MSG_WAITFORONE a call waits for its first message only.
+// With MSG_WAITFORONE, a call waits only for its first message.
 static const struct syscall_rest_rule rest_recvmmsg = {
     .descriptor = 1,
     .kinds = DESCRIPTOR_SOCKET,
@@ -173,7 +173,7 @@ static const struct syscall_rest_rule rest_sendfile = {
 static const struct syscall_rest_rule rest_copy_file_range = {
     .descriptor = 3, .kinds = DESCRIPTORS_SPLICED, .count = 5, .keeps_file_size = true};
 
-// What is in the pipe goes on; nobody waits for more in the pipe.
+// What is in the pipe goes on; the call does not wait for more in the pipe.
 static const struct syscall_rest_rule rest_splice = {
     .descriptor = 3,
     .kinds = DESCRIPTORS_SPLICED,
@@ -246,15 +246,16 @@ static const struct syscall_row rows[] = {
     {CALLS(SYS_rt_sigtimedwait), .fate = SYSCALL_WHOLE, .kernel = "do_sigtimedwait"},
     {CALLS(SYS_connect, SYS_accept, SYS_accept4), .fate = SYSCALL_WHOLE,
      .kernel = "sock_intr_errno: EINTR under SO_SNDTIMEO and SO_RCVTIMEO"},
-    // The next two wait for locks that are held for some microseconds only: in ten million calls
-    // of bind and a hundred thousand of perf_event_open, at 1,000 Hz, none was interrupted. So no
-    // test has them.
+    // The next two wait for locks that are held for only some microseconds: in ten million calls of
+    // bind and a hundred thousand of perf_event_open, at 1,000 Hz, none was interrupted. So no test
+    // covers them.
     {CALLS(SYS_bind), .fate = SYSCALL_WHOLE, .kernel = "unix_bind_bsd, unix_autobind"},
     {CALLS(SYS_perf_event_open), .fate = SYSCALL_WHOLE, .kernel = "down_read_interruptible"},
     {CALLS(SYS_fallocate), .fate = SYSCALL_WHOLE, .undisturbed = true,
      .kernel = "hugetlbfs_fallocate, shmem_fallocate"},
     // Tried by hand, with a swap file whose pages two processes share, at 1,000 Hz: 3 of 5 ended
-    // with EINTR, and 0 of 50 so. No test has it: the swap space is the whole machine's.
+    // with EINTR, and with this 0 of 50. No test covers it: swap space belongs to the whole
+    // machine.
     {CALLS(SYS_swapoff), .fate = SYSCALL_WHOLE, .undisturbed = true, .kernel = "try_to_unuse"},
     {CALLS(SYS_bpf), .when = {{1, BPF_PROG_LOAD}}, .fate = SYSCALL_WHOLE, .error = EAGAIN,
      .undisturbed = true, .kernel = "do_check in kernel/bpf/verifier.c"},
@@ -268,8 +269,7 @@ static const struct syscall_row rows[] = {
     REQUEST(SYS_ioctl, TIOCSBRK, "tty_ioctl"),
     REQUEST(SYS_ioctl, SECCOMP_IOCTL_NOTIF_RECV, "seccomp_notify_recv"),
     REQUEST(SYS_ioctl, KVM_RUN, "vcpu_run, which ends as soon again if it was told to"),
-    // Without a test: the first wants a device on a USB, the second the machine's consoles to be
-    // switched.
+    // Not tested: the first needs a USB device, the second switches the machine's consoles.
     REQUEST(SYS_ioctl, USBDEVFS_REAPURB, "proc_reapurb"),
     REQUEST(SYS_ioctl, VT_WAITACTIVE, "vt_waitactive"),
 
@@ -319,10 +319,10 @@ static const struct syscall_row rows[] = {
     {CALLS(SYS_landlock_create_ruleset, SYS_landlock_add_rule, SYS_landlock_restrict_self),
      .fate = SYSCALL_RESTARTED, .kernel = "ERESTARTNOINTR: landlock_restrict_sibling_threads"},
 
-    // The descriptor is closed, whatever it says.
+    // The descriptor is closed, whatever the call returns.
     {CALLS(SYS_close, SYS_close_range, SYS_dup2, SYS_dup3, SYS_shutdown), .fate = SYSCALL_LEFT,
      .kernel = "filp_flush, sk_stream_wait_close"},
-    // What it starts may fail with EINTR, which its completion says.
+    // What it starts may fail with EINTR, which its completion shows.
     {CALLS(SYS_io_submit), .fate = SYSCALL_LEFT, .kernel = "aio_rw_done"},
     {CALLS(SYS_ioctl), .fate = SYSCALL_LEFT, .kernel = "vfs_ioctl: each driver's own"},
     {CALLS(SYS_bpf), .fate = SYSCALL_LEFT, .kernel = "bpf_test_timer_continue"},

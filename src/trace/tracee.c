@@ -20,13 +20,13 @@
 
 enum { NO_SUCH_TID = 0x7ffffffe };
 
-// The rest of a call that a stop cut short (syscall_mend.h), executed under our eyes.
+// The rest of a call that a stop cut short (syscall_mend.h), executed under our control.
 enum call_state {
 	CALL_NONE,
-	CALL_CUT_SHORT, // found so, and not resumed yet
+	CALL_CUT_SHORT, // found to be so, and not resumed yet
 	CALL_ENTERING,  // resumed, to stop at the rest's entry
-	CALL_INSIDE,    // in the rest, to stop at its end
-	CALL_SIGNALLED, // its end has raised a SIGPIPE, to be taken back at its next stop
+	CALL_INSIDE,    // in the rest; it stops at the rest's end
+	CALL_SIGNALLED, // the rest's end has raised a SIGPIPE, to be taken back at its next stop
 	CALL_LEAVING,   // to be let go at its next stop, or reaped
 };
 
@@ -34,18 +34,18 @@ struct seized {
 	int tid, tgid;
 	enum call_state call;
 	struct syscall_rest rest;
-	bool stands;   // in a stop that was reported; not resumed since
+	bool stands;   // in a stop that was reported, and not resumed since
 	bool reported; // `status` has come, but nobody has asked for it yet
 	int status;    // as waitpid gives it
 };
 
-// The threads that are seized now. File-wide because the signal handler needs it; it is changed
-// only while SIGCHLD is blocked.
+// The threads that are seized now. Global, because the signal handler needs it; changed only while
+// SIGCHLD is blocked.
 static struct seized *seized;
 static size_t n_seized, seized_capacity;
 static volatile sig_atomic_t seizing, abandoned, cutting;
 
-// What the signal handler is to do.
+// What the signal handler is to call.
 static void (*serve_at_once)(void *context);
 static void *serve_context;
 
@@ -70,8 +70,8 @@ static void forget(int tid)
 	*entry = seized[--n_seized];
 }
 
-// A thread that executes another program becomes the main thread, with its tid; the old one never
-// reports. It is still ours, and about to stop.
+// Follows a thread that executes another program: it becomes the main thread, with that one's tid;
+// the old tid never reports. The thread is still ours, and about to stop.
 static void follow_exec(struct seized *entry)
 {
 	if (entry->tid == entry->tgid || find_seized(entry->tgid)) {
@@ -84,12 +84,12 @@ static void follow_exec(struct seized *entry)
 	entry->stands = false;
 }
 
-// False if there is no such thread any more.
+// Collects what the thread reports. False if there is no such thread any more.
 static bool collect_report(struct seized *entry)
 {
 	int status;
 
-	// Even if a stop was reported: it may have been killed since.
+	// Even if a stop was reported: the thread may have been killed since.
 	if (entry->reported && !WIFSTOPPED(entry->status))
 		return true;
 	const pid_t pid = tracee_stop_wait(entry->tid, WNOHANG, &status);
@@ -112,11 +112,11 @@ static int take_report(struct seized *entry)
 	return entry->status;
 }
 
-// PTRACE_SEIZE takes the target's cred_guard_mutex. A thread that is in execve holds it, and
-// waits there for all other threads of its process to be gone, which those that are seized and
-// dead are only once we have reaped them: deadlock (LKML: "ptrace: fix the deadlock in
-// de_thread"). The wait for the mutex is interruptible: SIGCHLD for the dead thread gets us out,
-// this handler reaps, and the kernel restarts the call. Stops are reported along with exits,
+// Collects all reports. PTRACE_SEIZE takes the target's cred_guard_mutex. A thread that is in
+// execve holds it, and waits there until all other threads of its process are gone; those that are
+// seized and dead are gone only once we have reaped them: deadlock (LKML: "ptrace: fix the deadlock
+// in de_thread"). The wait for the mutex is interruptible: SIGCHLD for the dead thread gets us out
+// of it, this handler reaps, and the kernel restarts the call. Stops are reported along with exits,
 // whatever waitid(2) is asked for; they are kept for tracee_poll.
 static void collect_reports(void)
 {
@@ -155,15 +155,15 @@ static bool resume(struct seized *entry, enum __ptrace_request how, int signal)
 	return ptrace(how, entry->tid, NULL, (void *)(uintptr_t)signal) == 0;
 }
 
-// Sends the thread into the next part of the rest of its call. Until all of it has ended the thread
-// stays seized, but runs.
+// Sends the thread into the next part of the rest of its call. It runs, but stays seized until the
+// whole rest has ended.
 static bool enter_rest(struct seized *entry, int signal)
 {
 	struct thread_registers thread;
 
 	if (!syscall_rest_enter(&entry->rest, &thread))
 		return false;
-	if (entry->rest.kind != REST_WHOLE) // which the kernel sees to
+	if (entry->rest.kind != REST_WHOLE) // the kernel sees to those
 		rescues_keep(entry->tid, &entry->rest);
 	if (!tracee_registers_set(entry->tid, &thread))
 		return false;
@@ -186,7 +186,7 @@ static bool is_for_nobody(int tid, const struct tracee_stop *stop)
 	return stop->interrupted || (stop->signal && syscall_ignores_signal(tid, stop->signal));
 }
 
-// Kernels before 5.3 do not tell of compat calls.
+// Kernels before 5.3 do not tell whether it is a compat call.
 static struct syscall_caller caller_of(const struct seized *entry)
 {
 	struct __ptrace_syscall_info info;
@@ -206,7 +206,7 @@ static void note_unmended(const struct syscall_caller *caller,
 	counts.last_left = syscall_mend_number(caller, thread);
 }
 
-// Sees to the call of a thread that was stopped for nobody.
+// Mends the call of a thread that was stopped by us alone.
 static void mend(struct seized *entry, struct thread_registers *thread)
 {
 	const struct syscall_caller caller = caller_of(entry);
@@ -222,7 +222,7 @@ static void mend(struct seized *entry, struct thread_registers *thread)
 		note_unmended(&caller, thread);
 }
 
-// The same in the signal handler, when nobody stays for a rest.
+// Does the same in the signal handler, when nobody stays for a rest.
 static void mend_at_once(const struct seized *entry, const struct tracee_stop *stop)
 {
 	struct thread_registers thread;
@@ -234,8 +234,8 @@ static void mend_at_once(const struct seized *entry, const struct tracee_stop *s
 		tracee_registers_set(entry->tid, &thread);
 }
 
-// True if the call is not to be entered again: one that the kernel can begin anew by itself is left
-// to it when sampling has ended.
+// True if the call is not to be entered again: when sampling has ended, a call that the kernel can
+// begin again by itself is left to it.
 static bool is_at_its_end(const struct seized *entry)
 {
 	return cutting || (abandoned && entry->rest.kind == REST_WHOLE);
@@ -264,8 +264,8 @@ static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 
 	if (go_on_with_rest(entry, stop))
 		return;
-	// It is done; or a signal or a stop came first, and the call was as short as it would have
-	// been without us.
+	// The call is done; or a signal or a stop came first, and the call was as short as it would
+	// have been without us.
 	const bool known = tracee_registers_get(tid, &thread);
 	const bool signalled = known && stop->syscall &&
 	                       syscall_rest_has_signalled(&entry->rest, syscall_result(&thread));
@@ -280,10 +280,10 @@ static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 		detach(entry, stop->signal);
 }
 
-// The next stop of a thread that is in the rest of its call, or just out of it.
+// Serves the next stop of a thread that is in the rest of its call, or just out of it.
 static void serve_stop(struct seized *entry, const struct tracee_stop *stop)
 {
-	// The tid is another thread's now, and the rest ended with the old one.
+	// The tid now belongs to another thread, and the rest ended with the old one.
 	if (stop->exec)
 		let_go(entry, stop);
 	else if (entry->call == CALL_SIGNALLED)
@@ -292,7 +292,7 @@ static void serve_stop(struct seized *entry, const struct tracee_stop *stop)
 		serve_rest(entry, stop);
 }
 
-// What has become of a thread that could not be let go.
+// Finds out what has become of a thread that could not be let go.
 static void serve_leaving(struct seized *entry)
 {
 	struct tracee_stop stop;
@@ -338,7 +338,8 @@ static void serve_rests(void)
 
 static void release_stopped(void)
 {
-	// First, lest what it finds of those that the next two serve wait for another SIGCHLD.
+	// First: otherwise what it finds of those that the next two serve would wait for another
+	// SIGCHLD.
 	collect_reports();
 	serve_all_leaving();
 	serve_rests();
@@ -384,7 +385,7 @@ void tracee_setup(void)
 	struct sigaction action = {.sa_handler = on_child_signal, .sa_flags = SA_RESTART};
 
 	block_child_signal(SIG_BLOCK);
-	// Nothing interrupts the handler, least of all to leave guarded work for good (guard.h).
+	// Nothing may interrupt the handler, least of all to leave guarded work for good (guard.h).
 	sigfillset(&action.sa_mask);
 	sigaction(SIGCHLD, &action, NULL);
 }
@@ -421,11 +422,11 @@ void tracee_prepare(void)
 
 enum tracee_result tracee_seize(int tid, int tgid)
 {
-	// Room first: the handler must not see the array move.
+	// Make room first: the handler must not see the array move.
 	seized = memory_grow(seized, &seized_capacity, n_seized + 1, sizeof(*seized));
 	struct seized *known = find_seized(tid);
 	if (known && known->call == CALL_LEAVING) {
-		known->call = CALL_NONE; // not yet left
+		known->call = CALL_NONE; // it has not been let go yet
 		return TRACEE_OK;
 	}
 	seizing = n_seized > 0;
@@ -463,8 +464,7 @@ static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
 	}
 	if (pid == 0)
 		return TRACEE_RUNS;
-	// An error: gone without a trace, as its process executed another program from another
-	// thread.
+	// An error: it disappeared, because another thread of its process executed a program.
 	if (pid > 0 && tracee_stop_read(status, ret)) {
 		if (entry)
 			entry->stands = true;
@@ -553,7 +553,7 @@ struct call_counts tracee_call_counts(void)
 	return counts;
 }
 
-// Ends calls that are in their rest; those that the kernel begins anew by itself, or all of them.
+// Ends calls that are in their rest: those that the kernel begins again by itself, or all of them.
 static void cut_rests(bool all)
 {
 	for (size_t i = 0; i < n_seized; i++) {

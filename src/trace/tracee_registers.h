@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tracee_registers: the registers of a thread that stands in a stop of ours.
+// tracee_registers: reads and writes the registers of a thread that is in a stop of ours.
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +8,10 @@
 
 struct thread_registers;
 
-// False: it does not stand still, or is a 32-bit program's.
+// False if it is not stopped, or runs a 32-bit program.
 bool tracee_registers_get(int tid, struct thread_registers *ret);
 
 bool tracee_registers_set(int tid, const struct thread_registers *thread);
 
-// Writes words over the code that it executes, which is its own alone (privileged_exec.h).
+// Writes words over the code that it executes, which no other process shares (privileged_exec.h).
 bool tracee_registers_put_code(int tid, uint64_t address, const uint64_t *words, size_t n);

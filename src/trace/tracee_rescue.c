@@ -25,7 +25,7 @@ static void ask(int tid, struct syscall_rest *rest)
 		rescues_drop(tid);
 }
 
-// Gives a stopped thread the result of the whole call, if it is in the rest still.
+// Gives a stopped thread the result of the whole call, if it is still in the rest.
 static void put_right(int tid, struct syscall_rest *rest)
 {
 	struct thread_registers thread;
@@ -43,7 +43,7 @@ static void serve(int tid, struct syscall_rest *rest)
 	const pid_t pid = tracee_stop_wait(tid, WNOHANG, &status);
 
 	if (pid == 0)
-		return; // it runs
+		return; // it is running
 	if (pid == tid && tracee_stop_read(status, &stop)) {
 		put_right(tid, rest);
 		ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)stop.signal);
@@ -61,7 +61,7 @@ static void rescue_all(void)
 	sigaddset(&set, SIGALRM);
 	signal(SIGALRM, SIG_DFL);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	alarm(MAX_RESCUE_S); // which ends even a wait for PTRACE_SEIZE (tracee.c)
+	alarm(MAX_RESCUE_S); // ends even a wait for PTRACE_SEIZE (tracee.c)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);

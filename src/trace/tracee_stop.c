@@ -5,7 +5,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-enum { STOPPED_STATUS = 0x7f }; // of waitpid: with the signal, and the event, above it
+enum { STOPPED_STATUS = 0x7f }; // in waitpid's status; the signal, and the event, come above it
 
 pid_t tracee_stop_wait(int tid, int flags, int *ret_status)
 {
