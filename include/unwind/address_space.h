@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// address_space: which module a code address of the target belongs to, kept up to date cheaply.
+// address_space: finds which module a code address of the target belongs to, and keeps that up to
+// date cheaply.
 #pragma once
 
 #include <stdbool.h>
@@ -16,38 +17,38 @@ struct modules;
 struct address_space {
 	struct modules *modules; // borrowed
 	int pid;
-	int tid;     // through which the maps were read
+	int tid;     // the thread through which the maps were read
 	int stat_fd; // of a thread, while it lives; -1: none
 	struct maps maps;
-	struct module **owners; // for each mapping of maps, its module; NULL: not asked for yet
+	struct module **owners; // the module of each mapping of maps; NULL: not asked for yet
 	size_t owners_capacity;
-	struct code_watch watch;        // of code that was seen
-	uint32_t generation;            // changes when executable mappings change
-	uint64_t code_hash;             // of the executable mappings
-	bool is_foreign;                // it is a program's for another processor mode
-	uint64_t vsize_bytes;           // when the maps were read
-	uint64_t start_code;            // of the program, as proc.h has it
-	uint64_t start_stack;           // SP at the entry point, of the image that runs now
-	int64_t read_ns;                // when the maps were read
-	int64_t cost_ns;                // and how long that took
-	struct module *jit_module;      // of the code that no file holds; NULL: none was seen yet
-	uint32_t jit_code_generation;   // changes when what is known of that code does
-	int64_t jit_code_ns;            // when it was last taken for changed
-	struct gdb_jit *jit;            // what the process tells debuggers of it; NULL: likewise
-	uint32_t jit_generation;        // when its descriptors were looked for
-	struct module *php;             // that holds PHP's virtual machine; NULL: none is known
-	struct module *beam;            // and BEAM, likewise
-	struct beam_layout beam_layout; // of its code; normal_exit is 0: not known
-	bool searched;                  // in all files
+	struct code_watch watch;      // watches code that was seen
+	uint32_t generation;          // changes when executable mappings change
+	uint64_t code_hash;           // hash of the executable mappings
+	bool is_foreign;              // a program for another processor mode
+	uint64_t vsize_bytes;         // when the maps were read
+	uint64_t start_code;          // of the program, as proc.h has it
+	uint64_t start_stack;         // SP at the entry point, of the program that runs now
+	int64_t read_ns;              // when the maps were read
+	int64_t cost_ns;              // how long that took
+	struct module *jit_module;    // for code that no file holds; NULL: none was seen yet
+	uint32_t jit_code_generation; // changes when what is known of that code changes
+	int64_t jit_code_ns;          // when that code was last taken to have changed
+	struct gdb_jit *jit;     // what the process tells debuggers about it; NULL: none was seen
+	uint32_t jit_generation; // the generation for which its descriptors were looked for
+	struct module *php;      // the file with PHP's virtual machine; NULL: none is known
+	struct module *beam;     // the file with BEAM; NULL: none is known
+	struct beam_layout beam_layout;      // of BEAM's code; normal_exit is 0: not known
+	bool searched;                       // all files were searched
 	int64_t searched_ns, search_cost_ns; // when that was, and how long it took
 	bool stale;                          // an address outside of all mappings was seen since
 	int64_t updated_ns;                  // when all of this was last looked at
 	int64_t look_again_ns;               // when a file that was gone is looked for again
-	size_t n_found;                      // of those that were found, as modules has it
+	size_t n_found; // how many that were gone have been found, as modules counts them
 	uint64_t n_reads;
 };
 
-// An address in its module, as locations have it.
+// An address within its module, as locations have it.
 struct code_address {
 	struct module *module;
 	uint64_t address;
@@ -55,36 +56,36 @@ struct code_address {
 	const struct address_space *space; // whose memory holds code that no file does
 };
 
-// The empty address space of process `pid`; modules is borrowed.
+// Begins with the empty address space of process `pid`; modules is borrowed.
 void address_space_init(struct address_space *space, struct modules *modules, int pid);
 void address_space_deinit(struct address_space *space);
 
-// Has a file that was gone looked for by the update at that time, if not before.
+// Makes the update at that time look for files that were gone, if none does before.
 static inline void address_space_look_at(struct address_space *space, int64_t at_ns)
 {
 	if (at_ns < space->look_again_ns)
 		space->look_again_ns = at_ns;
 }
 
-// Rereads the maps through the live thread `tid`, if something says that they may have changed.
-// Waits long enough between two readings that they take less than about 2 % of the time, except
-// when `force`. Looks again for files that were gone.
+// Reads the maps again through the live thread `tid` if something says that they may have changed.
+// Waits between two readings so that they take less than about 2 % of the time, except with
+// `force`. Looks again for files that were gone.
 void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force);
 
-// Marks the maps as stale if the process has begun another program since they were read: the look
-// at it may have come in the midst of an exec, when where its stack starts was not final yet.
+// Marks the maps as stale if the process has begun another program since they were read: they may
+// have been read in the middle of an exec, when the start of its stack was not final yet.
 void address_space_note_exec(struct address_space *space, int tid);
 
-// The module of the address and the address in it. An address in no executable mapping belongs to
-// "[unknown]" and marks the maps as stale.
+// Returns the module of the address, and the address in it. An address in no executable mapping
+// belongs to "[unknown]", and marks the maps as stale.
 struct code_address address_space_resolve(struct address_space *space, uint64_t pc);
 
-// The ELF image of its JIT code that the process keeps for debuggers, as a module with the same
-// addresses; NULL: none. It is copied from the process once.
+// Returns the ELF image of its JIT code that the process keeps for debuggers, as a module with the
+// same addresses; NULL: none. It is copied from the process once.
 struct module *address_space_find_image(const struct address_space *space, uint64_t pc);
 
-// Reads up to `size` bytes of code at an address from the target's memory; returns how many there
-// were. For code that no file holds.
+// Reads up to `size` bytes of code at an address from the target's memory; returns how many it
+// read. For code that no file holds.
 size_t address_space_read_code(const struct address_space *space, uint64_t pc, void *buffer,
                                size_t size);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// beam: where a thread that runs C code for an Erlang process has that one's stack (beam_code.h).
+// beam: finds the stack of the Erlang process for which a thread runs C code (beam_code.h).
 //
-// The process is in the scheduler's data, which the thread's own data point to. Where it is there,
-// is learned from a stack that has shown both the scheduler's registers and the process.
+// The process is noted in the scheduler's data, which the thread's own data point to. Its place
+// there is learned from a stack that has shown both the scheduler's registers and the process.
 #pragma once
 
 #include <stdbool.h>
@@ -10,9 +10,9 @@
 
 struct resident;
 
-// Of a thread.
+// What is known of a thread.
 struct beam_thread {
-	uint64_t current; // where its process is noted; 0: not known
+	uint64_t current; // where it notes its process; 0: not known
 	int32_t stop;     // struct beam_layout's
 };
 
@@ -23,11 +23,11 @@ struct beam_seen {
 	int32_t stop;       // struct beam_layout's
 };
 
-// Finds where the thread notes its process, if what was seen of it a moment ago is still so; `tls`:
-// the thread pointer. From then on its process's stack can be copied.
+// Finds where the thread notes its process, if what was seen of it a moment ago still holds; `tls`
+// is the thread pointer. From then on its process's stack can be copied.
 void beam_learn(const struct beam_seen *seen, int tid, uint64_t tls, struct beam_thread *thread);
 
-// Reads the process, and its stack pointer when it was noted last, as resident_read does. Right if
-// the thread stands still.
+// Reads the process, and its stack pointer as last noted, as resident_read does. What it reads is
+// right if the thread stands still.
 bool beam_read(int tid, struct resident *resident, const struct beam_thread *thread,
                uint64_t *ret_process, uint64_t *ret_sp);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// go_thread: the stacks of a thread that runs Go, by what Go's runtime notes of them.
+// go_thread: reads the stacks of a thread that runs Go from what Go's runtime notes of them.
 //
-// The runtime runs its own functions, and C's, on a stack that each thread has (g0), and not on the
-// goroutine's. Where a stack was left is in its struct g, which the thread's pointer g and its
-// struct m lead to (runtime/runtime2.go). The fields of struct g that assembly and the linker know
-// by their offsets have not moved since Go 1.5; the others (go_layout.h) are found in the program's
-// code. The target may write anything there, so it counts only if it fits together.
+// The runtime runs its own functions, and C's, on a stack that each thread has (g0), not on the
+// goroutine's. Where a stack was left is noted in its struct g; the thread's pointer g and its
+// struct m lead there (runtime/runtime2.go). The fields of struct g that assembly and the linker
+// know by their offsets have not moved since Go 1.5; the others (go_layout.h) are found in the
+// program's code. The target may write anything there, so it counts only if it fits together.
 #pragma once
 
 #include <stdbool.h>
@@ -19,26 +19,26 @@ struct resident;
 struct go_stack {
 	uint64_t address;   // 0: there is none
 	uint64_t low, high; // the stack's bounds
-	uint64_t sp, pc;    // where it was left, or where it was before; 0: not known
+	uint64_t sp, pc;    // where it was left, or was left before that; 0: not known
 };
 
 struct go_thread {
-	uint64_t g;          // that it runs as: of the two below, or that of its signal handlers
-	uint64_t m;          // 0: not known
-	struct go_stack own; // g0. In a program with C code the bounds are not exact
+	uint64_t g; // what it runs as: one of the two below, or that of its signal handlers
+	uint64_t m; // 0: not known
+	struct go_stack own;       // g0. The bounds are not exact in a program with C code
 	struct go_stack goroutine; // m.curg
-	uint64_t goid;             // its id; 0: not known, or there is none
-	uint32_t status;           // and its status (goroutines.h)
-	uint64_t labels;           // and where the program's labels of it are; 0: it has none
+	uint64_t goid;             // the goroutine's id; 0: not known, or no goroutine
+	uint32_t status;           // the goroutine's status (goroutines.h)
+	uint64_t labels;           // address of the program's labels for it; 0: none
 };
 
-// Reads what Go's runtime notes of a thread, whose thread pointer is `tls`, if that is in memory
-// (resident.h). Right if the thread stands still. False: the thread is not one of Go's, or what is
-// noted does not fit together.
+// Reads what Go's runtime notes of a thread with the thread pointer `tls`, if that is in memory
+// (resident.h). It is right if the thread stands still. False if the thread is not one of Go's, or
+// what is noted does not fit together.
 bool go_thread_read(int tid, struct resident *resident, uint64_t tls,
                     const struct go_layout *layout, struct go_thread *ret);
 
-// True if the goroutine's stack is where it was. Other threads may move it.
+// True if the goroutine's stack is still where it was. Other threads may move it.
 bool go_thread_holds(int tid, struct resident *resident, const struct go_thread *thread);
 
 static inline bool go_stack_has(const struct go_stack *stack, uint64_t sp)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// snapshot: a thread's registers and stack, copied; all that unwinding needs of it.
+// snapshot: a copy of a thread's registers and stack; unwinding needs nothing else of the thread.
 #pragma once
 
 #include <stdbool.h>
@@ -21,8 +21,8 @@ enum {
 	SNAPSHOT_MAX_NOTES = 2,
 	SNAPSHOT_MAX_NOTE_BYTES = 2 << 20,
 	SNAPSHOT_MAX_STACK_BYTES = 16 << 20,      // of one stack; what lies above is not copied
-	SNAPSHOT_KNOWN_STACK_BYTES = 1 << 20,     // of one whose extent is known, at first
-	SNAPSHOT_UNKNOWN_STACK_BYTES = 256 << 10, // of one whose extent is not known, at first
+	SNAPSHOT_KNOWN_STACK_BYTES = 1 << 20,     // first limit if its extent is known
+	SNAPSHOT_UNKNOWN_STACK_BYTES = 256 << 10, // first limit if its extent is not known
 };
 
 struct snapshot_region {
@@ -43,24 +43,24 @@ struct snapshot {
 	struct snapshot_region regions[SNAPSHOT_MAX_REGIONS];
 	size_t n_regions;
 	bool cut;                 // some region is known to end before its stack does
-	uint64_t elsewhere;       // another place at which a stack was to be copied; 0: none
-	bool is_parked;           // it is a goroutine's that no thread runs
+	uint64_t elsewhere;       // another place from which a stack was to be copied; 0: none
+	bool is_parked;           // it is of a goroutine that no thread runs
 	bool asked_go;            // the copy was to hold what Go's runtime notes of the thread
-	struct go_thread go;      // and this is it
+	struct go_thread go;      // which is this
 	uint64_t luajit_dispatch; // of the VM that was asked; 0: none
 	uint64_t luajit_frame;    // where its innermost frame is; 0: not known
-	struct snapshot_note notes[SNAPSHOT_MAX_NOTES]; // of each runtime
+	struct snapshot_note notes[SNAPSHOT_MAX_NOTES]; // one for each runtime
 };
 
-// Holds the bytes of a tick's snapshots: reserves much address space, of which only what is written
-// takes memory.
+// Holds the bytes of a tick's snapshots: reserves much address space, of which only the part that
+// is written takes memory.
 struct snapshot_buffer {
 	uint8_t *bytes;
 	size_t size, used;
-	size_t n_wanted; // of the snapshots are still to be unwound
+	size_t n_wanted; // snapshots that are still to be unwound
 };
 
-// False: no address space is left for it.
+// False if no address space is left for it.
 bool snapshot_buffer_init(struct snapshot_buffer *buffer);
 void snapshot_buffer_deinit(struct snapshot_buffer *buffer);
 
@@ -68,7 +68,7 @@ void snapshot_buffer_deinit(struct snapshot_buffer *buffer);
 // much.
 void snapshot_buffer_reset(struct snapshot_buffer *buffer);
 
-// How much of the buffer was taken at some point.
+// How much of the buffer was taken at some moment.
 struct snapshot_mark {
 	size_t used, n_wanted;
 };
@@ -81,10 +81,10 @@ void snapshot_buffer_take_back(struct snapshot_buffer *buffer, const struct snap
 // True if there is room for a snapshot of the largest size.
 bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer);
 
-// Where a note of up to SNAPSHOT_MAX_NOTE_BYTES can be written; NULL: the buffer is full.
+// Returns where a note of up to SNAPSHOT_MAX_NOTE_BYTES can be written; NULL: the buffer is full.
 uint8_t *snapshot_buffer_begin_note(struct snapshot_buffer *buffer);
 
-// Notes that that many bytes were written there: they are the snapshot's i-th note.
+// Notes that this many bytes were written there: they are the snapshot's i-th note.
 void snapshot_buffer_end_note(struct snapshot_buffer *buffer, size_t size, size_t i,
                               struct snapshot *snapshot);
 
@@ -96,7 +96,7 @@ struct snapshot_hint {
 	size_t guess_bytes; // for a stack without a known end; 0: the default
 	size_t limit_bytes; // for one with a known end; 0: the default
 	uint64_t last_base;
-	bool misled;            // a base once belonged to another stack than the copied one
+	bool misled;            // a base once belonged to another stack than the one copied
 	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
 	                        // of its own
 	const struct go_layout *go; // of the program; NULL: none; borrowed
@@ -107,30 +107,30 @@ struct snapshot_hint {
 };
 
 // Copies the stack of a thread that stands still, from the red zone below registers->value[sp] on,
-// with process_vm_readv(2) on thread `tid`, into the buffer: what of it is in memory, so that the
-// thread is not held while a page is fetched (resident.h). Where a signal handler runs on an
-// alternate stack (sigaltstack(2)), the interrupted stack is copied as well, and of a thread of Go
-// the one that it will go back to. False: nothing could be read (errno).
+// with process_vm_readv(2) on thread `tid`, into the buffer. Copies only what is in memory, so that
+// the thread is not held while a page is fetched (resident.h). If a signal handler runs on an
+// alternate stack (sigaltstack(2)), copies the interrupted stack as well; for a thread of Go, also
+// the one that it will go back to. False if nothing could be read (errno).
 bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,
                       const struct maps *maps, const struct snapshot_hint *hint,
                       struct snapshot_buffer *buffer, struct snapshot *ret);
 
-// The copy ended before its stack did: copies more next time.
+// Makes the next copy larger: this one ended before its stack did.
 void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snapshot);
 
-// Unwinding took as many frames as it may, and came to that SP: next time, copies nothing above it,
-// while the thread is held.
+// Makes the next copy end at that SP, where unwinding reached its limit of frames: nothing above it
+// need be copied while the thread is held.
 void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp);
 
-// Notes the outermost CFA that unwinding the copy has come to.
+// Notes the outermost CFA that unwinding the copy has reached.
 void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t base);
 
-// Unwinding came to that address, on a stack that the copy does not hold: copies that stack as well
-// from now on (SBCL's main thread calls Lisp on a stack of its own).
+// Notes that unwinding reached that address, on a stack that the copy does not hold: that stack is
+// copied as well from now on (SBCL's main thread calls Lisp on a stack of its own).
 void snapshot_hint_elsewhere(struct snapshot_hint *hint, const struct snapshot *snapshot,
                              uint64_t address);
 
-// Reads `size` (1, 2, 4 or 8) bytes at an address in the target from the copy; false: it does not
+// Reads `size` (1, 2, 4 or 8) bytes at an address in the target from the copy. False if it does not
 // hold them. The first argument is a struct snapshot (expression_read_fn).
 bool snapshot_read(const void *snapshot, uint64_t address, unsigned int size, uint64_t *ret);
 
@@ -140,12 +140,12 @@ bool snapshot_has_gap_at(const struct snapshot *snapshot, uint64_t address);
 // True if the address was left out only because no more than a limit is copied of a stack.
 bool snapshot_is_cut_before(const struct snapshot *snapshot, uint64_t address);
 
-// The same as snapshot_has_gap_at for a region, from a position in it on.
+// True if a region has a page that was not in memory, from a position in it on.
 bool snapshot_region_has_gap(const struct snapshot_region *region, size_t at, size_t size);
 
-// Reads a word as snapshot_read does. Nearly all that unwinding reads is a word of the first
-// region, so that only this stands inline: the loop over regions and gaps made a frame a fifth
-// dearer.
+// Reads a word as snapshot_read does. Nearly everything that unwinding reads is a word of the first
+// region, so only this is inline: the loop over regions and gaps made a frame a fifth more
+// expensive.
 static inline bool snapshot_read_word(const struct snapshot *snapshot, uint64_t address,
                                       uint64_t *ret)
 {

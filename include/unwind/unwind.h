@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// unwind: from a snapshot to a list of locations. Touches no process.
+// unwind: turns a snapshot into a list of locations. Touches no process.
 //
 // A frame is a pc and whether it is a return address; a return address is looked up one byte
 // lower, within the call (DWARF 5, 6.4.4), except where a signal trampoline begins at it.
@@ -28,8 +28,8 @@ struct unwinder {
 	struct rule_cache *rules;
 	uint32_t max_frames;
 	uint32_t *frames; // of the last stack
-	uint64_t *sps;    // of its frames, while each was the innermost one
-	uint64_t *pcs;    // as they stand on it; NULL: not recorded
+	uint64_t *sps;    // SP of each frame, when it was the innermost one
+	uint64_t *pcs;    // the pcs as they are on the stack; NULL: not recorded
 
 	// pc -> location and rule, for one generation of the address space.
 	struct unwinder_entry *entries;
@@ -37,14 +37,14 @@ struct unwinder {
 	struct hash_index index;
 	struct unwinder_entry *recent; // copies of those that were asked for last, by hash
 	uint32_t generation;
-	uint32_t jit_code_generation;   // of the address space, likewise
-	uint64_t start_stack;           // likewise
+	uint32_t jit_code_generation;   // that of the address space, when the entries were made
+	uint64_t start_stack;           // that of the address space, then
 	struct go_layout go;            // what stacks have shown of the Go program
 	struct luajit_thread luajit;    // what the last stack has shown of the thread
-	struct beam_seen beam;          // likewise
+	struct beam_seen beam;          // what the last stack has shown of BEAM
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI
-	uint64_t n_code_steps;          // and those by their code alone
+	uint64_t n_code_steps;          // those found by their code alone
 };
 
 struct unwound {
@@ -52,7 +52,7 @@ struct unwound {
 	const uint64_t *sps;       // of each; likewise
 	size_t n;
 	enum stack_end end;
-	uint64_t last_sp; // how far it went
+	uint64_t last_sp; // how far the walk went
 	uint64_t base; // STACK_COMPLETE: the CFA of the outermost frame's callee, the stack's base
 	uint64_t missing; // STACK_UNREADABLE: the CFA of the last frame, if it is known; else 0
 	uint8_t guessed;  // GUESSED_*: some frame was found without CFI
@@ -66,7 +66,7 @@ void unwinder_deinit(struct unwinder *unwinder);
 // Records the raw pcs of each stack from now on (for unwind_check).
 void unwinder_record_pcs(struct unwinder *unwinder);
 
-// Unwinds the snapshot. Always yields at least the leaf. If the stack ended before its root,
+// Unwinds the snapshot. Always yields at least the leaf. If the stack ends before its root,
 // ret->end says why.
 void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
                      struct unwound *ret);

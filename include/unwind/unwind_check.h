@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// unwind_check: every stack that the sampler unwinds, compared with what libdw's own unwinder
-// makes of the same snapshot (--check-unwinding).
+// unwind_check: compares every stack that the sampler unwinds with what libdw's own unwinder makes
+// of the same snapshot (--check-unwinding).
 #pragma once
 
 #include <stdbool.h>

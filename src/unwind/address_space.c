@@ -30,16 +30,16 @@
 #include "untrusted_file.h"
 
 enum {
-	// A reading is followed by at least this many times its cost: with a sign that the maps
-	// have changed, and without. A dlclose and a dlopen of equal size leave no sign, but to
+	// After a reading, wait at least this many times its cost: with a sign that the maps have
+	// changed, and without. A dlclose and a dlopen of equal size leave no sign, except to
 	// code_watch.
 	HINTED_COST_FACTOR = 50,
 	COST_FACTOR = 200,
-	LOOKS_AT_ONCE = 8, // for files that were gone
+	LOOKS_AT_ONCE = 8, // files that were gone
 	MAX_VDSO_BYTES = 1 << 20,
 	MAX_SEARCHED = 512, // files, for what they tell debuggers
 	MAX_IMAGES = 1024,  // of all processes, to the end of the run: each keeps a file open
-	MAX_IMAGE_BYTES = 256 << 20, // likewise, all together
+	MAX_IMAGE_BYTES = 256 << 20, // for all of them together
 };
 
 void address_space_init(struct address_space *space, struct modules *modules, int pid)
@@ -62,7 +62,7 @@ void address_space_deinit(struct address_space *space)
 	*space = (struct address_space){0};
 }
 
-// The vDSO has no file: its pages, copied into a memory file.
+// Copies the pages of the vDSO, which has no file, into a memory file.
 static int copy_vdso(int tid, const struct mapping *mapping)
 {
 	const size_t size = mapping->end - mapping->start;
@@ -80,7 +80,7 @@ static int copy_vdso(int tid, const struct mapping *mapping)
 	return fd;
 }
 
-// The path as it was before the file was deleted. The caller frees.
+// Returns the path as it was before the file was deleted. The caller frees.
 static char *path_of(const struct address_space *space, const struct mapping *mapping)
 {
 	static const char deleted[] = " (deleted)";
@@ -123,7 +123,7 @@ static size_t read_jit_code(void *space, uint64_t address, void *buffer, size_t 
 	return address_space_read_code(space, address, buffer, size);
 }
 
-// `variable`: where beam_normal_exit is.
+// Reads BEAM's layout. `variable`: where beam_normal_exit is.
 static void read_beam(struct address_space *space, uint64_t variable)
 {
 	const struct arch_code code = {.read = read_jit_code, .context = space};
@@ -134,10 +134,10 @@ static void read_beam(struct address_space *space, uint64_t variable)
 		beam_code_read(&code, normal_exit, &space->beam_layout);
 }
 
-// Of CPU time: what is left is searched another time.
+// CPU time for one search; what is left is searched another time.
 #define MAX_SEARCH_NS (NS_PER_SECOND / 2)
 
-// The variables that may stand in any of the process's files; in each, it is looked for once.
+// Looks for the variables that any of the process's files may have; looks once in each file.
 static void find_descriptors(struct address_space *space, int64_t now_ns)
 {
 	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -177,7 +177,7 @@ static void find_descriptors(struct address_space *space, int64_t now_ns)
 	space->search_cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 }
 
-// The process's one module for the code that no file holds: its locations are the target's
+// Returns the process's one module for code that no file holds: its locations are the target's
 // addresses, and their names come from its perf map.
 static struct module *jit_module_of(struct address_space *space)
 {
@@ -196,14 +196,15 @@ static struct module *jit_module_of(struct address_space *space)
 	return space->jit_module;
 }
 
-// "[anon:NAME]" is what the process itself called it (PR_SET_VMA_ANON_NAME).
+// True for a JIT's "[anon:NAME]", with a name that the process itself has given
+// (PR_SET_VMA_ANON_NAME).
 static bool is_jit_path(const char *path)
 {
 	return path[0] != '[' || strcmp(path, "[anon]") == 0 || strncmp(path, "[anon:", 6) == 0;
 }
 
-// Memory of a file system that has no names holds JIT code as well (.NET's doublemapper), unless
-// it holds a program.
+// True if the mapping is memory of a nameless file system, which may hold JIT code as well (.NET's
+// doublemapper), unless it holds a program.
 static bool is_jit_in_memory_file(const struct address_space *space, const struct mapping *mapping,
                                   const char *path)
 {
@@ -216,14 +217,15 @@ static bool is_jit_in_memory_file(const struct address_space *space, const struc
 	return fd >= 0 && !module_elf_machine(fd, &elf_class, &machine);
 }
 
-// The address in the module's file of the start of an anonymous mapping that lies above `below`.
+// Returns the address in the module's file of the start of an anonymous mapping that lies above
+// `below`.
 static uint64_t address_above(struct module *module, const struct mapping *below,
                               const struct mapping *mapping)
 {
 	return module_address_of_offset(module, below->file_offset) + mapping->start - below->start;
 }
 
-// The file whose code a program has moved into this anonymous mapping; NULL: it is none.
+// Returns the file whose code a program has moved into this anonymous mapping; NULL: there is none.
 static struct module *find_moved(struct address_space *space, const struct mapping *mapping)
 {
 	const struct mapping *below =
@@ -262,8 +264,8 @@ static struct module *find_owner(struct address_space *space, const struct mappi
 	return module ? module : add_owner(space, kind, path, mapping);
 }
 
-// The module of the mapping, which holds code; opened when the first of its code is seen, since
-// there may be 65,530 others.
+// Returns the module of the mapping, which holds code. It is opened when the first of its code is
+// seen, since there may be 65,530 others.
 static struct module *owner_of(struct address_space *space, const struct mapping *mapping)
 {
 	struct module **owner = &space->owners[mapping - space->maps.items];
@@ -282,8 +284,8 @@ static bool is_foreign(const struct module *module)
 	       (elf_class != ARCH_NATIVE->elf_class || machine != ARCH_NATIVE->elf_machine);
 }
 
-// The program itself, which profiles name first, is listed even if no sample lies in it. Asking
-// what /proc/PID/exe is may ask a server that does not answer.
+// Lists the program itself, which profiles name first, even if no sample lies in it. Finding out
+// what /proc/PID/exe is may mean asking a server that does not answer.
 static void note_program(struct address_space *space)
 {
 	const struct mapping *mapping = maps_find(&space->maps, space->start_code);
@@ -315,7 +317,8 @@ static void forget_owners(struct address_space *space)
 	memset(space->owners, 0, space->maps.count * sizeof(*space->owners));
 }
 
-// JIT code may be replaced by other code unseen: what was learned of it holds for so long.
+// JIT code may be replaced by other code without a sign: what was learned of it holds for this
+// long.
 #define JIT_CODE_AGE_NS (4 * NS_PER_SECOND)
 
 static void reread(struct address_space *space, int tid, int64_t now_ns)
@@ -340,7 +343,7 @@ static void reread(struct address_space *space, int tid, int64_t now_ns)
 	space->cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 }
 
-// At each tick: from one file that is kept open, until its thread ends.
+// Reads the file at each tick: it is kept open until its thread ends.
 static bool read_stat(struct address_space *space, int tid, struct proc_stat *ret)
 {
 	if (space->stat_fd >= 0 && proc_read_stat(space->stat_fd, space->pid, tid, ret))
@@ -377,7 +380,7 @@ static void update_maps(struct address_space *space, int tid, int64_t now_ns, bo
 
 	if (!read_stat(space, tid, &stat))
 		return;
-	// start_stack is random for each exec: another one is another program.
+	// start_stack is random for each exec: another value means another program.
 	const bool exec = stat.start_stack != space->start_stack;
 	const bool hint = stat.vsize_bytes != space->vsize_bytes || space->stale;
 	const int64_t rest_ns = (hint ? HINTED_COST_FACTOR : COST_FACTOR) * space->cost_ns;
@@ -421,7 +424,7 @@ static const struct mapping *find_code_of(const struct address_space *space,
 	return NULL;
 }
 
-// Files that were gone are asked for once more; the module of one that is found counts in n_found.
+// Asks once more for files that were gone; a module that is found counts in n_found.
 static void look_for_gone(struct address_space *space)
 {
 	size_t n = 0;
@@ -443,10 +446,10 @@ static void look_for_gone(struct address_space *space)
 		owner_of(space, mapping);
 	}
 	if (n == LOOKS_AT_ONCE)
-		space->look_again_ns = space->updated_ns; // at the next call
+		space->look_again_ns = space->updated_ns; // again at the next call
 }
 
-// What is kept by address is made anew, with the files that were found, by whichever process.
+// Makes anew what is kept by address, with the files that were found, by whichever process.
 static void take_found(struct address_space *space)
 {
 	const struct module *program = space->modules->program;
@@ -468,7 +471,7 @@ void address_space_update(struct address_space *space, int tid, int64_t now_ns, 
 		take_found(space);
 }
 
-// The one module for addresses that belong nowhere.
+// Returns the one module for addresses that belong nowhere.
 static struct module *unknown_module(struct address_space *space)
 {
 	return modules_add(space->modules, MODULE_UNKNOWN, "[unknown]", 0, 0, -1);
@@ -506,7 +509,7 @@ struct module *address_space_find_image(const struct address_space *space, uint6
 	image->is_unusable = fd < 0;
 	if (fd < 0)
 		return NULL;
-	// Each is another one than those before: they are told apart by their number.
+	// Each differs from those before: a number tells them apart.
 	image->module = modules_add(space->modules, MODULE_IMAGE, "[jit]", (uint64_t)space->pid,
 	                            space->modules->count, fd);
 	return image->module;

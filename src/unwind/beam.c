@@ -6,13 +6,13 @@
 #include "resident.h"
 
 enum {
-	// pthread_setspecific's values, in glibc's descriptor, or a variable of the thread's.
+	// To find a value of pthread_setspecific in glibc's descriptor, or a thread's own variable.
 	BELOW_TLS = 512,
 	ABOVE_TLS = 2048,
-	DATA_WORDS = 64, // of a scheduler's data, at the start of which its registers are noted
+	DATA_WORDS = 64, // of a scheduler's data; its registers are noted at their start
 };
 
-// The scheduler's data; 0: they are not found.
+// Finds the scheduler's data; 0: they are not found.
 static uint64_t find_data(int tid, uint64_t tls, uint64_t registers)
 {
 	uint64_t words[(BELOW_TLS + ABOVE_TLS) / sizeof(uint64_t)], first;

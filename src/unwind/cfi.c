@@ -15,7 +15,7 @@
 
 enum {
 	MAX_OPS = 256,
-	GENERAL_BYTES = 8192, // compilers seldom leave the stack pointer alone for so long
+	GENERAL_BYTES = 8192, // compilers seldom leave the stack pointer alone for this long
 };
 
 void rule_deinit(struct rule *rule)
@@ -26,7 +26,7 @@ void rule_deinit(struct rule *rule)
 	*rule = (struct rule){0};
 }
 
-// libdw gives a branch as an offset from the op after it, in bytes; ours is a position.
+// Finds the position that a branch leads to; libdw gives its offset from the next op, in bytes.
 static bool branch_target(const Dwarf_Op *ops, size_t n, const Dwarf_Op *op, uint32_t *ret)
 {
 	// DW_OP_skip and DW_OP_bra take three bytes (DWARF 5, 2.5.1.5).
@@ -38,11 +38,11 @@ static bool branch_target(const Dwarf_Op *ops, size_t n, const Dwarf_Op *op, uin
 			return true;
 		}
 	}
-	*ret = n; // behind the last op: the end
+	*ret = n; // after the last op: the end
 	return offset > ops[n - 1].offset;
 }
 
-// A copy of the ops that the caller owns; NULL when they are not for us.
+// Returns a copy of the ops that the caller owns; NULL if they are not for us.
 static struct expression *copy_ops(const Dwarf_Op *ops, size_t n)
 {
 	if (n == 0 || n > MAX_OPS)
@@ -70,7 +70,7 @@ static bool fits_int32(Dwarf_Word value)
 	return (int64_t)value == (int32_t)value;
 }
 
-// CFA = register + offset, or an expression.
+// Reads the CFA: register + offset, or an expression.
 static bool read_cfa(Dwarf_Frame *frame, struct rule *rule)
 {
 	Dwarf_Op *ops;
@@ -93,7 +93,7 @@ static bool read_cfa(Dwarf_Frame *frame, struct rule *rule)
 	return rule->cfa_expression != NULL;
 }
 
-// Ops that begin with DW_OP_call_frame_cfa: CFA + offset, or an expression on the CFA.
+// Reads ops that begin with DW_OP_call_frame_cfa: CFA + offset, or an expression on the CFA.
 static bool read_cfa_relative(const Dwarf_Op *ops, size_t n, bool is_value,
                               struct register_rule *ret)
 {
@@ -112,9 +112,9 @@ static bool read_cfa_relative(const Dwarf_Op *ops, size_t n, bool is_value,
 
 enum reading { READ_DEFAULT, READ_RULE, READ_FAILED };
 
-// One register's rule, as dwarf_frame_register(3) encodes it: no ops and ops NULL: same value; no
-// ops otherwise: undefined; else ops that give the address of the place where it is saved, or,
-// with a trailing DW_OP_stack_value, its value.
+// Reads one register's rule, as dwarf_frame_register(3) encodes it. No ops, and ops is NULL: same
+// value; no ops otherwise: undefined; else ops that give the address where it is saved, or, with a
+// trailing DW_OP_stack_value, its value.
 static enum reading read_register(Dwarf_Frame *frame, int number, struct register_rule *ret)
 {
 	Dwarf_Op memory[3], *ops = memory;
@@ -145,9 +145,10 @@ static enum reading read_register(Dwarf_Frame *frame, int number, struct registe
 	return read_cfa_relative(ops, n, is_value, ret) ? READ_RULE : READ_FAILED;
 }
 
-// In the last instructions of a function that raises exceptions (__builtin_eh_return), all
-// registers are the handler's. Tables go on to describe them as saved, but for the frame pointer,
-// and where they lead to is the handler itself: no return address.
+// Changes the rule for the last instructions of a function that raises exceptions
+// (__builtin_eh_return): all registers are the handler's there. Tables still describe them as
+// saved, except for the frame pointer, and what they lead to is the handler itself, not a return
+// address.
 static void leave_for_handler(const struct arch *arch, struct rule *rule)
 {
 	size_t kept = 0;

@@ -11,7 +11,7 @@
 #include "memory.h"
 #include "module.h"
 
-// ".zdebug_frame" is what GNU tools once called it where it is compressed.
+// True for .debug_frame; GNU tools once named a compressed one ".zdebug_frame".
 static bool is_debug_frame(const char *name)
 {
 	return name && (strcmp(name, ".debug_frame") == 0 || strcmp(name, ".zdebug_frame") == 0);
@@ -31,7 +31,7 @@ static bool has_section(Elf *elf)
 	return false;
 }
 
-// The file that libdwfl will take for the module's debug file.
+// Opens the file that libdwfl will take for the module's debug file.
 static int open_debug_file(const struct module *module, Elf *elf, char **ret_path)
 {
 	GElf_Word crc = 0;

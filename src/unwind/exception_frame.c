@@ -11,20 +11,20 @@ enum {
 	WORD = 8,
 };
 
-// Fields of struct _Unwind_Context: reg[], where the caller's registers stand, by DWARF's numbers;
+// Fields of struct _Unwind_Context: reg[], pointers to the caller's registers, by DWARF's numbers;
 // cfa; ra.
 #define FRAME_POINTER_AT (ARCH_NATIVE->fp * WORD)
 #define RETURN_ADDRESS_AT (ARCH_NATIVE->pc * WORD)
 #define CFA_AT (ARCH_NATIVE->unwinder_registers * WORD)
 #define RA_AT (CFA_AT + WORD)
 
-// A frame of which the unwinder has a context at some address.
+// A frame for which the unwinder has a context at some address.
 struct context {
-	uint64_t cfa;   // its stack pointer behind the call
-	uint64_t slot;  // where that call's return address stands
-	uint64_t there; // what stands there now
+	uint64_t cfa;   // its stack pointer after the call
+	uint64_t slot;  // where that call's return address is
+	uint64_t there; // what is there now
 	uint64_t ra;    // where it is to go on
-	uint64_t fp_at; // where its frame pointer stands
+	uint64_t fp_at; // where its frame pointer is
 };
 
 static bool read_context(const struct snapshot *snapshot, uint64_t at, struct context *ret)
@@ -37,7 +37,7 @@ static bool read_context(const struct snapshot *snapshot, uint64_t at, struct co
 	       snapshot_read_word(snapshot, at + FRAME_POINTER_AT, &ret->fp_at);
 }
 
-// The unwinder's own context, which it began with, and that of the frame that it has come to.
+// Finds the unwinder's own context, which it began with, and that of the frame that it has come to.
 static bool find_contexts(const struct snapshot *snapshot, uint64_t sp, uint64_t cfa,
                           struct context *ret_own, struct context *ret_handler)
 {
@@ -54,10 +54,10 @@ static bool find_contexts(const struct snapshot *snapshot, uint64_t sp, uint64_t
 	return has_own && has_handler;
 }
 
-// True if the handler's frame pointer has been put in the place of the unwinder's caller's. It was
-// the same from the start where no frame between has saved it: in one place. Elsewhere it may be so
-// by chance, but not where it points into the handler's frame, nor where that frame is to go on
-// elsewhere than behind its call (the handler may stand just there).
+// True if the handler's frame pointer has been put in the place of the one of the unwinder's
+// caller. The two are in one place from the start if no frame between has saved it. Elsewhere they
+// may be equal by chance, but not if the frame pointer points into the handler's frame, nor if that
+// frame is to go on anywhere but after its call (the handler may be just there).
 static bool has_frame_pointer_of(const struct snapshot *snapshot, const struct context *own,
                                  const struct context *handler)
 {
@@ -80,7 +80,7 @@ bool exception_frame_find_handler(const struct snapshot *snapshot,
 	    !find_contexts(snapshot, sp, cfa, &own, &handler))
 		return false;
 	*ret = (struct exception_frame_handler){.sp = handler.cfa, .pc = return_address};
-	// In the end, the handler's address stands where that frame's return address did.
+	// In the end, the handler's address is where that frame's return address was.
 	if (own.ra != return_address)
 		return handler.there == return_address || handler.there == handler.ra;
 	ret->pc = handler.there;

@@ -8,7 +8,7 @@
 #include "module.h"
 
 enum {
-	// Of the table: version, encodings of the pointer to .eh_frame, of the count, of the
+	// In the table: version, encodings of the pointer to .eh_frame, of the count, of the
 	// entries; the pointer and the count; then pairs of a function and its entry.
 	VERSION = 1,
 	POINTER_ENCODING = 0x1b, // DW_EH_PE_pcrel | DW_EH_PE_sdata4
@@ -18,7 +18,7 @@ enum {
 	PAIRS_AT = 12,
 	PAIR_BYTES = 8,
 
-	// Of an entry: length, pointer to the CIE, start and size of the range.
+	// In an entry: length, pointer to the CIE, start and size of the range.
 	START_AT = 8,
 	SIZE_AT = 12,
 	ENTRY_BYTES = 16,
@@ -59,7 +59,7 @@ static uint64_t address_in(const struct table *table, size_t pair, size_t field)
 	       (int32_t)read_u32(table->bytes + PAIRS_AT + pair * PAIR_BYTES + field);
 }
 
-// How many pairs begin at or before the address.
+// Counts the pairs that begin at or before the address.
 static size_t count_before(const struct table *table, uint64_t address)
 {
 	size_t low = 0, high = table->count;
@@ -78,8 +78,8 @@ struct range {
 	uint64_t start, size;
 };
 
-// Of the entry at an address, of whose section the bytes are left. Its addresses are encoded as
-// POINTER_ENCODING says: by what compilers and assemblers make.
+// Reads the entry at an address, with that many bytes left in its section. Its addresses are
+// encoded as POINTER_ENCODING says, as compilers and assemblers do.
 static bool read_entry(uint64_t entry, const uint8_t *bytes, size_t left, struct range *ret)
 {
 	if (!bytes || left < ENTRY_BYTES)
@@ -105,7 +105,7 @@ static bool find_by_table(struct module *module, const struct table *table, uint
 	       address - start < ret->size;
 }
 
-// Static programs have no table: one entry after the other.
+// Looks at one entry after the other: static programs have no table.
 static bool find_by_scan(struct module *module, uint64_t address, struct range *ret)
 {
 	uint64_t section;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// fde: which range of code an address lies in, by the sorted table of .eh_frame_hdr, or
-// by .eh_frame itself where there is no such table.
+// fde: finds the range of code that an address lies in, with the sorted table of .eh_frame_hdr, or
+// with .eh_frame itself if there is no such table.
 //
 // Format: Linux Standard Base, Core specification, 10.6 (Exception Frames).
 #pragma once
@@ -10,6 +10,6 @@
 
 struct module;
 
-// The range of the frame description entry that holds the address (in the module's file). False:
-// there is none, or it is not of the kind that linkers make. Call it in guarded work.
+// Finds the range of the frame description entry that holds the address (in the module's file).
+// False if there is none, or it is not of the kind that linkers make. Call it in guarded work.
 bool fde_find(struct module *module, uint64_t address, uint64_t *ret_start, uint64_t *ret_end);

@@ -28,7 +28,7 @@ static bool find_sp(void *context, uint64_t address, int64_t *ret)
 
 static bool find_function(void *context, uint64_t address, struct arch_function *ret)
 {
-	const int64_t at_entry = -(int64_t)sizeof(uint64_t); // there the return address is on top
+	const int64_t at_entry = -(int64_t)sizeof(uint64_t); // the return address is on top there
 	int64_t sp;
 
 	if (!fde_find(context, address, &ret->start, &ret->end))
@@ -74,7 +74,7 @@ bool frame_rule_by_sp(const struct code_address *code, bool is_call, const struc
 			return false;
 	if (!module_guard(code->module, find_frame, &order, MODULE_FOR_RULES) || !order.found)
 		return false;
-	// The code and the rules must tell the same of the frame pointer.
+	// The code and the rules must agree about the frame pointer.
 	if (!order.frame.has_fp || order.frame.fp_to_cfa != rule->cfa_offset)
 		return false;
 	*ret = *rule;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // frame_rule: replaces a rule that counts from the frame pointer by one that counts from the stack
-// pointer, if the function's code makes the distance of the two a constant (arch.h, find_frame).
+// pointer, if the function's code keeps the distance between them constant (arch.h, find_frame).
 //
-// For sleeping threads, whose SP can be seen, but not their frame pointer.
+// It is for sleeping threads, whose SP can be seen, but not their frame pointer.
 #pragma once
 
 #include <stdbool.h>
@@ -12,10 +12,12 @@ struct code_address;
 struct module;
 struct rule;
 
-// The rule at `code` by the stack pointer; `is_call`: for a return address. False: the rule counts
-// from another register, or the distance is not a constant. On success the caller owns *ret.
+// Makes the rule at `code` count from the stack pointer; `is_call`: for a return address. False if
+// the rule counts from another register, or the distance is not constant. On success the caller
+// owns *ret.
 bool frame_rule_by_sp(const struct code_address *code, bool is_call, const struct rule *rule,
                       struct rule *ret);
 
-// The module's functions, to be followed in guarded work (module_guard). *ret borrows the module.
+// Returns the module's functions, to be followed in guarded work (module_guard). *ret borrows the
+// module.
 void frame_rule_functions(struct module *module, struct arch_functions *ret);

@@ -22,13 +22,14 @@ enum {
 	MAX_SECTIONS = 4096,        // of an image
 	MAX_ALL_SECTIONS = 1 << 16, // of all images together
 	MAX_IMAGE_BYTES = 32 << 20,
-	COST_FACTOR = 50, // a reading is followed by at least this many times its cost
+	COST_FACTOR = 50, // after a reading, wait at least this many times its cost
 };
 
-// Images that were replaced by others of the same look, at the same place, are found so late.
+// Images that were replaced by others that look the same, at the same place, are found after this
+// time.
 #define AGE_NS (4 * NS_PER_SECOND)
 
-// struct jit_descriptor and struct jit_code_entry of GDB's manual, of a 64-bit process.
+// As struct jit_descriptor and struct jit_code_entry of GDB's manual, for a 64-bit process.
 struct descriptor {
 	uint32_t version, action;
 	uint64_t relevant_entry, first_entry;
@@ -94,7 +95,8 @@ void gdb_jit_add_descriptor(struct gdb_jit *jit, uint64_t address)
 		jit->lists[jit->n_lists++] = (struct list){.address = address};
 }
 
-// Notes where the image says that its code is; ret: its headers' hash. False: it is no ELF image.
+// Notes where the image says that its code is, and the hash of its headers. False if it is not an
+// ELF image.
 static bool read_headers(struct images *images, int tid, struct gdb_jit_image *image)
 {
 	const uint32_t id = (uint32_t)images->count;
@@ -126,7 +128,7 @@ static bool read_headers(struct images *images, int tid, struct gdb_jit_image *i
 	return true;
 }
 
-// An entry's back link leads to the one before it, so that no list leads in a circle.
+// Reads a list. An entry's back link leads to the one before it, so that no list leads in a circle.
 static void read_list(struct images *images, int tid, const struct descriptor *descriptor)
 {
 	uint64_t previous = 0, at = descriptor->first_entry;
@@ -153,8 +155,8 @@ static bool is_same(const struct gdb_jit_image *a, const struct gdb_jit_image *b
 	       a->headers_hash == b->headers_hash;
 }
 
-// What was found out about images that are still there. Lists grow at the front. True: all of them
-// are, and no more.
+// Keeps what was found out about images that are still there. Lists grow at the front. True if the
+// images are the same as before.
 static bool keep_known(struct images *images, const struct images *old)
 {
 	size_t at = old->count;
@@ -175,7 +177,7 @@ static bool keep_known(struct images *images, const struct images *old)
 	return same;
 }
 
-// Reads the descriptors; true: one is not what it was.
+// Reads the descriptors. True if one has changed.
 static bool look(struct gdb_jit *jit, int tid)
 {
 	struct descriptor now = {0};
@@ -192,7 +194,7 @@ static bool look(struct gdb_jit *jit, int tid)
 	return changed;
 }
 
-// Reads all lists; true: there are other images than before.
+// Reads all lists. True if there are other images than before.
 static bool reread(struct gdb_jit *jit, int tid, int64_t now_ns)
 {
 	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -204,7 +206,7 @@ static bool reread(struct gdb_jit *jit, int tid, int64_t now_ns)
 	const bool same = keep_known(&images, &jit->images);
 	images_deinit(&jit->images);
 	jit->images = images;
-	jit->is_stale = look(jit, tid); // it changed meanwhile
+	jit->is_stale = look(jit, tid); // stays stale if it has changed meanwhile
 	jit->read_ns = now_ns;
 	jit->cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 	return !same;

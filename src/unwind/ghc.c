@@ -7,7 +7,7 @@
 #include "module.h"
 #include "rule.h"
 
-// The address of StgReturn; 0: the module has none.
+// Returns the address of StgReturn; 0: the module has none.
 static uint64_t find_return(struct module *module)
 {
 	uint64_t start;

@@ -23,7 +23,7 @@ static const struct {
     {"runtime.clone", RULE_ROOT, RULE_NONE, GO_UNCLEAR},
     // A goroutine begins here, as the tables say from Go 1.18 on.
     {"runtime.goexit", RULE_ROOT, RULE_ROOT, GO_UNCLEAR},
-    // The goroutine has been put aside: the thread runs the scheduler, from here on up.
+    // The goroutine has been put aside: from here on up the thread runs the scheduler.
     {"runtime.mcall", RULE_ROOT, RULE_SWITCH, GO_MCALL},
     {"gogo", RULE_SWITCH, RULE_SWITCH, GO_GOGO},
     {"runtime.gogo", RULE_SWITCH, RULE_SWITCH, GO_GOGO},
@@ -32,9 +32,9 @@ static const struct {
     {"runtime.asmcgocall", RULE_SWITCH, RULE_SWITCH, GO_ASMCGOCALL},
     {"runtime.cgocallback", RULE_SWITCH, RULE_SWITCH, GO_CGOCALLBACK},
     {"runtime.schedule", RULE_SWITCH, RULE_SWITCH, GO_SCHEDULE},
-    // C code calls it, which may need its frame pointer.
+    // C code calls it, and may need its frame pointer.
     {"crosscall2", RULE_ROW, RULE_ROW, GO_UNCLEAR},
-    // The top of the signal handlers' stack, but not of what they have interrupted.
+    // The top of the signal handlers' stack, but not of what they interrupted.
     {"runtime.sigtramp", RULE_NONE, RULE_NONE, GO_UNCLEAR},
 };
 
@@ -57,13 +57,14 @@ static struct go_layout find_layout(struct module *module, struct gopclntab *tab
 	const struct go_code code = read_code(module, entry);
 	if (!go_code_read_layout(&code, entry, &layout))
 		return none;
-	// Of the same assembly, if the program has it.
+	// In the same assembly, if the program has it.
 	layout.calls_back =
 	    gopclntab_find_name(table, "runtime.cgocallback", entry, MAX_NEAR, &other);
 	return layout;
 }
 
-// asmcgocall(SB), behind its call, takes back the goroutine, or the stack pointer as it was.
+// Finds the slot from which asmcgocall(SB), after its call, takes back the goroutine, or the stack
+// pointer.
 static void find_slot(struct module *module, uint64_t address, struct rule *rule)
 {
 	const struct go_code code = read_code(module, address + 1);
@@ -72,7 +73,8 @@ static void find_slot(struct module *module, uint64_t address, struct rule *rule
 		rule->go_switch = GO_SAME_STACK;
 }
 
-// The linker marks the assembly's calling convention: runtime.mcall.abi0.
+// Compares names without the linker's mark of the assembly's calling convention:
+// runtime.mcall.abi0.
 static bool has_name(const char *name, const char *wanted)
 {
 	const size_t length = strlen(wanted);
@@ -81,8 +83,8 @@ static bool has_name(const char *name, const char *wanted)
 	       (name[length] == '\0' || strcmp(name + length, ".abi0") == 0);
 }
 
-// clone(SB): behind the system call the new thread goes another way than the one to the return, and
-// from there on nobody is to be returned to.
+// Reads clone(SB): after the system call the new thread takes another way than the one to the
+// return, and from there on has nobody to return to.
 static bool read_clone(struct module *module, struct gopclntab *table, uint64_t address,
                        struct rule *ret)
 {
@@ -97,7 +99,7 @@ static bool read_clone(struct module *module, struct gopclntab *table, uint64_t 
 	return true;
 }
 
-// All of a signal handler's trampoline is at the same place on the stack.
+// Reads a signal handler's trampoline: all of it is at the same place on the stack.
 static bool read_sigreturn(struct module *module, struct gopclntab *table, uint64_t address,
                            struct rule *ret)
 {
@@ -136,7 +138,7 @@ static bool make_rule(struct module *module, struct gopclntab *table, uint64_t a
 	}
 }
 
-// A function of that table.
+// Reads a function of that table.
 static bool read_known(struct module *module, struct gopclntab *table, uint64_t address,
                        bool is_call, size_t i, struct rule *ret)
 {
@@ -152,7 +154,8 @@ static bool read_known(struct module *module, struct gopclntab *table, uint64_t 
 	return true;
 }
 
-// Others whose stack pointer the table does not follow. The runtime's own walk ends there.
+// Reads other functions whose stack pointer the table does not follow. The runtime's own walk ends
+// there.
 static bool read_other(struct module *module, struct gopclntab *table, uint64_t address,
                        bool is_call, struct rule *ret)
 {
@@ -169,8 +172,8 @@ static bool read_other(struct module *module, struct gopclntab *table, uint64_t 
 	return true;
 }
 
-// Functions that a signal's handler makes the interrupted code call, in the midst of it
-// (runtime/signal_*.go, pushCall).
+// True for functions that a signal handler makes the interrupted code call, in the middle of its
+// work (runtime/signal_*.go, pushCall).
 static bool is_injected(const char *name)
 {
 	return has_name(name, "runtime.asyncPreempt") || has_name(name, "runtime.sigpanic");

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// go_runtime: the functions of Go's runtime at which stacks end, or change.
+// go_runtime: knows the functions of Go's runtime at which stacks end, or change.
 //
-// Some assembly functions of Go's runtime change the stack pointer from a goroutine's stack to the
-// thread's own (g0), or back, and call on from there. Their CFI describes the stack that they were
-// called on, so that a walk would go on into whatever lies above on the other one. Which they are,
-// and what comes below, is as in the runtime's own walk (runtime/traceback.go, unwinder).
+// Some assembly functions of Go's runtime switch the stack pointer from a goroutine's stack to the
+// thread's own (g0), or back, and make further calls there. Their CFI describes the stack that they
+// were called on, so that a walk would go on into whatever lies above on the other one. Which
+// functions these are, and what comes below them, is as in the runtime's own walk
+// (runtime/traceback.go, unwinder).
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +14,6 @@
 struct module;
 struct rule;
 
-// The rule for an address in one of those functions; `is_call`: the look-up address of a return
-// address. False: it is in none.
+// Finds the rule for an address in one of those functions; `is_call`: it is the look-up address of
+// a return address. False if it is in none of them.
 bool go_runtime_rule(struct module *module, uint64_t address, bool is_call, struct rule *ret);

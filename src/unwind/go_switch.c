@@ -4,9 +4,9 @@
 #include "arch.h"
 #include "snapshot.h"
 
-enum { MAX_ALIGNED_BYTES = 40 }; // below a stack pointer, by what aligns it and makes room
+enum { MAX_ALIGNED_BYTES = 40 }; // below a stack pointer, taken by aligning it and making room
 
-// From here on, only what the other stack holds of registers is known.
+// Takes the registers to the other stack: only what that holds of them is known from here on.
 static void set_stack(struct registers *registers, uint64_t sp)
 {
 	const struct arch *arch = ARCH_NATIVE;
@@ -15,15 +15,15 @@ static void set_stack(struct registers *registers, uint64_t sp)
 	registers_set(registers, arch->sp, sp);
 }
 
-// The goroutine that the thread runs waits where it has left its stack, which it notes in struct g,
-// unless C code has called Go's meanwhile.
+// True if the goroutine that the thread runs waits where it left its stack, which it notes in
+// struct g, unless C code has called Go's meanwhile.
 static bool is_left(const struct go_thread *go, const struct go_walk *walk, uint64_t sp)
 {
 	return go->goroutine.sp && !walk->has_switched && !go_stack_has(&go->goroutine, sp);
 }
 
-// asmcgocall(SB): the goroutine, and below it how far its stack pointer was from the stack's upper
-// end, since the stack may be moved meanwhile.
+// Finds the caller of asmcgocall(SB), which keeps the goroutine and, below it, how far its stack
+// pointer was from the upper end of the stack, since the stack may be moved meanwhile.
 static bool find_caller_of_c(const struct snapshot *snapshot, uint64_t at, uint64_t *ret)
 {
 	const struct go_stack *goroutine = &snapshot->go.goroutine;
@@ -37,8 +37,8 @@ static bool find_caller_of_c(const struct snapshot *snapshot, uint64_t at, uint6
 	return true;
 }
 
-// cgocallback(SB): where C code left the thread's stack is in its struct g, and at that place is
-// where it was left before.
+// Finds the caller of cgocallback(SB): where C code left the thread's stack is in its struct g, and
+// at that place is where it was left before.
 static bool find_caller_of_go(const struct snapshot *snapshot, struct go_walk *walk, uint64_t *ret)
 {
 	const struct go_thread *go = &snapshot->go;
@@ -51,8 +51,8 @@ static bool find_caller_of_go(const struct snapshot *snapshot, struct go_walk *w
 	return true;
 }
 
-// To the stack pointer that a register has, on this stack or on the goroutine's. A leaf may have
-// taken it back already.
+// Goes to the stack pointer that a register has, on this stack or on the goroutine's. A leaf may
+// have taken it back already.
 static enum go_move take_saved(const struct go_thread *go, unsigned int number, bool is_call,
                                struct registers *registers)
 {
@@ -74,7 +74,7 @@ static enum go_move take_saved(const struct go_thread *go, unsigned int number, 
 static enum go_move take_goroutine(const struct go_thread *go, enum go_switch kind,
                                    struct go_walk *walk, struct registers *registers)
 {
-	// The goroutine has been put aside for another meanwhile.
+	// The goroutine has been put aside for another one since.
 	if (kind == GO_MORESTACK && !walk->has_switched && !go->goroutine.address)
 		return GO_ROOT;
 	if (walk->is_scheduled || !is_left(go, walk, registers->value[ARCH_NATIVE->sp]))
@@ -87,7 +87,7 @@ static enum go_move take_goroutine(const struct go_thread *go, enum go_switch ki
 	return GO_CALLER;
 }
 
-// A leaf, whose function may have changed the stack already, or not yet.
+// Leaves a leaf, whose function may have changed the stack already, or not yet.
 static enum go_move leave_leaf(const struct go_thread *go, enum go_switch kind, uint8_t slot,
                                struct go_walk *walk, struct registers *registers)
 {
@@ -102,7 +102,7 @@ static enum go_move leave_leaf(const struct go_thread *go, enum go_switch kind, 
 	default:
 		if (on_goroutine)
 			return GO_FRAME;
-		// Who calls it on the thread's stack has a frame there.
+		// A caller on the thread's stack has a frame there.
 		if (go->own.sp - sp <= slot)
 			return take_goroutine(go, kind, walk, registers);
 		return kind == GO_SYSTEMSTACK && go_stack_has(&go->own, sp) && sp < go->own.sp
@@ -120,7 +120,8 @@ static enum go_move leave_c(const struct snapshot *snapshot, enum go_switch kind
 	uint64_t other;
 
 	if (kind == GO_CGOCALLBACK && !on_goroutine) {
-		// Before or after: it may have noted already that the thread's stack is left here.
+		// It may be before or after: it may already have noted that the thread's stack is
+		// left here.
 		if (sp == go->own.sp && !snapshot_read_word(snapshot, sp, &walk->own_sp))
 			return GO_UNKNOWN;
 		return GO_FRAME;
@@ -143,8 +144,8 @@ enum go_move go_switch_walk(const struct snapshot *snapshot, enum go_switch kind
 	const struct go_thread *go = &snapshot->go;
 	uint64_t other;
 
-	// All of its frames are on its own stack, but for those of C code that has called it. Where
-	// these are not at hand, a frame that the runtime has put there leads past them.
+	// All its frames are on its own stack, except those of C code that has called it. If these
+	// are not at hand, a frame that the runtime has put there leads past them.
 	if (snapshot->is_parked && kind != GO_UNCLEAR &&
 	    (go->m == 0 || (kind != GO_CGOCALLBACK && kind != GO_ASMCGOCALL)))
 		return GO_FRAME;
@@ -164,7 +165,7 @@ enum go_move go_switch_walk(const struct snapshot *snapshot, enum go_switch kind
 		return GO_UNKNOWN;
 	if (kind == GO_SAVED_SP)
 		return take_saved(go, slot, is_call, registers);
-	// What it calls before it changes the stack.
+	// It is a call made before it changes the stack.
 	if (is_call && kind != GO_CGOCALLBACK && go_stack_has(&go->goroutine, sp))
 		return GO_FRAME;
 	if (!is_call && kind != GO_CGOCALLBACK)

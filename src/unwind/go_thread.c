@@ -16,7 +16,7 @@ enum {
 	G_WORDS = 10,
 	MAX_IDENTITY_WORDS = 64,
 
-	STATUS_MASK = 0xfff,       // the collector's bit is above
+	STATUS_MASK = 0xfff,       // the garbage collector's bit is above
 	MAX_STACK_BYTES = 1 << 30, // runtime.maxstacksize, of 64-bit programs
 };
 
@@ -34,7 +34,7 @@ static bool read_words(const struct source *source, uint64_t address, uint64_t *
 	       resident_read(source->resident, source->tid, address, ret, size);
 }
 
-// From the words of a struct g.
+// Parses the words of a struct g.
 static bool parse_stack(const uint64_t *words, uint64_t address, uint64_t m, struct go_stack *ret)
 {
 	if (words[G_M] != m || words[G_LOW] >= words[G_HIGH] ||
@@ -51,7 +51,7 @@ static bool parse_stack(const uint64_t *words, uint64_t address, uint64_t m, str
 	return true;
 }
 
-// The goroutine that the thread runs; none: between two of them.
+// Reads the goroutine that the thread runs; there is none between two of them.
 static bool read_goroutine(const struct source *source, uint64_t address, uint64_t m,
                            struct go_stack *ret)
 {
@@ -63,7 +63,7 @@ static bool read_goroutine(const struct source *source, uint64_t address, uint64
 	if (!read_words(source, address, words, G_WORDS) || words[G_SELF] != address)
 		return false;
 	if (words[G_M] == 0)
-		return true; // it is being taken on, or put aside
+		return true; // it is just being taken on, or put aside
 	if (!parse_stack(words, address, m, ret))
 		return false;
 	if (!go_stack_has(ret, ret->sp))
@@ -90,8 +90,8 @@ static uint64_t most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-// Of the goroutine, which the thread runs while it stands still: its status, id and labels, and
-// what lies between them, at once.
+// Reads the status, id and labels of the goroutine, which the thread runs while it stands still,
+// and what lies between them, at once.
 static void read_identity(const struct source *source, const struct go_layout *layout,
                           struct go_thread *thread)
 {

@@ -9,7 +9,7 @@ enum {
 	MAX_LEB128_BYTES = 10,
 };
 
-// Encodings of pointers (the LSB's core, 10.5.1): their size, and what they are relative to.
+// Encodings of pointers (LSB core, 10.5.1): their size, and what they are relative to.
 enum {
 	ABSPTR = 0x00,
 	UDATA4 = 0x03,
@@ -22,8 +22,8 @@ enum {
 	KIND_MASK = 0x70,
 };
 
-// An entry: its length (4 bytes), an id (4: 0 for a CIE, else how far back its CIE lies), and the
-// rest (DWARF 5, 6.4.1; the LSB's core, 10.6.1).
+// An entry: its length (4 bytes), an id (4 bytes: 0 for a CIE, else how far back its CIE lies), and
+// the rest (DWARF 5, 6.4.1; LSB core, 10.6.1).
 struct entry {
 	size_t at, id_at, end;
 	uint32_t id;
@@ -42,8 +42,7 @@ static bool read_entry(const struct jit_eh_frame *frame, size_t at, struct entry
 	uint32_t length;
 
 	*ret = (struct entry){.at = at, .id_at = at + sizeof(length)};
-	// 0 ends the table; UINT32_MAX is of the 64-bit format, which JIT compilers have no use
-	// for.
+	// 0 ends the table; UINT32_MAX marks the 64-bit format, which JIT compilers do not need.
 	if (!read_word(frame, at, &length) || length < sizeof(ret->id) || length == UINT32_MAX ||
 	    length > frame->size - ret->id_at)
 		return false;
@@ -59,8 +58,8 @@ static bool skip_leb128(const struct jit_eh_frame *frame, size_t end, size_t *at
 	return false;
 }
 
-// Where in a CIE the encoding of its FDEs' pointers stands; 0: nowhere, or behind what this does
-// not know.
+// Finds where in a CIE the encoding of its FDEs' pointers is; 0: nowhere, or after something that
+// this does not know.
 static size_t find_encoding(const struct jit_eh_frame *frame, const struct entry *cie)
 {
 	size_t at = cie->id_at + sizeof(cie->id);
@@ -73,14 +72,14 @@ static size_t find_encoding(const struct jit_eh_frame *frame, const struct entry
 	at += n_letters + 1;
 	if (letters[0] != 'z' || n_letters == MAX_AUGMENTATION)
 		return 0;
-	// The factors of code and data, and the return address's register.
+	// Skip the factors of code and data, and the return address's register.
 	if (!skip_leb128(frame, cie->end, &at) || !skip_leb128(frame, cie->end, &at))
 		return 0;
 	if (version == 1)
 		at++;
 	else if (!skip_leb128(frame, cie->end, &at))
 		return 0;
-	if (!skip_leb128(frame, cie->end, &at)) // of what the letters stand for
+	if (!skip_leb128(frame, cie->end, &at)) // the length of what the letters stand for
 		return 0;
 	for (size_t i = 1; i < n_letters && at < cie->end; i++) {
 		if (letters[i] == 'R')
@@ -92,7 +91,7 @@ static size_t find_encoding(const struct jit_eh_frame *frame, const struct entry
 	return 0;
 }
 
-// The encoding that takes the place of one relative to the text, of the same size; 0: none.
+// Returns the encoding that replaces one relative to the text, of the same size; 0: none.
 static uint8_t placed_encoding(uint8_t encoding)
 {
 	if ((encoding & KIND_MASK) != TEXTREL)
@@ -110,7 +109,7 @@ static uint8_t placed_encoding(uint8_t encoding)
 	}
 }
 
-// The FDE's pointer to its code.
+// Adjusts the FDE's pointer to its code.
 static bool place_pointer(const struct jit_eh_frame *frame, const struct entry *fde,
                           uint8_t encoding)
 {
@@ -136,7 +135,7 @@ static bool place_pointer(const struct jit_eh_frame *frame, const struct entry *
 	return true;
 }
 
-// An FDE's CIE still has the encoding that it came with.
+// Adjusts an FDE, whose CIE still has the encoding that it came with.
 static bool place_fde(const struct jit_eh_frame *frame, const struct entry *fde)
 {
 	struct entry cie;

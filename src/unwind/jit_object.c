@@ -9,11 +9,11 @@
 #include "elf_relocation.h"
 #include "jit_eh_frame.h"
 
-// Fields may stand at any address: all are copied.
+// An object file. Fields may lie at any address: all are copied.
 struct object {
 	uint8_t *bytes;
 	size_t size;
-	size_t table_bytes; // of the tables that were read
+	size_t table_bytes; // bytes of the tables that were read
 	Elf64_Ehdr header;
 };
 
@@ -48,7 +48,7 @@ static bool has_bytes(const struct object *object, const Elf64_Shdr *section)
 }
 
 // Call it before reading a table. False if the table is out of bounds, or if all tables read so far
-// are larger than the object, so that some overlap.
+// are larger than the object, which means that some overlap.
 static bool take_table(struct object *object, const Elf64_Shdr *table)
 {
 	if (!has_bytes(object, table) || table->sh_size > object->size - object->table_bytes)
@@ -93,7 +93,7 @@ static void relocate_one(struct object *object, const Elf64_Shdr *target, const 
 	memcpy(object->bytes + target->sh_offset + rela->r_offset, &value, width); // little endian
 }
 
-// All sections but those of code, of which there is a better copy.
+// Relocates all sections except those of code, of which there is a better copy.
 static void relocate(struct object *object, const Elf64_Shdr *relocations)
 {
 	Elf64_Shdr target, symbols;
@@ -122,7 +122,7 @@ static bool is_called(const struct object *object, const Elf64_Shdr *section, co
 	       memcmp(object->bytes + names.sh_offset + section->sh_name, name, size) == 0;
 }
 
-// The first section of code that has a place; false: none has.
+// Finds the first section of code that has a place. False if none has.
 static bool find_text(const struct object *object, Elf64_Shdr *ret)
 {
 	for (size_t i = 0; read_section(object, i, ret); i++)
@@ -132,7 +132,7 @@ static bool find_text(const struct object *object, Elf64_Shdr *ret)
 	return false;
 }
 
-// A table that says nothing of where it is to lie has not been relocated either.
+// Places .eh_frame: a table that does not say where it is to lie has not been relocated either.
 static void place_eh_frame(struct object *object)
 {
 	Elf64_Shdr text, section;
@@ -155,7 +155,8 @@ static void place_eh_frame(struct object *object)
 	}
 }
 
-// The kinds of sections change last: the code's extent, and that nothing is left to be relocated.
+// Changes the kinds of sections, as the last step: the code's extent, and that no relocation is
+// left.
 static void finish_sections(struct object *object, Elf64_Phdr *ret)
 {
 	uint64_t start = UINT64_MAX, end = 0;
@@ -181,7 +182,7 @@ static void finish_sections(struct object *object, Elf64_Phdr *ret)
 	}
 }
 
-// Programs have segments: one, of the code.
+// Adds one segment, for the code: programs have segments.
 static size_t add_segment(struct object *object, const Elf64_Phdr *segment)
 {
 	const size_t at = (object->size + 7) & ~(size_t)7;

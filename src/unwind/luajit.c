@@ -8,7 +8,7 @@ enum {
 	CFRAME_OFS_PREV = 32, // lj_frame.h
 	CFRAME_RAWMASK = ~3,
 	MAX_FRAMES = 256, // of the VM, in one stack
-	// What traces and the exit handler take of the stack: 256 slots of 4 bytes, registers.
+	// The stack that traces and the exit handler take: 256 slots of 4 bytes, registers.
 	MAX_TRACE_BYTES = 4096,
 };
 

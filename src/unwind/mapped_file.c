@@ -13,13 +13,14 @@
 #include "untrusted_file.h"
 
 enum {
-	HEAD_BYTES = 4096,  // of a file: its ELF header, mostly with its build ID
+	HEAD_BYTES = 4096,  // of a file: its ELF header, usually with its build ID
 	MAX_NEIGHBOURS = 8, // mappings that are looked at for one of the same file
 	N_PROBES = 16,
 	PROBE_BYTES = 256,
 };
 
-// In maps, a newline of a path is "\012"; but so may be those four characters themselves.
+// Turns "\012" in a path of maps into the newline that it stands for; but it may be those four
+// characters.
 static char *unescape(const char *path)
 {
 	char *result = memory_strdup(path);
@@ -38,7 +39,7 @@ static bool read_memory(int tid, uint64_t address, void *buffer, size_t size)
 	return process_vm_readv(tid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-// The mapping of the same file's beginning; NULL: it is not near.
+// Returns the mapping of the same file's beginning; NULL: there is none nearby.
 static const struct mapping *find_head(const struct maps *maps, const struct mapping *mapping)
 {
 	for (size_t i = 0; i < MAX_NEIGHBOURS && mapping >= maps->items; i++, mapping--)
@@ -47,9 +48,9 @@ static const struct mapping *find_head(const struct maps *maps, const struct map
 	return NULL;
 }
 
-// An inode's number alone does not make a file: another file system, mounted over the directory
-// since, has the same ones. The beginning of the file must be what is mapped, which nobody changes,
-// unless it is not mapped or cannot be read.
+// True if the file is the one that is mapped. Its inode's number is not enough: another file
+// system, mounted over the directory since, has the same numbers. So the beginning of the file must
+// equal what is mapped, which nobody changes, unless it is not mapped or cannot be read.
 static bool is_what_is_mapped(int fd, int tid, const struct maps *maps,
                               const struct mapping *mapping)
 {
@@ -72,7 +73,7 @@ static int open_by_path(int tid, const struct maps *maps, const struct mapping *
 	const int fd =
 	    untrusted_file_open_mapped(tid, path, mapping->device, mapping->inode, &sure);
 
-	// A page of memory that lies with a server is not to be waited for.
+	// Do not wait for a page of memory that a server holds.
 	if (fd < 0 || sure || is_what_is_mapped(fd, tid, maps, mapping))
 		return fd;
 	close(fd);
@@ -85,14 +86,14 @@ static int open_link(int tid, const struct mapping *mapping, const char *link)
 	return untrusted_file_open_link(tid, link, mapping->device, mapping->inode);
 }
 
-// After that there is nothing to be tried.
+// True if trying further ways is useless after this error.
 static bool is_final(int number)
 {
 	return number == ENODEV || number == ETIMEDOUT || number == EINTR || number == EFBIG;
 }
 
-// By way of map_files, which needs privileges but works for deleted files too; else by the path,
-// if that is still the same file; else it may be the program, which its users can always open.
+// Tries map_files first, which needs privileges but works for deleted files too; then the path, if
+// it is still the same file; and last the program, which its users can always open.
 int mapped_file_open(int tid, const struct maps *maps, const struct mapping *mapping,
                      const char *path)
 {
@@ -128,7 +129,7 @@ const struct mapping *mapped_file_around(const struct maps *maps, const struct m
 	return below;
 }
 
-// Compares the mapping's memory with the file's in places so far apart; false: one differs.
+// Compares the mapping's memory with the file in places that far apart. False if one differs.
 static bool probe(int tid, const struct mapping *mapping, struct module *module, uint64_t address,
                   uint64_t step, size_t *ret_compared)
 {
@@ -138,7 +139,7 @@ static bool probe(int tid, const struct mapping *mapping, struct module *module,
 	for (size_t i = 0; i < N_PROBES; i++) {
 		const size_t n = module_read_code(module, address + i * step, file, sizeof(file));
 		if (n == 0)
-			continue; // behind its end, where a page is filled up
+			continue; // after its end, where a page is filled up
 		if (!read_memory(tid, mapping->start + i * step, memory, n) ||
 		    memcmp(file, memory, n) != 0)
 			return false;
@@ -153,7 +154,7 @@ bool mapped_file_holds_code(int tid, const struct mapping *mapping, struct modul
 	uint64_t step = (mapping->end - mapping->start) / N_PROBES;
 	size_t n_compared;
 
-	// A little code may stand in a large page.
+	// There may be only a little code in a large page.
 	do {
 		if (!probe(tid, mapping, module, address, step, &n_compared))
 			return false;

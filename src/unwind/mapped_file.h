@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// mapped_file: the very file that a process has mapped, whatever stands under its name now.
+// mapped_file: opens the very file that a process has mapped, whatever has its name now.
 #pragma once
 
 #include <stdbool.h>
@@ -10,12 +10,12 @@ struct mapping;
 struct module;
 
 // Opens the file of a mapping whose path is `path`, as thread `tid` of the process sees it. -1 with
-// errno as of untrusted_file.h, which has the words for it, too.
+// errno as in untrusted_file.h, which also has the words for it.
 int mapped_file_open(int tid, const struct maps *maps, const struct mapping *mapping,
                      const char *path);
 
-// A program may move its code into memory of its own, for larger pages. The lower one of the two
-// mappings of one file between which the anonymous one lies; NULL: there are none.
+// Finds two mappings of one file between which the anonymous one lies, and returns the lower one;
+// NULL: there are none. A program may move its code into memory of its own, for larger pages.
 const struct mapping *mapped_file_around(const struct maps *maps, const struct mapping *mapping);
 
 // True if the mapping's memory holds what the module's file has for its addresses (the mapping's

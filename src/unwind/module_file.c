@@ -11,8 +11,8 @@
 #include "untrusted_file.h"
 
 enum {
-	NO_DEVICE = 0,  // no file's: of the modules of those that are gone
-	MAX_LOOKS = 11, // for one that is gone: over 10 s
+	NO_DEVICE = 0,  // no file's: for the modules of files that are gone
+	MAX_LOOKS = 11, // for a file that is gone: over 10 s
 };
 
 #define FIRST_PAUSE_NS (10 * NS_PER_SECOND / 1000)
@@ -23,9 +23,9 @@ static bool is_gone(int number)
 	return number == ENOENT || number == ESRCH;
 }
 
-// The mapping's file; *ret_tid: the thread through which it was opened. The one through which the
-// maps were read may have ended, as all others do when one executes a program: then it is the
-// process's own.
+// Opens the mapping's file; *ret_tid: the thread through which it was opened. The thread through
+// which the maps were read may have ended, as all other threads do when one executes a program:
+// then it is the process's own.
 static int open_file(const struct address_space *space, const struct mapping *mapping,
                      const char *path, int *ret_tid)
 {

@@ -41,10 +41,10 @@ void rule_cache_deinit(struct rule_cache *cache)
 struct order {
 	const struct code_address *code;
 	bool is_call;
-	struct rule *rule; // stays RULE_NONE where the module has none
+	struct rule *rule; // stays RULE_NONE if the module has none
 };
 
-// What follows takes the struct code_address of the order as its context.
+// The functions below take the struct code_address of the order as their context.
 
 static size_t read_file_code(void *context, uint64_t address, void *buffer, size_t size)
 {
@@ -82,7 +82,7 @@ static bool is_together_in_jit_code(void *context, uint64_t a, uint64_t b)
 	return perf_map_find(map, a) == perf_map_find(map, b);
 }
 
-// By what the process says, or else by what the code looks like.
+// Finds it by what the process says, or else by what the code looks like.
 static uint64_t find_start_of_jit_code(void *context, unsigned int n)
 {
 	const struct code_address *order = context;
@@ -115,7 +115,8 @@ static bool is_scratch(unsigned int number)
 	return number != arch->sp && !(arch->preserved >> number & 1);
 }
 
-// Of process_main, and where a process's first function returns to: it is called by nothing else.
+// Makes the rule of process_main, and of the place that a process's first function returns to:
+// nothing else calls it.
 static bool beam_rule(const struct address_space *space, uint64_t address, struct rule *ret)
 {
 	const struct beam_layout *beam = &space->beam_layout;
@@ -131,7 +132,8 @@ static bool beam_rule(const struct address_space *space, uint64_t address, struc
 	return true;
 }
 
-// From the code itself: from the instruction behind the call on, if it is one.
+// Reads the rule from the code itself: for a return address, from the instruction after the call
+// on.
 static bool read_code_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
 	const enum module_kind kind = code->module->kind;
@@ -158,7 +160,7 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 }
 
 // True if the CFA counts from what the frame pointer points to. That holds in SBCL's
-// call_into_lisp_ while it calls, but the table says it of the code behind the call as well, where
+// call_into_lisp_ during its call, but the table says it of the code after the call as well, where
 // the called function has set the frame pointer back.
 static bool counts_from_saved_fp(const struct rule *rule)
 {
@@ -169,8 +171,8 @@ static bool counts_from_saved_fp(const struct rule *rule)
 	       cfa->ops[0].number == 0 && cfa->ops[1].atom == OP_DEREF;
 }
 
-// Takes away where the frame pointer is saved, if that is told by way of itself, which no longer
-// leads there: in the last instructions of a function that has restored it.
+// Forgets where the frame pointer is saved, if that is given relative to the frame pointer itself,
+// which does not lead there any more in the last instructions of a function that has restored it.
 static void forget_saved_fp(const struct code_address *code, struct rule *rule)
 {
 	enum { OP_BREG0 = 0x70, MAX_BYTES = 4 };
@@ -191,7 +193,7 @@ static void forget_saved_fp(const struct code_address *code, struct rule *rule)
 	}
 }
 
-// By the tables, or by what the code itself says where they are too general for it.
+// Reads the rule from the tables, or from the code itself where the tables are too general for it.
 static bool read_table_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
 	struct arch_code arch_code = in_file;
@@ -262,7 +264,7 @@ static void read_image_rule(void *context)
 		order->rule->kind = RULE_IMAGE;
 }
 
-// By the tables that the process has made for debuggers, or by the code itself.
+// Makes the rule from the tables that the process has made for debuggers, or from the code itself.
 static void make_jit_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
 	struct module *image = code->module;
@@ -304,7 +306,7 @@ const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
                                   const struct code_address *code, bool is_call)
 {
 	make_room(&cache->rules, &cache->count, &cache->capacity, id);
-	// JIT code may have become other code: asked again, it is made again, in its old place.
+	// JIT code may have become other code: when asked again, make it again, in its old place.
 	if (!cache->rules[id] || code->module->kind == MODULE_ANONYMOUS ||
 	    code->module->kind == MODULE_IMAGE) {
 		struct rule *rule = cache->rules[id];

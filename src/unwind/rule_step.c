@@ -7,8 +7,8 @@
 #include "rule.h"
 #include "snapshot.h"
 
-// Memory that the copy does not hold: because the page was not in memory, because the copy was cut,
-// or because it cannot be.
+// Tells why memory is not in the copy: the page was not in memory, the copy was cut, or it cannot
+// be copied.
 static enum stack_end unreadable(const struct snapshot *snapshot, uint64_t address)
 {
 	if (snapshot_has_gap_at(snapshot, address))
@@ -49,7 +49,7 @@ bool rule_cfa(const struct rule *rule, const struct registers *registers,
 	return find_cfa(rule, registers, snapshot, ret) == STACK_COMPLETE;
 }
 
-// The caller's value of one register.
+// Finds the caller's value of one register.
 static enum stack_end find_register(const struct register_rule *rule, uint64_t cfa,
                                     const struct registers *old, const struct snapshot *snapshot,
                                     uint64_t *ret)
@@ -135,7 +135,7 @@ static enum stack_end find_caller(const struct rule *rule, const struct register
 	return STACK_COMPLETE;
 }
 
-// In place, and only those that change: this is where the time of unwinding goes.
+// Works in place, and changes only what differs: the time of unwinding is spent here.
 enum stack_end rule_step(const struct rule *rule, bool is_return, const struct snapshot *snapshot,
                          struct registers *registers)
 {
@@ -145,8 +145,8 @@ enum stack_end rule_step(const struct rule *rule, bool is_return, const struct s
 	const enum stack_end end = find_caller(rule, registers, snapshot, &caller);
 	if (end != STACK_COMPLETE)
 		return end;
-	// Stacks grow down: a caller's frame lies above, but for one that a signal interrupted on
-	// another stack. A leaf may have taken its return address off the stack (vfork).
+	// Stacks grow down: a caller's frame lies above, except for one that a signal interrupted
+	// on another stack. A leaf may have taken its return address off the stack (vfork).
 	if (!rule->signal_frame && !rule->is_elsewhere &&
 	    caller.sp < registers->value[arch->sp] + is_return)
 		return STACK_NO_PROGRESS;

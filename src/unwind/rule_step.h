@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rule_step: one frame's registers, and its caller's by a rule.
+// rule_step: goes from one frame's registers to its caller's by a rule.
 #pragma once
 
 #include <stdbool.h>
@@ -12,10 +12,10 @@ struct rule;
 struct snapshot;
 
 // Replaces the frame's registers by its caller's. Returns STACK_COMPLETE if it did, and otherwise
-// why not; the registers are then as they were. `is_return`: the frame's pc is a return address.
+// why not; the registers are then unchanged. `is_return`: the frame's pc is a return address.
 enum stack_end rule_step(const struct rule *rule, bool is_return, const struct snapshot *snapshot,
                          struct registers *registers);
 
-// The CFA that the rule gives the frame; false: it cannot be told.
+// Finds the CFA that the rule gives the frame. False if it is not known.
 bool rule_cfa(const struct rule *rule, const struct registers *registers,
               const struct snapshot *snapshot, uint64_t *ret);

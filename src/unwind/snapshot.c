@@ -12,13 +12,13 @@ enum {
 	MAX_BASE_CHANGES = 4, // a main thread's stack begins elsewhere after each exec
 	// Threads that begin in different ways (Go's) have bases that lie a little apart.
 	BASE_SLACK_BYTES = 4096,
-	KEPT_BYTES = 4 << 20, // of the buffer's memory, from one tick to the next
+	KEPT_BYTES = 4 << 20, // of the buffer's memory, kept from one tick to the next
 	MAX_UC_FLAGS = 0xff,
-	// Of an Erlang process's stack: about where the process noted it last.
+	// How much of an Erlang process's stack is copied, around where the process noted it last.
 	ERLANG_BYTES = 32 << 10,
 	ERLANG_BYTES_BELOW = 2048,
 	UC_STACK_BEFORE = 16,           // uc_flags and uc_link
-	MAX_ALTERNATE_BYTES = 1 << 30,  // of a signal stack: what is larger is none
+	MAX_ALTERNATE_BYTES = 1 << 30,  // of a signal stack: anything larger is not one
 	MAX_MAIN_STACK_BYTES = 8 << 20, // how far below [stack] an SP still belongs to it
 };
 
@@ -79,8 +79,8 @@ void snapshot_buffer_end_note(struct snapshot_buffer *buffer, size_t size, size_
 	buffer->used += (size + 15) & ~(size_t)15;
 }
 
-// A deep stack is not copied up to its end, but as far as unwinding has been seen to go: the thread
-// is held meanwhile.
+// Limits the copy of a deep stack to where unwinding has been seen to go, since the thread is held
+// meanwhile.
 static size_t limit_extent(const struct snapshot_hint *hint, uint64_t extent, bool *ret_known)
 {
 	const size_t limit = hint->limit_bytes ? hint->limit_bytes : SNAPSHOT_KNOWN_STACK_BYTES;
@@ -89,7 +89,7 @@ static size_t limit_extent(const struct snapshot_hint *hint, uint64_t extent, bo
 	return *ret_known ? extent : limit;
 }
 
-// How many bytes from sp on are worth copying. *known: the stack ends there for certain.
+// Returns how many bytes from sp on are worth copying. *known: the stack certainly ends there.
 static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct snapshot_hint *hint,
                            const struct go_thread *go, bool *ret_known)
 {
@@ -101,7 +101,7 @@ static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct sn
 	if (mapping && mapping->start > sp &&
 	    (strcmp(maps_path(maps, mapping), "[stack]") != 0 ||
 	     mapping->start - sp > MAX_MAIN_STACK_BYTES))
-		mapping = NULL; // in no mapping known, nor a main stack that has grown since
+		mapping = NULL; // in no known mapping, nor in a main stack that has grown since
 	*ret_known = true;
 	if (mapping)
 		end = mapping->end;
@@ -116,7 +116,7 @@ static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct sn
 		return end - sp;
 	if (end && (end != mapping->end || strcmp(maps_path(maps, mapping), "[stack]") == 0))
 		return limit_extent(hint, end - sp, ret_known);
-	// A stack somewhere in a large mapping (a thread's of Go, a coroutine's).
+	// It is a stack somewhere in a large mapping (a Go thread's, a coroutine's).
 	size_t extent = hint->guess_bytes ? hint->guess_bytes : SNAPSHOT_UNKNOWN_STACK_BYTES;
 	if (go_stack_has(&go->own, sp) && go->own.high - sp < SNAPSHOT_UNKNOWN_STACK_BYTES)
 		extent = go->own.high - sp + BASE_SLACK_BYTES + hint->guess_bytes;
@@ -126,7 +126,7 @@ static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct sn
 	return *ret_known ? end - sp : extent;
 }
 
-// A gap at the end is one only where the stack is known to go on.
+// Removes a gap at the end, unless the stack is known to go on.
 static void trim(struct snapshot_region *region, const struct maps *maps)
 {
 	struct resident_gaps *gaps = &region->gaps;
@@ -139,7 +139,7 @@ static void trim(struct snapshot_region *region, const struct maps *maps)
 	region->size = gaps->items[--gaps->count].start;
 }
 
-// Into the region, from its start on.
+// Fills the region, from its start on.
 static bool fill_region(int tid, const struct maps *maps, const struct snapshot_hint *hint,
                         uint8_t *bytes, size_t size, struct snapshot_region *region)
 {
@@ -150,8 +150,8 @@ static bool fill_region(int tid, const struct maps *maps, const struct snapshot_
 	return region->size > 0;
 }
 
-// Copies `size` bytes from sp on, and the red zone below it, if there is one: GCC's epilogues have
-// popped registers that their CFI goes on to describe as saved, below SP by then.
+// Copies `size` bytes from sp on, and the red zone below it, if there is one: epilogues made by GCC
+// have popped registers that their CFI still describes as saved, and these then lie below SP.
 static bool copy_region(int tid, const struct arch *arch, uint64_t sp, size_t size,
                         const struct maps *maps, const struct snapshot_hint *hint,
                         struct snapshot_buffer *buffer, struct snapshot *snapshot)
@@ -177,7 +177,7 @@ static bool copy_region(int tid, const struct arch *arch, uint64_t sp, size_t si
 	return true;
 }
 
-// <linux/signal.h>, which does not go with <signal.h>
+// <linux/signal.h> has it, but cannot be included with <signal.h>
 static const uint32_t AUTODISARM = 1u << 31;
 
 static size_t max_size(size_t a, size_t b)
@@ -193,8 +193,9 @@ static uint64_t word_at(const uint8_t *bytes)
 	return word;
 }
 
-// The stack pointer that a signal interrupted, if handler_sp, in the region, is on an alternate
-// signal stack: then the kernel's struct ucontext on it names the very stack that it lies on.
+// Returns the stack pointer that a signal interrupted, if handler_sp, in the region, is on an
+// alternate signal stack: then the kernel's struct ucontext on it names the very stack that it lies
+// on.
 static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapshot_region *region,
                                     uint64_t handler_sp)
 {
@@ -202,7 +203,8 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 
 	for (size_t i = handler_sp - region->start; i + sp_at + 8 <= region->size; i += 8) {
 		const uint8_t *context = region->bytes + i;
-		// The thread is held, and a deep stack has 20,000 words: of nearly all this tells.
+		// The thread is held, and a deep stack has 20,000 words: this rules out nearly all
+		// of them.
 		const uint64_t base = word_at(context + stack_at);
 		if (handler_sp - base >= MAX_ALTERNATE_BYTES)
 			continue;
@@ -212,7 +214,7 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 		const uint32_t flags = word_at(context + stack_at + 8); // padding follows
 		const uint64_t size = word_at(context + stack_at + 16);
 		const uint64_t sp = word_at(context + sp_at);
-		// uc_flags and uc_link stand before uc_stack. The kernel writes a few bits, and 0.
+		// uc_flags and uc_link come before uc_stack. The kernel writes a few bits, and 0.
 		if (word_at(context + stack_at - 16) > MAX_UC_FLAGS ||
 		    word_at(context + stack_at - 8) != 0 || base == 0 ||
 		    size > MAX_ALTERNATE_BYTES || (flags & ~AUTODISARM) > (uint32_t)SS_DISABLE)
@@ -222,8 +224,8 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 		if (sp < base || sp - base >= size)
 			return sp;
 		// A handler interrupted another one on this stack. What lies between their frames
-		// is not live, and may be such a context from before. One that names an SP below
-		// itself is from before, too.
+		// is not live, and may be an old context of this kind. One that names an SP below
+		// itself is old, too.
 		if (sp > region->start + i + sp_at)
 			i = sp - region->start - 8;
 	}
@@ -252,8 +254,8 @@ static bool is_copied(const struct snapshot *snapshot, uint64_t address)
 	return snapshot_read(snapshot, address, 1, &byte);
 }
 
-// Where the goroutine's stack begins. If the thread still runs as the goroutine, or did when a
-// signal came, it has not noted that, but in a register that may be anywhere by now.
+// Returns where the goroutine's stack begins. If the thread still runs as the goroutine, or did
+// when a signal came, it has noted that only in a register, which may be anywhere by now.
 static uint64_t goroutine_sp(const struct go_thread *go)
 {
 	const struct go_stack *stack = &go->goroutine;
@@ -265,7 +267,7 @@ static uint64_t goroutine_sp(const struct go_thread *go)
 	           : stack->low;
 }
 
-// A thread of Go: the stack that waits for what runs on the other one.
+// Copies, for a thread of Go, the stack that waits for what runs on the other one.
 static void copy_other_stack(int tid, const struct arch *arch, const struct maps *maps,
                              const struct snapshot_hint *hint, struct snapshot_buffer *buffer,
                              struct snapshot *snapshot)
@@ -285,7 +287,7 @@ static void copy_other_stack(int tid, const struct arch *arch, const struct maps
 		snapshot->go = (struct go_thread){0};
 }
 
-// Where the thread's callers are on another stack, of which unwinding has shown an address.
+// Copies another stack that holds the thread's callers; unwinding has shown an address on it.
 static void copy_elsewhere(int tid, const struct arch *arch, const struct maps *maps,
                            const struct snapshot_hint *hint, struct snapshot_buffer *buffer,
                            struct snapshot *snapshot)
@@ -302,7 +304,8 @@ static void copy_elsewhere(int tid, const struct arch *arch, const struct maps *
 		snapshot->cut |= !known;
 }
 
-// Of a thread that runs C code for an Erlang process: the process's own stack, and its note of it.
+// Copies, for a thread that runs C code for an Erlang process, the process's own stack, and its
+// note of it.
 static void copy_erlang(int tid, const struct arch *arch, const struct maps *maps,
                         const struct snapshot_hint *hint, struct snapshot_buffer *buffer,
                         struct snapshot *snapshot)
@@ -315,7 +318,7 @@ static void copy_erlang(int tid, const struct arch *arch, const struct maps *map
 	const size_t size = max_size(hint->guess_bytes, ERLANG_BYTES);
 	if (copy_region(tid, arch, sp - ERLANG_BYTES_BELOW, size, maps, hint, buffer, snapshot))
 		snapshot->cut = true;
-	// With the frame pointer, which is kept behind it (erl_process.h, struct process).
+	// The frame pointer is kept after it (erl_process.h, struct process).
 	copy_region(tid, arch, process + (uint64_t)(int64_t)hint->beam.stop, 2 * sizeof(sp), maps,
 	            hint, buffer, snapshot);
 }
@@ -364,7 +367,7 @@ void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snaps
 	hint->limit_bytes = max_size(hint->limit_bytes, wanted);
 }
 
-// Shrinks by and by: a stack with larger frames may have its turn again.
+// Shrinks slowly: a stack with larger frames may come again.
 static size_t shrink(size_t bytes, size_t initial_bytes, size_t wanted)
 {
 	bytes = bytes ? bytes : initial_bytes;

@@ -7,7 +7,7 @@
 #include "maps.h"
 
 enum {
-	// The entry code may have aligned SP, and popped argc, before it made its first call.
+	// The entry code may have aligned SP, and popped argc, before its first call.
 	START_SLACK = 64,
 	// What makers of stacks keep above the first frame: a few words, the stack's own
 	// description.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// stack_root: whether a walk has come to the root of a thread's stack, or ends there by chance.
+// stack_root: tells whether a walk has come to the root of a thread's stack, or ends there by
+// chance.
 //
 // An undefined return address says so itself (rule.h: RULE_ROOT). A return address of 0, or a frame
-// pointer of 0 in code without rules, is what a root shows (psABI 3.4.1) and what any code may
-// have in a register: it counts at the top of a stack alone.
+// pointer of 0 in code without rules, is what a root shows (psABI 3.4.1), but any code may have it
+// in a register: it counts only at the top of a stack.
 #pragma once
 
 #include <stdbool.h>
@@ -11,13 +12,13 @@
 
 struct address_space;
 
-// True if the stack pointer is about where the program was entered.
+// True if the stack pointer is near where the program was entered.
 bool stack_root_is_entry(const struct address_space *space, uint64_t sp);
 
-// True if nothing more of a stack lies above the stack pointer: it is about where the program was
+// True if nothing more of a stack lies above the stack pointer: it is near where the program was
 // entered, or at the end of its mapping. If no mapping is known, marks the maps as stale.
 bool stack_root_is_top(struct address_space *space, uint64_t sp);
 
 // True if the walk has left the program's entry code for what the kernel wrote above it: the number
-// of arguments in the place of a return address.
+// of arguments is where a return address would be.
 bool stack_root_is_passed(const struct address_space *space, uint64_t sp, uint64_t pc);

@@ -17,7 +17,7 @@
 
 enum {
 	MAX_SIGNAL_FRAMES = 32, // handlers nested in one stack
-	MAX_ENTRIES = 1 << 20,  // of the cache; a hostile target may show ever new pcs
+	MAX_ENTRIES = 1 << 20,  // of the cache; a hostile target may show new pcs without end
 	N_RECENT = 1024,        // a power of two: as many pcs as most programs show again and again
 };
 
@@ -26,7 +26,7 @@ struct unwinder_entry {
 	uint32_t location;
 	bool may_return;              // a call may have its return address there
 	bool is_jit;                  // no file holds the code
-	uint32_t jit_code_generation; // of the address space, for which it holds if it is JIT code
+	uint32_t jit_code_generation; // the address space\'s, for which it holds if it is JIT code
 	const struct rule *rule;
 };
 
@@ -77,8 +77,8 @@ static bool entry_equal(const void *context, uint32_t id, const void *key)
 	return unwinder->entries[id].key == *(const uint64_t *)key;
 }
 
-// True if a call ends at the pc. All JIT code may be returned to: it may jump with a return
-// address of its own, as HotSpot's interpreter does.
+// True if a call ends at the pc. Any JIT code may be returned to: it may jump with a return address
+// of its own, as HotSpot's interpreter does.
 static bool may_return_to(struct unwinder *unwinder, uint64_t pc)
 {
 	const struct arch *arch = ARCH_NATIVE;
@@ -100,7 +100,7 @@ static struct code_address resolve(struct unwinder *unwinder, uint64_t pc, bool 
 
 	if (!is_return)
 		return address_space_resolve(unwinder->space, pc);
-	// A handler "returns" to the start of the trampoline, before which there is no call.
+	// A handler "returns" to the start of the trampoline; there is no call before it.
 	struct code_address exact = address_space_resolve(unwinder->space, pc);
 	const size_t n = module_read_code(exact.module, exact.address, code, sizeof(code));
 	if (arch->signal_rule(code, n, &rule) || arch->is_stack_start(code, n))
@@ -133,7 +133,7 @@ static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uin
 
 	if (id != HASH_NONE) {
 		const struct unwinder_entry *known = &unwinder->entries[id];
-		// Other names may hold from now on for code that no file holds: a new location.
+		// New names may hold from now on for code that no file holds: make a new location.
 		if (known->is_jit && known->jit_code_generation != unwinder->jit_code_generation) {
 			const struct unwinder_entry entry = make_entry(unwinder, pc, is_return);
 			unwinder->entries[id] = entry;
@@ -151,7 +151,7 @@ static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uin
 	return &unwinder->entries[id];
 }
 
-// A direct-mapped cache stands before the table: nearly every frame is found there at once.
+// Looks in a direct-mapped cache before the table: nearly every frame is found there at once.
 static const struct unwinder_entry *find_entry(struct unwinder *unwinder, uint64_t pc,
                                                bool is_return)
 {
@@ -185,8 +185,8 @@ static struct move apply_row(const struct rule *rule, bool is_return,
 	return end == STACK_COMPLETE ? GO_ON : end_with(end);
 }
 
-// No rule at all: the outermost frame, if it is the program's entry code, or has a frame pointer
-// of zero at the top of a stack.
+// Ends the walk when there is no rule at all: with the outermost frame, if it is the program's
+// entry code, or has a frame pointer of zero at the top of a stack.
 static struct move end_without_rule(const struct unwinder *unwinder,
                                     const struct registers *registers)
 {
@@ -201,7 +201,8 @@ static struct move end_without_rule(const struct unwinder *unwinder,
 	return end_with(STACK_NO_RULE);
 }
 
-// Those registers that the code leaves alone though nothing tells so: Erlang's has two of its own.
+// Returns the registers that the code leaves alone though no rule says so: Erlang's has two of its
+// own.
 static uint32_t always_kept(struct unwinder *unwinder, uint64_t pc, bool is_return)
 {
 	return unwinder->space->beam && find_entry(unwinder, pc, is_return)->is_jit
@@ -209,7 +210,8 @@ static uint32_t always_kept(struct unwinder *unwinder, uint64_t pc, bool is_retu
 	           : 0;
 }
 
-// A step by frame pointer in code without CFI counts only if it looks like one.
+// Steps by the frame pointer in code without CFI; that counts only if the result looks like a
+// frame.
 static struct move guess(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                          const struct snapshot *snapshot, struct registers *registers)
 {
@@ -225,7 +227,7 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule, boo
 	    registers->value[arch->fp] % 8 != 0 ||
 	    !address_space_is_code(unwinder->space, caller.value[arch->pc]))
 		return end_without_rule(unwinder, registers);
-	// What such code did with the other registers is anybody's guess.
+	// What such code did with the other registers is not known.
 	caller.known &= 1u << arch->pc | 1u << arch->sp | 1u << arch->fp |
 	                always_kept(unwinder, registers->value[arch->pc], is_return);
 	unwinder->n_frame_pointer_steps++;
@@ -242,7 +244,8 @@ static bool is_called_from(struct unwinder *unwinder, const struct registers *ca
 	       find_entry(unwinder, pc, true)->may_return;
 }
 
-// Assembly may rely on more registers than the ABI makes a function preserve.
+// Keeps registers that the called function left alone: assembly may rely on more of them than the
+// ABI makes a function preserve.
 static void keep_left_alone(struct unwinder *unwinder, const struct registers *registers,
                             struct registers *caller)
 {
@@ -260,8 +263,8 @@ static bool is_begun_from(struct unwinder *unwinder, const struct registers *cal
 	       find_entry(unwinder, caller->value[ARCH_NATIVE->pc], true)->rule->signal_frame;
 }
 
-// A step by what the code does until it returns counts only if that leads behind a call, or to a
-// signal trampoline: code behind a call that never returns would mislead.
+// Steps by what the code does until it returns. That counts only if it leads to the place after a
+// call, or to a signal trampoline: code after a call that never returns would mislead.
 static struct move follow_code(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                                const struct snapshot *snapshot, struct registers *registers)
 {
@@ -288,7 +291,7 @@ static struct move follow_code(struct unwinder *unwinder, const struct rule *rul
 	return !guessed.go_on && guessed.end == STACK_NO_RULE && !move.go_on ? move : guessed;
 }
 
-// What the target says of its JIT code need not be true.
+// Steps by what the target says of its JIT code, which need not be true.
 static struct move apply_image(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                                const struct snapshot *snapshot, struct registers *registers)
 {
@@ -303,8 +306,8 @@ static struct move apply_image(struct unwinder *unwinder, const struct rule *rul
 	return GO_ON;
 }
 
-// By the stack pointer, where the frame pointer is not known. A rule that was made for that from
-// the code counts only if it leads behind a call, to a signal trampoline, or to nobody.
+// Steps by the stack pointer, if the frame pointer is not known. A rule that was made for that from
+// the code counts only if it leads to the place after a call, to a signal trampoline, or to nobody.
 static struct move apply_by_sp(struct unwinder *unwinder, bool is_return,
                                const struct snapshot *snapshot, struct registers *registers)
 {
@@ -372,7 +375,7 @@ static struct move change_stack(struct unwinder *unwinder, const struct rule *ru
 	}
 }
 
-// Code that runs in a frame of LuaJIT's VM: the caller is the VM's.
+// Leaves code that runs in a frame of LuaJIT's VM: the caller is the VM's.
 static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                             const struct snapshot *snapshot, struct registers *registers)
 {
@@ -400,8 +403,8 @@ static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, 
 	return GO_ON;
 }
 
-// Erlang code that C returns to must go back to its own stack: what is above on the thread's are
-// the scheduler's registers.
+// True if Erlang code that C returns to is in the frame: then the walk must go back to Erlang's
+// stack; what is above on the thread's are the scheduler's registers.
 static bool is_in_beam_frame(const struct unwinder *unwinder, const struct rule *rule,
                              const struct registers *registers)
 {
@@ -441,8 +444,8 @@ static bool is_return_from(struct unwinder *unwinder, uint64_t pc, const struct 
 	       ARCH_NATIVE->direct_call_target(bytes, next) == target;
 }
 
-// From Erlang code to who called BEAM's process_main, whose frame is aligned: its return address
-// is in one of a few places.
+// Goes from Erlang code to the caller of BEAM's process_main, whose frame is aligned: its return
+// address is in one of a few places.
 static struct move leave_beam(struct unwinder *unwinder, const struct rule *rule,
                               const struct snapshot *snapshot, struct registers *registers)
 {
@@ -501,7 +504,7 @@ static void refresh(struct unwinder *unwinder)
 		forget_recent(unwinder);
 	unwinder->jit_code_generation = unwinder->space->jit_code_generation;
 	if (unwinder->generation == unwinder->space->generation)
-		return; // entries of JIT code are made anew when they are asked for
+		return; // entries of JIT code are made again when they are asked for
 	hash_index_clear(&unwinder->index);
 	unwinder->n_entries = 0;
 	forget_recent(unwinder);
@@ -562,7 +565,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 		    step(unwinder, rule, is_return, snapshot, &walk, &registers);
 		if (!move.go_on) {
 			ret->end = move.end;
-			// An Erlang process's stack is where the process has it.
+			// An Erlang process's stack is where the process keeps it.
 			if (move.end != STACK_UNREADABLE || rule->is_elsewhere ||
 			    !rule_cfa(rule, &registers, snapshot, &ret->missing))
 				ret->missing = 0;

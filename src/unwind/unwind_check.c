@@ -123,8 +123,8 @@ static char *describe(struct unwind_check *check, int tid, const struct unwinder
 	return text;
 }
 
-// All differences, and stacks that end early in both, but for those of sleeping threads, whose
-// registers are not known at first.
+// True for all differences, and for stacks that end early in both, except those of sleeping
+// threads, whose registers are not known at first.
 static bool is_worth_showing(enum verdict verdict, const struct snapshot *snapshot,
                              const struct unwound *unwound)
 {

@@ -10,7 +10,7 @@
 #include "snapshot.h"
 
 struct unwind_libdw {
-	Dwfl *dwfl; // of one generation; NULL: none, or libdw could not make one
+	Dwfl *dwfl; // for one generation; NULL: none, or libdw could not make one
 	uint32_t generation;
 	int tid;
 	const struct snapshot *snapshot; // borrowed, of the stack that is being unwound
@@ -26,7 +26,7 @@ static const Dwfl_Callbacks callbacks = {
     .debuginfo_path = &debug_path,
 };
 
-// The one thread of our process.
+// Returns the one thread of our process.
 static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
 {
 	const struct unwind_libdw *oracle = arg;
