@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cgroup: what a process's control group says of where it belongs: to a systemd unit, to a
+// cgroup: reads from a process's control group where the process belongs: to a systemd unit, to a
 // container, to a Kubernetes pod.
 #pragma once
 
@@ -15,9 +15,10 @@ struct cgroup {
 	char pod[CGROUP_POD_SIZE]; // a UUID, with dashes; "": none
 };
 
-// False: there is no such process, or no control groups; all is empty then.
+// Reads it for a process. False if there is no such process, or no control group; all is empty
+// then.
 bool cgroup_read(int pid, struct cgroup *ret);
 
-// The same of the text of /proc/PID/cgroup.
+// Does the same from the text of /proc/PID/cgroup.
 void cgroup_parse(const char *text, struct cgroup *ret);
 void cgroup_deinit(struct cgroup *cgroup);

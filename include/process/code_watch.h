@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// code_watch: whether the code that was seen is still mapped where it was.
+// code_watch: tells whether the code that was seen is still mapped where it was.
 //
 // A dlclose and a dlopen of equal size at the same place leave no sign in the process's figures,
-// and its maps are too long to be read at every tick. Since Linux 6.11 one mapping can be asked for
-// (PROCMAP_QUERY, Documentation/filesystems/proc.rst), in a microsecond or so.
+// and its maps are too long to be read at every tick. Since Linux 6.11 the kernel can be asked for
+// a single mapping (PROCMAP_QUERY, Documentation/filesystems/proc.rst), in about a microsecond.
 #pragma once
 
 #include <stdbool.h>
@@ -11,12 +11,12 @@
 
 #include "maps.h"
 
-enum { CODE_WATCH_MAX = 64 }; // mappings; if there are more, the first ones
+enum { CODE_WATCH_MAX = 64 }; // mappings; only the first ones, if there are more
 
 struct code_watch {
 	struct mapping items[CODE_WATCH_MAX]; // their paths are not kept
 	size_t count;
-	size_t next;  // to be looked at
+	size_t next;  // the next one to be looked at
 	int maps_fd;  // of the process, while it runs the same program; -1: none
 	bool unknown; // this kernel cannot be asked
 };
@@ -30,5 +30,5 @@ void code_watch_add(struct code_watch *watch, const struct mapping *mapping);
 // Stops watching.
 void code_watch_clear(struct code_watch *watch);
 
-// Looks at the next few of them, through thread `tid`. True: one has changed.
+// Looks at the next few mappings, through thread `tid`. True if one has changed.
 bool code_watch_changed(struct code_watch *watch, int pid, int tid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// file_locks: who holds the locks of files, by the kernel's table (/proc/locks, proc(5)).
+// file_locks: finds who holds the locks of files, in the kernel's table (/proc/locks, proc(5)).
 #pragma once
 
 #include <stdbool.h>
@@ -12,14 +12,14 @@ struct file_lock_wait {
 	bool is_flock;  // flock(2), else fcntl(2)
 };
 
-// The table's text, to be freed; NULL: it cannot be read.
+// Returns the table's text, to be freed; NULL: it cannot be read.
 char *file_locks_read(void);
 
-// The processes that hold what the wait is for: up to `max` pids, as our namespace has them (0 or
-// less: it does not tell), and how many.
+// Finds the processes that hold what the wait is for: up to `max` pids, as our namespace has them
+// (0 or less: not known). Returns how many it found.
 size_t file_locks_find(const char *table, const struct file_lock_wait *wait, int *ret_pids,
                        size_t max);
 
-// True if only the process `pid` has the open file by which it holds a lock of flock(2) on that
-// inode: else another one could unlock it, too. Looks at all descriptors of all processes.
+// True if only the process `pid` has the open file with which it holds a flock(2) lock on that
+// inode: if not, another process could unlock it, too. Looks at all descriptors of all processes.
 bool file_locks_is_sole(int pid, uint64_t inode);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// file_user: whose rights a file is opened with.
+// file_user: knows whose rights a file is opened with.
 //
-// A file that a process names is opened with that process's rights. With root's, a link that an
-// ordinary user left would lead to files that are none of that user's business.
+// A file that a process names is opened with that process's rights. With root's rights, a link that
+// an ordinary user left would lead to files that the user may not see.
 #pragma once
 
 #include <stdbool.h>
@@ -15,17 +15,18 @@ struct file_user {
 	uid_t uid;  // for files, proc(5)
 	gid_t gid;
 	size_t n_groups;
-	gid_t groups[FILE_USER_GROUPS]; // those beyond are left out: fewer rights, not more
+	gid_t groups[FILE_USER_GROUPS]; // further groups are left out: fewer rights, not more
 };
 
-// The user of thread `tid`; `known` is false where it cannot be read.
+// Reads the user of thread `tid`; `known` is false if that cannot be read.
 void file_user_read(int tid, struct file_user *ret);
 
-// The same of the text of /proc/TID/status.
+// Does the same from the text of /proc/TID/status.
 void file_user_parse(const char *text, struct file_user *ret);
 
 // Gives the calling process, which has one thread, the user's rights for files, and no
-// capabilities, if it may; else its own without capabilities. Root stays root.
+// capabilities, if it may change them; if not, it keeps its own rights, without capabilities. Root
+// stays root.
 void file_user_become(const struct file_user *user);
 
 // Restores the rights that the process had at the first call of this function. Call it once before

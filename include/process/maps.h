@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// maps: /proc/PID/maps, parsed.
+// maps: reads and parses /proc/PID/maps.
 #pragma once
 
 #include <stdbool.h>
@@ -22,27 +22,27 @@ struct maps {
 	size_t text_bytes;
 	size_t text_capacity;
 	uint64_t text_hash; // of the file as it was read
-	char *read;         // what was read last, if it is not the text
+	char *read;         // what was read last, if that is not the text
 	size_t read_capacity;
 	volatile bool
 	    changing; // for signal handlers: while it is set, they must not look at the rest
 };
 
 // Replaces what *maps holds (zeroed at first; its memory is reused) by the maps that thread `tid`
-// of process `pid` sees. False: they are the same as before. Maps that cannot be read, and those of
-// a zombie, are empty.
+// of process `pid` sees. False if they are the same as before. Maps that cannot be read, and those
+// of a zombie, are empty.
 bool maps_read(struct maps *maps, int pid, int tid);
 
-// The same from a text of `size` bytes; malformed lines, and those out of order, are left out.
+// Does the same from a text of `size` bytes; leaves out malformed lines, and those out of order.
 void maps_parse(struct maps *maps, const char *text, size_t size);
 
 void maps_deinit(struct maps *maps);
 
-// The mapping that holds the address, or else the next one above it; NULL: none.
+// Returns the mapping that holds the address, or else the next one above it; NULL: none.
 const struct mapping *maps_find_from(const struct maps *maps, uint64_t address);
 
-// The mapping that holds the address; NULL: none.
+// Returns the mapping that holds the address; NULL: none.
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);
 
-// The mapping's path, owned by maps.
+// Returns the mapping's path, owned by maps.
 const char *maps_path(const struct maps *maps, const struct mapping *mapping);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// proc: the files of /proc/PID that the profiler reads, one small reader each.
+// proc: reads the files of /proc/PID that the profiler needs, with one small reader each.
 //
 // Every path goes through a living thread of the process (/proc/PID/task/TID/...): once the main
-// thread has exited, /proc/PID/maps and exe are empty while any live thread's still work.
+// thread has exited, /proc/PID/maps and exe are empty, while those of any living thread still work.
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// /proc/PID/task/TID/stat, proc(5); only what is used.
+// Fields of /proc/PID/task/TID/stat, proc(5); only those that are used.
 struct proc_stat {
 	char state;     // R, S, D, T, t, Z, X, I
 	uint64_t flags; // PF_* of the kernel's sched.h
@@ -19,10 +19,10 @@ struct proc_stat {
 	uint64_t vsize_bytes; // changes whenever something is mapped or unmapped
 	uint64_t start_code;  // the program's first executable address; 1 without permission
 	uint64_t start_stack; // SP at the process's entry point; 0 without permission
-	uint64_t processor;   // that it runs on, or ran on last; UINT64_MAX: not told
+	uint64_t processor;   // the CPU that it runs on, or ran on last; UINT64_MAX: not known
 };
 
-// /proc/PID/status; only what is used.
+// Fields of /proc/PID/status; only those that are used.
 struct proc_status {
 	char state;
 	int tgid;
@@ -53,39 +53,41 @@ struct proc_syscall {
 
 enum { PROC_NAME_SIZE = 64 }; // TASK_COMM_LEN is 16 for user threads
 
-// Each returns false, with errno set, when the file cannot be read (ENOENT or ESRCH: it is gone).
+// Each returns false, with errno set, if the file cannot be read (ENOENT or ESRCH: it is gone).
 bool proc_read_status(int pid, struct proc_status *ret);
 bool proc_read_name(int pid, int tid, char ret[PROC_NAME_SIZE]);
 
-// The kernel's function in which the thread sleeps (/proc/TID/wchan). False: it does not tell.
+// Reads the kernel's function in which the thread sleeps (/proc/TID/wchan). False if it is not
+// shown.
 bool proc_read_wchan(int pid, int tid, char ret[PROC_NAME_SIZE]);
 
 // Opens /proc/PID/task/TID/`file`; -1 with errno.
 int proc_open(int pid, int tid, const char *file);
 
-// The first max_bytes of a process's file, such as "environ", a NUL after them; NULL with errno.
-// The caller frees.
+// Returns the first max_bytes of a process's file, such as "environ", with a NUL after them; NULL
+// with errno. The caller frees.
 char *proc_read_whole(int pid, const char *file, size_t max_bytes, size_t *ret_size);
 
-// The path of the program that the process runs, without the " (deleted)" of one that has been
-// replaced since. False: it cannot be known.
+// Reads the path of the program that the process runs, without the " (deleted)" of one that has
+// been replaced since. False if it is not known.
 bool proc_read_exe(int pid, char *ret, size_t size);
 
-// The value of a variable in the environment that the process was started with, if all of it stands
-// in the first 256 KiB; NULL: there is none, it is empty, or it may not be read. The caller frees.
+// Returns the value of a variable in the environment that the process was started with, if all of
+// it is in the first 256 KiB; NULL: there is none, it is empty, or it may not be read. The caller
+// frees.
 char *proc_read_variable(int pid, const char *name);
 
-// Read from an fd of proc_open, or once by path when fd is -1.
+// Reads from an fd of proc_open, or once by path if fd is -1.
 bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret);
 bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret);
 bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret);
 
-// True if the thread is blocked; cheaper than proc_read_syscall. False also when it cannot be read.
+// True if the thread is blocked; cheaper than proc_read_syscall. False also if it cannot be read.
 bool proc_is_blocked(int fd, int pid, int tid);
 
 // Parsers of the files' contents, for the readers above and for tests. False: malformed.
 bool proc_parse_stat(const char *text, struct proc_stat *ret);
 bool proc_parse_syscall(const char *text, struct proc_syscall *ret);
 
-// What is not there stays 0, the state '?'.
+// Leaves what is not there at 0, and the state at '?'.
 void proc_parse_status(const char *text, struct proc_status *ret);

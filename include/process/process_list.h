@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// process_list: the threads of a process, and its descendants, as /proc lists them now.
+// process_list: lists the threads of a process, and its descendants, as /proc shows them now.
 #pragma once
 
 #include <stddef.h>
 
 enum { PROCESS_LIST_MAX = 100000 }; // threads, or processes; more are left out
 
-// The thread ids of the process; *ret_count may be 0. The caller frees.
+// Returns the thread ids of the process; *ret_count may be 0. The caller frees.
 int *process_threads(int pid, size_t *ret_count);
 
-// The pids of all processes that /proc shows, in ascending order. The caller frees.
+// Returns the pids of all processes that /proc shows, in ascending order. The caller frees.
 int *process_all(size_t *ret_count);
 
-// The pids of its children. The caller frees.
+// Returns the pids of the process's children. The caller frees.
 int *process_children(int pid, size_t *ret_count);
 
-// The process itself and, parents first, its descendants. The caller frees.
+// Returns the process itself and, parents first, its descendants. The caller frees.
 int *process_tree(int pid, size_t *ret_count);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// resident: memory of a process, read without waiting for a page that is not there.
+// resident: reads memory of a process without waiting for a page that is not there.
 //
 // A page that is not in memory (swapped out, of a file, registered with userfaultfd(2), or never
 // touched) is fetched when it is read: process_vm_readv(2) then waits for a disk, a file server or
 // another program, for as long as that takes, in a sleep that not even SIGKILL ends. The thread
-// whose stack it is would be held as long. So /proc/PID/pagemap is asked first which pages are
-// there, and only those are read. A page may leave in the microseconds between.
+// whose stack it is would be held for that time. So /proc/PID/pagemap is asked first which pages
+// are there, and only those are read. A page may still leave in the microseconds between.
 #pragma once
 
 #include <stdbool.h>
@@ -14,13 +14,13 @@
 
 enum { RESIDENT_MAX_GAPS = 8 };
 
-// Part of a copy that was not read, from its first byte on.
+// A part of a copy that was not read.
 struct resident_gap {
 	size_t start, end;
 };
 
 struct resident_gaps {
-	struct resident_gap items[RESIDENT_MAX_GAPS]; // rising
+	struct resident_gap items[RESIDENT_MAX_GAPS]; // in rising order
 	size_t count;
 };
 
@@ -28,14 +28,14 @@ struct resident_gaps {
 struct resident {
 	int pid;
 	int fd;      // of its pagemap; -1: to be opened
-	bool hidden; // the kernel does not show it: every page has to be taken to be there
+	bool hidden; // the kernel does not show it: every page is taken to be there
 };
 
 void resident_init(struct resident *resident, int pid);
 void resident_deinit(struct resident *resident);
 
-// Closes the pagemap. Call it in each tick: an open one stays that of the program which the process
-// executed when it was opened.
+// Closes the pagemap. Call it in each tick: an open one keeps showing the program that the process
+// was running when it was opened.
 void resident_renew(struct resident *resident);
 
 // Opens the pagemap through the thread tid of the process, if it is not open.
@@ -48,17 +48,17 @@ void resident_open(struct resident *resident, int tid);
 size_t resident_copy(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size,
                      struct resident_gaps *ret_gaps);
 
-// Reads all of them; false: they are not all resident, or cannot be read.
+// Reads all of the bytes. False if they are not all resident, or cannot be read.
 bool resident_read(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size);
 
 // One of many small pieces of memory.
 struct resident_block {
 	uint64_t address;
 	void *bytes;
-	size_t size;  // 0: nothing to be read
+	size_t size;  // 0: nothing is to be read
 	bool is_read; // all of it
 };
 
-// Reads those of the blocks that are resident, with as few calls as can be.
+// Reads those of the blocks that are resident, with as few calls as possible.
 void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
                           size_t n);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sockets: what the sockets of a network namespace are, from the kernel's tables in /proc/PID/net.
+// sockets: tells what the sockets of a network namespace are, from the kernel's tables in
+// /proc/PID/net.
 #pragma once
 
 #include <stdbool.h>
@@ -12,10 +13,10 @@ struct socket_wanted {
 	                // NULL: not found (yet)
 };
 
-// Looks up all that have no meaning yet, in the tables that process `pid` sees by its thread `tid`.
-// That takes milliseconds, however few they are: the kernel goes through all sockets.
+// Looks up all that have no meaning yet, in the tables that process `pid` sees through its thread
+// `tid`. That takes milliseconds, even for a few: the kernel goes through all sockets.
 void sockets_find(int pid, int tid, struct socket_wanted *wanted, size_t n);
 
-// The same from the text of one table, which is named as its file: "tcp", "tcp6", "udp", "udp6" or
+// Does the same from the text of one table, named like its file: "tcp", "tcp6", "udp", "udp6" or
 // "unix" (proc(5)).
 void sockets_parse(const char *table, const char *text, struct socket_wanted *wanted, size_t n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// untrusted_text: what processes and servers are asked for that may never answer. Another process
-// asks (untrusted_file.h): this one waits for a second, or, where the machine is busy, for ten.
+// untrusted_text: asks processes and servers that may never answer. Another process asks
+// (untrusted_file.h): this one waits for a second, or for ten if the machine is busy.
 #pragma once
 
 #include <stddef.h>
@@ -8,11 +8,10 @@
 
 enum { UNTRUSTED_COMMAND_BYTES = 4096 };
 
-// A process's command line as text of one line, spaces between its words; what is beyond
-// UNTRUSTED_COMMAND_BYTES is left out. "" if it has none, or has ended; NULL: no answer. The caller
-// frees.
+// Returns a process's command line as one line of text, with spaces between its words, cut after
+// UNTRUSTED_COMMAND_BYTES. "" if it has none, or has ended; NULL: no answer. The caller frees.
 char *untrusted_command(int pid);
 
-// The user's name, as text of one line; the number where it has none. NULL: no answer. The caller
-// frees.
+// Returns the user's name as one line of text; the number if the user has no name. NULL: no answer.
+// The caller frees.
 char *untrusted_user(uid_t uid);

@@ -12,8 +12,8 @@
 
 enum { SCHED_BYTES = 1024, MAX_CPUS = 8192, NS_DIGITS = 6 };
 
-// The line of the key; NULL: there is none. The heading begins with the thread's own name, which
-// may be whatever the thread likes, also that key, or lines.
+// Returns the line of the key; NULL: there is none. The heading begins with the thread's own name,
+// which may be anything the thread likes, even that key, or lines.
 static const char *find_line(const char *text, const char *key)
 {
 	const char *found = NULL;
@@ -24,7 +24,7 @@ static const char *find_line(const char *text, const char *key)
 	return found;
 }
 
-// "se.exec_start   :    2012345.123456": milliseconds with six decimals.
+// Parses "se.exec_start   :    2012345.123456": milliseconds with six decimals.
 int64_t blocked_since_parse(const char *text)
 {
 	static const char key[] = "se.exec_start";
@@ -61,7 +61,7 @@ static int64_t exec_start(int fd)
 
 struct thread_run {
 	size_t position;  // in the caller's list
-	int cpu;          // that the thread runs on, or ran on last; -1: not known
+	int cpu;          // the CPU that the thread runs on, or ran on last; -1: not known
 	int64_t start_ns; // by that CPU's task clock
 	int64_t age_ns;   // of the thread
 };
@@ -87,8 +87,8 @@ static int compare(const void *a, const void *b)
 	return ((const struct thread_run *)a)->cpu - ((const struct thread_run *)b)->cpu;
 }
 
-// The CPU's task clock at now_ns; -1: not known. On the way there the thread is scheduled, or else
-// yields, so that its own time of running is of this moment.
+// Returns the CPU's task clock at now_ns; -1: not known. On the way there this thread is scheduled,
+// or else yields, so that the time of its own last run is this moment.
 static int64_t task_clock(int cpu, int64_t now_ns)
 {
 	cpu_set_t set;

@@ -18,15 +18,15 @@
 
 enum { MAX_ARGUMENTS = 4, SECONDS_PER_MINUTE = 60, SECONDS_PER_HOUR = 3600 };
 
-// How an argument is written.
+// How to write an argument.
 enum argument_kind {
 	ARGUMENT_NUMBER = 1,
 	ARGUMENT_DESCRIPTOR,  // its number, and what it is
-	ARGUMENT_DESCRIPTORS, // a list of them: the first, and how many others
+	ARGUMENT_DESCRIPTORS, // a list of them: the first, and how many others there are
 	ARGUMENT_LOCK,        // an address with its symbol
 	ARGUMENT_FUTEX,
 	ARGUMENT_MILLISECONDS,
-	ARGUMENT_TIMESPEC, // in memory; none: left out
+	ARGUMENT_TIMESPEC, // in memory; left out if there is none
 	ARGUMENT_TIMEVAL,
 	ARGUMENT_CLOCK,
 	ARGUMENT_SLEEP_FLAGS,
@@ -135,7 +135,7 @@ static const struct value_name fcntl_names[] = {NAMED(F_SETLKW), NAMED(F_OFD_SET
 static const struct value_name id_names[] = {
     NAMED(P_ALL), NAMED(P_PID), NAMED(P_PGID), {3, "P_PIDFD"}};
 
-// A new string: the value's name, or itself.
+// Returns a new string: the value's name, or the value itself.
 static char *name_value(const struct value_name *names, size_t n, uint64_t value)
 {
 	for (size_t i = 0; i < n; i++)
@@ -203,7 +203,7 @@ static char *process_text(uint64_t value)
 	return pid == -1 ? memory_strdup("any child") : memory_printf("%d", pid);
 }
 
-// A new string; NULL: the argument is left out.
+// Returns a new string; NULL: the argument is left out.
 static char *argument_text(const struct call_writer *writer, unsigned int position,
                            unsigned int kind)
 {

@@ -11,15 +11,15 @@
 
 enum {
 	MAX_PATH_BYTES = 4096,
-	MAX_BYTES = 16 * (MAX_PATH_BYTES + 64), // a line for each of version 1's hierarchies
+	MAX_BYTES = 16 * (MAX_PATH_BYTES + 64), // one line for each of version 1's hierarchies
 	CONTAINER_DIGITS = 64,
 	TASK_DIGITS = 32,
 	MAX_TASK_NUMBER = 20, // digits; 9 and 10 were seen
 	POD_LENGTH = 36,
 };
 
-// Version 2 has one line, "0::PATH"; of version 1 systemd's own hierarchy tells the most, of both
-// together either may be empty.
+// Version 2 has one line, "0::PATH". With version 1, systemd's own hierarchy tells the most. If
+// both are used together, either may be empty.
 static const char *const hierarchies[] = {"0::", "name=systemd:", "memory:", "cpu,cpuacct:"};
 
 static const char *find_path(const char *text, const char *hierarchy)
@@ -36,7 +36,7 @@ static const char *find_path(const char *text, const char *hierarchy)
 	return NULL;
 }
 
-// The first one that is not just the root.
+// Takes the first path that is not just the root.
 static char *take_path(const char *text)
 {
 	const char *found = NULL;
@@ -61,7 +61,7 @@ static bool ends_in(const char *part, size_t length, const char *suffix)
 	return length > n && strncmp(part + length - n, suffix, n) == 0;
 }
 
-// The last part of the path that is a service or a scope.
+// Finds the last part of the path that is a service or a scope.
 static char *find_unit(const char *path)
 {
 	const char *unit = NULL;
@@ -79,7 +79,8 @@ static char *find_unit(const char *path)
 	return unit ? memory_strndup(unit, unit_length) : NULL;
 }
 
-// The length of a container's id that begins there, with as many hexadecimal digits; 0: none does.
+// Returns the length of a container's id that begins there with that many hexadecimal digits; 0:
+// none does.
 static size_t measure_container(const char *at, size_t n_digits)
 {
 	size_t length = n_digits;
@@ -93,11 +94,11 @@ static size_t measure_container(const char *at, size_t n_digits)
 	return isalnum((unsigned char)at[length]) ? 0 : length;
 }
 
-// 64 hexadecimal digits between anything else: Docker's "/docker/ID", "docker-ID.scope" and what
-// Kubernetes makes of containerd and CRI-O, "cri-containerd-ID.scope". On AWS Fargate 32 of the
-// task, a dash, and the container's number: "/ecs/TASK/TASK-265927825" (Amazon ECS Developer Guide,
-// "task metadata version 4 examples", DockerId). The last ones count: where containers run in
-// containers, the innermost.
+// Finds 64 hexadecimal digits between anything else: Docker's "/docker/ID", "docker-ID.scope" and
+// what Kubernetes makes of containerd and CRI-O, "cri-containerd-ID.scope". On AWS Fargate: 32
+// digits of the task, a dash, and the container's number: "/ecs/TASK/TASK-265927825" (Amazon ECS
+// Developer Guide, "task metadata version 4 examples", DockerId). The last ones count: if
+// containers run in containers, these are the innermost's.
 static void find_container(const char *path, char ret[CGROUP_CONTAINER_SIZE])
 {
 	for (size_t n = 0; *path; path += n ? n : 1) {
@@ -121,7 +122,7 @@ static bool is_uuid(const char *text)
 	return true;
 }
 
-// "pod" and the UUID, whose dashes systemd's slices have as underscores.
+// Finds "pod" and the UUID, which has underscores for dashes in systemd's slices.
 static void find_pod(const char *path, char ret[CGROUP_POD_SIZE])
 {
 	for (const char *at = path; (at = strstr(at, "pod")); at++) {

@@ -14,7 +14,7 @@
 enum {
 	MAX_TABLE_BYTES = 4 << 20,
 	FDINFO_BYTES = 4096,
-	MAX_DESCRIPTORS = 1 << 20, // that are looked at, of all processes
+	MAX_DESCRIPTORS = 1 << 20, // of all processes; no more are looked at
 };
 
 static char *read_whole(const char *path, size_t max)
@@ -40,7 +40,7 @@ char *file_locks_read(void)
 	return read_whole("/proc/locks", MAX_TABLE_BYTES);
 }
 
-// "3: POSIX  ADVISORY  WRITE 1234 08:01:4711 0 EOF"; one that waits for it has "3: -> POSIX ...".
+// "3: POSIX  ADVISORY  WRITE 1234 08:01:4711 0 EOF"; a row that waits for it has "3: -> POSIX ...".
 struct row {
 	unsigned long long number;
 	bool waits, is_flock;
@@ -72,7 +72,7 @@ static bool is_wait(const struct row *row, const struct file_lock_wait *wait)
 	       (wait->inode == 0 || row->inode == wait->inode);
 }
 
-// A lock's row comes before those that wait for it, with the same number.
+// A lock's row comes before the rows that wait for it, with the same number.
 size_t file_locks_find(const char *table, const struct file_lock_wait *wait, int *ret_pids,
                        size_t max)
 {

@@ -15,7 +15,7 @@
 
 enum { STATUS_BYTES = 16 << 10, MAX_OWN_GROUPS = 1 << 16, CAPABILITY_WORDS = 2 };
 
-// The text behind the key; NULL: there is none.
+// Returns the text after the key; NULL: there is none.
 static const char *value_of(const char *text, const char *key)
 {
 	const size_t length = strlen(key);
@@ -28,7 +28,7 @@ static const char *value_of(const char *text, const char *key)
 	return NULL;
 }
 
-// The next number of the line; false: there is none.
+// Reads the next number of the line. False if there is none.
 static bool next_number(const char **text, unsigned long *ret)
 {
 	char *end;
@@ -41,7 +41,7 @@ static bool next_number(const char **text, unsigned long *ret)
 	return true;
 }
 
-// The fourth of the real, effective, saved and file system's ids.
+// Parses the fourth of the ids: real, effective, saved, the file system's.
 static bool parse_id(const char *text, const char *key, unsigned long *ret)
 {
 	const char *value = value_of(text, key);
@@ -81,7 +81,7 @@ void file_user_read(int tid, struct file_user *ret)
 	file_user_parse(text, ret);
 }
 
-// What the process had: kept for its whole life, and the same each time.
+// What the process had at first: kept for its whole life.
 static struct {
 	bool is_saved;
 	uid_t uid;
@@ -120,7 +120,7 @@ void file_user_become(const struct file_user *user)
 	if (!user->known || user->uid == 0)
 		return;
 	if (user->uid != own.uid || user->gid != own.gid) {
-		// Without the permission to change, they stay: files are opened as ourselves.
+		// Without the permission to change them, they stay: files are opened as ourselves.
 		if (syscall(SYS_setgroups, user->n_groups, user->groups) == 0)
 			setfsgid(user->gid);
 		setfsuid(user->uid);

@@ -19,8 +19,8 @@
 enum {
 	ALTERNATE_STACK_BYTES = 64 << 10,
 	MAX_SAFE = 8,
-	TICK_NS = 100000000, // in which CPU time is counted
-	RETRY_NS = 1000000,  // once the time is up, until the work is where it can be left
+	TICK_NS = 100000000, // steps in which CPU time is counted
+	RETRY_NS = 1000000,  // pause between tries, once the time is up, until the work can be left
 	CPU_SIGNAL = SIGVTALRM,
 	WAIT_SIGNAL = SIGPROF,
 };
@@ -41,7 +41,7 @@ struct code_range {
 	uintptr_t start, end;
 };
 
-// File-wide because the signal handlers need it.
+// Global, because the signal handlers need it.
 static struct {
 	bool ready;
 	volatile sig_atomic_t active;
@@ -91,11 +91,11 @@ static void on_fault(int number, siginfo_t *info, void *context)
 {
 	if (guard.active)
 		leave(number == SIGBUS ? GUARD_TRUNCATED : GUARD_FAULT, signal_context_pc(context));
-	// Not ours: back to the instruction, to fault as it would have without us.
+	// Not ours: go back to the instruction, to fault as it would have without us.
 	for (size_t i = 0; i < array_size(fault_signals); i++)
 		if (fault_signals[i] == number)
 			sigaction(number, &earlier[i], NULL);
-	if (info->si_code <= 0) // sent by somebody, abort(3) among them
+	if (info->si_code <= 0) // somebody sent it, for example abort(3)
 		raise(number);
 }
 
@@ -119,7 +119,7 @@ static void on_cpu_time(int number, siginfo_t *info, void *context)
 static void on_waiting(int number, siginfo_t *info, void *context)
 {
 	(void)number, (void)info;
-	// The calls of malloc(3), which could not be left, never end so.
+	// malloc's own system calls, which must not be left, never end this way.
 	if (guard.active && signal_context_ends_call(context))
 		leave(GUARD_TIME, signal_context_pc(context));
 }
@@ -148,7 +148,7 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *context)
 	return 0;
 }
 
-// Handlers run on a stack of their own: endless recursion is among the faults.
+// Gives handlers a stack of their own: endless recursion is among the faults.
 static void set_alternate_stack(void)
 {
 	static char bytes[ALTERNATE_STACK_BYTES];
@@ -165,8 +165,8 @@ static void fill_timer_signals(sigset_t *set)
 	sigaddset(set, WAIT_SIGNAL);
 }
 
-// No timer's signal comes in a handler: on a busy machine the next one may be there before the
-// handler has got a CPU, and one on top of the other they would fill the stack.
+// Blocks the timers' signals in handlers: on a busy machine the next one may be there before the
+// handler has got a CPU, and handlers on top of each other would fill the stack.
 static void handle(int number, void (*handler)(int, siginfo_t *, void *), int more_flags,
                    struct sigaction *ret_earlier)
 {
@@ -204,7 +204,7 @@ static void set_up(void)
 	for (size_t i = 0; i < array_size(fault_signals); i++)
 		handle(fault_signals[i], on_fault, 0, &earlier[i]);
 	handle(CPU_SIGNAL, on_cpu_time, SA_RESTART, NULL);
-	handle(WAIT_SIGNAL, on_waiting, 0, NULL); // system calls that wait must end
+	handle(WAIT_SIGNAL, on_waiting, 0, NULL); // flags 0: system calls that wait must end
 	guard.has_timers = create_timer(CLOCK_PROCESS_CPUTIME_ID, CPU_SIGNAL, &guard.cpu_timer) &&
 	                   create_timer(CLOCK_MONOTONIC, WAIT_SIGNAL, &guard.wait_timer);
 	tick_every(TICK_NS);
@@ -226,7 +226,7 @@ static void finish(enum guard_end end)
 	sigset_t set;
 
 	guard.active = 0;
-	if (end != GUARD_DONE) { // out of a handler, perhaps
+	if (end != GUARD_DONE) { // perhaps out of a handler
 		fill_timer_signals(&set);
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
 	}
@@ -249,7 +249,7 @@ enum guard_end guard_run(guard_work *work, void *context, int64_t *left_ns)
 	if (!guard.ready)
 		set_up();
 	guard.left_ns = *left_ns;
-	const int result = sigsetjmp(guard.way_out, 0); // finish() sees to the signals
+	const int result = sigsetjmp(guard.way_out, 0); // finish() restores the signals
 	if (result == GUARD_DONE) {
 		guard.active = 1;
 		work(context);

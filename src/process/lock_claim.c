@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The layouts are those of glibc since 2.25 and of musl (src/internal/pthread_impl.h). glibc's are
-// part of its ABI, as programs hold such locks: sysdeps/x86/nptl/bits/struct_mutex.h (read as of
-// 2.31) and struct_rwlock.h (as of 2.42). 2.36 is what the tests run; 2.31, 2.41 and 2.43 were
-// tried. Not ABI: a thread's descriptor, which must name itself, and what stdio's lock holds
-// (stdio-lock.h, as of 2.29). Whatever is told was found to be a living thread's tid.
+// part of its ABI, since programs hold such locks: sysdeps/x86/nptl/bits/struct_mutex.h (read as of
+// 2.31) and struct_rwlock.h (as of 2.42). The tests run 2.36; 2.31, 2.41 and 2.43 were tried. Not
+// part of the ABI are a thread's descriptor, which must name itself, and what stdio's lock holds
+// (stdio-lock.h, as of 2.29). Each owner that is told was found to be a living thread's tid.
 #include "lock_claim.h"
 
 #include <linux/futex.h>
@@ -26,7 +26,7 @@ enum {
 	MUTEX_KIND_BITS = 0x3ff,
 	MUTEX_ROBUST = 0x10,
 	MUTEX_SHARED = 0x80,
-	MUTEX_LOCKED = 1, // values of the futex of a mutex that is no PI mutex
+	MUTEX_LOCKED = 1, // values of the futex of a mutex that is not a PI mutex
 	MUTEX_CONTENDED = 2,
 	MAX_USERS = 1 << 20,
 
@@ -137,7 +137,7 @@ static bool read_mutex(struct reading *reading, bool is_certain)
 		return false;
 	if (kind & MUTEX_ROBUST && (lock & TID_MASK) != owner)
 		return false;
-	// Without a name that says so, it must look like a mutex in all of its parts.
+	// Without a name that says so, it must look like a mutex in all its parts.
 	if (!is_certain && ((lock != MUTEX_CONTENDED && !(kind & MUTEX_ROBUST)) || users == 0 ||
 	                    users > MAX_USERS || word(reading, MUTEX_COUNT) > MAX_USERS))
 		return false;
@@ -145,7 +145,7 @@ static bool read_mutex(struct reading *reading, bool is_certain)
 	return set_owner(reading, owner, is_certain);
 }
 
-// The holder is in the word itself, but for the normal type.
+// Reads a musl mutex: its holder is in the word itself, except for the normal type.
 static bool read_musl_mutex(struct reading *reading)
 {
 	const uint32_t type = word(reading, MUSL_MUTEX_TYPE);
@@ -157,7 +157,7 @@ static bool read_musl_mutex(struct reading *reading)
 	return true;
 }
 
-// `first`: the word at which the lock begins.
+// Reads a read-write lock. `first`: the word at which the lock begins.
 static void read_rwlock(struct reading *reading, int first)
 {
 	set_lock(reading, LOCK_WHAT_RWLOCK, first);
@@ -166,7 +166,8 @@ static void read_rwlock(struct reading *reading, int first)
 		    word(reading, first + RWLOCK_READERS) >> RWLOCK_READER_SHIFT;
 }
 
-// Without a name that says so, it must look like a write-locked one in all of its parts.
+// Guesses a read-write lock: without a name that says so, it must look write-locked in all its
+// parts.
 static bool guess_rwlock(struct reading *reading, int first)
 {
 	if (word(reading, first + RWLOCK_PAD) != 0 || word(reading, first + RWLOCK_PAD + 1) != 0 ||
@@ -179,8 +180,8 @@ static bool guess_rwlock(struct reading *reading, int first)
 	return true;
 }
 
-// One word, on which all wait, with its highest bit set; who writes is not in it. glibc's would
-// need 2^28 readers for that.
+// Reads a musl read-write lock: one word, on which all wait, with its highest bit set; it does not
+// tell who writes. glibc's would need 2^28 readers for that.
 static void read_musl_rwlock(struct reading *reading)
 {
 	const uint32_t readers = word(reading, 0) & MUSL_RWLOCK_WRITTEN;
@@ -203,7 +204,8 @@ static void read_rwlock_of(struct reading *reading, enum lock_hint hint)
 		read_rwlock(reading, -RWLOCK_READERS);
 }
 
-// Whose descriptor it is: what is waited for is a tid, or a state. musl's is another one.
+// Reads whose end a join waits for: its word is a tid, or a state, in that thread's descriptor.
+// musl's descriptor differs.
 static void read_join(struct reading *reading)
 {
 	reading->claim.what = LOCK_WHAT_JOIN;

@@ -28,7 +28,7 @@ static bool read_at(const struct lock_look *look, uint64_t address, void *bytes,
 	       resident_read(NULL, look->tid, address, bytes, size);
 }
 
-// One of them may lie on a page that is not there.
+// Reads the words one after the other: one may lie on a page that is not in memory.
 static void read_words(struct lock_look *look)
 {
 	const uint64_t start = look->call.args[0] - LOCK_WORDS_BEFORE * sizeof(uint32_t);
@@ -51,7 +51,7 @@ uint32_t lock_look_word(const struct lock_look *look, int n)
 	return i >= 0 && i < LOCK_WORDS && look->has_words & (1u << i) ? look->words[i] : 0;
 }
 
-// _IO_lock_t: lock, count, owner (a pointer to the thread's descriptor).
+// Reads the owner from _IO_lock_t: lock, count, owner (a pointer to the thread's descriptor).
 static void read_owner(struct lock_look *look)
 {
 	const uint64_t pointer = lock_look_word(look, 2) | (uint64_t)lock_look_word(look, 3) << 32;
@@ -66,8 +66,9 @@ static void read_owner(struct lock_look *look)
 	look->owner_pointer = pointer;
 }
 
-// The thread's descriptor, which names itself (tcbhead_t, self), that begins before the futex's
-// word. Where in it a join waits differs: at the tid, as of 2.43 at a state of its own.
+// Finds the thread's descriptor, which names itself (tcbhead_t, self), and begins before the
+// futex's word. A join waits at different places in it: at the tid, or, as of 2.43, at a state of
+// its own.
 static uint64_t find_descriptor(const struct lock_look *look)
 {
 	const uint64_t futex = look->call.args[0], page = futex & ~(uint64_t)(PAGE_BYTES - 1);
@@ -77,7 +78,7 @@ static uint64_t find_descriptor(const struct lock_look *look)
 	size_t n = array_size(words);
 
 	if (!read_at(look, start, words, sizeof(words))) {
-		// The page before it is not there, perhaps.
+		// The page before it may not be in memory.
 		start = page > start ? page : start;
 		n = ((futex & ~(uint64_t)7) - start) / sizeof(*words);
 		if (n == 0 || !read_at(look, start, words, n * sizeof(*words)))
@@ -89,7 +90,8 @@ static uint64_t find_descriptor(const struct lock_look *look)
 	return 0;
 }
 
-// pthread_join waits for a word that the kernel clears, and wakes as one of any process.
+// Reads whom pthread_join waits for: at a word that the kernel clears, with a wake-up as if
+// processes shared it.
 static void read_thread(struct lock_look *look)
 {
 	if (look->call.args[1] & FUTEX_PRIVATE_FLAG)
@@ -100,8 +102,8 @@ static void read_thread(struct lock_look *look)
 		look->thread_tid = 0;
 }
 
-// The number that a line of /proc/PID/fdinfo/N has behind `key`; 0: there is none. The file itself
-// is not asked.
+// Returns the number after `key` in a line of /proc/PID/fdinfo/N; 0: there is none. Does not ask
+// the file itself.
 static long long descriptor_number(const struct lock_look *look, int descriptor, const char *key)
 {
 	char name[64], text[FDINFO_BYTES];
@@ -118,13 +120,13 @@ static long long descriptor_number(const struct lock_look *look, int descriptor,
 	return end != line + strlen(key) ? number : 0;
 }
 
-// "ino:" is there since Linux 5.14.
+// Needs "ino:", which is there since Linux 5.14.
 static uint64_t inode_of(const struct lock_look *look)
 {
 	return (uint64_t)descriptor_number(look, (int)look->call.args[0], "\nino:");
 }
 
-// The process of a pidfd (pidfd_open(2)); 0: it is none, or its process has ended.
+// Returns the process of a pidfd (pidfd_open(2)); 0: it is not a pidfd, or its process has ended.
 static int process_of(const struct lock_look *look, int descriptor)
 {
 	const long long pid = descriptor_number(look, descriptor, "\nPid:");
@@ -132,7 +134,8 @@ static int process_of(const struct lock_look *look, int descriptor)
 	return pid > 0 && pid <= INT_MAX ? (int)pid : 0;
 }
 
-// Whose end the thread waits for: by waitid(2) or, where there is nothing else, by poll(2).
+// Returns the process whose end the thread waits for: with waitid(2) or, for nothing else, with
+// poll(2).
 static int awaited_pid(const struct lock_look *look)
 {
 	const struct proc_syscall *call = &look->call;
@@ -162,7 +165,7 @@ bool lock_look_take(int pid, int tid, struct lock_look *ret)
 	    !proc_read_syscall(-1, pid, tid, &look.call) || look.call.running)
 		return false;
 	look.runs = stat.runs;
-	// After a stop a call with a time may be begun anew, with the arguments as they were.
+	// After a stop, a call with a time may begin again, with the same arguments.
 	if (look.call.nr == SYS_futex || look.call.nr == SYS_restart_syscall) {
 		lock_look_read_words(&look);
 	} else if (look.call.nr == SYS_flock || look.call.nr == SYS_fcntl) {

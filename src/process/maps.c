@@ -11,7 +11,7 @@
 #include "memory.h"
 #include "proc.h"
 
-// vm.max_map_count is 65,530 by default and may be raised; a line is below 4,200 bytes.
+// vm.max_map_count is 65,530 by default and may be raised; a line has less than 4,200 bytes.
 static const size_t MAX_TEXT_BYTES = 256u << 20;
 
 void maps_deinit(struct maps *maps)
@@ -34,13 +34,14 @@ static bool parse_hex(char **text, char separator, uint64_t *ret)
 	return true;
 }
 
-// Huge pages of no file have one of the kernel's own (fs/hugetlbfs/inode.c, hugetlb_file_setup).
+// True for huge pages without a file, which have one of the kernel's own (fs/hugetlbfs/inode.c,
+// hugetlb_file_setup).
 static bool is_anonymous_huge(const char *path)
 {
 	return strcmp(path, "/anon_hugepage (deleted)") == 0;
 }
 
-// START-END PERM OFFSET MAJOR:MINOR INODE   PATH, proc(5).
+// Parses START-END PERM OFFSET MAJOR:MINOR INODE   PATH, proc(5).
 static bool parse_line(const struct maps *maps, char *line, struct mapping *ret)
 {
 	uint64_t major_nr, minor_nr;

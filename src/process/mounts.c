@@ -20,7 +20,7 @@ void mounts_deinit(struct mounts *mounts)
 	*mounts = (struct mounts){0};
 }
 
-// ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG...] - TYPE SOURCE SUPER-OPTIONS
+// Parses ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG...] - TYPE SOURCE SUPER-OPTIONS
 static bool parse_line(char *line, struct mount *ret)
 {
 	char *fields[LINE_FIELDS], *save = NULL, *end = strstr(line, " - ");
@@ -104,14 +104,14 @@ const struct mount *mounts_of_path(const struct mounts *mounts, const char *path
 		if (strncmp(path, point, length) != 0 || (path[length] != '/' && path[length]))
 			continue;
 		if (best && length < longest)
-			continue; // of equal ones, the later hides the earlier
+			continue; // of two equal ones, the later hides the earlier
 		best = &mounts->items[i];
 		longest = length;
 	}
 	return best;
 }
 
-// The mount that "/" lies on: where it does not answer, nothing on the machine runs.
+// True for the mount that "/" lies on: if it does not answer, nothing on the machine runs.
 static bool is_root(const struct mount *mount, const struct mounts *own)
 {
 	const struct mount *root = mounts_of_path(own, "/");
@@ -119,7 +119,7 @@ static bool is_root(const struct mount *mount, const struct mounts *own)
 	return root && root->device == mount->device;
 }
 
-// True if the directory, as an overlay's option has it, lies on this machine.
+// True if the directory, as written in an overlay's option, lies on this machine.
 static bool is_local_layer(const char *path, const struct mounts *own)
 {
 	const struct mount *mount =
@@ -128,8 +128,8 @@ static bool is_local_layer(const char *path, const struct mounts *own)
 	return mount && (regular_file_is_local_type(mount->type) || is_root(mount, own));
 }
 
-// lowerdir=A:B:C, lowerdir+=A, datadir+=A, upperdir=A, of an overlay's options
-// (Documentation/filesystems/overlayfs.rst).
+// True if all layers in an overlay's options lie on this machine: lowerdir=A:B:C, lowerdir+=A,
+// datadir+=A, upperdir=A (Documentation/filesystems/overlayfs.rst).
 static bool are_local_layers(const char *options, const struct mounts *own)
 {
 	_cleanup_free_ char *copy = memory_strdup(options);
@@ -160,7 +160,7 @@ bool mounts_is_local(const struct mount *mount, const struct mounts *own)
 	return strcmp(mount->type, "overlay") == 0 && are_local_layers(mount->options, own);
 }
 
-// The name of the user namespace; "": not known.
+// Reads the name of the user namespace; "": not known.
 static void read_user_namespace(const char *path, char ret[NAME_SIZE])
 {
 	const ssize_t n = readlink(path, ret, NAME_SIZE - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// mounts: /proc/PID/mountinfo, proc(5): which file systems a process sees. Reading it does not ask
-// the file systems, which may not answer.
+// mounts: reads which file systems a process sees from /proc/PID/mountinfo, proc(5). This does not
+// ask the file systems, which may not answer.
 #pragma once
 
 #include <stdbool.h>
@@ -21,24 +21,24 @@ struct mounts {
 	size_t count, capacity;
 };
 
-// The mounts that thread `tid` sees; none where they cannot be read. `ret` is initialized here.
+// Reads the mounts that thread `tid` sees; none if they cannot be read. Initializes `ret`.
 void mounts_read(int tid, struct mounts *ret);
 
-// Parses a text, which is taken over (malloc); malformed lines are left out.
+// Parses a text (from malloc), and takes it over; leaves out malformed lines.
 void mounts_parse(char *text, struct mounts *ret);
 void mounts_deinit(struct mounts *mounts);
 
-// NULL: there is none.
+// Returns the device's mount; NULL: there is none.
 const struct mount *mounts_of_device(const struct mounts *mounts, uint64_t device);
 const struct mount *mounts_by_id(const struct mounts *mounts, int id);
 
-// The mount that a path without links lies on; NULL: not known.
+// Returns the mount that a path without links lies on; NULL: not known.
 const struct mount *mounts_of_path(const struct mounts *mounts, const char *path);
 
 // True if the files of the mount are stored on this machine. `own`: the mounts that the profiler
 // sees, by which the layers of an overlay are looked up.
 bool mounts_is_local(const struct mount *mount, const struct mounts *own);
 
-// True if what thread `tid` sees was mounted by somebody with the rights that the profiler has: an
-// overlay's layers are where it says.
+// True if somebody with the profiler's rights mounted what thread `tid` sees: then an overlay's
+// layers are where it says.
 bool mounts_are_honest(int tid);

@@ -19,23 +19,23 @@
 
 enum {
 	SLICE_MS = 100,
-	MAX_LEFT = 32,    // of those left behind that have not ended yet
-	BUSY_FACTOR = 10, // for one that waits for a CPU, not for a server
+	MAX_LEFT = 32,    // processes left behind that have not ended yet
+	BUSY_FACTOR = 10, // for an opener that waits for a CPU, not for a server
 	END_LOOKS = 100,
 	END_LOOK_NS = 1000000,
 };
 
-// One for the whole process, as guard is: what asks for files is called by libdw, without context.
+// One for the whole process, like guard: libdw calls what asks for files, without a context.
 static struct {
 	pid_t owner; // the process that may use it
 	pid_t pid;   // 0: none runs
 	int fd;
-	pid_t left[MAX_LEFT]; // held by somebody else, and killed
+	pid_t left[MAX_LEFT]; // something else holds them; they are killed
 	size_t n_left;
 } opener;
 
-// In the child: nothing of the parent's stays open, or whoever waits for its end would wait for a
-// child that is held.
+// Runs in the child. Leaves nothing of the parent's open: otherwise, whoever waits for the parent's
+// end would wait for a child that is held.
 static __attribute__((noreturn)) void run(int fd, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -50,7 +50,8 @@ static __attribute__((noreturn)) void run(int fd, pid_t parent)
 	_exit(0);
 }
 
-// Those that do not end now will some day, when they are let go; else they are init's.
+// Reaps those left behind that have ended. The others end when they are let go; if we are gone,
+// init reaps them.
 static void collect_left(void)
 {
 	size_t kept = 0;
@@ -70,7 +71,7 @@ static bool start(void)
 	if (opener.n_left >= MAX_LEFT ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
 		return false;
-	// Without a signal at its end, which would pass for a tracee's.
+	// No signal at its end: it would pass for a tracee's.
 	const pid_t pid = (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL);
 	if (pid == 0)
 		run(fds[1], parent);
@@ -109,7 +110,7 @@ void opener_end(void)
 
 static bool make_ready(void)
 {
-	if (opener.pid && opener.owner != getpid()) { // a child has inherited it
+	if (opener.pid && opener.owner != getpid()) { // we are a child that has inherited it
 		close(opener.fd);
 		opener.pid = 0;
 		opener.n_left = 0;
@@ -125,8 +126,8 @@ static bool user_wants_to_end(void)
 	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
 }
 
-// 0: it has a reply; else why not. It may wait for a CPU on a busy machine, which is nobody's
-// fault.
+// Waits for a reply; returns 0 when there is one, else why not. The opener may wait for a CPU on a
+// busy machine; that is not held against a server.
 static int await(int64_t until_ns)
 {
 	const int64_t start_ns = clock_now_ns();
@@ -197,7 +198,7 @@ static int ask(const struct opener_request *request, struct opener_reply *ret)
 	return fd;
 }
 
-// The signals of guarded work would leave in the midst of this (guard.h).
+// Blocks the signals of guarded work, which would leave in the middle of this (guard.h).
 int opener_open(const struct opener_request *request, struct opener_reply *ret)
 {
 	sigset_t guard, mask;

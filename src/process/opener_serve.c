@@ -41,7 +41,7 @@ static bool reply(int socket, const struct opener_reply *reply_, int fd)
 	return sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof(*reply_);
 }
 
-// Finds a file without opening it; links of the kernel's, which lead anywhere, are not followed.
+// Finds a file without opening it. Does not follow links of the kernel's, which lead anywhere.
 static int find(int directory, const char *path, uint64_t resolve)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
@@ -49,7 +49,7 @@ static int find(int directory, const char *path, uint64_t resolve)
 
 	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 		return fd;
-	// Before Linux 5.6, or where a seccomp filter does not know it.
+	// It is before Linux 5.6, or a seccomp filter does not know the call.
 	if (directory != AT_FDCWD)
 		path += strspn(path, "/");
 	return openat(directory, path, O_PATH | O_CLOEXEC);
@@ -63,7 +63,7 @@ static int open_root(int tid)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-// Step by step, through directories alone. A link at the end is found itself.
+// Goes step by step, through directories only. Finds a link at the end itself.
 static int find_without_links(int root, char *path)
 {
 	char *save = NULL, *name = strtok_r(path, "/", &save);
@@ -107,7 +107,7 @@ static int find_requested(struct opener_request *request)
 	}
 }
 
-// proc(5), fdinfo: statx(2) says the same since Linux 5.8.
+// Reads it from fdinfo, proc(5): statx(2) gives the same since Linux 5.8.
 static int mount_id(int path_fd)
 {
 	char path[48], text[512], *at;
@@ -138,7 +138,7 @@ static bool has_local_layers(int path_fd, int tid)
 	return local;
 }
 
-// A copy in memory; -1 with errno. Says now and then that it goes on.
+// Returns a copy in memory; -1 with errno. Reports progress now and then.
 static int copy(int socket, int from, uint64_t max_bytes)
 {
 	static char bytes[COPY_BYTES];
@@ -170,7 +170,7 @@ static bool is_requested(const struct opener_request *request, const struct stat
 {
 	if (request->inode == 0 && request->device == 0)
 		return true;
-	// On overlayfs and btrfs stat names another device than maps.
+	// On overlayfs and btrfs, stat gives another device than maps.
 	const bool same_device = status->st_dev == request->device;
 	return status->st_ino == request->inode &&
 	       (same_device || (request->way != OPENER_PATH && !served));
@@ -192,13 +192,13 @@ static int open_requested(int socket, struct opener_request *request, struct ope
 		return fd;
 	if (storage == STORAGE_LAYERS && has_local_layers(path_fd, request->tid))
 		return fd;
-	// Closed before the reply: this may ask the server, too.
+	// Close it before the reply: closing may ask the server, too.
 	_cleanup_close_ int server_fd = fd;
 	ret->is_copy = true;
 	return copy(socket, server_fd, request->max_bytes);
 }
 
-// The words as they stand in the process's memory, whose lock it may keep for as long as it likes.
+// Tells the words in the process's memory, whose lock the process may keep for as long as it likes.
 static int tell_command(const struct opener_request *request, struct opener_reply *ret)
 {
 	size_t size = 0;
@@ -212,7 +212,7 @@ static int tell_command(const struct opener_request *request, struct opener_repl
 	return 0;
 }
 
-// A server of users (NSS: LDAP, sssd) is asked here.
+// Asks a server of users (NSS: LDAP, sssd).
 static int tell_user(const struct opener_request *request, struct opener_reply *ret)
 {
 	const struct passwd *user = getpwuid(request->uid);
@@ -224,7 +224,7 @@ static int tell_user(const struct opener_request *request, struct opener_reply *
 	return 0;
 }
 
-// A descriptor, or -1.
+// Returns a descriptor, or -1.
 static int answer_request(int socket, struct opener_request *request, struct opener_reply *ret)
 {
 	if (request->way == OPENER_COMMAND || request->way == OPENER_USER) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// opener_serve: what the opener's process does. For opener.c only.
+// opener_serve: the work of the opener's process. For opener.c only.
 #pragma once
 
 // Answers requests from the socket until the other end is closed.

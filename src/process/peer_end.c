@@ -44,8 +44,9 @@ bool peer_end_read(int pid, int tid, int fd, struct peer_wanted *ret)
 	return peer_end_parse(link, &ret->inode, &ret->is_socket);
 }
 
-// What is looked for of a descriptor: its inode. Thousands of threads may wait for one pipe, and
-// thousands of descriptors be of it: each is looked at once, for the first that wants it.
+// Returns the key of what is looked for: its inode. Thousands of threads may wait for one pipe, and
+// thousands of descriptors refer to it: each descriptor is compared once, with the first that wants
+// it.
 static uint64_t key_of(const struct peer_wanted *wanted)
 {
 	return wanted->is_socket ? wanted->peer_inode : wanted->inode;
@@ -65,10 +66,10 @@ static int compare_wanted(const void *a_pointer, const void *b_pointer)
 
 struct search {
 	struct peer_wanted **wanted;   // sorted, each once
-	size_t n, n_links, n_left_out; // descriptors that were looked at, and not
+	size_t n, n_links, n_left_out; // how many descriptors were looked at, and were not
 };
 
-// The first that is wanted of such a descriptor.
+// Returns the first that wants such a descriptor.
 static size_t find_wanted(const struct search *search, uint64_t inode, bool is_socket)
 {
 	size_t low = 0, high = search->n;
@@ -100,7 +101,7 @@ static void take_socket(struct peer_wanted *wanted, size_t n, const struct nlmsg
 			wanted[i].peer_inode = peer;
 }
 
-// All unix sockets with their peers, by sock_diag(7).
+// Finds all unix sockets with their peers, with sock_diag(7).
 static void find_peer_sockets(struct peer_wanted *wanted, size_t n)
 {
 	struct {
@@ -134,7 +135,7 @@ static void find_peer_sockets(struct peer_wanted *wanted, size_t n)
 	}
 }
 
-// Of those of one process, which share a network namespace: its first wait tells which.
+// Finds them for one process, whose threads share a network namespace: its first wait tells which.
 static void find_tcp_of(struct peer_wanted *wanted, size_t n)
 {
 	_cleanup_free_ struct tcp_wanted *tcp = memory_alloc_zeroed(n, sizeof(*tcp));
@@ -152,7 +153,7 @@ static void find_tcp_of(struct peer_wanted *wanted, size_t n)
 			wanted[i].peer_inode = tcp[n_tcp++].peer_inode;
 }
 
-// `wanted` has each process's together.
+// Finds them for all processes; `wanted` has each process's entries together.
 static void find_tcp_peers(struct peer_wanted *wanted, size_t n)
 {
 	for (size_t first = 0, end; first < n; first = end) {
@@ -162,7 +163,8 @@ static void find_tcp_peers(struct peer_wanted *wanted, size_t n)
 	}
 }
 
-// True if the descriptor is the end of a pipe that is written to. One of both ways is either.
+// True if the descriptor is an end that is written to, or, without is_written, one that is read. An
+// end that is open both ways counts as either.
 static bool is_way(int directory_fd, const char *name, bool is_written)
 {
 	char path[LINK_BYTES], text[LINK_BYTES];
@@ -223,7 +225,7 @@ static void look_at_process(struct search *search, int pid)
 		closedir(directory);
 }
 
-// Leaves the first of equal ones.
+// Keeps only the first of equal ones.
 static void leave_out_equal(struct search *search)
 {
 	size_t kept = 0;
@@ -234,7 +236,7 @@ static void leave_out_equal(struct search *search)
 	search->n = kept;
 }
 
-// What was found for the first of equal ones holds for the others.
+// Gives what was found for the first of equal ones to the others.
 static void give_to_equal(const struct search *search, struct peer_wanted *wanted, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -20,7 +20,7 @@ int proc_open(int pid, int tid, const char *file)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-// Reads the start of the file into text, terminated; false with errno.
+// Reads the start of the file into text, and terminates it. False with errno.
 static bool read_text(int fd, int pid, int tid, const char *file, char *text, size_t size)
 {
 	_cleanup_close_ int own_fd = -1;
@@ -91,7 +91,7 @@ char *proc_read_variable(int pid, const char *name)
 	return NULL;
 }
 
-// The n-th (from 1) of the space-separated fields that follow, as a number.
+// Parses the n-th (from 1) of the space-separated fields that follow, as a number.
 static bool parse_field(const char *text, int n, uint64_t *ret)
 {
 	for (int i = 1; i < n; i++) {
@@ -107,7 +107,7 @@ static bool parse_field(const char *text, int n, uint64_t *ret)
 
 bool proc_parse_stat(const char *text, struct proc_stat *ret)
 {
-	// The name (field 2) may hold spaces and parentheses: what counts is the last one.
+	// The name (field 2) may have spaces and parentheses in it: the last parenthesis counts.
 	const char *rest = strrchr(text, ')');
 	struct proc_stat stat;
 
@@ -137,7 +137,7 @@ bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret)
 	return proc_parse_stat(text, ret);
 }
 
-// The text after "\nKEY:\t", or NULL.
+// Returns the text after "\nKEY:\t", or NULL.
 static const char *status_value(const char *text, const char *key)
 {
 	const size_t length = strlen(key);
@@ -157,7 +157,7 @@ static int status_number(const char *text, const char *key)
 	return value ? atoi(value) : 0;
 }
 
-// The last number of the key's line; 0: there is none.
+// Returns the last number of the key's line; 0: there is none.
 static int status_last_number(const char *text, const char *key)
 {
 	const char *value = status_value(text, key);
@@ -210,7 +210,7 @@ bool proc_read_status(int pid, struct proc_status *ret)
 {
 	char path[PATH_SIZE], text[FILE_SIZE];
 
-	// Not by task/TID: this is asked before any thread is known, and for tids as well.
+	// Without task/TID: this is asked before any thread is known, and for tids as well.
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || !read_text(fd, pid, pid, "status", text, sizeof(text)))
@@ -236,7 +236,8 @@ bool proc_read_wchan(int pid, int tid, char ret[PROC_NAME_SIZE])
 {
 	char text[PROC_NAME_SIZE];
 
-	// "0" without permission, in a kernel without names, and of a thread that does not sleep.
+	// It is "0" without permission, in a kernel without names, and if the thread does not
+	// sleep.
 	if (!read_text(-1, pid, tid, "wchan", text, sizeof(text)) || text[0] == '0')
 		return false;
 	memcpy(ret, text, sizeof(text));

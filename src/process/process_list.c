@@ -19,7 +19,7 @@ static void push(struct list *list, int id)
 		*array_push(list->items, list->count, list->capacity) = id;
 }
 
-// The numbers among the directory's names.
+// Returns the numbers among the directory's names.
 static int *read_numbers(const char *path, size_t *ret_count)
 {
 	struct list list = {0};
@@ -57,7 +57,7 @@ int *process_all(size_t *ret_count)
 	return pids;
 }
 
-// The kernel lists the children of each thread by itself.
+// Adds one thread's children: the kernel lists those of each thread separately.
 static void push_children(struct list *list, int pid, int tid)
 {
 	_cleanup_close_ int fd = proc_open(pid, tid, "children");
@@ -66,7 +66,7 @@ static void push_children(struct list *list, int pid, int tid)
 
 	if (!file)
 		return;
-	fd = -1; // the file's
+	fd = -1; // it belongs to the file now
 	while (fscanf(file, "%d", &child) == 1)
 		push(list, child);
 }

@@ -19,8 +19,8 @@ struct file_system {
 	enum storage storage;
 };
 
-// Those that store files. Of any other, only files that have blocks of a disk are taken, and it is
-// treated as a server: what the kernel makes up has none.
+// Those that store files. Of others, only files with blocks on a disk are taken, and treated as a
+// server's: what the kernel makes up has no blocks.
 static const struct file_system file_systems[] = {
     {"ext2", EXT4_SUPER_MAGIC, STORAGE_LOCAL},
     {"ext3", EXT4_SUPER_MAGIC, STORAGE_LOCAL},
@@ -71,7 +71,7 @@ enum storage regular_file_look(int path_fd, struct stat *ret)
 
 	if (fstat(path_fd, ret) != 0 || !S_ISREG(ret->st_mode))
 		return STORAGE_NONE;
-	// No regular file has type 0, but some servers do not tell the type.
+	// No regular file has type 0, but some servers do not give the type.
 	if (fstatfs(path_fd, &system) != 0)
 		system.f_type = 0;
 	for (size_t i = 0; i < array_size(file_systems); i++)

@@ -8,7 +8,7 @@
 #include "proc.h"
 
 enum {
-	MAX_ENTRIES = 512,                // that are read at once
+	MAX_ENTRIES = 512,                // how many are read at once
 	MAX_RUNS = RESIDENT_MAX_GAPS - 1, // of pages that are resident, each after a gap
 };
 
@@ -32,7 +32,8 @@ void resident_renew(struct resident *resident)
 	resident->fd = -1;
 }
 
-// Without a pagemap of its own there is none: the kernel was built without it.
+// True if the process is gone. If we have no pagemap of our own either, the kernel was built
+// without it.
 static bool is_gone(int error)
 {
 	return error == ESRCH || (error == ENOENT && access("/proc/self/pagemap", F_OK) == 0);
@@ -54,8 +55,8 @@ static size_t read_entries(struct resident *resident, int tid, uint64_t page, ui
 	const off_t at = (off_t)(page * sizeof(*entries));
 	ssize_t size = -1;
 
-	// Nothing is read of the memory of a program that is gone, by an exec in the midst of a
-	// tick.
+	// Nothing is read from the memory of a program that is gone, after an exec in the middle of
+	// a tick.
 	for (int i = 0; i < 2 && size <= 0; i++) {
 		resident_open(resident, tid);
 		size =
@@ -72,7 +73,7 @@ struct runs {
 	size_t count;
 };
 
-// What comes after MAX_RUNS is left out.
+// Adds a stretch; leaves out what comes after MAX_RUNS.
 static void add_run(struct runs *runs, size_t start, size_t end)
 {
 	if (runs->count > 0 && runs->items[runs->count - 1].end == start)
@@ -86,7 +87,7 @@ static size_t min_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-// False: which pages are resident is not known.
+// Finds the runs of resident pages. False if it is not known which pages are resident.
 static bool find_runs(struct resident *resident, int tid, uint64_t address, size_t size,
                       struct runs *ret)
 {
@@ -110,8 +111,8 @@ static bool find_runs(struct resident *resident, int tid, uint64_t address, size
 	return true;
 }
 
-// Reads the runs in one call; returns the size of the copy up to where it cannot be read, or up to
-// the end of the last one.
+// Reads the runs in one call. Returns the size of the copy up to where it cannot be read, or up to
+// the end of the last run.
 static size_t read_runs(int tid, uint64_t address, uint8_t *bytes, const struct runs *runs,
                         bool *ret_all)
 {
@@ -194,7 +195,7 @@ bool resident_read(struct resident *resident, int tid, uint64_t address, void *b
 
 enum { MAX_BLOCKS = 128, N_KNOWN_PAGES = 64 };
 
-// What was found of pages in this call, by their numbers.
+// What this call has found out about pages, by their numbers.
 struct known_pages {
 	uint64_t page[N_KNOWN_PAGES]; // + 1; 0: none
 	bool is_there[N_KNOWN_PAGES];
@@ -229,7 +230,7 @@ static bool is_there(struct resident *resident, int tid, const struct resident_b
 	return true;
 }
 
-// Up to MAX_BLOCKS that are there. A call ends at the first one that cannot be read.
+// Reads up to MAX_BLOCKS that are there. A call ends at the first one that cannot be read.
 static void read_blocks(int tid, struct resident_block **blocks, size_t n)
 {
 	struct iovec local[MAX_BLOCKS], remote[MAX_BLOCKS];

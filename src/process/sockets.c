@@ -11,7 +11,7 @@
 #include "proc.h"
 
 enum {
-	MAX_TABLE_BYTES = 1 << 20, // some 7,000 sockets
+	MAX_TABLE_BYTES = 1 << 20, // about 7,000 sockets
 	ADDRESS_SIZE = INET6_ADDRSTRLEN + sizeof("[]:65535"),
 	TCP_LISTEN = 0x0a, // the kernel's net/tcp_states.h
 };
@@ -24,7 +24,7 @@ static bool is_wanted(const struct socket_wanted *wanted, size_t n, uint64_t ino
 	return false;
 }
 
-// One may be wanted more than once.
+// Gives the meaning to all that want it: a socket may be wanted more than once.
 static void give(struct socket_wanted *wanted, size_t n, uint64_t inode, const char *meaning)
 {
 	for (size_t i = 0; i < n; i++)
@@ -32,7 +32,7 @@ static void give(struct socket_wanted *wanted, size_t n, uint64_t inode, const c
 			wanted[i].meaning = memory_strdup(meaning);
 }
 
-// "0100007F:1F90", or 32 digits and the port: words of the address as they stand in memory.
+// Reads "0100007F:1F90", or 32 digits and the port: words of the address as they are in memory.
 static bool read_address(const char *text, char ret[ADDRESS_SIZE], bool *ret_any)
 {
 	const char *colon = strchr(text, ':');
@@ -77,8 +77,8 @@ static void parse_internet(const char *table, const char *line, struct socket_wa
 	give(wanted, n, inode, meaning);
 }
 
-// A path may have line ends, and so look like a row of another socket: with two rows for one socket
-// nobody knows which is right.
+// Gives a unix socket its meaning. A path may have line ends, and so look like the row of another
+// socket: with two rows for one socket, it is not known which is right.
 static void give_unix(struct socket_wanted *wanted, size_t n, uint64_t inode, const char *meaning)
 {
 	for (size_t i = 0; i < n; i++)
@@ -89,7 +89,7 @@ static void give_unix(struct socket_wanted *wanted, size_t n, uint64_t inode, co
 	give(wanted, n, inode, meaning);
 }
 
-// Num RefCount Protocol Flags Type St Inode Path; without a path where it has no name.
+// Parses Num RefCount Protocol Flags Type St Inode Path; without a path if it has no name.
 static void parse_unix(const char *line, struct socket_wanted *wanted, size_t n)
 {
 	uint64_t inode;

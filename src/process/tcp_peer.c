@@ -12,7 +12,7 @@
 #include "proc.h"
 
 enum {
-	MAX_TABLE_BYTES = 4 << 20, // some 27,000 sockets
+	MAX_TABLE_BYTES = 4 << 20, // about 27,000 sockets
 	DIGITS_V4 = 8,
 	DIGITS_V6 = 32,
 	DIGITS_WORD = 8,
@@ -24,7 +24,7 @@ struct row {
 	uint64_t inode;
 };
 
-// "0100007F:1F90", or 32 digits and the port.
+// Parses "0100007F:1F90", or 32 digits and the port.
 static bool parse_end(const char *text, struct tcp_end *ret)
 {
 	const char *colon = strchr(text, ':');
@@ -63,7 +63,7 @@ static void note_ends(const struct row *row, struct tcp_wanted *wanted)
 	wanted->remote = row->remote;
 }
 
-// One that listens has no port at the other end.
+// Notes the peer, if it is one: a socket that listens has no port at the other end.
 static void note_peer(const struct row *row, struct tcp_wanted *wanted)
 {
 	if (wanted->remote.port != 0 && is_same(&row->local, &wanted->remote) &&

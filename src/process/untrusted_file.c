@@ -17,19 +17,19 @@
 
 enum {
 	MAX_SERVERS = 16,
-	MAX_LOST = 3,     // requests without an answer, of which is not known which server it was
-	MEMORY_SHARE = 8, // of the machine's, for copies
+	MAX_LOST = 3,     // requests without an answer for which the server is not known
+	MEMORY_SHARE = 8, // part of the machine's memory, for copies
 	SPARE_FDS = 16,
 };
 
-// For all of one server's files.
+// The time for all files of one server.
 #define SERVER_NS (5 * NS_PER_SECOND)
 
 #define MAX_COPIED_BYTES (UINT64_C(1) << 30)
 
 #define OWN_MOUNTS_NS NS_PER_SECOND
 
-// A device's number may be given anew once nothing of it is mapped any more.
+// A device's number may be given to another once nothing of it is mapped any more.
 #define MOUNTS_NS (NS_PER_SECOND / 10)
 
 struct server {
@@ -44,7 +44,7 @@ struct view {
 	struct mounts mounts;
 };
 
-// One for the whole process, as the opener is.
+// One for the whole process, like the opener.
 static struct {
 	struct view own, theirs;
 	struct server servers[MAX_SERVERS];
@@ -82,7 +82,7 @@ static bool is_local(int tid, uint64_t device)
 	       mounts_is_local(mount, own_mounts());
 }
 
-// What is known of the device's server; NULL: there are too many.
+// Returns what is known of the device's server; NULL: there are too many.
 static struct server *server_of(uint64_t device)
 {
 	for (size_t i = 0; i < known.n_servers; i++)
@@ -116,8 +116,8 @@ static bool gave_up(int fd)
 	return fd < 0 && (errno == ETIMEDOUT || errno == EINTR);
 }
 
-// Files of modules stay open. What is left when they are many does for the calls of the process
-// that stops cut short: how to go on with them is read from /proc.
+// Closes the descriptor if few are left: files of modules stay open, and the calls of the process
+// that stops cut short need some, since continuing them takes files of /proc.
 static int leave_room(int fd)
 {
 	struct rlimit limit;
@@ -136,7 +136,7 @@ static int ask_for(struct opener_request *request, int64_t time_ns, struct opene
 	request->max_bytes = bytes_for_copies();
 	*reply = (struct opener_reply){0};
 	const int fd = leave_room(opener_open(request, reply));
-	// Of a file that grows, each copy takes the place of the one before.
+	// Each copy of a file that grows takes the place of the one before.
 	if (fd >= 0 && reply->is_copy && !request->no_links)
 		count_copy(fd);
 	return fd;
@@ -157,7 +157,7 @@ static int ask_server(struct opener_request *request, uint64_t device, struct op
 	return fd;
 }
 
-// For a file that seems to lie on this machine: a link may lead elsewhere.
+// Asks for a file that seems to lie on this machine: a link may lead elsewhere.
 static int ask_local(struct opener_request *request, struct opener_reply *reply)
 {
 	errno = ETIMEDOUT;
@@ -241,7 +241,7 @@ int untrusted_file_open_mapped(int tid, const char *path, uint64_t device, uint6
 	if (!set_path(&request, path))
 		return -1;
 	file_user_read(tid, &request.user);
-	// Where the file lies is known, but not what is on the way.
+	// It is known where the file lies, but not what is on the way.
 	const int fd = is_local(tid, device) ? ask_local(&request, &reply)
 	                                     : ask_server(&request, device, &reply);
 	*ret_sure = reply.status.st_dev == device;
