@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// elf_relocation: what the types of an ELF file's relocations (R_*) mean.
+// elf_relocation: tells what the types of an ELF file's relocations (R_*) mean.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-// How many bytes one writes that is a symbol's address, and whether relative to its own place; 0:
-// it is another.
+// Returns how many bytes it writes, if it writes a symbol's address, and whether that is relative
+// to its own place; 0: it is of another type.
 size_t elf_relocation_width(uint32_t type, bool *ret_is_relative);
 
 // True if it writes the address of a function into its slot of the global offset table.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expression: DWARF expressions in unwind rules (DWARF 5, 2.5), kept and evaluated.
+// expression: keeps and evaluates DWARF expressions in unwind rules (DWARF 5, 2.5).
 #pragma once
 
 #include <stdbool.h>
@@ -21,17 +21,17 @@ struct expression {
 
 enum expression_result {
 	EXPRESSION_OK,
-	EXPRESSION_UNREADABLE,       // memory that it asks for is not at hand
-	EXPRESSION_UNKNOWN_REGISTER, // a register that it asks for is not known
+	EXPRESSION_UNREADABLE,       // it needs memory that is not at hand
+	EXPRESSION_UNKNOWN_REGISTER, // it needs a register that is not known
 	EXPRESSION_INVALID,          // an unknown operation, an empty stack, too many steps
 };
 
-// Reads a word of `size` (1, 2, 4 or 8) bytes; false when it is not at hand.
+// Reads a word of `size` (1, 2, 4 or 8) bytes. False if it is not at hand.
 typedef bool expression_read_fn(const void *memory, uint64_t address, unsigned int size,
                                 uint64_t *ret);
 
-// Evaluates with `initial` on the stack if has_initial (the CFA, for register rules). Bounded in
-// steps and depth whatever the expression says.
+// Evaluates the expression, with `initial` on the stack if has_initial (the CFA, for register
+// rules). Steps and depth are bounded whatever the expression says.
 enum expression_result expression_evaluate(const struct expression *expression,
                                            const struct registers *registers,
                                            const uint64_t *initial, expression_read_fn *read,

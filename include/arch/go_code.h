@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// go_code: what the code of Go's runtime tells of it, by its instructions. All functions are of its
+// go_code: learns about Go's runtime from the instructions of its code. All functions are in its
 // assembly (runtime/asm_*.s, sys_linux_*.s).
 #pragma once
 
@@ -12,7 +12,7 @@ struct rule;
 
 enum { GO_CODE_BYTES = 256 };
 
-// What a function begins with, or some code goes on with.
+// The code at the start of a function, or from some place in it on.
 struct go_code {
 	uint8_t bytes[GO_CODE_BYTES];
 	size_t size;
@@ -21,27 +21,27 @@ struct go_code {
 // True if the program begins in the function of that name.
 bool go_code_is_start(const char *name);
 
-// By systemstack(SB), at the address `entry` in its file: where threads keep g, and the offset of
-// curg in struct m. Sets these in *ret. False: the code has another shape.
+// Reads from systemstack(SB), at the address `entry` in its file, where threads keep g, and the
+// offset of curg in struct m, into *ret. False if the code has another shape.
 bool go_code_read_layout(const struct go_code *systemstack, uint64_t entry, struct go_layout *ret);
 
-// What asmcgocall(SB) has kept on the stack for when its call returns.
+// What asmcgocall(SB) has kept on the stack for the moment when its call returns.
 enum go_code_kept { GO_KEPT_NOTHING, GO_KEPT_GOROUTINE, GO_KEPT_SP };
 
-// By the code behind its call. *ret_offset: where, from the stack pointer.
+// Tells it from the code after its call. *ret_offset: where it is, from the stack pointer.
 enum go_code_kept go_code_find_kept(const struct go_code *behind_call, uint8_t *ret_offset);
 
-// How many bytes of the thread's stack asmcgocall(SB) may have taken when it is `offset` bytes from
-// its entry, on that stack; 0: none, it is not on that stack there.
+// Returns how many bytes of the thread's stack asmcgocall(SB) may have taken `offset` bytes from
+// its entry, where it is on that stack; 0: none, it is not on that stack there.
 uint8_t go_code_taken(const struct go_code *asmcgocall, uint64_t offset);
 
-// Adds to a function's rule where its frame pointer is.
+// Adds to a function's rule where its frame pointer is saved.
 void go_code_add_frame_pointer(const struct go_code *function, struct rule *rule);
 
-// The register, by DWARF's number, in which a function that calls C code keeps the stack pointer;
-// false: none, or the leaf at `offset` has not come to that instruction.
+// Finds the register, by DWARF's number, in which a function that calls C code keeps the stack
+// pointer. False if there is none, or the leaf at `offset` has not reached that instruction.
 bool go_code_find_saved_sp(const struct go_code *function, uint64_t offset, bool is_call,
                            uint8_t *ret);
 
-// True if `offset` lies behind the return of clone(SB), where only the new thread comes.
+// True if `offset` lies after the return of clone(SB), where only the new thread comes.
 bool go_code_is_new_thread(const struct go_code *clone, uint64_t offset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hotspot_code: how HotSpot, OpenJDK's virtual machine, shapes the code that it makes.
+// hotspot_code: recognizes the code that HotSpot, OpenJDK's virtual machine, makes.
 #pragma once
 
 #include <stdbool.h>
@@ -9,13 +9,13 @@
 struct arch_code;
 struct rule;
 
-// The last place before `address` where a compiled method takes its frame, if it is near: by the
-// look of the instructions alone, so that it counts only if the code leads from there to the
-// address. 0: there is none.
+// Finds the last place nearby before `address` where a compiled method makes its frame; 0: there is
+// none. It goes by the look of the instructions alone, so it counts only if the code leads from
+// there to the address.
 uint64_t hotspot_code_find_start(const struct arch_code *code, uint64_t address);
 
 // True if the interpreter's jump to the next bytecode ends at `end`.
 bool hotspot_code_is_dispatch(const struct arch_code *code, uint64_t end);
 
-// The rule for the frame of an interpreted method.
+// Makes the rule for the frame of an interpreted method.
 void hotspot_code_interpreter_rule(struct rule *ret);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// php_code: how the code of PHP's virtual machine, and of its JIT, goes on to the next operation
-// (php.h).
+// php_code: recognizes how the code of PHP's virtual machine, and of its JIT, goes on to the next
+// operation (php.h).
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 struct arch_code;
 
-// Where the code first jumps to an operation's handler; NULL: nowhere.
+// Finds where the code first jumps to an operation's handler; NULL: nowhere.
 const uint8_t *php_code_find_dispatch(const uint8_t *code, size_t size);
 
 // True if the code at the address leads to such a jump. *ret: how far it moves the stack pointer

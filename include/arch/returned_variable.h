@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// returned_variable: a variable without a name, by a function that returns its value.
+// returned_variable: finds a variable without a name by a function that returns its value.
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 enum { RETURNED_VARIABLE_CODE_BYTES = 12 };
 
-// The address of the variable whose value the function at `address` returns, if its code, as it
-// begins there, does nothing else.
+// Returns the address of the variable whose value the function at `address` returns, if its code
+// does nothing else.
 bool returned_variable(const uint8_t code[RETURNED_VARIABLE_CODE_BYTES], uint64_t address,
                        uint64_t *ret);

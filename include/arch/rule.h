@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// rule: how to get from one frame to its caller: a row of DWARF's unwind table (DWARF 5, 6.4.1),
-// for one address.
+// rule: says how to get from one frame to its caller: a row of DWARF's unwind table (DWARF 5,
+// 6.4.1), for one address.
 #pragma once
 
 #include <stdbool.h>
@@ -16,12 +16,12 @@ enum rule_kind {
 	RULE_NONE,          // no way to go on is known
 	RULE_ROOT,          // the outermost frame: its return address is undefined
 	RULE_ROW,           // CFA and saved registers, as below
-	RULE_FRAME_POINTER, // the same, guessed: code without CFI
-	RULE_CODE,          // the same, from the code itself, to be checked: code without CFI
-	RULE_IMAGE,         // the same, from tables of the target's making, to be checked
+	RULE_FRAME_POINTER, // like a row, but guessed: code without CFI
+	RULE_CODE,          // like a row, but from the code itself, to be checked: code without CFI
+	RULE_IMAGE,         // like a row, but from tables that the target has made, to be checked
 	RULE_SWITCH,        // CFA and saved registers, but on another stack of Go's runtime
-	RULE_LUAJIT,        // those of the frame of LuaJIT's VM that the code runs in
-	RULE_BEAM,          // those of the frame of BEAM's process_main
+	RULE_LUAJIT,        // as for the frame of LuaJIT's VM that the code runs in
+	RULE_BEAM,          // as for the frame of BEAM's process_main
 };
 
 enum register_rule_kind {
@@ -40,9 +40,9 @@ struct register_rule {
 	const struct expression *expression; // owned by the rule
 };
 
-// Registers that no rule names keep their value if the psABI says that calls preserve them, and
-// are unknown otherwise; after a signal frame all of them keep it. The stack pointer becomes the
-// CFA unless a rule names it.
+// Registers that no rule names keep their value if the psABI says that calls preserve them;
+// otherwise they are unknown. After a signal frame all of them keep it. The stack pointer becomes
+// the CFA unless a rule names it.
 struct rule {
 	uint8_t kind;      // enum rule_kind
 	bool signal_frame; // the caller's pc is exact, not a return address: it was interrupted
@@ -55,10 +55,10 @@ struct rule {
 	int64_t cfa_offset;
 	const struct expression *cfa_expression; // instead of register + offset; owned
 	struct register_rule registers[ARCH_MAX_REGISTERS];
-	struct go_layout go; // of the program, if it is Go's and this a rule of its runtime
+	struct go_layout go; // the program's, if this is a rule of Go's runtime
 	uint8_t go_switch;   // RULE_SWITCH: enum go_switch
-	uint8_t go_slot;     // and its slot
-	bool is_general;     // a row that is told of very much code: maybe not true of all of it
+	uint8_t go_slot;     // the slot of that
+	bool is_general;     // a row for very much code, which may not be right for all of it
 	struct luajit_layout luajit; // RULE_LUAJIT
 };
 

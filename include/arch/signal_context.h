@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// signal_context: where a signal has interrupted this process, by the third argument of its handler
-// (a ucontext_t).
+// signal_context: tells where a signal has interrupted this process, from the third argument of its
+// handler (a ucontext_t).
 #pragma once
 
 #include <stdbool.h>
@@ -8,5 +8,5 @@
 
 uintptr_t signal_context_pc(const void *context);
 
-// True if the signal has ended a system call that waited, which will return EINTR.
+// True if the signal has ended a system call that waited, and will return EINTR.
 bool signal_context_ends_call(const void *context);

@@ -38,7 +38,7 @@ static enum expression_result load(struct machine *m, unsigned int size)
 	return m->read(m->memory, *top, size, top) ? EXPRESSION_OK : EXPRESSION_UNREADABLE;
 }
 
-// Operations that take two values and leave one; false: not one of those.
+// Does operations that take two values and leave one. False if it is not one of those.
 static bool binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 {
 	const int64_t sa = a, sb = b;
@@ -62,7 +62,7 @@ static bool binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 	case DW_OP_mul:
 		*ret = a * b;
 		return true;
-	// Signed, and INT64_MIN / -1 would trap.
+	// Signed division: INT64_MIN / -1 would trap.
 	case DW_OP_div:
 		*ret = sb == 0 || sb == -1 ? -a : (uint64_t)(sa / sb);
 		return sb != 0;
@@ -101,11 +101,11 @@ static bool binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 	}
 }
 
-// Operations on the top of the stack alone, and on its order; false: not one of those, or too
-// few values.
+// Does operations on the top of the stack alone, and on its order. False if it is not one of those,
+// or there are too few values.
 static bool shuffle(struct machine *m, const struct expression_op *op)
 {
-	uint64_t *top = m->depth ? &m->stack[m->depth - 1] : m->stack; // of depth 1 or more
+	uint64_t *top = m->depth ? &m->stack[m->depth - 1] : m->stack; // if depth is 1 or more
 	uint64_t swap;
 
 	switch (op->atom) {

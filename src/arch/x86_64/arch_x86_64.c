@@ -43,7 +43,7 @@ static bool signal_rule(const uint8_t *code, size_t size, struct rule *ret)
 	return true;
 }
 
-// At a signal trampoline's syscall.
+// Makes the rule at a signal trampoline's syscall.
 static bool sigreturn_rule(const struct arch_code *code, uint64_t address, struct rule *ret)
 {
 	enum { MOV_RAX = 7, MOV_EAX = 5, SYSCALL = 2 };
@@ -62,7 +62,7 @@ static bool pc_rule(const struct arch_code *code, uint64_t address, struct rule 
 	return x86_thunk_rule(code, address, ret) || sigreturn_rule(code, address, ret);
 }
 
-// The return address lies above what was pushed.
+// Makes the rule for a return address that lies above what was pushed.
 static void popping_rule(int64_t pushed_bytes, struct rule *ret)
 {
 	*ret = (struct rule){
@@ -74,7 +74,8 @@ static void popping_rule(int64_t pushed_bytes, struct rule *ret)
 	};
 }
 
-// _init and _fini (glibc's crti.S) have no CFI: [endbr64;] sub $8, %rsp; ...; add $8, %rsp; ret.
+// Knows _init and _fini (glibc's crti.S), which have no CFI: [endbr64;] sub $8, %rsp; ...; add $8,
+// %rsp; ret.
 static bool init_rule(const uint8_t *code, size_t size, struct rule *ret)
 {
 	static const uint8_t sub[] = {0x48, 0x83, 0xec, 0x08}, endbr[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -111,7 +112,7 @@ static bool starts_with(const uint8_t *code, size_t size, const char *bytes, siz
 	return size >= n && memcmp(code, bytes, n) == 0;
 }
 
-// The length of the instructions from `code` up to a ret, where they are among those behind the
+// Returns the length of the instructions from `code` up to a ret, if they are among those after the
 // system call of clone; SIZE_MAX: they are not.
 static size_t find_ret(const uint8_t *code, size_t size)
 {
@@ -136,8 +137,8 @@ static size_t find_ret(const uint8_t *code, size_t size)
 
 // glibc ends the FDE of clone and clone3 before the system call, because none could be right for
 // both threads: syscall; test; jl error; jz child; ret (sysdeps/unix/sysv/linux/x86_64/clone3.S).
-// Go's: syscall; cmp; je child; mov; ret (runtime/sys_linux_amd64.s).
-// The caller's stack is as at the ret; in the child, where rax is 0, nobody is to be returned to.
+// Go's: syscall; cmp; je child; mov; ret (runtime/sys_linux_amd64.s). The caller's stack is as at
+// the ret; the child, where rax is 0, has nobody to return to.
 static bool clone_rule(const uint8_t *code, size_t size, struct rule *ret)
 {
 	// The return address: rax ? *(CFA - 8) : 0. Codes: DWARF 5, 7.7.1.
@@ -165,8 +166,8 @@ static bool clone_rule(const uint8_t *code, size_t size, struct rule *ret)
 	if (ret_at == SIZE_MAX)
 		return false;
 	popping_rule(0, ret);
-	// At the ret itself, of whatever function. It is code that tells so, not a table, so that
-	// the caller keeps what the function left alone.
+	// At the ret itself, of any function. The code tells this, not a table, so the caller keeps
+	// what the function left alone.
 	if (ret_at == 0) {
 		ret->kind = RULE_CODE;
 		return true;
@@ -180,7 +181,7 @@ static bool clone_rule(const uint8_t *code, size_t size, struct rule *ret)
 	return true;
 }
 
-// Where stacks begin: what makers of stacks have the outermost function return to.
+// True where stacks begin: makers of stacks have the outermost function return there.
 static bool is_stack_start(const uint8_t *code, size_t size)
 {
 	// __start_context of glibc (sysdeps/unix/sysv/linux/x86_64/__start_context.S), of
@@ -224,8 +225,8 @@ static uint64_t plt_slot(const uint8_t *code, size_t size, uint64_t address)
 	return address + at + 6 + (uint64_t)(int64_t)displacement;
 }
 
-// ret; or before it lea -N(%r10), %rsp, which makes room for what was pushed ahead of a realigned
-// frame (GCC: ix86_expand_epilogue).
+// True for ret, and for lea -N(%r10), %rsp before it, which makes room for what was pushed before a
+// realigned frame (GCC: ix86_expand_epilogue).
 static bool has_restored_fp(const uint8_t *code, size_t size)
 {
 	return starts_with(code, size, "\xc3", 1) ||

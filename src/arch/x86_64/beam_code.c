@@ -17,7 +17,7 @@ enum {
 
 const uint8_t beam_code_registers = BEAM_REGISTERS, beam_code_process = BEAM_PROCESS;
 
-// lea stack(%rbx), %rsp, and mov stop(%r13), %rsp
+// Notes lea stack(%rbx), %rsp, and mov stop(%r13), %rsp.
 static void note(const struct instruction *i, struct beam_layout *layout)
 {
 	if (i->map != MAP_ONE || i->is_vector || !i->wide || i->reg != MACHINE_SP || !i->plain_base)
@@ -28,7 +28,7 @@ static void note(const struct instruction *i, struct beam_layout *layout)
 		layout->stop = i->displacement;
 }
 
-// Takes in the instructions at the address up to a jump; behind it, and to where it leads.
+// Notes the instructions at the address up to a jump; then those after it, and where it leads.
 static bool follow(const struct arch_code *code, uint64_t address, struct beam_layout *layout,
                    uint64_t *end_ret, uint64_t *target_ret)
 {

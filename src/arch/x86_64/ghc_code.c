@@ -8,12 +8,12 @@
 
 enum {
 	MAX_INSTRUCTIONS = 512, // of one search
-	MAX_BRANCHES = 64,      // that wait to be followed
+	MAX_BRANCHES = 64,      // that are still to be followed
 	MAX_JUMPS = 64,         // that are followed
-	MAX_TAG = 8,            // of a pointer to a closure, beside one of its words
+	MAX_TAG = 8,            // of a pointer to a closure, added to one of its words
 	MAX_DISTANCE = 1 << 16, // of the stack pointer, there and back
 
-	// GHC's registers, by the machine's numbers: those of its StgRegTable (MachRegs.h).
+	// GHC's registers, as the machine numbers them: those of its StgRegTable (MachRegs.h).
 	STACK = 5,  // Sp
 	NODE = 3,   // R1
 	TABLE = 13, // BaseReg
@@ -43,14 +43,14 @@ struct search {
 	uint64_t stg_return;
 	struct way branches[MAX_BRANCHES];
 	size_t n_branches, n_instructions;
-	uint64_t seen[MAX_JUMPS]; // to where jumps led
+	uint64_t seen[MAX_JUMPS]; // where jumps led
 	size_t n_seen;
 };
 
 enum effect { GO_ON, JUMP, BRANCH, LEAVE, DEAD_END };
 
-// An indirect jump: to the continuation on the stack, into a closure, or through the table of the
-// runtime's functions. Others are within a function.
+// Leaves by an indirect jump: to the continuation on the stack, into a closure, or through the
+// table of the runtime's functions. Other such jumps stay within a function.
 static enum effect leave(const struct instruction *i)
 {
 	const bool is_tagged = i->displacement >= -MAX_TAG && i->displacement <= MAX_TAG;
@@ -61,7 +61,7 @@ static enum effect leave(const struct instruction *i)
 	           : DEAD_END;
 }
 
-// An instruction that names the stack pointer as its result.
+// Follows an instruction that names the stack pointer as its result.
 static enum effect move_sp(const struct instruction *i, struct way *way)
 {
 	const uint8_t op = i->opcode;
@@ -92,19 +92,19 @@ static enum effect step(const struct instruction *i, struct way *way)
 		if (op == 0xff && i->reg_field == 4)
 			return leave(i);
 		if (op == 0xe8 || (op == 0xff && i->reg_field == 2))
-			return GO_ON; // a call of C
+			return GO_ON; // a call of C code
 		if (op >= 0x50 && op <= 0x57)
 			way->sp -= 8;
 		if (op >= 0x58 && op <= 0x5f)
 			way->sp += 8;
 		if (op == 0xc2 || op == 0xc3 || op == 0xc9 || op == 0xcc || op == 0xf4 ||
 		    op == 0x5c || op == 0x8f || (op == 0xff && i->reg_field > 4))
-			return DEAD_END; // no Haskell
+			return DEAD_END; // not Haskell
 	}
 	return x86_instruction_may_write(i) >> MACHINE_SP & 1 ? move_sp(i, way) : GO_ON;
 }
 
-// False: it has been there.
+// Takes a jump. False if the search has been there.
 static bool jump(struct search *search, struct way *way, int64_t distance)
 {
 	way->address += (uint64_t)distance;
@@ -117,7 +117,7 @@ static bool jump(struct search *search, struct way *way, int64_t distance)
 	return true;
 }
 
-// Follows one way; true: out of this piece of Haskell code.
+// Follows one way. True if it leads out of this piece of Haskell code.
 static bool follow(struct search *search, struct way *way)
 {
 	uint8_t bytes[X86_MAX_INSTRUCTION_BYTES];

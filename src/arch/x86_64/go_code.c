@@ -11,7 +11,7 @@
 enum {
 	MAX_TLS = 1 << 20,
 	MAX_CURG = 4096,
-	// Of the thread's stack: 64 bytes, until Go 1.21, and what aligns it.
+	// What it takes of the thread's stack: 64 bytes, until Go 1.21, and what aligns it.
 	MAX_TAKEN = 64 + 15,
 	RET = 0xc3,
 	PUSH_RBP = 0x55,
@@ -36,8 +36,8 @@ static uint32_t u32_at(const uint8_t *bytes)
 	return value;
 }
 
-// Behind the first occurrence of an instruction's bytes, with at least `more` bytes following;
-// NULL: there is none.
+// Returns what follows the first occurrence of an instruction's bytes, at least `more` bytes; NULL:
+// there is none.
 static const uint8_t *find_code(const struct go_code *code, const char *bytes, size_t n,
                                 size_t more)
 {
@@ -47,7 +47,7 @@ static const uint8_t *find_code(const struct go_code *code, const char *bytes, s
 	return NULL;
 }
 
-// Where it has g from, which depends on how the program was linked.
+// Finds where the code gets g from, which depends on how the program was linked.
 static bool find_tls(const struct go_code *code, uint64_t entry, struct go_layout *ret)
 {
 	const uint8_t *g = find_code(code, "\x64\x48\x8b\x04\x25", 5, 4); // mov %fs:x, %rax
@@ -78,8 +78,8 @@ bool go_code_read_layout(const struct go_code *systemstack, uint64_t entry, stru
 	return true;
 }
 
-// It takes back into %rdi the goroutine, or into %rsi the stack pointer as it was, if that was on
-// the thread's stack already.
+// It reads back the goroutine into %rdi, or the old stack pointer into %rsi if that was on the
+// thread's stack already.
 enum go_code_kept go_code_find_kept(const struct go_code *behind_call, uint8_t *ret_offset)
 {
 	enum { NEAR_BYTES = 16 };
@@ -97,13 +97,13 @@ enum go_code_kept go_code_find_kept(const struct go_code *behind_call, uint8_t *
 	return sp || is_zero ? GO_KEPT_SP : GO_KEPT_NOTHING;
 }
 
-// The next ret behind an instruction that was found; NULL: there is none.
+// Returns the next ret after an instruction that was found; NULL: there is none.
 static const uint8_t *find_return(const struct go_code *code, const uint8_t *behind)
 {
 	return behind ? memchr(behind, RET, (size_t)(code->bytes + code->size - behind)) : NULL;
 }
 
-// The way that begins on the thread's stack comes behind the other's return.
+// The way that begins on the thread's stack comes after the other way's return.
 uint8_t go_code_taken(const struct go_code *asmcgocall, uint64_t offset)
 {
 	const uint8_t *changed =
@@ -116,7 +116,7 @@ uint8_t go_code_taken(const struct go_code *asmcgocall, uint64_t offset)
 	           : 0;
 }
 
-// Go's tables have no registers, but the frame pointer is kept first.
+// Go's tables have no registers, but functions save the frame pointer first.
 void go_code_add_frame_pointer(const struct go_code *function, struct rule *rule)
 {
 	const bool keeps = function->size > 0 && function->bytes[0] == PUSH_RBP;

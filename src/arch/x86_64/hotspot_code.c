@@ -10,13 +10,13 @@
 #include "x86_registers.h"
 
 enum {
-	MAX_METHOD_BYTES = 256 << 10, // that are searched: larger ones are rare
+	MAX_METHOD_BYTES = 256 << 10, // that are searched; larger ones are rare
 	CHUNK_BYTES = 4096,
 	PROLOGUE_BYTES = 8,
 	MAX_BANG_BYTES = 4 << 20,
 };
 
-// mov %eax, -N(%rsp), with N whole pages (is the stack large enough still?); push %rbp
+// True for mov %eax, -N(%rsp), with N whole pages (is the stack still large enough?); push %rbp
 // (MacroAssembler::verified_entry, LIR_Assembler::build_frame, cpu/x86 in OpenJDK's sources).
 static bool is_prologue(const uint8_t *bytes)
 {
@@ -34,7 +34,7 @@ uint64_t hotspot_code_find_start(const struct arch_code *code, uint64_t address)
 {
 	uint8_t bytes[CHUNK_BYTES + PROLOGUE_BYTES - 1];
 
-	// Each chunk reaches into the next one, by less than what is looked for.
+	// Each chunk reaches into the next one, by less than the length of what is looked for.
 	for (uint64_t end = address; end > CHUNK_BYTES && address - end < MAX_METHOD_BYTES;
 	     end -= CHUNK_BYTES) {
 		const uint64_t start = end - CHUNK_BYTES;
@@ -61,7 +61,7 @@ bool hotspot_code_is_dispatch(const struct arch_code *code, uint64_t end)
 }
 
 // The callee's locals are put between its frame and its caller's, which has no room for them: the
-// caller's stack pointer is kept beside the frame pointer (frame_x86.hpp: interpreter frame).
+// caller's stack pointer is kept next to the frame pointer (frame_x86.hpp: interpreter frame).
 void hotspot_code_interpreter_rule(struct rule *ret)
 {
 	*ret = (struct rule){

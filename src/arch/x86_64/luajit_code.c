@@ -9,7 +9,7 @@
 #include "x86_registers.h"
 
 enum {
-	// The exit handler, from where it has saved the registers on.
+	// The exit handler, from the point on where it has saved the registers.
 	HANDLER_BYTES = 192,
 	MAX_BEFORE_CALL = 64, // in it, from the state's load to the call
 	MAX_AFTER_CALL = 48,  // and from the call to the end
@@ -59,8 +59,8 @@ bool luajit_code_is_exit(const struct arch_code *code, uint64_t end, struct luaj
 	return true;
 }
 
-// Code that changes the stack pointer, and by how much its CFA is off the row's, after each number
-// of its bytes.
+// Code that changes the stack pointer, and how far its CFA is from the row's after each number of
+// its bytes.
 struct change {
 	const char *code;
 	size_t size;
@@ -80,7 +80,7 @@ static const struct change changes[] = {
      {NONE, NONE, NONE, NONE, 16, NONE, NONE, NONE, NONE, 16, NONE, NONE, NONE, NONE, 16, NONE}},
 };
 
-// The row's rule, for a CFA that is off by so much. What is not pushed yet is as it was.
+// Makes the row's rule for a CFA that is that far off. What is not pushed yet is unchanged.
 static void shift_row(const struct rule *row, int64_t off, struct rule *ret)
 {
 	*ret = *row;

@@ -10,7 +10,7 @@ uintptr_t signal_context_pc(const void *context)
 	return ((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 }
 
-// The instruction before the pc is "syscall".
+// True if the instruction before the pc is "syscall".
 bool signal_context_ends_call(const void *context)
 {
 	const ucontext_t *machine = context;

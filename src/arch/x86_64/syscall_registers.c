@@ -11,9 +11,9 @@
 enum {
 	CODE_BYTES = 2, // of syscall (0f 05) and of int $0x80 (cd 80)
 
-	// The kernel's linux/errno.h, which is not for programs. They stand for the result of a
-	// call that was interrupted until the kernel has decided what comes of it
-	// (arch/x86/kernel/signal.c, arch_do_signal_or_restart).
+	// From the kernel's linux/errno.h, which is not for programs. They stand for the result of
+	// an interrupted call until the kernel has decided what to do (arch/x86/kernel/signal.c,
+	// arch_do_signal_or_restart).
 	ERESTARTSYS_KERNEL = 512,
 	ERESTARTNOINTR_KERNEL = 513,
 	ERESTARTNOHAND_KERNEL = 514,
@@ -80,7 +80,7 @@ void syscall_set(struct thread_registers *thread, int64_t number, int64_t result
 
 #define REGISTER(name) offsetof(struct user_regs_struct, name)
 
-// psABI, A.2.1; for int $0x80 the kernel's arch/x86/entry/entry_64_compat.S.
+// As in the psABI, A.2.1; for int $0x80, the kernel's arch/x86/entry/entry_64_compat.S.
 static size_t argument_at(bool compat, unsigned int number)
 {
 	static const size_t registers[2][SYSCALL_ARGUMENTS] = {

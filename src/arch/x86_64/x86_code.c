@@ -17,7 +17,7 @@
 
 enum {
 	MAX_INSTRUCTIONS = 4096, // of one search
-	MAX_BRANCHES = 256,      // that wait to be followed
+	MAX_BRANCHES = 256,      // that are still to be followed
 	MAX_STARTS = 4,          // places where the function may begin
 	VISITED_SIZE = 8192,     // a power of two, more than MAX_INSTRUCTIONS
 	CHUNK_BYTES = 512,
@@ -31,7 +31,7 @@ enum {
 
 static const uint64_t NO_GOAL = UINT64_MAX;
 
-// The machine's number of a register, as DWARF's.
+// DWARF's number of each of the machine's registers.
 static const uint8_t dwarf_number[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 
 static bool is_call(const struct instruction *i)
@@ -53,10 +53,10 @@ bool x86_code_is_after_call(const uint8_t *bytes, size_t size)
 struct search {
 	const struct arch_code *code;
 	unsigned int how;  // WAY_*
-	uint64_t goal;     // where to stop, and not at a ret; NO_GOAL: at a ret
-	bool by_shape;     // to stop where a runtime's code is known by its shape instead
-	struct rule shape; // the rule that it stands for
-	bool to_handler;   // to stop at a jump to the next handler of PHP instead
+	uint64_t goal;     // stop there, and not at a ret; NO_GOAL: at a ret
+	bool by_shape;     // stop where a runtime's code is known by its shape instead
+	struct rule shape; // the rule for that shape
+	bool to_handler;   // stop at a jump to PHP's next handler instead
 	size_t n_instructions;
 	struct way branches[MAX_BRANCHES];
 	size_t n_branches;
@@ -96,7 +96,7 @@ static bool read_instruction(struct search *search, uint64_t address, struct ins
 	return true;
 }
 
-// Goes on behind the instruction, which way->address is behind of already.
+// Moves on from the instruction; way->address is already after it.
 static enum effect advance(struct search *search, const struct instruction *i, struct way *way)
 {
 	const enum effect effect = x86_way_step(i, search->how, way);
@@ -112,7 +112,7 @@ static enum effect advance(struct search *search, const struct instruction *i, s
 	return effect;
 }
 
-// True if a way's end is one by which a runtime's code is known.
+// True if a runtime's code is known by the way's end.
 static bool has_shape(struct search *search, const struct way *way)
 {
 	if (!(way->written >> MACHINE_BP & 1) &&
@@ -132,9 +132,9 @@ static bool is_jump_to_handler(const struct instruction *i)
 	       i->plain_base && i->rm == next_operation && i->displacement == 0;
 }
 
-// Erlang's calls in place of a return, where the stack pointer is as at the entry: a jump through
-// an export, jmp *(%rax,%r12,8), and any way to where a function begins: jmp over a call for
-// breakpoints (beam_asm_module.cpp, emit_i_breakpoint_trampoline).
+// True for Erlang's calls in place of a return, with the stack pointer as at the entry: a jump
+// through an export, jmp *(%rax,%r12,8), and any way to where a function begins: jmp over a call
+// for breakpoints (beam_asm_module.cpp, emit_i_breakpoint_trampoline).
 static bool is_erlang_tail_call(const struct search *search, uint64_t address)
 {
 	static const uint8_t jump[] = {0x42, 0xff, 0x24, 0xe0};
@@ -148,8 +148,8 @@ static bool is_erlang_tail_call(const struct search *search, uint64_t address)
 	       (bytes[0] == 0xeb && bytes[1] == 0x06 && bytes[3] == 0xe8);
 }
 
-// Follows one way to its end; true: to the goal, or to a ret, with *ret_popped what that takes off
-// the stack more than the return address.
+// Follows one way to its end. True if it leads to the goal, or to a ret, with *ret_popped the bytes
+// that the ret takes off the stack besides the return address.
 static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 {
 	struct instruction i;
@@ -162,7 +162,7 @@ static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 			return search->goal == NO_GOAL && !search->by_shape && !way->is_away;
 		}
 		way->address += i.length;
-		// Behind a call that never returns another function may begin.
+		// After a call that never returns another function may begin.
 		if (is_call(&i) && way->address != search->goal &&
 		    !search->code->is_together(search->code->context, here, way->address))
 			return false;
@@ -185,7 +185,7 @@ static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 	return way->address == search->goal;
 }
 
-// What the instruction before the address compares SP with, if it is of that length.
+// Returns what the instruction before the address compares SP with, if it has that length.
 static uint8_t compared_before(const struct arch_code *code, uint64_t address)
 {
 	uint8_t bytes[3];
@@ -215,7 +215,8 @@ static bool agree(const struct way *a, const struct way *b)
 	       a->number == b->number && a->is_lost == b->is_lost;
 }
 
-// All ways must lead to the same: one that does not went astray behind a call that never returns.
+// All ways must lead to the same result: one that does not went astray after a call that never
+// returns.
 static bool find_way(struct search *search, uint64_t address, struct way *ret, int64_t *ret_popped)
 {
 	bool found = false;
@@ -237,7 +238,7 @@ static bool find_way(struct search *search, uint64_t address, struct way *ret, i
 	return found;
 }
 
-// The surest way first: one to a ret without calls.
+// Tries the surest way first: one to a ret without calls.
 static bool find_surest_way(struct search *search, uint64_t address, struct way *ret,
                             int64_t *ret_popped)
 {
@@ -247,7 +248,7 @@ static bool find_surest_way(struct search *search, uint64_t address, struct way 
 	return find_way(search, address, ret, ret_popped);
 }
 
-// Where no way out is found, the way in may be: from where the function begins.
+// Finds the way in from where the function begins, if no way out is found.
 static bool find_way_in(struct search *search, uint64_t start, uint64_t address, struct way *ret)
 {
 	int64_t popped = 0;
@@ -258,7 +259,7 @@ static bool find_way_in(struct search *search, uint64_t start, uint64_t address,
 	       (!ret->is_lost || ret->copies >> MACHINE_BP & 1);
 }
 
-// True if some way leads to where a runtime's code is known by its shape; the rule is
+// True if some way leads to where a runtime's code is known by its shape; the rule is then in
 // search->shape.
 static bool find_shape(struct search *search, uint64_t address)
 {
@@ -293,7 +294,7 @@ bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int
 	return true;
 }
 
-// CFA = *(register + slot) + offset.
+// Makes CFA = *(register + slot) + offset.
 static struct expression *memory_cfa(uint8_t number, int64_t slot, int64_t offset)
 {
 	const struct expression_op ops[] = {
@@ -340,7 +341,7 @@ static void make_rule(const struct way *way, int64_t popped, struct rule *ret)
 	add_register(ret, RIP, REGISTER_AT_CFA, -8);
 }
 
-// By the way that led here from the function's first instruction.
+// Makes the rule from the way that led here from the function's first instruction.
 static void make_rule_of_way_in(const struct way *way, struct rule *ret)
 {
 	const uint32_t preserved = ARCH_NATIVE->preserved;
@@ -377,7 +378,7 @@ bool x86_code_rule(const struct arch_code *code, uint64_t address, bool is_retur
 	search->goal = NO_GOAL;
 	if (code->changes_stacks)
 		search->how |= WAY_CHANGES_STACKS;
-	// Behind a function's last call, which never returns, another function may begin.
+	// After a function's last call, which never returns, another function may begin.
 	const bool goes_on = !is_return || code->is_together(code->context, address - 1, address);
 	if (goes_on && find_surest_way(search, address, &way, &popped)) {
 		if (!is_sane(&way))
@@ -423,7 +424,7 @@ bool x86_code_refine(const struct arch_code *code, uint64_t address, const struc
 	return true;
 }
 
-// Follows one way to its end, and notes what is written on it; false: not all of it is known.
+// Follows one way to its end, and notes what is written on it. False if not all of it is known.
 static bool cover(struct search *search, struct way *way, uint16_t *written)
 {
 	struct instruction i;

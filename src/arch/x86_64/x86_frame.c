@@ -11,17 +11,17 @@ enum {
 	MAX_PARTS = 4,
 	MAX_PART_BYTES = 1 << 18,
 	MAX_INSTRUCTIONS = 1 << 15, // decoded in one search
-	MAX_DISTANCE = 1 << 30,     // of SP and CFA
+	MAX_DISTANCE = 1 << 30,     // between SP and CFA
 	AT_ENTRY = -8,              // SP - CFA, where a function begins and where it returns
 };
 
-// What is known where an instruction begins. Distances from the CFA.
+// What is known where an instruction begins. Distances are from the CFA.
 struct place {
 	int32_t sp;
 	int32_t fp;     // if has_fp
-	uint8_t length; // of the instruction (and see probe_loop); 0: it was not reached
+	uint8_t length; // of the instruction (but see probe_loop); 0: not reached
 	bool has_fp;
-	bool waits; // to be followed
+	bool waits; // is still to be followed
 };
 
 // A range of code.
@@ -39,9 +39,9 @@ struct search {
 	uint64_t *waiting; // addresses of places
 	size_t n_waiting, waiting_capacity;
 	size_t n_instructions;
-	bool has_transfer, has_two; // calls, and jumps to what is not known
-	struct place transfer;      // what all of them have
-	bool needs_one;             // a jump leads to places that are not known
+	bool has_transfer, has_two; // calls, and jumps to unknown places
+	struct place transfer;      // what is the same for all of them
+	bool needs_one;             // a jump leads to unknown places
 };
 
 static void search_deinit(struct search *search)
@@ -88,9 +88,9 @@ static bool decode(struct search *search, const struct part *part, uint64_t addr
 	       x86_instruction_decode(part->bytes + at, part->size - at, ret);
 }
 
-// GCC's -fstack-clash-protection makes a large frame page by page, in a loop that ends where SP is
-// what a lea before it has put into %r11: the two are taken for one instruction. Returns the bytes
-// of the loop behind the lea at the address; 0: there is none.
+// GCC's -fstack-clash-protection makes a large frame page by page, in a loop that ends when SP is
+// what a lea before it has put into %r11: the two count as one instruction. Returns the bytes of
+// the loop after the lea at the address; 0: there is no loop.
 static size_t probe_loop(const struct part *part, uint64_t address, const struct instruction *lea)
 {
 	// sub $PAGE_BYTES, %rsp; orq $0, (%rsp); cmp %r11, %rsp; jne to the sub
@@ -115,8 +115,8 @@ static void wait_for(struct search *search, uint64_t address, struct place *plac
 	place->waits = true;
 }
 
-// Two ways lead to one place. Behind a call that never returns nothing leads on: where the rules
-// tell the place's own distance, the way that has another is none.
+// Merges two ways to one place. Nothing leads on after a call that never returns: if the rules tell
+// the place's own distance, a way with another distance does not exist.
 static bool merge(struct search *search, uint64_t address, struct place *place,
                   const struct place *come)
 {
@@ -132,7 +132,7 @@ static bool merge(struct search *search, uint64_t address, struct place *place,
 	return true;
 }
 
-// A way leads to the address. False: nothing can be said of the function.
+// Notes that a way leads to the address. False if nothing can be said of the function.
 static bool reach(struct search *search, uint64_t address, const struct place *come)
 {
 	struct part *part = find_part(search, address);
@@ -152,8 +152,9 @@ static bool reach(struct search *search, uint64_t address, const struct place *c
 	return true;
 }
 
-// A jump by its distance. One that leaves the code is a call in place of a return, which has SP as
-// at the entry; or goes to a function that never returns; or to a part that was split off.
+// Follows a jump by its distance. One that leaves the code is a call in place of a return, which
+// has SP as at the entry; or it goes to a function that never returns; or to a part that was split
+// off.
 static bool jump(struct search *search, uint64_t address, const struct place *come)
 {
 	const struct arch_functions *functions = search->functions;
@@ -215,12 +216,12 @@ static enum effect indirect(const struct instruction *i, struct place *place)
 	case 6:
 		return push(place);
 	default:
-		return UNKNOWN; // far ones
+		return UNKNOWN; // far calls and jumps
 	}
 }
 
-// Instructions of one opcode byte that change the stack pointer or the way without naming the one
-// or the other. -1: it is none.
+// Handles instructions of one opcode byte that change the stack pointer or the way without naming
+// either. -1: it is not one.
 static int step_special(const struct instruction *i, struct place *place)
 {
 	const uint8_t op = i->opcode;
@@ -265,7 +266,7 @@ static int step_special(const struct instruction *i, struct place *place)
 	}
 }
 
-// Likewise, of two.
+// Does the same for two opcode bytes.
 static int step_special_0f(const struct instruction *i, struct place *place)
 {
 	switch (i->opcode) {
@@ -288,7 +289,7 @@ static int step_special_0f(const struct instruction *i, struct place *place)
 	}
 }
 
-// Instructions that name the stack pointer as what they write.
+// Handles instructions that name the stack pointer as what they write.
 static enum effect write_sp(const struct instruction *i, struct place *place)
 {
 	const bool on_sp = i->mod == 3 && i->rm == MACHINE_SP;
@@ -312,7 +313,8 @@ static enum effect write_sp(const struct instruction *i, struct place *place)
 	return UNKNOWN;
 }
 
-// What is not made of the stack pointer is no frame pointer.
+// Handles writes to the frame pointer: unless it is made of the stack pointer, it is not a frame
+// pointer.
 static void write_fp(const struct instruction *i, struct place *place)
 {
 	int32_t offset = 0;
@@ -321,7 +323,7 @@ static void write_fp(const struct instruction *i, struct place *place)
 	place->fp = place->sp + offset;
 }
 
-// What the instruction makes of the place before it: the place behind it.
+// Turns the place before the instruction into the place after it.
 static enum effect step(const struct instruction *i, struct place *place)
 {
 	int special = -1;
@@ -346,7 +348,8 @@ static bool is_sane(const struct place *place)
 	       place->fp > -MAX_DISTANCE;
 }
 
-// On to the instruction behind; where none is in the same range, there was no return from a call.
+// Goes on to the next instruction; if there is none in the same range, the call before it does not
+// return.
 static bool go_on(struct search *search, const struct part *part, uint64_t address,
                   const struct place *come)
 {
@@ -399,8 +402,8 @@ static bool is_padding(const struct instruction *i)
 	       (i->map == MAP_0F && !i->is_vector && i->opcode == 0x1f);
 }
 
-// Where no way that was followed leads to: with what is known of it, if anything is; else it must
-// at least do nothing unknown.
+// Enters code that no followed way leads to: with what is known of it, if anything is; otherwise it
+// must at least do nothing unknown.
 static bool enter_gap(struct search *search, uint64_t address, const struct instruction *i)
 {
 	const struct arch_functions *functions = search->functions;
@@ -436,7 +439,7 @@ static bool follow_gaps(struct search *search, size_t number)
 	return true;
 }
 
-// The instruction at the address; or the call that ends one byte behind it.
+// Returns the place of the instruction at the address; or of the call that ends one byte after it.
 static const struct place *find_place(const struct part *part, uint64_t address, bool is_call)
 {
 	const size_t at = address - part->start;
@@ -463,8 +466,8 @@ static bool search_all(struct search *search, uint64_t address, bool is_call,
 	for (size_t i = 0; i < search->n_parts; i++)
 		if (!follow_gaps(search, i))
 			return false;
-	// What a jump table alone leads to may stand behind a call that never returns, and seem to
-	// have the arguments on the stack that were pushed for it.
+	// Code that only a jump table leads to may come after a call that never returns, and seem
+	// to have the arguments on the stack that were pushed for that call.
 	if (search->needs_one && search->has_two)
 		return false;
 	const struct place *place = find_place(&search->parts[0], address, is_call);

@@ -41,7 +41,7 @@ static bool one_byte_has_modrm(uint8_t op)
 	       (op >= 0xd8 && op <= 0xdf) || op == 0xf6 || op == 0xf7 || op == 0xfe || op == 0xff;
 }
 
-// The size of the immediate; -1: there is no such instruction in 64-bit mode.
+// Returns the size of the immediate; -1: there is no such instruction in 64-bit mode.
 static int one_byte_immediate(const struct instruction *i, const struct prefixes *prefixes)
 {
 	const uint8_t op = i->opcode;
@@ -144,7 +144,7 @@ static void read_modrm(struct cursor *cursor, const struct prefixes *prefixes,
 	ret->displacement = (int32_t)take_signed(cursor, displacement);
 }
 
-// VEX (C5, C4), EVEX (62) and XOP (8F): their bits stand in the way of REX's, inverted.
+// Reads VEX (C5, C4), EVEX (62) and XOP (8F): their bits replace those of REX, inverted.
 static bool read_vector_prefix(struct cursor *cursor, uint8_t first, struct prefixes *prefixes,
                                struct instruction *ret)
 {
@@ -166,7 +166,7 @@ static bool read_vector_prefix(struct cursor *cursor, uint8_t first, struct pref
 	return first == 0x8f ? map >= 8 && map <= 10 : map >= 1 && map <= 6;
 }
 
-// A REX prefix counts only if no other prefix comes after it.
+// Reads a prefix. A REX prefix counts only if no other prefix comes after it.
 static bool read_prefix(uint8_t byte, struct prefixes *prefixes)
 {
 	switch (byte) {
@@ -196,7 +196,7 @@ static bool read_prefix(uint8_t byte, struct prefixes *prefixes)
 	return true;
 }
 
-// Elsewhere 8F is pop, whose ModRM has no such bits.
+// True for XOP. Otherwise 8F is pop, whose ModRM has no such bits.
 static bool is_xop(const struct cursor *cursor, uint8_t byte)
 {
 	return byte == 0x8f && cursor->at < cursor->size && (cursor->bytes[cursor->at] & 0x1f) >= 8;
@@ -295,7 +295,7 @@ static bool writes_rm_only(uint8_t op)
 	return op == 0x89 || op == 0x88 || (op < 0x40 && (op & 7) < 2);
 }
 
-// The low bits of a register's number stand for %ah, %ch, %dh, %bh in an instruction on bytes.
+// Returns the register's bit. In an instruction on bytes, low numbers may mean %ah, %ch, %dh, %bh.
 static uint16_t register_bit(const struct instruction *i, uint8_t number)
 {
 	const uint8_t op = i->opcode;
@@ -313,7 +313,7 @@ static uint16_t register_bit(const struct instruction *i, uint8_t number)
 
 #define SP_BIT (1u << MACHINE_SP)
 
-// VEX and EVEX: nearly all write to other registers, or to none.
+// Handles VEX and EVEX: nearly all write to other registers, or to none.
 static uint16_t vector_may_write(const struct instruction *i)
 {
 	const uint16_t reg = 1u << i->reg, rm = i->mod == 3 ? 1u << i->rm : 0;
@@ -334,7 +334,8 @@ static uint16_t vector_may_write(const struct instruction *i)
 	}
 }
 
-// Those by the opcode's own register: mov, xchg (with %rax; with itself it is nop), bswap.
+// Handles those that name a register in the opcode: mov, xchg (with %rax; with itself it is nop),
+// bswap.
 static uint16_t may_write_low(const struct instruction *i)
 {
 	const uint8_t op = i->opcode;
@@ -348,8 +349,9 @@ static uint16_t may_write_low(const struct instruction *i)
 	return op >= 0x90 && op <= 0x97 && i->low != 0 ? 1u << i->low | 1u : 0;
 }
 
-// SSE and its kind, all operands of which are other registers, or read: but for cvtss2si and its
-// like, movmskps, movd, pextrw, pmovmskb; movbe, crc32, adcx; pextrb to extractps.
+// True for SSE and similar sets, whose operands are all other registers, or only read; except for
+// cvtss2si and similar ones, movmskps, movd, pextrw, pmovmskb; movbe, crc32, adcx; pextrb to
+// extractps.
 static bool is_sse(const struct instruction *i)
 {
 	const uint8_t op = i->opcode;
@@ -369,7 +371,8 @@ static bool is_sse(const struct instruction *i)
 	}
 }
 
-// Of two opcode bytes: the opcode goes on in ModRM's reg field (ldmxcsr, bts $x, nopw, ...).
+// True for two opcode bytes if the opcode goes on in ModRM's reg field (ldmxcsr, bts $x, nopw,
+// ...).
 static bool is_group_0f(uint8_t op)
 {
 	return op <= 0x01 || op == 0x0d || (op >= 0x18 && op <= 0x1f) || op == 0xae || op == 0xba ||
@@ -392,11 +395,11 @@ uint16_t x86_instruction_may_write(const struct instruction *i)
 	if (!(one && (is_group(i->opcode) || writes_rm_only(i->opcode))) &&
 	    !(i->map == MAP_0F && is_group_0f(i->opcode)))
 		written |= register_bit(i, i->reg);
-	// SSE: the registers are others, but for a few, which move to general ones.
+	// SSE has other registers, except for a few instructions that move to general ones.
 	return one ? written : written & ~SP_BIT;
 }
 
-// Of instructions of one opcode byte.
+// True for instructions of one opcode byte that write registers without naming them.
 static bool writes_unnamed(const struct instruction *i)
 {
 	const uint8_t op = i->opcode;

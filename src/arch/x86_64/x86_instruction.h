@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// x86_instruction: x86-64 machine code, as far as following it takes: where an instruction ends,
-// and which registers it names and may write. Not what it computes.
+// x86_instruction: decodes x86-64 machine code as far as following it needs: where an instruction
+// ends, and which registers it names and may write. Not what it computes.
 //
 // Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and appendix A.
 #pragma once
@@ -34,7 +34,7 @@ struct instruction {
 	bool has_rex;
 	bool has_modrm;
 	uint8_t mod, reg, rm; // with REX's bits
-	uint8_t reg_field;    // without
+	uint8_t reg_field;    // without them
 	uint8_t more;         // VEX's third register
 	bool plain_base;      // memory at register `rm` + displacement
 	uint8_t low;          // the opcode's own register, with REX.B
@@ -42,14 +42,16 @@ struct instruction {
 	int64_t immediate;
 };
 
-// The instruction at the first of `size` bytes. False: it is cut, or there is none in 64-bit mode.
+// Decodes the instruction at the first of `size` bytes. False if it is cut, or there is none in
+// 64-bit mode.
 bool x86_instruction_decode(const uint8_t *bytes, size_t size, struct instruction *ret);
 
-// The general registers that it may write, by the machine's numbers: more rather than fewer. Those
-// that are not named (stack pointers of push and pop, ...) are not among them.
+// Returns the general registers that it may write, by the machine's numbers: rather too many than
+// too few. Those that it does not name (the stack pointer of push and pop, ...) are not included.
 uint16_t x86_instruction_may_write(const struct instruction *i);
 
-// Those that it may write without naming them, but for the stack pointer: likewise.
+// Returns those that it may write without naming them, except the stack pointer: rather too many,
+// too.
 uint16_t x86_instruction_implicit(const struct instruction *i);
 
 // True if it sets the register to the stack pointer + *ret_offset: mov %rsp, %reg or

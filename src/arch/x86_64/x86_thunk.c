@@ -11,7 +11,7 @@
 enum {
 	CALL_BYTES = 5,
 	LOOP_BYTES = 7,
-	MAX_PADDING = 15, // clang aligns what is behind the loop
+	MAX_PADDING = 15, // clang aligns what follows the loop
 	MAX_BYTES = CALL_BYTES + LOOP_BYTES + MAX_PADDING,
 	LEA_BYTES = 5,
 	MOV_BYTES = 4,
@@ -20,7 +20,7 @@ enum {
 
 enum thunk { NO_THUNK, RETURNS, JUMPS };
 
-// What the code behind a retpoline's loop is.
+// Tells what the code after a retpoline's loop is.
 static enum thunk read_end(const struct arch_code *code, uint64_t address)
 {
 	static const uint8_t lea_ret[] = {0x48, 0x8d, 0x64, 0x24, 0x08, RET};
@@ -35,7 +35,7 @@ static enum thunk read_end(const struct arch_code *code, uint64_t address)
 	return is_mov && bytes[MOV_BYTES] == RET ? JUMPS : NO_THUNK;
 }
 
-// True if a retpoline's loop ends within `bytes`, that lie before `address`, and its call leads
+// True if a retpoline's loop ends within `bytes`, which lie before `address`, and its call leads
 // there.
 static bool leads_to(const uint8_t *bytes, size_t size)
 {
@@ -50,7 +50,7 @@ static bool leads_to(const uint8_t *bytes, size_t size)
 	return false;
 }
 
-// What begins at the address, if a retpoline's loop lies before it.
+// Tells what begins at the address, if a retpoline's loop lies before it.
 static enum thunk find_end(const struct arch_code *code, uint64_t address)
 {
 	uint8_t bytes[MAX_BYTES];
@@ -83,7 +83,8 @@ void x86_thunk_replace(const struct arch_code *code, uint64_t address, struct in
 		*i = (struct instruction){.length = CALL_BYTES, .opcode = 0xff, .reg_field = 4};
 }
 
-// How far above SP the return address lies at the address in a retpoline; -1: it is in none.
+// Returns how far above SP the return address lies at the address in a retpoline; -1: it is not in
+// one.
 static int64_t find_return(const struct arch_code *code, uint64_t address)
 {
 	uint8_t bytes[CALL_BYTES];
@@ -91,7 +92,7 @@ static int64_t find_return(const struct arch_code *code, uint64_t address)
 	const size_t n = code->read(code->context, address, bytes, sizeof(bytes));
 
 	if (n == 0 || (bytes[0] != 0xe8 && bytes[0] != RET && (bytes[0] & ~4) != 0x48))
-		return -1; // as nearly always
+		return -1; // as almost always
 	if (x86_instruction_decode(bytes, n, &i) && find_by_call(code, address, &i) != NO_THUNK)
 		return 0;
 	if (find_end(code, address) != NO_THUNK)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// x86_thunk: retpolines, which compilers put in the place of returns and of indirect jumps, so that
-// the processor does not guess where they lead (GCC's -mfunction-return=thunk and
+// x86_thunk: recognizes retpolines, which compilers put in place of returns and indirect jumps, so
+// that the processor does not guess where they lead (GCC's -mfunction-return=thunk and
 // -mindirect-branch=thunk, clang's -mretpoline; in functions of their own or inline):
 //
 //         call 1f
@@ -8,7 +8,8 @@
 //     1:  lea 8(%rsp), %rsp; ret          a return; or
 //         mov %REGISTER, (%rsp); ret      a jump to where the register points
 //
-// Such a call is none: it does not return, and what it leads to belongs to the same function.
+// Its call is not a real call: it does not return, and what it leads to belongs to the same
+// function.
 #pragma once
 
 #include <stdbool.h>
@@ -18,10 +19,10 @@ struct arch_code;
 struct instruction;
 struct rule;
 
-// Makes *i, the instruction at the address, the return or the indirect jump that it stands for, if
-// it is a retpoline's call.
+// Turns *i, the instruction at the address, into the return or the indirect jump that it stands
+// for, if it is a retpoline's call.
 void x86_thunk_replace(const struct arch_code *code, uint64_t address, struct instruction *i);
 
-// The rule for a pc (no return address) within a retpoline: GCC's own tables have a wrong one for
-// the return's last instruction. False: the pc is in none.
+// Makes the rule for a pc (not a return address) within a retpoline: GCC's own tables have a wrong
+// one for the return's last instruction. False if the pc is not in one.
 bool x86_thunk_rule(const struct arch_code *code, uint64_t address, struct rule *ret);

@@ -26,7 +26,7 @@ static void pop(struct way *way, uint8_t number)
 	const bool is_there = !way->is_lost && (way->base != BASE_SP || way->at >= 0);
 
 	if (!way->is_lost && way->kept & bit && way->keeps[number] == way->at) {
-		way->written &= ~bit; // as it was
+		way->written &= ~bit; // unchanged
 		way->popped &= ~bit;
 	} else {
 		way->written |= bit;
@@ -42,13 +42,13 @@ static void rebase(struct way *way, enum base base, int64_t at)
 {
 	way->base = base;
 	way->at = at;
-	// What was found by the other base is not known any more.
+	// What was found from the other base is not known any more.
 	way->popped = way->kept = 0;
 	way->copies = 0;
 	way->is_lost = false;
 }
 
-// The stack pointer becomes the register + offset, if that is still what it was.
+// Sets the stack pointer to register + offset, if the register still has its first value.
 static enum effect take_register(struct way *way, uint8_t number, int64_t offset)
 {
 	if (way->copies >> number & 1) {
@@ -68,7 +68,7 @@ static enum effect take_register(struct way *way, uint8_t number, int64_t offset
 	return GO_ON;
 }
 
-// From Erlang's stack to the thread's (lea), and back to where the process has it (mov).
+// Goes from Erlang's stack to the thread's (lea), or back to where the process has its own (mov).
 static bool change_stack(const struct instruction *i, struct way *way)
 {
 	if (!i->wide || i->reg != MACHINE_SP || !i->plain_base)
@@ -93,7 +93,7 @@ static bool change_stack(const struct instruction *i, struct way *way)
 	return true;
 }
 
-// Instructions of one opcode byte that write the stack pointer.
+// Handles instructions of one opcode byte that write the stack pointer.
 static enum effect write_sp(const struct instruction *i, struct way *way)
 {
 	const bool on_sp = i->mod == 3 && i->rm == MACHINE_SP;
@@ -120,7 +120,7 @@ static enum effect write_sp(const struct instruction *i, struct way *way)
 			return GO_ON;
 		}
 	}
-	// and, and sub of a register: as long as the frame pointer leads back.
+	// and, and sub of a register: harmless if the frame pointer leads back.
 	way->is_lost = true;
 	return i->wide && way->copies >> MACHINE_BP & 1 &&
 	               ((on_sp && (i->opcode == 0x29 || ((i->opcode == 0x83 || i->opcode == 0x81) &&
@@ -130,7 +130,8 @@ static enum effect write_sp(const struct instruction *i, struct way *way)
 	           : DEAD_END;
 }
 
-// Where one of the two registers that functions leave their frames by is made of the stack pointer.
+// Notes that one of the two registers by which functions leave their frames is made of the stack
+// pointer.
 static void note_copy(const struct instruction *i, uint8_t number, struct way *way)
 {
 	int32_t offset;
@@ -169,8 +170,8 @@ void x86_way_pass_branch(const struct instruction *i, struct way *way)
 	way->compared = 0;
 }
 
-// Likewise the frame pointer, which Erlang code keeps where it is to be profiled (+JPperf true):
-// mov x(%r13), %rbp.
+// Does the same for the frame pointer, which Erlang code keeps if it is to be profiled (+JPperf
+// true): mov x(%r13), %rbp.
 static void take_frame_pointer(const struct instruction *i, struct way *way)
 {
 	const uint16_t bit = 1u << MACHINE_BP;
@@ -211,7 +212,8 @@ static enum effect step_plain(const struct instruction *i, unsigned int how, str
 	return GO_ON;
 }
 
-// Instructions of one opcode byte that change the stack pointer or the way. -1: it is none.
+// Handles instructions of one opcode byte that change the stack pointer or the way. -1: it is not
+// one.
 static int step_special(const struct instruction *i, unsigned int how, struct way *way)
 {
 	const uint8_t op = i->opcode;

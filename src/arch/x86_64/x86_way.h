@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// x86_way: what instructions do to the stack pointer, on a way out of a function.
+// x86_way: follows what instructions do to the stack pointer, on a way out of a function.
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@ struct instruction;
 // What the stack pointer is counted from.
 enum base { BASE_SP, BASE_REGISTER, BASE_MEMORY, BASE_PROCESS };
 
-// On a way out.
+// The state on a way out.
 struct way {
 	uint64_t address;
 	enum base base;
@@ -19,10 +19,10 @@ struct way {
 	int64_t slot;       // BASE_MEMORY: the base is in memory at the first stack pointer + slot;
 	                    // BASE_PROCESS: at BEAM_PROCESS + slot
 	uint16_t written;   // registers, by the machine's numbers
-	uint16_t popped;    // those among them that were taken off the stack
-	int64_t places[16]; // where, relative to the base
-	uint16_t kept;      // registers that were put on the stack on the way, as they were
-	int64_t keeps[16];  // where
+	uint16_t popped;    // those of them that were popped
+	int64_t places[16]; // where they were, relative to the base
+	uint16_t kept;      // registers that the way has put on the stack, unchanged
+	int64_t keeps[16];  // where they are
 	uint16_t copies;    // those of %rbp and %r11 that are the base + copied_at
 	int64_t copied_at[16];
 	uint8_t compared; // the register that SP was just compared with; 0: it was not
@@ -30,9 +30,9 @@ struct way {
 
 	// WAY_CHANGES_STACKS:
 	bool is_away;         // on the thread's stack
-	bool came_back;       // the way has been there
-	int64_t left_at;      // where Erlang's was left
-	uint16_t left_copies; // and `copies`, and `written`, then
+	bool came_back;       // the way has been on the thread's stack
+	int64_t left_at;      // where it left Erlang's stack
+	uint16_t left_copies; // `copies` and `written` at that moment
 	uint16_t left_written;
 	bool fp_is_of_process; // the frame pointer is in memory at BEAM_PROCESS + fp_slot
 	int64_t fp_slot;
@@ -40,19 +40,19 @@ struct way {
 
 enum effect { GO_ON, JUMP, BRANCH, RETURN, DEAD_END };
 
-// How to go.
+// How to follow a way.
 enum {
 	WAY_FOLLOWS_CALLS = 1,  // calls are taken to return
-	WAY_KEEPS_SP = 2,       // what sets the stack pointer is a dead end, too
+	WAY_KEEPS_SP = 2,       // setting the stack pointer is a dead end, too
 	WAY_CHANGES_STACKS = 4, // as BEAM does for calls of C (beam_code.h)
 };
 
-// Takes one instruction, which way->address is behind of already. `how`: WAY_*, together.
+// Takes one instruction; way->address is already after it. `how`: WAY_*, together.
 enum effect x86_way_step(const struct instruction *i, unsigned int how, struct way *way);
 
-// Goes on behind a branch that is not taken. -fstack-clash-protection makes a large frame page by
-// page in a loop, behind which SP is what it is compared with.
+// Goes on after a branch that is not taken. -fstack-clash-protection makes a large frame page by
+// page in a loop, after which SP is what it is compared with.
 void x86_way_pass_branch(const struct instruction *i, struct way *way);
 
-// The register that the instruction compares SP with; 0: it does no such thing.
+// Returns the register that the instruction compares SP with; 0: it does not compare it.
 uint8_t x86_way_compared(const struct instruction *i);
