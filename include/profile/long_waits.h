@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// long_waits: which threads were blocked in one sleep for long (--waits), each such sleep a sample
-// of its own.
+// long_waits: finds which threads were blocked in one sleep for long (--waits), and makes each such
+// sleep a sample of its own.
 //
 // A sleep lasts for as long as the kernel's count of the thread's runs does not change (sleeper.h).
 // Its length is known to within a tick.
@@ -22,8 +22,8 @@ struct long_waits {
 void long_waits_init(struct long_waits *waits, int64_t min_ns);
 void long_waits_deinit(struct long_waits *waits);
 
-// A view of the profile with these waits alone as samples, of at most max_threads threads: those
-// that waited longest at a time. All else is borrowed from the profile, and from waits.
-// *ret_left_out: threads beyond that.
+// Returns a view of the profile with only these waits as samples, of at most max_threads threads:
+// those that waited longest at a time. Everything else is borrowed from the profile, and from
+// waits. *ret_left_out: threads beyond max_threads.
 struct profile long_waits_view(struct long_waits *waits, const struct profile *profile,
                                size_t max_threads, size_t *ret_threads, size_t *ret_left_out);

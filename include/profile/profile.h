@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// profile: what was sampled, as numbers: locations, stacks, threads and counted samples.
+// profile: holds what was sampled, as numbers: locations, stacks, threads and counted samples.
 //
 // Everything is interned: a location is a (module, address in the file) pair, a stack a list of
 // location ids, a sample its stack, thread, state and wait with their sums. Ids are positions in
@@ -25,43 +25,43 @@ enum thread_state {
 // "running", "sleeping", "disk", "stopped" or "runnable".
 const char *thread_state_name(enum thread_state state);
 
-// The state of that name, `length` bytes; N_THREAD_STATES: there is none.
+// Returns the state of that name, which has `length` bytes; N_THREAD_STATES: there is none.
 enum thread_state thread_state_named(const char *name, size_t length);
 
 // Why a stack ends where it does.
 enum stack_end {
 	STACK_COMPLETE,       // reached the thread's root
 	STACK_NO_RULE,        // no unwinding rule for the last frame's pc
-	STACK_UNREADABLE,     // memory that a rule asks for was not readable
+	STACK_UNREADABLE,     // memory that a rule needs was not readable
 	STACK_NOT_COPIED,     // the stack is larger than what is copied of it
 	STACK_NO_PROGRESS,    // the next frame would not lie above the last one
 	STACK_TOO_DEEP,       // more frames than --max-depth
-	STACK_NEEDS_REGISTER, // a rule asks for a register whose value is not known
-	STACK_SWITCHED,       // it goes on on another stack, which is not at hand (Go's runtime)
-	STACK_NOT_SAMPLED,    // the thread was there, its stack could not be taken at all
+	STACK_NEEDS_REGISTER, // a rule needs a register whose value is not known
+	STACK_SWITCHED,       // it continues on another stack, which is not at hand (Go's runtime)
+	STACK_NOT_SAMPLED,    // the thread was there, but its stack could not be taken at all
 	STACK_NO_ROOM,        // there are too many different stacks: only the leaf is kept
-	STACK_NOT_RESIDENT,   // a page of it was not in memory, and nobody waits for one
-	STACK_FOREIGN,        // of a program for another processor mode (32-bit)
+	STACK_NOT_RESIDENT,   // a page of it was not in memory, and is not waited for
+	STACK_FOREIGN,        // the program is for another processor mode (32-bit)
 	STACK_NO_RETURN,      // a return address of 0, but not at the top of its stack
 	N_STACK_ENDS,
 };
 
-// A few words, such as "no unwinding rule"; for STACK_COMPLETE "complete".
+// Returns a few words, such as "no unwinding rule"; for STACK_COMPLETE "complete".
 const char *stack_end_name(enum stack_end end);
 
-// How callers were found in code without unwinding rules, if some were.
+// How callers were found in code without unwinding rules, if any were.
 enum {
 	GUESSED_BY_FRAME_POINTER = 1,
 	GUESSED_BY_CODE = 2, // by what the code does until it returns
 };
 
-// A location's code: the function there did not call the one below it, but created the goroutine.
+// The code of a location whose function did not call the one below it, but created the goroutine.
 enum { LOCATION_CREATOR = INT32_MAX };
 
 struct location {
 	uint32_t module;  // position in struct modules
-	uint32_t code;    // of several that stood at the address, one after the other (perf_map);
-	                  // 0: not known; LOCATION_CREATOR
+	uint32_t code;    // which of several codes that were at the address, one after the other
+	                  // (perf_map); 0: not known; LOCATION_CREATOR
 	uint64_t address; // in the module's file, as in its symbol table; for a return address
 	                  // one less, so that it lies within the call
 };
@@ -80,10 +80,10 @@ struct wait {
 	int syscall;      // the system call's number, or NO_SYSCALL
 	char *descriptor; // what the call's descriptor is, as /proc/PID/fd has it; "": none, or not
 	                  // known; any bytes but NUL
-	char *meaning;    // the same in better words, where they were found later; else NULL
+	char *meaning;    // the same in better words, if they were found later; else NULL
 	char *frames;     // kernel functions, leaf first, each with a newline; "": not known
-	char *reason;     // why a goroutine waits, in the words of Go's runtime; "": it is none;
-	                  // any bytes but NUL
+	char *reason; // why a goroutine waits, in the words of Go's runtime; "": it is not one; any
+	              // bytes but NUL
 };
 
 struct process_name {
@@ -91,8 +91,9 @@ struct process_name {
 	char *name; // as last seen, never NULL; any bytes but NUL
 };
 
-// A stretch of time in which each tick found a thread with the same stack in the same state: the
-// stream of these, of all threads, is what a recording, a slice of time or a timeline is made of.
+// A stretch of time in which each tick found a thread with the same stack in the same state. A
+// recording, a slice of time and a timeline are all made of the stream of these spans, of all
+// threads.
 struct span {
 	uint32_t thread;
 	uint32_t sample;  // its stack and state
@@ -104,22 +105,22 @@ struct span {
 // What is sampled: a thread of the system's, or a goroutine.
 struct thread {
 	int pid; // the process (tgid)
-	int tid; // of a goroutine, a number that no thread has (profile_add_goroutine)
+	int tid; // a goroutine has a number that no thread has (profile_add_goroutine)
 	bool is_goroutine;
-	uint64_t goid;    // 0: of several goroutines, one after the other
+	uint64_t goid;    // 0: several goroutines, one after the other
 	char *name;       // as last seen, never NULL; any bytes but NUL
-	int64_t first_ns; // CLOCK_MONOTONIC; it is watched since then
-	int64_t last_ns;  // and until then; wall weights add up to last_ns - first_ns - away_ns
+	int64_t first_ns; // CLOCK_MONOTONIC; it was watched from then on...
+	int64_t last_ns;  // ...until then; wall weights add up to last_ns - first_ns - away_ns
 	int64_t waits_since_ns;  // a goroutine's: it has waited since then or longer, by its
 	                         // runtime; CLOCK_MONOTONIC; 0: not known
-	int64_t away_ns;         // in which it ran goroutines: that time is theirs
+	int64_t away_ns;         // time in which it ran goroutines: that time is theirs
 	int64_t kernel_cpu_ns;   // CPU time between first and last, by the kernel's count
-	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1 where unknown
-	struct span span;        // that it is in; its end is last_ns
-	bool ended;              // it is known to have
+	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1: unknown
+	struct span span;        // the one that it is in; its end is last_ns
+	bool ended;              // it is known to have ended
 	bool forgotten;          // by profile_collect: there is no such thread any more
 	bool interrupted;        // its span ends with the next sample, whatever that is
-	uint32_t labels;         // of its next sample (labels.h)
+	uint32_t labels;         // the labels of its next sample (labels.h)
 };
 
 struct sample {
@@ -130,19 +131,18 @@ struct sample {
 	enum thread_state state;
 	uint64_t count;
 	int64_t wall_ns;
-	int64_t cpu_ns;   // wall_ns where running, else 0
+	int64_t cpu_ns;   // wall_ns if running, else 0
 	bool is_one_wait; // long_waits.h
 	int64_t since_ns; // when that began, CLOCK_MONOTONIC
 };
 
 struct profile;
 
-// Is told of the stream of spans as it comes. Each function, which may be NULL, is called as soon
-// as the profile knows; it must not count or add anything itself.
+// Follows the stream of spans as it comes. Each function, which may be NULL, is called as soon as
+// the profile knows; it must not count or add anything itself.
 struct span_follower {
-	// The thread is in a new span, threads[thread].span; *ended is the one before, whose count
-	// is 0 if there was none. At the end of the thread, or of all, there is only the one that
-	// ended.
+	// The thread is in a new span, threads[thread].span; *ended is the one before, with count 0
+	// if there was none. At the end of the thread, or of all, there is only the one that ended.
 	void (*changed)(struct span_follower *follower, const struct profile *profile,
 	                uint32_t thread, const struct span *ended);
 	void (*thread_named)(struct span_follower *follower, const struct profile *profile,
@@ -167,8 +167,8 @@ struct profile {
 	size_t n_locations, locations_capacity;
 	uint32_t *location_ids; // of all stacks, one after the other
 	size_t n_location_ids, location_ids_capacity;
-	size_t max_location_ids; // 0: as many as a gigabyte holds. Of a new stack beyond that only
-	                         // the leaf is kept
+	size_t max_location_ids; // 0: as many as a gigabyte holds. A new stack beyond that keeps
+	                         // only its leaf
 	struct stack *stacks;
 	size_t n_stacks, stacks_capacity;
 	struct thread *threads;
@@ -179,12 +179,12 @@ struct profile {
 	size_t n_samples, samples_capacity;
 	struct wait *waits; // the first one means WAIT_NONE
 	size_t n_waits, waits_capacity;
-	char **labels; // sets of them; the first one is empty
+	char **labels; // sets of labels; the first one is empty
 	size_t n_labels, labels_capacity;
 
 	struct span_follower *followers; // borrowed
 
-	// What profile_collect has freed: to be used again.
+	// Entries that profile_collect has freed, to be used again.
 	uint32_t *free_samples, *free_threads;
 	size_t n_free_samples, free_samples_capacity;
 	size_t n_free_threads, free_threads_capacity;
@@ -201,39 +201,39 @@ struct profile {
 // A zeroed struct profile is an empty profile; deinit frees all that it owns.
 void profile_deinit(struct profile *profile);
 
-// The id of the location, new or known.
+// Returns the id of the location, new or known.
 uint32_t profile_intern_location(struct profile *profile, uint32_t module, uint64_t address);
 
-// The same for one of several codes that stood at the address.
+// Does the same for one of several codes that were at the address.
 uint32_t profile_intern_code(struct profile *profile, uint32_t module, uint64_t address,
                              uint32_t code);
 
-// The id of the stack of `n` location ids, leaf first, new or known. Copies the ids.
+// Returns the id of the stack of `n` location ids, leaf first, new or known. Copies the ids.
 uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_ids, size_t n,
                               enum stack_end end, uint8_t guessed);
 
-// The id of the wait, new or known; WAIT_NONE when all of it is unknown. Copies the strings. If
-// there are too many different ones, only the system call is kept.
+// Returns the id of the wait, new or known; WAIT_NONE if all of it is unknown. Copies the strings.
+// If there are too many different waits, keeps only the system call.
 uint32_t profile_intern_wait(struct profile *profile, int syscall, const char *descriptor,
                              const char *frames);
 
-// The same for a goroutine's: why it waits, and for what ("chan 0xc000012345"; "": not known).
+// Does the same for a goroutine: why it waits, and for what ("chan 0xc000012345"; "": not known).
 uint32_t profile_intern_reason(struct profile *profile, const char *reason, const char *object);
 
 // Gives the wait's descriptor better words.
 void profile_explain_descriptor(struct profile *profile, uint32_t wait, const char *meaning);
 
-// Notes the name of process `pid`; a known one's is replaced.
+// Notes the name of process `pid`; replaces a known one.
 void profile_name_process(struct profile *profile, int pid, const char *name);
 
-// The name of the process, owned by the profile; "" where it is not known.
+// Returns the name of the process, owned by the profile; "" if it is not known.
 const char *profile_process_name(const struct profile *profile, int pid);
 
-// A new thread, watched from `now_ns` on; its id.
+// Adds a thread, watched from `now_ns` on; returns its id.
 uint32_t profile_add_thread(struct profile *profile, int pid, int tid, const char *name,
                             int64_t now_ns);
 
-// The same for a goroutine.
+// Does the same for a goroutine.
 uint32_t profile_add_goroutine(struct profile *profile, int pid, uint64_t goid, const char *name,
                                int64_t now_ns);
 
@@ -251,13 +251,14 @@ void profile_begin(struct profile *profile, int64_t now_ns);
 // Takes over the thread's new name, if it changed.
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name);
 
-// One sample of `thread`, which stands for the time up to `now_ns`, the end of its tick's period
-// (schedule.h): counts 1 and, as wall time, what passed since that of the thread's last sample.
-// `ticks` is how many ticks it stands for (1, or more after pending ones). Returns the sample's id.
+// Counts a sample of `thread`, which stands for the time up to `now_ns`, the end of its tick's
+// period (schedule.h): counts 1 and, as wall time, what passed since that of the thread's last
+// sample. `ticks` is how many ticks it stands for (1, or more after pending ones). Returns the
+// sample's id.
 uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
                        enum thread_state state, uint32_t wait, uint64_t ticks, int64_t now_ns);
 
-// The same for a sample that is already known by its id: no look-up.
+// Does the same for a sample whose id is known: no look-up.
 void profile_count_again(struct profile *profile, uint32_t sample, uint64_t ticks, int64_t now_ns);
 
 // Notes that the thread has ended. Its span ends with its last sample.
@@ -273,15 +274,15 @@ void profile_end_spans(struct profile *profile);
 // the thread was watched; but nothing from before its span.
 void profile_give_back(struct profile *profile, uint32_t thread, int64_t end_ns);
 
-// Ends sampling at end_ns, perhaps within the period that the last samples stand for: takes the
-// rest of it back from them. Ends all spans.
+// Ends sampling at end_ns, which may lie within the period that the last samples stand for: takes
+// the rest of the period back from them. Ends all spans.
 void profile_end_watch(struct profile *profile, int64_t end_ns);
 
-// The span that the thread is in, as far as it has lasted; its count is 0 if it is in none.
+// Returns the span that the thread is in, as far as it has lasted; its count is 0 if it is in none.
 struct span profile_open_span(const struct profile *profile, uint32_t thread);
 
-// Adds a follower, borrowed, that is told from now on.
+// Adds a follower, borrowed, which is told from now on.
 void profile_follow(struct profile *profile, struct span_follower *follower);
 
-// For profile_collect: stacks and samples (those that count something) are found anew.
+// Indexes stacks and samples (those that count something) again. For profile_collect.
 void profile_reindex(struct profile *profile);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// profile_collect: frees what nobody refers to any more, in a profile that is sampled into without
-// end.
+// profile_collect: frees what is not used any more, in a profile that is sampled into without end.
 #pragma once
 
 #include <stdbool.h>
@@ -11,5 +10,5 @@ struct profile;
 // Frees the samples i < profile->n_samples for which kept[i] is false, the stacks that are then in
 // no sample, and the threads that have ended and are in none. Always keeps the last sample of each
 // living thread, which the sampler may count again by its id, and the first `n_stacks` stacks. Ids
-// of samples and threads stay as they are; those of stacks do not.
+// of samples and threads stay the same; those of stacks do not.
 void profile_collect(struct profile *profile, bool *kept, size_t n_stacks);

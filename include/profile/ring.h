@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ring: the last stretch of time, kept in bounded memory, to be written when something has
+// ring: keeps the last stretch of time in bounded memory, to be written when something has
 // happened.
 #pragma once
 
@@ -18,14 +18,14 @@ struct ring {
 	size_t max_spans;
 	struct span *spans; // those that have ended, oldest first, around the end of the array
 	size_t first, count, capacity;
-	int64_t lost_until_ns;   // spans that ended before were dropped for want of room
+	int64_t lost_until_ns;   // spans that ended before then were dropped for lack of room
 	size_t n_first_stacks;   // those before the first tick
-	size_t collect_at;       // number of samples at which those that nobody needs are freed
+	size_t collect_at;       // number of samples at which unused ones are freed
 	struct profile *profile; // borrowed
 };
 
 // Call it before the first tick. Keeps the spans of the last window_ns, in at most max_bytes, and
-// frees what of the profile neither they nor sampling need.
+// frees what neither they nor sampling need of the profile.
 void ring_init(struct ring *ring, int64_t window_ns, uint64_t max_bytes, struct profile *profile);
 void ring_deinit(struct ring *ring);
 
@@ -33,9 +33,9 @@ void ring_deinit(struct ring *ring);
 void ring_trim(struct ring *ring, int64_t now_ns);
 
 // Adds up what the ring holds of the window that ends at now_ns (and includes a tick at that time),
-// including the spans that threads are still in; the caller has initialized *slice to nothing and
+// including the spans that threads are still in. The caller has initialized *slice to nothing, and
 // frees it. Returns the view to be written (slice.h).
 struct profile ring_view(struct ring *ring, int64_t now_ns, struct slice *slice);
 
-// The same part of the time as the slice's, for a format that shows time; the caller frees it.
+// Fills *ret with the slice's part of the time, for a format that shows time; the caller frees it.
 void ring_timeline(const struct ring *ring, const struct slice *slice, struct timeline *ret);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// run_stats: the figures of a run of the sampler about itself.
+// run_stats: what a run of the sampler tells about itself.
 #pragma once
 
 #include <stdbool.h>
@@ -11,29 +11,29 @@
 
 struct unwind_check;
 
-// Why a stack has not got the frames that a language's runtime has for it, or not their names.
+// Why a stack lacks the frames that a language's runtime has for it, or their names.
 enum runtime_fault {
 	RUNTIME_FAULT_NONE,
 	RUNTIME_FAULT_NO_STATE,   // what the runtime knows of the thread was not found
-	RUNTIME_FAULT_UNREADABLE, // or could not be read, or is not in memory
+	RUNTIME_FAULT_UNREADABLE, // it could not be read, or is not in memory
 	RUNTIME_FAULT_TOO_DEEP,   // more frames than are read
 	RUNTIME_FAULT_NO_PLACE,   // they do not fit the machine's frames
 	RUNTIME_FAULT_UNNAMED,    // a function was gone before its name was read
 	N_RUNTIME_FAULTS,
 };
 
-// What was read of Go's goroutines.
+// What was read of a Go program's goroutines.
 struct run_goroutines {
 	char version[32];       // of Go; "": none was seen
 	const char *refused;    // why they are not read; NULL: they are
-	uint64_t looks;         // times that all were read
-	int64_t look_ns;        // CPU time of that
-	int64_t first_looks_ns; // of it, until all stacks were read once
+	uint64_t looks;         // how often all were read
+	int64_t look_ns;        // CPU time of these looks
+	int64_t first_looks_ns; // part of it, until all stacks were read once
 	uint64_t alive;         // at the last look
-	uint64_t system;        // the runtime's own among them, that are left out
-	uint64_t left_out;      // there are more than can be read
+	uint64_t system;        // the runtime's own among them, which are left out
+	uint64_t left_out;      // not read, as there are too many
 	uint64_t copied;        // stacks that were read
-	uint64_t kept;          // and those that were still the same
+	uint64_t kept;          // stacks that were still the same
 	uint64_t moved;         // goroutines that ran whenever they were read
 	uint64_t unreadable;    // stacks not in memory
 };
@@ -53,26 +53,26 @@ struct run_stats {
 	int64_t cpu_ns; // the profiler's own CPU time while it sampled
 	bool priority_raised;
 	uint64_t samples;
-	size_t threads;                 // alive at the last tick
-	uint64_t stops;                 // threads stopped
-	uint64_t sleeper_stops;         // of sleeping threads, among them
-	uint64_t copies;                // sleeping threads copied without a stop
-	uint64_t credits;               // samples of threads that slept on: nothing was copied
-	uint64_t no_cpu_samples;        // of those that had no CPU since they were last stopped
-	uint64_t denied;                // stops that the kernel did not permit
-	bool lacks_files;               // at the end hardly another one could be opened
-	struct call_counts calls;       // that were cut
-	uint64_t refused_children;      // that could not be sampled (--children)
+	size_t threads;           // alive at the last tick
+	uint64_t stops;           // threads stopped
+	uint64_t sleeper_stops;   // those of sleeping threads among them
+	uint64_t copies;          // sleeping threads copied without a stop
+	uint64_t credits;         // samples of threads that slept on: nothing was copied
+	uint64_t no_cpu_samples;  // samples of threads that had no CPU since they were last stopped
+	uint64_t denied;          // stops that the kernel did not permit
+	bool lacks_files;         // at the end hardly any more could be opened
+	struct call_counts calls; // calls that were cut
+	uint64_t refused_children;      // those that could not be sampled (--children)
 	uint64_t lost_privileges;       // programs executed while they were seized (tracee.h)
 	struct histogram thread_hold;   // how long each stop held its thread
 	struct histogram tick_hold;     // for how long some thread was held, in a tick with stops
 	int64_t held_ns;                // for how long some thread was held, in all
-	int64_t held_waiting_ns;        // of it, while the profiler itself waited for a CPU
+	int64_t held_waiting_ns;        // part of it, while the profiler itself waited for a CPU
 	uint64_t n_frames;              // unwound
 	uint64_t n_frame_pointer_steps; // those found without CFI
-	uint64_t n_code_steps;          // and those by their code alone
+	uint64_t n_code_steps;          // those found by their code alone
 	uint64_t n_rules;               // unwinding rules made
-	uint64_t runtime_faults[N_RUNTIME_FAULTS]; // samples
+	uint64_t runtime_faults[N_RUNTIME_FAULTS]; // counted in samples
 	int unknown_python; // the minor version of one that is not known; -1: not told; 0: none
 	struct run_goroutines goroutines;
 	bool pages_hidden;  // the kernel does not show which pages are in memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// timeline: the spans of all threads, kept for the formats that show time (speedscope, Firefox
+// timeline: keeps the spans of all threads for the formats that show time (speedscope, Firefox
 // Profiler, Chrome trace, Sentry).
 #pragma once
 
@@ -18,33 +18,33 @@ struct timeline {
 	    *group_sizes; // by thread: goroutines that it stands for; NULL: none (timeline_group)
 };
 
-// One thread's part.
+// The spans of one thread.
 struct thread_spans {
 	uint32_t thread;
 	const struct span *spans; // in the order of time
 	size_t count;
-	size_t n_goroutines; // that it stands for; 0: for itself alone
+	size_t n_goroutines; // how many it stands for; 0: only for itself
 };
 
-// `to_ns` may be INT64_MAX, `from_ns` INT64_MIN.
+// Begins an empty timeline. `to_ns` may be INT64_MAX, `from_ns` INT64_MIN.
 void timeline_init(struct timeline *timeline, int64_t from_ns, int64_t to_ns);
 void timeline_deinit(struct timeline *timeline);
 
-// Keeps the span's part of the time.
+// Keeps the part of the span that lies in the timeline's time.
 void timeline_add(struct timeline *timeline, const struct span *span);
 
-// The same for the spans that threads are still in.
+// Does the same for the spans that threads are still in.
 void timeline_add_open(struct timeline *timeline, const struct profile *profile);
 
 // Keeps only spans of the samples that are selected, one bool for each.
 void timeline_select(struct timeline *timeline, const bool *selected);
 
-// Where there are more than max_goroutines of them, those that the same `go` statement has created
-// become one (timeline_groups.c): it shows one of them that runs, and while none does one that
-// waits. *ret_goroutines, *ret_groups: how many became how many; 0: none did.
+// Merges goroutines that the same `go` statement has created into one (timeline_groups.c), if there
+// are more than max_goroutines: it shows one of them that runs, or one that waits while none runs.
+// *ret_goroutines, *ret_groups: how many became how many; 0: none did.
 void timeline_group(struct timeline *timeline, const struct profile *profile, size_t max_goroutines,
                     size_t *ret_goroutines, size_t *ret_groups);
 
-// The parts of all threads that have one, by thread. *spans goes on from one to the next: the
-// array has `*ret_count` items, and the caller frees it. Sorts the timeline.
+// Returns the parts of all threads that have one, by thread. *spans goes on from one to the next:
+// the array has `*ret_count` items, and the caller frees it. Sorts the timeline.
 struct thread_spans *timeline_by_thread(struct timeline *timeline, size_t *ret_count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// trigger: what must happen for the flight recorder to write its window (--dump-when).
+// trigger: tells when the flight recorder must write its window (--dump-when).
 #pragma once
 
 #include <regex.h>
@@ -22,7 +22,7 @@ struct trigger {
 	enum trigger_kind kind;
 	int64_t ns;     // TRIGGER_BLOCKED
 	double percent; // TRIGGER_CPU_*
-	bool held;      // was true at the last look; told when it becomes true
+	bool held;      // was true at the last look; reported when it becomes true
 };
 
 struct triggers {
@@ -33,7 +33,7 @@ struct triggers {
 	int64_t cpu_looked_ns, cpu_clock_ns; // of the last look at the CPU clock; 0: none yet
 };
 
-// Adds one or more triggers, with commas between them, such as "blocked>2s,death". False: `text` is
+// Adds one or more triggers, separated by commas, such as "blocked>2s,death". False if `text` is
 // malformed, or there are too many.
 bool triggers_parse(const char *text, struct triggers *triggers);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// wait_groups: which goroutines wait for the same thing: a lock, a channel.
+// wait_groups: finds goroutines that wait for the same thing: a lock, a channel.
 #pragma once
 
 #include <stdbool.h>
@@ -11,10 +11,10 @@
 struct wait_group {
 	const char *object; // "mutex 0xc000012345"; owned by the profile
 	size_t count;       // of goroutines
-	int64_t oldest_ns;  // that one of them has waited for, or longer; -1: not known
+	int64_t oldest_ns;  // how long one of them has waited, at least; -1: not known
 	bool is_lock;
 };
 
-// Those of two goroutines or more, by the profile's samples: locks first, and what more wait for.
-// NULL: there are none; else the caller frees it.
+// Finds groups of two goroutines or more, from the profile's samples: locks first, then those with
+// more goroutines. NULL if there are none; else the caller frees it.
 struct wait_group *wait_groups_find(const struct profile *profile, size_t *ret_count);

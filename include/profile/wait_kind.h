@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// wait_kind: of which kind a thread's time is: it runs, or what sort of thing it waits for.
+// wait_kind: tells the kind of a thread's time: it runs, or what sort of thing it waits for.
 //
 // A futex alone does not tell a contended lock from a worker without work: the names of the
-// innermost functions do. All rules are in this file's source, and need no process: they hold for
-// recordings, too.
+// innermost functions do. All rules are in this file's source, and need no process, so they work
+// for recordings, too.
 #pragma once
 
 #include <stddef.h>
@@ -25,14 +25,14 @@ enum wait_kind {
 	N_WAIT_KINDS,
 };
 
-// "running", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped" or
+// Returns "running", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped" or
 // "runnable".
 const char *wait_kind_name(enum wait_kind kind);
 
-// True if a thread that waits so usually waits for work, and not for something particular.
+// True if a thread that waits in this way usually waits for work, and not for something particular.
 bool wait_kind_is_idle(enum wait_kind kind);
 
-// What a function's name says of a thread that waits below it.
+// What a function's name says of a thread that waits in what it calls.
 enum wait_name {
 	WAIT_NAME_NOTHING,
 	WAIT_NAME_LOCK,      // a lock's own function
@@ -42,9 +42,10 @@ enum wait_name {
 };
 enum wait_name wait_name_of(const char *function);
 
-enum { WAIT_KIND_MAX_NAMES = 12 }; // of the innermost functions that are looked at
+enum { WAIT_KIND_MAX_NAMES = 12 }; // how many innermost functions are looked at
 
-// The kind of a thread in that state, which waits in `wait` (NULL: nothing is known). `leaf`: the
-// innermost function's name, or NULL. `classes`: of the n innermost functions, leaf first.
+// Returns the kind for a thread in that state, which waits in `wait` (NULL: nothing is known).
+// `leaf`: the innermost function's name, or NULL. `classes`: those of the n innermost functions,
+// leaf first.
 enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, const char *leaf,
                             const enum wait_name *classes, size_t n);

@@ -34,7 +34,7 @@ static int64_t length_of(const struct span *span)
 	return span->end_ns - span->start_ns;
 }
 
-// Longest first.
+// Sorts the longest first.
 static int compare(const void *a_pointer, const void *b_pointer)
 {
 	const int64_t a = length_of(a_pointer), b = length_of(b_pointer);

@@ -26,7 +26,8 @@ enum thread_state thread_state_named(const char *name, size_t length)
 	return state;
 }
 
-// Above PID_MAX_LIMIT (include/linux/threads.h), so that no thread has it; the id can be read off.
+// Above PID_MAX_LIMIT (include/linux/threads.h), so that no thread has it, and round, so that the
+// id can be read off.
 enum { FIRST_GOROUTINE = 1000000000 };
 
 enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28, MAX_WAITS = 1 << 16 };
@@ -130,7 +131,7 @@ static bool stack_equal(const void *context, uint32_t id, const void *key)
 	                            b->n * sizeof(*b->location_ids)) == 0);
 }
 
-// A target could make up new stacks without end.
+// Bounds the stacks: a target could make up new ones without end.
 static bool has_room(const struct profile *profile, size_t n)
 {
 	const size_t max =
@@ -194,7 +195,7 @@ static void add_wait(struct profile *profile, const struct wait *wait)
 	};
 }
 
-// The first wait is WAIT_NONE, so that each sample's is there.
+// Adds WAIT_NONE as the first wait, so that each sample's wait exists.
 static void add_no_wait(struct profile *profile)
 {
 	static const struct wait none = {
@@ -204,7 +205,7 @@ static void add_no_wait(struct profile *profile)
 		add_wait(profile, &none);
 }
 
-// The id of an equal wait, new or known.
+// Returns the id of an equal wait, new or known.
 static uint32_t intern_wait(struct profile *profile, const struct wait *key, uint64_t hash)
 {
 	uint32_t id = hash_index_find(&profile->wait_index, hash, wait_equal, profile, key);
@@ -254,7 +255,7 @@ uint32_t profile_intern_reason(struct profile *profile, const char *reason, cons
 	if (!reason[0])
 		return WAIT_NONE;
 	const uint32_t id = hash_index_find(&profile->wait_index, hash, wait_equal, profile, &key);
-	// The target's words are few, but for one that would have the table grow.
+	// The target has few such words, unless it wants the table to grow.
 	if (id == HASH_NONE && !has_room_for_waits(profile))
 		return object[0] ? profile_intern_reason(profile, reason, "") : WAIT_NONE;
 	return intern_wait(profile, &key, hash);
@@ -268,7 +269,7 @@ void profile_explain_descriptor(struct profile *profile, uint32_t wait, const ch
 
 static struct process_name *find_process(const struct profile *profile, int pid)
 {
-	// From the end: a pid that was used again means the later one.
+	// Search from the end: if a pid was used again, the later process is meant.
 	for (size_t i = profile->n_processes; i-- > 0;)
 		if (profile->processes[i].pid == pid)
 			return &profile->processes[i];
@@ -400,7 +401,7 @@ uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
 		profile->samples[id] = key;
 		hash_index_insert(&profile->sample_index, hash, id);
 	}
-	// A sleeper that had to be looked at anew has run in between, so this is a new sleep.
+	// A sleeper that had to be looked at again has run in between, so this is a new sleep.
 	if (state != THREAD_RUNNING)
 		profile->threads[thread].interrupted = true;
 	profile_count_again(profile, id, ticks, now_ns);
@@ -448,7 +449,7 @@ struct span profile_open_span(const struct profile *profile, uint32_t thread)
 	return span_so_far(&profile->threads[thread]);
 }
 
-// The span that the thread is in, as it ends.
+// Returns the span that the thread is in, and ends it.
 static struct span end_span(struct thread *thread)
 {
 	const struct span ended = span_so_far(thread);

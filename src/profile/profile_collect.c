@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "profile.h"
 
-// A thread's samples with the stack of its last one: asleep, and ready to run (accounting.h).
+// Keeps a thread's samples with the stack of its last one: asleep, and ready to run (accounting.h).
 static void keep_last_samples(const struct profile *profile, bool *kept)
 {
 	for (size_t i = 0; i < profile->n_samples; i++) {
@@ -60,7 +60,7 @@ static void free_threads(struct profile *profile)
 	profile->free_threads = memory_grow(profile->free_threads, &profile->free_threads_capacity,
 	                                    profile->n_threads, sizeof(*profile->free_threads));
 	for (size_t i = 0; i < profile->n_free_threads; i++)
-		used[profile->free_threads[i]] = true; // counted already
+		used[profile->free_threads[i]] = true; // already counted
 	for (size_t i = 0; i < profile->n_threads; i++) {
 		if (used[i] || !profile->threads[i].ended)
 			continue;
@@ -69,7 +69,7 @@ static void free_threads(struct profile *profile)
 	}
 }
 
-// Moves the stacks that are in use together, in their order.
+// Moves the stacks that are in use next to each other, in their order.
 static void compact_stacks(struct profile *profile, size_t n_kept)
 {
 	_cleanup_free_ uint32_t *ids = memory_alloc_zeroed(profile->n_stacks, sizeof(*ids));

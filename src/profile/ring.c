@@ -88,8 +88,8 @@ static void collect(struct ring *ring)
 		if (profile->threads[i].span.count > 0)
 			kept[profile->threads[i].span.sample] = true;
 	profile_collect(profile, kept, ring->n_first_stacks);
-	// Not again before as much is new as there is now: each sample's share of the work is
-	// small.
+	// Not again before as many are new as there are now, so that each sample's share of the
+	// work is small.
 	ring->collect_at = 2 * (profile->n_samples - profile->n_free_samples);
 	if (ring->collect_at < MIN_COLLECT)
 		ring->collect_at = MIN_COLLECT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goroutines of the same origin as one part of a timeline: no viewer shows 10,000 rows.
+// Shows goroutines of the same origin as one part of a timeline: no viewer shows 10,000 rows.
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static void find_members(struct grouping *grouping)
 			places[span->thread] = grouping->n_members;
 		}
 		struct member *member = &grouping->members[places[span->thread] - 1];
-		if (member->creator == NO_CREATOR) // a stack that is not whole has none
+		if (member->creator == NO_CREATOR) // an incomplete stack has none
 			member->creator = creator_of(profile, span);
 	}
 }
@@ -78,7 +78,7 @@ static int compare_members(const void *a_pointer, const void *b_pointer)
 	return order ? order : (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-// The first of each group stands for it. Returns how many groups of several there are.
+// Makes the first of each group stand for it. Returns how many groups have several members.
 static size_t name_groups(struct grouping *grouping, size_t *ret_goroutines)
 {
 	const size_t n_threads = grouping->profile->n_threads;
@@ -104,7 +104,7 @@ static size_t name_groups(struct grouping *grouping, size_t *ret_goroutines)
 	return n_groups;
 }
 
-// The part of a span of the group's.
+// Adds a part of a span to the group.
 static void add_part(struct grouping *grouping, const struct span *whole, int64_t from_ns,
                      int64_t to_ns)
 {
@@ -125,8 +125,8 @@ static bool runs(const struct grouping *grouping, const struct span *span)
 	return grouping->profile->samples[span->sample].state == THREAD_RUNNING;
 }
 
-// From those of a group, by their starts: first those of who runs, each from where the last one
-// ended; then, between them, those of who waits.
+// Adds a group's spans, by their starts: first those of goroutines that run, each from where the
+// last one ended; then, between them, those of goroutines that wait.
 static void add_group(struct grouping *grouping, const struct span *spans, size_t n)
 {
 	const size_t first = grouping->n_spans;
@@ -141,7 +141,7 @@ static void add_group(struct grouping *grouping, const struct span *spans, size_
 		until_ns = spans[i].end_ns;
 	}
 	const size_t end = grouping->n_spans;
-	size_t next = first; // of those that run, the first one that ends behind until_ns
+	size_t next = first; // of those that run, the first one that ends after until_ns
 	until_ns = INT64_MIN;
 	for (size_t i = 0; i < n; i++) {
 		if (runs(grouping, &spans[i]) || spans[i].end_ns <= until_ns)
@@ -162,7 +162,7 @@ static void add_group(struct grouping *grouping, const struct span *spans, size_
 	}
 }
 
-// The spans of each group become one row's.
+// Merges the spans of each group into one row.
 static void merge_groups(struct grouping *grouping)
 {
 	struct timeline *timeline = grouping->timeline;

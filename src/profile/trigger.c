@@ -54,7 +54,7 @@ bool triggers_parse(const char *text, struct triggers *triggers)
 	return true;
 }
 
-// A thread whose sleep has become longer than that since the last look.
+// Looks for a thread whose sleep has become longer than that since the last look.
 static char *look_for_blocked(const struct triggers *triggers, const struct trigger *trigger,
                               const struct profile *profile)
 {
@@ -101,7 +101,7 @@ static char *look_at_share(struct triggers *triggers, double percent)
 	return text;
 }
 
-// The share of a CPU that the process has used since the last look.
+// Looks at the share of a CPU that the process has used since the last look.
 static char *look_at_cpu(struct triggers *triggers, int pid, int64_t now_ns)
 {
 	if (now_ns - triggers->cpu_looked_ns < CPU_EVERY_NS)

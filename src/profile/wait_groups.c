@@ -32,7 +32,8 @@ static int compare_groups(const void *a_pointer, const void *b_pointer)
 	return strcmp(a->object, b->object);
 }
 
-// What lies at an address; a select waits for several, and a descriptor is no such thing.
+// True for what lies at an address; a select waits for several things, and a descriptor has no
+// address.
 static bool is_object(const struct wait *wait)
 {
 	return wait->reason[0] && strstr(wait->descriptor, " 0x") &&
@@ -46,7 +47,7 @@ static bool is_lock(const char *object)
 	       strncmp(object, "sema ", strlen("sema ")) == 0;
 }
 
-// How long the sample's wait has lasted; -1: not known.
+// Returns how long the sample's wait has lasted; -1: not known.
 static int64_t wait_ns(const struct profile *profile, const struct sample *sample)
 {
 	const struct thread *thread = &profile->threads[sample->thread];

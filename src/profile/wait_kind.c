@@ -30,7 +30,7 @@ struct name_rule {
 	enum wait_name class;
 };
 
-// What the names contain is enough for those of languages with packages and templates.
+// For languages with packages and templates it is enough that a name contains one of these.
 static const struct name_rule part_rules[] = {
     {"lock_contended", WAIT_NAME_RUNTIME_LOCK}, // Rust's std
     {"lock_slow", WAIT_NAME_RUNTIME_LOCK},      // parking_lot
@@ -87,7 +87,7 @@ static bool fits(const char *name, const char *pattern)
 	return strcmp(name, pattern) == 0;
 }
 
-// Without what glibc puts in front of its inner names.
+// Returns the name without what glibc puts in front of its inner names.
 static const char *bare(const char *name)
 {
 	static const char *const prefixes[] = {"GI_", "libc_"};
@@ -114,7 +114,7 @@ enum wait_name wait_name_of(const char *function)
 	return WAIT_NAME_NOTHING;
 }
 
-// A lock that is built on a condition stands further out than that.
+// Returns the innermost class; but a lock that is built on a condition is further out than that.
 static enum wait_name innermost(const enum wait_name *classes, size_t n)
 {
 	enum wait_name found = WAIT_NAME_NOTHING;
@@ -129,7 +129,7 @@ static enum wait_name innermost(const enum wait_name *classes, size_t n)
 	return found;
 }
 
-// Calls that wait for one sort of thing, or for what their descriptor is.
+// Classes of calls that wait for one sort of thing, or for what their descriptor is.
 enum call_class {
 	CALL_UNKNOWN,
 	CALL_DESCRIPTOR,
@@ -233,7 +233,7 @@ static enum call_class class_of_call(int number)
 	return number >= 0 && number <= SYSCALL_MAX_NUMBER ? call_classes[number] : CALL_UNKNOWN;
 }
 
-// The class of the call that a wrapper of the C library is named after.
+// Returns the class of the call that a wrapper of the C library is named after.
 static enum call_class class_of_wrapper(const char *function)
 {
 	const char *name = bare(function);
@@ -273,7 +273,8 @@ static enum wait_kind kind_of_descriptor(const struct wait *wait)
 	return WAIT_KIND_PIPE; // pipe:[], "fifo /run/x", eventfd, or one that is not known
 }
 
-// A lock that is known by its address (wait_reasons.h): a runtime's own, or one of the C library's.
+// True if a lock is known by its address (wait_reasons.h): a runtime's own, or one of the C
+// library's.
 static bool is_known_lock(const struct wait *wait)
 {
 	static const char *const locks[] = {"GIL", "mutex ", "rwlock "};
@@ -310,7 +311,8 @@ static enum wait_kind kind_of_call(enum call_class class, const struct wait *wai
 	}
 }
 
-// A goroutine's, by the words of Go's runtime (runtime2.go, waitReasonStrings).
+// Returns the kind of a goroutine's wait, from the words of Go's runtime (runtime2.go,
+// waitReasonStrings).
 static enum wait_kind kind_of_reason(const char *reason)
 {
 	static const struct {
@@ -353,7 +355,7 @@ enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, co
 	if (state == THREAD_DISK)
 		return class == CALL_PIPE ? WAIT_KIND_PIPE : WAIT_KIND_FILE;
 	const enum wait_name name = innermost(classes, n);
-	// A debugger's stop has the kernel begin a call with a time anew (restart_syscall(2)).
+	// A debugger's stop makes the kernel begin a call with a time again (restart_syscall(2)).
 	if (class == CALL_UNKNOWN || class == CALL_RESTARTED) {
 		const enum call_class wrapper = leaf ? class_of_wrapper(leaf) : CALL_UNKNOWN;
 		if (wrapper != CALL_UNKNOWN)
