@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// debug_server: debug files from debuginfod servers, by build ID (debuginfod(8)). Uses elfutils'
-// client library, libdebuginfod.so.1, which is loaded only when it is needed, and keeps what it
+// debug_server: gets debug files from debuginfod servers, by build ID (debuginfod(8)). Uses
+// elfutils' client library, libdebuginfod.so.1, which is loaded only when needed, and keeps what it
 // fetches in a cache ($XDG_CACHE_HOME/debuginfod_client) for later runs and other programs.
 #pragma once
 
@@ -30,7 +30,7 @@ struct debug_server {
 struct error *debug_server_init(struct debug_server *server, const char *urls, bool shows_progress);
 void debug_server_deinit(struct debug_server *server);
 
-// Opens the debug file of that build ID; -1: no server has it, or none sends it in time. `name`:
+// Opens the debug file with that build ID; -1: no server has it, or none sends it in time. `name`:
 // the file that it is for, to be shown. May take up to a minute for all files together.
 int debug_server_fetch(struct debug_server *server, const void *build_id, size_t build_id_size,
                        const char *name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// debug_sources: where the user wants debug files to be looked for, beside the usual places.
+// debug_sources: knows where the user wants debug files to be looked for, besides the usual places.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// frame_names: functions that only a program's own runtime can name, such as CPython's.
+// frame_names: keeps functions that only a program's own runtime can name, such as CPython's.
 //
 // Frames of a runtime are locations in a module of the kind MODULE_RUNTIME. Their address is a
 // function of this table and a line in it.
@@ -31,8 +31,8 @@ enum {
 // A zeroed struct frame_names is an empty table.
 void frame_names_deinit(struct frame_names *names);
 
-// The number of the function, from 1 on, new or known; FRAME_NAMES_NONE: there are too many. Copies
-// the strings.
+// Returns the number of the function, from 1 on, new or known; FRAME_NAMES_NONE: there are too
+// many. Copies the strings.
 uint32_t frame_names_add(struct frame_names *names, const char *name, const char *file,
                          uint32_t start_line);
 
@@ -41,12 +41,14 @@ uint32_t frame_names_add(struct frame_names *names, const char *name, const char
 void frame_names_set(struct frame_names *names, uint64_t number, const char *name, const char *file,
                      uint32_t start_line);
 
-// The address of a location: in that function, or FRAME_NAMES_NONE, at that line (0: not known).
+// Returns the address of a location: in that function, or FRAME_NAMES_NONE, at that line (0: not
+// known).
 static inline uint64_t frame_names_address(uint32_t function, uint32_t line)
 {
 	return (uint64_t)function << 32 | line;
 }
 
-// The function at a location's address, owned by the table, and the line; NULL: it has no name.
+// Returns the function at a location's address, owned by the table, and the line; NULL: it has no
+// name.
 const struct frame_function *frame_names_find(const struct frame_names *names, uint64_t address,
                                               uint32_t *ret_line);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// module: the ELF files (and other places) that the target's code lies in.
+// module: knows the ELF files (and other places) that hold the target's code.
 //
 // A module is known by its file (device, inode) and path, not by where it is mapped, so dlclose,
 // dlopen and exec do not mix modules up; it stays in the table until the end, when its symbols
@@ -52,7 +52,7 @@ struct module {
 	char *path; // as /proc/PID/maps has it, without " (deleted)"; "[vdso]", "[anon]", "[jit]",
 	            // "[unknown]", "[python]"
 	uint64_t device, inode;
-	struct file_user user;           // with whose rights the files that it names are opened
+	struct file_user user;           // the rights with which the files that it names are opened
 	struct module_mapping *mappings; // at least one if a sample lies in it, but for
 	                                 // MODULE_UNKNOWN
 	size_t n_mappings, mappings_capacity;
@@ -79,21 +79,21 @@ struct module {
 	struct symbol_table *symbols;
 	struct gopclntab *gopclntab;
 	bool looked_for_gopclntab;
-	bool is_abandoned;           // libdw's view of it is in some unknown state
-	bool looks_for_shared;       // find_debuginfo is at work
+	bool is_abandoned;           // libdw's view of it is in an unknown state
+	bool looks_for_shared;       // find_debuginfo is at work on it
 	bool has_shared;             // it has found the debug file that others share
 	bool looked_for_debug_frame; // debug_frame.c has
-	bool has_debug_frame;        // and there is one
+	bool has_debug_frame;        // it has one
 	bool looked_for_descriptor;  // address_space.c has
 	unsigned int n_looks;        // of address_space.c, while the file was gone; 0: it never was
-	int64_t look_again_ns;       // and when the next one is due; INT64_MAX: never
+	int64_t look_again_ns;       // when the next look is due; INT64_MAX: never
 	bool looked_for_ghc;         // ghc.c has
-	uint64_t ghc_return;         // and this is StgReturn
+	uint64_t ghc_return;         // the address of StgReturn
 	uint64_t jit_descriptor;     // the address of GDB_JIT_DESCRIPTOR in the file; 0: none
-	uint64_t php_dispatch;       // php_find_dispatch's
+	uint64_t php_dispatch;       // what php_find_dispatch returned
 	uint64_t beam_exit;          // BEAM's variable beam_normal_exit in the file; 0: it has none
-	uint64_t beam_main;          // and its function process_main, which calls the one made
-	int64_t rules_left_ns;       // of the CPU time for its rules
+	uint64_t beam_main;    // its function process_main, which calls the one made at run time
+	int64_t rules_left_ns; // what is left of the CPU time for its rules
 };
 
 enum module_use { MODULE_FOR_RULES, MODULE_FOR_NAMES };
@@ -103,89 +103,91 @@ struct modules {
 	struct module **items;  // pointers stay valid as the table grows
 	size_t count, capacity;
 	size_t n_found;       // files that were gone at first (address_space.c)
-	size_t n_images;      // that were copied for MODULE_IMAGE (address_space.c)
-	uint64_t image_bytes; // of those, and of those that could not be
+	size_t n_images;      // files that were copied for MODULE_IMAGE (address_space.c)
+	uint64_t image_bytes; // bytes of those, and of those that could not be copied
 	const struct debug_sources *debug_sources; // borrowed; NULL: the usual places only
 };
 
 // A zeroed struct modules is an empty table.
 void modules_deinit(struct modules *modules);
 
-// Sets them for the modules in the table and for those to come; borrowed.
+// Sets the debug sources of the modules in the table and of those to come; borrowed.
 void modules_set_debug_sources(struct modules *modules, const struct debug_sources *sources);
 
-// The module of that kind, file and path; a new one if it is not known yet. Takes over `fd`, which
-// may be -1, and closes it if it is not needed.
+// Returns the module of that kind, file and path; adds it if it is not known yet. Takes over `fd`,
+// which may be -1, and closes it if it is not needed.
 struct module *modules_add(struct modules *modules, enum module_kind kind, const char *path,
                            uint64_t device, uint64_t inode, int fd);
 
-// The module of that kind and file, if it is known; NULL otherwise.
+// Returns the module of that kind and file, if it is known; otherwise NULL.
 struct module *modules_find(const struct modules *modules, enum module_kind kind, const char *path,
                             uint64_t device, uint64_t inode);
 
 // Notes an executable mapping of the module, if it is a new one.
 void module_add_mapping(struct module *module, const struct module_mapping *mapping);
 
-// Gives the module another path, after sampling. It is not found by its old one any more.
+// Gives the module another path, after sampling. Its old path does not find it any more.
 void module_rename(struct module *module, const char *path);
 
-// The module's last path component, or the path itself when it is in brackets. Owned by module.
+// Returns the module's last path component, or the path itself if it is in brackets. Owned by
+// module.
 const char *module_name(const struct module *module);
 
-// The address in the module's file (as its symbols have it) of the byte at `file_offset`. The
-// offset itself if the file is not a readable ELF file.
+// Returns the address in the module's file (as its symbols have it) of the byte at `file_offset`;
+// the offset itself if the file is not a readable ELF file.
 uint64_t module_address_of_offset(struct module *module, uint64_t file_offset);
 
-// The other way round.
+// Returns the offset of an address in the file, the other way round.
 uint64_t module_offset_of_address(struct module *module, uint64_t address);
 
-// libdw's view of the module at bias 0, opened at the first call; NULL when it is not an ELF file
-// that can (still) be read. Owned by the module.
+// Returns libdw's view of the module at bias 0, opened at the first call; NULL if it is not an ELF
+// file that can (still) be read. Owned by the module.
 Dwfl_Module *module_dwfl(struct module *module);
 
-// The module's DWARF, its own or its debug file's, and by how much the module's addresses are
-// higher than the DWARF's; NULL: it has none. Owned by the module. Call it in guarded work.
+// Returns the module's DWARF, its own or its debug file's, and how much higher the module's
+// addresses are than the DWARF's; NULL: it has none. Owned by the module. Call it in guarded work.
 Dwarf *module_dwarf(struct module *module, uint64_t *ret_bias);
 
-// Where its debug files are; borrowed from the module.
+// Returns the places of its debug files, borrowed from the module.
 struct debug_places module_debug_places(const struct module *module);
 
 // Opens the DWARF package of the module (split_package.h); -1: there is none.
 int module_open_package(const struct module *module);
 
 // Asks the servers, if there are any to be asked, for those of the module's debug files that this
-// machine lacks. Do not call it in guarded work. What was read of the module before is read anew.
+// machine lacks. What was read of the module before is read again. Do not call it in guarded work.
 void module_fetch_debug_files(struct module *module);
 
-// Runs work(context), which reads the module through libdw, by guard_run. False: the module has
+// Runs work(context), which reads the module through libdw, with guard_run. False if the module has
 // turned out to be unreadable; then, and from now on, module_dwfl and module_symbols return NULL.
-// MODULE_FOR_RULES: all calls share one limit of time.
+// With MODULE_FOR_RULES all calls share one limit of time.
 bool module_guard(struct module *module, guard_work *work, void *context, enum module_use use);
 
-// Call it within guarded work on the module, before that opens debug files or unpacks what is
+// Call it within guarded work on the module, before the work opens debug files or unpacks what is
 // compressed (guard_opens_files).
 void module_opens_files(const struct module *module);
 
-// Copies up to `size` bytes of code at an address in the file; returns how many there were.
+// Copies up to `size` bytes of code at an address in the file; returns how many it copied.
 size_t module_read_code(struct module *module, uint64_t address, void *buffer, size_t size);
 
-// The name of the section that holds the address, and its start; NULL: none. Owned by the module.
+// Returns the name of the section that holds the address, and its start; NULL: none. Owned by the
+// module.
 const char *module_section(struct module *module, uint64_t address, uint64_t *ret_start);
 
-// The address of the section of that name; false: there is none.
+// Finds the address of the section with that name. False if there is none.
 bool module_find_section(struct module *module, const char *name, uint64_t *ret_address);
 
-// The bytes from an address in the file up to the end of its section, as they stand in the file,
-// owned by the module; NULL: there are none. Call it, and read them, in guarded work.
+// Returns the bytes from an address in the file up to the end of its section, as they are in the
+// file, owned by the module; NULL: there are none. Call it, and read them, in guarded work.
 const uint8_t *module_data(struct module *module, uint64_t address, size_t *ret_size);
 
-// The table of a Go program; NULL: it is not one. Owned by the module. Call it in guarded work,
-// too.
+// Returns the table of a Go program; NULL: it is not one. Owned by the module. Call it, too, in
+// guarded work.
 struct gopclntab *module_gopclntab(struct module *module);
 
-// The module's function names, read at the first call; NULL when module_dwfl is. Owned by the
-// module.
+// Returns the module's function names, read at the first call; NULL if module_dwfl returns NULL.
+// Owned by the module.
 const struct symbol_table *module_symbols(struct module *module);
 
-// EI_CLASS and e_machine of the ELF file behind fd; false: it is not an ELF file.
+// Reads EI_CLASS and e_machine of the ELF file behind fd. False if it is not an ELF file.
 bool module_elf_machine(int fd, uint8_t *ret_class, uint16_t *ret_machine);

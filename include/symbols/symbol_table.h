@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// symbol_table: the names of functions in a module's ELF symbol tables, sorted by address.
+// symbol_table: holds the names of functions in a module's ELF symbol tables, sorted by address.
 //
 // Built once from .symtab (the module's own or its separate debug file's), .dynsym and
 // .gnu_debugdata, as libdwfl finds them; libdwfl's own look-up is linear. The entries of the
@@ -13,16 +13,16 @@ typedef struct Dwfl_Module Dwfl_Module; // <elfutils/libdwfl.h>
 
 struct symbol_table;
 
-// The table of a module at bias 0, owned by the caller; never NULL, perhaps empty. Names are
+// Makes the table of a module at bias 0, owned by the caller; never NULL, perhaps empty. Names are
 // borrowed from the Dwfl_Module, which must live longer.
 struct symbol_table *symbol_table_create(Dwfl_Module *module);
 
-// The address at which the function that holds the address begins; 0: that is not known for sure,
-// by a symbol that is a function's and has a size.
+// Returns the address at which the function that holds the address begins; 0: that is not certain,
+// since no symbol that is a function's and has a size tells it.
 uint64_t symbol_table_find_start(const struct symbol_table *table, uint64_t address);
 
-// The address in the file of the symbol of that name and type (STT_*), by the file's own tables;
-// false: it has none. Call it in guarded work.
+// Finds the address in the file of the symbol of that name and type (STT_*), in the file's own
+// tables. False if it has none. Call it in guarded work.
 bool symbol_table_find_named(Dwfl_Module *module, const char *name, unsigned int type,
                              uint64_t *ret);
 
@@ -37,8 +37,8 @@ void symbol_table_destroy(struct symbol_table *table);
 // one before a weak one: `write`, which people know, and not `__GI___write` or `__write`.
 const char *symbol_table_find(const struct symbol_table *table, uint64_t address);
 
-// The name that people know better than `name`, which debugging information has for the function
-// at the address: exported where `name` is not, or with fewer underscores in front. NULL: `name` is
-// none of the function's names in this table, or none is better.
+// Returns the name that people know better than `name`, which debugging information has for the
+// function at the address: an exported one if `name` is not exported, or one with fewer underscores
+// in front. NULL: `name` is not one of the function's names in this table, or none is better.
 const char *symbol_table_find_better(const struct symbol_table *table, uint64_t address,
                                      const char *name);

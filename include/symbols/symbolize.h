@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// symbolize: names for the locations of a finished profile, each looked up once.
+// symbolize: finds names for the locations of a finished profile, and looks each up once.
 #pragma once
 
 #include <stdbool.h>
@@ -41,7 +41,7 @@ struct symbols {
 };
 
 struct symbolize_options {
-	bool inlines;             // look inlined calls up
+	bool inlines;             // look up inlined calls
 	struct name_cache *cache; // of names by files with a build ID, for the same `inlines`;
 	                          // borrowed; NULL: none
 };
@@ -51,8 +51,8 @@ struct symbolize_options {
 void symbolize(const struct profile *profile, struct modules *modules,
                const struct symbolize_options *options, struct symbols *ret);
 
-// The same little by little, while the profile grows. What is looked up goes to *ret, which must
-// not be moved, and which the caller deinits after the symbolizer.
+// Does the same little by little, while the profile grows. What is looked up goes to *ret, which
+// must not be moved, and which the caller deinits after the symbolizer.
 struct symbolizer *symbolizer_create(const struct symbolize_options *options, struct symbols *ret);
 void symbolizer_destroy(struct symbolizer *symbolizer); // NULL is accepted
 
