@@ -33,7 +33,7 @@ bool debug_file_has_build_id(int fd, const void *wanted, size_t wanted_size)
 	return same;
 }
 
-// No more than its beginning is read of what is no ELF file.
+// True for an ELF file. Reads only the beginning of any other file.
 static bool is_elf(int fd)
 {
 	char magic[SELFMAG];
@@ -64,7 +64,7 @@ static bool is_wanted(int fd, const struct debug_file_wanted *wanted)
 	return wanted->crc && has_crc(fd, wanted->crc);
 }
 
-// True if it leads out of where it is looked for.
+// True if it leads out of the place where it is looked for.
 static bool goes_up(const char *path)
 {
 	for (const char *at = path; (at = strstr(at, "..")); at++)
@@ -73,8 +73,8 @@ static bool goes_up(const char *path)
 	return false;
 }
 
-// At ROOT/REST: below a directory that the profiler's user has named, or the system's own. Takes
-// `rest` over, as all of these do.
+// Opens ROOT/REST: below a directory that the profiler's user has named, or the system's own. Takes
+// `rest` over, as all functions here do.
 static int open_below(const char *root, char *rest)
 {
 	_cleanup_free_ char *path = memory_printf("%s/%s", root, rest);
@@ -84,7 +84,7 @@ static int open_below(const char *root, char *rest)
 	return fd;
 }
 
-// Where the module says.
+// Opens the place that the module names.
 static int open_named(char *path, const struct debug_places *places)
 {
 	const int fd = untrusted_file_open(path, places->user);
@@ -133,7 +133,7 @@ static int try_build_id(const char *root, const struct debug_file_wanted *wanted
 	                 ret_path);
 }
 
-// dwz's files: the path as it stands, or relative to the file that names it.
+// Tries dwz's files: the path as it is, or relative to the file that names it.
 static int try_shared(const char *directory, const struct debug_file_wanted *wanted,
                       char **ret_path)
 {
@@ -155,13 +155,13 @@ static int try_directories(const char *directory, const char *name,
 
 	if (fd < 0)
 		fd = try_named(memory_printf("%s/.debug/%s", directory, name), wanted, ret_path);
-	// A library in /usr/lib may have its debug file in ROOT/lib: once that was another place.
+	// A library in /usr/lib may have its debug file in ROOT/lib: that was once another place.
 	for (const char *rest = directory; fd < 0 && rest; rest = strchr(rest + 1, '/'))
 		fd = try_below(ROOT, memory_printf("%s/%s", rest, name), wanted, ret_path);
 	return fd;
 }
 
-// One directory of the user's, laid out as ROOT is, or with the files just so.
+// Tries one of the user's directories, laid out as ROOT is, or with the files directly in it.
 static int try_user_directory(const char *root, const struct debug_file_wanted *wanted,
                               char **ret_path)
 {
@@ -203,7 +203,7 @@ int debug_file_open(const struct debug_file_wanted *wanted, char **ret_path)
 	return try_directories(directory, name, wanted, ret_path);
 }
 
-// In one of the user's directories, by the whole path or the bare name.
+// Opens it in one of the user's directories, by the whole path or the bare name.
 static int open_in(const char *const *directories, const char *path, const char *suffix)
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;

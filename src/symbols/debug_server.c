@@ -30,7 +30,7 @@ typedef void set_progress_fn(struct debuginfod_client *client, progress_fn *prog
 typedef void set_data_fn(struct debuginfod_client *client, void *data);
 typedef void *get_data_fn(struct debuginfod_client *client);
 
-// One more signal to end: the profile without these files.
+// True after one more signal to end: the profile is then written without these files.
 static bool is_interrupted(void)
 {
 	sigset_t pending;
@@ -53,7 +53,7 @@ static void show(struct debug_server *server, long done, long total, int64_t now
 	fputs("\x1b[K", stderr);
 }
 
-// The library calls this several times a second; other than 0 ends the transfer.
+// The library calls this several times a second; any result but 0 ends the transfer.
 static int on_progress(struct debuginfod_client *client, long done, long total)
 {
 	get_data_fn *get_data = (get_data_fn *)dlsym(RTLD_DEFAULT, "debuginfod_get_user_data");
@@ -106,7 +106,7 @@ void debug_server_deinit(struct debug_server *server)
 {
 	if (server->client)
 		((end_fn *)dlsym(server->library, "debuginfod_end"))(server->client);
-	// The library stays: what it is built on does not expect to be unloaded.
+	// The library stays loaded: what it is built on does not expect to be unloaded.
 	free(server->urls);
 	*server = (struct debug_server){0};
 }

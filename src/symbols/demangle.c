@@ -16,7 +16,7 @@ enum {
 	// libiberty refuses names of more than half its recursion limit (cp-demangle.c, PR 87675),
 	// which templates reach. Up to our own limit they need about 1 MB of stack.
 	MAX_GUARDED_BYTES = 1024,
-	// Of the work that a D name may make, in bytes that its back references stand for.
+	// Limits the work that a D name may make, in bytes that its back references stand for.
 	MAX_D_EXPANSION = 1 << 20,
 };
 
@@ -76,8 +76,8 @@ static char *demangle_rust(const char *name)
 	return run(rust_demangle_callback, name, STYLE);
 }
 
-// The back reference at `at` ('Q' and a number to the base of 26, whose last digit is a small
-// letter): how far back it refers, 0 if it is none.
+// Returns how far back the back reference at `at` refers ('Q' and a number to the base of 26, whose
+// last digit is a small letter); 0: it is not one.
 static size_t d_back_reference(const char *name, size_t at)
 {
 	size_t distance = 0;
@@ -135,8 +135,8 @@ static char *demangle_whole(const char *name)
 	return result ? result : demangle_cxx(name);
 }
 
-// Where a compiler's suffix begins (.cold, .part.0, .constprop.0.isra.0, .llvm.123), or NULL.
-// Rust's older names have dots of their own, so the name proper ends at its last 'E'.
+// Returns where a compiler's suffix begins (.cold, .part.0, .constprop.0.isra.0, .llvm.123), or
+// NULL. Rust's older names have dots of their own, so the name proper ends at its last 'E'.
 static const char *suffix_of(const char *name)
 {
 	const char *from = name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dwarf_index: functions, source lines and inlined calls from a module's DWARF, by address.
+// dwarf_index: finds functions, source lines and inlined calls in a module's DWARF, by address.
 //
 // libdw's own look-ups walk a unit again for each address, and rely on .debug_aranges to find it.
 // Here the map from address to unit is made from the units' own ranges, and a unit is walked once,
@@ -27,7 +27,7 @@ struct dwarf_level {
 	uint32_t start_line;      // of its declaration, 0: unknown
 };
 
-// More levels of inlined calls than that are not seen.
+// Deeper levels of inlined calls are left out.
 #define DWARF_MAX_LEVELS 256
 
 // Indexes the units' ranges. `dwarf` is borrowed; NULL is accepted, and finds nothing.
@@ -40,8 +40,8 @@ struct dwarf_index *dwarf_index_create(Dwarf *dwarf, int package_fd,
 // NULL is accepted.
 void dwarf_index_destroy(struct dwarf_index *index);
 
-// The functions at an address of the DWARF file: the innermost inlined call first, the function
-// that stands in the machine code last. Fills `levels` (room for DWARF_MAX_LEVELS) and returns
+// Finds the functions at an address of the DWARF file: the innermost inlined call first, the
+// function whose machine code it is last. Fills `levels` (room for DWARF_MAX_LEVELS) and returns
 // their number. An address with a line but without a function (assembly) gives one level without
 // names.
 size_t dwarf_index_find(struct dwarf_index *index, uint64_t address, struct dwarf_level *levels);

@@ -78,8 +78,8 @@ struct dwarf_unit {
 	size_t range_budget;
 };
 
-// Where the DIE's list of ranges begins, so that libdw begins there with the base address that it
-// is given, not with that of the unit, which it does not know. 0: it has none.
+// Returns where the DIE's list of ranges begins, so that libdw begins there with the base address
+// that it is given, not with that of the unit, which it does not know. 0: it has none.
 static ptrdiff_t list_of_ranges(Dwarf_Die *die, const struct split_base *split)
 {
 	Dwarf_Attribute attribute;
@@ -95,7 +95,7 @@ bool dwarf_unit_add_ranges(void *die, struct interval_map *map, uint32_t value, 
 	const uint64_t low_pc = split ? split->low_pc : 0;
 	Dwarf_Addr base = low_pc, start, end;
 	ptrdiff_t offset = split && split->detached ? list_of_ranges(die, split) : 0;
-	// A list right at the section's start can be only asked for in the usual way.
+	// A list right at the section's start can only be asked for in the usual way.
 	bool lacks_base = split && split->detached && offset == 0;
 	bool any = false;
 
@@ -142,7 +142,7 @@ static uint32_t push_node(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t func
 	return id;
 }
 
-// The node of a function that stands in the machine code; NONE: it does not.
+// Adds the node of a function that has machine code; NONE: it has none.
 static uint32_t add_function(struct dwarf_unit *unit, Dwarf_Die *die)
 {
 	uint32_t function = (uint32_t)unit->n_functions;
@@ -156,7 +156,7 @@ static uint32_t add_function(struct dwarf_unit *unit, Dwarf_Die *die)
 	return id;
 }
 
-// The node of a call that was inlined into `parent`.
+// Adds the node of a call that was inlined into `parent`.
 static uint32_t add_inlined(struct dwarf_unit *unit, Dwarf_Die *die, uint32_t parent)
 {
 	if (parent == NONE || unit->n_nodes >= MAX_NODES ||
@@ -213,7 +213,7 @@ static bool visit(struct walk *walk, Dwarf_Die *die, struct level *inside)
 	}
 }
 
-// What comes behind a DIE without its children, if the file says where that is; else NULL.
+// Returns what follows a DIE and its children, if the file says where that is; else NULL.
 static unsigned char *skip_children(struct walk *walk, Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -226,8 +226,8 @@ static unsigned char *skip_children(struct walk *walk, Dwarf_Die *die)
 	return next > (unsigned char *)die->addr && next < walk->end ? next : NULL;
 }
 
-// What comes behind a DIE that has no children: a DIE, or the zero byte that ends its siblings.
-// libdw puts that one's address into the result too (dwarf_siblingof.c). With children,
+// Returns what follows a DIE that has no children: a DIE, or the zero byte that ends its siblings.
+// libdw puts the address of either into the result (dwarf_siblingof.c). With children,
 // dwarf_siblingof would look for the end of each, for each level again, and might never end.
 static unsigned char *skip_leaf(struct walk *walk, Dwarf_Die *die)
 {
@@ -302,7 +302,7 @@ static bool language_has_scopes(int language)
 	}
 }
 
-// The unit of a split file that holds the DIE: where it ends. 0: not found.
+// Returns where the unit of a split file that holds the DIE ends; 0: not found.
 static uint64_t split_unit_end(Dwarf_Die *die)
 {
 	Dwarf *dwarf = dwarf_cu_getdwarf(die->cu);
@@ -337,7 +337,8 @@ static bool find_in_file(struct dwarf_unit *unit, const struct debug_places *pla
 	return false;
 }
 
-// The other half of a split unit: where its skeleton says, in the package, or where users keep it.
+// Finds the other half of a split unit: where its skeleton says, in the package, or where users
+// keep it.
 static bool find_split(struct dwarf_unit *unit, struct split_package *package,
                        const struct debug_places *places, Dwarf_Die *ret)
 {
@@ -393,8 +394,8 @@ void dwarf_unit_destroy(struct dwarf_unit *unit)
 	free(unit);
 }
 
-// The innermost scope around the DIE at the address, or NONE. Scopes are in the order of their
-// DIEs: the last one that begins before it either holds it, or one of its parents does.
+// Returns the innermost scope around the DIE at the address, or NONE. Scopes are in the order of
+// their DIEs: the last one that begins before it either holds it, or one of its parents does.
 static uint32_t scope_of(const struct dwarf_unit *unit, const unsigned char *die)
 {
 	size_t low = 0, high = unit->n_scopes;
@@ -413,7 +414,7 @@ static uint32_t scope_of(const struct dwarf_unit *unit, const unsigned char *die
 	return scope;
 }
 
-// The DIE where the function is declared, in its namespace or class.
+// Returns the DIE that declares the function, in its namespace or class.
 static Dwarf_Die declaration_of(Dwarf_Die die)
 {
 	for (int i = 0; i < MAX_ORIGINS; i++) {
@@ -430,7 +431,7 @@ static Dwarf_Die declaration_of(Dwarf_Die die)
 	return die;
 }
 
-// "scope::name", or NULL where there is no named scope.
+// Returns "scope::name", or NULL if there is no named scope.
 static char *qualify(struct dwarf_unit *unit, const Dwarf_Die *function, const char *name)
 {
 	Dwarf_Die declaration = declaration_of(*function);
@@ -510,7 +511,7 @@ static struct place place_of_address(struct dwarf_unit *unit, uint64_t address)
 	return place;
 }
 
-// Where the function that the DIE describes was called, before it was inlined there.
+// Returns where the function that the DIE describes was called, before it was inlined there.
 static struct place place_of_call(struct dwarf_unit *unit, Dwarf_Die *die)
 {
 	struct place place = {0};
@@ -541,7 +542,7 @@ static void map_function(struct dwarf_unit *unit, uint32_t id)
 	function->is_mapped = true;
 }
 
-// The innermost node at the address, or NONE.
+// Returns the innermost node at the address, or NONE.
 static uint32_t node_at(struct dwarf_unit *unit, uint64_t address)
 {
 	uint32_t id = interval_map_find(&unit->map, address);

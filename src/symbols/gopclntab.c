@@ -99,7 +99,7 @@ static struct bytes section(struct module *module, const char *name, uint64_t *r
 	return bytes;
 }
 
-// The pointer at the address as it is once the program is loaded, at bias 0.
+// Reads the pointer at the address as it is once the program is loaded, at bias 0.
 static bool read_pointer(struct module *module, const struct bytes *relocations, uint64_t address,
                          uint64_t *ret)
 {
@@ -114,8 +114,8 @@ static bool read_pointer(struct module *module, const struct bytes *relocations,
 	return data.start && read_word(&data, 0, ret);
 }
 
-// Where a pointer to `target` stands, first of all those in the sections that may hold
-// struct moduledata; false: nowhere.
+// Finds where the first pointer to `target` is, in the sections that may hold struct moduledata.
+// False if there is none.
 static bool find_pointer(struct module *module, const struct bytes *relocations, uint64_t target,
                          uint64_t *ret)
 {
@@ -144,8 +144,8 @@ static struct bytes relocations_of(struct module *module)
 	return bytes.start ? bytes : section(module, ".rela", &address); // of Go's own
 }
 
-// What only struct moduledata knows: where the code begins (the header has it until 1.25), and the
-// functions' data.
+// Reads what only struct moduledata knows: where the code begins (the header has it until 1.25),
+// and the functions' data.
 static void read_module_data(struct gopclntab *table, struct module *module, uint64_t address)
 {
 	const struct bytes relocations = relocations_of(module);
@@ -203,9 +203,9 @@ static bool read_section(struct gopclntab *table, struct module *module, const c
 	return table->table.start && read_header(table, module, *ret_address);
 }
 
-// Where the system's linker has made a library or a PIE, Go 1.19 has its table among other data,
-// between runtime.pclntab and runtime.epclntab (cmd/link/internal/ld/pcln.go), which are gone in a
-// stripped one.
+// Finds the table of Go 1.19 if the system's linker has made a library or a PIE: it is among other
+// data, between runtime.pclntab and runtime.epclntab (cmd/link/internal/ld/pcln.go), which a
+// stripped program lacks.
 static bool find_header(struct gopclntab *table, struct module *module, uint64_t *ret_address)
 {
 	uint64_t start;
@@ -244,8 +244,8 @@ struct gopclntab *gopclntab_create(struct module *module)
 	return result;
 }
 
-// Entry i of the function table: an address and an offset from the table's start. One more than
-// there are functions: the last has the end of the code.
+// Reads entry i of the function table: an address and an offset from the table's start. There is
+// one more than there are functions: the last has the end of the code.
 static bool read_entry(const struct gopclntab *table, uint64_t i, uint64_t *ret_address,
                        uint64_t *ret_offset)
 {
@@ -286,7 +286,7 @@ static bool read_function(const struct gopclntab *table, uint64_t at, struct go_
 	return true;
 }
 
-// How many functions begin at the address or below.
+// Counts the functions that begin at the address or below.
 static bool count_functions(const struct gopclntab *table, uint64_t address, uint64_t *ret)
 {
 	uint64_t low = 0, high = table->n_functions, entry, offset;
@@ -332,8 +332,8 @@ static bool read_varint(const struct bytes *bytes, uint64_t *at, uint32_t *ret)
 	return false;
 }
 
-// The value of a function's pc-value table at the address (runtime/symtab.go, step): pairs of a
-// difference of the value (zigzag) and of the pc, from -1 and the entry on.
+// Finds the value of a function's pc-value table at the address (runtime/symtab.go, step): pairs of
+// a difference of the value (zigzag) and of the pc, beginning at -1 and the entry.
 static bool find_value(struct gopclntab *table, const struct go_function *function, uint32_t offset,
                        uint64_t address, int32_t *ret)
 {
@@ -387,7 +387,7 @@ struct inlined_call {
 	uint32_t name, parent_pc, start_line;
 };
 
-// The inlined call that the address belongs to (runtime/symtabinl.go; before 1.20: parent and
+// Finds the inlined call that the address belongs to (runtime/symtabinl.go; before 1.20: parent and
 // funcID, file, line, func_, parentPc).
 static bool find_inlined(struct gopclntab *table, const struct go_function *function,
                          uint64_t address, struct inlined_call *ret)

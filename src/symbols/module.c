@@ -22,10 +22,10 @@ enum {
 	MAX_MAPPINGS = 1 << 16,
 };
 
-// Of CPU time, for all rules of a module together: a row takes microseconds.
+// CPU time for all rules of a module together: a row takes microseconds.
 #define RULES_NS (2 * NS_PER_SECOND)
 
-// For all names of a module. The largest debug files take some seconds.
+// CPU time for all names of a module. The largest debug files take some seconds.
 #define NAMES_NS (60 * NS_PER_SECOND)
 
 struct module_segment {
@@ -246,8 +246,8 @@ bool module_guard(struct module *module, guard_work *work, void *context, enum m
 	return end == GUARD_DONE;
 }
 
-// The segment that holds the file offset (or, with by_address, the address in the file). Pages
-// at segment borders are mapped twice: the executable segment wins.
+// Finds the segment that holds the file offset (or, with by_address, the address in the file).
+// Pages at segment borders are mapped twice: the executable segment wins.
 static const struct module_segment *find_segment(struct module *module, uint64_t value,
                                                  bool by_address)
 {
@@ -290,7 +290,7 @@ size_t module_read_code(struct module *module, uint64_t address, void *buffer, s
 	return n > 0 ? n : 0;
 }
 
-// The first section that `fits`; NULL: none. Owned by libelf.
+// Finds the first section that `fits`; NULL: none. Owned by libelf.
 static Elf_Scn *find_section(struct module *module, GElf_Shdr *ret,
                              bool fits(Elf *elf, const GElf_Shdr *header, const void *wanted),
                              const void *wanted, Elf **ret_elf)

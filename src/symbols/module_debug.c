@@ -25,7 +25,7 @@ static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf
 	return -1;
 }
 
-// Half of the machine's memory, and room for a mapping of the file.
+// Expects to need half of the machine's memory, and room for a mapping of the file.
 static void expect_opening(int fd)
 {
 	const uint64_t memory_bytes =
@@ -73,8 +73,8 @@ static int find_debug_file(struct module *module, const char *file_name, const c
 	return debug_file_open(&wanted, ret_path);
 }
 
-// The file that several debug files share. libdwfl asks for it in the same way as for the debug
-// file itself, but without a CRC, when it has opened that.
+// Finds the file that several debug files share. libdwfl asks for it in the same way as for the
+// debug file itself, but without a CRC, after it has opened that.
 static int find_shared_debug_file(struct module *module, Dwfl_Module *dwfl_module,
                                   const char *file_name, char **ret_path)
 {
@@ -145,7 +145,7 @@ int module_open_package(const struct module *module)
 	return unpack_sections(debug_file_open_package(&places, module->path));
 }
 
-// What debug information of a module is not to be found here.
+// The debug information of a module that is not found here.
 struct missing {
 	struct module *module;
 	bool whole;
@@ -197,7 +197,7 @@ static int fetch(struct module *module, const void *build_id, size_t size)
 	return -1;
 }
 
-// False: there is nothing to be read anew.
+// Fetches what is missing. False if there is nothing to be read again.
 static bool fetch_missing(struct module *module)
 {
 	struct missing missing = {.module = module};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// module_debug: a module's debug information: its own, or that of files that are found, or fetched,
-// for it. What others use of it is in module.h.
+// module_debug: reads a module's debug information: its own, or that of files that are found, or
+// fetched, for it. What others use of it is in module.h.
 #pragma once
 
 #include <elfutils/libdwfl.h>

@@ -99,7 +99,7 @@ static bool is_of(const struct entry *entry, const struct name_key *key)
 	       entry->key.code == key->code;
 }
 
-// The entry of a slot that is taken.
+// Returns the entry of a slot that is taken.
 static const struct entry *entry_at(const struct name_cache *cache, uint32_t offset)
 {
 	return (const struct entry *)(cache->data + (offset - 1));
@@ -152,7 +152,7 @@ static size_t size_of(const struct cached_line *lines, size_t n)
 	return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-// Room that is this process's alone; UINT64_MAX: there is none.
+// Takes room that only this process uses; UINT64_MAX: there is none.
 static uint64_t take_room(struct name_cache *cache, size_t size)
 {
 	if (name_cache_is_full(cache))
@@ -172,7 +172,7 @@ static void write_lines(char *at, const struct cached_line *lines, size_t n)
 	}
 }
 
-// From here on others find it, unless somebody else has added the same meanwhile.
+// Makes the entry visible to others, unless another process has added the same meanwhile.
 static void publish(struct name_cache *cache, const struct name_key *key, uint32_t offset)
 {
 	const uint64_t hash = hash_key(key);

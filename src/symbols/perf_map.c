@@ -27,7 +27,7 @@ enum {
 // All that is read of one file.
 #define MAX_FILE_BYTES (INT64_C(256) << 20)
 
-// For the last reading: a hostile file may grow faster than it can be read.
+// Time for the last reading: a hostile file may grow faster than it can be read.
 #define FINISH_NS (5 * NS_PER_SECOND)
 
 #define LOOK_EVERY_NS (NS_PER_SECOND / 2)
@@ -105,7 +105,7 @@ void perf_map_destroy(struct perf_map *map)
 	free(map);
 }
 
-// "START SIZE NAME"; what is not like that is left out.
+// Parses "START SIZE NAME"; leaves out any other line.
 static void parse_line(struct perf_map *map, char *line)
 {
 	char *end;
@@ -190,7 +190,7 @@ bool perf_map_sort(struct perf_map *map)
 	return true;
 }
 
-// What is at the addresses now is not what was: later look-ups begin anew.
+// Starts over: what is at the addresses now is not what was there, so later look-ups begin again.
 static void start_over(struct perf_map *map)
 {
 	forget_runs(map);
@@ -239,7 +239,7 @@ const char *perf_map_unreadable(const struct perf_map *map)
 	return map->unreadable;
 }
 
-// A file to be opened. What is done in guarded work changes nothing but this.
+// A file to be opened. Guarded work changes nothing but this.
 struct opening {
 	int pid, tid;
 	int fd; // -1: none
@@ -252,7 +252,7 @@ static bool is_owner(uid_t uid, const struct proc_status *status)
 	return uid == 0 || uid == status->uid || uid == status->euid;
 }
 
-// Below the target's root, without links: they would lead into another file system.
+// Opens it below the target's root, without links, which would lead into another file system.
 static void open_file(struct opening *opening)
 {
 	struct proc_status status;
@@ -283,7 +283,7 @@ static bool is_stale(const struct opening *opening)
 	return written_ns + STALE_NS < boot_ns + (int64_t)stat.start_time * tick_ns;
 }
 
-// True: there is another file than before.
+// True if there is another file than before.
 static bool look_for_file(struct perf_map *map, int pid, int tid)
 {
 	struct opening opening = {.pid = pid, .tid = tid, .fd = -1};
@@ -331,7 +331,7 @@ static void read_chunk(void *context)
 	reading->n = pread(map->fd, map->chunk, sizeof(map->chunk), map->offset);
 }
 
-// Reads on; true: code was added, or forgotten.
+// Reads on. True if code was added, or forgotten.
 static bool read_on(struct perf_map *map)
 {
 	struct reading reading = {.map = map, .n = -1};
