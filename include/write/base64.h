@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// base64: bytes as text (RFC 4648, section 4).
+// base64: writes bytes as text (RFC 4648, section 4).
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gzip: a compressing stream in front of a FILE.
+// gzip: compresses a stream in front of a FILE.
 #pragma once
 
 #include <stdio.h>

@@ -15,20 +15,20 @@ struct json {
 void json_open(struct json *json, char bracket);
 void json_close(struct json *json, char bracket);
 
-// The key of the value that comes next.
+// Writes the key of the value that comes next.
 void json_key(struct json *json, const char *key);
 
-// UTF-8, as text_clean leaves it; quotes, backslashes and control characters are escaped.
+// Writes UTF-8, as text_clean leaves it; escapes quotes, backslashes and control characters.
 void json_string(struct json *json, const char *string);
 
 void json_int(struct json *json, int64_t value);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
-// A time in nanoseconds, written exactly in units of `unit_ns`: 10^3, 10^6 or 10^9 of them.
+// Writes a time in nanoseconds exactly, in units of `unit_ns`: 10^3, 10^6 or 10^9 of them.
 void json_time(struct json *json, int64_t ns, int64_t unit_ns);
 
-// A key with its value.
+// Writes a key with its value.
 void json_key_string(struct json *json, const char *key, const char *string);
 void json_key_int(struct json *json, const char *key, int64_t value);
 void json_key_bool(struct json *json, const char *key, bool value);

@@ -24,10 +24,11 @@ struct output;
 // terminal. On success *ret is owned by the caller.
 struct error *output_open(const char *path, bool binary, struct output **ret);
 
-// The stream to write to, owned by the output. Fully buffered.
+// Returns the stream to write to, owned by the output. Fully buffered.
 FILE *output_stream(struct output *output);
 
-// The descriptor under the stream, for a writer that writes for long and does not use the stream.
+// Returns the descriptor under the stream, for a writer that writes for long and does not use the
+// stream.
 int output_fd(const struct output *output);
 
 // Puts the file in its place before it is written: it can be seen growing, and stays if the
@@ -38,7 +39,7 @@ struct error *output_publish(struct output *output, const char *path);
 // else NULL. A full disk or a closed pipe is an error here (EXIT_STATUS_OUTPUT).
 struct error *output_finish(struct output *output, const char *path);
 
-// Where it went, for messages: "stdout" or the path; valid until output_destroy.
+// Returns where it went, for messages: "stdout" or the path; valid until output_destroy.
 const char *output_name(const struct output *output);
 
 // Removes the file if it was not finished, and frees; NULL is accepted.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// pprof_data: a pprof profile, of any profiler's, read back: to be shown, or to be reduced, split
+// pprof_data: reads back a pprof profile, from any profiler: to be shown, or to be reduced, split
 // and sent on.
 //
-// The file may be anybody's: what is read is bounded, and what does not fit together is an error.
+// The file may be from anybody: what is read is bounded, and what does not fit together is an
+// error.
 #pragma once
 
 #include <stddef.h>
@@ -88,6 +89,6 @@ void pprof_data_deinit(struct pprof_data *data);
 
 const char *pprof_data_string(const struct pprof_data *data, uint32_t string);
 
-// The position of the type of values with that name, or of the last one, which is what is looked
-// at by default.
+// Returns the position of the type of values with that name, or of the last one, which is shown by
+// default.
 size_t pprof_data_type(const struct pprof_data *data, const char *name);

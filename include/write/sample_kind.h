@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sample_kind: the kinds (wait_kind.h) of a profile's samples, by the names of their functions.
+// sample_kind: finds the kinds (wait_kind.h) of a profile's samples from the names of their
+// functions.
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// selection: which samples of a finished profile the user asked for.
+// selection: finds the samples of a finished profile that the user asked for.
 #pragma once
 
 #include <regex.h>
@@ -23,9 +23,9 @@ struct selection {
 	const regex_t *regexes[N_SELECTION_REGEXES]; // NULL: all; borrowed
 };
 
-// For each sample of the profile whether it is selected; owned by the caller. The frames' names are
-// those that the writers write, `syscalls` as for frame_name_wait; threads and processes as root
-// frames are not looked at.
+// Returns for each sample of the profile whether it is selected; owned by the caller. The frames'
+// names are those that the writers write, `syscalls` as for frame_name_wait; threads and processes
+// as root frames are not looked at.
 bool *selection_apply(const struct selection *selection, const struct profile *profile,
                       const struct modules *modules, const struct symbols *symbols, bool syscalls)
     __attribute__((returns_nonnull));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// write_html: a page of one profile, or of two, or of folded stacks (writer.h has the first as a
-// format).
+// write_html: writes a page of one profile, or of two, or of folded stacks (writer.h has the first
+// as a format).
 #pragma once
 
 #include <stddef.h>
@@ -10,11 +10,11 @@
 struct error;
 struct report;
 
-// Both with timelines. `base`, with which the other is compared; NULL: one alone.
+// Writes both with timelines. `base`: the profile to compare with; NULL: there is none.
 struct error *write_html_diff(const struct report *base, const struct report *report, FILE *stream);
 
-// Of folded stacks, which any profiler may have written; `title` is clean text.
+// Writes a page of folded stacks, which any profiler may have written; `title` is clean text.
 struct error *write_html_folded(const char *title, const char *text, size_t size, FILE *stream);
 
-// Of a profile of pprof's, compressed or not, which any profiler may have written.
+// Writes a page of a pprof profile, compressed or not, which any profiler may have written.
 struct error *write_html_pprof(const char *title, const uint8_t *bytes, size_t size, FILE *stream);

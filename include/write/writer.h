@@ -54,8 +54,8 @@ extern const struct writer writer_record; // has no write
 // Their names, for messages; tests compare it with the writers themselves.
 #define WRITER_NAMES "folded, pprof, html, record, speedscope, firefox, chrome or sentry"
 
-// The writer of that name, or NULL.
+// Returns the writer of that name, or NULL.
 const struct writer *writer_by_name(const char *name);
 
-// The writer whose suffix the file's name ends with, or NULL.
+// Returns the writer whose suffix the file's name ends with, or NULL.
 const struct writer *writer_by_file_name(const char *file_name);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// writing: bytes to where the user wants them, without waiting for ever for one who does not read.
+// writing: writes bytes to where the user wants them, without waiting for ever for a reader that
+// does not read.
 //
 // The worker's signals are blocked, and are read between ticks (events.h): one that comes while a
-// write waits is only pending. Here it is looked for.
+// write waits is only pending. So this looks for pending ones.
 #pragma once
 
 #include <stdbool.h>
@@ -12,10 +13,10 @@
 // second and the user wants to end. Signals that are not blocked have their usual effect.
 int writing_write(int fd, const void *bytes, size_t size);
 
-// What is wrong, by the errno of writing_write.
+// Says what is wrong, by the errno of writing_write.
 const char *writing_failure(int number);
 
-// True if the descriptor is of something that may keep a writer waiting: no regular file.
+// True if the descriptor is of something that may keep a writer waiting: not a regular file.
 bool writing_may_wait(int fd);
 
 // Waits for a moment. True if the user wants to end: SIGINT, SIGTERM, SIGQUIT or SIGHUP is pending.
