@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// split_dwarf: the .dwo file of a DWARF unit whose functions stand in a file of their own.
-// For dwarf_unit.c only.
+// split_dwarf: finds the .dwo file of a DWARF unit whose functions are in a file of their own. For
+// dwarf_unit.c only.
 //
-// libdw would find it by itself, and open whatever stands at the path that the file names.
+// libdw would find it by itself, and open whatever is at the path that the file names.
 #pragma once
 
 struct debug_places;

@@ -72,7 +72,7 @@ static uint32_t read_u32(const struct bytes *bytes, size_t position)
 	return value;
 }
 
-// The section of that name, unpacked; none: of size 0.
+// Returns the section of that name, unpacked; size 0: there is none.
 static struct bytes read_section(Elf *elf, const char *name)
 {
 	size_t strings;
@@ -148,7 +148,7 @@ void split_package_close(struct split_package *package)
 	free(package);
 }
 
-// The row (from 1) of the unit with that id; 0: none. The table is hashed twice (7.3.5.3).
+// Returns the row (from 1) of the unit with that id; 0: none. The table is hashed twice (7.3.5.3).
 static uint32_t find_row(const struct split_package *package, uint64_t id)
 {
 	const uint32_t mask = package->n_slots - 1;
@@ -168,7 +168,7 @@ static uint32_t find_row(const struct split_package *package, uint64_t id)
 	return 0;
 }
 
-// DW_SECT_* of a column; N_PARTS: one that is not needed.
+// Returns the part for DW_SECT_* of a column; N_PARTS: it is not needed.
 static enum part part_of_column(const struct split_package *package, uint32_t number)
 {
 	switch (number) {
@@ -187,7 +187,7 @@ static enum part part_of_column(const struct split_package *package, uint32_t nu
 	}
 }
 
-// What of the package's sections is the unit's own.
+// Takes the unit's own part of the package's sections.
 static bool slice(const struct split_package *package, uint32_t row, struct bytes ret[N_PARTS])
 {
 	const size_t columns = 4 + 3 * (size_t)package->n_slots;
@@ -253,7 +253,8 @@ static struct image *make_image(void)
 	return image;
 }
 
-// Behind libelf's back: what it has read of a section it gives to whoever asks for it again.
+// Changes it without libelf's knowledge: what it has read of a section it gives to everyone who
+// asks again.
 static void put_part(Elf_Data *data, const struct bytes *part)
 {
 	if (!data)
@@ -271,7 +272,7 @@ static void put_parts(Elf *elf, const struct bytes parts[N_PARTS])
 	}
 }
 
-// libdw's view of the unit; NULL: it makes nothing of it.
+// Returns libdw's view of the unit; NULL: it cannot read it.
 static Dwarf *open_unit(struct split_package *package, const struct bytes parts[N_PARTS])
 {
 	struct unit unit = {.image = make_image()};
@@ -295,7 +296,7 @@ static uint64_t number_attribute(Dwarf_Die *die, unsigned int name, unsigned int
 	return dwarf_formudata(&attribute, &value) == 0 ? value : 0;
 }
 
-// Of a split unit: in its header since version 5.
+// Returns the id of a split unit, which is in its header since version 5.
 static uint64_t id_of(Dwarf_Die *die)
 {
 	uint64_t id = 0;
@@ -307,7 +308,7 @@ static uint64_t id_of(Dwarf_Die *die)
 	return number_attribute(die, DW_AT_GNU_dwo_id, DW_AT_GNU_dwo_id);
 }
 
-// The program's sections that the unit refers to.
+// Adds the program's sections that the unit refers to.
 static void add_program_parts(Dwarf_Die *skeleton, struct bytes parts[N_PARTS])
 {
 	Elf *elf = dwarf_getelf(dwarf_cu_getdwarf(skeleton->cu));
@@ -319,8 +320,8 @@ static void add_program_parts(Dwarf_Die *skeleton, struct bytes parts[N_PARTS])
 	parts[PART_RANGES] = read_section(elf, ".debug_ranges");
 }
 
-// DW_FORM_rnglistx: an index into the table of offsets behind the section's header (7.28), which
-// has 8 more bytes where DWARF is of 64 bits. libdw does not tell.
+// Reads DW_FORM_rnglistx: an index into the table of offsets after the section's header (7.28),
+// which has 8 more bytes with 64-bit DWARF. libdw does not tell.
 static ptrdiff_t indexed_list(const struct split_base *base, const Dwarf_Attribute *attribute)
 {
 	const unsigned char *value = attribute->valp;

@@ -26,14 +26,14 @@ struct split_base {
 // NULL: it is neither.
 struct split_package *split_package_open(int fd);
 
-// All its DIEs must be out of use.
+// Call it when none of its DIEs is in use any more.
 void split_package_close(struct split_package *package);
 
-// Where in .debug_rnglists or .debug_ranges the list of ranges begins that an attribute (a
+// Returns where in .debug_rnglists or .debug_ranges the list of ranges begins that an attribute (a
 // Dwarf_Attribute) of the split unit names. 0: not known, or right at the start.
 ptrdiff_t split_package_range_list(const struct split_base *base, void *attribute);
 
-// The DIE (a Dwarf_Die) of the split unit that belongs to the skeleton unit's DIE. False: it is not
-// in there. Bounded by the package's size.
+// Finds the DIE (a Dwarf_Die) of the split unit that belongs to the skeleton unit's DIE. False if
+// it is not in there. Bounded by the package's size.
 bool split_package_find(struct split_package *package, void *skeleton_die, void *ret_die,
                         struct split_base *ret_base);

@@ -101,7 +101,7 @@ static void find_code(struct symbol_table *table, Dwfl_Module *module)
 		qsort(table->code, table->n_code, sizeof(*table->code), compare_code);
 }
 
-// The code range that holds the address, or NULL.
+// Returns the code range that holds the address, or NULL.
 static const struct code_range *code_at(const struct symbol_table *table, uint64_t address)
 {
 	size_t low = 0, high = table->n_code;
@@ -137,8 +137,8 @@ static uint8_t binding_rank(unsigned int binding)
 	}
 }
 
-// Names of assemblers and compilers for places that are no functions: local labels, and the
-// mapping symbols of ARM and RISC-V ($x, $d.1).
+// True for names that assemblers and compilers give to places that are not functions: local labels,
+// and the mapping symbols of ARM and RISC-V ($x, $d.1).
 static bool is_label(const char *name)
 {
 	return name[0] == '\0' || name[0] == '$' || (name[0] == '.' && name[1] == 'L');
@@ -203,7 +203,7 @@ static bool is_exported(const struct symbol *symbol)
 	return symbol->binding_rank > 0;
 }
 
-// By address, and among symbols of one address the best last, because the map prefers what is
+// Sorts by address, and the best of several at one address last, because the map prefers what is
 // added last.
 static int compare_symbols(const void *a, const void *b)
 {
@@ -346,7 +346,7 @@ uint64_t symbol_table_find_start(const struct symbol_table *table, uint64_t addr
 	const uint32_t id = interval_map_find(&table->map, address);
 	const struct symbol *symbol = id != INTERVAL_NONE ? &table->symbols[id] : NULL;
 
-	// What compilers split off a function (f.cold) begins in its midst.
+	// What compilers split off a function (f.cold) begins in the middle of it.
 	return symbol && symbol->is_function && symbol->size && !strstr(symbol->name, ".cold")
 	           ? symbol->start
 	           : 0;

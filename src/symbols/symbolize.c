@@ -25,7 +25,7 @@ enum {
 	MAX_PATH_BYTES = 4096, // of a source file's path
 };
 
-// Of CPU time, for the names of all modules together.
+// CPU time for the names of all modules together.
 #define TOTAL_NS (180 * NS_PER_SECOND)
 
 // What makes a function the same: raw bytes, before they are cleaned.
@@ -95,7 +95,7 @@ static char *clean(const char *text, size_t max_bytes)
 	return text_clean(text, strnlen(text, max_bytes + 1), max_bytes);
 }
 
-// The function's id, new or known. Only a new name is demangled.
+// Returns the function's id, new or known. Demangles only a new name.
 static uint32_t intern_function(struct symbolizer *symbolizer, const struct function_key *key)
 {
 	struct symbols *symbols = symbolizer->symbols;
@@ -125,7 +125,7 @@ static uint32_t intern_function(struct symbolizer *symbolizer, const struct func
 	return id;
 }
 
-// The file's path, joined with the directory where it is relative. Owned by the caller.
+// Returns the file's path, joined with the directory if it is relative. Owned by the caller.
 static char *full_path(const struct dwarf_level *level)
 {
 	if (!level->file)
@@ -136,7 +136,7 @@ static char *full_path(const struct dwarf_level *level)
 	                     level->file);
 }
 
-// Cut so that no look-up costs more for a name of megabytes.
+// Cuts the name, so that no look-up costs more for a name of megabytes.
 static char *bounded_name(const char *name)
 {
 	return memory_strndup(name, MAX_SYSTEM_NAME_BYTES);
@@ -155,7 +155,7 @@ static void add_line(struct symbolizer *symbolizer, const char *name,
 	*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) = line;
 }
 
-// A name that stands as it is.
+// Adds a name that is never demangled.
 static void add_plain_line(struct symbolizer *symbolizer, const char *name)
 {
 	struct symbols *symbols = symbolizer->symbols;
@@ -171,9 +171,9 @@ static bool is_mangled(const char *symbol)
 	return symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R' || symbol[1] == 'D');
 }
 
-// The name of the function that stands in the machine code. Where DWARF has no linkage name, that
-// of the symbol table may say more than the source's bare one. Not so for C, where it only adds
-// suffixes such as .constprop.0.
+// Returns the name of the function whose machine code it is. If DWARF has no linkage name, the
+// symbol table's may say more than the source's bare one. Not so for C, where it only adds suffixes
+// such as .constprop.0.
 static const char *physical_name(const struct dwarf_level *level, const char *symbol)
 {
 	if (level->linkage_name)
@@ -194,7 +194,7 @@ static const char *known_name(const struct module_symbols *module, uint64_t addr
 	return better ? better : name;
 }
 
-// The functions at the address, innermost first; at least one, which may have no name.
+// Finds the functions at the address, innermost first; at least one, which may have no name.
 static size_t find_levels(struct symbolizer *symbolizer, const struct module_symbols *module,
                           uint64_t address)
 {
@@ -271,7 +271,7 @@ struct batch {
 	size_t count;
 };
 
-// The names of code that no file holds, as the process wrote them down.
+// Names code that no file holds, as the process wrote the names down.
 static void symbolize_jit(const struct batch *batch)
 {
 	const struct perf_map *map = batch->module->perf_map;
@@ -280,7 +280,7 @@ static void symbolize_jit(const struct batch *batch)
 	for (size_t i = 0; i < batch->count; i++) {
 		const uint32_t id = batch->ids[i];
 		const struct location *location = &batch->profile->locations[id];
-		// Of what was not written down yet when it was sampled, what was later is known.
+		// If it was not written down yet when it was sampled, take what was later.
 		const uint32_t code =
 		    location->code ? location->code : perf_map_find(map, location->address);
 		const char *name = perf_map_name(map, code);
@@ -296,7 +296,7 @@ static void symbolize_jit(const struct batch *batch)
 		module_rename(batch->module, "[jit]");
 }
 
-// The names of a runtime's frames, as it has them.
+// Names a runtime's frames, as the runtime does.
 static void symbolize_frames(const struct batch *batch)
 {
 	struct symbols *symbols = batch->symbolizer->symbols;
@@ -362,7 +362,7 @@ static bool is_cached(const struct batch *batch)
 	       batch->module->build_id_size > 0;
 }
 
-// Names the location as the cache has it. False: that does not know it.
+// Names the location as the cache does. False if the cache does not know it.
 static bool take_cached(const struct batch *batch, uint32_t id)
 {
 	struct symbolizer *symbolizer = batch->symbolizer;
@@ -384,7 +384,7 @@ static bool take_cached(const struct batch *batch, uint32_t id)
 	return true;
 }
 
-// The ids that the cache does not know; the caller frees them.
+// Returns the ids that the cache does not know; the caller frees them.
 static uint32_t *take_all_cached(const struct batch *batch, size_t *ret_count)
 {
 	uint32_t *unknown = memory_alloc((batch->count + 1) * sizeof(*unknown));
@@ -414,7 +414,7 @@ static void add_to_cache(const struct batch *batch, uint32_t id)
 	name_cache_add(symbolizer->cache, &key, lines, found->count);
 }
 
-// What has to be looked up in the file.
+// Looks up the rest in the file.
 static void symbolize_unknown(const struct batch *batch)
 {
 	struct symbolizer *symbolizer = batch->symbolizer;

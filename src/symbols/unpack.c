@@ -64,7 +64,7 @@ static bool is_packed(const struct unpacking *unpacking, const Elf64_Shdr *secti
 	       ret->ch_type == ELFCOMPRESS_ZSTD;
 }
 
-// False: there is nothing to unpack, or too much.
+// Measures what there is. False if there is nothing to unpack, or too much.
 static bool measure(struct unpacking *unpacking)
 {
 	Elf64_Chdr packed;
@@ -95,7 +95,7 @@ static bool read_file(const struct unpacking *unpacking, unsigned char *ret)
 	return true;
 }
 
-// Unpacks behind the file's own contents. A section that is damaged stays as it is.
+// Unpacks to the space after the file's own contents. A section that is damaged stays as it is.
 static void unpack_all(struct unpacking *unpacking, unsigned char *bytes)
 {
 	uint64_t end = unpacking->file_bytes;
@@ -121,7 +121,7 @@ static void unpack_all(struct unpacking *unpacking, unsigned char *bytes)
 	       unpacking->n_sections * sizeof(*unpacking->sections));
 }
 
-// A memory file; -1: it cannot be made.
+// Makes a memory file; -1: it cannot be made.
 static int make_unpacked(struct unpacking *unpacking)
 {
 	const uint64_t size = unpacking->file_bytes + unpacking->unpacked_bytes;
