@@ -163,8 +163,9 @@ class Python(harness.TestCase):
         self.assertEqual(len(tids), 1)
         stacks = [s for s in run.pprof.samples if s.tid in tids]
         n_other = sum(sample.count for sample in stacks if "births" not in sample.stack)
-        # Taken for such a one, it is 44 to 92 of 500. A stack that could not be read, as threads came
-        # meanwhile, is kept through a sleep: 8 of 451 in one run of some forty.
+        # Taken for such a one, it is 44 to 92 of 500. In one run of some forty 8 of 451 were
+        # without Python for a reason that was not seen: perhaps a stack that could not be read, which is
+        # kept through a sleep.
         n = sum(sample.count for sample in stacks)
         self.assertLess(25 * n_other, n + 25, f"{n_other} of {n}")
 
