@@ -11,9 +11,11 @@
 #include <stdint.h>
 
 // Begins to watch over this thread, the sampler: it may spend that much CPU time on one held
-// thread, and a fifth more. Uses SIGXCPU, and a timer that fires once in each fifth of that CPU
-// time.
+// thread, and a fifth more. Takes a real-time signal (SIGRTMIN + 1), and a timer that fires once in
+// each fifth of that CPU time.
 void hold_limit_begin(int64_t max_cpu_ns);
+
+// Gives the signal back as it was.
 void hold_limit_end(void);
 
 // Call these around what is done while a thread is held. They cost nothing.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hold_limit: who holds one thread for too long is killed; who holds many, or nobody, is not.
+// hold_limit: who holds one thread for too long is killed; who holds many, or nobody, is not. No
+// signal of anybody else is taken.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -57,6 +58,41 @@ static void hold_after_the_end(void)
 	spin(3 * (int64_t)MAX_NS);
 }
 
+static void reach_limit(void)
+{
+	kill(getpid(), SIGXCPU);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+// Every signal does after the end what it did before the beginning.
+static void give_signals_back(void)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+	struct sigaction after;
+	sigset_t all, before, mask;
+
+	hold_limit_end();
+	for (int number = 1; number < NSIG; number++)
+		sigaction(number, &action, NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigprocmask(SIG_SETMASK, NULL, &before);
+	hold_limit_begin(MAX_NS);
+	hold_limit_end();
+	sigprocmask(SIG_SETMASK, NULL, &mask);
+	for (int number = 1; number < NSIG; number++) {
+		if (sigismember(&before, number) != sigismember(&mask, number))
+			_exit(number);
+		if (number != SIGKILL && number != SIGSTOP &&
+		    sigaction(number, NULL, &after) == 0 && after.sa_handler != on_signal)
+			_exit(number);
+	}
+}
+
 // How a process ends that does this; its stderr's first bytes go to `told`.
 static int end_of(void (*work)(void), char *told, size_t size)
 {
@@ -92,7 +128,8 @@ static void test_one(void **state)
 
 static void test_others(void **state)
 {
-	static void (*const works[])(void) = {hold_many, hold_nobody, hold_after_the_end};
+	static void (*const works[])(void) = {hold_many, hold_nobody, hold_after_the_end,
+	                                      give_signals_back};
 	char told[256];
 
 	(void)state;
@@ -102,11 +139,23 @@ static void test_others(void **state)
 	}
 }
 
+// A soft limit of CPU time (RLIMIT_CPU) ends the process as it would without us.
+static void test_users_limit(void **state)
+{
+	char told[256];
+
+	(void)state;
+	const int status = end_of(reach_limit, told, sizeof(told));
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU);
+	assert_string_equal(told, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_one),
 	    cmocka_unit_test(test_others),
+	    cmocka_unit_test(test_users_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
