@@ -9,7 +9,7 @@
 #include "module.h"
 #include "writer.h"
 
-enum { RESOURCE_LIBRARY = 1 }; // "resourceTypes.library" of the profiler's source
+enum { RESOURCE_LIBRARY = 1 }; // resourceTypes.library in the source of Firefox Profiler
 
 #define NO_PARENT UINT32_MAX
 
@@ -133,7 +133,7 @@ uint32_t firefox_tables_stack(struct firefox_tables *tables, const struct sample
 	return stack;
 }
 
-// A column of `n` numbers that are all the same; INT64_MIN: null.
+// Writes a column of `n` equal numbers; INT64_MIN stands for null.
 static void put_constant(struct json *json, const char *key, size_t n, int64_t value)
 {
 	json_key_open(json, key, '[');
@@ -219,8 +219,9 @@ static void put_frame_table(const struct firefox_tables *tables, struct json *js
 	json_close(json, '}');
 }
 
-// Each module that has functions is a library and a resource; the number of the module's name in
-// the strings, or -1. *ret: one for each string, owned by the caller.
+// Numbers the modules that have functions: each is a library and a resource. Returns their numbers
+// by the module's name in the strings, -1 for other strings. *ret_modules has those names; the
+// caller frees both.
 static int *number_modules(const struct firefox_tables *tables, uint32_t **ret_modules,
                            size_t *ret_n)
 {
@@ -330,7 +331,8 @@ static void put_resource_table(struct firefox_tables *tables, const uint32_t *mo
 	json_close(json, '}');
 }
 
-// Source files, numbered; -1: none.
+// Writes the table of source files. Returns their numbers by the file's name in the strings, -1 for
+// other strings; the caller frees.
 static int *put_sources(const struct firefox_tables *tables, struct json *json)
 {
 	const struct frame_table *frames = &tables->frames;
@@ -359,7 +361,7 @@ static int *put_sources(const struct firefox_tables *tables, struct json *json)
 	return numbers;
 }
 
-// A table without rows.
+// Writes a table without rows.
 static void put_empty_table(struct json *json, const char *key, const char *const *columns)
 {
 	json_key_open(json, key, '{');

@@ -19,7 +19,7 @@ enum firefox_category {
 	FIREFOX_SLEEPING,
 	FIREFOX_DISK,
 	FIREFOX_STOPPED,
-	FIREFOX_KERNEL, // of frames there, but for the leaf
+	FIREFOX_KERNEL, // of frames in the kernel that are not a stack's leaf
 	N_FIREFOX_CATEGORIES,
 };
 
@@ -27,10 +27,10 @@ const char *firefox_category_name(enum firefox_category category);
 const char *firefox_category_color(enum firefox_category category);
 enum firefox_category firefox_category_of(enum thread_state state);
 
-// A frame as the leaf of a sample has the sample's category, elsewhere the kernel's or its
-// parent's.
+// A frame in the tree of stacks. The leaf of a sample has the sample's category, any other frame
+// the kernel's or its parent's.
 struct firefox_frame {
-	uint32_t frame; // in frames
+	uint32_t frame; // position in frames
 	int category;   // -1: the parent's
 };
 

@@ -16,7 +16,7 @@ char *frame_name_unresolved(const struct module *module, uint64_t address)
 	const char *name = module_name(module);
 	size_t length = strlen(name);
 
-	// "[vdso]" gives "[vdso+0x123]".
+	// "[vdso]" becomes "[vdso+0x123]".
 	if (length >= 2 && name[0] == '[' && name[length - 1] == ']') {
 		name++;
 		length -= 2;

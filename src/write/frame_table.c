@@ -81,7 +81,7 @@ static void push_frame(struct frame_table *table, const struct frame_function *f
 	*array_push(table->ids, table->n_ids, table->ids_capacity) = id;
 }
 
-// A frame with a name of ours; takes over `name`.
+// Adds a frame that the profiler itself names; takes over `name`.
 static void push_named(struct frame_table *table, char *name, const char *module,
                        enum frame_kind kind)
 {
@@ -144,7 +144,7 @@ static const struct frame_list *wait_frames(struct frame_table *table, uint32_t 
 	for (char *name; (name = frame_name_wait(&report->profile->waits[id], report->syscalls, n));
 	     n++)
 		push_named(table, name, "", FRAME_KERNEL);
-	for (size_t i = 0; i < n / 2; i++) { // they come leaf first
+	for (size_t i = 0; i < n / 2; i++) { // they came leaf first
 		uint32_t *a = &table->ids[list->first + i], *b = &table->ids[table->n_ids - 1 - i];
 		const uint32_t frame = *a;
 		*a = *b;

@@ -15,7 +15,7 @@ struct report;
 enum frame_kind {
 	FRAME_CODE,
 	FRAME_INLINED,
-	FRAME_KERNEL, // of what the thread waits in
+	FRAME_KERNEL, // a frame of what the thread waits in
 	FRAME_END,    // says why the stack does not reach the thread's root
 };
 
@@ -56,7 +56,7 @@ struct frame_table {
 void frame_table_init(struct frame_table *table, const struct report *report);
 void frame_table_deinit(struct frame_table *table);
 
-// The frames of the sample, root first; valid until the next call. Never none.
+// Returns the frames of the sample, root first, at least one; valid until the next call.
 const uint32_t *frame_table_stack(struct frame_table *table, const struct sample *sample,
                                   size_t *ret_count);
 

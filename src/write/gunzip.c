@@ -11,7 +11,7 @@
 
 enum { GZIP_WINDOW_BITS = 15 + 16, FIRST_ROOM = 1 << 16 };
 
-// zlib counts its room in 32 bits.
+// Cuts a size to 32 bits, in which zlib counts bytes.
 static unsigned int clip(size_t size)
 {
 	return size < UINT32_MAX ? (unsigned int)size : UINT32_MAX;
@@ -23,7 +23,7 @@ struct unpacking {
 	size_t size, capacity, max;
 };
 
-// One step; the status is zlib's, or Z_BUF_ERROR for what is larger than allowed.
+// Unpacks a step. Returns zlib's status, or Z_BUF_ERROR if there is more than allowed.
 static int unpack_some(struct unpacking *unpacking)
 {
 	z_stream *zlib = &unpacking->zlib;
@@ -54,7 +54,7 @@ static int unpack(struct unpacking *unpacking)
 			status = inflateReset(&unpacking->zlib);
 		else if (status == Z_OK && unpacking->zlib.avail_in == 0 &&
 		         unpacking->zlib.avail_out > 0)
-			status = Z_BUF_ERROR; // it is cut
+			status = Z_BUF_ERROR; // the file is cut off
 	} while (status == Z_OK);
 	return status;
 }

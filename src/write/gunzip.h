@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gunzip: what a gzip file holds (RFC 1952), of one member or more.
+// gunzip: unpacks a gzip file (RFC 1952) of one member or more.
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,8 @@
 
 struct error;
 
-// At most `max` bytes: *ret, owned by the caller. An error where it is damaged, cut or larger, with
-// `name` for whose it is; bytes after the last member that are no other one's are left out.
+// Unpacks at most `max` bytes into *ret, owned by the caller. Returns an error if the file is
+// damaged, cut off or larger; `name` is the file's, for the message. Bytes after the last member
+// that do not begin another one are ignored.
 struct error *gunzip(const char *name, const uint8_t *bytes, size_t size, size_t max, uint8_t **ret,
                      size_t *ret_size);

@@ -25,7 +25,8 @@ void gzip_deinit(struct gzip *gzip)
 	deflateEnd(&gzip->zlib);
 }
 
-// With room in the output deflate cannot fail; it leaves some unused when it has nothing more.
+// Compresses all of the input. deflate cannot fail while the output has room; room that it leaves
+// means that it has nothing more.
 static void deflate_all(struct gzip *gzip, int flush)
 {
 	do {

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-// Before a value or a key.
+// Writes what separates a value or a key from the one before.
 static void separate(struct json *json)
 {
 	if (json->comma)

@@ -19,10 +19,10 @@
 #include "writing.h"
 
 enum {
-	MAX_LINKS = 40, // as the kernel (MAXSYMLINKS)
+	MAX_LINKS = 40, // the kernel's own limit (MAXSYMLINKS)
 	MAX_TEMPORARY_NAMES = 100,
 	BUFFER_BYTES = 64 * 1024,
-	NEW_FILE_MODE = 0666, // less the umask
+	NEW_FILE_MODE = 0666, // less what the umask takes away
 };
 
 #define STDOUT_NAME "stdout"
@@ -31,12 +31,12 @@ struct output {
 	char *name;      // for messages
 	int directory;   // O_PATH; -1 where none is needed
 	char *base;      // the file's name in the directory
-	int n_links;     // followed on the way there
-	bool nameless;   // it has no name until it is finished
-	char *temporary; // its name until it is finished, where it needs one; or NULL
+	int n_links;     // links followed on the way to it
+	bool nameless;   // the file has no name until it is finished
+	char *temporary; // its name until it is finished; NULL: it has none
 	int fd;
-	int write_errno; // of the first write that failed; 0: none
-	FILE *stream;    // over fd
+	int write_errno; // of the first write that failed; 0: none has
+	FILE *stream;    // writes to fd
 };
 
 static struct error *refuse(const struct output *output, const char *reason)
@@ -66,8 +66,9 @@ static struct error *refuse_errno(const struct output *output, int number)
 	}
 }
 
-// The stream's own writer: stdio forgets why a write failed, gives up on a pipe that was made
-// non-blocking by whoever shares it, and waits for ever for one that nobody reads.
+// Writes for the stream, as stdio's own writer would do three things wrong: it forgets why a write
+// failed, gives up on a pipe that somebody who shares it made non-blocking, and waits for ever for
+// a reader that never reads.
 static ssize_t write_some(void *cookie, const char *bytes, size_t size)
 {
 	struct output *output = cookie;
@@ -86,8 +87,8 @@ static struct error *open_stream(struct output *output)
 	return NULL;
 }
 
-// Writes to what an open descriptor refers to. Opening its name in /proc or /dev again would cut
-// or skip what others write to it, and does not work for sockets.
+// Writes to what a descriptor that is already open refers to. Opening its name in /proc or /dev
+// again would cut off or skip what others write to it, and fails for sockets.
 static struct error *use_descriptor(struct output *output, int fd)
 {
 	const int flags = fcntl(fd, F_GETFL);
@@ -102,8 +103,8 @@ static struct error *use_descriptor(struct output *output, int fd)
 	return NULL;
 }
 
-// The descriptor that the path names, or -1: "-", /dev/stdout, /dev/fd/63 (as shells give it for a
-// process substitution).
+// Returns the descriptor that the path names, or -1: "-", /dev/stdout, /dev/fd/63 (which shells
+// give for a process substitution).
 static int named_descriptor(const char *path)
 {
 	static const char *const directories[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -124,8 +125,8 @@ static int named_descriptor(const char *path)
 	return -1;
 }
 
-// The rule of fs.protected_symlinks in proc_sys_fs(5), where the kernel might not keep it: in a
-// directory such as /tmp, a link that somebody else left there is not followed.
+// True if the link must not be followed: somebody else left it in a directory such as /tmp. This is
+// the rule of fs.protected_symlinks in proc_sys_fs(5), which the kernel may have switched off.
 static bool is_trap(const struct output *output, const struct stat *link)
 {
 	struct stat directory;
@@ -144,7 +145,7 @@ static bool is_in_proc(const struct output *output)
 	return fstatfs(output->directory, &statfs) == 0 && statfs.f_type == PROC_SUPER_MAGIC;
 }
 
-// Takes over the descriptor of a directory, in which what follows is looked up.
+// Takes over the descriptor of a directory, in which the next names are looked up.
 static void set_directory(struct output *output, int fd)
 {
 	if (output->directory >= 0)
@@ -154,7 +155,7 @@ static void set_directory(struct output *output, int fd)
 
 static struct error *enter_path(struct output *output, const char *path);
 
-// What /proc's links say is not where they lead.
+// Opens a link of /proc as the kernel does: its text is not where it leads.
 static struct error *enter_proc_link(struct output *output, const char *name)
 {
 	const int fd = openat(output->directory, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -165,7 +166,7 @@ static struct error *enter_proc_link(struct output *output, const char *name)
 	return NULL;
 }
 
-// Reads a link that may be followed, and counts it.
+// Reads a link, and counts it, if it may be followed.
 static struct error *read_link(struct output *output, int fd, const char *name,
                                const struct stat *link, char target[PATH_MAX])
 {
@@ -181,7 +182,7 @@ static struct error *read_link(struct output *output, int fd, const char *name,
 	return NULL;
 }
 
-// Goes on to the directory of that name, one path component.
+// Enters the directory of that name, which is one component of a path.
 static struct error *enter(struct output *output, const char *name)
 {
 	char target[PATH_MAX];
@@ -203,8 +204,7 @@ static struct error *enter(struct output *output, const char *name)
 	return error ? error : enter_path(output, target);
 }
 
-// Goes on to the directory, step by step: the kernel would follow links in the midst of a path
-// whoever left them.
+// Enters the directory step by step: the kernel would follow links within a path whoever left them.
 static struct error *enter_path(struct output *output, const char *path)
 {
 	_cleanup_free_ char *copy = memory_strdup(path);
@@ -223,7 +223,7 @@ static struct error *enter_path(struct output *output, const char *path)
 	return error;
 }
 
-// Goes to the directory of `path`, and takes its last component.
+// Enters the directory of `path`, and keeps the last component as the file's name.
 static struct error *set_place(struct output *output, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -243,8 +243,8 @@ static struct error *set_place(struct output *output, const char *path)
 	return NULL;
 }
 
-// Follows the links from the place to the file itself, so that it is the file that is replaced,
-// never a link to it. *ret is what stands there; its mode is 0 if nothing does.
+// Follows links to the file itself, so that the file is replaced and never a link to it. *ret tells
+// what stands there; its mode is 0 if nothing does.
 static struct error *follow_links(struct output *output, struct stat *ret)
 {
 	for (;;) {
@@ -267,7 +267,8 @@ static struct error *follow_links(struct output *output, struct stat *ret)
 	}
 }
 
-// A pipe's reader is waited for, as a shell's redirection does; but it stays possible to end that.
+// Opens the file. Waits for the reader of a named pipe, as a shell's redirection does, but lets
+// signals end the wait.
 static int await_reader(const struct output *output, int flags)
 {
 	for (;;) {
@@ -329,14 +330,14 @@ static struct error *create_named(struct output *output)
 	return refuse_creation(output, errno);
 }
 
-// The path by which a file without a name can be given one (open(2), O_TMPFILE).
+// Returns the path by which a file without a name can be given one (open(2), O_TMPFILE).
 static char *descriptor_path(int fd)
 {
 	return memory_printf("/proc/self/fd/%d", fd);
 }
 
-// The file until it is finished. Without a name, where the file system can do that: then nothing
-// is left of it however the profiler ends.
+// Creates the file that is written until it is finished. It has no name where the file system
+// allows that: then nothing is left of it however the profiler ends.
 static struct error *create_temporary(struct output *output)
 {
 	output->fd =
@@ -348,12 +349,12 @@ static struct error *create_temporary(struct output *output)
 		output->nameless = true;
 		return NULL;
 	}
-	close(output->fd); // no /proc
+	close(output->fd); // without /proc it could never be given a name
 	return create_named(output);
 }
 
-// The file that takes another one's place gets its permissions, or, where that one belongs to
-// somebody else, not more than it had.
+// Gives the new file the permissions of the one that it replaces, but, if that one belongs to
+// somebody else, no more than it had itself.
 static void take_over_mode(const struct output *output, const struct stat *replaced)
 {
 	struct stat made;
@@ -363,7 +364,7 @@ static void take_over_mode(const struct output *output, const struct stat *repla
 	mode_t mode = replaced->st_mode & 0777;
 	if (replaced->st_uid != made.st_uid)
 		mode &= made.st_mode;
-	// Where this is not possible (some network file systems), the umask's mode stays.
+	// Some network file systems do not allow it: there the umask's mode stays.
 	if (fchmod(output->fd, mode) != 0)
 		return;
 }
@@ -388,7 +389,8 @@ static struct error *open_path(struct output *output, const char *path)
 		                      "may write to");
 	if (!S_ISREG(found.st_mode))
 		return open_directly(output, O_NOFOLLOW);
-	// Renaming over it needs no permission for the file: a read-only one would be lost.
+	// A rename needs no permission for the file that it replaces: one that is read-only would
+	// be lost.
 	if (faccessat(output->directory, output->base, W_OK, AT_EACCESS) != 0)
 		return refuse_errno(output, errno);
 	error = create_temporary(output);
@@ -442,7 +444,7 @@ FILE *output_stream(struct output *output)
 	return output->stream;
 }
 
-// Gives the file its name, or, where something stands there, a temporary one to be renamed.
+// Gives the file its name, or, if something has that name, a temporary one to be renamed.
 static struct error *give_name(struct output *output)
 {
 	_cleanup_free_ char *path = descriptor_path(output->fd);
@@ -472,7 +474,7 @@ static struct error *close_stream(struct output *output)
 		return refuse_errno(output, output->write_errno ? output->write_errno : EIO);
 	if (output->nameless)
 		error = give_name(output);
-	// On network file systems, a full disk may show only here.
+	// A network file system may report a full disk only here.
 	if (close(output->fd) != 0 && errno != EINTR && !error)
 		error = refuse_errno(output, errno);
 	output->fd = -1;
@@ -485,7 +487,7 @@ static struct error *put_in_place(struct output *output)
 
 	if (renameat(output->directory, temporary, output->directory, output->base) == 0)
 		return NULL;
-	// The measurement may not be repeatable: it is kept where it is.
+	// The measurement may not be repeatable: the file stays where it is.
 	return error_create(
 	    EXIT_STATUS_OUTPUT, "cannot write %s: %s; the profile is kept beside it as %s",
 	    output->name, errno == EISDIR ? "it is a directory" : strerror(errno), temporary);
@@ -537,7 +539,7 @@ void output_destroy(struct output *output)
 	if (!output)
 		return;
 	if (output->stream) {
-		__fpurge(output->stream); // half a profile is of no use
+		__fpurge(output->stream); // half a profile is useless
 		fclose(output->stream);
 	}
 	if (output->fd >= 0)

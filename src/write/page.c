@@ -10,12 +10,13 @@
 #include "timeline.h"
 #include "writer.h"
 
-// While a report is added: what its samples and functions are in the page.
+// The state while a report is added: which places and frames of the page its samples and functions
+// are.
 struct adding {
 	struct page *page;
 	const struct report *report;
 	struct frame_table table;
-	uint32_t *frames; // of the page, by the table's function; UINT32_MAX: not yet known
+	uint32_t *frames; // the page's, by the table's function; UINT32_MAX: not yet known
 	size_t n_frames, frames_capacity;
 	struct place *places; // by sample
 	struct sample_kinds kinds;
@@ -124,7 +125,7 @@ static uint32_t frame_of(struct adding *adding, uint32_t id)
 	return *frame;
 }
 
-// A root frame of ours.
+// Adds a root frame that the profiler itself names: a process or a thread.
 static uint32_t add_root(struct page_tree *tree, uint32_t parent, const char *name)
 {
 	const struct page_frame frame = {
@@ -170,7 +171,8 @@ static const struct place *place_of(struct adding *adding, uint32_t id)
 	return place;
 }
 
-// A running thread goes on where it was seen last, though its stack may differ in a line.
+// True if the run continues the last one. A running thread is taken to be where it was seen last,
+// though its stack may differ in a line.
 static bool goes_on(const struct page_run *last, const struct page_run *run)
 {
 	return last->kind == WAIT_KIND_RUNNING && run->kind == WAIT_KIND_RUNNING &&
@@ -192,7 +194,7 @@ static void add_run(struct adding *adding, const struct span *span, size_t first
 	    .kind = place->kind,
 	};
 
-	// Of a damaged recording they may overlap.
+	// Runs of a damaged recording may overlap.
 	if (run.start_ns < last_end_ns)
 		run.start_ns = last_end_ns;
 	if (run.end_ns <= run.start_ns)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A page of a long recording has more runs than a browser can hold: short ones that lie close
-// together are put together, by place, kind and wait. Sums stay exact; what is lost is the order
-// within those stretches of time.
+// The page of a long recording has more runs than a browser can hold: short runs that lie close
+// together become one run for each place, kind and wait. Sums stay exact; only the order within
+// such a stretch of time is lost.
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,8 @@ static int compare(const void *a_pointer, const void *b_pointer)
 	return (a->wait > b->wait) - (a->wait < b->wait);
 }
 
-// Runs of one stretch, one of each sort after the other. Returns how many are left.
+// Puts the runs of one stretch together, leaving one run of each sort, one after the other. Returns
+// how many are left.
 static size_t put_together(struct page_run *runs, size_t n)
 {
 	int64_t at_ns = n > 0 ? runs[0].start_ns : 0;
@@ -44,7 +45,7 @@ static bool is_short(const struct page_run *run, int64_t stretch_ns)
 	return run->end_ns - run->start_ns < stretch_ns;
 }
 
-// The end of the short runs from `first` on that begin in the same stretch.
+// Returns the end of the short runs from `first` on that begin in the same stretch.
 static size_t end_of_stretch(const struct page_run *runs, size_t first, size_t n,
                              int64_t stretch_ns)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Folded stacks (any profiler's) as a page's tree: what they count has no time.
+// Folded stacks (any profiler's) as a page's tree: they have counts, not time.
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct folded_line {
 	int64_t count;
 };
 
-// A function's name as the text has it, and its frame.
+// A function's name as it stands in the text, and its frame.
 struct name {
 	const char *bytes; // borrowed, not terminated
 	size_t length;
@@ -31,7 +31,7 @@ struct step {
 	uint32_t node;
 };
 
-// While a page is made of folded stacks.
+// The state while folded stacks are added.
 struct folded {
 	struct page *page;
 	struct name *names;
@@ -42,7 +42,7 @@ struct folded {
 	size_t n_steps, steps_capacity;
 };
 
-// "root;leaf 12"; false: it is none.
+// Parses a line such as "root;leaf 12". False: it is not a folded stack.
 static bool parse_line(const char *text, size_t length, struct folded_line *ret)
 {
 	size_t digits = 0;
@@ -61,7 +61,7 @@ static bool parse_line(const char *text, size_t length, struct folded_line *ret)
 	return true;
 }
 
-// Reads the next line; false: there are no more. *bad counts lines that are not stacks.
+// Reads the next line that is a stack. False: there is none. *bad counts the lines that are not.
 static bool next_line(const char **at, const char *end, struct folded_line *ret, uint64_t *bad)
 {
 	while (*at < end) {
@@ -83,8 +83,8 @@ static bool name_equal(const void *context, uint32_t id, const void *key)
 	return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-// Finds its frame. Bytes that were clean are compared with the tree's own from now on: those of all
-// names lie close together.
+// Finds or adds the name's frame. If its bytes are clean, later names are compared with the tree's
+// copy of them rather than the text: the tree's names lie close together in memory.
 static void add_name(struct page_tree *tree, struct name *name)
 {
 	_cleanup_free_ char *clean = text_clean(name->bytes, name->length, TEXT_UNLIMITED);
@@ -113,7 +113,7 @@ static uint32_t frame_of(struct folded *folded, const char *bytes, size_t length
 	return name.frame;
 }
 
-// Keeps of the last stack the frames that this one begins with, too: files are often sorted.
+// Keeps the frames of the last stack with which this one begins, too: files are often sorted.
 static void keep_common(struct folded *folded, const struct folded_line *line)
 {
 	const char *last = folded->last.stack;
@@ -128,7 +128,7 @@ static void keep_common(struct folded *folded, const struct folded_line *line)
 	folded->last = *line;
 }
 
-// Walks down the tree, and returns the last node.
+// Adds the stack's nodes to the tree. Returns the last one.
 static uint32_t add_stack(struct folded *folded, const struct folded_line *line)
 {
 	struct page_tree *tree = &folded->page->tree;

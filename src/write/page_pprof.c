@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A profile of pprof's (any profiler's) as a page's tree. It has no time, only sums: each place in
-// the tree is one run, as of folded stacks.
+// A pprof profile (any profiler's) as a page's tree. It has sums, not time: each place in the tree
+// is one run, as with folded stacks.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 enum {
 	MAX_BYTES = 1 << 30,
-	MAX_DEPTH = 100000,  // frames of a stack; what is further in is left out
+	MAX_DEPTH = 100000,  // frames of a stack, from the root; the others are left out
 	MAX_STEPS = 1 << 28, // frames of all stacks
 	MAX_UNIT_BYTES = 32,
 };
@@ -26,10 +26,10 @@ struct frames {
 struct reader {
 	struct page *page;
 	const struct pprof_data *data;
-	struct frames *locations; // as the data's
+	struct frames *locations; // in the order of the data's locations
 	uint32_t *frames;         // of all locations
 	size_t n_frames, frames_capacity;
-	size_t value; // which one of a sample's is shown
+	size_t value; // index of the sample's value that is shown
 	int64_t scale_ns;
 	uint64_t n_steps, n_left_out;
 };
@@ -70,7 +70,8 @@ static void add_frame(struct reader *reader, const struct pprof_location *locati
 	    page_tree_frame(tree, &frame);
 }
 
-// A location's lines: those that were inlined into the last one come before it.
+// Adds the frames of a location's lines. Inlined calls come first, before the function that they
+// were inlined into.
 static void add_frames(struct reader *reader, size_t i)
 {
 	const struct pprof_location *location = &reader->data->locations[i];
@@ -86,7 +87,7 @@ static void add_frames(struct reader *reader, size_t i)
 	frames->count = reader->n_frames - frames->first;
 }
 
-// The value that is shown, and what it counts.
+// Chooses which value of the samples is shown, and finds its unit.
 static void choose_value(struct reader *reader)
 {
 	static const struct {
@@ -111,7 +112,7 @@ static void choose_value(struct reader *reader)
 			page->unit = memory_strdup("seconds");
 			return;
 		}
-	if (strcmp(unit, "count") == 0) // says less than what is counted
+	if (strcmp(unit, "count") == 0) // the type says what is counted, and so more than "count"
 		unit = string(reader, type->type);
 	page->unit = text_clean(unit, strlen(unit), MAX_UNIT_BYTES);
 }

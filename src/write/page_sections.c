@@ -12,7 +12,7 @@
 
 _Static_assert((int)N_WAIT_KINDS <= PAGE_MAX_KINDS, "kinds fit beside a wait");
 
-// So that the script can count in 32 bits, with a sign.
+// Keeps times within the 32 bits, with a sign, in which the script counts.
 #define MAX_UNITS ((int64_t)1 << 31)
 
 int64_t page_unit_ns(const struct page *page)
@@ -27,7 +27,7 @@ int64_t page_unit_ns(const struct page *page)
 struct sections {
 	const struct page *page;
 	struct gzip gzip;
-	struct protobuf columns; // of the section that is being made
+	struct protobuf columns; // the section that is being built
 	int64_t unit_ns;
 };
 
@@ -61,7 +61,7 @@ static void put_columns(struct sections *sections, enum page_section id)
 	protobuf_clear(&sections->columns);
 }
 
-// A column: one number of each item of an array.
+// Writes a column: one number for each item of an array.
 #define COLUMN(item, items, n, value)                                                              \
 	for (size_t i_ = 0; i_ < (n); i_++) {                                                      \
 		const __typeof__(*(items)) *item = &(items)[i_];                                   \
@@ -163,7 +163,7 @@ static void put_runs(struct sections *sections, const uint32_t *order)
 		ranks[order[i]] = i;
 	protobuf_varint(&sections->columns, n);
 	put_gaps(sections);
-	// The bounds are rounded, not the lengths: sums do not drift.
+	// Rounds the bounds, not the lengths, so that sums do not drift.
 	COLUMN(run, page->runs, n,
 	       to_units(sections, run->end_ns) - to_units(sections, run->start_ns));
 	COLUMN(run, page->runs, n, ranks[run->node]);

@@ -14,7 +14,7 @@ enum { MAX_ROWS = 30, MAX_NAME_BYTES = 300 };
 void page_put_text(FILE *stream, const char *text, size_t max_bytes)
 {
 	for (size_t i = 0; text[i]; i++) {
-		// Not in the midst of a character of UTF-8.
+		// Cut only between characters of UTF-8.
 		if (i >= max_bytes && ((unsigned char)text[i] & 0xc0) != 0x80) {
 			fputs("...", stream);
 			return;
@@ -44,7 +44,7 @@ void page_put_text(FILE *stream, const char *text, size_t max_bytes)
 struct row {
 	uint32_t name;
 	int64_t self_ns, total_ns;
-	uint32_t counted_to; // total_ns has the nodes before this place in the order
+	uint32_t counted_to; // total_ns includes the nodes before this place in the order
 };
 
 static int compare(const void *a_pointer, const void *b_pointer)
@@ -58,7 +58,7 @@ static int compare(const void *a_pointer, const void *b_pointer)
 	return (a->name > b->name) - (a->name < b->name);
 }
 
-// By name; what a function calls of the same name is not counted twice.
+// Counts functions by name. A call below one of the same name is not counted twice.
 static struct row *count_functions(const struct page_tree *tree, const uint32_t *order)
 {
 	struct row *rows = memory_alloc_zeroed(tree->names.count, sizeof(*rows));
@@ -66,7 +66,7 @@ static struct row *count_functions(const struct page_tree *tree, const uint32_t 
 
 	for (size_t i = 0; i < tree->names.count; i++)
 		rows[i].name = i;
-	// Behind a node's last descendant in the order.
+	// ends[node]: the place behind the node's last descendant in the order.
 	for (size_t i = tree->n_nodes; i-- > 1;) {
 		const uint32_t node = order[i], parent = tree->nodes[node].parent;
 		if (ends[node] == 0)

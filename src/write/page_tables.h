@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// page_tables: what a page says without its script: plain tables of the functions and threads that
-// took most of the time.
+// page_tables: what a page shows without its script: plain tables of the functions and threads that
+// took the most time.
 #pragma once
 
 #include <stdint.h>
@@ -8,9 +8,9 @@
 
 struct page;
 
-// Text with what HTML reads as its own ('<', '&', quotes) escaped; of at most `max_bytes`, more or
-// less, whole characters.
+// Writes text with HTML's own characters ('<', '&', quotes) escaped. Cuts it behind about
+// `max_bytes`, never within a character.
 void page_put_text(FILE *stream, const char *text, size_t max_bytes);
 
-// `order` is page_tree_order's.
+// Writes the tables; `order` is from page_tree_order.
 void page_tables_write(const struct page *page, const uint32_t *order, FILE *stream);

@@ -80,7 +80,7 @@ uint32_t page_tree_child(struct page_tree *tree, uint32_t parent, uint32_t frame
 	return id;
 }
 
-// A parent is older than its children.
+// Adds children to their parents, last node first: a parent is older than its children.
 static void sum_up(struct page_tree *tree)
 {
 	for (size_t i = 0; i < tree->n_nodes; i++)
@@ -89,7 +89,8 @@ static void sum_up(struct page_tree *tree)
 		tree->nodes[tree->nodes[i].parent].total_ns += tree->nodes[i].total_ns;
 }
 
-// Heavier first; then the older one, so that equal profiles give equal files.
+// Sorts the heavier node first, and of equal ones the older, so that equal profiles make equal
+// files.
 static int compare(const void *a_pointer, const void *b_pointer, void *context)
 {
 	const struct page_node *nodes = context;
@@ -100,7 +101,8 @@ static int compare(const void *a_pointer, const void *b_pointer, void *context)
 	return (a > b) - (a < b);
 }
 
-// The children of node i are children[first[i]] to children[first[i + 1] - 1], sorted.
+// Sorts the children of each node: those of node i are children[first[i]] to children[first[i + 1]
+// - 1].
 static void sort_children(const struct page_tree *tree, uint32_t *first, uint32_t *children)
 {
 	const size_t n = tree->n_nodes;

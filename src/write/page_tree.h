@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// page_tree: the stacks of a profile, or of two, as one tree of functions (ux: the page).
+// page_tree: the stacks of one profile, or of two, as one tree of functions.
 //
-// Node 0 stands for all of them. A node's children differ in their frames; a frame is a function of
-// a file of a module, whatever its line.
+// Node 0 stands for all stacks. The children of a node differ in their frames; a frame is a
+// function in a file of a module, whatever its line.
 #pragma once
 
 #include <stddef.h>
@@ -24,13 +24,13 @@ struct page_frame {
 
 struct page_node {
 	uint32_t parent, frame;
-	uint32_t last_child;       // that was asked for last; PAGE_ROOT: none yet
-	int64_t self_ns, total_ns; // total_ns after page_tree_order
+	uint32_t last_child;       // the child that was asked for last; PAGE_ROOT: none yet
+	int64_t self_ns, total_ns; // page_tree_order sets total_ns
 };
 
 struct page_tree {
 	struct string_table names, files, modules;
-	struct page_frame *frames; // that of the root is the first
+	struct page_frame *frames; // the root's frame is the first
 	size_t n_frames, frames_capacity;
 	struct page_node *nodes;
 	size_t n_nodes, nodes_capacity;
@@ -40,12 +40,12 @@ struct page_tree {
 void page_tree_init(struct page_tree *tree);
 void page_tree_deinit(struct page_tree *tree);
 
-// The frame's number, new or known.
+// Returns the frame's number; adds the frame if it is new.
 uint32_t page_tree_frame(struct page_tree *tree, const struct page_frame *frame);
 
-// The child of the node with that frame, new or known.
+// Returns the child of the node with that frame; adds it if it is new.
 uint32_t page_tree_child(struct page_tree *tree, uint32_t parent, uint32_t frame);
 
-// Sums the times up, and returns the nodes in preorder, the heavier of two siblings first: an array
-// of n_nodes, owned by the caller.
+// Sums up the times. Returns the nodes in preorder, the heavier of two siblings first: an array of
+// n_nodes, owned by the caller.
 uint32_t *page_tree_order(struct page_tree *tree);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums without time in a page: each place in the tree has one run of all that is its own, one after
-// the other, so that the page is no larger than its tree.
+// Sums without time in a page: each place in the tree has one run for all of its own sum, one after
+// the other, so that the page is not larger than its tree.
 #include "memory.h"
 #include "page.h"
 

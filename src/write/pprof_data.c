@@ -13,15 +13,15 @@
 #include "text.h"
 
 enum {
-	MAX_ITEMS = 1 << 22, // of each table: what makes two bytes of a file dozens in memory
+	MAX_ITEMS = 1 << 22, // of each table: two bytes of a file become dozens in memory
 	MAX_NAME_BYTES = 1 << 20,
 	FIRST_MAPPING_HAS = MAPPING_HAS_FUNCTIONS,
 };
 
-// Strings and ids are known only at the end: until then they are the file's own numbers.
+// The file may define strings and ids at its end: until then the file's own numbers are kept.
 struct reader {
 	struct pprof_data *data;
-	uint32_t *strings; // of the file's: their numbers in data->strings
+	uint32_t *strings; // by the file's number: the number in data->strings
 	size_t n_strings, strings_capacity;
 	bool failed;
 };
@@ -322,7 +322,7 @@ static void read_field(struct reader *reader, const struct protobuf_field *field
 		data->default_type = number(reader, field->value);
 }
 
-// The file's number of a string becomes ours.
+// Replaces the file's number of a string by ours.
 static void find_string(struct reader *reader, uint32_t *string)
 {
 	if (*string < reader->n_strings)
@@ -359,7 +359,7 @@ static void find_strings(struct reader *reader)
 		find_string(reader, &data->comments[i]);
 }
 
-// Items whose first member is their id, `size` bytes each.
+// A table of items of `size` bytes, whose first member is their id.
 struct id_table {
 	const void *items;
 	size_t size;
@@ -386,13 +386,13 @@ static void index_ids(struct reader *reader, struct id_table *table, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t id = id_at(table, i);
 		if (find_id(table, id) != HASH_NONE)
-			reader->failed = true; // twice
+			reader->failed = true; // the id is there twice
 		else
 			hash_index_insert(&table->index, hash_mix(id, 0), (uint32_t)i);
 	}
 }
 
-// The file's ids become positions.
+// Replaces the file's ids by positions.
 static void find_ids(struct reader *reader)
 {
 	struct pprof_data *data = reader->data;

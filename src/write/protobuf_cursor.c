@@ -19,7 +19,7 @@ uint64_t protobuf_cursor_varint(struct protobuf_cursor *cursor)
 	return 0;
 }
 
-// `size` bytes, passed over; NULL: they are not all there.
+// Returns the next `size` bytes and passes over them. NULL: they are not all there.
 static const uint8_t *take(struct protobuf_cursor *cursor, uint64_t size)
 {
 	const uint8_t *bytes = cursor->at;

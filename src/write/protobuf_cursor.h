@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// protobuf_cursor: the fields of a protocol buffers message, one after the other.
+// protobuf_cursor: reads the fields of a protocol buffers message, one after the other.
 #pragma once
 
 #include <stdbool.h>
@@ -8,20 +8,21 @@
 
 struct protobuf_cursor {
 	const uint8_t *at, *end;
-	bool failed; // the message is cut off or makes no sense
+	bool failed; // the message is cut off or damaged
 };
 
 struct protobuf_field {
 	uint32_t number;
 	uint64_t value;       // of an integer
-	const uint8_t *bytes; // of a string or message; NULL: it is an integer
+	const uint8_t *bytes; // of a string or message; NULL: the field is an integer
 	size_t size;
 };
 
-// The next field; those of a fixed size are passed over. False: there is none, or cursor->failed.
+// Reads the next field; skips those of a fixed size. Returns false at the end, and where the
+// message is damaged (cursor->failed).
 bool protobuf_cursor_next(struct protobuf_cursor *cursor, struct protobuf_field *ret);
 
-// The next of packed integers, or 0 with cursor->failed.
+// Reads the next of packed integers; returns 0 and sets cursor->failed if there is none.
 uint64_t protobuf_cursor_varint(struct protobuf_cursor *cursor);
 
 static inline struct protobuf_cursor protobuf_cursor_of(const void *bytes, size_t size)

@@ -10,7 +10,7 @@
 #include "symbolize.h"
 #include "syscall_name.h"
 
-// Bits of what was found of a location or wait; each is looked at once.
+// What was found out about a location or wait, each of which is looked at once.
 enum { LOOKED_AT = 1, IN_FOCUS = 2, IGNORED = 4 };
 
 struct selector {
@@ -19,7 +19,7 @@ struct selector {
 	const struct modules *modules;
 	const struct symbols *symbols;
 	bool syscalls;
-	unsigned char *locations, *waits; // bits, of each
+	unsigned char *locations, *waits; // those bits, of each
 };
 
 static bool matches(const struct selection *selection, enum selection_regex which, const char *text)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Chrome's trace format (Trace Event Format, "JSON Object Format"), as chrome://tracing, Perfetto's
-// viewer and speedscope read it: a complete event ("X") for each call that was seen to last, nested
-// by their times.
+// Chrome's trace format (Trace Event Format, "JSON Object Format"), which chrome://tracing,
+// Perfetto's viewer and speedscope read. Each call that was seen to last is a complete event ("X");
+// their times say which is nested in which.
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "writer.h"
 
 struct call {
-	uint32_t function; // in the frame table
+	uint32_t function; // of the frame table
 	int64_t start_ns;
 };
 
@@ -24,9 +24,9 @@ struct chrome {
 	struct json json;
 	struct frame_table table;
 	const struct profile *profile;
-	struct call *calls; // open now, root first
+	struct call *calls; // not yet ended, root first
 	size_t n_calls, calls_capacity;
-	uint32_t open_sample; // that the leaf is of
+	uint32_t open_sample; // the sample of the leaf
 };
 
 static void put_time(struct chrome *chrome, const char *key, int64_t ns)
@@ -57,7 +57,7 @@ static void put_name(struct chrome *chrome, const struct thread *thread, const c
 	json_close(json, '}');
 }
 
-// The call that it waited in, or why, if it was a goroutine, and for what.
+// Writes what the thread waited in: the system call, or for a goroutine why and for what.
 static void put_wait(struct chrome *chrome, const struct wait *wait)
 {
 	const char *descriptor = frame_name_descriptor(wait);
@@ -81,7 +81,7 @@ static void put_labels(struct chrome *chrome, const char *labels)
 	json_close(&chrome->json, '}');
 }
 
-// What the leaf was in while it lasted.
+// Writes what the thread did while the leaf lasted.
 static void put_state(struct chrome *chrome)
 {
 	const struct profile *profile = chrome->profile;
@@ -91,14 +91,14 @@ static void put_state(struct chrome *chrome)
 	json_key_string(json, "cat", thread_state_name(sample->state));
 	json_key_open(json, "args", '{');
 	json_key_string(json, "state", thread_state_name(sample->state));
-	if (sample->wait != WAIT_NONE) // else there may be none at all
+	if (sample->wait != WAIT_NONE) // else there may be no table of waits
 		put_wait(chrome, &profile->waits[sample->wait]);
 	if (sample->labels != LABELS_NONE)
 		put_labels(chrome, profile->labels[sample->labels]);
 	json_close(json, '}');
 }
 
-// The innermost open call ends.
+// Ends the innermost open call.
 static void end_call(struct chrome *chrome, const struct thread *thread, int64_t end_ns, bool leaf)
 {
 	const struct call *call = &chrome->calls[--chrome->n_calls];
@@ -116,7 +116,7 @@ static void end_call(struct chrome *chrome, const struct thread *thread, int64_t
 	json_close(json, '}');
 }
 
-// All calls from `depth` on end; the leaf goes first.
+// Ends all calls from `depth` on, the leaf first.
 static void end_calls(struct chrome *chrome, const struct thread *thread, int64_t end_ns,
                       size_t depth)
 {
@@ -138,7 +138,7 @@ static void put_span(struct chrome *chrome, const struct thread *thread, const s
 	while (common < n && common < chrome->n_calls &&
 	       chrome->calls[common].function == frame[frames[common]].function)
 		common++;
-	// The leaf shows the state: another one begins with another sample.
+	// The leaf shows the state, so another sample begins another leaf.
 	if (common == chrome->n_calls && common > 0)
 		common--;
 	end_calls(chrome, thread, span->start_ns, common);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Firefox Profiler's processed profile format, version 66
-// (docs-developer/processed-profile-format.md and src/types/profile.ts of
-// firefox-devtools/profiler): columnar tables that all threads share, and for each thread its
-// samples and markers.
+// (docs-developer/processed-profile-format.md and src/types/profile.ts in
+// firefox-devtools/profiler): columnar tables that all threads share, and samples and markers of
+// each thread.
 //
-// A span is one sample, weighted with its ticks. Its leaf has the thread's state as category. A
-// system call that a thread waits in is a marker, and so are what a goroutine waits for, labels,
-// and ticks that were missed.
+// A span is one sample, weighted with its ticks. The category of its leaf is the thread's state.
+// Markers show the system calls that a thread waits in, what goroutines wait for, labels, and
+// missed ticks.
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,9 +26,9 @@ struct marker {
 	uint32_t name; // string
 	int64_t start_ns, end_ns;
 	enum firefox_category category;
-	uint32_t wait;    // WAIT_NONE: it is of labels, or of missed ticks
-	uint32_t labels;  // LABELS_NONE: it is of something else
-	uint64_t n_ticks; // missed
+	uint32_t wait;    // WAIT_NONE: the marker shows labels or missed ticks
+	uint32_t labels;  // LABELS_NONE: it shows something else
+	uint64_t n_ticks; // that were missed
 };
 
 struct firefox {
@@ -36,7 +36,7 @@ struct firefox {
 	struct firefox_tables tables;
 	const struct report *report;
 	const struct profile *profile;
-	struct marker *markers; // of the thread at hand
+	struct marker *markers; // of the thread that is being written
 	size_t n_markers, markers_capacity;
 };
 
@@ -135,7 +135,8 @@ static const struct sample *sample_of(const struct firefox *firefox, const struc
 	return &firefox->profile->samples[span->sample];
 }
 
-// One more sample ends what the last span lasted: without weight, and so are gaps between spans.
+// True if a gap precedes the span. A sample without weight ends the span before a gap, and the last
+// one.
 static bool gap_before(const struct thread_spans *thread, size_t i)
 {
 	return i == thread->count ||
@@ -199,7 +200,8 @@ static void put_weights(struct firefox *firefox, const struct thread_spans *thre
 	json_key_string(json, "weightType", "samples");
 }
 
-// Each sample has what was used since the one before: of the span that ends there.
+// Writes the CPU time of each sample: what was used since the one before, by the span that ends
+// there.
 static void put_cpu_deltas(struct firefox *firefox, const struct thread_spans *thread)
 {
 	struct json *json = &firefox->json;
@@ -221,13 +223,14 @@ static void add_wait_marker(struct firefox *firefox, const struct span *span)
 	const struct sample *sample = sample_of(firefox, span);
 	struct marker *last = firefox->n_markers ? &firefox->markers[firefox->n_markers - 1] : NULL;
 
-	if (sample->wait == WAIT_NONE) // there may be none at all
+	if (sample->wait == WAIT_NONE) // there may be no table of waits
 		return;
 	const struct wait *wait = &firefox->profile->waits[sample->wait];
 	_cleanup_free_ char *name = frame_name_waits_in(wait);
 	if (!name)
 		return;
-	// One that a goroutine has come back to is another wait.
+	// A goroutine that comes back to a wait waits anew, so that only a system call is
+	// lengthened.
 	if (last && last->wait == sample->wait && last->end_ns == span->start_ns &&
 	    wait->syscall != NO_SYSCALL) {
 		last->end_ns = span->end_ns;
@@ -243,10 +246,10 @@ static void add_wait_marker(struct firefox *firefox, const struct span *span)
 	    };
 }
 
-// One marker for as long as the labels are the same, whatever comes between.
+// Adds one marker for as long as the labels stay the same, whatever else changes.
 static void add_label_markers(struct firefox *firefox, const struct thread_spans *spans)
 {
-	const struct span *first = NULL; // that has the labels at hand
+	const struct span *first = NULL; // the first one with the current labels
 
 	for (size_t i = 0; i < spans->count; i++) {
 		const struct span *span = &spans->spans[i];
@@ -272,7 +275,7 @@ static void add_label_markers(struct firefox *firefox, const struct thread_spans
 	}
 }
 
-// A span that lasted longer than its ticks should have.
+// Adds a marker if the span lasted longer than its ticks should have.
 static void add_missed_marker(struct firefox *firefox, const struct span *span)
 {
 	const int64_t period_ns = firefox->profile->period_ns;

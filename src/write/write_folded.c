@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Folded stacks, one line each: root;...;leaf COUNT. What flamegraph.pl, inferno and speedscope
-// read; equal profiles make equal files, as the lines are merged and sorted (as LC_ALL=C sort).
+// Folded stacks, one line each: root;...;leaf COUNT, which flamegraph.pl, inferno and speedscope
+// read. Lines are merged and sorted (as LC_ALL=C sort), so that equal profiles make equal files.
 //
-// A line is never held as text: it is a stack's number, and its bytes are read off the frames'
-// names when lines are compared and when they are written.
+// A line is never held as text but as a stack's number: its bytes come from the frames' names while
+// lines are compared and written.
 #include "writer.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ enum { MAX_COUNT_CHARACTERS = 24 };
 
 #define NO_FRAME UINT32_MAX
 
-// The frames of one location or wait, outermost first: positions in folded.frame_ids.
+// The frames of one location or wait, outermost first.
 struct location_frames {
 	size_t first;
 	uint32_t count; // 0: not looked up yet, or a wait without frames
@@ -31,22 +31,22 @@ struct location_frames {
 struct folded_line {
 	uint32_t stack;
 	uint32_t wait;
-	uint32_t process_frame; // strings, or NO_FRAME
+	uint32_t process_frame; // string, or NO_FRAME
 	uint32_t thread_frame;
 	uint64_t count;
 };
 
 struct folded {
 	const struct report *report;
-	struct string_table names; // of frames, as they are written
+	struct string_table names; // of frames, as written
 	uint32_t *frame_ids;       // strings
 	size_t n_frame_ids, frame_ids_capacity;
-	struct location_frames *locations; // of the profile's locations
-	struct location_frames *waits;     // and of its waits
+	struct location_frames *locations; // by the profile's location
+	struct location_frames *waits;     // by its wait
 	uint32_t end_frames[N_STACK_ENDS]; // strings
 	struct folded_line *lines;
 	size_t n_lines, lines_capacity;
-	bool compare_counts; // the counts are final: they are part of what is compared
+	bool compare_counts; // compare the counts too, as they are final
 };
 
 static bool is_digit(char c)
@@ -54,7 +54,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-// A stack that ended in " 12" or " 1.5" would be read as one with a second count.
+// Changes a name that ends in " 12" or " 1.5": a reader would take that for a second count.
 static void hide_trailing_number(char *name)
 {
 	size_t i = strlen(name);
@@ -71,7 +71,7 @@ static void replace_all(char *text, char from, char to)
 		*c = to;
 }
 
-// The name of a frame, in bytes that are safe in a line; takes over `name`.
+// Adds a frame's name as bytes that are safe in a line; takes over `name`.
 static uint32_t frame_string(struct folded *folded, char *name)
 {
 	_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
@@ -82,11 +82,11 @@ static uint32_t frame_string(struct folded *folded, char *name)
 	return string_table_intern(&folded->names, clean[0] ? clean : "[unknown]");
 }
 
-// A root frame named after a process or thread; takes over `name`.
+// Adds a root frame named after a process or thread; takes over `name`.
 static uint32_t root_frame(struct folded *folded, char *name)
 {
 	replace_all(name, ' ', '_');
-	if (name[0] == '#') // a comment's sign
+	if (name[0] == '#') // readers would take the line for a comment
 		name[0] = '_';
 	return frame_string(folded, name);
 }
@@ -98,8 +98,8 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-// As "function (file.c:12)_[i]"; the palettes of flamegraph.pl and inferno know the suffix of
-// inlined calls.
+// Adds the frame of a line: "function (file.c:12)_[i]". The palettes of flamegraph.pl and inferno
+// know the suffix of inlined calls.
 static uint32_t line_frame(struct folded *folded, const struct line *line, bool inlined)
 {
 	const struct function *function = &folded->report->symbols->functions[line->function];
@@ -205,13 +205,13 @@ static void collect_lines(struct folded *folded)
 struct frame_reader {
 	const struct folded *folded;
 	const struct stack *stack;
-	uint32_t process_frame; // NO_FRAME: none, or it was read; likewise the next two
+	uint32_t process_frame; // NO_FRAME: none, or already read; likewise the next two
 	uint32_t thread_frame;
 	uint32_t end_frame;
-	uint32_t n_locations; // that are not read to their end yet
-	uint32_t n_read;      // frames read of the location at hand
+	uint32_t n_locations; // still to be read, wholly or in part
+	uint32_t n_read;      // frames already read of the current location
 	const struct location_frames *wait;
-	uint32_t n_wait_read; // frames read of that
+	uint32_t n_wait_read; // frames already read of the wait
 };
 
 static struct frame_reader frame_reader(const struct folded *folded, const struct folded_line *line)
@@ -248,7 +248,7 @@ static const char *next_wait_frame(struct frame_reader *reader)
 	return reader->folded->names.items[frame];
 }
 
-// The next frame's name; NULL after the leaf. Equal names are the same pointer.
+// Returns the next frame's name, or NULL after the leaf. Equal names are the same pointer.
 static const char *next_frame(struct frame_reader *reader)
 {
 	const struct folded *folded = reader->folded;
@@ -274,12 +274,12 @@ static const char *next_frame(struct frame_reader *reader)
 }
 
 // Goes through the bytes of a line from the middle of a frame on: names with ';' between them, and
-// the count. An array of names would be simpler, and larger than all the rest of the profile.
+// the count. An array of names would be simpler, but larger than the rest of the profile.
 struct byte_reader {
 	struct frame_reader frames;
-	const char *rest; // of the name or count at hand
+	const char *rest; // of the current name or count
 	bool in_count;
-	char count[MAX_COUNT_CHARACTERS]; // with its space; empty: not compared
+	char count[MAX_COUNT_CHARACTERS]; // begins with its space; empty: not compared
 };
 
 static void byte_reader_init(struct byte_reader *reader, const struct folded_line *line,
@@ -293,7 +293,7 @@ static void byte_reader_init(struct byte_reader *reader, const struct folded_lin
 	reader->rest = name;
 }
 
-// '\0' at the end.
+// Returns the next byte, '\0' at the end.
 static unsigned char next_byte(struct byte_reader *reader)
 {
 	if (*reader->rest != '\0')
@@ -319,8 +319,8 @@ static int compare_lines(const void *a_pointer, const void *b_pointer, void *con
 		a_name = next_frame(&a_frames);
 		b_name = next_frame(&b_frames);
 	} while (a_name == b_name && a_name);
-	// Merged lines are never equal: there is no need to look at the counts of equal stacks.
-	// What ends first goes first: a count's ' ', or nothing, against ';'.
+	// Merged lines are never equal, so the counts of equal stacks need no look. The line that
+	// ends first goes first: its count's ' ', or nothing, is less than ';'.
 	if (!a_name || !b_name)
 		return (a_name != NULL) - (b_name != NULL);
 
@@ -342,8 +342,8 @@ static void sort_lines(struct folded *folded)
 		        folded);
 }
 
-// Sorted twice: by the stacks alone, so that equal ones meet, and as whole lines, because the count
-// of "f" is compared with the rest of "f (file.c)".
+// Sorts twice: by the stacks alone, so that equal ones meet, and then by whole lines, because the
+// count of "f" is compared with the rest of "f (file.c)".
 static void merge_and_sort_lines(struct folded *folded)
 {
 	size_t n = 0;

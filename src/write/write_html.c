@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A page of its own: one HTML file that holds its script, its style and the profile, needs no
-// network and can reach none. Its script is in page/, and put together by page.py.
+// The HTML page: one file that holds its script, its style and the profile. It needs no network and
+// can reach none. Its script is in page/, which page.py joins.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@
 #include "write_html.h"
 #include "writer.h"
 
-// page_head, page_body, page_data and page_tail: the texts before the title, the tables, the data
-// and the end.
+// Has page_head, page_body, page_data and page_tail: the texts before the title, the tables, the
+// data and the end.
 #include "page_text.h"
 
 enum { MAX_TITLE_BYTES = 200, MAX_RUNS = 4 << 20 };
@@ -60,7 +60,7 @@ static void put_notes(struct json *json, const struct report *report)
 	json_close(json, ']');
 }
 
-// The part of the time that is shown, since the first tick.
+// Writes which part of the time is shown, counted from the first tick.
 static void put_time(struct json *json, const struct page *page, const struct report *report)
 {
 	const struct profile *profile = report->profile;
@@ -82,7 +82,7 @@ static void put_report(struct json *json, const struct page *page, const struct 
 	put_notes(json, report);
 }
 
-// `report` is NULL of what has no time.
+// Returns the page's "meta" as JSON. `report` is NULL if the profile has no time.
 static char *make_meta(const struct page *page, const struct report *report, const char *title)
 {
 	char *text = NULL;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The pprof format: https://github.com/google/pprof/blob/main/proto/profile.proto, gzipped.
+// The pprof format (https://github.com/google/pprof/blob/main/proto/profile.proto), gzipped.
 //
-// The message is written as it comes, never held as a whole: samples first, which number the
-// locations they use, then those locations, which number functions and mappings, then these, then
-// the strings that all of them named. So only what the selection left in is written, and all ids
-// are 1..n in the order of the file.
+// The message is never held as a whole. First come the samples, which number the locations that
+// they use; then those locations, which number functions and mappings; then these; then the strings
+// that all of them named. So only what the selection left in is written, and all ids are 1..n in
+// the order of the file.
 #include "writer.h"
 
 #include <stdlib.h>
@@ -30,8 +30,8 @@
 
 // A location of the file; ids are positions + 1, here and below.
 struct pprof_location {
-	uint32_t location; // of the profile, or NO_LOCATION: a frame of ours, only a name
-	uint32_t name;     // of such a frame, a string
+	uint32_t location; // of the profile; NO_LOCATION: a frame that the profiler names
+	uint32_t name;     // string: that name
 };
 
 struct pprof_function {
@@ -49,23 +49,23 @@ struct pprof {
 	const struct report *report;
 	struct sample_kinds kinds;
 	struct gzip gzip;
-	struct protobuf message, part, packed; // room for the message at hand and what is in it
+	struct protobuf message, part, packed; // buffers of the current message and its parts
 
-	struct sample *sums; // of goroutines that are alike
+	struct sample *sums; // samples of like goroutines, added up
 	size_t n_sums, sums_capacity;
 	struct hash_index sum_index;
 	struct string_table strings;
 	struct pprof_location *locations;
 	size_t n_locations, locations_capacity;
-	uint32_t *location_ids;            // of the profile's locations; 0: none yet
-	struct hash_index frame_locations; // the frames of ours, by name
+	uint32_t *location_ids;            // by the profile's location; 0: none yet
+	struct hash_index frame_locations; // of the frames that the profiler names, by name
 	struct pprof_function *functions;
 	size_t n_functions, functions_capacity;
 	struct hash_index function_index;
 	struct pprof_mapping *mappings;
 	size_t n_mappings, mappings_capacity;
-	uint32_t *mapping_ids; // of all mappings of all modules, one after the other; 0: none yet
-	size_t *module_first;  // each module's place in mapping_ids
+	uint32_t *mapping_ids; // by mapping, module after module; 0: none yet
+	size_t *module_first;  // by module: its place in mapping_ids
 };
 
 static uint32_t string(struct pprof *pprof, const char *text)
@@ -73,7 +73,7 @@ static uint32_t string(struct pprof *pprof, const char *text)
 	return string_table_intern_clean(&pprof->strings, text);
 }
 
-// Puts the message that is built in pprof->message into the file.
+// Writes the message in pprof->message to the file.
 static void put_message(struct pprof *pprof, uint32_t field)
 {
 	protobuf_clear(&pprof->part);
@@ -135,7 +135,7 @@ static bool frame_equal(const void *context, uint32_t id, const void *key)
 	return pprof->locations[id - 1].name == *(const uint32_t *)key;
 }
 
-// The location of a frame that has only a name.
+// Returns the location of a frame that has only a name; adds it if it is new.
 static uint32_t frame_location_id(struct pprof *pprof, const char *text)
 {
 	const uint32_t name = string(pprof, text);
@@ -162,8 +162,8 @@ static void build_wait_locations(struct pprof *pprof, const struct sample *sampl
 	}
 }
 
-// Leaf first, as everywhere: what it waits in, the stack, then why it is not whole, then the
-// thread, the process.
+// Adds the sample's locations, leaf first as everywhere: what the thread waits in, the stack, why
+// the stack is not whole, the thread, the process.
 static void build_sample_locations(struct pprof *pprof, const struct sample *sample)
 {
 	const struct profile *profile = pprof->report->profile;
@@ -190,8 +190,8 @@ static void build_sample_locations(struct pprof *pprof, const struct sample *sam
 	protobuf_message(&pprof->message, SAMPLE_LOCATION_ID, &pprof->packed);
 }
 
-// A label with a text, or, where that is NULL, with a number, which must not be 0: without a unit
-// such a label vanishes on reading.
+// Adds a label with a text, or, if `text` is NULL, with a number. The number must not be 0: without
+// a unit such a label is lost when it is read.
 static void build_label(struct pprof *pprof, const char *key, const char *text, uint64_t number)
 {
 	protobuf_clear(&pprof->part);
@@ -267,7 +267,7 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	put_message(pprof, PROFILE_SAMPLE);
 }
 
-// Goroutines are alike if all that is written of them is.
+// True if all that is written of two goroutines is the same.
 static bool sum_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct pprof *pprof = context;
@@ -279,7 +279,7 @@ static bool sum_equal(const void *context, uint32_t id, const void *key)
 	       strcmp(threads[a->thread].name, threads[b->thread].name) == 0;
 }
 
-// Adds a goroutine's sample to those that are alike.
+// Adds a goroutine's sample to the sum of those that are alike.
 static void add_up(struct pprof *pprof, const struct sample *sample)
 {
 	const char *name = pprof->report->profile->threads[sample->thread].name;
@@ -344,8 +344,8 @@ static uint32_t symbol_function_id(struct pprof *pprof, const struct function *f
 {
 	const char *system_name = function->system_name ? function->system_name : "";
 
-	// A name that equals its system name is taken for a raw one by pprof, which strips what
-	// looks like parameters from it (pprof internal/symbolizer, demangleSingleFunction).
+	// pprof takes a name that equals its system name for a raw one, and strips what looks like
+	// parameters from it (pprof internal/symbolizer, demangleSingleFunction).
 	if (strcmp(function->name, system_name) == 0 && strpbrk(system_name, "()<>[]"))
 		system_name = "";
 	return add_function(pprof, &(struct pprof_function){
@@ -356,7 +356,8 @@ static uint32_t symbol_function_id(struct pprof *pprof, const struct function *f
 	                           });
 }
 
-// A function of ours. Without a system name, pprof takes its name as it is.
+// Returns the function of a frame that the profiler names. Without a system name, pprof takes its
+// name as it is.
 static uint32_t named_function_id(struct pprof *pprof, uint32_t name)
 {
 	return add_function(pprof, &(struct pprof_function){.name = name});
@@ -375,8 +376,8 @@ static uint32_t mapping_id(struct pprof *pprof, uint32_t module, size_t i)
 	return *id;
 }
 
-// The mapping that holds the location, and in *ret_address its address there. 0 and the address
-// as it stands if there is none (MODULE_UNKNOWN).
+// Returns the mapping that holds the location, and in *ret_address its address there; or 0 and the
+// address as it stands, if there is none (MODULE_UNKNOWN).
 static uint32_t location_mapping(struct pprof *pprof, const struct location *location,
                                  uint64_t *ret_address)
 {
@@ -434,7 +435,7 @@ static void build_sampled_location(struct pprof *pprof, uint32_t id)
 		build_symbol_lines(pprof, lines, mapping ? &pprof->mappings[mapping - 1] : NULL);
 		return;
 	}
-	// pprof would show such a location as [module], but speedscope drops it.
+	// pprof would show a location without a name as [module], but speedscope drops it.
 	_cleanup_free_ char *name =
 	    frame_name_unresolved(report->modules->items[location->module], location->address);
 	build_line(pprof, named_function_id(pprof, string(pprof, name)), 0);
@@ -494,7 +495,7 @@ static void put_mappings(struct pprof *pprof)
 		protobuf_int(message, MAPPING_FILE_OFFSET, mapping->mapping->file_offset);
 		protobuf_int(message, MAPPING_FILENAME, string(pprof, mapping->module->path));
 		protobuf_int(message, MAPPING_BUILD_ID, build_id_string(pprof, mapping->module));
-		// All locations have names by now: without this, pprof would make up others.
+		// Says that all locations have names: else pprof would make up others.
 		protobuf_int(message, MAPPING_HAS_FUNCTIONS, true);
 		protobuf_int(message, MAPPING_HAS_FILENAMES, mapping->has_files);
 		protobuf_int(message, MAPPING_HAS_LINE_NUMBERS, mapping->has_lines);
@@ -512,7 +513,8 @@ static void put_strings(struct pprof *pprof)
 	}
 }
 
-// Readers take the first mapping for the program's own (pprof prints it as "File:").
+// Adds the program's own mapping first, as readers take the first one for it (pprof prints it as
+// "File:").
 static void add_main_mapping(struct pprof *pprof)
 {
 	const struct module *program = pprof->report->modules->program;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sentry's sample format, version 2: a profile chunk (develop.sentry.dev, "Profiles"). Each tick is
-// a sample of its own.
+// one sample.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +27,11 @@ struct sentry {
 	struct frame_table table;
 	const struct profile *profile;
 	struct hash_index stack_index;
-	uint32_t *stacks; // a sample of each, by which its frames are found
+	uint32_t *stacks; // by stack: a sample that has it, to find its frames
 	size_t n_stacks, stacks_capacity;
 };
 
-// 32 hexadecimal digits, as of a UUID.
+// Writes an id of 32 hexadecimal digits, like a UUID's.
 static void put_id(struct json *json, const char *key)
 {
 	uint8_t bytes[ID_BYTES] = {0};
@@ -66,7 +66,7 @@ static uint32_t stack_id(struct sentry *sentry, uint32_t sample_id)
 	return id;
 }
 
-// Tick k of n lies at start + k * (end - start) / n (slice.h).
+// Returns the time of tick k of n: start + k * (end - start) / n (slice.h).
 static int64_t tick_ns(const struct span *span, uint64_t k)
 {
 	const uint64_t length_ns = (uint64_t)(span->end_ns - span->start_ns);
@@ -88,7 +88,7 @@ static int compare_ticks(const void *a_pointer, const void *b_pointer)
 	return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-// All ticks of all threads, in the order of time. The caller frees.
+// Collects all ticks of all threads, in the order of time. The caller frees them.
 static struct tick *collect_ticks(struct sentry *sentry, const struct timeline *timeline,
                                   size_t *ret_count)
 {
@@ -108,7 +108,7 @@ static struct tick *collect_ticks(struct sentry *sentry, const struct timeline *
 	return ticks;
 }
 
-// A few bytes of a recording can stand for any number of ticks.
+// Refuses too many samples: a few bytes of a recording can stand for any number of ticks.
 static struct error *check_size(const struct timeline *timeline)
 {
 	uint64_t n = 0;
@@ -155,7 +155,7 @@ static void put_stacks(struct sentry *sentry)
 		const uint32_t *frames = frame_table_stack(
 		    &sentry->table, &sentry->profile->samples[sentry->stacks[i]], &n);
 		json_open(json, '[');
-		while (n-- > 0) // leaf first
+		while (n-- > 0) // so that the leaf comes first
 			json_int(json, frames[n]);
 		json_close(json, ']');
 	}
@@ -200,7 +200,7 @@ static void put_threads(struct sentry *sentry, const struct thread_spans *thread
 		_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
 		char tid[16];
 		if (i > 0 && sentry->profile->threads[threads[i - 1].thread].tid == thread->tid)
-			continue; // born again with the same tid
+			continue; // a thread with this tid has been written
 		snprintf(tid, sizeof(tid), "%d", thread->tid);
 		json_key_open(json, tid, '{');
 		json_key_string(json, "name", clean);

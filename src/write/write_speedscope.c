@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// speedscope's own format: a sampled profile for each thread, in nanoseconds since the start. Its
+// speedscope's own format: a sampled profile for each thread, in nanoseconds since the start. The
 // schema is file-format-schema.json in the npm package speedscope.
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void put_stack(struct json *json, struct frame_table *table, const struct
 	json_close(json, ']');
 }
 
-// From one span to the next there may be a gap: an empty stack.
+// Writes the samples; a gap between two spans is a sample with an empty stack.
 static void put_samples(struct json *json, struct frame_table *table,
                         const struct thread_spans *thread)
 {

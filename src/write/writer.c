@@ -5,7 +5,7 @@
 
 #include "memory.h"
 
-// Known by its name only: a recording is written while sampling goes on (record_writer.h).
+// The name alone: a recording is written while sampling goes on (record_writer.h).
 const struct writer writer_record = {
     .name = "record",
     .suffixes = (const char *const[]){".wprof", NULL},
@@ -14,7 +14,7 @@ const struct writer writer_record = {
     .next_command = "profiler view %s",
 };
 
-// The formats: a new one is a file of its own and a line here.
+// The formats. To add one, add a file and a line here.
 static const struct writer *const writers[] = {
     &writer_folded,     &writer_pprof,   &writer_html,   &writer_record,
     &writer_speedscope, &writer_firefox, &writer_chrome, &writer_sentry,

@@ -23,7 +23,7 @@ static bool user_wants_to_end(void)
 	if (sigpending(&pending) != 0)
 		return false;
 	for (size_t i = 0; i < array_size(numbers); i++)
-		// While it is blocked, one that is ignored, as by nohup(1), is pending, too.
+		// A blocked signal is pending even if it is ignored, as SIGHUP is under nohup(1).
 		if (sigismember(&pending, numbers[i]) == 1 &&
 		    sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
 			return true;
@@ -36,7 +36,7 @@ bool writing_pause(void)
 	return user_wants_to_end();
 }
 
-// Until something can be written; false: the user wants to end.
+// Waits until something can be written. False: the user wants to end.
 static bool await_room(int fd)
 {
 	struct pollfd pollfd = {.fd = fd, .events = POLLOUT};
@@ -65,7 +65,7 @@ int writing_write(int fd, const void *bytes, size_t size)
 	const bool waits = writing_may_wait(fd);
 
 	for (size_t done = 0; done < size;) {
-		// As much as a pipe that has room at all takes without waiting for its reader.
+		// A pipe that has any room takes PIPE_BUF bytes without waiting for its reader.
 		const size_t part = waits && size - done > PIPE_BUF ? PIPE_BUF : size - done;
 		if (waits && !await_room(fd))
 			return EINTR;
