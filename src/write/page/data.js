@@ -1,5 +1,5 @@
-// The profile, out of the element #profile: base64 of gzip of sections (page_sections.h). All times
-// are whole units (meta.unit_ns) since the first tick.
+// Reads the profile from the element #profile: base64 of gzip of sections (page_sections.h). All
+// times are whole units (meta.unit_ns) since the first tick.
 
 const SECTION = {
 	meta: 1, names: 2, files: 3, modules: 4, frames: 5, nodes: 6,
@@ -9,7 +9,7 @@ const ROOT = 0;
 const INLINED = 1, KERNEL = 2, TRUNCATED = 4; // flags of a frame
 const SLEPT = 1, BASE = 2, GOROUTINE = 4; // flags of a thread
 
-// Characters that would turn the text around them.
+// Characters that change the direction of the text around them.
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 class Columns {
@@ -58,7 +58,7 @@ function readFrames(bytes) {
 	return frames;
 }
 
-// In preorder: a node's descendants are those from behind it to before next[node].
+// Reads the nodes, which are in preorder: a node's descendants lie behind it and before next[node].
 function readNodes(bytes) {
 	const columns = new Columns(bytes), n = columns.number();
 	const up = columns.column(n, Uint32Array), frame = columns.column(n, Uint32Array);
@@ -90,10 +90,10 @@ function readThreads(bytes, names) {
 	let first = 0;
 	for (const thread of threads) {
 		thread.name = names[thread.name];
-		thread.death -= 1; // -1: it lives
+		thread.death -= 1; // -1: it is alive
 		thread.slept = (thread.flags & SLEPT) !== 0;
 		thread.base = (thread.flags & BASE) !== 0;
-		// A goroutine's id is in its name.
+		// A goroutine shows its id in its name.
 		thread.number = thread.flags & GOROUTINE ? '' : String(thread.tid);
 		thread.title = thread.name + (thread.number ? ' ' + thread.number : '');
 		thread.first = first;
@@ -144,7 +144,7 @@ async function readProfile() {
 		...readWaits(sections[SECTION.waits], readStrings(sections[SECTION.waitTexts])),
 		runs: readRuns(sections[SECTION.runs], threads),
 		kinds: meta.kinds,
-		unit: meta.unit_ns / (meta.count_ns || 1e9), // seconds, or samples
+		unit: meta.unit_ns / (meta.count_ns || 1e9), // in seconds, or in samples
 		from: Math.round((meta.from_ns ?? 0) / meta.unit_ns),
 		end: Math.max(1, Math.round(meta.end_ns / meta.unit_ns)),
 		timed: !meta.count_ns,

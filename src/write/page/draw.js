@@ -1,7 +1,7 @@
 // What both canvases share: colours, texts, sizes.
 
-// The kinds of time. height: in lanes, of what is particular more than of what usually waits for
-// work; letter: of the key that follows k.
+// The kinds of time. height: of the kind in lanes; kinds that usually wait for work are lower.
+// letter: the key that follows k.
 const LOOKS = {
 	running: {colour: '#f5a623', letter: 'r', height: 1},
 	lock: {colour: '#a266c8', letter: 'l', height: 0.75, hatched: true},
@@ -26,7 +26,7 @@ function themeColours() {
 	return colours;
 }
 
-// A fill for each kind: its colour, hatched or not.
+// Returns a fill for each kind: its colour, hatched or not.
 function fillsOf(context, looks) {
 	return looks.map(look => {
 		if (!look.hatched)
@@ -65,7 +65,7 @@ function rootFontPixels() {
 	return parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
 }
 
-// As much of the text as fits, measured by the width of one character of a monospaced font.
+// Draws as much of a text as fits, measured by one character of a monospaced font.
 class Lettering {
 	constructor(context, pixels) {
 		this.font = `${pixels}px ui-monospace, "DejaVu Sans Mono", monospace`;
@@ -77,7 +77,7 @@ class Lettering {
 		if (n < 3)
 			return;
 		const cut = text.length > n ? text.slice(0, n - 1) + '\u2026' : text;
-		// Wide characters take more room than measured.
+		// Other characters may be wider than the measured one.
 		if (/^[\x20-\x7e\u2026]*$/.test(cut))
 			context.fillText(cut, x, y);
 		else
@@ -85,13 +85,13 @@ class Lettering {
 	}
 }
 
-// Seconds; or what is counted, where there is no time.
+// The unit of amounts: seconds, or, in a profile without time, what is counted.
 const amount = {of: 'seconds'};
 
 function formatTime(seconds) {
 	if (amount.of !== 'seconds')
 		return Math.round(seconds).toLocaleString('en') + ' ' + amount.of;
-	const size = Math.abs(seconds) * 1.000001; // what lacks but its rounding is whole
+	const size = Math.abs(seconds) * 1.000001; // so that 0.9999999 s is 1 s rather than 1000 ms
 	if (seconds === 0)
 		return '0 s';
 	if (size >= 10000)
@@ -105,14 +105,14 @@ function formatTime(seconds) {
 
 const formatShare = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(1) + ' %' : '0 %';
 
-// Steps of a time axis: about one each `pixels`.
+// Returns the step of a time axis: about one for each `pixels`.
 function axisStep(span, width, pixels = 110) {
 	const least = span * pixels / Math.max(width, 1);
 	const power = 10 ** Math.floor(Math.log10(least));
 	return [1, 2, 5, 10].map(n => n * power).find(step => step >= least);
 }
 
-// An element with a text and children; attributes by name.
+// Returns an element with a text and children; attributes are given by name.
 function element(name, text, attributes = {}, ...children) {
 	const made = document.createElement(name);
 	if (text)

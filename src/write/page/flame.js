@@ -1,6 +1,7 @@
-// The graph: boxes of functions, as wide as their time, each filled by its time's kinds. As a flame
-// graph, as callers, as one function with both, or in the order of time. What is narrower than half
-// a pixel is left out with all that is in it, so that drawing costs what is seen.
+// The graph: a box for each function, as wide as its time and coloured by the kinds of its time.
+// Shows a flame graph, callers, one function with both its callers and callees, or calls in the
+// order of time. A box narrower than half a pixel is left out with all that is in it, so that the
+// cost of drawing depends on what is seen.
 
 const BOX_HEIGHT = 19, LEAST_WIDTH = 0.5, MAX_BOXES = 30000;
 
@@ -10,7 +11,7 @@ class Graph {
 		this.canvas = document.getElementById('graph-canvas');
 		this.scroll = document.getElementById('graph-scroll');
 		this.space = document.getElementById('graph-space');
-		this.rows = []; // of boxes, from left to right
+		this.rows = []; // lists of boxes, from left to right
 		this.hover = null;
 		this.focus = null; // the box that the arrow keys move, as [row, x, frame]
 		const {canvas} = this;
@@ -61,7 +62,7 @@ class Graph {
 		}
 	}
 
-	// Groups side by side in a row, and what split() makes of each in the next one.
+	// Lays out groups side by side in a row, and what split() makes of each in the next row.
 	layoutGroups(groups, row, x, scale, step, split) {
 		const todo = [{groups, row, x}];
 		while (todo.length > 0 && this.n_boxes < MAX_BOXES) {
@@ -70,7 +71,7 @@ class Graph {
 			for (const group of here) {
 				const width = group.total * scale;
 				if (width < LEAST_WIDTH)
-					break; // they are sorted
+					break; // sorted: all others are narrower, too
 				this.add({row: at, x: from, width, frame: group.frame, total: group.total, group});
 				todo.push({groups: group.parts ??= split(group), row: at + step, x: from});
 				from += width;
@@ -105,14 +106,15 @@ class Graph {
 			return;
 		const scale = this.width / group.total;
 		this.layoutGroups(splitByCaller(profile, group), 0, 0, scale, 1, one => splitByCaller(profile, one));
-		this.rows.reverse(); // the nearest callers lie next to it
+		this.rows.reverse(); // so that the nearest callers are next to the function
 		this.pivot = this.rows.length;
 		this.rows.forEach((boxes, row) => boxes.forEach(box => { box.row = row; }));
 		this.add({row: this.pivot, x: 0, width: this.width, frame: state.fn, total: group.total, group});
 		this.layoutGroups(splitByCallee(profile, group), this.pivot + 1, 0, scale, 1, one => splitByCallee(profile, one));
 	}
 
-	// One thread's calls as they came; what follows each other in the same call is one box.
+	// Lays out one thread's calls in the order of time. Neighbours in the same call are one
+	// box.
 	layoutTime() {
 		const {profile, state} = this.app, {runs, nodes} = profile;
 		const thread = this.app.timeThread(), open = [];
@@ -148,7 +150,7 @@ class Graph {
 			row?.sort((a, b) => a.x - b.x);
 	}
 
-	// Time of each kind within the box.
+	// Returns the time of each kind within the box.
 	kindsOf(box) {
 		if (!box.kinds) {
 			const {profile, state, sums} = this.app;
@@ -193,7 +195,8 @@ class Graph {
 		this.canvas.setAttribute('aria-label', this.summary());
 	}
 
-	// Rows from the top, or with state.flip from the bottom.
+	// Returns the row's place: rows go down from the top, or with state.flip up from the
+	// bottom.
 	y(row) {
 		const {state} = this.app, height = this.scroll.clientHeight;
 		const full = Math.max(this.rows.length * BOX_HEIGHT + 4, height);
@@ -226,7 +229,7 @@ class Graph {
 			context.fillRect(box.x, y, width, height);
 			return;
 		}
-		if (box.timed && box.kind < 0) { // its kinds stand further in, each at its time
+		if (box.timed && box.kind < 0) { // the boxes within it show the kinds, each at its time
 			context.fillStyle = NEUTRAL;
 			context.fillRect(box.x, y, width, height);
 			return;
@@ -299,7 +302,7 @@ class Graph {
 		}
 	}
 
-	// Into the box; of what is zoomed into already, out again.
+	// Zooms into the box, or out again if it is the one that was zoomed into.
 	zoom(box) {
 		const {state} = this.app;
 		if (box.timed)
@@ -311,7 +314,7 @@ class Graph {
 		else
 			this.app.go({fn: box.frame});
 	}
-	// The frames that lead to a box of the callers, from its row upwards.
+	// Returns the frames that lead to a box of the callers, from its row upwards.
 	pathTo(box) {
 		const path = [];
 		const middle = box.x + box.width / 2;
@@ -322,7 +325,7 @@ class Graph {
 		return path;
 	}
 
-	// The lines of the tip.
+	// Returns the lines of the tooltip.
 	describe(box) {
 		const {app} = this, {profile, sums} = app, unit = profile.unit;
 		const node = box.node;
@@ -391,7 +394,7 @@ class Graph {
 		const {row, x, frame} = this.focus;
 		return this.rows[row]?.find(box => box.frame === frame && Math.abs(box.x - x) < 1) ?? null;
 	}
-	// dx, dy: to the neighbour; up is towards the root.
+	// Moves the focus to the neighbour in the direction (dx, dy); up is towards the root.
 	moveFocus(dx, dy) {
 		const here = this.focusBox() ?? this.rows[0]?.[0];
 		if (!here)
@@ -411,7 +414,7 @@ class Graph {
 		this.app.say(this.describe(there).join('. '));
 		this.app.draw();
 	}
-	// In the row: the widest box below `above`, or the one at x.
+	// Returns the widest box below `above` in the row, or the box at x.
 	nearest(row, above, x) {
 		const boxes = this.rows[row] ?? [];
 		if (!above)
@@ -426,7 +429,7 @@ class Graph {
 		else if (y > height - BOX_HEIGHT)
 			this.scroll.scrollTop += y - height + 2 * BOX_HEIGHT;
 	}
-	step(direction) { // to the next box that matches
+	step(direction) { // moves the focus to the next box that matches
 		const {app} = this;
 		if (!app.matches)
 			return;

@@ -1,5 +1,6 @@
-// The heat map: columns of time, rows of offsets in them, so that what recurs is seen: in each cell, how
-// many threads ran; or what is searched for; or, where kinds are switched off, the other kinds.
+// The heat map: columns are stretches of time, rows are offsets within them, so that what recurs
+// can be seen. Each cell shows how many threads ran; or matched the search; or, if kinds are
+// switched off, had one of the others.
 
 const HEAT_ROWS = 50, HEAT_AXIS = 18, MAX_COLUMNS = 400;
 const COLUMN_SECONDS = [0.1, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 14400, 86400, 604800];
@@ -13,7 +14,8 @@ class Heat {
 		this.canvas.addEventListener('click', active(event => this.choose(event)));
 	}
 
-	// Of all the time, whatever range is chosen: time in each cell, by columns.
+	// Sums up the time in each cell, column by column, over the whole profile whatever range is
+	// chosen.
 	count() {
 		const {profile, sums, state, matches} = this.app, {runs} = profile;
 		const span = profile.end - profile.from;
@@ -38,7 +40,7 @@ class Heat {
 		if (this.version !== app.version)
 			this.map = this.count();
 		this.version = app.version;
-		graph.rows = []; // there are no boxes to be hit
+		graph.rows = []; // no boxes that the pointer could hit
 		graph.key = null;
 		graph.space.style.height = '0px';
 		const context = fitCanvas(this.canvas, width, height), colours = themeColours();
@@ -64,7 +66,7 @@ class Heat {
 			`at most ${most.toFixed(1)} threads`);
 	}
 
-	// The cell's number and the time at which it begins.
+	// Returns the cell's number and the time at which it begins.
 	cellAt(event) {
 		const {n, column} = this.map, row = Math.floor(event.offsetY / this.cellHeight);
 		const at = Math.min(n - 1, Math.floor(event.offsetX / this.cellWidth));

@@ -1,4 +1,4 @@
-// The threads' lanes over time, with the sum of all above them.
+// The threads' lanes over time, below a lane that shows their sum.
 
 const LANE_HEIGHT = 18, AXIS_HEIGHT = 16, DRAG_EDGE = 5;
 const KEPT = '#5aa5f5'; // the range that others are compared with
@@ -13,14 +13,15 @@ class Lanes {
 		this.hair = null; // the time under the pointer
 		this.drag = null;
 		const {profile} = app;
-		this.window = [profile.from, profile.end]; // the time that is seen
+		this.window = [profile.from, profile.end]; // the time that is visible
 		for (const canvas of [this.overview, this.canvas])
 			this.listen(canvas);
 		this.scroll.addEventListener('scroll', () => app.draw());
 	}
 
-	// The rows: threads that woke, the most running first, each process's first thread before all
-	// others; then one row for those that never woke, opened or not.
+	// Returns the rows: first the threads that woke, those that ran most first, but each
+	// process's first thread before all others; then one row for all that never woke, and,
+	// where it is opened, one for each.
 	rows() {
 		const {profile, state} = this.app;
 		this.busy ??= this.countRunning();
@@ -92,7 +93,8 @@ class Lanes {
 		this.shade(context, 0, height - AXIS_HEIGHT);
 	}
 
-	// The kinds' time of the chosen threads, stacked, by the pixel; kept while nothing changes.
+	// Draws the kinds' time of the chosen threads, stacked, for each pixel. Keeps the sums
+	// while nothing changes.
 	drawSum(context, height) {
 		const key = JSON.stringify([this.window, this.plot, this.app.sums.threads.map(t => t.id)]);
 		if (this.sumKey !== key) {
@@ -186,7 +188,8 @@ class Lanes {
 		this.drawRuns(context, thread, y, fills);
 	}
 
-	// Runs that are narrower than a pixel are summed up in it; the pixel shows what took most.
+	// Sums up runs that are narrower than a pixel: the pixel shows the kind that took most of
+	// it.
 	drawRuns(context, thread, y, fills) {
 		const {profile, looks, matches, state} = this.app, {runs} = profile;
 		const [from, to] = this.window, scale = this.plot / (to - from);
@@ -229,7 +232,8 @@ class Lanes {
 			context.fillRect(this.names + marks[i], y + LANE_HEIGHT - 3, Math.max(1, marks[i + 1] - marks[i]), 2);
 	}
 
-	// "13 that never woke: pool-idle x12 poll; w futex": the same name and wait once.
+	// Returns a text such as "13 that never woke: pool-idle x12 poll; w futex", which names
+	// threads of the same name and wait once.
 	describeAsleep(threads) {
 		const {profile, state} = this.app, groups = new Map();
 		let time = 0;
@@ -246,7 +250,7 @@ class Lanes {
 			`(${formatTime(time * profile.unit)}, ${shown}): ${names.join('; ')}`;
 	}
 
-	// Dims what lies outside the range, and draws the hairline.
+	// Dims what is outside the range, and draws the hairline.
 	shade(context, y, height) {
 		const {state, profile} = this.app, [left, right] = [this.names, this.names + this.plot];
 		context.fillStyle = this.colours.paper;
@@ -299,7 +303,7 @@ class Lanes {
 		if (event.button !== 0)
 			return;
 		const {state} = this.app, time = this.clamp(this.time(event.offsetX));
-		// An edge of the range is taken hold of; else a new one begins.
+		// Takes hold of an edge of the range if one is near; else a new range begins.
 		const near = edge => Math.abs(this.x(edge) - event.offsetX) < DRAG_EDGE;
 		const fixed = near(state.from) && state.from > this.app.profile.from ? state.to
 			: near(state.to) && state.to < this.app.profile.end ? state.from : time;
@@ -344,8 +348,8 @@ class Lanes {
 		this.app.go({threads: chosen.size > 0 ? chosen : null});
 	}
 
-	// Over the sum, or where the lanes need no scrolling, the wheel zooms time around the pointer;
-	// else with Ctrl or Alt. With Shift it goes along.
+	// The wheel zooms time around the pointer: over the sum, where the lanes need no scrolling,
+	// or with Ctrl or Alt. With Shift it moves along in time. Else it scrolls the lanes.
 	wheel(event) {
 		const scrolls = event.target === this.canvas &&
 			this.scroll.scrollHeight > this.scroll.clientHeight && !event.ctrlKey && !event.altKey;
@@ -375,7 +379,7 @@ class Lanes {
 		this.app.draw();
 	}
 
-	// The run of the thread at the time, or -1.
+	// Returns the thread's run at that time, or -1.
 	runAt(thread, time) {
 		const {runs} = this.app.profile, i = firstRunAfter(runs, thread, time);
 		return i < thread.end && runs.start[i] <= time ? i : -1;

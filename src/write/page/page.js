@@ -1,4 +1,5 @@
-// The page: its state, which the address's hash has, too; its keys, and what its parts share.
+// The page: its state, which is also in the hash of its address; its keys, and what its parts
+// share.
 
 const VIEWS = [
 	['flame', '1 flame graph'], ['callers', '2 callers'], ['functions', '3 functions'],
@@ -25,7 +26,7 @@ class App {
 		this.profile = profile;
 		amount.of = profile.meta.counts ?? 'seconds';
 		this.looks = looksOf(profile.kinds);
-		this.version = 0; // of what the graph shows
+		this.version = 0; // changes whenever the graph must show something else
 		this.state = this.initialState();
 		this.addUp();
 		this.lanes = new Lanes(this);
@@ -56,7 +57,8 @@ class App {
 		return this.chosen;
 	}
 
-	// Of two profiles, or of two ranges of one, the other one is the base.
+	// Adds up what is chosen and, where two profiles or two ranges are compared, the other one
+	// as base.
 	addUp() {
 		const {profile, state} = this, {compared} = profile;
 		const kept = state.a && !compared ? {...state, from: state.a[0], to: state.a[1]} : state;
@@ -70,14 +72,15 @@ class App {
 		if (profile.timed && !profile.compared)
 			this.go({a: state.a ? null : [state.from, state.to], swap: false});
 	}
-	// Of the function at the focus.
+	// Hides or folds (`how`) the function that has the focus.
 	putAway(how) {
 		const box = this.graph.focusBox();
 		if (box && box.frame !== this.profile.nodes.frame[ROOT])
 			this.go({[how]: [...new Set([...this.state[how], box.frame])], zoom: ROOT, path: []});
 	}
 
-	// A new state, drawn at once; go() makes it a step of the browser's history, too.
+	// Changes the state and draws it at once; go() also makes it a step of the browser's
+	// history.
 	change(patch) {
 		const old = this.state;
 		this.state = {...old, ...patch};
@@ -169,7 +172,7 @@ class App {
 		this.go({q: text});
 	}
 
-	// What the buttons and fields are.
+	// Fills in the page's texts, and says what the buttons and fields do.
 	build() {
 		const {profile} = this, {meta} = profile;
 		document.getElementById('title').textContent = meta.title;
@@ -273,7 +276,7 @@ class App {
 		}
 	}
 
-	// "all that woke, 3.39 s to 4.73 s, 13.3 s of thread time"
+	// Returns a text such as "all that woke, 3.39 s to 4.73 s, 13.3 s of thread time".
 	describeChoice() {
 		const {state, profile, sums} = this, parts = [];
 		if (profile.timed) {
@@ -301,7 +304,7 @@ class App {
 		return parts.join(' \u00b7 ');
 	}
 
-	// The thread that is shown in the order of time: the first chosen one.
+	// Returns the thread that the view by time shows: the first chosen one.
 	timeThread() {
 		return this.sums.threads.find(thread => this.state.threads?.has(thread.id)) ??
 			this.lanes.rows().find(row => row.thread)?.thread ?? this.profile.threads[0];
@@ -332,7 +335,7 @@ class App {
 			(waits[wait] ? `: ${waits[wait]}` : '') + (labels[wait] ? ` (${labels[wait]})` : '');
 	}
 
-	// The box's share of the time in the profiles A and B.
+	// Returns the box's share of the time in A and in B, and the change between them.
 	difference(box) {
 		const {sums, base, state} = this;
 		const values = state.view === 'callers' ? base.self : base.total;
@@ -342,7 +345,7 @@ class App {
 		const [a, b] = state.swap ? shares.reverse() : shares;
 		return {a, b, change: b - a};
 	}
-	// Orange: more in B; blue: less; pale: about the same.
+	// Returns orange for more in B, blue for less, pale for about the same.
 	differenceColour(box) {
 		const {a, b, change} = this.difference(box), most = change >= 0 ? [245, 150, 40] : [90, 165, 245];
 		const strength = Math.min(1, Math.abs(change) / Math.max(a, b, 1e-9));
@@ -408,7 +411,7 @@ class App {
 		this.setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark');
 	}
 
-	// Lanes and graph, one below the other, as a picture.
+	// Saves lanes and graph, one below the other, as a picture.
 	save() {
 		const canvases = [...document.querySelectorAll('canvas')].filter(canvas => canvas.offsetParent);
 		const whole = document.createElement('canvas');
@@ -427,7 +430,7 @@ class App {
 		});
 	}
 
-	// The stacks of all threads at the hairline, equal ones once: a dump of the past.
+	// Shows the stacks of all threads at the hairline, equal ones once, as a dump of the past.
 	dump(time = this.lanes.hair ?? (this.state.from + this.state.to) / 2) {
 		const {profile} = this, {runs} = profile, groups = new Map();
 		for (const thread of profile.threads) {
@@ -527,7 +530,8 @@ class App {
 		};
 	}
 
-	// For tests: the sums of what is chosen, or of a choice of its own, in nanoseconds.
+	// For tests: returns the sums, in nanoseconds, of what is chosen or of a choice that the
+	// test gives.
 	test(choice = {}) {
 		const {profile} = this, {unit_ns} = profile.meta;
 		const units = ns => ns / unit_ns;

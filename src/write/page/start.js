@@ -1,5 +1,5 @@
-// What a page's browser runs first: it unpacks the script itself (the element #program), which
-// draws the profile (#profile). Both are base64 of gzip; the page's policy knows the script's hash.
+// What the browser runs first: unpacks the script (the element #program), which draws the profile
+// (#profile). Both are base64 of gzip; the page's policy allows the script by its hash.
 
 function decodeBase64(text) {
 	if (Uint8Array.fromBase64)
@@ -11,7 +11,7 @@ function decodeBase64(text) {
 	return bytes;
 }
 
-// The bytes that the element holds; it is removed.
+// Returns the bytes that the element holds, and removes the element.
 async function unpack(id) {
 	if (typeof DecompressionStream === 'undefined')
 		throw new Error('this browser is too old for the graph (it lacks DecompressionStream)');
@@ -22,7 +22,7 @@ async function unpack(id) {
 	return unpacked;
 }
 
-// What can be read without a script stays.
+// Leaves what can be read without a script, and says why there is no more.
 function giveUp(error) {
 	const tables = new DOMParser().parseFromString(document.querySelector('noscript').textContent, 'text/html');
 	const told = document.createElement('p');

@@ -1,6 +1,6 @@
-// Sums over the runs of what is chosen: a range of time, threads and kinds.
+// Sums over the chosen runs: those of a range of time, of threads and of kinds.
 
-// The first run of the thread that ends after the time.
+// Returns the thread's first run that ends after the time.
 function firstRunAfter(runs, thread, time) {
 	let low = thread.first, high = thread.end;
 	while (low < high) {
@@ -21,8 +21,8 @@ function eachRun(profile, threads, from, to, visit) {
 			visit(i, Math.min(end[i], to) - Math.max(start[i], from));
 }
 
-// The threads that the choice is of; `base`: of the profile that is compared with, where threads of
-// the same names are meant.
+// Returns the chosen threads. With `base`, those of the other profile, where threads of the same
+// names are meant.
 function chosenThreads(profile, choice, base = false) {
 	const ids = choice.threads;
 	const names = ids && profile.compared && new Set([...ids].map(id => profile.threads[id].name));
@@ -38,8 +38,9 @@ function accumulate(nodes, values) {
 		values[parent[i]] += values[i];
 }
 
-// Where each node's own time counts: with the function above it that is folded (choice.fold), nowhere
-// (-1) below one that is left out (choice.hide), else with itself. NULL: all with themselves.
+// Returns for each node the node that its own time counts for: the function above it that is folded
+// (choice.fold), none (-1) below a function that is left out (choice.hide), else itself. Returns
+// null if each counts for itself.
 function placesOf(profile, choice) {
 	const {nodes} = profile;
 	if (choice.hide.length + choice.fold.length === 0)
@@ -50,14 +51,15 @@ function placesOf(profile, choice) {
 		const above = nodes.parent[i], frame = nodes.frame[i];
 		places[i] = closed[above] ? places[above] : hidden.has(frame) ? -1 : i;
 		closed[i] = closed[above] || places[i] < 0 || folded.has(frame) ? 1 : 0;
-		if (places[i] >= 0 && hidden.has(frame)) // within one that is folded
+		if (places[i] >= 0 && hidden.has(frame)) // a hidden function that is within a folded one
 			places[i] = -1;
 	}
 	return places;
 }
 
-// self and total: of each node, in units of time, of the kinds that are switched on; byKind[kind]:
-// the node's total; kindTime[kind]: in all, switched on or not.
+// Returns self[node] and total[node] in units of time, of the kinds that are switched on;
+// byKind[kind], the nodes' totals of that kind; kindTime[kind], the time of the kind, switched on
+// or not.
 function addUp(profile, choice, base = false) {
 	const {nodes, runs} = profile, n = nodes.n, n_kinds = profile.kinds.length;
 	const sums = {
@@ -85,7 +87,7 @@ function addUp(profile, choice, base = false) {
 	return sums;
 }
 
-// Of each kind, a node's own time. Made when it is asked for first.
+// Returns each node's own time by kind. Computes it when it is first asked for.
 function selfByKind(profile, choice, sums) {
 	if (!sums.selfByKind) {
 		sums.selfByKind = sums.byKind.map(values => values && new Float64Array(values.length));
@@ -98,8 +100,9 @@ function selfByKind(profile, choice, sums) {
 	return sums.selfByKind;
 }
 
-// Of each function: self, total (what it calls again of itself counts once), by kind. `keys`: of
-// each frame, what it counts for; else for itself.
+// Returns each function's self time, total (a call below the function itself counts once) and both
+// totals by kind. `keys` says for each frame which function it counts for; without it each counts
+// for itself.
 function functionSums(profile, sums, keys) {
 	const {nodes, frames} = profile, until = new Uint32Array(frames.n);
 	const self = new Float64Array(frames.n), total = new Float64Array(frames.n);
@@ -120,8 +123,9 @@ function functionSums(profile, sums, keys) {
 	return {self, total, byKind};
 }
 
-// What is searched for: a regular expression (or, if it is none, a text) of functions' names, with
-// file: or module: of those. Case counts if there is a capital. NULL: nothing is.
+// Parses the search: a regular expression (or, if it is not a valid one, a text) for functions'
+// names, after "file:" or "module:" for those. Case matters if there is a capital. Returns null if
+// the search is empty.
 function parseSearch(text) {
 	const [, field, pattern] = /^(file:|module:)?(.*)$/s.exec(text);
 	if (!pattern)
@@ -136,8 +140,8 @@ function parseSearch(text) {
 	return {field: (field ?? 'name:').slice(0, -1), regex};
 }
 
-// byFrame[frame]: it matches; byNode[node]: it, or one above it, does; tops: the matching nodes that
-// are below no other one.
+// Returns byFrame[frame], 1 if the frame matches; byNode[node], 1 if the node or one above it does;
+// and tops, the matching nodes that are below no other matching one.
 function findMatches(profile, search) {
 	const {frames, nodes} = profile;
 	const texts = {name: profile.names, file: profile.files, module: profile.modules}[search.field];
@@ -156,7 +160,7 @@ function findMatches(profile, search) {
 	return {byFrame, byNode, tops};
 }
 
-// The time of the nodes below (and with) node `within`, nothing twice.
+// Returns the time of the matching nodes at or below the node `within`, none of it twice.
 function matchedTime(profile, sums, matches, within = ROOT) {
 	const {next} = profile.nodes;
 	if (matches.byNode[within])
@@ -168,8 +172,9 @@ function matchedTime(profile, sums, matches, within = ROOT) {
 	return time;
 }
 
-// What the threads wait for in those runs whose node is in the set: {waits: [[text, time]...],
-// longest: {run, thread} or null}. A wait's length is all of it, if it goes beyond the range, too.
+// Returns what the threads wait for in the runs whose node is in the set: {waits: [[text,
+// time]...], longest: {run, thread} or null}. The longest wait is found by its whole length, within
+// the range or beyond.
 function waitsOf(profile, choice, sums, isIn) {
 	const {runs} = profile, time = new Map();
 	let longest = null;
@@ -188,8 +193,9 @@ function waitsOf(profile, choice, sums, isIn) {
 	return {waits, longest};
 }
 
-// Callers' trees: groups of places in the tree that have the same functions below them. Each place
-// `at` stands for the time of the node `of`, where the way upwards began.
+// Splits a group by caller. A group of a tree of callers holds places in the tree that have the
+// same functions below them: the place at[i] stands for the time of the node of[i], from which the
+// way upwards began.
 function splitByCaller(profile, group) {
 	const {nodes} = profile, groups = new Map();
 	for (let i = 0; i < group.at.length; i++) {
@@ -225,7 +231,7 @@ function sortGroups(groups) {
 	return [...groups.values()].sort((a, b) => b.total - a.total);
 }
 
-// All functions by their own time, from where callers go upwards.
+// Groups all functions by their own time: callers go upwards from these.
 function leafGroups(profile, sums) {
 	const groups = new Map(), weigh = node => sums.self[node];
 	for (let i = 1; i < profile.nodes.n; i++)
@@ -234,7 +240,7 @@ function leafGroups(profile, sums) {
 	return sortGroups(groups);
 }
 
-// The function's outermost calls.
+// Returns the group of the function's outermost calls.
 function functionGroup(profile, sums, frame) {
 	const {nodes} = profile, groups = new Map(), weigh = node => sums.total[node];
 	for (let i = 1; i < nodes.n;)
@@ -247,7 +253,7 @@ function functionGroup(profile, sums, frame) {
 	return groups.get(frame) ?? {frame, at: [], of: [], total: 0, weigh};
 }
 
-// Time by kind of a group; `own`: of its nodes' self time.
+// Returns the group's time by kind; `values` has the nodes' time by kind.
 function kindsOfGroup(group, values) {
 	return values.map(one => one ? group.of.reduce((sum, node) => sum + one[node], 0) : 0);
 }

@@ -1,4 +1,4 @@
-// The profile as tables: of functions, and of the tree, for the keyboard and for screen readers.
+// The profile as tables of functions and of the tree, for the keyboard and for screen readers.
 
 const MAX_ROWS = 300;
 
@@ -21,7 +21,7 @@ class Tables {
 			this.place.querySelector(`[data-id="${Number(at)}"]`)?.focus();
 	}
 
-	// The kinds as a small stacked bar.
+	// Returns a small stacked bar of the kinds.
 	mix(kinds, total) {
 		const bar = element('span', '', {class: 'mix'});
 		kinds.forEach((time, kind) => {
@@ -128,7 +128,8 @@ class Tables {
 		this.key = null;
 		this.app.draw();
 	}
-	// As the WAI-ARIA treegrid: right opens, left closes or goes to the parent.
+	// Handles keys as the WAI-ARIA treegrid does: right opens, left closes or goes to the
+	// parent.
 	key_(event) {
 		const row = event.target.closest('[data-id]');
 		if (!row)
