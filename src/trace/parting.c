@@ -25,7 +25,7 @@ static const int end_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGALRM};
 
 static struct parting {
 	bool may_stay; // after the supervisor has ended
-	_Atomic bool told;
+	_Atomic bool is_reported;
 	_Atomic int status;
 } * parting; // NULL: not shared
 
@@ -65,9 +65,9 @@ void parting_share(void)
 		parting->may_stay = !ends_others();
 }
 
-bool parting_is_told(int *ret_status)
+bool parting_is_reported(int *ret_status)
 {
-	if (!parting || !parting->told)
+	if (!parting || !parting->is_reported)
 		return false;
 	*ret_status = parting->status;
 	return true;
@@ -115,7 +115,7 @@ static void wait_for_rests(const sigset_t *open)
 	alarm(0);
 }
 
-static void let_go_of_files(void)
+static void close_files(void)
 {
 	const int nothing = open("/dev/null", O_RDWR);
 
@@ -137,7 +137,7 @@ static __attribute__((noreturn)) void watch(pid_t worker)
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	signal(SIGCHLD, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGUSR2);
-	let_go_of_files();
+	close_files();
 	sigemptyset(&wake);
 	sigaddset(&wake, SIGUSR2);
 	if (getppid() == worker)
@@ -156,15 +156,15 @@ static pid_t start_watcher(void)
 	return watcher;
 }
 
-static void tell(pid_t supervisor, int status)
+static void report(pid_t supervisor, int status)
 {
 	parting->status = status;
-	parting->told = true;
+	parting->is_reported = true;
 	if (getppid() == supervisor)
 		kill(supervisor, SIGCHLD);
 }
 
-static void say(size_t n_rests)
+static void announce(size_t n_rests)
 {
 	fprintf(
 	    stderr,
@@ -182,11 +182,11 @@ void parting_stay(pid_t supervisor, int status)
 	const size_t n_rests = tracee_count_rests();
 	const pid_t watcher = n_rests > 0 ? start_watcher() : -1;
 	if (watcher > 0) {
-		say(n_rests);
+		announce(n_rests);
 		untrusted_file_end();
-		let_go_of_files();
+		close_files();
 		prctl(PR_SET_PDEATHSIG, 0);
-		tell(supervisor, status);
+		report(supervisor, status);
 	} else {
 		is_to_cut = 1;
 	}

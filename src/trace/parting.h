@@ -14,7 +14,7 @@ void parting_share(void);
 
 // True, in the supervisor, if the worker has said that all is done except for such calls.
 // *ret_status is the exit status then.
-bool parting_is_told(int *ret_status);
+bool parting_is_reported(int *ret_status);
 
 // Call it in the worker, as the last thing: stays until those calls have ended. Cuts them if nobody
 // can watch over it, and on SIGTERM, SIGINT, SIGQUIT and SIGHUP.

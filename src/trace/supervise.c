@@ -177,7 +177,7 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 		const bool changed = waitpid(worker, &status, WNOHANG | WUNTRACED) == worker;
 		if (changed && !WIFSTOPPED(status))
 			return exit_status_of(status);
-		if (parting_is_told(&status))
+		if (parting_is_reported(&status))
 			return status;
 		if (changed)
 			kill(worker, SIGCONT); // it may be holding a thread

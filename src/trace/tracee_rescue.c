@@ -16,7 +16,7 @@
 
 enum { MAX_RESCUE_S = 1 };
 
-static void ask(int tid, struct syscall_rest *rest)
+static void interrupt(int tid, struct syscall_rest *rest)
 {
 	(void)rest;
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0)
@@ -36,7 +36,7 @@ static void put_right(int tid, struct syscall_rest *rest)
 	tracee_registers_set(tid, &thread);
 }
 
-static void serve(int tid, struct syscall_rest *rest)
+static void rescue_stopped(int tid, struct syscall_rest *rest)
 {
 	struct tracee_stop stop;
 	int status;
@@ -65,8 +65,8 @@ static void rescue_all(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	rescues_each(ask);
-	while (rescues_each(serve) > 0)
+	rescues_each(interrupt);
+	while (rescues_each(rescue_stopped) > 0)
 		sigwaitinfo(&set, NULL);
 }
 
