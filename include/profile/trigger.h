@@ -22,7 +22,7 @@ struct trigger {
 	enum trigger_kind kind;
 	int64_t ns;     // TRIGGER_BLOCKED
 	double percent; // TRIGGER_CPU_*
-	bool held;      // was true at the last look; reported when it becomes true
+	bool was_true;  // at the last look; a trigger is reported when it becomes true
 };
 
 struct triggers {

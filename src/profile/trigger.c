@@ -93,10 +93,10 @@ static char *look_at_share(struct triggers *triggers, double percent)
 		if (!is_cpu(trigger))
 			continue;
 		const bool over = trigger->kind == TRIGGER_CPU_OVER;
-		const bool holds = over ? percent > trigger->percent : percent < trigger->percent;
-		if (holds && !trigger->held && !text)
+		const bool is_true = over ? percent > trigger->percent : percent < trigger->percent;
+		if (is_true && !trigger->was_true && !text)
 			text = memory_printf("it uses %.1f %% of a CPU", percent);
-		trigger->held = holds;
+		trigger->was_true = is_true;
 	}
 	return text;
 }
