@@ -20,8 +20,8 @@ void top_order_deinit(struct top_order *order)
 	*order = (struct top_order){0};
 }
 
-static void note(struct top_order *order, const struct top_table *table, int64_t now_ns,
-                 uint64_t sorts)
+static void remember_order(struct top_order *order, const struct top_table *table, int64_t now_ns,
+                           uint64_t sorts)
 {
 	order->n = 0;
 	for (size_t i = 0; i < table->n_shown; i++)
@@ -61,7 +61,7 @@ void top_order_keep(struct top_order *order, struct top_table *table, int64_t no
 
 	if (n == 0 || order->n == 0 || order->sorts != sorts || now_ns < order->at_ns ||
 	    now_ns - order->at_ns >= KEPT_NS) {
-		note(order, table, now_ns, sorts);
+		remember_order(order, table, now_ns, sorts);
 		return;
 	}
 	_cleanup_free_ struct place *places = memory_alloc_zeroed(n, sizeof(*places));
