@@ -23,7 +23,7 @@ static const struct target_thread *find_thread(const struct target *target, int 
 	return NULL;
 }
 
-static bool is_tid(void *context, int tid, bool is_shared)
+static bool is_target_thread(void *context, int tid, bool is_shared)
 {
 	(void)is_shared; // a thread of another process is not looked for
 	return find_thread(context, tid) != NULL;
@@ -42,13 +42,13 @@ char *lock_name_futex(const struct target *target, const struct target_thread *t
 	struct lock_claim claim;
 
 	lock_look_read_words(&look);
-	const bool join = look.thread_tid != 0; // pthread_join waits in a descriptor
-	lock_claim_read(&look, join ? LOCK_HINT_JOIN : LOCK_HINT_NONE, is_tid, (void *)target,
-	                &claim);
+	const bool is_join = look.thread_tid != 0; // pthread_join waits in a descriptor
+	lock_claim_read(&look, is_join ? LOCK_HINT_JOIN : LOCK_HINT_NONE, is_target_thread,
+	                (void *)target, &claim);
 	if (claim.owner && proc_read_name(target->pid, claim.owner, name))
-		return join ? memory_printf("the end of \"%s\" %d", name, claim.owner)
-		            : memory_printf("%s 0x%" PRIx64 ", held by \"%s\" %d",
-		                            lock_what_name(claim.what), claim.address, name,
-		                            claim.owner);
+		return is_join ? memory_printf("the end of \"%s\" %d", name, claim.owner)
+		               : memory_printf("%s 0x%" PRIx64 ", held by \"%s\" %d",
+		                               lock_what_name(claim.what), claim.address, name,
+		                               claim.owner);
 	return is_contended(&look) ? memory_printf("0x%" PRIx64, look.call.args[0]) : NULL;
 }
