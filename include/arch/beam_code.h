@@ -21,8 +21,8 @@ struct beam_layout {
 	uint64_t normal_exit, normal_exit_end; // where a process's first function returns to
 	uint64_t main, main_end;               // process_main
 	uint32_t frame_bytes;                  // what it takes of the stack before it aligns it
-	int32_t stack; // the thread's stack pointer, in calls of C, from the registers
-	int32_t stop;  // where the process keeps its own stack pointer
+	int32_t sp_offset;         // the thread's stack pointer, in calls of C, from the registers
+	int32_t process_sp_offset; // where the process keeps its own stack pointer (p->stop)
 };
 
 enum { BEAM_FRAME_ALIGNMENT = 64 };

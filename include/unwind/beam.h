@@ -12,15 +12,15 @@ struct resident;
 
 // What is known of a thread.
 struct beam_thread {
-	uint64_t current; // where it notes its process; 0: not known
-	int32_t stop;     // struct beam_layout's
+	uint64_t process_slot;     // where it keeps the address of its process; 0: not known
+	int32_t process_sp_offset; // struct beam_layout's
 };
 
 // What a stack has shown of a thread that ran C code for an Erlang process.
 struct beam_seen {
-	uint64_t process;   // 0: nothing
-	uint64_t registers; // the scheduler's
-	int32_t stop;       // struct beam_layout's
+	uint64_t process;          // 0: nothing
+	uint64_t registers;        // the scheduler's
+	int32_t process_sp_offset; // struct beam_layout's
 };
 
 // Finds where the thread notes its process, if what was seen of it a moment ago still holds; `tls`

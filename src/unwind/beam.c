@@ -37,8 +37,8 @@ void beam_learn(const struct beam_seen *seen, int tid, uint64_t tls, struct beam
 		return;
 	for (size_t i = 0; i < DATA_WORDS; i++)
 		if (words[i] == seen->process) {
-			thread->current = data + i * sizeof(words[0]);
-			thread->stop = seen->stop;
+			thread->process_slot = data + i * sizeof(words[0]);
+			thread->process_sp_offset = seen->process_sp_offset;
 			return;
 		}
 }
@@ -46,9 +46,11 @@ void beam_learn(const struct beam_seen *seen, int tid, uint64_t tls, struct beam
 bool beam_read(int tid, struct resident *resident, const struct beam_thread *thread,
                uint64_t *ret_process, uint64_t *ret_sp)
 {
-	return resident_read(resident, tid, thread->current, ret_process, sizeof(*ret_process)) &&
+	return resident_read(resident, tid, thread->process_slot, ret_process,
+	                     sizeof(*ret_process)) &&
 	       *ret_process != 0 &&
-	       resident_read(resident, tid, *ret_process + (uint64_t)(int64_t)thread->stop, ret_sp,
+	       resident_read(resident, tid,
+	                     *ret_process + (uint64_t)(int64_t)thread->process_sp_offset, ret_sp,
 	                     sizeof(*ret_sp)) &&
 	       *ret_sp != 0;
 }

@@ -127,7 +127,7 @@ static bool beam_rule(const struct address_space *space, uint64_t address, struc
 	*ret = (struct rule){
 	    .kind = RULE_BEAM,
 	    .cfa_register = beam_code_registers,
-	    .cfa_offset = beam->stack + (int64_t)beam->frame_bytes,
+	    .cfa_offset = beam->sp_offset + (int64_t)beam->frame_bytes,
 	};
 	return true;
 }

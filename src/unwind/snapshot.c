@@ -312,15 +312,15 @@ static void copy_erlang(int tid, const struct arch *arch, const struct maps *map
 {
 	uint64_t process, sp;
 
-	if (!hint->beam.current || snapshot->n_regions + 2 > SNAPSHOT_MAX_REGIONS ||
+	if (!hint->beam.process_slot || snapshot->n_regions + 2 > SNAPSHOT_MAX_REGIONS ||
 	    !beam_read(tid, hint->resident, &hint->beam, &process, &sp) || is_copied(snapshot, sp))
 		return;
 	const size_t size = max_size(hint->guess_bytes, ERLANG_BYTES);
 	if (copy_region(tid, arch, sp - ERLANG_BYTES_BELOW, size, maps, hint, buffer, snapshot))
 		snapshot->cut = true;
 	// The frame pointer is kept after it (erl_process.h, struct process).
-	copy_region(tid, arch, process + (uint64_t)(int64_t)hint->beam.stop, 2 * sizeof(sp), maps,
-	            hint, buffer, snapshot);
+	copy_region(tid, arch, process + (uint64_t)(int64_t)hint->beam.process_sp_offset,
+	            2 * sizeof(sp), maps, hint, buffer, snapshot);
 }
 
 bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,

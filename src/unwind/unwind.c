@@ -412,7 +412,7 @@ static bool is_in_beam_frame(const struct unwinder *unwinder, const struct rule 
 	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
 
 	return !rule->is_elsewhere && registers_know(registers, beam_code_registers) &&
-	       sp - (registers->value[beam_code_registers] + (uint64_t)(int64_t)beam->stack) <
+	       sp - (registers->value[beam_code_registers] + (uint64_t)(int64_t)beam->sp_offset) <
 	           beam->frame_bytes;
 }
 
@@ -425,8 +425,8 @@ static void note_beam(struct unwinder *unwinder, const struct rule *rule,
 	const struct beam_layout *beam = &unwinder->space->beam_layout;
 	unwinder->beam = (struct beam_seen){
 	    .process = registers->value[beam_code_process],
-	    .registers = registers->value[beam_code_registers] + (uint64_t)(int64_t)beam->stack,
-	    .stop = beam->stop,
+	    .registers = registers->value[beam_code_registers] + (uint64_t)(int64_t)beam->sp_offset,
+	    .process_sp_offset = beam->process_sp_offset,
 	};
 }
 

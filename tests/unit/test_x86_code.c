@@ -259,9 +259,10 @@ static void test_beam_layout(void **state)
 	assert_int_equal(layout.normal_exit, EXIT_AT);
 	assert_int_equal(layout.normal_exit_end, EXIT_AT + sizeof(beam_exit) - 1);
 	assert_int_equal(layout.frame_bytes, 0x4110);
-	assert_int_equal(layout.stack, -0x80);
-	assert_int_equal(layout.stop, 0x58);
-	assert_false(beam_code_read(&code, EXIT_AT + 4, &layout) && layout.stop != 0x58);
+	assert_int_equal(layout.sp_offset, -0x80);
+	assert_int_equal(layout.process_sp_offset, 0x58);
+	assert_false(beam_code_read(&code, EXIT_AT + 4, &layout) &&
+	             layout.process_sp_offset != 0x58);
 	assert_false(beam_code_read(&code, SCHEDULE_AT, &layout));
 	assert_false(beam_code_read(&code, BEAM_END, &layout));
 }

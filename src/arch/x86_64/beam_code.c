@@ -17,20 +17,21 @@ enum {
 
 const uint8_t beam_code_registers = BEAM_REGISTERS, beam_code_process = BEAM_PROCESS;
 
-// Notes lea stack(%rbx), %rsp, and mov stop(%r13), %rsp.
-static void note(const struct instruction *i, struct beam_layout *layout)
+// Reads lea sp_offset(%rbx), %rsp, and mov process_sp_offset(%r13), %rsp.
+static void find_offset(const struct instruction *i, struct beam_layout *layout)
 {
 	if (i->map != MAP_ONE || i->is_vector || !i->wide || i->reg != MACHINE_SP || !i->plain_base)
 		return;
 	if (i->opcode == 0x8d && i->rm == MACHINE_BX)
-		layout->stack = i->displacement;
+		layout->sp_offset = i->displacement;
 	if (i->opcode == 0x8b && i->rm == MACHINE_R13)
-		layout->stop = i->displacement;
+		layout->process_sp_offset = i->displacement;
 }
 
-// Notes the instructions at the address up to a jump; then those after it, and where it leads.
-static bool follow(const struct arch_code *code, uint64_t address, struct beam_layout *layout,
-                   uint64_t *end_ret, uint64_t *target_ret)
+// Reads the instructions at the address up to a jump. *ret_end is behind it, *ret_target where it
+// leads.
+static bool follow_to_jump(const struct arch_code *code, uint64_t address,
+                           struct beam_layout *layout, uint64_t *ret_end, uint64_t *ret_target)
 {
 	uint8_t bytes[X86_MAX_INSTRUCTION_BYTES];
 	struct instruction i;
@@ -40,11 +41,11 @@ static bool follow(const struct arch_code *code, uint64_t address, struct beam_l
 		if (!x86_instruction_decode(bytes, size, &i))
 			return false;
 		address += i.length;
-		note(&i, layout);
+		find_offset(&i, layout);
 		if (i.map != MAP_ONE || i.is_vector || (i.opcode != 0xe9 && i.opcode != 0xeb))
 			continue;
-		*end_ret = address;
-		*target_ret = address + (uint64_t)i.immediate;
+		*ret_end = address;
+		*ret_target = address + (uint64_t)i.immediate;
 		return true;
 	}
 	return false;
@@ -80,10 +81,10 @@ bool beam_code_read(const struct arch_code *code, uint64_t normal_exit, struct b
 	struct beam_layout layout = {.normal_exit = normal_exit};
 	uint64_t schedule, elsewhere;
 
-	if (!follow(code, normal_exit, &layout, &layout.normal_exit_end, &schedule) ||
-	    !follow(code, schedule, &layout, &layout.main_end, &elsewhere) ||
-	    !find_main(code, schedule, &layout) || !is_offset(-(int64_t)layout.stack) ||
-	    !is_offset(layout.stop) || layout.frame_bytes < MIN_FRAME_BYTES ||
+	if (!follow_to_jump(code, normal_exit, &layout, &layout.normal_exit_end, &schedule) ||
+	    !follow_to_jump(code, schedule, &layout, &layout.main_end, &elsewhere) ||
+	    !find_main(code, schedule, &layout) || !is_offset(-(int64_t)layout.sp_offset) ||
+	    !is_offset(layout.process_sp_offset) || layout.frame_bytes < MIN_FRAME_BYTES ||
 	    layout.frame_bytes > MAX_FRAME_BYTES || layout.frame_bytes % 16 != 0)
 		return false;
 	*ret = layout;
