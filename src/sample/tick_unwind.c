@@ -60,6 +60,27 @@ static bool may_end_at_root(const struct unwound *stack)
 	return stack->end == STACK_NO_RULE || stack->end == STACK_NO_RETURN;
 }
 
+// Notes what the stack tells about where the thread's next copy has to look.
+static void learn_for_next_copy(const struct ticker *ticker, struct target_thread *thread,
+                                const struct snapshot *snapshot, const struct unwound *stack)
+{
+	if (ticker->unwinder.luajit.dispatch)
+		thread->hint.luajit = ticker->unwinder.luajit;
+	if (ticker->unwinder.beam.process && stack->end != STACK_COMPLETE)
+		beam_learn(&ticker->unwinder.beam, thread->tid, thread->hint.tls,
+		           &thread->hint.beam);
+	if (stack->end == STACK_NOT_COPIED)
+		snapshot_hint_grow(&thread->hint, snapshot);
+	if (stack->end == STACK_TOO_DEEP)
+		snapshot_hint_deep(&thread->hint, snapshot, stack->last_sp);
+	if (stack->end == STACK_UNREADABLE) {
+		thread->hint.misled |= thread->hint.base != 0; // it may have cut the copy
+		thread->hint.base = 0;
+		snapshot_hint_elsewhere(&thread->hint, snapshot, stack->missing);
+	}
+	snapshot_hint_base(&thread->hint, snapshot, stack->base);
+}
+
 void tick_unwind(struct ticker *ticker, struct target_thread *thread,
                  const struct snapshot *snapshot, struct unwound *ret)
 {
@@ -83,20 +104,6 @@ void tick_unwind(struct ticker *ticker, struct target_thread *thread,
 	if (ticker->stats->check)
 		unwind_check_compare(ticker->stats->check, thread->tid, &ticker->unwinder, snapshot,
 		                     ret);
-	if (ticker->unwinder.luajit.dispatch)
-		thread->hint.luajit = ticker->unwinder.luajit;
-	if (ticker->unwinder.beam.process && ret->end != STACK_COMPLETE)
-		beam_learn(&ticker->unwinder.beam, thread->tid, thread->hint.tls,
-		           &thread->hint.beam);
-	if (ret->end == STACK_NOT_COPIED)
-		snapshot_hint_grow(&thread->hint, snapshot);
-	if (ret->end == STACK_TOO_DEEP)
-		snapshot_hint_deep(&thread->hint, snapshot, ret->last_sp);
-	if (ret->end == STACK_UNREADABLE) {
-		thread->hint.misled |= thread->hint.base != 0; // it may have cut the copy
-		thread->hint.base = 0;
-		snapshot_hint_elsewhere(&thread->hint, snapshot, ret->missing);
-	}
-	snapshot_hint_base(&thread->hint, snapshot, ret->base);
+	learn_for_next_copy(ticker, thread, snapshot, ret);
 	merge(ticker, thread, snapshot, ret);
 }
