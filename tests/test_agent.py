@@ -39,9 +39,9 @@ class Agent(harness.TestCase):
         self.off_file = os.path.join(self.where, "off")
         self.program = self.copy("shop")
 
-    def copy(self, name):
+    def copy(self, name, fixture="threads"):
         path = os.path.join(self.where, name)
-        shutil.copy(harness.fixture("threads"), path)
+        shutil.copy(harness.fixture(fixture), path)
         return path
 
     def spool(self):
@@ -134,6 +134,8 @@ class Agent(harness.TestCase):
         mine = self.start(self.program, 1, 0, 0, env={**os.environ, "OTEL_SERVICE_NAME": "billing"})
         other = self.start(self.copy("other"), 1, 0, 0)
         traced = self.start(self.program, 1, 0, 0)
+        path = self.copy("headless", "leader_exit")
+        headless = self.start(path, env={**os.environ, "OTEL_SERVICE_NAME": "body"})
         tracer = self.start(find_tool("strace"), "-qq", "-f", "-o", "/dev/null", "-p", traced.pid, ready=None)
         wait_for(lambda: read_status(traced.pid)["TracerPid"] != "0", "the tracer")
         profiler = subprocess.Popen([PROFILER, "-q", "-p", str(mine.pid)], stdout=subprocess.DEVNULL)
@@ -150,6 +152,11 @@ class Agent(harness.TestCase):
             (os.getpid(), "no rule matches"),
         ):
             self.assertEqual(found[pid], (False, why))
+        # Of a process whose main thread has ended, too; the rule asks for all that /proc tells.
+        whole = f"exe={path} cmd={path} comm=headless"
+        is_chosen, why = self.list("--min-age=1ms", whole)[headless.pid]
+        self.assertTrue(is_chosen, why)
+        self.assertRegex(why, f"^'{re.escape(whole)}': service_name=body host=.* exe=headless")
         os.unlink(self.program)  # as when a package is upgraded
         self.assertEqual(self.list("--min-age=1ms", rule)[mine.pid], found[mine.pid])
         self.assertRegex(self.list("--min-age=24h", rule)[mine.pid][1], r"but it is only [\d.]+ s old")

@@ -9,6 +9,10 @@ enum { PROCESS_LIST_MAX = 100000 }; // threads, or processes; more are left out
 // Returns the thread ids of the process; *ret_count may be 0. The caller frees.
 int *process_threads(int pid, size_t *ret_count);
 
+// Returns a thread of the process that lives; the process itself where its main thread does. 0: all
+// have ended. Once the main thread has ended, others' files in /proc tell what its own do not.
+int process_living_thread(int pid);
+
 // Returns the pids of all processes that /proc shows, in ascending order. The caller frees.
 int *process_all(size_t *ret_count);
 

@@ -11,6 +11,7 @@
 #include "diagnose.h"
 #include "error.h"
 #include "memory.h"
+#include "process_list.h"
 #include "text.h"
 #include "untrusted_text.h"
 
@@ -30,10 +31,15 @@ bool agent_process_look(int pid, struct agent_process *ret)
 {
 	struct proc_stat stat;
 
-	if (!proc_read_stat(-1, pid, pid, &stat) || stat.state == 'Z' || stat.state == 'X')
+	if (!proc_read_stat(-1, pid, pid, &stat))
+		return false;
+	const bool has_ended = stat.state == 'Z' || stat.state == 'X'; // its main thread at least
+	const int tid = has_ended ? process_living_thread(pid) : pid;
+	if (!tid)
 		return false;
 	*ret = (struct agent_process){
 	    .pid = pid,
+	    .tid = tid,
 	    .start_time = stat.start_time,
 	    .age_ns = age_of(stat.start_time),
 	    .is_kernel = (stat.flags & PF_KTHREAD) != 0,
@@ -54,7 +60,7 @@ void agent_process_read(struct agent_process *process)
 	struct proc_status status = {0};
 	const int pid = process->pid;
 
-	proc_read_status(pid, &status);
+	proc_read_status(process->tid, &status);
 	process->tracer_pid = status.tracer_pid;
 	process->uid = status.euid;
 	if (proc_read_name(pid, pid, process->name)) {
@@ -62,14 +68,14 @@ void agent_process_read(struct agent_process *process)
 		    text_clean(process->name, strlen(process->name), PROC_NAME_SIZE - 1);
 		snprintf(process->name, sizeof(process->name), "%s", name);
 	}
-	process->exe = read_exe(pid);
-	cgroup_read(pid, &process->cgroup);
+	process->exe = read_exe(process->tid);
+	cgroup_read(process->tid, &process->cgroup);
 }
 
 const char *agent_process_command(struct agent_process *process)
 {
 	if (!process->command && !process->is_silent)
-		process->command = untrusted_command(process->pid);
+		process->command = untrusted_command(process->tid);
 	process->is_silent |= !process->command;
 	return process->command;
 }

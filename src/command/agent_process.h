@@ -11,6 +11,7 @@
 
 struct agent_process {
 	int pid;
+	int tid; // a thread that lives: the process itself, unless its main thread has ended
 	uint64_t start_time; // in clock ticks since boot; identifies the process, with the pid
 	int64_t age_ns;
 	int tracer_pid;            // 0: none

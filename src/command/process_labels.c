@@ -10,6 +10,7 @@
 #include "cgroup.h"
 #include "memory.h"
 #include "proc.h"
+#include "process_list.h"
 #include "push_labels.h"
 #include "push_parts.h"
 
@@ -43,10 +44,10 @@ static char *service_of_unit(const char *unit)
 	return memory_strndup(unit, length - suffix);
 }
 
-static char *find_service(int pid, const struct cgroup *cgroup)
+static char *find_service(int pid, int tid, const struct cgroup *cgroup)
 {
 	char name[PROC_NAME_SIZE] = "";
-	char *service = proc_read_variable(pid, SERVICE_VARIABLE);
+	char *service = proc_read_variable(tid, SERVICE_VARIABLE);
 
 	// What runs in a container has the unit of the container's engine.
 	if (!service && !cgroup->container[0])
@@ -65,23 +66,24 @@ static void set_container(char *container, struct push_labels *labels)
 	push_labels_set(labels, "container_id", container);
 }
 
-static void set_exe(int pid, struct push_labels *labels)
+static void set_exe(int tid, struct push_labels *labels)
 {
 	char path[PATH_MAX];
 
-	if (proc_read_exe(pid, path, sizeof(path)))
+	if (proc_read_exe(tid, path, sizeof(path)))
 		push_labels_set(labels, "exe", base_name(path));
 }
 
 void process_labels_read(int pid, struct push_labels *labels)
 {
+	const int tid = process_living_thread(pid);
 	struct cgroup cgroup;
 
-	cgroup_read(pid, &cgroup);
-	_cleanup_free_ char *service = find_service(pid, &cgroup);
+	cgroup_read(tid, &cgroup);
+	_cleanup_free_ char *service = find_service(pid, tid, &cgroup);
 	push_labels_set(labels, "service_name", service);
 	set_host(labels);
-	set_exe(pid, labels);
+	set_exe(tid, labels);
 	if (cgroup.unit && !cgroup.container[0])
 		push_labels_set(labels, "unit", cgroup.unit);
 	if (cgroup.container[0])

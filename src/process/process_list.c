@@ -41,6 +41,33 @@ int *process_threads(int pid, size_t *ret_count)
 	return read_numbers(path, ret_count);
 }
 
+// False: the thread has ended. *ret_n_threads, those of its process, is set if /proc shows it.
+static bool lives(int pid, int tid, uint64_t *ret_n_threads)
+{
+	struct proc_stat stat;
+
+	if (!proc_read_stat(-1, pid, tid, &stat))
+		return false;
+	*ret_n_threads = stat.n_threads;
+	return stat.state != 'Z' && stat.state != 'X';
+}
+
+int process_living_thread(int pid)
+{
+	uint64_t n_threads = 0;
+	size_t n;
+
+	if (lives(pid, pid, &n_threads))
+		return pid;
+	if (n_threads <= 1) // the main thread counts until the process has been waited for
+		return 0;
+	_cleanup_free_ int *tids = process_threads(pid, &n);
+	for (size_t i = 0; i < n; i++)
+		if (lives(pid, tids[i], &n_threads))
+			return tids[i];
+	return 0;
+}
+
 static int compare(const void *a, const void *b)
 {
 	const int x = *(const int *)a, y = *(const int *)b;
