@@ -78,10 +78,12 @@ uint64_t hash_bytes(const void *data, size_t size)
 	const unsigned char *bytes = data;
 	uint64_t hash = size;
 
+	// One multiplication for each word; different words never give the same from the same hash.
 	while (size >= 8) {
 		uint64_t word;
 		memcpy(&word, bytes, 8);
-		hash = hash_mix(hash, word);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 32;
 		bytes += 8;
 		size -= 8;
 	}

@@ -9,7 +9,7 @@
 
 enum { MAX_DIGITS = 18, MAX_FRAMES = 100000 };
 
-// The largest sum of counts that is shown exactly; a larger one is scaled.
+// The largest sum of counts of which each is one of the page's units; of a larger one each is 1 ns.
 #define MAX_EXACT (INT64_MAX / PAGE_UNIT_NS / 2)
 
 struct folded_line {
@@ -149,27 +149,26 @@ static uint32_t add_stack(struct folded *folded, const struct folded_line *line)
 	return at < line->length ? page_add_cut(folded->page, node, MAX_FRAMES) : node;
 }
 
-static int64_t sum_counts(const char *text, size_t size)
+// A count of one becomes one unit of the page, which it then shows exactly.
+static void scale_up(struct page *page)
 {
-	struct folded_line line;
-	uint64_t bad = 0;
-	int64_t sum = 0;
-
-	for (const char *at = text, *end = text + size; next_line(&at, end, &line, &bad);)
-		sum = line.count > PAGE_MAX_SUM_NS - sum ? PAGE_MAX_SUM_NS : sum + line.count;
-	return sum;
+	for (size_t i = 0; i < page->tree.n_nodes; i++)
+		page->tree.nodes[i].self_ns *= PAGE_UNIT_NS;
+	page->end_ns *= PAGE_UNIT_NS;
+	page->count_ns = PAGE_UNIT_NS;
 }
 
 uint64_t page_add_folded(struct page *page, const char *text, size_t size)
 {
-	const int64_t sum = sum_counts(text, size);
 	struct folded folded = {.page = page};
 	struct folded_line line;
 	uint64_t bad = 0;
 
-	page->count_ns = sum <= MAX_EXACT ? PAGE_UNIT_NS : 1;
+	page->count_ns = 1;
 	for (const char *at = text, *end = text + size; next_line(&at, end, &line, &bad);)
 		page_add_self(page, add_stack(&folded, &line), line.count, page->count_ns);
+	if (page->end_ns <= MAX_EXACT)
+		scale_up(page);
 	page_add_self_runs(page);
 	hash_index_deinit(&folded.index);
 	free(folded.names);

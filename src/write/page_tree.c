@@ -57,26 +57,33 @@ static bool node_equal(const void *context, uint32_t id, const void *key)
 	const struct page_tree *tree = context;
 	const struct page_node *a = &tree->nodes[id], *b = key;
 
-	// The root is nobody's child.
-	return id != PAGE_ROOT && a->parent == b->parent && a->frame == b->frame;
+	return a->parent == b->parent && a->frame == b->frame;
+}
+
+static uint32_t add_node(struct page_tree *tree, const struct page_node *node)
+{
+	*array_push(tree->nodes, tree->n_nodes, tree->nodes_capacity) = *node;
+	return (uint32_t)tree->n_nodes - 1;
 }
 
 uint32_t page_tree_child(struct page_tree *tree, uint32_t parent, uint32_t frame)
 {
 	const struct page_node node = {.parent = parent, .frame = frame};
-	const uint64_t hash = hash_mix(parent, frame);
-	uint32_t id = tree->nodes[parent].last_child;
+	struct page_node *above = &tree->nodes[parent];
 
-	if (id != PAGE_ROOT && tree->nodes[id].frame == frame)
-		return id;
-	id = hash_index_find(&tree->node_index, hash, node_equal, tree, &node);
-
-	if (id == HASH_NONE) {
-		id = tree->n_nodes;
-		*array_push(tree->nodes, tree->n_nodes, tree->nodes_capacity) = node;
-		hash_index_insert(&tree->node_index, hash, id);
+	if (above->first_child == PAGE_ROOT) {
+		above->first_frame = frame;
+		above->first_child = (uint32_t)tree->n_nodes;
+		return add_node(tree, &node);
 	}
-	tree->nodes[parent].last_child = id;
+	if (above->first_frame == frame)
+		return above->first_child;
+	const uint64_t hash = hash_mix(parent, frame);
+	uint32_t id = hash_index_find(&tree->node_index, hash, node_equal, tree, &node);
+	if (id != HASH_NONE)
+		return id;
+	id = add_node(tree, &node);
+	hash_index_insert(&tree->node_index, hash, id);
 	return id;
 }
 
@@ -117,8 +124,9 @@ static void sort_children(const struct page_tree *tree, uint32_t *first, uint32_
 		first[i] = first[i - 1];
 	first[0] = 0;
 	for (size_t i = 0; i < n; i++)
-		qsort_r(children + first[i], first[i + 1] - first[i], sizeof(*children), compare,
-		        tree->nodes);
+		if (first[i + 1] - first[i] > 1)
+			qsort_r(children + first[i], first[i + 1] - first[i], sizeof(*children),
+			        compare, tree->nodes);
 }
 
 uint32_t *page_tree_order(struct page_tree *tree)

@@ -24,7 +24,8 @@ struct page_frame {
 
 struct page_node {
 	uint32_t parent, frame;
-	uint32_t last_child;       // the child that was asked for last; PAGE_ROOT: none yet
+	uint32_t first_child;      // PAGE_ROOT: there is none
+	uint32_t first_frame;      // that child's
 	int64_t self_ns, total_ns; // page_tree_order sets total_ns
 };
 
@@ -34,7 +35,8 @@ struct page_tree {
 	size_t n_frames, frames_capacity;
 	struct page_node *nodes;
 	size_t n_nodes, nodes_capacity;
-	struct hash_index frame_index, node_index;
+	struct hash_index frame_index;
+	struct hash_index node_index; // of all but first children: most nodes have no other
 };
 
 void page_tree_init(struct page_tree *tree);

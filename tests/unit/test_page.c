@@ -100,9 +100,46 @@ static void test_bounded(void **state)
 	page_deinit(&page);
 }
 
+static int64_t self_of(struct page *page, const char *a, const char *b, const char *c)
+{
+	const char *const names[] = {a, b, c};
+	uint32_t node = PAGE_ROOT;
+
+	for (int i = 0; i < 3; i++) {
+		const struct page_frame frame = {
+		    .name = string_table_intern(&page->tree.names, names[i])};
+		node = page_tree_child(&page->tree, node, page_tree_frame(&page->tree, &frame));
+	}
+	return page->tree.nodes[node].self_ns;
+}
+
+static void test_folded(void **state)
+{
+	const char text[] = "a;b;c 1\nd;b;c 2\na;e;c 4\na;b;c 8\nno stack\nd;b;a 16\n";
+	struct page page;
+
+	(void)state;
+	page_init(&page);
+	assert_int_equal(page_add_folded(&page, text, strlen(text)), 1);
+	assert_int_equal(page.tree.n_nodes, 1 + 3 + 3 + 2 + 1);
+	assert_int_equal(page.tree.n_frames, 1 + 5);
+	// Most nodes have one child, and cost the index nothing.
+	assert_int_equal(page.tree.node_index.count, 3);
+	assert_int_equal(page.end_ns, 31 * PAGE_UNIT_NS);
+	assert_int_equal(self_of(&page, "a", "b", "c"), 9 * PAGE_UNIT_NS);
+	assert_int_equal(self_of(&page, "a", "e", "c"), 4 * PAGE_UNIT_NS);
+	assert_int_equal(self_of(&page, "d", "b", "c"), 2 * PAGE_UNIT_NS);
+	assert_int_equal(self_of(&page, "d", "b", "a"), 16 * PAGE_UNIT_NS);
+	assert_int_equal(page.tree.n_nodes, 1 + 3 + 3 + 2 + 1);
+	page_deinit(&page);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounded)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_bounded),
+	    cmocka_unit_test(test_folded),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
