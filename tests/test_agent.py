@@ -205,6 +205,41 @@ class Agent(harness.TestCase):
             self.assertEqual(command[:2], ["profiler", "agent"])
             self.list(*command[2:])
 
+    def test_rules_again(self):
+        """SIGHUP: from then on the file's rules count, unless there is a mistake in them."""
+        shop = self.start(self.program, 1, 0, 0)
+        other = self.start(self.copy("other"), 1, 0, 0)
+        rules = os.path.join(self.where, "rules")
+
+        def write(text):
+            with open(rules, "w", encoding="utf-8") as file:
+                file.write(text)
+
+        def numbers(target):
+            return [int(name.split(".")[-4]) for name in self.spool() if name.split(".")[-5] == str(target.pid)]
+
+        write(f"exe={self.program}\n")
+        agent = self.begin("--window=100ms", "--period=100ms", f"--rules={rules}")
+        wait_for(lambda: numbers(shop), "a window", 60)
+        for text, mistake in (
+            (f"exe={self.where}/other\nexe=(\n", f"{rules}:2: 'exe=(' is not a regular expression"),
+            (f"exclude exe={self.where}/other\n", "agent: no rule chooses a process"),
+            ("exe=/\0", f"--rules: the file '{rules}' is not a text"),
+        ):
+            write(text)
+            agent.send_signal(signal.SIGHUP)
+            self.assertIn(f"agent: the rules stay as they were: {mistake}", agent.stderr.readline())
+        n = len(numbers(shop))
+        wait_for(lambda: len(numbers(shop)) > n, "windows as before", 60)
+        write(f"exe={self.where}/other\n")
+        agent.send_signal(signal.SIGHUP)
+        self.assertRegex(agent.stderr.readline(), "agent: the rules were read again$")
+        wait_for(lambda: numbers(other), "a window of the other", 60)
+        _, n_failed, _ = self.end(agent)
+        self.assertEqual(n_failed, 0, self.stderr)
+        self.assertLess(max(numbers(shop)), min(numbers(other)))  # in the order in which they began
+        self.assert_let_go(shop, other)
+
     def test_off_file(self):
         """While it is there nobody is sampled; those at work end."""
         target = self.start(self.program, 2, 1, 0)

@@ -508,6 +508,22 @@ static void sum_up(const struct agent *agent)
 	        agent->cost.peak_memory >> 20);
 }
 
+// Windows at work go on, and each process is looked at anew.
+static void reread_rules(struct agent *agent)
+{
+	struct agent_options *options = &agent->options->agent;
+	struct error *error = agent_options_reread_rules(options);
+
+	if (error)
+		fprintf(stderr, "profiler: agent: the rules stay as they were: %s\n",
+		        error_message(error));
+	else if (!agent->options->quiet)
+		fprintf(stderr, "profiler: agent: the rules were read again\n");
+	error_destroy(error);
+	for (size_t i = 0; i < agent->count; i++)
+		agent->items[i].examine_ns = 0;
+}
+
 static void block_signals(struct agent *agent)
 {
 	static const int numbers[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGCHLD};
@@ -536,6 +552,8 @@ void agent_run(struct options *options, const struct agent_sampler *sampler, str
 	do {
 		step(&agent);
 		number = sigtimedwait(&agent.set, NULL, &timeout);
+		if (number == SIGHUP)
+			reread_rules(&agent);
 	} while (number < 0 || number == SIGCHLD || number == SIGHUP);
 	end(&agent);
 	pusher_end(pusher);

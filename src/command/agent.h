@@ -16,6 +16,7 @@ struct agent_sampler {
 	void *context;
 };
 
-// Runs until SIGTERM, SIGINT or SIGQUIT, and then waits until all samplers have ended, and then the
-// uploader. Starts the pusher's uploader again if that is killed; the pusher may have none.
+// Runs until SIGTERM, SIGINT or SIGQUIT; SIGHUP reads the rules again. Then waits until all
+// samplers have ended, and then the uploader. Starts the pusher's uploader again if that is killed;
+// the pusher may have none.
 void agent_run(struct options *options, const struct agent_sampler *sampler, struct pusher *pusher);

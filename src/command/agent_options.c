@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "clock.h"
 #include "error.h"
@@ -26,14 +27,33 @@ enum {
 	MAX_PERCENT = 10000,
 };
 
+static struct error *add_rules(struct agent_rules *rules, const struct agent_rule_source *source)
+{
+	switch (source->kind) {
+	case RULE_CHOOSES:
+		return agent_rules_add(rules, "agent", source->value, false);
+	case RULE_EXCLUDES:
+		return agent_rules_add(rules, "--exclude", source->value, true);
+	case RULE_FILE:
+		break;
+	}
+	return agent_rules_read(rules, source->value);
+}
+
+static struct error *take_source(struct agent_options *agent, struct agent_rule_source source)
+{
+	*array_push(agent->sources, agent->n_sources, agent->sources_capacity) = source;
+	return add_rules(&agent->rules, &source);
+}
+
 static struct error *parse_exclude(struct options *options, const char *value)
 {
-	return agent_rules_add(&options->agent.rules, "--exclude", value, true);
+	return take_source(&options->agent, (struct agent_rule_source){RULE_EXCLUDES, value});
 }
 
 static struct error *parse_rules(struct options *options, const char *value)
 {
-	return agent_rules_read(&options->agent.rules, value);
+	return take_source(&options->agent, (struct agent_rule_source){RULE_FILE, value});
 }
 
 static struct error *parse_window(struct options *options, const char *value)
@@ -128,7 +148,7 @@ const struct option_table agent_rows = {.rows = own_rows, .n_rows = array_size(o
 
 struct error *agent_take_word(struct options *options, const char *word)
 {
-	return agent_rules_add(&options->agent.rules, "agent", word, false);
+	return take_source(&options->agent, (struct agent_rule_source){RULE_CHOOSES, word});
 }
 
 static void set_defaults(struct options *options)
@@ -151,14 +171,40 @@ static void set_defaults(struct options *options)
 		agent->off_file = "/run/profiler/off";
 }
 
+static struct error *check_rules(const struct agent_rules *rules)
+{
+	if (agent_rules_choose(rules))
+		return NULL;
+	return option_error("agent: no rule chooses a process: give such as comm=java, "
+	                    "user=app, unit=shop.service, or comm=.* for all");
+}
+
+struct error *agent_options_reread_rules(struct agent_options *agent)
+{
+	struct agent_rules rules = {0};
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < agent->n_sources; i++)
+		error = add_rules(&rules, &agent->sources[i]);
+	if (!error)
+		error = check_rules(&rules);
+	if (error) {
+		agent_rules_deinit(&rules);
+		return error;
+	}
+	agent_rules_deinit(&agent->rules);
+	agent->rules = rules;
+	return NULL;
+}
+
 struct error *agent_check(struct options *options)
 {
 	struct agent_options *agent = &options->agent;
 
 	set_defaults(options);
-	if (!agent_rules_choose(&agent->rules))
-		return option_error("agent: no rule chooses a process: give such as comm=java, "
-		                    "user=app, unit=shop.service, or comm=.* for all");
+	struct error *error = check_rules(&agent->rules);
+	if (error)
+		return error;
 	if (agent->period_ns < agent->window_ns)
 		return option_error("agent: --period is shorter than --window");
 	if (!agent->list && !options->push.destination.url && !options->output)
@@ -170,4 +216,5 @@ struct error *agent_check(struct options *options)
 void agent_options_deinit(struct agent_options *agent)
 {
 	agent_rules_deinit(&agent->rules);
+	free(agent->sources);
 }

@@ -15,9 +15,17 @@ struct option_table;
 struct options;
 struct push_counts;
 
+// Where rules come from: a word of the command line, one of --exclude, or a file of them.
+struct agent_rule_source {
+	enum { RULE_CHOOSES, RULE_EXCLUDES, RULE_FILE } kind;
+	const char *value; // borrowed from the command line
+};
+
 struct agent_options {
 	bool list;
 	struct agent_rules rules;
+	struct agent_rule_source *sources; // of the rules, in order
+	size_t n_sources, sources_capacity;
 	int64_t window_ns, period_ns; // each process is sampled for a window in each period
 	int64_t min_age_ns;
 	size_t max_processes;    // sampled at a time
@@ -38,5 +46,8 @@ extern const struct option_table agent_rows;
 // For struct verb: agent_take_word takes a rule; agent_check checks that nothing is missing.
 struct error *agent_take_word(struct options *options, const char *word);
 struct error *agent_check(struct options *options);
+
+// Reads the files of rules again. On failure the rules stay as they were.
+struct error *agent_options_reread_rules(struct agent_options *agent);
 
 void agent_options_deinit(struct agent_options *agent);

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "agent_rules.h"
 
+#include <errno.h>
 #include <regex.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent_process.h"
 #include "error.h"
 #include "memory.h"
 #include "option_table.h"
+#include "regular_file.h"
 
-enum { MAX_RULES = 1000, MAX_LINE_BYTES = 4096 };
+enum { MAX_RULES = 1000, MAX_LINE_BYTES = 4096, MAX_FILE_BYTES = 1 << 20 };
 
 #define SPACES " \t\r\n"
 #define EXCLUDE "exclude"
@@ -150,11 +152,38 @@ struct error *agent_rules_add(struct agent_rules *rules, const char *where, cons
 	return NULL;
 }
 
+// Reads the text of a regular file: a pipe would keep the agent waiting.
+static struct error *read_text(const char *path, char **ret)
+{
+	struct stat status;
+	_cleanup_close_ int fd = regular_file_open_path(path, &status);
+	_cleanup_free_ char *text = memory_alloc_zeroed(MAX_FILE_BYTES + 2, 1);
+	size_t size = 0;
+	ssize_t n = 1;
+
+	if (fd < 0 && errno == ENODEV)
+		return option_error("--rules: '%s' is not a regular file", path);
+	while (fd >= 0 && n > 0 && size <= MAX_FILE_BYTES) {
+		n = read(fd, text + size, MAX_FILE_BYTES + 1 - size);
+		size += n > 0 ? (size_t)n : 0;
+	}
+	if (fd < 0 || n < 0)
+		return option_error("--rules: the file '%s' cannot be read: %m", path);
+	if (size > MAX_FILE_BYTES)
+		return option_error("--rules: the file '%s' is larger than %d bytes", path,
+		                    MAX_FILE_BYTES);
+	if (memchr(text, '\0', size))
+		return option_error("--rules: the file '%s' is not a text: a byte in it is 0",
+		                    path);
+	*ret = take_pointer(text);
+	return NULL;
+}
+
 static struct error *add_line(struct agent_rules *rules, const char *path, int number, char *line)
 {
 	_cleanup_free_ char *where = memory_printf("%s:%d", path, number);
 
-	if (strlen(line) + 1 >= MAX_LINE_BYTES)
+	if (strlen(line) >= MAX_LINE_BYTES)
 		return option_error("%s: the line is longer than %d bytes", where, MAX_LINE_BYTES);
 	line[strcspn(line, "#\r\n")] = '\0';
 	line += strspn(line, SPACES);
@@ -163,14 +192,12 @@ static struct error *add_line(struct agent_rules *rules, const char *path, int n
 
 struct error *agent_rules_read(struct agent_rules *rules, const char *path)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	char line[MAX_LINE_BYTES];
-	struct error *error = NULL;
+	_cleanup_free_ char *text = NULL;
+	struct error *error = read_text(path, &text);
+	char *rest = text;
 
-	if (!file)
-		return option_error("--rules: the file '%s' cannot be read: %m", path);
-	for (int number = 1; !error && fgets(line, sizeof(line), file); number++)
-		error = add_line(rules, path, number, line);
+	for (int number = 1; !error && rest; number++)
+		error = add_line(rules, path, number, strsep(&rest, "\n"));
 	return error;
 }
 

@@ -4,7 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -135,13 +139,59 @@ static void test_mistakes(void **state)
 	}
 }
 
+static struct error *read_file(const char *path, const char *text, size_t size)
+{
+	struct agent_rules rules = {0};
+	FILE *file = text ? fopen(path, "we") : NULL;
+
+	if (file) {
+		assert_int_equal(fwrite(text, 1, size, file), size);
+		fclose(file);
+	}
+	struct error *error = agent_rules_read(&rules, path);
+	agent_rules_deinit(&rules);
+	return error;
+}
+
+static void assert_mistake(struct error *error, const char *what)
+{
+	assert_non_null(error);
+	assert_non_null(strstr(error_message(error), what));
+	error_destroy(error);
+}
+
+// None of these keeps the reader waiting, or is taken for a file without rules.
+static void test_files(void **state)
+{
+	char path[] = "/tmp/profiler-unit-XXXXXX";
+	const int fd = mkstemp(path);
+	const size_t large = (1 << 20) + 1;
+	char *spaces = memory_alloc_zeroed(large, 1);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	memset(spaces, ' ', large);
+	assert_null(read_file(path, "# none\ncomm=a\r\n\nexclude comm=b # last", 37));
+	assert_mistake(read_file(path, "comm=a\ncomm=b\nb", 15), ":3: 'b' has no value");
+	assert_mistake(read_file(path, "c\0o\0m\0m\0", 8), "is not a text");
+	assert_mistake(read_file(path, spaces, large), "is larger than 1048576 bytes");
+	assert_mistake(read_file(path, spaces, large - 1), "line is longer than 4096 bytes");
+	unlink(path);
+	assert_mistake(read_file(path, NULL, 0), "cannot be read: No such file");
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_mistake(read_file(path, NULL, 0), "is not a regular file");
+	unlink(path);
+	assert_mistake(read_file("/tmp", NULL, 0), "is not a regular file");
+	free(spaces);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_choice),
-	    cmocka_unit_test(test_silence),
-	    cmocka_unit_test(test_labels),
-	    cmocka_unit_test(test_mistakes),
+	    cmocka_unit_test(test_choice), cmocka_unit_test(test_silence),
+	    cmocka_unit_test(test_labels), cmocka_unit_test(test_mistakes),
+	    cmocka_unit_test(test_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
