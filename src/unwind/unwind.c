@@ -186,9 +186,9 @@ static struct move apply_row(const struct rule *rule, bool is_return,
 }
 
 // Ends the walk when there is no rule at all: with the outermost frame, if it is the program's
-// entry code, or has a frame pointer of zero at the top of a stack.
+// entry code, or has a frame pointer of zero at the top of a stack; else for the reason given.
 static struct move end_without_rule(const struct unwinder *unwinder,
-                                    const struct registers *registers)
+                                    const struct registers *registers, enum stack_end reason)
 {
 	const struct arch *arch = ARCH_NATIVE;
 	const uint64_t sp = registers->value[arch->sp];
@@ -198,7 +198,7 @@ static struct move end_without_rule(const struct unwinder *unwinder,
 	if (stack_root_is_entry(unwinder->space, sp) ||
 	    (is_outermost && stack_root_is_top(unwinder->space, sp)))
 		return end_with(STACK_COMPLETE);
-	return end_with(STACK_NO_RULE);
+	return end_with(reason);
 }
 
 // Returns the registers that the code leaves alone though no rule says so: Erlang's has two of its
@@ -219,14 +219,16 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule, boo
 	struct registers caller = *registers;
 
 	if (!registers_know(registers, arch->fp))
-		return end_without_rule(unwinder, registers).end == STACK_COMPLETE
-		           ? end_with(STACK_COMPLETE)
-		           : end_with(STACK_NEEDS_REGISTER);
+		return end_without_rule(unwinder, registers, STACK_NEEDS_REGISTER);
+	if (registers->value[arch->fp] < registers->value[arch->sp] ||
+	    registers->value[arch->fp] % 8 != 0)
+		return end_without_rule(unwinder, registers, STACK_NO_RULE);
 	const struct move move = apply_row(rule, is_return, snapshot, &caller);
-	if (!move.go_on || registers->value[arch->fp] < registers->value[arch->sp] ||
-	    registers->value[arch->fp] % 8 != 0 ||
-	    !address_space_is_code(unwinder->space, caller.value[arch->pc]))
-		return end_without_rule(unwinder, registers);
+	// Whether it leads to a frame is not known before a copy holds that place.
+	if (!move.go_on && (move.end == STACK_NOT_COPIED || move.end == STACK_NOT_RESIDENT))
+		return end_without_rule(unwinder, registers, move.end);
+	if (!move.go_on || !address_space_is_code(unwinder->space, caller.value[arch->pc]))
+		return end_without_rule(unwinder, registers, STACK_NO_RULE);
 	// What such code did with the other registers is not known.
 	caller.known &= 1u << arch->pc | 1u << arch->sp | 1u << arch->fp |
 	                always_kept(unwinder, registers->value[arch->pc], is_return);

@@ -411,6 +411,24 @@ static void test_frame_pointer(void **state)
 	CHECK(world, STACK_NEEDS_REGISTER, pc);
 }
 
+// Where a frame pointer leads is not in the copy: whether that is a frame is not known yet.
+static void test_frame_pointer_beyond_the_copy(void **state)
+{
+	struct world *world = *state;
+	const uint64_t pc = in(code_without_cfi) + 16;
+
+	SET_STACK(world, pc, 1, STACK + 48, in(code_root), 3);
+	world->snapshot.cut = true;
+	set_register(world, RBP, STACK + 4095);
+	CHECK(world, STACK_NO_RULE, pc);
+	set_register(world, RBP, STACK + 4096);
+	CHECK(world, STACK_NOT_COPIED, pc);
+	set_register(world, RBP, STACK + 8);
+	CHECK(world, STACK_COMPLETE, pc, in(code_root)-1);
+	world->snapshot.regions[0].gaps = (struct resident_gaps){{{8, 24}}, 1};
+	CHECK(world, STACK_NOT_RESIDENT, pc);
+}
+
 // Behind clone's system call the parent returns, and the child has nobody to return to.
 static void test_clone(void **state)
 {
@@ -569,6 +587,7 @@ int main(void)
 	    TEST(test_red_zone),
 	    TEST(test_popped_return_address),
 	    TEST(test_frame_pointer),
+	    TEST(test_frame_pointer_beyond_the_copy),
 	    TEST(test_entry_code),
 	    TEST(test_no_code),
 	    TEST(test_file_that_was_gone),
