@@ -7,8 +7,9 @@
 // then.
 //
 // A function that is about to leave for an exception's handler may have that handler's frame for
-// its caller. What one that leaves by changing SP (longjmp) gets wrong of itself is counted apart:
-// its rules describe the place that it goes to. -l: the program has such functions.
+// its caller: there, or where the jump that follows then leads. What one that leaves by changing SP
+// (longjmp) gets wrong of itself is counted apart: its rules describe the place that it goes to.
+// -l: the program has such functions.
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -42,6 +43,7 @@ enum {
 	MAX_DEPTH = 512,
 	MAX_SHOWN = 12,
 	MAX_PENDING = 4096,
+	MAX_LANDINGS = 8,
 	SIGNAL_EVERY = 211, // instructions; a prime
 	KIND_CACHE = 1 << 14,
 };
@@ -87,6 +89,9 @@ struct oracle {
 	uint64_t n_landing;                // that led to an exception's handler
 	struct fault pending[MAX_PENDING]; // pcs that were wrong in the function that runs
 	size_t n_pending;
+	struct fault landings[MAX_LANDINGS]; // the jump that comes tells whether they are wrong
+	uint64_t landing_pcs[MAX_LANDINGS];  // to which it must lead
+	size_t n_landings;
 	bool leaving; // SP was changed; until the jump
 	size_t leaving_depth;
 	uint64_t n_without_cfi; // in code that has none, such as GCC's crtstuff.c
@@ -193,6 +198,17 @@ static void settle(struct oracle *o, size_t depth, bool left_by_sp)
 	o->n_pending = kept;
 }
 
+// The function that runs has left for a handler.
+static void settle_landings(struct oracle *o, uint64_t pc)
+{
+	for (size_t i = 0; i < o->n_landings; i++)
+		if (o->landing_pcs[i] == pc)
+			o->n_landing++;
+		else
+			count_fault(o, &o->landings[i], false);
+	o->n_landings = 0;
+}
+
 // Brings the shadow stack from the state before an instruction to the one after it.
 static void follow(struct oracle *o, const struct user_regs_struct *old,
                    const struct user_regs_struct *now, enum instruction kind)
@@ -224,6 +240,7 @@ static void follow(struct oracle *o, const struct user_regs_struct *old,
 	           !sigreturn) {
 		// The jump to the landing; _Unwind_RaiseException popped its address first.
 		o->leaving = false;
+		settle_landings(o, now->rip);
 		if (o->depth > 0 && now->rsp == o->shadow[o->depth - 1].slot + 8)
 			settle(o, o->depth--, true);
 	}
@@ -283,6 +300,20 @@ static bool leads_to_handler(const struct oracle *o, size_t frame)
 	return pcs[frame + 1] == handler->pc || pcs[frame + 1] == word_at(o, handler->slot);
 }
 
+// Is the frame above that one in no shadow stack, as a handler's is behind a call with arguments on
+// the stack, and are the others that one's callers, to the root?
+static bool leads_to_landing(const struct oracle *o, size_t frame)
+{
+	const size_t n = o->unwound.n;
+
+	if (n < frame + 2 || n - frame - 2 > o->depth || o->unwound.end != STACK_COMPLETE)
+		return false;
+	for (size_t i = 0; i < n - frame - 2; i++)
+		if (o->unwinder.pcs[n - 1 - i] != o->shadow[i].pc)
+			return false;
+	return true;
+}
+
 static void note_wrong(struct oracle *o, uint64_t pc, size_t frame, const char *why)
 {
 	const size_t depth = o->depth - frame;
@@ -297,13 +328,21 @@ static void note_wrong(struct oracle *o, uint64_t pc, size_t frame, const char *
 		o->n_landing++;
 		return;
 	}
-	if ((o->leaving && depth == o->leaving_depth) || redirected) {
+	const bool leaves = (o->leaving && depth == o->leaving_depth) || redirected;
+	const struct fault fault = {pc, o->unwinder.pcs[frame], depth, why};
+	if (leaves && raises(o, frame) && o->n_landings < MAX_LANDINGS &&
+	    leads_to_landing(o, frame)) {
+		o->landing_pcs[o->n_landings] = o->unwinder.pcs[frame + 1];
+		o->landings[o->n_landings++] = fault;
+		return;
+	}
+	if (leaves) {
 		o->n_leaving++;
 		return;
 	}
 	if (o->n_pending == MAX_PENDING)
 		settle(o, 0, false);
-	o->pending[o->n_pending++] = (struct fault){pc, o->unwinder.pcs[frame], depth, why};
+	o->pending[o->n_pending++] = fault;
 }
 
 static bool unwind(struct oracle *o, const struct user_regs_struct *user)
@@ -468,16 +507,18 @@ static pid_t start(char **argv)
 
 static int report(const struct oracle *o, bool has_leaving)
 {
+	const uint64_t n_leaving = o->n_leaving + o->n_landings; // no jump came
+
 	printf("%" PRIu64 " instructions compared, %" PRIu64 " frames, %" PRIu64
 	       " signals: %" PRIu64 " wrong; %" PRIu64 " in functions that leave by changing SP, "
 	       "%" PRIu64 " that led to a handler, %" PRIu64 " in code without CFI; %" PRIu64
 	       " of %" PRIu64 " whole by SP and PC alone\n",
-	       o->n_compared, o->n_frames, o->n_signals, o->n_wrong, o->n_leaving, o->n_landing,
+	       o->n_compared, o->n_frames, o->n_signals, o->n_wrong, n_leaving, o->n_landing,
 	       o->n_without_cfi, o->n_blind_whole, o->n_blind);
 	// What is counted apart is little, and what was compared is not.
 	return o->n_wrong != 0 || o->n_compared < MIN_COMPARED ||
-	       (o->n_leaving != 0 && !has_leaving) || o->n_landing * 20 > o->n_compared ||
-	       o->n_leaving * 50 > o->n_compared || o->n_without_cfi * 200 > o->n_compared;
+	       (n_leaving != 0 && !has_leaving) || o->n_landing * 20 > o->n_compared ||
+	       n_leaving * 50 > o->n_compared || o->n_without_cfi * 200 > o->n_compared;
 }
 
 int main(int argc, char **argv)
