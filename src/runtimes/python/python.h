@@ -49,6 +49,8 @@ struct python_thread {
 	uint64_t interp_id; // the interpreter's own number
 	uint64_t gil;       // the GIL's structure; 0: not known
 	uint64_t thread_id; // what the state says of its thread, as python_threads_id
+	size_t place;       // in the interpreters' lists, which begin with the newest
+	uint32_t n_missed;  // lists that were cut before they came to it, in a row
 	uint64_t outermost; // the frame of the thread's first function; 0: not looked for
 	// Frames in the heap that its last sample showed. They are read together, as nearly all are
 	// still there. Shared by all lists that have this thread.
@@ -60,8 +62,8 @@ struct python_last {
 	uint64_t addresses[PYTHON_MAX_LAST];
 };
 
-// Sorted by tid. A list never changes, except for what `last` points to, as it may be read in a
-// signal handler.
+// Sorted by tid, a thread's oldest state first. A list never changes, except for what `last` points
+// to, as it may be read in a signal handler.
 struct python_threads {
 	size_t n;
 	struct python_thread items[];
@@ -102,6 +104,7 @@ struct python_frame {
 // The frames of one thread state, and the C structures that mark calls of the loop (3.10-3.12).
 struct python_chain {
 	uint64_t interp_id;
+	uint32_t state; // which one of the thread's
 	uint32_t first_frame, n_frames;
 	uint32_t first_cframe, n_cframes;
 };

@@ -300,9 +300,11 @@ static void remember(struct merge *merge)
 	    (struct python_thread *)python_threads_find(python->threads, merge->tid, &n_states);
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < n_states && i < merge->note->n_chains; i++) {
+	for (size_t i = 0; i < merge->note->n_chains; i++) {
 		const struct python_chain *chain = &merge->note->chains[i];
-		struct python_last *last = thread[i].last;
+		if (chain->state >= n_states)
+			continue;
+		struct python_last *last = thread[chain->state].last;
 		n = 0;
 		for (uint32_t j = 0; j < chain->n_frames && n < PYTHON_MAX_LAST; j++) {
 			const struct python_frame *frame = &frames[chain->first_frame + j];
@@ -314,7 +316,7 @@ static void remember(struct merge *merge)
 		}
 		if (last)
 			last->n = n;
-		thread[i].last = last;
+		thread[chain->state].last = last;
 	}
 }
 

@@ -14,6 +14,7 @@ enum {
 	MAX_CHUNK_BYTES = 1 << 19,
 	MAX_READS = 2048, // of single frames
 	MAX_CFRAMES = 8192,
+	MAX_STATES = 32, // of a thread; those of new threads come last, which have no frames
 	N_BUCKETS = 2 * PYTHON_MAX_CODES,
 	TAG_BITS = 3, // of a pointer to a code object
 	OWNED_BY_GENERATOR = 1,
@@ -289,7 +290,7 @@ static bool read_state(struct walk *walk, const struct python_thread *thread, ui
 	return true;
 }
 
-static void walk_chain(struct walk *walk, const struct python_thread *thread)
+static void walk_chain(struct walk *walk, const struct python_thread *thread, uint32_t nr)
 {
 	const struct python_layout *layout = &walk->python->layout;
 	struct python_note *note = walk->note;
@@ -305,6 +306,7 @@ static void walk_chain(struct walk *walk, const struct python_thread *thread)
 	}
 	read_last(walk, thread->last);
 	*chain = (struct python_chain){.interp_id = thread->interp_id,
+	                               .state = nr,
 	                               .first_frame = note->n_frames,
 	                               .first_cframe = note->n_cframes};
 	uint64_t frame = layout->thread_frame ? word_at(state, layout->thread_frame) : 0;
@@ -316,7 +318,7 @@ static void walk_chain(struct walk *walk, const struct python_thread *thread)
 	walk_frames(walk, frame);
 	chain->n_frames = note->n_frames - chain->first_frame;
 	chain->n_cframes = note->n_cframes - chain->first_cframe;
-	note->n_chains++;
+	note->n_chains += chain->n_frames + chain->n_cframes > 0;
 }
 
 // The frames' code objects, each once.
@@ -365,8 +367,9 @@ size_t python_read(const void *context, int tid, const struct snapshot *snapshot
 	*note = (struct python_note){.fault = RUNTIME_FAULT_NONE};
 	walk.cframes = take_scratch(&walk, MAX_CFRAMES * sizeof(struct python_cframe));
 	const struct python_thread *states = python_threads_find(python->threads, tid, &n_states);
-	for (size_t i = 0; i < n_states && i < PYTHON_MAX_CHAINS; i++)
-		walk_chain(&walk, &states[i]);
+	for (uint32_t i = 0; i < n_states && i < MAX_STATES && note->n_chains < PYTHON_MAX_CHAINS;
+	     i++)
+		walk_chain(&walk, &states[i], i);
 	struct python_cframe *cframes = (struct python_cframe *)(walk.frames + note->n_frames);
 	memcpy(cframes, walk.cframes, note->n_cframes * sizeof(*cframes));
 	struct python_code_seen *codes = (struct python_code_seen *)(cframes + note->n_cframes);

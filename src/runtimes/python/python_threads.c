@@ -17,6 +17,8 @@
 enum {
 	MAX_INTERPRETERS = 64,
 	MAX_THREADS = 1 << 16,
+	MAX_TRIES = 4,    // to read a list that changes meanwhile
+	MAX_MISSED = 16,  // lists in a row that a state is not in
 	COST_FACTOR = 50, // the list is read again after so many times what that cost
 };
 
@@ -44,7 +46,9 @@ static int compare(const void *a, const void *b)
 {
 	const struct python_thread *x = a, *y = b;
 
-	return (x->tid > y->tid) - (x->tid < y->tid);
+	if (x->tid == y->tid) // the oldest first
+		return (x->place < y->place) - (x->place > y->place);
+	return x->tid < y->tid ? -1 : 1;
 }
 
 const struct python_thread *python_threads_find(const struct python_threads *threads, int tid,
@@ -156,7 +160,8 @@ struct listing {
 	struct python_thread *items;
 	size_t n, capacity, n_interps;
 	struct tids tids;
-	bool is_whole;
+	bool is_cut;   // an interpreter's list changed while it was gone through
+	bool is_whole; // not that, and the thread of each state is known
 };
 
 static void list_threads(const struct python *python, int tid, const struct python_thread *of,
@@ -169,15 +174,18 @@ static void list_threads(const struct python *python, int tid, const struct pyth
 		if (!resident_read(python->setup->resident, tid, state, bytes,
 		                   layout->thread_bytes) ||
 		    word_at(bytes, layout->thread_interp) != of->interp) {
-			ret->is_whole = false; // it changes just now
+			ret->is_cut = true;
+			ret->is_whole = false;
 			return;
 		}
 		const int found = tid_of(python, tid, &ret->tids, bytes);
+		const size_t place = ret->n;
 		ret->is_whole &= found != 0; // one that is about to begin
 		if (found)
 			*array_push(ret->items, ret->n, ret->capacity) =
 			    (struct python_thread){.tid = found,
 			                           .state = state,
+			                           .place = place,
 			                           .interp = of->interp,
 			                           .interp_id = of->interp_id,
 			                           .gil = of->gil,
@@ -223,6 +231,21 @@ static uint64_t go_through(const struct python *python, int tid, struct listing 
 	return hash;
 }
 
+// As go_through; a list that was cut is read again.
+static uint64_t read_list(const struct python *python, int tid, struct listing *ret)
+{
+	uint64_t hash = 0;
+
+	ret->is_cut = true;
+	for (int i = 0; i < MAX_TRIES && ret->is_cut; i++) {
+		ret->n = 0;
+		ret->is_cut = false;
+		ret->is_whole = true;
+		hash = go_through(python, tid, ret);
+	}
+	return hash;
+}
+
 // Those that are listed again keep what is known of them.
 static struct python_threads *make_threads(struct python_threads *old,
                                            const struct listing *listing)
@@ -243,6 +266,36 @@ static struct python_threads *make_threads(struct python_threads *old,
 				threads->items[i].last = known[j].last;
 	}
 	return threads;
+}
+
+static bool has_state(const struct python_threads *threads, const struct python_thread *thread)
+{
+	size_t n;
+	const struct python_thread *states = python_threads_find(threads, thread->tid, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (states[i].state == thread->state)
+			return true;
+	return false;
+}
+
+// Adds what is known from before of threads that a list which was cut does not come to. Of their
+// states, those that are no more have no frames, and those that are others' by now say so.
+static void keep_missed(const struct python *python, struct listing *ret)
+{
+	const struct python_threads *old = python->threads;
+	struct python_threads *listed = make_threads(NULL, ret);
+	char name[PROC_NAME_SIZE];
+
+	for (size_t i = 0; old && i < old->n && ret->n < MAX_THREADS; i++) {
+		const struct python_thread *thread = &old->items[i];
+		if (thread->n_missed == MAX_MISSED || has_state(listed, thread) ||
+		    !proc_read_name(python->setup->space->pid, thread->tid, name))
+			continue;
+		*array_push(ret->items, ret->n, ret->capacity) = *thread;
+		ret->items[ret->n - 1].n_missed++;
+	}
+	free(listed);
 }
 
 // Frees the list, but not what the new one has taken over.
@@ -282,12 +335,14 @@ void python_threads_update(struct python *python, int tid, int64_t now_ns)
 	if (now_ns - python->threads_ns < COST_FACTOR * python->threads_cost_ns)
 		return;
 	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct listing listing = {.is_whole = true};
+	struct listing listing = {0};
 	read_tids(python, &listing.tids);
 	if (listing.tids.n > 0)
 		qsort(listing.tids.items, listing.tids.n, sizeof(struct tid_pair), compare_tids);
-	python->threads_hash = go_through(python, tid, &listing);
+	python->threads_hash = read_list(python, tid, &listing);
 	python->n_interps = listing.n_interps;
+	if (listing.is_cut)
+		keep_missed(python, &listing);
 	replace(python, make_threads(python->threads, &listing));
 	python->wants_threads = !listing.is_whole || has_newcomer(python->threads);
 	free(listing.items);
