@@ -64,8 +64,8 @@ class App {
 		const kept = state.a && !compared ? {...state, from: state.a[0], to: state.a[1]} : state;
 		const [mine, others] = state.swap ? [kept, state] : [state, kept];
 		this.chosen = mine;
-		this.sums = addUp(profile, mine, compared && state.swap);
-		this.base = compared || state.a ? addUp(profile, others, compared && !state.swap) : null;
+		this.sums = addUp(profile, mine, compared && state.swap, this.sums);
+		this.base = compared || state.a ? addUp(profile, others, compared && !state.swap, this.base) : null;
 	}
 	keepRange() {
 		const {state, profile} = this;

@@ -34,8 +34,16 @@ function chosenThreads(profile, choice, base = false) {
 // Adds children to their parents.
 function accumulate(nodes, values) {
 	const {parent} = nodes;
-	for (let i = nodes.n - 1; i > 0; i--)
-		values[parent[i]] += values[i];
+	for (let i = nodes.n - 1; i > 0; i--) {
+		const value = values[i];
+		if (value !== 0) // most have none in a short range
+			values[parent[i]] += value;
+	}
+}
+
+// Returns n zeros, in the array if there is one: to make one takes longer than to fill it.
+function zeros(n, array) {
+	return array ? array.fill(0) : new Float64Array(n);
 }
 
 // Returns for each node the node that its own time counts for: the function above it that is folded
@@ -59,31 +67,36 @@ function placesOf(profile, choice) {
 
 // Returns self[node] and total[node] in units of time, of the kinds that are switched on;
 // byKind[kind], the nodes' totals of that kind; kindTime[kind], the time of the kind, switched on
-// or not.
-function addUp(profile, choice, base = false) {
+// or not. Takes the arrays of old sums, which nobody may need any more.
+function addUp(profile, choice, base = false, old = null) {
 	const {nodes, runs} = profile, n = nodes.n, n_kinds = profile.kinds.length;
+	const {start, end} = runs, {from, to, off} = choice;
+	const spare = old ? [...old.byKind.filter(Boolean), old.self, old.total] : [];
 	const sums = {
 		threads: chosenThreads(profile, choice, base), places: placesOf(profile, choice),
 		kindTime: new Float64Array(n_kinds), byKind: new Array(n_kinds).fill(null),
-		self: new Float64Array(n),
+		self: zeros(n, spare.pop()), total: zeros(n, spare.pop()),
 	};
-	const {byKind, kindTime, places, self} = sums;
-	eachRun(profile, sums.threads, choice.from, choice.to, (i, length) => {
-		const kind = runs.kind[i], node = places ? places[runs.node[i]] : runs.node[i];
-		if (node < 0)
-			return;
-		kindTime[kind] += length;
-		if (choice.off >> kind & 1)
-			return;
-		(byKind[kind] ??= new Float64Array(n))[node] += length;
-		self[node] += length;
-	});
+	const {byKind, kindTime, places, self, total} = sums;
+	// Not by eachRun: a call for each of a million runs would take as long again.
+	for (const thread of sums.threads)
+		for (let i = firstRunAfter(runs, thread, from); i < thread.end && start[i] < to; i++) {
+			const kind = runs.kind[i], node = places ? places[runs.node[i]] : runs.node[i];
+			const length = Math.min(end[i], to) - Math.max(start[i], from);
+			if (node < 0)
+				continue;
+			kindTime[kind] += length;
+			if (off >> kind & 1)
+				continue;
+			(byKind[kind] ??= zeros(n, spare.pop()))[node] += length;
+			self[node] += length;
+		}
 	for (const values of byKind)
 		if (values)
 			accumulate(nodes, values);
-	sums.total = self.slice();
-	accumulate(nodes, sums.total);
-	sums.time = sums.total[ROOT];
+	total.set(self);
+	accumulate(nodes, total);
+	sums.time = total[ROOT];
 	return sums;
 }
 
