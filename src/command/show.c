@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "error.h"
+#include "memory.h"
 
 int show_error(struct error *error)
 {
 	const int status = error_status(error);
+	_cleanup_free_ char *line = memory_printf("profiler: %s\n", error_message(error));
 
-	fprintf(stderr, "profiler: %s\n", error_message(error));
+	fputs(line, stderr); // fprintf to stderr has a buffer of 8 KiB on a stack that may be small
 	error_destroy(error);
 	return status;
 }
