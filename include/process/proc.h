@@ -29,6 +29,7 @@ struct proc_status {
 	int ppid;
 	int tracer_pid;    // 0: not traced
 	int ns_pid;        // the pid that it has in its own namespace
+	bool has_own_pids; // that namespace is inside of ours: other numbers, of threads as well
 	int seccomp;       // 0: none, 2: filter
 	bool no_new_privs; // prctl(2), PR_SET_NO_NEW_PRIVS
 	unsigned int uid, euid, egid;

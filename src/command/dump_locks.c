@@ -228,8 +228,7 @@ static void own_tids_init(struct own_tids *tids, int pid)
 	*tids = (struct own_tids){.pid = pid};
 	tids->ours = process_threads(pid, &tids->count);
 	tids->own = memory_alloc_zeroed(tids->count + 1, sizeof(*tids->own));
-	tids->is_elsewhere =
-	    proc_read_status(pid, &status) && status.ns_pid != 0 && status.ns_pid != pid;
+	tids->is_elsewhere = proc_read_status(pid, &status) && status.has_own_pids;
 	for (size_t i = 0; i < tids->count; i++)
 		tids->own[i] = !tids->is_elsewhere                        ? tids->ours[i]
 		               : proc_read_status(tids->ours[i], &status) ? status.ns_pid

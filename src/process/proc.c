@@ -157,15 +157,17 @@ static int status_number(const char *text, const char *key)
 	return value ? atoi(value) : 0;
 }
 
-// Returns the last number of the key's line; 0: there is none.
-static int status_last_number(const char *text, const char *key)
+// Returns the last number of the key's line; 0: there is none. Sets *ret_n to how many there are.
+static int status_last_number(const char *text, const char *key, int *ret_n)
 {
 	const char *value = status_value(text, key);
 	int number = 0;
 
+	*ret_n = 0;
 	while (value && *value != '\0' && *value != '\n') {
 		char *end;
 		number = (int)strtol(value, &end, 10);
+		++*ret_n;
 		value = end + strspn(end, "\t ");
 		if (*end != '\t' && *end != ' ')
 			break;
@@ -184,13 +186,13 @@ void proc_parse_status(const char *text, struct proc_status *ret)
 {
 	const char *state = status_value(text, "State"), *uid = status_value(text, "Uid");
 	const char *gid = status_value(text, "Gid");
+	int n_namespaces;
 
 	*ret = (struct proc_status){
 	    .state = state ? *state : '?',
 	    .tgid = status_number(text, "Tgid"),
 	    .ppid = status_number(text, "PPid"),
 	    .tracer_pid = status_number(text, "TracerPid"),
-	    .ns_pid = status_last_number(text, "NSpid"),
 	    .no_new_privs = status_number(text, "NoNewPrivs") != 0,
 	    .seccomp = status_number(text, "Seccomp"),
 	    .signals_pending = status_signals(text, "SigPnd") | status_signals(text, "ShdPnd"),
@@ -198,6 +200,8 @@ void proc_parse_status(const char *text, struct proc_status *ret)
 	    .signals_ignored = status_signals(text, "SigIgn"),
 	    .signals_caught = status_signals(text, "SigCgt"),
 	};
+	ret->ns_pid = status_last_number(text, "NSpid", &n_namespaces);
+	ret->has_own_pids = n_namespaces > 1;
 	if (ret->ns_pid == 0)
 		ret->ns_pid = ret->tgid; // a kernel without pid namespaces
 	if (uid)

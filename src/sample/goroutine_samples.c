@@ -315,7 +315,7 @@ static void find_program(struct ticker *ticker)
 		samples->tries = MAX_TRIES + 1;
 	struct proc_status status;
 	samples->numbers_differ =
-	    proc_read_status(ticker->target->pid, &status) && status.ns_pid != ticker->target->pid;
+	    proc_read_status(ticker->target->pid, &status) && status.has_own_pids;
 	note_program(ticker);
 	goroutine_samples_note_layout(ticker);
 }

@@ -222,7 +222,7 @@ static bool has_our_tids(struct wait_reasons *waits, const struct target *target
 
 	if (!waits->knows_tids) {
 		waits->has_our_tids =
-		    proc_read_status(target->pid, &status) && status.ns_pid == target->pid;
+		    proc_read_status(target->pid, &status) && !status.has_own_pids;
 		waits->knows_tids = true;
 	}
 	return waits->has_our_tids;

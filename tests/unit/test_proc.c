@@ -41,6 +41,33 @@ static void test_stat_names(void **state)
 	}
 }
 
+// The same number in two namespaces of pids does not make them one.
+static void test_status_namespaces(void **state)
+{
+	static const struct {
+		const char *line;
+		int ns_pid;
+		bool has_own_pids;
+	} cases[] = {
+	    {"", 77, false}, // a kernel without them
+	    {"NSpid:\t77\n", 77, false},
+	    {"NSpid:\t77\t5\n", 5, true},
+	    {"NSpid:\t77\t77\n", 77, true},
+	    {"NSpid:\t77\t9\t1\nNSpgid:\t8\n", 1, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		_cleanup_free_ char *text =
+		    memory_printf("Name:\ta\nTgid:\t77\n%sUid:\t1\t2\n", cases[i].line);
+		struct proc_status status;
+
+		proc_parse_status(text, &status);
+		assert_int_equal(status.ns_pid, cases[i].ns_pid);
+		assert_int_equal(status.has_own_pids, cases[i].has_own_pids);
+	}
+}
+
 static void test_stat_malformed(void **state)
 {
 	static const char *const texts[] = {
@@ -136,9 +163,13 @@ static void test_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stat_names), cmocka_unit_test(test_stat_malformed),
-	    cmocka_unit_test(test_syscall),    cmocka_unit_test(test_syscall_malformed),
-	    cmocka_unit_test(test_own_files),  cmocka_unit_test(test_gone),
+	    cmocka_unit_test(test_stat_names),
+	    cmocka_unit_test(test_stat_malformed),
+	    cmocka_unit_test(test_syscall),
+	    cmocka_unit_test(test_syscall_malformed),
+	    cmocka_unit_test(test_status_namespaces),
+	    cmocka_unit_test(test_own_files),
+	    cmocka_unit_test(test_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,7 +178,7 @@ static bool is_in_other_namespace(int pid)
 {
 	struct proc_status status;
 
-	return proc_read_status(pid, &status) && status.ns_pid != pid;
+	return proc_read_status(pid, &status) && status.has_own_pids;
 }
 
 static struct python *make(const struct runtimes_setup *setup, const struct python *found)
