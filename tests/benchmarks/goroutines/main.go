@@ -1,11 +1,12 @@
 // Two goroutines that wake each other as fast as they can, on one CPU, beside goroutines that are
-// parked: each line is the rounds and the CPU time (ns) of half a second. With a second argument
-// fgprof, linked in, profiles them at 99 Hz.
+// parked. Each line that it reads is answered by its rounds so far, the time and its own CPU time
+// (ns); after a line "fgprof" it is profiled by that, linked in, at 99 Hz, and after the next "fgprof" no more.
 //
 // By hand, with fgprof as a module of Go's: see run.py.
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +32,12 @@ func cpu() int64 {
 	return usage.Utime.Nano() + usage.Stime.Nano()
 }
 
+// fgprof divides by zero if it had no time for a sample.
+func end(stop func() error) {
+	defer func() { recover() }()
+	stop()
+}
+
 func main() {
 	parked, _ := strconv.Atoi(os.Args[1])
 	runtime.GOMAXPROCS(1)
@@ -51,14 +58,17 @@ func main() {
 			rounds++
 		}
 	}()
-	time.Sleep(200 * time.Millisecond)
-	fmt.Println("ready")
-	if len(os.Args) > 2 {
-		defer fgprof.Start(io.Discard, fgprof.FormatPprof)()
-	}
-	for {
-		firstRounds, firstCPU := rounds, cpu()
-		time.Sleep(500 * time.Millisecond)
-		fmt.Println(rounds-firstRounds, cpu()-firstCPU)
+	start := time.Now()
+	var stop func() error
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		switch {
+		case lines.Text() != "fgprof":
+		case stop == nil:
+			stop = fgprof.Start(io.Discard, fgprof.FormatPprof)
+		default:
+			end(stop)
+			stop = nil
+		}
+		fmt.Println(rounds, time.Since(start).Nanoseconds(), cpu())
 	}
 }
