@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 
 import harness
 from harness import PROFILER, children, find_tool, need, read_status, wait_for
@@ -57,6 +58,9 @@ class Agent(harness.TestCase):
             [*prefix, PROFILER, "agent", *map(str, QUICK), f"--off-file={self.off_file}",
              "-o", os.path.join(self.where, "spool"), f"--metrics={self.where}/metrics", *map(str, args)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        watchdog = threading.Timer(harness.RUN_TIMEOUT_S, process.kill)  # for who waits for what it says
+        watchdog.start()
+        self.addCleanup(watchdog.cancel)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -293,6 +297,40 @@ class Agent(harness.TestCase):
         agent.communicate()
         wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in left), "the samplers' end", 60)
         self.assert_let_go(*targets)
+
+    def start_named(self, name, n_bytes):
+        """A program whose map of made code has names of so many bytes, all of which a sampler reads."""
+        target = self.start(self.copy(name, "jit_map"), "named")
+        path = f"/tmp/perf-{target.pid}.map"
+        self.addCleanup(os.unlink, path)
+        with open(path, "a", encoding="utf-8") as file:
+            file.writelines(f"{i << 12:x} 10 {'x' * 190}\n" for i in range(1, n_bytes // 190))
+        return target
+
+    def test_memory(self):
+        """A sampler that alone takes more than all may fails; of those that do together the largest is killed."""
+        if harness.is_sanitized():
+            return  # it takes more than the limit by itself
+
+        def read_line(pattern):
+            while not (match := re.search(pattern, line := agent.stderr.readline())):
+                self.assertTrue(line, "the agent has ended")
+            return match
+
+        alone = self.start_named("alone", 40 << 20)
+        agent = self.begin("-F", 999, "--window=2s", "--period=2s", "--max-memory=32M", f"exe={self.where}/.*")
+        self.assertEqual(read_line("out of memory|took too much memory")[0], "out of memory")
+        alone.end()
+        together = [self.start_named(f"one{i}", 8 << 20) for i in range(5)]
+        agent.send_signal(signal.SIGHUP)
+        pid = read_line(r"the sampler of process (\d+) took too much memory")[1]
+        self.assertIn(int(pid), [target.pid for target in together])
+        _, n_failed, _ = self.end(agent)
+        metrics = self.metrics()
+        self.assertGreaterEqual(n_failed - metrics["killed_windows"], 1)
+        self.assertGreaterEqual(metrics["killed_windows"], 1)
+        self.assertGreater(metrics["peak_memory_bytes"], 32 << 20)
+        self.assert_let_go(*together)
 
     def test_users(self):
         """As an ordinary user, its own processes alone; with CAP_SYS_PTRACE, all."""

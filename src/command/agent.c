@@ -14,6 +14,7 @@
 
 #include "agent_choice.h"
 #include "agent_cost.h"
+#include "agent_memory.h"
 #include "agent_metrics.h"
 #include "agent_process.h"
 #include "agent_sums.h"
@@ -398,6 +399,25 @@ static void collect(struct agent *agent)
 	}
 }
 
+// Together they take too much memory: the one that takes most is killed, before the kernel kills
+// somebody.
+static void end_largest(struct agent *agent)
+{
+	pid_t largest = 0;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < agent->count; i++) {
+		const pid_t sampler = agent->items[i].sampler;
+		const uint64_t bytes = sampler ? agent_memory_of(sampler) : 0;
+		if (bytes > most) {
+			most = bytes;
+			largest = sampler;
+		}
+	}
+	if (largest)
+		agent_memory_free(largest);
+}
+
 static void signal_samplers(const struct agent *agent, int number)
 {
 	for (size_t i = 0; i < agent->count; i++)
@@ -463,6 +483,8 @@ static void step(struct agent *agent)
 	collect(agent);
 	look_after_names(agent);
 	agent_cost_count(&agent->cost, agent->pusher->uploader);
+	if (agent_cost_looks_over_limit(&agent->cost))
+		end_largest(agent);
 	pusher_poll(agent->pusher);
 	if (now_ns >= agent->metrics_ns) {
 		agent->metrics_ns = now_ns + METRICS_EVERY_NS;
@@ -520,6 +542,7 @@ static void reread_rules(struct agent *agent)
 	else if (!agent->options->quiet)
 		fprintf(stderr, "profiler: agent: the rules were read again\n");
 	error_destroy(error);
+	agent->scan_ns = 0;
 	for (size_t i = 0; i < agent->count; i++)
 		agent->items[i].examine_ns = 0;
 }

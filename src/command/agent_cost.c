@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "agent_cost.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "agent_memory.h"
 #include "clock.h"
-#include "memory.h"
-#include "proc.h"
-#include "process_list.h"
 
-#define SAVED_NS (60 * NS_PER_SECOND)        // CPU time is saved up for so long
-#define MEMORY_EVERY_NS (10 * NS_PER_SECOND) // looking takes CPU time itself
-#define FIRST_WINDOW_NS (100 * NS_PER_MS)    // what one is taken to cost before any has ended
+#define SAVED_NS (60 * NS_PER_SECOND) // CPU time is saved up for so long
+#define MIN_LOOK_NS NS_PER_SECOND     // between looks at the memory
+#define MAX_LOOK_NS (10 * NS_PER_SECOND)
+#define FIRST_WINDOW_NS (100 * NS_PER_MS) // what one is taken to cost before any has ended
 
-enum { MAX_ROLLUP_BYTES = 4096 };
+enum { COST_FACTOR = 1000 }; // after a look, wait this many times its cost
 
 static int64_t limit_credit(const struct agent_cost *cost, int64_t credit_ns)
 {
@@ -29,7 +26,6 @@ void agent_cost_init(struct agent_cost *cost, double cpu_percent, uint64_t max_m
 	    .cpu_percent = cpu_percent,
 	    .max_memory = max_memory,
 	    .last_ns = clock_now_ns(),
-	    .memory_ns = clock_now_ns(),
 	};
 	cost->credit_ns = limit_credit(cost, INT64_MAX);
 }
@@ -61,6 +57,11 @@ void agent_cost_count(struct agent_cost *cost, pid_t uploader)
 		pay_clock(cost, clock_read_ns(clock_of_process(uploader)), &cost->uploader_cpu_ns);
 }
 
+static int64_t limit(int64_t value, int64_t least, int64_t most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
 static int64_t in_ns(const struct timeval *time)
 {
 	return time->tv_sec * NS_PER_SECOND + time->tv_usec * NS_PER_US;
@@ -75,31 +76,17 @@ void agent_cost_pay(struct agent_cost *cost, const struct rusage *usage)
 	cost->n_windows++;
 }
 
-// Its share of the pages that it has, in bytes; 0: not told.
-static uint64_t read_pss(int pid)
+bool agent_cost_looks_over_limit(struct agent_cost *cost)
 {
-	char path[64], text[MAX_ROLLUP_BYTES];
-	unsigned long long kib = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	const size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-	text[n] = '\0';
-	const char *line = strstr(text, "\nPss:");
-	// cppcheck-suppress resourceLeak ; closed by _cleanup_fclose_
-	return line && sscanf(line, "\nPss: %llu", &kib) == 1 ? kib << 10 : 0;
-}
-
-static void look_at_memory(struct agent_cost *cost)
-{
-	size_t n;
-	_cleanup_free_ int *pids = process_tree(getpid(), &n);
-
-	cost->memory = 0;
-	for (size_t i = 0; i < n; i++)
-		cost->memory += read_pss(pids[i]);
+	if (cost->last_ns < cost->look_ns)
+		return false;
+	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+	cost->memory = agent_memory_of(getpid());
+	const int64_t rest_ns = COST_FACTOR * (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns);
+	cost->look_ns = cost->last_ns + limit(rest_ns, MIN_LOOK_NS, MAX_LOOK_NS);
 	if (cost->memory > cost->peak_memory)
 		cost->peak_memory = cost->memory;
+	return cost->memory > cost->max_memory;
 }
 
 bool agent_cost_allows(struct agent_cost *cost, size_t n_running)
@@ -109,9 +96,5 @@ bool agent_cost_allows(struct agent_cost *cost, size_t n_running)
 
 	if (cost->cpu_percent > 0 && cost->credit_ns < (int64_t)(n_running)*each_ns)
 		return false;
-	if (cost->last_ns - cost->memory_ns >= MEMORY_EVERY_NS) {
-		cost->memory_ns = cost->last_ns;
-		look_at_memory(cost);
-	}
 	return cost->memory <= cost->max_memory;
 }

@@ -24,17 +24,21 @@ struct agent_cost {
 	int64_t total_cpu_ns; // of the agent and all that it started
 	uint64_t memory;      // PSS in bytes, at the last look
 	uint64_t peak_memory; // the largest that was seen
-	int64_t memory_ns;    // when the last look was
+	int64_t look_ns;      // when the next look is due, CLOCK_MONOTONIC
 };
 
 void agent_cost_init(struct agent_cost *cost, double cpu_percent, uint64_t max_memory);
 
-// Counts what was used since the last call. Call it from time to time, and before
-// agent_cost_allows. `uploader`: its pid; 0: there is none.
+// Counts what was used since the last call. Call it from time to time, and before the functions
+// below. `uploader`: its pid; 0: there is none.
 void agent_cost_count(struct agent_cost *cost, pid_t uploader);
 
 // Pays for a window whose processes have ended.
 void agent_cost_pay(struct agent_cost *cost, const struct rusage *usage);
+
+// Looks at the memory of all, if that is due: every second, or more rarely where looking takes
+// long. True if this look has found more than there may be.
+bool agent_cost_looks_over_limit(struct agent_cost *cost);
 
 // True if another window may begin beside the `n_running` that are at work.
 bool agent_cost_allows(struct agent_cost *cost, size_t n_running);

@@ -138,7 +138,7 @@ static const struct option_row own_rows[] = {
 	      "the others\nfollow in turn"),
 	VALUE("max-cpu", "PERCENT", parse_max_cpu, "of a CPU, for all together: begin windows later\n"
 	      "where they would take more; default 5; 0: no limit"),
-	VALUE("max-memory", "SIZE", parse_max_memory, "for all together; default 256M"),
+	VALUE("max-memory", "SIZE", parse_max_memory, "for all together, else end the largest; default 256M"),
 	VALUE("off-file", "FILE", parse_off_file, "while it is there, sample nobody; default\n"
 	      "/run/profiler/off"),
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The names that processes share: found by all, whole or not at all, and never more than there is
 // room for.
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -133,12 +134,57 @@ static void test_killed(void **state)
 	name_cache_destroy(cache);
 }
 
+// This process has the turn: another one waits for it. Ends it.
+static void assert_has_turn(struct name_cache *cache)
+{
+	char bytes[2];
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	const pid_t child = fork();
+	if (child == 0) {
+		name_cache_await_turn(cache);
+		const bool written = write(fds[1], "b", 1) == 1;
+		name_cache_end_turn(cache);
+		_exit(!written);
+	}
+	poll(&(struct pollfd){.fd = fds[0], .events = POLLIN}, 1, 100);
+	assert_int_equal(write(fds[1], "a", 1), 1);
+	name_cache_end_turn(cache);
+	assert_int_equal(read(fds[0], &bytes[0], 1), 1);
+	assert_int_equal(read(fds[0], &bytes[1], 1), 1);
+	assert_memory_equal(bytes, "ab", 2);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+// One at a time; who is killed does not keep the turn.
+static void test_turn(void **state)
+{
+	struct name_cache *cache = name_cache_create();
+
+	(void)state;
+	name_cache_await_turn(cache);
+	assert_has_turn(cache);
+	const pid_t child = fork();
+	if (child == 0) {
+		name_cache_await_turn(cache);
+		raise(SIGKILL);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	name_cache_await_turn(cache);
+	assert_has_turn(cache);
+	name_cache_destroy(cache);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_shared),
 	    cmocka_unit_test(test_full),
 	    cmocka_unit_test(test_killed),
+	    cmocka_unit_test(test_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
