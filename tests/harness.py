@@ -23,7 +23,7 @@ import unittest
 import pprof
 from metronome import Metronome
 from proc import (  # noqa: F401 (tests use them by way of this module)
-    WAIT_TIMEOUT_S, children, cpu_ticks, read_links, read_status, read_until,
+    WAIT_TIMEOUT_S, children, cpu_ticks, is_there, read_links, read_status, read_until,
     schedule_of, tids_of, wait_for, wait_until_settled, wait_until_spinning,
 )  # fmt: skip
 from told import Summary, read_folded, shorten, without_threads  # noqa: F401
@@ -283,7 +283,7 @@ class Run:
             self._read_profile(set(keep))
             if self.folded is not None or self.pprof is not None:
                 self._check_books()
-            if self.pprof is not None:
+            if self.pprof is not None or self.folded and len(self.summary.threads) == 1:
                 self._tell_starved()
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
@@ -353,7 +353,7 @@ class Run:
         elif data[:2] == b"\x1f\x8b" or b"wall" in data[:200] and b"nanoseconds" in data[:400]:
             self.pprof = pprof.Profile(data)
         elif self.summary.format in ("folded", None) and self.status in (0, None) or path:
-            self.folded = read_folded(data)
+            self.folded = Stacks(read_folded(data))
 
     @property
     def filtered(self):
@@ -438,9 +438,11 @@ class Run:
         if "the kernel denied the stop" in self.stderr:
             return
         unsampled = collections.Counter()
-        for sample in self.pprof.samples:
+        for sample in self.pprof.samples if self.pprof else ():
             if sample.stack == NO_STACK and sample.state == "running":
                 unsampled[sample.tid] += sample.count
+        if not self.pprof:
+            unsampled[self.summary.threads[0].tid] = self.folded[NO_STACK]
         for thread in self.summary.threads:
             period_s = 1 / self.summary.hz
             n = unsampled.pop(thread.tid, 0)
@@ -452,6 +454,8 @@ class Run:
         if n_starved:
             self.summary.truncated_by[UNSAMPLED] -= n_starved
             self.summary.truncated_by = +collections.Counter(self.summary.truncated_by)
+        if not self.pprof:
+            self.folded.starved = n_starved
 
     # What tests look at.
 
@@ -487,7 +491,7 @@ def attach(target, *args, duration="0.4", hz=251, form="pprof", verbose=True, **
         ).finish()
         is_starved = done.starved and sum(done.starved.values()) >= done.summary.samples
         is_missed = done.summary.has_totals and done.summary.missed > done.summary.ticks
-        if not is_starved and (not is_missed or not os.path.exists(f"/proc/{done.target_pid}/maps")):
+        if not is_starved and (not is_missed or not is_there(done.target_pid)):
             break
     return done
 

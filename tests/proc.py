@@ -28,6 +28,12 @@ def tids_of(pid):
         return []
 
 
+def is_there(pid):
+    """False for one that has ended, whether its parent has waited for it or not."""
+    status = read_status(pid)
+    return bool(status) and status["State"][0] not in "ZX"
+
+
 def schedule_of(pid, tid=None):
     """For how long a thread has run, and for how long it was ready and others had the CPUs: in
     seconds, by the kernel's own account."""
@@ -55,8 +61,11 @@ def children(pid):
     """The children of a process."""
     found = []
     for path in glob.glob(f"/proc/{pid}/task/*/children"):
-        with open(path, encoding="utf-8") as file:
-            found += [int(child) for child in file.read().split()]
+        try:
+            with open(path, encoding="utf-8") as file:
+                found += [int(child) for child in file.read().split()]
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has ended
     return sorted(found)
 
 
