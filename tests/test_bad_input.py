@@ -125,8 +125,7 @@ class Targets(harness.TestCase):
         """The target ends before the first tick or in the middle of any step."""
         for i in range(60):
             target = subprocess.Popen(["sleep", str(i * 0.001)])
-            run = run_on(target.pid, "-F", "5000", "-d", "60")
-            time.sleep(0.002)
+            run = run_on(target.pid, "-F", "5000", "-d", "1000")  # it would be taken for hung
             target.wait()
             run.finish(expect=None)
             if run.status == STATUS_TARGET:
@@ -134,28 +133,26 @@ class Targets(harness.TestCase):
             else:
                 self.assertEqual(run.status, 0, run.stderr)
                 self.assertTrue(run.summary.has_totals)
-            self.assertLess(run.elapsed_s, 50)
 
     def test_threads_end_at_any_moment(self):
         for _ in range(3):
-            target = self.start_fixture("churn", 60, 100)
-            run = harness.start_attach(target, "-d", "90", hz=5000)
+            target = self.start_fixture("churn", 200, 100)
+            run = harness.start_attach(target, "-d", "1000", hz=5000)
             run.wait_attached()
             target.process.stdin.write(b"x")
             run.finish()
             self.assertGreater(run.summary.samples, 5)
-            self.assertLess(run.elapsed_s, 80)
 
     def test_killed_meanwhile(self):
         target = self.start_fixture("threads", 16, 4)
-        run = harness.start_attach(target, "-d", "50")
+        run = harness.start_attach(target, "-d", "1000")
         run.wait_attached()
-        run.wait_ticks(100)
+        run.wait_ticks(200)
         target.process.kill()
         run.finish()
         self.assertEqual(run.summary.n_threads, 17)
-        self.assertGreater(run.summary.samples, 17 * 10)
-        self.assertLess(run.elapsed_s, 20)
+        # A tick takes a pause, and up to two for each of the four that spin.
+        self.assertGreater(run.summary.samples, 17 * 200 / 10)
 
 
 def tiny_elf32(loop=True):
@@ -212,9 +209,7 @@ class Permissions(harness.TestCase):
         program = os.path.join(self.directory(), "calls")
         shutil.copy(harness.fixture("calls-O2"), program)
         target = self.start(*self.as_nobody, program, "spin")
-        run = harness.start_attach(
-            target, "-d", "0.3", profiler=self.profiler, prefix=self.as_nobody
-        ).finish()
+        run = harness.attach(target, profiler=self.profiler, prefix=self.as_nobody)
         self.assert_stacks(run.stacks(), r"_start;.*;main;many_arguments;.*;leaf_spin")
 
     def test_own_process_with_privileges(self):
@@ -267,7 +262,7 @@ class Outputs(harness.TestCase):
     """Unwritable output: said, before the target is touched where that can be known."""
 
     def setUp(self):
-        self.target = self.start_fixture("calls-O2", "spin")
+        self.target = self.start_fixture("calls-O2", "sleep")  # seen in the shortest of runs
 
     def refused(self, output, pattern, duration="0.2", **run):
         run = run_on(self.target.pid, "-o", output, "-d", duration, **run)
@@ -279,8 +274,7 @@ class Outputs(harness.TestCase):
 
     def test_directory(self):
         path = self.directory()
-        run = self.refused(path, "directory", duration="60")
-        self.assertLess(run.elapsed_s, 50)
+        self.refused(path, "directory", duration="1000")
         self.refused(path + "/", "directory")
         self.assertEqual(os.listdir(path), [])
 
@@ -342,7 +336,7 @@ class Outputs(harness.TestCase):
         path = os.path.join(directory, "out.folded")
         with open(path, "w", encoding="utf-8") as file:
             file.write("old\n")
-        run = run_on(self.target.pid, "-o", path, "-d", "0.5")
+        run = run_on(self.target.pid, "-o", path, "-d", "1000")
         run.wait_attached()
         with open(path, encoding="utf-8") as file:
             self.assertEqual(file.read(), "old\n")
@@ -352,7 +346,7 @@ class Outputs(harness.TestCase):
             self.assertEqual(file.read(), "old\n")
         run = run_on(self.target.pid, "-o", path).finish()
         with open(path, encoding="utf-8") as file:
-            self.assertIn("leaf_spin", file.read())
+            self.assertIn("leaf_sleep", file.read())
 
     def test_unwritable_directory(self):
         harness.need(os.geteuid() == 0, "needs root to become somebody else")
@@ -372,41 +366,57 @@ class Outputs(harness.TestCase):
         reader = subprocess.Popen(["cat", path], stdout=subprocess.PIPE)
         run_on(self.target.pid, "-o", path).finish()
         data, _ = reader.communicate(timeout=harness.RUN_TIMEOUT_S)
-        self.assertIn("leaf_spin", str(harness.read_folded(data)))
+        self.assertIn("leaf_sleep", str(harness.read_folded(data)))
 
-    def refuses_to_wait(self, run, n_signals):
-        """It ends soon after so many signals."""
-        harness.wait_for(run.worker_pid, "the worker")
-        time.sleep(0.3)
-        for number in (signal.SIGINT, signal.SIGTERM)[-n_signals:]:
-            run.signal(number)
-            time.sleep(0.5)
-        start_s = time.monotonic()
-        run.communicate(timeout_s=30)
-        self.assertLess(time.monotonic() - start_s, 20)
+    def assert_refuses_to_wait(self, run):
+        """It ends by the signal that it has got."""
+        run.communicate(timeout_s=harness.WAIT_TIMEOUT_S)
         self.assertEqual(run.status, STATUS_OUTPUT, run.stderr)
         self.assertRegex(run.stderr, "cannot (?:continue writing|write) .*: nobody read from it")
 
     def test_named_pipe_without_a_reader(self):
         path = os.path.join(self.directory(), "pipe")
         os.mkfifo(path)
-        self.refuses_to_wait(run_on(self.target.pid, "-o", path), 1)
         os.symlink(path, path + ".link")
-        self.refuses_to_wait(run_on(self.target.pid, "-o", path + ".link"), 1)
+        for name in (path, path + ".link"):
+            run = run_on(self.target.pid, "-o", name)
+            harness.wait_for(run.worker_pid, "the worker")
+            time.sleep(0.3)
+            run.signal(signal.SIGTERM)
+            self.assert_refuses_to_wait(run)
+
+    def start_stalled(self, form):
+        """A run whose reader has read nothing for long."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        os.set_blocking(writer, False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(writer, bytes(4096))
+        os.set_blocking(writer, True)
+        run = run_on(self.target.pid, "-d", "1000", "-f", form, stdout=writer)
+        os.close(writer)
+        run.wait_attached()
+        return run
 
     def test_reader_that_stalls(self):
         """The first signal ends the sampling, a later one the writing."""
-        for form in ("folded", "record"):
-            reader, writer = os.pipe()
-            os.set_blocking(writer, False)
-            with self.assertRaises(BlockingIOError):
-                while True:
-                    os.write(writer, bytes(4096))
-            os.set_blocking(writer, True)
-            run = run_on(self.target.pid, "-d", "100", "-f", form, stdout=writer)
-            os.close(writer)
-            self.refuses_to_wait(run, 2)
-            os.close(reader)
+        run = self.start_stalled("folded")
+        worker = run.worker_pid()
+        run.signal(signal.SIGINT)
+        # As long as it samples, and has a priority for that, another one would be as one with it.
+        harness.wait_for(
+            lambda: os.sched_getscheduler(worker) & ~os.SCHED_RESET_ON_FORK == os.SCHED_OTHER, "its end"
+        )
+        time.sleep(0.5)
+        run.signal(signal.SIGTERM)
+        self.assert_refuses_to_wait(run)
+
+    def test_reader_that_stalls_a_recording(self):
+        """It is written all the time."""
+        run = self.start_stalled("record")
+        run.signal(signal.SIGINT)
+        self.assert_refuses_to_wait(run)
 
     def test_terminal_gets_no_pprof(self):
         directory = self.directory()
@@ -482,8 +492,9 @@ class Mode32(harness.TestCase):
         self.assertEqual(os.path.exists(run.path), False)
 
     def test_attached(self):
-        process = subprocess.Popen([self.program])
+        process = subprocess.Popen([self.program, "forever"])
         self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
         run = run_on(process.pid).finish(expect=STATUS_TARGET)
         self.assert_message(run, r"\(mode32\) runs a 32-bit program.* only$")
 
