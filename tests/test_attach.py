@@ -9,7 +9,9 @@ import signal
 import time
 
 import harness
-from harness import LEAVES, LIBRARY, MAIN, THREAD, UNNAMED, attach, name_of, read_symbols
+from harness import (
+    LEAVES, LIBRARY, MAIN, NO_STACK, THREAD, UNNAMED, attach, name_of, read_symbols,
+)  # fmt: skip
 
 CALLS = rf"many_arguments;through_qsort;{LIBRARY}compare;dynamic_frame;big_frame"
 
@@ -90,7 +92,15 @@ class Builds(harness.TestCase):
         self.assertRegex(run.stderr, r"names are lacking in \d+ % of .* calls-static-stripped: its debug")
 
 
-class Shapes(harness.TestCase):
+class Followed(harness.TestCase):
+    def wait_sampled(self, run, target, n):
+        """Waits for so many ticks, and until the target, which spins, has had a CPU since: what was
+        due while it had none has its stack then."""
+        run.wait_ticks(n)
+        harness.wait_until_spinning(target)
+
+
+class Shapes(Followed):
     """Stacks that are hard to unwind."""
 
     def test_recursion(self):
@@ -154,7 +164,9 @@ class Shapes(harness.TestCase):
             n for stack, n in run.stacks().items()
             if re.search(r"vdso|^__?kernel_|clock_gettime", stack[-1])
         )  # fmt: skip
-        self.assertGreater(in_vdso, run.summary.samples * 0.3, run.stacks())
+        # While it gets no CPU it stays at one place: all samples of that time are one look.
+        if run.summary.stopped > 0.5 * run.summary.ticks:
+            self.assertGreater(in_vdso, run.n_sampled * 0.3, run.stacks())
 
     def test_dlopen(self):
         """Libraries that come and go are not mixed up, even at the same addresses."""
@@ -163,16 +175,13 @@ class Shapes(harness.TestCase):
         )
         run = harness.start_attach(target)
         run.wait_attached()
-        run.wait_ticks(150)
+        self.wait_sampled(run, target, 150)
         target.process.stdin.write(b"x")
         target.read_until("ready")
-        run.wait_ticks(150)
+        self.wait_sampled(run, target, 150)
         run.signal(signal.SIGINT)
         run.finish()
-        main_thread = collections.Counter()
-        for sample in run.pprof.samples:
-            if sample.tid == target.pid:
-                main_thread[sample.stack] += sample.count
+        main_thread = run.stacks(tid=target.pid)
         ours = "run_plugin;(?:plugin_a_work;plugin_a_inner|plugin_b_work;plugin_b_inner)"
         path = rf"{MAIN};(?:{ours}|dl(?:open|close|sym);.*)"
         self.assert_stacks(main_thread, path)
@@ -194,7 +203,8 @@ class Shapes(harness.TestCase):
         run = attach(target)
         self.assert_stacks(run.stacks(), rf"{MAIN};run_code;[^;]+;from_code")
         self.assertRegex(run.stderr, r"[1-9]\d* of \d+ frames found by following the code")
-        self.assertEqual({sample.labels.get("unwound") for sample in run.pprof.samples}, {"code"})
+        self.assertEqual({sample.labels.get("unwound") for sample in run.pprof.samples
+                          if sample.stack != NO_STACK or not run.starved}, {"code"})  # fmt: skip
 
     def test_assembly_without_tables(self):
         for name in "forever", "aligned", "kept", "jump":
@@ -225,9 +235,9 @@ class Shapes(harness.TestCase):
             with self.subTest(mode):
                 run = attach(self.start_fixture("roots", mode))
                 marked = "[truncated: unreadable memory]"
-                counts = collections.Counter(
-                    {stack: n for stack, n in run.stacks().items() if stack[0] != marked}
-                )
+                counts = run.stacks()
+                for stack in [stack for stack in counts if stack[0] == marked]:
+                    del counts[stack]
                 self.assert_stacks(counts, rf"{MAIN};{callers};outermost;base")
                 # Ticks at which it waits for a CPU count for what is seen when it has one.
                 waited = run.summary.ticks - run.summary.stopped
@@ -254,7 +264,8 @@ class Threads(harness.TestCase):
             self.assert_stacks(counts, rf"{THREAD}worker;{leaf}")
         states = collections.Counter()
         for sample in run.pprof.samples:
-            states[(sample.stack[-1] == "spin_here", sample.state)] += sample.count
+            if sample.stack != NO_STACK or not run.starved[sample.tid]:
+                states[(sample.stack[-1] == "spin_here", sample.state)] += sample.count
         self.assertEqual(set(states), {(True, "running"), (False, "sleeping")})
 
     def test_each_thread_once_a_tick(self):
@@ -265,9 +276,10 @@ class Threads(harness.TestCase):
             self.assertEqual(thread.samples, run.summary.ticks, thread)
 
     def test_churning_threads(self):
-        target = self.start_fixture("churn", 60, 2000)
+        target = self.start_fixture("churn", 200, 2000)
         run = harness.start_attach(target, "--max-overhead=0", hz=499)
         run.wait_attached()
+        run.wait_ticks(500)  # a tick takes up to nine pauses
         target.process.stdin.write(b"x")
         run.finish()
         self.assertGreater(run.summary.n_threads, 20)
@@ -342,7 +354,7 @@ class Blocked(harness.TestCase):
         run.wait_attached()
         for _ in range(2000):
             os.kill(target.pid, signal.SIGRTMIN)
-        time.sleep(0.2)
+        # All those that are pending are handled before the program goes on.
         os.kill(target.pid, signal.SIGTERM)
         run.finish()
         self.assertEqual(target.rest(), ["2000 signals"])
@@ -361,6 +373,7 @@ class Blocked(harness.TestCase):
         os.kill(target.pid, signal.SIGSTOP)
         harness.wait_for(lambda: harness.read_status(target.pid)["State"][0] == "T", "the stop")
         run = attach(target)
+        self.assertEqual(harness.read_status(target.pid)["State"][0], "T")
         self.check_stopped(target)
         self.assertEqual({s.state for s in run.pprof.samples}, {"stopped"})
         self.assertNotIn("sleeping threads", run.stderr)
@@ -369,15 +382,14 @@ class Blocked(harness.TestCase):
         harness.wait_for(lambda: harness.read_status(target.pid)["State"][0] == "R", "the end")
 
     def check_stopped(self, target):
-        """Stopped, and getting nothing done. A sample wakes it for a moment, so that one look at
-        its state may find it on its way to the next stop."""
-        before = harness.cpu_ticks(target.pid)
-        states = collections.Counter()
-        for _ in range(50):
-            states[harness.read_status(target.pid)["State"][0]] += 1
-            time.sleep(0.002)
-        self.assertGreater(states["T"], 25, states)
-        self.assertLessEqual(harness.cpu_ticks(target.pid), before + 1)
+        """Stopped, and getting nothing done. A sample wakes it for a moment, which takes it some CPU
+        time, and for longer where others have the CPUs: a look may find it on its way to the next
+        stop."""
+        before, start_s = harness.cpu_ticks(target.pid), time.monotonic()
+        time.sleep(0.1)
+        harness.wait_for(lambda: harness.read_status(target.pid)["State"][0] == "T", "its stop")
+        spent_s = (harness.cpu_ticks(target.pid) - before) / 100
+        self.assertLessEqual(spent_s, 0.01 + 0.1 * (time.monotonic() - start_s))
 
     def test_stop_and_continue_meanwhile(self):
         target = self.start_fixture("calls-O2", "spin")
@@ -397,7 +409,7 @@ class Blocked(harness.TestCase):
         self.assertGreater(states["running"], 20, states)
 
 
-class Files(harness.TestCase):
+class Files(Followed):
     """The file that runs is read, whatever stands under its name now."""
 
     def copy(self, name):
@@ -438,7 +450,7 @@ class Files(harness.TestCase):
             harness.wait_until_spinning(target)
             target.process.stdin.write(b"x")
             target.read_until("ready")
-            run.wait_ticks(100)
+            self.wait_sampled(run, target, 100)
             run.signal(signal.SIGINT)
             run.finish()
             before = sum(n for s, n in run.stacks().items() if "before_exec" in s)
