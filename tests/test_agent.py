@@ -13,7 +13,7 @@ import subprocess
 import threading
 
 import harness
-from harness import PROFILER, children, find_tool, need, read_status, wait_for
+from harness import PROFILER, children, find_tool, is_there, need, read_status, wait_for
 from push_server import Server
 
 SUMMED_UP = re.compile(r"agent: (\d+) windows, (\d+) of them failed; (\d+) were left out")
@@ -24,6 +24,13 @@ NOBODY = 65534
 def setUpModule():
     """The servers run in this process, and their clients may go at any time."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+
+def leads_session(pid):
+    try:
+        return os.getsid(pid) == pid
+    except ProcessLookupError:
+        return False  # a sampler that has ended
 
 
 def descendants(pid):
@@ -107,8 +114,8 @@ class Agent(harness.TestCase):
         def services():
             return [series.labels.get("service_name") for series in server.taken]
 
-        wait_for(lambda: min(map(services().count, ("shop", "billing"))) >= 2, "windows of both", 60)
-        (uploader,) = [pid for pid in children(agent.pid) if os.getsid(pid) == pid]
+        wait_for(lambda: min(map(services().count, ("shop", "billing"))) >= 2, "windows of both")
+        (uploader,) = filter(leads_session, children(agent.pid))
         n_windows, n_failed, _ = self.end(agent)
         self.assertFalse(os.path.exists(f"/proc/{uploader}"))
         self.assertEqual(n_failed, 0, self.stderr)
@@ -187,8 +194,8 @@ class Agent(harness.TestCase):
         agent = self.begin(f"exe={self.program}", f"--exclude=exe={self.where}/other user=nobody",
                            prefix=(find_tool("unshare"), "-m", "sh", "-c", script,
                                    os.path.join(self.where, "users")))  # fmt: skip
-        wait_for(lambda: len(self.spool()) >= 3, "windows", 60)
-        wait_for(lambda: self.metrics()["silent"] == 1, "the time-out", 60)
+        wait_for(lambda: len(self.spool()) >= 3, "windows")
+        wait_for(lambda: self.metrics()["silent"] == 1, "the time-out")
         _, n_failed, _ = self.end(agent)
         self.assertEqual(n_failed, 0, self.stderr)
         self.assertRegex(self.stderr, r"process \d+ is not sampled: its command line, or its user's name, is not told")
@@ -257,14 +264,14 @@ class Agent(harness.TestCase):
         agent.communicate()
         # Its window may come at any time of the period: so many of them that one comes.
         agent = self.begin("--window=100ms", "--period=100ms", f"exe={self.program}")
-        wait_for(self.spool, "a window", 60)
+        wait_for(self.spool, "a window")
         with open(self.off_file, "wb"):
             pass
         self.assertRegex(agent.stderr.readline(), "off is there")
-        wait_for(lambda: not children(agent.pid), "the samplers' end", 60)
+        wait_for(lambda: not children(agent.pid), "the samplers' end")
         n = len(self.spool())
         os.unlink(self.off_file)
-        wait_for(lambda: len(self.spool()) > n, "windows again", 60)
+        wait_for(lambda: len(self.spool()) > n, "windows again")
         n_windows, n_failed, _ = self.end(agent)
         self.assertEqual(n_failed, 0, self.stderr)
         self.assertIn(n_windows - len(self.spool()), range(3))  # it was ended twice
@@ -284,18 +291,22 @@ class Agent(harness.TestCase):
                     pass  # it has ended
             return self.metrics()["killed_windows"]
 
-        wait_for(kill, "a worker killed", 60)
+        wait_for(kill, "a worker killed")
 
     def test_killed(self):
         """Whoever is sampled runs on, and nobody of the agent's is left."""
         targets = [self.start(self.program, 3, 1, 1), self.start(self.program, 2, 0, 1)]
         agent = self.begin("--window=100ms", "--period=100ms", f"exe={self.program}")
-        wait_for(lambda: len(self.spool()) >= 2, "windows", 60)
+        wait_for(lambda: len(self.spool()) >= 2, "windows")
         self.kill_worker(agent)
-        left = descendants(agent.pid)
+        agent.send_signal(signal.SIGSTOP)  # so that it starts nobody any more
+        wait_for(lambda: read_status(agent.pid)["State"][0] == "T", "the stop")
+        left = children(agent.pid)
+        wait_for(lambda: all(children(pid) or not is_there(pid) for pid in left), "the samplers' workers")
+        left += [worker for pid in left for worker in children(pid)]
         agent.kill()
         agent.communicate()
-        wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in left), "the samplers' end", 60)
+        wait_for(lambda: not any(map(is_there, left)), "the samplers' end")
         self.assert_let_go(*targets)
 
     def start_named(self, name, n_bytes):
@@ -349,7 +360,7 @@ class Agent(harness.TestCase):
         os.chown(self.where, NOBODY, NOBODY)
         agent = self.begin(f"exe={self.program}", prefix=user)
         wait_for(lambda: {int(name.split(".")[-5]) for name in self.spool()} >= {roots.pid, own.pid},
-                 "windows of both", 60)  # fmt: skip
+                 "windows of both")  # fmt: skip
         self.end(agent)
         self.assert_let_go(roots, own)
 
