@@ -49,7 +49,7 @@ class Terminal:
             return re.search(pattern, shown[0])
 
         try:
-            harness.wait_for(matches, pattern, 60)
+            harness.wait_for(matches, pattern)
         except AssertionError:
             raise AssertionError(f"{pattern!r} is not on the screen:\n{shown[0]}") from None
         return shown[0]
