@@ -103,11 +103,14 @@ class Completions(harness.TestCase):
         def type_(*keys):
             subprocess.run([*tmux, "send-keys", *keys], check=True)
 
-        type_(f". {os.path.join(COMPLETIONS, 'profiler.bash')}; clear", "Enter")
+        # What is typed before a prompt is there, the terminal itself may take.
+        harness.wait_for(lambda: shown().startswith(">"), "bash")
+        type_(f". {os.path.join(COMPLETIONS, 'profiler.bash')}; clear; PS1='ready> '", "Enter")
+        harness.wait_for(lambda: shown().startswith("ready>"), "the completions")
         type_("profiler rep", "Tab", "--no-i", "Tab", "tw", "Tab")
         # A space follows a whole word, and quotes what needs them.
         wanted = r"profiler report --no-inlines two\ words.folded"
-        harness.wait_for(lambda: wanted in shown(), wanted, 20)
+        harness.wait_for(lambda: wanted in shown(), wanted)
 
     def test_fish(self):
         if not shutil.which("fish"):
@@ -140,12 +143,13 @@ class Completions(harness.TestCase):
                 [*tmux, "capture-pane", "-p"], capture_output=True, text=True, check=True
             ).stdout  # fmt: skip
 
+        harness.wait_for(lambda: shown().startswith(">"), "zsh")
         subprocess.run([*tmux, "send-keys", f"fpath=({COMPLETIONS} $fpath); autoload -U compinit; "
                         "compinit -u -D; clear; PS1='ready> '", "Enter"], check=True)  # fmt: skip
-        harness.wait_for(lambda: shown().startswith("ready>"), "zsh", 20)
+        harness.wait_for(lambda: shown().startswith("ready>"), "the completions")
         subprocess.run([*tmux, "send-keys", "profiler rep", "Tab", "--no-i", "Tab", "on", "Tab"], check=True)
         wanted = "profiler report --no-inlines one.wprof"
-        harness.wait_for(lambda: wanted in shown(), wanted, 20)
+        harness.wait_for(lambda: wanted in shown(), wanted)
 
     def test_installed(self):
         with open(os.path.join(BUILD, "meson-info", "intro-installed.json"), encoding="utf-8") as file:

@@ -56,7 +56,9 @@ class GroundTruth(harness.TestCase):
         self.assertEqual(set(self.truth), {"cpu", "sleep", "futex", "pipe", "disk"})
         for thread, functions in self.truth.items():
             whole_s = sum(functions.values())
-            self.assertAlmostEqual(whole_s, SECONDS, delta=1 + self.late_s, msg=thread)
+            self.assertGreater(whole_s, SECONDS - 1 - self.late_s, thread)
+            # The last of them may take its time: a disk above all.
+            self.assertLess(whole_s, self.run_.elapsed_s, thread)
 
     def test_shares_of_counts(self):
         """A count is a draw with the share's probability: sqrt(n p (1 - p)). What the thread did at
@@ -234,7 +236,7 @@ class ShortNaps(harness.TestCase):
             share = seconds / sum(truth.values())
             sigma = math.sqrt(share * (1 - share) / n)
             self.assertLessEqual(
-                abs(found[name] / n - share), 3.5 * sigma + missed + 0.05 * waited,
+                abs(found[name] / n - share), SIGMAS * sigma + missed + 0.05 * waited,
                 f"{name}: {found[name] / n:.3f} of {n}, not {share:.3f} +- {sigma:.3f}, waited "
                 f"{waited:.3f}; {run.stderr}",
             )  # fmt: skip
@@ -282,7 +284,7 @@ class Bursts(harness.TestCase):
             # A busy machine: few of the bursts are most of the time, and ticks are missed.
             delta_s = 0.5 * burst_s
         delta_s += late_s * (int(args[1]) if len(args) > 1 else 1)  # of each thread
-        self.assertGreater(n * share, 10 * SIGMAS, "too short a run")
+        self.assertGreater(n * share, 5 * SIGMAS, "too short a run")
         self.assertAlmostEqual(
             found_s, burst_s, delta=delta_s,
             msg=f"{n} samples, {run.summary.missed} ticks missed, the machine paused for {late_s:.3f} s",

@@ -8,6 +8,7 @@ import collections
 import json
 import os
 import re
+import signal
 
 import harness
 import pprof
@@ -48,7 +49,11 @@ class Timelines(harness.TestCase):
     def test_no_wait(self):
         """Of a program that never does, in each form."""
         target = self.start_fixture("calls-O2", "spin")
-        data = Recorded(target, duration="0.3").finish().data
+        recorded = Recorded(target, duration="1000")
+        recorded.run.wait_attached()
+        harness.wait_until_spinning(target)  # however long others have the CPUs
+        recorded.run.signal(signal.SIGINT)
+        data = recorded.finish().data
         target.end()
         for form in FORMS:
             self.assertIn("leaf_spin", json.dumps(json.loads(report(data, "-f", form)[0])))
