@@ -29,7 +29,8 @@ static void end_stuck(void)
 {
 	static const char text[] =
 	    "profiler: a thread was held without end by a fault of the profiler, which kills "
-	    "itself so that the target runs on; please report it\n";
+	    "itself so that the target runs on; samples that are not in a recording or window yet "
+	    "are lost; please report it\n";
 
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0) {
 		// there is nobody to be told

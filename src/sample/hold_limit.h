@@ -5,7 +5,9 @@
 // the target's, and hostile: if it made a loop there endless, the thread would be held for as long
 // as the sampler lives, and a sampler at a realtime priority would take a CPU as well. So such a
 // sampler kills itself: the kernel then lets go of all threads, and its supervisor sees to calls in
-// their rest (tracee_rescue.h) and says how it ended.
+// their rest (tracee_rescue.h) and says how it ended. What a recording or a window's file holds by
+// then stays; all other samples are lost, because no code of a sampler with such a fault is trusted
+// to write them.
 #pragma once
 
 #include <stdint.h>
