@@ -204,6 +204,17 @@ class Privileges(TestCase):
             self.assertRegex(run.stderr, "set-user-ID.*runs unprofiled.*as root")
             self.assertEqual([name for name in os.listdir(directory) if "pb.gz" in name], [])
 
+    def test_only_executable(self):
+        """Only root may trace a program that its user may not read: it runs, and a line says why."""
+        directory, _, _, user = self.programs(0o4755)
+        program = shutil.copy(harness.find_tool("sh"), os.path.join(directory, "unreadable"))
+        os.chmod(program, 0o711)
+        command = ["--", program, "-c", "exit 7"]
+        run = Run(["-o", "out.folded", *command], env=NO_LEAKS, cwd=directory, **user)
+        run.communicate()
+        self.assertEqual(run.status, 7, run.stderr)
+        self.assertRegex(run.stderr, "its file may not be read.*runs unprofiled")
+
     def test_wrapped_found_along_the_path(self):
         directory, special, _, user = self.programs(0o4755)
         env = {**NO_LEAKS, "PATH": f"/nowhere:{directory}:{os.environ['PATH']}"}

@@ -315,7 +315,8 @@ static void print_doubts(const struct run_stats *stats)
 	if (stats->refused_children)
 		fprintf(stderr,
 		        "profiler: %ju child process%s could not be sampled: 32-bit programs, or "
-		        "with privileges, traced by others, or profilers that began later\n",
+		        "with privileges, from files that may not be read, not dumpable, traced by "
+		        "others, or profilers that began later\n",
 		        (uintmax_t)stats->refused_children,
 		        stats->refused_children == 1 ? "" : "es");
 	if (stats->lost_privileges)
@@ -328,7 +329,7 @@ static void print_doubts(const struct run_stats *stats)
 		fprintf(stderr,
 		        "profiler: %ju sample%s without a stack: the kernel denied the stop of a "
 		        "thread, as it does while another process traces it (a debugger, "
-		        "strace)\n",
+		        "strace), and where the process is not dumpable or has privileges\n",
 		        (uintmax_t)stats->denied, stats->denied == 1 ? "" : "s");
 	if (stats->lacks_files)
 		fprintf(stderr, "profiler: files could not be opened, as no more may be: threads, "

@@ -138,8 +138,8 @@ struct error *diagnose_denied(int pid)
 	if (geteuid() != 0)
 		return error_create(EXIT_STATUS_TARGET,
 		                    "process %d (%s) does not allow tracing by its own user (it "
-		                    "has privileges or is not dumpable): run profiler as root "
-		                    "(sudo)",
+		                    "has privileges, its file may not be read, or it is not "
+		                    "dumpable): run profiler as root (sudo)",
 		                    pid, name);
 	return error_create(EXIT_STATUS_TARGET,
 	                    "the kernel denies tracing of process %d (%s): root needs "
