@@ -509,7 +509,10 @@ class Screen(harness.TestCase):
             finally:
                 os._exit(99)
         fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 200, 400, 0, 0))
-        harness.wait_for(lambda: harness.children(pid), "the sampler")
+        # By default they end it, and it awaits them only when the sampler has been started.
+        harness.wait_for(
+            lambda: "anon_inode:[signalfd]" in harness.read_links(f"/proc/{pid}/fd"), "its watch for signals"
+        )
         time.sleep(1)  # more than the terminal's buffer holds is drawn
         return pid, master
 
