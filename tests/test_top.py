@@ -124,7 +124,7 @@ class Replay(harness.TestCase):
     def test_tables(self):
         for view in ("threads", "functions", "tree", "waits"):
             text = top(self.path, f"--view={view}", "-n", 2)
-            self.assertEqual(text.count(" ticks\n"), 2, text)
+            self.assertEqual(text.count(" samples\n"), 2, text)
             self.assertEqual(text.count("%"), text.splitlines()[1].count("%") * 2, text)
         rows = top(self.path, "--view=functions", "--sort=function", "-n1").splitlines()[2:-1]
         names = [row.split(maxsplit=7)[-1] for row in rows]

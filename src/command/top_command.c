@@ -118,7 +118,7 @@ static void print_head(const struct top_run *run, const struct top_model *model)
 	char time[TIME_POINT_TEXT_SIZE];
 
 	time_point_format(profile->start_time_ns + model->input.from_ns, false, time);
-	printf("%s   %.1f s   pid %d %s   %zu threads, %llu ticks\n", time,
+	printf("%s   %.1f s   pid %d %s   %zu threads, %llu samples\n", time,
 	       (double)(model->input.to_ns - model->input.from_ns) / (double)NS_PER_SECOND,
 	       run->source.recording.pid, name, model->n_threads,
 	       (unsigned long long)model->share.count);
