@@ -151,6 +151,13 @@ static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uin
 	return &unwinder->entries[id];
 }
 
+// Not a part of find_entry, which would save registers for it with each frame.
+static __attribute__((noinline)) void fill_entry(struct unwinder *unwinder, uint64_t pc,
+                                                 bool is_return, struct unwinder_entry *ret)
+{
+	*ret = *look_up_entry(unwinder, pc, is_return);
+}
+
 // Looks in a direct-mapped cache before the table: nearly every frame is found there at once.
 static const struct unwinder_entry *find_entry(struct unwinder *unwinder, uint64_t pc,
                                                bool is_return)
@@ -160,7 +167,7 @@ static const struct unwinder_entry *find_entry(struct unwinder *unwinder, uint64
 	    &unwinder->recent[key * 0x9e3779b97f4a7c15u >> 32 & (N_RECENT - 1)];
 
 	if (entry->key != key || key == NO_KEY)
-		*entry = *look_up_entry(unwinder, pc, is_return);
+		fill_entry(unwinder, pc, is_return, entry);
 	return entry;
 }
 
