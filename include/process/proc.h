@@ -65,8 +65,11 @@ bool proc_read_wchan(int pid, int tid, char ret[PROC_NAME_SIZE]);
 // Opens /proc/PID/task/TID/`file`; -1 with errno.
 int proc_open(int pid, int tid, const char *file);
 
-// Returns the first max_bytes of a process's file, such as "environ", with a NUL after them; NULL
+// Returns the first max_bytes of a thread's file, such as "net/tcp", with a NUL after them; NULL
 // with errno. The caller frees.
+char *proc_read_all(int pid, int tid, const char *file, size_t max_bytes, size_t *ret_size);
+
+// Does the same for a process's file, such as "environ".
 char *proc_read_whole(int pid, const char *file, size_t max_bytes, size_t *ret_size);
 
 // Reads the path of the program that the process runs, without the " (deleted)" of one that has

@@ -39,9 +39,9 @@ static bool read_text(int fd, int pid, int tid, const char *file, char *text, si
 	return true;
 }
 
-char *proc_read_whole(int pid, const char *file, size_t max_bytes, size_t *ret_size)
+char *proc_read_all(int pid, int tid, const char *file, size_t max_bytes, size_t *ret_size)
 {
-	_cleanup_close_ int fd = proc_open(pid, pid, file);
+	_cleanup_close_ int fd = proc_open(pid, tid, file);
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0, capacity = 0;
 	ssize_t n;
@@ -58,6 +58,11 @@ char *proc_read_whole(int pid, const char *file, size_t max_bytes, size_t *ret_s
 	*ret_size = size < max_bytes ? size : max_bytes;
 	text[*ret_size] = '\0';
 	return take_pointer(text);
+}
+
+char *proc_read_whole(int pid, const char *file, size_t max_bytes, size_t *ret_size)
+{
+	return proc_read_all(pid, pid, file, max_bytes, ret_size);
 }
 
 bool proc_read_exe(int pid, char *ret, size_t size)

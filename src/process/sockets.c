@@ -121,21 +121,6 @@ void sockets_parse(const char *table, const char *text, struct socket_wanted *wa
 	}
 }
 
-static char *read_table(int pid, int tid, const char *table)
-{
-	_cleanup_free_ char *name = memory_printf("net/%s", table);
-	_cleanup_free_ char *text = memory_alloc(MAX_TABLE_BYTES + 1);
-	_cleanup_close_ int fd = proc_open(pid, tid, name);
-	size_t size = 0;
-	ssize_t bytes;
-
-	while (fd >= 0 && size < MAX_TABLE_BYTES &&
-	       (bytes = read(fd, text + size, MAX_TABLE_BYTES - size)) > 0)
-		size += bytes;
-	text[size] = '\0';
-	return take_pointer(text);
-}
-
 static bool all_found(const struct socket_wanted *wanted, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -147,9 +132,12 @@ static bool all_found(const struct socket_wanted *wanted, size_t n)
 void sockets_find(int pid, int tid, struct socket_wanted *wanted, size_t n)
 {
 	static const char *const tables[] = {"unix", "tcp", "tcp6", "udp", "udp6"};
+	size_t size;
 
 	for (size_t i = 0; i < array_size(tables) && !all_found(wanted, n); i++) {
-		_cleanup_free_ char *text = read_table(pid, tid, tables[i]);
-		sockets_parse(tables[i], text, wanted, n);
+		_cleanup_free_ char *name = memory_printf("net/%s", tables[i]);
+		_cleanup_free_ char *text = proc_read_all(pid, tid, name, MAX_TABLE_BYTES, &size);
+		if (text)
+			sockets_parse(tables[i], text, wanted, n);
 	}
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "memory.h"
 #include "proc.h"
@@ -95,24 +94,11 @@ void tcp_peer_parse(const char *const tables[2], struct tcp_wanted *wanted, size
 		each_row(tables[i], wanted, n, note_peer);
 }
 
-static char *read_table(int pid, int tid, const char *name)
-{
-	_cleanup_free_ char *text = memory_alloc(MAX_TABLE_BYTES + 1);
-	_cleanup_close_ int fd = proc_open(pid, tid, name);
-	size_t size = 0;
-	ssize_t bytes;
-
-	while (fd >= 0 && size < MAX_TABLE_BYTES &&
-	       (bytes = read(fd, text + size, MAX_TABLE_BYTES - size)) > 0)
-		size += (size_t)bytes;
-	text[size] = '\0';
-	return take_pointer(text);
-}
-
 void tcp_peer_find(int pid, int tid, struct tcp_wanted *wanted, size_t n)
 {
-	_cleanup_free_ char *v4 = read_table(pid, tid, "net/tcp");
-	_cleanup_free_ char *v6 = read_table(pid, tid, "net/tcp6");
+	size_t size;
+	_cleanup_free_ char *v4 = proc_read_all(pid, tid, "net/tcp", MAX_TABLE_BYTES, &size);
+	_cleanup_free_ char *v6 = proc_read_all(pid, tid, "net/tcp6", MAX_TABLE_BYTES, &size);
 
 	tcp_peer_parse((const char *const[]){v4, v6}, wanted, n);
 }
