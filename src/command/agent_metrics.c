@@ -4,10 +4,8 @@
 #include "agent_cost.h"
 #include "agent_sums.h"
 #include "clock.h"
-#include "error.h"
 #include "json.h"
 #include "metrics.h"
-#include "output.h"
 
 static void put_windows(struct json *json, const struct agent_metrics *metrics)
 {
@@ -40,29 +38,23 @@ static void put_cost(struct json *json, const struct agent_cost *cost)
 	json_key_int(json, "peak_memory_bytes", (int64_t)cost->peak_memory);
 }
 
+static void put_metrics(struct json *json, const void *what)
+{
+	const struct agent_metrics *metrics = what;
+
+	metrics_put_time(json, "start", metrics->start_ns);
+	metrics_put_time(json, "now", clock_read_ns(CLOCK_REALTIME));
+	json_key_bool(json, "ended", metrics->ended);
+	json_key_bool(json, "off", metrics->is_off);
+	put_windows(json, metrics);
+	put_sums(json, metrics->sums);
+	put_cost(json, metrics->cost);
+	if (metrics->push)
+		metrics_put_push(json, metrics->push, metrics->sums->lost_windows,
+		                 metrics->sums->lost_samples);
+}
+
 struct error *agent_metrics_write(const char *path, const struct agent_metrics *metrics)
 {
-	struct output *output = NULL;
-	struct error *error = output_open(path, false, &output);
-
-	if (error)
-		return error;
-	struct json json = {.stream = output_stream(output)};
-	json_open(&json, '{');
-	json_key_int(&json, "version", METRICS_VERSION);
-	metrics_put_time(&json, "start", metrics->start_ns);
-	metrics_put_time(&json, "now", clock_read_ns(CLOCK_REALTIME));
-	json_key_bool(&json, "ended", metrics->ended);
-	json_key_bool(&json, "off", metrics->is_off);
-	put_windows(&json, metrics);
-	put_sums(&json, metrics->sums);
-	put_cost(&json, metrics->cost);
-	if (metrics->push)
-		metrics_put_push(&json, metrics->push, metrics->sums->lost_windows,
-		                 metrics->sums->lost_samples);
-	json_close(&json, '}');
-	fputc('\n', json.stream);
-	error = output_finish(output, NULL);
-	output_destroy(output);
-	return error;
+	return metrics_write_object(path, put_metrics, metrics);
 }

@@ -179,10 +179,10 @@ void metrics_put_push(struct json *json, const struct push_counts *push, uint64_
 	json_close(json, '}');
 }
 
-struct error *metrics_write(const char *path, const struct metrics *metrics)
+struct error *metrics_write_object(const char *path,
+                                   void (*put)(struct json *json, const void *what),
+                                   const void *what)
 {
-	const struct run_stats *stats = metrics->stats;
-	const struct profile *profile = metrics->profile;
 	struct output *output = NULL;
 	struct error *error = output_open(path, false, &output);
 
@@ -191,19 +191,30 @@ struct error *metrics_write(const char *path, const struct metrics *metrics)
 	struct json json = {.stream = output_stream(output)};
 	json_open(&json, '{');
 	json_key_int(&json, "version", METRICS_VERSION);
-	json_key_int(&json, "pid", metrics->pid);
-	json_key_bool(&json, "ended", metrics->ended);
-	put_ticks(&json, stats, profile);
-	put_hold(&json, stats);
-	put_own(&json, stats);
-	put_truncated(&json, profile);
-	put_target(&json, profile);
-	if (metrics->push)
-		metrics_put_push(&json, metrics->push, metrics->lost_windows,
-		                 metrics->lost_samples);
+	put(&json, what);
 	json_close(&json, '}');
 	fputc('\n', json.stream);
 	error = output_finish(output, NULL);
 	output_destroy(output);
 	return error;
+}
+
+static void put_metrics(struct json *json, const void *what)
+{
+	const struct metrics *metrics = what;
+
+	json_key_int(json, "pid", metrics->pid);
+	json_key_bool(json, "ended", metrics->ended);
+	put_ticks(json, metrics->stats, metrics->profile);
+	put_hold(json, metrics->stats);
+	put_own(json, metrics->stats);
+	put_truncated(json, metrics->profile);
+	put_target(json, metrics->profile);
+	if (metrics->push)
+		metrics_put_push(json, metrics->push, metrics->lost_windows, metrics->lost_samples);
+}
+
+struct error *metrics_write(const char *path, const struct metrics *metrics)
+{
+	return metrics_write_object(path, put_metrics, metrics);
 }

@@ -25,6 +25,11 @@ struct metrics {
 // Replaces the file's contents by one object on one line.
 struct error *metrics_write(const char *path, const struct metrics *metrics);
 
+// Does the same with other figures, which `put` writes, behind the version.
+struct error *metrics_write_object(const char *path,
+                                   void (*put)(struct json *json, const void *what),
+                                   const void *what);
+
 // Parts of it that others have, too: a moment, CLOCK_REALTIME; and what became of windows, of which
 // the lost ones could not be written.
 void metrics_put_time(struct json *json, const char *key, int64_t time_ns);
