@@ -215,6 +215,12 @@ class Agent(harness.TestCase):
         for command in commands:
             self.assertEqual(command[:2], ["profiler", "agent"])
             self.list(*command[2:])
+        if shutil.which("systemd-analyze"):
+            unit = os.path.join(self.where, "profiler-agent.service")
+            with open(f"{where}/profiler-agent.service.in", encoding="utf-8") as file, open(unit, "w") as out:
+                out.write(file.read().replace("@bindir@/profiler", "/bin/true"))
+            run = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
 
     def test_rules_again(self):
         """SIGHUP: from then on the file's rules count, unless there is a mistake in them."""

@@ -16,8 +16,14 @@ static bool read_at(const struct loaded_file *file, uint64_t address, void *byte
 	return resident_read(file->resident, file->tid, address, bytes, size);
 }
 
-// The dynamic section's address, and the bias.
-static enum loaded_answer find_dynamic(struct loaded_file *file, uint64_t start, uint64_t *ret)
+struct dynamic {
+	uint64_t address;
+	size_t n_entries;
+};
+
+// Finds the dynamic section, and the bias.
+static enum loaded_answer find_dynamic(struct loaded_file *file, uint64_t start,
+                                       struct dynamic *ret)
 {
 	Elf64_Phdr headers[MAX_HEADERS];
 	Elf64_Ehdr header;
@@ -42,7 +48,11 @@ static enum loaded_answer find_dynamic(struct loaded_file *file, uint64_t start,
 	}
 	if (!dynamic || !has_bias)
 		return LOADED_NO;
-	*ret = file->bias + dynamic->p_vaddr;
+	const uint64_t n = dynamic->p_memsz / sizeof(Elf64_Dyn);
+	*ret = (struct dynamic){
+	    .address = file->bias + dynamic->p_vaddr,
+	    .n_entries = n < MAX_DYNAMIC ? n : MAX_DYNAMIC,
+	};
 	return LOADED_YES;
 }
 
@@ -52,22 +62,24 @@ static uint64_t moved(const struct loaded_file *file, uint64_t address)
 	return address < file->bias ? address + file->bias : address;
 }
 
-static enum loaded_answer read_dynamic(struct loaded_file *file, uint64_t dynamic)
+static void note_entry(struct loaded_file *file, const Elf64_Dyn *entry)
 {
-	Elf64_Dyn entry = {0};
+	if (entry->d_tag == DT_GNU_HASH)
+		file->hash = moved(file, entry->d_un.d_ptr);
+	else if (entry->d_tag == DT_SYMTAB)
+		file->symbols = moved(file, entry->d_un.d_ptr);
+	else if (entry->d_tag == DT_STRTAB)
+		file->strings = moved(file, entry->d_un.d_ptr);
+}
 
-	for (size_t i = 0; i < MAX_DYNAMIC; i++) {
-		if (!read_at(file, dynamic + i * sizeof(entry), &entry, sizeof(entry)))
-			return LOADED_UNKNOWN;
-		if (entry.d_tag == DT_NULL)
-			break;
-		if (entry.d_tag == DT_GNU_HASH)
-			file->hash = moved(file, entry.d_un.d_ptr);
-		else if (entry.d_tag == DT_SYMTAB)
-			file->symbols = moved(file, entry.d_un.d_ptr);
-		else if (entry.d_tag == DT_STRTAB)
-			file->strings = moved(file, entry.d_un.d_ptr);
-	}
+static enum loaded_answer read_dynamic(struct loaded_file *file, const struct dynamic *dynamic)
+{
+	Elf64_Dyn entries[MAX_DYNAMIC];
+
+	if (!read_at(file, dynamic->address, entries, dynamic->n_entries * sizeof(entries[0])))
+		return LOADED_UNKNOWN;
+	for (size_t i = 0; i < dynamic->n_entries && entries[i].d_tag != DT_NULL; i++)
+		note_entry(file, &entries[i]);
 	return file->symbols && file->strings && file->hash ? LOADED_YES : LOADED_UNKNOWN;
 }
 
@@ -75,12 +87,12 @@ enum loaded_answer loaded_file_read(struct resident *resident, int tid, uint64_t
                                     struct loaded_file *ret)
 {
 	uint32_t header[4];
-	uint64_t dynamic;
+	struct dynamic dynamic;
 
 	*ret = (struct loaded_file){.resident = resident, .tid = tid};
 	enum loaded_answer answer = find_dynamic(ret, start, &dynamic);
 	if (answer == LOADED_YES)
-		answer = read_dynamic(ret, dynamic);
+		answer = read_dynamic(ret, &dynamic);
 	if (answer != LOADED_YES)
 		return answer;
 	if (!read_at(ret, ret->hash, header, sizeof(header)))
