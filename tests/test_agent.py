@@ -238,6 +238,9 @@ class Agent(harness.TestCase):
         write(f"exe={self.program}\n")
         agent = self.begin("--window=100ms", "--period=100ms", f"--rules={rules}")
         wait_for(lambda: numbers(shop), "a window", 60)
+        second = self.begin(f"exe={self.program}")  # into the same directory
+        self.assertIn("agent: another one writes to the directory", second.communicate()[1])
+        self.assertEqual(second.returncode, 3)
         for text, mistake in (
             (f"exe={self.where}/other\nexe=(\n", f"{rules}:2: 'exe=(' is not a regular expression"),
             (f"exclude exe={self.where}/other\n", "agent: no rule chooses a process"),

@@ -262,6 +262,7 @@ static void become_sampler(const struct agent *agent, const struct agent_process
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(EXIT_STATUS_OK);
+	close(options->agent.lock_fd);
 	sigprocmask(SIG_SETMASK, &agent->before, NULL);
 	limit_memory(options->agent.max_memory);
 	_cleanup_free_ char *obstacle = agent_process_obstacle(process);

@@ -2,19 +2,28 @@
 #include "agent_command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "agent.h"
 #include "agent_list.h"
 #include "agent_sums.h"
+#include "clock.h"
 #include "error.h"
 #include "memory.h"
 #include "options.h"
 #include "pusher.h"
 #include "show.h"
 #include "writer.h"
+
+#define LOCK_LOOK_NS (100 * NS_PER_MS)
+
+enum { MAX_LOCK_LOOKS = 20 };
 
 void agent_command_prepare(struct options *options)
 {
@@ -56,6 +65,37 @@ static struct error *find_directory(struct options *options, char **ret)
 	                    strerror(errno));
 }
 
+// Two agents would give windows of one process the same name, and one would replace the other's.
+// The lock ends with the agent, as its children give it up; how long that takes one that was killed
+// is waited for.
+static struct error *lock_directory(struct options *options)
+{
+	const char *path = options->output;
+	const struct timespec moment = clock_timespec(LOCK_LOOK_NS);
+	const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int result = -1;
+
+	if (fd < 0 || access(path, W_OK | X_OK) != 0) {
+		close(fd);
+		return error_create(EXIT_STATUS_OUTPUT, "cannot write to the directory %s: %m",
+		                    path);
+	}
+	options->agent.lock_fd = fd;
+	for (int i = 0; i < MAX_LOCK_LOOKS && result != 0; i++) {
+		if (i > 0)
+			nanosleep(&moment, NULL);
+		result = flock(fd, LOCK_EX | LOCK_NB);
+		if (result != 0 && errno != EWOULDBLOCK)
+			return NULL; // this file system has no locks
+	}
+	if (result == 0)
+		return NULL;
+	return error_create(EXIT_STATUS_OUTPUT,
+	                    "agent: another one writes to the directory %s: give each its own "
+	                    "(-o DIR)",
+	                    path);
+}
+
 static struct error *share_sums(struct options *options)
 {
 	void *shared = mmap(NULL, sizeof(*options->agent.sums), PROT_READ | PROT_WRITE,
@@ -75,6 +115,8 @@ struct error *agent_command(struct options *options, int (*sample)(void *context
 	if (options->agent.list)
 		return list(options);
 	struct error *error = find_directory(options, &spool);
+	if (!error)
+		error = lock_directory(options);
 	if (!error)
 		error = share_sums(options);
 	if (!error && options->push.destination.url)

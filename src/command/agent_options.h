@@ -32,6 +32,7 @@ struct agent_options {
 	double max_cpu_percent;  // of one CPU, for all together; 0: no limit
 	uint64_t max_memory;     // bytes, for all together
 	const char *off_file;    // while this file is there, nothing is sampled
+	int lock_fd;             // of the directory, for the agent's own process alone; 0: none
 	struct agent_sums *sums; // what samplers have done, shared with them; borrowed
 	// Set in a sampler's process alone:
 	const char *const *comments;      // of its window, NULL-terminated; borrowed

@@ -126,6 +126,8 @@ static void become_uploader(const struct pusher *pusher, pid_t parent)
 	}
 	if (pusher->options->ready_fd >= 0)
 		close(pusher->options->ready_fd);
+	if (pusher->options->agent.lock_fd > 0)
+		close(pusher->options->agent.lock_fd);
 	upload(pusher);
 }
 
