@@ -73,9 +73,15 @@ static bool take_turn(struct name_cache *cache)
 void name_cache_await_turn(struct name_cache *cache)
 {
 	const struct timespec moment = {.tv_nsec = TURN_LOOK_NS};
+	pid_t owner = cache->owner;
 
-	for (int i = 0; i < MAX_TURN_LOOKS && !take_turn(cache); i++)
+	for (int i = 0; i < MAX_TURN_LOOKS; i++) {
+		if (take_turn(cache))
+			return;
 		nanosleep(&moment, NULL);
+	}
+	// Whoever has had it all the time may have ended, its number be another process's by now.
+	atomic_compare_exchange_strong(&cache->owner, &owner, getpid());
 }
 
 void name_cache_end_turn(struct name_cache *cache)
