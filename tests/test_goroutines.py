@@ -147,13 +147,29 @@ class Goroutines(ZooTestCase):
         for of_goid in samples.values():
             labels = of_goid[0].labels
             tenants.setdefault(labels.get("tenant"), []).append(labels)
-        self.assertEqual(set(tenants), {None, "red", "blue"})
-        (red,), (blue,) = tenants["red"], tenants["blue"]
+        self.assertEqual(set(tenants), {None, "red", "blue", "black"})
+        (red,), (blue,), (black,) = tenants["red"], tenants["blue"], tenants["black"]
         self.assertEqual({f"key{i}": f"value{i}" for i in range(10)}, {k: v for k, v in red.items() if "key" in k})
         self.assertEqual((red["go.thread"], red["thread"]), ("mine", "runtime/pprof.Do"))
         self.assertEqual(blue["syscall"], "read")
         lacking = [labels["labels"] for labels in tenants[None] if "labels" in labels]
         self.assertEqual(lacking, ["unreadable, or more than 64"])
+        # Hostile ones: cut ones say so, and so does the set where keys are alike once they are clean.
+        expected = {
+            "long": "x" * 253 + "...",
+            "nul_one": "a_b",
+            "nul__": "",
+            "\ufffd__": "\ufffd__",
+            "go.labels": "go",
+            "labels": "alike or empty keys",
+        }
+        self.assertLessEqual(expected.items(), black.items())
+
+    def check_told(self, run):
+        """The summary counts the samples whose labels are not all there."""
+        n = sum(s.count for s in run.pprof.samples if "labels" in s.labels)
+        (told,) = re.findall(r"(?m)^profiler: (\d+) of (\d+) samples lack labels;", run.stderr)
+        self.assertEqual((int(told[0]), int(told[1])), (n, run.summary.samples))
 
     def check_zoo(self, name, *args, options=(), n_least=25):
         target = self.start_zoo(name, *args)
@@ -200,6 +216,7 @@ class Goroutines(ZooTestCase):
         self.assertRegex(finalizing.thread, r"^runtime\.(runfinq|runFinalizers)$")
         self.check_things(run, samples)
         self.check_labels(samples)
+        self.check_told(run)
         names = collections.Counter(of_goid[0].thread for of_goid in samples.values())
         self.assertEqual(names["main.deep"], 7, names)  # not the compiler's main.zoo.gowrap1
 
@@ -261,7 +278,7 @@ class Goroutines(ZooTestCase):
         things = dict(line.split() for line in target.said if " " in line)
         since = r", the oldest for [\d.]+ s or more"
         self.assertRegex(text, f"(?m)^! 2 goroutines wait for (mutex {things['mutex']}|sema 0x[0-9a-f]+){since}$")
-        self.assertRegex(text, f"(?m)^15 goroutines wait for chan {things['chan']}{since}$")
+        self.assertRegex(text, f"(?m)^16 goroutines wait for chan {things['chan']}{since}$")
         # By the runtime's word: since the collection that the program has made, or longer.
         waits = [t for t in found["threads"] if t["name"] == "main.deep"]
         self.assertEqual({t["blocked_is"] for t in waits}, {"at_least"})

@@ -16,8 +16,8 @@ enum { LABELS_NONE = 0 };
 #define LABELS_LACK "labels"
 
 // Appends a label to *text, which is NULL or the caller's to free. Cleans both parts (text.h), and
-// cuts them if they are long. Drops a label whose key is already there. If the set gets too long,
-// leaves out the rest, and the label LABELS_LACK says so.
+// cuts them if they are long. Leaves out a label whose key is empty or already there, and the rest
+// of a set that gets too long: the label LABELS_LACK says so.
 void labels_add(char **text, const char *key, const char *value);
 
 struct label {

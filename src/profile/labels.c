@@ -11,6 +11,7 @@
 enum { MAX_PART_BYTES = 256, MAX_TEXT_BYTES = 4096, MAX_SETS = 1 << 16 };
 
 static const char TOO_LONG[] = LABELS_LACK "\ttoo long\n";
+static const char ALIKE[] = LABELS_LACK "\talike or empty keys\n";
 static const char TOO_MANY[] = LABELS_LACK "\ttoo many different ones\n";
 
 static bool has_key(const char *text, const char *key)
@@ -23,21 +24,26 @@ static bool has_key(const char *text, const char *key)
 	return false;
 }
 
+static void append(char **text, const char *added)
+{
+	char *longer = memory_printf("%s%s", *text ? *text : "", added);
+
+	free(*text);
+	*text = longer;
+}
+
 void labels_add(char **text, const char *key, const char *value)
 {
 	_cleanup_free_ char *clean_key = text_clean(key, strlen(key), MAX_PART_BYTES);
 	_cleanup_free_ char *clean_value = text_clean(value, strlen(value), MAX_PART_BYTES);
-	const char *before = *text ? *text : "";
+	const bool fits = !*text || strlen(*text) <= MAX_TEXT_BYTES;
 
-	if (!clean_key[0] || has_key(*text, clean_key))
-		return;
-	const bool fits = strlen(before) <= MAX_TEXT_BYTES;
-	if (!fits && labels_lack(*text))
-		return;
-	char *longer = fits ? memory_printf("%s%s\t%s\n", before, clean_key, clean_value)
-	                    : memory_printf("%s%s", before, TOO_LONG);
-	free(*text);
-	*text = longer;
+	if (fits && clean_key[0] && !has_key(*text, clean_key)) {
+		_cleanup_free_ char *added = memory_printf("%s\t%s\n", clean_key, clean_value);
+		append(text, added);
+	} else if (!labels_lack(*text)) {
+		append(text, fits ? ALIKE : TOO_LONG);
+	}
 }
 
 bool labels_lack(const char *text)

@@ -30,6 +30,18 @@ static void test_long_set(void **state)
 	assert_int_equal(strlen(text), length);
 }
 
+static void test_alike_keys(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+
+	(void)state;
+	labels_add(&text, "a\tb", "1");
+	labels_add(&text, "a_b", "2");
+	labels_add(&text, "", "3");
+	labels_add(&text, "c", "4");
+	assert_string_equal(text, "a_b\t1\n" LABELS_LACK "\talike or empty keys\nc\t4\n");
+}
+
 static void test_many_sets(void **state)
 {
 	struct profile profile = {0};
@@ -56,6 +68,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_long_set),
+	    cmocka_unit_test(test_alike_keys),
 	    cmocka_unit_test(test_many_sets),
 	};
 

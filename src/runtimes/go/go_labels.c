@@ -11,7 +11,7 @@
 
 enum {
 	MAX_LABELS = 64,
-	MAX_BYTES = 256, // of a key, and of a value
+	MAX_BYTES = 257, // of a key, and of a value: one more than labels_add takes without a mark
 	WORD = 8,
 
 	FIRST_WITH_LISTS = 24, // Go 1.24
@@ -104,12 +104,20 @@ static bool read_text(const struct search *search, const struct header *header,
 	const size_t n = header->length < MAX_BYTES ? header->length : MAX_BYTES;
 
 	memset(ret, 0, MAX_BYTES + 1);
-	return n == 0 || go_memory_read(search->memory, header->address, ret, n);
+	if (n > 0 && !go_memory_read(search->memory, header->address, ret, n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (ret[i] == '\0')
+			ret[i] = '_'; // as all control characters are shown
+	return true;
 }
 
 static int compare(const void *a, const void *b)
 {
-	return strcmp(((const struct named *)a)->key, ((const struct named *)b)->key);
+	const struct named *one = a, *other = b;
+	const int order = strcmp(one->key, other->key);
+
+	return order ? order : strcmp(one->value, other->value);
 }
 
 static bool is_ours(const char *key)
