@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "labels.h"
 #include "memory.h"
 
 const char *thread_state_name(enum thread_state state)
@@ -511,6 +512,8 @@ void profile_pass(struct profile *profile, uint32_t id, int64_t now_ns)
 void profile_reuse_goroutine(struct profile *profile, uint32_t id, int64_t now_ns)
 {
 	profile_pass(profile, id, now_ns);
+	profile->threads[id].labels = LABELS_NONE;
+	profile->threads[id].waits_since_ns = 0;
 	if (profile->threads[id].goid == 0)
 		return;
 	profile->threads[id].goid = 0;

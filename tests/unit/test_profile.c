@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "clock.h"
-#include "memory.h"
+#include "labels.h"
 #include "memory.h"
 #include "profile.h"
 
@@ -72,6 +72,23 @@ static void test_samples_are_counted_by_stack_thread_and_state(void **state)
 	assert_int_equal(profile.samples[first].count, 5);
 	assert_int_equal(profile.samples[first].wall_ns, 125);
 	assert_int_equal(profile.samples[first].cpu_ns, 125);
+	profile_deinit(&profile);
+}
+
+static void test_a_goroutine_has_nothing_of_the_one_before(void **state)
+{
+	struct profile profile = {0};
+	const uint32_t id = profile_add_goroutine(&profile, 1, 7, "f", 0);
+
+	(void)state;
+	profile_label_thread(&profile, id, profile_intern_labels(&profile, "tenant\tred\n"));
+	profile.threads[id].waits_since_ns = 5;
+	const uint32_t first = profile_count(&profile, id, 0, THREAD_SLEEPING, WAIT_NONE, 1, 10);
+	profile_reuse_goroutine(&profile, id, 20);
+	const uint32_t second = profile_count(&profile, id, 0, THREAD_SLEEPING, WAIT_NONE, 1, 30);
+	assert_int_not_equal(profile.samples[first].labels, LABELS_NONE);
+	assert_int_equal(profile.samples[second].labels, LABELS_NONE);
+	assert_int_equal(profile.threads[id].waits_since_ns, 0);
 	profile_deinit(&profile);
 }
 
@@ -234,6 +251,7 @@ int main(void)
 	    cmocka_unit_test(test_locations_are_interned),
 	    cmocka_unit_test(test_stacks_are_interned),
 	    cmocka_unit_test(test_samples_are_counted_by_stack_thread_and_state),
+	    cmocka_unit_test(test_a_goroutine_has_nothing_of_the_one_before),
 	    cmocka_unit_test(test_waits_are_interned),
 	    cmocka_unit_test(test_endless_waits),
 	    cmocka_unit_test(test_only_running_time_is_cpu_time),
