@@ -200,10 +200,10 @@ class Overhead(harness.TestCase):
         """A budget that cannot be kept: ticks are left out, and the times stay right."""
         target = self.start_fixture("threads", 32, 16)
         # The budget begins with a loan, which it takes some 1,000 ticks to spend: longer, where many
-        # are missed.
-        for seconds in (2, 4, 8):
+        # are missed, or few of the threads have a CPU and need to be stopped.
+        for seconds in (2, 4, 8, 16, 32):
             run = attach(target, "--max-overhead=0.1", duration=str(seconds), hz=1000)
-            if run.summary.thinned or run.summary.missed < 0.1 * run.summary.ticks:
+            if run.summary.ticks < 0.95 * 1000 * seconds and run.summary.thinned:
                 break
         self.assertRegex(run.stderr, r"ticks were left out to stay within --max-overhead=0\.1")
         self.assertLess(run.summary.ticks, 0.95 * 1000 * seconds)
