@@ -23,8 +23,8 @@ import unittest
 import pprof
 from metronome import Metronome
 from proc import (  # noqa: F401 (tests use them by way of this module)
-    WAIT_TIMEOUT_S, children, cpu_ticks, is_there, read_links, read_status, read_until,
-    schedule_of, tids_of, wait_for, wait_until_settled, wait_until_spinning,
+    WAIT_TIMEOUT_S, children, cpu_ticks, is_there, read_links, read_status, read_until, schedule_of,
+    tids_of, wait_for, wait_until_in_calls, wait_until_settled, wait_until_spinning,
 )  # fmt: skip
 from told import Summary, read_folded, shorten, without_threads  # noqa: F401
 
@@ -243,9 +243,7 @@ class Run:
 
     def n_pauses(self):
         """How often the worker has slept: after each tick that is not late."""
-        worker = self.worker_pid()
-        status = read_status(worker) if worker else None
-        return int(status.get("voluntary_ctxt_switches", 0)) if status else 0
+        return n_pauses_of(self.worker_pid())
 
     def _close_ready(self):
         if self._ready is not None:
@@ -285,6 +283,8 @@ class Run:
                 self._check_books()
             if self.pprof is not None or self.folded and len(self.summary.threads) == 1:
                 self._tell_starved()
+            elif self.folded is not None:
+                self._tell_starved_folded()
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
         return self
@@ -449,7 +449,24 @@ class Run:
             rest_s = thread.watched_s - n * period_s
             if n and thread.kernel_cpu_s is not None and thread.kernel_cpu_s <= rest_s + 2 * period_s:
                 self.starved[thread.tid] += n
-        n_starved = sum(self.starved.values())
+        self._forgive(self.starved.total())
+
+    def _tell_starved_folded(self):
+        """The same where samples have no threads: those without a stack are no more than the time for
+        which threads seemed to run and, as the kernel counted, had no CPU."""
+        if "the kernel denied the stop" in self.stderr:
+            return
+        n_most = 0
+        for thread in self.summary.threads:
+            if thread.cpu_s and thread.kernel_cpu_s is not None:
+                n_most += max(0, thread.cpu_s - thread.kernel_cpu_s) * self.summary.hz + 2
+        n = self.folded[NO_STACK]
+        if 0 < n <= n_most:
+            self.starved[None] = n
+            self._forgive(n)
+
+    def _forgive(self, n_starved):
+        """Such samples are no truncated ones."""
         self.summary.truncated -= n_starved
         if n_starved:
             self.summary.truncated_by[UNSAMPLED] -= n_starved
@@ -482,15 +499,44 @@ class Run:
         return counts
 
 
+def n_pauses_of(worker):
+    """How often the process that samples has slept."""
+    status = read_status(worker) if worker else None
+    return int(status.get("voluntary_ctxt_switches", 0)) if status else 0
+
+
+def wait_for_work(pid, n_ticks=5):
+    """Waits until the process has had a CPU for some time more, in ticks of 10 ms."""
+    before = cpu_ticks(pid)
+    wait_for(lambda: cpu_ticks(pid) >= before + n_ticks, f"process {pid} to work")
+
+
+def attach_until(is_enough, target, *args, **run):
+    """The stacks of as many runs as it takes to see what there is, at most 10: on a busy machine a
+    target may be stopped a few times a second alone, and all else is those same stacks again."""
+    counts = Stacks()
+    for _ in range(10):
+        done = attach(target, *args, **run)
+        stacks = done.stacks()
+        counts.update(stacks)
+        counts.starved += stacks.starved
+        if is_enough(counts):
+            break
+    return done, counts
+
+
 def attach(target, *args, duration="0.4", hz=251, form="pprof", verbose=True, **run):
     """Attaches to the target for a while; the finished run. Again, if it has seen little: if no
-    thread got a CPU, or the machine was paused for most of the time."""
+    thread got a CPU, or the machine was paused for most of the time, or in a tick, for which the
+    profiler then leaves out most of the others."""
     for _ in range(4):
         done = start_attach(
             target, "-d", duration, *args, hz=hz, form=form, verbose=verbose, **run
         ).finish()
         is_starved = done.starved and sum(done.starved.values()) >= done.summary.samples
-        is_missed = done.summary.has_totals and done.summary.missed > done.summary.ticks
+        is_missed = done.summary.has_totals and (
+            done.summary.missed > done.summary.ticks or done.summary.thinned > 4 * done.summary.ticks
+        )
         if not is_starved and (not is_missed or not is_there(done.target_pid)):
             break
     return done
@@ -501,6 +547,18 @@ def start_attach(target, *args, hz=251, form="pprof", verbose=True, **run):
     more = ["-v"] if verbose else []
     name = {"pprof": "out.pb.gz", "folded": "out.folded", "record": "out.wprof"}[form]
     return Run(["-p", pid, "-F", hz, "-o", name, *more, *args], target_pid=pid, **run)
+
+
+def record_without_gaps(target, duration):
+    """A finished run that has recorded, and has missed so little that each part of a fifth of the time
+    has samples: again where the machine was paused for longer."""
+    for _ in range(4):
+        run = start_attach(
+            target, "-d", duration, "--max-overhead=0", form="record"
+        ).finish()  # fmt: skip
+        if run.summary.missed < 0.15 * run.summary.ticks:
+            break
+    return run
 
 
 def start_wrap(command, *args, hz=251, form="pprof", verbose=True, **run):

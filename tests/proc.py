@@ -8,6 +8,7 @@ import time
 
 # On a busy machine all takes its time.
 WAIT_TIMEOUT_S = 120
+SYS_FUTEX = "202"  # x86-64's
 
 
 def read_status(pid, tid=None):
@@ -113,9 +114,30 @@ def wait_until_spinning(target):
     wait_for(lambda: cpu_ticks(target.pid) >= start + 2, "its CPU time to grow")
 
 
+def wait_until_in_calls(pid):
+    """Waits until each thread sleeps in a system call: not in a futex(2), where a thread of Python's
+    waits for the interpreter's lock, on its way to where it stays."""
+
+    def are_in_calls():
+        for tid in tids_of(pid):
+            with open(f"/proc/{pid}/task/{tid}/syscall", encoding="ascii") as file:
+                number = file.read().split()[0]
+            if number in ("running", "-1", SYS_FUTEX):
+                return False
+        return True
+
+    wait_for(are_in_calls, f"the threads of {pid} to wait")
+
+
 def read_links(directory):
-    """Where the links in it lead; nowhere, if the process ends meanwhile."""
+    """Where the links in it lead that are there all the while; nowhere, if the process ends."""
+    found = set()
     try:
-        return {os.readlink(os.path.join(directory, name)) for name in os.listdir(directory)}
-    except FileNotFoundError:
-        return set()
+        for name in os.listdir(directory):
+            try:
+                found.add(os.readlink(os.path.join(directory, name)))
+            except (FileNotFoundError, PermissionError):  # the latter where the process has just ended
+                pass
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return found
