@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Code that no file holds: its names in /tmp/perf-PID.map, and what a hostile one may do."""
 
+import fcntl
 import os
 import re
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import harness
@@ -21,13 +24,27 @@ def map_path(pid):
 
 def change(target):
     """A run before and after a change that the target is asked for."""
-    run = start_attach(target)
+    run = start_attach(target, "--max-overhead=0")
     run.wait_attached()
-    run.wait_ticks(150)
-    os.write(target.process.stdin.fileno(), b"x")
-    run.wait_ticks(150)
+    see_at_work(run, target)
+    stdin = target.process.stdin.fileno()
+    os.write(stdin, b"x")
+    harness.wait_for(lambda: not unread(stdin), "the target to take the byte")
+    see_at_work(run, target)
     run.signal(signal.SIGINT)
     return run.finish()
+
+
+def see_at_work(run, target):
+    """Waits for many samples of what it does from now on, which it may get a CPU for much later."""
+    harness.wait_for_work(target.pid)
+    run.wait_ticks(150)
+    harness.wait_for_work(target.pid)
+
+
+def unread(fd):
+    """How many bytes are in the pipe."""
+    return struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))[0]
 
 
 def remove(path):
@@ -68,12 +85,15 @@ class Names(harness.TestCase):
 
     def test_written_while_it_runs(self):
         target = self.start_map("none")
-        run = start_attach(target, "-d", "1")
+        run = start_attach(target)
         run.wait_attached()
         with open(f"/proc/{target.pid}/maps", encoding="utf-8") as file:
             start = next(line.split("-")[0] for line in file if "rwxp" in line)
         with open(map_path(target.pid), "w", encoding="utf-8") as file:
             file.write(f"0x{start} 0x10 made late\n")
+        files = f"/proc/{run.worker_pid()}/fd"
+        harness.wait_for(lambda: map_path(target.pid) in harness.read_links(files), "it to be seen")
+        run.signal(signal.SIGINT)
         run.finish()
         self.assert_stacks(run.stacks(), BETWEEN % "made late")
 
@@ -90,6 +110,7 @@ class Names(harness.TestCase):
         )  # fmt: skip
         target = harness.children(unshare.pid)[0]
         self.assertEqual(harness.read_status(target)["NSpid"].split()[-1], "1")
+        harness.wait_for_work(target)
         run = attach(target)
         self.assert_stacks(run.stacks(), BETWEEN % FIRST)
 
@@ -134,17 +155,19 @@ class Shapes(harness.TestCase):
 
     def test_php(self):
         """In the frame of the virtual machine, of which the file has the table."""
-        run = attach(self.start_fixture("jit_php"))
-        self.assert_stacks(run.stacks(), rf"{MAIN};run_code;{UNNAMED_CODE}(?:;leaf)?")
+        self.check_leaves(rf"{UNNAMED_CODE}(?:;leaf)?", ("leaf", UNNAMED_CODE), "jit_php")
+
+    def check_leaves(self, between, leaves, fixture):
+        def are_there(counts):
+            return all(sum(n for s, n in counts.items() if re.fullmatch(leaf, s[-1])) > 5 for leaf in leaves)
+
+        run, counts = harness.attach_until(are_there, self.start_fixture(fixture))
+        self.assert_stacks(counts, rf"{MAIN};run_code;{between}")
         self.assertEqual(run.summary.truncated, 0, run.stderr)
-        for leaf in "leaf", UNNAMED_CODE:
-            n = sum(n for s, n in run.stacks().items() if re.fullmatch(leaf, s[-1]))
-            self.assertGreater(n, 5, (leaf, run.stacks()))
+        self.assertTrue(are_there(counts), counts)
 
     def test_haskell(self):
-        run = self.check(r"piece(?:;leaf)?", "haskell")
-        for leaf in "piece", "leaf":
-            self.assertGreater(sum(n for s, n in run.stacks().items() if s[-1] == leaf), 5)
+        self.check_leaves(r"piece(?:;leaf)?", ("piece", "leaf"), "haskell")
 
 
 class Hostile(harness.TestCase):
