@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import re
-import struct
+import subprocess
 import time
 
 import elf_maker
@@ -33,14 +33,18 @@ class MissingPages(harness.TestCase):
     def profile(self, target):
         """A run, which ends in time, on a target that counts on."""
         run = attach(target, form="folded", duration="1", hz=99)
-        self.assertLess(run.elapsed_s, 15)
+        self.assertLess(run.elapsed_s, 60)
         return run
+
+    def check_counting(self, target, before):
+        """It may get a CPU only after a while."""
+        harness.wait_for(lambda: self.count(target) > before, "the target to count on")
 
     def test_between_frames(self):
         target = self.start_missing("gap", "run")
         before = self.count(target)
         run = self.profile(target)
-        self.assertGreater(self.count(target), before)
+        self.check_counting(target, before)
         self.assertGreater(self.matching(run, WHOLE), 0)
         self.assertEqual(run.summary.truncated, 0, run.stderr)
 
@@ -48,7 +52,7 @@ class MissingPages(harness.TestCase):
         target = self.start_missing("frames", "run")
         before = self.count(target)
         run = self.profile(target)
-        self.assertGreater(self.count(target), before)
+        self.check_counting(target, before)
         self.check_marked(run)
 
     def test_of_a_sleeper(self):
@@ -58,7 +62,7 @@ class MissingPages(harness.TestCase):
     def check_marked(self, run):
         n = self.matching(run, rf"\[truncated: {MISSING}\];middle;leaf(;[^;]+)*")
         self.assertEqual(run.summary.truncated_by, {MISSING: n})
-        self.assertGreaterEqual(n, run.summary.ticks - 1)
+        self.assertGreaterEqual(n, run.summary.ticks - run.starved.total() - 1)
 
     def matching(self, run, pattern):
         return sum(n for stack, n in run.folded.items() if re.fullmatch(pattern, ";".join(stack)))
@@ -140,27 +144,36 @@ class ManyProcesses(harness.TestCase):
 
     def program(self, where):
         idle = f"{harness.fixture('crowd')} {where}/counts {self.N_SLEEPERS} 0 0 0"
-        return f"for i in $(seq {self.N_PROCESSES}); do {idle} >{where}/out & done; sleep 3"
+        return f"for i in $(seq {self.N_PROCESSES}); do {idle} >>{where}/out & done; read end"
 
-    def own_wait_s(self, run):
-        """For how long the profiler has waited for a CPU, as known just before its end."""
-        waited_ns = 0
-        harness.wait_for(lambda: run.worker_pid() or run.process.poll() is not None, "its worker")
+    def end_when_sampled(self, run, where):
+        """Ends the command when all have been sampled for as long as two seconds take. For how long the
+        profiler has waited for a CPU, as known just before its end."""
+
+        def have_begun():
+            with open(f"{where}/out", encoding="ascii") as file:
+                return file.read().count("ready") == self.N_PROCESSES
+
+        harness.wait_for(lambda: os.path.exists(f"{where}/out") and have_begun(), "all processes")
+        run.wait_ticks(2 * self.HZ)
+        worker, waited_s = run.worker_pid(), 0
+        run.process.stdin.write(b"\n")
+        run.process.stdin.flush()
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            with open(f"/proc/{run.worker_pid()}/schedstat", encoding="ascii") as file:
-                while run.process.poll() is None:
-                    file.seek(0)
-                    waited_ns = int(file.read().split()[1])
-                    time.sleep(0.02)
-        return waited_ns / 1e9
+            while run.process.poll() is None:
+                _, waited_s = harness.schedule_of(worker)
+                time.sleep(0.02)
+        run.finish()
+        return waited_s
 
     def test_ticks_are_kept(self):
         where = self.directory()
         open(f"{where}/counts", "wb").close()
         metronome = self.start_metronome()
-        run = harness.start_wrap(["sh", "-c", self.program(where)], "-c", form="folded", hz=self.HZ)
-        own_wait_s = self.own_wait_s(run)
-        run.finish()
+        run = harness.start_wrap(
+            ["sh", "-c", self.program(where)], "-c", form="folded", hz=self.HZ, stdin=subprocess.PIPE
+        )  # fmt: skip
+        own_wait_s = self.end_when_sampled(run, where)
         summary = run.summary
         self.assertGreaterEqual(summary.n_threads, self.N_PROCESSES * (self.N_SLEEPERS + 1))
         due = summary.ticks + summary.missed + summary.thinned
