@@ -77,9 +77,9 @@ class Terminal:
         assert self.tmux("display", "-p", "#{alternate_on} #{cursor_flag}") == "0 1\n"
 
 
-def run_in_terminal(args, directory, keys=b"", when="", delay_s=0):
-    """Runs the profiler with a terminal as stdin, stdout and stderr, and types `keys` some time
-    after the text `when` was shown. Returns its exit status and all that was shown."""
+def run_in_terminal(args, directory, keys=b"", when="", n_ticks=0):
+    """Runs the profiler with a terminal as stdin, stdout and stderr, and types `keys` when the text
+    `when` was shown, and then some ticks have passed. Returns its exit status and all that was shown."""
     pid, master = pty.fork()
     if pid == 0:
         try:
@@ -100,7 +100,9 @@ def run_in_terminal(args, directory, keys=b"", when="", delay_s=0):
             break
         shown += part
         if keys and when.encode() in shown:
-            time.sleep(delay_s)
+            worker = next(iter(harness.children(pid)))
+            n_pauses = harness.n_pauses_of(worker) + n_ticks
+            harness.wait_for(lambda w=worker, n=n_pauses: harness.n_pauses_of(w) >= n, "ticks")
             os.write(master, keys)
             keys = b""
     else:
