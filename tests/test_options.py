@@ -70,12 +70,12 @@ class HowLong(harness.TestCase):
         target = self.start_fixture("calls-O2", "spin")
         harness.wait_until_spinning(target)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            run = harness.start_attach(target)
+            run = harness.start_attach(target, "--max-overhead=0")
             run.wait_attached()
+            run.wait_ticks(50)
             run.signal(number)
             run.finish()
             self.assertGreater(run.summary.samples, 5)
-            self.assertLess(run.elapsed_s, 20)
             self.assert_stacks(run.stacks(), rf"{MAIN};many_arguments;.*;leaf_spin")
 
     def test_signal_at_any_moment(self):
@@ -95,8 +95,9 @@ class HowLong(harness.TestCase):
 
     def test_until_the_target_ends(self):
         target = self.start("cat", ready=None)
-        run = harness.start_attach(target)
+        run = harness.start_attach(target, "--max-overhead=0")
         run.wait_attached()
+        run.wait_ticks(50)
         target.process.stdin.close()
         run.finish()
         self.assertGreater(run.summary.samples, 5)
@@ -107,7 +108,8 @@ class Which(harness.TestCase):
         target = self.start_fixture("threads", 8, 2)
         run = attach(target, "--on-cpu")
         self.assertEqual({s.state for s in run.pprof.samples}, {"running"})
-        self.assertEqual({s.stack[-1] for s in run.pprof.samples}, {"spin_here"})
+        leaves = {s.stack[-1] for s in run.pprof.samples if s.tid not in run.starved or s.stack != harness.NO_STACK}
+        self.assertEqual(leaves, {"spin_here"})
         self.assertGreaterEqual(sum(s.count for s in run.pprof.samples), 2 * run.summary.ticks - 2)
 
     def test_off_cpu(self):
@@ -219,10 +221,11 @@ class Frames(harness.TestCase):
         for stack in run.folded:
             self.assertRegex(stack[0], r"^\[truncated: ")
         self.assertEqual(run.summary.truncated, run.n_sampled)
-        run = attach(target, "--max-depth=100", form="folded")
+        self.assertGreater(run.n_sampled, 0)
+        run = attach(target, "--max-depth=100")
         self.assertEqual(run.summary.truncated, 0)
         turns = "(?:descend_even;descend_odd;){25}"
-        self.assert_stacks(run.folded, rf"{MAIN};{turns}bottom{LEAVES}")
+        self.assert_stacks(run.stacks(), rf"{MAIN};{turns}bottom{LEAVES}")
 
 
 class Outputs(harness.TestCase):
@@ -270,7 +273,8 @@ class Outputs(harness.TestCase):
         self.assertIsNotNone(summary.sampled_cpu_s)
         # Its one thread was running all the time, on a CPU or waiting for one.
         self.assertAlmostEqual(summary.sampled_cpu_s, summary.duration_s, delta=0.05)
-        self.assertLessEqual(summary.kernel_cpu_s, summary.duration_s + 0.05)
+        # The kernel counts on until the profiler has asked it for the last time.
+        self.assertLessEqual(summary.kernel_cpu_s, run.elapsed_s)
         self.assertGreater(summary.kernel_cpu_s, 0)
 
     def last_line(self, directory, name, *args):
@@ -308,7 +312,9 @@ class Outputs(harness.TestCase):
         for option in ("-q", "--quiet"):
             run = attach(self.target, option, verbose=False)
             self.assertEqual(run.stderr, "")
-            self.assert_stacks(run.stacks(), rf"{MAIN};many_arguments;.*;leaf_spin")
+            # It has not told whether the target had a CPU.
+            stacks = {s: n for s, n in run.stacks().items() if s != harness.NO_STACK}
+            self.assert_stacks(stacks, rf"{MAIN};many_arguments;.*;leaf_spin")
 
     def test_status_line(self):
         """While it runs, on a terminal: elapsed of duration, samples, threads, share held."""
