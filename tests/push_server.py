@@ -209,12 +209,17 @@ class QuietServer(http.server.ThreadingHTTPServer):
 class Server:
     """Runs in threads of its own until close()."""
 
-    def __init__(self, script=(200,), port=0, certificate=None):
+    def __init__(self, script=(200,), reserved=None, certificate=None):
+        """`reserved`: of reserve_port(), where it listens from now on."""
         self.script = list(script)
         self.requests = []
         self.ended = threading.Event()
         self.lock = threading.Lock()
-        self.http = QuietServer(("127.0.0.1", port), Handler)
+        self.http = QuietServer(("127.0.0.1", 0), Handler, bind_and_activate=not reserved)
+        if reserved:
+            self.http.socket.close()
+            self.http.socket, self.http.server_address = reserved, reserved.getsockname()
+            self.http.server_activate()
         self.http.owner = self
         scheme = "http"
         if certificate:
@@ -248,8 +253,8 @@ class Server:
         self.http.server_close()
 
 
-def free_port():
-    """A port where nobody listens."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+def reserve_port():
+    """A socket with a port that nobody else can have meanwhile, and where nobody listens."""
+    sock = socket.socket()
+    sock.bind(("127.0.0.1", 0))
+    return sock

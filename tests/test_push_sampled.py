@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """--push: windows on their way to a server while sampling goes on."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -34,20 +35,29 @@ class Sampled(Push):
         return run
 
     def finish(self, run, expect=0):
-        """The run's samples, and what became of them by --metrics."""
+        """The run's samples, and what became of them by --metrics. A window that cannot be written in
+        time, while there are newer ones, is given up on a busy machine, and counted."""
         run.communicate()
-        self.assertEqual(run.status, expect, run.stderr)
-        run._check_no_sanitizer()
-        run._check_let_go()
         with open(self.metrics_file, encoding="utf-8") as file:
             metrics = json.load(file)
+        expect = STATUS_OUTPUT if metrics["push"]["lost_windows"] else expect
+        self.assertEqual(run.status, expect, run.stderr)
+        self.assertGreater(metrics["push"]["sent_samples"], 0)
+        run._check_no_sanitizer()
+        run._check_let_go()
         self.assertEqual(metrics["samples"], harness.Summary(run.stderr).samples)
         return metrics["samples"], metrics["push"]
 
     def uploader(self, run):
         """The uploader's process: not the sampler's own session."""
-        worker = run.worker_pid()
-        return next(pid for pid in harness.children(worker) if os.getsid(pid) == pid)
+        def find():
+            for pid in harness.children(run.worker_pid()):
+                with contextlib.suppress(ProcessLookupError):  # one that wrote a window has ended
+                    if os.getsid(pid) == pid:
+                        return pid
+            return None
+
+        return harness.wait_for(find, "the uploader")
 
     def maps(self, pid):
         with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
@@ -58,14 +68,16 @@ class Sampled(Push):
         sends it."""
         server = self.serve()
         target = self.start_fixture("threads", 4, 1, 1, env={**os.environ, "OTEL_SERVICE_NAME": "shöp"})
-        run = self.sample(f"--push={server.url}", "--label=region=eu", "-d", "1", target=target, left=window(5))
+        run = self.sample(f"--push={server.url}", "--label=region=eu", target=target, left=window(5))
         run.wait_attached()
-        self.await_requests(server, 1)
+        self.await_requests(server, 4)
         self.assertNotIn("libcurl", self.maps(run.worker_pid()) + self.maps(run.process.pid))
         self.assertIn("libcurl", self.maps(self.uploader(run)))
+        run.signal(signal.SIGINT)
         samples, push = self.finish(run)
-        self.assertEqual(sum(series.n_samples for series in server.taken), samples + 10)
-        self.assertEqual((push["sent_samples"], push["sent_windows"]), (samples + 10, len(server.taken)))
+        n_sent = samples + 10 - push["lost_samples"]
+        self.assertEqual(sum(series.n_samples for series in server.taken), n_sent)
+        self.assertEqual((push["sent_samples"], push["sent_windows"]), (n_sent, len(server.taken)))
         self.assertEqual(push["maybe_twice_samples"], 10)  # as its name said
         for series in server.taken[1:]:
             self.assertLessEqual({
@@ -78,14 +90,16 @@ class Sampled(Push):
     def test_uploader_is_killed(self):
         """The windows stay, and another one sends them."""
         server = self.serve()
-        run = self.sample(f"--push={server.url}", "-d", "1")
+        run = self.sample(f"--push={server.url}")
         self.await_requests(server, 1)
         self.assertEqual(os.stat(self.where).st_mode & 0o777, 0o700)
         os.kill(self.uploader(run), signal.SIGKILL)
+        self.await_requests(server, len(server.requests) + 3)
+        run.signal(signal.SIGINT)
         samples, push = self.finish(run)
         self.assertEqual(push["waiting_windows"], 0)
         taken = {series.uuid: series.n_samples for series in server.taken}
-        self.assertEqual(sum(taken.values()), samples)
+        self.assertEqual(sum(taken.values()), samples - push["lost_samples"])
         self.assertLessEqual(len(server.taken) - len(taken), 1)  # the one at hand when it was killed
 
     def test_sampler_is_killed(self):
