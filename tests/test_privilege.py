@@ -91,6 +91,7 @@ class Surroundings(TestCase):
         )  # fmt: skip
         self.addCleanup(target.end)
         (pid,) = harness.wait_for(lambda: harness.children(target.pid), "the program")
+        harness.wait_for_work(pid)
         run = self.profile(pid)
         self.assert_stacks(run.stacks(), r"_start;.*main;many_arguments;.*leaf_spin")
 
@@ -103,6 +104,7 @@ class Surroundings(TestCase):
         )  # fmt: skip
         self.addCleanup(target.end)
         (pid,) = harness.wait_for(lambda: harness.children(target.pid), "the program")
+        harness.wait_for_work(pid)
         return pid
 
     def test_file_of_another_namespace(self):
@@ -155,8 +157,16 @@ class Surroundings(TestCase):
         run = self.profile(target, **more)
         self.assertEqual(self.leaves(run), {f"[plain+0x{CODE:x}]"})
         self.assertRegex(str(run.unreadable), "plain.*deleted.*only root")
-        command = ["sh", "-c", f"timeout 1.5 {hostile} stuck >&2; true"]
-        run = harness.wrap(command, "--children", env=NO_LEAKS, **more)
+        command = ["sh", "-c", f"{hostile} stuck >&2 & read end; kill $!"]
+        run = harness.start_wrap(
+            command, "--children", env=NO_LEAKS, stdin=subprocess.PIPE, **more
+        )  # fmt: skip
+        run.wait_attached()
+        shell = run.command_pid()
+        (child,) = harness.wait_for(lambda: harness.children(shell), "the child")
+        harness.wait_for_work(child)
+        run.wait_ticks(100)
+        run.finish(stdin=b"\n")
         self.assertIn("stuck", self.leaves(run))
 
     def test_unreadable_program(self):

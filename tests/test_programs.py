@@ -12,8 +12,9 @@ import threading
 import harness
 from harness import attach
 
+# The other thread sleeps before the main one takes the interpreter's lock for itself.
 PROGRAM = """
-import sys, threading, time
+import os, sys, threading, time
 def spin():
     n = 0
     while True:
@@ -21,6 +22,11 @@ def spin():
 def wait():
     time.sleep(1000)
 threading.Thread(target=wait, daemon=True).start()
+(other,) = set(map(int, os.listdir("/proc/self/task"))) - {os.getpid()}
+call = "running"
+while call in ("running", "-1", "202"):  # 202 is futex(2), where it waits for that lock
+    time.sleep(0.001)
+    call = open("/proc/self/task/%d/syscall" % other).read().split()[0]
 print("ready", flush=True)
 spin()
 """
@@ -88,11 +94,14 @@ class Redis(harness.TestCase):
             for name in set(stack):
                 names[name] += count
         total = sum(main.values()) - main.starved
+        # It may wait for the load, which may wait for a CPU.
+        (thread,) = [t for t in run.summary.threads if t.tid == self.target.pid]
+        share = thread.kernel_cpu_s / thread.watched_s
         for name in ("readQueryFromClient", "processCommand", "call"):
-            self.assertGreater(names[name], total * 0.02, names.most_common(20))
+            self.assertGreater(names[name], total * min(0.02, 0.03 * share), names.most_common(20))
         running = sum(s.count for s in run.pprof.samples
                       if s.tid == self.target.pid and s.state == "running")  # fmt: skip
-        self.assertGreater(running, total * 0.3)
+        self.assertGreater(running, total * min(0.3, 0.5 * share))
         # Its background threads wait all the time, each with a whole stack.
         self.assertGreaterEqual(run.summary.n_threads, 4)
         self.assertLessEqual(run.summary.truncated, run.summary.samples * 0.01, run.stderr)

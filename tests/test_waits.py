@@ -90,7 +90,6 @@ for number, (family, host) in enumerate(((socket.AF_INET, "127.0.0.1"), (socket.
         threading.Thread(target=run, daemon=True).start()
         started.wait()
         print(kind + str(number), what, flush=True)
-time.sleep(0.1)
 print("ready", flush=True)
 time.sleep(1000)
 """
@@ -139,6 +138,7 @@ class Labels(harness.TestCase):
             "import os, sys; f = os.open(sys.argv[1], os.O_RDWR); print('ready', flush=True); os.read(f, 1)",
             path,
         )
+        harness.wait_until_in_calls(reader.pid)
         run = attach(reader)
         self.assertEqual({(s.kind, s.descriptor) for s in run.pprof.samples}, {("pipe", f"fifo {path}")})
         disk = self.start_fixture("disk", os.path.join(directory, "file"))
@@ -175,6 +175,7 @@ else:
 """
         for poll in (0, 1):
             target = self.start(sys.executable, "-c", wait.format(poll=poll))
+            harness.wait_until_in_calls(target.pid)
             first = os.readlink(f"/proc/{target.pid}/fd/3")
             run = attach(target)
             found = {s.descriptor for s in run.pprof.samples if s.syscall and s.descriptor}
@@ -195,6 +196,7 @@ threading.Thread(target=thread, daemon=True).start()
 os.read(common[0], 1)
 """
         target = self.start(sys.executable, "-c", program)
+        harness.wait_until_in_calls(target.pid)
         common = os.readlink(f"/proc/{target.pid}/fd/3")
         run = attach(target)
         for sample in run.pprof.samples:
@@ -207,6 +209,7 @@ os.read(common[0], 1)
         target = self.start(sys.executable, "-c", SOCKETS)
         said = [line.split(" ", 1) for line in target.said]
         self.assertEqual(len(said), 10)
+        harness.wait_until_in_calls(target.pid)
         run = attach(target)
         for thread, what in said:
             waits = waits_of(run, thread)
@@ -221,6 +224,7 @@ os.read(common[0], 1)
             "import sys; f = open(sys.argv[1], 'r+b', 0); print('ready', flush=True); f.read(1)",
             path,
         )  # fmt: skip
+        harness.wait_until_in_calls(target.pid)
         shown = path.replace("\n", "_").replace("\x1b", "_")
         run = attach(target)
         self.assertIn(("read", f"fifo {shown}"), waits_of(run, run.pprof.samples[0].thread))
