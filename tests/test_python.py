@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -100,19 +101,33 @@ class Python(harness.TestCase):
     def test_running(self):
         """Stopped in the midst of anything: each function was called from the line of its caller."""
         target = self.start_program("running")
+        names, n_running = set(), 0
+        for _ in range(10):  # on a busy machine it may have a CPU seldom, and be seen at few places
+            running = self.see_running(target)
+            names |= {name for sample in running for name in sample.stack}
+            n_running += len(running)
+            if names >= {"run", "middle", "left", "right", "gathered", "leaf"} and n_running > 10:
+                return
+        self.fail(f"{n_running} stacks, of {names}")
+
+    def see_running(self, target):
         run = attach(target, duration="1", hz=499)
         running = [s for s in run.pprof.samples if any("middle" == name for name in s.stack)]
-        self.assertGreater(len(running), 10)
         for sample in running:
             self.check_edges(sample)
-        names = {name for sample in running for name in sample.stack}
-        self.assertLessEqual({"run", "middle", "left", "right", "gathered", "leaf"}, names)
         # A few are between two calls, where the frames do not fit; they are told.
         bare = [s for s in run.pprof.samples if "_PyEval_EvalFrameDefault" in s.stack and "run" not in s.stack]
         n_bare = sum(sample.count for sample in bare)
-        self.assertLess(10 * n_bare, run.summary.samples)
+        waited = sum(self.waited_ticks(run, tid) for tid in {sample.tid for sample in bare})
+        self.assertLess(10 * (n_bare - waited), run.summary.samples)
         if n_bare:
             self.assertIn("without the frames of Python", run.stderr)
+        return running
+
+    def waited_ticks(self, run, tid):
+        """How many ticks a thread that ran had no CPU for, on a busy machine: what it is shown at then
+        is where it goes on, again and again."""
+        return sum(t.kernel_delay_s for t in run.summary.threads if t.tid == tid) * run.summary.hz
 
     def test_forked(self):
         """A child whose thread has the tid of another, as far as the interpreter knows."""
@@ -126,7 +141,14 @@ class Python(harness.TestCase):
     def test_no_stale_names(self):
         """Functions that come and go at the same addresses."""
         target = self.start_program("churn")
-        run = attach(target, duration="1", hz=499)
+        n_named = 0
+        for _ in range(10):  # on a busy machine it may have a CPU seldom
+            n_named += self.see_made(attach(target, duration="1", hz=499))
+            if n_named > 10:
+                return
+        self.fail(f"{n_named} stacks with functions that are made")
+
+    def see_made(self, run):
         n_named = 0
         for sample in run.pprof.samples:
             numbers = set()
@@ -140,12 +162,18 @@ class Python(harness.TestCase):
                     numbers.add(number)
             self.assertLessEqual(len(numbers), 1, sample.stack)
             n_named += len(numbers)
-        self.assertGreater(n_named, 10)
+        return n_named
 
     def test_new_threads(self):
         """One that sleeps as soon as it begins is shown as itself while it does."""
         target = self.start_program("naps")
-        run = attach(target, duration="2", hz=99)
+        run = harness.start_attach(target, "--max-overhead=0", hz=99)
+        run.wait_attached()
+        n_threads = 2 + python_stacks.N_NAPS
+        harness.wait_for(lambda: len(harness.tids_of(target.pid)) == n_threads, "all threads")
+        run.wait_ticks(100)
+        run.signal(signal.SIGINT)
+        run.finish()
         known, unknown = collections.Counter(), collections.Counter()
         for sample in run.pprof.samples:
             if sample.tid != target.pid and "naps" not in sample.stack:
@@ -242,17 +270,18 @@ class Python(harness.TestCase):
         self.assertNotEqual({stack[0] for stack in stacks["auto"]}, {"Thread._bootstrap"})
         self.assertEqual(stacks["native"], [])
 
+    def read(self, path):
+        with open(path, "rb") as file:
+            return file.read()
+
     def test_names_are_in_a_recording_that_was_cut(self):
         """The names come with the frames: they are nowhere else once the process is gone."""
         path = os.path.join(self.directory(), "cut.wprof")
         target = self.start_program("running")
-        profiler = subprocess.Popen(
-            [harness.PROFILER, "-q", "-p", str(target.pid), "-o", path], stdin=subprocess.DEVNULL
-        )
-        while not os.path.exists(path) or os.path.getsize(path) < 4000:
-            self.assertIsNone(profiler.poll())
-        profiler.kill()
-        profiler.wait()
+        run = harness.Run(["-q", "-p", target.pid, "-o", path])
+        harness.wait_for(lambda: os.path.exists(path) and b"middle" in self.read(path), "the names")
+        os.kill(run.worker_pid(), signal.SIGKILL)
+        run.communicate()
         target.end()
         out = subprocess.run(
             [harness.PROFILER, "report", "-q", "--lines", path], capture_output=True, text=True, check=True
