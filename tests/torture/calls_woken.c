@@ -378,8 +378,10 @@ static void signal_again(struct signaller *signaller)
 {
 	for (int ms = 1; !atomic_load(&signaller->tid); ms++) {
 		usleep(1000);
-		if (ms % AGAIN_MS != 0 || tgkill(getpid(), signaller->target, SIGUSR1) != 0)
-			continue; // it has ended
+		// It may wait for a CPU, or have ended.
+		if (ms % AGAIN_MS != 0 || state_of(signaller->target) != 'S' ||
+		    tgkill(getpid(), signaller->target, SIGUSR1) != 0)
+			continue;
 		if (++signaller->n_again > 1 + signaller->kind->calls / MAX_AGAIN_SHARE)
 			fault(signaller->kind, "not interrupted", signaller->n_again);
 	}

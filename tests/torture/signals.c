@@ -231,7 +231,7 @@ static void stops(void)
 		kill(child, SIGCONT);
 		bad_continues += !changes_to(child, WCONTINUED, 0);
 		// The next stop would take it back.
-		for (int i = 0; i < 1000 && atomic_load(&shared->continued) <= n; i++)
+		for (int i = 0; i < 20000 && atomic_load(&shared->continued) <= n; i++)
 			usleep(1000);
 		usleep((useconds_t)random_below(6000));
 	}
@@ -268,7 +268,7 @@ static int is_right(long i, int code, int status)
 
 static void children(void)
 {
-	const struct timespec second = {1, 0};
+	const struct timespec long_after = {20, 0}; // the child may have to wait for a CPU
 	long n = 0, bad_wait = 0, bad_signal = 0;
 	sigset_t set;
 
@@ -283,7 +283,7 @@ static void children(void)
 
 		if (!child)
 			end_as(n);
-		bad_signal += sigtimedwait(&set, &info, &second) != SIGCHLD ||
+		bad_signal += sigtimedwait(&set, &info, &long_after) != SIGCHLD ||
 		              info.si_pid != child || !is_right(n, info.si_code, info.si_status);
 		info = (siginfo_t){0};
 		bad_wait += waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) ||

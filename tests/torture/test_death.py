@@ -21,7 +21,8 @@ N_INSTANTS = 120 if harness.is_sanitized() and not LONG else 500
 # Of the 16 streams of data, those that a SIGKILL of the worker may hit just when a call of theirs
 # goes on with its rest (README.md, 6): usually one or none.
 MAX_DISTURBED = 6
-INSTANTS_OF_A_TARGET = 60
+INSTANTS_OF_A_TARGET = 20
+CUT_TRIES = 10  # of a call: most are cut at once, but a busy machine may have no CPU for the profiler
 STRIKES = [
     (("supervisor",), signal.SIGKILL),
     (("worker",), signal.SIGKILL),
@@ -119,15 +120,18 @@ class Deaths(torture.TestCase):
             "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0",
         }
         n_killed = 0
-        target = self.start_program("signals", "queue", 2)
-        while target.process.poll() is None:
-            run = harness.start_attach(
-                target, ALL_TICKS, "--stop-all", "-d", "0.5", hz=1000, env=preloaded
-            )
-            run.communicate()
-            n_killed += run.status == 128 + signal.SIGKILL
+        for _ in range(10):  # the profiler may begin so slowly that the target has ended
+            target = self.start_program("signals", "queue", 2)
+            while target.process.poll() is None:
+                run = harness.start_attach(
+                    target, ALL_TICKS, "--stop-all", "-d", "0.5", hz=1000, env=preloaded
+                )
+                run.communicate()
+                n_killed += run.status == 128 + signal.SIGKILL
+            self.assert_no_faults(torture.parse(target.rest()))
+            if n_killed:
+                break
         self.assertGreater(n_killed, 0)
-        self.assert_no_faults(torture.parse(target.rest()))
 
 
 class Rests(torture.TestCase):
@@ -184,10 +188,13 @@ class Rests(torture.TestCase):
 
     def start_rest(self):
         """The process that stays."""
-        for _ in range(torture.TRIES):
+        for _ in range(CUT_TRIES):
             run = self.run_into_rest()
             if run.stays:
                 return run.stays
+            if self.n_read > 30 << 20:
+                self.target.end()
+                self.target = self.start_writer(self.target.process.args[0])
         raise AssertionError("no call was cut")
 
     def is_gone(self, pid):
@@ -221,7 +228,7 @@ class Rests(torture.TestCase):
 
     def go_on_after(self, *command, window=False):
         """A profiler of another kind. `window`: what it does ends before it does."""
-        for _ in range(torture.TRIES):
+        for _ in range(CUT_TRIES):
             with subprocess.Popen(
                 [harness.PROFILER, *command], cwd=self.directory(), stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -297,8 +297,9 @@ class Children(torture.TestCase):
                     lambda s=shell: len(harness.children(s)) == 4 and harness.children(s),
                     "its children",
                 )
-                # For twice as long as it took to start them, however long that was.
-                run.wait_ticks(max(50, 2 * run.n_pauses()))
+                # For twice as long as it took to start them, however long that was; there may be two
+                # pauses in a tick that stops somebody.
+                run.wait_ticks(max(50, 4 * run.n_pauses()))
                 run.finish(stdin=b"\n")
                 counts = collections.Counter()
                 for sample in run.pprof.samples:

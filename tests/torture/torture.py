@@ -21,6 +21,7 @@ ALL_MODES = [(hz, more) for more in ((), ("--stop-all",)) for hz in (99, 1000)]
 # A sanitized profiler is there to find its own faults, not the target's.
 MODES = ALL_MODES[::3] if harness.is_sanitized() and not LONG else ALL_MODES
 TRIES = 3  # of what a busy machine may make come to nothing
+START_TRIES = 10  # of a profiler that begins more slowly than its target ends
 ALL_TICKS = "--max-overhead=0"  # the most that the target can be asked to bear
 
 Told = collections.namedtuple("Told", "name calls faults median_ms p90_ms fault")
@@ -57,7 +58,7 @@ class TestCase(harness.TestCase):
 
     def run_profiled(self, hz, more, name, *args, pid=None):
         """Runs it to its end, attached to; what it said, and the finished run."""
-        for _ in range(TRIES):
+        for _ in range(START_TRIES):
             target = self.start_program(name, *args)
             run = harness.start_attach(
                 pid(target) if pid else target, ALL_TICKS, *more, "-d", "600", hz=hz
