@@ -23,9 +23,11 @@ import unittest
 import pprof
 from metronome import Metronome
 from proc import (  # noqa: F401 (tests use them by way of this module)
-    WAIT_TIMEOUT_S, children, cpu_ticks, is_there, read_links, read_status, read_until, schedule_of,
-    tids_of, wait_for, wait_until_in_calls, wait_until_settled, wait_until_spinning,
+    WAIT_TIMEOUT_S, children, cpu_ticks, is_there, n_pauses_of, read_links, read_status, read_until,
+    schedule_of, tids_of, wait_for, wait_for_work, wait_until_in_calls, wait_until_settled,
+    wait_until_spinning,
 )  # fmt: skip
+from target import Target
 from told import Summary, read_folded, shorten, without_threads  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -110,44 +112,6 @@ def name_of(symbols, frame):
         if start <= address < end and not name.startswith("."):
             return name
     return "?"
-
-
-class Target:
-    """A fixture that runs and has said that it is ready."""
-
-    def __init__(self, argv, ready="ready", **popen):
-        popen.setdefault("stdin", subprocess.PIPE)
-        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, bufsize=0, **popen)
-        self.pid = self.process.pid
-        self.said = []
-        if ready:
-            try:
-                self.said = self.read_until(ready)
-                wait_until_settled(self.pid)
-            except AssertionError:
-                self.end()
-                raise
-
-    def read_until(self, line):
-        return read_until(self.process.stdout, line)
-
-    def rest(self):
-        """What it says until its end, as lines."""
-        text = self.process.stdout.read().decode()
-        self.process.wait(timeout=RUN_TIMEOUT_S)
-        return text.splitlines()
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(timeout=0.5)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-        for file in (self.process.stdin, self.process.stdout):
-            if file:
-                file.close()
 
 
 def cpu_of_children():
@@ -456,11 +420,10 @@ class Run:
         which threads seemed to run and, as the kernel counted, had no CPU."""
         if "the kernel denied the stop" in self.stderr:
             return
-        n_most = 0
+        n, n_most = self.folded[NO_STACK], 0
         for thread in self.summary.threads:
             if thread.cpu_s and thread.kernel_cpu_s is not None:
                 n_most += max(0, thread.cpu_s - thread.kernel_cpu_s) * self.summary.hz + 2
-        n = self.folded[NO_STACK]
         if 0 < n <= n_most:
             self.starved[None] = n
             self._forgive(n)
@@ -497,18 +460,6 @@ class Run:
                 tids.add(sample.tid)
         counts.starved = sum(self.starved[tid] for tid in tids)
         return counts
-
-
-def n_pauses_of(worker):
-    """How often the process that samples has slept."""
-    status = read_status(worker) if worker else None
-    return int(status.get("voluntary_ctxt_switches", 0)) if status else 0
-
-
-def wait_for_work(pid, n_ticks=5):
-    """Waits until the process has had a CPU for some time more, in ticks of 10 ms."""
-    before = cpu_ticks(pid)
-    wait_for(lambda: cpu_ticks(pid) >= before + n_ticks, f"process {pid} to work")
 
 
 def attach_until(is_enough, target, *args, **run):
@@ -553,9 +504,7 @@ def record_without_gaps(target, duration):
     """A finished run that has recorded, and has missed so little that each part of a fifth of the time
     has samples: again where the machine was paused for longer."""
     for _ in range(4):
-        run = start_attach(
-            target, "-d", duration, "--max-overhead=0", form="record"
-        ).finish()  # fmt: skip
+        run = start_attach(target, "-d", duration, "--max-overhead=0", form="record").finish()
         if run.summary.missed < 0.15 * run.summary.ticks:
             break
     return run

@@ -114,6 +114,18 @@ def wait_until_spinning(target):
     wait_for(lambda: cpu_ticks(target.pid) >= start + 2, "its CPU time to grow")
 
 
+def n_pauses_of(worker):
+    """How often the process that samples has slept."""
+    status = read_status(worker) if worker else None
+    return int(status.get("voluntary_ctxt_switches", 0)) if status else 0
+
+
+def wait_for_work(pid, n_ticks=5):
+    """Waits until the process has had a CPU for some time more, in ticks of 10 ms."""
+    before = cpu_ticks(pid)
+    wait_for(lambda: cpu_ticks(pid) >= before + n_ticks, f"process {pid} to work")
+
+
 def wait_until_in_calls(pid):
     """Waits until each thread sleeps in a system call: not in a futex(2), where a thread of Python's
     waits for the interpreter's lock, on its way to where it stays."""
