@@ -257,13 +257,19 @@ class View(harness.TestCase):
         path = self.write("x.wprof", Recorded(target, duration="0.3").finish().data)
         target.end()
         shown, told = self.view(None, path, SSH_CONNECTION="1")
-        self.assertIn("no browser here", told)
+        self.assertEqual(told, "profiler: no browser here: open that file in one\n")
         self.assertFalse(os.path.exists(self.noted))
         self.assertEqual(stat.S_IMODE(os.stat(shown).st_mode), 0o600)
         with open(shown, "rb") as file:
             self.assertEqual(len(page.Page(file.read()).threads), 3)
         # What is a page already stays where it is.
         self.assertEqual(self.view(None, shown, "-q", BROWSER="")[0], shown)
+        # What is missing of a recording is said by all that show one, but for -q.
+        os.truncate(path, os.path.getsize(path) - 1)
+        self.assertIn("has no end", self.view(None, path, SSH_CONNECTION="1")[1])
+        self.assertEqual(self.view(None, path, "-q", SSH_CONNECTION="1")[1], "")
+        for args in (["top", path], ["dump", path, "--at=100ms"]):
+            self.assertIn("has no end", harness.Run(args).finish().stderr)
 
     def test_refused(self):
         for data, why in (

@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "time_point.h"
 #include "options.h"
+#include "summary.h"
 #include "text.h"
 
 enum { MAX_NAME_BYTES = 64 };
@@ -126,6 +127,8 @@ struct error *dump_past_take(const struct options *options, const struct debug_s
 	watch.at_ns = time_point_offset_ns(&options->dump.at, profile->start_time_ns);
 	profile_follow(profile, &watch.follower);
 	recording_replay(&ret->recording);
+	if (!options->quiet)
+		summary_print_damage(&ret->recording);
 	const bool has_any = watch.n_spans > 0;
 	leave_out_threads(options, &watch, profile);
 	dump_past_fill(&ret->dump, &ret->recording, watch.spans, watch.n_spans, watch.at_ns);

@@ -77,6 +77,7 @@ struct options {
 	struct push_options push;   // --push and `profiler push`
 	struct top_options top;     // `profiler top`
 	bool quiet, verbose;
+	bool tells_damage; // of a recording, even if quiet
 	bool check_unwinding;
 	uint32_t seed; // for the places of ticks within their periods; 0: a random one
 };

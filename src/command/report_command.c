@@ -33,32 +33,6 @@ static uint64_t count_samples(const struct profile *profile)
 	return n;
 }
 
-// What of the recording is missing or in doubt.
-static void print_damage(const struct recording *recording)
-{
-	if (recording->lost_bytes)
-		fprintf(stderr,
-		        "profiler: the recording is damaged or cut short: %" PRIu64
-		        " bytes of it are in no whole block\n",
-		        recording->lost_bytes);
-	if (recording->lost_blocks || recording->bad_records || recording->lost_stacks)
-		fprintf(stderr,
-		        "profiler: %" PRIu64 " blocks are missing, %" PRIu64
-		        " records cannot be read, the stacks of %" PRIu64 " samples are lost\n",
-		        recording->lost_blocks, recording->bad_records, recording->lost_stacks);
-	if (!recording->whole)
-		fprintf(stderr,
-		        "profiler: the recording has no end: the profiler was killed, or its disk "
-		        "was full; %" PRIu64
-		        " threads are taken to have stayed where they were seen last\n",
-		        recording->open_threads);
-	if (recording->full)
-		fprintf(stderr,
-		        "profiler: --max-size was reached: %" PRIu64 " later samples and %" PRIu64
-		        " names were not recorded\n",
-		        recording->dropped_samples, recording->dropped_names);
-}
-
 static void print_recording(const struct recording *recording)
 {
 	const struct profile *whole = &recording->profile;
@@ -68,7 +42,7 @@ static void print_recording(const struct recording *recording)
 	        " samples of %zu threads; %zu distinct stacks\n",
 	        seconds(whole->duration_ns), recording->ticks, recording->missed_ticks,
 	        count_samples(whole), whole->n_threads, whole->n_stacks);
-	print_damage(recording);
+	summary_print_damage(recording);
 }
 
 static void print_slice(const struct profile *slice)
@@ -124,6 +98,8 @@ static struct error *report(const struct options *options, struct recording *rec
 		recording_replay(recording);
 		if (!options->quiet)
 			print_recording(recording);
+		else if (options->tells_damage)
+			summary_print_damage(recording);
 		error = view_end(&view);
 		if (!options->quiet && view_is_sliced(&view))
 			print_slice(&view.part);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "summary.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
+#include "recording.h"
 #include "run_stats.h"
 #include "syscall_name.h"
 #include "text.h"
@@ -513,4 +515,29 @@ void summary_print_output(const struct writer *writer, const char *name)
 	command = memory_printf("%.*s%s%s", (int)(marker - writer->next_command),
 	                        writer->next_command, file, marker + 2);
 	fprintf(stderr, "profiler: next: %s\n", command);
+}
+
+void summary_print_damage(const struct recording *recording)
+{
+	if (recording->lost_bytes)
+		fprintf(stderr,
+		        "profiler: the recording is damaged or cut short: %" PRIu64
+		        " bytes of it are in no whole block\n",
+		        recording->lost_bytes);
+	if (recording->lost_blocks || recording->bad_records || recording->lost_stacks)
+		fprintf(stderr,
+		        "profiler: %" PRIu64 " blocks are missing, %" PRIu64
+		        " records cannot be read, the stacks of %" PRIu64 " samples are lost\n",
+		        recording->lost_blocks, recording->bad_records, recording->lost_stacks);
+	if (!recording->whole)
+		fprintf(stderr,
+		        "profiler: the recording has no end: the profiler was killed, or its disk "
+		        "was full; %" PRIu64
+		        " threads are taken to have stayed where they were seen last\n",
+		        recording->open_threads);
+	if (recording->full)
+		fprintf(stderr,
+		        "profiler: --max-size was reached: %" PRIu64 " later samples and %" PRIu64
+		        " names were not recorded\n",
+		        recording->dropped_samples, recording->dropped_names);
 }

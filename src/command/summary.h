@@ -10,6 +10,7 @@
 struct debug_server;
 struct modules;
 struct profile;
+struct recording;
 struct run_stats;
 struct symbols;
 struct writer;
@@ -52,3 +53,6 @@ void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_th
 
 // Prints where the profile was written, and what to run with it.
 void summary_print_output(const struct writer *writer, const char *name);
+
+// What of a recording that was replayed is missing or in doubt; nothing of a whole one.
+void summary_print_damage(const struct recording *recording);

@@ -18,6 +18,7 @@
 #include "output.h"
 #include "screen.h"
 #include "show.h"
+#include "summary.h"
 #include "text.h"
 #include "time_point.h"
 #include "top_json.h"
@@ -543,6 +544,8 @@ int top_command(const struct options *options, const struct top_sampler *sampler
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may ask
 	if (!error)
 		error = options->recording ? show_recording(&run) : show_live(&run, sampler);
+	if (!error && options->recording && !options->quiet)
+		summary_print_damage(&run.source.recording);
 	const int status = top_live_finish(&run.live);
 	if (!error)
 		error = close_output(&run);

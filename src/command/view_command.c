@@ -95,6 +95,7 @@ static struct error *write_recording_page(const struct options *asked, const cha
 	close(fd);
 	options.output = path; // it keeps the file's permissions
 	options.quiet = true;
+	options.tells_damage = !asked->quiet;
 	return report_command(&options);
 }
 
