@@ -361,8 +361,11 @@ class Blocked(harness.TestCase):
 
     def test_forks_are_not_disturbed(self):
         target = self.start_fixture("forks", 1)
-        run = attach(target, duration="10", hz=499)
+        run = harness.start_attach(target, "-d", "10", hz=499)
+        run.wait_attached()
+        target.process.stdin.close()
         good, _, bad, _ = target.rest()[-1].split()
+        run.finish()
         self.assertGreater(int(good), 0)
         self.assertEqual(int(bad), 0)
         self.assertEqual({s.pid for s in run.pprof.samples}, {target.pid})

@@ -167,6 +167,8 @@ class Programs(torture.TestCase):
                 with self.subTest(f"{describe(hz, more)} {children}"):
                     target = self.start_fixture("forks", SECONDS)
                     run = harness.start_attach(target, ALL_TICKS, *more, *children, hz=hz)
+                    run.wait_attached()
+                    target.process.stdin.close()
                     good, _, bad, _ = target.rest()[-1].split()
                     run.finish()
                     self.assertGreater(int(good), 0)
