@@ -408,6 +408,7 @@ static void look_at_all(struct ticker *ticker)
 	struct goroutine_samples *samples = &ticker->goroutines;
 	struct run_goroutines *figures = &ticker->stats->goroutines;
 	const struct go_memory memory = goroutine_memory(ticker);
+	const uint64_t n_copied = figures->copied;
 
 	if (!goroutine_list_read(&samples->list, &samples->program, &memory)) {
 		if (figures->looks == 0)
@@ -433,7 +434,10 @@ static void look_at_all(struct ticker *ticker)
 		target_attend(ticker->target, 0);
 	}
 	end_missing(ticker);
-	samples->is_read |= !samples->is_cut && !ticker->accounting.priming;
+	// Where new ones are born all the time, a look may never come to its end.
+	samples->n_first_read += figures->copied - n_copied;
+	samples->is_read |= !ticker->accounting.priming &&
+	                    (!samples->is_cut || samples->n_first_read > figures->alive);
 	samples->looked_ns = ticker->accounting.now_ns;
 }
 

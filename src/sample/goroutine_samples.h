@@ -42,14 +42,15 @@ struct goroutine_samples {
 	size_t n_active, active_capacity;
 	uint32_t shown; // index + 1 of the one whose stack the last thread asked about showed; 0:
 	                // its own
-	size_t n_subjects;    // made in the profile
-	uint64_t tick;        // ticks of the process until now
-	uint64_t look;        // how often all were read
-	int64_t looked_ns;    // the time up to which the last look stands; 0: there was none
-	int64_t next_look_ns; // the next look is not before
-	bool is_read;         // the stacks of all have been read once
-	bool is_cut;          // this look leaves stacks to later ones
-	int64_t until_ns;     // it ends when it has used this much CPU; 0: never
+	size_t n_subjects;     // made in the profile
+	uint64_t tick;         // ticks of the process until now
+	uint64_t look;         // how often all were read
+	int64_t looked_ns;     // the time up to which the last look stands; 0: there was none
+	int64_t next_look_ns;  // the next look is not before
+	bool is_read;          // the stacks of all have been read once, or as many as there are
+	uint64_t n_first_read; // stacks that were read until then
+	bool is_cut;           // this look leaves stacks to later ones
+	int64_t until_ns;      // it ends when it has used this much CPU; 0: never
 };
 
 void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool shows_system,
