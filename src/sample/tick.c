@@ -431,6 +431,8 @@ void ticker_finish(struct ticker *ticker, int64_t until_ns)
 	count_stops(ticker);
 	for (size_t i = 0; i < ticker->stops.count; i++) {
 		const struct stop *stop = &ticker->stops.items[i];
+		// The goroutine that it ran may have been counted as parked, or elsewhere, since.
+		goroutine_samples_unbind(ticker, stop->thread);
 		accounting_not_sampled(&ticker->accounting, &stop->thread->account,
 		                       STACK_NOT_SAMPLED, stop->state, stop->tick_ns);
 	}

@@ -190,6 +190,7 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 		break;
 	case DECISION_MARK:
 		tick_note_unseen(thread);
+		goroutine_samples_bind(ticker, thread, NULL); // it may have run another one since
 		accounting_not_sampled(&ticker->accounting, &thread->account, STACK_NOT_SAMPLED,
 		                       state, ticker->accounting.now_ns);
 		break;
