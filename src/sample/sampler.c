@@ -104,11 +104,14 @@ static bool next_tick(struct loop *loop)
 // accounted for.
 static void end_ticks(struct loop *loop)
 {
-	const struct stretch rest = schedule_rest(&loop->schedule, clock_now_ns());
 	struct run_stats *stats = loop->stats;
+	struct stretch rest;
+	const uint64_t n_missed = schedule_rest(&loop->schedule, clock_now_ns(), &rest);
 
-	if (rest.until_ns > stats->last_ns && !loop->sampler->events->target_ended)
+	if (rest.until_ns > stats->last_ns && !loop->sampler->events->target_ended) {
+		stats->missed_ticks += n_missed;
 		tick(loop, &rest);
+	}
 	if (rest.until_ns < stats->last_ns)
 		stats->last_ns = rest.until_ns;
 }

@@ -64,10 +64,12 @@ uint64_t schedule_take(struct schedule *schedule, int64_t now_ns, struct stretch
 	return n_missed;
 }
 
-struct stretch schedule_rest(const struct schedule *schedule, int64_t now_ns)
+uint64_t schedule_rest(const struct schedule *schedule, int64_t now_ns, struct stretch *ret)
 {
+	const uint64_t last = period_at(schedule, now_ns);
 	const int64_t until_ns =
 	    schedule->end_ns && now_ns > schedule->end_ns ? schedule->end_ns : now_ns;
 
-	return (struct stretch){begin_of(schedule, period_at(schedule, now_ns)), until_ns};
+	*ret = (struct stretch){begin_of(schedule, last), until_ns};
+	return last > schedule->next ? last - schedule->next : 0;
 }

@@ -43,5 +43,6 @@ int64_t schedule_due_ns(const struct schedule *schedule);
 // missed.
 uint64_t schedule_take(struct schedule *schedule, int64_t now_ns, struct stretch *ret);
 
-// Returns what a last tick at now_ns would stand for: the time up to then, or to the end.
-struct stretch schedule_rest(const struct schedule *schedule, int64_t now_ns);
+// Tells what a last tick at now_ns would stand for: the time up to then, or to the end. Returns how
+// many ticks were missed before it.
+uint64_t schedule_rest(const struct schedule *schedule, int64_t now_ns, struct stretch *ret);

@@ -89,14 +89,21 @@ static void test_late(void **state)
 static void test_rest(void **state)
 {
 	struct schedule schedule;
+	struct stretch rest;
 
 	(void)state;
 	schedule_init(&schedule, START_NS, 100, 0, 7);
-	assert_int_equal(schedule_rest(&schedule, START_NS + 230).from_ns, START_NS + 200);
-	assert_int_equal(schedule_rest(&schedule, START_NS + 230).until_ns, START_NS + 230);
+	assert_int_equal(schedule_rest(&schedule, START_NS + 230, &rest), 2);
+	assert_int_equal(rest.from_ns, START_NS + 200);
+	assert_int_equal(rest.until_ns, START_NS + 230);
+	schedule_take(&schedule, START_NS + 199, &rest);
+	assert_int_equal(schedule_rest(&schedule, START_NS + 199, &rest), 0);
+	assert_int_equal(schedule_rest(&schedule, START_NS + 230, &rest), 0);
+	assert_int_equal(schedule_rest(&schedule, START_NS + 530, &rest), 3);
 	schedule_init(&schedule, START_NS, 100, 250, 7);
-	assert_int_equal(schedule_rest(&schedule, START_NS + 999).from_ns, START_NS + 200);
-	assert_int_equal(schedule_rest(&schedule, START_NS + 999).until_ns, START_NS + 250);
+	assert_int_equal(schedule_rest(&schedule, START_NS + 999, &rest), 2);
+	assert_int_equal(rest.from_ns, START_NS + 200);
+	assert_int_equal(rest.until_ns, START_NS + 250);
 }
 
 // A program that does one thing for SHARE of each of its periods, then another, from some phase
