@@ -115,7 +115,7 @@ static int64_t self_of(struct page *page, const char *a, const char *b, const ch
 
 static void test_folded(void **state)
 {
-	const char text[] = "a;b;c 1\nd;b;c 2\na;e;c 4\na;b;c 8\nno stack\nd;b;a 16\n";
+	const char text[] = "a;b;c 1\nf;b;c 2\na;e;c 4\na;b;c 8\nno stack\nf;b;a 16\n";
 	struct page page;
 
 	(void)state;
@@ -128,8 +128,8 @@ static void test_folded(void **state)
 	assert_int_equal(page.end_ns, 31 * PAGE_UNIT_NS);
 	assert_int_equal(self_of(&page, "a", "b", "c"), 9 * PAGE_UNIT_NS);
 	assert_int_equal(self_of(&page, "a", "e", "c"), 4 * PAGE_UNIT_NS);
-	assert_int_equal(self_of(&page, "d", "b", "c"), 2 * PAGE_UNIT_NS);
-	assert_int_equal(self_of(&page, "d", "b", "a"), 16 * PAGE_UNIT_NS);
+	assert_int_equal(self_of(&page, "f", "b", "c"), 2 * PAGE_UNIT_NS);
+	assert_int_equal(self_of(&page, "f", "b", "a"), 16 * PAGE_UNIT_NS);
 	assert_int_equal(page.tree.n_nodes, 1 + 3 + 3 + 2 + 1);
 	page_deinit(&page);
 }
