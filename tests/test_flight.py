@@ -4,6 +4,7 @@
 import json
 import os
 import resource
+import select
 import shutil
 import signal
 import time
@@ -208,6 +209,8 @@ class Flight(harness.TestCase):
         run = harness.start_attach(target, "-d", "1000")
         run.wait_attached()
         run.signal(signal.SIGUSR1)
+        # Both at once, where the profiler had no CPU, would be taken with SIGINT first.
+        self.assertTrue(select.select([run.process.stderr], [], [], harness.WAIT_TIMEOUT_S)[0])
         run.wait_ticks(10)
         run.signal(signal.SIGINT)
         run.finish()
