@@ -76,9 +76,10 @@ static struct error *lock_directory(struct options *options)
 	int result = -1;
 
 	if (fd < 0 || access(path, W_OK | X_OK) != 0) {
+		struct error *error =
+		    error_create(EXIT_STATUS_OUTPUT, "cannot write to the directory %s: %m", path);
 		close(fd);
-		return error_create(EXIT_STATUS_OUTPUT, "cannot write to the directory %s: %m",
-		                    path);
+		return error;
 	}
 	options->agent.lock_fd = fd;
 	for (int i = 0; i < MAX_LOCK_LOOKS && result != 0; i++) {
