@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Wrap a command: it runs as it would alone, from its first instruction to its end."""
 
+import ast
 import os
 import re
 import signal
@@ -57,6 +58,20 @@ class Transparent(harness.TestCase):
             signal.signal(signal.SIGCHLD, ignored)
         text = run.finish().stdout.decode()
         self.assertTrue(int(text.split()[1], 16) & 1 << (signal.SIGCHLD - 1))
+
+    def test_timers(self):
+        """An alarm from before exec is the command's: it would end it alone, too."""
+        set_timers = (
+            "import os, signal, sys\n"
+            "for i in range(3): signal.setitimer(i, 3600 + i, 7)\n"
+            "os.execvp(sys.argv[1], sys.argv[1:])"
+        )
+        tell = "import signal; print([signal.getitimer(i) for i in range(3)])"
+        run = start_wrap([sys.executable, "-c", tell], prefix=[sys.executable, "-c", set_timers])
+        timers = ast.literal_eval(run.finish().stdout.decode())
+        for i, (left, interval) in enumerate(timers):
+            self.assertTrue(0 < left <= 3600 + i, timers)
+            self.assertEqual(interval, 7)
 
     def test_open_files(self):
         script = "import os; print(sorted(os.listdir('/proc/self/fd')))"

@@ -15,9 +15,12 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/time.h>
 #include <sys/types.h>
 
 struct job;
+
+enum { SUPERVISE_N_TIMERS = 3 }; // ITIMER_REAL, ITIMER_VIRTUAL and ITIMER_PROF: setitimer(2)
 
 // The worker's name in /proc/PID/comm, by which other profilers know it (diagnose.c).
 #define SUPERVISE_WORKER_NAME "profiler-worker"
@@ -30,6 +33,7 @@ struct origin {
 	sigset_t mask;
 	struct sigaction child;       // of SIGCHLD
 	unsigned long timer_slack_ns; // prctl(2)
+	struct itimerval timers[SUPERVISE_N_TIMERS];
 };
 
 // Runs work(context, origin) in a worker process. Returns in both processes, with the exit status

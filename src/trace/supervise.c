@@ -193,6 +193,14 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 	}
 }
 
+// Takes over what an alarm(2) before the exec of `profiler -- COMMAND` is for: it outlives exec, as
+// in perl -e 'alarm 9; exec @ARGV', but not fork, and is to end the command.
+static void take_timers(struct origin *origin)
+{
+	for (int i = 0; i < SUPERVISE_N_TIMERS; i++)
+		setitimer(i, &(struct itimerval){0}, &origin->timers[i]);
+}
+
 static struct job *share_job(void)
 {
 	void *memory = mmap(NULL, sizeof(struct job), PROT_READ | PROT_WRITE,
@@ -232,6 +240,8 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	// Block them before the fork, so that none gets lost.
 	fill_signals(&set, wrapping);
 	sigprocmask(SIG_BLOCK, &set, &origin.mask);
+	if (wrapping)
+		take_timers(&origin);
 	rescues_share();
 	parting_share();
 	const pid_t worker = fork_worker();
