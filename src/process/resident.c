@@ -193,27 +193,43 @@ bool resident_read(struct resident *resident, int tid, uint64_t address, void *b
 	return resident_copy(resident, tid, address, bytes, size, &gaps) == size && gaps.count == 0;
 }
 
-enum { MAX_BLOCKS = 128, N_KNOWN_PAGES = 64 };
-
-// What this call has found out about pages, by their numbers.
-struct known_pages {
-	uint64_t page[N_KNOWN_PAGES]; // + 1; 0: none
-	bool is_there[N_KNOWN_PAGES];
+enum {
+	MAX_BLOCKS = 128,
+	STRETCH_PAGES = 64, // asked for at once: what is read of a heap lies near each other
+	N_STRETCHES = 32,
 };
+
+// What this call has found out about pages.
+struct known_pages {
+	uint64_t stretch[N_STRETCHES];   // which one; its number + 1; 0: none
+	uint64_t are_there[N_STRETCHES]; // a bit for each of its pages
+};
+
+// Returns which pages of the stretch are in memory.
+static uint64_t read_stretch(struct resident *resident, int tid, uint64_t stretch)
+{
+	uint64_t entries[STRETCH_PAGES], are_there = 0;
+	const size_t n =
+	    read_entries(resident, tid, stretch * STRETCH_PAGES, entries, STRETCH_PAGES);
+
+	if (n == 0 && resident->hidden)
+		return UINT64_MAX;
+	for (size_t i = 0; i < n; i++)
+		are_there |= (entries[i] & PAGE_IS_PRESENT) >> 63 << i;
+	return are_there;
+}
 
 static bool is_page_there(struct resident *resident, int tid, uint64_t page,
                           struct known_pages *known)
 {
-	const size_t i = page % N_KNOWN_PAGES;
-	uint64_t entry;
+	const uint64_t stretch = page / STRETCH_PAGES;
+	const size_t i = stretch % N_STRETCHES;
 
-	if (known->page[i] != page + 1) {
-		known->is_there[i] = read_entries(resident, tid, page, &entry, 1) == 1
-		                         ? entry & PAGE_IS_PRESENT
-		                         : resident->hidden;
-		known->page[i] = page + 1;
+	if (known->stretch[i] != stretch + 1) {
+		known->are_there[i] = read_stretch(resident, tid, stretch);
+		known->stretch[i] = stretch + 1;
 	}
-	return known->is_there[i];
+	return known->are_there[i] >> page % STRETCH_PAGES & 1;
 }
 
 static bool is_there(struct resident *resident, int tid, const struct resident_block *block,
@@ -253,7 +269,7 @@ static void read_blocks(int tid, struct resident_block **blocks, size_t n)
 void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
                           size_t n)
 {
-	struct known_pages known = {.page = {0}};
+	struct known_pages known = {.stretch = {0}};
 	struct resident_block *there[MAX_BLOCKS];
 	size_t n_there = 0;
 
