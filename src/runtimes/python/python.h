@@ -14,6 +14,7 @@
 #include "python_codes.h"
 #include "python_layout.h"
 #include "python_native.h"
+#include "python_pieces.h"
 #include "run_stats.h"
 
 struct module;
@@ -26,8 +27,7 @@ enum {
 	PYTHON_MAX_FRAMES = 8192, // of one thread
 	PYTHON_MAX_CODES = 1024,  // different code objects of one thread
 	PYTHON_MAX_CHAINS = 8,    // interpreters that one thread has states of
-	PYTHON_MAX_LAST = 1024,
-	PYTHON_MAX_TASKS = 6, // of one thread
+	PYTHON_MAX_TASKS = 6,     // of one thread
 };
 
 // Offsets by which asyncio's tasks are found, from 3.14 on (_AsyncioDebug). All 0: not there.
@@ -52,18 +52,13 @@ struct python_thread {
 	size_t place;       // in the interpreters' lists, which begin with the newest
 	uint32_t n_missed;  // lists that were cut before they came to it, in a row
 	uint64_t outermost; // the frame of the thread's first function; 0: not looked for
-	// Frames in the heap that its last sample showed. They are read together, as nearly all are
-	// still there. Shared by all lists that have this thread.
-	struct python_last *last;
+	// In a thread's first state: what to read of the thread; NULL: nothing is known. Shared by
+	// all lists that have this state.
+	struct python_plan *plan;
 };
 
-struct python_last {
-	uint32_t n;
-	uint64_t addresses[PYTHON_MAX_LAST];
-};
-
-// Sorted by tid, a thread's oldest state first. A list never changes, except for what `last` points
-// to, as it may be read in a signal handler.
+// Sorted by tid, a thread's oldest state first. A list never changes, except for its plans, as it
+// may be read in a signal handler.
 struct python_threads {
 	size_t n;
 	struct python_thread items[];
@@ -104,7 +99,6 @@ struct python_frame {
 // The frames of one thread state, and the C structures that mark calls of the loop (3.10-3.12).
 struct python_chain {
 	uint64_t interp_id;
-	uint32_t state; // which one of the thread's
 	uint32_t first_frame, n_frames;
 	uint32_t first_cframe, n_cframes;
 };
@@ -115,7 +109,8 @@ struct python_cframe {
 	uint64_t frame; // the innermost Python frame of the call; 0: not told (3.10)
 };
 
-// The head of a note. It is followed by the chains' frames, then their cframes, then their codes.
+// The head of a note. It is followed by the chains' frames, their cframes, their codes, and what
+// was asked for to read all this.
 struct python_note {
 	enum runtime_fault fault; // RUNTIME_FAULT_NONE: it is whole
 	bool has_state;           // the thread has a state
@@ -124,7 +119,7 @@ struct python_note {
 	bool has_more_tasks; // there are more, or several that wait for the same one
 	uint32_t n_tasks;    // the task that it executes, the task that waits for that, and so on
 	struct python_task tasks[PYTHON_MAX_TASKS];
-	uint32_t n_chains, n_frames, n_cframes, n_codes;
+	uint32_t n_chains, n_frames, n_cframes, n_codes, n_asked;
 	struct python_chain chains[PYTHON_MAX_CHAINS];
 };
 
@@ -141,6 +136,11 @@ static inline const struct python_cframe *python_note_cframes(const struct pytho
 static inline const struct python_code_seen *python_note_codes(const struct python_note *note)
 {
 	return (const struct python_code_seen *)(python_note_cframes(note) + note->n_cframes);
+}
+
+static inline const struct python_piece *python_note_asked(const struct python_note *note)
+{
+	return (const struct python_piece *)(python_note_codes(note) + note->n_codes);
 }
 
 // Reads the list of threads anew if something says that it has changed.
@@ -160,7 +160,7 @@ void python_tasks_update(struct python *python, int tid);
 
 // Notes the task that the thread, which stands still, executes, and the tasks that wait for it.
 // Async-signal-safe.
-void python_tasks_read(const struct python *python, int tid, uint64_t task,
+void python_tasks_read(const struct python *python, struct python_pieces *pieces, uint64_t task,
                        struct python_note *note);
 
 // Returns the task's name, which the caller frees; NULL: not known.

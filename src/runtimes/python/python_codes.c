@@ -7,6 +7,7 @@
 #include "frame_names.h"
 #include "memory.h"
 #include "python.h"
+#include "python_pieces.h"
 #include "resident.h"
 #include "runtimes.h"
 
@@ -15,8 +16,8 @@ enum {
 	MAX_CHARACTERS = 256,       // of a name
 	MAX_FILE_CHARACTERS = 1024, // of a path
 	MAX_LINES_BYTES = 1 << 20,
-	LOOK_AT_ONCE = 16,
-	UTF8_BYTES = 4, // of one character
+	LOOK_AT_ONCE = PYTHON_PIECES_AT_ONCE / 2, // each has two strings
+	UTF8_BYTES = 4,                           // of one character
 };
 
 static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
@@ -94,8 +95,8 @@ static struct resident_block string_block(const struct python *python, uint64_t 
 	                               false};
 }
 
-static void look_at_strings(const struct python *python, int tid, struct python_code_seen *codes,
-                            size_t n)
+static void look_at_strings(const struct python *python, struct python_pieces *pieces,
+                            struct python_code_seen *codes, size_t n)
 {
 	struct resident_block blocks[2 * LOOK_AT_ONCE];
 
@@ -106,13 +107,13 @@ static void look_at_strings(const struct python *python, int tid, struct python_
 		if (!codes[i].is_read)
 			blocks[2 * i].size = blocks[2 * i + 1].size = 0;
 	}
-	resident_read_blocks(python->setup->resident, tid, blocks, 2 * n);
+	python_pieces_read_blocks(pieces, blocks, 2 * n);
 	for (size_t i = 0; i < n; i++)
 		codes[i].is_read &= blocks[2 * i].is_read && blocks[2 * i + 1].is_read;
 }
 
-static void look_at_some(const struct python *python, int tid, struct python_code_seen *codes,
-                         size_t n)
+static void look_at_some(const struct python *python, struct python_pieces *pieces,
+                         struct python_code_seen *codes, size_t n)
 {
 	uint8_t headers[LOOK_AT_ONCE][PYTHON_MAX_CODE_BYTES];
 	struct resident_block blocks[LOOK_AT_ONCE];
@@ -121,21 +122,29 @@ static void look_at_some(const struct python *python, int tid, struct python_cod
 		// cppcheck-suppress legacyUninitvar ; it is what is read into
 		blocks[i] = (struct resident_block){codes[i].address, headers[i],
 		                                    python->layout.code_bytes, false};
-	resident_read_blocks(python->setup->resident, tid, blocks, n);
+	python_pieces_read_blocks(pieces, blocks, n);
 	for (size_t i = 0; i < n; i++) {
 		codes[i].is_read = false;
 		if (blocks[i].is_read)
 			fill_key(python, headers[i], &codes[i]);
 	}
 	if (!python->layout.code_version)
-		look_at_strings(python, tid, codes, n);
+		look_at_strings(python, pieces, codes, n);
 }
 
-void python_codes_look(const struct python *python, int tid, struct python_code_seen *codes,
-                       size_t n)
+void python_codes_look(const struct python *python, struct python_pieces *pieces,
+                       struct python_code_seen *codes, size_t n)
 {
 	for (size_t i = 0; i < n; i += LOOK_AT_ONCE)
-		look_at_some(python, tid, codes + i, n - i < LOOK_AT_ONCE ? n - i : LOOK_AT_ONCE);
+		look_at_some(python, pieces, codes + i,
+		             n - i < LOOK_AT_ONCE ? n - i : LOOK_AT_ONCE);
+}
+
+void python_codes_look_at_one(const struct python *python, int tid, struct python_code_seen *code)
+{
+	struct python_pieces pieces = {.resident = python->setup->resident, .tid = tid};
+
+	python_codes_look(python, &pieces, code, 1);
 }
 
 static bool is_same(const struct python_code_seen *a, const struct python_code_seen *b)
@@ -273,7 +282,7 @@ static bool read_code(struct python *python, int tid, struct python_code *code)
 	if (!file)
 		return false;
 	read_lines(python, tid, code);
-	python_codes_look(python, tid, &again, 1);
+	python_codes_look_at_one(python, tid, &again);
 	if (!again.is_read || !is_same(&again, &code->seen))
 		return false;
 	code->first_line = (uint32_t)code->seen.key[KEY_FIRST_LINE];

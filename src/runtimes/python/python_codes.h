@@ -16,6 +16,7 @@
 
 struct frame_names;
 struct python;
+struct python_pieces;
 
 enum { PYTHON_KEY_WORDS = 12 };
 
@@ -47,8 +48,9 @@ void python_codes_deinit(struct python_codes *codes);
 
 // Reads the headers of n code objects, whose addresses are set, and what else their keys need. The
 // thread stands still. Async-signal-safe.
-void python_codes_look(const struct python *python, int tid, struct python_code_seen *codes,
-                       size_t n);
+void python_codes_look(const struct python *python, struct python_pieces *pieces,
+                       struct python_code_seen *codes, size_t n);
+void python_codes_look_at_one(const struct python *python, int tid, struct python_code_seen *code);
 
 // Returns the text of a string object, as far as it lies in its first `size` (128 or more) bytes,
 // which are given; NULL: it is not a string. The caller frees.

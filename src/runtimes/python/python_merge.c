@@ -290,34 +290,25 @@ static void count_fault(struct python *python, enum runtime_fault fault)
 	python->setup->stats->runtime_faults[fault]++;
 }
 
-// The thread's frames in the heap, for its next sample.
+// What was read of the thread, for its next sample.
 static void remember(struct merge *merge)
 {
-	struct python *python = merge->python;
-	const struct python_frame *frames = python_note_frames(merge->note);
+	const struct python_note *note = merge->note;
+	const size_t bytes = note->n_asked * sizeof(struct python_piece);
 	size_t n_states;
-	struct python_thread *thread =
-	    (struct python_thread *)python_threads_find(python->threads, merge->tid, &n_states);
-	uint32_t n = 0;
+	struct python_thread *thread = (struct python_thread *)python_threads_find(
+	    merge->python->threads, merge->tid, &n_states);
 
-	for (size_t i = 0; i < merge->note->n_chains; i++) {
-		const struct python_chain *chain = &merge->note->chains[i];
-		if (chain->state >= n_states)
-			continue;
-		struct python_last *last = thread[chain->state].last;
-		n = 0;
-		for (uint32_t j = 0; j < chain->n_frames && n < PYTHON_MAX_LAST; j++) {
-			const struct python_frame *frame = &frames[chain->first_frame + j];
-			if (python->layout.thread_chunk && !frame->is_generator)
-				continue;
-			if (!last)
-				last = memory_alloc_zeroed(1, sizeof(*last));
-			last->addresses[n++] = frame->address;
-		}
-		if (last)
-			last->n = n;
-		thread[chain->state].last = last;
-	}
+	if (n_states == 0)
+		return;
+	_cleanup_free_ struct python_piece *asked = memory_alloc(bytes + 1);
+	memcpy(asked, python_note_asked(note), bytes);
+	struct python_plan *old = thread->plan;
+	struct python_plan *plan = python_plan_make(old, asked, note->n_asked);
+	if (plan == old)
+		return;
+	thread->plan = plan; // a signal handler sees the one or the other
+	free(old);
 }
 
 static bool shows_loop(struct merge *merge)

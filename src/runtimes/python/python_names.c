@@ -177,7 +177,7 @@ static bool is_bootstrap(struct python *python, int tid, uint64_t frame)
 	if (!read_word(python, tid, frame + python->layout.frame_code, &seen.address))
 		return false;
 	seen.address &= ~(uint64_t)TAG_BITS;
-	python_codes_look(python, tid, &seen, 1);
+	python_codes_look_at_one(python, tid, &seen);
 	const struct python_code *code = python_codes_get(python, tid, &seen);
 	const struct frame_function *function =
 	    code ? frame_names_find(python->codes.names, frame_names_address(code->function, 0),

@@ -3,12 +3,15 @@
 
 #include "memory.h"
 #include "python.h"
-#include "resident.h"
+#include "python_pieces.h"
 #include "runtimes.h"
 #include "snapshot.h"
 
 enum {
-	SCRATCH_BYTES = 1 << 20, // at the end of a note's room
+	SCRATCH_BYTES = 1 << 20,  // at the end of a note's room
+	MAX_PLAN_BYTES = 1 << 19, // of it
+	MORE_STACK_BYTES = 256,   // of the data stack, that are read beyond its end last time
+	PAGE_BYTES = 4096,
 	MAX_WINDOWS = 96,
 	MAX_CHUNKS = 64, // of a thread's data stack
 	MAX_CHUNK_BYTES = 1 << 19,
@@ -38,11 +41,8 @@ struct walk {
 	size_t scratch_used;
 	struct window windows[MAX_WINDOWS];
 	size_t n_windows, n_reads;
-	const struct python_last *last; // what was read of it, and from where on it is looked at
-	uint8_t *last_bytes;
+	struct python_pieces pieces;
 	uint64_t unused, unused_end; // of the newest chunk of the data stack
-	bool is_read[PYTHON_MAX_LAST];
-	size_t n_last, last_at;
 };
 
 static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
@@ -51,11 +51,6 @@ static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
 
 	memcpy(&word, bytes + offset, sizeof(word));
 	return word;
-}
-
-static bool read_memory(const struct walk *walk, uint64_t address, void *bytes, size_t size)
-{
-	return resident_read(walk->python->setup->resident, walk->tid, address, bytes, size);
 }
 
 static void *take_scratch(struct walk *walk, size_t size)
@@ -69,14 +64,41 @@ static void *take_scratch(struct walk *walk, size_t size)
 	return bytes;
 }
 
+// What the thread's last sample asked for.
+static void read_plan(struct walk *walk, const struct python_plan *plan)
+{
+	walk->scratch_used += python_pieces_read_plan(
+	    &walk->pieces, plan, walk->scratch + walk->scratch_used, MAX_PLAN_BYTES);
+	walk->scratch_used = (walk->scratch_used + 15) & ~(size_t)15;
+}
+
 static const uint8_t *add_window(struct walk *walk, uint64_t start, size_t size)
 {
-	uint8_t *bytes = walk->n_windows < MAX_WINDOWS ? take_scratch(walk, size) : NULL;
+	struct python_pieces *pieces = &walk->pieces;
+	const uint8_t *bytes = python_pieces_find(pieces, start, size);
 
-	if (!bytes || !read_memory(walk, start, bytes, size))
+	if (walk->n_windows == MAX_WINDOWS)
 		return NULL;
+	if (!bytes) {
+		uint8_t *room = take_scratch(walk, size);
+		if (!room || !python_pieces_read(pieces, start, room, size))
+			return NULL;
+		bytes = room;
+	}
 	walk->windows[walk->n_windows++] = (struct window){start, size, bytes};
 	return bytes;
+}
+
+// The data stack will end elsewhere: up to the end of the page all is read next time.
+static void note_newest_chunk(struct walk *walk, uint64_t chunk, uint64_t top, uint64_t chunk_end)
+{
+	const uint64_t page_end = (top + MORE_STACK_BYTES) / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES;
+	const uint64_t end = page_end < chunk_end ? page_end : chunk_end;
+
+	walk->unused = top;
+	walk->unused_end = chunk_end;
+	if (end > top)
+		python_pieces_note(&walk->pieces, chunk, end - chunk);
 }
 
 // The used parts of the thread's data stack, where the frames of ordinary functions are. A chunk
@@ -94,54 +116,14 @@ static void read_data_stack(struct walk *walk, uint64_t chunk, uint64_t top)
 		const uint8_t *bytes = add_window(walk, chunk, size);
 		if (!bytes)
 			return;
-		if (i == 0) {
-			walk->unused = top;
-			walk->unused_end = chunk + word_at(bytes, CHUNK_SIZE);
-		}
+		if (i == 0)
+			note_newest_chunk(walk, chunk, top, chunk + word_at(bytes, CHUNK_SIZE));
 		chunk = word_at(bytes, PREVIOUS);
-		if (!chunk || !read_memory(walk, chunk, header, sizeof(header)))
+		if (!chunk || !python_pieces_read(&walk->pieces, chunk, header, sizeof(header)))
 			return;
 		const uint64_t words = word_at(header, TOP);
 		size = words < MAX_CHUNK_BYTES ? HEADER_BYTES + words * 8 : 0;
 	}
-}
-
-// Frames that the thread's last sample had in the heap, in few calls.
-static void read_last(struct walk *walk, const struct python_last *last)
-{
-	enum { AT_ONCE = 128 };
-	const size_t frame_bytes = walk->python->layout.frame_bytes;
-	const size_t n = last && last->n <= PYTHON_MAX_LAST ? last->n : 0;
-
-	walk->last = last;
-	walk->n_last = walk->last_at = 0;
-	walk->last_bytes = take_scratch(walk, n * frame_bytes);
-	for (size_t i = 0; walk->last_bytes && i < n; i += AT_ONCE) {
-		struct resident_block blocks[AT_ONCE];
-		const size_t n_blocks = n - i < AT_ONCE ? n - i : AT_ONCE;
-		for (size_t j = 0; j < n_blocks; j++)
-			blocks[j] = (struct resident_block){
-			    last->addresses[i + j], walk->last_bytes + (i + j) * frame_bytes,
-			    frame_bytes, false};
-		resident_read_blocks(walk->python->setup->resident, walk->tid, blocks, n_blocks);
-		for (size_t j = 0; j < n_blocks; j++)
-			walk->is_read[i + j] = blocks[j].is_read;
-		walk->n_last = i + n_blocks;
-	}
-}
-
-// One of those: mostly the next one.
-static const uint8_t *find_last(struct walk *walk, uint64_t address)
-{
-	enum { MAX_AHEAD = 32 };
-
-	for (size_t i = walk->last_at; i < walk->n_last && i < walk->last_at + MAX_AHEAD; i++) {
-		if (walk->last->addresses[i] != address || !walk->is_read[i])
-			continue;
-		walk->last_at = i + 1;
-		return walk->last_bytes + i * walk->python->layout.frame_bytes;
-	}
-	return NULL;
 }
 
 static const uint8_t *find_copied(const struct walk *walk, uint64_t address, size_t size)
@@ -169,7 +151,11 @@ static const uint8_t *bytes_at(struct walk *walk, uint64_t address, uint8_t *buf
 
 	if (copied)
 		return copied;
-	if (walk->n_reads++ == MAX_READS || !read_memory(walk, address, buffer, size))
+	const uint8_t *planned = python_pieces_find(&walk->pieces, address, size);
+	if (planned)
+		return planned;
+	if (walk->n_reads++ == MAX_READS ||
+	    !python_pieces_read(&walk->pieces, address, buffer, size))
 		return NULL;
 	return buffer;
 }
@@ -209,9 +195,7 @@ static void walk_frames(struct walk *walk, uint64_t address)
 			note_fault(walk, RUNTIME_FAULT_TOO_DEEP);
 			return;
 		}
-		const uint8_t *bytes = find_last(walk, address);
-		if (!bytes)
-			bytes = bytes_at(walk, address, buffer, layout->frame_bytes);
+		const uint8_t *bytes = bytes_at(walk, address, buffer, layout->frame_bytes);
 		// A call of the loop that is about to begin says which frame was the last one's of
 		// another call that was there before it: one that has been taken off.
 		if (!bytes || (address >= walk->unused && address < walk->unused_end)) {
@@ -271,7 +255,7 @@ static bool read_state(struct walk *walk, const struct python_thread *thread, ui
 	     false},
 	};
 
-	resident_read_blocks(python->setup->resident, walk->tid, blocks, array_size(blocks));
+	python_pieces_read_blocks(&walk->pieces, blocks, array_size(blocks));
 	if (!blocks[0].is_read)
 		note_fault(walk, RUNTIME_FAULT_UNREADABLE);
 	if (!blocks[0].is_read || word_at(ret, layout->thread_interp) != thread->interp)
@@ -286,11 +270,11 @@ static bool read_state(struct walk *walk, const struct python_thread *thread, ui
 		walk->note->collects |= collecting == 1;
 	}
 	if (task)
-		python_tasks_read(python, walk->tid, task, walk->note);
+		python_tasks_read(python, &walk->pieces, task, walk->note);
 	return true;
 }
 
-static void walk_chain(struct walk *walk, const struct python_thread *thread, uint32_t nr)
+static void walk_chain(struct walk *walk, const struct python_thread *thread)
 {
 	const struct python_layout *layout = &walk->python->layout;
 	struct python_note *note = walk->note;
@@ -304,9 +288,7 @@ static void walk_chain(struct walk *walk, const struct python_thread *thread, ui
 		const uint64_t chunk = word_at(state, layout->thread_chunk);
 		read_data_stack(walk, chunk, word_at(state, layout->thread_chunk + 8));
 	}
-	read_last(walk, thread->last);
 	*chain = (struct python_chain){.interp_id = thread->interp_id,
-	                               .state = nr,
 	                               .first_frame = note->n_frames,
 	                               .first_cframe = note->n_cframes};
 	uint64_t frame = layout->thread_frame ? word_at(state, layout->thread_frame) : 0;
@@ -345,7 +327,7 @@ static void look_at_codes(struct walk *walk, struct python_code_seen *codes)
 		}
 		frame->code_index = buckets[at] - 1;
 	}
-	python_codes_look(walk->python, walk->tid, codes, note->n_codes);
+	python_codes_look(walk->python, &walk->pieces, codes, note->n_codes);
 }
 
 size_t python_read(const void *context, int tid, const struct snapshot *snapshot, void *bytes,
@@ -361,18 +343,25 @@ size_t python_read(const void *context, int tid, const struct snapshot *snapshot
 	    .frames = (struct python_frame *)(note + 1),
 	    .max_frames = PYTHON_MAX_FRAMES,
 	    .scratch = (uint8_t *)bytes + room - SCRATCH_BYTES,
+	    .pieces = {.resident = python->setup->resident, .tid = tid},
 	};
 	size_t n_states;
 
 	*note = (struct python_note){.fault = RUNTIME_FAULT_NONE};
 	walk.cframes = take_scratch(&walk, MAX_CFRAMES * sizeof(struct python_cframe));
+	walk.pieces.asked = take_scratch(&walk, PYTHON_MAX_PIECES * sizeof(struct python_piece));
 	const struct python_thread *states = python_threads_find(python->threads, tid, &n_states);
+	if (n_states > 0)
+		read_plan(&walk, states[0].plan);
 	for (uint32_t i = 0; i < n_states && i < MAX_STATES && note->n_chains < PYTHON_MAX_CHAINS;
 	     i++)
-		walk_chain(&walk, &states[i], i);
+		walk_chain(&walk, &states[i]);
 	struct python_cframe *cframes = (struct python_cframe *)(walk.frames + note->n_frames);
 	memcpy(cframes, walk.cframes, note->n_cframes * sizeof(*cframes));
 	struct python_code_seen *codes = (struct python_code_seen *)(cframes + note->n_cframes);
 	look_at_codes(&walk, codes);
-	return (size_t)((uint8_t *)(codes + note->n_codes) - (uint8_t *)bytes);
+	struct python_piece *asked = (struct python_piece *)(codes + note->n_codes);
+	note->n_asked = walk.pieces.n_asked;
+	memcpy(asked, walk.pieces.asked, note->n_asked * sizeof(*asked));
+	return (size_t)((uint8_t *)(asked + note->n_asked) - (uint8_t *)bytes);
 }

@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "module.h"
 #include "python.h"
+#include "python_pieces.h"
 #include "resident.h"
 #include "runtimes.h"
 
@@ -110,20 +111,19 @@ void python_tasks_update(struct python *python, int tid)
 }
 
 // With the tasks, and what else can be awaited, from the one that is executed on.
-void python_tasks_read(const struct python *python, int tid, uint64_t task,
+void python_tasks_read(const struct python *python, struct python_pieces *pieces, uint64_t task,
                        struct python_note *note)
 {
 	const struct python_tasks *tasks = &python->tasks;
-	struct resident *resident = python->setup->resident;
 	uint8_t bytes[MAX_TASK_BYTES];
 
 	for (size_t i = 0; task && i < MAX_CHAIN && note->n_tasks < PYTHON_MAX_TASKS; i++) {
 		struct python_task *to = &note->tasks[note->n_tasks];
-		if (!resident_read(resident, tid, task, bytes, tasks->bytes))
+		if (!python_pieces_read(pieces, task, bytes, tasks->bytes))
 			return;
 		note->n_tasks += bytes[tasks->is_task] == 1 &&
-		                 resident_read(resident, tid, word_at(bytes, tasks->name), to->name,
-		                               sizeof(to->name));
+		                 python_pieces_read(pieces, word_at(bytes, tasks->name), to->name,
+		                                    sizeof(to->name));
 		note->has_more_tasks = bytes[tasks->awaited_by_many];
 		task = note->has_more_tasks ? 0 : word_at(bytes, tasks->awaited_by);
 	}

@@ -38,7 +38,7 @@ static bool read_word(const struct python *python, int tid, uint64_t address, ui
 void python_threads_destroy(struct python_threads *threads)
 {
 	for (size_t i = 0; threads && i < threads->n; i++)
-		free(threads->items[i].last);
+		free(threads->items[i].plan);
 	free(threads);
 }
 
@@ -263,7 +263,7 @@ static struct python_threads *make_threads(struct python_threads *old,
 		    python_threads_find(old, threads->items[i].tid, &n);
 		for (size_t j = 0; j < n; j++)
 			if (known[j].state == threads->items[i].state)
-				threads->items[i].last = known[j].last;
+				threads->items[i].plan = known[j].plan;
 	}
 	return threads;
 }
@@ -309,8 +309,8 @@ static void replace(struct python *python, struct python_threads *threads)
 		const struct python_thread *kept =
 		    python_threads_find(threads, old->items[i].tid, &n);
 		for (size_t j = 0; j < n; j++)
-			if (kept[j].last == old->items[i].last)
-				old->items[i].last = NULL;
+			if (kept[j].plan == old->items[i].plan)
+				old->items[i].plan = NULL;
 	}
 	python_threads_destroy(old);
 }
