@@ -51,6 +51,27 @@ void gzip_write(struct gzip *gzip, const void *bytes, size_t size)
 	}
 }
 
+// What was written before is compressed as before, which may need more room than there is.
+static void set_strategy(struct gzip *gzip, int strategy)
+{
+	int status;
+
+	gzip->zlib.avail_in = 0;
+	do {
+		gzip->zlib.next_out = gzip->buffer;
+		gzip->zlib.avail_out = GZIP_BUFFER_BYTES;
+		status = deflateParams(&gzip->zlib, Z_DEFAULT_COMPRESSION, strategy);
+		fwrite(gzip->buffer, 1, GZIP_BUFFER_BYTES - gzip->zlib.avail_out, gzip->stream);
+	} while (status == Z_BUF_ERROR && !ferror(gzip->stream));
+}
+
+void gzip_write_runs(struct gzip *gzip, const void *bytes, size_t size)
+{
+	set_strategy(gzip, Z_RLE);
+	gzip_write(gzip, bytes, size);
+	set_strategy(gzip, Z_DEFAULT_STRATEGY);
+}
+
 void gzip_finish(struct gzip *gzip)
 {
 	gzip->zlib.next_in = NULL;

@@ -95,8 +95,13 @@ static void put_nodes(struct sections *sections, const uint32_t *order)
 		protobuf_varint(&sections->columns, last_depth + 1 - depths[node]);
 		last_depth = depths[node];
 	}
+	const size_t levels_size = sections->columns.size;
 	COLUMN(node, order, tree->n_nodes, tree->nodes[*node].frame);
-	put_columns(sections, PAGE_NODES);
+	put_header(sections, PAGE_NODES, sections->columns.size);
+	gzip_write_runs(&sections->gzip, sections->columns.bytes, levels_size);
+	gzip_write(&sections->gzip, sections->columns.bytes + levels_size,
+	           sections->columns.size - levels_size);
+	protobuf_clear(&sections->columns);
 }
 
 static int64_t to_units(const struct sections *sections, int64_t ns)
