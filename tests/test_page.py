@@ -165,9 +165,11 @@ class View(harness.TestCase):
         """Any profiler's stacks: their counts are there, and names are text."""
         # The next line may begin as the last one did, or nearly so.
         stacks = {
-            "main;work;deep": 12, "main;</script>;x y": 5, "main;" + "f" * 100000: 1, "main": 7, "main;wor": 3,
+            "main;work;deep": 12, "main;</script>;x y": 5, "main;" + "f" * 600_000: 1, "main": 7, "main;wor": 3,
             "main;work": 2, "main;work;deep;down": 1, "main;work;dee": 4, "main;works;deep": 6, "mai;work": 1,
         }  # fmt: skip
+        # More than is read at once: lines lie across the pieces, and one is longer than two of them.
+        stacks |= {"main;" + "g" * i: i for i in range(1, 800)}
         lines = "".join(f"{stack} {n}\n" for stack, n in stacks.items())
         path = self.write("x.folded", lines.encode() + b"no stack\nmain;\xff\xfe 3\n")
         shown, told = self.view(None, path)

@@ -21,3 +21,7 @@ uint32_t string_table_intern(struct string_table *table, const char *string);
 
 // The same for bytes from outside, as text_clean leaves them.
 uint32_t string_table_intern_clean(struct string_table *table, const char *string);
+
+// Finds the string that is the `length` bytes at `bytes`. Returns its number; HASH_NONE: it is not
+// there.
+uint32_t string_table_find(const struct string_table *table, const char *bytes, size_t length);

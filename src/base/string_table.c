@@ -16,17 +16,33 @@ void string_table_deinit(struct string_table *table)
 	*table = (struct string_table){0};
 }
 
-static bool equal(const void *context, uint32_t id, const void *key)
+struct key {
+	const char *bytes; // not terminated
+	size_t length;
+};
+
+static bool equal(const void *context, uint32_t id, const void *key_pointer)
 {
 	const struct string_table *table = context;
+	const struct key *key = key_pointer;
 
-	return strcmp(table->items[id], key) == 0;
+	// The key may have a NUL among its bytes.
+	return strlen(table->items[id]) == key->length &&
+	       memcmp(table->items[id], key->bytes, key->length) == 0;
+}
+
+uint32_t string_table_find(const struct string_table *table, const char *bytes, size_t length)
+{
+	const struct key key = {bytes, length};
+
+	return hash_index_find(&table->index, hash_bytes(bytes, length), equal, table, &key);
 }
 
 uint32_t string_table_intern(struct string_table *table, const char *string)
 {
-	const uint64_t hash = hash_bytes(string, strlen(string));
-	uint32_t id = hash_index_find(&table->index, hash, equal, table, string);
+	const struct key key = {string, strlen(string)};
+	const uint64_t hash = hash_bytes(key.bytes, key.length);
+	uint32_t id = hash_index_find(&table->index, hash, equal, table, &key);
 
 	if (id != HASH_NONE)
 		return id;

@@ -19,16 +19,29 @@
 #include "text.h"
 #include "write_html.h"
 
-static bool begins_with(const uint8_t *bytes, size_t size, const char *start)
+static bool begins_with(const struct input_file *file, const char *start)
 {
-	return size >= strlen(start) && memcmp(bytes, start, strlen(start)) == 0;
+	return file->size >= strlen(start) && memcmp(file->bytes, start, strlen(start)) == 0;
 }
 
-// Compressed, as they are written; or plain: a type of samples, a sample or a mapping comes first.
-static bool is_pprof(const uint8_t *bytes, size_t size)
+static bool is_recording(const struct input_file *file)
 {
-	return begins_with(bytes, size, "\x1f\x8b") ||
-	       (size > 0 && memchr("\x0a\x12\x1a", bytes[0], 3) && memchr(bytes, 0, size));
+	return file->size >= RECORD_MAGIC_BYTES &&
+	       memcmp(file->bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) == 0;
+}
+
+// True if the file is compressed, or begins with a type of samples, a sample or a mapping.
+static bool may_be_pprof(const struct input_file *file)
+{
+	return begins_with(file, "\x1f\x8b") ||
+	       (file->size > 0 && memchr("\x0a\x12\x1a", file->bytes[0], 3));
+}
+
+// True if the whole file is a profile, as pprof profiles are written: compressed, or plain.
+static bool is_pprof(const struct input_file *file)
+{
+	return may_be_pprof(file) &&
+	       (begins_with(file, "\x1f\x8b") || memchr(file->bytes, 0, file->size));
 }
 
 // Where nobody else looks; it is gone when the user logs out. Else where all write.
@@ -61,16 +74,21 @@ static struct error *make_file(char **ret, int *ret_fd)
 	return NULL;
 }
 
-static struct error *write_other(const char *title, const uint8_t *bytes, size_t size, FILE *stream)
+static struct error *write_other(const char *title, struct input_file *file, FILE *stream)
 {
-	if (is_pprof(bytes, size))
-		return write_html_pprof(title, bytes, size, stream);
-	return write_html_folded(title, (const char *)bytes, size, stream);
+	// Only all of it tells a plain profile of pprof's from stacks.
+	struct error *error = may_be_pprof(file) ? input_file_read_rest(file) : NULL;
+
+	if (error)
+		return error;
+	if (is_pprof(file))
+		return write_html_pprof(title, file->bytes, file->size, stream);
+	return write_html_folded(title, input_file_lines, file, stream);
 }
 
-static struct error *write_other_page(const char *name, const uint8_t *text, size_t size, int fd,
-                                      const char *path)
+static struct error *write_other_page(struct input_file *file, int fd, const char *path)
 {
+	const char *name = input_file_name(file->path);
 	_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
 	FILE *stream = fdopen(fd, "w");
 
@@ -79,7 +97,7 @@ static struct error *write_other_page(const char *name, const uint8_t *text, siz
 		return error_create(EXIT_STATUS_OUTPUT, "cannot write to %s: %s", path,
 		                    strerror(errno));
 	}
-	struct error *error = write_other(clean, text, size, stream);
+	struct error *error = write_other(clean, file, stream);
 	const bool failed = ferror(stream);
 	if ((fclose(stream) != 0 || failed) && !error)
 		error = error_create(EXIT_STATUS_OUTPUT, "cannot write to %s: %s", path,
@@ -99,32 +117,39 @@ static struct error *write_recording_page(const struct options *asked, const cha
 	return report_command(&options);
 }
 
-// The page of the file: *ret is its name, owned by the caller.
-static struct error *make_page(const struct options *options, char **ret)
+static struct error *write_any_page(const struct options *options, struct input_file *file,
+                                    char **ret)
 {
-	const char *name = options->recording;
-	_cleanup_free_ uint8_t *bytes = NULL;
-	size_t size;
 	int fd;
-	struct error *error = input_file_read(name, &bytes, &size);
 
-	if (error)
-		return error;
-	if (begins_with(bytes, size, "<!doctype html>")) {
-		*ret = realpath(name, NULL) ?: memory_strdup(name);
+	if (begins_with(file, "<!doctype html>")) {
+		*ret = realpath(file->path, NULL) ?: memory_strdup(file->path);
 		return NULL;
 	}
-	error = make_file(ret, &fd);
+	struct error *error = make_file(ret, &fd);
 	if (error)
 		return error;
-	if (size >= RECORD_MAGIC_BYTES && memcmp(bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) == 0)
+	if (is_recording(file))
 		error = write_recording_page(options, *ret, fd);
 	else
-		error = write_other_page(input_file_name(name), bytes, size, fd, *ret);
+		error = write_other_page(file, fd, *ret);
 	if (error) {
 		unlink(*ret);
 		free(take_pointer(*ret));
 	}
+	return error;
+}
+
+// The page of the file: *ret is its name, owned by the caller.
+static struct error *make_page(const struct options *options, char **ret)
+{
+	struct input_file file;
+	struct error *error = input_file_open(options->recording, &file);
+
+	if (error)
+		return error;
+	error = write_any_page(options, &file, ret);
+	input_file_close(&file);
 	return error;
 }
 

@@ -82,6 +82,27 @@ uint32_t page_add_cut(struct page *page, uint32_t node, size_t max_frames);
 struct error *page_add_pprof(struct page *page, const char *name, const uint8_t *bytes, size_t size,
                              uint64_t *ret_left_out);
 
-// Adds folded stacks (page_folded.c) to an empty page. Returns how many lines are not folded
-// stacks.
-uint64_t page_add_folded(struct page *page, const char *text, size_t size);
+struct step;
+
+// The state while folded stacks are added (page_folded.c), piece by piece.
+struct page_folded {
+	struct page *page; // borrowed
+	uint32_t *frames;  // by the number of the name; UINT32_MAX: it has none yet
+	size_t n_frames, frames_capacity;
+	const char *last; // stack: in the text that is being added, or `kept`
+	size_t last_length;
+	char *kept;
+	size_t kept_capacity;
+	struct step *steps; // of the last stack
+	size_t n_steps, steps_capacity;
+	uint64_t n_bad; // lines that are not folded stacks
+};
+
+// Begins to add folded stacks to an empty page; page_folded_end must follow.
+void page_folded_begin(struct page_folded *folded, struct page *page);
+
+// Adds the stacks of the text, which is whole lines; only the last one of all may lack its newline.
+void page_folded_add(struct page_folded *folded, const char *text, size_t size);
+
+// Makes the page whole. Returns how many lines were not folded stacks.
+uint64_t page_folded_end(struct page_folded *folded);

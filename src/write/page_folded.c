@@ -13,33 +13,15 @@ enum { MAX_DIGITS = 18, MAX_FRAMES = 100000 };
 #define MAX_EXACT (INT64_MAX / PAGE_UNIT_NS / 2)
 
 struct folded_line {
-	const char *stack; // borrowed, not terminated
+	const char *stack; // in the text, not terminated
 	size_t length;
 	int64_t count;
-};
-
-// A function's name as it stands in the text, and its frame.
-struct name {
-	const char *bytes; // borrowed, not terminated
-	size_t length;
-	uint32_t frame;
 };
 
 // A frame of the last stack: where it ends in its line, and its node.
 struct step {
 	size_t end;
 	uint32_t node;
-};
-
-// The state while folded stacks are added.
-struct folded {
-	struct page *page;
-	struct name *names;
-	size_t n_names, names_capacity;
-	struct hash_index index; // of names
-	struct folded_line last;
-	struct step *steps; // of `last`
-	size_t n_steps, steps_capacity;
 };
 
 // Parses a line such as "root;leaf 12". False: it is not a folded stack.
@@ -61,75 +43,62 @@ static bool parse_line(const char *text, size_t length, struct folded_line *ret)
 	return true;
 }
 
-// Reads the next line that is a stack. False: there is none. *bad counts the lines that are not.
-static bool next_line(const char **at, const char *end, struct folded_line *ret, uint64_t *bad)
+// Returns the number of the name, whose text the tree keeps clean.
+static uint32_t name_of(struct page_tree *tree, const char *bytes, size_t length)
 {
-	while (*at < end) {
-		const char *line = *at, *newline = memchr(line, '\n', (size_t)(end - line));
-		const size_t length = (size_t)((newline ? newline : end) - line);
-		*at = line + length + 1;
-		if (parse_line(line, length, ret))
-			return true;
-		*bad += length > 0;
-	}
-	return false;
+	const uint32_t known = string_table_find(&tree->names, bytes, length);
+
+	if (known != HASH_NONE)
+		return known;
+	_cleanup_free_ char *clean = text_clean(bytes, length, TEXT_UNLIMITED);
+	return string_table_intern(&tree->names, clean);
 }
 
-static bool name_equal(const void *context, uint32_t id, const void *key)
+static uint32_t frame_of(struct page_folded *folded, const char *bytes, size_t length)
 {
-	const struct folded *folded = context;
-	const struct name *a = &folded->names[id], *b = key;
+	struct page_tree *tree = &folded->page->tree;
+	const uint32_t name = name_of(tree, bytes, length);
 
-	return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
+	while (folded->n_frames <= name)
+		*array_push(folded->frames, folded->n_frames, folded->frames_capacity) = UINT32_MAX;
+	if (folded->frames[name] == UINT32_MAX)
+		folded->frames[name] =
+		    page_tree_frame(tree, &(struct page_frame){
+		                              .name = name,
+		                              .file = string_table_intern(&tree->files, ""),
+		                              .module = string_table_intern(&tree->modules, ""),
+		                          });
+	return folded->frames[name];
 }
 
-// Finds or adds the name's frame. If its bytes are clean, later names are compared with the tree's
-// copy of them rather than the text: the tree's names lie close together in memory.
-static void add_name(struct page_tree *tree, struct name *name)
+// Returns with how many equal bytes both begin, of `most` at the most.
+static size_t common_length(const char *a, const char *b, size_t most)
 {
-	_cleanup_free_ char *clean = text_clean(name->bytes, name->length, TEXT_UNLIMITED);
-	const struct page_frame frame = {
-	    .name = string_table_intern(&tree->names, clean),
-	    .file = string_table_intern(&tree->files, ""),
-	    .module = string_table_intern(&tree->modules, ""),
-	};
+	size_t n = 0;
 
-	name->frame = page_tree_frame(tree, &frame);
-	if (strlen(clean) == name->length && memcmp(clean, name->bytes, name->length) == 0)
-		name->bytes = tree->names.items[frame.name];
-}
-
-static uint32_t frame_of(struct folded *folded, const char *bytes, size_t length)
-{
-	struct name name = {.bytes = bytes, .length = length};
-	const uint64_t hash = hash_bytes(bytes, length);
-	const uint32_t id = hash_index_find(&folded->index, hash, name_equal, folded, &name);
-
-	if (id != HASH_NONE)
-		return folded->names[id].frame;
-	add_name(&folded->page->tree, &name);
-	hash_index_insert(&folded->index, hash, (uint32_t)folded->n_names);
-	*array_push(folded->names, folded->n_names, folded->names_capacity) = name;
-	return name.frame;
+	while (n + 8 <= most && memcmp(a + n, b + n, 8) == 0)
+		n += 8;
+	while (n < most && a[n] == b[n])
+		n++;
+	return n;
 }
 
 // Keeps the frames of the last stack with which this one begins, too: files are often sorted.
-static void keep_common(struct folded *folded, const struct folded_line *line)
+static void keep_common(struct page_folded *folded, const struct folded_line *line)
 {
-	const char *last = folded->last.stack;
 	const size_t shorter =
-	    line->length < folded->last.length ? line->length : folded->last.length;
-	size_t n = 0, at = 0;
+	    line->length < folded->last_length ? line->length : folded->last_length;
+	const size_t common = common_length(folded->last, line->stack, shorter);
 
-	while (n < folded->n_steps && folded->steps[n].end < shorter &&
-	       memcmp(last + at, line->stack + at, folded->steps[n].end + 1 - at) == 0)
-		at = folded->steps[n++].end + 1;
-	folded->n_steps = n;
-	folded->last = *line;
+	// The semicolon behind a frame must be common, too.
+	while (folded->n_steps > 0 && folded->steps[folded->n_steps - 1].end >= common)
+		folded->n_steps--;
+	folded->last = line->stack;
+	folded->last_length = line->length;
 }
 
 // Adds the stack's nodes to the tree. Returns the last one.
-static uint32_t add_stack(struct folded *folded, const struct folded_line *line)
+static uint32_t add_stack(struct page_folded *folded, const struct folded_line *line)
 {
 	struct page_tree *tree = &folded->page->tree;
 
@@ -158,20 +127,45 @@ static void scale_up(struct page *page)
 	page->count_ns = PAGE_UNIT_NS;
 }
 
-uint64_t page_add_folded(struct page *page, const char *text, size_t size)
+// Copies the last stack, whose text goes.
+static void keep_last(struct page_folded *folded)
 {
-	struct folded folded = {.page = page};
-	struct folded_line line;
-	uint64_t bad = 0;
+	folded->kept = memory_grow(folded->kept, &folded->kept_capacity, folded->last_length, 1);
+	if (folded->last_length > 0)
+		memmove(folded->kept, folded->last, folded->last_length);
+	folded->last = folded->kept;
+}
 
+void page_folded_begin(struct page_folded *folded, struct page *page)
+{
+	*folded = (struct page_folded){.page = page};
 	page->count_ns = 1;
-	for (const char *at = text, *end = text + size; next_line(&at, end, &line, &bad);)
-		page_add_self(page, add_stack(&folded, &line), line.count, page->count_ns);
-	if (page->end_ns <= MAX_EXACT)
-		scale_up(page);
-	page_add_self_runs(page);
-	hash_index_deinit(&folded.index);
-	free(folded.names);
-	free(folded.steps);
-	return bad;
+}
+
+void page_folded_add(struct page_folded *folded, const char *text, size_t size)
+{
+	struct page *page = folded->page;
+	struct folded_line line;
+
+	for (const char *at = text, *end = text + size; at < end;) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const size_t length = (size_t)((newline ? newline : end) - at);
+		if (parse_line(at, length, &line))
+			page_add_self(page, add_stack(folded, &line), line.count, page->count_ns);
+		else
+			folded->n_bad += length > 0;
+		at += length + 1;
+	}
+	keep_last(folded);
+}
+
+uint64_t page_folded_end(struct page_folded *folded)
+{
+	if (folded->page->end_ns <= MAX_EXACT)
+		scale_up(folded->page);
+	page_add_self_runs(folded->page);
+	free(folded->frames);
+	free(folded->steps);
+	free(folded->kept);
+	return folded->n_bad;
 }

@@ -165,18 +165,34 @@ struct error *write_html_diff(const struct report *base, const struct report *re
 	return error;
 }
 
-struct error *write_html_folded(const char *title, const char *text, size_t size, FILE *stream)
+static struct error *add_lines(struct page *page, lines_fn *lines, void *context, uint64_t *ret_bad)
 {
+	struct page_folded folded;
+	struct error *error;
+	const char *text;
+	size_t size;
+
+	page_folded_begin(&folded, page);
+	while (!(error = lines(context, &text, &size)) && size > 0)
+		page_folded_add(&folded, text, size);
+	*ret_bad = page_folded_end(&folded);
+	return error;
+}
+
+struct error *write_html_folded(const char *title, lines_fn *lines, void *context, FILE *stream)
+{
+	uint64_t n_bad;
 	struct page page;
 
 	page_init(&page);
-	const uint64_t n_bad = page_add_folded(&page, text, size);
-	struct error *error = page.n_runs == 0
-	                          ? error_create(EXIT_STATUS_TARGET,
-	                                         "%s is not a profile: none of its lines is a "
-	                                         "folded stack, as in main;work 12",
-	                                         title)
-	                          : write_page(&page, NULL, title, stream);
+	struct error *error = add_lines(&page, lines, context, &n_bad);
+	if (!error && page.n_runs == 0)
+		error = error_create(EXIT_STATUS_TARGET,
+		                     "%s is not a profile: none of its lines is a folded stack, as "
+		                     "in main;work 12",
+		                     title);
+	if (!error)
+		error = write_page(&page, NULL, title, stream);
 	page_deinit(&page);
 	if (!error && n_bad > 0)
 		fprintf(stderr, "profiler: left out %" PRIu64 " lines that are not folded stacks\n",

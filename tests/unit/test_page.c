@@ -115,22 +115,30 @@ static int64_t self_of(struct page *page, const char *a, const char *b, const ch
 
 static void test_folded(void **state)
 {
-	const char text[] = "a;b;c 1\nf;b;c 2\na;e;c 4\na;b;c 8\nno stack\nf;b;a 16\n";
+	const char *const pieces[] = {"a;b;c 1\nf;b;c 2\n", "a;e;c 4\n", "a;b;c 8\n", "no stack\n",
+	                              "a;b;c;d 32\nf;b;a 16"};
+	struct page_folded folded;
 	struct page page;
+	char text[64];
 
 	(void)state;
 	page_init(&page);
-	assert_int_equal(page_add_folded(&page, text, strlen(text)), 1);
-	assert_int_equal(page.tree.n_nodes, 1 + 3 + 3 + 2 + 1);
-	assert_int_equal(page.tree.n_frames, 1 + 5);
+	page_folded_begin(&folded, &page);
+	for (size_t i = 0; i < array_size(pieces); i++) {
+		strcpy(text, pieces[i]); // over the one before
+		page_folded_add(&folded, text, strlen(text));
+	}
+	assert_int_equal(page_folded_end(&folded), 1);
+	assert_int_equal(page.tree.n_nodes, 1 + 3 + 3 + 2 + 1 + 1);
+	assert_int_equal(page.tree.n_frames, 1 + 6);
 	// Most nodes have one child, and cost the index nothing.
 	assert_int_equal(page.tree.node_index.count, 3);
-	assert_int_equal(page.end_ns, 31 * PAGE_UNIT_NS);
+	assert_int_equal(page.end_ns, 63 * PAGE_UNIT_NS);
 	assert_int_equal(self_of(&page, "a", "b", "c"), 9 * PAGE_UNIT_NS);
 	assert_int_equal(self_of(&page, "a", "e", "c"), 4 * PAGE_UNIT_NS);
 	assert_int_equal(self_of(&page, "f", "b", "c"), 2 * PAGE_UNIT_NS);
 	assert_int_equal(self_of(&page, "f", "b", "a"), 16 * PAGE_UNIT_NS);
-	assert_int_equal(page.tree.n_nodes, 1 + 3 + 3 + 2 + 1);
+	assert_int_equal(page.tree.n_nodes, 1 + 3 + 3 + 2 + 1 + 1);
 	page_deinit(&page);
 }
 
