@@ -14,6 +14,7 @@
 enum {
 	LONG_WAIT_NS = 100000, // for a stop: longer than a hold should last
 	WAKE_SLACK_NS = 20000, // from a stop to the moment when the sampler is ready to run
+	SHORT_WORK_NS = 2 * WAKE_SLACK_NS, // noting shorter work would tell next to nothing
 };
 
 void held_time_init(struct held_time *hold, struct run_stats *stats, struct events *events)
@@ -131,22 +132,31 @@ static long disk_waits(void)
 	return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_majflt + usage.ru_inblock : -1;
 }
 
+// Begins a stretch of work. What the sampler had waited by then is read anew only if that is older
+// than a hold should last: with an older figure less is taken to be quiet, never more.
 static void mark_work(struct held_time *hold)
 {
+	hold->work_ns = clock_now_ns();
+	if (hold->work_ns - hold->disk_waits_ns < LONG_WAIT_NS)
+		return;
 	hold->own_delay_ns = own_delay(hold);
 	hold->disk_waits = disk_waits();
-	hold->work_ns = clock_now_ns();
+	hold->disk_waits_ns = hold->work_ns;
 }
 
 // Notes the work done so far. The signal of a stop interrupts the sampler at its work at once, or
 // wakes it from a wait. So nobody has been held for longer than the sampler waited for a CPU since
 // the work began.
-static void note_work(struct held_time *hold)
+static void note_work(struct held_time *hold, int64_t now_ns)
 {
-	const int64_t now_ns = clock_now_ns(), delay_ns = own_delay(hold);
+	const int64_t delay_ns = own_delay(hold);
+	const long n_waits = disk_waits();
 
-	if (delay_ns >= 0 && hold->own_delay_ns >= 0 && disk_waits() == hold->disk_waits)
+	if (delay_ns >= 0 && hold->own_delay_ns >= 0 && n_waits == hold->disk_waits)
 		note_quiet(hold, now_ns, delay_ns);
+	hold->own_delay_ns = delay_ns;
+	hold->disk_waits = n_waits;
+	hold->disk_waits_ns = now_ns;
 }
 
 static void serve_at_once(void *context)
@@ -155,7 +165,7 @@ static void serve_at_once(void *context)
 	const bool works = hold->work_ns != 0; // if not, they stopped before
 
 	if (works)
-		note_work(hold);
+		note_work(hold, clock_now_ns());
 	hold->server.serve(hold->server.context);
 	events_note_served(hold->events);
 	if (works)
@@ -164,8 +174,9 @@ static void serve_at_once(void *context)
 
 bool held_time_begin_work(struct held_time *hold)
 {
-	if (!hold->server.serve || !tracee_has_any())
+	if (hold->works || !hold->server.serve || !tracee_has_any())
 		return false;
+	hold->works = true;
 	hold->work_ns = 0;
 	tracee_serve_at_once(serve_at_once, hold);
 	mark_work(hold);
@@ -176,8 +187,12 @@ void held_time_end_work(struct held_time *hold, bool begun)
 {
 	if (!begun)
 		return;
-	note_work(hold);
+	const int64_t now_ns = clock_now_ns();
+
+	if (now_ns - hold->work_ns > SHORT_WORK_NS)
+		note_work(hold, now_ns);
 	tracee_serve_in_turn();
+	hold->works = false;
 }
 
 void held_time_settle_tick(struct held_time *hold)

@@ -29,7 +29,9 @@ struct held_time {
 	bool holding;            // threads are held while others are waited for (--stop-all)
 	struct held_time_server server;
 	volatile int64_t work_ns; // when long work began, or was last interrupted; 0: no such work
-	long disk_waits;          // of the sampler until then
+	bool works;               // between held_time_begin_work and held_time_end_work
+	long disk_waits;          // how often the sampler has waited for a disk, as last read
+	int64_t disk_waits_ns;    // when that was
 	int own_schedstat_fd;     // of the sampler itself; -1: none
 };
 
@@ -54,7 +56,7 @@ void held_time_wait(struct held_time *hold, int64_t until_ns);
 
 // Call these around long work that has nothing to do with stops: a signal handler (hold.server)
 // serves threads that stop meanwhile. The result, to be passed on to held_time_end_work, is true if
-// any may.
+// any may, and none of these calls is open yet: they may be nested.
 bool held_time_begin_work(struct held_time *hold);
 void held_time_end_work(struct held_time *hold, bool begun);
 

@@ -31,18 +31,6 @@ bool tick_find_go(struct ticker *ticker, const struct go_memory *memory, struct 
 	return found;
 }
 
-// Merges in the frames of language runtimes; reading their names may take long, too.
-static void merge(struct ticker *ticker, const struct target_thread *thread,
-                  const struct snapshot *snapshot, struct unwound *stack)
-{
-	struct held_time *hold = ticker->setup->hold;
-	const bool begun = held_time_begin_work(hold);
-
-	stack->labels = LABELS_NONE;
-	ticker->runtimes_known = runtimes_merge(&ticker->runtimes, thread->tid, snapshot, stack);
-	held_time_end_work(hold, begun);
-}
-
 void tick_update_space(struct ticker *ticker, int tid, bool force)
 {
 	struct held_time *hold = ticker->setup->hold;
@@ -81,8 +69,8 @@ static void learn_for_next_copy(const struct ticker *ticker, struct target_threa
 	snapshot_hint_base(&thread->hint, snapshot, stack->base);
 }
 
-void tick_unwind(struct ticker *ticker, struct target_thread *thread,
-                 const struct snapshot *snapshot, struct unwound *ret)
+static void unwind(struct ticker *ticker, struct target_thread *thread,
+                   const struct snapshot *snapshot, struct unwound *ret)
 {
 	const uint32_t generation = ticker->space.generation;
 
@@ -105,5 +93,16 @@ void tick_unwind(struct ticker *ticker, struct target_thread *thread,
 		unwind_check_compare(ticker->stats->check, thread->tid, &ticker->unwinder, snapshot,
 		                     ret);
 	learn_for_next_copy(ticker, thread, snapshot, ret);
-	merge(ticker, thread, snapshot, ret);
+	ret->labels = LABELS_NONE;
+	ticker->runtimes_known = runtimes_merge(&ticker->runtimes, thread->tid, snapshot, ret);
+}
+
+void tick_unwind(struct ticker *ticker, struct target_thread *thread,
+                 const struct snapshot *snapshot, struct unwound *ret)
+{
+	struct held_time *hold = ticker->setup->hold;
+	const bool begun = held_time_begin_work(hold);
+
+	unwind(ticker, thread, snapshot, ret);
+	held_time_end_work(hold, begun);
 }
