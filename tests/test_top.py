@@ -77,12 +77,13 @@ class Replay(harness.TestCase):
             own[stack[-1].removesuffix("_[i]")] += n
             for name in {frame.removesuffix("_[i]") for frame in stack[1:]}:
                 total[name] += n
-        self.assertEqual(told["ticks"], sum(counts.values()))
-        self.assertEqual(told["ticks"], sum(told["kinds"].values()))
+        self.assertEqual(told["version"], 2)
+        self.assertEqual(told["samples"], sum(counts.values()))
+        self.assertEqual(told["samples"], sum(told["kinds"].values()))
         threads = collections.Counter()
         for thread in told["threads"]:
-            threads[thread["name"]] += thread["ticks"]
-            self.assertEqual(thread["ticks"], sum(thread["kinds"].values()))
+            threads[thread["name"]] += thread["samples"]
+            self.assertEqual(thread["samples"], sum(thread["kinds"].values()))
         self.assertEqual(threads, by_thread)
         leaves = collections.Counter()
         for function in told["functions"]:
@@ -90,8 +91,8 @@ class Replay(harness.TestCase):
             # Functions of one name are merged in stacks alone.
             self.assertLessEqual(function["total"], total[function["name"]])
         self.assertEqual(+leaves, own)
-        waiting = told["ticks"] - told["kinds"].get("running", 0)
-        self.assertEqual(sum(wait["ticks"] for wait in told["waits"]), waiting)
+        waiting = told["samples"] - told["kinds"].get("running", 0)
+        self.assertEqual(sum(wait["samples"] for wait in told["waits"]), waiting)
 
     def test_intervals(self):
         told = intervals(top(self.path, "--json", "--interval=500ms"))
@@ -101,7 +102,7 @@ class Replay(harness.TestCase):
             slice_ = self.report(f"--from={part['from_ns'] / 1e9}s", f"--to={part['to_ns'] / 1e9}s")
             if slice_:
                 self.check(part, slice_)
-        self.assertEqual(sum(part["ticks"] for part in told), sum(self.report().values()))
+        self.assertEqual(sum(part["samples"] for part in told), sum(self.report().values()))
 
     def test_whole(self):
         (told,) = intervals(top(self.path, "--json", "--interval=1h"))
@@ -181,29 +182,29 @@ class Live(harness.TestCase):
             n_missed, missed = part["missed_ticks"] - missed, part["missed_ticks"]
             has_all = n_missed < 25 and starved_s < 0.25
             self.assertIn(len(part["threads"]), (9,) if has_all else range(7, 10))
-            self.assertEqual(sum(f["self"] for f in part["functions"]), part["ticks"])
-            self.assertEqual(sum(t["ticks"] for t in part["threads"]), part["ticks"])
+            self.assertEqual(sum(f["self"] for f in part["functions"]), part["samples"])
+            self.assertEqual(sum(t["samples"] for t in part["threads"]), part["samples"])
             for thread in part["threads"]:
                 # A spinner that no CPU was left for may have been told of late.
                 self.assertRegex(thread["stack"][-1], r"^(?:_start|clone|\[truncated)")
         names = {f["name"] for part in told for f in part["functions"]}
         self.assertLessEqual({"spin_here", "futex_here", "pipe_here", "sleep_here"}, names)
-        # What sleeps on is told of in one entry at the end: its ticks are reckoned meanwhile.
-        idle = [t["ticks"] for t in told[-1]["threads"] if t["never_woke"]]
+        # What sleeps on is told of in one entry at the end: its samples are reckoned meanwhile.
+        idle = [t["samples"] for t in told[-1]["threads"] if t["never_woke"]]
         self.assertEqual(len(idle), 7)
         self.assertLessEqual(max(idle) - min(idle), 1)
         self.assertEqual(tracers(target.pid), {"0"})
 
     def test_as_recorded(self):
-        """In all there are as many ticks as the sampler took."""
+        """In all there are as many samples of each as the sampler took."""
         target = self.start_fixture("threads", 4, 1)
         told = intervals(top(target.pid, "--json", "--interval=300ms", "-d", "1"))
         for thread in told[0]["threads"]:
-            ticks = [
-                t["ticks"] for part in told for t in part["threads"] if t["tid"] == thread["tid"]
+            samples = [
+                t["samples"] for part in told for t in part["threads"] if t["tid"] == thread["tid"]
             ]
             # 99 Hz; what was missed was counted.
-            self.assertAlmostEqual(sum(ticks) + told[-1]["missed_ticks"], 100, delta=len(told) + 1)
+            self.assertAlmostEqual(sum(samples) + told[-1]["missed_ticks"], 100, delta=len(told) + 1)
 
     def test_holders(self):
         """What is waited for is a row, and says who has it where the lock does."""
@@ -235,7 +236,7 @@ class Live(harness.TestCase):
         (kept,) = intervals(top(path, "--json", "--interval=1h"))
         names = [{t["name"] for t in part["threads"]} for part in (*told, kept)]
         self.assertEqual(names, [names[0]] * 3)
-        self.assertGreaterEqual(kept["ticks"], sum(part["ticks"] for part in told) - 2 * len(names[0]))
+        self.assertGreaterEqual(kept["samples"], sum(part["samples"] for part in told) - 2 * len(names[0]))
         self.assertEqual(len([wait for wait in kept["waits"] if wait["holder"]]), 10)
         with open("/dev/full", "wb") as full:
             link = path + ".full.wprof"
@@ -311,8 +312,8 @@ class Live(harness.TestCase):
         parts = [first, *intervals(rest.decode())]
         self.assertGreaterEqual(parts[-1]["to_ns"], 1_000_000_000, told)
         self.assertEqual(parts[-1]["dropped"], 0)
-        ticks = sum(part["ticks"] for part in parts) + 3 * parts[-1]["missed_ticks"]
-        self.assertGreaterEqual(ticks, 3 * 99 - 3 * len(parts))
+        samples = sum(part["samples"] for part in parts) + 3 * parts[-1]["missed_ticks"]
+        self.assertGreaterEqual(samples, 3 * 99 - 3 * len(parts))
 
 
 class Hostile(harness.TestCase):

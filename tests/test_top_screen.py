@@ -90,7 +90,7 @@ class Screen(harness.TestCase):
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=220, rows=20)
         terminal.wait_for(r"(?m)^worker-00 +\d+ running.* spin_here")
         for key, pattern in (
-            ("K", "LOCK%  COND%  FILE%.* READY% LAST"), ("2", "READY%    TICKS FUNCTION"), ("K", "IDLE%    TICKS"),
+            ("K", "LOCK%  COND%  FILE%.* READY% LAST"), ("2", "READY%  SAMPLES FUNCTION"), ("K", "IDLE%  SAMPLES"),
             ("F5", "TOTAL%  SELF% CALLS"), ("1", "THREAD +TID"), ("R", r"\[LIVE\]"),
             ("s", r"\[LIVE\]"), ("I", r"\[LIVE\]"), ("+", r"\[LIVE\]"), ("-", r"\[LIVE\]"),
         ):  # fmt: skip

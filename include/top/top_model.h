@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // top_model: what threads, functions and waits have taken of a window of time, added up from spans.
 //
-// All sums are in ticks, as in every profile, and equal those of `profiler report --from --to` for
-// the same window. Nothing here knows of a process or a terminal.
+// All sums are in samples, as in every profile, and equal those of `profiler report --from --to`
+// for the same window. Nothing here knows of a process or a terminal.
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@ struct top_input {
 };
 
 struct top_share {
-	uint64_t count; // ticks
+	uint64_t count; // samples
 	uint64_t kinds[N_WAIT_KINDS];
 };
 
@@ -54,7 +54,7 @@ struct top_thread {
 struct top_function {
 	uint32_t id; // for top_function_name
 	uint64_t self;
-	struct top_share total; // ticks with it in the stack, each counted once
+	struct top_share total; // samples with it in the stack, each counted once
 };
 
 // Something that threads wait for: waits of the same kind, call and descriptor. For a lock they are

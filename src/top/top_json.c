@@ -11,6 +11,8 @@
 #include "text.h"
 #include "top_model.h"
 
+enum { TOP_JSON_VERSION = 2 }; // 1 called samples ticks
+
 static void key_text(struct json *json, const char *key, const char *bytes)
 {
 	_cleanup_free_ char *clean = text_clean(bytes, strlen(bytes), TEXT_UNLIMITED);
@@ -58,7 +60,7 @@ static void write_thread(struct json *json, const struct top_model *model,
 	key_text(json, "name", frame_name_thread(known));
 	json_key_int(json, "pid", known->pid);
 	json_key_int(json, "tid", known->tid);
-	json_key_int(json, "ticks", (int64_t)thread->share.count);
+	json_key_int(json, "samples", (int64_t)thread->share.count);
 	write_kinds(json, thread->share.kinds);
 	json_key_bool(json, "ended", thread->ended);
 	json_key_bool(json, "never_woke", thread->never_woke);
@@ -96,7 +98,7 @@ static void write_waits(struct json *json, const struct top_model *model)
 		json_key_string(json, "kind", wait_kind_name(wait->kind));
 		key_own(json, "for", top_wait_thing(model, wait));
 		key_own(json, "holder", top_wait_holder(model, wait));
-		json_key_int(json, "ticks", (int64_t)wait->count);
+		json_key_int(json, "samples", (int64_t)wait->count);
 		json_key_int(json, "threads", (int64_t)wait->n_threads);
 		json_key_int(json, "longest_ns", wait->longest_ns);
 		json_close(json, '}');
@@ -110,12 +112,12 @@ void top_json_write(const struct top_model *model, const struct recording *recor
 	const struct top_input *input = &model->input;
 
 	json_open(&json, '{');
-	json_key_int(&json, "version", 1);
+	json_key_int(&json, "version", TOP_JSON_VERSION);
 	json_key_int(&json, "pid", recording->pid);
 	json_key_int(&json, "start_ns", recording->profile.start_time_ns); // since 1970
 	json_key_int(&json, "from_ns", input->from_ns);
 	json_key_int(&json, "to_ns", input->to_ns);
-	json_key_int(&json, "ticks", (int64_t)model->share.count);
+	json_key_int(&json, "samples", (int64_t)model->share.count);
 	write_kinds(&json, model->share.kinds);
 	json_key_int(&json, "missed_ticks", (int64_t)recording->missed_ticks);
 	json_key_int(&json, "dropped", (int64_t)recording->dropped_samples);

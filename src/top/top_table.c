@@ -271,7 +271,7 @@ static void fill_stack(struct top_table *table, const struct top_model *model,
 	{"LAST 20 s", TOP_HISTORY_CELLS, TOP_HISTORY}, {"WHERE", 28, TOP_TEXT},                       \
 	{"WAITS FOR", 40, TOP_TEXT}
 #define FUNCTION_COLUMNS(shares)                                                                   \
-	{"SELF%", 6, TOP_NUMBER}, {"TOTAL%", 6, TOP_NUMBER}, shares, {"TICKS", 8, TOP_NUMBER}, {"FUNCTION", 60, TOP_TEXT}
+	{"SELF%", 6, TOP_NUMBER}, {"TOTAL%", 6, TOP_NUMBER}, shares, {"SAMPLES", 8, TOP_NUMBER}, {"FUNCTION", 60, TOP_TEXT}
 
 static const struct top_column thread_columns[] = {THREAD_COLUMNS(SHARES)};
 static const struct top_column thread_kind_columns[] = {THREAD_COLUMNS(KINDS)};
@@ -281,7 +281,7 @@ static const struct top_column tree_columns[] = {
 	{"TOTAL%", 6, TOP_NUMBER}, {"SELF%", 6, TOP_NUMBER}, {"CALLS", 80, TOP_TEXT},
 };
 static const struct top_column wait_columns[] = {
-	{"WAITS%", 6, TOP_NUMBER}, {"TICKS", 8, TOP_NUMBER}, {"THREADS", 7, TOP_NUMBER}, {"LONGEST", 8, TOP_NUMBER},
+	{"WAITS%", 6, TOP_NUMBER}, {"SAMPLES", 8, TOP_NUMBER}, {"THREADS", 7, TOP_NUMBER}, {"LONGEST", 8, TOP_NUMBER},
 	{"KIND", 9, TOP_TEXT}, {"FOR", 28, TOP_TEXT}, {"HOLDER", 16, TOP_TEXT}, {"BELOW", 50, TOP_TEXT},
 };
 _Static_assert(array_size(((struct top_column[]){KINDS})) == N_WAIT_KINDS, "a heading for each");
