@@ -52,7 +52,7 @@ class Screen(harness.TestCase):
         terminal.type("1")
         terminal.type("\\", "worker-01", "Enter")
         terminal.wait_for(r"(?s)\A(?!.*worker-00).*only with: worker-01")
-        terminal.type("Enter")
+        terminal.type("5")
         terminal.wait_for(r"STACK\nspin_here\nworker\n")
         terminal.type("Escape")
         terminal.wait_for(r"worker-00")

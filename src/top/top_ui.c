@@ -66,6 +66,8 @@ static void set_view(struct top_ui *ui, enum top_view view)
 {
 	if (view == ui->view)
 		return;
+	if (ui->view == TOP_THREADS && ui->has_cursor)
+		ui->thread = ui->cursor_id;
 	ui->view = view;
 	ui->filter[0] = '\0';
 	ui->cursor = ui->scroll = ui->n_ids = 0;
@@ -163,12 +165,10 @@ static void type(struct top_ui *ui, int key)
 
 static void enter(struct top_ui *ui)
 {
-	if (ui->view == TOP_THREADS && ui->has_cursor) {
-		ui->thread = ui->cursor_id;
+	if (ui->view == TOP_THREADS && ui->has_cursor)
 		set_view(ui, TOP_STACK);
-	} else if (ui->view == TOP_TREE) {
+	else if (ui->view == TOP_TREE)
 		toggle_open(ui);
-	}
 }
 
 static void move(struct top_ui *ui, int64_t rows)
