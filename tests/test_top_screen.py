@@ -127,6 +127,11 @@ class Screen(harness.TestCase):
         terminal.wait_for("spin_her")
         self.target.process.kill()
         terminal.wait_for(r"(?s)\[ENDED\].*\nworker-0[01] +\d+ ")
+        # Nobody writes to them any more: each look would be told so at once, and take all of a CPU.
+        links = f"/proc/{terminal.profiler()}/fd"
+        harness.wait_for(
+            lambda: not any(link.startswith("pipe:") for link in harness.read_links(links)), "the pipes' end"
+        )
         terminal.type(",")
         terminal.wait_for(r"\[AT ")
         terminal.type("q")

@@ -284,13 +284,17 @@ static int watch_signals(bool for_screen)
 static void read_told(struct top_run *run)
 {
 	char text[READ_TOLD_BYTES];
-	ssize_t n;
+	ssize_t n = -1;
 
 	while (run->live.told >= 0 && (n = read(run->live.told, text, sizeof(text))) > 0) {
 		_cleanup_free_ char *clean = text_clean(text, (size_t)n, MAX_TOLD_BYTES);
 		char *longer = memory_printf("%.*s%s", MAX_TOLD_BYTES, run->told ?: "", clean);
 		free(run->told);
 		run->told = longer;
+	}
+	if (n == 0) { // an end would be news for ever
+		close(run->live.told);
+		run->live.told = -1;
 	}
 	run->ui.trouble = run->told;
 }
@@ -514,6 +518,7 @@ static struct error *show_live(struct top_run *run, const struct top_sampler *sa
 	top_live_stop(&run->live);
 	while (run->live.fd >= 0 && await(run->live.fd) && read_stream(run))
 		; // it never waits, but is not to find the pipe broken either
+	read_told(run);
 	return error;
 }
 
