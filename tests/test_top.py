@@ -38,6 +38,14 @@ def top(*args, status=0, **run):
     return done.stdout.decode()
 
 
+def signalled(number):
+    """The environment in which top gets the signal just when it starts its sampler."""
+    return {
+        "LD_PRELOAD": harness.fixture("signalled_fork.so"), "SIGNAL": str(int(number)),
+        "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0",
+    }  # fmt: skip
+
+
 def tracers(pid):
     return {harness.read_status(pid, tid)["TracerPid"] for tid in harness.tids_of(pid)}
 
@@ -280,6 +288,29 @@ class Live(harness.TestCase):
                 run.wait(harness.RUN_TIMEOUT_S)
             self.assertEqual((run.returncode, told), (0, b""))
             self.assertEqual(tracers(target.pid), {"0"})
+
+    def test_signals_at_the_start(self):
+        """As later: it ends well, and so does the sampler."""
+        target = self.start_fixture("threads", 2, 1)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            top(target.pid, "--json", env={**os.environ, **signalled(number)})
+            self.assertEqual(tracers(target.pid), {"0"})
+
+    def test_without_hangups(self):
+        """What nohup(1) had it ignore does not end it."""
+        target = self.start_fixture("threads", 2, 1)
+        with subprocess.Popen(
+            ["nohup", PROFILER, "top", str(target.pid), "--json", "--interval=100ms"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as run:  # fmt: skip
+            part = json.loads(run.stdout.readline())
+            run.send_signal(signal.SIGHUP)
+            later_ns = time.time_ns() + 500_000_000
+            while part["start_ns"] + part["to_ns"] < later_ns:
+                part = json.loads(run.stdout.readline())
+            run.send_signal(signal.SIGTERM)
+            run.communicate(timeout=harness.RUN_TIMEOUT_S)
+        self.assertEqual(run.returncode, 0)
 
     def test_killed(self):
         """Whoever of the profiler's processes is killed: the target goes on by itself."""

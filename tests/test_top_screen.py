@@ -16,7 +16,7 @@ import page
 import pprof
 from harness import PROFILER, STATUS_TARGET
 from terminal import Terminal
-from test_top import HOSTILE, tracers
+from test_top import HOSTILE, signalled, tracers
 
 
 class Screen(harness.TestCase):
@@ -149,6 +149,29 @@ class Screen(harness.TestCase):
             terminal.wait_for_end(128 + number)
             # Nobody is there to wait for the sampler: the kernel tells it of the end.
             harness.wait_for(lambda: tracers(self.target.pid) == {"0"}, "the sampler to let go")
+
+    def test_resized_at_the_start(self):
+        env = " ".join(f"{name}={value}" for name, value in signalled(signal.SIGWINCH).items())
+        terminal = Terminal(self, self.target.pid, "--interval=100ms", env=env)
+        terminal.wait_for(r"\[LIVE\](.*\n)+worker-0")
+        terminal.type("q")
+        terminal.wait_for_end()
+
+    def test_left_command(self):
+        """After q its end is waited for, until a signal ends that, too."""
+        terminal = Terminal(self, "--interval=100ms", "--", "sleep", "1000")
+        shown = terminal.wait_for(r"(?m)^sleep +\d+ timer")
+        self.addCleanup(os.kill, int(re.search(r"(?m)^sleep +(\d+) ", shown)[1]), signal.SIGKILL)
+        terminal.type("q")
+        harness.wait_for(lambda: terminal.tmux("display", "-p", "#{alternate_on}") == "0\n", "the screen's end")
+        pid = terminal.profiler()
+        worker = harness.children(harness.children(pid)[0])[0]
+        # It is past what one signal ends.
+        harness.wait_for(
+            lambda: "anon_inode:[signalfd]" not in harness.read_links(f"/proc/{worker}/fd"), "the end of sampling"
+        )
+        os.kill(pid, signal.SIGTERM)
+        terminal.wait_for_end(128 + signal.SIGTERM)
 
     def test_sampler_killed(self):
         terminal = Terminal(self, self.target.pid, "--interval=100ms")

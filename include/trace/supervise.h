@@ -39,9 +39,10 @@ struct origin {
 // Runs work(context, origin) in a worker process. Returns in both processes, with the exit status
 // that work returned; give it to supervise_part at the very end. `wrapping`: the terminal's Ctrl-C
 // and Ctrl-\ are for the wrapped command, and not passed on. `worker_fd`: a descriptor that only
-// the worker keeps; -1: none.
+// the worker keeps; -1: none. `mask`: the origin's, where the caller has blocked signals so that
+// none is lost on the way here; NULL: that of now.
 int supervise(int (*work)(void *context, const struct origin *origin), void *context, bool wrapping,
-              int worker_fd);
+              int worker_fd, const sigset_t *mask);
 
 // Returns the status, in the supervisor as soon as the worker has come here. The worker stays while
 // calls of the target continue that a stop has cut short (parting.h), and says so.

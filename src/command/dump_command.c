@@ -194,5 +194,5 @@ int dump_command(const struct options *options)
 
 	if (options->recording)
 		return dump_recording(&run);
-	return supervise_part(supervise(work, &run, false, -1));
+	return supervise_part(supervise(work, &run, false, -1, NULL));
 }

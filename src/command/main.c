@@ -513,7 +513,7 @@ static int run(void *context, const struct origin *origin)
 }
 
 // What profiler top shows.
-static int sample_for_top(void *context, int fd)
+static int sample_for_top(void *context, int fd, const sigset_t *mask)
 {
 	struct session *session = context;
 	struct options *options = &session->options;
@@ -525,7 +525,7 @@ static int sample_for_top(void *context, int fd)
 	options->locks = true;
 	options->quiet = true;
 	session->is_stream = true;
-	const int status = supervise(run, session, options->command != NULL, -1);
+	const int status = supervise(run, session, options->command != NULL, -1, mask);
 	session_deinit(session);
 	return supervise_part(status);
 }
@@ -542,7 +542,7 @@ static int sample_for_agent(void *context)
 	struct session *session = context;
 
 	agent_command_prepare(&session->options);
-	return supervise_part(supervise(run, session, false, -1));
+	return supervise_part(supervise(run, session, false, -1, NULL));
 }
 
 static struct error *agent(struct session *session)
@@ -593,8 +593,8 @@ int main(int argc, char **argv)
 		options_deinit(&session.options);
 		return show_error(error);
 	}
-	const int status =
-	    supervise(run, &session, session.options.command != NULL, session.options.ready_fd);
+	const int status = supervise(run, &session, session.options.command != NULL,
+	                             session.options.ready_fd, NULL);
 	session_deinit(&session);
 	return supervise_part(status);
 }

@@ -39,6 +39,7 @@ enum { READ_TOLD_BYTES = 1024, MAX_TOLD_BYTES = 4096 };
 #define LAST_MINUTE_NS (60 * NS_PER_SECOND)
 #define MIN_KEPT_NS LAST_MINUTE_NS // of a stream
 
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 static const int screen_signals[] = {SIGWINCH, SIGTSTP, SIGCONT, SIGQUIT};
 
 // Everything of one run.
@@ -51,6 +52,7 @@ struct top_run {
 	int output_errno;      // of the first write that failed
 	struct top_save save;
 	int signal_fd;
+	sigset_t mask; // of signals, as top found it
 	bool has_screen;
 	struct screen screen;
 	struct top_ui ui;
@@ -225,28 +227,56 @@ static bool read_stream(struct top_run *run)
 	}
 }
 
+// Stops as Ctrl-Z does; goes on when the shell lets it.
+static void stop_here(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &set, NULL); // stops here
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static bool ends_sampling(uint32_t number)
+{
+	return number != SIGTSTP && number != SIGCONT && number != SIGWINCH;
+}
+
 // Passes on what ends sampling. The terminal's Ctrl-C the sampler gets itself, or the command.
 static void take_signal(struct top_run *run)
 {
 	struct signalfd_siginfo info;
 
-	while (read(run->signal_fd, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_signo != SIGINT || info.ssi_code != SI_KERNEL)
+	while (read(run->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGTSTP)
+			stop_here();
+		else if (ends_sampling(info.ssi_signo) &&
+		         (info.ssi_signo != SIGINT || info.ssi_code != SI_KERNEL))
 			top_live_stop(&run->live);
+	}
 }
 
-static struct error *follow(struct top_run *run)
+// Waits for more of the recording, and passes on what ends it.
+static bool await(struct top_run *run)
 {
 	struct pollfd fds[] = {
 	    {.fd = run->live.fd, .events = POLLIN},
 	    {.fd = run->signal_fd, .events = POLLIN},
 	};
+
+	if (poll(fds, array_size(fds), -1) < 0 && errno != EINTR)
+		return false;
+	take_signal(run);
+	return true;
+}
+
+static struct error *follow(struct top_run *run)
+{
 	struct error *error = NULL;
 
-	for (bool more = true; more;) {
-		if (poll(fds, array_size(fds), -1) < 0 && errno != EINTR)
-			break;
-		take_signal(run);
+	for (bool more = true; more && await(run);) {
 		more = read_stream(run);
 		if (error || has_told_all(run))
 			continue;
@@ -259,25 +289,36 @@ static struct error *follow(struct top_run *run)
 	return error || run->source.now_ns == 0 ? error : tell_recording(run);
 }
 
-static bool await(int fd)
+static void fill_awaited(const struct top_run *run, sigset_t *ret)
 {
-	return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) > 0 || errno == EINTR;
+	struct sigaction hangup;
+
+	sigemptyset(ret);
+	for (size_t i = 0; i < array_size(ending_signals); i++)
+		sigaddset(ret, ending_signals[i]);
+	// If nohup(1) had it ignored, it stays ignored.
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN)
+		sigdelset(ret, SIGHUP);
+	for (size_t i = 0; run->has_screen && i < array_size(screen_signals); i++)
+		sigaddset(ret, screen_signals[i]);
 }
 
-static int watch_signals(bool for_screen)
+// Before anything is begun that such a signal would leave behind.
+static void block_signals(struct top_run *run)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	for (size_t i = 0; for_screen && i < array_size(screen_signals); i++)
-		sigaddset(&set, screen_signals[i]);
-	sigaddset(&set, SIGPIPE); // only to be blocked
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	sigdelset(&set, SIGPIPE);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	fill_awaited(run, &set);
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &set, &run->mask);
+}
+
+static void await_signals(struct top_run *run)
+{
+	sigset_t set;
+
+	fill_awaited(run, &set);
+	run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 // What the sampler complains of: the last line is shown, all is told in the end.
@@ -299,17 +340,11 @@ static void read_told(struct top_run *run)
 	run->ui.trouble = run->told;
 }
 
-// Back to the shell; goes on when that lets it.
+// Back to the shell.
 static void suspend(struct top_run *run)
 {
-	sigset_t set;
-
 	screen_hide(&run->screen);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTSTP);
-	raise(SIGTSTP);
-	sigprocmask(SIG_UNBLOCK, &set, NULL); // stops here
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	stop_here();
 	screen_show(&run->screen);
 }
 
@@ -442,16 +477,10 @@ static void show_frames(struct top_run *run)
 // Until the recording has begun: a target that cannot be sampled is told of without a screen.
 static bool has_begun(struct top_run *run)
 {
-	struct pollfd fds[] = {
-	    {.fd = run->live.fd, .events = POLLIN},
-	    {.fd = run->signal_fd, .events = POLLIN},
-	};
-
 	while (run->source.now_ns == 0) {
-		poll(fds, array_size(fds), -1);
+		if (!await(run))
+			return false;
 		read_told(run);
-		if (fds[1].revents)
-			take_signal(run);
 		if (!read_stream(run))
 			return false;
 	}
@@ -499,15 +528,14 @@ static struct error *close_output(struct top_run *run)
 
 static struct error *show_live(struct top_run *run, const struct top_sampler *sampler)
 {
+	block_signals(run);
 	struct error *error = open_output(run);
-
 	if (!error)
-		error =
-		    top_live_start(sampler->sample, sampler->context, run->has_screen, &run->live);
-
+		error = top_live_start(sampler->sample, sampler->context, &run->mask,
+		                       run->has_screen, &run->live);
 	if (error)
 		return error;
-	run->signal_fd = watch_signals(run->has_screen);
+	await_signals(run);
 	const int64_t window_ns = run->options->top.window_ns;
 	top_source_begin(&run->sources, run->options->inlines,
 	                 window_ns > MIN_KEPT_NS ? window_ns : MIN_KEPT_NS, &run->source);
@@ -516,7 +544,7 @@ static struct error *show_live(struct top_run *run, const struct top_sampler *sa
 	if (has_begun(run))
 		error = show_screen(run);
 	top_live_stop(&run->live);
-	while (run->live.fd >= 0 && await(run->live.fd) && read_stream(run))
+	while (run->live.fd >= 0 && await(run) && read_stream(run))
 		; // it never waits, but is not to find the pipe broken either
 	read_told(run);
 	return error;
@@ -529,7 +557,8 @@ static struct error *show_recording(struct top_run *run)
 
 	if (error || !run->has_screen)
 		return error ? error : tell_recording(run);
-	run->signal_fd = watch_signals(true);
+	block_signals(run);
+	await_signals(run);
 	return show_screen(run);
 }
 

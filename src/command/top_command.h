@@ -2,12 +2,15 @@
 // top_command: `profiler top`.
 #pragma once
 
+#include <signal.h>
+
 struct options;
 
 // How top samples. `sample` samples what the options ask for in the calling process, and writes a
-// recording to the pipe `fd` without ever waiting for its reader; returns the exit status.
+// recording to the pipe `fd` without ever waiting for its reader; returns the exit status. `mask`
+// is as in supervise().
 struct top_sampler {
-	int (*sample)(void *context, int fd);
+	int (*sample)(void *context, int fd, const sigset_t *mask);
 	void *context;
 };
 

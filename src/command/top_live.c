@@ -27,20 +27,14 @@ static void set_aside(int told)
 		dup2(told, STDERR_FILENO);
 }
 
-// In the sampler's process. Never returns.
-static void run_sampler(int (*sample)(void *context, int fd), void *context, int fd, int told,
-                        pid_t reader)
+// In the sampler's process.
+static void follow_reader(int told, pid_t reader)
 {
-	sigset_t none;
-
 	if (told >= 0)
 		set_aside(told);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != reader)
 		_exit(EXIT_STATUS_TARGET); // it is gone already
-	_exit(sample(context, fd));
 }
 
 static struct error *no_process(void)
@@ -48,8 +42,8 @@ static struct error *no_process(void)
 	return error_create(EXIT_STATUS_TARGET, "cannot start the sampler: %s", strerror(errno));
 }
 
-struct error *top_live_start(int (*sample)(void *context, int fd), void *context, bool aside,
-                             struct top_live *ret)
+struct error *top_live_start(int (*sample)(void *context, int fd, const sigset_t *mask),
+                             void *context, const sigset_t *mask, bool aside, struct top_live *ret)
 {
 	const pid_t reader = getpid();
 	int data[2], told[2] = {-1, -1};
@@ -65,7 +59,8 @@ struct error *top_live_start(int (*sample)(void *context, int fd), void *context
 	*ret = (struct top_live){.pid = fork(), .fd = data[0], .told = told[0]};
 	if (ret->pid == 0) {
 		close(data[0]);
-		run_sampler(sample, context, data[1], told[1], reader);
+		follow_reader(told[1], reader);
+		_exit(sample(context, data[1], mask));
 	}
 	close(data[1]);
 	if (told[1] >= 0)

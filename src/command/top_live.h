@@ -6,6 +6,7 @@
 // reader is slow, stopped or killed.
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -18,11 +19,12 @@ struct top_live {
 	int status;
 };
 
-// Runs sample(context, fd), which writes the recording to fd and returns an exit status, in a
-// process of its own. `aside`: keeps its messages for live->told, and the terminal from the command
-// that it starts, which can neither write to it nor read from it.
-struct error *top_live_start(int (*sample)(void *context, int fd), void *context, bool aside,
-                             struct top_live *ret);
+// Runs sample(context, fd, mask), which writes the recording to fd and returns an exit status, in a
+// process of its own, with the signals blocked that are blocked now: sample() is to await them, and
+// leaves those of `mask` to what it starts. `aside`: keeps its messages for live->told, and the
+// terminal from the command that it starts, which can neither write to it nor read from it.
+struct error *top_live_start(int (*sample)(void *context, int fd, const sigset_t *mask),
+                             void *context, const sigset_t *mask, bool aside, struct top_live *ret);
 
 // Asks the sampler to end, as SIGTERM does; it then writes the rest.
 void top_live_stop(const struct top_live *live);

@@ -224,7 +224,7 @@ static pid_t fork_worker(void)
 }
 
 int supervise(int (*work)(void *, const struct origin *), void *context, bool wrapping,
-              int worker_fd)
+              int worker_fd, const sigset_t *mask)
 {
 	const pid_t supervisor = getpid();
 	struct origin origin = {
@@ -233,13 +233,16 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	    .group = getpgrp(),
 	    .timer_slack_ns = prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL),
 	};
-	sigset_t set;
+	sigset_t set, blocked;
 
 	// If whoever started us ignored it, it would never come, nor the worker's exit status.
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &origin.child);
 	// Block them before the fork, so that none gets lost.
 	fill_signals(&set, wrapping);
-	sigprocmask(SIG_BLOCK, &set, &origin.mask);
+	sigprocmask(SIG_BLOCK, NULL, &origin.mask);
+	origin.mask = mask ? *mask : origin.mask;
+	sigorset(&blocked, &origin.mask, &set);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	if (wrapping)
 		take_timers(&origin);
 	rescues_share();
