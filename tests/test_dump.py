@@ -574,7 +574,7 @@ class Past(harness.TestCase):
         """The stacks are those of a live dump; names, kinds and how long it has slept, too."""
         target = self.start_fixture("locks", "cycle", "2")
         path = os.path.join(self.directory(), "x.wprof")
-        run = Run(["-p", target.pid, "-d", "0.5", "-o", path], target_pid=target.pid)
+        run = Run(["-p", target.pid, "-d", "0.5", "--locks", "-o", path], target_pid=target.pid)
         run.communicate()
         tick_ns = 0.5e9 / Summary(run.stderr).ticks  # of those that were not missed
         live = by_name(dump(target))
@@ -588,8 +588,8 @@ class Past(harness.TestCase):
             self.assertEqual(thread["kind"], live[name]["kind"])
             self.assertEqual(thread["blocked_is"], "at_least")
             self.assertAlmostEqual(thread["blocked_ns"], 0.3e9, delta=2 * tick_ns)
-        text = Run(["dump", path, "--at=0.3s", "--thread=dead0"]).finish().stdout.decode()
-        self.assertRegex(text, r'\n"dead0" \d+   lock, 0.\d\d s   futex\(...\)\n')
+        text = Run(["dump", path, "--at=0.3s"]).finish().stdout.decode()
+        self.assertRegex(text, r'\n"dead0" \d+   lock, 0.\d\d s   futex\(...\)   mutex 0x\w+ held by "dead1" \d+\n')
         run = Run(["dump", path, "--at=9s"]).finish(expect=harness.STATUS_USAGE)
         self.assertIn("nothing was sampled then", run.stderr)
         run = Run(["dump", harness.PROFILER, "--at=9s"]).finish(expect=harness.STATUS_TARGET)

@@ -17,6 +17,8 @@
 
 enum { MAX_NAME_BYTES = 64 };
 
+#define HELD_BY ", held by " // lock_name.h
+
 // Keeps the span of each thread that holds the moment.
 struct watch {
 	struct span_follower follower; // first: it is told
@@ -36,6 +38,22 @@ static void keep(struct span_follower *follower, const struct profile *profile, 
 		*array_push(watch->spans, watch->n_spans, watch->capacity) = *ended;
 }
 
+// Who holds a lock stands by itself, as in a live dump: threads that wait for others are not alike.
+static void add_call(struct dump_thread *thread, const struct wait *wait)
+{
+	const char *text = frame_name_descriptor(wait);
+	_cleanup_free_ char *descriptor = text_clean(text, strlen(text), TEXT_UNLIMITED);
+	char *holder = strstr(descriptor, HELD_BY);
+
+	if (holder) {
+		*holder = '\0';
+		thread->holder =
+		    memory_printf("%s held by %s", descriptor, holder + strlen(HELD_BY));
+		*descriptor = '\0';
+	}
+	thread->call = call_text_name(wait->syscall, descriptor);
+}
+
 static void add_thread(struct dump *dump, const struct span *span, int64_t at_ns)
 {
 	const struct profile *profile = dump->profile;
@@ -43,11 +61,8 @@ static void add_thread(struct dump *dump, const struct span *span, int64_t at_ns
 	const struct wait *wait = &profile->waits[sample->wait];
 	struct dump_thread *thread = dump_add(dump, span->sample);
 
-	if (sample->wait != WAIT_NONE && wait->syscall != NO_SYSCALL) {
-		const char *text = frame_name_descriptor(wait);
-		_cleanup_free_ char *descriptor = text_clean(text, strlen(text), TEXT_UNLIMITED);
-		thread->call = call_text_name(wait->syscall, descriptor);
-	}
+	if (sample->wait != WAIT_NONE && wait->syscall != NO_SYSCALL)
+		add_call(thread, wait);
 	if (sample->state == THREAD_RUNNING)
 		return;
 	thread->blocked_ns = at_ns - span->start_ns;
