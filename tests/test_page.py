@@ -172,7 +172,7 @@ class View(harness.TestCase):
         stacks |= {"main;" + "g" * i: i for i in range(1, 800)}
         lines = "".join(f"{stack} {n}\n" for stack, n in stacks.items())
         path = self.write("x.folded", lines.encode() + b"no stack\nmain;\xff\xfe 3\n")
-        shown, told = self.view(None, path)
+        shown, told = self.view(None, path, BROWSER=f"/no/such/browser:{self.browser}")
         self.assertEqual(os.path.dirname(shown), self.directory)
         self.assertEqual(stat.S_IMODE(os.stat(shown).st_mode), 0o600)
         self.assertIn("left out 1 lines that are not folded stacks", told)
@@ -263,6 +263,10 @@ class View(harness.TestCase):
         self.assertFalse(os.path.exists(self.noted))
         self.assertEqual(stat.S_IMODE(os.stat(shown).st_mode), 0o600)
         with open(shown, "rb") as file:
+            self.assertEqual(len(page.Page(file.read()).threads), 3)
+        with open(path, "rb") as file:  # from a pipe, too
+            piped, _ = self.view(file.read(), "-", SSH_CONNECTION="1")
+        with open(piped, "rb") as file:
             self.assertEqual(len(page.Page(file.read()).threads), 3)
         # What is a page already stays where it is.
         self.assertEqual(self.view(None, shown, "-q", BROWSER="")[0], shown)

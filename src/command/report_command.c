@@ -110,27 +110,32 @@ static struct error *report(const struct options *options, struct recording *rec
 	return error;
 }
 
-struct error *report_command(const struct options *options)
+struct error *report_recording(const struct options *options, struct recording *recording)
 {
 	struct debug_sources sources = {0};
-	struct recording recording;
 	struct output *output = NULL;
-	struct error *error = recording_open(options->recording, &recording);
 
-	if (error)
-		return error;
-	modules_set_debug_sources(&recording.modules, &sources);
-	error = debug_sources_init(&sources, options->debug_directories, options->debuginfod,
-	                           !options->quiet && isatty(STDERR_FILENO));
+	modules_set_debug_sources(&recording->modules, &sources);
+	struct error *error =
+	    debug_sources_init(&sources, options->debug_directories, options->debuginfod,
+	                       !options->quiet && isatty(STDERR_FILENO));
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may ask
 	if (!error)
 		error = output_open(options->output ?: "-", options->writer->binary, &output);
 	if (!error)
-		error = report(options, &recording, output);
+		error = report(options, recording, output);
 	if (!error && !options->quiet)
 		summary_print_output(options->writer, output_name(output));
 	output_destroy(output);
-	recording_deinit(&recording);
+	recording_deinit(recording);
 	debug_sources_deinit(&sources);
 	return error;
+}
+
+struct error *report_command(const struct options *options)
+{
+	struct recording recording;
+	struct error *error = recording_open(options->recording, &recording);
+
+	return error ? error : report_recording(options, &recording);
 }

@@ -15,6 +15,7 @@
 #include "memory.h"
 #include "options.h"
 #include "record.h"
+#include "recording.h"
 #include "report_command.h"
 #include "text.h"
 #include "write_html.h"
@@ -105,16 +106,24 @@ static struct error *write_other_page(struct input_file *file, int fd, const cha
 	return error;
 }
 
-// The recording is read once more, from the file.
-static struct error *write_recording_page(const struct options *asked, const char *path, int fd)
+// Takes the file's bytes over.
+static struct error *write_recording_page(const struct options *asked, struct input_file *file,
+                                          const char *path, int fd)
 {
 	struct options options = *asked;
+	struct recording recording;
+	struct error *error = input_file_read_rest(file);
 
 	close(fd);
+	if (!error)
+		error = recording_open_bytes(input_file_name(file->path), take_pointer(file->bytes),
+		                             file->size, &recording);
+	if (error)
+		return error;
 	options.output = path; // it keeps the file's permissions
 	options.quiet = true;
 	options.tells_damage = !asked->quiet;
-	return report_command(&options);
+	return report_recording(&options, &recording);
 }
 
 static struct error *write_any_page(const struct options *options, struct input_file *file,
@@ -130,7 +139,7 @@ static struct error *write_any_page(const struct options *options, struct input_
 	if (error)
 		return error;
 	if (is_recording(file))
-		error = write_recording_page(options, *ret, fd);
+		error = write_recording_page(options, file, *ret, fd);
 	else
 		error = write_other_page(file, fd, *ret);
 	if (error) {
@@ -153,29 +162,27 @@ static struct error *make_page(const struct options *options, char **ret)
 	return error;
 }
 
-// The first of $BROWSER's names, or xdg-open; NULL where nobody would see it. The caller frees.
-static char *find_browser(void)
+// Names with colons between them: $BROWSER's, or xdg-open; NULL where nobody would see it. The
+// caller frees.
+static char *find_browsers(void)
 {
 	const char *own = getenv("BROWSER");
 
 	if (getenv("SSH_CONNECTION") || getenv("SSH_TTY"))
 		return NULL;
 	if (own && own[0])
-		return memory_strndup(own, strcspn(own, ":"));
+		return memory_strdup(own);
 	return getenv("DISPLAY") || getenv("WAYLAND_DISPLAY") ? memory_strdup("xdg-open") : NULL;
 }
 
 // Starts it as a program of its own, which outlives the profiler. False: there is none.
-static bool open_browser(const char *path)
+static bool start_browser(char *program, const char *path)
 {
-	_cleanup_free_ char *program = find_browser();
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
 	pid_t pid;
 
-	if (!program)
-		return false;
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&files);
@@ -191,6 +198,17 @@ static bool open_browser(const char *path)
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attributes);
 	return failure == 0;
+}
+
+static bool open_browser(const char *path)
+{
+	_cleanup_free_ char *browsers = find_browsers();
+	char *rest = browsers;
+
+	for (char *program; (program = strsep(&rest, ":"));)
+		if (program[0] && start_browser(program, path))
+			return true;
+	return false;
 }
 
 struct error *view_command(const struct options *options)
