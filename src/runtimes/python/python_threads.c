@@ -258,12 +258,15 @@ static struct python_threads *make_threads(struct python_threads *old,
 		memcpy(threads->items, listing->items, listing->n * sizeof(threads->items[0]));
 	qsort(threads->items, threads->n, sizeof(threads->items[0]), compare);
 	for (size_t i = 0; i < threads->n; i++) {
+		struct python_thread *thread = &threads->items[i];
 		size_t n;
-		const struct python_thread *known =
-		    python_threads_find(old, threads->items[i].tid, &n);
-		for (size_t j = 0; j < n; j++)
-			if (known[j].state == threads->items[i].state)
-				threads->items[i].plan = known[j].plan;
+		thread->plan = NULL;
+		// A plan has one owner, even if a damaged list has a state several times.
+		if (i > 0 && thread[-1].tid == thread->tid)
+			continue;
+		const struct python_thread *known = python_threads_find(old, thread->tid, &n);
+		if (n > 0 && known->state == thread->state)
+			thread->plan = known->plan;
 	}
 	return threads;
 }
