@@ -35,6 +35,13 @@ void hash_index_clear(struct hash_index *index);
 uint32_t hash_index_find(const struct hash_index *index, uint64_t hash, hash_equal_fn *equal,
                          const void *context, const void *key);
 
+// Fetches from memory where a look-up with that hash begins, and does not wait for it.
+static inline void hash_index_prefetch(const struct hash_index *index, uint64_t hash)
+{
+	if (index->slots)
+		__builtin_prefetch(&index->slots[hash >> 32 & index->mask]);
+}
+
 // Stores `id` under `hash`; the key must not be in the index.
 void hash_index_insert(struct hash_index *index, uint64_t hash, uint32_t id);
 

@@ -22,6 +22,15 @@ uint32_t string_table_intern(struct string_table *table, const char *string);
 // The same for bytes from outside, as text_clean leaves them.
 uint32_t string_table_intern_clean(struct string_table *table, const char *string);
 
-// Finds the string that is the `length` bytes at `bytes`. Returns its number; HASH_NONE: it is not
-// there.
-uint32_t string_table_find(const struct string_table *table, const char *bytes, size_t length);
+// A string that is looked for.
+struct string_key {
+	const char *bytes; // borrowed; any bytes, not terminated
+	size_t length;
+};
+
+enum { STRING_TABLE_MAX_KEYS = 32 };
+
+// Looks up `n` strings together, so that memory is waited for once rather than for each: at most
+// STRING_TABLE_MAX_KEYS. Sets ret[i] to the number of keys[i]; HASH_NONE: it is not there.
+void string_table_find(const struct string_table *table, const struct string_key *keys, size_t n,
+                       uint32_t *ret);

@@ -16,31 +16,51 @@ void string_table_deinit(struct string_table *table)
 	*table = (struct string_table){0};
 }
 
-struct key {
-	const char *bytes; // not terminated
-	size_t length;
-};
-
 static bool equal(const void *context, uint32_t id, const void *key_pointer)
 {
 	const struct string_table *table = context;
-	const struct key *key = key_pointer;
+	const struct string_key *key = key_pointer;
 
 	// The key may have a NUL among its bytes.
 	return strlen(table->items[id]) == key->length &&
 	       memcmp(table->items[id], key->bytes, key->length) == 0;
 }
 
-uint32_t string_table_find(const struct string_table *table, const char *bytes, size_t length)
+static bool any(const void *context, uint32_t id, const void *key)
 {
-	const struct key key = {bytes, length};
+	(void)context;
+	(void)id;
+	(void)key;
+	return true;
+}
 
-	return hash_index_find(&table->index, hash_bytes(bytes, length), equal, table, &key);
+void string_table_find(const struct string_table *table, const struct string_key *keys, size_t n,
+                       uint32_t *ret)
+{
+	const struct hash_index *index = &table->index;
+	uint64_t hashes[STRING_TABLE_MAX_KEYS];
+
+	// Each loop asks for what the next one needs.
+	for (size_t i = 0; i < n; i++) {
+		hashes[i] = hash_bytes(keys[i].bytes, keys[i].length);
+		hash_index_prefetch(index, hashes[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		ret[i] = hash_index_find(index, hashes[i], any, NULL, NULL);
+		if (ret[i] != HASH_NONE)
+			__builtin_prefetch(&table->items[ret[i]]);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (ret[i] != HASH_NONE)
+			__builtin_prefetch(table->items[ret[i]]);
+	for (size_t i = 0; i < n; i++)
+		if (ret[i] != HASH_NONE && !equal(table, ret[i], &keys[i]))
+			ret[i] = hash_index_find(index, hashes[i], equal, table, &keys[i]);
 }
 
 uint32_t string_table_intern(struct string_table *table, const char *string)
 {
-	const struct key key = {string, strlen(string)};
+	const struct string_key key = {string, strlen(string)};
 	const uint64_t hash = hash_bytes(key.bytes, key.length);
 	uint32_t id = hash_index_find(&table->index, hash, equal, table, &key);
 

@@ -43,21 +43,17 @@ static bool parse_line(const char *text, size_t length, struct folded_line *ret)
 	return true;
 }
 
-// Returns the number of the name, whose text the tree keeps clean.
-static uint32_t name_of(struct page_tree *tree, const char *bytes, size_t length)
+// Adds a name that the tree, which has clean names alone, does not have as it is in the text.
+static uint32_t add_name(struct page_tree *tree, const struct string_key *key)
 {
-	const uint32_t known = string_table_find(&tree->names, bytes, length);
+	_cleanup_free_ char *clean = text_clean(key->bytes, key->length, TEXT_UNLIMITED);
 
-	if (known != HASH_NONE)
-		return known;
-	_cleanup_free_ char *clean = text_clean(bytes, length, TEXT_UNLIMITED);
 	return string_table_intern(&tree->names, clean);
 }
 
-static uint32_t frame_of(struct page_folded *folded, const char *bytes, size_t length)
+static uint32_t frame_of(struct page_folded *folded, uint32_t name)
 {
 	struct page_tree *tree = &folded->page->tree;
-	const uint32_t name = name_of(tree, bytes, length);
 
 	while (folded->n_frames <= name)
 		*array_push(folded->frames, folded->n_frames, folded->frames_capacity) = UINT32_MAX;
@@ -97,25 +93,52 @@ static void keep_common(struct page_folded *folded, const struct folded_line *li
 	folded->last_length = line->length;
 }
 
-// Adds the stack's nodes to the tree. Returns the last one.
-static uint32_t add_stack(struct page_folded *folded, const struct folded_line *line)
+// Splits the names of `line` from `at` on, as many as fit. Returns how many there are.
+static size_t split(const struct folded_line *line, size_t at, struct string_key *keys, size_t most)
 {
-	struct page_tree *tree = &folded->page->tree;
+	size_t n = 0;
 
-	keep_common(folded, line);
-	const struct step *last = folded->n_steps > 0 ? &folded->steps[folded->n_steps - 1] : NULL;
-	uint32_t node = last ? last->node : PAGE_ROOT;
-	size_t at = last ? last->end + 1 : 0;
-	while (at < line->length && folded->n_steps < MAX_FRAMES) {
+	while (at < line->length && n < most) {
 		const char *start = line->stack + at,
 		           *semicolon = memchr(start, ';', line->length - at);
 		const size_t length = semicolon ? (size_t)(semicolon - start) : line->length - at;
-		node = page_tree_child(tree, node, frame_of(folded, start, length));
-		*array_push(folded->steps, folded->n_steps, folded->steps_capacity) =
-		    (struct step){.end = at + length, .node = node};
+		keys[n++] = (struct string_key){start, length};
 		at += length + 1;
 	}
-	return at < line->length ? page_add_cut(folded->page, node, MAX_FRAMES) : node;
+	return n;
+}
+
+// Adds some of the stack's nodes, as many as are looked up together, below the last step.
+static void add_steps(struct page_folded *folded, const struct folded_line *line, struct step *last)
+{
+	struct page_tree *tree = &folded->page->tree;
+	struct string_key keys[STRING_TABLE_MAX_KEYS] = {0};
+	uint32_t names[STRING_TABLE_MAX_KEYS];
+	const size_t room = MAX_FRAMES - folded->n_steps;
+	const size_t n = split(line, last->end + 1, keys,
+	                       room < STRING_TABLE_MAX_KEYS ? room : STRING_TABLE_MAX_KEYS);
+
+	string_table_find(&tree->names, keys, n, names);
+	for (size_t i = 0; i < n; i++) {
+		const uint32_t name = names[i] == HASH_NONE ? add_name(tree, &keys[i]) : names[i];
+		last->node = page_tree_child(tree, last->node, frame_of(folded, name));
+		last->end += 1 + keys[i].length;
+		*array_push(folded->steps, folded->n_steps, folded->steps_capacity) = *last;
+	}
+}
+
+// Adds the stack's nodes to the tree. Returns the last one.
+static uint32_t add_stack(struct page_folded *folded, const struct folded_line *line)
+{
+	struct step last = {.end = SIZE_MAX, .node = PAGE_ROOT}; // the text begins behind it
+
+	keep_common(folded, line);
+	if (folded->n_steps > 0)
+		last = folded->steps[folded->n_steps - 1];
+	while (last.end + 1 < line->length && folded->n_steps < MAX_FRAMES)
+		add_steps(folded, line, &last);
+	return last.end + 1 < line->length ? page_add_cut(folded->page, last.node, MAX_FRAMES)
+	                                   : last.node;
 }
 
 // A count of one becomes one unit of the page, which it then shows exactly.
