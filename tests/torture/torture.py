@@ -20,6 +20,7 @@ LONG = SECONDS >= 5
 ALL_MODES = [(hz, more) for more in ((), ("--stop-all",)) for hz in (99, 1000)]
 # A sanitized profiler is there to find its own faults, not the target's.
 MODES = ALL_MODES[::3] if harness.is_sanitized() and not LONG else ALL_MODES
+BUILDS = {"calls-O2": MODES[::3], "calls-O0": MODES[1:3]}
 TRIES = 3  # of what a busy machine may make come to nothing
 START_TRIES = 10  # of a profiler that begins more slowly than its target ends
 ALL_TICKS = "--max-overhead=0"  # the most that the target can be asked to bear
@@ -97,6 +98,22 @@ class TestCase(harness.TestCase):
             harness.wait_for(is_untouched, f"process {pid} to be let go", timeout_s)
         except AssertionError as error:
             raise AssertionError(f"{error}: {touched}") from None
+
+
+class CallsCase(TestCase):
+    """For code without and with frame pointers: each in half of the modes where time is short, else
+    in all."""
+
+    def check_all(self, group, *more_args):
+        for build, modes in BUILDS.items():
+            self.assert_no_faults(self.run_alone(build, group, SECONDS, *more_args))
+            for hz, more in MODES if LONG else modes:
+                with self.subTest(f"{build}, {describe(hz, more)}"):
+                    self.check(hz, more, build, group, SECONDS, *more_args)
+
+    def check(self, hz, more, *command):
+        told, _ = self.run_profiled(hz, more, *command)
+        self.assert_no_faults(told)
 
 
 def rounds(default):
