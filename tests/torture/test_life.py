@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 import torture
-from torture import ALL_TICKS, LONG, MODES, SECONDS, describe, harness, rounds
+from torture import ALL_TICKS, LONG, MODES, SECONDS, TRIES, describe, harness, rounds
 
 
 CHILDREN = ((), ("--children",), ("--children",), ())  # of each mode, where time is short
@@ -243,16 +243,22 @@ class Tracers(torture.TestCase):
                 self.assert_untouched(target.pid)
 
     def test_two_profilers(self):
+        """Neither disturbs the target. Each finds threads held by the other one now and then; nearly
+        always where a busy machine gives it a few ticks alone, so there are some tries."""
         for hz, more in MODES:
             with self.subTest(describe(hz, more)):
-                target = self.start_program("calls-O0", "woken", SECONDS)
-                runs = [
-                    harness.start_attach(target, ALL_TICKS, *more, hz=hz) for _ in range(2)
-                ]
-                self.assert_no_faults(torture.parse(target.rest()))
-                for run in runs:
-                    run.finish()
-                    self.assertLess(run.summary.truncated, 0.5 * run.summary.samples)
+                for _ in range(TRIES):
+                    summaries = self.profile_twice(hz, more)
+                    if all(one.truncated < 0.5 * one.samples for one in summaries):
+                        break
+                else:
+                    self.fail([(one.truncated, one.samples) for one in summaries])
+
+    def profile_twice(self, hz, more):
+        target = self.start_program("calls-O0", "woken", SECONDS)
+        runs = [harness.start_attach(target, ALL_TICKS, *more, hz=hz) for _ in range(2)]
+        self.assert_no_faults(torture.parse(target.rest()))
+        return [run.finish().summary for run in runs]
 
     TWO = """
         for i in 1 2; do "$0" -c -p $$ -F 997 --max-overhead=0 -d 0.5 -o /dev/null & done
