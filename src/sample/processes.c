@@ -14,6 +14,7 @@
 #include "proc.h"
 #include "profile.h"
 #include "run_stats.h"
+#include "sampler.h"
 #include "schedule.h"
 #include "target.h"
 #include "tracee.h"
@@ -71,43 +72,42 @@ static void serve(void *context)
 		ticker_serve(&processes->items[i]->ticker);
 }
 
-bool processes_init(struct processes *processes, struct target *target,
-                    const struct processes_options *options, struct profile *profile,
-                    struct modules *modules, struct events *events, struct run_stats *stats)
+bool processes_init(struct processes *processes, const struct sampler *sampler,
+                    struct profile *profile, struct run_stats *stats)
 {
 	*processes = (struct processes){
 	    .stats = stats,
-	    .children = options->children,
+	    .children = sampler->children,
 	};
 	if (!snapshot_buffer_init(&processes->buffer))
 		return false;
-	held_time_init(&processes->hold, stats, events);
-	if (!options->stop_all)
+	held_time_init(&processes->hold, stats, sampler->events);
+	if (!sampler->stop_all)
 		processes->hold.server = (struct held_time_server){serve, processes};
 	machine_load_init(&processes->load);
 	thread_sums_init(&processes->sums);
 	processes->setup = (struct ticker_setup){
 	    .profile = profile,
-	    .modules = modules,
+	    .modules = sampler->modules,
 	    .rules = &processes->rules,
 	    .hold = &processes->hold,
 	    .load = &processes->load,
 	    .sums = &processes->sums,
 	    .buffer = &processes->buffer,
-	    .max_frames = options->max_frames,
-	    .runtimes = options->runtimes,
-	    .runtime_frames = options->runtime_frames,
-	    .stop_all = options->stop_all,
-	    .kernel = options->kernel,
-	    .locks = options->locks,
-	    .system_goroutines = options->system_goroutines,
-	    .no_creators = options->no_creators,
-	    .counts_at_once = options->counts_at_once,
-	    .attend = options->stop_all ? NULL : attend,
+	    .max_frames = sampler->max_frames,
+	    .runtimes = sampler->runtimes,
+	    .runtime_frames = sampler->runtime_frames,
+	    .stop_all = sampler->stop_all,
+	    .kernel = sampler->kernel,
+	    .locks = sampler->locks,
+	    .system_goroutines = sampler->system_goroutines,
+	    .no_creators = sampler->no_creators,
+	    .counts_at_once = sampler->counts_at_once,
+	    .attend = sampler->stop_all ? NULL : attend,
 	    .attend_context = processes,
 	};
-	struct process *first = add_process(processes, target);
-	ticker_init(&first->ticker, target, &processes->setup);
+	struct process *first = add_process(processes, sampler->target);
+	ticker_init(&first->ticker, sampler->target, &processes->setup);
 	return true;
 }
 

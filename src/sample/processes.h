@@ -17,11 +17,10 @@
 #include "thread_sums.h"
 #include "tick.h"
 
-struct events;
-struct modules;
 struct process;
 struct profile;
 struct run_stats;
+struct sampler;
 struct stretch;
 struct target;
 
@@ -45,24 +44,10 @@ struct processes {
 	size_t n_refused, refused_capacity;
 };
 
-struct processes_options {
-	uint32_t max_frames;
-	unsigned int runtimes; // kinds (runtimes.h)
-	enum runtime_frames runtime_frames;
-	bool stop_all;
-	bool children;
-	bool kernel;
-	bool locks;
-	bool system_goroutines;
-	bool no_creators; // leave a goroutine's creator out of its stack
-	bool counts_at_once;
-};
-
-// Begins with the target, which target_open has opened before; it is borrowed. False if there is no
-// address space for the copies of stacks.
-bool processes_init(struct processes *processes, struct target *target,
-                    const struct processes_options *options, struct profile *profile,
-                    struct modules *modules, struct events *events, struct run_stats *stats);
+// Begins with the sampler's target, which target_open has opened before. What the sampler borrows
+// is borrowed here, too. False if there is no address space for the copies of stacks.
+bool processes_init(struct processes *processes, const struct sampler *sampler,
+                    struct profile *profile, struct run_stats *stats);
 void processes_deinit(struct processes *processes);
 
 // Notes that the target is a command that the profiler holds at its first instruction.

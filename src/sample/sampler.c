@@ -141,18 +141,6 @@ static uint32_t random_seed(void)
 bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run_stats *stats)
 {
 	const int64_t period_ns = (int64_t)((double)NS_PER_SECOND / sampler->frequency_hz);
-	const struct processes_options options = {
-	    .max_frames = sampler->max_frames,
-	    .runtimes = sampler->runtimes,
-	    .runtime_frames = sampler->runtime_frames,
-	    .stop_all = sampler->stop_all,
-	    .children = sampler->children,
-	    .kernel = sampler->kernel,
-	    .locks = sampler->locks,
-	    .system_goroutines = sampler->system_goroutines,
-	    .no_creators = sampler->no_creators,
-	    .counts_at_once = sampler->counts_at_once,
-	};
 	struct processes processes;
 	struct priority priority;
 
@@ -160,8 +148,7 @@ bool sampler_run(const struct sampler *sampler, struct profile *profile, struct 
 	stats->duration_ns = sampler->duration_ns;
 	stats->seed = sampler->seed ? sampler->seed : random_seed();
 	stats->max_overhead_percent = sampler->max_overhead_percent;
-	if (!processes_init(&processes, sampler->target, &options, profile, sampler->modules,
-	                    sampler->events, stats))
+	if (!processes_init(&processes, sampler, profile, stats))
 		return false;
 	processes_set_held(&processes, sampler->launch && sampler->launch->held);
 	profile->period_ns = period_ns;
