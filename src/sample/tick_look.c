@@ -2,15 +2,15 @@
 #include "tick_look.h"
 
 #include "decision.h"
-#include "woken.h"
-#include "thread_info.h"
 #include "run_stats.h"
 #include "sleeper.h"
 #include "spared_calls.h"
 #include "target.h"
+#include "thread_info.h"
 #include "tick.h"
 #include "tick_unwind.h"
 #include "tracee.h"
+#include "woken.h"
 
 enum { ASK_AGAIN_TICKS = 8 };
 
@@ -151,6 +151,33 @@ static void note_ran(struct ticker *ticker, struct target_thread *thread)
 	                         ticker->accounting.now_ns);
 }
 
+// Does what is decided where the thread's stack is known, or not wanted. False if it is to be
+// taken.
+static bool go_on_without_stack(struct ticker *ticker, struct target_thread *thread,
+                                enum decision decision)
+{
+	switch (decision) {
+	case DECISION_NOTHING:
+		return true;
+	case DECISION_WAIT:
+		note_pending(ticker, thread);
+		return true;
+	case DECISION_KEEP:
+		tick_keep_sleeper(ticker, thread);
+		return true;
+	case DECISION_KEEP_RAN:
+		ticker->n_running++;
+		accounting_repeat_in_state(&ticker->accounting, &thread->account, THREAD_RUNNING);
+		ticker->stats->no_cpu_samples++;
+		return true;
+	case DECISION_FORGET:
+		thread->gone = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
 void tick_look(struct ticker *ticker, struct target_thread *thread)
 {
 	const bool asked_now = thread->stop.asked_ns == ticker->accounting.now_ns; // --stop-all
@@ -168,38 +195,20 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 	}
 	if (decision == DECISION_ASK)
 		decision = decide_hidden(ticker, thread);
-	switch (decision) {
-	case DECISION_NOTHING:
+	if (go_on_without_stack(ticker, thread, decision))
 		return;
-	case DECISION_WAIT:
-		note_pending(ticker, thread);
-		return;
-	case DECISION_KEEP:
-		tick_keep_sleeper(ticker, thread);
-		return;
-	case DECISION_KEEP_RAN:
-		ticker->n_running++;
-		accounting_repeat_in_state(&ticker->accounting, &thread->account, THREAD_RUNNING);
-		ticker->stats->no_cpu_samples++;
-		return;
-	case DECISION_FORGET:
-		thread->gone = true;
-		return;
-	case DECISION_COPY:
+	if (decision == DECISION_COPY) {
 		take_sleeper(ticker, thread, &snapshot, &mark, state);
-		break;
-	case DECISION_MARK:
+	} else if (decision == DECISION_MARK) {
 		tick_note_unseen(thread);
 		goroutine_samples_bind(ticker, thread, NULL); // it may have run another one since
 		accounting_not_sampled(&ticker->accounting, &thread->account, STACK_NOT_SAMPLED,
 		                       state, ticker->accounting.now_ns);
-		break;
-	default:
+	} else {
 		tick_note_unseen(thread);
 		ticker->n_running += state == THREAD_RUNNING;
 		tick_plan_stop(ticker, thread, state,
 		               seen == SLEEPER_HIDDEN && thread->has_schedstat);
-		break;
 	}
 	snapshot_buffer_take_back(ticker->buffer, &mark);
 	target_attend(ticker->target, 0); // those that have stopped while this was unwound
