@@ -102,6 +102,55 @@ static int selected(int tid, const struct proc_syscall *call, size_t *ret_more)
 	return first;
 }
 
+// The calls that wait for the descriptor that is their first argument. Sendfile has two (out, in):
+// the receiver makes it wait.
+static const bool waits_for_first[SYSCALL_MAX_NUMBER + 1] = {
+    [SYS_sendfile] = true,
+    [SYS_splice] = true,
+    [SYS_tee] = true,
+    [SYS_vmsplice] = true,
+    [SYS_read] = true,
+    [SYS_pread64] = true,
+    [SYS_readv] = true,
+    [SYS_preadv] = true,
+    [SYS_preadv2] = true,
+    [SYS_write] = true,
+    [SYS_pwrite64] = true,
+    [SYS_writev] = true,
+    [SYS_pwritev] = true,
+    [SYS_pwritev2] = true,
+    [SYS_recvfrom] = true,
+    [SYS_recvmsg] = true,
+    [SYS_recvmmsg] = true,
+    [SYS_sendto] = true,
+    [SYS_sendmsg] = true,
+    [SYS_sendmmsg] = true,
+    [SYS_accept] = true,
+    [SYS_accept4] = true,
+    [SYS_connect] = true,
+    [SYS_shutdown] = true,
+    [SYS_close] = true,
+    [SYS_fsync] = true,
+    [SYS_fdatasync] = true,
+    [SYS_sync_file_range] = true,
+    [SYS_syncfs] = true,
+    [SYS_ftruncate] = true,
+    [SYS_fallocate] = true,
+    [SYS_copy_file_range] = true,
+    [SYS_flock] = true,
+    [SYS_fcntl] = true,
+    [SYS_ioctl] = true,
+    [SYS_getdents64] = true,
+    [SYS_fstat] = true,
+    [SYS_lseek] = true,
+    [SYS_epoll_wait] = true,
+    [SYS_epoll_pwait] = true,
+    [SYS_epoll_pwait2] = true,
+    [SYS_io_uring_enter] = true,
+    [SYS_mq_timedreceive] = true,
+    [SYS_mq_timedsend] = true,
+};
+
 // Returns the descriptor that the call waits for; NO_DESCRIPTOR: none.
 static int descriptor_of(int tid, const struct proc_syscall *call, size_t *ret_more)
 {
@@ -112,54 +161,13 @@ static int descriptor_of(int tid, const struct proc_syscall *call, size_t *ret_m
 	case SYS_select:
 	case SYS_pselect6:
 		return selected(tid, call, ret_more);
-	case SYS_sendfile: // out, in: the receiver makes it wait
-	case SYS_splice:
-	case SYS_tee:
-	case SYS_vmsplice:
-	case SYS_read:
-	case SYS_pread64:
-	case SYS_readv:
-	case SYS_preadv:
-	case SYS_preadv2:
-	case SYS_write:
-	case SYS_pwrite64:
-	case SYS_writev:
-	case SYS_pwritev:
-	case SYS_pwritev2:
-	case SYS_recvfrom:
-	case SYS_recvmsg:
-	case SYS_recvmmsg:
-	case SYS_sendto:
-	case SYS_sendmsg:
-	case SYS_sendmmsg:
-	case SYS_accept:
-	case SYS_accept4:
-	case SYS_connect:
-	case SYS_shutdown:
-	case SYS_close:
-	case SYS_fsync:
-	case SYS_fdatasync:
-	case SYS_sync_file_range:
-	case SYS_syncfs:
-	case SYS_ftruncate:
-	case SYS_fallocate:
-	case SYS_copy_file_range:
-	case SYS_flock:
-	case SYS_fcntl:
-	case SYS_ioctl:
-	case SYS_getdents64:
-	case SYS_fstat:
-	case SYS_lseek:
-	case SYS_epoll_wait:
-	case SYS_epoll_pwait:
-	case SYS_epoll_pwait2:
-	case SYS_io_uring_enter:
-	case SYS_mq_timedreceive:
-	case SYS_mq_timedsend:
-		return call->args[0] <= INT_MAX ? (int)call->args[0] : NO_DESCRIPTOR;
 	default:
-		return NO_DESCRIPTOR;
+		break;
 	}
+	if (call->nr < 0 || call->nr > SYSCALL_MAX_NUMBER || !waits_for_first[call->nr] ||
+	    call->args[0] > INT_MAX)
+		return NO_DESCRIPTOR;
+	return (int)call->args[0];
 }
 
 // Makes "epoll" of "anon_inode:[eventpoll]"; a new string.
