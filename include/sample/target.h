@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "accounting.h"
 #include "proc.h"
 #include "profile.h"
 #include "resident.h"
 #include "sleep.h"
 #include "snapshot.h"
-#include "accounting.h"
 
 struct error;
 struct runtimes;
@@ -60,7 +60,7 @@ struct target {
 	uint64_t n_links;    // its st_nlink at the last listing: threads + 2
 	int tracer_pid;      // another tracer's, if it was there at the start; 0: none
 	bool sees_syscalls;  // /proc/TID/syscall can be read
-	bool sees_schedstat; // true if /proc/TID/schedstat can be read
+	bool sees_schedstat; // /proc/TID/schedstat can be read
 	int max_kept_fd; // descriptors below this may be kept open; the others are for other uses
 	struct resident resident;
 	const struct runtimes *runtimes; // that read their part of each copy; NULL: none; borrowed

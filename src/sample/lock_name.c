@@ -42,7 +42,8 @@ char *lock_name_futex(const struct target *target, const struct target_thread *t
 	struct lock_claim claim;
 
 	lock_look_read_words(&look);
-	const bool is_join = look.thread_tid != 0; // pthread_join waits in a descriptor
+	// pthread_join waits in the thread's own descriptor.
+	const bool is_join = look.thread_tid != 0;
 	lock_claim_read(&look, is_join ? LOCK_HINT_JOIN : LOCK_HINT_NONE, is_target_thread,
 	                (void *)target, &claim);
 	if (claim.owner && proc_read_name(target->pid, claim.owner, name))

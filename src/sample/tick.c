@@ -5,16 +5,16 @@
 #include "held_time.h"
 #include "labels.h"
 #include "machine_load.h"
-#include "woken.h"
-#include "thread_info.h"
 #include "run_stats.h"
 #include "schedule.h"
 #include "sleeper.h"
 #include "target.h"
+#include "thread_info.h"
 #include "thread_sums.h"
 #include "tick_look.h"
 #include "tick_unwind.h"
 #include "tracee.h"
+#include "woken.h"
 
 enum {
 	// For threads that do not stop, within a tick: those that wait for a CPU arrive later,

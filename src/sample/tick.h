@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "accounting.h"
 #include "address_space.h"
 #include "goroutine_samples.h"
-#include "profile.h"
 #include "idle_check.h"
+#include "profile.h"
 #include "runtimes.h"
 #include "stops.h"
-#include "accounting.h"
 #include "unwind.h"
 #include "wait_reasons.h"
 

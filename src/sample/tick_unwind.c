@@ -2,8 +2,8 @@
 #include "tick_unwind.h"
 
 #include "clock.h"
-#include "labels.h"
 #include "held_time.h"
+#include "labels.h"
 #include "run_stats.h"
 #include "target.h"
 #include "tick.h"
