@@ -3,7 +3,8 @@
 //
 // A dlclose and a dlopen of equal size at the same place leave no sign in the process's figures,
 // and its maps are too long to be read at every tick. Since Linux 6.11 the kernel can be asked for
-// a single mapping (PROCMAP_QUERY, Documentation/filesystems/proc.rst), in about a microsecond.
+// a single mapping (PROCMAP_QUERY, Documentation/filesystems/proc.rst), in about a microsecond. As
+// long as it is known of all code that was seen, the maps themselves need not be read.
 #pragma once
 
 #include <stdbool.h>
@@ -18,17 +19,27 @@ struct code_watch {
 	size_t count;
 	size_t next;  // the next one to be looked at
 	int maps_fd;  // of the process, while it runs the same program; -1: none
+	bool partial; // code was seen that is not watched
+	bool changed; // a look has found a mapping changed
 	bool unknown; // this kernel cannot be asked
 };
 
 void code_watch_init(struct code_watch *watch);
 void code_watch_deinit(struct code_watch *watch);
 
-// Watches a mapping of code from now on, if it is a file's and there is room.
-void code_watch_add(struct code_watch *watch, const struct mapping *mapping);
+// Watches a mapping of code from now on, if there is room. Looks at it if it is new, through thread
+// `tid`: it may have changed since the maps were read. False if it has.
+bool code_watch_add(struct code_watch *watch, const struct mapping *mapping, int pid, int tid);
 
-// Stops watching.
+// Notes that code was seen whose mapping is not watched: it comes and goes too often.
+void code_watch_leave_out(struct code_watch *watch);
+
+// Begins anew, as when the process executes another program.
 void code_watch_clear(struct code_watch *watch);
 
-// Looks at the next few mappings, through thread `tid`. True if one has changed.
+// Looks at the next few mappings. True if one has changed, or the program is gone.
 bool code_watch_changed(struct code_watch *watch, int pid, int tid);
+
+// Looks at all mappings. True if all code that was seen is still mapped where it was; false also if
+// that is not known.
+bool code_watch_holds(struct code_watch *watch, int pid, int tid);

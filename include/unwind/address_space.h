@@ -17,7 +17,7 @@ struct modules;
 struct address_space {
 	struct modules *modules; // borrowed
 	int pid;
-	int tid;     // the thread through which the maps were read
+	int tid;     // a thread that lived at the last update
 	int stat_fd; // of a thread, while it lives; -1: none
 	struct maps maps;
 	struct module **owners; // the module of each mapping of maps; NULL: not asked for yet
@@ -30,6 +30,7 @@ struct address_space {
 	uint64_t start_code;          // of the program, as proc.h has it
 	uint64_t start_stack;         // SP at the entry point, of the program that runs now
 	int64_t read_ns;              // when the maps were read
+	int64_t known_ns;             // when they were last read, or known not to have changed
 	int64_t cost_ns;              // how long that took
 	struct module *jit_module;    // for code that no file holds; NULL: none was seen yet
 	uint32_t jit_code_generation; // changes when what is known of that code changes
@@ -42,9 +43,10 @@ struct address_space {
 	bool searched;                       // all files were searched
 	int64_t searched_ns, search_cost_ns; // when that was, and how long it took
 	bool stale;                          // an address outside of all mappings was seen since
-	int64_t updated_ns;                  // when all of this was last looked at
-	int64_t look_again_ns;               // when a file that was gone is looked for again
-	size_t n_found; // how many that were gone have been found, as modules counts them
+	bool unsure;           // something was seen since that a reading may explain, or change
+	int64_t updated_ns;    // when all of this was last looked at
+	int64_t look_again_ns; // when a file that was gone is looked for again
+	size_t n_found;        // how many that were gone have been found, as modules counts them
 	uint64_t n_reads;
 };
 
@@ -67,9 +69,9 @@ static inline void address_space_look_at(struct address_space *space, int64_t at
 		space->look_again_ns = at_ns;
 }
 
-// Reads the maps again through the live thread `tid` if something says that they may have changed.
-// Waits between two readings so that they take less than about 2 % of the time, except with
-// `force`. Looks again for files that were gone.
+// Reads the maps again through the live thread `tid` if something says that they may have changed,
+// or if it is not known that they have not. Waits between two readings so that they take less than
+// about 2 % of the time, except with `force`. Looks again for files that were gone.
 void address_space_update(struct address_space *space, int tid, int64_t now_ns, bool force);
 
 // Marks the maps as stale if the process has begun another program since they were read: they may

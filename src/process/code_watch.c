@@ -41,24 +41,23 @@ void code_watch_deinit(struct code_watch *watch)
 	close_maps(watch);
 }
 
-void code_watch_add(struct code_watch *watch, const struct mapping *mapping)
-{
-	if (!mapping->inode || watch->unknown || watch->count == CODE_WATCH_MAX)
-		return;
-	for (size_t i = 0; i < watch->count; i++)
-		if (watch->items[i].start == mapping->start)
-			return;
-	watch->items[watch->count++] = *mapping;
-}
-
 void code_watch_clear(struct code_watch *watch)
 {
 	watch->count = 0;
 	watch->next = 0;
+	watch->partial = watch->changed = false;
 	close_maps(watch); // it is bound to the program that ran when it was opened
 }
 
-static bool is_there(struct code_watch *watch, const struct mapping *mapping)
+static bool is_same(const struct query *query, const struct mapping *mapping)
+{
+	return query->start == mapping->start && query->end == mapping->end &&
+	       query->offset == mapping->file_offset && query->inode == mapping->inode &&
+	       makedev(query->device_major, query->device_minor) == mapping->device;
+}
+
+// Looks at the mapping. True if it has changed, or if the program that had it is gone.
+static bool is_gone(struct code_watch *watch, const struct mapping *mapping)
 {
 	struct query query = {
 	    .size = sizeof(query),
@@ -66,28 +65,69 @@ static bool is_there(struct code_watch *watch, const struct mapping *mapping)
 	    .address = mapping->start,
 	};
 
-	if (ioctl(watch->maps_fd, PROCMAP_QUERY, &query) != 0) {
-		watch->unknown = errno == ENOTTY || errno == EINVAL;
-		return watch->unknown;
+	if (ioctl(watch->maps_fd, PROCMAP_QUERY, &query) == 0) {
+		watch->changed |= !is_same(&query, mapping);
+		return !is_same(&query, mapping);
 	}
-	return query.start == mapping->start && query.end == mapping->end &&
-	       query.offset == mapping->file_offset && query.inode == mapping->inode &&
-	       makedev(query.device_major, query.device_minor) == mapping->device;
+	watch->changed |= errno == ENOENT;
+	watch->unknown = errno == ENOTTY || errno == EINVAL;
+	return !watch->unknown;
+}
+
+static bool open_maps(struct code_watch *watch, int pid, int tid)
+{
+	if (watch->maps_fd < 0)
+		watch->maps_fd = proc_open(pid, tid, "maps");
+	return watch->maps_fd >= 0;
+}
+
+static bool look(struct code_watch *watch, const struct mapping *mapping, int pid, int tid)
+{
+	if (!open_maps(watch, pid, tid) || !is_gone(watch, mapping))
+		return false;
+	close_maps(watch);
+	return true;
+}
+
+bool code_watch_add(struct code_watch *watch, const struct mapping *mapping, int pid, int tid)
+{
+	for (size_t i = 0; i < watch->count; i++)
+		if (watch->items[i].start == mapping->start)
+			return true;
+	if (watch->unknown)
+		return true;
+	if (watch->count == CODE_WATCH_MAX)
+		watch->partial = true;
+	else
+		watch->items[watch->count++] = *mapping;
+	look(watch, mapping, pid, tid); // a program that is gone has not changed since
+	return !watch->changed;
+}
+
+void code_watch_leave_out(struct code_watch *watch)
+{
+	watch->partial = true;
+}
+
+// Looks at up to n mappings, as `look` does at one.
+static bool look_at_next(struct code_watch *watch, int pid, int tid, size_t n)
+{
+	for (size_t i = 0; i < watch->count && i < n && !watch->unknown; i++) {
+		const struct mapping *mapping = &watch->items[watch->next];
+		watch->next = (watch->next + 1) % watch->count;
+		if (look(watch, mapping, pid, tid))
+			return true;
+	}
+	return false;
 }
 
 bool code_watch_changed(struct code_watch *watch, int pid, int tid)
 {
-	if (watch->count == 0 || watch->unknown)
-		return false;
-	if (watch->maps_fd < 0)
-		watch->maps_fd = proc_open(pid, tid, "maps");
-	for (size_t i = 0; i < watch->count && i < MAX_LOOKS && watch->maps_fd >= 0; i++) {
-		const struct mapping *mapping = &watch->items[watch->next];
-		watch->next = (watch->next + 1) % watch->count;
-		if (!is_there(watch, mapping)) {
-			close_maps(watch);
-			return true;
-		}
-	}
-	return false;
+	return look_at_next(watch, pid, tid, MAX_LOOKS);
+}
+
+bool code_watch_holds(struct code_watch *watch, int pid, int tid)
+{
+	return !watch->partial && open_maps(watch, pid, tid) &&
+	       !look_at_next(watch, pid, tid, CODE_WATCH_MAX) && !watch->unknown;
 }

@@ -401,7 +401,9 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	if (!ticker->started) {
 		start(ticker);
 	} else {
-		add_threads(ticker, target_list_threads(target, false));
+		const size_t n_new = target_list_threads(target, false);
+		add_threads(ticker, n_new);
+		ticker->space.unsure |= n_new > 0; // they have stacks
 		tick_update_space(ticker, target_live_tid(target), false);
 	}
 	if (ticker->stops.hold_all)

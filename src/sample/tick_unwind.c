@@ -48,6 +48,22 @@ static bool may_end_at_root(const struct unwound *stack)
 	return stack->end == STACK_NO_RULE || stack->end == STACK_NO_RETURN;
 }
 
+// True if the walk may have ended there because the maps are not those of this moment: they also
+// say how far a stack reaches.
+static bool may_end_by_maps(enum stack_end end)
+{
+	switch (end) {
+	case STACK_NO_RULE:
+	case STACK_UNREADABLE:
+	case STACK_NOT_COPIED:
+	case STACK_NO_PROGRESS:
+	case STACK_NO_RETURN:
+		return true;
+	default:
+		return false;
+	}
+}
+
 // Notes what the stack tells about where the thread's next copy has to look.
 static void learn_for_next_copy(const struct ticker *ticker, struct target_thread *thread,
                                 const struct snapshot *snapshot, const struct unwound *stack)
@@ -89,6 +105,7 @@ static void unwind(struct ticker *ticker, struct target_thread *thread,
 		if (ticker->space.generation != generation)
 			tick_walk(ticker, snapshot, ret);
 	}
+	ticker->space.unsure |= may_end_by_maps(ret->end);
 	if (ticker->stats->check)
 		unwind_check_compare(ticker->stats->check, thread->tid, &ticker->unwinder, snapshot,
 		                     ret);

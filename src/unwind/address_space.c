@@ -317,6 +317,9 @@ static void forget_owners(struct address_space *space)
 	memset(space->owners, 0, space->maps.count * sizeof(*space->owners));
 }
 
+// For this long, what is known of the code that was seen can take the place of a reading.
+#define MAX_UNREAD_NS NS_PER_SECOND
+
 // JIT code may be replaced by other code without a sign: what was learned of it holds for this
 // long.
 #define JIT_CODE_AGE_NS (4 * NS_PER_SECOND)
@@ -326,8 +329,7 @@ static void reread(struct address_space *space, int tid, int64_t now_ns)
 	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	space->n_reads++;
-	space->stale = false;
-	space->tid = tid;
+	space->stale = space->unsure = false;
 	if (maps_read(&space->maps, space->pid, tid)) {
 		const uint64_t hash = hash_code(&space->maps);
 		forget_owners(space);
@@ -339,7 +341,7 @@ static void reread(struct address_space *space, int tid, int64_t now_ns)
 		space->code_hash = hash;
 		address_space_look_at(space, now_ns);
 	}
-	space->read_ns = now_ns;
+	space->read_ns = space->known_ns = now_ns;
 	space->cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 }
 
@@ -373,9 +375,18 @@ static void update_jit_code(struct address_space *space, int tid, int64_t now_ns
 	space->jit_code_generation++;
 }
 
+// True if a reading that is due, without a sign that the maps have changed, would tell nothing: all
+// code that was seen is still where it was. Code that was not seen yet is looked at when it is
+// (code_watch_add), or lies outside of all known mappings, which makes them stale.
+static bool needs_no_reading(struct address_space *space, int tid, int64_t now_ns)
+{
+	return !space->unsure && now_ns - space->read_ns < MAX_UNREAD_NS &&
+	       code_watch_holds(&space->watch, space->pid, tid);
+}
+
 static void update_maps(struct address_space *space, int tid, int64_t now_ns, bool force)
 {
-	const int64_t since_ns = now_ns - space->read_ns;
+	const int64_t since_ns = now_ns - space->known_ns;
 	struct proc_stat stat;
 
 	if (!read_stat(space, tid, &stat))
@@ -385,18 +396,27 @@ static void update_maps(struct address_space *space, int tid, int64_t now_ns, bo
 	const bool hint = stat.vsize_bytes != space->vsize_bytes || space->stale;
 	const int64_t rest_ns = (hint ? HINTED_COST_FACTOR : COST_FACTOR) * space->cost_ns;
 
+	space->tid = tid;
 	if (space->jit_module)
 		update_jit_code(space, tid, now_ns, exec);
-	const bool due = exec || force || since_ns >= rest_ns;
-	const uint32_t generation = space->generation;
-
-	if (!due && !code_watch_changed(&space->watch, space->pid, tid))
+	if (exec)
+		code_watch_clear(&space->watch);
+	if (!exec && !force && since_ns < rest_ns &&
+	    !code_watch_changed(&space->watch, space->pid, tid))
 		return;
+	if (!exec && !force && since_ns >= rest_ns && !hint &&
+	    needs_no_reading(space, tid, now_ns)) {
+		space->known_ns = now_ns;
+		return;
+	}
+	const uint32_t generation = space->generation;
+	const bool watch_says = space->watch.changed;
+
 	space->vsize_bytes = stat.vsize_bytes;
 	space->start_code = stat.start_code;
 	space->start_stack = stat.start_stack;
 	reread(space, tid, now_ns);
-	if (!due && space->generation == generation)
+	if (watch_says && space->generation == generation)
 		space->watch.unknown = true; // it does not see what the maps show
 	if (exec)
 		space->generation++;
@@ -526,6 +546,11 @@ struct code_address address_space_resolve(struct address_space *space, uint64_t 
 	}
 	uint64_t address = pc;
 	struct mapping moved = *mapping;
+
+	if (owner == space->jit_module)
+		code_watch_leave_out(&space->watch);
+	else if (!code_watch_add(&space->watch, mapping, space->pid, space->tid))
+		space->stale = true;
 	if (owner->kind == MODULE_FILE && !mapping->inode) {
 		const struct mapping *below = mapped_file_around(&space->maps, mapping);
 		moved.file_offset =
@@ -535,7 +560,6 @@ struct code_address address_space_resolve(struct address_space *space, uint64_t 
 	if (owner->kind != MODULE_ANONYMOUS)
 		address =
 		    module_address_of_offset(owner, pc - mapping->start + mapping->file_offset);
-	code_watch_add(&space->watch, mapping);
 	const uint32_t code =
 	    owner == space->jit_module ? perf_map_find(owner->perf_map, pc) : PERF_MAP_NONE;
 	struct module *image = owner == space->jit_module && code == PERF_MAP_NONE

@@ -6,12 +6,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "code_watch.h"
+#include "proc.h"
 
 enum { BYTES = 8192 };
 
@@ -38,13 +41,18 @@ static bool changed(struct code_watch *watch)
 	return code_watch_changed(watch, getpid(), getpid());
 }
 
+static bool holds(struct code_watch *watch)
+{
+	return code_watch_holds(watch, getpid(), getpid());
+}
+
 static void watch_code_at(struct code_watch *watch, const void *start)
 {
 	struct maps maps = {0};
 
 	assert_true(maps_read(&maps, getpid(), getpid()));
 	code_watch_clear(watch);
-	code_watch_add(watch, maps_find(&maps, (uintptr_t)start));
+	assert_true(code_watch_add(watch, maps_find(&maps, (uintptr_t)start), getpid(), getpid()));
 	maps_deinit(&maps);
 }
 
@@ -60,8 +68,10 @@ static void test_another_file(void **state)
 	watch_code_at(&watch, start);
 	assert_int_equal(watch.count, 1);
 	assert_false(changed(&watch));
+	assert_int_equal(holds(&watch), !watch.unknown);
 	map(start, other, 0);
 	assert_int_equal(changed(&watch), !watch.unknown);
+	assert_false(holds(&watch));
 	watch_code_at(&watch, start);
 	assert_false(changed(&watch));
 	map(start, other, BYTES);
@@ -74,26 +84,76 @@ static void test_another_file(void **state)
 	fclose(other);
 }
 
-static void test_what_is_not_watched(void **state)
+// It has changed since the maps were read, and is seen for the first time.
+static void test_changed_before_it_was_seen(void **state)
 {
-	struct mapping anonymous = {.start = 0x1000, .end = 0x2000, .executable = true};
+	FILE *one = make_file(), *other = make_file();
+	void *start = map(NULL, one, 0);
+	struct maps maps = {0};
 	struct code_watch watch;
 
 	(void)state;
 	code_watch_init(&watch);
-	code_watch_add(&watch, &anonymous);
-	assert_int_equal(watch.count, 0);
-	assert_false(changed(&watch));
-	for (uint64_t i = 1; i < 2 * CODE_WATCH_MAX; i++)
-		code_watch_add(&watch, &(struct mapping){.start = i << 12, .inode = i});
-	assert_int_equal(watch.count, CODE_WATCH_MAX);
+	assert_true(maps_read(&maps, getpid(), getpid()));
+	map(start, other, 0);
+	const bool is_there =
+	    code_watch_add(&watch, maps_find(&maps, (uintptr_t)start), getpid(), getpid());
+	assert_int_equal(is_there, watch.unknown);
+	maps_deinit(&maps);
 	code_watch_deinit(&watch);
+	fclose(one);
+	fclose(other);
+}
+
+// Code of a program that is gone, as by an exec after the copy, was where the maps say.
+static void test_gone(void **state)
+{
+	const struct mapping code = {.start = 0x1000, .end = 0x2000, .executable = true};
+	const int child = fork();
+	struct code_watch watch;
+
+	(void)state;
+	if (child == 0)
+		_exit(pause());
+	assert_true(child > 0);
+	code_watch_init(&watch);
+	watch.maps_fd = proc_open(child, child, "maps");
+	assert_true(watch.maps_fd >= 0);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_true(code_watch_add(&watch, &code, child, child));
+	assert_false(code_watch_holds(&watch, child, child));
+	code_watch_deinit(&watch);
+}
+
+static void test_what_is_not_watched(void **state)
+{
+	FILE *file = make_file();
+	void *start = map(NULL, file, 0);
+	struct code_watch watch;
+
+	(void)state;
+	code_watch_init(&watch);
+	for (uint64_t i = 1; i <= CODE_WATCH_MAX + 1; i++) {
+		assert_false(watch.partial);
+		code_watch_add(&watch, &(struct mapping){.start = i << 12}, 0, 0); // nobody's
+	}
+	assert_int_equal(watch.count, CODE_WATCH_MAX);
+	assert_true(watch.partial);
+	watch_code_at(&watch, start);
+	assert_int_equal(holds(&watch), !watch.unknown);
+	code_watch_leave_out(&watch);
+	assert_false(holds(&watch));
+	code_watch_deinit(&watch);
+	fclose(file);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_another_file),
+	    cmocka_unit_test(test_changed_before_it_was_seen),
+	    cmocka_unit_test(test_gone),
 	    cmocka_unit_test(test_what_is_not_watched),
 	};
 
