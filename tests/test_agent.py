@@ -184,21 +184,29 @@ class Agent(harness.TestCase):
         self.assertIn("service_name=shop ", found[cut.pid][1])
         self.assertIn("service_name=billing ", found[whole.pid][1])
 
+    def hide_environment(self):
+        """Starts a process whose environment nobody can read. Its program; None: it is not permitted here."""
+        program = self.copy("hidden", "missing_pages")
+        target = self.start(program, "environ", "sleep", ready=None, env={**os.environ, "LARGE": "x" * 30000})
+        return program if target.process.stdout.readline() == b"ready\n" else None
+
     def test_kept_waiting(self):
-        """A server of users that does not answer holds up neither the agent nor what needs no user."""
+        """Neither a server of users that does not answer nor a process that shows no environment holds up the
+        agent, or what needs neither."""
         need(os.geteuid() == 0, "not root")
         self.start(self.copy("other"), 1, 0, 0)
         target = self.start(self.program, 2, 0, 1)
         os.mkfifo(os.path.join(self.where, "users"))
         script = 'mount --bind "$0" /etc/passwd && exec "$@"'
-        agent = self.begin(f"exe={self.program}", f"--exclude=exe={self.where}/other user=nobody",
+        hidden = self.hide_environment()
+        agent = self.begin(f"exe={self.program}", f"exe={hidden}", f"--exclude=exe={self.where}/other user=nobody",
                            prefix=(find_tool("unshare"), "-m", "sh", "-c", script,
                                    os.path.join(self.where, "users")))  # fmt: skip
         wait_for(lambda: len(self.spool()) >= 3, "windows")
-        wait_for(lambda: self.metrics()["silent"] == 1, "the time-out")
+        wait_for(lambda: self.metrics()["silent"] == (2 if hidden else 1), "the time-outs")
         _, n_failed, _ = self.end(agent)
         self.assertEqual(n_failed, 0, self.stderr)
-        self.assertRegex(self.stderr, r"process \d+ is not sampled: its command line, or its user's name, is not told")
+        self.assertRegex(self.stderr, r"process \d+ is not sampled: its command line, its environment, or its user's name, is not told")
         self.assertEqual(len({name.split(".")[-5] for name in self.spool()}), 1)
         self.assert_let_go(target)
 

@@ -76,9 +76,20 @@ char *proc_read_whole(int pid, const char *file, size_t max_bytes, size_t *ret_s
 // been replaced since. False if it is not known.
 bool proc_read_exe(int pid, char *ret, size_t size);
 
-// Returns the value of a variable in the environment that the process was started with, if all of
-// it is in the first 256 KiB; NULL: there is none, it is empty, or it may not be read. The caller
-// frees.
+// Tells where in its memory the environment lies that the process was started with. False also
+// without permission.
+bool proc_find_environment(int pid, uint64_t *ret_start, uint64_t *ret_end);
+
+enum { PROC_ENVIRONMENT_BYTES = 256 << 10 }; // as far as an environment is read
+
+// Returns the value of a variable in an environment, cut after PROC_ENVIRONMENT_BYTES; a NUL
+// follows its `size` bytes. NULL: there is none, or it is empty, or the cut goes through it. The
+// caller frees.
+char *proc_find_variable(const char *text, size_t size, const char *name);
+
+// Does the same for the environment that the process was started with; NULL also if not all of it
+// can be read. Sets errno, to ENOENT if there is none. A process may keep the reader waiting, for
+// ever: see untrusted_text.h.
 char *proc_read_variable(int pid, const char *name);
 
 // Reads from an fd of proc_open, or once by path if fd is -1.

@@ -43,6 +43,7 @@
 enum {
 	STATUS_DENIED = 100,           // of a sampler: its process may not be traced
 	STATUS_ENDED,                  // its process has ended before its window
+	STATUS_SILENT,                 // its process keeps its environment to itself
 	STATUS_KILLED = 128 + SIGKILL, // the process that samples was killed (supervise.h)
 };
 
@@ -163,12 +164,12 @@ static void note_choice(struct agent *agent, struct watched *watched,
 // One such a step: meanwhile windows of others are due.
 static void note_silent(struct agent *agent, struct watched *watched)
 {
-	watched->examine_ns = clock_now_ns() + DENIED_NS;
+	watched->examine_ns = watched->window_ns = clock_now_ns() + DENIED_NS;
 	agent->was_kept_waiting = true;
 	if (!agent->counts.silent++ && !agent->options->quiet)
 		fprintf(stderr,
-		        "profiler: agent: process %d is not sampled: its command line, or "
-		        "its user's name, is not told within a second\n",
+		        "profiler: agent: process %d is not sampled: its command line, its "
+		        "environment, or its user's name, is not told within a second\n",
 		        watched->pid);
 }
 
@@ -205,13 +206,14 @@ static void examine_due(struct agent *agent)
 	}
 }
 
-// Its labels, and that the values are of a part of the time.
+// Its labels, and that the values are of a part of the time. NULL: they are not told.
 static char **make_comments(const struct options *options, int pid, const struct agent_rule *rule)
 {
 	const struct agent_options *agent = &options->agent;
 	struct push_labels labels = {0};
 
-	process_labels_read(pid, &labels);
+	if (!process_labels_read(pid, &labels))
+		return NULL;
 	process_labels_add(&labels, &rule->labels);
 	process_labels_add(&labels, &options->push.labels);
 	char **comments = process_labels_comments(&labels);
@@ -273,6 +275,8 @@ static void become_sampler(const struct agent *agent, const struct agent_process
 		_exit(STATUS_DENIED);
 	options->pid = process->pid;
 	options->agent.comments = (const char *const *)make_comments(options, process->pid, rule);
+	if (!options->agent.comments)
+		_exit(STATUS_SILENT);
 	options->agent.names = agent->names;
 	options->agent.window_number = agent->n_forked;
 	options->agent.counts = agent->pusher->counts;
@@ -370,10 +374,13 @@ static void note_end(struct agent *agent, struct watched *watched, int status)
 	const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	if (code == STATUS_DENIED)
 		note_denied(agent, watched);
-	else if (code == STATUS_ENDED || (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
+	else if (code == STATUS_ENDED || code == STATUS_SILENT ||
+	         (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
 		agent->counts.windows--; // it had not begun
 	else
 		agent->counts.failed += code != EXIT_STATUS_OK;
+	if (code == STATUS_SILENT)
+		note_silent(agent, watched);
 	if (code == STATUS_KILLED)
 		note_killed(agent, watched);
 	else if (code == EXIT_STATUS_TARGET) // as where its memory was at an end

@@ -11,7 +11,8 @@
 #include "process_labels.h"
 #include "process_list.h"
 
-// What is said of a process that is chosen: under which labels it is filed.
+// What is said of a process that is chosen: under which labels it is filed. NULL: its environment
+// is not told.
 static char *describe_labels(const struct options *options, int pid, const struct agent_rule *rule)
 {
 	struct push_labels labels = {0};
@@ -21,7 +22,7 @@ static char *describe_labels(const struct options *options, int pid, const struc
 
 	if (!stream)
 		return memory_strdup("");
-	process_labels_read(pid, &labels);
+	const bool is_told = process_labels_read(pid, &labels);
 	process_labels_add(&labels, &rule->labels);
 	process_labels_add(&labels, &options->push.labels);
 	for (size_t i = 0; i < labels.count; i++)
@@ -29,18 +30,25 @@ static char *describe_labels(const struct options *options, int pid, const struc
 		        labels.items[i].value);
 	fclose(stream);
 	push_labels_deinit(&labels);
+	if (!is_told)
+		free(take_pointer(text));
 	return text;
 }
 
+// *chosen becomes false if that is found here.
 static char *describe(const struct options *options, const struct agent_process *process,
-                      const struct agent_choice *choice, const char *obstacle)
+                      const struct agent_choice *choice, const char *obstacle, bool *chosen)
 {
 	if (obstacle)
 		return memory_printf("'%s', but %s", choice->rule->text, obstacle);
 	switch (choice->verdict) {
 	case AGENT_CHOSEN: {
 		_cleanup_free_ char *labels = describe_labels(options, process->pid, choice->rule);
-		return memory_printf("'%s': %s", choice->rule->text, labels);
+		*chosen = labels != NULL;
+		return labels ? memory_printf("'%s': %s", choice->rule->text, labels)
+		              : memory_printf("'%s', but its environment is not told within "
+		                              "a second",
+		                              choice->rule->text);
 	}
 	case AGENT_OWN:
 		return memory_strdup("a profiler, or started by one");
@@ -79,7 +87,7 @@ static bool list_process(const struct options *options, int pid, struct listed *
 	_cleanup_free_ char *obstacle =
 	    choice.verdict == AGENT_CHOSEN ? agent_process_obstacle(&process) : NULL;
 	ret->chosen = choice.verdict == AGENT_CHOSEN && !obstacle;
-	_cleanup_free_ char *why = describe(options, &process, &choice, obstacle);
+	_cleanup_free_ char *why = describe(options, &process, &choice, obstacle, &ret->chosen);
 	ret->line = memory_printf("%-4s %7d  %-15s  %-12s  %s\n", ret->chosen ? "yes" : "no", pid,
 	                          process.name, process.user, why);
 	agent_process_deinit(&process);

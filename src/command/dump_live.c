@@ -24,8 +24,9 @@
 #include "sampler.h"
 #include "target.h"
 #include "text.h"
+#include "untrusted_text.h"
 
-enum { COMMAND_BYTES = 4096, SHOWN_COMMAND_BYTES = 200, FREQUENCY_HZ = 99 };
+enum { SHOWN_COMMAND_BYTES = 200, FREQUENCY_HZ = 99 };
 
 // A thread before anything was stopped.
 struct early {
@@ -168,17 +169,11 @@ static struct error *sample(struct taking *taking, struct target *target)
 
 static char *read_command(int pid)
 {
-	char text[COMMAND_BYTES], name[PROC_NAME_SIZE];
-	_cleanup_close_ int fd = proc_open(pid, pid, "cmdline");
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	_cleanup_free_ char *command = untrusted_command(pid);
+	char name[PROC_NAME_SIZE];
 
-	while (n > 0 && text[n - 1] == '\0')
-		n--;
-	for (ssize_t i = 0; i < n; i++)
-		if (text[i] == '\0')
-			text[i] = ' ';
-	if (n > 0)
-		return text_clean(text, (size_t)n, SHOWN_COMMAND_BYTES);
+	if (command && command[0])
+		return text_clean(command, strlen(command), SHOWN_COMMAND_BYTES);
 	if (!proc_read_name(pid, pid, name))
 		name[0] = '\0';
 	return text_clean(name, strlen(name), SHOWN_COMMAND_BYTES);

@@ -13,6 +13,7 @@
 #include "process_list.h"
 #include "push_labels.h"
 #include "push_parts.h"
+#include "untrusted_text.h"
 
 enum { HOST_SIZE = 65, CONTAINER_DIGITS = 12 };
 
@@ -44,10 +45,10 @@ static char *service_of_unit(const char *unit)
 	return memory_strndup(unit, length - suffix);
 }
 
-static char *find_service(int pid, int tid, const struct cgroup *cgroup)
+static char *find_service(int pid, int tid, const struct cgroup *cgroup, bool *ret_told)
 {
 	char name[PROC_NAME_SIZE] = "";
-	char *service = proc_read_variable(tid, SERVICE_VARIABLE);
+	char *service = untrusted_variable(tid, SERVICE_VARIABLE, ret_told);
 
 	// What runs in a container has the unit of the container's engine.
 	if (!service && !cgroup->container[0])
@@ -74,13 +75,14 @@ static void set_exe(int tid, struct push_labels *labels)
 		push_labels_set(labels, "exe", base_name(path));
 }
 
-void process_labels_read(int pid, struct push_labels *labels)
+bool process_labels_read(int pid, struct push_labels *labels)
 {
 	const int tid = process_living_thread(pid);
 	struct cgroup cgroup;
+	bool is_told;
 
 	cgroup_read(tid, &cgroup);
-	_cleanup_free_ char *service = find_service(pid, tid, &cgroup);
+	_cleanup_free_ char *service = find_service(pid, tid, &cgroup, &is_told);
 	push_labels_set(labels, "service_name", service);
 	set_host(labels);
 	set_exe(tid, labels);
@@ -91,6 +93,7 @@ void process_labels_read(int pid, struct push_labels *labels)
 	if (cgroup.pod[0])
 		push_labels_set(labels, "pod_uid", cgroup.pod);
 	cgroup_deinit(&cgroup);
+	return is_told;
 }
 
 void process_labels_of_command(const char *command, struct push_labels *labels)

@@ -10,10 +10,13 @@
 //     pod_uid         Kubernetes' UID of its pod
 #pragma once
 
+#include <stdbool.h>
+
 struct push_labels;
 
-// Adds the labels of a running process.
-void process_labels_read(int pid, struct push_labels *labels);
+// Adds the labels of a running process. False: its environment is not told (untrusted_text.h), so
+// that it may have another service_name.
+bool process_labels_read(int pid, struct push_labels *labels);
 
 // Adds those labels of a command that are known before it is started.
 void process_labels_of_command(const char *command, struct push_labels *labels);

@@ -212,8 +212,11 @@ void pusher_name_target(struct pusher *pusher, int pid, const char *command)
 		return;
 	if (command) // it is not there yet
 		process_labels_of_command(command, &labels);
-	else
-		process_labels_read(pid, &labels);
+	else if (!process_labels_read(pid, &labels))
+		fprintf(stderr,
+		        "profiler: the environment of process %d is not told within a "
+		        "second: its service_name may be another\n",
+		        pid);
 	process_labels_add(&labels, &pusher->options->push.labels);
 	pusher->labels = process_labels_comments(&labels);
 	push_labels_deinit(&labels);

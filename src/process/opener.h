@@ -20,6 +20,8 @@ enum opener_way {
 	OPENER_LINK,    // a link of the kernel's in /proc, with the profiler's own rights
 	OPENER_COMMAND, // no file: the command line of process `tid`
 	OPENER_USER,    // no file: the name of the user whose id is `uid`
+	OPENER_VARIABLE, // no file: a variable of the environment of process `tid`; its name is
+	                 // `path`
 };
 
 enum { OPENER_PATH_BYTES = 4096 + 128, OPENER_TEXT_BYTES = 4096 };

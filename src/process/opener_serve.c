@@ -224,12 +224,34 @@ static int tell_user(const struct opener_request *request, struct opener_reply *
 	return 0;
 }
 
+static int tell_variable(const struct opener_request *request, struct opener_reply *ret)
+{
+	_cleanup_free_ char *value = proc_read_variable(request->tid, request->path);
+
+	if (!value)
+		return errno;
+	ret->n_bytes = (uint32_t)strnlen(value, sizeof(ret->text));
+	memcpy(ret->text, value, ret->n_bytes);
+	return 0;
+}
+
+static int tell(const struct opener_request *request, struct opener_reply *ret)
+{
+	switch (request->way) {
+	case OPENER_COMMAND:
+		return tell_command(request, ret);
+	case OPENER_VARIABLE:
+		return tell_variable(request, ret);
+	default:
+		return tell_user(request, ret);
+	}
+}
+
 // Returns a descriptor, or -1.
 static int answer_request(int socket, struct opener_request *request, struct opener_reply *ret)
 {
-	if (request->way == OPENER_COMMAND || request->way == OPENER_USER) {
-		ret->error = request->way == OPENER_COMMAND ? tell_command(request, ret)
-		                                            : tell_user(request, ret);
+	if (request->way >= OPENER_COMMAND) {
+		ret->error = tell(request, ret);
 		return -1;
 	}
 	const int fd = open_requested(socket, request, ret);

@@ -10,7 +10,7 @@
 
 #include "memory.h"
 
-enum { PATH_SIZE = 96, FILE_SIZE = 4096, MAX_ENVIRONMENT_BYTES = 256 << 10 };
+enum { PATH_SIZE = 96, FILE_SIZE = 4096 };
 
 int proc_open(int pid, int tid, const char *file)
 {
@@ -81,19 +81,34 @@ bool proc_read_exe(int pid, char *ret, size_t size)
 	return true;
 }
 
-char *proc_read_variable(int pid, const char *name)
+char *proc_find_variable(const char *text, size_t size, const char *name)
 {
 	const size_t length = strlen(name);
-	size_t size;
-	_cleanup_free_ char *text = proc_read_whole(pid, "environ", MAX_ENVIRONMENT_BYTES, &size);
 
-	for (const char *at = text; at && at < text + size; at += strlen(at) + 1) {
-		if (size == MAX_ENVIRONMENT_BYTES && at + strlen(at) == text + size)
+	for (const char *at = text; at < text + size; at += strlen(at) + 1) {
+		if (size == PROC_ENVIRONMENT_BYTES && at + strlen(at) == text + size)
 			return NULL; // the end of this one may be missing
 		if (strncmp(at, name, length) == 0 && at[length] == '=' && at[length + 1])
 			return memory_strdup(at + length + 1);
 	}
 	return NULL;
+}
+
+char *proc_read_variable(int pid, const char *name)
+{
+	size_t size;
+	uint64_t start, end;
+	_cleanup_free_ char *text = proc_read_whole(pid, "environ", PROC_ENVIRONMENT_BYTES, &size);
+
+	if (!text)
+		return NULL;
+	// It ends early where the process hides a page (userfaultfd(2)).
+	const bool is_cut = size < PROC_ENVIRONMENT_BYTES &&
+	                    proc_find_environment(pid, &start, &end) && size < end - start;
+	char *value = is_cut ? NULL : proc_find_variable(text, size, name);
+	if (!value)
+		errno = is_cut ? EIO : ENOENT;
+	return value;
 }
 
 // Parses the n-th (from 1) of the space-separated fields that follow, as a number.
@@ -129,6 +144,21 @@ bool proc_parse_stat(const char *text, struct proc_stat *ret)
 	if (!parse_field(rest, 39 - 2, &stat.processor))
 		stat.processor = UINT64_MAX;
 	*ret = stat;
+	return true;
+}
+
+bool proc_find_environment(int pid, uint64_t *ret_start, uint64_t *ret_end)
+{
+	char text[FILE_SIZE];
+	uint64_t start, end;
+	const char *rest =
+	    read_text(-1, pid, pid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+
+	if (!rest || rest[1] != ' ' || !parse_field(rest + 2, 50 - 2, &start) ||
+	    !parse_field(rest + 2, 51 - 2, &end) || start == 0 || start > end)
+		return false;
+	*ret_start = start;
+	*ret_end = end;
 	return true;
 }
 
