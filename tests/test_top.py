@@ -257,6 +257,11 @@ class Live(harness.TestCase):
         self.assertEqual({t["name"] for part in told for t in part["threads"]}, {"sh"})
         self.assertEqual(top("--", "/no/such/command", status=harness.STATUS_NOT_FOUND), "")
 
+    def test_command_of_one_who_waits_for_none(self):
+        """Whoever starts top ignores the ends of its children."""
+        ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # noqa: E731
+        top("--json", "--", "sh", "-c", "exit 7", status=7, preexec_fn=ignore)
+
     def test_no_target(self):
         run = Run(["top", "999999999"]).finish(expect=STATUS_TARGET)
         self.assertEqual(run.stderr.count("\n"), 1, run.stderr)

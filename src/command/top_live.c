@@ -28,8 +28,9 @@ static void set_aside(int told)
 }
 
 // In the sampler's process.
-static void follow_reader(int told, pid_t reader)
+static void follow_reader(int told, pid_t reader, const struct sigaction *child)
 {
+	sigaction(SIGCHLD, child, NULL);
 	if (told >= 0)
 		set_aside(told);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -47,6 +48,7 @@ struct error *top_live_start(int (*sample)(void *context, int fd, const sigset_t
 {
 	const pid_t reader = getpid();
 	int data[2], told[2] = {-1, -1};
+	struct sigaction child;
 
 	if (pipe2(data, O_CLOEXEC | O_NONBLOCK) != 0)
 		return no_process();
@@ -56,10 +58,12 @@ struct error *top_live_start(int (*sample)(void *context, int fd, const sigset_t
 		return no_process();
 	}
 	fcntl(data[1], F_SETPIPE_SZ, PIPE_BYTES); // as much as the user may have
+	// If whoever started us ignored it, the sampler's exit status would never come.
+	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &child);
 	*ret = (struct top_live){.pid = fork(), .fd = data[0], .told = told[0]};
 	if (ret->pid == 0) {
 		close(data[0]);
-		follow_reader(told[1], reader);
+		follow_reader(told[1], reader, &child);
 		_exit(sample(context, data[1], mask));
 	}
 	close(data[1]);
