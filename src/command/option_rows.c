@@ -482,7 +482,9 @@ static const struct option_row rows[] = {
 	HEADING("Output:", FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
 	VALUE('o', "output", "FILE", parse_output,
 	      "where it goes, - is stdout; default: stdout, of a\n"
-	      "command profiled profiler.PID.folded or .pb.gz",
+	      "command profiled profiler.PID.folded or .pb.gz; of\n"
+	      "top FILE.wprof, which keeps what is looked at; of\n"
+	      "agent a directory",
 	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT),
 	VALUE('f', "format", "FORMAT", parse_format,
 	      "folded, pprof, html, record; speedscope, firefox,\n"
