@@ -28,6 +28,7 @@ enum {
 	PYTHON_MAX_CODES = 1024,  // different code objects of one thread
 	PYTHON_MAX_CHAINS = 8,    // interpreters that one thread has states of
 	PYTHON_MAX_TASKS = 6,     // of one thread
+	PYTHON_MAX_OTHERS = 256,
 };
 
 // Offsets by which asyncio's tasks are found, from 3.14 on (_AsyncioDebug). All 0: not there.
@@ -77,6 +78,7 @@ struct python {
 	struct python_threads *threads;
 	uint64_t threads_hash; // of the heads of the interpreters' lists, when these were read
 	bool wants_threads;    // the list was seen to be out of date
+	int others[PYTHON_MAX_OTHERS]; // threads that are not Python's, as far as was noted
 	int64_t threads_ns, threads_cost_ns;
 	size_t n_interps;
 	int gil_waiter; // a thread that was found to wait for the GIL, until its stack is merged
@@ -150,6 +152,14 @@ void python_threads_destroy(struct python_threads *threads);
 // Finds the thread's states: returns the first, and sets *ret_n to how many there are.
 const struct python_thread *python_threads_find(const struct python_threads *threads, int tid,
                                                 size_t *ret_n);
+
+// Looks for the state of a thread that is not listed, perhaps because it is new, among the newest
+// ones. False: it has none there, or was noted as another's. Async-signal-safe.
+bool python_threads_find_newest(const struct python *python, int tid, struct python_thread *ret);
+
+// Notes whether the thread, which has no state, is one that Python knows nothing of, such as a
+// library's own: it is not looked for again.
+void python_threads_note_other(struct python *python, int tid, bool is_other);
 
 // What tells the thread of a state, which was read, from others: a tid, or the address of a
 // pthread.

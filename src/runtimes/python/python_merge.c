@@ -299,8 +299,10 @@ static void remember(struct merge *merge)
 	struct python_thread *thread = (struct python_thread *)python_threads_find(
 	    merge->python->threads, merge->tid, &n_states);
 
-	if (n_states == 0)
+	if (n_states == 0) { // it is new
+		merge->python->wants_threads = true;
 		return;
+	}
 	_cleanup_free_ struct python_piece *asked = memory_alloc(bytes + 1);
 	memcpy(asked, python_note_asked(note), bytes);
 	struct python_plan *old = thread->plan;
@@ -354,7 +356,9 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 	python->wants_threads |= note->has_others;
 	if (!note->has_state) {
 		// A new thread, or none of Python's.
-		if (!shows_loop(&merge))
+		const bool is_other = !shows_loop(&merge);
+		python_threads_note_other(python, tid, is_other);
+		if (is_other)
 			return true;
 		python->wants_threads = true;
 		count_fault(python, RUNTIME_FAULT_NO_STATE);

@@ -356,6 +356,9 @@ size_t python_read(const void *context, int tid, const struct snapshot *snapshot
 	for (uint32_t i = 0; i < n_states && i < MAX_STATES && note->n_chains < PYTHON_MAX_CHAINS;
 	     i++)
 		walk_chain(&walk, &states[i]);
+	struct python_thread newest;
+	if (!note->has_state && python_threads_find_newest(python, tid, &newest))
+		walk_chain(&walk, &newest);
 	struct python_cframe *cframes = (struct python_cframe *)(walk.frames + note->n_frames);
 	memcpy(cframes, walk.cframes, note->n_cframes * sizeof(*cframes));
 	struct python_code_seen *codes = (struct python_code_seen *)(cframes + note->n_cframes);

@@ -17,9 +17,11 @@
 enum {
 	MAX_INTERPRETERS = 64,
 	MAX_THREADS = 1 << 16,
-	MAX_TRIES = 4,    // to read a list that changes meanwhile
-	MAX_MISSED = 16,  // lists in a row that a state is not in
-	COST_FACTOR = 50, // the list is read again after so many times what that cost
+	MAX_TRIES = 4,              // to read a list that changes meanwhile
+	MAX_MISSED = 16,            // lists in a row that a state is not in
+	COST_FACTOR = 50,           // the list is read again after so many times what that cost
+	MAX_ASKED_INTERPRETERS = 4, // while a thread is held
+	MAX_NEWEST = 16, // states that are looked at for that of a thread that is not listed
 };
 
 static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
@@ -156,6 +158,13 @@ uint64_t python_threads_id(const struct python *python, const uint8_t *state)
 	               layout->thread_native_id ? layout->thread_native_id : layout->thread_id);
 }
 
+// True if the state is that thread's.
+static bool is_of(const struct python *python, int tid, const uint8_t *state)
+{
+	return python->layout.thread_native_id ? python_threads_id(python, state) == (uint64_t)tid
+	                                       : pthread_tid(python, tid, state) == (uint64_t)tid;
+}
+
 struct listing {
 	struct python_thread *items;
 	size_t n, capacity, n_interps;
@@ -206,6 +215,32 @@ static struct python_thread read_interp(const struct python *python, int tid, ui
 	return of;
 }
 
+// Looks at up to *left states of one interpreter.
+static bool find_newest(const struct python *python, int tid, uint64_t interp, size_t *left,
+                        struct python_thread *ret)
+{
+	const struct python_layout *layout = &python->layout;
+	uint8_t bytes[PYTHON_MAX_THREAD_BYTES];
+	uint64_t state;
+
+	if (!read_word(python, tid, interp + layout->interp_threads, &state))
+		return false;
+	for (; state && *left > 0; --*left, state = word_at(bytes, layout->thread_next)) {
+		if (!resident_read(python->setup->resident, tid, state, bytes,
+		                   layout->thread_bytes) ||
+		    word_at(bytes, layout->thread_interp) != interp)
+			return false;
+		if (!is_of(python, tid, bytes))
+			continue;
+		*ret = read_interp(python, tid, interp);
+		ret->tid = tid;
+		ret->state = state;
+		ret->thread_id = python_threads_id(python, bytes);
+		return true;
+	}
+	return false;
+}
+
 // Goes through the interpreters; with `ret` through their threads, too. Returns a hash of where the
 // lists begin: new threads come first in them.
 static uint64_t go_through(const struct python *python, int tid, struct listing *ret)
@@ -229,6 +264,29 @@ static uint64_t go_through(const struct python *python, int tid, struct listing 
 			return 0;
 	}
 	return hash;
+}
+
+void python_threads_note_other(struct python *python, int tid, bool is_other)
+{
+	python->others[(unsigned int)tid % PYTHON_MAX_OTHERS] = is_other ? tid : 0;
+}
+
+bool python_threads_find_newest(const struct python *python, int tid, struct python_thread *ret)
+{
+	const struct python_layout *layout = &python->layout;
+	uint64_t interp;
+	size_t left = MAX_NEWEST;
+
+	if (python->has_own_pids || python->others[(unsigned int)tid % PYTHON_MAX_OTHERS] == tid ||
+	    !read_word(python, tid, python->runtime + layout->interpreters, &interp))
+		return false;
+	for (size_t n = 0; interp && n < MAX_ASKED_INTERPRETERS && left > 0; n++) {
+		if (find_newest(python, tid, interp, &left, ret))
+			return true;
+		if (!read_word(python, tid, interp + layout->interp_next, &interp))
+			return false;
+	}
+	return false;
 }
 
 // As go_through; a list that was cut is read again.
