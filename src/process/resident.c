@@ -195,53 +195,84 @@ bool resident_read(struct resident *resident, int tid, uint64_t address, void *b
 
 enum {
 	MAX_BLOCKS = 128,
-	STRETCH_PAGES = 64, // asked for at once: what is read of a heap lies near each other
-	N_STRETCHES = 32,
+	MAX_AT_ONCE = 64, // pages that are asked for at once: one more costs much less than a call
+	N_STRETCHES = 16,
+};
+
+// Pages that were asked for together.
+struct stretch {
+	uint64_t first, n;
+	uint64_t are_there; // a bit for each
 };
 
 // What this call has found out about pages.
 struct known_pages {
-	uint64_t stretch[N_STRETCHES];   // which one; its number + 1; 0: none
-	uint64_t are_there[N_STRETCHES]; // a bit for each of its pages
+	struct stretch stretches[N_STRETCHES];
+	size_t latest;
 };
 
-// Returns which pages of the stretch are in memory.
-static uint64_t read_stretch(struct resident *resident, int tid, uint64_t stretch)
+static uint64_t last_page(const struct resident_block *block)
 {
-	uint64_t entries[STRETCH_PAGES], are_there = 0;
-	const size_t n =
-	    read_entries(resident, tid, stretch * STRETCH_PAGES, entries, STRETCH_PAGES);
-
-	if (n == 0 && resident->hidden)
-		return UINT64_MAX;
-	for (size_t i = 0; i < n; i++)
-		are_there |= (entries[i] & PAGE_IS_PRESENT) >> 63 << i;
-	return are_there;
+	return (block->address + block->size - 1) / (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static bool is_page_there(struct resident *resident, int tid, uint64_t page,
-                          struct known_pages *known)
+// How many pages, from that one of the first block on, the blocks need that follow each other.
+static uint64_t count_needed(uint64_t page, const struct resident_block *blocks, size_t n)
 {
-	const uint64_t stretch = page / STRETCH_PAGES;
-	const size_t i = stretch % N_STRETCHES;
+	uint64_t last = page;
 
-	if (known->stretch[i] != stretch + 1) {
-		known->are_there[i] = read_stretch(resident, tid, stretch);
-		known->stretch[i] = stretch + 1;
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t end = last_page(&blocks[i]);
+		if (blocks[i].size == 0 || end < last)
+			continue;
+		if (end - page >= MAX_AT_ONCE)
+			break;
+		last = end;
 	}
-	return known->are_there[i] >> page % STRETCH_PAGES & 1;
+	return last - page + 1;
 }
 
-static bool is_there(struct resident *resident, int tid, const struct resident_block *block,
-                     struct known_pages *known)
+static void ask_for_pages(struct resident *resident, int tid, uint64_t page, uint64_t n,
+                          struct stretch *ret)
+{
+	uint64_t entries[MAX_AT_ONCE];
+	const size_t n_read = read_entries(resident, tid, page, entries, n);
+
+	*ret = (struct stretch){.first = page, .n = n};
+	if (n_read == 0 && resident->hidden)
+		ret->are_there = UINT64_MAX;
+	for (size_t i = 0; i < n_read; i++)
+		ret->are_there |= (entries[i] & PAGE_IS_PRESENT) >> 63 << i;
+}
+
+// `blocks`: the one whose page it is, and n - 1 that follow.
+static bool is_page_there(struct resident *resident, int tid, uint64_t page,
+                          const struct resident_block *blocks, size_t n, struct known_pages *known)
+{
+	const struct stretch *stretch = &known->stretches[known->latest];
+
+	for (size_t i = 0; i < N_STRETCHES && page - stretch->first >= stretch->n; i++)
+		stretch = &known->stretches[i];
+	if (page - stretch->first >= stretch->n) {
+		known->latest = (known->latest + 1) % N_STRETCHES;
+		ask_for_pages(resident, tid, page, count_needed(page, blocks, n),
+		              &known->stretches[known->latest]);
+		stretch = &known->stretches[known->latest];
+	}
+	return stretch->are_there >> (page - stretch->first) & 1;
+}
+
+// True if the first of n blocks is there.
+static bool is_there(struct resident *resident, int tid, const struct resident_block *blocks,
+                     size_t n, struct known_pages *known)
 {
 	const uint64_t page_bytes = sysconf(_SC_PAGESIZE);
 
-	if (block->size == 0 || block->address > UINT64_MAX - block->size)
+	if (blocks->size == 0 || blocks->address > UINT64_MAX - blocks->size)
 		return false;
-	const uint64_t last = (block->address + block->size - 1) / page_bytes;
-	for (uint64_t page = block->address / page_bytes; page <= last; page++)
-		if (!is_page_there(resident, tid, page, known))
+	const uint64_t last = last_page(blocks);
+	for (uint64_t page = blocks->address / page_bytes; page <= last; page++)
+		if (!is_page_there(resident, tid, page, blocks, n, known))
 			return false;
 	return true;
 }
@@ -269,13 +300,13 @@ static void read_blocks(int tid, struct resident_block **blocks, size_t n)
 void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
                           size_t n)
 {
-	struct known_pages known = {.stretch = {0}};
+	struct known_pages known = {.latest = 0};
 	struct resident_block *there[MAX_BLOCKS];
 	size_t n_there = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		blocks[i].is_read = false;
-		if (is_there(resident, tid, &blocks[i], &known))
+		if (is_there(resident, tid, &blocks[i], n - i, &known))
 			there[n_there++] = &blocks[i];
 		if (n_there == MAX_BLOCKS || i + 1 == n) {
 			read_blocks(tid, there, n_there);
