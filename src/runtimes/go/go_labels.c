@@ -8,6 +8,7 @@
 #include "go_program.h"
 #include "labels.h"
 #include "memory.h"
+#include "resident.h"
 
 enum {
 	MAX_LABELS = 64,
@@ -98,17 +99,34 @@ static bool read_map(struct search *search, uint64_t address)
 	return true;
 }
 
-static bool read_text(const struct search *search, const struct header *header,
-                      char ret[MAX_BYTES + 1])
+static struct resident_block block_of(const struct header *header, char bytes[MAX_BYTES + 1])
 {
-	const size_t n = header->length < MAX_BYTES ? header->length : MAX_BYTES;
+	memset(bytes, 0, MAX_BYTES + 1);
+	return (struct resident_block){
+	    .address = header->address,
+	    .bytes = bytes,
+	    .size = header->length < MAX_BYTES ? header->length : MAX_BYTES,
+	};
+}
 
-	memset(ret, 0, MAX_BYTES + 1);
-	if (n > 0 && !go_memory_read(search->memory, header->address, ret, n))
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (ret[i] == '\0')
-			ret[i] = '_'; // as all control characters are shown
+// Reads all keys and values.
+static bool read_texts(const struct search *search, struct named *ret)
+{
+	struct resident_block blocks[2 * MAX_LABELS];
+
+	for (size_t i = 0; i < search->n; i++) {
+		blocks[2 * i] = block_of(&search->pairs[i].key, ret[i].key);
+		blocks[2 * i + 1] = block_of(&search->pairs[i].value, ret[i].value);
+	}
+	resident_read_blocks(search->memory->resident, search->memory->tid, blocks, 2 * search->n);
+	for (size_t i = 0; i < 2 * search->n; i++) {
+		char *text = blocks[i].bytes;
+		if (blocks[i].size > 0 && !blocks[i].is_read)
+			return false;
+		for (size_t j = 0; j < blocks[i].size; j++)
+			if (text[j] == '\0')
+				text[j] = '_'; // as all control characters are shown
+	}
 	return true;
 }
 
@@ -146,10 +164,8 @@ bool go_labels_read(const struct go_program *program, const struct go_memory *me
 	    !(are_listed ? read_list(&search, address) : read_map(&search, address)))
 		return false;
 	_cleanup_free_ struct named *named = memory_alloc(MAX_LABELS * sizeof(*named));
-	for (size_t i = 0; i < search.n; i++)
-		if (!read_text(&search, &search.pairs[i].key, named[i].key) ||
-		    !read_text(&search, &search.pairs[i].value, named[i].value))
-			return false;
+	if (!read_texts(&search, named))
+		return false;
 	qsort(named, search.n, sizeof(*named), compare);
 	for (size_t i = 0; i < search.n; i++) {
 		_cleanup_free_ char *key =
