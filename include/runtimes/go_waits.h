@@ -13,6 +13,7 @@
 struct go_memory;
 struct go_program;
 struct goroutine;
+struct resident_block;
 struct snapshot;
 
 enum { GO_NO_DESCRIPTOR = -1 };
@@ -25,8 +26,22 @@ struct go_wait {
 	int descriptor;   // GO_NO_DESCRIPTOR: none, or not known
 };
 
-// Finds it for a goroutine whose stack was copied. What it finds is right only if the goroutine is
-// still the same afterwards (goroutine_is_as).
+enum { GO_WAIT_BYTES = 128, GO_WAIT_KINDS = 8 };
+
+// In which word of the innermost frames the last one's was found, for each kind of wait: it is
+// looked for there first. Zero is a good beginning.
+struct go_wait_hints {
+	uint8_t words[GO_WAIT_KINDS];
+};
+
+// Returns the address of GO_WAIT_BYTES which will most likely tell what a goroutine waits for whose
+// stack was copied; 0: nothing need be read.
+uint64_t go_wait_guess(const struct go_program *program, const struct goroutine *goroutine,
+                       const struct snapshot *snapshot, const struct go_wait_hints *hints);
+
+// Finds what it waits for. `guess` is what lies at that address. What it finds is right only if the
+// goroutine is still the same afterwards (goroutine_is_as).
 void go_wait_find(const struct go_program *program, const struct go_memory *memory,
-                  const struct goroutine *goroutine, const char *reason,
-                  const struct snapshot *snapshot, struct go_wait *ret);
+                  const struct goroutine *goroutine, const struct snapshot *snapshot,
+                  const struct resident_block *guess, struct go_wait_hints *hints,
+                  struct go_wait *ret);

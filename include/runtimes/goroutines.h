@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 // goroutines: reads all goroutines of a Go program while it runs.
 //
-// The runtime lists every goroutine (runtime.allgs). The stack of one that no thread runs cannot
-// change: a copy is right if the goroutine's structure says the same before and after copying, so
-// that nothing has to be stopped. One that a thread runs is seen in the thread's sample.
+// The runtime lists every goroutine (runtime.allgs). One that a thread runs is seen in the thread's
+// sample; the others' stacks are copied without stopping anything (goroutine_copies.h).
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "snapshot.h"
 
 struct go_memory;
 struct go_program;
@@ -58,11 +55,8 @@ struct goroutine_list {
 	size_t n_sorted_from, sorted_from_capacity;
 	uint64_t *sorted; // addresses, sorted
 	size_t n_listed, listed_capacity, sorted_capacity;
-	size_t n_read;      // how many of the sorted ones were read
-	uint8_t *bytes;     // a copy of several struct g that lie together
-	uint8_t *stack;     // the last stack that was copied
-	uint8_t *own_stack; // its thread's stack, if that was copied, too
-	size_t stack_capacity, own_stack_capacity;
+	size_t n_read;  // how many of the sorted ones were read
+	uint8_t *bytes; // copies of several struct g
 };
 
 // Frees what the list owns. A zeroed list is empty.
@@ -77,9 +71,8 @@ bool goroutine_is_in_c(const struct goroutine *goroutine);
 bool goroutine_list_read(struct goroutine_list *list, const struct go_program *program,
                          const struct go_memory *memory);
 
-// Reads the next few hundred structures, which lie together: until the next call, `items` are those
-// of them that are alive. (A program may have too many to keep them all.) False if there are no
-// more.
+// Reads the next few hundred structures: until the next call, `items` are those of them that are
+// alive. (A program may have too many to keep them all.) False if there are no more.
 bool goroutine_list_next(struct goroutine_list *list, const struct go_program *program,
                          const struct go_memory *memory);
 
@@ -88,20 +81,16 @@ bool goroutine_list_next(struct goroutine_list *list, const struct go_program *p
 bool goroutine_read(const struct go_program *program, const struct go_memory *memory,
                     uint64_t address, struct goroutine *ret);
 
-// True if its stack is where `other` says, and no thread can have run it in between.
+// Does the same with a copy of it. False if it is not one.
+bool goroutine_parse(const struct go_program *program, const uint8_t *bytes, uint64_t address,
+                     struct goroutine *ret);
+
+// True if its stack and its labels are where `other` says, and no thread can have run it in
+// between.
 bool goroutine_is_as(const struct goroutine *goroutine, const struct goroutine *other);
 
-enum goroutine_copy {
-	GOROUTINE_COPIED,
-	GOROUTINE_MOVED,      // it ran meanwhile
-	GOROUTINE_UNREADABLE, // its stack is not in memory, or not where it says
-};
-
-// Copies the stack of a goroutine that no thread runs. The list owns the snapshot, which is valid
-// until the next copy.
-enum goroutine_copy goroutine_copy(struct goroutine_list *list, const struct go_program *program,
-                                   const struct go_memory *memory,
-                                   const struct goroutine *goroutine, struct snapshot *ret);
+// Returns why it waits, in the runtime's words; "waiting" if these are not known.
+const char *goroutine_reason(const struct go_program *program, const struct goroutine *goroutine);
 
 // Reads from the struct m at the address its thread's id, in the target's pid namespace, and the
 // address of the struct g that it runs, or 0. False if it cannot be read.

@@ -7,6 +7,7 @@
 
 #include "go_program.h"
 #include "go_waits.h"
+#include "goroutine_copies.h"
 #include "goroutine_table.h"
 #include "goroutine_time.h"
 #include "run_stats.h"
@@ -21,19 +22,11 @@ struct go_memory goroutine_memory(const struct ticker *ticker)
 	return (struct go_memory){target_live_tid(ticker->target), &ticker->target->resident};
 }
 
-const char *goroutine_reason(const struct goroutine_samples *samples, const struct goroutine *seen)
-{
-	const char *reason =
-	    seen->reason < GO_MAX_REASONS ? samples->program.reasons[seen->reason] : "";
-
-	return reason[0] ? reason : "waiting";
-}
-
 // Returns why it waits, and for what (wait_reasons.h).
 static uint32_t wait_of(struct ticker *ticker, const struct goroutine_entry *entry,
                         const struct go_wait *wait)
 {
-	const char *reason = goroutine_reason(&ticker->goroutines, &entry->seen);
+	const char *reason = goroutine_reason(&ticker->goroutines.program, &entry->seen);
 	char object[64] = "";
 
 	if (wait->descriptor != GO_NO_DESCRIPTOR)
@@ -51,7 +44,7 @@ static uint32_t wait_of(struct ticker *ticker, const struct goroutine_entry *ent
 // its work: its structure may say the same while it is at another place.
 static bool may_be_kept(const struct goroutine_samples *samples, const struct goroutine *seen)
 {
-	const char *reason = goroutine_reason(samples, seen);
+	const char *reason = goroutine_reason(&samples->program, seen);
 
 	return seen->has_seq &&
 	       (seen->status == GOROUTINE_RUNNABLE ||
@@ -59,65 +52,23 @@ static bool may_be_kept(const struct goroutine_samples *samples, const struct go
 	         strcmp(reason, "preempted") != 0));
 }
 
-// Finds what the goroutine waits for whose stack was copied. False if it has moved since.
-static bool find_wait(const struct ticker *ticker, const struct goroutine *seen,
-                      const struct snapshot *snapshot, struct go_wait *ret)
+// Interns its stack, or why there is none.
+static uint32_t stack_of(struct ticker *ticker, struct goroutine_entry *entry,
+                         struct goroutine_copied *copied)
 {
-	const struct goroutine_samples *samples = &ticker->goroutines;
-	const struct go_memory memory = goroutine_memory(ticker);
-	struct goroutine now;
-
-	*ret = (struct go_wait){.descriptor = GO_NO_DESCRIPTOR};
-	if (seen->status != GOROUTINE_WAITING)
-		return true;
-	go_wait_find(&samples->program, &memory, seen, goroutine_reason(samples, seen), snapshot,
-	             ret);
-	return (!ret->what && ret->descriptor == GO_NO_DESCRIPTOR) ||
-	       (goroutine_read(&samples->program, &memory, seen->address, &now) &&
-	        goroutine_is_as(&now, seen));
-}
-
-// Takes its stack, or notes why there is none, and finds what it waits for. False if it kept
-// moving, or is being run.
-static bool take_stack(struct ticker *ticker, struct goroutine_entry *entry, uint32_t *ret,
-                       struct go_wait *ret_wait)
-{
-	struct goroutine_samples *samples = &ticker->goroutines;
-	const struct go_memory memory = goroutine_memory(ticker);
-	struct run_goroutines *figures = &ticker->stats->goroutines;
-	struct snapshot snapshot;
+	struct snapshot *snapshot = &copied->snapshot;
 	struct unwound unwound;
 
-	*ret_wait = (struct go_wait){.descriptor = GO_NO_DESCRIPTOR};
-	for (int i = 0; i < MAX_COPIES; i++) {
-		const uint64_t goid = entry->seen.goid;
-		enum goroutine_copy result = goroutine_copy(&samples->list, &samples->program,
-		                                            &memory, &entry->seen, &snapshot);
-		if (result == GOROUTINE_COPIED &&
-		    !find_wait(ticker, &entry->seen, &snapshot, ret_wait))
-			result = GOROUTINE_MOVED;
-		switch (result) {
-		case GOROUTINE_COPIED:
-			tick_walk(ticker, &snapshot, &unwound);
-			if (unwound.end == STACK_SWITCHED && snapshot.go.m != 0) {
-				snapshot.go.m = 0; // walk past C's frames, as the runtime does
-				tick_walk(ticker, &snapshot, &unwound);
-			}
-			*ret = goroutine_intern(ticker, entry, &unwound);
-			return true;
-		case GOROUTINE_UNREADABLE:
-			figures->unreadable++;
-			*ret = profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED, 0);
-			return true;
-		case GOROUTINE_MOVED:
-			if (!goroutine_read(&samples->program, &memory, entry->seen.address,
-			                    &entry->seen) ||
-			    entry->seen.goid != goid || entry->seen.m != 0)
-				return false;
-		}
+	if (copied->result == GOROUTINE_UNREADABLE) {
+		ticker->stats->goroutines.unreadable++;
+		return profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED, 0);
 	}
-	figures->moved++;
-	return false;
+	tick_walk(ticker, snapshot, &unwound);
+	if (unwound.end == STACK_SWITCHED && snapshot->go.m != 0) {
+		snapshot->go.m = 0; // walk past C's frames, as the runtime does
+		tick_walk(ticker, snapshot, &unwound);
+	}
+	return goroutine_intern(ticker, entry, &unwound);
 }
 
 bool goroutine_is_parked(const struct goroutine *seen)
@@ -127,38 +78,110 @@ bool goroutine_is_parked(const struct goroutine *seen)
 	        seen->status == GOROUTINE_LEAKED || seen->status == GOROUTINE_PREEMPTED);
 }
 
-void goroutine_count_parked(struct ticker *ticker, struct goroutine_entry *entry,
-                            const struct goroutine *goroutine)
+static void count(struct ticker *ticker, struct goroutine_entry *entry,
+                  struct goroutine_copied *copied)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
-	const int64_t now_ns = ticker->accounting.now_ns;
-	struct go_wait wait;
-	uint32_t stack;
+	// A page may be on the move just when it is to be read: try once more, at the next look.
+	const bool tries_again = copied->labels_lack && !entry->lacks_labels;
 
-	if (entry->holds && goroutine_is_as(goroutine, &entry->seen)) {
-		ticker->stats->goroutines.kept++;
-		if (!ticker->accounting.priming)
-			goroutine_count_as_before(ticker, entry, samples->tick, now_ns);
+	entry->lacks_labels = copied->labels_lack;
+	if (tries_again && entry->is_sampled)
 		return;
-	}
-	entry->seen = *goroutine;
-	entry->holds = false;
-	if (!take_stack(ticker, entry, &stack, &wait) || !goroutine_is_parked(&entry->seen))
-		return; // counted when it is seen next
+	const uint32_t stack = stack_of(ticker, entry, copied);
 	ticker->stats->goroutines.copied++;
-	goroutine_label(ticker, entry);
+	goroutine_label(ticker, entry, copied->labels,
+	                copied->labels_lack ? GOROUTINE_LABELS_UNREADABLE : NULL);
 	entry->is_active = false;
-	entry->holds = may_be_kept(samples, &entry->seen);
+	entry->holds = may_be_kept(samples, &entry->seen) && !tries_again;
 	entry->state =
 	    entry->seen.status == GOROUTINE_WAITING || entry->seen.status == GOROUTINE_LEAKED
 	        ? THREAD_SLEEPING
 	        : THREAD_RUNNABLE;
 	ticker->profile->threads[entry->thread].waits_since_ns = entry->seen.since_ns;
-	entry->wait = entry->state == THREAD_SLEEPING ? wait_of(ticker, entry, &wait) : WAIT_NONE;
+	entry->wait =
+	    entry->state == THREAD_SLEEPING ? wait_of(ticker, entry, &copied->wait) : WAIT_NONE;
 	if (ticker->accounting.priming) {
 		entry->stack = stack;
 		entry->has_stack = true;
-	} else if (!goroutine_count(ticker, entry, stack, samples->tick, now_ns)) {
+	} else if (!goroutine_count(ticker, entry, stack, samples->tick,
+	                            ticker->accounting.now_ns)) {
 		entry->holds = false; // read it again in the next tick
+	}
+}
+
+// Copies one by itself, which takes so little time that it seldom moves meanwhile.
+static void count_alone(struct ticker *ticker, struct goroutine_entry *entry)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	const struct go_memory memory = goroutine_memory(ticker);
+	struct goroutine_copies *copies = &samples->copy;
+	const uint64_t goid = entry->seen.goid;
+
+	for (int i = 0; i < MAX_COPIES; i++) {
+		if (entry->seen.goid != goid || !goroutine_is_parked(&entry->seen))
+			return; // counted when it is seen next
+		goroutine_copies_clear(copies);
+		goroutine_copies_add(copies, &entry->seen, 0);
+		goroutine_copies_make(copies, &samples->program, &memory);
+		struct goroutine_copied *copied = &copies->items[0];
+		if (copied->result == GOROUTINE_GONE)
+			return;
+		if (copied->result != GOROUTINE_MOVED) {
+			count(ticker, entry, copied);
+			return;
+		}
+		entry->seen = copied->now;
+	}
+	ticker->stats->goroutines.moved++;
+}
+
+void goroutine_count_copied(struct ticker *ticker)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	struct goroutine_copies *copies = &samples->copies;
+	const struct go_memory memory = goroutine_memory(ticker);
+
+	if (copies->count > 0)
+		goroutine_copies_make(copies, &samples->program, &memory);
+	for (size_t i = 0; i < copies->count; i++) {
+		struct goroutine_copied *copied = &copies->items[i];
+		// A thread that has stopped meanwhile may be seen to run it.
+		target_attend(ticker->target, i);
+		struct goroutine_entry *entry = &samples->table.entries[copied->id];
+		if (!entry->is_alive || entry->thread == GOROUTINE_NONE ||
+		    !goroutine_is_as(&entry->seen, &copied->goroutine))
+			continue;
+		if (copied->result == GOROUTINE_MOVED) {
+			entry->seen = copied->now;
+			count_alone(ticker, entry);
+		} else if (copied->result != GOROUTINE_GONE) {
+			count(ticker, entry, copied);
+		}
+	}
+	goroutine_copies_clear(copies);
+}
+
+void goroutine_count_parked(struct ticker *ticker, struct goroutine_entry *entry,
+                            const struct goroutine *goroutine)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+	const uint32_t id = (uint32_t)(entry - samples->table.entries);
+
+	if (entry->holds && goroutine_is_as(goroutine, &entry->seen)) {
+		ticker->stats->goroutines.kept++;
+		if (!ticker->accounting.priming)
+			goroutine_count_as_before(ticker, entry, samples->tick,
+			                          ticker->accounting.now_ns);
+		return;
+	}
+	entry->seen = *goroutine;
+	entry->holds = false;
+	// Copying many together takes longer: it has to be sure that none comes back to the place.
+	if (!may_be_kept(samples, goroutine)) {
+		count_alone(ticker, entry);
+	} else if (!goroutine_copies_add(&samples->copies, goroutine, id)) {
+		goroutine_count_copied(ticker);
+		goroutine_copies_add(&samples->copies, goroutine, id);
 	}
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "goroutine_look.h"
 #include "goroutine_parked.h"
 #include "goroutine_time.h"
 #include "labels.h"
@@ -19,13 +20,9 @@
 #include "tick_unwind.h"
 
 enum {
-	LOOK_SHARE = 50, // looks may take at most one part in this many of the time
-	MAX_TRIES = 12,  // to find the runtime's list; the pauses between them grow
+	MAX_TRIES = 12, // to find the runtime's list; the pauses between them grow
 	MAX_THREADS = 1 << 16,
-	ATTEND_EVERY = 16,
 };
-
-#define FIRST_LOOKS_NS (50 * NS_PER_MS) // CPU time for each look, until all stacks were read once
 
 void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool shows_system,
                             bool no_creators)
@@ -41,6 +38,8 @@ void goroutine_samples_deinit(struct goroutine_samples *samples)
 {
 	go_program_deinit(&samples->program);
 	goroutine_list_deinit(&samples->list);
+	goroutine_copies_deinit(&samples->copies);
+	goroutine_copies_deinit(&samples->copy);
 	goroutine_table_deinit(&samples->table);
 	hash_index_deinit(&samples->threads_index);
 	free(samples->threads);
@@ -73,8 +72,7 @@ static uint64_t own_number(const struct goroutine_samples *samples,
 	return proc_read_status(thread->tid, &status) ? (uint64_t)status.ns_pid : 0;
 }
 
-// Finds the thread of a struct m that was not seen before.
-static void note_thread(struct ticker *ticker, uint64_t m)
+void goroutine_samples_note_thread(struct ticker *ticker, uint64_t m)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
 	const struct go_memory memory = goroutine_memory(ticker);
@@ -148,7 +146,7 @@ static struct goroutine_entry *running_entry(struct ticker *ticker, const struct
 	if (!entry->is_alive)
 		goroutine_begin(ticker, entry, goroutine, tick, account->until_ns);
 	entry->seen = *goroutine;
-	entry->look = samples->look;
+	entry->look = samples->look.number;
 	return entry->thread == GOROUTINE_NONE ? NULL : entry;
 }
 
@@ -215,7 +213,7 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 		goroutine_count_as_before(ticker, entry, tick - 1, account->until_ns);
 	if (account->goroutine != samples->shown)
 		release(ticker, thread);
-	goroutine_label(ticker, entry);
+	goroutine_label_running(ticker, entry);
 	account->thread = entry->thread;
 	account->goroutine = samples->shown;
 	entry->bound_tid = thread->tid;
@@ -359,121 +357,9 @@ void goroutine_samples_begin(struct ticker *ticker, bool is_idle)
 	samples->tick++;
 }
 
-static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
-{
-	struct goroutine_samples *samples = &ticker->goroutines;
-	struct goroutine_entry *entry = goroutine_table_get(&samples->table, goroutine->address);
-	// One that was born since the last look is counted from that look on.
-	const int64_t from_ns =
-	    samples->looked_ns ? samples->looked_ns : ticker->accounting.from_ns;
-
-	if (entry->is_alive && goroutine_is_another(samples, entry, goroutine))
-		goroutine_end(ticker, entry);
-	if (!entry->is_alive)
-		goroutine_begin(ticker, entry, goroutine, samples->tick, from_ns);
-	entry->look = samples->look;
-	if (goroutine->m)
-		note_thread(ticker, goroutine->m);
-	ticker->stats->goroutines.system += entry->thread == GOROUTINE_NONE;
-	if (goroutine_is_in_c(goroutine) && entry->thread != GOROUTINE_NONE && !entry->bound_tid) {
-		entry->seen = *goroutine;
-		goroutine_count_as_before(ticker, entry, samples->tick, ticker->accounting.now_ns);
-	}
-	if (entry->thread == GOROUTINE_NONE || !goroutine_is_parked(goroutine) ||
-	    (!ticker->accounting.priming &&
-	     goroutine_is_counted(ticker, entry, ticker->accounting.now_ns)))
-		return;
-	// It is counted when it is read, for all the time before.
-	if (samples->until_ns && !entry->holds &&
-	    clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) >= samples->until_ns) {
-		samples->is_cut = true;
-		return;
-	}
-	goroutine_count_parked(ticker, entry, goroutine);
-}
-
-static void end_missing(struct ticker *ticker)
-{
-	struct goroutine_samples *samples = &ticker->goroutines;
-
-	for (size_t i = 0; i < samples->table.n_entries; i++) {
-		struct goroutine_entry *entry = &samples->table.entries[i];
-		if (entry->is_alive && entry->look != samples->look)
-			goroutine_end(ticker, entry);
-	}
-}
-
-static void look_at_all(struct ticker *ticker)
-{
-	struct goroutine_samples *samples = &ticker->goroutines;
-	struct run_goroutines *figures = &ticker->stats->goroutines;
-	const struct go_memory memory = goroutine_memory(ticker);
-	const uint64_t n_copied = figures->copied;
-
-	if (!goroutine_list_read(&samples->list, &samples->program, &memory)) {
-		if (figures->looks == 0)
-			figures->refused = "its list of goroutines cannot be read";
-		return;
-	}
-	figures->refused = NULL;
-	samples->look++;
-	figures->looks++;
-	figures->alive = figures->system = 0;
-	figures->left_out = samples->list.n_left_out;
-	// Keep the first samples of all others from waiting for those of 100,000 goroutines.
-	samples->until_ns = samples->is_read || ticker->setup->counts_at_once
-	                        ? 0
-	                        : clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) + FIRST_LOOKS_NS;
-	samples->is_cut = false;
-	while (goroutine_list_next(&samples->list, &samples->program, &memory)) {
-		figures->alive += samples->list.count;
-		for (size_t i = 0; i < samples->list.count; i++) {
-			look_at(ticker, &samples->list.items[i]);
-			target_attend(ticker->target, i);
-		}
-		target_attend(ticker->target, 0);
-	}
-	end_missing(ticker);
-	// Where new ones are born all the time, a look may never come to its end.
-	samples->n_first_read += figures->copied - n_copied;
-	samples->is_read |= !ticker->accounting.priming &&
-	                    (!samples->is_cut || samples->n_first_read > figures->alive);
-	samples->looked_ns = ticker->accounting.now_ns;
-}
-
-// Looks, between full looks, at goroutines that were run and are not any more.
-static void look_at_active(struct ticker *ticker)
-{
-	struct goroutine_samples *samples = &ticker->goroutines;
-	const struct go_memory memory = goroutine_memory(ticker);
-	size_t kept = 0;
-
-	for (size_t i = 0; i < samples->n_active; i++) {
-		const uint32_t id = samples->active[i];
-		struct goroutine_entry *entry = &samples->table.entries[id];
-		struct goroutine goroutine;
-		if (!entry->is_active || !entry->is_alive || entry->thread == GOROUTINE_NONE) {
-			entry->is_active = false;
-			continue;
-		}
-		if (!goroutine_is_counted(ticker, entry, ticker->accounting.now_ns) &&
-		    goroutine_read(&samples->program, &memory, entry->seen.address, &goroutine)) {
-			if (goroutine_is_another(samples, entry, &goroutine) ||
-			    goroutine.status == GOROUTINE_DEAD)
-				goroutine_end(ticker, entry);
-			else if (goroutine_is_parked(&goroutine))
-				goroutine_count_parked(ticker, entry, &goroutine);
-		}
-		samples->active[kept++] = id;
-		target_attend(ticker->target, i);
-	}
-	samples->n_active = kept;
-}
-
 void goroutine_samples_look(struct ticker *ticker)
 {
 	struct goroutine_samples *samples = &ticker->goroutines;
-	const int64_t start_ns = clock_now_ns();
 
 	if (!samples->wanted || ticker->space.is_foreign || target_live_tid(ticker->target) == 0)
 		return;
@@ -481,26 +367,13 @@ void goroutine_samples_look(struct ticker *ticker)
 	if (!samples->found)
 		return;
 	take_over(ticker);
-	look_at_active(ticker);
-	if (start_ns >= samples->next_look_ns) {
-		const int64_t cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-		const bool was_read = samples->is_read;
-		look_at_all(ticker);
-		const int64_t cost_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
-		ticker->stats->goroutines.look_ns += cost_ns;
-		ticker->stats->goroutines.first_looks_ns += was_read ? 0 : cost_ns;
-		if (samples->is_read)
-			samples->next_look_ns = start_ns + cost_ns * LOOK_SHARE;
-	} else if (ticker->setup->counts_at_once) {
+	if (!goroutine_look_at_some(ticker) && ticker->setup->counts_at_once)
 		goroutine_samples_settle(ticker, false);
-	}
 }
 
-bool goroutine_samples_has_unread(const struct ticker *ticker)
+bool goroutine_samples_is_looking(const struct ticker *ticker)
 {
-	const struct goroutine_samples *samples = &ticker->goroutines;
-
-	return samples->found && samples->look > 0 && !samples->is_read;
+	return ticker->goroutines.found && ticker->goroutines.look.is_begun;
 }
 
 void goroutine_samples_settle(struct ticker *ticker, bool is_end)
@@ -511,11 +384,9 @@ void goroutine_samples_settle(struct ticker *ticker, bool is_end)
 	if (!samples->found)
 		return;
 	take_over(ticker);
-	if (is_end && goroutine_samples_has_unread(ticker) &&
-	    target_live_tid(ticker->target) != 0) {
-		samples->is_read = true; // with no limit
-		look_at_all(ticker);
-	}
+	if (is_end && !samples->is_read && samples->look.number > 0 &&
+	    target_live_tid(ticker->target) != 0)
+		goroutine_look_at_rest(ticker);
 	for (size_t i = 0; i < samples->table.n_entries; i++) {
 		struct goroutine_entry *entry = &samples->table.entries[i];
 		if (entry->is_alive && entry->thread != GOROUTINE_NONE &&

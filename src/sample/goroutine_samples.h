@@ -4,9 +4,7 @@
 //
 // One that a thread runs, or blocks in a system call for, is counted by that thread's sample, which
 // is then the goroutine's and not the thread's. The others are read while the program runs
-// (goroutines.h), at the end of a tick. How often depends on how long that takes: a goroutine that
-// is parked and has not moved was parked all the while, so its time is right even if it was seldom
-// looked at.
+// (goroutine_look.h), at the end of a tick.
 #pragma once
 
 #include <stdbool.h>
@@ -14,6 +12,7 @@
 #include <stdint.h>
 
 #include "go_program.h"
+#include "goroutine_copies.h"
 #include "goroutine_table.h"
 #include "goroutines.h"
 
@@ -42,15 +41,23 @@ struct goroutine_samples {
 	size_t n_active, active_capacity;
 	uint32_t shown; // index + 1 of the one whose stack the last thread asked about showed; 0:
 	                // its own
-	size_t n_subjects;     // made in the profile
-	uint64_t tick;         // ticks of the process until now
-	uint64_t look;         // how often all were read
-	int64_t looked_ns;     // the time up to which the last look stands; 0: there was none
-	int64_t next_look_ns;  // the next look is not before
-	bool is_read;          // the stacks of all have been read once, or as many as there are
-	uint64_t n_first_read; // stacks that were read until then
-	bool is_cut;           // this look leaves stacks to later ones
-	int64_t until_ns;      // it ends when it has used this much CPU; 0: never
+	size_t n_subjects;              // made in the profile
+	uint64_t tick;                  // ticks of the process until now
+	struct goroutine_copies copies; // of many
+	struct goroutine_copies copy;   // of one
+	struct goroutine_look {         // at all of them, which may take several ticks
+		uint64_t number;
+		bool is_begun, is_listed; // it is under way; all that are listed were looked at
+		uint64_t first_tick;
+		int64_t from_ns;        // one that is new is counted from then on
+		int64_t began_ns;       // the time of its first tick
+		int64_t cost_ns;        // CPU time
+		size_t n_checked;       // entries that were checked for their end
+		uint64_t alive, system; // as in run_goroutines
+	} look;
+	bool is_read;         // a look has come to its end: all stacks have been read once
+	int64_t looked_ns;    // when the last whole look began; 0: there was none
+	int64_t next_look_ns; // the next look is not before
 };
 
 void goroutine_samples_init(struct goroutine_samples *samples, bool wanted, bool shows_system,
@@ -64,8 +71,11 @@ void goroutine_samples_begin(struct ticker *ticker, bool is_idle);
 // tick (accounting.h) it only reads them.
 void goroutine_samples_look(struct ticker *ticker);
 
-// True if there are stacks that no look has read yet.
-bool goroutine_samples_has_unread(const struct ticker *ticker);
+// True if a look is under way: the next tick has something to do even if nothing has happened.
+bool goroutine_samples_is_looking(const struct ticker *ticker);
+
+// Finds the thread of a struct m that was not seen before.
+void goroutine_samples_note_thread(struct ticker *ticker, uint64_t m);
 
 // Call it before a thread is counted that was copied while it stood still, or slept (`snapshot`
 // NULL). Decides whether the sample is the thread's or the goroutine's that it runs. A goroutine

@@ -126,7 +126,7 @@ uint32_t goroutine_table_kind(struct goroutine_table *table, const struct gorout
 	return id;
 }
 
-bool goroutine_table_name(struct goroutine_table *table, uint32_t kind,
+void goroutine_table_name(struct goroutine_table *table, uint32_t kind,
                           const struct go_program *program, const struct profile *profile,
                           const uint32_t *location_ids, size_t n)
 {
@@ -134,17 +134,16 @@ bool goroutine_table_name(struct goroutine_table *table, uint32_t kind,
 	struct goroutine_kind *known = &table->kinds[kind];
 
 	if (!known->is_wrapper || n < CALLED)
-		return false;
+		return;
 	const struct location *called = &profile->locations[location_ids[n - CALLED]];
 	if (called->module != program->module->index)
-		return false;
+		return;
 	char *name = name_of(program, called->address + program->bias);
 	if (!name[0]) {
 		free(name);
-		return false;
+		return;
 	}
 	free(known->name);
 	known->name = name;
 	known->is_wrapper = false;
-	return true;
 }

@@ -35,7 +35,6 @@ struct goroutine_entry {
 	uint32_t sample; // its last sample's id in the profile, if it was sampled
 	uint32_t stack;  // if has_stack, before the first sample: the stack in which it is parked
 	uint32_t wait;
-	uint64_t labels; // address of the labels that its samples have
 	enum thread_state state;
 	uint64_t tick;  // the tick up to which it is counted (goroutine_samples.h)
 	uint64_t look;  // the look in which it was last listed
@@ -43,7 +42,8 @@ struct goroutine_entry {
 	bool is_active; // it was run, and was not seen parked since
 	bool is_alive;
 	bool is_sampled, has_stack;
-	bool holds; // the stack is that of `seen`
+	bool lacks_labels; // they could not be read with its stack
+	bool holds;        // the stack is that of `seen`
 };
 
 struct goroutine_table {
@@ -65,7 +65,7 @@ uint32_t goroutine_table_kind(struct goroutine_table *table, const struct gorout
                               struct profile *profile);
 
 // Gives a kind that has only a wrapper's name the name of the function that the wrapper calls,
-// which the whole stack of such a goroutine shows. True if it did.
-bool goroutine_table_name(struct goroutine_table *table, uint32_t kind,
+// which the whole stack of such a goroutine shows.
+void goroutine_table_name(struct goroutine_table *table, uint32_t kind,
                           const struct go_program *program, const struct profile *profile,
                           const uint32_t *location_ids, size_t n);

@@ -59,7 +59,7 @@ static bool is_shown(const struct goroutine_samples *samples, const struct gorou
 		return false;
 	if (goroutine->status != GOROUTINE_WAITING)
 		return true;
-	const char *reason = goroutine_reason(samples, goroutine);
+	const char *reason = goroutine_reason(&samples->program, goroutine);
 	return strcmp(reason, "finalizer wait") != 0 && strcmp(reason, "cleanup wait") != 0;
 }
 
@@ -148,21 +148,36 @@ bool goroutine_is_counted(const struct ticker *ticker, const struct goroutine_en
 	return ticker->profile->threads[entry->thread].last_ns >= until_ns && entry->is_sampled;
 }
 
-void goroutine_label(struct ticker *ticker, struct goroutine_entry *entry)
+void goroutine_label(struct ticker *ticker, struct goroutine_entry *entry, const char *labels,
+                     const char *lack)
 {
-	const struct go_memory memory = goroutine_memory(ticker);
 	_cleanup_free_ char *text = NULL;
 
 	if (entry->seen.locked_m)
 		labels_add(&text, "locked", "yes");
-	if (go_labels_read(&ticker->goroutines.program, &memory, entry->seen.labels, &text))
-		entry->labels = entry->seen.labels;
-	else if (entry->labels == entry->seen.labels)
-		return;
-	else
-		labels_add(&text, LABELS_LACK, "unreadable, or more than 64");
+	if (lack)
+		labels_add(&text, LABELS_LACK, lack);
+	_cleanup_free_ char *both = text && labels ? memory_printf("%s%s", text, labels) : NULL;
+	const char *all = both ? both : text ? text : labels;
 	profile_label_thread(ticker->profile, entry->thread,
-	                     profile_intern_labels(ticker->profile, text));
+	                     profile_intern_labels(ticker->profile, all));
+}
+
+void goroutine_label_running(struct ticker *ticker, struct goroutine_entry *entry)
+{
+	const struct go_program *program = &ticker->goroutines.program;
+	const struct go_memory memory = goroutine_memory(ticker);
+	const struct goroutine *seen = &entry->seen;
+	_cleanup_free_ char *text = NULL;
+	struct goroutine now;
+
+	if (!go_labels_read(program, &memory, seen->labels, &text))
+		goroutine_label(ticker, entry, NULL, GOROUTINE_LABELS_UNREADABLE);
+	else if (seen->labels != 0 && (!goroutine_read(program, &memory, seen->address, &now) ||
+	                               now.goid != seen->goid || now.labels != seen->labels))
+		goroutine_label(ticker, entry, NULL, "replaced before they were read");
+	else
+		goroutine_label(ticker, entry, text, NULL);
 }
 
 uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,
@@ -172,10 +187,12 @@ uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,
 	struct goroutine_kind *kind = &samples->table.kinds[entry->kind];
 	const size_t n = unwound->n;
 
-	if (unwound->end == STACK_COMPLETE &&
-	    goroutine_table_name(&samples->table, entry->kind, &samples->program, ticker->profile,
-	                         unwound->locations, n))
+	if (unwound->end == STACK_COMPLETE) {
+		goroutine_table_name(&samples->table, entry->kind, &samples->program,
+		                     ticker->profile, unwound->locations, n);
+		// Others of its kind may have got their names before.
 		profile_rename_thread(ticker->profile, entry->thread, kind->name);
+	}
 	if (unwound->end != STACK_COMPLETE || kind->creator == GOROUTINE_NONE ||
 	    samples->no_creators || n == 0)
 		return profile_intern_stack(ticker->profile, unwound->locations, n, unwound->end,

@@ -36,11 +36,17 @@ void goroutine_count_as_before(struct ticker *ticker, struct goroutine_entry *en
 bool goroutine_is_counted(const struct ticker *ticker, const struct goroutine_entry *entry,
                           int64_t until_ns);
 
-// Labels its next samples with what it was last seen with: the program's labels, and whether only
-// one thread may run it (locked). If the labels cannot be read, those that were read before at the
-// same address are taken, since a program makes a new set to change one; without such, a label says
-// so.
-void goroutine_label(struct ticker *ticker, struct goroutine_entry *entry);
+// Why labels are lacking.
+#define GOROUTINE_LABELS_UNREADABLE "unreadable, or more than 64"
+
+// Labels its next samples with the program's labels, or why they are lacking (NULL: they are not),
+// and with whether only one thread may run it (locked).
+void goroutine_label(struct ticker *ticker, struct goroutine_entry *entry, const char *labels,
+                     const char *lack);
+
+// Does the same with those of one that a thread runs, as it was last seen. What was at their
+// address then may be another's by now, if the goroutine has got others since.
+void goroutine_label_running(struct ticker *ticker, struct goroutine_entry *entry);
 
 // Returns the stack's id in the profile, with the goroutine's creator as root if it is whole.
 uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,

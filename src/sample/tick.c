@@ -384,7 +384,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_ot
 	struct target *target = ticker->target;
 
 	ticker->n_others = n_others;
-	if (is_idle(ticker) && !goroutine_samples_has_unread(ticker)) {
+	if (is_idle(ticker) && !goroutine_samples_is_looking(ticker)) {
 		ticker->accounting.now_ns = stretch->until_ns;
 		goroutine_samples_begin(ticker, true);
 		if (++ticker->n_idle_ticks >= MAX_IDLE_TICKS || ticker->setup->counts_at_once)

@@ -5,9 +5,8 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "go_labels.h"
 #include "go_program.h"
-#include "go_waits.h"
+#include "goroutine_copies.h"
 #include "goroutines.h"
 #include "memory.h"
 #include "resident.h"
@@ -58,40 +57,48 @@ static void fill(struct input *input, const struct go_program *program)
 		}
 		bytes[offsets->status] = input_u8(input) & 0xf;
 		bytes[offsets->status + 1] = 0;
+		bytes[offsets->wait_reason] = input_u8(input) & 7;
 		memset(bytes + offsets->status + 2, 0, 2);
 		memcpy(bytes + offsets->pc + 8, &self, sizeof(self));
 		listed[i] = input_u8(input) & 3 ? self : draw_word(input);
 	}
 }
 
-static const char *const reasons[] = {"chan receive", "select", "IO wait", "sync.Mutex.Lock"};
+static char reasons[GO_MAX_REASONS][GO_REASON_BYTES] = {"chan receive", "select", "IO wait",
+                                                        "sync.Mutex.Lock"};
 
-static void look_at(struct goroutine_list *list, const struct go_program *program,
+static void look_at(struct goroutine_copies *copies, const struct go_program *program,
                     const struct go_memory *memory, const struct goroutine *goroutine)
 {
-	struct snapshot snapshot;
-	struct go_wait wait;
 	uint64_t tid, g;
-	char *text = NULL;
 
 	expect(goroutine->goid != 0);
 	goroutine_thread(program, memory, goroutine->m, &tid, &g);
-	if (goroutine_copy(list, program, memory, goroutine, &snapshot) != GOROUTINE_COPIED)
-		return;
-	expect(snapshot.n_regions >= 1 && snapshot.regions[0].size > 0);
-	go_labels_read(program, memory, goroutine->labels, &text);
-	free(text);
-	for (size_t i = 0; i < array_size(reasons); i++)
-		go_wait_find(program, memory, goroutine, reasons[i], &snapshot, &wait);
+	if (!goroutine_copies_add(copies, goroutine, 0)) {
+		goroutine_copies_make(copies, program, memory);
+		goroutine_copies_clear(copies);
+		expect(goroutine_copies_add(copies, goroutine, 0));
+	}
+}
+
+static void check(const struct goroutine_copies *copies)
+{
+	for (size_t i = 0; i < copies->count; i++) {
+		const struct goroutine_copied *copied = &copies->items[i];
+		expect(copied->result != GOROUTINE_COPIED ||
+		       (copied->snapshot.n_regions >= 1 && copied->snapshot.regions[0].size > 0));
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
 	struct go_program program = {.list_length = address_of(&length),
-	                             .list_pointer = address_of(&pointer)};
+	                             .list_pointer = address_of(&pointer),
+	                             .reasons = reasons};
 	struct resident resident;
 	struct goroutine_list list = {0};
+	struct goroutine_copies copies = {0};
 	uint64_t last = 0;
 
 	go_offsets_of_version(16 + input_u8(&input) % 11, &program.offsets);
@@ -108,8 +115,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t i = 0; i < list.count; i++) {
 			expect(list.items[i].address > last);
 			last = list.items[i].address;
-			look_at(&list, &program, &memory, &list.items[i]);
+			look_at(&copies, &program, &memory, &list.items[i]);
 		}
+	goroutine_copies_make(&copies, &program, &memory);
+	check(&copies);
+	goroutine_copies_deinit(&copies);
 	goroutine_list_deinit(&list);
 	resident_deinit(&resident);
 	return 0;

@@ -7,6 +7,7 @@
 #include "go_program.h"
 #include "goroutines.h"
 #include "memory.h"
+#include "resident.h"
 #include "snapshot.h"
 
 enum {
@@ -27,44 +28,83 @@ static const struct {
     {"sync.WaitGroup.Wait", "waitgroup", 8}, {"semacquire", "sema", 0},
 };
 
+enum { POLLED = array_size(semaphores) }; // the last kind (go_wait_hints)
+_Static_assert((int)POLLED < (int)GO_WAIT_KINDS && MAX_WORDS <= UINT8_MAX, "they fit");
+
 struct search {
 	const struct go_program *program;
 	const struct go_memory *memory;
 	const struct goroutine *goroutine;
+	const struct resident_block *known; // what was read already
 };
 
 // A word of what lies at the address; 0: it cannot be read, or the version has no such field.
 static uint64_t field(const struct search *search, uint64_t address, uint16_t offset)
 {
+	const struct resident_block *known = search->known;
 	uint64_t word;
 
-	if (offset == GO_NO_FIELD || address % WORD != 0 ||
-	    !go_memory_read(search->memory, address + offset, &word, sizeof(word)))
+	if (offset == GO_NO_FIELD || address % WORD != 0)
+		return 0;
+	if (known->is_read && known->address == address && (size_t)offset + WORD <= known->size)
+		memcpy(&word, (const uint8_t *)known->bytes + offset, WORD);
+	else if (!go_memory_read(search->memory, address + offset, &word, sizeof(word)))
 		return 0;
 	return word;
 }
 
-// Calls visit for each word of the innermost frames that may be an address, until it has found what
-// it looks for.
-static void search_stack(const struct search *search, const struct snapshot *snapshot,
-                         bool (*visit)(const struct search *search, uint64_t address,
-                                       struct go_wait *ret),
-                         struct go_wait *ret)
+// The i-th word of the innermost frames; 0: it is not there, or cannot be an address.
+static uint64_t word_at(const struct goroutine *goroutine, const struct snapshot *snapshot,
+                        size_t i)
 {
 	const struct snapshot_region *region = &snapshot->regions[0];
-	const struct goroutine *goroutine = search->goroutine;
-	int n_left = MAX_CANDIDATES;
+	uint64_t word;
 
-	for (size_t i = 0; i < MAX_WORDS && (i + 1) * WORD <= region->size && n_left > 0; i++) {
-		uint64_t word;
-		memcpy(&word, region->bytes + i * WORD, WORD);
-		if (word == 0 || word % WORD != 0 || word == goroutine->address ||
-		    (word >= goroutine->low && word < goroutine->high))
+	if ((i + 1) * WORD > region->size)
+		return 0;
+	memcpy(&word, region->bytes + i * WORD, WORD);
+	return word % WORD != 0 || word == goroutine->address ||
+	               (word >= goroutine->low && word < goroutine->high)
+	           ? 0
+	           : word;
+}
+
+typedef bool visit_fn(const struct search *search, uint64_t address, struct go_wait *ret);
+
+// Calls visit for each word of the innermost frames that may be an address, until it has found what
+// it looks for.
+static void search_all(struct search *search, const struct snapshot *snapshot, visit_fn *visit,
+                       uint8_t *hint, struct go_wait *ret)
+{
+	struct resident_block blocks[MAX_CANDIDATES];
+	uint8_t bytes[MAX_CANDIDATES][GO_WAIT_BYTES], places[MAX_CANDIDATES];
+	size_t n = 0;
+
+	for (size_t i = 0; i < MAX_WORDS && n < MAX_CANDIDATES; i++) {
+		const uint64_t word = word_at(search->goroutine, snapshot, i);
+		if (!word)
 			continue;
-		n_left--;
-		if (visit(search, word, ret))
-			return;
+		blocks[n] = (struct resident_block){word, bytes[n], GO_WAIT_BYTES, false};
+		places[n++] = (uint8_t)i;
 	}
+	resident_read_blocks(search->memory->resident, search->memory->tid, blocks, n);
+	for (size_t i = 0; i < n; i++) {
+		search->known = &blocks[i];
+		if (!visit(search, blocks[i].address, ret))
+			continue;
+		*hint = places[i];
+		return;
+	}
+}
+
+// Looks first where the last one was.
+static void search_stack(struct search *search, const struct snapshot *snapshot, visit_fn *visit,
+                         uint8_t *hint, struct go_wait *ret)
+{
+	const uint64_t first = word_at(search->goroutine, snapshot, *hint);
+
+	if (!first || !visit(search, first, ret))
+		search_all(search, snapshot, visit, hint, ret);
 }
 
 // One that was put back has no element.
@@ -93,11 +133,13 @@ static bool visit_poll(const struct search *search, uint64_t address, struct go_
 	return true;
 }
 
-// A select waits by one sudog for each case, by the address of its channel.
-static void find_channel(const struct search *search, struct go_wait *ret)
+// A select waits by one sudog for each case, by the address of its channel. The first one is known.
+static void find_channel(struct search *search, struct go_wait *ret)
 {
 	const struct go_offsets *offsets = &search->program->offsets;
 	uint64_t sudog = search->goroutine->waiting, last = 0;
+	uint8_t bytes[GO_WAIT_BYTES];
+	struct resident_block next;
 	size_t n = 0;
 
 	for (int i = 0; i < MAX_CASES && sudog; i++) {
@@ -107,6 +149,9 @@ static void find_channel(const struct search *search, struct go_wait *ret)
 		n += channel != 0 && channel != last;
 		last = channel;
 		sudog = field(search, sudog, offsets->next_waiting);
+		next = (struct resident_block){sudog, bytes, sudog ? sizeof(bytes) : 0, false};
+		resident_read_blocks(search->memory->resident, search->memory->tid, &next, 1);
+		search->known = &next;
 	}
 	ret->n_more = n > 0 ? n - 1 : 0;
 	ret->what = ret->address ? "chan" : NULL;
@@ -117,24 +162,55 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-void go_wait_find(const struct go_program *program, const struct go_memory *memory,
-                  const struct goroutine *goroutine, const char *reason,
-                  const struct snapshot *snapshot, struct go_wait *ret)
+// Returns by which kind of hint it is found; GO_WAIT_KINDS: by none.
+static size_t kind_of(const char *reason)
 {
-	const struct search search = {program, memory, goroutine};
+	if (strcmp(reason, "IO wait") == 0)
+		return POLLED;
+	for (size_t i = 0; i < array_size(semaphores); i++)
+		if (strcmp(reason, semaphores[i].reason) == 0)
+			return i;
+	return GO_WAIT_KINDS;
+}
+
+static bool is_of_channels(const char *reason)
+{
+	return begins(reason, "chan ") || begins(reason, "select");
+}
+
+uint64_t go_wait_guess(const struct go_program *program, const struct goroutine *goroutine,
+                       const struct snapshot *snapshot, const struct go_wait_hints *hints)
+{
+	const char *reason = goroutine_reason(program, goroutine);
+	const size_t kind = kind_of(reason);
+
+	if (goroutine->status != GOROUTINE_WAITING)
+		return 0;
+	if (is_of_channels(reason))
+		return goroutine->waiting;
+	return kind < GO_WAIT_KINDS ? word_at(goroutine, snapshot, hints->words[kind]) : 0;
+}
+
+void go_wait_find(const struct go_program *program, const struct go_memory *memory,
+                  const struct goroutine *goroutine, const struct snapshot *snapshot,
+                  const struct resident_block *guess, struct go_wait_hints *hints,
+                  struct go_wait *ret)
+{
+	const char *reason = goroutine_reason(program, goroutine);
+	const size_t kind = kind_of(reason);
+	struct search search = {program, memory, goroutine, guess};
 
 	*ret = (struct go_wait){.descriptor = GO_NO_DESCRIPTOR};
-	if (begins(reason, "chan ") || begins(reason, "select"))
+	if (goroutine->status != GOROUTINE_WAITING)
+		return;
+	if (is_of_channels(reason))
 		find_channel(&search, ret);
-	else if (strcmp(reason, "IO wait") == 0)
-		search_stack(&search, snapshot, visit_poll, ret);
-	for (size_t i = 0; i < array_size(semaphores); i++) {
-		if (strcmp(reason, semaphores[i].reason) != 0)
-			continue;
-		search_stack(&search, snapshot, visit_sudog, ret);
-		if (ret->address <= semaphores[i].offset)
-			continue;
-		ret->what = semaphores[i].what;
-		ret->address -= semaphores[i].offset;
-	}
+	else if (kind == POLLED)
+		search_stack(&search, snapshot, visit_poll, &hints->words[kind], ret);
+	else if (kind < array_size(semaphores))
+		search_stack(&search, snapshot, visit_sudog, &hints->words[kind], ret);
+	if (kind >= array_size(semaphores) || ret->address <= semaphores[kind].offset)
+		return;
+	ret->what = semaphores[kind].what;
+	ret->address -= semaphores[kind].offset;
 }

@@ -4,17 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch.h"
 #include "go_program.h"
 #include "memory.h"
 #include "resident.h"
 
 enum {
 	MAX_GOROUTINES = 1 << 20, // that are read
-	MAX_GAP = 4096,           // between structures that are read at once
-	MAX_RANGE = 128 << 10,    // of those
-	MAX_COPY = 1 << 20,       // of a stack
-	MAX_OWN = 128 << 10,      // of a thread's own
+	MAX_GAP = 2048,           // between structures of a range
+	MAX_RANGE = 16 << 10,
+	MAX_RANGES = 32, // that are read at once
 	STATUS_MASK = 0xfff,
 };
 
@@ -25,8 +23,6 @@ void goroutine_list_deinit(struct goroutine_list *list)
 	free(list->sorted);
 	free(list->sorted_from);
 	free(list->bytes);
-	free(list->stack);
-	free(list->own_stack);
 	*list = (struct goroutine_list){0};
 }
 
@@ -65,17 +61,23 @@ static void parse(const struct go_program *program, const uint8_t *bytes, uint64
 	}
 }
 
+bool goroutine_parse(const struct go_program *program, const uint8_t *bytes, uint64_t address,
+                     struct goroutine *ret)
+{
+	if (!go_program_is_g(program, bytes, address))
+		return false;
+	parse(program, bytes, address, ret);
+	return true;
+}
+
 bool goroutine_read(const struct go_program *program, const struct go_memory *memory,
                     uint64_t address, struct goroutine *ret)
 {
 	uint8_t bytes[UINT8_MAX * sizeof(uint64_t)];
 
-	if (program->g_bytes > sizeof(bytes) || address % sizeof(uint64_t) != 0 ||
-	    !go_memory_read(memory, address, bytes, program->g_bytes) ||
-	    !go_program_is_g(program, bytes, address))
-		return false;
-	parse(program, bytes, address, ret);
-	return true;
+	return program->g_bytes <= sizeof(bytes) && address % sizeof(uint64_t) == 0 &&
+	       go_memory_read(memory, address, bytes, program->g_bytes) &&
+	       goroutine_parse(program, bytes, address, ret);
 }
 
 bool goroutine_thread(const struct go_program *program, const struct go_memory *memory, uint64_t m,
@@ -140,40 +142,34 @@ static bool read_addresses(struct goroutine_list *list, const struct go_program 
 	return n > 0;
 }
 
-// Where a gap lies over some of the bytes.
-static bool is_missing(const struct resident_gaps *gaps, size_t at, size_t size)
+static void add_one(struct goroutine_list *list, const struct go_program *program,
+                    const struct go_memory *memory, uint64_t address, const uint8_t *bytes)
 {
-	for (size_t i = 0; i < gaps->count; i++)
-		if (at < gaps->items[i].end && at + size > gaps->items[i].start)
-			return true;
-	return false;
+	struct goroutine goroutine;
+
+	if (!(bytes ? goroutine_parse(program, bytes, address, &goroutine)
+	            : goroutine_read(program, memory, address, &goroutine))) {
+		list->n_unreadable++;
+		return;
+	}
+	if (goroutine.status == GOROUTINE_IDLE || goroutine.status == GOROUTINE_DEAD ||
+	    goroutine.status == GOROUTINE_DEAD_EXTRA || goroutine.goid == 0)
+		return;
+	*array_push(list->items, list->count, list->capacity) = goroutine;
 }
 
-// The structures from `first` up to, but without, `end` of the sorted ones, which lie together.
-static void read_range(struct goroutine_list *list, const struct go_program *program,
-                       const struct go_memory *memory, size_t first, size_t end)
+// Returns the end of those sorted ones from the first on that are read as one range.
+static size_t end_of_range(const struct goroutine_list *list, const struct go_program *program,
+                           size_t first)
 {
-	const uint64_t start = list->sorted[first];
-	const size_t size = list->sorted[end - 1] - start + program->g_bytes;
-	struct resident_gaps gaps;
-	const size_t copied =
-	    resident_copy(memory->resident, memory->tid, start, list->bytes, size, &gaps);
+	const uint64_t *sorted = list->sorted;
+	size_t end = first + 1;
 
-	for (size_t i = first; i < end; i++) {
-		const size_t at = list->sorted[i] - start;
-		const uint8_t *bytes = list->bytes + at;
-		struct goroutine goroutine;
-		if (at + program->g_bytes > copied || is_missing(&gaps, at, program->g_bytes) ||
-		    !go_program_is_g(program, bytes, list->sorted[i])) {
-			list->n_unreadable++;
-			continue;
-		}
-		parse(program, bytes, list->sorted[i], &goroutine);
-		if (goroutine.status == GOROUTINE_IDLE || goroutine.status == GOROUTINE_DEAD ||
-		    goroutine.status == GOROUTINE_DEAD_EXTRA || goroutine.goid == 0)
-			continue;
-		*array_push(list->items, list->count, list->capacity) = goroutine;
-	}
+	while (end < list->n_listed &&
+	       sorted[end] - sorted[end - 1] <= program->g_bytes + MAX_GAP &&
+	       sorted[end] - sorted[first] <= MAX_RANGE)
+		end++;
+	return end;
 }
 
 bool goroutine_list_read(struct goroutine_list *list, const struct go_program *program,
@@ -188,20 +184,33 @@ bool goroutine_list_read(struct goroutine_list *list, const struct go_program *p
 bool goroutine_list_next(struct goroutine_list *list, const struct go_program *program,
                          const struct go_memory *memory)
 {
-	const size_t first = list->n_read;
-	size_t end = first + 1;
+	const size_t max_bytes = MAX_RANGE + program->g_bytes;
+	struct resident_block blocks[MAX_RANGES];
+	size_t ends[MAX_RANGES], n = 0, i = list->n_read;
 
-	if (first == list->n_listed)
+	if (i == list->n_listed)
 		return false;
 	if (!list->bytes)
-		list->bytes = memory_alloc(MAX_RANGE + program->g_bytes);
-	while (end < list->n_listed &&
-	       list->sorted[end] - list->sorted[end - 1] <= program->g_bytes + MAX_GAP &&
-	       list->sorted[end] - list->sorted[first] <= MAX_RANGE)
-		end++;
+		list->bytes = memory_alloc(MAX_RANGES * max_bytes);
+	for (; n < MAX_RANGES && list->n_read < list->n_listed; n++) {
+		const uint64_t start = list->sorted[list->n_read];
+		ends[n] = list->n_read = end_of_range(list, program, list->n_read);
+		blocks[n] = (struct resident_block){
+		    .address = start,
+		    .bytes = list->bytes + n * max_bytes,
+		    .size = list->sorted[ends[n] - 1] - start + program->g_bytes,
+		};
+	}
+	resident_read_blocks(memory->resident, memory->tid, blocks, n);
 	list->count = 0;
-	list->n_read = end;
-	read_range(list, program, memory, first, end);
+	for (size_t block = 0; block < n; block++)
+		for (; i < ends[block]; i++) {
+			const uint64_t address = list->sorted[i];
+			const uint8_t *bytes = blocks[block].bytes;
+			add_one(list, program, memory, address,
+			        blocks[block].is_read ? bytes + (address - blocks[block].address)
+			                              : NULL);
+		}
 	return true;
 }
 
@@ -221,80 +230,14 @@ bool goroutine_is_as(const struct goroutine *goroutine, const struct goroutine *
 	       goroutine->low == other->low && goroutine->high == other->high &&
 	       goroutine->sp == other->sp && goroutine->pc == other->pc &&
 	       goroutine->bp == other->bp && goroutine->m == other->m &&
-	       goroutine->reason == other->reason && goroutine->seq == other->seq;
+	       goroutine->reason == other->reason && goroutine->seq == other->seq &&
+	       goroutine->labels == other->labels;
 }
 
-// Where it goes on. A return address is looked up in the call before it; the function that one
-// begins with, which it has not begun yet, is not called.
-static struct registers registers_of(const struct goroutine *goroutine)
+const char *goroutine_reason(const struct go_program *program, const struct goroutine *goroutine)
 {
-	const bool has_begun = goroutine->pc != goroutine->start_pc;
-	const struct arch *arch = ARCH_NATIVE;
-	struct registers registers = {0};
+	const char *reason =
+	    goroutine->reason < GO_MAX_REASONS ? program->reasons[goroutine->reason] : "";
 
-	registers_set(&registers, arch->pc, goroutine->pc - has_begun);
-	registers_set(&registers, arch->sp, goroutine->sp);
-	registers_set(&registers, arch->fp, goroutine->bp);
-	return registers;
-}
-
-// One that C has called keeps its thread, on whose own stack (that of m.g0) C's frames are, and
-// which waits for it: what is above the place where Go's code was entered stands still, too.
-static void copy_own_stack(struct goroutine_list *list, const struct go_program *program,
-                           const struct go_memory *memory, const struct goroutine *goroutine,
-                           struct snapshot *ret)
-{
-	const uint64_t m = goroutine->locked_m;
-	struct snapshot_region *region = &ret->regions[1];
-	uint64_t g0, own_m, low, high, sp;
-
-	if (!m || m % sizeof(uint64_t) != 0 || !go_memory_read(memory, m, &g0, sizeof(g0)) ||
-	    !go_memory_read(memory, g0 + program->offsets.m, &own_m, sizeof(own_m)) ||
-	    !go_memory_read(memory, g0 + program->offsets.low, &low, sizeof(low)) ||
-	    !go_memory_read(memory, g0 + program->offsets.high, &high, sizeof(high)) ||
-	    !go_memory_read(memory, g0 + program->offsets.sp, &sp, sizeof(sp)) || own_m != m ||
-	    sp % sizeof(uint64_t) != 0 || low >= high)
-		return;
-	// Of a thread that C has made the runtime does not know the bounds.
-	list->own_stack = memory_grow(list->own_stack, &list->own_stack_capacity, MAX_OWN, 1);
-	*region = (struct snapshot_region){.start = sp, .bytes = list->own_stack};
-	region->size = resident_copy(memory->resident, memory->tid, sp, list->own_stack, MAX_OWN,
-	                             &region->gaps);
-	if (region->size == 0)
-		return;
-	ret->n_regions = 2;
-	ret->go.m = m;
-	ret->go.own = (struct go_stack){.address = g0, .low = low, .high = high, .sp = sp};
-}
-
-enum goroutine_copy goroutine_copy(struct goroutine_list *list, const struct go_program *program,
-                                   const struct go_memory *memory,
-                                   const struct goroutine *goroutine, struct snapshot *ret)
-{
-	struct goroutine now;
-
-	if (goroutine->sp < goroutine->low || goroutine->sp >= goroutine->high ||
-	    goroutine->sp % sizeof(uint64_t) != 0 || goroutine->pc == 0)
-		return GOROUTINE_UNREADABLE;
-	const uint64_t depth = goroutine->high - goroutine->sp;
-	const size_t size = depth < MAX_COPY ? depth : MAX_COPY;
-	list->stack = memory_grow(list->stack, &list->stack_capacity, size, 1);
-	*ret = (struct snapshot){
-	    .registers = registers_of(goroutine),
-	    .n_regions = 1,
-	    .cut = size < depth,
-	    .is_parked = true,
-	    .go = {.goroutine = {.address = goroutine->address,
-	                         .low = goroutine->low,
-	                         .high = goroutine->high}},
-	};
-	struct snapshot_region *region = &ret->regions[0];
-	*region = (struct snapshot_region){.start = goroutine->sp, .bytes = list->stack};
-	region->size = resident_copy(memory->resident, memory->tid, goroutine->sp, list->stack,
-	                             size, &region->gaps);
-	copy_own_stack(list, program, memory, goroutine, ret);
-	if (!goroutine_read(program, memory, goroutine->address, &now) ||
-	    !goroutine_is_as(&now, goroutine))
-		return GOROUTINE_MOVED;
-	return region->size > 0 ? GOROUTINE_COPIED : GOROUTINE_UNREADABLE;
+	return reason[0] ? reason : "waiting";
 }
