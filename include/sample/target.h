@@ -28,9 +28,9 @@ struct stop_request {
 struct target_thread {
 	// Its identity (target).
 	int tid;
-	int schedstat_fd, syscall_fd; // -1: opened for each use
-	bool listed;                  // is in the last listing of the process's threads
-	bool gone;                    // has ended
+	int schedstat_fd, syscall_fd, stat_fd; // -1: opened for each use
+	bool listed;                           // is in the last listing of the process's threads
+	bool gone;                             // has ended
 
 	// Its name (thread_info).
 	int64_t named_ns; // when it was last read
@@ -79,6 +79,9 @@ void target_close(struct target *target);
 // Lists the threads again if that may be needed, with `force` in any case. Appends new ones, not
 // yet in the profile, with first/last read. Returns how many are new.
 size_t target_list_threads(struct target *target, bool force);
+
+// Opens a file of thread `tid` to be kept open. -1: too many are, or it cannot be opened.
+int target_open_kept(const struct target *target, int tid, const char *file);
 
 // Call it for the i-th thread in work that takes long with many threads, so that other threads that
 // have stopped meanwhile are not held until the work is done.

@@ -6,13 +6,15 @@
 #include <stdbool.h>
 
 struct proc_syscall;
+struct resident;
 
 // True if a stop would do something to the call of a sleeping thread that cannot be undone
 // (SYSCALL_LEFT of syscall_table.h), or not completely: a timeout would begin again, or the rest of
 // a transfer would become a call of its own, before which others may come. Judges by what is seen
 // of the call from outside: its number, its arguments, and what its descriptor is. A compat call,
-// which has other numbers, is spared if syscall_from_compat does not know it.
-bool spared_calls_has(int pid, int tid, const struct proc_syscall *call);
+// which has other numbers, is spared if syscall_from_compat does not know it. `resident` may be
+// NULL.
+bool spared_calls_has(int pid, int tid, struct resident *resident, const struct proc_syscall *call);
 
 // True if the sleeping thread waits for another program's answer: a seccomp supervisor's
 // (SECCOMP_RET_USER_NOTIF), or a file system's (FUSE; request_wait_answer in the kernel's

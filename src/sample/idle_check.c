@@ -145,11 +145,12 @@ static bool rest_stays(struct idle_check *check, const struct target *target, bo
 	return false;
 }
 
-bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_woken)
+bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_woken,
+                      bool has_stopped)
 {
 	const bool known = check->known;
 
-	return may_read(target) && rest_stays(check, target, false) && known &&
+	return may_read(target) && rest_stays(check, target, has_stopped) && known &&
 	       (!has_woken || thread_sums_are_known(check->sums));
 }
 

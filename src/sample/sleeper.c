@@ -31,12 +31,15 @@ static bool is_gone(int error)
 	return error == ESRCH || error == ENOENT;
 }
 
-bool sleeper_state(const struct target *target, const struct target_thread *thread,
+bool sleeper_state(const struct target *target, struct target_thread *thread,
                    enum thread_state *ret)
 {
 	struct proc_stat stat;
 
-	if (!proc_read_stat(-1, target->pid, thread->tid, &stat)) {
+	// Not for one that sleeps for ever, which is looked at only once, nor if files are short.
+	if (thread->stat_fd < 0 && thread->ran_ns > 0 && thread->schedstat_fd >= 0)
+		thread->stat_fd = target_open_kept(target, thread->tid, "stat");
+	if (!proc_read_stat(thread->stat_fd, target->pid, thread->tid, &stat)) {
 		*ret = THREAD_RUNNING; // not known: perhaps no descriptor is left
 		return !is_gone(errno);
 	}
@@ -46,7 +49,7 @@ bool sleeper_state(const struct target *target, const struct target_thread *thre
 	return true;
 }
 
-bool sleeper_is_blocked(const struct target *target, const struct target_thread *thread)
+bool sleeper_is_blocked(const struct target *target, struct target_thread *thread)
 {
 	enum thread_state state;
 
@@ -207,7 +210,7 @@ bool sleeper_runs(const struct target *target, struct target_thread *thread)
 
 bool sleeper_bears_stop(const struct target *target, const struct target_thread *thread)
 {
-	return !spared_calls_has(target->pid, thread->tid, &thread->call) &&
+	return !spared_calls_has(target->pid, thread->tid, thread->hint.resident, &thread->call) &&
 	       !spared_calls_asks_program(target->pid, thread->tid);
 }
 

@@ -35,12 +35,12 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
                                struct snapshot *ret_snapshot, enum thread_state *ret_state);
 
 // Finds the thread's state now. False if it has ended.
-bool sleeper_state(const struct target *target, const struct target_thread *thread,
+bool sleeper_state(const struct target *target, struct target_thread *thread,
                    enum thread_state *ret);
 
 // True if the thread is blocked at this moment. Cheaper than sleeper_state; false also if that is
 // not known.
-bool sleeper_is_blocked(const struct target *target, const struct target_thread *thread);
+bool sleeper_is_blocked(const struct target *target, struct target_thread *thread);
 
 // True if the thread runs. Cheaper than a look: nothing is copied.
 bool sleeper_runs(const struct target *target, struct target_thread *thread);

@@ -22,7 +22,7 @@ enum {
 	MIN_FREE_FDS = 32, // without them, calls that stops cut short could not be continued
 };
 
-// Allows as many files as the hard limit does: two for each thread are kept open.
+// Allows as many files as the hard limit does: two or three for each thread are kept open.
 static int raise_fd_limit(void)
 {
 	struct rlimit limit;
@@ -90,6 +90,8 @@ static void destroy_thread(struct target_thread *thread)
 		close(thread->schedstat_fd);
 	if (thread->syscall_fd >= 0)
 		close(thread->syscall_fd);
+	if (thread->stat_fd >= 0)
+		close(thread->stat_fd);
 	free(thread);
 }
 
@@ -104,9 +106,9 @@ void target_close(struct target *target)
 	*target = (struct target){.task_fd = -1};
 }
 
-// Opens a file to be kept, if not too many are open. The descriptor's number tells how many are,
-// for all processes together: the kernel hands out the lowest free one.
-static int open_kept(const struct target *target, int tid, const char *file)
+// The descriptor's number tells how many are open, for all processes together: the kernel hands out
+// the lowest free one.
+int target_open_kept(const struct target *target, int tid, const char *file)
 {
 	const int fd = target->max_kept_fd ? proc_open(target->pid, tid, file) : -1;
 
@@ -137,8 +139,8 @@ static bool add_thread(struct target *target, int tid)
 
 	thread->tid = tid;
 	thread->listed = true;
-	thread->syscall_fd = -1;
-	thread->schedstat_fd = open_kept(target, tid, "schedstat");
+	thread->syscall_fd = thread->stat_fd = -1;
+	thread->schedstat_fd = target_open_kept(target, tid, "schedstat");
 	thread->has_schedstat =
 	    proc_read_schedstat(thread->schedstat_fd, target->pid, tid, &thread->first);
 	// A main thread that has exited stays listed until the last thread ends.
@@ -151,7 +153,7 @@ static bool add_thread(struct target *target, int tid)
 	if (target->n_threads == 0)
 		probe(target, tid);
 	if (target->sees_syscalls)
-		thread->syscall_fd = open_kept(target, tid, "syscall");
+		thread->syscall_fd = target_open_kept(target, tid, "syscall");
 	*array_push(target->threads, target->n_threads, target->threads_capacity) = thread;
 	return true;
 }

@@ -286,11 +286,11 @@ static bool may_have_woken(const struct ticker *ticker, long n_others)
 	       woken_may_be_ready(setup->load, ticker->target, n_others, ticker->n_running);
 }
 
-static void look_at_sleepers(struct ticker *ticker, long n_others)
+static void look_at_sleepers(struct ticker *ticker, long n_others, bool has_stopped)
 {
 	struct idle_check *check = &ticker->idle_check;
 	const bool has_woken = may_have_woken(ticker, n_others);
-	const bool holds = idle_check_holds(check, ticker->target, has_woken);
+	const bool holds = idle_check_holds(check, ticker->target, has_woken, has_stopped);
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
@@ -331,7 +331,7 @@ static void look_at_all(struct ticker *ticker)
 	stop_planned(ticker, n_asked);
 	if (n_sleepers > 0) {
 		const size_t n_stopped = ticker->stops.count;
-		look_at_sleepers(ticker, n_others);
+		look_at_sleepers(ticker, n_others, n_stopped > n_asked);
 		stop_planned(ticker, n_stopped);
 	}
 	ticker->all_asleep = true;

@@ -15,7 +15,7 @@ bool woken_is_worth_looks(const struct machine_load *load, const struct target *
 	return machine_load_is_crowded(load, n_others) && target->n_threads <= WOKEN_MAX_LOOKS;
 }
 
-bool woken_is_ready(const struct target *target, const struct target_thread *thread)
+bool woken_is_ready(const struct target *target, struct target_thread *thread)
 {
 	enum thread_state state;
 

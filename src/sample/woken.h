@@ -17,7 +17,7 @@ bool woken_is_worth_looks(const struct machine_load *load, const struct target *
                           long n_others);
 
 // True if the sleeper is one; false if it was stopped, and is only on its way back to sleep.
-bool woken_is_ready(const struct target *target, const struct target_thread *thread);
+bool woken_is_ready(const struct target *target, struct target_thread *thread);
 
 // True if a sleeper (thread->look_later) may be one. n_running of the other threads were just seen
 // to run or be ready; n_others is machine_load_others before that. If those are all of the

@@ -18,12 +18,12 @@ enum {
 
 // True if the thread made a compat call. /proc/TID/syscall shows that call's number, but not which
 // kind of call it is; the instruction before the pc does.
-static bool is_compat(int tid, const struct proc_syscall *call)
+static bool is_compat(int tid, struct resident *resident, const struct proc_syscall *call)
 {
 	uint8_t code[SYSCALL_MAX_CODE_BYTES];
 	const size_t n = syscall_code_bytes();
 
-	return resident_read(NULL, tid, call->pc - n, code, n) && syscall_is_compat_code(code);
+	return resident_read(resident, tid, call->pc - n, code, n) && syscall_is_compat_code(code);
 }
 
 // Returns a compat call with the number of the same native call; -1 if there is none.
@@ -108,13 +108,13 @@ static bool is_spared(const struct syscall_caller *caller, const struct proc_sys
 	}
 }
 
-bool spared_calls_has(int pid, int tid, const struct proc_syscall *call)
+bool spared_calls_has(int pid, int tid, struct resident *resident, const struct proc_syscall *call)
 {
 	struct syscall_caller caller = {.tid = tid, .pid = pid};
 
 	if (call->nr == -1)
 		return false; // it is in no call
-	caller.compat = is_compat(tid, call);
+	caller.compat = is_compat(tid, resident, call);
 	if (!caller.compat)
 		return is_spared(&caller, call);
 	const struct proc_syscall native = native_call(call);

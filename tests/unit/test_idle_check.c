@@ -57,7 +57,7 @@ static void set_runnable(struct child *child, int n_others)
 	assert_int_equal(pwrite(child->load.fd, text, (size_t)n, 0), n);
 }
 
-static const struct target_thread *only_thread(const struct child *child)
+static struct target_thread *only_thread(const struct child *child)
 {
 	assert_int_equal(child->target.n_threads, 1);
 	return child->target.threads[0];

@@ -80,7 +80,7 @@ static void trace_child(int fd, int answer_fd)
 
 static bool is_ready(const struct process *process, enum life life)
 {
-	const struct target_thread *thread = process->target.threads[0];
+	struct target_thread *thread = process->target.threads[0];
 	enum thread_state state;
 
 	assert_true(sleeper_state(&process->target, thread, &state));
