@@ -28,7 +28,7 @@
 #include "top_text.h"
 #include "top_ui.h"
 
-enum { NAME_COLUMNS = 15, READ_BYTES = 1 << 16 };
+enum { NAME_COLUMNS = 15, READ_BYTES = 1 << 16, MAX_READS = 16 };
 
 #define NAMES_NS (100 * NS_PER_MS)
 #define SETTLE_NS (250 * NS_PER_MS)
@@ -210,12 +210,13 @@ static void keep(struct top_run *run, const uint8_t *bytes, size_t size)
 	}
 }
 
-// Takes what the sampler has written. False: that was all.
+// Takes what the sampler has written, or a part of much, so that signals and keys do not wait for
+// the rest. False: that was all.
 static bool read_stream(struct top_run *run)
 {
 	static uint8_t bytes[READ_BYTES];
 
-	for (;;) {
+	for (int i = 0; i < MAX_READS; i++) {
 		const ssize_t n = read(run->live.fd, bytes, sizeof(bytes));
 		if (n > 0)
 			keep(run, bytes, (size_t)n);
@@ -225,6 +226,7 @@ static bool read_stream(struct top_run *run)
 			continue;
 		return n < 0 && errno == EAGAIN;
 	}
+	return true;
 }
 
 // Stops as Ctrl-Z does; goes on when the shell lets it.
