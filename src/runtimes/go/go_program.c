@@ -96,13 +96,23 @@ static void read_debug_information(void *context)
 	    go_offsets_of_module(search->program->module, &search->program->offsets);
 }
 
-static bool read_string(const struct go_memory *memory, uint64_t header, char *ret, size_t size)
+// Reads what no program changes: what is not in memory, because nobody has used it yet, is in the
+// file.
+static bool read_constant(const struct search *search, uint64_t address, void *bytes, size_t size)
+{
+	const struct go_program *program = search->program;
+
+	return go_memory_read(search->memory, address, bytes, size) ||
+	       module_read_code(program->module, address - program->bias, bytes, size) == size;
+}
+
+static bool read_string(const struct search *search, uint64_t header, char *ret, size_t size)
 {
 	uint64_t words[2]; // address, length
 
 	memset(ret, 0, size);
-	return go_memory_read(memory, header, words, sizeof(words)) && words[1] > 0 &&
-	       words[1] < size && go_memory_read(memory, words[0], ret, words[1]);
+	return read_constant(search, header, words, sizeof(words)) && words[1] > 0 &&
+	       words[1] < size && read_constant(search, words[0], ret, words[1]);
 }
 
 static bool is_printable(const char *text)
@@ -124,8 +134,7 @@ static bool read_version(const struct search *search, char ret[GO_VERSION_BYTES]
 		return false;
 	if (!(bytes[BUILD_INFO_FLAGS] & BUILD_INFO_INLINE)) {
 		const uint64_t header = word_at(bytes, BUILD_INFO_POINTER / WORD);
-		return read_string(search->memory, header, ret, GO_VERSION_BYTES) &&
-		       is_printable(ret);
+		return read_string(search, header, ret, GO_VERSION_BYTES) && is_printable(ret);
 	}
 	const size_t length = bytes[BUILD_INFO_STRING];
 	memset(ret, 0, GO_VERSION_BYTES);
@@ -245,9 +254,9 @@ static uint64_t scan_for_reasons(struct address_space *space, const struct searc
 		    word_at(words, i + 3) != strlen("IO wait"))
 			continue;
 		n_left--;
-		if (read_string(search->memory, at, text, sizeof(text)) &&
+		if (read_string(search, at, text, sizeof(text)) &&
 		    strcmp(text, "GC assist marking") == 0 &&
-		    read_string(search->memory, at + 2 * WORD, text, sizeof(text)) &&
+		    read_string(search, at + 2 * WORD, text, sizeof(text)) &&
 		    strcmp(text, "IO wait") == 0)
 			return at - 2 * WORD;
 	}
@@ -261,7 +270,7 @@ static void read_reasons(const struct search *search, uint64_t at)
 	program->reasons = memory_alloc_zeroed(GO_MAX_REASONS, sizeof(*program->reasons));
 	for (size_t i = 1; at && i < GO_MAX_REASONS; i++) {
 		char *text = program->reasons[i];
-		if (read_string(search->memory, at + i * 2 * WORD, text, GO_REASON_BYTES) &&
+		if (read_string(search, at + i * 2 * WORD, text, GO_REASON_BYTES) &&
 		    is_printable(text))
 			continue;
 		text[0] = '\0';
