@@ -460,11 +460,16 @@ bool syscall_has_returned(int tid, const struct thread_registers *thread)
 	       proc_read_status(tid, &status) && !(status.signals_pending & bit_of(SIGSYS));
 }
 
+// True if the call has ended because of a stop; some have an error of their own for that.
+static bool was_interrupted(const struct syscall_rest *rest, int64_t result)
+{
+	return syscall_was_interrupted(result) ||
+	       (rest->kind == REST_WHOLE && rest->row->error && result == -rest->row->error);
+}
+
 bool syscall_rest_continues(struct syscall_rest *rest, int64_t result)
 {
-	const bool interrupted =
-	    syscall_was_interrupted(result) ||
-	    (rest->kind == REST_WHOLE && rest->row->error && result == -rest->row->error);
+	const bool interrupted = was_interrupted(rest, result);
 
 	if (rest->kind != REST_MORE)
 		return interrupted && !awaits_signal(rest->caller.tid);
@@ -488,7 +493,7 @@ void syscall_rest_leave(const struct syscall_rest *rest, struct thread_registers
 {
 	if (rest->kind == REST_WHOLE) {
 		// Nobody will disturb it any more.
-		if (syscall_number(thread) >= 0 && syscall_was_interrupted(syscall_result(thread)))
+		if (syscall_number(thread) >= 0 && was_interrupted(rest, syscall_result(thread)))
 			syscall_begin_again(thread);
 		return;
 	}
