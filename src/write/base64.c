@@ -31,6 +31,7 @@ void base64_write(FILE *stream, const void *bytes, size_t size)
 			next += taken;
 			size -= taken;
 		}
+		// cppcheck-suppress uninitvar ; the loop has filled these
 		fwrite(part, 1, n, stream);
 	}
 }

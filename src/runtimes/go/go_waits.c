@@ -73,24 +73,26 @@ typedef bool visit_fn(const struct search *search, uint64_t address, struct go_w
 
 // Calls visit for each word of the innermost frames that may be an address, until it has found what
 // it looks for.
-static void search_all(struct search *search, const struct snapshot *snapshot, visit_fn *visit,
+static void search_all(const struct search *given, const struct snapshot *snapshot, visit_fn *visit,
                        uint8_t *hint, struct go_wait *ret)
 {
+	struct search search = *given;
 	struct resident_block blocks[MAX_CANDIDATES];
 	uint8_t bytes[MAX_CANDIDATES][GO_WAIT_BYTES], places[MAX_CANDIDATES];
 	size_t n = 0;
 
 	for (size_t i = 0; i < MAX_WORDS && n < MAX_CANDIDATES; i++) {
-		const uint64_t word = word_at(search->goroutine, snapshot, i);
+		const uint64_t word = word_at(search.goroutine, snapshot, i);
 		if (!word)
 			continue;
+		// cppcheck-suppress legacyUninitvar ; it is what is read into
 		blocks[n] = (struct resident_block){word, bytes[n], GO_WAIT_BYTES, false};
 		places[n++] = (uint8_t)i;
 	}
-	resident_read_blocks(search->memory->resident, search->memory->tid, blocks, n);
+	resident_read_blocks(search.memory->resident, search.memory->tid, blocks, n);
 	for (size_t i = 0; i < n; i++) {
-		search->known = &blocks[i];
-		if (!visit(search, blocks[i].address, ret))
+		search.known = &blocks[i];
+		if (!visit(&search, blocks[i].address, ret))
 			continue;
 		*hint = places[i];
 		return;
@@ -98,8 +100,8 @@ static void search_all(struct search *search, const struct snapshot *snapshot, v
 }
 
 // Looks first where the last one was.
-static void search_stack(struct search *search, const struct snapshot *snapshot, visit_fn *visit,
-                         uint8_t *hint, struct go_wait *ret)
+static void search_stack(const struct search *search, const struct snapshot *snapshot,
+                         visit_fn *visit, uint8_t *hint, struct go_wait *ret)
 {
 	const uint64_t first = word_at(search->goroutine, snapshot, *hint);
 
@@ -134,24 +136,26 @@ static bool visit_poll(const struct search *search, uint64_t address, struct go_
 }
 
 // A select waits by one sudog for each case, by the address of its channel. The first one is known.
-static void find_channel(struct search *search, struct go_wait *ret)
+static void find_channel(const struct search *given, struct go_wait *ret)
 {
-	const struct go_offsets *offsets = &search->program->offsets;
-	uint64_t sudog = search->goroutine->waiting, last = 0;
+	const struct go_offsets *offsets = &given->program->offsets;
+	struct search search = *given;
+	uint64_t sudog = search.goroutine->waiting, last = 0;
 	uint8_t bytes[GO_WAIT_BYTES];
 	struct resident_block next;
 	size_t n = 0;
 
 	for (int i = 0; i < MAX_CASES && sudog; i++) {
-		const uint64_t channel = field(search, sudog, offsets->channel);
+		const uint64_t channel = field(&search, sudog, offsets->channel);
 		if (i == 0)
 			ret->address = channel;
 		n += channel != 0 && channel != last;
 		last = channel;
-		sudog = field(search, sudog, offsets->next_waiting);
+		sudog = field(&search, sudog, offsets->next_waiting);
+		// cppcheck-suppress legacyUninitvar ; it is what is read into
 		next = (struct resident_block){sudog, bytes, sudog ? sizeof(bytes) : 0, false};
-		resident_read_blocks(search->memory->resident, search->memory->tid, &next, 1);
-		search->known = &next;
+		resident_read_blocks(search.memory->resident, search.memory->tid, &next, 1);
+		search.known = &next;
 	}
 	ret->n_more = n > 0 ? n - 1 : 0;
 	ret->what = ret->address ? "chan" : NULL;

@@ -243,7 +243,7 @@ static void verify(const struct making *making)
 	struct goroutine_copies *copies = making->copies;
 	const size_t g_bytes = making->program->g_bytes;
 	struct resident_block blocks[MAX_COPIES];
-	size_t ends[MAX_COPIES], n = 0, used = 0;
+	size_t ends[MAX_COPIES] = {0}, n = 0, used = 0;
 
 	for (size_t i = 0; i < copies->count; i = ends[n++]) {
 		const uint64_t start = copies->items[i].goroutine.address;
