@@ -391,8 +391,10 @@ static void update_maps(struct address_space *space, int tid, int64_t now_ns, bo
 
 	if (!read_stat(space, tid, &stat))
 		return;
-	// start_stack is random for each exec: another value means another program.
-	const bool exec = stat.start_stack != space->start_stack;
+	// start_stack is random for each exec: another value means another program. start_code is set
+	// last, when the maps may have been read already.
+	const bool exec = stat.start_stack != space->start_stack ||
+	                  stat.start_code != space->start_code;
 	const bool hint = stat.vsize_bytes != space->vsize_bytes || space->stale;
 	const int64_t rest_ns = (hint ? HINTED_COST_FACTOR : COST_FACTOR) * space->cost_ns;
 
@@ -418,8 +420,10 @@ static void update_maps(struct address_space *space, int tid, int64_t now_ns, bo
 	reread(space, tid, now_ns);
 	if (watch_says && space->generation == generation)
 		space->watch.unknown = true; // it does not see what the maps show
-	if (exec)
+	if (exec) {
 		space->generation++;
+		note_program(space);
+	}
 }
 
 void address_space_note_exec(struct address_space *space, int tid)
