@@ -104,5 +104,9 @@ bool proc_is_blocked(int fd, int pid, int tid);
 bool proc_parse_stat(const char *text, struct proc_stat *ret);
 bool proc_parse_syscall(const char *text, struct proc_syscall *ret);
 
+// Returns how many threads of the machine run or wait for a CPU, of the text of /proc/loadavg; -1:
+// malformed.
+long proc_parse_runnable(const char *text);
+
 // Leaves what is not there at 0, and the state at '?'.
 void proc_parse_status(const char *text, struct proc_status *ret);

@@ -111,51 +111,103 @@ char *proc_read_variable(int pid, const char *name)
 	return value;
 }
 
-// Parses the n-th (from 1) of the space-separated fields that follow, as a number.
-static bool parse_field(const char *text, int n, uint64_t *ret)
+// Parses the number that follows, after spaces. NULL: there is none. Done by hand, as several files
+// are read in each tick: strtoull and a search for each field were half of its instructions.
+static inline const char *parse_number(const char *text, unsigned int base, uint64_t *ret)
 {
-	for (int i = 1; i < n; i++) {
-		text = strchr(text, ' ');
-		if (!text)
-			return false;
+	uint64_t number = 0;
+	unsigned int digit;
+
+	while (*text == ' ')
 		text++;
+	const bool negative = *text == '-';
+	text += negative;
+	if (base == 16 && text[0] == '0' && text[1] == 'x')
+		text += 2;
+	const char *const start = text;
+	for (;; text++) {
+		digit = (unsigned int)*text - '0'; // large if it is not a digit
+		if (base == 16 && digit >= 10)
+			digit =
+			    (unsigned int)*text - 'a' < 6 ? (unsigned int)*text - 'a' + 10 : base;
+		if (digit >= base)
+			break;
+		number = number * base + digit;
 	}
-	char *end;
-	*ret = strtoull(text, &end, 10);
-	return end != text;
+	*ret = negative ? -number : number;
+	return text > start ? text : NULL;
+}
+
+// Parses up to n numbers with spaces between; returns how many there are.
+static size_t parse_numbers(const char *text, uint64_t *ret, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		text = parse_number(text, 10, &ret[i]);
+		if (!text)
+			return i;
+	}
+	return n;
+}
+
+// Fields of stat, numbered as in proc_pid_stat(5).
+enum {
+	STAT_PPID = 4, // the first number after the state
+	STAT_FLAGS = 9,
+	STAT_N_THREADS = 20,
+	STAT_START_TIME = 22,
+	STAT_VSIZE = 23,
+	STAT_START_CODE = 26,
+	STAT_START_STACK = 28,
+	STAT_PROCESSOR = 39,
+	STAT_ENV_START = 50,
+	STAT_ENV_END = 51,
+	STAT_END,
+};
+
+// Parses the state and the numbers up to field `last`, which stand at their own indices; returns
+// the index behind the last one that there is, 0: it is not the text of a stat file.
+static int parse_stat(const char *text, int last, char *ret_state, uint64_t fields[STAT_END])
+{
+	// The name (field 2) may have spaces and parentheses in it: the last parenthesis counts.
+	const char *rest = strrchr(text, ')');
+
+	if (!rest || rest[1] != ' ' || rest[2] == '\0')
+		return 0;
+	*ret_state = rest[2];
+	return STAT_PPID + (int)parse_numbers(rest + 3, fields + STAT_PPID, last + 1 - STAT_PPID);
 }
 
 bool proc_parse_stat(const char *text, struct proc_stat *ret)
 {
-	// The name (field 2) may have spaces and parentheses in it: the last parenthesis counts.
-	const char *rest = strrchr(text, ')');
-	struct proc_stat stat;
+	uint64_t fields[STAT_END];
+	char state;
+	const int end = parse_stat(text, STAT_PROCESSOR, &state, fields);
 
-	if (!rest || rest[1] != ' ' || rest[2] == '\0')
+	if (end <= STAT_START_STACK)
 		return false;
-	rest += 2; // field 3
-	stat.state = *rest;
-	if (!parse_field(rest, 9 - 2, &stat.flags) || !parse_field(rest, 20 - 2, &stat.n_threads) ||
-	    !parse_field(rest, 22 - 2, &stat.start_time) ||
-	    !parse_field(rest, 23 - 2, &stat.vsize_bytes) ||
-	    !parse_field(rest, 26 - 2, &stat.start_code) ||
-	    !parse_field(rest, 28 - 2, &stat.start_stack))
-		return false;
-	if (!parse_field(rest, 39 - 2, &stat.processor))
-		stat.processor = UINT64_MAX;
-	*ret = stat;
+	*ret = (struct proc_stat){
+	    .state = state,
+	    .flags = fields[STAT_FLAGS],
+	    .n_threads = fields[STAT_N_THREADS],
+	    .start_time = fields[STAT_START_TIME],
+	    .vsize_bytes = fields[STAT_VSIZE],
+	    .start_code = fields[STAT_START_CODE],
+	    .start_stack = fields[STAT_START_STACK],
+	    .processor = end > STAT_PROCESSOR ? fields[STAT_PROCESSOR] : UINT64_MAX,
+	};
 	return true;
 }
 
 bool proc_find_environment(int pid, uint64_t *ret_start, uint64_t *ret_end)
 {
-	char text[FILE_SIZE];
-	uint64_t start, end;
-	const char *rest =
-	    read_text(-1, pid, pid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+	char text[FILE_SIZE], state;
+	uint64_t fields[STAT_END];
 
-	if (!rest || rest[1] != ' ' || !parse_field(rest + 2, 50 - 2, &start) ||
-	    !parse_field(rest + 2, 51 - 2, &end) || start == 0 || start > end)
+	if (!read_text(-1, pid, pid, "stat", text, sizeof(text)) ||
+	    parse_stat(text, STAT_ENV_END, &state, fields) <= STAT_ENV_END)
+		return false;
+	const uint64_t start = fields[STAT_ENV_START], end = fields[STAT_ENV_END];
+	if (start == 0 || start > end)
 		return false;
 	*ret_start = start;
 	*ret_end = end;
@@ -285,13 +337,12 @@ bool proc_read_wchan(int pid, int tid, char ret[PROC_NAME_SIZE])
 
 bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret)
 {
-	char text[128], *end = text;
-	uint64_t values[3];
+	uint64_t values[3] = {0};
+	char text[128];
 
 	if (!read_text(fd, pid, tid, "schedstat", text, sizeof(text)))
 		return false;
-	for (size_t i = 0; i < array_size(values); i++)
-		values[i] = strtoull(end, &end, 10);
+	parse_numbers(text, values, array_size(values));
 	*ret = (struct proc_schedstat){values[0], values[1], values[2]};
 	return true;
 }
@@ -299,25 +350,35 @@ bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret)
 bool proc_parse_syscall(const char *text, struct proc_syscall *ret)
 {
 	struct proc_syscall call = {0};
-	char *end;
+	uint64_t number;
 
 	if (strncmp(text, "running", strlen("running")) == 0) {
 		*ret = (struct proc_syscall){.running = true};
 		return true;
 	}
-	call.nr = strtoll(text, &end, 10);
-	if (end == text)
-		return false;
+	text = parse_number(text, 10, &number);
+	call.nr = (int64_t)number;
 	// "NR ARG0 ... ARG5 SP PC", or "-1 SP PC".
-	for (int i = 0; call.nr != -1 && i < 6; i++)
-		call.args[i] = strtoull(end, &end, 16);
-	call.sp = strtoull(end, &end, 16);
-	text = end;
-	call.pc = strtoull(text, &end, 16);
-	if (end == text)
+	for (int i = 0; text && call.nr != -1 && i < 6; i++)
+		text = parse_number(text, 16, &call.args[i]);
+	if (text)
+		text = parse_number(text, 16, &call.sp);
+	if (!text || !parse_number(text, 16, &call.pc))
 		return false;
 	*ret = call;
 	return true;
+}
+
+long proc_parse_runnable(const char *text)
+{
+	uint64_t number;
+
+	// The fourth field, runnable/all.
+	for (int i = 0; text && i < 3; i++) {
+		text = strchr(text, ' ');
+		text = text ? text + 1 : NULL;
+	}
+	return text && parse_number(text, 10, &number) ? (long)number : -1;
 }
 
 bool proc_is_blocked(int fd, int pid, int tid)

@@ -2,8 +2,9 @@
 #include "machine_load.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
+
+#include "proc.h"
 
 void machine_load_init(struct machine_load *load)
 {
@@ -23,13 +24,13 @@ void machine_load_deinit(struct machine_load *load)
 long machine_load_others(const struct machine_load *load)
 {
 	char text[128];
-	long n_runnable;
 
 	const ssize_t n = load->fd < 0 ? -1 : pread(load->fd, text, sizeof(text) - 1, 0);
 	if (n <= 0)
 		return -1;
 	text[n] = '\0';
-	return sscanf(text, "%*s %*s %*s %ld", &n_runnable) == 1 ? n_runnable - 1 : -1;
+	const long n_runnable = proc_parse_runnable(text);
+	return n_runnable < 0 ? -1 : n_runnable - 1;
 }
 
 bool machine_load_is_crowded(const struct machine_load *load, long n_others)

@@ -119,6 +119,16 @@ static void test_syscall_malformed(void **state)
 		assert_false(proc_parse_syscall(texts[i], &call));
 }
 
+static void test_runnable(void **state)
+{
+	static const char *const malformed[] = {"", "1", "1 2 3", "1 2 3 ", "1 2 3 x/4 5"};
+
+	(void)state;
+	assert_int_equal(proc_parse_runnable("0.14 1.52 12.49 17/194 22936\n"), 17);
+	for (size_t i = 0; i < array_size(malformed); i++)
+		assert_int_equal(proc_parse_runnable(malformed[i]), -1);
+}
+
 static void test_own_files(void **state)
 {
 	const int pid = getpid();
@@ -163,13 +173,10 @@ static void test_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stat_names),
-	    cmocka_unit_test(test_stat_malformed),
-	    cmocka_unit_test(test_syscall),
-	    cmocka_unit_test(test_syscall_malformed),
-	    cmocka_unit_test(test_status_namespaces),
-	    cmocka_unit_test(test_own_files),
-	    cmocka_unit_test(test_gone),
+	    cmocka_unit_test(test_stat_names),        cmocka_unit_test(test_stat_malformed),
+	    cmocka_unit_test(test_syscall),           cmocka_unit_test(test_syscall_malformed),
+	    cmocka_unit_test(test_status_namespaces), cmocka_unit_test(test_runnable),
+	    cmocka_unit_test(test_own_files),         cmocka_unit_test(test_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
