@@ -245,7 +245,6 @@ void processes_prime(struct processes *processes, int64_t now_ns)
 
 bool processes_tick(struct processes *processes, const struct stretch *stretch)
 {
-	const long n_others = machine_load_others(&processes->load);
 	struct run_stats *stats = processes->stats;
 
 	held_time_settle_tick(&processes->hold);
@@ -256,7 +255,7 @@ bool processes_tick(struct processes *processes, const struct stretch *stretch)
 	// Sample children that are found on the way in the same tick.
 	for (size_t i = 0; i < processes->count; i++) {
 		struct process *process = processes->items[i];
-		process->ended = !ticker_tick(&process->ticker, stretch, n_others);
+		process->ended = !ticker_tick(&process->ticker, stretch);
 		stats->threads += process->target->n_threads;
 		if (processes->children)
 			find_children(processes, process);

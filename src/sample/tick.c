@@ -277,19 +277,19 @@ static bool is_asleep(const struct ticker *ticker, const struct target_thread *t
 	       ticker->accounting.now_ns - thread->ran_ns > LONG_ASLEEP_NS;
 }
 
-static bool may_have_woken(const struct ticker *ticker, long n_others)
+static bool may_have_woken(const struct ticker *ticker)
 {
 	const struct ticker_setup *setup = ticker->setup;
 
 	// Without the sums, this also tells that none has just begun to run.
 	return (!thread_sums_are_known(setup->sums) || tick_looks_for_woken(ticker)) &&
-	       woken_may_be_ready(setup->load, ticker->target, n_others, ticker->n_running);
+	       woken_may_be_ready(setup->load, ticker->target, ticker->n_others, ticker->n_running);
 }
 
-static void look_at_sleepers(struct ticker *ticker, long n_others, bool has_stopped)
+static void look_at_sleepers(struct ticker *ticker, bool has_stopped)
 {
 	struct idle_check *check = &ticker->idle_check;
-	const bool has_woken = may_have_woken(ticker, n_others);
+	const bool has_woken = may_have_woken(ticker);
 	const bool holds = idle_check_holds(check, ticker->target, has_woken, has_stopped);
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
@@ -315,7 +315,6 @@ static void look_at_sleepers(struct ticker *ticker, long n_others, bool has_stop
 static void look_at_all(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
-	const long n_others = machine_load_others(ticker->setup->load);
 	const size_t n_asked = ticker->stops.count;
 	size_t n_sleepers = 0;
 
@@ -331,7 +330,7 @@ static void look_at_all(struct ticker *ticker)
 	stop_planned(ticker, n_asked);
 	if (n_sleepers > 0) {
 		const size_t n_stopped = ticker->stops.count;
-		look_at_sleepers(ticker, n_others, n_stopped > n_asked);
+		look_at_sleepers(ticker, n_stopped > n_asked);
 		stop_planned(ticker, n_stopped);
 	}
 	ticker->all_asleep = true;
@@ -379,11 +378,11 @@ void ticker_prime(struct ticker *ticker, int64_t now_ns)
 	ticker->accounting.priming = false;
 }
 
-bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_others)
+bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 {
 	struct target *target = ticker->target;
 
-	ticker->n_others = n_others;
+	ticker->n_others = machine_load_others(ticker->setup->load);
 	if (is_idle(ticker) && !goroutine_samples_is_looking(ticker)) {
 		ticker->accounting.now_ns = stretch->until_ns;
 		goroutine_samples_begin(ticker, true);

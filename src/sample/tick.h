@@ -83,9 +83,8 @@ void ticker_deinit(struct ticker *ticker);
 // 5,000 take longer than a period. Nothing is counted, and no thread is stopped.
 void ticker_prime(struct ticker *ticker, int64_t now_ns);
 
-// Samples every thread once, for that stretch of time; n_others is machine_load_others just before.
-// False if no thread is left.
-bool ticker_tick(struct ticker *ticker, const struct stretch *stretch, long n_others);
+// Samples every thread once, for that stretch of time. False if no thread is left.
+bool ticker_tick(struct ticker *ticker, const struct stretch *stretch);
 
 // Takes the samples of threads that were asked to stop in a tick and have stopped only now. Call it
 // whenever a signal came between ticks.
