@@ -27,19 +27,25 @@ struct resident_gaps {
 // The pages of one process.
 struct resident {
 	int pid;
-	int fd;      // of its pagemap; -1: to be opened
-	bool hidden; // the kernel does not show it: every page is taken to be there
+	int fd;           // of its pagemap; -1: to be opened
+	uint64_t program; // as last told (resident_note_program)
+	bool hidden;      // the kernel does not show it: every page is taken to be there
 };
 
 void resident_init(struct resident *resident, int pid);
 void resident_deinit(struct resident *resident);
 
-// Closes the pagemap. Call it in each tick: an open one keeps showing the program that the process
-// was running when it was opened.
-void resident_renew(struct resident *resident);
+// Closes the pagemap if `program`, a number that is another one after each exec, has changed. Call
+// it in each tick: an open one keeps showing the memory of the program that it was opened for, or
+// nothing, once that memory is gone.
+void resident_note_program(struct resident *resident, uint64_t program);
 
 // Opens the pagemap through the thread tid of the process, if it is not open.
 void resident_open(struct resident *resident, int tid);
+
+// Waits until the process's memory can be read: while its mmap_lock is taken, nobody can, and
+// nobody should be held meanwhile.
+void resident_await(struct resident *resident, int tid);
 
 // Copies those of the `size` bytes at `address` of the thread's memory that are resident to the
 // same places in `bytes`. The others are gaps, where nothing is written. Returns the size of the

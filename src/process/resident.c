@@ -20,16 +20,23 @@ void resident_init(struct resident *resident, int pid)
 	*resident = (struct resident){.pid = pid, .fd = -1};
 }
 
-void resident_deinit(struct resident *resident)
-{
-	resident_renew(resident);
-}
-
-void resident_renew(struct resident *resident)
+static void close_pagemap(struct resident *resident)
 {
 	if (resident->fd >= 0)
 		close(resident->fd);
 	resident->fd = -1;
+}
+
+void resident_deinit(struct resident *resident)
+{
+	close_pagemap(resident);
+}
+
+void resident_note_program(struct resident *resident, uint64_t program)
+{
+	if (resident->program != program)
+		close_pagemap(resident);
+	resident->program = program;
 }
 
 // True if the process is gone. If we have no pagemap of our own either, the kernel was built
@@ -55,16 +62,22 @@ static size_t read_entries(struct resident *resident, int tid, uint64_t page, ui
 	const off_t at = (off_t)(page * sizeof(*entries));
 	ssize_t size = -1;
 
-	// Nothing is read from the memory of a program that is gone, after an exec in the middle of
-	// a tick.
+	// A pagemap that was opened before an exec has no entries any more: it is opened again.
 	for (int i = 0; i < 2 && size <= 0; i++) {
 		resident_open(resident, tid);
 		size =
 		    resident->fd < 0 ? -1 : pread(resident->fd, entries, n * sizeof(*entries), at);
 		if (size <= 0)
-			resident_renew(resident);
+			close_pagemap(resident);
 	}
 	return size > 0 ? (size_t)size / sizeof(*entries) : 0;
+}
+
+void resident_await(struct resident *resident, int tid)
+{
+	uint64_t entry;
+
+	read_entries(resident, tid, 0, &entry, 1);
 }
 
 // The stretches of a copy that are to be read, as offsets in it.
@@ -195,7 +208,7 @@ bool resident_read(struct resident *resident, int tid, uint64_t address, void *b
 
 enum {
 	MAX_BLOCKS = 128,
-	MAX_AT_ONCE = 64, // pages that are asked for at once: one more costs much less than a call
+	MAX_AT_ONCE = 64, // pages of one call: a page more costs much less than another call
 	N_STRETCHES = 16,
 };
 
@@ -216,7 +229,8 @@ static uint64_t last_page(const struct resident_block *block)
 	return (block->address + block->size - 1) / (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-// How many pages, from that one of the first block on, the blocks need that follow each other.
+// Returns how many pages to ask for at once: from `page`, which the first block needs, to the last
+// one that any of the blocks needs before the first that lies too far away.
 static uint64_t count_needed(uint64_t page, const struct resident_block *blocks, size_t n)
 {
 	uint64_t last = page;
@@ -245,7 +259,8 @@ static void ask_for_pages(struct resident *resident, int tid, uint64_t page, uin
 		ret->are_there |= (entries[i] & PAGE_IS_PRESENT) >> 63 << i;
 }
 
-// `blocks`: the one whose page it is, and n - 1 that follow.
+// True if the page is in memory. `blocks`: the one that needs it, and the n - 1 after it, whose
+// pages are asked for in the same call.
 static bool is_page_there(struct resident *resident, int tid, uint64_t page,
                           const struct resident_block *blocks, size_t n, struct known_pages *known)
 {
@@ -262,7 +277,7 @@ static bool is_page_there(struct resident *resident, int tid, uint64_t page,
 	return stretch->are_there >> (page - stretch->first) & 1;
 }
 
-// True if the first of n blocks is there.
+// True if all pages of the first of n blocks are in memory.
 static bool is_there(struct resident *resident, int tid, const struct resident_block *blocks,
                      size_t n, struct known_pages *known)
 {
@@ -277,7 +292,8 @@ static bool is_there(struct resident *resident, int tid, const struct resident_b
 	return true;
 }
 
-// Reads up to MAX_BLOCKS that are there. A call ends at the first one that cannot be read.
+// Reads n blocks, MAX_BLOCKS at most. A call ends at a block that cannot be read: that one is left
+// out, and the next call begins behind it.
 static void read_blocks(int tid, struct resident_block **blocks, size_t n)
 {
 	struct iovec local[MAX_BLOCKS], remote[MAX_BLOCKS];

@@ -74,7 +74,8 @@ size_t stops_ask(struct stops *stops, size_t from, bool spares)
 	for (size_t i = from; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
 		struct target_thread *thread = stop->thread;
-		resident_open(thread->hint.resident, thread->tid); // now, not while it is held
+		if (i == from) // now, not while somebody is held
+			resident_await(thread->hint.resident, thread->tid);
 		thread->stop.asked_state = stop->state;
 		thread->stop.slept_before_stop = spares && has_fallen_asleep(stops, stop);
 		if (thread->stop.slept_before_stop)

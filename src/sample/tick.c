@@ -396,7 +396,6 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 	goroutine_samples_begin(ticker, false);
 	ticker->accounting.from_ns = stretch->from_ns;
 	ticker->accounting.now_ns = stretch->until_ns;
-	resident_renew(&target->resident);
 	if (!ticker->started) {
 		start(ticker);
 	} else {

@@ -37,6 +37,7 @@ void tick_update_space(struct ticker *ticker, int tid, bool force)
 	const bool begun = held_time_begin_work(hold);
 
 	address_space_update(&ticker->space, tid, clock_now_ns(), force);
+	resident_note_program(&ticker->target->resident, ticker->space.start_stack);
 	runtimes_update(&ticker->runtimes, tid, clock_now_ns());
 	held_time_end_work(hold, begun);
 }
