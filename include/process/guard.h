@@ -6,6 +6,7 @@
 // runs into one of these is abandoned: what it had begun is leaked, and the profile goes on.
 #pragma once
 
+#include <signal.h>
 #include <stdint.h>
 
 enum guard_end {
@@ -22,8 +23,8 @@ typedef void guard_work(void *context);
 // what it took from that. Returns how it ended. After all but GUARD_DONE, what the work was
 // changing may be half done: discard it. A lack of time ends only what can be left safely: code of
 // libdw and its helpers, and system calls that wait. Within guarded work, it only calls
-// work(context), and what goes wrong ends the outermost work. For one thread only. Uses SIGVTALRM
-// and SIGPROF.
+// work(context), and what goes wrong ends the outermost work. For one thread only, and
+// each process that it forks. Uses SIGRTMIN + 2 and + 3, or SIGVTALRM and SIGALRM (signal_timer.h).
 enum guard_end guard_run(guard_work *work, void *context, int64_t *left_ns);
 
 // Call it within guarded work, before the work opens or unpacks files. From then on the work may
@@ -31,6 +32,9 @@ enum guard_end guard_run(guard_work *work, void *context, int64_t *left_ns);
 void guard_opens_files(uint64_t memory_bytes);
 
 #define GUARD_WAIT_NS INT64_C(2000000000)
+
+// The signals that end guarded work: block them for what must not be left in the middle.
+void guard_fill_signals(sigset_t *set);
 
 // Abandons the guarded work; returns if there is none.
 void guard_leave(enum guard_end end);

@@ -9,21 +9,26 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "memory.h"
 #include "signal_context.h"
+#include "signal_timer.h"
 
 enum {
 	ALTERNATE_STACK_BYTES = 64 << 10,
 	MAX_SAFE = 8,
 	TICK_NS = 100000000, // steps in which CPU time is counted
 	RETRY_NS = 1000000,  // pause between tries, once the time is up, until the work can be left
-	CPU_SIGNAL = SIGVTALRM,
-	WAIT_SIGNAL = SIGPROF,
 };
+
+// Real-time signals are nobody's but ours: the kernel sends none. SIGRTMIN is that of a window's
+// writer, and the next one the hold limit's.
+#define CPU_SIGNAL (SIGRTMIN + 2)
+#define WAIT_SIGNAL (SIGRTMIN + 3)
 
 // Sanitizers reserve terabytes of address space.
 #if defined(__SANITIZE_ADDRESS__)
@@ -50,9 +55,9 @@ static struct {
 	volatile uintptr_t last_pc;
 	struct code_range safe[MAX_SAFE]; // the code of libdw and its helpers
 	size_t n_safe;
-	timer_t cpu_timer; // ticks all the time
-	timer_t wait_timer;
-	bool has_timers, opens_files, memory_is_limited;
+	struct signal_timer cpu_timer; // ticks all the time
+	struct signal_timer wait_timer;
+	bool opens_files, memory_is_limited;
 	volatile sig_atomic_t hurries; // the CPU timer ticks fast
 	struct rlimit memory;          // as it was
 } guard;
@@ -68,17 +73,9 @@ static bool is_safe(uintptr_t pc)
 	return false;
 }
 
-static void arm(timer_t timer, int64_t first_ns, int64_t then_ns)
-{
-	const struct itimerspec when = {clock_timespec(then_ns), clock_timespec(first_ns)};
-
-	if (guard.has_timers)
-		timer_settime(timer, 0, &when, NULL);
-}
-
 static void tick_every(int64_t ns)
 {
-	arm(guard.cpu_timer, ns, ns);
+	signal_timer_set(&guard.cpu_timer, ns, ns);
 }
 
 static void leave(enum guard_end end, uintptr_t pc)
@@ -103,8 +100,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
 // is being changed: the next signal tries again.
 static void on_cpu_time(int number, siginfo_t *info, void *context)
 {
-	(void)number, (void)info;
-	if (!guard.active)
+	(void)number;
+	if (!guard.active || !signal_timer_has_sent(info))
 		return;
 	guard.left_ns -= guard.hurries ? RETRY_NS : TICK_NS;
 	if (guard.left_ns > 0)
@@ -118,9 +115,9 @@ static void on_cpu_time(int number, siginfo_t *info, void *context)
 
 static void on_waiting(int number, siginfo_t *info, void *context)
 {
-	(void)number, (void)info;
+	(void)number;
 	// malloc's own system calls, which must not be left, never end this way.
-	if (guard.active && signal_context_ends_call(context))
+	if (guard.active && signal_timer_has_sent(info) && signal_context_ends_call(context))
 		leave(GUARD_TIME, signal_context_pc(context));
 }
 
@@ -158,11 +155,13 @@ static void set_alternate_stack(void)
 		sigaltstack(&(stack_t){.ss_sp = bytes, .ss_size = sizeof(bytes)}, NULL);
 }
 
-static void fill_timer_signals(sigset_t *set)
+void guard_fill_signals(sigset_t *set)
 {
 	sigemptyset(set);
-	sigaddset(set, CPU_SIGNAL);
-	sigaddset(set, WAIT_SIGNAL);
+	if (!guard.ready)
+		return;
+	sigaddset(set, guard.cpu_timer.signal);
+	sigaddset(set, guard.wait_timer.signal);
 }
 
 // Blocks the timers' signals in handlers: on a busy machine the next one may be there before the
@@ -176,23 +175,26 @@ static void handle(int number, void (*handler)(int, siginfo_t *, void *), int mo
 	};
 	sigset_t set;
 
-	fill_timer_signals(&action.sa_mask);
+	guard_fill_signals(&action.sa_mask);
 	sigaction(number, &action, ret_earlier);
 	sigemptyset(&set);
 	sigaddset(&set, number);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static bool create_timer(clockid_t clock, int number, timer_t *ret)
-{
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = number};
-
-	return timer_create(clock, &event, ret) == 0;
-}
-
 static void on_no_memory(void)
 {
 	guard_leave(GUARD_MEMORY);
+}
+
+// A fork's child begins without timers, and has the handlers.
+static void start_timers(void)
+{
+	signal_timer_create(CLOCK_PROCESS_CPUTIME_ID, CPU_SIGNAL, ITIMER_VIRTUAL, &guard.cpu_timer);
+	signal_timer_create(CLOCK_MONOTONIC, WAIT_SIGNAL, ITIMER_REAL, &guard.wait_timer);
+	handle(guard.cpu_timer.signal, on_cpu_time, SA_RESTART, NULL);
+	handle(guard.wait_timer.signal, on_waiting, 0, NULL); // 0: system calls that wait must end
+	tick_every(TICK_NS);
 }
 
 static void set_up(void)
@@ -201,13 +203,9 @@ static void set_up(void)
 	memory_on_exhaustion(on_no_memory);
 	dl_iterate_phdr(note_object, NULL);
 	set_alternate_stack();
+	start_timers(); // before the handlers, which block the timers' signals
 	for (size_t i = 0; i < array_size(fault_signals); i++)
 		handle(fault_signals[i], on_fault, 0, &earlier[i]);
-	handle(CPU_SIGNAL, on_cpu_time, SA_RESTART, NULL);
-	handle(WAIT_SIGNAL, on_waiting, 0, NULL); // flags 0: system calls that wait must end
-	guard.has_timers = create_timer(CLOCK_PROCESS_CPUTIME_ID, CPU_SIGNAL, &guard.cpu_timer) &&
-	                   create_timer(CLOCK_MONOTONIC, WAIT_SIGNAL, &guard.wait_timer);
-	tick_every(TICK_NS);
 }
 
 static uint64_t address_space_bytes(void)
@@ -227,14 +225,14 @@ static void finish(enum guard_end end)
 
 	guard.active = 0;
 	if (end != GUARD_DONE) { // perhaps out of a handler
-		fill_timer_signals(&set);
+		guard_fill_signals(&set);
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
 	}
 	if (guard.hurries)
 		tick_every(TICK_NS);
 	guard.hurries = 0;
 	if (guard.opens_files)
-		arm(guard.wait_timer, 0, 0);
+		signal_timer_set(&guard.wait_timer, 0, 0);
 	if (guard.memory_is_limited)
 		setrlimit(RLIMIT_AS, &guard.memory);
 	guard.opens_files = guard.memory_is_limited = false;
@@ -248,6 +246,8 @@ enum guard_end guard_run(guard_work *work, void *context, int64_t *left_ns)
 	}
 	if (!guard.ready)
 		set_up();
+	else if (guard.cpu_timer.owner != getpid())
+		start_timers();
 	guard.left_ns = *left_ns;
 	const int result = sigsetjmp(guard.way_out, 0); // finish() restores the signals
 	if (result == GUARD_DONE) {
@@ -278,7 +278,7 @@ void guard_opens_files(uint64_t memory_bytes)
 		return;
 	limit_memory(memory_bytes);
 	if (!guard.opens_files)
-		arm(guard.wait_timer, GUARD_WAIT_NS, RETRY_NS);
+		signal_timer_set(&guard.wait_timer, GUARD_WAIT_NS, RETRY_NS);
 	guard.opens_files = true;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "guard.h"
 #include "opener_serve.h"
 #include "proc.h"
 
@@ -203,9 +204,7 @@ int opener_open(const struct opener_request *request, struct opener_reply *ret)
 {
 	sigset_t guard, mask;
 
-	sigemptyset(&guard);
-	sigaddset(&guard, SIGVTALRM);
-	sigaddset(&guard, SIGPROF);
+	guard_fill_signals(&guard);
 	sigprocmask(SIG_BLOCK, &guard, &mask);
 	const int fd = ask(request, ret);
 	const int number = errno;

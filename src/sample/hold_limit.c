@@ -3,10 +3,11 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "signal_timer.h"
 
 enum { PARTS = 5 };
 
@@ -19,8 +20,7 @@ static struct {
 	volatile unsigned entries; // how often somebody was held; wraps around
 	unsigned seen;             // its value at the timer's last signal
 	int stuck;                 // signals in a row since it last changed
-	bool has_timer;
-	timer_t timer;
+	struct signal_timer timer;
 	struct sigaction earlier; // what the signal was to do, and whether it was blocked
 	bool was_blocked;
 } limit;
@@ -41,8 +41,8 @@ static void end_stuck(void)
 static void on_cpu_time(int number, siginfo_t *info, void *context)
 {
 	(void)number, (void)context;
-	if (info->si_code != SI_TIMER)
-		return; // somebody sent it
+	if (!signal_timer_has_sent(info))
+		return; // somebody did
 	if (!limit.inside || limit.entries != limit.seen)
 		limit.stuck = 0;
 	else if (++limit.stuck >= PARTS)
@@ -55,42 +55,39 @@ static void change_mask(int how, sigset_t *ret_earlier)
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, CPU_SIGNAL);
+	sigaddset(&set, limit.timer.signal);
 	sigprocmask(how, &set, ret_earlier);
 }
 
 void hold_limit_begin(int64_t max_cpu_ns)
 {
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = CPU_SIGNAL};
 	struct sigaction action = {
 	    .sa_sigaction = on_cpu_time,
 	    .sa_flags = SA_RESTART | SA_SIGINFO,
 	};
-	const struct itimerspec times = {
-	    .it_interval = clock_timespec(max_cpu_ns / PARTS),
-	    .it_value = clock_timespec(max_cpu_ns / PARTS),
-	};
 	sigset_t mask;
 
 	sigemptyset(&action.sa_mask);
-	sigaction(CPU_SIGNAL, &action, &limit.earlier);
+	signal_timer_create(CLOCK_THREAD_CPUTIME_ID, CPU_SIGNAL, ITIMER_PROF, &limit.timer);
+	sigaction(limit.timer.signal, &action, &limit.earlier);
 	change_mask(SIG_UNBLOCK, &mask);
 	limit.was_blocked = sigismember(&mask, CPU_SIGNAL) == 1;
-	limit.has_timer = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &limit.timer) == 0;
-	if (limit.has_timer)
-		timer_settime(limit.timer, 0, &times, NULL);
+	signal_timer_set(&limit.timer, max_cpu_ns / PARTS, max_cpu_ns / PARTS);
 }
 
 void hold_limit_end(void)
 {
-	if (limit.has_timer)
-		timer_delete(limit.timer);
-	limit.has_timer = false;
+	const int number = limit.timer.signal;
+
+	if (number == 0)
+		return; // it has ended
 	// Ignoring it drops one that is still to come, which would end the process.
-	sigaction(CPU_SIGNAL, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+	signal_timer_set(&limit.timer, 0, 0);
+	sigaction(number, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	if (limit.was_blocked)
 		change_mask(SIG_BLOCK, NULL);
-	sigaction(CPU_SIGNAL, &limit.earlier, NULL);
+	sigaction(number, &limit.earlier, NULL);
+	signal_timer_delete(&limit.timer);
 }
 
 void hold_limit_enter(void)

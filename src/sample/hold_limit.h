@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 // Begins to watch over this thread, the sampler: it may spend that much CPU time on one held
-// thread, and a fifth more. Takes a real-time signal (SIGRTMIN + 1), and a timer that fires once in
-// each fifth of that CPU time.
+// thread, and a fifth more. Takes a real-time signal (SIGRTMIN + 1), or SIGPROF (signal_timer.h),
+// and a timer that fires once in each fifth of that CPU time.
 void hold_limit_begin(int64_t max_cpu_ns);
 
 // Gives the signal back as it was.

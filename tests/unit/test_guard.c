@@ -130,18 +130,18 @@ static void recurse_for_ever(void *context)
 // again.
 static void check_signals_do_not_pile_up(void)
 {
-	static const int numbers[] = {SIGPROF, SIGVTALRM, SIGSEGV, SIGBUS};
+	const int numbers[] = {SIGRTMIN + 2, SIGRTMIN + 3, SIGSEGV, SIGBUS};
 	struct sigaction action;
 	sigset_t blocked;
 
 	EXPECT(run(read_nowhere, (void *)8) == GUARD_FAULT);
 	for (size_t i = 0; i < array_size(numbers); i++) {
 		EXPECT(sigaction(numbers[i], NULL, &action) == 0);
-		EXPECT(sigismember(&action.sa_mask, SIGPROF));
-		EXPECT(sigismember(&action.sa_mask, SIGVTALRM));
+		EXPECT(sigismember(&action.sa_mask, SIGRTMIN + 2));
+		EXPECT(sigismember(&action.sa_mask, SIGRTMIN + 3));
 	}
 	sigprocmask(SIG_BLOCK, NULL, &blocked);
-	EXPECT(!sigismember(&blocked, SIGPROF) && !sigismember(&blocked, SIGVTALRM));
+	EXPECT(!sigismember(&blocked, SIGRTMIN + 2) && !sigismember(&blocked, SIGRTMIN + 3));
 }
 
 static void check_endless_recursion(void)
@@ -161,10 +161,30 @@ static void wait_for_writer(void *context)
 		close(fd);
 }
 
+// From here on no timer of timer_create(2) can be made.
+static void use_up_queue(void)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+	timer_t timer;
+
+	EXPECT(setrlimit(RLIMIT_SIGPENDING, &(struct rlimit){0}) == 0);
+	EXPECT(timer_create(CLOCK_MONOTONIC, &event, &timer) != 0);
+}
+
+static void expect_success(pid_t child, int line)
+{
+	int status;
+
+	expect(waitpid(child, &status, 0) == child && status == 0, line);
+}
+
 static void check_waiting_ends(void)
 {
+	const pid_t child = fork();
 	char path[] = "/tmp/test_guard.XXXXXX";
 
+	if (child == 0)
+		use_up_queue();
 	EXPECT(mkdtemp(path) != NULL);
 	_cleanup_free_ char *pipe_path = memory_printf("%s/pipe", path);
 	EXPECT(mkfifo(pipe_path, 0600) == 0);
@@ -174,6 +194,9 @@ static void check_waiting_ends(void)
 	EXPECT(clock_now_ns() - start_ns < 10 * GUARD_WAIT_NS);
 	unlink(pipe_path);
 	rmdir(path);
+	if (child == 0)
+		_exit(0);
+	expect_success(child, __LINE__);
 }
 
 // Our own code is not left in the midst of anything.
@@ -259,6 +282,44 @@ static void check_time(void)
 	}
 }
 
+static void check_time_without_queue(void)
+{
+	use_up_queue();
+	check_time();
+}
+
+// A fork's child has the handlers, and no timers yet.
+static void check_time_of_child(void)
+{
+	int calls = 0;
+
+	EXPECT(run(do_nothing, &calls) == GUARD_DONE);
+	const pid_t child = fork();
+	if (child == 0) {
+		alarm(60);
+		check_time();
+		_exit(0);
+	}
+	expect_success(child, __LINE__);
+}
+
+static void send_signals(void *context)
+{
+	for (int i = 0; i < 100; i++) // each would count as a tenth of a second
+		kill(getpid(), SIGRTMIN + 2);
+	++*(int *)context;
+}
+
+static void check_signals_of_others(void)
+{
+	int64_t left_ns = NS_PER_SECOND;
+	int calls = 0;
+
+	EXPECT(guard_run(send_signals, &calls, &left_ns) == GUARD_DONE);
+	EXPECT(calls == 1);
+	EXPECT(left_ns > 0);
+}
+
 // Faults outside of guarded work are as deadly as ever, and so are signals from outside.
 static void use_guard(void)
 {
@@ -287,12 +348,19 @@ static void abort_outside(void)
 	abort();
 }
 
+static void send_timers_signal(void)
+{
+	use_guard();
+	kill(getpid(), SIGVTALRM);
+}
+
 static void test_other_faults_are_deadly(void **state)
 {
 	(void)state;
 	assert_int_not_equal(status_of_child(fault), 0);
 	assert_int_not_equal(status_of_child(send_fault), 0);
 	assert_int_not_equal(status_of_child(abort_outside), 0);
+	assert_int_not_equal(status_of_child(send_timers_signal), 0);
 }
 
 static void test_texts(void **state)
@@ -318,6 +386,9 @@ CHECK(endless_recursion)
 CHECK(waiting_ends)
 CHECK(own_code_ends_by_itself)
 CHECK(time)
+CHECK(time_without_queue)
+CHECK(time_of_child)
+CHECK(signals_of_others)
 #if !defined(__SANITIZE_ADDRESS__) // there memory is not limited
 CHECK(memory)
 #endif
@@ -335,6 +406,9 @@ int main(void)
 		cmocka_unit_test(test_waiting_ends),
 		cmocka_unit_test(test_own_code_ends_by_itself),
 		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_time_without_queue),
+		cmocka_unit_test(test_time_of_child),
+		cmocka_unit_test(test_signals_of_others),
 #if !defined(__SANITIZE_ADDRESS__)
 		cmocka_unit_test(test_memory),
 #endif

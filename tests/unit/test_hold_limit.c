@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,8 +95,9 @@ static void give_signals_back(void)
 }
 
 // How a process ends that does this; its stderr's first bytes go to `told`.
-static int end_of(void (*work)(void), char *told, size_t size)
+static int end_of(void (*work)(void), rlim_t max_queued, char *told, size_t size)
 {
+	const struct rlimit queue = {max_queued, max_queued};
 	int fds[2], status;
 
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
@@ -103,6 +105,8 @@ static int end_of(void (*work)(void), char *told, size_t size)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		dup2(fds[1], STDERR_FILENO);
+		if (max_queued != RLIM_INFINITY && setrlimit(RLIMIT_SIGPENDING, &queue) != 0)
+			_exit(1);
 		hold_limit_begin(MAX_NS);
 		work();
 		_exit(0);
@@ -118,12 +122,15 @@ static int end_of(void (*work)(void), char *told, size_t size)
 
 static void test_one(void **state)
 {
+	static const rlim_t limits[] = {RLIM_INFINITY, 0}; // 0: timer_create(2) fails
 	char told[256];
 
 	(void)state;
-	const int status = end_of(hold_one, told, sizeof(told));
-	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	assert_non_null(strstr(told, "please report it\n"));
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		const int status = end_of(hold_one, limits[i], told, sizeof(told));
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		assert_non_null(strstr(told, "please report it\n"));
+	}
 }
 
 static void test_others(void **state)
@@ -134,7 +141,9 @@ static void test_others(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
-		assert_int_equal(end_of(works[i], told, sizeof(told)), 0);
+		assert_int_equal(end_of(works[i], RLIM_INFINITY, told, sizeof(told)), 0);
+		assert_string_equal(told, "");
+		assert_int_equal(end_of(works[i], 0, told, sizeof(told)), 0);
 		assert_string_equal(told, "");
 	}
 }
@@ -145,7 +154,7 @@ static void test_users_limit(void **state)
 	char told[256];
 
 	(void)state;
-	const int status = end_of(reach_limit, told, sizeof(told));
+	const int status = end_of(reach_limit, RLIM_INFINITY, told, sizeof(told));
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU);
 	assert_string_equal(told, "");
 }
