@@ -2,7 +2,7 @@
 """A file system of one file whose server stops answering: fuse_server.py DIRECTORY FILE STALL
 
 DIRECTORY/prog has FILE's bytes, until the file STALL exists: from then on no request is answered
-any more. Says "ready" when it is mounted. Speaks the kernel's protocol (linux/fuse.h) by itself.
+any more. What is written to it is forgotten. Whoever opens it with O_SYNC shares no page cache. Says "ready" when it is mounted. Speaks the kernel's protocol (linux/fuse.h) by itself.
 """
 
 import ctypes
@@ -13,11 +13,12 @@ import struct
 import sys
 
 IN_HEADER = struct.Struct("<IIQQIIII")  # len, opcode, unique, nodeid, uid, gid, pid, padding
-LOOKUP, FORGET, GETATTR, OPEN, READ, RELEASE, FLUSH = 1, 2, 3, 14, 15, 18, 25
+LOOKUP, FORGET, GETATTR, OPEN, READ, WRITE, RELEASE, FLUSH = 1, 2, 3, 14, 15, 16, 18, 25
 INIT, OPENDIR, RELEASEDIR, ACCESS, INTERRUPT, BATCH_FORGET = 26, 27, 29, 34, 36, 42
 NO_REPLY = {FORGET, INTERRUPT, BATCH_FORGET}
 ROOT, FILE = 1, 2
 MS_NODEV = 4
+FOPEN_DIRECT_IO = 1
 
 
 class Server:
@@ -41,7 +42,12 @@ class Server:
         if opcode == GETATTR:
             return 0, struct.pack("<QII", 0, 0, 0) + self.attributes(node)
         if opcode in (OPEN, OPENDIR):
-            return 0, struct.pack("<QII", 1, 0, 0)
+            (flags,) = struct.unpack_from("<I", argument)
+            own_cache = FOPEN_DIRECT_IO if flags & os.O_SYNC == os.O_SYNC else 0
+            return 0, struct.pack("<QII", 1, own_cache, 0)
+        if opcode == WRITE:
+            _, _, size = struct.unpack_from("<QQI", argument)
+            return 0, struct.pack("<II", size, 0)
         if opcode == READ:
             _, offset, size = struct.unpack_from("<QQI", argument)
             return 0, self.content[offset : offset + size]

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 import elf_maker
 import harness
@@ -215,6 +216,27 @@ class Servers(harness.TestCase):
             run.signal(number)
             run.finish()
             self.assertLess(run.elapsed_s, MAX_LATE_S)
+
+    def test_that_locks_the_memory(self):
+        """Its client's mmap_lock is taken meanwhile: nobody can read that process's memory, and
+        nobody is held for that."""
+        target = self.start_fixture("locked_memory", self.program, self.stall)
+
+        def count():
+            target.process.stdin.write(b"\n")
+            return int(target.process.stdout.readline())
+
+        run = harness.start_attach(target, "-d", "200")
+        run.wait_attached()
+        seen = [count()]
+        for _ in range(20):
+            harness.wait_for(lambda: count() > seen[-1], "the target to count on")
+            seen.append(count())
+            time.sleep(0.02)
+        run.signal(signal.SIGINT)
+        self.end_server()
+        run.process.wait()
+        self.assertIn(run.process.returncode, (0, 128 + signal.SIGKILL))
 
     def test_debug_file(self):
         """Only that lies there, behind a link."""

@@ -15,6 +15,7 @@
 #include "parting.h"
 #include "proc.h"
 #include "rescues.h"
+#include "stuck_worker.h"
 #include "tracee_rescue.h"
 
 enum { CONTINUED_NS = 10000000 }; // from a group's SIGCONT until the whole group runs
@@ -171,6 +172,9 @@ static int exit_status_of(int status)
 
 static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, const struct job *job)
 {
+	const struct timespec wait = {.tv_sec = STUCK_WORKER_LOOK_S};
+	struct stuck_worker stuck = {.pid = worker};
+
 	for (;;) {
 		siginfo_t info;
 		int status;
@@ -181,7 +185,9 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 			return status;
 		if (changed)
 			kill(worker, SIGCONT); // it may be holding a thread
-		if (sigwaitinfo(set, &info) < 0 || info.si_signo == SIGCHLD ||
+		if (stuck_worker_look(&stuck))
+			kill(worker, SIGKILL);
+		if (sigtimedwait(set, &info, &wait) < 0 || info.si_signo == SIGCHLD ||
 		    is_for_the_command(&info, wrapping) || is_own(&info))
 			continue;
 		if (is_job_signal(info.si_signo)) {
@@ -189,6 +195,7 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 			continue;
 		}
 		pass_hangup_on(&info, wrapping);
+		stuck.is_to_end |= info.si_signo != SIGUSR1;
 		kill(worker, info.si_signo);
 	}
 }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// stuck_worker: sees that the worker holds nobody while it waits in the kernel without end.
+//
+// Whoever reads a process's memory waits while its mmap_lock is taken: some milliseconds for a
+// fork, for ever if a dead file server is to answer a mmap. No signal but SIGKILL ends that wait,
+// not even that of a stop. What the worker had stopped by then would stand still for as long. So
+// another process looks after it.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { STUCK_WORKER_LOOK_S = 2 }; // between two looks
+
+struct stuck_worker {
+	pid_t pid;
+	bool is_to_end;     // it was asked to
+	int64_t looked_ns;  // CLOCK_MONOTONIC
+	uint64_t runs;      // how often it had been scheduled by then
+	unsigned int looks; // in a row that have seen it in the same wait
+};
+
+// Looks at the worker, if it is time to. True, with a message, if it has been in one
+// uninterruptible wait all the time, and holds a thread or was asked to end: nothing but
+// its death helps.
+bool stuck_worker_look(struct stuck_worker *worker);
