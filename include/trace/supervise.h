@@ -15,12 +15,11 @@
 
 #include <signal.h>
 #include <stdbool.h>
-#include <sys/time.h>
 #include <sys/types.h>
 
-struct job;
+#include "exec_kept.h"
 
-enum { SUPERVISE_N_TIMERS = 3 }; // ITIMER_REAL, ITIMER_VIRTUAL and ITIMER_PROF: setitimer(2)
+struct job;
 
 // The worker's name in /proc/PID/comm, by which other profilers know it (diagnose.c).
 #define SUPERVISE_WORKER_NAME "profiler-worker"
@@ -33,7 +32,7 @@ struct origin {
 	sigset_t mask;
 	struct sigaction child;       // of SIGCHLD
 	unsigned long timer_slack_ns; // prctl(2)
-	struct itimerval timers[SUPERVISE_N_TIMERS];
+	struct exec_kept kept;        // where a command is wrapped
 };
 
 // Runs work(context, origin) in a worker process. Returns in both processes, with the exit status

@@ -25,12 +25,6 @@ enum {
 	TELL_AGAIN_NS = 300000000,
 };
 
-static void start_timers(const struct origin *origin)
-{
-	for (int i = 0; i < SUPERVISE_N_TIMERS; i++)
-		setitimer(i, &origin->timers[i], NULL);
-}
-
 // Waits, in the child, for the go, then becomes the command; reports errno if it cannot.
 __attribute__((noreturn)) static void run_child(char *const command[], const struct events *events,
                                                 const struct origin *origin, int go_fd,
@@ -44,7 +38,7 @@ __attribute__((noreturn)) static void run_child(char *const command[], const str
 		_exit(EXIT_STATUS_TARGET);
 	events_restore(events, origin);
 	stack_limit_restore();
-	start_timers(origin);
+	exec_kept_give(&origin->kept);
 	execvp(command[0], command);
 	const int error = errno;
 	ssize_t written = write(error_fd, &error, sizeof(error));

@@ -200,14 +200,6 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 	}
 }
 
-// Takes over what an alarm(2) before the exec of `profiler -- COMMAND` is for: it outlives exec, as
-// in perl -e 'alarm 9; exec @ARGV', but not fork, and is to end the command.
-static void take_timers(struct origin *origin)
-{
-	for (int i = 0; i < SUPERVISE_N_TIMERS; i++)
-		setitimer(i, &(struct itimerval){0}, &origin->timers[i]);
-}
-
 static struct job *share_job(void)
 {
 	void *memory = mmap(NULL, sizeof(struct job), PROT_READ | PROT_WRITE,
@@ -230,40 +222,50 @@ static pid_t fork_worker(void)
 	return worker;
 }
 
-int supervise(int (*work)(void *, const struct origin *), void *context, bool wrapping,
-              int worker_fd, const sigset_t *mask)
+static void note_origin(const sigset_t *mask, bool wrapping, struct origin *ret)
 {
-	const pid_t supervisor = getpid();
-	struct origin origin = {
-	    .supervisor = supervisor,
+	*ret = (struct origin){
+	    .supervisor = getpid(),
 	    .job = wrapping ? share_job() : NULL,
 	    .group = getpgrp(),
 	    .timer_slack_ns = prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL),
 	};
-	sigset_t set, blocked;
+	sigprocmask(SIG_BLOCK, NULL, &ret->mask);
+	if (mask)
+		ret->mask = *mask;
+	if (wrapping)
+		exec_kept_take(&ret->mask, &ret->kept);
+}
 
+int supervise(int (*work)(void *, const struct origin *), void *context, bool wrapping,
+              int worker_fd, const sigset_t *mask)
+{
+	struct origin origin;
+	sigset_t set, blocked;
+	int status;
+
+	note_origin(mask, wrapping, &origin);
 	// If whoever started us ignored it, it would never come, nor the worker's exit status.
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &origin.child);
 	// Block them before the fork, so that none gets lost.
 	fill_signals(&set, wrapping);
-	sigprocmask(SIG_BLOCK, NULL, &origin.mask);
-	origin.mask = mask ? *mask : origin.mask;
 	sigorset(&blocked, &origin.mask, &set);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
-	if (wrapping)
-		take_timers(&origin);
 	rescues_share();
 	parting_share();
 	const pid_t worker = fork_worker();
 	if (worker < 0) {
 		fprintf(stderr, "profiler: no process can be started: %s\n", strerror(errno));
-		return 1;
+		status = 1;
+	} else if (worker == 0) {
+		status = run_worker(work, context, &origin);
+	} else {
+		if (worker_fd >= 0)
+			close(worker_fd);
+		status = wait_for_worker(worker, &set, wrapping, origin.job);
 	}
-	if (worker == 0)
-		return run_worker(work, context, &origin);
-	if (worker_fd >= 0)
-		close(worker_fd);
-	return wait_for_worker(worker, &set, wrapping, origin.job);
+	exec_kept_deinit(&origin.kept);
+	return status;
 }
 
 int supervise_part(int status)
