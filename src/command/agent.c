@@ -14,6 +14,7 @@
 
 #include "agent_choice.h"
 #include "agent_cost.h"
+#include "agent_end.h"
 #include "agent_memory.h"
 #include "agent_metrics.h"
 #include "agent_process.h"
@@ -28,7 +29,6 @@
 #include "process_list.h"
 #include "push_counts.h"
 #include "pusher.h"
-#include "snapshot.h"
 #include "untrusted_file.h"
 
 #define SCAN_EVERY_NS (5 * NS_PER_SECOND)
@@ -57,6 +57,7 @@ struct watched {
 	int64_t window_ns;  // when its next window is due
 	pid_t sampler;      // at work on it; 0: none
 	int64_t begun_ns;   // since when
+	struct agent_end end;
 };
 
 struct agent {
@@ -227,24 +228,6 @@ static char **make_comments(const struct options *options, int pid, const struct
 	return comments;
 }
 
-// One that takes more than all together may fails, before the kernel ends somebody in its place.
-// What this process has already counts, as the kernel counts it (proc(5), statm: data), and what is
-// only reserved.
-static void limit_memory(uint64_t bytes)
-{
-	_cleanup_fclose_ FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long long pages;
-	struct rlimit limit;
-
-	if (!file || fscanf(file, "%*u %*u %*u %*u %*u %llu", &pages) != 1 ||
-	    getrlimit(RLIMIT_DATA, &limit) != 0)
-		return;
-	const rlim_t most = pages * (rlim_t)sysconf(_SC_PAGESIZE) + SNAPSHOT_BUFFER_BYTES + bytes;
-	if (limit.rlim_cur > most) // RLIM_INFINITY is the largest
-		limit.rlim_cur = most;
-	setrlimit(RLIMIT_DATA, &limit);
-}
-
 // False: it has ended, and the pid may be another's.
 static bool is_still_there(const struct agent_process *process)
 {
@@ -266,7 +249,7 @@ static void become_sampler(const struct agent *agent, const struct agent_process
 		_exit(EXIT_STATUS_OK);
 	close(options->agent.lock_fd);
 	sigprocmask(SIG_SETMASK, &agent->before, NULL);
-	limit_memory(options->agent.max_memory);
+	agent_memory_limit(options->agent.max_memory);
 	_cleanup_free_ char *obstacle = agent_process_obstacle(process);
 	if (obstacle && options->verbose)
 		fprintf(stderr, "profiler: agent: process %d (%s) is not sampled: %s\n",
@@ -300,6 +283,7 @@ static void start_sampler(struct agent *agent, struct watched *watched,
 	agent->n_forked++;
 	watched->sampler = child;
 	watched->begun_ns = clock_now_ns();
+	watched->end = (struct agent_end){0};
 	agent->n_running++;
 	agent->counts.windows++;
 }
@@ -356,11 +340,11 @@ static void note_denied(struct agent *agent, struct watched *watched)
 		                "profiler agent --list says why\n");
 }
 
-// By this agent, or by the kernel, as there is no memory left.
-static void note_killed(struct agent *agent, struct watched *watched)
+// This agent has ended it, or somebody has killed it, as the kernel does when no memory is left.
+static void note_over_limit(struct agent *agent, struct watched *watched)
 {
 	watched->window_ns = clock_now_ns() + DENIED_NS;
-	if (!agent->counts.killed++ && !agent->options->quiet)
+	if (!agent->counts.over_limit++ && !agent->options->quiet)
 		fprintf(stderr,
 		        "profiler: agent: the sampler of process %d took too much memory or "
 		        "time: it has ended, and that process is left alone for %d minutes\n",
@@ -381,8 +365,9 @@ static void note_end(struct agent *agent, struct watched *watched, int status)
 		agent->counts.failed += code != EXIT_STATUS_OK;
 	if (code == STATUS_SILENT)
 		note_silent(agent, watched);
-	if (code == STATUS_KILLED)
-		note_killed(agent, watched);
+	agent->counts.killed += code == STATUS_KILLED;
+	if (code == STATUS_KILLED || agent_end_is_over_limit(&watched->end))
+		note_over_limit(agent, watched);
 	else if (code == EXIT_STATUS_TARGET) // as where its memory was at an end
 		watched->window_ns = clock_now_ns() + DENIED_NS;
 }
@@ -402,35 +387,40 @@ static void collect(struct agent *agent)
 			note_end(agent, watched, status);
 			agent_cost_pay(&agent->cost, &usage);
 		} else if (clock_now_ns() - watched->begun_ns > limit_ns) {
-			kill(watched->sampler, SIGKILL);
+			agent_end_over_limit(&watched->end, watched->sampler);
+		} else {
+			agent_end_press(&watched->end, watched->sampler);
 		}
 	}
 }
 
-// Together they take too much memory: the one that takes most is killed, before the kernel kills
-// somebody.
+// Together they take too much memory: the one that takes most is ended, before the kernel kills
+// somebody. What those have that are just being ended is as good as free.
 static void end_largest(struct agent *agent)
 {
-	pid_t largest = 0;
-	uint64_t most = 0;
+	struct watched *largest = NULL;
+	uint64_t most = 0, kept = agent->cost.memory;
 
 	for (size_t i = 0; i < agent->count; i++) {
-		const pid_t sampler = agent->items[i].sampler;
-		const uint64_t bytes = sampler ? agent_memory_of(sampler) : 0;
-		if (bytes > most) {
+		struct watched *watched = &agent->items[i];
+		const uint64_t bytes = watched->sampler ? agent_memory_of(watched->sampler) : 0;
+		if (bytes > 0 && agent_end_is_over_limit(&watched->end)) {
+			kept -= bytes < kept ? bytes : kept;
+			agent_end_over_limit(&watched->end, watched->sampler);
+		} else if (bytes > most) {
 			most = bytes;
-			largest = sampler;
+			largest = watched;
 		}
 	}
-	if (largest)
-		agent_memory_free(largest);
+	if (largest && kept > agent->cost.max_memory)
+		agent_end_over_limit(&largest->end, largest->sampler);
 }
 
-static void signal_samplers(const struct agent *agent, int number)
+static void tell_samplers(struct agent *agent)
 {
 	for (size_t i = 0; i < agent->count; i++)
 		if (agent->items[i].sampler)
-			kill(agent->items[i].sampler, number);
+			agent_end_tell(&agent->items[i].end, agent->items[i].sampler);
 }
 
 // While the file is there nobody is sampled.
@@ -443,7 +433,7 @@ static bool look_for_off_file(struct agent *agent)
 		fprintf(stderr, "profiler: agent: %s is %s: %s\n", path, is_off ? "there" : "gone",
 		        is_off ? "nobody is sampled" : "sampling goes on");
 	if (is_off)
-		signal_samplers(agent, SIGTERM);
+		tell_samplers(agent);
 	agent->is_off = is_off;
 	return is_off;
 }
@@ -518,7 +508,7 @@ static void end(struct agent *agent)
 	sigaddset(&child, SIGCHLD);
 	if (agent->pusher->counts)
 		agent->pusher->counts->sampling_over = true;
-	signal_samplers(agent, SIGTERM);
+	tell_samplers(agent);
 	for (collect(agent); agent->n_running > 0 && clock_now_ns() < until_ns; collect(agent))
 		sigtimedwait(&child, NULL, &timeout);
 	agent_cost_count(&agent->cost, agent->pusher->uploader);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "agent_memory.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "memory.h"
-#include "proc.h"
 #include "process_list.h"
+#include "snapshot.h"
 
 enum { MAX_ROLLUP_BYTES = 4096 };
 
@@ -39,27 +38,19 @@ uint64_t agent_memory_of(int pid)
 	return bytes;
 }
 
-// A pid that is another's by now has another parent: what the descriptor stands for cannot change
-// any more.
-static void kill_child_of(const int *parents, size_t n_parents, int pid)
+// What this process has already counts, as the kernel counts it (proc(5), statm: data), and what is
+// only reserved.
+void agent_memory_limit(uint64_t bytes)
 {
-	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct proc_status status;
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long pages;
+	struct rlimit limit;
 
-	if (fd < 0 || !proc_read_status(pid, &status))
+	if (!file || fscanf(file, "%*u %*u %*u %*u %*u %llu", &pages) != 1 ||
+	    getrlimit(RLIMIT_DATA, &limit) != 0)
 		return;
-	for (size_t i = 0; i < n_parents; i++)
-		if (parents[i] == status.ppid) {
-			syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
-			return;
-		}
-}
-
-void agent_memory_free(int pid)
-{
-	size_t n;
-	_cleanup_free_ int *pids = process_tree(pid, &n);
-
-	for (size_t i = n; i-- > 1;) // children before their parents
-		kill_child_of(pids, i, pids[i]);
+	const rlim_t most = pages * (rlim_t)sysconf(_SC_PAGESIZE) + SNAPSHOT_BUFFER_BYTES + bytes;
+	if (limit.rlim_cur > most) // RLIM_INFINITY is the largest
+		limit.rlim_cur = most;
+	setrlimit(RLIMIT_DATA, &limit);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// agent_memory: the memory of processes that the agent has started, and their end where it is too
-// much.
+// agent_memory: the memory of processes that the agent has started.
 #pragma once
 
 #include <stdint.h>
@@ -9,6 +8,6 @@
 // PSS, in which what several share counts once. What is not told counts as 0.
 uint64_t agent_memory_of(int pid);
 
-// Kills (SIGKILL) the descendants of the process, which is a child of ours, but not itself: the
-// supervisor of a sampler lets go of whoever was held (supervise.h).
-void agent_memory_free(int pid);
+// Makes this process, which is to be a sampler, fail when it takes more than all samplers together
+// may, before the kernel ends somebody in its place. What it has already is not counted.
+void agent_memory_limit(uint64_t bytes);

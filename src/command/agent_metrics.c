@@ -16,6 +16,7 @@ static void put_windows(struct json *json, const struct agent_metrics *metrics)
 	json_key_int(json, "sampled_processes", (int64_t)metrics->n_running);
 	json_key_int(json, "windows", (int64_t)counts->windows);
 	json_key_int(json, "failed_windows", (int64_t)counts->failed);
+	json_key_int(json, "over_limit_windows", (int64_t)counts->over_limit);
 	json_key_int(json, "killed_windows", (int64_t)counts->killed);
 	json_key_int(json, "left_out_windows", (int64_t)counts->left_out);
 	json_key_int(json, "denied", (int64_t)counts->denied);

@@ -23,5 +23,6 @@ struct agent_counts {
 	uint64_t windows; // begun
 	uint64_t failed;  // of these
 	uint64_t left_out, denied, silent;
-	uint64_t killed; // samplers that took too much memory or time
+	uint64_t over_limit; // samplers that took too much memory or time, and ended early
+	uint64_t killed;     // samplers: by this agent, or by the kernel
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -210,6 +211,7 @@ static int work(const struct window_files *files, const struct window_part *part
 	                                        .cache = files->options->agent.names};
 	struct symbols symbols = {0};
 
+	prctl(PR_SET_NAME, WINDOW_WRITER_NAME);
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	setpriority(PRIO_PROCESS, 0, CHILD_NICE);
 	leave_out_others(part);

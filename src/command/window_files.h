@@ -11,6 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+// The name in /proc/PID/comm of a process that writes a window: its end does nothing to the target.
+#define WINDOW_WRITER_NAME "profiler-window"
+
 struct error;
 struct modules;
 struct options;
