@@ -8,10 +8,7 @@
 
 #include "proc.h"
 
-enum {
-	MAX_LOOKS = 16, // at once
-	QUERY_EXECUTABLE = 0x04,
-};
+enum { QUERY_EXECUTABLE = 0x04 };
 
 // struct procmap_query of <linux/fs.h>, which older headers do not have.
 struct query {
@@ -44,7 +41,6 @@ void code_watch_deinit(struct code_watch *watch)
 void code_watch_clear(struct code_watch *watch)
 {
 	watch->count = 0;
-	watch->next = 0;
 	watch->partial = watch->changed = false;
 	close_maps(watch); // it is bound to the program that ran when it was opened
 }
@@ -81,6 +77,8 @@ static bool open_maps(struct code_watch *watch, int pid, int tid)
 	return watch->maps_fd >= 0;
 }
 
+// Looks at the mapping, opening the process's maps if need be, and closes them if they are of no
+// more use. True as is_gone is; false also if nothing can be asked.
 static bool look(struct code_watch *watch, const struct mapping *mapping, int pid, int tid)
 {
 	if (!open_maps(watch, pid, tid) || !is_gone(watch, mapping))
@@ -100,7 +98,7 @@ bool code_watch_add(struct code_watch *watch, const struct mapping *mapping, int
 		watch->partial = true;
 	else
 		watch->items[watch->count++] = *mapping;
-	look(watch, mapping, pid, tid); // a program that is gone has not changed since
+	look(watch, mapping, pid, tid);
 	return !watch->changed;
 }
 
@@ -109,25 +107,18 @@ void code_watch_leave_out(struct code_watch *watch)
 	watch->partial = true;
 }
 
-// Looks at up to n mappings, as `look` does at one.
-static bool look_at_next(struct code_watch *watch, int pid, int tid, size_t n)
-{
-	for (size_t i = 0; i < watch->count && i < n && !watch->unknown; i++) {
-		const struct mapping *mapping = &watch->items[watch->next];
-		watch->next = (watch->next + 1) % watch->count;
-		if (look(watch, mapping, pid, tid))
-			return true;
-	}
-	return false;
-}
-
 bool code_watch_changed(struct code_watch *watch, int pid, int tid)
 {
-	return look_at_next(watch, pid, tid, MAX_LOOKS);
+	// All of them, each time: with some of them, code is named by what was there before until
+	// its turn comes.
+	for (size_t i = 0; i < watch->count && !watch->unknown; i++)
+		if (look(watch, &watch->items[i], pid, tid))
+			return true;
+	return false;
 }
 
 bool code_watch_holds(struct code_watch *watch, int pid, int tid)
 {
 	return !watch->partial && open_maps(watch, pid, tid) &&
-	       !look_at_next(watch, pid, tid, CODE_WATCH_MAX) && !watch->unknown;
+	       !code_watch_changed(watch, pid, tid) && !watch->unknown;
 }

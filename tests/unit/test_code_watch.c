@@ -148,13 +148,41 @@ static void test_what_is_not_watched(void **state)
 	fclose(file);
 }
 
+// Each of them is looked at each time, whichever it is.
+static void test_one_of_many(void **state)
+{
+	FILE *one = make_file(), *other = make_file();
+	void *starts[CODE_WATCH_MAX];
+	struct maps maps = {0};
+	struct code_watch watch;
+
+	(void)state;
+	code_watch_init(&watch);
+	for (size_t i = 0; i < CODE_WATCH_MAX; i++)
+		starts[i] = map(NULL, one, 0);
+	for (size_t i = 0; i < CODE_WATCH_MAX; i++) {
+		assert_true(maps_read(&maps, getpid(), getpid()));
+		code_watch_clear(&watch);
+		for (size_t j = 0; j < CODE_WATCH_MAX; j++)
+			code_watch_add(&watch, maps_find(&maps, (uintptr_t)starts[j]), getpid(),
+			               getpid());
+		map(starts[i], other, 0);
+		assert_int_equal(changed(&watch), !watch.unknown);
+	}
+	maps_deinit(&maps);
+	code_watch_deinit(&watch);
+	for (size_t i = 0; i < CODE_WATCH_MAX; i++)
+		munmap(starts[i], BYTES);
+	fclose(one);
+	fclose(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_another_file),
-	    cmocka_unit_test(test_changed_before_it_was_seen),
-	    cmocka_unit_test(test_gone),
-	    cmocka_unit_test(test_what_is_not_watched),
+	    cmocka_unit_test(test_another_file), cmocka_unit_test(test_changed_before_it_was_seen),
+	    cmocka_unit_test(test_gone),         cmocka_unit_test(test_what_is_not_watched),
+	    cmocka_unit_test(test_one_of_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
