@@ -171,6 +171,12 @@ class Goroutines(ZooTestCase):
         (told,) = re.findall(r"(?m)^profiler: (\d+) of (\d+) samples lack labels;", run.stderr)
         self.assertEqual((int(told[0]), int(told[1])), (n, run.summary.samples))
 
+    def check_each_tick(self, run, function):
+        """One sample a tick has the function, the thread's or the goroutine's; or is said to be cut."""
+        n = sum(s.count for s in run.pprof.samples if function in s.stack)
+        self.assertLessEqual(n, run.summary.ticks)
+        self.assertGreaterEqual(n, run.summary.ticks - run.summary.truncated)
+
     def check_zoo(self, name, *args, options=(), n_least=25):
         target = self.start_zoo(name, *args)
         run = attach(target, "--goroutine-ids", *options)
@@ -190,6 +196,7 @@ class Goroutines(ZooTestCase):
                 if "main.sleepInC" in of_goid[0].stack:
                     of_goid.sort(key=lambda sample: -sample.count)
                     self.assertGreater(of_goid[0].count, run.summary.ticks / 2)
+                    self.check_each_tick(run, "main.sleepInC")
                     self.assertEqual((of_goid[0].state, of_goid[0].labels["syscall"]), ("sleeping", "pause"))
                 else:
                     self.assertEqual(len(of_goid), 1, [s.labels for s in of_goid])

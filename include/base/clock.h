@@ -9,6 +9,10 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_US INT64_C(1000)
 
+// Use CLOCK_THREAD_CPUTIME_ID for the cost of something short: while a timer of the process's CPU
+// time is armed, as the guard's is from its first use on, CLOCK_PROCESS_CPUTIME_ID is brought up to
+// date only when the scheduler acts (timers_active, kernel/time/posix-cpu-timers.c): 300 loops of a
+// quarter of a millisecond with pauses between were 8.8 ms by it, and 67.9 ms by the thread's.
 static inline int64_t clock_read_ns(clockid_t id)
 {
 	struct timespec ts;

@@ -20,6 +20,7 @@ struct go_program;
 enum goroutine_copy {
 	GOROUTINE_COPIED,
 	GOROUTINE_MOVED,      // a thread ran it meanwhile
+	GOROUTINE_ENDED,      // its struct g says so, or is another one's by now
 	GOROUTINE_GONE,       // its struct g cannot be read any more
 	GOROUTINE_UNREADABLE, // its stack is not in memory, or not where it says
 };

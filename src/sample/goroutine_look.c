@@ -47,6 +47,8 @@ static void look_at(struct ticker *ticker, const struct goroutine *goroutine)
 	samples->look.system += entry->thread == GOROUTINE_NONE;
 	if (entry->thread == GOROUTINE_NONE)
 		return;
+	if (goroutine->m && !goroutine_is_in_c(goroutine))
+		goroutine_samples_attend(samples, entry);
 	if (goroutine_is_in_c(goroutine) && !entry->bound_tid) {
 		entry->seen = *goroutine;
 		goroutine_count_as_before(ticker, entry, samples->tick, ticker->accounting.now_ns);
@@ -162,7 +164,7 @@ static void go_on(struct ticker *ticker, int64_t until_ns)
 {
 	struct goroutine_look *look = &ticker->goroutines.look;
 	struct run_goroutines *figures = &ticker->stats->goroutines;
-	const int64_t cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	const int64_t cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	bool is_over = false;
 
 	do {
@@ -172,7 +174,7 @@ static void go_on(struct ticker *ticker, int64_t until_ns)
 			is_over = !end_some(ticker);
 	} while (!is_over && clock_now_ns() < until_ns);
 	goroutine_count_copied(ticker);
-	const int64_t cost_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
+	const int64_t cost_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 	look->cost_ns += cost_ns;
 	figures->look_ns += cost_ns;
 	figures->first_looks_ns += ticker->goroutines.is_read ? 0 : cost_ns;

@@ -92,7 +92,6 @@ static void count(struct ticker *ticker, struct goroutine_entry *entry,
 	ticker->stats->goroutines.copied++;
 	goroutine_label(ticker, entry, copied->labels,
 	                copied->labels_lack ? GOROUTINE_LABELS_UNREADABLE : NULL);
-	entry->is_active = false;
 	entry->holds = may_be_kept(samples, &entry->seen) && !tries_again;
 	entry->state =
 	    entry->seen.status == GOROUTINE_WAITING || entry->seen.status == GOROUTINE_LEAKED
@@ -104,10 +103,27 @@ static void count(struct ticker *ticker, struct goroutine_entry *entry,
 	if (ticker->accounting.priming) {
 		entry->stack = stack;
 		entry->has_stack = true;
-	} else if (!goroutine_count(ticker, entry, stack, samples->tick,
-	                            ticker->accounting.now_ns)) {
-		entry->holds = false; // read it again in the next tick
+		entry->is_active = false;
+	} else if (goroutine_count(ticker, entry, stack, samples->tick,
+	                           ticker->accounting.now_ns)) {
+		entry->is_active = false;
+	} else {
+		entry->holds = false; // it ran in this tick: read it again in the next one
 	}
+}
+
+static void count_result(struct ticker *ticker, struct goroutine_entry *entry,
+                         struct goroutine_copied *copied)
+{
+	if (copied->result == GOROUTINE_COPIED || copied->result == GOROUTINE_UNREADABLE) {
+		count(ticker, entry, copied);
+		return;
+	}
+	if (copied->result == GOROUTINE_ENDED)
+		goroutine_end(ticker, entry);
+	else // its structure is another one's, perhaps, but not filled in yet
+		goroutine_samples_attend(&ticker->goroutines, entry);
+	ticker->stats->goroutines.moved++;
 }
 
 // Copies one by itself, which takes so little time that it seldom moves meanwhile.
@@ -116,23 +132,23 @@ static void count_alone(struct ticker *ticker, struct goroutine_entry *entry)
 	struct goroutine_samples *samples = &ticker->goroutines;
 	const struct go_memory memory = goroutine_memory(ticker);
 	struct goroutine_copies *copies = &samples->copy;
-	const uint64_t goid = entry->seen.goid;
 
 	for (int i = 0; i < MAX_COPIES; i++) {
-		if (entry->seen.goid != goid || !goroutine_is_parked(&entry->seen))
+		if (!goroutine_is_parked(&entry->seen)) {
+			goroutine_samples_attend(samples, entry);
 			return; // counted when it is seen next
+		}
 		goroutine_copies_clear(copies);
 		goroutine_copies_add(copies, &entry->seen, 0);
 		goroutine_copies_make(copies, &samples->program, &memory);
 		struct goroutine_copied *copied = &copies->items[0];
-		if (copied->result == GOROUTINE_GONE)
-			return;
 		if (copied->result != GOROUTINE_MOVED) {
-			count(ticker, entry, copied);
+			count_result(ticker, entry, copied);
 			return;
 		}
 		entry->seen = copied->now;
 	}
+	goroutine_samples_attend(samples, entry);
 	ticker->stats->goroutines.moved++;
 }
 
@@ -155,8 +171,8 @@ void goroutine_count_copied(struct ticker *ticker)
 		if (copied->result == GOROUTINE_MOVED) {
 			entry->seen = copied->now;
 			count_alone(ticker, entry);
-		} else if (copied->result != GOROUTINE_GONE) {
-			count(ticker, entry, copied);
+		} else {
+			count_result(ticker, entry, copied);
 		}
 	}
 	goroutine_copies_clear(copies);

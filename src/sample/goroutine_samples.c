@@ -99,6 +99,14 @@ void goroutine_samples_note_thread(struct ticker *ticker, uint64_t m)
 	}
 }
 
+// True if one that has a thread may be run by it. While it stops the world, helps the collector or
+// moves to a larger stack, all on the thread's own stack, the runtime calls it waiting, or moving.
+static bool is_run(uint64_t status)
+{
+	return status == GOROUTINE_RUNNING || status == GOROUTINE_SYSCALL ||
+	       status == GOROUTINE_WAITING || status == GOROUTINE_COPYSTACK;
+}
+
 // Finds the goroutine with which a sleeping thread went to sleep. False if there is none, or it has
 // moved since.
 static bool find_of_sleeper(struct ticker *ticker, const struct target_thread *thread,
@@ -112,8 +120,8 @@ static bool find_of_sleeper(struct ticker *ticker, const struct target_thread *t
 	       goroutine_thread(&samples->program, &memory, thread->go_m, &tid, &g) &&
 	       tid == own_number(samples, thread) && g != 0 &&
 	       goroutine_read(&samples->program, &memory, g, ret) && ret->m == thread->go_m &&
-	       (ret->status == GOROUTINE_RUNNING || ret->status == GOROUTINE_SYSCALL) &&
-	       !goroutine_is_in_c(ret) && !sleeper_has_moved(ticker->target, thread);
+	       is_run(ret->status) && !goroutine_is_in_c(ret) &&
+	       !sleeper_has_moved(ticker->target, thread);
 }
 
 // Finds the goroutine of a thread that was stopped, from its copy. Reads now what does not change
@@ -125,8 +133,7 @@ static bool find_of_stopped(struct ticker *ticker, const struct snapshot *snapsh
 	const struct go_memory memory = goroutine_memory(ticker);
 	const struct go_thread *go = &snapshot->go;
 
-	if (go->goroutine.address == 0 || go->goid == 0 ||
-	    (go->status != GOROUTINE_RUNNING && go->status != GOROUTINE_SYSCALL) ||
+	if (go->goroutine.address == 0 || go->goid == 0 || !is_run(go->status) ||
 	    !goroutine_read(&samples->program, &memory, go->goroutine.address, ret) ||
 	    ret->goid != go->goid || goroutine_is_in_c(ret))
 		return false;
@@ -148,6 +155,21 @@ static struct goroutine_entry *running_entry(struct ticker *ticker, const struct
 	entry->seen = *goroutine;
 	entry->look = samples->look.number;
 	return entry->thread == GOROUTINE_NONE ? NULL : entry;
+}
+
+// Has each tick look at it, until it is seen parked or gone.
+static void attend(struct goroutine_samples *samples, struct goroutine_entry *entry)
+{
+	if (!entry->is_active)
+		*array_push(samples->active, samples->n_active, samples->active_capacity) =
+		    (uint32_t)(entry - samples->table.entries);
+	entry->is_active = true;
+}
+
+void goroutine_samples_attend(struct goroutine_samples *samples, struct goroutine_entry *entry)
+{
+	if (!entry->is_sampled && !entry->has_stack)
+		attend(samples, entry);
 }
 
 static void release(struct ticker *ticker, const struct target_thread *thread)
@@ -192,14 +214,16 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 	struct goroutine_samples *samples = &ticker->goroutines;
 	struct account *account = &thread->account;
 	const uint64_t tick = first_tick(ticker, thread, snapshot);
-	struct goroutine_entry *entry = NULL;
-	struct goroutine goroutine;
+	struct goroutine_entry *entry = NULL, *before = entry_of(samples, account);
+	struct goroutine goroutine = {0};
 
 	if (!samples->found)
 		return;
 	if (snapshot ? find_of_stopped(ticker, snapshot, &goroutine)
 	             : find_of_sleeper(ticker, thread, &goroutine))
 		entry = running_entry(ticker, account, &goroutine, tick);
+	else if (before && before->seen.goid == goroutine.goid && goroutine_is_in_c(&goroutine))
+		before->seen = goroutine; // the time of this sample is the thread's alone
 	samples->shown = entry ? (uint32_t)(entry - samples->table.entries) + 1 : 0;
 	// Another thread may have run it already in the same tick.
 	if (!entry || (!ticker->accounting.priming && entry->tick >= tick)) {
@@ -220,10 +244,7 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 	if (!ticker->accounting.priming)
 		entry->tick = tick + pending_ticks(account);
 	entry->holds = false;
-	if (!entry->is_active)
-		*array_push(samples->active, samples->n_active, samples->active_capacity) =
-		    samples->shown - 1;
-	entry->is_active = true;
+	attend(samples, entry);
 }
 
 void goroutine_samples_label(struct ticker *ticker, const struct target_thread *thread,

@@ -37,7 +37,7 @@ struct goroutine_samples {
 	struct hash_index threads_index; // of structs m whose threads were looked for
 	uint64_t *threads;
 	size_t n_threads, threads_capacity;
-	uint32_t *active; // entries that were run, and were not seen parked since
+	uint32_t *active; // entries that a thread ran, and that were not seen parked since
 	size_t n_active, active_capacity;
 	uint32_t shown; // index + 1 of the one whose stack the last thread asked about showed; 0:
 	                // its own
@@ -76,6 +76,10 @@ bool goroutine_samples_is_looking(const struct ticker *ticker);
 
 // Finds the thread of a struct m that was not seen before.
 void goroutine_samples_note_thread(struct ticker *ticker, uint64_t m);
+
+// Has each tick look at one of which no stack is known yet, until it is seen parked or gone: it may
+// be gone by the next look, and what it did until then would not be known.
+void goroutine_samples_attend(struct goroutine_samples *samples, struct goroutine_entry *entry);
 
 // Call it before a thread is counted that was copied while it stood still, or slept (`snapshot`
 // NULL). Decides whether the sample is the thread's or the goroutine's that it runs. A goroutine

@@ -213,6 +213,8 @@ static void judge(const struct making *making, struct goroutine_copied *item, co
 
 	if (!is_there)
 		item->result = GOROUTINE_GONE;
+	else if (item->now.goid != item->goroutine.goid || item->now.status == GOROUTINE_DEAD)
+		item->result = GOROUTINE_ENDED;
 	else if (!goroutine_is_as(&item->now, &item->goroutine))
 		item->result = GOROUTINE_MOVED;
 	else
