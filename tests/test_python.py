@@ -200,6 +200,30 @@ class Python(harness.TestCase):
         if any("_PyEval_EvalFrameDefault" in sample.stack for sample in bare):
             self.assertIn("without the frames of Python", run.stderr)
 
+    def test_storm(self):
+        """Threads that live for some milliseconds each, beside many others, have their frames from the start."""
+        target = self.start_program("storm")
+        harness.wait_for(
+            lambda: len(harness.tids_of(target.pid)) > python_stacks.N_PARKED, "those that are parked"
+        )
+        short, bare = set(), set()
+        for _ in range(20):  # on a busy machine it may have a CPU seldom
+            more_short, more_bare = self.see_storm(target)
+            short |= more_short
+            bare |= more_bare
+            if len(short) > 100:
+                break
+        self.assertGreater(len(short), 100)
+        self.assertLess(20 * len(bare), len(short))
+
+    def see_storm(self, target):
+        """Those that were seen in their function, and those with the interpreter's loop alone."""
+        samples = attach(target, "--max-overhead=0", duration="1", hz=499).pprof.samples
+        parked = {s.tid for s in samples if "park" in s.stack}
+        short = {s.tid for s in samples if "short_life" in s.stack}
+        loop = [s for s in samples if "_PyEval_EvalFrameDefault" in s.stack and s.tid not in parked]
+        return short, {s.tid for s in loop if not python_frames(s)}
+
     def test_gil(self):
         """Who waits for the interpreter's lock, who holds it, and what for."""
         target = self.start_program("gil")

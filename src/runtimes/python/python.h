@@ -65,6 +65,12 @@ struct python_threads {
 	struct python_thread items[];
 };
 
+// A thread that had neither a state nor the interpreter's loop on its stack.
+struct python_other {
+	int tid;
+	uint32_t n_seen; // like that, in a row
+};
+
 struct python {
 	const struct runtimes_setup *setup; // borrowed
 	struct python_layout layout;
@@ -78,7 +84,7 @@ struct python {
 	struct python_threads *threads;
 	uint64_t threads_hash; // of the heads of the interpreters' lists, when these were read
 	bool wants_threads;    // the list was seen to be out of date
-	int others[PYTHON_MAX_OTHERS]; // threads that are not Python's, as far as was noted
+	struct python_other others[PYTHON_MAX_OTHERS]; // by tid
 	int64_t threads_ns, threads_cost_ns;
 	size_t n_interps;
 	int gil_waiter; // a thread that was found to wait for the GIL, until its stack is merged
@@ -158,7 +164,8 @@ const struct python_thread *python_threads_find(const struct python_threads *thr
 bool python_threads_find_newest(const struct python *python, int tid, struct python_thread *ret);
 
 // Notes whether the thread, which has no state, is one that Python knows nothing of, such as a
-// library's own: it is not looked for again.
+// library's own, or a new one that does not come to its function yet. After some time it is not
+// looked for again.
 void python_threads_note_other(struct python *python, int tid, bool is_other);
 
 // What tells the thread of a state, which was read, from others: a tid, or the address of a

@@ -134,11 +134,65 @@ static void split_chain(struct merge *merge, const struct python_chain *chain)
 		anchor_by_frames(merge, chain, first_group);
 }
 
+// Up to 3.9 no structure of the loop's is on the stack, but its frame, or that of what it calls,
+// has the address of the Python frame in some word.
+static bool has_word(const struct snapshot *snapshot, uint64_t low, uint64_t high, uint64_t wanted)
+{
+	enum { BELOW = 64, MAX_FRAME = 8192 };
+	uint64_t word;
+
+	if (high < low || high - low > MAX_FRAME)
+		return false;
+	for (uint64_t at = low - BELOW; at < high; at += sizeof(word))
+		if (snapshot_read_word(snapshot, at, &word) && word == wanted)
+			return true;
+	return false;
+}
+
+// Finds which group the call of the loop is of that is the stack's i-th frame. Each chain's groups
+// are found one after the other, as a call has words of its callers' in its frame, too. What a
+// thread's newest state calls is within what others call.
+static void anchor_call(struct merge *merge, size_t i, uint32_t *n_found)
+{
+	const struct python_note *note = merge->note;
+	const struct python_frame *frames = python_note_frames(note);
+	const struct unwound *stack = merge->stack;
+	const uint64_t high = i + 1 < stack->n ? stack->sps[i + 1] : stack->last_sp;
+
+	for (size_t c = note->n_chains; c-- > 0;) {
+		const struct python_chain *chain = &note->chains[c];
+		if (n_found[c] == chain->n_frames)
+			continue;
+		struct group *group = &merge->groups[chain->first_frame + n_found[c]];
+		if (!has_word(merge->snapshot, stack->sps[i], high, frames[group->first].address))
+			continue;
+		group->anchor = stack->sps[i];
+		n_found[c]++;
+		return;
+	}
+}
+
+// Up to 3.9, where each frame is a group. Those without a call come last.
+static void anchor_by_words(struct merge *merge)
+{
+	const struct unwound *stack = merge->stack;
+	uint32_t n_found[PYTHON_MAX_CHAINS] = {0}; // groups of each chain
+
+	for (size_t i = 0; i < merge->n_groups; i++)
+		merge->groups[i].anchor = UINT64_MAX;
+	for (size_t i = 0; i < stack->n; i++)
+		if (python_natives_get(&merge->python->natives, merge->python->setup->profile,
+		                       stack->locations[i]) == PYTHON_NATIVE_EVAL)
+			anchor_call(merge, i, n_found);
+}
+
 static int compare_groups(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
-	return (x->anchor > y->anchor) - (x->anchor < y->anchor);
+	if (x->anchor == y->anchor)
+		return (x->first > y->first) - (x->first < y->first);
+	return x->anchor < y->anchor ? -1 : 1;
 }
 
 static const struct python_code *code_of(struct merge *merge, const struct python_frame *frame)
@@ -209,33 +263,12 @@ static void put_group(struct merge *merge, const struct group *group)
 		put_frame(merge, &frames[group->first + i]);
 }
 
-// Up to 3.9 no structure of the loop's is on the stack, but its frame, or that of what it calls,
-// has the address of the Python frame in some word.
-static bool has_word(const struct snapshot *snapshot, uint64_t low, uint64_t high, uint64_t wanted)
-{
-	enum { BELOW = 64, MAX_FRAME = 8192 };
-	uint64_t word;
-
-	if (high < low || high - low > MAX_FRAME)
-		return false;
-	for (uint64_t at = low - BELOW; at < high; at += sizeof(word))
-		if (snapshot_read_word(snapshot, at, &word) && word == wanted)
-			return true;
-	return false;
-}
-
-static bool is_called_by(struct merge *merge, const struct group *group, size_t i)
+static bool is_called_by(const struct merge *merge, const struct group *group, size_t i)
 {
 	const struct unwound *stack = merge->stack;
-	const uint64_t low = stack->sps[i];
 	const uint64_t high = i + 1 < stack->n ? stack->sps[i + 1] : stack->last_sp;
-	const struct python_frame *frames = python_note_frames(merge->note);
 
-	if (merge->python->layout.minor >= 10)
-		return group->anchor >= low && group->anchor < high;
-	return python_natives_get(&merge->python->natives, merge->python->setup->profile,
-	                          stack->locations[i]) == PYTHON_NATIVE_EVAL &&
-	       has_word(merge->snapshot, low, high, frames[group->first].address);
+	return group->anchor >= stack->sps[i] && group->anchor < high;
 }
 
 static bool is_shown(struct merge *merge, uint32_t location, bool is_loop)
@@ -261,14 +294,11 @@ static bool begins_greenlet(struct merge *merge, size_t i)
 static bool place(struct merge *merge)
 {
 	const struct unwound *stack = merge->stack;
-	const bool has_slots = merge->python->layout.minor < 10;
 	size_t next = 0;
 
 	for (size_t i = 0; i < stack->n; i++) {
 		bool is_loop = false;
-		// Up to 3.9 one call has one frame, and words of its callers' in its own.
-		while (next < merge->n_groups && !(is_loop && has_slots) &&
-		       is_called_by(merge, &merge->groups[next], i)) {
+		while (next < merge->n_groups && is_called_by(merge, &merge->groups[next], i)) {
 			put_group(merge, &merge->groups[next++]);
 			is_loop = true;
 		}
@@ -378,6 +408,8 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 			count_fault(python, RUNTIME_FAULT_NO_PLACE);
 		return true;
 	}
+	if (python->layout.minor <= 9)
+		anchor_by_words(&merge);
 	if (note->n_chains > 1)
 		qsort(groups, merge.n_groups, sizeof(*groups), compare_groups);
 	if (groups[0].interp_id != note->chains[0].interp_id)

@@ -22,6 +22,7 @@ enum {
 	COST_FACTOR = 50,           // the list is read again after so many times what that cost
 	MAX_ASKED_INTERPRETERS = 4, // while a thread is held
 	MAX_NEWEST = 16, // states that are looked at for that of a thread that is not listed
+	MAX_SEEN = 8,    // of a thread without the interpreter's loop; then it is not Python's
 };
 
 static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
@@ -268,7 +269,19 @@ static uint64_t go_through(const struct python *python, int tid, struct listing 
 
 void python_threads_note_other(struct python *python, int tid, bool is_other)
 {
-	python->others[(unsigned int)tid % PYTHON_MAX_OTHERS] = is_other ? tid : 0;
+	struct python_other *other = &python->others[(unsigned int)tid % PYTHON_MAX_OTHERS];
+
+	if (other->tid != tid || !is_other)
+		*other = (struct python_other){.tid = tid};
+	if (is_other && other->n_seen < MAX_SEEN)
+		other->n_seen++;
+}
+
+static bool is_known_other(const struct python *python, int tid)
+{
+	const struct python_other *other = &python->others[(unsigned int)tid % PYTHON_MAX_OTHERS];
+
+	return other->tid == tid && other->n_seen == MAX_SEEN;
 }
 
 bool python_threads_find_newest(const struct python *python, int tid, struct python_thread *ret)
@@ -277,7 +290,7 @@ bool python_threads_find_newest(const struct python *python, int tid, struct pyt
 	uint64_t interp;
 	size_t left = MAX_NEWEST;
 
-	if (python->has_own_pids || python->others[(unsigned int)tid % PYTHON_MAX_OTHERS] == tid ||
+	if (python->has_own_pids || is_known_other(python, tid) ||
 	    !read_word(python, tid, python->runtime + layout->interpreters, &interp))
 		return false;
 	for (size_t n = 0; interp && n < MAX_ASKED_INTERPRETERS && left > 0; n++) {
