@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct beam_layout;
+struct registers;
 struct resident;
 
 // What is known of a thread.
@@ -22,6 +24,15 @@ struct beam_seen {
 	uint64_t registers;        // the scheduler's
 	int32_t process_sp_offset; // struct beam_layout's
 };
+
+// True if the stack pointer lies in process_main's frame, below which the C code runs that Erlang
+// code calls: the walk must go back to Erlang's stack there, as above on the thread's are the
+// scheduler's registers.
+bool beam_is_in_frame(const struct beam_layout *layout, const struct registers *registers);
+
+// Notes what the registers show in C code that runs for an Erlang process, if they are known.
+void beam_note(const struct beam_layout *layout, const struct registers *registers,
+               struct beam_seen *ret);
 
 // Finds where the thread notes its process, if what was seen of it a moment ago still holds; `tls`
 // is the thread pointer. From then on its process's stack can be copied.

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "arch.h"
+#include "beam_code.h"
 #include "resident.h"
 
 enum {
@@ -11,6 +13,32 @@ enum {
 	ABOVE_TLS = 2048,
 	DATA_WORDS = 64, // of a scheduler's data; its registers are noted at their start
 };
+
+static uint64_t frame_of(const struct beam_layout *layout, const struct registers *registers)
+{
+	return registers->value[beam_code_registers] + (uint64_t)(int64_t)layout->sp_offset;
+}
+
+bool beam_is_in_frame(const struct beam_layout *layout, const struct registers *registers)
+{
+	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
+
+	return registers_know(registers, beam_code_registers) &&
+	       sp - frame_of(layout, registers) < layout->frame_bytes;
+}
+
+void beam_note(const struct beam_layout *layout, const struct registers *registers,
+               struct beam_seen *ret)
+{
+	if (!registers_know(registers, beam_code_registers) ||
+	    !registers_know(registers, beam_code_process))
+		return;
+	*ret = (struct beam_seen){
+	    .process = registers->value[beam_code_process],
+	    .registers = frame_of(layout, registers),
+	    .process_sp_offset = layout->process_sp_offset,
+	};
+}
 
 // Finds the scheduler's data; 0: they are not found.
 static uint64_t find_data(int tid, uint64_t tls, uint64_t registers)

@@ -412,33 +412,6 @@ static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, 
 	return GO_ON;
 }
 
-// True if Erlang code that C returns to is in the frame: then the walk must go back to Erlang's
-// stack; what is above on the thread's are the scheduler's registers.
-static bool is_in_beam_frame(const struct unwinder *unwinder, const struct rule *rule,
-                             const struct registers *registers)
-{
-	const struct beam_layout *beam = &unwinder->space->beam_layout;
-	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
-
-	return !rule->is_elsewhere && registers_know(registers, beam_code_registers) &&
-	       sp - (registers->value[beam_code_registers] + (uint64_t)(int64_t)beam->sp_offset) <
-	           beam->frame_bytes;
-}
-
-static void note_beam(struct unwinder *unwinder, const struct rule *rule,
-                      const struct registers *registers)
-{
-	if (!rule->is_elsewhere || !registers_know(registers, beam_code_registers) ||
-	    !registers_know(registers, beam_code_process))
-		return;
-	const struct beam_layout *beam = &unwinder->space->beam_layout;
-	unwinder->beam = (struct beam_seen){
-	    .process = registers->value[beam_code_process],
-	    .registers = registers->value[beam_code_registers] + (uint64_t)(int64_t)beam->sp_offset,
-	    .process_sp_offset = beam->process_sp_offset,
-	};
-}
-
 // True if the return address follows a direct call of the function at `target` in that module.
 static bool is_return_from(struct unwinder *unwinder, uint64_t pc, const struct module *module,
                            uint64_t target)
@@ -496,9 +469,11 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 	case RULE_BEAM:
 		return leave_beam(unwinder, rule, snapshot, registers);
 	case RULE_CODE:
-		if (unwinder->space->beam && is_in_beam_frame(unwinder, rule, registers))
+		if (rule->is_elsewhere)
+			beam_note(&unwinder->space->beam_layout, registers, &unwinder->beam);
+		else if (unwinder->space->beam &&
+		         beam_is_in_frame(&unwinder->space->beam_layout, registers))
 			return end_with(STACK_NO_RULE);
-		note_beam(unwinder, rule, registers);
 		return follow_code(unwinder, rule, is_return, snapshot, registers);
 	case RULE_FRAME_POINTER:
 		return guess(unwinder, rule, is_return, snapshot, registers);
@@ -537,58 +512,82 @@ static bool ends_at(struct unwinder *unwinder, const struct registers *registers
 	return true;
 }
 
-void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
-                     struct unwound *ret)
+// Adds the frame whose registers these are to the stack, as number `n`. Returns its rule.
+static const struct rule *add_frame(struct unwinder *unwinder, size_t n,
+                                    const struct registers *registers, bool is_return)
 {
-	const struct arch *arch = ARCH_NATIVE;
-	const uint64_t guesses = unwinder->n_frame_pointer_steps;
-	const uint64_t code_steps = unwinder->n_code_steps;
-	struct registers registers = snapshot->registers;
-	struct go_walk walk = {0};
+	const uint64_t pc = registers->value[ARCH_NATIVE->pc];
+	const struct unwinder_entry *entry = find_entry(unwinder, pc, is_return);
+
+	if (unwinder->pcs)
+		unwinder->pcs[n] = pc;
+	unwinder->sps[n] = registers->value[ARCH_NATIVE->sp];
+	unwinder->frames[n] = entry->location;
+	return entry->rule; // the entry may move in a step
+}
+
+// Returns where the memory is that could not be read: the CFA of the last frame; 0: not known.
+static uint64_t find_missing(const struct rule *rule, enum stack_end end,
+                             const struct registers *registers, const struct snapshot *snapshot)
+{
+	uint64_t cfa;
+
+	// An Erlang process's stack is where the process keeps it.
+	if (end != STACK_UNREADABLE || rule->is_elsewhere ||
+	    !rule_cfa(rule, registers, snapshot, &cfa))
+		return 0;
+	return cfa;
+}
+
+// Goes from frame to frame until there is no caller, or none is found. Returns the number of
+// frames; `registers` are then those of the last one, or of what it would return to.
+static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snapshot,
+                          struct registers *registers, struct unwound *ret)
+{
+	struct go_walk go_walk = {0};
 	bool is_return = false, begins = false;
 	int signal_frames = 0;
-	size_t n = 0;
 
-	refresh(unwinder);
-	unwinder->luajit.dispatch = 0;
-	unwinder->beam.process = 0;
-	for (;;) {
-		const uint64_t pc = registers.value[arch->pc];
-		if (n > 0 && ends_at(unwinder, &registers, begins, &ret->end))
-			break;
+	for (size_t n = 0;;) {
+		if (n > 0 && ends_at(unwinder, registers, begins, &ret->end))
+			return n;
 		if (n == unwinder->max_frames) {
 			ret->end = STACK_TOO_DEEP;
-			break;
+			return n;
 		}
-		const struct unwinder_entry *entry = find_entry(unwinder, pc, is_return);
-		const struct rule *rule = entry->rule; // the entry may move in a step
-		if (unwinder->pcs)
-			unwinder->pcs[n] = pc;
-		unwinder->sps[n] = registers.value[arch->sp];
-		unwinder->frames[n++] = entry->location;
+		const struct rule *rule = add_frame(unwinder, n++, registers, is_return);
 		if (rule->signal_frame && ++signal_frames > MAX_SIGNAL_FRAMES) {
 			ret->end = STACK_NO_PROGRESS;
-			break;
+			return n;
 		}
 		const struct move move =
-		    step(unwinder, rule, is_return, snapshot, &walk, &registers);
+		    step(unwinder, rule, is_return, snapshot, &go_walk, registers);
 		if (!move.go_on) {
 			ret->end = move.end;
-			// An Erlang process's stack is where the process keeps it.
-			if (move.end != STACK_UNREADABLE || rule->is_elsewhere ||
-			    !rule_cfa(rule, &registers, snapshot, &ret->missing))
-				ret->missing = 0;
-			break;
+			ret->missing = find_missing(rule, move.end, registers, snapshot);
+			return n;
 		}
 		is_return = !rule->signal_frame;
 		begins = rule->begins;
 	}
+}
+
+void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
+                     struct unwound *ret)
+{
+	const uint64_t guesses = unwinder->n_frame_pointer_steps;
+	const uint64_t code_steps = unwinder->n_code_steps;
+	struct registers registers = snapshot->registers;
+
+	refresh(unwinder);
+	unwinder->luajit.dispatch = 0;
+	unwinder->beam.process = 0;
+	ret->n = walk_frames(unwinder, snapshot, &registers, ret);
 	ret->locations = unwinder->frames;
 	ret->sps = unwinder->sps;
-	ret->n = n;
-	ret->last_sp = registers.value[arch->sp];
+	ret->last_sp = registers.value[ARCH_NATIVE->sp];
 	ret->base = ret->end == STACK_COMPLETE ? ret->last_sp : 0;
 	ret->guessed = (unwinder->n_frame_pointer_steps != guesses ? GUESSED_BY_FRAME_POINTER : 0) |
 	               (unwinder->n_code_steps != code_steps ? GUESSED_BY_CODE : 0);
-	unwinder->n_frames += n;
+	unwinder->n_frames += ret->n;
 }
