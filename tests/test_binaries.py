@@ -90,6 +90,37 @@ class Upgraded(TestCase):
         self.assertIn("plugin_a_inner", names)
 
 
+class WrittenOver(TestCase):
+    """A library that is not another file, but holds something else than before: cp new.so old.so."""
+
+    def run_over(self, writes):
+        """Attaches while the library is at work, and perhaps written to; with what it holds already,
+        as the program would crash."""
+        path = shutil.copy(harness.fixture("plugin_a.so"), os.path.join(self.directory(), "lib.so"))
+        program = (
+            "import ctypes, sys, threading, time\n"
+            "path, writes = sys.argv[1:3]\n"
+            "work = ctypes.CDLL(path).plugin_a_work\n"
+            "over = ctypes.byref(ctypes.c_int(0))\n"
+            "threading.Thread(target=work, args=(over,), daemon=True).start()\n"
+            "print('ready', flush=True)\n"
+            "while True:\n"
+            "    if writes == 'yes':\n"
+            "        with open(path, 'r+b') as file:\n"
+            "            start = file.read(16)\n"
+            "            file.seek(0)\n"
+            "            file.write(start)\n"
+            "    time.sleep(0.02)\n"
+        )
+        run = attach(self.start(sys.executable, "-c", program, path, writes))
+        self.assertIn("plugin_a_inner", {name for stack in run.stacks() for name in stack})
+        return f"profiler: {path} was written to while it was sampled" in run.stderr
+
+    def test_is_told(self):
+        self.assertTrue(self.run_over("yes"))
+        self.assertFalse(self.run_over("no"))
+
+
 class Elsewhere(TestCase):
     def test_overlay(self):
         """As in a container: an overlay file system, a mount and a pid namespace."""

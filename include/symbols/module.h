@@ -47,6 +47,14 @@ struct gopclntab;
 struct perf_map;
 struct symbol_table;
 
+// What changes when a file is written to.
+struct file_version {
+	bool is_known;
+	uint64_t size;
+	int64_t time_s; // of the last modification
+	uint32_t time_ns;
+};
+
 struct module {
 	enum module_kind kind;
 	char *path; // as /proc/PID/maps has it, without " (deleted)"; "[vdso]", "[anon]", "[jit]",
@@ -70,6 +78,7 @@ struct module {
 
 	// Private to module.c and module_debug.c.
 	int fd;                        // the file; -1: none
+	struct file_version version;   // of the file, when it was opened
 	int debug_fd, shared_debug_fd; // from a debug server; -1: none
 	bool opened;
 	Dwfl *dwfl;
@@ -125,6 +134,10 @@ struct module *modules_find(const struct modules *modules, enum module_kind kind
 
 // Notes an executable mapping of the module, if it is a new one.
 void module_add_mapping(struct module *module, const struct module_mapping *mapping);
+
+// True if somebody has written to the file since it was opened, as `cp new.so old.so` does: it is
+// the same file, but its names may be those of other code than the code that was sampled.
+bool module_was_written_to(const struct module *module);
 
 // Gives the module another path, after sampling. Its old path does not find it any more.
 void module_rename(struct module *module, const char *path);

@@ -455,7 +455,7 @@ static struct error *profile_target(struct session *session)
 	write_metrics(session, true);
 	error = write_profile(session);
 	if (!quiet)
-		summary_print_unreadable(&session->modules);
+		summary_print_file_doubts(&session->modules);
 	if (!quiet && session->debug_sources.server)
 		summary_print_fetched(session->debug_sources.server);
 	if (!error && !quiet)

@@ -79,7 +79,7 @@ static struct error *write_view(const struct options *options, struct recording 
 	if (!error)
 		error = output_finish(output, NULL);
 	if (!options->quiet)
-		summary_print_unreadable(&recording->modules);
+		summary_print_file_doubts(&recording->modules);
 	if (!error && !options->quiet)
 		summary_print_advice(&view->part, &recording->modules, symbols);
 	if (!options->quiet && recording->modules.debug_sources->server)

@@ -21,7 +21,7 @@
 #include "wait_group_text.h"
 #include "writer.h"
 
-enum { MAX_UNREADABLE = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
+enum { MAX_FILE_DOUBTS = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
 
 static const int64_t STATUS_EVERY_NS = NS_PER_SECOND / 4;
 
@@ -179,7 +179,7 @@ static void print_goroutines(const struct run_stats *stats)
 	        version, (uintmax_t)go->alive, (uintmax_t)go->system, (uintmax_t)go->looks,
 	        (double)go->look_ns / (double)NS_PER_MS / looks);
 	if (go->moved)
-		fprintf(stderr, "; %ju of %ju stacks moved while they were read",
+		fprintf(stderr, "; %ju of %ju stacks moved or ended while they were read",
 		        (uintmax_t)go->moved, (uintmax_t)(go->moved + go->copied));
 	if (go->unreadable)
 		fprintf(stderr, "; %ju stacks not in memory", (uintmax_t)go->unreadable);
@@ -287,7 +287,7 @@ static void print_calls(const struct run_stats *stats)
 	    (uintmax_t)stats->calls.parts);
 }
 
-static void print_doubts(const struct run_stats *stats)
+static void print_guessed_frames(const struct run_stats *stats)
 {
 	if (stats->n_code_steps)
 		fprintf(stderr,
@@ -299,10 +299,14 @@ static void print_doubts(const struct run_stats *stats)
 		        "profiler: %ju of %ju frames found by frame pointer, in code without "
 		        "unwinding rules\n",
 		        (uintmax_t)stats->n_frame_pointer_steps, (uintmax_t)stats->n_frames);
+}
+
+// Tells what the kernel does not show.
+static void print_hidden(const struct run_stats *stats)
+{
 	if (stats->blind)
 		fputs("profiler: sleeping threads had to be stopped to be sampled: the kernel does "
-		      "not "
-		      "show their schedstat or syscall in /proc\n",
+		      "not show their schedstat or syscall in /proc\n",
 		      stderr);
 	if (stats->pages_hidden)
 		fputs("profiler: the kernel does not show which pages are in memory "
@@ -314,6 +318,11 @@ static void print_doubts(const struct run_stats *stats)
 		    "profiler: some kernel frames are missing: the kernel shows them only to root "
 		    "(CAP_SYS_ADMIN)\n",
 		    stderr);
+}
+
+// Tells what the kernel or a limit did not permit, and what that cost.
+static void print_refused(const struct run_stats *stats)
+{
 	if (stats->refused_children)
 		fprintf(stderr,
 		        "profiler: %ju child process%s could not be sampled: 32-bit programs, or "
@@ -408,7 +417,9 @@ void summary_print(const struct run_stats *stats, const struct profile *profile,
 	        profile->n_stacks + (size_t)profile->forgotten.stacks);
 	print_thinned(stats);
 	print_truncated(stats, profile);
-	print_doubts(stats);
+	print_guessed_frames(stats);
+	print_hidden(stats);
+	print_refused(stats);
 	print_runtimes(stats);
 	print_hold(stats, profile);
 	print_unmended(stats);
@@ -440,22 +451,33 @@ void summary_print_selection(const struct profile *profile, const bool *selected
 		        seconds(all.wall_ns));
 }
 
-void summary_print_unreadable(const struct modules *modules)
+static void print_file_doubt(const struct module *module)
+{
+	_cleanup_free_ char *path = text_clean(module->path, strlen(module->path), MAX_PATH_BYTES);
+
+	if (module->unreadable)
+		fprintf(stderr, "profiler: cannot read %s: %s; names and callers may be missing\n",
+		        path, module->unreadable);
+	else
+		fprintf(stderr,
+		        "profiler: %s was written to while it was sampled: its names may be those "
+		        "of what it held before, or holds now\n",
+		        path);
+}
+
+void summary_print_file_doubts(const struct modules *modules)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < modules->count; i++) {
 		const struct module *module = modules->items[i];
 		// Files that no sample lies in were looked at for other things.
-		if (!module->unreadable || module->n_mappings == 0 || n++ >= MAX_UNREADABLE)
-			continue;
-		_cleanup_free_ char *path =
-		    text_clean(module->path, strlen(module->path), MAX_PATH_BYTES);
-		fprintf(stderr, "profiler: cannot read %s: %s; names and callers may be missing\n",
-		        path, module->unreadable);
+		if (module->n_mappings > 0 &&
+		    (module->unreadable || module_was_written_to(module)) && n++ < MAX_FILE_DOUBTS)
+			print_file_doubt(module);
 	}
-	if (n > MAX_UNREADABLE)
-		fprintf(stderr, "profiler: and %zu more files\n", n - MAX_UNREADABLE);
+	if (n > MAX_FILE_DOUBTS)
+		fprintf(stderr, "profiler: and %zu more files\n", n - MAX_FILE_DOUBTS);
 }
 
 void summary_print_advice(const struct profile *profile, const struct modules *modules,

@@ -34,8 +34,9 @@ void summary_print(const struct run_stats *stats, const struct profile *profile,
 void summary_print_selection(const struct profile *profile, const bool *selected);
 
 // Prints which of the target's files could not be read, and why: their frames may have no names,
-// and stacks may end in them. Call it after names were looked up.
-void summary_print_unreadable(const struct modules *modules);
+// and stacks may end in them; and which were written to meanwhile. Call it after names were looked
+// up.
+void summary_print_file_doubts(const struct modules *modules);
 
 // Prints how frames without names would get them, if most frames have none.
 void summary_print_advice(const struct profile *profile, const struct modules *modules,

@@ -3,9 +3,11 @@
 
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -88,6 +90,32 @@ void modules_set_debug_sources(struct modules *modules, const struct debug_sourc
 		modules->items[i]->debug_sources = sources;
 }
 
+// Asks no file server: what the kernel knows is enough.
+static struct file_version version_of(int fd)
+{
+	struct statx status;
+
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE | STATX_MTIME,
+	                    &status) != 0)
+		return (struct file_version){.is_known = false};
+	return (struct file_version){
+	    .is_known = true,
+	    .size = status.stx_size,
+	    .time_s = status.stx_mtime.tv_sec,
+	    .time_ns = status.stx_mtime.tv_nsec,
+	};
+}
+
+bool module_was_written_to(const struct module *module)
+{
+	const struct file_version *then = &module->version;
+	const struct file_version now = version_of(module->fd);
+
+	return module->kind == MODULE_FILE && then->is_known && now.is_known &&
+	       (now.size != then->size || now.time_s != then->time_s ||
+	        now.time_ns != then->time_ns);
+}
+
 struct module *modules_add(struct modules *modules, enum module_kind kind, const char *path,
                            uint64_t device, uint64_t inode, int fd)
 {
@@ -104,6 +132,7 @@ struct module *modules_add(struct modules *modules, enum module_kind kind, const
 	module->device = device;
 	module->inode = inode;
 	module->fd = fd;
+	module->version = version_of(fd);
 	module->debug_fd = module->shared_debug_fd = -1;
 	module->debug_sources = modules->debug_sources;
 	module->rules_left_ns = RULES_NS;
