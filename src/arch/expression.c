@@ -38,11 +38,10 @@ static enum expression_result load(struct machine *m, unsigned int size)
 	return m->read(m->memory, *top, size, top) ? EXPRESSION_OK : EXPRESSION_UNREADABLE;
 }
 
-// Does operations that take two values and leave one. False if it is not one of those.
-static bool binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
+// Each of these does a kind of operation that takes two values and leaves one. False if `atom` is
+// not of that kind, or has no result.
+static bool arithmetic(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 {
-	const int64_t sa = a, sb = b;
-
 	switch (atom) {
 	case DW_OP_and:
 		*ret = a & b;
@@ -62,13 +61,30 @@ static bool binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 	case DW_OP_mul:
 		*ret = a * b;
 		return true;
-	// Signed division: INT64_MIN / -1 would trap.
-	case DW_OP_div:
-		*ret = sb == 0 || sb == -1 ? -a : (uint64_t)(sa / sb);
-		return sb != 0;
-	case DW_OP_mod:
-		*ret = b ? a % b : 0;
-		return b != 0;
+	default:
+		return false;
+	}
+}
+
+static bool divide(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
+{
+	if (b == 0)
+		return false;
+	switch (atom) {
+	case DW_OP_div: // signed: INT64_MIN / -1 would trap
+		*ret = b == UINT64_MAX ? -a : (uint64_t)((int64_t)a / (int64_t)b);
+		return true;
+	case DW_OP_mod: // unsigned
+		*ret = a % b;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool shift(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
+{
+	switch (atom) {
 	case DW_OP_shl:
 		*ret = b < 64 ? a << b : 0;
 		return true;
@@ -76,8 +92,16 @@ static bool binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 		*ret = b < 64 ? a >> b : 0;
 		return true;
 	case DW_OP_shra:
-		*ret = sa >> (b < 63 ? b : 63);
+		*ret = (int64_t)a >> (b < 63 ? b : 63);
 		return true;
+	default:
+		return false;
+	}
+}
+
+static bool compare(uint8_t atom, int64_t a, int64_t b, uint64_t *ret)
+{
+	switch (atom) {
 	case DW_OP_eq:
 		*ret = a == b;
 		return true;
@@ -85,20 +109,26 @@ static bool binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 		*ret = a != b;
 		return true;
 	case DW_OP_lt:
-		*ret = sa < sb;
+		*ret = a < b;
 		return true;
 	case DW_OP_le:
-		*ret = sa <= sb;
+		*ret = a <= b;
 		return true;
 	case DW_OP_gt:
-		*ret = sa > sb;
+		*ret = a > b;
 		return true;
 	case DW_OP_ge:
-		*ret = sa >= sb;
+		*ret = a >= b;
 		return true;
 	default:
 		return false;
 	}
+}
+
+static bool binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
+{
+	return arithmetic(atom, a, b, ret) || divide(atom, a, b, ret) || shift(atom, a, b, ret) ||
+	       compare(atom, (int64_t)a, (int64_t)b, ret);
 }
 
 // Does operations on the top of the stack alone, and on its order. False if it is not one of those,

@@ -23,6 +23,8 @@ enum {
 	CHUNK_BYTES = 512,
 	CALL_BYTES = 5, // of a direct one
 
+	ERLANG_HEADER_BYTES = 40, // ErtsCodeInfo (erts/emulator/beam/code_ix.h)
+
 	// DWARF 5, 7.7.1.
 	OP_DEREF = 0x06,
 	OP_PLUS_UCONST = 0x23,
@@ -132,20 +134,42 @@ static bool is_jump_to_handler(const struct instruction *i)
 	       i->plain_base && i->rm == next_operation && i->displacement == 0;
 }
 
+enum { ERLANG_SHAPE_BYTES = 4 };
+
+// Reads as much of Erlang code as its shapes take. False if it is not Erlang code.
+static bool read_erlang_shape(const struct search *search, uint64_t address, uint8_t *ret)
+{
+	return search->how & WAY_CHANGES_STACKS &&
+	       search->code->read(search->code->context, address, ret, ERLANG_SHAPE_BYTES) ==
+	           ERLANG_SHAPE_BYTES;
+}
+
+// True if a function begins so: with a jmp over a call for breakpoints (beam_asm_module.cpp,
+// emit_i_breakpoint_trampoline).
+static bool begins_erlang_function(const uint8_t *shape)
+{
+	return shape[0] == 0xeb && shape[1] == 0x06 && shape[3] == 0xe8;
+}
+
 // True for Erlang's calls in place of a return, with the stack pointer as at the entry: a jump
-// through an export, jmp *(%rax,%r12,8), and any way to where a function begins: jmp over a call
-// for breakpoints (beam_asm_module.cpp, emit_i_breakpoint_trampoline).
+// through an export, jmp *(%rax,%r12,8), and any way to where a function begins.
 static bool is_erlang_tail_call(const struct search *search, uint64_t address)
 {
-	static const uint8_t jump[] = {0x42, 0xff, 0x24, 0xe0};
-	uint8_t bytes[sizeof(jump)];
+	static const uint8_t jump[ERLANG_SHAPE_BYTES] = {0x42, 0xff, 0x24, 0xe0};
+	uint8_t shape[ERLANG_SHAPE_BYTES];
 
-	if (!(search->how & WAY_CHANGES_STACKS) ||
-	    search->code->read(search->code->context, address, bytes, sizeof(bytes)) !=
-	        sizeof(bytes))
-		return false;
-	return memcmp(bytes, jump, sizeof(jump)) == 0 ||
-	       (bytes[0] == 0xeb && bytes[1] == 0x06 && bytes[3] == 0xe8);
+	return read_erlang_shape(search, address, shape) &&
+	       (memcmp(shape, jump, sizeof(jump)) == 0 || begins_erlang_function(shape));
+}
+
+// True if the header of an Erlang function begins there: with a call that never returns, behind
+// which there are data.
+static bool is_erlang_header(const struct search *search, uint64_t address)
+{
+	uint8_t shape[ERLANG_SHAPE_BYTES];
+
+	return read_erlang_shape(search, address + ERLANG_HEADER_BYTES, shape) &&
+	       begins_erlang_function(shape);
 }
 
 // Follows one way to its end. True if it leads to the goal, or to a ret, with *ret_popped the bytes
@@ -164,7 +188,8 @@ static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 		way->address += i.length;
 		// After a call that never returns another function may begin.
 		if (is_call(&i) && way->address != search->goal &&
-		    !search->code->is_together(search->code->context, here, way->address))
+		    (!search->code->is_together(search->code->context, here, way->address) ||
+		     is_erlang_header(search, here)))
 			return false;
 		switch (advance(search, &i, way)) {
 		case RETURN:

@@ -41,59 +41,51 @@ static bool one_byte_has_modrm(uint8_t op)
 	       (op >= 0xd8 && op <= 0xdf) || op == 0xf6 || op == 0xf7 || op == 0xfe || op == 0xff;
 }
 
-// Returns the size of the immediate; -1: there is no such instruction in 64-bit mode.
+// The immediate, offset or address that ends an instruction, by its opcode: a letter that
+// one_byte_immediate explains, or '.' for none.
+static const char one_byte_operands[] = "....bzxx....bzxx"  // 00: arithmetic with al, eax
+                                        "....bzxx....bzxx"  // 10: likewise
+                                        "....bzxx....bzxx"  // 20: likewise
+                                        "....bzxx....bzxx"  // 30: likewise
+                                        "................"  // 40
+                                        "................"  // 50
+                                        "xx......zzbb...."  // 60: push, imul
+                                        "bbbbbbbbbbbbbbbb"  // 70: jcc
+                                        "bzxb............"  // 80: group 1
+                                        "..........x....."  // 90
+                                        "oooo....bz......"  // a0: mov; test
+                                        "bbbbbbbbvvvvvvvv"  // b0: mov
+                                        "bbw...bze.w..bx."  // c0: group 2, ret, mov, enter, int
+                                        "....xxx........."  // d0
+                                        "bbbbbbbbddxb...."  // e0: loop, in, out, call, jmp
+                                        "......BZ........"; // f0: group 3
+
+// Returns the size of the immediate; -1: there is no such instruction in 64-bit mode. The names of
+// operands are those of appendix A's opcode map.
 static int one_byte_immediate(const struct instruction *i, const struct prefixes *prefixes)
 {
-	const uint8_t op = i->opcode;
 	const int full = prefixes->operand_size && !i->wide ? 2 : 4;
 
-	if (op < 0x40)
-		return (op & 7) == 4 ? 1 : (op & 7) == 5 ? full : (op & 7) >= 6 ? -1 : 0;
-	if ((op >= 0x70 && op <= 0x7f) || (op >= 0xb0 && op <= 0xb7) || (op >= 0xe0 && op <= 0xe7))
+	switch (one_byte_operands[i->opcode]) {
+	case 'b': // Ib, Jb
 		return 1;
-	if (op >= 0xb8 && op <= 0xbf)
-		return i->wide ? 8 : full;
-	if (op >= 0xa0 && op <= 0xa3)
-		return prefixes->address_size ? 4 : 8;
-	switch (op) {
-	case 0x6a:
-	case 0x6b:
-	case 0x80:
-	case 0x83:
-	case 0xa8:
-	case 0xc0:
-	case 0xc1:
-	case 0xc6:
-	case 0xcd:
-	case 0xeb:
-		return 1;
-	case 0xc2:
-	case 0xca:
+	case 'w': // Iw
 		return 2;
-	case 0xc8:
+	case 'e': // Iw, Ib
 		return 3;
-	case 0x68:
-	case 0x69:
-	case 0x81:
-	case 0xa9:
-	case 0xc7:
-		return full;
-	case 0xe8:
-	case 0xe9:
+	case 'd': // Jz, which has no other size in 64-bit mode
 		return 4;
-	case 0xf6:
+	case 'z': // Iz
+		return full;
+	case 'v': // Iv
+		return i->wide ? 8 : full;
+	case 'o': // Ob, Ov
+		return prefixes->address_size ? 4 : 8;
+	case 'B': // Ib of test alone
 		return i->reg_field < 2 ? 1 : 0;
-	case 0xf7:
+	case 'Z': // Iz of test alone
 		return i->reg_field < 2 ? full : 0;
-	case 0x60:
-	case 0x61:
-	case 0x82:
-	case 0x9a:
-	case 0xce:
-	case 0xd4:
-	case 0xd5:
-	case 0xd6:
-	case 0xea:
+	case 'x':
 		return -1;
 	default:
 		return 0;

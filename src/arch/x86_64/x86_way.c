@@ -212,55 +212,84 @@ static enum effect step_plain(const struct instruction *i, unsigned int how, str
 	return GO_ON;
 }
 
-// Handles instructions of one opcode byte that change the stack pointer or the way. -1: it is not
-// one.
-static int step_special(const struct instruction *i, unsigned int how, struct way *way)
+// Each of these handles a kind of instruction of one opcode byte that changes the stack pointer or
+// the way. They return an effect, or this.
+enum { NOT_OF_THIS_KIND = -1 };
+
+static int step_register(const struct instruction *i, struct way *way)
 {
 	const uint8_t op = i->opcode;
 
-	if (op >= 0x50 && op <= 0x57) {
+	if (op >= 0x50 && op <= 0x57) { // push
 		push(way, i->low);
 		return GO_ON;
 	}
-	if (op >= 0x58 && op <= 0x5f) {
+	if (op >= 0x58 && op <= 0x5f) { // pop
 		pop(way, i->low);
 		return i->low == MACHINE_SP ? DEAD_END : GO_ON;
 	}
-	if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3))
-		return BRANCH;
-	switch (op) {
+	if (op == 0xc9) { // leave
+		const enum effect effect = take_register(way, MACHINE_BP, 0);
+		pop(way, MACHINE_BP);
+		return effect;
+	}
+	return NOT_OF_THIS_KIND;
+}
+
+// Handles push and pop of what is not a register.
+static int step_value(const struct instruction *i, struct way *way)
+{
+	switch (i->opcode) {
 	case 0x68:
 	case 0x6a:
-	case 0x9c: // push
+	case 0x9c: // push, push, pushf
 		way->at -= 8;
 		return GO_ON;
 	case 0x9d: // popf
 		way->at += 8;
 		return GO_ON;
-	case 0xc9: { // leave
-		const enum effect effect = take_register(way, MACHINE_BP, 0);
-		pop(way, MACHINE_BP);
-		return effect;
-	}
-	case 0xe8:
-		return call(how, way);
-	case 0xe9:
-	case 0xeb:
-		return JUMP;
-	case 0xc2:
-	case 0xc3:
-		return way->is_lost || (way->base == BASE_SP && way->at < 0) ? DEAD_END : RETURN;
-	case 0xff:
-		if (i->reg_field == 2)
-			return call(how, way);
-		if (i->reg_field == 6) { // push
-			way->at -= 8;
-			return GO_ON;
-		}
-		return i->reg_field < 2 ? -1 : DEAD_END; // jmp, far ones
-	case 0x8f:                                       // pop to memory; its other forms are rare
+	case 0x8f: // pop to memory; its other forms are rare
 		way->at += 8;
 		return i->reg_field == 0 && i->mod != 3 ? GO_ON : DEAD_END;
+	default:
+		return NOT_OF_THIS_KIND;
+	}
+}
+
+// Handles group 5, whose opcode goes on in ModRM's reg field.
+static int step_group_5(const struct instruction *i, unsigned int how, struct way *way)
+{
+	switch (i->reg_field) {
+	case 0:
+	case 1: // inc, dec
+		return NOT_OF_THIS_KIND;
+	case 2: // call
+		return call(how, way);
+	case 6: // push
+		way->at -= 8;
+		return GO_ON;
+	default: // jmp, far ones
+		return DEAD_END;
+	}
+}
+
+static int step_transfer(const struct instruction *i, unsigned int how, struct way *way)
+{
+	const uint8_t op = i->opcode;
+
+	if ((op >= 0x70 && op <= 0x7f) || (op >= 0xe0 && op <= 0xe3)) // jcc, loop, jrcxz
+		return BRANCH;
+	switch (op) {
+	case 0xe8: // call
+		return call(how, way);
+	case 0xe9:
+	case 0xeb: // jmp
+		return JUMP;
+	case 0xc2:
+	case 0xc3: // ret
+		return way->is_lost || (way->base == BASE_SP && way->at < 0) ? DEAD_END : RETURN;
+	case 0xff:
+		return step_group_5(i, how, way);
 	case 0xc8:
 	case 0xca:
 	case 0xcb:
@@ -271,15 +300,26 @@ static int step_special(const struct instruction *i, unsigned int how, struct wa
 	case 0xf4: // enter, far ret, int3, int, iret, icebp, hlt
 		return DEAD_END;
 	default:
-		return -1;
+		return NOT_OF_THIS_KIND;
 	}
+}
+
+static int step_special(const struct instruction *i, unsigned int how, struct way *way)
+{
+	int effect = step_register(i, way);
+
+	if (effect == NOT_OF_THIS_KIND)
+		effect = step_value(i, way);
+	if (effect == NOT_OF_THIS_KIND)
+		effect = step_transfer(i, how, way);
+	return effect;
 }
 
 enum effect x86_way_step(const struct instruction *i, unsigned int how, struct way *way)
 {
 	if (i->map == MAP_ONE && !i->is_vector) {
 		const int effect = step_special(i, how, way);
-		if (effect >= 0)
+		if (effect != NOT_OF_THIS_KIND)
 			return effect;
 	}
 	if (i->map == MAP_0F && !i->is_vector) {
