@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // input_file: reads a file that the user names, such as a recording or a folded profile.
 //
-// Reads only what ends, and what reading does not change: a regular file of real storage,
+// Reads only what has an end and is not changed by reading: a regular file of real storage,
 // /dev/null, or standard input. Other devices may never end, a named pipe may have no writer, and
 // reading a file that the kernel makes up may use it up.
 #pragma once
@@ -17,7 +17,7 @@ struct input_file {
 	const char *path; // borrowed
 	int fd;
 	bool ended;     // all of it has been read
-	uint8_t *bytes; // what has been read of it, but for lines that were given before
+	uint8_t *bytes; // what has been read of it, without the lines that were given before
 	size_t size, capacity;
 	size_t n_given; // the first bytes, which input_file_lines has given
 };

@@ -223,6 +223,24 @@ static bool read_stream(struct reading *reading)
 	return set_owner(reading, look->owner_tid, true);
 }
 
+// Reads a lock by its words alone, as no name on the stack says what it is.
+static void guess_lock(struct reading *reading)
+{
+	if (read_stream(reading))
+		return;
+	// In a libc without symbols pthread_join has left its name to a nameless function.
+	if (reading->look->thread_tid) {
+		read_join(reading);
+		return;
+	}
+	set_lock(reading, LOCK_WHAT_LOCK, 0);
+	if (read_mutex(reading, false))
+		reading->claim.what = LOCK_WHAT_MUTEX;
+	else if ((uint32_t)reading->look->call.args[2] == RWLOCK_WAITED &&
+	         !guess_rwlock(reading, -RWLOCK_WRITE_FUTEX))
+		guess_rwlock(reading, -RWLOCK_READ_FUTEX);
+}
+
 static void read_word(struct reading *reading, enum lock_hint hint)
 {
 	set_lock(reading, LOCK_WHAT_LOCK, 0);
@@ -253,19 +271,7 @@ static void read_word(struct reading *reading, enum lock_hint hint)
 		break;
 	case LOCK_HINT_PRIVATE:
 	case LOCK_HINT_NONE:
-		if (read_stream(reading))
-			break;
-		// In a libc without symbols pthread_join has left its name to a nameless function.
-		if (reading->look->thread_tid) {
-			read_join(reading);
-			break;
-		}
-		set_lock(reading, LOCK_WHAT_LOCK, 0);
-		if (read_mutex(reading, false))
-			reading->claim.what = LOCK_WHAT_MUTEX;
-		else if ((uint32_t)reading->look->call.args[2] == RWLOCK_WAITED &&
-		         !guess_rwlock(reading, -RWLOCK_WRITE_FUTEX))
-			guess_rwlock(reading, -RWLOCK_READ_FUTEX);
+		guess_lock(reading);
 		break;
 	}
 }

@@ -162,50 +162,79 @@ static void note_success(struct upload *upload, struct push_window *window)
 	push_queue_note_success(&upload->queue);
 }
 
+static void note_sent(struct upload *upload, struct push_window *window,
+                      const struct delivery *delivery)
+{
+	if (delivery->text)
+		tell(upload, window, delivery, "the others are sent");
+	note_success(upload, window);
+}
+
+static void try_again(struct upload *upload, struct push_window *window,
+                      const struct delivery *delivery, const char *consequence)
+{
+	tell(upload, window, delivery, consequence);
+	postpone(upload, window, delivery);
+}
+
+// Tries a window again that the server fails at, until it has taken enough others meanwhile.
+static void note_faulty(struct upload *upload, struct push_window *window,
+                        const struct delivery *delivery)
+{
+	if (delivery->has_sent)
+		window->n_overtaken = 0; // it fails at another part
+	window->has_failed = true;
+	if (window->n_overtaken + 1 < POISON_FAILURES) {
+		try_again(upload, window, delivery, "it is tried again");
+		return;
+	}
+	drop(upload, window, PUSH_POISON, delivery->samples);
+	tell(upload, window, delivery, "dropped, as it takes others");
+}
+
+static void give_up(struct upload *upload, struct push_window *window,
+                    const struct delivery *delivery, enum push_drop why)
+{
+	tell(upload, window, delivery, "dropped");
+	drop(upload, window, why, delivery->samples);
+}
+
+// Leaves the window alone for a while: somebody else may have it, and may fail.
+static void leave_to_others(struct upload *upload, struct push_window *window)
+{
+	window->is_done = !upload->uploader->removes;
+	window->tries++;
+	upload->next_ns = clock_now_ns() + LOOK_EVERY_NS;
+}
+
 static void act(struct upload *upload, struct push_window *window, const struct delivery *delivery)
 {
 	switch (delivery->verdict) {
 	case VERDICT_SENT:
-		if (delivery->text)
-			tell(upload, window, delivery, "the others are sent");
-		note_success(upload, window);
-		return;
+		note_sent(upload, window, delivery);
+		break;
 	case VERDICT_FAULTY:
-		if (delivery->has_sent)
-			window->n_overtaken = 0; // it fails at another part
-		window->has_failed = true;
-		if (window->n_overtaken + 1 >= POISON_FAILURES) {
-			drop(upload, window, PUSH_POISON, delivery->samples);
-			tell(upload, window, delivery, "dropped, as it takes others");
-			return;
-		}
-		// fall through
+		note_faulty(upload, window, delivery);
+		break;
 	case VERDICT_LATER:
-		tell(upload, window, delivery, "it is tried again");
-		postpone(upload, window, delivery);
-		return;
+		try_again(upload, window, delivery, "it is tried again");
+		break;
 	case VERDICT_CONFIGURATION:
-		tell(upload, window, delivery, "nothing is sent until that is mended");
-		postpone(upload, window, delivery);
-		return;
+		try_again(upload, window, delivery, "nothing is sent until that is mended");
+		break;
 	case VERDICT_REFUSED:
-		tell(upload, window, delivery, "dropped");
-		drop(upload, window, PUSH_REFUSED, delivery->samples);
-		return;
+		give_up(upload, window, delivery, PUSH_REFUSED);
+		break;
 	case VERDICT_TOO_OLD:
-		tell(upload, window, delivery, "dropped");
-		drop(upload, window, PUSH_TOO_OLD, delivery->samples);
-		return;
+		give_up(upload, window, delivery, PUSH_TOO_OLD);
+		break;
 	case VERDICT_UNREADABLE:
-		tell(upload, window, delivery, "dropped");
-		drop(upload, window, PUSH_UNREADABLE, 0);
-		return;
+		give_up(upload, window, delivery, PUSH_UNREADABLE);
+		break;
 	case VERDICT_GONE:
 	case N_VERDICTS:
-		window->is_done = !upload->uploader->removes;
-		window->tries++; // somebody else may have it, and may fail
-		upload->next_ns = clock_now_ns() + LOOK_EVERY_NS;
-		return;
+		leave_to_others(upload, window);
+		break;
 	}
 }
 

@@ -34,7 +34,7 @@ static bool is_stdin(const char *path)
 	return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0;
 }
 
-// What it is that is not read.
+// Returns why a file of this kind is not read.
 static const char *name_kind(mode_t mode)
 {
 	if (S_ISDIR(mode))
@@ -48,7 +48,8 @@ static const char *name_kind(mode_t mode)
 	return "the kernel makes up what is in it";
 }
 
-// Such a pipe is had only from somebody who holds an end of it, and is opened without waiting.
+// True for a pipe(2). Only somebody who holds an end of it can have passed it on, and opening it
+// waits for nobody.
 static bool is_pipe_without_name(int fd, const struct stat *status)
 {
 	struct statfs system;
@@ -57,7 +58,7 @@ static bool is_pipe_without_name(int fd, const struct stat *status)
 	       system.f_type == PIPEFS_MAGIC;
 }
 
-// Not with O_NONBLOCK, which a pipe would keep.
+// Opens the pipe without O_NONBLOCK, which would make it seem empty while its writer is busy.
 static int open_pipe(int path_fd)
 {
 	char path[32];
@@ -66,7 +67,8 @@ static int open_pipe(int path_fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-// The one device that has an end: nothing, to compare something with.
+// True for /dev/null: the one device that has an end, and useful as an empty profile to compare
+// with.
 static bool is_null(const struct stat *status)
 {
 	return S_ISCHR(status->st_mode) && status->st_rdev == makedev(MEM_MAJOR, 3);

@@ -299,33 +299,39 @@ static void pass_gap(struct record_reader *reader, uint32_t id, uint64_t ticks, 
 		profile_pass(reader->profile, id, now_ns - (int64_t)ticks * period_ns);
 }
 
-// One entry of RECORD_SAMPLES, whose thread may be unknown when its birth was in what is lost.
-static void read_entry(struct record_reader *reader, struct cursor *cursor)
+// Returns the thread of that number. It may be unknown when its birth was in what is lost; a thread
+// then stands for it.
+static uint32_t find_thread(struct record_reader *reader, const struct cursor *cursor,
+                            uint64_t number)
 {
-	const uint64_t number = cursor_varint(cursor), flags = cursor_varint(cursor);
 	uint32_t thread = map_get(&reader->threads, number);
-	uint64_t stack = 0, ticks = 1;
-	int64_t now_ns = reader->now_ns;
-	uint32_t wait = WAIT_NONE, labels = LABELS_NONE;
 
-	if (!cursor->failed && thread == NONE && number < reader->recording->size) {
-		thread = profile_add_thread(reader->profile, reader->recording->pid, 0, "[lost]",
-		                            reader->now_ns);
-		map_set(reader, &reader->threads, number, thread);
-	}
-	if (flags & RECORD_LASTED) {
-		const uint64_t more = cursor_varint(cursor);
-		const int64_t before_ns = cursor_time(cursor);
-		if (!cursor->failed && thread != NONE)
-			prolong_span(reader, thread, more, reader->now_ns - before_ns);
-	}
+	if (thread != NONE || cursor->failed || number >= reader->recording->size)
+		return thread;
+	thread = profile_add_thread(reader->profile, reader->recording->pid, 0, "[lost]",
+	                            reader->now_ns);
+	map_set(reader, &reader->threads, number, thread);
+	return thread;
+}
+
+static void read_prolonging(struct record_reader *reader, struct cursor *cursor, uint32_t thread)
+{
+	const uint64_t ticks = cursor_varint(cursor);
+	const int64_t before_ns = cursor_time(cursor);
+
+	if (!cursor->failed && thread != NONE)
+		prolong_span(reader, thread, ticks, reader->now_ns - before_ns);
+}
+
+// Reads the sample that begins a span, of which `flags` tell the fields that are there.
+static void read_sample(struct record_reader *reader, struct cursor *cursor, uint32_t thread,
+                        uint64_t flags)
+{
 	const unsigned int state = flags & RECORD_STATE;
-	if (state == RECORD_NO_SAMPLE) {
-		if (!cursor->failed && thread != NONE)
-			profile_end_span(reader->profile, thread);
-		return;
-	}
-	stack = map_get(&reader->stacks, cursor_varint(cursor));
+	uint64_t stack = map_get(&reader->stacks, cursor_varint(cursor)), ticks = 1;
+	int64_t now_ns = reader->now_ns;
+	uint32_t wait = NONE, labels = NONE;
+
 	if (flags & RECORD_TICKS)
 		ticks = cursor_varint(cursor);
 	if (flags & RECORD_EARLIER)
@@ -346,6 +352,20 @@ static void read_entry(struct record_reader *reader, struct cursor *cursor)
 	profile_count(reader->profile, thread, stack, (enum thread_state)state,
 	              wait == NONE ? WAIT_NONE : wait, ticks,
 	              at_least(now_ns, reader->profile->threads[thread].last_ns));
+}
+
+// Reads one entry of RECORD_SAMPLES: what is to be said of a thread's last span, and the next one.
+static void read_entry(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint64_t number = cursor_varint(cursor), flags = cursor_varint(cursor);
+	const uint32_t thread = find_thread(reader, cursor, number);
+
+	if (flags & RECORD_LASTED)
+		read_prolonging(reader, cursor, thread);
+	if ((flags & RECORD_STATE) != RECORD_NO_SAMPLE)
+		read_sample(reader, cursor, thread, flags);
+	else if (!cursor->failed && thread != NONE)
+		profile_end_span(reader->profile, thread);
 }
 
 static void read_samples(struct record_reader *reader, struct cursor *cursor)

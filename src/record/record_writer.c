@@ -58,33 +58,58 @@ static void begin_entry(struct record_writer *writer, int64_t now_ns)
 		writer->entries_ns = now_ns;
 }
 
-// The span that ended, and the one that has begun; the count of either may be 0.
-static void put_entry(struct record_writer *writer, uint32_t id, const struct span *ended,
-                      const struct span *span)
+// Makes room for the thread in what is known of spans that have begun.
+static void grow_begun(struct record_writer *writer, uint32_t id)
 {
-	const struct thread *thread = &writer->profile->threads[id];
-	const bool begins = span->count > 0;
-	struct protobuf *entries = &writer->entries;
-
 	writer->begun_ticks = memory_grow(writer->begun_ticks, &writer->begun_capacity, id + 1,
 	                                  sizeof(*writer->begun_ticks));
 	writer->begun_ends_ns = memory_grow(writer->begun_ends_ns, &writer->begun_ends_capacity,
 	                                    id + 1, sizeof(*writer->begun_ends_ns));
+}
+
+// Returns which fields the entry of a span has that has begun.
+static uint8_t sample_flags(const struct record_writer *writer, const struct thread *thread,
+                            const struct span *span)
+{
+	const struct sample *sample = &writer->profile->samples[span->sample];
+
+	return sample->state | (sample->wait ? RECORD_WAITS : 0) |
+	       (sample->labels ? RECORD_LABELLED : 0) | (span->count > 1 ? RECORD_TICKS : 0) |
+	       (thread->last_ns < writer->entries_ns ? RECORD_EARLIER : 0);
+}
+
+static void put_sample(struct record_writer *writer, const struct thread *thread,
+                       const struct span *span, uint8_t flags)
+{
+	const struct sample *sample = &writer->profile->samples[span->sample];
+	struct protobuf *entries = &writer->entries;
+
+	protobuf_varint(entries, sample->stack);
+	if (flags & RECORD_TICKS)
+		protobuf_varint(entries, span->count);
+	if (flags & RECORD_EARLIER)
+		protobuf_varint(entries, writer->entries_ns - thread->last_ns);
+	if (flags & RECORD_WAITS)
+		protobuf_varint(entries, sample->wait);
+	if (flags & RECORD_LABELLED)
+		protobuf_varint(entries, sample->labels);
+}
+
+// Puts the span that ended, and the one that has begun; the count of either may be 0.
+static void put_entry(struct record_writer *writer, uint32_t id, const struct span *ended,
+                      const struct span *span)
+{
+	const struct thread *thread = &writer->profile->threads[id];
+	struct protobuf *entries = &writer->entries;
+
+	grow_begun(writer, id);
 	begin_entry(writer, thread->last_ns);
 	// Its last tick may have given back what lies beyond the end of all.
 	const bool lasted = ended->count > 0 && (ended->count != writer->begun_ticks[id] ||
 	                                         ended->end_ns != writer->begun_ends_ns[id]);
-	const bool earlier = thread->last_ns < writer->entries_ns;
-	uint8_t flags = lasted ? RECORD_LASTED : 0;
-	if (!begins) {
-		flags |= RECORD_NO_SAMPLE;
-	} else {
-		flags |= writer->profile->samples[span->sample].state;
-		flags |= writer->profile->samples[span->sample].wait ? RECORD_WAITS : 0;
-		flags |= writer->profile->samples[span->sample].labels ? RECORD_LABELLED : 0;
-		flags |= span->count > 1 ? RECORD_TICKS : 0;
-		flags |= earlier ? RECORD_EARLIER : 0;
-	}
+	const uint8_t flags =
+	    (lasted ? RECORD_LASTED : 0) |
+	    (span->count > 0 ? sample_flags(writer, thread, span) : RECORD_NO_SAMPLE);
 	protobuf_varint(entries, id);
 	protobuf_varint(entries, flags);
 	if (lasted) {
@@ -93,17 +118,8 @@ static void put_entry(struct record_writer *writer, uint32_t id, const struct sp
 	}
 	writer->begun_ticks[id] = span->count;
 	writer->begun_ends_ns[id] = thread->last_ns;
-	if (!begins)
-		return;
-	protobuf_varint(entries, writer->profile->samples[span->sample].stack);
-	if (flags & RECORD_TICKS)
-		protobuf_varint(entries, span->count);
-	if (flags & RECORD_EARLIER)
-		protobuf_varint(entries, writer->entries_ns - thread->last_ns);
-	if (flags & RECORD_WAITS)
-		protobuf_varint(entries, writer->profile->samples[span->sample].wait);
-	if (flags & RECORD_LABELLED)
-		protobuf_varint(entries, writer->profile->samples[span->sample].labels);
+	if (span->count > 0)
+		put_sample(writer, thread, span, flags);
 }
 
 static bool flush(struct record_writer *writer);

@@ -49,10 +49,10 @@ struct page {
 	size_t n_threads, threads_capacity;
 	struct page_run *runs; // by thread, in the order of time
 	size_t n_runs, runs_capacity;
-	int64_t end_ns;     // of the last run
-	int64_t count_ns;   // without time: how long a count of one is; else 0
+	int64_t end_ns;   // of the last run
+	int64_t count_ns; // of a profile without time: the time that a count of one becomes; else 0
 	int64_t stretch_ns; // shorter runs have been put together; 0: no runs have
-	char *unit;         // without time: what is counted, clean text; NULL: samples
+	char *unit;         // of a profile without time: what is counted, clean text; NULL: samples
 };
 
 #define PAGE_MAX_SUM_NS (INT64_MAX / 2) // the largest sum without time; larger ones are cut to it
@@ -68,7 +68,7 @@ void page_add(struct page *page, const struct report *report, bool is_base);
 // stretch.
 void page_bound_runs(struct page *page, size_t max_runs);
 
-// Adds count * scale_ns to the node's own sum, in a page without time.
+// Adds count * scale_ns to the node's own sum; for profiles without time.
 void page_add_self(struct page *page, uint32_t node, int64_t count, int64_t scale_ns);
 
 // Makes a run of each node's own sum, one after the other, in one thread.
@@ -87,9 +87,9 @@ struct step;
 // The state while folded stacks are added (page_folded.c), piece by piece.
 struct page_folded {
 	struct page *page; // borrowed
-	uint32_t *frames;  // by the number of the name; UINT32_MAX: it has none yet
+	uint32_t *frames;  // the frame of each name, by its number; UINT32_MAX: none yet
 	size_t n_frames, frames_capacity;
-	const char *last; // stack: in the text that is being added, or `kept`
+	const char *last; // the last stack: in the text that is being added, or in `kept`
 	size_t last_length;
 	char *kept;
 	size_t kept_capacity;

@@ -9,7 +9,8 @@
 
 enum { MAX_DIGITS = 18, MAX_FRAMES = 100000 };
 
-// The largest sum of counts of which each is one of the page's units; of a larger one each is 1 ns.
+// The page keeps times alone, so a count becomes one: PAGE_UNIT_NS, or 1 ns if the sum of all
+// counts is larger than this.
 #define MAX_EXACT (INT64_MAX / PAGE_UNIT_NS / 2)
 
 struct folded_line {
@@ -43,7 +44,7 @@ static bool parse_line(const char *text, size_t length, struct folded_line *ret)
 	return true;
 }
 
-// Adds a name that the tree, which has clean names alone, does not have as it is in the text.
+// Adds a name that was not found as it is in the text: the tree has cleaned names only.
 static uint32_t add_name(struct page_tree *tree, const struct string_key *key)
 {
 	_cleanup_free_ char *clean = text_clean(key->bytes, key->length, TEXT_UNLIMITED);
@@ -67,7 +68,7 @@ static uint32_t frame_of(struct page_folded *folded, uint32_t name)
 	return folded->frames[name];
 }
 
-// Returns with how many equal bytes both begin, of `most` at the most.
+// Returns the length of the common prefix, `most` at most.
 static size_t common_length(const char *a, const char *b, size_t most)
 {
 	size_t n = 0;
@@ -79,7 +80,8 @@ static size_t common_length(const char *a, const char *b, size_t most)
 	return n;
 }
 
-// Keeps the frames of the last stack with which this one begins, too: files are often sorted.
+// Drops the frames of the last stack that this one does not begin with. The others need not be
+// looked up again: files are often sorted.
 static void keep_common(struct page_folded *folded, const struct folded_line *line)
 {
 	const size_t shorter =
@@ -108,7 +110,7 @@ static size_t split(const struct folded_line *line, size_t at, struct string_key
 	return n;
 }
 
-// Adds some of the stack's nodes, as many as are looked up together, below the last step.
+// Adds the stack's next nodes below the last step: as many as are looked up together.
 static void add_steps(struct page_folded *folded, const struct folded_line *line, struct step *last)
 {
 	struct page_tree *tree = &folded->page->tree;
@@ -130,7 +132,7 @@ static void add_steps(struct page_folded *folded, const struct folded_line *line
 // Adds the stack's nodes to the tree. Returns the last one.
 static uint32_t add_stack(struct page_folded *folded, const struct folded_line *line)
 {
-	struct step last = {.end = SIZE_MAX, .node = PAGE_ROOT}; // the text begins behind it
+	struct step last = {.end = SIZE_MAX, .node = PAGE_ROOT}; // end + 1: where the text begins
 
 	keep_common(folded, line);
 	if (folded->n_steps > 0)
@@ -141,7 +143,7 @@ static uint32_t add_stack(struct page_folded *folded, const struct folded_line *
 	                                   : last.node;
 }
 
-// A count of one becomes one unit of the page, which it then shows exactly.
+// Makes a count of one a unit of the page, so that it is shown exactly.
 static void scale_up(struct page *page)
 {
 	for (size_t i = 0; i < page->tree.n_nodes; i++)
@@ -150,7 +152,7 @@ static void scale_up(struct page *page)
 	page->count_ns = PAGE_UNIT_NS;
 }
 
-// Copies the last stack, whose text goes.
+// Copies the last stack: its text is valid for one call only.
 static void keep_last(struct page_folded *folded)
 {
 	folded->kept = memory_grow(folded->kept, &folded->kept_capacity, folded->last_length, 1);

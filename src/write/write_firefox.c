@@ -85,14 +85,12 @@ static void put_categories(struct json *json)
 	json_close(json, ']');
 }
 
-static void put_meta(struct firefox *firefox)
+static void put_run(const struct firefox *firefox, struct json *json)
 {
 	const struct profile *profile = firefox->profile;
-	struct json *json = &firefox->json;
 	const char *process = profile_process_name(profile, firefox->report->pid);
 	_cleanup_free_ char *product = text_clean(process, strlen(process), TEXT_UNLIMITED);
 
-	json_key_open(json, "meta", '{');
 	key_time(json, "interval", profile->period_ns);
 	key_time(json, "startTime", profile->start_time_ns);
 	key_time(json, "profilingStartTime", 0);
@@ -108,25 +106,50 @@ static void put_meta(struct firefox *firefox)
 	json_key_bool(json, "usesOnlyOneStackType", true);
 	json_key_bool(json, "doesNotUseFrameImplementation", true);
 	json_key_bool(json, "sourceCodeIsNotOnSearchfox", true);
-	put_categories(json);
+}
+
+static void put_marker_schemas(struct json *json)
+{
 	json_key_open(json, "markerSchema", '[');
 	put_schema(json, "Wait", "{marker.data.descriptor}", "descriptor", "string");
 	put_schema(json, "Labels", "{marker.data.labels}", "labels", "string");
 	put_schema(json, "MissedTicks", "{marker.data.ticks}", "ticks", "integer");
 	json_close(json, ']');
+}
+
+// A table of the browser's extensions, without a row.
+static void put_extensions(struct json *json)
+{
+	static const char *const columns[] = {"baseURL", "id", "name"};
+
 	json_key_open(json, "extensions", '{');
 	json_key_int(json, "length", 0);
-	static const char *const columns[] = {"baseURL", "id", "name"};
 	for (size_t i = 0; i < array_size(columns); i++) {
 		json_key_open(json, columns[i], '[');
 		json_close(json, ']');
 	}
 	json_close(json, '}');
+}
+
+static void put_units(struct json *json)
+{
 	json_key_open(json, "sampleUnits", '{');
 	json_key_string(json, "time", "ms");
 	json_key_string(json, "eventDelay", "ms");
 	json_key_string(json, "threadCPUDelta", "ns");
 	json_close(json, '}');
+}
+
+static void put_meta(struct firefox *firefox)
+{
+	struct json *json = &firefox->json;
+
+	json_key_open(json, "meta", '{');
+	put_run(firefox, json);
+	put_categories(json);
+	put_marker_schemas(json);
+	put_extensions(json);
+	put_units(json);
 	json_close(json, '}');
 }
 
