@@ -183,7 +183,7 @@ static int terminal_width(void)
 	return 0;
 }
 
-// The intervals that are over, but for what the sampler tells a little later. False: nobody reads.
+// Tells the intervals that ended SETTLE_NS ago: the sampler is a little late. False: nobody reads.
 static bool tell_stream(struct top_run *run)
 {
 	const int64_t interval_ns = run->options->top.interval_ns;
@@ -194,7 +194,7 @@ static bool tell_stream(struct top_run *run)
 	return true;
 }
 
-// The stream goes on without the file if that takes no more.
+// Keeps the recording in the user's file, too. Goes on without it if it takes no more.
 static void keep(struct top_run *run, const uint8_t *bytes, size_t size)
 {
 	while (run->output && !run->output_errno && size > 0) {
@@ -210,8 +210,8 @@ static void keep(struct top_run *run, const uint8_t *bytes, size_t size)
 	}
 }
 
-// Takes what the sampler has written, or a part of much, so that signals and keys do not wait for
-// the rest. False: that was all.
+// Takes what the sampler has written; of much, only a part, so that signals and keys do not wait.
+// False: nothing more comes.
 static bool read_stream(struct top_run *run)
 {
 	static uint8_t bytes[READ_BYTES];
@@ -246,7 +246,7 @@ static bool ends_sampling(uint32_t number)
 	return number != SIGTSTP && number != SIGCONT && number != SIGWINCH;
 }
 
-// Passes on what ends sampling. The terminal's Ctrl-C the sampler gets itself, or the command.
+// Passes on what ends sampling; the sampler, or the command, gets the terminal's Ctrl-C itself.
 static void take_signal(struct top_run *run)
 {
 	struct signalfd_siginfo info;
@@ -305,7 +305,8 @@ static void fill_awaited(const struct top_run *run, sigset_t *ret)
 		sigaddset(ret, screen_signals[i]);
 }
 
-// Before anything is begun that such a signal would leave behind.
+// Blocks the signals awaited. Call it before anything is begun that such a signal would leave
+// behind.
 static void block_signals(struct top_run *run)
 {
 	sigset_t set;
@@ -323,7 +324,7 @@ static void await_signals(struct top_run *run)
 	run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// What the sampler complains of: the last line is shown, all is told in the end.
+// Reads the sampler's messages: the last line is shown at once, all of them in the end.
 static void read_told(struct top_run *run)
 {
 	char text[READ_TOLD_BYTES];

@@ -45,7 +45,7 @@ static bool is_pprof(const struct input_file *file)
 	       (begins_with(file, "\x1f\x8b") || memchr(file->bytes, 0, file->size));
 }
 
-// Where nobody else looks; it is gone when the user logs out. Else where all write.
+// Returns where to put pages: the user's own directory, which is emptied at logout, or /tmp.
 static const char *directory(void)
 {
 	const char *own = getenv("XDG_RUNTIME_DIR");
@@ -57,7 +57,7 @@ static const char *directory(void)
 	return "/tmp";
 }
 
-// A new, empty file, readable for this user alone: its name, owned by the caller.
+// Makes a new, empty file that this user alone can read. The caller frees *ret, its name.
 static struct error *make_file(char **ret, int *ret_fd)
 {
 	static const char suffix[] = ".html";
@@ -77,7 +77,7 @@ static struct error *make_file(char **ret, int *ret_fd)
 
 static struct error *write_other(const char *title, struct input_file *file, FILE *stream)
 {
-	// Only all of it tells a plain profile of pprof's from stacks.
+	// The beginning alone does not tell a plain pprof profile from folded stacks.
 	struct error *error = may_be_pprof(file) ? input_file_read_rest(file) : NULL;
 
 	if (error)
@@ -106,7 +106,7 @@ static struct error *write_other_page(struct input_file *file, int fd, const cha
 	return error;
 }
 
-// Takes the file's bytes over.
+// Writes the page of a recording; takes the file's bytes over, and closes fd.
 static struct error *write_recording_page(const struct options *asked, struct input_file *file,
                                           const char *path, int fd)
 {

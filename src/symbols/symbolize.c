@@ -438,7 +438,7 @@ static void symbolize_module(const struct batch *batch)
 {
 	struct symbolizer *symbolizer = batch->symbolizer;
 	struct module *module = batch->module;
-	const int64_t start_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	if (module->frame_names)
 		symbolize_frames(batch);
@@ -450,7 +450,7 @@ static void symbolize_module(const struct batch *batch)
 	_cleanup_free_ uint32_t *ids = take_all_cached(batch, &n);
 	if (n > 0)
 		symbolize_unknown(&(struct batch){symbolizer, batch->profile, module, ids, n});
-	symbolizer->left_ns -= clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns;
+	symbolizer->left_ns -= clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 }
 
 struct symbolizer *symbolizer_create(const struct symbolize_options *options, struct symbols *ret)
