@@ -225,6 +225,28 @@ class Privileges(TestCase):
         self.assertEqual(run.status, 7, run.stderr)
         self.assertRegex(run.stderr, "its file may not be read.*runs unprofiled")
 
+    def test_attached_to_only_executable(self):
+        """Refused, with a line that says why; not if it was executed while its file could be read."""
+        directory, _, _, user = self.programs(0o4755)
+        program = shutil.copy(harness.fixture("calls-O2"), os.path.join(directory, "unreadable"))
+        without = ("sh", "-c", 'exec "$0" spin', program)  # setpriv itself has rights until its exec
+        readable = self.start_for_user(user, *without)
+        os.chmod(program, 0o711)
+        closed = self.start_for_user(user, *without)
+        run = Run(["-p", closed.pid, "-d", "0.3", "-o", "closed.folded"], env=NO_LEAKS, cwd=directory, **user)
+        run.communicate()
+        self.assertEqual(run.status, harness.STATUS_TARGET, run.stderr)
+        self.assertRegex(run.stderr, "does not allow tracing by its own user.*its file may not be read.*as root")
+        run = self.profile(readable, **user)
+        self.assertEqual(run.unreadable, {program: "there is no permission to read it"})
+        for leaf in self.leaves(run):
+            self.assertRegex(leaf, r"^\[unreadable\+0x[0-9a-f]+\]$")
+
+    def start_for_user(self, user, *command):
+        target = harness.Target([*user["prefix"], *command])
+        self.addCleanup(target.end)
+        return target
+
     def test_wrapped_found_along_the_path(self):
         directory, special, _, user = self.programs(0o4755)
         env = {**NO_LEAKS, "PATH": f"/nowhere:{directory}:{os.environ['PATH']}"}

@@ -5,6 +5,7 @@ The target moves data through pipes and sockets and checks all that arrives. A S
 that was started does nothing to it; what one of its worker may do is told in README.md.
 """
 
+import concurrent.futures
 import fcntl
 import os
 import random
@@ -54,15 +55,24 @@ def kill(run, pids):
 
 class Deaths(torture.TestCase):
     def test_at_random_instants(self):
-        for i in range(N_INSTANTS):
-            if i % INSTANTS_OF_A_TARGET == 0:  # none outlives its alarm
-                if i > 0:
+        """On as many targets at a time as there are CPUs: most of it is waiting."""
+        n = os.cpu_count() or 1
+        with concurrent.futures.ThreadPoolExecutor(n) as pool:
+            list(pool.map(self.strike_often, [range(i * N_INSTANTS // n, (i + 1) * N_INSTANTS // n) for i in range(n)]))
+
+    def strike_often(self, instants):
+        target = None
+        for i in instants:
+            if not target or i % INSTANTS_OF_A_TARGET == 0:  # none outlives its alarm
+                if target:
                     target.end()
                 target = self.start_program("calls-O2", "data", 3600)
             victims, number = STRIKES[i % len(STRIKES)]
             hz, more = ALL_MODES[1 if i % 5 else 3]
-            with self.subTest(f"{number.name} to {victims}, {describe(hz, more)}"):
+            try:
                 self.strike(target, victims, number, hz, more)
+            except AssertionError as error:
+                raise AssertionError(f"{number.name} to {victims}, {describe(hz, more)}: {error}") from None
 
     def strike(self, target, victims, number, hz, more):
         run = harness.start_attach(target, ALL_TICKS, *more, hz=hz)
