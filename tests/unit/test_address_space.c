@@ -6,9 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/prctl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "address_space.h"
@@ -107,6 +111,54 @@ static void test_code_that_is_new(void **state)
 	munmap(code, (size_t)sysconf(_SC_PAGESIZE));
 }
 
+// Tells the kernel that this program's code starts elsewhere, and changes nothing else of it.
+static void set_start_code(uint64_t start_code)
+{
+	enum { STAT_BYTES = 4096, STATE = 3, END_CODE = 27, START_STACK = 28, START_DATA = 45 };
+	struct prctl_mm_map map = {
+	    .start_code = start_code,
+	    .brk = (uintptr_t)sbrk(0),
+	    .exe_fd = UINT32_MAX,
+	};
+	__u64 *const fields[] = {&map.start_data, &map.end_data,  &map.start_brk, &map.arg_start,
+	                         &map.arg_end,    &map.env_start, &map.env_end};
+	char text[STAT_BYTES] = "";
+	_cleanup_close_ int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	char *place = strrchr(text, ')') + 1;
+	for (int i = STATE; i < START_DATA + 7; i++) {
+		place = strchr(place, ' ') + 1;
+		const uint64_t value = strtoull(place, NULL, 10);
+		if (i == END_CODE)
+			map.end_code = value;
+		else if (i == START_STACK)
+			map.start_stack = value;
+		else if (i >= START_DATA)
+			*fields[i - START_DATA] = value;
+	}
+	assert_return_code(prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof(map), 0UL), errno);
+}
+
+// Maps are read in the middle of an exec: whole, but the kernel does not tell yet where the program
+// is.
+static void test_start_code_that_comes_late(void **state)
+{
+	const uint64_t start_code = ((struct address_space *)*state)->start_code;
+	struct address_space space;
+
+	set_start_code(0x10000);
+	address_space_init(&space, &modules, getpid());
+	modules.program = NULL;
+	address_space_update(&space, getpid(), clock_now_ns(), true);
+	assert_null(modules.program);
+	set_start_code(start_code);
+	update_at(&space, clock_now_ns());
+	assert_non_null(modules.program);
+	assert_non_null(strstr(modules.program->path, "test_address_space"));
+	address_space_deinit(&space);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -114,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_maps_are_read_seldom),
 	    TEST(test_code_that_is_new),
+	    TEST(test_start_code_that_comes_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
