@@ -378,18 +378,24 @@ void ticker_prime(struct ticker *ticker, int64_t now_ns)
 	ticker->accounting.priming = false;
 }
 
+// Nothing has changed since the last tick: what it saw holds for one more.
+static void note_idle_tick(struct ticker *ticker, const struct stretch *stretch)
+{
+	ticker->accounting.now_ns = stretch->until_ns;
+	goroutine_samples_begin(ticker, true);
+	if (++ticker->n_idle_ticks >= MAX_IDLE_TICKS || ticker->setup->counts_at_once)
+		count_idle_ticks(ticker);
+	if (ticker->setup->counts_at_once)
+		goroutine_samples_settle(ticker, false);
+}
+
 bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 {
 	struct target *target = ticker->target;
 
 	ticker->n_others = machine_load_others(ticker->setup->load);
 	if (is_idle(ticker) && !goroutine_samples_is_looking(ticker)) {
-		ticker->accounting.now_ns = stretch->until_ns;
-		goroutine_samples_begin(ticker, true);
-		if (++ticker->n_idle_ticks >= MAX_IDLE_TICKS || ticker->setup->counts_at_once)
-			count_idle_ticks(ticker);
-		if (ticker->setup->counts_at_once)
-			goroutine_samples_settle(ticker, false);
+		note_idle_tick(ticker, stretch);
 		return true;
 	}
 	count_idle_ticks(ticker);
