@@ -391,10 +391,10 @@ static void update_maps(struct address_space *space, int tid, int64_t now_ns, bo
 
 	if (!read_stat(space, tid, &stat))
 		return;
-	// start_stack is random for each exec: another value means another program. start_code is set
-	// last, when the maps may have been read already.
-	const bool exec = stat.start_stack != space->start_stack ||
-	                  stat.start_code != space->start_code;
+	// start_stack is random for each exec: another value means another program. start_code is
+	// set last, when the maps may have been read already.
+	const bool exec =
+	    stat.start_stack != space->start_stack || stat.start_code != space->start_code;
 	const bool hint = stat.vsize_bytes != space->vsize_bytes || space->stale;
 	const int64_t rest_ns = (hint ? HINTED_COST_FACTOR : COST_FACTOR) * space->cost_ns;
 
