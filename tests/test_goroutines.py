@@ -410,6 +410,13 @@ class Churn(harness.TestCase):
         self.assertLess(index, N_CHURN)
         return index
 
+    def check_whole(self, sample):
+        """Down to where each goroutine begins, also while the scheduler takes it on or puts it aside."""
+        frames, _ = of_profile(sample)
+        if "[truncated" in sample.stack[0]:
+            return
+        self.assertEqual(frames[-1][0], "runtime.goexit", (sample.labels, sample.stack, sample.count))
+
     def test_pairs(self):
         """Goroutines that wake each other, under births, deaths and collections: no stack is another
         one's, none is cut, and the wall time of each is the time for which it was watched (harness)."""
@@ -417,6 +424,8 @@ class Churn(harness.TestCase):
         run = attach(target, "--goroutine-ids", duration="1.5", hz=499)
         index_of, counts, n_lacking = {}, collections.Counter(), 0
         for sample in run.pprof.samples:
+            if sample.goid:
+                self.check_whole(sample)
             if "main.walk" not in sample.stack:
                 continue
             self.assertNotIn("[truncated", sample.stack[0], (sample.labels, sample.stack, sample.count))

@@ -9,22 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "go_thread.h"
+
 struct go_memory;
 struct go_program;
-
-// As in runtime2.go, without the garbage collector's bit.
-enum goroutine_status {
-	GOROUTINE_IDLE = 0, // being made
-	GOROUTINE_RUNNABLE = 1,
-	GOROUTINE_RUNNING = 2,
-	GOROUTINE_SYSCALL = 3,
-	GOROUTINE_WAITING = 4,
-	GOROUTINE_DEAD = 6,
-	GOROUTINE_COPYSTACK = 8, // its stack is being moved
-	GOROUTINE_PREEMPTED = 9,
-	GOROUTINE_LEAKED = 10, // waiting, and nobody can wake it
-	GOROUTINE_DEAD_EXTRA = 11,
-};
 
 // A goroutine, as its struct g said.
 struct goroutine {

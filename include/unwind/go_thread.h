@@ -15,6 +15,20 @@
 
 struct resident;
 
+// As in runtime2.go, without the garbage collector's bit.
+enum goroutine_status {
+	GOROUTINE_IDLE = 0, // being made
+	GOROUTINE_RUNNABLE = 1,
+	GOROUTINE_RUNNING = 2,
+	GOROUTINE_SYSCALL = 3,
+	GOROUTINE_WAITING = 4,
+	GOROUTINE_DEAD = 6,
+	GOROUTINE_COPYSTACK = 8, // its stack is being moved
+	GOROUTINE_PREEMPTED = 9,
+	GOROUTINE_LEAKED = 10, // waiting, and nobody can wake it
+	GOROUTINE_DEAD_EXTRA = 11,
+};
+
 // A struct g.
 struct go_stack {
 	uint64_t address;   // 0: there is none
@@ -28,7 +42,7 @@ struct go_thread {
 	struct go_stack own;       // g0. The bounds are not exact in a program with C code
 	struct go_stack goroutine; // m.curg
 	uint64_t goid;             // the goroutine's id; 0: not known, or no goroutine
-	uint32_t status;           // the goroutine's status (goroutines.h)
+	uint32_t status;           // enum goroutine_status
 	uint64_t labels;           // address of the program's labels for it; 0: none
 };
 
@@ -40,6 +54,21 @@ bool go_thread_read(int tid, struct resident *resident, uint64_t tls,
 
 // True if the goroutine's stack is still where it was. Other threads may move it.
 bool go_thread_holds(int tid, struct resident *resident, const struct go_thread *thread);
+
+// True if a goroutine that has a thread is run by it. While it stops the world, helps the collector
+// or moves to a larger stack, all on the thread's own stack, the runtime calls it waiting, or
+// moving.
+static inline bool goroutine_is_run(uint64_t status)
+{
+	return status == GOROUTINE_RUNNING || status == GOROUTINE_SYSCALL ||
+	       status == GOROUTINE_WAITING || status == GOROUTINE_COPYSTACK;
+}
+
+// True if what the thread does is done for a goroutine that is known by its id.
+static inline bool go_thread_runs_goroutine(const struct go_thread *thread)
+{
+	return thread->goroutine.address && thread->goid && goroutine_is_run(thread->status);
+}
 
 static inline bool go_stack_has(const struct go_stack *stack, uint64_t sp)
 {

@@ -99,14 +99,6 @@ void goroutine_samples_note_thread(struct ticker *ticker, uint64_t m)
 	}
 }
 
-// True if one that has a thread may be run by it. While it stops the world, helps the collector or
-// moves to a larger stack, all on the thread's own stack, the runtime calls it waiting, or moving.
-static bool is_run(uint64_t status)
-{
-	return status == GOROUTINE_RUNNING || status == GOROUTINE_SYSCALL ||
-	       status == GOROUTINE_WAITING || status == GOROUTINE_COPYSTACK;
-}
-
 // Finds the goroutine with which a sleeping thread went to sleep. False if there is none, or it has
 // moved since.
 static bool find_of_sleeper(struct ticker *ticker, const struct target_thread *thread,
@@ -120,7 +112,7 @@ static bool find_of_sleeper(struct ticker *ticker, const struct target_thread *t
 	       goroutine_thread(&samples->program, &memory, thread->go_m, &tid, &g) &&
 	       tid == own_number(samples, thread) && g != 0 &&
 	       goroutine_read(&samples->program, &memory, g, ret) && ret->m == thread->go_m &&
-	       is_run(ret->status) && !goroutine_is_in_c(ret) &&
+	       goroutine_is_run(ret->status) && !goroutine_is_in_c(ret) &&
 	       !sleeper_has_moved(ticker->target, thread);
 }
 
@@ -133,7 +125,7 @@ static bool find_of_stopped(struct ticker *ticker, const struct snapshot *snapsh
 	const struct go_memory memory = goroutine_memory(ticker);
 	const struct go_thread *go = &snapshot->go;
 
-	if (go->goroutine.address == 0 || go->goid == 0 || !is_run(go->status) ||
+	if (!go_thread_runs_goroutine(go) ||
 	    !goroutine_read(&samples->program, &memory, go->goroutine.address, ret) ||
 	    ret->goid != go->goid || goroutine_is_in_c(ret))
 		return false;

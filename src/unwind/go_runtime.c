@@ -23,8 +23,7 @@ static const struct {
     {"runtime.clone", RULE_ROOT, RULE_NONE, GO_UNCLEAR},
     // A goroutine begins here, as the tables say from Go 1.18 on.
     {"runtime.goexit", RULE_ROOT, RULE_ROOT, GO_UNCLEAR},
-    // The goroutine has been put aside: from here on up the thread runs the scheduler.
-    {"runtime.mcall", RULE_ROOT, RULE_SWITCH, GO_MCALL},
+    {"runtime.mcall", RULE_SWITCH, RULE_SWITCH, GO_MCALL},
     {"gogo", RULE_SWITCH, RULE_SWITCH, GO_GOGO},
     {"runtime.gogo", RULE_SWITCH, RULE_SWITCH, GO_GOGO},
     {"runtime.systemstack", RULE_SWITCH, RULE_SWITCH, GO_SYSTEMSTACK},

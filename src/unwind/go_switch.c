@@ -87,6 +87,29 @@ static enum go_move take_goroutine(const struct go_thread *go, enum go_switch ki
 	return GO_CALLER;
 }
 
+// Goes from the scheduler, which puts aside the goroutine that the thread runs, or has just chosen
+// it, to where that was left. With others, or none, nobody waits below.
+static enum go_move take_left(const struct go_thread *go, struct go_walk *walk,
+                              struct registers *registers)
+{
+	if (!go_thread_runs_goroutine(go) || !is_left(go, walk, registers->value[ARCH_NATIVE->sp]))
+		return GO_ROOT;
+	walk->has_switched = true;
+	set_stack(registers, go->goroutine.sp);
+	registers_set(registers, ARCH_NATIVE->pc, go->goroutine.pc);
+	return GO_LEFT;
+}
+
+// Goes on in the goroutine whose registers gogo(SB) has taken, but for the pc.
+static enum go_move take_begun(const struct go_thread *go, struct registers *registers)
+{
+	if (!go_thread_runs_goroutine(go))
+		return GO_ROOT;
+	set_stack(registers, registers->value[ARCH_NATIVE->sp]);
+	registers_set(registers, ARCH_NATIVE->pc, go->goroutine.pc);
+	return GO_LEFT;
+}
+
 // Leaves a leaf, whose function may have changed the stack already, or not yet.
 static enum go_move leave_leaf(const struct go_thread *go, enum go_switch kind, uint8_t slot,
                                struct go_walk *walk, struct registers *registers)
@@ -96,9 +119,9 @@ static enum go_move leave_leaf(const struct go_thread *go, enum go_switch kind, 
 
 	switch (kind) {
 	case GO_MCALL:
-		return on_goroutine ? GO_FRAME : GO_ROOT;
+		return on_goroutine ? GO_FRAME : take_left(go, walk, registers);
 	case GO_GOGO:
-		return on_goroutine ? GO_ROOT : GO_FRAME; // the scheduler has done its work
+		return on_goroutine ? take_begun(go, registers) : GO_FRAME;
 	default:
 		if (on_goroutine)
 			return GO_FRAME;
@@ -157,8 +180,11 @@ enum go_move go_switch_walk(const struct snapshot *snapshot, enum go_switch kind
 	}
 	if (kind == GO_SCHEDULE) {
 		walk->is_scheduled = true;
-		return GO_FRAME;
+		// Who called it was put aside, and is another one than that which it has chosen.
+		return is_call && take_left(go, walk, registers) == GO_LEFT ? GO_LEFT : GO_FRAME;
 	}
+	if (kind == GO_MCALL && is_call && !go_stack_has(&go->goroutine, sp))
+		return walk->is_scheduled ? GO_ROOT : take_left(go, walk, registers);
 	if (kind == GO_MORESTACK && walk->is_scheduled && is_call)
 		return GO_ROOT;
 	if (go->m == 0 || kind == GO_UNCLEAR)

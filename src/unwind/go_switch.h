@@ -13,7 +13,7 @@ struct snapshot;
 // that they change to; a leaf in them may be on either stack.
 enum go_switch {
 	GO_UNCLEAR,     // nothing is known of it
-	GO_MCALL,       // to the thread's stack, for good
+	GO_MCALL,       // to the thread's stack, for good: what it calls puts the goroutine aside
 	GO_GOGO,        // to the goroutine's, for good
 	GO_SYSTEMSTACK, // to the thread's
 	GO_MORESTACK,   // to the thread's; its caller, whose stack was too small, begins again
@@ -36,6 +36,8 @@ enum go_move {
 	GO_UNKNOWN, // the runtime does not say, or not clearly; *registers are unchanged
 	GO_FRAME,   // *registers are those of the same function where it was called
 	GO_CALLER,  // *registers are those of its caller
+	GO_LEFT,    // *registers are those with which the goroutine was left: of a caller, or of a
+	            // function that it has not begun yet
 	GO_ROOT,    // nobody waits below
 };
 

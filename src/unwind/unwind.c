@@ -174,6 +174,7 @@ static const struct unwinder_entry *find_entry(struct unwinder *unwinder, uint64
 // The walk's next move: go on, or end with a reason.
 struct move {
 	bool go_on;
+	bool begins; // the next frame's function has not begun: its pc is not a return address
 	enum stack_end end;
 };
 
@@ -371,16 +372,21 @@ static struct move change_stack(struct unwinder *unwinder, const struct rule *ru
                                 struct registers *registers)
 {
 	note_go(unwinder, rule, is_return, registers);
-	switch (
-	    go_switch_walk(snapshot, rule->go_switch, rule->go_slot, is_return, walk, registers)) {
+	const enum go_move move =
+	    go_switch_walk(snapshot, rule->go_switch, rule->go_slot, is_return, walk, registers);
+	switch (move) {
 	case GO_FRAME:
 		return apply_row(rule, is_return, snapshot, registers);
+	case GO_LEFT:
 	case GO_CALLER:
-		return is_called_from(unwinder, registers) ? GO_ON : end_with(STACK_SWITCHED);
-	case GO_ROOT:
-		return end_with(STACK_COMPLETE);
+		if (is_called_from(unwinder, registers))
+			return GO_ON;
+		return move == GO_LEFT && address_space_is_code(unwinder->space,
+		                                                registers->value[ARCH_NATIVE->pc])
+		           ? (struct move){.go_on = true, .begins = true}
+		           : end_with(STACK_SWITCHED);
 	default:
-		return end_with(STACK_SWITCHED);
+		return end_with(move == GO_ROOT ? STACK_COMPLETE : STACK_SWITCHED);
 	}
 }
 
@@ -567,7 +573,7 @@ static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snap
 			ret->missing = find_missing(rule, move.end, registers, snapshot);
 			return n;
 		}
-		is_return = !rule->signal_frame;
+		is_return = !rule->signal_frame && !move.begins;
 		begins = rule->begins;
 	}
 }

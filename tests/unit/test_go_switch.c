@@ -269,6 +269,58 @@ static void test_morestack(void **state)
 	assert_int_equal(walk(world, GO_SYSTEMSTACK, 0, true), GO_UNKNOWN);
 }
 
+// The thread stands there, in the runtime's work for a goroutine with that status.
+static void stand_for(struct world *world, const uint64_t *sp, enum goroutine_status status)
+{
+	stand(world, sp);
+	world->snapshot.go.goid = 7;
+	world->snapshot.go.status = status;
+}
+
+// A goroutine that is put aside, or was just chosen, goes on where it was left; below another
+// one's, or none, nobody waits.
+static void test_left(void **state)
+{
+	struct world *world = *state;
+
+	stand_for(world, world->own_stack + 20, GOROUTINE_WAITING);
+	assert_int_equal(walk(world, GO_MCALL, 0, true), GO_LEFT);
+	assert_at(world, world->goroutine_stack + 8);
+	assert_int_equal(world->registers.value[RIP], 0x1234);
+	stand_for(world, world->own_stack + 20, GOROUTINE_RUNNING);
+	assert_int_equal(walk(world, GO_MCALL, 0, false), GO_LEFT);
+	stand_for(world, world->own_stack + 20, GOROUTINE_RUNNING);
+	assert_int_equal(walk(world, GO_SCHEDULE, 0, true), GO_LEFT);
+	assert_at(world, world->goroutine_stack + 8);
+
+	// Not chosen yet: the thread runs the scheduler alone.
+	stand_for(world, world->own_stack + 20, GOROUTINE_RUNNABLE);
+	assert_int_equal(walk(world, GO_SCHEDULE, 0, true), GO_FRAME);
+	assert_int_equal(walk(world, GO_MCALL, 0, true), GO_ROOT);
+	// It waits nowhere; or a call was made on its own stack.
+	world->goroutine[G_SP] = 0;
+	stand_for(world, world->own_stack + 20, GOROUTINE_RUNNING);
+	assert_int_equal(walk(world, GO_MCALL, 0, true), GO_ROOT);
+	stand_for(world, world->goroutine_stack + 6, GOROUTINE_RUNNING);
+	assert_int_equal(walk(world, GO_MCALL, 0, true), GO_FRAME);
+	world->snapshot.go = (struct go_thread){0};
+	registers_set(&world->registers, RSP, at(world->own_stack + 20));
+	assert_int_equal(walk(world, GO_MCALL, 0, true), GO_ROOT);
+}
+
+// gogo has taken the goroutine's stack pointer, and jumps next.
+static void test_begun(void **state)
+{
+	struct world *world = *state;
+
+	stand_for(world, world->goroutine_stack + 8, GOROUTINE_RUNNING);
+	assert_int_equal(walk(world, GO_GOGO, 0, false), GO_LEFT);
+	assert_at(world, world->goroutine_stack + 8);
+	assert_int_equal(world->registers.value[RIP], 0x1234);
+	stand_for(world, world->own_stack + 20, GOROUTINE_RUNNING);
+	assert_int_equal(walk(world, GO_GOGO, 0, false), GO_FRAME);
+}
+
 // Go, C, Go, C: each leaves the other's stack where the next one goes on.
 static void test_calls_both_ways(void **state)
 {
@@ -427,6 +479,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_moved, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_systemstack, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_morestack, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_left, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_begun, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_calls_both_ways, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_cgocallback_on_its_way, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_asmcgocall_does_not_fit, set_up, tear_down),
