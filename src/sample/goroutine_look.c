@@ -10,9 +10,10 @@
 #include "tick.h"
 
 enum {
-	LOOK_SHARE = 50,  // looks may take at most one part in this many of the time
-	TICK_SHARE = 4,   // and such a part of a period in a tick
-	CHECK_ONCE = 4096 // entries, between looks at the clock
+	LOOK_SHARE = 50,   // looks may take at most one part in this many of the time
+	TICK_SHARE = 4,    // and such a part of a period in a tick
+	CHECK_ONCE = 4096, // entries, between looks at the clock
+	MAX_LAST_LOOKS = 4 // at those of which nothing is known but that they ran
 };
 
 #define FIRST_LOOK_NS (50 * NS_PER_MS) // before the first tick
@@ -204,8 +205,12 @@ bool goroutine_look_at_some(struct ticker *ticker)
 	return true;
 }
 
-void goroutine_look_at_rest(struct ticker *ticker)
+void goroutine_look_at_last(struct ticker *ticker)
 {
-	if (ticker->goroutines.look.is_begun || begin(ticker))
+	const struct goroutine_samples *samples = &ticker->goroutines;
+
+	if (!samples->is_read && (samples->look.is_begun || begin(ticker)))
 		go_on(ticker, NO_LIMIT);
+	for (int i = 0; i < MAX_LAST_LOOKS && samples->n_active > 0; i++)
+		look_at_active(ticker);
 }

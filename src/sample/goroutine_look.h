@@ -15,5 +15,6 @@ struct ticker;
 // are not any more. False if there was no look to go on with.
 bool goroutine_look_at_some(struct ticker *ticker);
 
-// Ends the look that is under way, and begins it before if need be, however long that takes.
-void goroutine_look_at_rest(struct ticker *ticker);
+// Call it at the end. If not all stacks have been read once, reads those that were not, however
+// long that takes; looks again at goroutines that were run and are not any more.
+void goroutine_look_at_last(struct ticker *ticker);

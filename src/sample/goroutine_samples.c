@@ -200,6 +200,21 @@ static uint64_t pending_ticks(const struct account *account)
 	return n;
 }
 
+// Counts the ticks before the one in which the thread was seen to run the goroutine: until then it
+// was as it was last seen parked. If it was last seen running, or never, all that is known is that
+// it ran somewhere between two looks: what it is seen at next, which is now, stands for those
+// ticks, too.
+static void count_until_taken(struct ticker *ticker, const struct account *account,
+                              struct goroutine_entry *entry, uint64_t tick)
+{
+	if (goroutine_was_parked(ticker, entry)) {
+		if (account->until_ns > ticker->profile->threads[entry->thread].last_ns)
+			goroutine_count_as_before(ticker, entry, tick - 1, account->until_ns);
+	} else if (tick > entry->tick) {
+		ticker->goroutines.n_owed = tick - 1 - entry->tick;
+	}
+}
+
 void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
                             const struct snapshot *snapshot)
 {
@@ -209,6 +224,7 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 	struct goroutine_entry *entry = NULL, *before = entry_of(samples, account);
 	struct goroutine goroutine = {0};
 
+	samples->n_owed = 0;
 	if (!samples->found)
 		return;
 	if (snapshot ? find_of_stopped(ticker, snapshot, &goroutine)
@@ -222,13 +238,11 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 		goroutine_samples_unbind(ticker, thread);
 		return;
 	}
-	// Until this thread took it, it was as it was last seen.
-	if (account->goroutine != samples->shown && (entry->is_sampled || entry->has_stack) &&
-	    !ticker->accounting.priming &&
-	    account->until_ns > ticker->profile->threads[entry->thread].last_ns)
-		goroutine_count_as_before(ticker, entry, tick - 1, account->until_ns);
-	if (account->goroutine != samples->shown)
+	if (account->goroutine != samples->shown) {
+		if (!ticker->accounting.priming)
+			count_until_taken(ticker, account, entry, tick);
 		release(ticker, thread);
+	}
 	goroutine_label_running(ticker, entry);
 	account->thread = entry->thread;
 	account->goroutine = samples->shown;
@@ -254,6 +268,19 @@ uint32_t goroutine_samples_stack(struct ticker *ticker, const struct unwound *un
 	           ? goroutine_intern(ticker, &samples->table.entries[samples->shown - 1], unwound)
 	           : profile_intern_stack(ticker->profile, unwound->locations, unwound->n,
 	                                  unwound->end, unwound->guessed);
+}
+
+void goroutine_samples_pay(struct ticker *ticker, const struct account *account)
+{
+	struct goroutine_samples *samples = &ticker->goroutines;
+
+	if (samples->n_owed == 0 || !account->goroutine || !account->sampled)
+		return;
+	// Its time up to now is that sample's already.
+	profile_count_again(ticker->profile, account->sample, samples->n_owed,
+	                    ticker->profile->threads[account->thread].last_ns);
+	ticker->stats->samples += samples->n_owed;
+	samples->n_owed = 0;
 }
 
 // --- The program
@@ -397,13 +424,17 @@ void goroutine_samples_settle(struct ticker *ticker, bool is_end)
 	if (!samples->found)
 		return;
 	take_over(ticker);
-	if (is_end && !samples->is_read && samples->look.number > 0 &&
-	    target_live_tid(ticker->target) != 0)
-		goroutine_look_at_rest(ticker);
+	if (is_end && samples->look.number > 0 && target_live_tid(ticker->target) != 0)
+		goroutine_look_at_last(ticker);
 	for (size_t i = 0; i < samples->table.n_entries; i++) {
 		struct goroutine_entry *entry = &samples->table.entries[i];
-		if (entry->is_alive && entry->thread != GOROUTINE_NONE &&
-		    (is_end || !entry->bound_tid) && !goroutine_is_counted(ticker, entry, now_ns))
+		// One that ran somewhere is counted with what it is seen at next, unless it is
+		// never seen again.
+		const bool may_count =
+		    is_end || (!entry->bound_tid && (goroutine_was_parked(ticker, entry) ||
+		                                     goroutine_is_in_c(&entry->seen)));
+		if (entry->is_alive && entry->thread != GOROUTINE_NONE && may_count &&
+		    !goroutine_is_counted(ticker, entry, now_ns))
 			goroutine_count_as_before(ticker, entry, samples->tick, now_ns);
 		target_attend(ticker->target, i);
 	}

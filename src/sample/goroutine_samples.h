@@ -16,6 +16,7 @@
 #include "goroutine_table.h"
 #include "goroutines.h"
 
+struct account;
 struct snapshot;
 struct target_thread;
 struct ticker;
@@ -39,8 +40,10 @@ struct goroutine_samples {
 	size_t n_threads, threads_capacity;
 	uint32_t *active; // entries that a thread ran, and that were not seen parked since
 	size_t n_active, active_capacity;
-	uint32_t shown; // index + 1 of the one whose stack the last thread asked about showed; 0:
-	                // its own
+	uint32_t shown;  // index + 1 of the one whose stack the last thread asked about showed; 0:
+	                 // its own
+	uint64_t n_owed; // ticks before this one for which the goroutine of the thread that was
+	                 // last bound was not seen
 	size_t n_subjects;              // made in the profile
 	uint64_t tick;                  // ticks of the process until now
 	struct goroutine_copies copies; // of many
@@ -86,6 +89,10 @@ void goroutine_samples_attend(struct goroutine_samples *samples, struct goroutin
 // gives one sample in a tick: if another thread has already run it, the sample is the thread's.
 void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
                             const struct snapshot *snapshot);
+
+// Call it after the sample of the thread that was last bound was counted: that stands also for the
+// ticks in which its goroutine ran, but was not seen.
+void goroutine_samples_pay(struct ticker *ticker, const struct account *account);
 
 // Gives the labels to the samples of a thread that was asked about; a goroutine has its own.
 void goroutine_samples_label(struct ticker *ticker, const struct target_thread *thread,

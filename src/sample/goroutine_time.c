@@ -113,9 +113,15 @@ bool goroutine_count(struct ticker *ticker, struct goroutine_entry *entry, uint3
 	return true;
 }
 
-static bool has_run(const struct ticker *ticker, const struct goroutine_entry *entry)
+bool goroutine_was_parked(const struct ticker *ticker, const struct goroutine_entry *entry)
 {
-	return entry->is_sampled && ticker->profile->samples[entry->sample].state == THREAD_RUNNING;
+	const struct profile *profile = ticker->profile;
+
+	if (!entry->is_sampled)
+		return entry->has_stack;
+	const struct sample *last = &profile->samples[entry->sample];
+	return last->state != THREAD_RUNNING &&
+	       profile->stacks[last->stack].end != STACK_NOT_SAMPLED;
 }
 
 // Counts the ticks since it was last counted as its last sample, up to until_ns.
@@ -127,7 +133,7 @@ void goroutine_count_as_before(struct ticker *ticker, struct goroutine_entry *en
 		entry->tick = tick > entry->tick ? tick : entry->tick;
 	} else if (!entry->is_sampled && entry->has_stack) {
 		goroutine_count(ticker, entry, entry->stack, tick, until_ns);
-	} else if (has_run(ticker, entry) || !entry->is_sampled) {
+	} else if (!entry->is_sampled) {
 		// All that is known is that no thread was seen to run it.
 		entry->state = THREAD_SLEEPING;
 		entry->wait = WAIT_NONE;

@@ -28,6 +28,9 @@ void goroutine_end(struct ticker *ticker, struct goroutine_entry *entry);
 bool goroutine_count(struct ticker *ticker, struct goroutine_entry *entry, uint32_t stack,
                      uint64_t tick, int64_t until_ns);
 
+// True if it was parked when it was last seen, and its stack is known.
+bool goroutine_was_parked(const struct ticker *ticker, const struct goroutine_entry *entry);
+
 // Counts the ticks since it was last counted as its last sample, up to until_ns.
 void goroutine_count_as_before(struct ticker *ticker, struct goroutine_entry *entry, uint64_t tick,
                                int64_t until_ns);

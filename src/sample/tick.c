@@ -93,6 +93,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 		accounting_count(&ticker->accounting, &thread->account,
 		                 goroutine_samples_stack(ticker, &unwound), stop->state,
 		                 stop->tick_ns);
+		goroutine_samples_pay(ticker, &thread->account);
 	} else if (stop->copied || stop->denied || thread->account.n_pending_ticks > 0) {
 		// What this tick and earlier ones saw of it is kept, even if it has ended.
 		thread->sleep.asleep = false;

@@ -103,6 +103,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	accounting_count(&ticker->accounting, &thread->account,
 	                 goroutine_samples_stack(ticker, &unwound), state,
 	                 ticker->accounting.now_ns);
+	goroutine_samples_pay(ticker, &thread->account);
 	// Its later ticks may count as this one, unless it ran when it was found first, or its
 	// stack may be better understood with newer maps, or when the runtimes have learnt more.
 	thread->sleep.asleep =
@@ -204,6 +205,7 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 		goroutine_samples_bind(ticker, thread, NULL); // it may have run another one since
 		accounting_not_sampled(&ticker->accounting, &thread->account, STACK_NOT_SAMPLED,
 		                       state, ticker->accounting.now_ns);
+		goroutine_samples_pay(ticker, &thread->account);
 	} else {
 		tick_note_unseen(thread);
 		ticker->n_running += state == THREAD_RUNNING;
