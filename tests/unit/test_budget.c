@@ -61,7 +61,7 @@ static void run(const struct testcase *testcase)
 			held_ns = testcase->long_ns;
 		spent.held_ns += held_ns;
 	}
-	print_message("%s: %d ticks, longest silence %.0f ms\n", testcase->name, n,
+	print_message("# %s: %d ticks, longest silence %.0f ms\n", testcase->name, n,
 	              (double)silence_ns / 1e6);
 	assert_in_range(n, testcase->least, testcase->most);
 	assert_in_range(silence_ns, 0, testcase->silence_ns);

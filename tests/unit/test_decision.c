@@ -91,7 +91,7 @@ static void test_after_copy(void **state)
 	(void)state;
 	for (size_t i = 0; i < array_size(COPIES); i++) {
 		struct copy_seen seen = COPIES[i].seen;
-		print_message("%s\n", COPIES[i].name);
+		print_message("# %s\n", COPIES[i].name);
 		assert_int_equal(decision_after_copy(&seen), COPIES[i].not_asked);
 		seen.bears = BEARS_STOP;
 		assert_int_equal(decision_after_copy(&seen), COPIES[i].bears);

@@ -53,7 +53,7 @@ static void compare(guard_work *work, double max_wrong)
 
 	assert_true(module_guard(comparison.module, work, &comparison, MODULE_FOR_NAMES));
 	assert_true(comparison.is_done);
-	print_message("%zu compared, %zu differ\n", comparison.n, comparison.n_wrong);
+	print_message("# %zu compared, %zu differ\n", comparison.n, comparison.n_wrong);
 	assert_true(comparison.n > 10000);
 	assert_true((double)comparison.n_wrong <= max_wrong * (double)comparison.n);
 	modules_deinit(&modules);
@@ -86,7 +86,7 @@ static void compare_rules(void *context)
 		    theirs.cfa_register != ours.cfa_register ||
 		    theirs.cfa_offset != ours.cfa_offset) {
 			if (comparison->n_wrong++ < MAX_SHOWN)
-				print_message("%#jx: CFA at %jd, not %jd\n", (uintmax_t)at,
+				print_message("# %#jx: CFA at %jd, not %jd\n", (uintmax_t)at,
 				              (intmax_t)ours.cfa_offset,
 				              (intmax_t)theirs.cfa_offset);
 		}
@@ -125,7 +125,7 @@ static void compare_names(void *context)
 			continue;
 		comparison->n++;
 		if (!same_name(symbol, name) && comparison->n_wrong++ < MAX_SHOWN)
-			print_message("%#jx: %s, not %s\n", (uintmax_t)at, name, symbol);
+			print_message("# %#jx: %s, not %s\n", (uintmax_t)at, name, symbol);
 	}
 	comparison->is_done = true;
 }
@@ -164,7 +164,7 @@ static void compare_levels(void *context)
 		for (size_t i = 0; i < n_ours && same; i++)
 			same = same_level(&ours[i], &theirs[i]);
 		if (!same && comparison->n_wrong++ < MAX_SHOWN)
-			print_message("%#jx: %zu %s %s:%u, not %zu %s %s:%u\n", (uintmax_t)at,
+			print_message("# %#jx: %zu %s %s:%u, not %zu %s %s:%u\n", (uintmax_t)at,
 			              n_ours, ours[0].name, ours[0].file, ours[0].line, n_theirs,
 			              theirs[0].name, theirs[0].file, theirs[0].line);
 	}

@@ -164,7 +164,7 @@ static void find_shares(bool late)
 		for (int target_hz = 33; target_hz <= 1000; target_hz++, n++)
 			n_wrong += !finds_share(rates[i], target_hz, n + 1, late);
 	}
-	print_message("%d of %d shares beyond 3 sigma\n", (int)n_wrong, (int)n);
+	print_message("# %d of %d shares beyond 3 sigma\n", (int)n_wrong, (int)n);
 	assert_true(n_wrong * 100 <= n);
 }
 

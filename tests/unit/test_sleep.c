@@ -47,7 +47,7 @@ static void test_judge(void **state)
 	(void)state;
 	for (size_t i = 0; i < array_size(CASES); i++) {
 		const struct testcase *c = &CASES[i];
-		print_message("%s\n", c->name);
+		print_message("# %s\n", c->name);
 		assert_int_equal(sleep_judge(&c->sleep, c->runs, SLEEP_NOT_ASKED), c->not_asked);
 		assert_int_equal(sleep_judge(&c->sleep, c->runs, SLEEP_NOT_BLOCKED),
 		                 c->not_blocked);

@@ -37,7 +37,7 @@ static int close_sums(void **state)
 static void need_sums(void)
 {
 	if (!thread_sums_are_known(&sums)) {
-		print_message("needs CAP_NET_ADMIN and the kernel's taskstats\n");
+		print_message("# needs CAP_NET_ADMIN and the kernel's taskstats\n");
 		skip();
 	}
 }

@@ -77,9 +77,9 @@ static void compare_at(struct counts *counts, uint64_t at)
 	} else if (is_comparable(&theirs, &ours)) {
 		counts->n_rules++;
 		if (theirs.cfa_offset != ours.cfa_offset && counts->n_wrong++ < MAX_SHOWN)
-			print_message("%s %#jx: CFA at %jd, not %jd\n", module_name(counts->module),
-			              (uintmax_t)at, (intmax_t)ours.cfa_offset,
-			              (intmax_t)theirs.cfa_offset);
+			print_message("# %s %#jx: CFA at %jd, not %jd\n",
+			              module_name(counts->module), (uintmax_t)at,
+			              (intmax_t)ours.cfa_offset, (intmax_t)theirs.cfa_offset);
 	}
 	rule_deinit(&theirs);
 	rule_deinit(&ours);
@@ -124,7 +124,7 @@ static void test_against_tables(void **state)
 		struct counts counts = {.module =
 		                            modules_add(&modules, MODULE_FILE, files[i], 1, 1, fd)};
 		assert_true(module_guard(counts.module, compare_file, &counts, MODULE_FOR_NAMES));
-		print_message("%s: %zu compared, %zu wrong; %zu without\n", files[i],
+		print_message("# %s: %zu compared, %zu wrong; %zu without\n", files[i],
 		              counts.n_rules, counts.n_wrong, counts.n_without);
 		assert_true(counts.n_rules > 5);
 		// Behind calls that never return, where no symbol says that another function

@@ -58,7 +58,7 @@ static void check(struct counts *counts, uint64_t address, const char *what, int
 {
 	if (ours != theirs && !has_wrong_tables(counts->module, address) &&
 	    counts->n_wrong++ < MAX_SHOWN)
-		print_message("%s %#jx: CFA at %s + %jd, not %jd\n", module_name(counts->module),
+		print_message("# %s %#jx: CFA at %s + %jd, not %jd\n", module_name(counts->module),
 		              (uintmax_t)address, what, (intmax_t)ours, (intmax_t)theirs);
 }
 
@@ -150,7 +150,7 @@ static void test_against_tables(void **state)
 		struct counts counts = {.module =
 		                            modules_add(&modules, MODULE_FILE, files[i], 1, 1, fd)};
 		assert_true(module_guard(counts.module, compare_file, &counts, MODULE_FOR_NAMES));
-		print_message("%s: by SP %zu (%zu unknown), by FP %zu (%zu unknown), %zu wrong\n",
+		print_message("# %s: by SP %zu (%zu unknown), by FP %zu (%zu unknown), %zu wrong\n",
 		              files[i], counts.n_by_sp, counts.sp_unknown, counts.n_by_fp,
 		              counts.fp_unknown, counts.n_wrong);
 		n_by_sp += counts.n_by_sp;

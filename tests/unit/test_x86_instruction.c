@@ -37,7 +37,7 @@ static void show(struct counts *counts, const char *what, const uint8_t *bytes, 
 {
 	if (counts->n_lengths + counts->n_writes > MAX_SHOWN)
 		return;
-	print_message("%s: %s:", counts->file, what);
+	print_message("# %s: %s:", counts->file, what);
 	for (size_t i = 0; i < length; i++)
 		print_message(" %02x", bytes[i]);
 	print_message("\n");
@@ -120,7 +120,7 @@ static void check_file(const char *path)
 	}
 	elf_end(elf);
 	close(fd);
-	print_message("%s: %zu instructions, %zu with another length, %zu write more\n", path,
+	print_message("# %s: %zu instructions, %zu with another length, %zu write more\n", path,
 	              counts.n, counts.n_lengths, counts.n_writes);
 	assert_true(counts.n > 100);
 	assert_int_equal(counts.n_lengths, 0);
