@@ -7,7 +7,9 @@ at once. A profiler then misses ticks, and whatever a test times takes longer, b
 
 A metronome tells: a process that only sleeps, a few milliseconds at a time, on each CPU and before
 all other programs, and notes each sleep that was too long (as jHiccup does for Java). What is late
-there is late everywhere. Where it may not go before the others (it is not root), the time for which
+there is late everywhere. It can look after a process as well, and tell for how long that waited in the
+kernel where no signal reaches it: for memory that another one is just changing, say, which may have no
+CPU to go on. Where it may not go before the others (it is not root), the time for which
 they had the CPUs counts as well: a test bears more there, and holds.
 """
 
@@ -41,10 +43,18 @@ class Metronome:
         print(file=self.process.stdin, flush=True)
         return json.loads(self.process.stdout.readline())
 
+    def watch(self, pid):
+        """From now on looks after that process's first thread, too."""
+        print(pid, file=self.process.stdin, flush=True)
+
+    def blocked_s(self):
+        """For how long it was in an uninterruptible wait (state D)."""
+        return self._ask()["blocked_s"]
+
     def pauses(self, from_s, to_s):
         """When the machine was late between the two: (start, end) in order, none with another."""
         apart = []
-        for start, end in sorted(self._ask()):
+        for start, end in sorted(self._ask()["late"]):
             start, end = max(start, from_s), min(end, to_s)
             if apart and start <= apart[-1][1]:
                 apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
@@ -73,18 +83,36 @@ def beat(cpu, noted):
             noted.append((start, end))
 
 
+def look_after(pid, blocked_s):
+    last_s = time.monotonic()
+    while True:
+        time.sleep(BEAT_S / 2)
+        now_s = time.monotonic()
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                state = file.read().rsplit(") ", 1)[1][0]
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        if state == "D":
+            blocked_s.append(now_s - last_s)
+        last_s = now_s
+
+
 def main():
-    """Tells what was noted for each line that it reads."""
+    """For each line that it reads: tells what was noted, or looks after the process that it names."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
     except OSError:
         pass
-    noted = []
+    noted, blocked_s = [], []
     for cpu in os.sched_getaffinity(0):
         threading.Thread(target=beat, args=(cpu, noted), daemon=True).start()
-    for _ in sys.stdin:
+    for line in sys.stdin:
+        if line.strip():
+            threading.Thread(target=look_after, args=(int(line), blocked_s), daemon=True).start()
+            continue
         time.sleep(2 * BEAT_S)  # for a pause that is only just over
-        print(json.dumps(noted), flush=True)
+        print(json.dumps({"late": noted, "blocked_s": sum(blocked_s)}), flush=True)
 
 
 if __name__ == "__main__":
