@@ -29,6 +29,7 @@
 #include "process_list.h"
 #include "push_counts.h"
 #include "pusher.h"
+#include "stayers.h"
 #include "untrusted_file.h"
 
 #define SCAN_EVERY_NS (5 * NS_PER_SECOND)
@@ -479,6 +480,7 @@ static void step(struct agent *agent)
 
 	agent->was_kept_waiting = false;
 	collect(agent);
+	stayers_reap();
 	look_after_names(agent);
 	agent_cost_count(&agent->cost, agent->pusher->uploader);
 	if (agent_cost_looks_over_limit(&agent->cost))
@@ -511,6 +513,7 @@ static void end(struct agent *agent)
 	tell_samplers(agent);
 	for (collect(agent); agent->n_running > 0 && clock_now_ns() < until_ns; collect(agent))
 		sigtimedwait(&child, NULL, &timeout);
+	stayers_end();
 	agent_cost_count(&agent->cost, agent->pusher->uploader);
 }
 
@@ -570,6 +573,7 @@ void agent_run(struct options *options, const struct agent_sampler *sampler, str
 
 	agent_cost_init(&agent.cost, options->agent.max_cpu_percent, options->agent.max_memory);
 	block_signals(&agent);
+	stayers_adopt();
 	do {
 		step(&agent);
 		number = sigtimedwait(&agent.set, NULL, &timeout);

@@ -18,6 +18,7 @@
 #include "output.h"
 #include "screen.h"
 #include "show.h"
+#include "stayers.h"
 #include "summary.h"
 #include "text.h"
 #include "time_point.h"
@@ -28,12 +29,10 @@
 #include "top_text.h"
 #include "top_ui.h"
 
-enum { NAME_COLUMNS = 15, READ_BYTES = 1 << 16, MAX_READS = 16 };
+enum { NAME_COLUMNS = 15, READ_BYTES = 1 << 16, MAX_READS = 16, TOLD_BYTES = 4096 };
 
 #define NAMES_NS (100 * NS_PER_MS)
 #define SETTLE_NS (250 * NS_PER_MS)
-
-enum { READ_TOLD_BYTES = 1024, MAX_TOLD_BYTES = 4096 };
 
 #define FIRST_FRAME_NS (50 * NS_PER_MS)
 #define LAST_MINUTE_NS (60 * NS_PER_SECOND)
@@ -327,12 +326,12 @@ static void await_signals(struct top_run *run)
 // Reads the sampler's messages: the last line is shown at once, all of them in the end.
 static void read_told(struct top_run *run)
 {
-	char text[READ_TOLD_BYTES];
+	char text[TOLD_BYTES / 4];
 	ssize_t n = -1;
 
 	while (run->live.told >= 0 && (n = read(run->live.told, text, sizeof(text))) > 0) {
-		_cleanup_free_ char *clean = text_clean(text, (size_t)n, MAX_TOLD_BYTES);
-		char *longer = memory_printf("%.*s%s", MAX_TOLD_BYTES, run->told ?: "", clean);
+		_cleanup_free_ char *clean = text_clean(text, (size_t)n, TOLD_BYTES);
+		char *longer = memory_printf("%.*s%s", TOLD_BYTES, run->told ?: "", clean);
 		free(run->told);
 		run->told = longer;
 	}
@@ -532,6 +531,8 @@ static struct error *close_output(struct top_run *run)
 static struct error *show_live(struct top_run *run, const struct top_sampler *sampler)
 {
 	block_signals(run);
+	if (!run->options->command) // whose orphans are not ours
+		stayers_adopt();
 	struct error *error = open_output(run);
 	if (!error)
 		error = top_live_start(sampler->sample, sampler->context, &run->mask,

@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "memory.h"
+#include "stayers.h"
 
 enum { PIPE_BYTES = 1 << 20 };
 
@@ -92,5 +93,6 @@ int top_live_finish(struct top_live *live)
 	if (live->pid > 0)
 		live->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	live->pid = 0;
+	stayers_end();
 	return live->status;
 }

@@ -40,10 +40,8 @@ static ssize_t read_control_groups(pid_t pid, char *buffer, size_t size)
 	return fd < 0 ? -1 : read(fd, buffer, size);
 }
 
-// True if the end of this process ends its control group or PID namespace, as the end of a
-// container's or a service's first process does: all others in it get SIGKILL at once. This is so
-// if the parent is outside of it.
-static bool ends_others(void)
+// This is so if the parent is outside of the control group.
+bool parting_ends_others(void)
 {
 	char own[MAX_GROUPS_TEXT], parents[MAX_GROUPS_TEXT];
 	const pid_t parent = getppid();
@@ -62,7 +60,7 @@ void parting_share(void)
 
 	parting = memory == MAP_FAILED ? NULL : memory;
 	if (parting)
-		parting->may_stay = !ends_others();
+		parting->may_stay = !parting_ends_others();
 }
 
 bool parting_is_reported(int *ret_status)

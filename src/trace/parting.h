@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+// True if the end of this process ends its control group or PID namespace, as the end of a
+// container's or a service's first process does: all others in it get SIGKILL at once.
+bool parting_ends_others(void);
+
 // Call it before the worker is forked: it shares memory with the supervisor.
 void parting_share(void);
 

@@ -144,7 +144,40 @@ class Deaths(torture.TestCase):
         self.assertGreater(n_killed, 0)
 
 
-class Rests(torture.TestCase):
+class GroupCase(torture.TestCase):
+    """Has processes in a control group of their own, as a container's and a service's are."""
+
+    def make_group(self):
+        """A control group of its own, with a limit: the directory and the limit's file."""
+        harness.need(os.geteuid() == 0, "needs root to make a control group")
+        for base, name in (
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max"),
+        ):  # fmt: skip
+            group = os.path.join(base, f"profiler-test-{os.getpid()}")
+            try:
+                os.mkdir(group)
+            except OSError:
+                continue
+            self.addCleanup(self.remove_group, group)
+            if os.path.exists(os.path.join(group, name)):
+                return group, os.path.join(group, name)
+        return harness.skip("no control groups for memory can be made here")
+
+    def join(self, group):
+        """What goes before a command that is to be in the group."""
+        return ["sh", "-c", 'echo $$ > "$0/cgroup.procs"; exec "$@"', group]
+
+    def processes_in(self, group):
+        with open(os.path.join(group, "cgroup.procs"), encoding="ascii") as file:
+            return [int(line) for line in file]
+
+    def remove_group(self, group):
+        """As soon as the last process in it has ended."""
+        harness.wait_for(lambda: not self.processes_in(group), "the group to be empty")
+        os.rmdir(group)
+
+
+class Rests(GroupCase):
     """A call that a stop has cut goes on after the profile's end: the program is told what it has
     come to as a whole, whatever happens then."""
 
@@ -185,7 +218,7 @@ class Rests(torture.TestCase):
         while n_looks < 20 and self.n_read < 60 << 20:
             n_looks = n_looks + 1 if self.is_traced() else 0
             if n_looks == 0:
-                self.read(4096)
+                self.assertTrue(self.read(4096), "the target has ended")
             else:
                 torture.pause(0.002)
 
@@ -279,6 +312,43 @@ class Rests(torture.TestCase):
             "-o", f"{directory}/spool", f"exe={program}", window=True,
         )  # fmt: skip
 
+    def end_container(self, program, *command):
+        """With its first process ends a container or service: what is left there is killed."""
+        group, _ = self.make_group()
+        for _ in range(CUT_TRIES):
+            self.target = self.start_writer(program)
+            with subprocess.Popen(
+                [*self.join(group), harness.PROFILER, *(str(a or self.target.pid) for a in command)],
+                cwd=self.directory(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE, text=True,
+            ) as profiler:  # fmt: skip
+                harness.wait_for(lambda p=profiler: self.workers(p.pid), "it")
+                self.read_slowly()
+                was_cut = self.is_traced()
+                profiler.send_signal(signal.SIGTERM)
+                profiler.wait()
+                for pid in reversed(self.processes_in(group)):  # the watcher before the watched
+                    send(pid, signal.SIGKILL)
+                told = profiler.stderr.read()
+            self.assert_untouched(self.target.pid)
+            self.assertEqual(self.written(), self.n_read, told)
+            self.target.end()
+            if was_cut:
+                return
+        raise AssertionError("no call was cut")
+
+    def test_end_of_the_agents_container(self):
+        directory = self.directory()
+        program = shutil.copy(torture.program("life"), os.path.join(directory, "writer"))
+        self.end_container(
+            program, "agent", "-F", "1000", ALL_TICKS, "--push=http://127.0.0.1:9/", "--min-age=1ms",
+            "--window=3s", "--period=4s", "--max-cpu=0", f"--off-file={directory}/off",
+            "-o", f"{directory}/spool", f"exe={program}",
+        )  # fmt: skip
+
+    def test_end_of_tops_container(self):
+        self.end_container(torture.program("life"), "top", "-F", "1000", ALL_TICKS, "--json", None)
+
     def test_told_to_end(self):
         self.end_it(signal.SIGTERM)
 
@@ -286,47 +356,18 @@ class Rests(torture.TestCase):
         self.end_it(signal.SIGKILL)
 
 
-class OutOfMemory(torture.TestCase):
+class OutOfMemory(GroupCase):
     """The kernel ends the profiler, or part of it, where it needs more memory than there is."""
-
-
-    def make_group(self):
-        """A control group of its own, with a limit: the directory and the limit's file."""
-        harness.need(os.geteuid() == 0, "needs root to make a control group")
-        for base, name in (
-            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max"),
-        ):  # fmt: skip
-            group = os.path.join(base, f"profiler-test-{os.getpid()}")
-            try:
-                os.mkdir(group)
-            except OSError:
-                continue
-            self.addCleanup(self.remove_group, group)
-            if os.path.exists(os.path.join(group, name)):
-                return group, os.path.join(group, name)
-        return harness.skip("no control groups for memory can be made here")
-
-    def remove_group(self, group):
-        """As soon as the last process in it has ended."""
-        path = os.path.join(group, "cgroup.procs")
-
-        def is_empty():
-            with open(path, "rb") as file:
-                return not file.read()
-
-        harness.wait_for(is_empty, "the group to be empty")
-        os.rmdir(group)
 
     def test_killed_for_memory(self):
         group, limit = self.make_group()
         target = self.start_program("calls-O2", "data", 3600)
-        join = ["sh", "-c", 'echo $$ > "$0/cgroup.procs"; exec "$@"', group]
         n_killed = 0
         for i in range(rounds(8)):
             with open(limit, "w", encoding="ascii") as file:
                 file.write(str(random.randrange(1 << 20, 4 << 20)))
             hz, more = ALL_MODES[i % 4]
-            run = harness.start_attach(target, ALL_TICKS, *more, "-d", "0.3", hz=hz, prefix=join)
+            run = harness.start_attach(target, ALL_TICKS, *more, "-d", "0.3", hz=hz, prefix=self.join(group))
             run.communicate()
             n_killed += run.status in (-signal.SIGKILL, 128 + signal.SIGKILL)
             self.assert_untouched(target.pid)
