@@ -75,28 +75,35 @@ class Transparent(harness.TestCase):
             self.assertTrue(0 < left <= 3600 + i + longest_tick_s, timers)
             self.assertEqual(interval, 7)
 
-    def test_pending_signals(self):
-        """Those that were blocked in exec are the command's, with what they say, as is the care for orphans."""
+    def test_kept_by_exec(self):
+        """Signals that were blocked in exec and timers are the command's, with what they say, as is
+        the care for orphans. So they are below top, whose tables have stdout."""
         begin = (
             "import ctypes, os, signal, sys, threading\n"
             "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\n"
+            "signal.setitimer(signal.ITIMER_REAL, 1 << 20, 7)\n"
             "ctypes.CDLL(None).prctl(36, 1)\n"  # PR_SET_CHILD_SUBREAPER
             "for number in (17, 15, 10, 28, 40, 40, 1, 20): os.kill(os.getpid(), number)\n"
             "for number in (12, 41, 41): signal.pthread_kill(threading.get_ident(), number)\n"
             "os.execvp(sys.argv[1], sys.argv[1:])"
         )
         tell = (
-            "import ctypes, signal\n"
+            "import ctypes, signal, sys\n"
             "reaps = ctypes.c_int()\n"
             "ctypes.CDLL(None).prctl(37, ctypes.byref(reaps))\n"
-            "print(reaps.value, *[l for l in open('/proc/self/status') if l.startswith(('SigPnd', 'ShdPnd'))])\n"
-            "while info := signal.sigtimedwait(range(1, 65), 0): print(info.si_signo, info.si_code)"
+            "told = [reaps.value, signal.getitimer(signal.ITIMER_REAL)[0] > 1 << 19]\n"
+            "told += [l for l in open('/proc/self/status') if l.startswith(('SigPnd', 'ShdPnd'))]\n"
+            "while info := signal.sigtimedwait(range(1, 65), 0): told += [(info.si_signo, info.si_code)]\n"
+            "print(*told, sep='\\n', file=sys.stderr)"
         )
-        begin, tell = [sys.executable, "-c", begin], [sys.executable, "-c", tell]
-        alone = subprocess.run([*begin, *tell], capture_output=True, text=True, check=True).stdout
-        self.assertEqual(len(alone.splitlines()), 3 + 11)
-        run = start_wrap(tell, prefix=begin).finish()
-        self.assertEqual(run.stdout.decode(), alone)
+        begin, tell = ([sys.executable, "-W", "ignore", "-c", script] for script in (begin, tell))
+        alone = subprocess.run([*begin, *tell], capture_output=True, text=True, check=True).stderr
+        self.assertEqual(len(alone.splitlines()), 6 + 11, alone)
+        for options in ("-q", "-o", "/dev/null"), ("top", "-q", "--json"):
+            with self.subTest(options):
+                run = subprocess.run([*begin, harness.PROFILER, *options, "--", *tell],
+                                     capture_output=True, text=True, check=True)  # fmt: skip
+                self.assertEqual(run.stderr, alone)
 
     def test_open_files(self):
         script = "import os; print(sorted(os.listdir('/proc/self/fd')))"

@@ -15,16 +15,17 @@
 enum { EXEC_KEPT_TIMERS = 3 }; // ITIMER_REAL, ITIMER_VIRTUAL and ITIMER_PROF: setitimer(2)
 
 struct exec_kept {
+	sigset_t mask;                             // signals that are blocked
 	struct itimerval timers[EXEC_KEPT_TIMERS]; // as of alarm(2)
 	bool is_subreaper;                         // prctl(2), PR_SET_CHILD_SUBREAPER
 	siginfo_t *pending;                        // signals that were blocked, in their order
 	size_t n_pending, capacity;
 };
 
-// Takes it from this process. `blocked`: the signals that were blocked in exec. Call it before any
-// signal's disposition changes, which may drop those that are pending.
-void exec_kept_take(const sigset_t *blocked, struct exec_kept *ret);
+// Takes it from this process, which may block more signals than `mask`: those were blocked in exec.
+// Call it before any signal's disposition changes, which may drop those that are pending.
+void exec_kept_take(const sigset_t *mask, struct exec_kept *ret);
 
-// Gives it to this process, which blocks the same signals.
+// Gives it to this process, which blocks the mask's signals by now.
 void exec_kept_give(const struct exec_kept *kept);
 void exec_kept_deinit(struct exec_kept *kept);

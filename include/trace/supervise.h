@@ -27,21 +27,20 @@ struct job;
 // How the profiler was started: a wrapped command is to find the same.
 struct origin {
 	pid_t supervisor;
-	struct job *job; // shared with the supervisor; NULL: no memory for it
-	pid_t group;     // the process group; perhaps the terminal's
-	sigset_t mask;
+	struct job *job;              // shared with the supervisor; NULL: no memory for it
+	pid_t group;                  // the process group; perhaps the terminal's
 	struct sigaction child;       // of SIGCHLD
 	unsigned long timer_slack_ns; // prctl(2)
-	struct exec_kept kept;        // where a command is wrapped
+	struct exec_kept kept;        // the mask alone where no command is wrapped
 };
 
 // Runs work(context, origin) in a worker process. Returns in both processes, with the exit status
 // that work returned; give it to supervise_part at the very end. `wrapping`: the terminal's Ctrl-C
 // and Ctrl-\ are for the wrapped command, and not passed on. `worker_fd`: a descriptor that only
-// the worker keeps; -1: none. `mask`: the origin's, where the caller has blocked signals so that
-// none is lost on the way here; NULL: that of now.
+// the worker keeps; -1: none. `kept`: the origin's, where the caller has blocked signals so that
+// none is lost on the way here, and now ours; NULL: that of now.
 int supervise(int (*work)(void *context, const struct origin *origin), void *context, bool wrapping,
-              int worker_fd, const sigset_t *mask);
+              int worker_fd, const struct exec_kept *kept);
 
 // Returns the status, in the supervisor as soon as the worker has come here. The worker stays while
 // calls of the target continue that a stop has cut short (parting.h), and says so.

@@ -513,7 +513,7 @@ static int run(void *context, const struct origin *origin)
 }
 
 // What profiler top shows.
-static int sample_for_top(void *context, int fd, const sigset_t *mask)
+static int sample_for_top(void *context, int fd, const struct exec_kept *kept)
 {
 	struct session *session = context;
 	struct options *options = &session->options;
@@ -525,7 +525,7 @@ static int sample_for_top(void *context, int fd, const sigset_t *mask)
 	options->locks = true;
 	options->quiet = true;
 	session->is_stream = true;
-	const int status = supervise(run, session, options->command != NULL, -1, mask);
+	const int status = supervise(run, session, options->command != NULL, -1, kept);
 	session_deinit(session);
 	return supervise_part(status);
 }

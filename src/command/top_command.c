@@ -18,7 +18,6 @@
 #include "output.h"
 #include "screen.h"
 #include "show.h"
-#include "stayers.h"
 #include "summary.h"
 #include "text.h"
 #include "time_point.h"
@@ -531,12 +530,10 @@ static struct error *close_output(struct top_run *run)
 static struct error *show_live(struct top_run *run, const struct top_sampler *sampler)
 {
 	block_signals(run);
-	if (!run->options->command) // whose orphans are not ours
-		stayers_adopt();
 	struct error *error = open_output(run);
 	if (!error)
 		error = top_live_start(sampler->sample, sampler->context, &run->mask,
-		                       run->has_screen, &run->live);
+		                       run->options->command != NULL, run->has_screen, &run->live);
 	if (error)
 		return error;
 	await_signals(run);

@@ -2,15 +2,14 @@
 // top_command: `profiler top`.
 #pragma once
 
-#include <signal.h>
-
+struct exec_kept;
 struct options;
 
 // How top samples. `sample` samples what the options ask for in the calling process, and writes a
-// recording to the pipe `fd` without ever waiting for its reader; returns the exit status. `mask`
+// recording to the pipe `fd` without ever waiting for its reader; returns the exit status. `kept`
 // is as in supervise().
 struct top_sampler {
-	int (*sample)(void *context, int fd, const sigset_t *mask);
+	int (*sample)(void *context, int fd, const struct exec_kept *kept);
 	void *context;
 };
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "exec_kept.h"
 #include "memory.h"
 #include "stayers.h"
 
@@ -44,10 +45,12 @@ static struct error *no_process(void)
 	return error_create(EXIT_STATUS_TARGET, "cannot start the sampler: %s", strerror(errno));
 }
 
-struct error *top_live_start(int (*sample)(void *context, int fd, const sigset_t *mask),
-                             void *context, const sigset_t *mask, bool aside, struct top_live *ret)
+struct error *top_live_start(int (*sample)(void *context, int fd, const struct exec_kept *kept),
+                             void *context, const sigset_t *mask, bool wraps, bool aside,
+                             struct top_live *ret)
 {
 	const pid_t reader = getpid();
+	struct exec_kept kept = {.mask = *mask};
 	int data[2], told[2] = {-1, -1};
 	struct sigaction child;
 
@@ -58,6 +61,10 @@ struct error *top_live_start(int (*sample)(void *context, int fd, const sigset_t
 		close(data[1]);
 		return no_process();
 	}
+	if (wraps)
+		exec_kept_take(mask, &kept);
+	else // a command's orphans are not ours
+		stayers_adopt();
 	fcntl(data[1], F_SETPIPE_SZ, PIPE_BYTES); // as much as the user may have
 	// If whoever started us ignored it, the sampler's exit status would never come.
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &child);
@@ -65,8 +72,9 @@ struct error *top_live_start(int (*sample)(void *context, int fd, const sigset_t
 	if (ret->pid == 0) {
 		close(data[0]);
 		follow_reader(told[1], reader, &child);
-		_exit(sample(context, data[1], mask));
+		_exit(sample(context, data[1], &kept));
 	}
+	exec_kept_deinit(&kept);
 	close(data[1]);
 	if (told[1] >= 0)
 		close(told[1]);

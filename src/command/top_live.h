@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct error;
+struct exec_kept;
 
 struct top_live {
 	pid_t pid; // the sampler; 0: it was never started, or has been waited for
@@ -19,12 +20,14 @@ struct top_live {
 	int status;
 };
 
-// Runs sample(context, fd, mask), which writes the recording to fd and returns an exit status, in a
+// Runs sample(context, fd, kept), which writes the recording to fd and returns an exit status, in a
 // process of its own, with the signals blocked that are blocked now: sample() is to await them, and
-// leaves those of `mask` to what it starts. `aside`: keeps its messages for live->told, and the
-// terminal from the command that it starts, which can neither write to it nor read from it.
-struct error *top_live_start(int (*sample)(void *context, int fd, const sigset_t *mask),
-                             void *context, const sigset_t *mask, bool aside, struct top_live *ret);
+// leaves `kept` to what it starts: `mask`, and if it `wraps` a command all that this process has
+// for that. `aside`: keeps its messages for live->told, and the terminal from the command that it
+// starts, which can neither write to it nor read from it.
+struct error *top_live_start(int (*sample)(void *context, int fd, const struct exec_kept *kept),
+                             void *context, const sigset_t *mask, bool wraps, bool aside,
+                             struct top_live *ret);
 
 // Asks the sampler to end, as SIGTERM does; it then writes the rest.
 void top_live_stop(const struct top_live *live);

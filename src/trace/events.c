@@ -109,7 +109,7 @@ void events_restore(const struct events *events, const struct origin *origin)
 	prctl(PR_SET_TIMERSLACK, origin->timer_slack_ns, 0UL, 0UL, 0UL);
 	sigaction(SIGPIPE, &events->original_pipe, NULL);
 	sigaction(SIGXFSZ, &events->original_xfsz, NULL);
-	sigprocmask(SIG_SETMASK, &origin->mask, NULL);
+	sigprocmask(SIG_SETMASK, &origin->kept.mask, NULL);
 }
 
 void events_deinit(struct events *events)

@@ -24,14 +24,14 @@ static void take_pending(const sigset_t *blocked, struct exec_kept *ret)
 		*array_push(ret->pending, ret->n_pending, ret->capacity) = info;
 }
 
-void exec_kept_take(const sigset_t *blocked, struct exec_kept *ret)
+void exec_kept_take(const sigset_t *mask, struct exec_kept *ret)
 {
 	int is_subreaper = 0;
 
-	*ret = (struct exec_kept){0};
+	*ret = (struct exec_kept){.mask = *mask};
 	for (int i = 0; i < EXEC_KEPT_TIMERS; i++)
 		setitimer(i, &(struct itimerval){0}, &ret->timers[i]);
-	take_pending(blocked, ret);
+	take_pending(mask, ret);
 	prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper);
 	ret->is_subreaper = is_subreaper != 0;
 	prctl(PR_SET_CHILD_SUBREAPER, 0UL);

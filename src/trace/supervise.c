@@ -222,34 +222,38 @@ static pid_t fork_worker(void)
 	return worker;
 }
 
-static void note_origin(const sigset_t *mask, bool wrapping, struct origin *ret)
+static void note_origin(const struct exec_kept *kept, bool wrapping, struct origin *ret)
 {
+	sigset_t mask;
+
 	*ret = (struct origin){
 	    .supervisor = getpid(),
 	    .job = wrapping ? share_job() : NULL,
 	    .group = getpgrp(),
 	    .timer_slack_ns = prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL),
 	};
-	sigprocmask(SIG_BLOCK, NULL, &ret->mask);
-	if (mask)
-		ret->mask = *mask;
-	if (wrapping)
-		exec_kept_take(&ret->mask, &ret->kept);
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	if (kept)
+		ret->kept = *kept;
+	else if (wrapping)
+		exec_kept_take(&mask, &ret->kept);
+	else
+		ret->kept.mask = mask;
 }
 
 int supervise(int (*work)(void *, const struct origin *), void *context, bool wrapping,
-              int worker_fd, const sigset_t *mask)
+              int worker_fd, const struct exec_kept *kept)
 {
 	struct origin origin;
 	sigset_t set, blocked;
 	int status;
 
-	note_origin(mask, wrapping, &origin);
+	note_origin(kept, wrapping, &origin);
 	// If whoever started us ignored it, it would never come, nor the worker's exit status.
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &origin.child);
 	// Block them before the fork, so that none gets lost.
 	fill_signals(&set, wrapping);
-	sigorset(&blocked, &origin.mask, &set);
+	sigorset(&blocked, &origin.kept.mask, &set);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	rescues_share();
 	parting_share();
