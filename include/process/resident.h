@@ -12,7 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RESIDENT_MAX_GAPS = 8 };
+enum {
+	RESIDENT_MAX_GAPS = 8,
+	RESIDENT_MAX_STRETCHES = 64,
+};
 
 // A part of a copy that was not read.
 struct resident_gap {
@@ -24,12 +27,27 @@ struct resident_gaps {
 	size_t count;
 };
 
+// Pages that were asked for together.
+struct resident_stretch {
+	uint64_t first, n;
+	uint64_t are_there; // a bit for each
+};
+
+struct resident_pages {
+	struct resident_stretch items[RESIDENT_MAX_STRETCHES];
+	size_t n;
+	size_t latest; // that was looked at
+};
+
 // The pages of one process.
 struct resident {
 	int pid;
-	int fd;           // of its pagemap; -1: to be opened
-	uint64_t program; // as last told (resident_note_program)
-	bool hidden;      // the kernel does not show it: every page is taken to be there
+	int fd; // of its pagemap; -1: to be opened
+	uint64_t page_bytes;
+	uint64_t program;            // as last told (resident_note_program)
+	bool hidden;                 // the kernel does not show it: every page is taken to be there
+	struct resident_pages ahead; // what resident_look_ahead has found
+	int64_t ahead_ns;            // when the first of it was asked for
 };
 
 void resident_init(struct resident *resident, int pid);
@@ -64,6 +82,12 @@ struct resident_block {
 	size_t size;  // 0: nothing is to be read
 	bool is_read; // all of it
 };
+
+// Asks which pages of the blocks are in memory, for a resident_read_blocks to come: a thread that
+// is held for that is then not held for the asking, too. An answer is too old after 200 us, and
+// what is read then is asked for anew.
+void resident_look_ahead(struct resident *resident, int tid, const struct resident_block *blocks,
+                         size_t n);
 
 // Reads those of the blocks that are resident, with as few calls as possible.
 void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "proc.h"
 
 enum {
@@ -17,7 +18,8 @@ static const uint64_t PAGE_IS_PRESENT = 1ull << 63;
 
 void resident_init(struct resident *resident, int pid)
 {
-	*resident = (struct resident){.pid = pid, .fd = -1};
+	*resident =
+	    (struct resident){.pid = pid, .fd = -1, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
 }
 
 static void close_pagemap(struct resident *resident)
@@ -34,8 +36,10 @@ void resident_deinit(struct resident *resident)
 
 void resident_note_program(struct resident *resident, uint64_t program)
 {
-	if (resident->program != program)
+	if (resident->program != program) {
 		close_pagemap(resident);
+		resident->ahead_ns = 0;
+	}
 	resident->program = program;
 }
 
@@ -104,7 +108,7 @@ static size_t min_size(size_t a, size_t b)
 static bool find_runs(struct resident *resident, int tid, uint64_t address, size_t size,
                       struct runs *ret)
 {
-	const uint64_t page_bytes = sysconf(_SC_PAGESIZE);
+	const uint64_t page_bytes = resident->page_bytes;
 	const uint64_t last = (address + size - 1) / page_bytes;
 	uint64_t entries[MAX_ENTRIES];
 
@@ -209,34 +213,23 @@ bool resident_read(struct resident *resident, int tid, uint64_t address, void *b
 enum {
 	MAX_BLOCKS = 128,
 	MAX_AT_ONCE = 64, // pages of one call: a page more costs much less than another call
-	N_STRETCHES = 16,
+	MAX_AHEAD_NS = 200000,
 };
 
-// Pages that were asked for together.
-struct stretch {
-	uint64_t first, n;
-	uint64_t are_there; // a bit for each
-};
-
-// What this call has found out about pages.
-struct known_pages {
-	struct stretch stretches[N_STRETCHES];
-	size_t latest;
-};
-
-static uint64_t last_page(const struct resident_block *block)
+static uint64_t last_page(const struct resident *resident, const struct resident_block *block)
 {
-	return (block->address + block->size - 1) / (uint64_t)sysconf(_SC_PAGESIZE);
+	return (block->address + block->size - 1) / resident->page_bytes;
 }
 
 // Returns how many pages to ask for at once: from `page`, which the first block needs, to the last
 // one that any of the blocks needs before the first that lies too far away.
-static uint64_t count_needed(uint64_t page, const struct resident_block *blocks, size_t n)
+static uint64_t count_needed(const struct resident *resident, uint64_t page,
+                             const struct resident_block *blocks, size_t n)
 {
 	uint64_t last = page;
 
 	for (size_t i = 0; i < n; i++) {
-		const uint64_t end = last_page(&blocks[i]);
+		const uint64_t end = last_page(resident, &blocks[i]);
 		if (blocks[i].size == 0 || end < last)
 			continue;
 		if (end - page >= MAX_AT_ONCE)
@@ -247,45 +240,54 @@ static uint64_t count_needed(uint64_t page, const struct resident_block *blocks,
 }
 
 static void ask_for_pages(struct resident *resident, int tid, uint64_t page, uint64_t n,
-                          struct stretch *ret)
+                          struct resident_stretch *ret)
 {
 	uint64_t entries[MAX_AT_ONCE];
 	const size_t n_read = read_entries(resident, tid, page, entries, n);
 
-	*ret = (struct stretch){.first = page, .n = n};
+	*ret = (struct resident_stretch){.first = page, .n = n};
 	if (n_read == 0 && resident->hidden)
 		ret->are_there = UINT64_MAX;
 	for (size_t i = 0; i < n_read; i++)
 		ret->are_there |= (entries[i] & PAGE_IS_PRESENT) >> 63 << i;
 }
 
+static bool has_page(const struct resident_stretch *stretch, uint64_t page)
+{
+	return page - stretch->first < stretch->n;
+}
+
 // True if the page is in memory. `blocks`: the one that needs it, and the n - 1 after it, whose
 // pages are asked for in the same call.
 static bool is_page_there(struct resident *resident, int tid, uint64_t page,
-                          const struct resident_block *blocks, size_t n, struct known_pages *known)
+                          const struct resident_block *blocks, size_t n,
+                          struct resident_pages *known)
 {
-	const struct stretch *stretch = &known->stretches[known->latest];
+	size_t i = known->latest;
 
-	for (size_t i = 0; i < N_STRETCHES && page - stretch->first >= stretch->n; i++)
-		stretch = &known->stretches[i];
-	if (page - stretch->first >= stretch->n) {
-		known->latest = (known->latest + 1) % N_STRETCHES;
-		ask_for_pages(resident, tid, page, count_needed(page, blocks, n),
-		              &known->stretches[known->latest]);
-		stretch = &known->stretches[known->latest];
+	if (!has_page(&known->items[i], page))
+		for (i = 0; i < known->n && !has_page(&known->items[i], page); i++)
+			;
+	if (i == known->n) {
+		if (known->n == RESIDENT_MAX_STRETCHES)
+			i = known->n = 0; // of so many the first ones were asked for long ago
+		ask_for_pages(resident, tid, page, count_needed(resident, page, blocks, n),
+		              &known->items[i]);
+		known->n++;
 	}
-	return stretch->are_there >> (page - stretch->first) & 1;
+	known->latest = i;
+	return known->items[i].are_there >> (page - known->items[i].first) & 1;
 }
 
 // True if all pages of the first of n blocks are in memory.
 static bool is_there(struct resident *resident, int tid, const struct resident_block *blocks,
-                     size_t n, struct known_pages *known)
+                     size_t n, struct resident_pages *known)
 {
-	const uint64_t page_bytes = sysconf(_SC_PAGESIZE);
+	const uint64_t page_bytes = resident->page_bytes;
 
 	if (blocks->size == 0 || blocks->address > UINT64_MAX - blocks->size)
 		return false;
-	const uint64_t last = last_page(blocks);
+	const uint64_t last = last_page(resident, blocks);
 	for (uint64_t page = blocks->address / page_bytes; page <= last; page++)
 		if (!is_page_there(resident, tid, page, blocks, n, known))
 			return false;
@@ -313,16 +315,42 @@ static void read_blocks(int tid, struct resident_block **blocks, size_t n)
 	}
 }
 
+static void forget(struct resident_pages *pages)
+{
+	pages->n = pages->latest = 0;
+	pages->items[0].n = 0;
+}
+
+static bool is_fresh(const struct resident *resident)
+{
+	return resident->ahead_ns && clock_now_ns() - resident->ahead_ns < MAX_AHEAD_NS;
+}
+
+void resident_look_ahead(struct resident *resident, int tid, const struct resident_block *blocks,
+                         size_t n)
+{
+	if (!is_fresh(resident)) {
+		forget(&resident->ahead);
+		resident->ahead_ns = clock_now_ns();
+	}
+	for (size_t i = 0; i < n; i++)
+		is_there(resident, tid, &blocks[i], n - i, &resident->ahead);
+}
+
 void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
                           size_t n)
 {
-	struct known_pages known = {.latest = 0};
+	struct resident_pages now, *known = &resident->ahead;
 	struct resident_block *there[MAX_BLOCKS];
 	size_t n_there = 0;
 
+	if (!is_fresh(resident)) {
+		forget(&now);
+		known = &now;
+	}
 	for (size_t i = 0; i < n; i++) {
 		blocks[i].is_read = false;
-		if (is_there(resident, tid, &blocks[i], n - i, &known))
+		if (is_there(resident, tid, &blocks[i], n - i, known))
 			there[n_there++] = &blocks[i];
 		if (n_there == MAX_BLOCKS || i + 1 == n) {
 			read_blocks(tid, there, n_there);

@@ -29,6 +29,9 @@ struct runtime_kind {
 	// As runtimes_name_thread.
 	char *(*name_thread)(void *runtime, int tid);
 
+	// As runtimes_look_ahead.
+	void (*look_ahead)(const void *runtime, int tid);
+
 	// Reads what is needed of the thread, which stands still, into `note`; returns how many of
 	// its `room` bytes that took, 0: nothing. Async-signal-safe.
 	size_t (*read)(const void *runtime, int tid, const struct snapshot *snapshot, void *note,

@@ -132,6 +132,13 @@ char *runtimes_name_thread(const struct runtimes *runtimes, int tid)
 	return name;
 }
 
+void runtimes_look_ahead(const struct runtimes *runtimes, int tid)
+{
+	for (size_t i = 0; i < RUNTIMES_MAX; i++)
+		if (runtimes->found[i])
+			kinds[i]->look_ahead(runtimes->found[i], tid);
+}
+
 void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buffer *buffer,
                    struct snapshot *snapshot)
 {

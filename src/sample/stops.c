@@ -11,7 +11,10 @@
 #include "sleeper.h"
 #include "target.h"
 
-enum { MAX_POLL_NS = 20000 };
+enum {
+	MAX_POLL_NS = 20000,
+	MAX_AHEAD = 16, // stops; of more, the last ones come too late for what was found before
+};
 
 void stops_init(struct stops *stops, struct held_time *hold, struct snapshot_buffer *buffer,
                 const struct target *target, bool hold_all)
@@ -65,17 +68,28 @@ static void ask(struct stops *stops, struct stop *stop)
 		tracee_interrupt(thread->tid);
 }
 
+// Does what can be done before anybody is held.
+static void prepare(struct stops *stops, size_t from)
+{
+	held_time_prepare(stops->hold);
+	tracee_prepare();
+	for (size_t i = from; i < stops->count && i - from < MAX_AHEAD; i++) {
+		struct target_thread *thread = stops->items[i].thread;
+		if (i == from)
+			resident_await(thread->hint.resident, thread->tid);
+		if (stops->target->runtimes)
+			runtimes_look_ahead(stops->target->runtimes, thread->tid);
+	}
+}
+
 size_t stops_ask(struct stops *stops, size_t from, bool spares)
 {
 	size_t kept = from;
 
-	held_time_prepare(stops->hold);
-	tracee_prepare();
+	prepare(stops, from);
 	for (size_t i = from; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
 		struct target_thread *thread = stop->thread;
-		if (i == from) // now, not while somebody is held
-			resident_await(thread->hint.resident, thread->tid);
 		thread->stop.asked_state = stop->state;
 		thread->stop.slept_before_stop = spares && has_fallen_asleep(stops, stop);
 		if (thread->stop.slept_before_stop)

@@ -13,19 +13,27 @@
 
 #include <cmocka.h>
 
+#include "clock.h"
 #include "memory.h"
 #include "python_pieces.h"
 
 enum { PAGE_BYTES = 4096, N_PAGES = 8, SCRATCH_BYTES = 1 << 18 };
 
-static unsigned int n_reads;
+static unsigned int n_reads, n_asks;
 
-// In the place of the C library's, to count them.
+// In the place of the C library's, to count them; as the next one.
 ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long n_local,
                          const struct iovec *remote, unsigned long n_remote, unsigned long flags)
 {
 	n_reads++;
 	return syscall(SYS_process_vm_readv, pid, local, n_local, remote, n_remote, flags);
+}
+
+// Only the pagemap is read by this.
+ssize_t pread(int fd, void *bytes, size_t size, off_t at)
+{
+	n_asks++;
+	return syscall(SYS_pread64, fd, bytes, size, at);
 }
 
 struct world {
@@ -161,6 +169,46 @@ static void test_gone(void **state)
 	destroy(world);
 }
 
+// Looks ahead, and reads after so long. Returns false if that has taken longer than answers are
+// valid.
+static bool look_and_read(struct world *world, unsigned int us, bool *ret_is_there)
+{
+	const int64_t start_ns = clock_now_ns();
+	struct resident_block block = {address_of(world, 5, 0), world->scratch, 16, false};
+
+	python_pieces_look_ahead(&world->resident, gettid(), world->plan);
+	memset(world->memory + 5 * (size_t)PAGE_BYTES, 5, PAGE_BYTES);
+	usleep(us);
+	n_asks = 0;
+	resident_read_blocks(&world->resident, gettid(), &block, 1);
+	*ret_is_there = block.is_read;
+	return clock_now_ns() - start_ns < 200000;
+}
+
+// What is found before a thread is held is not asked for again, for some time.
+static void test_look_ahead(void **state)
+{
+	struct world *world = create();
+	bool is_quick = false, is_there;
+
+	(void)state;
+	begin(world);
+	check(world, 5, 0);
+	begin(world);
+	for (int i = 0; i < 10000 && !is_quick; i++) {
+		madvise(world->memory + 5 * (size_t)PAGE_BYTES, PAGE_BYTES, MADV_DONTNEED);
+		usleep(300); // what was found last is too old by then
+		is_quick = look_and_read(world, 0, &is_there);
+	}
+	assert_true(is_quick);
+	assert_false(is_there); // as it was then
+	assert_int_equal(n_asks, 0);
+	look_and_read(world, 300, &is_there);
+	assert_true(is_there);
+	assert_int_equal(n_asks, 1);
+	destroy(world);
+}
+
 static void test_bounds(void **state)
 {
 	struct world *world = create();
@@ -193,9 +241,8 @@ static void test_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_again),
-	    cmocka_unit_test(test_together),
-	    cmocka_unit_test(test_gone),
+	    cmocka_unit_test(test_again),  cmocka_unit_test(test_together),
+	    cmocka_unit_test(test_gone),   cmocka_unit_test(test_look_ahead),
 	    cmocka_unit_test(test_bounds),
 	};
 

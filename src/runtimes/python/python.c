@@ -251,6 +251,7 @@ const struct runtime_kind python_kind = {
     .update = python_update,
     .name_futex = python_name_futex,
     .name_thread = python_name_thread,
+    .look_ahead = python_look_ahead,
     .read = python_read,
     .merge = python_merge,
 };

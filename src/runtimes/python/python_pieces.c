@@ -12,6 +12,21 @@ enum {
 	MIN_PAGE_BYTES = 4096, // no machine has smaller ones
 };
 
+void python_pieces_look_ahead(struct resident *resident, int tid, const struct python_plan *plan)
+{
+	struct resident_block blocks[PYTHON_PIECES_AT_ONCE];
+	size_t n = 0;
+
+	for (size_t i = 0; plan && i < plan->n; i++) {
+		blocks[n++] = (struct resident_block){.address = plan->items[i].address,
+		                                      .size = plan->items[i].size};
+		if (n == array_size(blocks) || i + 1 == plan->n) {
+			resident_look_ahead(resident, tid, blocks, n);
+			n = 0;
+		}
+	}
+}
+
 size_t python_pieces_read_plan(struct python_pieces *pieces, const struct python_plan *plan,
                                uint8_t *scratch, size_t size)
 {

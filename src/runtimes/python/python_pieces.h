@@ -38,6 +38,9 @@ struct python_pieces {
 	size_t n_asked;
 };
 
+// Asks which of what is planned is in memory (resident_look_ahead).
+void python_pieces_look_ahead(struct resident *resident, int tid, const struct python_plan *plan);
+
 // Reads what is planned, if that fits into `size` bytes of `scratch`. Returns how many bytes of
 // that it uses. As the next four, async-signal-safe.
 size_t python_pieces_read_plan(struct python_pieces *pieces, const struct python_plan *plan,

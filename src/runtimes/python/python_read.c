@@ -330,6 +330,16 @@ static void look_at_codes(struct walk *walk, struct python_code_seen *codes)
 	python_codes_look(walk->python, &walk->pieces, codes, note->n_codes);
 }
 
+void python_look_ahead(const void *context, int tid)
+{
+	const struct python *python = context;
+	size_t n_states;
+	const struct python_thread *states = python_threads_find(python->threads, tid, &n_states);
+
+	if (n_states > 0)
+		python_pieces_look_ahead(python->setup->resident, tid, states[0].plan);
+}
+
 size_t python_read(const void *context, int tid, const struct snapshot *snapshot, void *bytes,
                    size_t room)
 {
