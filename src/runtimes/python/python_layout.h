@@ -31,6 +31,7 @@ struct python_layout {
 	uint32_t thread_bytes;                      // how much of a thread's state is read
 	uint32_t cframe_frame, cframe_previous;
 	uint32_t frame_previous, frame_code, frame_instr, frame_owner, frame_entry, frame_tlbc;
+	uint32_t frame_generator; // 3.9, 3.10: the generator, or coroutine, that the frame is of
 	uint32_t frame_bytes;
 	uint32_t frame_locals; // for names of threads (python_names.c)
 	uint32_t type_keys;    // likewise, from 3.11 on: the names of its objects' attributes

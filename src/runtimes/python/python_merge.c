@@ -11,6 +11,8 @@
 #include "snapshot.h"
 #include "unwind.h"
 
+enum { MAX_LINKED = 1024 };
+
 // The Python frames of one call of the interpreter's loop, innermost first.
 struct group {
 	uint64_t anchor; // an address in the call's own frame on the stack; 0: none is known
@@ -29,6 +31,8 @@ struct merge {
 	size_t n_max; // locations
 	bool is_cut;  // there were more
 	bool has_unnamed;
+	bool has_linked;   // 3.10: some frames are of no call of the loop
+	uint32_t n_linked; // frames that were asked about
 };
 
 static void put(struct merge *merge, uint32_t location)
@@ -56,8 +60,17 @@ static bool is_base(const struct python_layout *layout, const struct group *grou
 	return layout->minor >= 14 && group->n == 1 && frames[group->first].is_shim;
 }
 
+// An exception that is thrown into a generator is handed to the one that it waits for, and so on,
+// without calls of the loop. From 3.9 on, their frames are linked in nevertheless while that one
+// handles it: to the call which has thrown it, which is further out (_gen_throw in genobject.c).
+static bool may_be_linked(struct merge *merge, const struct python_frame *frame)
+{
+	return frame->is_generator && merge->n_linked++ < MAX_LINKED;
+}
+
 // 3.11: each C structure says which frame is its call's innermost one. One that says another is a
-// call that has no frame yet, or is not a call of the loop.
+// call that has no frame yet, or is not a call of the loop. The innermost one that is linked is
+// told as that of the call which threw; further ones, and that call's own, are told by none.
 static void anchor_by_frames(struct merge *merge, const struct python_chain *chain, size_t first)
 {
 	const struct python_frame *frames = python_note_frames(merge->note);
@@ -67,11 +80,17 @@ static void anchor_by_frames(struct merge *merge, const struct python_chain *cha
 
 	for (size_t i = first; i < merge->n_groups; i++) {
 		struct group *group = &merge->groups[i];
-		while (next < chain->n_cframes &&
-		       cframes[next].frame != frames[group->first].address)
-			next++;
-		if (next < chain->n_cframes)
-			group->anchor = cframes[next++].address;
+		size_t at = next;
+		while (at < chain->n_cframes && cframes[at].frame != frames[group->first].address)
+			at++;
+		if (at < chain->n_cframes) {
+			group->anchor = cframes[at].address;
+			next = at + 1;
+		} else if (i > first && may_be_linked(merge, &frames[group->first - 1])) {
+			group->anchor = group[-1].anchor;
+		} else {
+			next = chain->n_cframes;
+		}
 	}
 }
 
@@ -110,6 +129,21 @@ static void anchor_by_count(struct merge *merge, const struct python_chain *chai
 	merge->n_groups -= group - first;
 }
 
+// True if there are more frames than calls, and these may be linked ones: counting tells nothing.
+static bool has_linked(struct merge *merge, const struct python_chain *chain, size_t first)
+{
+	const struct python_frame *frames = python_note_frames(merge->note);
+	const struct python_cframe *cframes =
+	    python_note_cframes(merge->note) + chain->first_cframe;
+	size_t n_calls = 0, n_generators = 0;
+
+	for (size_t i = 0; i < chain->n_cframes; i++)
+		n_calls += is_in_interpreter(merge, cframes[i].address);
+	for (size_t i = first; i < merge->n_groups; i++)
+		n_generators += frames[merge->groups[i].first].is_generator;
+	return merge->n_groups - first > n_calls && n_generators > 0 && merge->note->n_chains == 1;
+}
+
 static void split_chain(struct merge *merge, const struct python_chain *chain)
 {
 	const struct python_layout *layout = &merge->python->layout;
@@ -128,7 +162,9 @@ static void split_chain(struct merge *merge, const struct python_chain *chain)
 	if (merge->n_groups > first_group &&
 	    is_base(layout, &merge->groups[merge->n_groups - 1], frames))
 		merge->n_groups--;
-	if (layout->minor == 10)
+	if (layout->minor == 10 && has_linked(merge, chain, first_group))
+		merge->has_linked = true;
+	else if (layout->minor == 10)
 		anchor_by_count(merge, chain, first_group);
 	if (layout->minor == 11)
 		anchor_by_frames(merge, chain, first_group);
@@ -149,9 +185,10 @@ static bool has_word(const struct snapshot *snapshot, uint64_t low, uint64_t hig
 	return false;
 }
 
-// Finds which group the call of the loop is of that is the stack's i-th frame. Each chain's groups
-// are found one after the other, as a call has words of its callers' in its frame, too. What a
-// thread's newest state calls is within what others call.
+// Finds the group of the call of the loop that is the stack's i-th frame. Each chain's groups are
+// found one after the other, as a call has words of its callers' in its frame, too; before the
+// call's own there may be linked ones. What a thread's newest state calls is within what others
+// call.
 static void anchor_call(struct merge *merge, size_t i, uint32_t *n_found)
 {
 	const struct python_note *note = merge->note;
@@ -161,18 +198,34 @@ static void anchor_call(struct merge *merge, size_t i, uint32_t *n_found)
 
 	for (size_t c = note->n_chains; c-- > 0;) {
 		const struct python_chain *chain = &note->chains[c];
-		if (n_found[c] == chain->n_frames)
+		struct group *groups = &merge->groups[chain->first_frame];
+		uint32_t last = n_found[c];
+		while (last < chain->n_frames && !has_word(merge->snapshot, stack->sps[i], high,
+		                                           frames[groups[last].first].address))
+			last = may_be_linked(merge, &frames[groups[last].first]) ? last + 1
+			                                                         : chain->n_frames;
+		if (last >= chain->n_frames)
 			continue;
-		struct group *group = &merge->groups[chain->first_frame + n_found[c]];
-		if (!has_word(merge->snapshot, stack->sps[i], high, frames[group->first].address))
-			continue;
-		group->anchor = stack->sps[i];
-		n_found[c]++;
+		while (n_found[c] <= last)
+			groups[n_found[c]++].anchor = stack->sps[i];
 		return;
 	}
 }
 
-// Up to 3.9, where each frame is a group. Those without a call come last.
+// 3.9 links in the innermost one alone, and knows of none further out: nobody's call is left for
+// it.
+static void anchor_outermost(struct merge *merge, const struct python_chain *chain,
+                             uint32_t n_found)
+{
+	const struct python_frame *frames = python_note_frames(merge->note);
+	struct group *outermost = &merge->groups[chain->first_frame + chain->n_frames - 1];
+
+	if (n_found > 0 && n_found + 1 == chain->n_frames &&
+	    may_be_linked(merge, &frames[outermost->first]))
+		outermost->anchor = outermost[-1].anchor;
+}
+
+// Up to 3.10, where each frame is a group. Those without a call come last.
 static void anchor_by_words(struct merge *merge)
 {
 	const struct unwound *stack = merge->stack;
@@ -184,6 +237,8 @@ static void anchor_by_words(struct merge *merge)
 		if (python_natives_get(&merge->python->natives, merge->python->setup->profile,
 		                       stack->locations[i]) == PYTHON_NATIVE_EVAL)
 			anchor_call(merge, i, n_found);
+	for (size_t c = 0; c < merge->note->n_chains; c++)
+		anchor_outermost(merge, &merge->note->chains[c], n_found[c]);
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -408,7 +463,7 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 			count_fault(python, RUNTIME_FAULT_NO_PLACE);
 		return true;
 	}
-	if (python->layout.minor <= 9)
+	if (python->layout.minor <= 9 || merge.has_linked)
 		anchor_by_words(&merge);
 	if (note->n_chains > 1)
 		qsort(groups, merge.n_groups, sizeof(*groups), compare_groups);

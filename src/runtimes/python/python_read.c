@@ -175,6 +175,8 @@ static void decode_frame(const struct python_layout *layout, const uint8_t *byte
 		int32_t index;
 		memcpy(&index, bytes + layout->frame_instr, sizeof(index));
 		ret->instr = (uint64_t)(int64_t)index * (layout->minor == 10 ? 2 : 1);
+		ret->is_generator =
+		    layout->frame_generator && word_at(bytes, layout->frame_generator);
 		return;
 	}
 	ret->instr = word_at(bytes, layout->frame_instr);
