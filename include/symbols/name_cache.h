@@ -42,8 +42,9 @@ int name_cache_find(const struct name_cache *cache, const struct name_key *key,
 void name_cache_add(struct name_cache *cache, const struct name_key *key,
                     const struct cached_line *lines, size_t n);
 
-// Waits until nobody else names something, for five seconds at most: one after the other they find
-// what the first has found, where all at once each would read the same debug information. A turn
-// ends with its process, too.
+// Waits until nobody else names something, for a minute at most: one after the other they find what
+// the first has found, where all at once each would read the same debug information. A turn ends
+// with its process, too, and passes to one of those that wait when its owner has used no CPU time
+// for five seconds. On a busy machine the owner is only slow.
 void name_cache_await_turn(struct name_cache *cache);
 void name_cache_end_turn(struct name_cache *cache);

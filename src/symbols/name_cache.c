@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "hash.h"
 #include "memory.h"
 
@@ -20,7 +21,8 @@ enum {
 	MAX_ENTRY_BYTES = 64 << 10,
 	ALIGNMENT = 8,
 	TURN_LOOK_NS = 20000000,
-	MAX_TURN_LOOKS = 250, // 5 s
+	MAX_STILL_LOOKS = 250, // 5 s
+	MAX_TURN_LOOKS = 3000, // 60 s
 };
 
 // Followed by its lines: a struct line_head, the name, the file, each with a NUL.
@@ -70,17 +72,38 @@ static bool take_turn(struct name_cache *cache)
 	return atomic_compare_exchange_strong(&cache->owner, &owner, getpid());
 }
 
+// Whose turn it is, and for how many looks it has used no CPU time.
+struct turn_watch {
+	pid_t owner;
+	int64_t cpu_ns;
+	int n_still;
+};
+
+// True if the owner of the turn has stood still for long: it waits for something that may never
+// come, or has ended, and its number is another process's by now.
+static bool is_still(struct turn_watch *watch, pid_t owner)
+{
+	const int64_t cpu_ns = clock_read_ns(clock_of_process(owner));
+
+	if (owner != watch->owner || cpu_ns != watch->cpu_ns)
+		*watch = (struct turn_watch){.owner = owner, .cpu_ns = cpu_ns};
+	return ++watch->n_still > MAX_STILL_LOOKS;
+}
+
 void name_cache_await_turn(struct name_cache *cache)
 {
 	const struct timespec moment = {.tv_nsec = TURN_LOOK_NS};
+	struct turn_watch watch = {0};
 	pid_t owner = cache->owner;
 
-	for (int i = 0; i < MAX_TURN_LOOKS; i++) {
-		if (take_turn(cache))
+	for (int i = 0; i < MAX_TURN_LOOKS && !take_turn(cache); i++) {
+		owner = cache->owner;
+		// One of those that wait: for the others, whose it is has changed.
+		if (owner && is_still(&watch, owner) &&
+		    atomic_compare_exchange_strong(&cache->owner, &owner, getpid()))
 			return;
 		nanosleep(&moment, NULL);
 	}
-	// Whoever has had it all the time may have ended, its number be another process's by now.
 	atomic_compare_exchange_strong(&cache->owner, &owner, getpid());
 }
 
