@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "arch.h"
+#include "proc.h"
 #include "tracee.h"
 
 enum {
@@ -171,6 +172,13 @@ static void assert_ends_well(pid_t pid)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == STATUS);
 }
 
+static bool is_asleep(pid_t pid)
+{
+	struct proc_stat stat;
+
+	return proc_read_stat(-1, pid, pid, &stat) && stat.state == 'S';
+}
+
 static void test_call_that_is_to_be_entered_again(void **state)
 {
 	int fds[2], n_set_back = 0;
@@ -180,7 +188,8 @@ static void test_call_that_is_to_be_entered_again(void **state)
 	begin(fds);
 	const pid_t pid = start_writer(fds);
 	close(fds[1]);
-	usleep(10000);
+	while (!is_asleep(pid)) // in its second write
+		usleep(1000);
 	const uint64_t first_pc = stop_once(pid, &call);
 	for (int i = 0; i < MAX_ROUNDS && n_set_back < WANTED; i++) {
 		wait_a_little(i);
