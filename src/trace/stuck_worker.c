@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "memory.h"
@@ -11,7 +14,7 @@
 
 enum {
 	HELD_LOOKS = 3, // in the same wait, while it holds a thread
-	END_LOOKS = 10, // if it was asked to end: it may be writing to a slow disk
+	END_LOOKS = 10, // in the same wait for a process, if it was asked to end
 };
 
 static bool has_stopped(pid_t tracer, int tid)
@@ -60,6 +63,38 @@ static bool is_in_same_wait(struct stuck_worker *worker)
 	return same;
 }
 
+// True if it waits for what a process has: its memory, or a file of /proc that tells of it. Another
+// file may be slow, or frozen while a backup is made of it: the profile is written in the end.
+static bool waits_for_process(pid_t worker)
+{
+	static const char proc[] = "/proc/";
+	char link[64], file[sizeof(proc)];
+	struct proc_syscall call;
+
+	if (!proc_read_syscall(-1, worker, worker, &call) || call.running)
+		return false;
+	if (call.nr == SYS_process_vm_readv)
+		return true;
+	if (call.nr != SYS_read && call.nr != SYS_pread64 && call.nr != SYS_ioctl)
+		return false;
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)worker, (int)call.args[0]);
+	const ssize_t n = readlink(link, file, sizeof(file));
+	return n > 0 && strncmp(file, proc, strlen(proc)) == 0;
+}
+
+static void tell(struct stuck_worker *worker, bool holds)
+{
+	if (!worker->is_told)
+		fprintf(stderr,
+		        "profiler: the kernel has kept the sampling process waiting for %u s%s; it "
+		        "is killed, and samples that are not in a recording or window yet are "
+		        "lost\n",
+		        worker->looks * STUCK_WORKER_LOOK_S,
+		        holds ? " while it held a thread of the target"
+		              : ", so that it could not end as it was asked to");
+	worker->is_told = true;
+}
+
 bool stuck_worker_look(struct stuck_worker *worker)
 {
 	const int64_t now_ns = clock_now_ns();
@@ -69,13 +104,9 @@ bool stuck_worker_look(struct stuck_worker *worker)
 	worker->looked_ns = now_ns;
 	worker->looks = is_in_same_wait(worker) ? worker->looks + 1 : 0;
 	const bool holds = worker->looks >= HELD_LOOKS && holds_any(worker->pid);
-	if (!holds && !(worker->is_to_end && worker->looks >= END_LOOKS))
+	const bool cannot_end = worker->is_to_end && worker->looks >= END_LOOKS;
+	if (!holds && !(cannot_end && waits_for_process(worker->pid)))
 		return false;
-	fprintf(stderr,
-	        "profiler: the kernel has kept the sampling process waiting for %u s%s; it is "
-	        "killed, and samples that are not in a recording or window yet are lost\n",
-	        worker->looks * STUCK_WORKER_LOOK_S,
-	        holds ? " while it held a thread of the target"
-	              : ", so that it could not end as it was asked to");
+	tell(worker, holds);
 	return true;
 }

@@ -16,12 +16,13 @@ enum { STUCK_WORKER_LOOK_S = 2 }; // between two looks
 struct stuck_worker {
 	pid_t pid;
 	bool is_to_end;     // it was asked to
+	bool is_told;       // that it is killed, which may take as long as its wait
 	int64_t looked_ns;  // CLOCK_MONOTONIC
 	uint64_t runs;      // how often it had been scheduled by then
 	unsigned int looks; // in a row that have seen it in the same wait
 };
 
 // Looks at the worker, if it is time to. True, with a message, if it has been in one
-// uninterruptible wait all the time, and holds a thread or was asked to end: nothing but
-// its death helps.
+// uninterruptible wait all the time, and holds a thread, or waits for a process though it was asked
+// to end: nothing but its death helps.
 bool stuck_worker_look(struct stuck_worker *worker);

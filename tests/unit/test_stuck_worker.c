@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// A worker that waits in the kernel is killed for what it holds, and not for a slow file.
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "proc.h"
+#include "stuck_worker.h"
+
+enum { N_LOOKS = 30, STEP_US = 1000, PATIENCE_S = 60 };
+
+// In vfork, which no signal but SIGKILL ends while the child lives. `held`: a thread that it stops
+// before; 0: none.
+static __attribute__((noreturn)) void wait_in_kernel(pid_t held)
+{
+	alarm(PATIENCE_S);
+	if (held && (ptrace(PTRACE_SEIZE, held, NULL, NULL) != 0 ||
+	             ptrace(PTRACE_INTERRUPT, held, NULL, NULL) != 0 ||
+	             waitpid(held, NULL, __WALL) != held))
+		_exit(1);
+	if (vfork() == 0) {
+		alarm(PATIENCE_S);
+		for (;;)
+			pause();
+	}
+	_exit(1);
+}
+
+static pid_t start_worker(pid_t held)
+{
+	const pid_t worker = fork();
+	struct proc_stat stat = {.state = '?'};
+
+	if (worker == 0)
+		wait_in_kernel(held);
+	while (stat.state != 'D') {
+		assert_true(proc_read_stat(-1, worker, worker, &stat));
+		usleep(STEP_US);
+	}
+	return worker;
+}
+
+// Returns how many looks it takes until the worker is to be killed, as if the time between two had
+// passed; N_LOOKS: it is not.
+static int count_looks(struct stuck_worker *worker)
+{
+	for (int i = 0; i < N_LOOKS; i++) {
+		worker->looked_ns = 0;
+		if (stuck_worker_look(worker))
+			return i;
+	}
+	return N_LOOKS;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_waits_for_others(void **state)
+{
+	struct stuck_worker worker = {.pid = start_worker(0)};
+
+	(void)state;
+	assert_int_equal(count_looks(&worker), N_LOOKS);
+	worker.is_to_end = true;
+	assert_int_equal(count_looks(&worker), N_LOOKS);
+	end(worker.pid);
+}
+
+static void test_holds(void **state)
+{
+	const pid_t held = fork();
+
+	(void)state;
+	if (held == 0) {
+		alarm(PATIENCE_S);
+		for (;;)
+			pause();
+	}
+	struct stuck_worker worker = {.pid = start_worker(held)};
+	assert_in_range(count_looks(&worker), 1, N_LOOKS - 1);
+	assert_true(worker.is_told);
+	end(worker.pid);
+	end(held);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_waits_for_others),
+	    cmocka_unit_test(test_holds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
