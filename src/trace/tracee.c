@@ -14,6 +14,7 @@
 #include "child_exit.h"
 #include "memory.h"
 #include "privileged_exec.h"
+#include "proc.h"
 #include "rescues.h"
 #include "syscall_mend.h"
 #include "tracee_registers.h"
@@ -420,6 +421,14 @@ void tracee_prepare(void)
 	collect_reports();
 }
 
+// True also of one that nobody has reaped yet, whose stop the kernel denies (EPERM).
+static bool has_ended(int tid, int tgid)
+{
+	struct proc_stat stat;
+
+	return !proc_read_stat(-1, tgid, tid, &stat) || stat.state == 'Z' || stat.state == 'X';
+}
+
 enum tracee_result tracee_seize(int tid, int tgid)
 {
 	// Make room first: the handler must not see the array move.
@@ -439,7 +448,7 @@ enum tracee_result tracee_seize(int tid, int tgid)
 	seizing = 0;
 	if (result == TRACEE_OK)
 		seized[n_seized++] = (struct seized){.tid = tid, .tgid = tgid};
-	return result;
+	return result == TRACEE_DENIED && has_ended(tid, tgid) ? TRACEE_GONE : result;
 }
 
 enum tracee_result tracee_interrupt(int tid)

@@ -222,11 +222,27 @@ static void test_call_that_a_filter_refuses(void **state)
 	close(fds[1]);
 }
 
+// One that nobody has reaped yet: the kernel says EPERM, as of a thread that may not be stopped.
+static void test_thread_that_has_ended(void **state)
+{
+	siginfo_t info;
+	const pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(STATUS);
+	assert_int_equal(waitid(P_PID, pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(tracee_seize(pid, pid), TRACEE_GONE);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_call_that_is_to_be_entered_again),
 	    cmocka_unit_test(test_call_that_a_filter_refuses),
+	    cmocka_unit_test(test_thread_that_has_ended),
 	};
 
 	tracee_setup();
