@@ -444,6 +444,20 @@ class Churn(harness.TestCase):
         for goid, count in counts.items():
             self.assertLessEqual(count, run.summary.ticks, goid)
 
+    def test_rejected(self):
+        """Samples of a goroutine that ran whenever it was read are counted: at most 1 % of all. They are
+        few: perhaps there are some in a later run."""
+        target = self.start(fixture("golang-zoo"), "churn")
+        for _ in range(8):
+            run = attach(target, duration="0.5", hz=997)
+            told = re.search(r"; (\d+) of (\d+) samples \(\S+ %\) were rejected and taken later", run.stderr)
+            if told:
+                n_rejected, n_samples = int(told[1]), int(told[2])
+                self.assertEqual(n_samples, run.summary.samples)
+                self.assertLessEqual(n_rejected, n_samples * 0.01)
+                return
+        self.fail("no goroutine ran whenever it was read")
+
 
 if __name__ == "__main__":
     harness.main()

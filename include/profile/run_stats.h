@@ -34,7 +34,8 @@ struct run_goroutines {
 	uint64_t left_out;      // not read, as there are too many
 	uint64_t copied;        // stacks that were read
 	uint64_t kept;          // stacks that were still the same
-	uint64_t moved;         // goroutines that ran whenever they were read, or ended meanwhile
+	uint64_t moved;         // samples taken later: the goroutine ran whenever it was read
+	uint64_t ended;         // goroutines that ended while they were first read: no sample
 	uint64_t unreadable;    // stacks not in memory
 };
 

@@ -179,8 +179,14 @@ static void print_goroutines(const struct run_stats *stats)
 	        version, (uintmax_t)go->alive, (uintmax_t)go->system, (uintmax_t)go->looks,
 	        (double)go->look_ns / (double)NS_PER_MS / looks);
 	if (go->moved)
-		fprintf(stderr, "; %ju of %ju stacks moved or ended while they were read",
-		        (uintmax_t)go->moved, (uintmax_t)(go->moved + go->copied));
+		fprintf(stderr,
+		        "; %ju of %ju samples (%.2g %%) were rejected and taken later, as the "
+		        "goroutine ran whenever it was read",
+		        (uintmax_t)go->moved, (uintmax_t)stats->samples,
+		        100 * (double)go->moved / (double)stats->samples);
+	if (go->ended)
+		fprintf(stderr, "; %ju more ended while they were read first",
+		        (uintmax_t)go->ended);
 	if (go->unreadable)
 		fprintf(stderr, "; %ju stacks not in memory", (uintmax_t)go->unreadable);
 	if (go->left_out)

@@ -119,11 +119,13 @@ static void count_result(struct ticker *ticker, struct goroutine_entry *entry,
 		count(ticker, entry, copied);
 		return;
 	}
-	if (copied->result == GOROUTINE_ENDED)
+	if (copied->result == GOROUTINE_ENDED) {
+		ticker->stats->goroutines.ended += !entry->is_sampled;
 		goroutine_end(ticker, entry);
-	else // its structure is another one's, perhaps, but not filled in yet
+	} else { // its structure is another one's, perhaps, but not filled in yet
+		ticker->stats->goroutines.moved++;
 		goroutine_samples_attend(&ticker->goroutines, entry);
-	ticker->stats->goroutines.moved++;
+	}
 }
 
 // Copies one by itself, which takes so little time that it seldom moves meanwhile.

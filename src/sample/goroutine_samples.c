@@ -211,7 +211,10 @@ static void count_until_taken(struct ticker *ticker, const struct account *accou
 		if (account->until_ns > ticker->profile->threads[entry->thread].last_ns)
 			goroutine_count_as_before(ticker, entry, tick - 1, account->until_ns);
 	} else if (tick > entry->tick) {
-		ticker->goroutines.n_owed = tick - 1 - entry->tick;
+		const uint64_t n = tick - 1 - entry->tick;
+		ticker->goroutines.n_owed = n;
+		// One that is new stands for those before it.
+		ticker->stats->goroutines.moved += n > 0 && !entry->is_sampled ? 1 : n;
 	}
 }
 
