@@ -203,14 +203,15 @@ static uint64_t pending_ticks(const struct account *account)
 // Counts the ticks before the one in which the thread was seen to run the goroutine: until then it
 // was as it was last seen parked. If it was last seen running, or never, all that is known is that
 // it ran somewhere between two looks: what it is seen at next, which is now, stands for those
-// ticks, too.
+// ticks, too. But the samples of a thread of which no goroutine was known until now, as it slept
+// (in C, say), may be those of this one already.
 static void count_until_taken(struct ticker *ticker, const struct account *account,
                               struct goroutine_entry *entry, uint64_t tick)
 {
 	if (goroutine_was_parked(ticker, entry)) {
 		if (account->until_ns > ticker->profile->threads[entry->thread].last_ns)
 			goroutine_count_as_before(ticker, entry, tick - 1, account->until_ns);
-	} else if (tick > entry->tick) {
+	} else if (tick > entry->tick && (entry->is_sampled || account->goroutine)) {
 		const uint64_t n = tick - 1 - entry->tick;
 		ticker->goroutines.n_owed = n;
 		// One that is new stands for those before it.
