@@ -124,12 +124,13 @@ void held_time_wait(struct held_time *hold, int64_t until_ns)
 	tracee_serve();
 }
 
-// Returns how often the sampler has waited for a disk: no signal reaches it in such a wait.
-static long disk_waits(void)
+// Returns how often the sampler has waited for anything: for a disk, or a lock in the kernel. No
+// signal reaches it in most such waits.
+static long count_waits(void)
 {
 	struct rusage usage;
 
-	return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_majflt + usage.ru_inblock : -1;
+	return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : -1;
 }
 
 // Begins a stretch of work. What the sampler had waited by then is read anew only if that is older
@@ -137,26 +138,26 @@ static long disk_waits(void)
 static void mark_work(struct held_time *hold)
 {
 	hold->work_ns = clock_now_ns();
-	if (hold->work_ns - hold->disk_waits_ns < LONG_WAIT_NS)
+	hold->waits = count_waits();
+	if (hold->work_ns - hold->own_delay_read_ns < LONG_WAIT_NS)
 		return;
 	hold->own_delay_ns = own_delay(hold);
-	hold->disk_waits = disk_waits();
-	hold->disk_waits_ns = hold->work_ns;
+	hold->own_delay_read_ns = hold->work_ns;
 }
 
-// Notes the work done so far. The signal of a stop interrupts the sampler at its work at once, or
-// wakes it from a wait. So nobody has been held for longer than the sampler waited for a CPU since
-// the work began.
+// Notes the work done so far. The signal of a stop interrupts the sampler at its work at once. So
+// nobody has been held for longer than the sampler waited for a CPU since the work began, if it has
+// not waited for anything else.
 static void note_work(struct held_time *hold, int64_t now_ns)
 {
 	const int64_t delay_ns = own_delay(hold);
-	const long n_waits = disk_waits();
+	const long n_waits = count_waits();
 
-	if (delay_ns >= 0 && hold->own_delay_ns >= 0 && n_waits == hold->disk_waits)
+	if (delay_ns >= 0 && hold->own_delay_ns >= 0 && n_waits == hold->waits)
 		note_quiet(hold, now_ns, delay_ns);
 	hold->own_delay_ns = delay_ns;
-	hold->disk_waits = n_waits;
-	hold->disk_waits_ns = now_ns;
+	hold->own_delay_read_ns = now_ns;
+	hold->waits = n_waits;
 }
 
 static void serve_at_once(void *context)

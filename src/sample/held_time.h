@@ -28,11 +28,11 @@ struct held_time {
 	int64_t own_delay_ns;    // the sampler's own wait for CPUs, as last read; -1: unknown
 	bool holding;            // threads are held while others are waited for (--stop-all)
 	struct held_time_server server;
-	volatile int64_t work_ns; // when long work began, or was last interrupted; 0: no such work
-	bool works;               // between held_time_begin_work and held_time_end_work
-	long disk_waits;          // how often the sampler has waited for a disk, as last read
-	int64_t disk_waits_ns;    // when that was
-	int own_schedstat_fd;     // of the sampler itself; -1: none
+	volatile int64_t work_ns;  // when long work began, or was last interrupted; 0: no such work
+	bool works;                // between held_time_begin_work and held_time_end_work
+	int64_t own_delay_read_ns; // when own_delay_ns was read last, at work
+	long waits;                // how often the sampler had waited for anything before this work
+	int own_schedstat_fd;      // of the sampler itself; -1: none
 };
 
 void held_time_init(struct held_time *hold, struct run_stats *stats, struct events *events);

@@ -7,12 +7,17 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "held_time.h"
 #include "run_stats.h"
+#include "tracee.h"
 
 enum { LONG_NS = 1000000 }; // longer than a hold should be
 
@@ -142,12 +147,65 @@ static void test_ticks(void **state)
 	assert_int_equal(fixture->stats.tick_hold.max_ns, 300);
 }
 
+static void serve_nobody(void *context)
+{
+	(void)context;
+}
+
+static void compute(void)
+{
+	const int64_t until_ns = clock_now_ns() + LONG_NS;
+
+	while (clock_now_ns() < until_ns)
+		continue;
+}
+
+static void sleep_long(void)
+{
+	usleep(LONG_NS / 1000);
+}
+
+// True if it is known after the work that nobody was held while it went on.
+static bool is_quiet_at(struct held_time *hold, void (*work)(void))
+{
+	const int64_t start_ns = clock_now_ns();
+	const bool begun = held_time_begin_work(hold);
+
+	assert_true(begun);
+	work();
+	held_time_end_work(hold, begun);
+	return hold->quiet_ns > start_ns;
+}
+
+// A stop that comes while the sampler works is noticed at once; but perhaps not while it waits in
+// the kernel, for a disk or a lock.
+static void test_waits_at_work(void **state)
+{
+	struct held_time *hold = &((struct fixture *)*state)->hold;
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	hold->server.serve = serve_nobody;
+	tracee_setup();
+	assert_int_equal(tracee_seize(pid, pid), TRACEE_OK);
+	assert_true(is_quiet_at(hold, compute));
+	assert_false(is_quiet_at(hold, sleep_long));
+	assert_true(is_quiet_at(hold, compute));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_union, begin, end),
 	    cmocka_unit_test_setup_teardown(test_none_before, begin, end),
 	    cmocka_unit_test_setup_teardown(test_waiting, begin, end),
+	    cmocka_unit_test_setup_teardown(test_waits_at_work, begin, end),
 	    cmocka_unit_test_setup_teardown(test_unknown_waiting, begin, end),
 	    cmocka_unit_test_setup_teardown(test_ticks, begin, end),
 	};
