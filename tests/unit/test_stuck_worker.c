@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,8 +18,8 @@
 
 enum { N_LOOKS = 30, STEP_US = 1000, PATIENCE_S = 60 };
 
-// In vfork, which no signal but SIGKILL ends while the child lives. `held`: a thread that it stops
-// before; 0: none.
+// In vfork, which no signal but SIGKILL ends while the child lives; that child ends with it.
+// `held`: a thread that it stops before; 0: none.
 static __attribute__((noreturn)) void wait_in_kernel(pid_t held)
 {
 	alarm(PATIENCE_S);
@@ -27,6 +28,7 @@ static __attribute__((noreturn)) void wait_in_kernel(pid_t held)
 	             waitpid(held, NULL, __WALL) != held))
 		_exit(1);
 	if (vfork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		alarm(PATIENCE_S);
 		for (;;)
 			pause();
