@@ -33,6 +33,8 @@ static struct {
 	int fd;
 	pid_t left[MAX_LEFT]; // something else holds them; they are killed
 	size_t n_left;
+	// How long it was waited for; less the time when a wait began, while that goes on.
+	volatile int64_t waited_ns;
 } opener;
 
 // Runs in the child. Leaves nothing of the parent's open: otherwise, whoever waits for the parent's
@@ -127,16 +129,30 @@ static bool user_wants_to_end(void)
 	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
 }
 
+static bool has_replied(void)
+{
+	struct pollfd pollfd = {.fd = opener.fd, .events = POLLIN};
+
+	opener.waited_ns -= clock_now_ns();
+	const bool replied = poll(&pollfd, 1, SLICE_MS) > 0;
+	opener.waited_ns += clock_now_ns();
+	return replied;
+}
+
+int64_t opener_waited_ns(void)
+{
+	return opener.waited_ns < 0 ? opener.waited_ns + clock_now_ns() : opener.waited_ns;
+}
+
 // Waits for a reply; returns 0 when there is one, else why not. The opener may wait for a CPU on a
 // busy machine; that is not held against a server.
 static int await(int64_t until_ns)
 {
 	const int64_t start_ns = clock_now_ns();
-	struct pollfd pollfd = {.fd = opener.fd, .events = POLLIN};
 	struct proc_stat stat;
 
 	for (;;) {
-		if (poll(&pollfd, 1, SLICE_MS) > 0)
+		if (has_replied())
 			return 0;
 		const int64_t now_ns = clock_now_ns();
 		if (user_wants_to_end())

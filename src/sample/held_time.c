@@ -2,7 +2,6 @@
 #include "held_time.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -10,6 +9,7 @@
 #include "proc.h"
 #include "run_stats.h"
 #include "tracee.h"
+#include "untrusted_file.h"
 
 enum {
 	LONG_WAIT_NS = 100000, // for a stop: longer than a hold should last
@@ -79,11 +79,10 @@ void held_time_prepare(struct held_time *hold)
 		hold->own_delay_ns = own_delay(hold);
 }
 
-// Notes that the sampler would have noticed a stop by now, except in the time for which it waited
-// for a CPU since its delay was last read.
-static void note_quiet(struct held_time *hold, int64_t now_ns, int64_t delay_ns)
+// Notes that the sampler would have noticed a stop by now_ns, except in the last deaf_ns.
+static void note_quiet(struct held_time *hold, int64_t now_ns, int64_t deaf_ns)
 {
-	const int64_t quiet_ns = now_ns - (delay_ns - hold->own_delay_ns) - WAKE_SLACK_NS;
+	const int64_t quiet_ns = now_ns - deaf_ns - WAKE_SLACK_NS;
 
 	if (quiet_ns <= hold->quiet_ns)
 		return;
@@ -101,7 +100,7 @@ static void note_wait(struct held_time *hold, int64_t start_ns, int64_t end_ns)
 	// This is at least the delay since it was last read: counting too much is on the safe side.
 	const int64_t delay_ns = own_delay(hold), delayed_ns = delay_ns - hold->own_delay_ns;
 	if (!hold->holding && delay_ns >= 0 && end_ns - start_ns > delayed_ns + 2 * WAKE_SLACK_NS)
-		note_quiet(hold, end_ns, delay_ns);
+		note_quiet(hold, end_ns, delayed_ns);
 	hold->own_delay_ns = delay_ns;
 }
 
@@ -124,13 +123,9 @@ void held_time_wait(struct held_time *hold, int64_t until_ns)
 	tracee_serve();
 }
 
-// Returns how often the sampler has waited for anything: for a disk, or a lock in the kernel. No
-// signal reaches it in most such waits.
-static long count_waits(void)
+static int64_t max_ns(int64_t a, int64_t b)
 {
-	struct rusage usage;
-
-	return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : -1;
+	return a > b ? a : b;
 }
 
 // Begins a stretch of work. What the sampler had waited by then is read anew only if that is older
@@ -138,26 +133,30 @@ static long count_waits(void)
 static void mark_work(struct held_time *hold)
 {
 	hold->work_ns = clock_now_ns();
-	hold->waits = count_waits();
+	hold->work_cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+	hold->work_listened_ns = untrusted_file_waited_ns();
 	if (hold->work_ns - hold->own_delay_read_ns < LONG_WAIT_NS)
 		return;
 	hold->own_delay_ns = own_delay(hold);
 	hold->own_delay_read_ns = hold->work_ns;
 }
 
-// Notes the work done so far. The signal of a stop interrupts the sampler at its work at once. So
-// nobody has been held for longer than the sampler waited for a CPU since the work began, if it has
-// not waited for anything else.
+// Notes the work done so far. The signal of a stop interrupts the sampler at once while it computes
+// or waits for a file to be opened. It may not while the sampler waits for a disk, for a lock in
+// the kernel, or for a CPU: nobody has been held for longer than it has done so since the work
+// began.
 static void note_work(struct held_time *hold, int64_t now_ns)
 {
-	const int64_t delay_ns = own_delay(hold);
-	const long n_waits = count_waits();
+	const int64_t delay_ns = own_delay(hold), delayed_ns = delay_ns - hold->own_delay_ns;
+	const int64_t on_cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - hold->work_cpu_ns;
+	const int64_t listened_ns = untrusted_file_waited_ns() - hold->work_listened_ns;
+	const int64_t off_cpu_ns = now_ns - hold->work_ns - on_cpu_ns;
 
-	if (delay_ns >= 0 && hold->own_delay_ns >= 0 && n_waits == hold->waits)
-		note_quiet(hold, now_ns, delay_ns);
+	// After it has listened, too, it may wait for a CPU.
+	if (delay_ns >= 0 && hold->own_delay_ns >= 0)
+		note_quiet(hold, now_ns, max_ns(off_cpu_ns - listened_ns, delayed_ns));
 	hold->own_delay_ns = delay_ns;
 	hold->own_delay_read_ns = now_ns;
-	hold->waits = n_waits;
 }
 
 static void serve_at_once(void *context)

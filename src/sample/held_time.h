@@ -31,7 +31,8 @@ struct held_time {
 	volatile int64_t work_ns;  // when long work began, or was last interrupted; 0: no such work
 	bool works;                // between held_time_begin_work and held_time_end_work
 	int64_t own_delay_read_ns; // when own_delay_ns was read last, at work
-	long waits;                // how often the sampler had waited for anything before this work
+	int64_t work_cpu_ns;       // the sampler's CPU time at work_ns
+	int64_t work_listened_ns;  // how long it had waited, by then, where signals reach it
 	int own_schedstat_fd;      // of the sampler itself; -1: none
 };
 

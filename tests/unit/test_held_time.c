@@ -9,8 +9,10 @@
 #include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +20,8 @@
 #include "held_time.h"
 #include "run_stats.h"
 #include "tracee.h"
+#include "untrusted_file.h"
+#include "untrusted_text.h"
 
 enum { LONG_NS = 1000000 }; // longer than a hold should be
 
@@ -154,9 +158,9 @@ static void serve_nobody(void *context)
 
 static void compute(void)
 {
-	const int64_t until_ns = clock_now_ns() + LONG_NS;
+	const int64_t until_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + 4 * LONG_NS;
 
-	while (clock_now_ns() < until_ns)
+	while (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) < until_ns)
 		continue;
 }
 
@@ -165,25 +169,74 @@ static void sleep_long(void)
 	usleep(LONG_NS / 1000);
 }
 
-// True if it is known after the work that nobody was held while it went on.
-static bool is_quiet_at(struct held_time *hold, void (*work)(void))
+static void sleep_and_compute(void)
 {
-	const int64_t start_ns = clock_now_ns();
+	sleep_long();
+	compute();
+}
+
+static pid_t first_child(void)
+{
+	int pid = 0;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d", &pid), 1);
+	fclose(file);
+	return pid;
+}
+
+// The process that opens files answers only after a while, and no signal comes meanwhile.
+static void wait_for_opener(void)
+{
+	const pid_t opener = first_child();
+
+	kill(opener, SIGSTOP);
+	const pid_t waker = (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL);
+	if (waker == 0) {
+		usleep(10 * LONG_NS / 1000);
+		kill(opener, SIGCONT);
+		_exit(0);
+	}
+	free(untrusted_command(getpid()));
+	waitpid(waker, NULL, __WALL);
+}
+
+// For how long before the end of the work somebody may have been held, and for how long the test
+// itself had no CPU in it.
+static int64_t unsure_after(struct held_time *hold, void (*work)(void), int64_t *ret_off_cpu_ns)
+{
+	const int64_t start_ns = clock_now_ns(), cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	const bool begun = held_time_begin_work(hold);
 
 	assert_true(begun);
 	work();
 	held_time_end_work(hold, begun);
-	return hold->quiet_ns > start_ns;
+	const int64_t end_ns = clock_now_ns();
+	*ret_off_cpu_ns = end_ns - start_ns - (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
+	return end_ns - hold->quiet_ns;
 }
 
-// A stop that comes while the sampler works is noticed at once; but perhaps not while it waits in
-// the kernel, for a disk or a lock.
+// A stop that comes while the sampler computes, or waits for a file to be opened, is noticed at
+// once; but perhaps not while it waits in the kernel, for a disk or a lock.
 static void test_waits_at_work(void **state)
 {
+	static const struct {
+		void (*work)(void);
+		int64_t deaf_ns, listened_ns; // at least
+	} cases[] = {
+	    {compute, 0, 0},
+	    {sleep_long, LONG_NS, 0},
+	    {sleep_and_compute, LONG_NS, 0},
+	    {wait_for_opener, 0, 9 * LONG_NS},
+	};
 	struct held_time *hold = &((struct fixture *)*state)->hold;
-	const pid_t pid = fork();
+	struct sigaction action;
 
+	free(untrusted_command(getpid()));
+	const pid_t pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
@@ -191,12 +244,19 @@ static void test_waits_at_work(void **state)
 	}
 	hold->server.serve = serve_nobody;
 	tracee_setup();
+	sigaction(SIGCHLD, NULL, &action);
+	action.sa_flags |= SA_NOCLDSTOP;
+	sigaction(SIGCHLD, &action, NULL);
 	assert_int_equal(tracee_seize(pid, pid), TRACEE_OK);
-	assert_true(is_quiet_at(hold, compute));
-	assert_false(is_quiet_at(hold, sleep_long));
-	assert_true(is_quiet_at(hold, compute));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int64_t off_cpu_ns;
+		const int64_t unsure_ns = unsure_after(hold, cases[i].work, &off_cpu_ns);
+		assert_true(unsure_ns >= cases[i].deaf_ns);
+		assert_true(unsure_ns < off_cpu_ns - cases[i].listened_ns + LONG_NS / 2);
+	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+	untrusted_file_end();
 }
 
 int main(void)
