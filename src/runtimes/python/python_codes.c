@@ -16,8 +16,8 @@ enum {
 	MAX_CHARACTERS = 256,       // of a name
 	MAX_FILE_CHARACTERS = 1024, // of a path
 	MAX_LINES_BYTES = 1 << 20,
-	LOOK_AT_ONCE = PYTHON_PIECES_AT_ONCE / 2, // each has two strings
-	UTF8_BYTES = 4,                           // of one character
+	LOOK_AT_ONCE = 16,
+	UTF8_BYTES = 4, // of one character
 };
 
 static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
@@ -65,6 +65,7 @@ enum {
 	KEY_TRACEABLE,
 };
 _Static_assert((int)KEY_TRACEABLE < PYTHON_KEY_WORDS, "room");
+_Static_assert((int)LOOK_AT_ONCE <= (int)PYTHON_PIECES_AT_ONCE, "room");
 
 static void fill_key(const struct python *python, const uint8_t *header,
                      struct python_code_seen *ret)
@@ -95,21 +96,36 @@ static struct resident_block string_block(const struct python *python, uint64_t 
 	                               false};
 }
 
+static bool has_same_file(const struct python_code_seen *a, const struct python_code_seen *b)
+{
+	return a->is_read && b->is_read && a->key[KEY_FILE] == b->key[KEY_FILE];
+}
+
+// Looks at a file's name once where several of its functions follow each other.
 static void look_at_strings(const struct python *python, struct python_pieces *pieces,
                             struct python_code_seen *codes, size_t n)
 {
-	struct resident_block blocks[2 * LOOK_AT_ONCE];
+	struct resident_block names[LOOK_AT_ONCE], files[LOOK_AT_ONCE];
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t *key = codes[i].key;
-		blocks[2 * i] = string_block(python, key[KEY_NAME], &key[KEY_NAME_LENGTH]);
-		blocks[2 * i + 1] = string_block(python, key[KEY_FILE], &key[KEY_FILE_LENGTH]);
+		names[i] = string_block(python, key[KEY_NAME], &key[KEY_NAME_LENGTH]);
+		files[i] = string_block(python, key[KEY_FILE], &key[KEY_FILE_LENGTH]);
 		if (!codes[i].is_read)
-			blocks[2 * i].size = blocks[2 * i + 1].size = 0;
+			names[i].size = 0;
+		if (!codes[i].is_read || (i > 0 && has_same_file(&codes[i], &codes[i - 1])))
+			files[i].size = 0;
 	}
-	python_pieces_read_blocks(pieces, blocks, 2 * n);
-	for (size_t i = 0; i < n; i++)
-		codes[i].is_read &= blocks[2 * i].is_read && blocks[2 * i + 1].is_read;
+	python_pieces_read_blocks(pieces, names, n);
+	python_pieces_read_blocks(pieces, files, n);
+	for (size_t i = 0; i < n; i++) {
+		if (codes[i].is_read && files[i].size == 0) {
+			files[i].is_read = files[i - 1].is_read;
+			codes[i].key[KEY_FILE_LENGTH] = codes[i - 1].key[KEY_FILE_LENGTH];
+			codes[i].key[KEY_FILE_HASH] = codes[i - 1].key[KEY_FILE_HASH];
+		}
+		codes[i].is_read &= names[i].is_read && files[i].is_read;
+	}
 }
 
 static void look_at_some(const struct python *python, struct python_pieces *pieces,
@@ -118,16 +134,20 @@ static void look_at_some(const struct python *python, struct python_pieces *piec
 	uint8_t headers[LOOK_AT_ONCE][PYTHON_MAX_CODE_BYTES];
 	struct resident_block blocks[LOOK_AT_ONCE];
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		const size_t size = python->layout.code_bytes;
+		const uint8_t *planned = python_pieces_find(pieces, codes[i].address, size);
+		codes[i].is_read = false;
+		if (planned)
+			fill_key(python, planned, &codes[i]);
 		// cppcheck-suppress legacyUninitvar ; it is what is read into
 		blocks[i] = (struct resident_block){codes[i].address, headers[i],
-		                                    python->layout.code_bytes, false};
+		                                    planned ? 0 : size, false};
+	}
 	python_pieces_read_blocks(pieces, blocks, n);
-	for (size_t i = 0; i < n; i++) {
-		codes[i].is_read = false;
+	for (size_t i = 0; i < n; i++)
 		if (blocks[i].is_read)
 			fill_key(python, headers[i], &codes[i]);
-	}
 	if (!python->layout.code_version)
 		look_at_strings(python, pieces, codes, n);
 }

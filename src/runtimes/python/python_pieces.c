@@ -45,18 +45,28 @@ size_t python_pieces_read_plan(struct python_pieces *pieces, const struct python
 	}
 	resident_read_blocks(pieces->resident, pieces->tid, blocks, n);
 	pieces->planned = blocks;
-	pieces->n_planned = 0;
+	pieces->n_planned = pieces->latest = 0;
 	for (size_t i = 0; i < n; i++)
 		if (blocks[i].is_read)
 			blocks[pieces->n_planned++] = blocks[i];
 	return used;
 }
 
-// The last block that begins at or before the address; NULL: there is none.
-static const struct resident_block *find_block(const struct python_pieces *pieces, uint64_t address)
+static bool has_bytes(const struct resident_block *block, uint64_t address, size_t size)
+{
+	const uint64_t at = address - block->address;
+
+	return at < block->size && block->size - at >= size;
+}
+
+// The block that has these bytes; NULL: there is none.
+static const struct resident_block *find_block(struct python_pieces *pieces, uint64_t address,
+                                               size_t size)
 {
 	size_t low = 0, high = pieces->n_planned;
 
+	if (high > 0 && has_bytes(&pieces->planned[pieces->latest], address, size))
+		return &pieces->planned[pieces->latest];
 	while (low < high) {
 		const size_t middle = (low + high) / 2;
 		if (pieces->planned[middle].address <= address)
@@ -64,20 +74,20 @@ static const struct resident_block *find_block(const struct python_pieces *piece
 		else
 			high = middle;
 	}
-	return low > 0 ? &pieces->planned[low - 1] : NULL;
+	if (low == 0 || !has_bytes(&pieces->planned[low - 1], address, size))
+		return NULL;
+	pieces->latest = low - 1;
+	return &pieces->planned[low - 1];
 }
 
 const uint8_t *python_pieces_find(struct python_pieces *pieces, uint64_t address, size_t size)
 {
-	const struct resident_block *block = find_block(pieces, address);
+	const struct resident_block *block = find_block(pieces, address, size);
 
 	if (!block)
 		return NULL;
-	const uint64_t at = address - block->address;
-	if (at >= block->size || block->size - at < size)
-		return NULL;
 	python_pieces_note(pieces, address, size);
-	return (const uint8_t *)block->bytes + at;
+	return (const uint8_t *)block->bytes + (address - block->address);
 }
 
 void python_pieces_note(struct python_pieces *pieces, uint64_t address, size_t size)

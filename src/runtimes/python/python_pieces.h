@@ -34,6 +34,7 @@ struct python_pieces {
 	int tid;
 	struct resident_block *planned; // those that could be read, by address
 	size_t n_planned;
+	size_t latest; // of them that something was found in: what is asked for next is often near
 	struct python_piece *asked; // what was asked for, and read; NULL: not kept
 	size_t n_asked;
 };
