@@ -76,8 +76,10 @@ char *runtimes_name_futex(const struct runtimes *runtimes, int tid, uint64_t fut
 char *runtimes_name_thread(const struct runtimes *runtimes, int tid);
 
 // Does what it can of the next runtimes_read of the thread, which is about to be stopped, so that
-// it is held for less.
-void runtimes_look_ahead(const struct runtimes *runtimes, int tid);
+// it is held for less. With `buffer`, that read's, it reads what that will read, to have it in the
+// caches then; nothing of it is kept.
+void runtimes_look_ahead(const struct runtimes *runtimes, int tid,
+                         const struct snapshot_buffer *buffer);
 
 // Takes the runtimes' notes for the snapshot of a thread that stands still. Async-signal-safe.
 void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buffer *buffer,

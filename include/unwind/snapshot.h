@@ -81,8 +81,10 @@ void snapshot_buffer_take_back(struct snapshot_buffer *buffer, const struct snap
 // True if there is room for a snapshot of the largest size.
 bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer);
 
-// Returns where a note of up to SNAPSHOT_MAX_NOTE_BYTES can be written; NULL: the buffer is full.
-uint8_t *snapshot_buffer_begin_note(struct snapshot_buffer *buffer);
+// Returns where a note of up to SNAPSHOT_MAX_NOTE_BYTES can be written, and how much room is there:
+// what is not the note's is free for other use while it is made, and always ends at the same place.
+// NULL: the buffer is full.
+uint8_t *snapshot_buffer_begin_note(const struct snapshot_buffer *buffer, size_t *ret_room);
 
 // Notes that this many bytes were written there: they are the snapshot's i-th note.
 void snapshot_buffer_end_note(struct snapshot_buffer *buffer, size_t size, size_t i,

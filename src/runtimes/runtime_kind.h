@@ -29,11 +29,12 @@ struct runtime_kind {
 	// As runtimes_name_thread.
 	char *(*name_thread)(void *runtime, int tid);
 
-	// As runtimes_look_ahead.
-	void (*look_ahead)(const void *runtime, int tid);
+	// As runtimes_look_ahead. `note` and `room` are as for `read`; NULL: nothing is to be read.
+	void (*look_ahead)(const void *runtime, int tid, void *note, size_t room);
 
 	// Reads what is needed of the thread, which stands still, into `note`; returns how many of
-	// its `room` bytes that took, 0: nothing. Async-signal-safe.
+	// its `room` bytes that took, SNAPSHOT_MAX_NOTE_BYTES at most, 0: nothing. The rest of them
+	// it may use meanwhile. Async-signal-safe.
 	size_t (*read)(const void *runtime, int tid, const struct snapshot *snapshot, void *note,
 	               size_t room);
 

@@ -132,22 +132,27 @@ char *runtimes_name_thread(const struct runtimes *runtimes, int tid)
 	return name;
 }
 
-void runtimes_look_ahead(const struct runtimes *runtimes, int tid)
+void runtimes_look_ahead(const struct runtimes *runtimes, int tid,
+                         const struct snapshot_buffer *buffer)
 {
-	for (size_t i = 0; i < RUNTIMES_MAX; i++)
-		if (runtimes->found[i])
-			kinds[i]->look_ahead(runtimes->found[i], tid);
+	for (size_t i = 0; i < RUNTIMES_MAX; i++) {
+		size_t room = 0;
+		if (!runtimes->found[i])
+			continue;
+		void *note = buffer ? snapshot_buffer_begin_note(buffer, &room) : NULL;
+		kinds[i]->look_ahead(runtimes->found[i], tid, note, room);
+	}
 }
 
 void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buffer *buffer,
                    struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < RUNTIMES_MAX; i++) {
-		void *note = runtimes->found[i] ? snapshot_buffer_begin_note(buffer) : NULL;
+		size_t room;
+		void *note = runtimes->found[i] ? snapshot_buffer_begin_note(buffer, &room) : NULL;
 		if (!note)
 			continue;
-		const size_t size = kinds[i]->read(runtimes->found[i], tid, snapshot, note,
-		                                   SNAPSHOT_MAX_NOTE_BYTES);
+		const size_t size = kinds[i]->read(runtimes->found[i], tid, snapshot, note, room);
 		snapshot_buffer_end_note(buffer, size, i, snapshot);
 	}
 }

@@ -13,7 +13,9 @@
 
 enum {
 	MAX_POLL_NS = 20000,
-	MAX_AHEAD = 16, // stops; of more, the last ones come too late for what was found before
+	// Stops; of more, the last ones come too late for what was found before, or read.
+	MAX_AHEAD = 16,
+	MAX_READ_AHEAD = 4,
 };
 
 void stops_init(struct stops *stops, struct held_time *hold, struct snapshot_buffer *buffer,
@@ -71,6 +73,8 @@ static void ask(struct stops *stops, struct stop *stop)
 // Does what can be done before anybody is held.
 static void prepare(struct stops *stops, size_t from)
 {
+	const bool is_anyone_held = tracee_has_any();
+
 	held_time_prepare(stops->hold);
 	tracee_prepare();
 	for (size_t i = from; i < stops->count && i - from < MAX_AHEAD; i++) {
@@ -78,7 +82,9 @@ static void prepare(struct stops *stops, size_t from)
 		if (i == from)
 			resident_await(thread->hint.resident, thread->tid);
 		if (stops->target->runtimes)
-			runtimes_look_ahead(stops->target->runtimes, thread->tid);
+			runtimes_look_ahead(
+			    stops->target->runtimes, thread->tid,
+			    is_anyone_held || i - from >= MAX_READ_AHEAD ? NULL : stops->buffer);
 	}
 }
 

@@ -66,10 +66,10 @@ bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer)
 	       (size_t)SNAPSHOT_MAX_STACK_BYTES * SNAPSHOT_MAX_REGIONS;
 }
 
-uint8_t *snapshot_buffer_begin_note(struct snapshot_buffer *buffer)
+uint8_t *snapshot_buffer_begin_note(const struct snapshot_buffer *buffer, size_t *ret_room)
 {
-	return buffer->size - buffer->used >= SNAPSHOT_MAX_NOTE_BYTES ? buffer->bytes + buffer->used
-	                                                              : NULL;
+	*ret_room = buffer->size - buffer->used;
+	return *ret_room >= SNAPSHOT_MAX_NOTE_BYTES ? buffer->bytes + buffer->used : NULL;
 }
 
 void snapshot_buffer_end_note(struct snapshot_buffer *buffer, size_t size, size_t i,

@@ -176,7 +176,7 @@ static bool look_and_read(struct world *world, unsigned int us, bool *ret_is_the
 	const int64_t start_ns = clock_now_ns();
 	struct resident_block block = {address_of(world, 5, 0), world->scratch, 16, false};
 
-	python_pieces_look_ahead(&world->resident, gettid(), world->plan);
+	python_pieces_look_ahead(&world->resident, gettid(), world->plan, NULL, 0);
 	memset(world->memory + 5 * (size_t)PAGE_BYTES, 5, PAGE_BYTES);
 	usleep(us);
 	n_asks = 0;
@@ -206,6 +206,34 @@ static void test_look_ahead(void **state)
 	look_and_read(world, 300, &is_there);
 	assert_true(is_there);
 	assert_int_equal(n_asks, 1);
+	destroy(world);
+}
+
+// What is read before a thread is held goes where it is read to again, and is not taken for that.
+static void test_rehearsal(void **state)
+{
+	struct world *world = create();
+	uint8_t bytes[16];
+
+	(void)state;
+	begin(world);
+	check_all(world);
+	begin(world);
+	n_reads = 0;
+	python_pieces_look_ahead(&world->resident, gettid(), world->plan, NULL, 0);
+	assert_int_equal(n_reads, 0);
+	memset(world->scratch, 0, SCRATCH_BYTES);
+	python_pieces_look_ahead(&world->resident, gettid(), world->plan, world->scratch,
+	                         SCRATCH_BYTES);
+	assert_int_equal(n_reads, 1);
+	const uint64_t address = address_of(world, 5, 0);
+	const uint8_t *read = python_pieces_find(&world->pieces, address, sizeof(bytes));
+	assert_in_range(read, world->scratch, world->scratch + SCRATCH_BYTES - sizeof(bytes));
+	assert_int_equal(read[0], 5);
+	world->memory[5 * (size_t)PAGE_BYTES] = 77;
+	python_pieces_read_plan(&world->pieces, world->plan, world->scratch, SCRATCH_BYTES);
+	assert_ptr_equal(python_pieces_find(&world->pieces, address, sizeof(bytes)), read);
+	assert_int_equal(read[0], 77);
 	destroy(world);
 }
 
@@ -243,7 +271,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_again),  cmocka_unit_test(test_together),
 	    cmocka_unit_test(test_gone),   cmocka_unit_test(test_look_ahead),
-	    cmocka_unit_test(test_bounds),
+	    cmocka_unit_test(test_bounds), cmocka_unit_test(test_rehearsal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

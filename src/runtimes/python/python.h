@@ -191,7 +191,7 @@ uint32_t python_labels(struct python *python, const struct python_note *note,
 // For struct runtime_kind.
 char *python_name_futex(void *python, int tid, uint64_t futex);
 char *python_name_thread(void *python, int tid);
-void python_look_ahead(const void *python, int tid);
+void python_look_ahead(const void *python, int tid, void *note, size_t room);
 size_t python_read(const void *python, int tid, const struct snapshot *snapshot, void *note,
                    size_t room);
 bool python_merge(void *python, int tid, const struct snapshot *snapshot,

@@ -12,8 +12,10 @@ enum {
 	MIN_PAGE_BYTES = 4096, // no machine has smaller ones
 };
 
-void python_pieces_look_ahead(struct resident *resident, int tid, const struct python_plan *plan)
+void python_pieces_look_ahead(struct resident *resident, int tid, const struct python_plan *plan,
+                              uint8_t *scratch, size_t size)
 {
+	struct python_pieces rehearsed = {.resident = resident, .tid = tid};
 	struct resident_block blocks[PYTHON_PIECES_AT_ONCE];
 	size_t n = 0;
 
@@ -25,6 +27,8 @@ void python_pieces_look_ahead(struct resident *resident, int tid, const struct p
 			n = 0;
 		}
 	}
+	if (scratch)
+		python_pieces_read_plan(&rehearsed, plan, scratch, size);
 }
 
 size_t python_pieces_read_plan(struct python_pieces *pieces, const struct python_plan *plan,

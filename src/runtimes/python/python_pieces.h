@@ -39,8 +39,10 @@ struct python_pieces {
 	size_t n_asked;
 };
 
-// Asks which of what is planned is in memory (resident_look_ahead).
-void python_pieces_look_ahead(struct resident *resident, int tid, const struct python_plan *plan);
+// Asks which of what is planned is in memory (resident_look_ahead), and unless `scratch` is NULL
+// reads it, as python_pieces_read_plan will: what that needs is in the caches then.
+void python_pieces_look_ahead(struct resident *resident, int tid, const struct python_plan *plan,
+                              uint8_t *scratch, size_t size);
 
 // Reads what is planned, if that fits into `size` bytes of `scratch`. Returns how many bytes of
 // that it uses. As the next four, async-signal-safe.

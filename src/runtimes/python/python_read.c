@@ -332,14 +332,20 @@ static void look_at_codes(struct walk *walk, struct python_code_seen *codes)
 	python_codes_look(walk->python, &walk->pieces, codes, note->n_codes);
 }
 
-void python_look_ahead(const void *context, int tid)
+static uint8_t *scratch_of(void *note, size_t room)
+{
+	return (uint8_t *)note + room - SCRATCH_BYTES;
+}
+
+void python_look_ahead(const void *context, int tid, void *note, size_t room)
 {
 	const struct python *python = context;
 	size_t n_states;
 	const struct python_thread *states = python_threads_find(python->threads, tid, &n_states);
 
 	if (n_states > 0)
-		python_pieces_look_ahead(python->setup->resident, tid, states[0].plan);
+		python_pieces_look_ahead(python->setup->resident, tid, states[0].plan,
+		                         note ? scratch_of(note, room) : NULL, MAX_PLAN_BYTES);
 }
 
 size_t python_read(const void *context, int tid, const struct snapshot *snapshot, void *bytes,
@@ -354,17 +360,17 @@ size_t python_read(const void *context, int tid, const struct snapshot *snapshot
 	    .note = note,
 	    .frames = (struct python_frame *)(note + 1),
 	    .max_frames = PYTHON_MAX_FRAMES,
-	    .scratch = (uint8_t *)bytes + room - SCRATCH_BYTES,
+	    .scratch = scratch_of(bytes, room),
 	    .pieces = {.resident = python->setup->resident, .tid = tid},
 	};
 	size_t n_states;
 
 	*note = (struct python_note){.fault = RUNTIME_FAULT_NONE};
+	const struct python_thread *states = python_threads_find(python->threads, tid, &n_states);
+	if (n_states > 0) // first, so that it goes where python_look_ahead has put it
+		read_plan(&walk, states[0].plan);
 	walk.cframes = take_scratch(&walk, MAX_CFRAMES * sizeof(struct python_cframe));
 	walk.pieces.asked = take_scratch(&walk, PYTHON_MAX_PIECES * sizeof(struct python_piece));
-	const struct python_thread *states = python_threads_find(python->threads, tid, &n_states);
-	if (n_states > 0)
-		read_plan(&walk, states[0].plan);
 	for (uint32_t i = 0; i < n_states && i < MAX_STATES && note->n_chains < PYTHON_MAX_CHAINS;
 	     i++)
 		walk_chain(&walk, &states[i]);
