@@ -46,6 +46,24 @@ class Targets(harness.TestCase):
         self.assertEqual(run.returncode, STATUS_TARGET, run.stderr)
         self.assertIn("profiler: there is no /proc here", run.stderr)
 
+    def test_proc_of_another_namespace(self):
+        """Its numbers are other processes, of which nothing may pass for the one that is meant: in a
+        namespace below that of /proc, and in one above."""
+        harness.need(os.geteuid() == 0, "needs root")
+        unshare, program = [harness.find_tool("unshare"), "--pid", "--fork"], harness.fixture("calls-O2")
+        attach = [harness.PROFILER, "-q", "-d", "0.1", "-o", "/dev/null", "-p"]
+        script = '"$0" spin & "$@" $!; status=$?; kill $!; exit $status'
+        self.refused_other_proc(*unshare, "sh", "-c", script, program, *attach)
+        inner = self.start(*unshare, "--kill-child", "--mount-proc", program, "spin")
+        target = harness.children(inner.pid)[0]
+        enter = [harness.find_tool("nsenter"), f"--mount=/proc/{target}/ns/mnt"]
+        self.refused_other_proc(*enter, *attach, "1")
+
+    def refused_other_proc(self, *command):
+        run = subprocess.run(command, text=True, capture_output=True, check=False)
+        self.assertIn("profiler: the /proc here is that of another PID namespace", run.stderr)
+        self.assertEqual(run.returncode, STATUS_TARGET, run.stderr)
+
     def test_kernel_thread(self):
         try:
             with open("/proc/2/comm", encoding="utf-8") as file:

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,12 +44,29 @@ struct error *diagnose_gone(int pid)
 	return error_create(EXIT_STATUS_TARGET, "process %d has ended", pid);
 }
 
-static struct error *no_such_process(int pid)
+// A /proc that was mounted in another PID namespace has other processes under the same numbers. Its
+// link `self` leads to nothing there, or, in an outer namespace, to the number that we have in it.
+static struct error *check_proc(void)
 {
-	if (access("/proc/self", F_OK) != 0)
+	char link[16] = "";
+	struct proc_status status;
+
+	if (readlink("/proc/self", link, sizeof(link) - 1) < 0 && errno != ENOENT)
+		return NULL; // a /proc of another kind: each process is judged by itself
+	if (link[0] == '\0' && faccessat(AT_FDCWD, "/proc/self", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
 		return error_create(EXIT_STATUS_TARGET,
 		                    "there is no /proc here, in which processes are found: mount "
 		                    "it (mount -t proc proc /proc)");
+	if (atoi(link) == getpid() && proc_read_status(getpid(), &status) && !status.has_own_pids)
+		return NULL;
+	return error_create(EXIT_STATUS_TARGET,
+	                    "the /proc here is that of another PID namespace, in which the same "
+	                    "numbers are other processes: mount this one's (mount -t proc proc "
+	                    "/proc)");
+}
+
+static struct error *no_such_process(int pid)
+{
 	return error_create(EXIT_STATUS_TARGET, "no process has the pid %d: see ps -e", pid);
 }
 
@@ -270,7 +288,10 @@ struct error *diagnose_target(int pid, int *ret_pid)
 {
 	struct proc_status status;
 	struct proc_stat stat;
+	struct error *error = check_proc();
 
+	if (error)
+		return error;
 	if (!proc_read_status(pid, &status) || status.tgid <= 0)
 		return no_such_process(pid);
 	pid = status.tgid;
@@ -285,7 +306,7 @@ struct error *diagnose_target(int pid, int *ret_pid)
 		                    "process %d (%s) is a kernel thread: it has no user stack to "
 		                    "sample",
 		                    pid, name);
-	struct error *error = check_zombie(pid, &status, name);
+	error = check_zombie(pid, &status, name);
 	if (!error)
 		error = check_tracer(pid, name);
 	if (error)
