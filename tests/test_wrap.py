@@ -76,21 +76,30 @@ class Transparent(harness.TestCase):
             self.assertEqual(interval, 7)
 
     def test_kept_by_exec(self):
-        """Signals that were blocked in exec and timers are the command's, with what they say, as is
-        the care for orphans. So they are below top, whose tables have stdout."""
+        """Signals that were blocked in exec and timers are the command's, with what they say, though
+        no more may be pending by now, as are the care for orphans, how it is scheduled, and its
+        timers' slack, with the one to which it can return. So they are below top, whose tables have stdout."""
         begin = (
-            "import ctypes, os, signal, sys, threading\n"
+            "import ctypes, os, resource, signal, sys, threading\n"
             "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\n"
             "signal.setitimer(signal.ITIMER_REAL, 1 << 20, 7)\n"
             "ctypes.CDLL(None).prctl(36, 1)\n"  # PR_SET_CHILD_SUBREAPER
             "for number in (17, 15, 10, 28, 40, 40, 1, 20): os.kill(os.getpid(), number)\n"
             "for number in (12, 41, 41): signal.pthread_kill(threading.get_ident(), number)\n"
+            "most = resource.getrlimit(resource.RLIMIT_SIGPENDING)[1]\n"
+            "resource.setrlimit(resource.RLIMIT_SIGPENDING, (0, most))\n"
+            "os.nice(3)\n"
+            "os.sched_setscheduler(0, os.SCHED_BATCH | os.SCHED_RESET_ON_FORK, os.sched_param(0))\n"
+            "ctypes.CDLL(None).prctl(29, 1234567)\n"  # PR_SET_TIMERSLACK
             "os.execvp(sys.argv[1], sys.argv[1:])"
         )
         tell = (
-            "import ctypes, signal, sys\n"
-            "reaps = ctypes.c_int()\n"
-            "ctypes.CDLL(None).prctl(37, ctypes.byref(reaps))\n"
+            "import ctypes, os, resource, signal, sys\n"
+            "reaps, prctl = ctypes.c_int(), ctypes.CDLL(None).prctl\n"
+            "prctl(37, ctypes.byref(reaps))\n"
+            "print(prctl(30), prctl(29, 0), prctl(30), file=sys.stderr)\n"  # PR_GET_TIMERSLACK
+            "print(os.sched_getscheduler(0), os.nice(0), file=sys.stderr)\n"
+            "print(resource.getrlimit(resource.RLIMIT_SIGPENDING), file=sys.stderr)\n"
             "told = [reaps.value, signal.getitimer(signal.ITIMER_REAL)[0] > 1 << 19]\n"
             "told += [l for l in open('/proc/self/status') if l.startswith(('SigPnd', 'ShdPnd'))]\n"
             "while info := signal.sigtimedwait(range(1, 65), 0): told += [(info.si_signo, info.si_code)]\n"
@@ -98,7 +107,7 @@ class Transparent(harness.TestCase):
         )
         begin, tell = ([sys.executable, "-W", "ignore", "-c", script] for script in (begin, tell))
         alone = subprocess.run([*begin, *tell], capture_output=True, text=True, check=True).stderr
-        self.assertEqual(len(alone.splitlines()), 6 + 11, alone)
+        self.assertEqual(len(alone.splitlines()), 3 + 6 + 11, alone)
         for options in ("-q", "-o", "/dev/null"), ("top", "-q", "--json"):
             with self.subTest(options):
                 run = subprocess.run([*begin, harness.PROFILER, *options, "--", *tell],
@@ -135,6 +144,61 @@ class Transparent(harness.TestCase):
         self.assertEqual(run.stdout, b"-p 1 --help -d\n")
         run = Run(["-o", "out.folded", "--", "echo", "--", "x"]).finish()
         self.assertEqual(run.stdout, b"-- x\n")
+
+
+class FirstProcess(harness.TestCase):
+    """Of a PID namespace, as a container's is."""
+
+    UNSHARE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+    QUIET = ("-q", "-o", "/dev/null", "--")
+
+    def setUp(self):
+        super().setUp()
+        harness.need(os.geteuid() == 0, "needs root")
+        harness.find_tool("unshare")
+
+    def run_first(self, script, *profiler):
+        command = (*self.UNSHARE, *profiler, sys.executable, "-c", script)
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def test_group(self):
+        """That of whoever made the namespace, which has no number in it."""
+        script = "import os; print(os.getpgrp())"
+        self.assertEqual(self.run_first(script, harness.PROFILER, *self.QUIET), "0\n")
+
+    def test_orphans(self):
+        """They are the command's, as they are alone; and none of others is left a zombie."""
+        script = (
+            "import os, time\n"
+            "for i in range(10):\n"
+            "    if os.fork() == 0: os._exit(0 if os.fork() else time.sleep(0.05) or 0)\n"
+            "n = 0\n"
+            "while n < 20 and os.wait(): n += 1\n"
+            "print(n)\n"
+        )
+        self.assertEqual(self.run_first(script), "20\n")
+        self.assertEqual(self.run_first(script, harness.PROFILER, *self.QUIET), "20\n")
+
+    def start_first(self):
+        command = [*self.UNSHARE, harness.PROFILER, *self.QUIET, harness.fixture("calls-static"), "spin"]
+        first = harness.children(self.start(*command).pid)[0]
+        return first, harness.children(harness.children(first)[0])[0]
+
+    def test_orphan_of_another(self):
+        """Of a process that has come from outside."""
+        first, _ = self.start_first()
+        enter = [harness.find_tool("nsenter"), f"--target={first}", "--pid", "--mount", "sh", "-c"]
+        subprocess.run([*enter, "sleep 0.05 & exit 0"], check=True)
+        harness.wait_for(lambda: len(harness.children(first)) > 1, "the orphan")
+        harness.wait_for(lambda: len(harness.children(first)) == 1, "its end")
+
+    def test_signals_from_outside(self):
+        """What tells a container to end is for the command. So is any other but SIGUSR1."""
+        for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGUSR2, signal.SIGRTMAX):
+            first, command = self.start_first()
+            harness.wait_for(lambda c=command: harness.read_status(c)["Name"] == "calls-static", "exec")
+            os.kill(first, number)
+            harness.wait_for(lambda p=first: not harness.is_there(p), "the end")
 
 
 class Statuses(harness.TestCase):

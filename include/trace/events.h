@@ -24,6 +24,9 @@ struct events {
 // and prepares to receive them; ignores SIGPIPE and SIGXFSZ.
 void events_init(struct events *events);
 
+// Lets this process's waits end when they are due.
+void events_sharpen(void);
+
 // Watches for the end of process `pid`.
 void events_watch(struct events *events, int pid);
 

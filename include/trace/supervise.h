@@ -27,11 +27,10 @@ struct job;
 // How the profiler was started: a wrapped command is to find the same.
 struct origin {
 	pid_t supervisor;
-	struct job *job;              // shared with the supervisor; NULL: no memory for it
-	pid_t group;                  // the process group; perhaps the terminal's
-	struct sigaction child;       // of SIGCHLD
-	unsigned long timer_slack_ns; // prctl(2)
-	struct exec_kept kept;        // the mask alone where no command is wrapped
+	struct job *job; // shared with the supervisor; NULL: no memory for it
+	pid_t group;     // the process group; perhaps the terminal's; 0: of an outer PID namespace
+	struct sigaction child; // of SIGCHLD
+	struct exec_kept kept;  // the mask alone where no command is wrapped
 };
 
 // Runs work(context, origin) in a worker process. Returns in both processes, with the exit status
@@ -45,6 +44,13 @@ int supervise(int (*work)(void *context, const struct origin *origin), void *con
 // Returns the status, in the supervisor as soon as the worker has come here. The worker stays while
 // calls of the target continue that a stop has cut short (parting.h), and says so.
 int supervise_part(int status);
+
+// Call it in the worker when the wrapped command has been forked: the worker leaves its group, if
+// it could not find that by a number, for lack of one in this PID namespace.
+void supervise_leave_group(const struct origin *origin);
+
+// Call it in the worker when the wrapped command runs; 0: it has ended.
+void supervise_note_command(const struct origin *origin, int command);
 
 // Call it in the worker when this signal has stopped the wrapped command; 0: it runs on, or has
 // ended. Makes the supervisor do the same.

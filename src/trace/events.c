@@ -39,8 +39,12 @@ void events_init(struct events *events)
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, &events->original_pipe);
 	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &events->original_xfsz);
 	events->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	// So that ticks are on time: the default timer slack is 50 us (prctl(2)).
-	prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
+	events_sharpen();
+}
+
+void events_sharpen(void)
+{
+	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 }
 
 void events_watch(struct events *events, int pid)
@@ -104,9 +108,9 @@ void events_note_served(struct events *events)
 
 void events_restore(const struct events *events, const struct origin *origin)
 {
-	setpgid(0, origin->group);
+	if (origin->group != 0)
+		setpgid(0, origin->group);
 	sigaction(SIGCHLD, &origin->child, NULL);
-	prctl(PR_SET_TIMERSLACK, origin->timer_slack_ns, 0UL, 0UL, 0UL);
 	sigaction(SIGPIPE, &events->original_pipe, NULL);
 	sigaction(SIGXFSZ, &events->original_xfsz, NULL);
 	sigprocmask(SIG_SETMASK, &origin->kept.mask, NULL);

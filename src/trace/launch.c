@@ -118,6 +118,7 @@ struct error *launch_start(char *const command[], const struct events *events,
 	if (pipe2(errors, O_CLOEXEC) != 0)
 		return cannot_run(command[0], errno);
 	error_read = errors[0], error_write = errors[1];
+	exec_kept_prepare(&origin->kept);
 	launch.pid = fork();
 	if (launch.pid < 0)
 		return cannot_run(command[0], errno);
@@ -125,6 +126,8 @@ struct error *launch_start(char *const command[], const struct events *events,
 		close(go_write); // if open here, the parent's death would go unnoticed
 		run_child(command, events, origin, go_read, error_write);
 	}
+	events_sharpen();
+	supervise_leave_group(origin);
 	close(error_write);
 	error_write = -1;
 	child_exit_watch(launch.pid);
@@ -135,6 +138,7 @@ struct error *launch_start(char *const command[], const struct events *events,
 		launch_wait(&launch);
 		return error;
 	}
+	supervise_note_command(origin, launch.pid);
 	*ret = launch;
 	return NULL;
 }
@@ -218,6 +222,7 @@ static bool follow(struct launch *launch, int flags)
 	}
 	if (!take_end(launch))
 		return false;
+	supervise_note_command(launch->origin, 0);
 	note_stop(launch, 0); // the command may have been killed while it was stopped
 	return true;
 }

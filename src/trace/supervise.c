@@ -25,7 +25,10 @@ enum { CONTINUED_NS = 10000000 }; // from a group's SIGCONT until the whole grou
 struct job {
 	_Atomic int stopped_command; // its pid
 	_Atomic int stop_signal;
+	_Atomic int command; // its pid, from its exec on; before that 0; COMMAND_ENDED
 };
+
+enum { COMMAND_ENDED = -1 };
 
 static pid_t tracing_for; // in the worker: the supervisor; else 0
 
@@ -54,6 +57,18 @@ static void fill_signals(sigset_t *set, bool wrapping)
 		sigaddset(set, SIGHUP);
 	for (size_t i = 0; wrapping && i < array_size(job_signals); i++)
 		sigaddset(set, job_signals[i]);
+}
+
+void supervise_note_command(const struct origin *origin, int command)
+{
+	if (origin->job)
+		origin->job->command = command ? command : COMMAND_ENDED;
+}
+
+void supervise_leave_group(const struct origin *origin)
+{
+	if (origin->group == 0)
+		setpgid(0, 0);
 }
 
 void supervise_follow(const struct origin *origin, int command, int stop_signal)
@@ -119,12 +134,13 @@ static void serve_job(const siginfo_t *info, pid_t worker, const struct job *job
 }
 
 static int run_worker(int (*work)(void *, const struct origin *), void *context,
-                      const struct origin *origin)
+                      const struct origin *origin, bool wrapping)
 {
 	sigset_t background;
 
 	// Signals stay blocked until the sampler awaits them.
-	setpgid(0, 0);
+	if (!wrapping || origin->group != 0)
+		setpgid(0, 0); // else supervise_leave_group does it
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != origin->supervisor)
 		return 1; // it is already gone
@@ -140,6 +156,54 @@ static bool is_for_the_command(const siginfo_t *info, bool wrapping)
 {
 	return wrapping && info->si_code == SI_KERNEL &&
 	       (info->si_signo == SIGINT || info->si_signo == SIGQUIT);
+}
+
+// Blocks what a container's manager may send its first process, which the command is alone. What
+// the kernel sends for a fault of our own is left out.
+static void await_outside(sigset_t *set)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
+
+	sigfillset(set);
+	for (size_t i = 0; i < array_size(faults); i++)
+		sigdelset(set, faults[i]);
+	sigprocmask(SIG_BLOCK, set, NULL);
+}
+
+// Passes a signal from outside of the PID namespace, where nobody has a pid of its own, to the
+// command; notes it in *early until there is one. SIGUSR1 is the flight recorder's.
+static bool serve_outside(const siginfo_t *info, const struct job *job, sigset_t *early)
+{
+	const int command = job ? job->command : COMMAND_ENDED;
+
+	if (getpid() != 1 || info->si_code != SI_USER || info->si_pid != 0 ||
+	    info->si_signo == SIGUSR1 || command == COMMAND_ENDED)
+		return false;
+	if (command == 0)
+		return sigaddset(early, info->si_signo) == 0;
+	return kill(command, info->si_signo) == 0;
+}
+
+static void serve_early(const struct job *job, sigset_t *early)
+{
+	if (!job || job->command <= 0 || sigisemptyset(early))
+		return;
+	for (int number = 1; number <= SIGRTMAX; number++)
+		if (sigismember(early, number) == 1)
+			kill(job->command, number);
+	sigemptyset(early);
+}
+
+// The first process of a PID namespace gets the others' orphans.
+static void reap_orphans(pid_t worker)
+{
+	siginfo_t info = {0};
+
+	while (getpid() == 1 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid != 0 && info.si_pid != worker) {
+		waitpid(info.si_pid, NULL, WNOHANG);
+		info = (siginfo_t){0};
+	}
 }
 
 static bool is_own(const siginfo_t *info)
@@ -174,7 +238,11 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 {
 	const struct timespec wait = {.tv_sec = STUCK_WORKER_LOOK_S};
 	struct stuck_worker stuck = {.pid = worker};
+	sigset_t awaited = *set, early;
 
+	sigemptyset(&early);
+	if (wrapping && getpid() == 1)
+		await_outside(&awaited);
 	for (;;) {
 		siginfo_t info;
 		int status;
@@ -187,8 +255,12 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 			kill(worker, SIGCONT); // it may be holding a thread
 		if (stuck_worker_look(&stuck))
 			kill(worker, SIGKILL);
-		if (sigtimedwait(set, &info, &wait) < 0 || info.si_signo == SIGCHLD ||
-		    is_for_the_command(&info, wrapping) || is_own(&info))
+		reap_orphans(worker);
+		serve_early(job, &early);
+		if (sigtimedwait(&awaited, &info, &wait) < 0 || info.si_signo == SIGCHLD ||
+		    serve_outside(&info, wrapping ? job : NULL, &early) ||
+		    !sigismember(set, info.si_signo) || is_for_the_command(&info, wrapping) ||
+		    is_own(&info))
 			continue;
 		if (is_job_signal(info.si_signo)) {
 			serve_job(&info, worker, job);
@@ -230,7 +302,6 @@ static void note_origin(const struct exec_kept *kept, bool wrapping, struct orig
 	    .supervisor = getpid(),
 	    .job = wrapping ? share_job() : NULL,
 	    .group = getpgrp(),
-	    .timer_slack_ns = prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL),
 	};
 	sigprocmask(SIG_BLOCK, NULL, &mask);
 	if (kept)
@@ -262,7 +333,7 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 		fprintf(stderr, "profiler: no process can be started: %s\n", strerror(errno));
 		status = 1;
 	} else if (worker == 0) {
-		status = run_worker(work, context, &origin);
+		status = run_worker(work, context, &origin, wrapping);
 	} else {
 		if (worker_fd >= 0)
 			close(worker_fd);
