@@ -3,6 +3,7 @@
 open, and none can hold the profiler."""
 
 import ctypes
+import functools
 import os
 import re
 import select
@@ -183,7 +184,7 @@ class Servers(harness.TestCase):
     def end_server(self):
         self.server.process.kill()
         self.server.end()
-        subprocess.run(["umount", "-l", self.mount_point], check=False)
+        subprocess.run(["umount", "-lq", self.mount_point], check=False)
 
     def stop_answering(self):
         with open(self.stall, "wb"):
@@ -217,15 +218,73 @@ class Servers(harness.TestCase):
             run.finish()
             self.assertLess(run.elapsed_s, MAX_LATE_S)
 
+    def start_locker(self, *script):
+        target = self.start_fixture("locked_memory", self.program, self.stall, *script)
+        self.addCleanup(self.end_server)  # comes first: else the target could not end
+        return target
+
+    def count(self, target):
+        """How far the target has counted. With the first question it asks the server, which falls
+        silent, and is locked from then on."""
+        target.process.stdin.write(b"\n")
+        return int(target.process.stdout.readline())
+
+    def check_kept(self, run, target):
+        """It has ended in time, with what it had seen until the memory was locked."""
+        run.finish()
+        self.assertLess(time.monotonic() - self.due_s, MAX_LATE_S, run.stderr)
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertRegex(run.stderr, "kept the sampling process waiting .* sampling ends here")
+        seen = sum(n for stack, n in run.stacks().items() if {"spin", "main"} & set(stack))
+        self.assertGreater(seen, 0, run.stacks())
+        before = self.count(target)
+        harness.wait_for(lambda: self.count(target) > before, "the target to count on")
+
+    def check_end(self, target, number=None):
+        duration_s = 200 if number else 3
+        run = harness.start_attach(target, "-d", str(duration_s))
+        self.due_s = time.monotonic() + duration_s
+        run.wait_attached()
+        time.sleep(0.5)
+        self.count(target)
+        if number:
+            time.sleep(0.5)
+            run.signal(number)
+            self.due_s = time.monotonic()
+        self.check_kept(run, target)
+
+    def test_duration_is_kept_by_locked_memory(self):
+        self.check_end(self.start_locker())
+
+    def test_sigint_is_kept_by_locked_memory(self):
+        self.check_end(self.start_locker(), signal.SIGINT)
+
+    def test_sigterm_is_kept_by_locked_memory(self):
+        self.check_end(self.start_locker(), signal.SIGTERM)
+
+    def test_exec_from_it(self):
+        """The interpreter of a script lies there: who traces a thread of that process waits."""
+        script = os.path.join(self.directory(), "script")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(f"#!{self.program}\n")
+        os.chmod(script, 0o755)
+        self.check_end(self.start_locker(script), signal.SIGINT)
+
+    def test_memory_is_locked_before(self):
+        target = self.start_locker()
+        self.count(target)
+        harness.wait_for(lambda: os.path.exists(self.stall), "the server to fall silent")
+        time.sleep(0.2)
+        run = harness.start_attach(target, "-d", "1")
+        run.communicate()
+        self.assertEqual(run.status, 128 + signal.SIGKILL, run.stderr)
+        self.assertLess(run.elapsed_s, 1 + MAX_LATE_S)
+
     def test_that_locks_the_memory(self):
         """Its client's mmap_lock is taken meanwhile: nobody can read that process's memory, and
         nobody is held for that."""
-        target = self.start_fixture("locked_memory", self.program, self.stall)
-
-        def count():
-            target.process.stdin.write(b"\n")
-            return int(target.process.stdout.readline())
-
+        target = self.start_locker()
+        count = functools.partial(self.count, target)
         run = harness.start_attach(target, "-d", "200")
         run.wait_attached()
         seen = [count()]

@@ -7,6 +7,7 @@
 
 #include "runtimes.h"
 
+struct error;
 struct events;
 struct launch;
 struct modules;
@@ -30,6 +31,7 @@ struct sampler {
 	bool no_creators;            // leave a goroutine's creator out of its stack
 	bool counts_at_once;         // `passed` reads the profile after each tick
 	bool once;                   // only the first tick, at once
+	bool is_kept;                // samples outlive a wait without end (keeper.h)
 	struct target *target;       // borrowed, as all that follow
 	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;
@@ -47,5 +49,6 @@ struct sampler {
 };
 
 // Samples the target into *profile and *stats, which must be zeroed before. They hold what was
-// sampled, whatever ended the run. False if there was no memory to begin.
-bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run_stats *stats);
+// sampled, whatever ended the run. An error if nothing could be.
+struct error *sampler_run(const struct sampler *sampler, struct profile *profile,
+                          struct run_stats *stats);

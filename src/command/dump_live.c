@@ -161,10 +161,7 @@ static struct error *sample(struct taking *taking, struct target *target)
 	    .context = taking,
 	};
 
-	if (sampler_run(&sampler, &live->profile, &live->stats))
-		return NULL;
-	return error_create(EXIT_STATUS_TARGET, "no address space left for stack copies: raise the "
-	                                        "limit (ulimit -v)");
+	return sampler_run(&sampler, &live->profile, &live->stats);
 }
 
 static char *read_command(int pid)

@@ -15,6 +15,7 @@
 #include "error.h"
 #include "events.h"
 #include "flight_recorder.h"
+#include "keeper.h"
 #include "launch.h"
 #include "memory.h"
 #include "metrics.h"
@@ -334,7 +335,8 @@ static struct error *sample(struct session *session)
 	    .locks = options->locks,
 	    .system_goroutines = options->system_goroutines,
 	    .no_creators = options->no_creators,
-	    .counts_at_once = options->ring_ns || options->every_ns || session->record,
+	    .counts_at_once = writes_windows(options) || session->record,
+	    .is_kept = options->pid && !writes_windows(options) && !session->is_stream,
 	    .target = &session->target,
 	    .launch = session->launch.pid ? &session->launch : NULL,
 	    .events = &session->events,
@@ -345,11 +347,9 @@ static struct error *sample(struct session *session)
 	    .context = session,
 	};
 	session->shows_status = !options->quiet && isatty(STDERR_FILENO);
-	if (!sampler_run(&sampler, &session->profile, &session->stats))
-		return error_create(EXIT_STATUS_TARGET, "no address space left for stack copies: "
-		                                        "raise the limit (ulimit -v)");
+	struct error *error = sampler_run(&sampler, &session->profile, &session->stats);
 	status_line_clear(&session->status);
-	return NULL;
+	return error;
 }
 
 static struct error *finish_record(struct session *session, const struct symbols *symbols,
@@ -500,6 +500,7 @@ static int run(void *context, const struct origin *origin)
 
 	session->origin = origin;
 	events_init(&session->events);
+	keeper_expect(session->options.duration_ns);
 	tracee_setup();
 	if (session->options.check_unwinding)
 		session->stats.check = unwind_check_create();
@@ -545,19 +546,15 @@ static int sample_for_agent(void *context)
 	return supervise_part(supervise(run, session, false, -1, NULL));
 }
 
-static struct error *agent(struct session *session)
-{
-	return agent_command(&session->options, sample_for_agent, session);
-}
-
 static int report(struct session *session)
 {
 	const struct options *options = &session->options;
-	struct error *error = options->verb->id == VERB_DIFF    ? diff_command(options)
-	                      : options->verb->id == VERB_PUSH  ? push_command(options)
-	                      : options->verb->id == VERB_VIEW  ? view_command(options)
-	                      : options->verb->id == VERB_AGENT ? agent(session)
-	                                                        : report_command(options);
+	struct error *error = options->verb->id == VERB_DIFF   ? diff_command(options)
+	                      : options->verb->id == VERB_PUSH ? push_command(options)
+	                      : options->verb->id == VERB_VIEW ? view_command(options)
+	                      : options->verb->id == VERB_AGENT
+	                          ? agent_command(&session->options, sample_for_agent, session)
+	                          : report_command(options);
 
 	options_deinit(&session->options);
 	return error ? show_error(error) : EXIT_STATUS_OK;

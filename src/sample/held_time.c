@@ -166,7 +166,9 @@ static void serve_at_once(void *context)
 
 	if (works)
 		note_work(hold, clock_now_ns());
+	hold->serves = true;
 	hold->server.serve(hold->server.context);
+	hold->serves = false;
 	events_note_served(hold->events);
 	if (works)
 		mark_work(hold);

@@ -29,6 +29,7 @@ struct held_time {
 	bool holding;            // threads are held while others are waited for (--stop-all)
 	struct held_time_server server;
 	volatile int64_t work_ns;  // when long work began, or was last interrupted; 0: no such work
+	volatile bool serves;      // in the signal handler
 	bool works;                // between held_time_begin_work and held_time_end_work
 	int64_t own_delay_read_ns; // when own_delay_ns was read last, at work
 	int64_t work_cpu_ns;       // the sampler's CPU time at work_ns

@@ -305,3 +305,22 @@ void processes_finish(struct processes *processes)
 	processes->hold.stats->calls = tracee_call_counts();
 	processes->hold.stats->lacks_files = lacks_files(processes->items[0]->target->task_fd);
 }
+
+bool processes_are_served(const struct processes *processes)
+{
+	return processes->hold.serves;
+}
+
+void processes_abandon(struct processes *processes)
+{
+	tracee_serve_in_turn();
+	for (size_t i = 0; i < processes->count; i++) {
+		struct ticker *ticker = &processes->items[i]->ticker;
+		ticker_abandon(ticker);
+		note_unwinding(processes, &ticker->unwinder);
+	}
+	held_time_settle_tick(&processes->hold);
+	tracee_abandon_all();
+	processes->stats->calls = tracee_call_counts();
+	processes->stats->n_rules = processes->rules.n_made;
+}

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "sampler.h"
 
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "budget.h"
 #include "clock.h"
+#include "error.h"
 #include "events.h"
 #include "hash.h"
+#include "guard.h"
 #include "hold_limit.h"
+#include "keeper.h"
 #include "launch.h"
 #include "priority.h"
 #include "processes.h"
@@ -35,11 +40,13 @@ static bool wait_until(const struct sampler *sampler, struct processes *processe
 }
 
 struct loop {
-	const struct sampler *sampler; // borrowed, as the next two
+	const struct sampler *sampler; // borrowed, as the next three
 	struct processes *processes;
+	struct profile *profile;
 	struct run_stats *stats;
 	struct schedule schedule;
 	struct budget budget;
+	int64_t cpu_ns; // of this process, when the last tick began
 };
 
 static struct budget_spent spent_until(const struct run_stats *stats, int64_t now_ns)
@@ -90,6 +97,7 @@ static bool next_tick(struct loop *loop)
 	const struct budget_spent spent = spent_until(loop->stats, now_ns);
 	struct stretch stretch;
 
+	loop->cpu_ns = spent.cpu_ns;
 	loop->stats->missed_ticks += schedule_take(&loop->schedule, now_ns, &stretch);
 	sampler->passed(sampler->context);
 	if (!budget_allows(&loop->budget, &spent))
@@ -128,6 +136,25 @@ static void tick_until_end(struct loop *loop)
 	end_ticks(loop);
 }
 
+// Ends sampling in the place of a worker that was killed while it waited for the target.
+static void end_for_worker(struct loop *loop)
+{
+	guard_abandon();
+	if (processes_are_served(loop->processes))
+		raise(SIGKILL); // it may have been anywhere, in malloc(3) too
+	loop->sampler->events->stop = true;
+	loop->stats->was_cut = true;
+	processes_abandon(loop->processes);
+	loop->stats->cpu_ns += loop->cpu_ns;
+}
+
+static void end_by_itself(struct loop *loop)
+{
+	processes_finish(loop->processes);
+	keeper_end();
+	loop->stats->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 // Returns a seed that a program in step with the ticks cannot guess.
 static uint32_t random_seed(void)
 {
@@ -138,42 +165,79 @@ static uint32_t random_seed(void)
 	return seed ? seed : 1;
 }
 
-bool sampler_run(const struct sampler *sampler, struct profile *profile, struct run_stats *stats)
+static void begin(struct loop *loop)
 {
-	const int64_t period_ns = (int64_t)((double)NS_PER_SECOND / sampler->frequency_hz);
+	const struct sampler *sampler = loop->sampler;
+	struct profile *profile = loop->profile;
+	struct run_stats *stats = loop->stats;
+
+	if (!sampler->launch) // a command has only one thread yet
+		processes_prime(loop->processes, clock_now_ns());
+	profile->start_time_ns = clock_read_ns(CLOCK_REALTIME);
+	stats->start_ns = clock_now_ns();
+	profile_begin(profile, stats->start_ns);
+	sampler->started(sampler->context);
+	schedule_init(&loop->schedule, stats->start_ns, profile->period_ns, sampler->duration_ns,
+	              stats->seed);
+}
+
+// Samples until the end, of which the keeper takes care if this process cannot.
+static void sample(struct loop *loop)
+{
+	if (sigsetjmp(*keeper_way(), 1) != 0) {
+		end_for_worker(loop);
+		return;
+	}
+	keeper_expect(loop->sampler->duration_ns);
+	if (loop->sampler->is_kept)
+		keeper_begin();
+	hold_limit_begin(MAX_HOLD_CPU_NS);
+	begin(loop);
+	tick_until_end(loop);
+	end_by_itself(loop);
+}
+
+static void end(const struct loop *loop)
+{
+	struct profile *profile = loop->profile;
+	struct run_stats *stats = loop->stats;
+
+	hold_limit_end();
+	profile_end_watch(profile, stats->last_ns);
+	stats->lost_privileges = tracee_lost_privileges();
+	stats->end_ns = clock_now_ns();
+	profile->duration_ns = stats->last_ns - stats->start_ns;
+}
+
+struct error *sampler_run(const struct sampler *sampler, struct profile *profile,
+                          struct run_stats *stats)
+{
 	struct processes processes;
 	struct priority priority;
+	struct loop loop = {
+	    .sampler = sampler, .processes = &processes, .profile = profile, .stats = stats};
 
 	stats->frequency_hz = sampler->frequency_hz;
 	stats->duration_ns = sampler->duration_ns;
 	stats->seed = sampler->seed ? sampler->seed : random_seed();
 	stats->max_overhead_percent = sampler->max_overhead_percent;
 	if (!processes_init(&processes, sampler, profile, stats))
-		return false;
+		return error_create(EXIT_STATUS_TARGET, "no address space left for stack copies: "
+		                                        "raise the limit (ulimit -v)");
 	processes_set_held(&processes, sampler->launch && sampler->launch->held);
-	profile->period_ns = period_ns;
+	profile->period_ns = (int64_t)((double)NS_PER_SECOND / sampler->frequency_hz);
 	priority_raise(&priority);
 	stats->priority_raised = priority.level != PRIORITY_USUAL;
 	stats->cpu_ns = -clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-	if (!sampler->launch) // a command has only one thread yet
-		processes_prime(&processes, clock_now_ns());
-	profile->start_time_ns = clock_read_ns(CLOCK_REALTIME);
-	stats->start_ns = clock_now_ns();
-	profile_begin(profile, stats->start_ns);
-	sampler->started(sampler->context);
-	struct loop loop = {.sampler = sampler, .processes = &processes, .stats = stats};
-	schedule_init(&loop.schedule, stats->start_ns, period_ns, sampler->duration_ns,
-	              stats->seed);
-	hold_limit_begin(MAX_HOLD_CPU_NS);
-	tick_until_end(&loop);
-	processes_finish(&processes);
-	hold_limit_end();
-	profile_end_watch(profile, stats->last_ns);
-	stats->lost_privileges = tracee_lost_privileges();
-	stats->end_ns = clock_now_ns();
+	sample(&loop);
 	priority_restore(&priority);
-	stats->cpu_ns += clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-	profile->duration_ns = stats->last_ns - stats->start_ns;
-	processes_deinit(&processes);
-	return true;
+	if (stats->ticks == 0)
+		return error_create(EXIT_STATUS_TARGET,
+		                    "nobody can read the target's memory now: one of its threads "
+		                    "keeps the kernel's lock on it, or waits for that in a call "
+		                    "as mmap(2)");
+	end(&loop);
+	if (!stats->was_cut) // else it may have been in the middle of anything
+		processes_deinit(&processes);
+	return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "held_time.h"
+#include "keeper.h"
 #include "labels.h"
 #include "machine_load.h"
 #include "run_stats.h"
@@ -430,20 +431,42 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 	return target->n_threads > 0;
 }
 
-void ticker_finish(struct ticker *ticker, int64_t until_ns)
+// Counts those that have not stopped, and ends.
+static void count_unseen(struct ticker *ticker)
 {
-	count_idle_ticks(ticker);
-	wait_for_stops(ticker, 0, until_ns);
-	stops_let_all_go(&ticker->stops);
-	count_stops(ticker);
 	for (size_t i = 0; i < ticker->stops.count; i++) {
 		const struct stop *stop = &ticker->stops.items[i];
+		if (stop->counted)
+			continue;
 		// The goroutine that it ran may have been counted as parked, or elsewhere, since.
 		goroutine_samples_unbind(ticker, stop->thread);
 		accounting_not_sampled(&ticker->accounting, &stop->thread->account,
 		                       STACK_NOT_SAMPLED, stop->state, stop->tick_ns);
 	}
 	ticker->stops.count = 0;
+}
+
+void ticker_finish(struct ticker *ticker, int64_t until_ns)
+{
+	count_idle_ticks(ticker);
+	wait_for_stops(ticker, 0, until_ns);
+	stops_let_all_go(&ticker->stops);
+	count_stops(ticker);
+	count_unseen(ticker);
 	goroutine_samples_settle(ticker, true);
 	wait_reasons_name_sockets(&ticker->waits, ticker->target, true);
+}
+
+void ticker_abandon(struct ticker *ticker)
+{
+	struct target *target = ticker->target;
+
+	target->attend = NULL;
+	for (size_t i = 0; i < target->n_threads; i++)
+		target->threads[i]->gone = true; // so that none is read
+	count_idle_ticks(ticker);
+	if (keeper_has_held())
+		stops_note_abandoned(&ticker->stops);
+	count_unseen(ticker);
+	goroutine_samples_settle(ticker, true);
 }

@@ -99,3 +99,6 @@ void ticker_serve(struct ticker *ticker);
 // Call it when the last sample is taken. Gives the threads that have not stopped until until_ns,
 // and counts those left as not sampled.
 void ticker_finish(struct ticker *ticker, int64_t until_ns);
+
+// Does the same after the sampler was killed, anywhere in a tick: reads nothing of the process.
+void ticker_abandon(struct ticker *ticker);

@@ -17,6 +17,7 @@
 #include "error.h"
 #include "memory.h"
 #include "proc.h"
+#include "resident.h"
 #include "supervise.h"
 #include "text.h"
 #include "tracee.h"
@@ -171,7 +172,12 @@ static bool copying_is_denied(int tid)
 {
 	char byte;
 	struct iovec local = {&byte, 1}, remote = {NULL, 1};
+	struct resident memory;
 
+	// Its memory may be locked. This wait for it can be ended by SIGKILL, the next one cannot.
+	resident_init(&memory, tid);
+	resident_await(&memory, tid);
+	resident_deinit(&memory);
 	return process_vm_readv(tid, &local, 1, &remote, 1, 0) < 0 && errno == EPERM;
 }
 

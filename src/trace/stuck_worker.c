@@ -5,16 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "keeper.h"
 #include "memory.h"
 #include "proc.h"
 #include "process_list.h"
 
 enum {
-	HELD_LOOKS = 3, // in the same wait, while it holds a thread
-	END_LOOKS = 10, // in the same wait for a process, if it was asked to end
+	// Looks in the same wait: where the keeper goes on (keeper.h), for a held thread else, and
+	// for one who is to end.
+	KEPT_LOOKS = 2,
+	HELD_LOOKS = 10,
+	END_LOOKS = 10,
+	ALL_LOOKS = 4,            // of that many, one asks all threads of the machine
+	MAX_LATE_NS = 1000000000, // after sampling should have ended
+	MAX_PATH_BYTES = 64,
 };
 
 static bool has_stopped(pid_t tracer, int tid)
@@ -47,14 +55,26 @@ static bool holds_any(pid_t worker)
 	return false;
 }
 
-// True if it waits where no signal but SIGKILL reaches it, and has not run since the last look.
+// True if no signal but SIGKILL may ever end its wait. That for PTRACE_SEIZE begins again after
+// each signal, while a thread of the process is in exec.
+static bool is_deaf(pid_t worker)
+{
+	struct proc_syscall call;
+	struct proc_stat stat;
+
+	if (!proc_read_stat(-1, worker, worker, &stat))
+		return false;
+	return stat.state == 'D' ||
+	       (stat.state == 'S' && proc_read_syscall(-1, worker, worker, &call) &&
+	        !call.running && call.nr == SYS_ptrace);
+}
+
+// True if it is so, and the worker has not run since the last look.
 static bool is_in_same_wait(struct stuck_worker *worker)
 {
-	struct proc_stat stat;
 	struct proc_schedstat figures;
 
-	if (!proc_read_stat(-1, worker->pid, worker->pid, &stat) || stat.state != 'D' ||
-	    !proc_read_schedstat(-1, worker->pid, worker->pid, &figures)) {
+	if (!is_deaf(worker->pid) || !proc_read_schedstat(-1, worker->pid, worker->pid, &figures)) {
 		worker->runs = 0;
 		return false;
 	}
@@ -63,35 +83,91 @@ static bool is_in_same_wait(struct stuck_worker *worker)
 	return same;
 }
 
+static bool is_of_processes(const char *path, size_t length)
+{
+	static const char proc[] = "/proc/";
+
+	return length >= strlen(proc) && memcmp(path, proc, strlen(proc)) == 0;
+}
+
+static bool has_file_of_process(pid_t worker, int fd)
+{
+	char link[MAX_PATH_BYTES], file[MAX_PATH_BYTES];
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)worker, fd);
+	const ssize_t n = readlink(link, file, sizeof(file));
+	return n > 0 && is_of_processes(file, (size_t)n);
+}
+
+static bool opens_file_of_process(pid_t worker, uint64_t address)
+{
+	char path[sizeof("/proc/")];
+	const struct iovec local = {path, sizeof(path)};
+	const struct iovec remote = {(void *)(uintptr_t)address, sizeof(path)};
+	const ssize_t n = process_vm_readv(worker, &local, 1, &remote, 1, 0);
+
+	return n > 0 && is_of_processes(path, (size_t)n);
+}
+
 // True if it waits for what a process has: its memory, or a file of /proc that tells of it. Another
 // file may be slow, or frozen while a backup is made of it: the profile is written in the end.
 static bool waits_for_process(pid_t worker)
 {
-	static const char proc[] = "/proc/";
-	char link[64], file[sizeof(proc)];
 	struct proc_syscall call;
 
 	if (!proc_read_syscall(-1, worker, worker, &call) || call.running)
 		return false;
-	if (call.nr == SYS_process_vm_readv)
+	switch (call.nr) {
+	case SYS_process_vm_readv:
+	case SYS_ptrace:
 		return true;
-	if (call.nr != SYS_read && call.nr != SYS_pread64 && call.nr != SYS_ioctl)
+	case SYS_read:
+	case SYS_pread64:
+	case SYS_ioctl:
+		return has_file_of_process(worker, (int)call.args[0]);
+	case SYS_openat:
+		return opens_file_of_process(worker, call.args[1]);
+	default:
 		return false;
-	snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)worker, (int)call.args[0]);
-	const ssize_t n = readlink(link, file, sizeof(file));
-	return n > 0 && strncmp(file, proc, strlen(proc)) == 0;
+	}
 }
 
-static void tell(struct stuck_worker *worker, bool holds)
+static bool is_to_end(const struct stuck_worker *worker, int64_t now_ns)
+{
+	const int64_t due_ns = keeper_due_ns();
+
+	return worker->is_to_end || (due_ns && now_ns > due_ns + MAX_LATE_NS);
+}
+
+// Decides whether it is to be killed by now.
+static bool is_lost(struct stuck_worker *worker, int64_t now_ns)
+{
+	const bool waits = waits_for_process(worker->pid), is_kept = waits && keeper_is_ready();
+
+	worker->goes_on = is_kept;
+	if (waits && is_to_end(worker, now_ns) &&
+	    worker->looks >= (is_kept ? KEPT_LOOKS : END_LOOKS))
+		return true;
+	if (worker->looks < (is_kept ? KEPT_LOOKS : HELD_LOOKS) ||
+	    worker->looks % ALL_LOOKS != KEPT_LOOKS)
+		return false;
+	worker->holds = holds_any(worker->pid);
+	return worker->holds;
+}
+
+static void tell(struct stuck_worker *worker)
 {
 	if (!worker->is_told)
-		fprintf(stderr,
-		        "profiler: the kernel has kept the sampling process waiting for %u s%s; it "
-		        "is killed, and samples that are not in a recording or window yet are "
-		        "lost\n",
-		        worker->looks * STUCK_WORKER_LOOK_S,
-		        holds ? " while it held a thread of the target"
-		              : ", so that it could not end as it was asked to");
+		fprintf(
+		    stderr,
+		    "profiler: the kernel has kept the sampling process waiting%s for %.1f s%s; "
+		    "it is killed, and %s\n",
+		    worker->goes_on ? " for the target" : "",
+		    (double)worker->looks * STUCK_WORKER_LOOK_NS / NS_PER_SECOND,
+		    worker->holds ? " while it held a thread of the target"
+		                  : ", so that it could not end as it was to",
+		    worker->goes_on ? "sampling ends here"
+		                    : "samples that are not in a recording or window yet are lost");
 	worker->is_told = true;
 }
 
@@ -99,14 +175,12 @@ bool stuck_worker_look(struct stuck_worker *worker)
 {
 	const int64_t now_ns = clock_now_ns();
 
-	if (now_ns - worker->looked_ns < STUCK_WORKER_LOOK_S * NS_PER_SECOND)
+	if (now_ns - worker->looked_ns < STUCK_WORKER_LOOK_NS)
 		return false;
 	worker->looked_ns = now_ns;
 	worker->looks = is_in_same_wait(worker) ? worker->looks + 1 : 0;
-	const bool holds = worker->looks >= HELD_LOOKS && holds_any(worker->pid);
-	const bool cannot_end = worker->is_to_end && worker->looks >= END_LOOKS;
-	if (!holds && !(cannot_end && waits_for_process(worker->pid)))
+	if (worker->looks < KEPT_LOOKS || !is_lost(worker, now_ns))
 		return false;
-	tell(worker, holds);
+	tell(worker);
 	return true;
 }

@@ -4,25 +4,29 @@
 // Whoever reads a process's memory waits while its mmap_lock is taken: some milliseconds for a
 // fork, for ever if a dead file server is to answer a mmap. No signal but SIGKILL ends that wait,
 // not even that of a stop. What the worker had stopped by then would stand still for as long. So
-// another process looks after it.
+// another process looks after it. Likewise for PTRACE_SEIZE, which waits for a thread of the
+// process that is in exec.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { STUCK_WORKER_LOOK_S = 2 }; // between two looks
+enum { STUCK_WORKER_LOOK_NS = 500000000 }; // between two looks
 
 struct stuck_worker {
 	pid_t pid;
 	bool is_to_end;     // it was asked to
 	bool is_told;       // that it is killed, which may take as long as its wait
+	bool is_killed;     // by the caller
+	bool holds;         // a thread; as seen when it was told
+	bool goes_on;       // then: what it has collected is kept (keeper.h)
 	int64_t looked_ns;  // CLOCK_MONOTONIC
 	uint64_t runs;      // how often it had been scheduled by then
 	unsigned int looks; // in a row that have seen it in the same wait
 };
 
 // Looks at the worker, if it is time to. True, with a message, if it has been in one
-// uninterruptible wait all the time, and holds a thread, or waits for a process though it was asked
-// to end: nothing but its death helps.
+// wait that no signal ends all the time, and holds a thread, or waits for a process though it was
+// asked to end, or should have ended by itself: nothing but its death helps.
 bool stuck_worker_look(struct stuck_worker *worker);

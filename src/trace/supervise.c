@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "keeper.h"
 #include "memory.h"
 #include "parting.h"
 #include "proc.h"
@@ -145,6 +146,7 @@ static int run_worker(int (*work)(void *, const struct origin *), void *context,
 	if (getppid() != origin->supervisor)
 		return 1; // it is already gone
 	tracing_for = origin->supervisor;
+	keeper_note_worker();
 	// With this blocked, a process outside the terminal's foreground group may write to it.
 	sigemptyset(&background);
 	sigaddset(&background, SIGTTOU);
@@ -234,9 +236,31 @@ static int exit_status_of(int status)
 	return 128 + WTERMSIG(status);
 }
 
+// Lets the keeper go on where a stuck worker was killed. False if there is none.
+static bool go_on_without_worker(pid_t *worker, struct stuck_worker *stuck)
+{
+	if (!stuck->goes_on)
+		return false;
+	tracee_rescue();
+	*worker = keeper_take_over(stuck->holds);
+	*stuck = (struct stuck_worker){.pid = *worker, .is_to_end = true};
+	return *worker != 0;
+}
+
+// Kills the worker. If that has not helped, as in process_vm_readv(2) on a process whose memory is
+// locked, goes on without it: it does nothing any more. False if nobody can go on.
+static bool end_stuck(pid_t *worker, struct stuck_worker *stuck)
+{
+	if (stuck->is_killed)
+		return go_on_without_worker(worker, stuck);
+	kill(*worker, SIGKILL);
+	stuck->is_killed = true;
+	return true;
+}
+
 static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, const struct job *job)
 {
-	const struct timespec wait = {.tv_sec = STUCK_WORKER_LOOK_S};
+	const struct timespec wait = {.tv_nsec = STUCK_WORKER_LOOK_NS};
 	struct stuck_worker stuck = {.pid = worker};
 	sigset_t awaited = *set, early;
 
@@ -247,14 +271,17 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 		siginfo_t info;
 		int status;
 		const bool changed = waitpid(worker, &status, WNOHANG | WUNTRACED) == worker;
-		if (changed && !WIFSTOPPED(status))
+		if (changed && !WIFSTOPPED(status)) {
+			if (go_on_without_worker(&worker, &stuck))
+				continue;
 			return exit_status_of(status);
+		}
 		if (parting_is_reported(&status))
 			return status;
 		if (changed)
 			kill(worker, SIGCONT); // it may be holding a thread
-		if (stuck_worker_look(&stuck))
-			kill(worker, SIGKILL);
+		if (stuck_worker_look(&stuck) && !end_stuck(&worker, &stuck))
+			return 128 + SIGKILL;
 		reap_orphans(worker);
 		serve_early(job, &early);
 		if (sigtimedwait(&awaited, &info, &wait) < 0 || info.si_signo == SIGCHLD ||
@@ -328,16 +355,20 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	rescues_share();
 	parting_share();
+	keeper_share();
 	const pid_t worker = fork_worker();
 	if (worker < 0) {
 		fprintf(stderr, "profiler: no process can be started: %s\n", strerror(errno));
 		status = 1;
 	} else if (worker == 0) {
 		status = run_worker(work, context, &origin, wrapping);
+		keeper_exit(status);
 	} else {
 		if (worker_fd >= 0)
 			close(worker_fd);
+		keeper_note_supervisor();
 		status = wait_for_worker(worker, &set, wrapping, origin.job);
+		keeper_dismiss();
 	}
 	exec_kept_deinit(&origin.kept);
 	return status;
