@@ -236,7 +236,8 @@ static bool has_our_tids(struct wait_reasons *waits, const struct target *target
 	return waits->has_our_tids;
 }
 
-// Describes a lock of a language's runtime, or of the C library; a new string, "" if it is not one.
+// Describes a lock of a language's runtime, or of the C library; a new string, NULL if it is not
+// one.
 static char *describe_futex(struct wait_reasons *waits, const struct target *target,
                             const struct target_thread *thread)
 {
@@ -246,10 +247,10 @@ static char *describe_futex(struct wait_reasons *waits, const struct target *tar
 		name = runtimes_name_futex(target->runtimes, thread->tid, thread->call.args[0]);
 	if (!name && thread->call.nr == SYS_futex && waits->locks && has_our_tids(waits, target))
 		name = lock_name_futex(target, thread);
-	return name ? name : memory_strdup("");
+	return name;
 }
 
-// Describes the thread's descriptor; a new string, "" if it cannot be read.
+// Describes the thread's descriptor; a new string, NULL if it cannot be read.
 static char *describe_descriptor(struct wait_reasons *waits, const struct target *target,
                                  const struct target_thread *thread, int fd)
 {
@@ -257,7 +258,7 @@ static char *describe_descriptor(struct wait_reasons *waits, const struct target
 	const ssize_t n = read_link(waits, target, thread, fd, link, sizeof(link) - 1);
 
 	if (n <= 0)
-		return memory_strdup("");
+		return NULL;
 	link[n] = '\0';
 	char *text = shorten(link);
 	if (text[0] == '/' && descriptor_kind(thread->tid, fd) == DESCRIPTOR_PIPE) {
@@ -268,7 +269,9 @@ static char *describe_descriptor(struct wait_reasons *waits, const struct target
 	return text;
 }
 
-// Describes the descriptor, and says how many others are waited for; a new string.
+// Describes the descriptor, and says how many others are waited for; a new string, NULL if there is
+// nothing to say, as of most waits: an empty string of its own for each copy costs as much as one
+// of its system calls.
 static char *describe(struct wait_reasons *waits, const struct target *target,
                       const struct target_thread *thread)
 {
@@ -278,7 +281,7 @@ static char *describe(struct wait_reasons *waits, const struct target *target,
 	if (fd == NO_DESCRIPTOR)
 		return describe_futex(waits, target, thread);
 	char *text = describe_descriptor(waits, target, thread, fd);
-	if (more == 0 || !text[0])
+	if (more == 0 || !text)
 		return text;
 	char *longer = memory_printf("%s +%zu", text, more);
 	free(text);
@@ -304,13 +307,14 @@ static char *kernel_functions(char *text)
 	return take_pointer(names);
 }
 
+// NULL: they are not wanted.
 static char *read_kernel_frames(struct wait_reasons *waits, const struct target *target,
                                 const struct target_thread *thread)
 {
 	char text[STACK_SIZE];
 
 	if (!waits->kernel)
-		return memory_strdup("");
+		return NULL;
 	_cleanup_close_ int fd = proc_open(target->pid, thread->tid, "stack");
 	const ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
 	text[n > 0 ? n : 0] = '\0';
@@ -353,11 +357,12 @@ uint32_t wait_reasons_read(struct wait_reasons *waits, const struct target *targ
 	_cleanup_free_ char *descriptor = describe(waits, target, thread);
 	_cleanup_free_ char *frames = read_kernel_frames(waits, target, thread);
 
-	if ((descriptor[0] || waits->kernel) && !sleeps_still(target, thread))
-		descriptor[0] = frames[0] = '\0';
-	else if (waits->kernel && !frames[0])
+	const bool holds = (!descriptor && !frames) || sleeps_still(target, thread);
+	if (holds && frames && !frames[0])
 		waits->stats->kernel_hidden = true;
-	const uint32_t wait = profile_intern_wait(waits->profile, number, descriptor, frames);
+	const uint32_t wait =
+	    profile_intern_wait(waits->profile, number, holds && descriptor ? descriptor : "",
+	                        holds && frames ? frames : "");
 	if (wait != WAIT_NONE)
 		note_socket(waits, wait);
 	return wait;
@@ -370,7 +375,7 @@ uint32_t wait_reasons_of_reason(struct wait_reasons *waits, const struct target 
 	// its own.
 	const struct target_thread thread = {.tid = target_live_tid(target)};
 	_cleanup_free_ char *text = describe_descriptor(waits, target, &thread, descriptor);
-	const uint32_t wait = profile_intern_reason(waits->profile, reason, text);
+	const uint32_t wait = profile_intern_reason(waits->profile, reason, text ? text : "");
 
 	if (wait != WAIT_NONE)
 		note_socket(waits, wait);
