@@ -25,6 +25,10 @@
 // Even the deepest stack that is copied takes a thousandth of this.
 static const int64_t MAX_HOLD_CPU_NS = 10 * NS_PER_SECOND;
 
+// The sampler's CPU clock is read only when it has been busy for so long since, or has taken so
+// many ticks: most take much less, and the budget's loan much more.
+enum { MAX_UNREAD_NS = 1000000, MAX_UNREAD_TICKS = 16 };
+
 // Waits for the deadline, and serves threads that stop late meanwhile. False if the run is over.
 static bool wait_until(const struct sampler *sampler, struct processes *processes,
                        int64_t deadline_ns)
@@ -46,15 +50,30 @@ struct loop {
 	struct run_stats *stats;
 	struct schedule schedule;
 	struct budget budget;
-	int64_t cpu_ns; // of this process, when the last tick began
+	int64_t cpu_ns;        // what counts against the budget, as last read...
+	int64_t unread_ns;     // ...and how long the ticks since then have taken...
+	unsigned int n_unread; // ...and how many there were
 };
 
-static struct budget_spent spent_until(const struct run_stats *stats, int64_t now_ns)
+static int64_t cpu_spent(struct loop *loop)
 {
+	if (loop->unread_ns > MAX_UNREAD_NS || loop->n_unread >= MAX_UNREAD_TICKS) {
+		// What is spent only once does not count.
+		loop->cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) -
+		               loop->stats->goroutines.first_looks_ns;
+		loop->unread_ns = loop->n_unread = 0;
+	}
+	loop->n_unread++;
+	return loop->cpu_ns;
+}
+
+static struct budget_spent spent_until(struct loop *loop, int64_t now_ns)
+{
+	const struct run_stats *stats = loop->stats;
+
 	return (struct budget_spent){
 	    .now_ns = now_ns,
-	    // What is spent only once does not count against the budget.
-	    .cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - stats->goroutines.first_looks_ns,
+	    .cpu_ns = cpu_spent(loop),
 	    .held_ns = stats->held_ns - stats->held_waiting_ns,
 	};
 }
@@ -77,7 +96,7 @@ static bool first_tick(struct loop *loop)
 	if (!tick(loop, &(struct stretch){start_ns, start_ns}))
 		return false;
 	// The cost of beginning does not count as overhead.
-	const struct budget_spent spent = spent_until(loop->stats, clock_now_ns());
+	const struct budget_spent spent = spent_until(loop, clock_now_ns());
 	budget_init(&loop->budget, sampler->max_overhead_percent, &spent);
 	if (sampler->looked)
 		processes_visit(loop->processes, sampler->looked, sampler->context);
@@ -94,10 +113,9 @@ static bool next_tick(struct loop *loop)
 {
 	const struct sampler *sampler = loop->sampler;
 	const int64_t now_ns = clock_now_ns();
-	const struct budget_spent spent = spent_until(loop->stats, now_ns);
+	const struct budget_spent spent = spent_until(loop, now_ns);
 	struct stretch stretch;
 
-	loop->cpu_ns = spent.cpu_ns;
 	loop->stats->missed_ticks += schedule_take(&loop->schedule, now_ns, &stretch);
 	sampler->passed(sampler->context);
 	if (!budget_allows(&loop->budget, &spent))
@@ -105,6 +123,7 @@ static bool next_tick(struct loop *loop)
 	else if (!tick(loop, &stretch))
 		return false;
 	sampler->ticked(sampler->context);
+	loop->unread_ns += clock_now_ns() - now_ns;
 	return true;
 }
 
@@ -145,7 +164,7 @@ static void end_for_worker(struct loop *loop)
 	loop->sampler->events->stop = true;
 	loop->stats->was_cut = true;
 	processes_abandon(loop->processes);
-	loop->stats->cpu_ns += loop->cpu_ns;
+	loop->stats->cpu_ns += loop->cpu_ns + loop->stats->goroutines.first_looks_ns;
 }
 
 static void end_by_itself(struct loop *loop)
@@ -215,7 +234,12 @@ struct error *sampler_run(const struct sampler *sampler, struct profile *profile
 	struct processes processes;
 	struct priority priority;
 	struct loop loop = {
-	    .sampler = sampler, .processes = &processes, .profile = profile, .stats = stats};
+	    .sampler = sampler,
+	    .processes = &processes,
+	    .profile = profile,
+	    .stats = stats,
+	    .n_unread = MAX_UNREAD_TICKS,
+	};
 
 	stats->frequency_hz = sampler->frequency_hz;
 	stats->duration_ns = sampler->duration_ns;
