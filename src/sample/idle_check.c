@@ -13,6 +13,9 @@ enum {
 	// With more threads than this the sums and the clock take long, 7 ms each for 30,000: ask
 	// for the sums only if the clock does not tell.
 	MANY_THREADS = 1000,
+	// After so many ticks in a row in which some thread had run, the answer is taken to be the
+	// same, and is asked for only in one tick of so many.
+	BUSY_TICKS = 4,
 	MAX_TRIES = 3, // for figures that belong together, while threads come and go on the CPUs
 };
 
@@ -70,13 +73,10 @@ static bool is_alone(struct idle_check *check, const struct target *target, long
 	return !clock_moved(check, target);
 }
 
-enum idle_answer idle_check_since_last(struct idle_check *check, const struct target *target,
-                                       long n_others)
+static enum idle_answer ask(struct idle_check *check, const struct target *target, long n_others)
 {
 	const bool has_sums = thread_sums_are_known(check->sums);
 
-	if (!may_read(target))
-		return IDLE_NO;
 	if (has_sums && target->n_threads > FEW_THREADS && target->n_threads <= MANY_THREADS)
 		return runs_stay(check, target) ? IDLE_YES : IDLE_NO;
 	if (clock_moved(check, target))
@@ -87,6 +87,22 @@ enum idle_answer idle_check_since_last(struct idle_check *check, const struct ta
 	// since, its time is in the clock, or it still runs and is in the sum.
 	return target->n_threads > MANY_THREADS && runs_stay(check, target) ? IDLE_YES
 	                                                                    : IDLE_UNSURE;
+}
+
+// What is not read now is compared with older figures the next time: that errs towards IDLE_NO.
+enum idle_answer idle_check_since_last(struct idle_check *check, const struct target *target,
+                                       long n_others)
+{
+	if (!may_read(target))
+		return IDLE_NO;
+	if (check->n_busy >= BUSY_TICKS && check->n_busy++ % BUSY_TICKS != 0)
+		return IDLE_NO;
+	const enum idle_answer answer = ask(check, target, n_others);
+	if (answer != IDLE_NO)
+		check->n_busy = 0;
+	else if (check->n_busy < BUSY_TICKS)
+		check->n_busy++;
+	return answer;
 }
 
 // Sums up what was last read of each thread. `reread`: reads anew those that may run, but does not

@@ -31,6 +31,7 @@ struct idle_check {
 	bool known;                      // `rest` is known
 	uint64_t runs;                   // the sum when it was last read
 	bool has_runs;                   // it has been read
+	unsigned int n_busy;             // ticks in a row in which some thread had run
 	int64_t clock_ns;                // as last read; -1: never, or it cannot be read
 };
 
