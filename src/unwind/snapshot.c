@@ -10,8 +10,11 @@
 
 enum {
 	MAX_BASE_CHANGES = 4, // a main thread's stack begins elsewhere after each exec
-	// Threads that begin in different ways (Go's) have bases that lie a little apart.
+	// Threads that begin in different ways (Go's) have bases that lie a little apart. One that
+	// has had a single base needs no more than what its outermost frame may read above it: the
+	// rest is the C library's, and to copy it costs more than to unwind the stack.
 	BASE_SLACK_BYTES = 4096,
+	SINGLE_BASE_SLACK_BYTES = 128,
 	KEPT_BYTES = 4 << 20, // of the buffer's memory, kept from one tick to the next
 	MAX_UC_FLAGS = 0xff,
 	// How much of an Erlang process's stack is copied, around where the process noted it last.
@@ -89,11 +92,20 @@ static size_t limit_extent(const struct snapshot_hint *hint, uint64_t extent, bo
 	return *ret_known ? extent : limit;
 }
 
+// Returns how many bytes above its base may belong to the stack.
+static size_t base_slack(const struct snapshot_hint *hint)
+{
+	const bool is_go = hint->go && go_layout_is_known(hint->go);
+
+	return hint->n_changes > 1 || is_go ? BASE_SLACK_BYTES : SINGLE_BASE_SLACK_BYTES;
+}
+
 // Returns how many bytes from sp on are worth copying. *known: the stack certainly ends there.
 static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct snapshot_hint *hint,
                            const struct go_thread *go, bool *ret_known)
 {
 	const struct mapping *mapping = maps_find_from(maps, sp);
+	const size_t slack = base_slack(hint);
 	uint64_t end = 0;
 
 	if (go_stack_has(&go->goroutine, sp))
@@ -109,7 +121,7 @@ static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct sn
 	// counts only near the depths seen.
 	if (hint->base > sp && hint->base <= end &&
 	    hint->base - sp <= 4 * hint->depth + SNAPSHOT_UNKNOWN_STACK_BYTES)
-		end = end - hint->base > BASE_SLACK_BYTES ? hint->base + BASE_SLACK_BYTES : end;
+		end = end - hint->base > slack ? hint->base + slack : end;
 	else if (hint->tls > sp && hint->tls < end)
 		end = hint->tls; // glibc and musl keep a thread's descriptor above its stack
 	if (end && end - sp <= SNAPSHOT_UNKNOWN_STACK_BYTES)

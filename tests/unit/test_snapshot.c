@@ -235,6 +235,13 @@ static void test_own_stack(void **state)
 	assert_int_equal(child.snapshot.n_regions, 1);
 	check_ends_near(&child, hint.base);
 	assert_false(child.snapshot.cut);
+	// And for a very little, unless the thread has had another one.
+	const size_t single = child.snapshot.regions[0].size;
+	assert_in_range(single, hint.base - published->sp, hint.base - published->sp + 512);
+	hint.n_changes = 2;
+	assert_true(capture(&child, &hint));
+	check_ends_near(&child, hint.base);
+	assert_true(child.snapshot.regions[0].size > single + 1024);
 	end(&child);
 }
 
