@@ -84,8 +84,8 @@ struct resident_block {
 };
 
 // Asks which pages of the blocks are in memory, for a resident_read_blocks to come: a thread that
-// is held for that is then not held for the asking, too. An answer is too old after 200 us, and
-// what is read then is asked for anew.
+// is held for that is then not held for the asking, too. Only that a page is there is believed, and
+// for 200 us; else it is asked for anew.
 void resident_look_ahead(struct resident *resident, int tid, const struct resident_block *blocks,
                          size_t n);
 

@@ -340,17 +340,16 @@ void resident_look_ahead(struct resident *resident, int tid, const struct reside
 void resident_read_blocks(struct resident *resident, int tid, struct resident_block *blocks,
                           size_t n)
 {
-	struct resident_pages now, *known = &resident->ahead;
+	struct resident_pages now, *ahead = is_fresh(resident) ? &resident->ahead : NULL;
 	struct resident_block *there[MAX_BLOCKS];
 	size_t n_there = 0;
 
-	if (!is_fresh(resident)) {
-		forget(&now);
-		known = &now;
-	}
+	forget(&now);
 	for (size_t i = 0; i < n; i++) {
 		blocks[i].is_read = false;
-		if (is_there(resident, tid, &blocks[i], n - i, known))
+		// A page that was not there a moment ago may have come since.
+		if ((ahead && is_there(resident, tid, &blocks[i], n - i, ahead)) ||
+		    is_there(resident, tid, &blocks[i], n - i, &now))
 			there[n_there++] = &blocks[i];
 		if (n_there == MAX_BLOCKS || i + 1 == n) {
 			read_blocks(tid, there, n_there);
