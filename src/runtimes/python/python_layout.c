@@ -298,63 +298,95 @@ static bool is_sane(const uint8_t *offsets, const struct debug_words *words)
 	return true;
 }
 
-static void fill(const uint8_t *offsets, const struct debug_words *words, struct python_layout *ret)
-{
 #define OFFSET(field) (uint32_t) word(offsets, words->field)
-	*ret = (struct python_layout){
-	    .minor = words->minor,
-	    .free_threaded = word(offsets, 2) != 0,
-	    .interpreters = OFFSET(interpreters),
-	    .interp_next = OFFSET(interp_next),
-	    .interp_threads = OFFSET(interp_threads),
-	    .interp_gil = OFFSET(interp_gil),
-	    .interp_codes = words->interp_codes ? OFFSET(interp_codes) : 0,
-	    .interp_id = (uint32_t)word(offsets, ID_WORD),
-	    .interp_collecting = OFFSET(interp_gc) + OFFSET(gc_collecting),
-	    .gil_locked = (uint32_t)(word(offsets, words->gil + LOCKED) - OFFSET(gil)),
-	    .gil_holder = (uint32_t)(word(offsets, words->gil + HOLDER) - OFFSET(gil)),
-	    .thread_next = OFFSET(thread_next),
-	    .thread_interp = OFFSET(thread_interp),
-	    .thread_frame = OFFSET(thread_frame),
-	    .thread_id = OFFSET(thread_id),
-	    .thread_native_id = OFFSET(thread_native_id),
-	    .thread_chunk = OFFSET(thread_chunk),
-	    .frame_previous = OFFSET(frame_previous),
-	    .frame_code = OFFSET(frame_code),
-	    .frame_instr = OFFSET(frame_instr),
-	    .frame_owner = OFFSET(frame_owner),
-	    .code_file = OFFSET(code_file),
-	    .code_name = OFFSET(code_file + 1),
-	    .code_qualname = OFFSET(code_file + 2),
-	    .code_lines = OFFSET(code_file + 3),
-	    .code_first_line = OFFSET(code_file + 4),
-	    .code_start = OFFSET(code_start),
-	    .object_type = OFFSET(object_type),
-	    .bytes_size = OFFSET(bytes_size),
-	    .bytes_data = OFFSET(bytes_size + 1),
-	    .string_state = OFFSET(string_state),
-	    .string_length = OFFSET(string_state + 1),
-	    .string_ascii = OFFSET(string_state + 2),
-	    .shim_owner = CSTACK,
-	};
-	if (ret->minor == 13) {
-		ret->frame_locals = LOCALS_3_13;
-		ret->type_keys = TYPE_KEYS_3_13;
-	}
-	if (ret->free_threaded && words->code_tlbc) {
-		ret->frame_tlbc = OFFSET(frame_tlbc);
-		ret->code_tlbc = OFFSET(code_tlbc);
-	}
-#undef OFFSET
+
+static void fill_interpreter(const uint8_t *offsets, const struct debug_words *words,
+                             struct python_layout *ret)
+{
+	ret->interpreters = OFFSET(interpreters);
+	ret->interp_next = OFFSET(interp_next);
+	ret->interp_threads = OFFSET(interp_threads);
+	ret->interp_gil = OFFSET(interp_gil);
+	ret->interp_codes = words->interp_codes ? OFFSET(interp_codes) : 0;
+	ret->interp_id = (uint32_t)word(offsets, ID_WORD);
+	ret->interp_collecting = OFFSET(interp_gc) + OFFSET(gc_collecting);
+	ret->gil_locked = (uint32_t)(word(offsets, words->gil + LOCKED) - OFFSET(gil));
+	ret->gil_holder = (uint32_t)(word(offsets, words->gil + HOLDER) - OFFSET(gil));
+}
+
+static void fill_thread(const uint8_t *offsets, const struct debug_words *words,
+                        struct python_layout *ret)
+{
+	ret->thread_next = OFFSET(thread_next);
+	ret->thread_interp = OFFSET(thread_interp);
+	ret->thread_frame = OFFSET(thread_frame);
+	ret->thread_id = OFFSET(thread_id);
+	ret->thread_native_id = OFFSET(thread_native_id);
+	ret->thread_chunk = OFFSET(thread_chunk);
 	ret->thread_bytes = ret->thread_chunk + 16;
+}
+
+static void fill_frame(const uint8_t *offsets, const struct debug_words *words,
+                       struct python_layout *ret)
+{
+	ret->frame_previous = OFFSET(frame_previous);
+	ret->frame_code = OFFSET(frame_code);
+	ret->frame_instr = OFFSET(frame_instr);
+	ret->frame_owner = OFFSET(frame_owner);
+	ret->shim_owner = CSTACK;
+	if (ret->free_threaded && words->code_tlbc)
+		ret->frame_tlbc = OFFSET(frame_tlbc);
 	ret->frame_bytes =
 	    (ret->frame_tlbc > ret->frame_owner ? ret->frame_tlbc : ret->frame_owner) + 8;
-	ret->string_compact = ret->string_ascii + 16; // utf8_length and utf8 stand before it
+}
+
+static void fill_code(const uint8_t *offsets, const struct debug_words *words,
+                      struct python_layout *ret)
+{
+	ret->code_file = OFFSET(code_file);
+	ret->code_name = OFFSET(code_file + 1);
+	ret->code_qualname = OFFSET(code_file + 2);
+	ret->code_lines = OFFSET(code_file + 3);
+	ret->code_first_line = OFFSET(code_file + 4);
+	ret->code_start = OFFSET(code_start);
+	if (ret->free_threaded && words->code_tlbc)
+		ret->code_tlbc = OFFSET(code_tlbc);
 	// co_version is the sixth number after co_firstlineno; _co_firsttraceable stands two words
 	// before the instructions, or the table of their copies.
 	ret->code_version = ret->code_first_line + 24;
 	ret->code_traceable = (ret->code_tlbc ? ret->code_tlbc : ret->code_start) - 16;
 	ret->code_bytes = ret->code_start;
+}
+
+static void fill_objects(const uint8_t *offsets, const struct debug_words *words,
+                         struct python_layout *ret)
+{
+	ret->object_type = OFFSET(object_type);
+	ret->bytes_size = OFFSET(bytes_size);
+	ret->bytes_data = OFFSET(bytes_size + 1);
+	ret->string_state = OFFSET(string_state);
+	ret->string_length = OFFSET(string_state + 1);
+	ret->string_ascii = OFFSET(string_state + 2);
+	ret->string_compact = ret->string_ascii + 16; // utf8_length and utf8 stand before it
+}
+
+#undef OFFSET
+
+static void fill(const uint8_t *offsets, const struct debug_words *words, struct python_layout *ret)
+{
+	*ret = (struct python_layout){
+	    .minor = words->minor,
+	    .free_threaded = word(offsets, 2) != 0,
+	};
+	if (ret->minor == 13) {
+		ret->frame_locals = LOCALS_3_13;
+		ret->type_keys = TYPE_KEYS_3_13;
+	}
+	fill_interpreter(offsets, words, ret);
+	fill_thread(offsets, words, ret);
+	fill_frame(offsets, words, ret);
+	fill_code(offsets, words, ret);
+	fill_objects(offsets, words, ret);
 }
 
 static bool is_within_bounds(const struct python_layout *layout)

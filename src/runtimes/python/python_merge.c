@@ -420,6 +420,55 @@ static void end_at_greenlet(struct python *python, struct unwound *stack)
 	}
 }
 
+// Of a thread without a state: whether more will be known of it after an update.
+static bool merge_stateless(struct merge *merge)
+{
+	struct python *python = merge->python;
+	const bool is_other = !shows_loop(merge); // not a new thread, but none of Python's
+
+	python_threads_note_other(python, merge->tid, is_other);
+	if (is_other)
+		return true;
+	python->wants_threads = true;
+	count_fault(python, RUNTIME_FAULT_NO_STATE);
+	return false;
+}
+
+// Finds the groups, in the order in which they are called, and where each is on the stack.
+static void find_groups(struct merge *merge)
+{
+	const struct python_note *note = merge->note;
+
+	for (uint32_t i = 0; i < note->n_chains; i++)
+		split_chain(merge, &note->chains[i]);
+	if (merge->n_groups == 0)
+		return;
+	if (merge->python->layout.minor <= 9 || merge->has_linked)
+		anchor_by_words(merge);
+	if (note->n_chains > 1)
+		qsort(merge->groups, merge->n_groups, sizeof(merge->groups[0]), compare_groups);
+}
+
+// Puts the groups in their places. If one has none, the machine's frames stay.
+static void put_all(struct merge *merge)
+{
+	struct python *python = merge->python;
+	struct unwound *stack = merge->stack;
+
+	python->n_locations = 0;
+	if (!place(merge)) {
+		count_fault(python, RUNTIME_FAULT_NO_PLACE);
+		return;
+	}
+	if (merge->has_unnamed)
+		count_fault(python, RUNTIME_FAULT_UNNAMED);
+	if (merge->is_cut)
+		stack->end = STACK_TOO_DEEP;
+	stack->locations = python->locations;
+	stack->n = python->n_locations;
+	stack->sps = NULL;
+}
+
 bool python_merge(void *context, int tid, const struct snapshot *snapshot,
                   const struct snapshot_note *bytes, struct unwound *stack)
 {
@@ -439,16 +488,8 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 	end_at_greenlet(python, stack);
 	stack->labels = python_labels(python, note, stack, note->chains[0].interp_id, waits);
 	python->wants_threads |= note->has_others;
-	if (!note->has_state) {
-		// A new thread, or none of Python's.
-		const bool is_other = !shows_loop(&merge);
-		python_threads_note_other(python, tid, is_other);
-		if (is_other)
-			return true;
-		python->wants_threads = true;
-		count_fault(python, RUNTIME_FAULT_NO_STATE);
-		return false;
-	}
+	if (!note->has_state)
+		return merge_stateless(&merge);
 	remember(&merge);
 	if (note->fault != RUNTIME_FAULT_NONE) {
 		count_fault(python, note->fault);
@@ -456,30 +497,14 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 	}
 	_cleanup_free_ struct group *groups = memory_alloc((note->n_frames + 1) * sizeof(*groups));
 	merge.groups = groups;
-	for (uint32_t i = 0; i < note->n_chains; i++)
-		split_chain(&merge, &note->chains[i]);
+	find_groups(&merge);
 	if (merge.n_groups == 0) {
 		if (shows_loop(&merge)) // of a call that has no frame yet
 			count_fault(python, RUNTIME_FAULT_NO_PLACE);
 		return true;
 	}
-	if (python->layout.minor <= 9 || merge.has_linked)
-		anchor_by_words(&merge);
-	if (note->n_chains > 1)
-		qsort(groups, merge.n_groups, sizeof(*groups), compare_groups);
 	if (groups[0].interp_id != note->chains[0].interp_id)
 		stack->labels = python_labels(python, note, stack, groups[0].interp_id, waits);
-	python->n_locations = 0;
-	if (!place(&merge)) {
-		count_fault(python, RUNTIME_FAULT_NO_PLACE);
-		return true;
-	}
-	if (merge.has_unnamed)
-		count_fault(python, RUNTIME_FAULT_UNNAMED);
-	if (merge.is_cut)
-		stack->end = STACK_TOO_DEEP;
-	stack->locations = python->locations;
-	stack->n = python->n_locations;
-	stack->sps = NULL;
+	put_all(&merge);
 	return true;
 }
