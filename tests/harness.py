@@ -28,7 +28,9 @@ from proc import (  # noqa: F401 (tests use them by way of this module)
     wait_until_spinning,
 )  # fmt: skip
 from target import Target
-from told import Summary, read_folded, shorten, without_threads  # noqa: F401
+from told import (  # noqa: F401
+    NO_STACK, UNSAMPLED, Stacks, Summary, read_folded, shorten, without_threads,
+)  # fmt: skip
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROFILER = os.path.abspath(
@@ -55,8 +57,6 @@ LIBRARY = r"(?:[^;]+;){1,6}"  # frames of somebody else's code, between two of o
 MAIN = r"_start;(?:[^;]+;){1,3}main"
 THREAD = r"(?:[^;]+;){1,2}"  # below a thread's function
 LEAVES = r"(?:;[^;]+){0,4}"  # somebody else's code at the leaf
-UNSAMPLED = "stack not available"
-NO_STACK = (f"[truncated: {UNSAMPLED}]",)
 
 
 def fixture(name):
@@ -118,13 +118,6 @@ def cpu_of_children():
     """The CPU time of those that have ended, and of theirs."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
-
-
-class Stacks(collections.Counter):
-    """How often each stack was seen, root first; `starved` of them have none, as their threads got no
-    CPU any more (Run.starved)."""
-
-    starved = 0
 
 
 class Run:
@@ -406,7 +399,7 @@ class Run:
             if sample.stack == NO_STACK and sample.state == "running":
                 unsampled[sample.tid] += sample.count
         if not self.pprof:
-            unsampled[self.summary.threads[0].tid] = self.folded[NO_STACK]
+            unsampled[self.summary.threads[0].tid] = self.folded.unsampled()
         for thread in self.summary.threads:
             period_s = 1 / self.summary.hz
             n = unsampled.pop(thread.tid, 0)
@@ -420,7 +413,7 @@ class Run:
         which threads seemed to run and, as the kernel counted, had no CPU."""
         if "the kernel denied the stop" in self.stderr:
             return
-        n, n_most = self.folded[NO_STACK], 0
+        n, n_most = self.folded.unsampled(), 0
         for thread in self.summary.threads:
             if thread.cpu_s and thread.kernel_cpu_s is not None:
                 n_most += max(0, thread.cpu_s - thread.kernel_cpu_s) * self.summary.hz + 2
@@ -561,9 +554,8 @@ class TestCase(unittest.TestCase):
         """At least that share of the samples match the pattern, a regular expression over the
         names joined by ";", root first. Not all of them: when a fixture says that it is ready, not
         all of its threads need be where they stay."""
-        counts = collections.Counter(counts) - collections.Counter(
-            {NO_STACK: getattr(counts, "starved", 0)}
-        )
+        if isinstance(counts, Stacks):
+            counts = counts.told()
         total = sum(counts.values())
         regex = re.compile(pattern)
         good = sum(n for stack, n in counts.items() if regex.fullmatch(";".join(stack)))

@@ -180,7 +180,7 @@ class Frames(harness.TestCase):
             roots = {stack[0] for stack in run.folded}
             self.assertEqual(roots, {"threads"} | {f"worker-{i:02}" for i in range(4)})
             self.assert_stacks(
-                {s: n for s, n in run.folded.items() if s[0] != "threads"},
+                run.folded.where(lambda stack: stack[0] != "threads"),
                 rf"worker-\d\d;{THREAD}worker;(?:spin|futex|pipe|sleep)_here{LEAVES}",
             )
 

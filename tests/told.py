@@ -10,6 +10,35 @@ Thread = collections.namedtuple(
     "Thread", "tid name watched_s wall_s samples cpu_s kernel_cpu_s kernel_delay_s"
 )
 
+UNSAMPLED = "stack not available"
+NO_STACK = (f"[truncated: {UNSAMPLED}]",)
+
+
+class Stacks(collections.Counter):
+    """How often each stack was seen, root first; `starved` of them have none, as their threads got no
+    CPU any more (Run.starved)."""
+
+    starved = 0
+
+    def unsampled(self):
+        """How many have none; below a thread's name, too (--threads)."""
+        return sum(n for stack, n in self.items() if stack[-1:] == NO_STACK)
+
+    def where(self, is_wanted):
+        """Those stacks. The starved ones may be among them."""
+        wanted = Stacks({stack: n for stack, n in self.items() if is_wanted(stack)})
+        wanted.starved = self.starved
+        return wanted
+
+    def told(self):
+        """All but the starved ones."""
+        told, n_starved = Stacks(self), self.starved
+        for stack in [stack for stack in self if stack[-1:] == NO_STACK]:
+            n = min(n_starved, told[stack])
+            told[stack] -= n
+            n_starved -= n
+        return +told
+
 
 class Summary:
     """What the profiler said on stderr, taken apart."""
