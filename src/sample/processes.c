@@ -246,19 +246,21 @@ void processes_prime(struct processes *processes, int64_t now_ns)
 bool processes_tick(struct processes *processes, const struct stretch *stretch)
 {
 	struct run_stats *stats = processes->stats;
+	size_t n_looked = 0;
 
 	held_time_settle_tick(&processes->hold);
 	stats->ticks++;
 	stats->last_ns = stretch->until_ns;
 	stats->threads = 0;
 	stats->calls = tracee_call_counts();
-	// Sample children that are found on the way in the same tick.
+	// Sample children that are found on the way in the same tick. They are looked for when it
+	// is known who has ended: a child may have the pid of one that has.
 	for (size_t i = 0; i < processes->count; i++) {
 		struct process *process = processes->items[i];
 		process->ended = !ticker_tick(&process->ticker, stretch);
 		stats->threads += process->target->n_threads;
-		if (processes->children)
-			find_children(processes, process);
+		while (processes->children && i + 1 == processes->count && n_looked <= i)
+			find_children(processes, processes->items[n_looked++]);
 	}
 	forget_ended(processes);
 	return !processes->items[0]->ended;
