@@ -88,7 +88,8 @@ struct wait {
 
 struct process_name {
 	int pid;
-	char *name; // as last seen, never NULL; any bytes but NUL
+	int64_t from_ns; // CLOCK_MONOTONIC; 0: the first of this pid, else it had been another's
+	char *name;      // as last seen, never NULL; any bytes but NUL
 };
 
 // A stretch of time in which each tick found a thread with the same stack in the same state. A
@@ -225,6 +226,14 @@ void profile_explain_descriptor(struct profile *profile, uint32_t wait, const ch
 
 // Notes the name of process `pid`; replaces a known one.
 void profile_name_process(struct profile *profile, int pid, const char *name);
+
+// Notes the name of a process that begins to be watched. If another one has had its pid, that one's
+// threads, which are older, keep their process's name.
+void profile_begin_process(struct profile *profile, int pid, const char *name, int64_t now_ns);
+
+// Returns the name of the process that the thread is of, owned by the profile; "" if it is not
+// known.
+const char *profile_process_of(const struct profile *profile, const struct thread *thread);
 
 // Returns the name of the process, owned by the profile; "" if it is not known.
 const char *profile_process_name(const struct profile *profile, int pid);

@@ -58,6 +58,7 @@ char *frame_name_number(const struct thread *thread) __attribute__((returns_nonn
 char *frame_name_track(const struct profile *profile, const struct thread_spans *spans)
     __attribute__((returns_nonnull));
 
-// Returns "name-pid" of a process as root frame, as stackcollapse-perf.pl writes it; a new string,
-// owned by the caller.
-char *frame_name_process(const struct profile *profile, int pid) __attribute__((returns_nonnull));
+// Returns "name-pid" of the thread's process as root frame, as stackcollapse-perf.pl writes it; a
+// new string, owned by the caller.
+char *frame_name_process(const struct profile *profile, const struct thread *thread)
+    __attribute__((returns_nonnull));

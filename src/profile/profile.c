@@ -277,21 +277,43 @@ static struct process_name *find_process(const struct profile *profile, int pid)
 	return NULL;
 }
 
+static void tell_process(struct profile *profile, const struct process_name *process)
+{
+	for (struct span_follower *f = profile->followers; f; f = f->next)
+		if (f->process_named)
+			f->process_named(f, profile, process);
+}
+
+void profile_begin_process(struct profile *profile, int pid, const char *name, int64_t now_ns)
+{
+	const int64_t from_ns = find_process(profile, pid) ? now_ns : 0;
+	struct process_name *process =
+	    array_push(profile->processes, profile->n_processes, profile->processes_capacity);
+
+	*process = (struct process_name){pid, from_ns, memory_strdup(name)};
+	tell_process(profile, process);
+}
+
 void profile_name_process(struct profile *profile, int pid, const char *name)
 {
 	struct process_name *process = find_process(profile, pid);
 
-	if (process && strcmp(process->name, name) == 0)
-		return;
-	if (process)
+	if (!process) {
+		profile_begin_process(profile, pid, name, 0);
+	} else if (strcmp(process->name, name) != 0) {
 		free(process->name);
-	else
-		process = array_push(profile->processes, profile->n_processes,
-		                     profile->processes_capacity);
-	*process = (struct process_name){.pid = pid, .name = memory_strdup(name)};
-	for (struct span_follower *f = profile->followers; f; f = f->next)
-		if (f->process_named)
-			f->process_named(f, profile, process);
+		process->name = memory_strdup(name);
+		tell_process(profile, process);
+	}
+}
+
+const char *profile_process_of(const struct profile *profile, const struct thread *thread)
+{
+	for (size_t i = profile->n_processes; i-- > 0;)
+		if (profile->processes[i].pid == thread->pid &&
+		    profile->processes[i].from_ns <= thread->first_ns)
+			return profile->processes[i].name;
+	return profile_process_name(profile, thread->pid);
 }
 
 const char *profile_process_name(const struct profile *profile, int pid)

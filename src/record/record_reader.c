@@ -105,9 +105,7 @@ static void read_module(struct record_reader *reader, struct cursor *cursor)
 static void read_mapping(struct record_reader *reader, struct cursor *cursor)
 {
 	const uint32_t id = map_get(&reader->modules, cursor_varint(cursor));
-	struct module_mapping mapping = {
-	    .start = cursor_varint(cursor),
-	};
+	struct module_mapping mapping = {.start = cursor_varint(cursor)};
 
 	mapping.end = cursor_varint(cursor);
 	mapping.file_offset = cursor_varint(cursor);
@@ -216,13 +214,26 @@ static void read_thread(struct record_reader *reader, struct cursor *cursor)
 		        profile_add_thread(reader->profile, (int)pid, (int)tid, name, first_ns));
 }
 
+// A name that comes with another time than the pid's last one is of another process.
+static void name_process(struct profile *profile, int pid, const char *name, int64_t from_ns)
+{
+	for (size_t i = profile->n_processes; from_ns && i-- > 0;)
+		if (profile->processes[i].pid == pid && profile->processes[i].from_ns == from_ns)
+			from_ns = 0;
+	if (from_ns)
+		profile_begin_process(profile, pid, name, from_ns);
+	else
+		profile_name_process(profile, pid, name);
+}
+
 static void read_process(struct record_reader *reader, struct cursor *cursor)
 {
 	const uint64_t pid = cursor_varint(cursor);
 	_cleanup_free_ char *name = take_name(cursor);
+	const int64_t from_ns = cursor_has_more(cursor) ? cursor_time(cursor) : 0;
 
 	if (!cursor->failed && pid <= INT_MAX)
-		profile_name_process(reader->profile, (int)pid, name);
+		name_process(reader->profile, (int)pid, name, from_ns);
 }
 
 static void read_wait(struct record_reader *reader, struct cursor *cursor)
@@ -572,10 +583,7 @@ void record_reader_prolong(struct record_reader *reader)
 void record_reader_init(struct record_reader *reader, struct recording *recording)
 {
 	*reader = (struct record_reader){
-	    .recording = recording,
-	    .profile = &recording->profile,
-	    .lost_module = NONE,
-	};
+	    .recording = recording, .profile = &recording->profile, .lost_module = NONE};
 }
 
 void record_reader_deinit(struct record_reader *reader)

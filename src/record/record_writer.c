@@ -279,6 +279,8 @@ static void note_process_name(struct span_follower *follower, const struct profi
 	end_entries(writer);
 	protobuf_varint(&writer->record, process->pid);
 	record_put_text(&writer->record, process->name);
+	if (process->from_ns)
+		protobuf_varint(&writer->record, offset_of(writer, process->from_ns));
 	record_put(&writer->samples, RECORD_PROCESS, &writer->record);
 }
 

@@ -11,12 +11,13 @@ enum {
 	MAX_NAME_AGE_NS = 1000000000, // later names are rare
 };
 
-void thread_info_name_process(struct profile *profile, const struct target *target)
+void thread_info_begin_process(struct profile *profile, const struct target *target, int64_t now_ns)
 {
 	char name[PROC_NAME_SIZE];
 
-	if (proc_read_name(target->pid, target->pid, name))
-		profile_name_process(profile, target->pid, name);
+	if (!proc_read_name(target->pid, target->pid, name))
+		name[0] = '\0';
+	profile_begin_process(profile, target->pid, name, now_ns);
 }
 
 void thread_info_add(struct profile *profile, const struct target *target, size_t n_new,

@@ -10,8 +10,9 @@ struct profile;
 struct target;
 struct target_thread;
 
-// Reads the name of the target's process.
-void thread_info_name_process(struct profile *profile, const struct target *target);
+// Reads the name of the target's process, which begins to be watched.
+void thread_info_begin_process(struct profile *profile, const struct target *target,
+                               int64_t now_ns);
 
 // Adds the target's last n_new threads to the profile, first seen at now_ns.
 void thread_info_add(struct profile *profile, const struct target *target, size_t n_new,

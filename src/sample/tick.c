@@ -361,7 +361,7 @@ static void start(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
 
-	thread_info_name_process(ticker->profile, target);
+	thread_info_begin_process(ticker->profile, target, ticker->accounting.from_ns);
 	target_list_threads(target, false);
 	add_threads(ticker, target->n_threads);
 	tick_update_space(ticker, target_live_tid(target), true);

@@ -118,9 +118,9 @@ char *frame_name_track(const struct profile *profile, const struct thread_spans 
 	return thread->is_goroutine ? memory_printf("%s %s", name, number) : memory_strdup(name);
 }
 
-char *frame_name_process(const struct profile *profile, int pid)
+char *frame_name_process(const struct profile *profile, const struct thread *thread)
 {
-	const char *name = profile_process_name(profile, pid);
+	const char *name = profile_process_of(profile, thread);
 
-	return memory_printf("%s-%d", name[0] ? name : "[no name]", pid);
+	return memory_printf("%s-%d", name[0] ? name : "[no name]", thread->pid);
 }

@@ -146,7 +146,7 @@ static uint32_t node_of(struct adding *adding, const struct sample *sample)
 	const uint32_t *ids = frame_table_stack(&adding->table, sample, &n);
 
 	if (report->process_roots) {
-		_cleanup_free_ char *name = frame_name_process(report->profile, thread->pid);
+		_cleanup_free_ char *name = frame_name_process(report->profile, thread);
 		node = add_root(tree, node, name);
 	}
 	if (report->thread_roots)

@@ -155,8 +155,7 @@ static void put_thread(struct chrome *chrome, const struct thread_spans *spans)
 
 	_cleanup_free_ char *name = frame_name_track(chrome->profile, spans);
 	put_name(chrome, thread, "thread_name", name);
-	put_name(chrome, thread, "process_name",
-	         profile_process_name(chrome->profile, thread->pid));
+	put_name(chrome, thread, "process_name", profile_process_of(chrome->profile, thread));
 	for (size_t i = 0; i < spans->count; i++) {
 		const struct span *span = &spans->spans[i];
 		if (span->start_ns > end_ns)

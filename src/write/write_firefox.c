@@ -390,7 +390,7 @@ static void put_thread(struct firefox *firefox, const struct thread_spans *spans
 {
 	const struct profile *profile = firefox->profile;
 	const struct thread *thread = &profile->threads[spans->thread];
-	const char *process = profile_process_name(profile, thread->pid);
+	const char *process = profile_process_of(profile, thread);
 	_cleanup_free_ char *name = frame_name_track(profile, spans);
 	_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
 	_cleanup_free_ char *clean_process = text_clean(process, strlen(process), TEXT_UNLIMITED);

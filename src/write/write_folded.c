@@ -184,20 +184,19 @@ static void collect_lines(struct folded *folded)
 		if (report->selected && !report->selected[i])
 			continue;
 		look_up_stack(folded, &profile->stacks[sample->stack]);
-		*array_push(folded->lines, folded->n_lines, folded->lines_capacity) =
-		    (struct folded_line){
-		        .stack = sample->stack,
-		        .wait = sample->wait,
-		        .process_frame =
-		            report->process_roots
-		                ? root_frame(folded, frame_name_process(profile, thread->pid))
-		                : NO_FRAME,
-		        .thread_frame =
-		            report->thread_roots
-		                ? root_frame(folded, memory_strdup(frame_name_thread(thread)))
-		                : NO_FRAME,
-		        .count = sample->count,
-		    };
+		*array_push(folded->lines, folded->n_lines,
+		            folded->lines_capacity) = (struct folded_line){
+		    .stack = sample->stack,
+		    .wait = sample->wait,
+		    .process_frame = report->process_roots
+		                         ? root_frame(folded, frame_name_process(profile, thread))
+		                         : NO_FRAME,
+		    .thread_frame =
+		        report->thread_roots
+		            ? root_frame(folded, memory_strdup(frame_name_thread(thread)))
+		            : NO_FRAME,
+		    .count = sample->count,
+		};
 	}
 }
 

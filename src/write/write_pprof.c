@@ -184,7 +184,7 @@ static void build_sample_locations(struct pprof *pprof, const struct sample *sam
 		protobuf_varint(&pprof->packed,
 		                frame_location_id(pprof, frame_name_thread(thread)));
 	if (pprof->report->process_roots) {
-		_cleanup_free_ char *name = frame_name_process(profile, thread->pid);
+		_cleanup_free_ char *name = frame_name_process(profile, thread);
 		protobuf_varint(&pprof->packed, frame_location_id(pprof, name));
 	}
 	protobuf_message(&pprof->message, SAMPLE_LOCATION_ID, &pprof->packed);
@@ -246,8 +246,8 @@ static void put_sample(struct pprof *pprof, const struct sample *sample)
 	protobuf_message(&pprof->message, SAMPLE_VALUE, &pprof->packed);
 	build_label(pprof, "pid", NULL, thread->pid);
 	if (pprof->report->process_roots)
-		build_label(pprof, "process",
-		            profile_process_name(pprof->report->profile, thread->pid), 0);
+		build_label(pprof, "process", profile_process_of(pprof->report->profile, thread),
+		            0);
 	if (!thread->is_goroutine)
 		build_label(pprof, "tid", NULL, thread->tid);
 	else if (thread->goid && pprof->report->goroutine_ids)

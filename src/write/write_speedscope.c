@@ -82,7 +82,7 @@ static void put_thread(struct json *json, struct frame_table *table,
 	                                : memory_printf("%s (%d)", name, thread->tid);
 	_cleanup_free_ char *process =
 	    table->report->process_roots
-	        ? memory_printf("%s %s", profile_process_name(profile, thread->pid), text)
+	        ? memory_printf("%s %s", profile_process_of(profile, thread), text)
 	        : memory_strdup(text);
 	_cleanup_free_ char *clean = text_clean(process, strlen(process), TEXT_UNLIMITED);
 

@@ -7,6 +7,7 @@ import random
 import re
 import signal
 import subprocess
+import sys
 
 import torture
 from torture import ALL_TICKS, LONG, MODES, SECONDS, START_TRIES, TRIES, describe, harness, rounds
@@ -326,6 +327,34 @@ class Children(torture.TestCase):
                     self.assertLessEqual(names, {"sh", "calls-O2"}, counts)
                     total = sum(n for (p, _), n in counts.items() if p == pid)
                     self.assertGreater(total, n_pauses / 20, counts)
+
+    def test_pid_used_again(self):
+        """Processes of one pid, one after the other: each has its own samples, recorded or not."""
+        harness.need(os.geteuid() == 0, "needs root")
+        script = (
+            "import os, time\n"
+            "for name in 'one', 'two', 'three':\n"
+            "    open('/proc/sys/kernel/ns_last_pid', 'w').write('999')\n"
+            "    if os.fork() == 0:\n"
+            "        assert os.getpid() == 1000\n"
+            "        open('/proc/self/comm', 'w').write(name)\n"
+            "        end = time.monotonic() + 0.5\n"
+            "        while time.monotonic() < end: time.sleep(0.005)\n"
+            "        os._exit(0)\n"
+            "    assert os.wait() == (1000, 0)\n"
+        )
+        directory = self.directory()
+        first = [harness.find_tool("unshare"), "--pid", "--fork", "--kill-child", "--mount-proc"]
+        command = ["-q", "-F", "251", "-c", "--", sys.executable, "-c", script]
+        for name in "x.folded", "x.wprof":
+            with self.subTest(name):
+                subprocess.run([*first, harness.PROFILER, "-o", name, *command], cwd=directory, check=True)
+                if name == "x.wprof":
+                    report = [harness.PROFILER, "report", "-q", "-o", "x.folded", name]
+                    subprocess.run(report, cwd=directory, check=True)
+                with open(os.path.join(directory, "x.folded"), encoding="utf-8") as file:
+                    roots = {line.split(";")[0] for line in file}
+                self.assertLessEqual({"one-1000", "two-1000", "three-1000"}, roots)
 
     def test_short_commands(self):
         """Nothing that a tick saw is lost: the samples of all processes add up to the total."""
