@@ -102,6 +102,29 @@ class Sampled(Push):
         self.assertEqual(sum(taken.values()), samples - push["lost_samples"])
         self.assertLessEqual(len(server.taken) - len(taken), 1)  # the one at hand when it was killed
 
+    def test_writers_are_ended(self):
+        """Of those that are too many, none counts as lost whose window is in its place: here they wait
+        to say so, as nobody reads."""
+        server = self.serve()
+        run = self.sample(f"--push={server.url}")
+        run.wait_attached()
+        self.fill(run.process.stderr)
+        self.await_requests(server, 2 * self.MAX_WRITERS)
+        run.signal(signal.SIGINT)
+        samples, push = self.finish(run)
+        self.assertEqual(sum(series.n_samples for series in server.taken), samples - push["lost_samples"])
+        self.assertEqual(push["sent_windows"], len(server.taken))
+
+    MAX_WRITERS = 16  # at a time
+
+    def fill(self, pipe):
+        """Until nothing can be written to it any more."""
+        with open(f"/proc/self/fd/{pipe.fileno()}", "wb", buffering=0, opener=lambda path, flags: os.open(
+                path, flags | os.O_NONBLOCK)) as file:  # fmt: skip
+            for size in (4096, 1):
+                while file.write(b"\n" * size):
+                    pass
+
     def test_sampler_is_killed(self):
         """What is in the spool is sent, and then nobody is left."""
         server = self.serve()

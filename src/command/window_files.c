@@ -27,10 +27,15 @@
 #include "timeline.h"
 #include "writer.h"
 
-enum { CHILD_NICE = 10, MAX_HELD = 8, MAX_CHILDREN = 16 };
+enum { CHILD_NICE = 10, MAX_HELD = 8, MAX_CHILDREN = 16, MAX_ENDING = 32 };
 
 // Asks a child that waits for room to give its window up: one that writes does not hear it.
 #define GIVE_UP SIGRTMIN
+// Ends a child whatever it does. Its status says whether the file is in its place.
+#define END_NOW (SIGRTMIN + 4)
+
+// Of a child.
+static volatile sig_atomic_t is_in_place;
 
 static sigset_t give_up_set(void)
 {
@@ -102,6 +107,31 @@ static const char **join_comments(const char *first, const char *const *more)
 	return joined;
 }
 
+static void on_end_now(int signal)
+{
+	(void)signal;
+	_exit(is_in_place ? EXIT_STATUS_OK : EXIT_STATUS_OUTPUT);
+}
+
+static void set_end_now(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, END_NOW);
+	sigprocmask(how, &set, NULL);
+}
+
+// Does not end between the two: a window that is sent may not count as lost.
+static struct error *put_in_place(struct output *output)
+{
+	set_end_now(SIG_BLOCK);
+	struct error *error = output_finish(output, NULL);
+	is_in_place = !error;
+	set_end_now(SIG_UNBLOCK);
+	return error;
+}
+
 static struct error *write_part(const struct window_files *files, const struct window_part *part,
                                 const struct symbols *symbols, const char *path,
                                 const char *comment)
@@ -128,7 +158,7 @@ static struct error *write_part(const struct window_files *files, const struct w
 	                     },
 	                     output_stream(output));
 	if (!error)
-		error = output_finish(output, NULL);
+		error = put_in_place(output);
 	output_destroy(output);
 	return error;
 }
@@ -211,6 +241,8 @@ static int work(const struct window_files *files, const struct window_part *part
 	                                        .cache = files->options->agent.names};
 	struct symbols symbols = {0};
 
+	signal(END_NOW, on_end_now);
+	set_end_now(SIG_UNBLOCK);
 	prctl(PR_SET_NAME, WINDOW_WRITER_NAME);
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	setpriority(PRIO_PROCESS, 0, CHILD_NICE);
@@ -275,8 +307,8 @@ static void give_up_oldest(struct window_files *files)
 		struct window_file *file = &files->items[i];
 		if (!file->child || ++n <= MAX_HELD)
 			continue;
-		kill(file->child, n > MAX_CHILDREN ? SIGKILL : GIVE_UP);
-		poll_file(files, file, n > MAX_CHILDREN);
+		kill(file->child, n > MAX_ENDING ? SIGKILL : n > MAX_CHILDREN ? END_NOW : GIVE_UP);
+		poll_file(files, file, n > MAX_ENDING);
 	}
 }
 
