@@ -277,7 +277,8 @@ class Servers(harness.TestCase):
         time.sleep(0.2)
         run = harness.start_attach(target, "-d", "1")
         run.communicate()
-        self.assertEqual(run.status, 128 + signal.SIGKILL, run.stderr)
+        self.assertEqual(run.status, 1, run.stderr)
+        self.assertIn("nobody can read the target's memory now", run.stderr)
         self.assertLess(run.elapsed_s, 1 + MAX_LATE_S)
 
     def test_that_locks_the_memory(self):
@@ -296,6 +297,27 @@ class Servers(harness.TestCase):
         self.end_server()
         run.process.wait()
         self.assertIn(run.process.returncode, (0, 128 + signal.SIGKILL))
+
+    def test_that_locks_the_memory_of_a_listed_one(self):
+        """Nor does the agent wait for it, whose list has all processes."""
+        target = self.start_fixture("locked_memory", self.program, self.stall)
+        target.process.stdin.write(b"\n")
+        harness.wait_for(lambda: self.is_locked(target.pid), "the lock")
+        listed = subprocess.run(
+            [harness.PROFILER, "agent", "--list", "--min-age=1ms", f"exe={harness.fixture('locked_memory')}"],
+            capture_output=True, text=True, check=True, timeout=harness.RUN_TIMEOUT_S,
+        ).stdout  # fmt: skip
+        self.assertRegex(listed, rf"(?m)^no +{target.pid} .* its environment is not told within a second$")
+
+    def is_locked(self, pid):
+        """Does who reads that process's memory wait?"""
+        reader = subprocess.Popen(["cat", f"/proc/{pid}/cmdline"], stdout=subprocess.DEVNULL)
+        self.addCleanup(reader.wait)
+        self.addCleanup(self.end_server)
+        try:
+            return reader.wait(timeout=0.5) is None
+        except subprocess.TimeoutExpired:
+            return True
 
     def test_debug_file(self):
         """Only that lies there, behind a link."""

@@ -14,9 +14,8 @@ enum { UNTRUSTED_COMMAND_BYTES = 4096 };
 char *untrusted_command(int pid);
 
 // Returns the value of a variable in the environment that the process was started with, cut after
-// UNTRUSTED_COMMAND_BYTES; NULL: there is none, it is empty, or it may not be read. Nobody is asked
-// if all of the environment is in memory. *ret_told: false if there was no answer, or the process
-// hides a part of it. The caller frees.
+// UNTRUSTED_COMMAND_BYTES; NULL: there is none, it is empty, or it may not be read. *ret_told:
+// false if there was no answer, or the process hides a part of it. The caller frees.
 char *untrusted_variable(int pid, const char *name, bool *ret_told);
 
 // Returns the user's name as one line of text; the number if the user has no name. NULL: no answer.

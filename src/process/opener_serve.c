@@ -17,6 +17,7 @@
 #include "opener.h"
 #include "proc.h"
 #include "regular_file.h"
+#include "resident.h"
 
 enum { COPY_BYTES = 1 << 20 };
 
@@ -224,9 +225,43 @@ static int tell_user(const struct opener_request *request, struct opener_reply *
 	return 0;
 }
 
+// Reads the environment where all of it is in memory: /proc tells no page that is a file's.
+// Terminates it; the caller frees.
+static char *read_environment(int pid, size_t *ret_size)
+{
+	struct resident resident;
+	uint64_t start, end;
+	bool is_read = false;
+
+	if (!proc_find_environment(pid, &start, &end))
+		return NULL;
+	const size_t size =
+	    end - start < PROC_ENVIRONMENT_BYTES ? end - start : PROC_ENVIRONMENT_BYTES;
+	_cleanup_free_ char *text = memory_alloc(size + 1);
+	resident_init(&resident, pid);
+	resident_open(&resident, pid);
+	if (!resident.hidden)
+		is_read = resident_read(&resident, pid, start, text, size);
+	resident_deinit(&resident);
+	text[size] = '\0';
+	*ret_size = size;
+	return is_read ? take_pointer(text) : NULL;
+}
+
+static char *read_variable(int pid, const char *name)
+{
+	size_t size;
+	_cleanup_free_ char *text = read_environment(pid, &size);
+
+	if (!text)
+		return proc_read_variable(pid, name);
+	errno = ENOENT; // if it is not there
+	return proc_find_variable(text, size, name);
+}
+
 static int tell_variable(const struct opener_request *request, struct opener_reply *ret)
 {
-	_cleanup_free_ char *value = proc_read_variable(request->tid, request->path);
+	_cleanup_free_ char *value = read_variable(request->tid, request->path);
 
 	if (!value)
 		return errno;

@@ -17,7 +17,6 @@
 #include "error.h"
 #include "memory.h"
 #include "proc.h"
-#include "resident.h"
 #include "supervise.h"
 #include "text.h"
 #include "tracee.h"
@@ -166,19 +165,30 @@ struct error *diagnose_denied(int pid)
 	                    pid, name);
 }
 
-// True if copying is denied. It is checked as ptrace is (ptrace(2), PTRACE_MODE_ATTACH_REALCREDS),
-// but does nothing to the process: at address 0, which nothing maps, only the check is left.
-static bool copying_is_denied(int tid)
+static bool copy_fails(int tid, unsigned long n)
 {
 	char byte;
-	struct iovec local = {&byte, 1}, remote = {NULL, 1};
-	struct resident memory;
+	const struct iovec local = {&byte, 1}, remote = {NULL, 1}; // nothing is mapped there
 
-	// Its memory may be locked. This wait for it can be ended by SIGKILL, the next one cannot.
-	resident_init(&memory, tid);
-	resident_await(&memory, tid);
-	resident_deinit(&memory);
-	return process_vm_readv(tid, &local, 1, &remote, 1, 0) < 0 && errno == EPERM;
+	return process_vm_readv(tid, &local, n, &remote, n, 0) < 0 && errno == EPERM;
+}
+
+// True if copying is denied: by a filter of system calls, which hears of a call that asks for
+// nothing, or as ptrace is (ptrace(2), PTRACE_MODE_ATTACH). Opening the memory is checked so, too,
+// and does not wait for the process's mmap_lock, as reading does; but it also takes the right to
+// the process's files, which CAP_SYS_PTRACE does not give.
+static bool copying_is_denied(int tid)
+{
+	char path[64];
+
+	if (copy_fails(tid, 0))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return copy_fails(tid, 1);
+	close(fd);
+	return false;
 }
 
 // True if the words of the process's auxiliary vector (getauxval(3)) are smaller than ours: then
