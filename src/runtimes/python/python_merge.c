@@ -258,23 +258,30 @@ static const struct python_code *code_of(struct merge *merge, const struct pytho
 	                        &python_note_codes(merge->note)[frame->code_index]);
 }
 
-// Where the frame is in its code, in bytes. A free-threaded interpreter has copies of it.
-static int64_t place_in(const struct merge *merge, const struct python_frame *frame,
-                        const struct python_code *code)
+// Finds where the frame is in its code, in bytes. A free-threaded interpreter has copies of it,
+// which a process that has ended or changed tells no more: false.
+static bool find_place(const struct merge *merge, const struct python_frame *frame,
+                       const struct python_code *code, int64_t *ret)
 {
 	const struct python *python = merge->python;
 	uint64_t start = code->start, table, copy;
 
-	if (python->layout.minor <= 10)
-		return (int64_t)frame->instr;
-	if (frame->tlbc && python->layout.code_tlbc &&
-	    resident_read(python->setup->resident, merge->tid,
-	                  code->seen.address + python->layout.code_tlbc, &table, sizeof(table)) &&
-	    resident_read(python->setup->resident, merge->tid,
-	                  table + 8 + 8 * (uint64_t)frame->tlbc, &copy, sizeof(copy)) &&
-	    copy)
+	if (python->layout.minor <= 10) {
+		*ret = (int64_t)frame->instr;
+		return true;
+	}
+	if (frame->tlbc && python->layout.code_tlbc) {
+		if (!resident_read(python->setup->resident, merge->tid,
+		                   code->seen.address + python->layout.code_tlbc, &table,
+		                   sizeof(table)) ||
+		    !resident_read(python->setup->resident, merge->tid,
+		                   table + 8 + 8 * (uint64_t)frame->tlbc, &copy, sizeof(copy)) ||
+		    !copy)
+			return false;
 		start = copy;
-	return (int64_t)(frame->instr - start);
+	}
+	*ret = (int64_t)(frame->instr - start);
+	return true;
 }
 
 static uint32_t find_line(const struct python *python, const struct python_code *code, int64_t at)
@@ -297,14 +304,17 @@ static void put_frame(struct merge *merge, const struct python_frame *frame)
 	if (frame->is_shim)
 		return;
 	if (code) {
-		const int64_t at = place_in(merge, frame, code);
+		int64_t at = 0;
+		const bool is_found = find_place(merge, frame, code, &at);
 		// A function that has not begun yet, as sys._getframe() hides it, or a piece of the
 		// interpreter's own code.
-		if (python->layout.code_traceable && !frame->is_generator && at < code->traceable)
+		if (python->layout.code_traceable && !frame->is_generator && is_found &&
+		    at < code->traceable)
 			return;
 		if (python->layout.minor >= 12 && code->lines_bytes == 0)
 			return;
-		address = frame_names_address(code->function, find_line(python, code, at));
+		address =
+		    frame_names_address(code->function, is_found ? find_line(python, code, at) : 0);
 	}
 	merge->has_unnamed |= !code;
 	put(merge, profile_intern_location(profile, python->names_module, address));
