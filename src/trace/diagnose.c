@@ -165,6 +165,7 @@ struct error *diagnose_denied(int pid)
 	                    pid, name);
 }
 
+// True if a copy of n bytes, 0 or 1, of its memory is denied.
 static bool copy_fails(int tid, unsigned long n)
 {
 	char byte;

@@ -165,6 +165,8 @@ pid_t keeper_take_over(bool held)
 		return 0;
 	shared->pid = 0;
 	shared->due_ns = 0;
+	if (waitpid(pid, NULL, WNOHANG) != 0) // somebody has killed it, and nobody would read
+		return 0;
 	shared->held = held;
 	return write(go_fds[1], "", 1) == 1 ? pid : 0;
 }

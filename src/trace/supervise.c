@@ -186,6 +186,7 @@ static bool serve_outside(const siginfo_t *info, const struct job *job, sigset_t
 	return kill(command, info->si_signo) == 0;
 }
 
+// Passes what came before there was a command.
 static void serve_early(const struct job *job, sigset_t *early)
 {
 	if (!job || job->command <= 0 || sigisemptyset(early))
