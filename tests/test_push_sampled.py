@@ -109,7 +109,7 @@ class Sampled(Push):
         run = self.sample(f"--push={server.url}")
         run.wait_attached()
         self.fill(run.process.stderr)
-        self.await_requests(server, 2 * self.MAX_WRITERS)
+        self.await_requests(server, self.MAX_WRITERS + 2)
         run.signal(signal.SIGINT)
         samples, push = self.finish(run)
         self.assertEqual(sum(series.n_samples for series in server.taken), samples - push["lost_samples"])

@@ -98,6 +98,16 @@ class Windows(harness.TestCase):
         self.assertGreaterEqual(len(copies), self.n_least(summary, 0.3))
         self.assertEqual(files, copies[-2:])
 
+    def test_a_slow_command(self):
+        """While sixteen files are not finished, windows get longer, and none is given up."""
+        target = self.start_fixture("threads", 2, 1)
+        summary, files = self.windows(target, "--every=100ms", "--exec=sleep 4; :", hz=99, duration="3")
+        profiles = [self.read(name) for name in files]
+        self.assertEqual(sum(sample.count for profile in profiles for sample in profile.samples),
+                         summary.samples)  # fmt: skip
+        self.assertLessEqual(len(files), 16 + 2)
+        self.assertGreater(max(profile.duration_ns for profile in profiles), 650e6)
+
     def test_a_command_that_fails(self):
         """The files stay; the status tells."""
         target = self.start_fixture("threads", 2, 1)

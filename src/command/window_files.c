@@ -297,6 +297,15 @@ static void poll_file(struct window_files *files, struct window_file *file, bool
 	free(take_pointer(file->path));
 }
 
+bool window_files_is_behind(const struct window_files *files)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < files->count; i++)
+		n += files->items[i].child != 0;
+	return n >= MAX_CHILDREN;
+}
+
 // No more than some are held in memory, waiting for a disk that is full. Those that are only slow
 // go on, as long as they are not too many for the machine.
 static void give_up_oldest(struct window_files *files)

@@ -62,6 +62,9 @@ struct window_part {
 bool window_files_write(struct window_files *files, const struct window_part *part, int64_t time_ns,
                         const char *comment);
 
+// True while so many are being written that one more would only take the CPU from them.
+bool window_files_is_behind(const struct window_files *files);
+
 // Notes which processes have finished and whether they failed, and removes the oldest files beyond
 // options->keep. `wait`: waits for all.
 void window_files_poll(struct window_files *files, bool wait);

@@ -13,7 +13,10 @@
 #include "run_stats.h"
 #include "writer.h"
 
-enum { MIN_COLLECT = 1 << 16 };
+enum {
+	MIN_COLLECT = 1 << 16,
+	MAX_JOINED = 8, // windows that become one, while earlier ones are still being written
+};
 
 void windows_begin(struct windows *windows, const struct options *options, struct profile *profile,
                    const struct run_stats *stats, struct window_files *files)
@@ -165,9 +168,12 @@ bool windows_ticked(struct windows *windows)
 	const int64_t begun = (now_ns - windows->profile->start_ns) / windows->options->every_ns;
 	const int64_t before =
 	    (windows->start_ns - windows->profile->start_ns) / windows->options->every_ns;
-	if (begun > before)
+	// A longer window is better than one that is given up.
+	const bool ends = begun > before &&
+	                  (begun - before >= MAX_JOINED || !window_files_is_behind(windows->files));
+	if (ends)
 		cut(windows, now_ns);
-	return begun > before;
+	return ends;
 }
 
 void windows_end(struct windows *windows)
