@@ -368,7 +368,9 @@ struct signaller {
 	long n_again;
 };
 
-enum { AGAIN_MS = 300, MAX_AGAIN_SHARE = 50 };
+enum { MAX_AGAIN_SHARE = 50 };
+
+static const double AGAIN_S = 0.3;
 
 // A call that a stop has interrupted is restarted. Between the stop's end and the call's new
 // beginning a signal is handled as if it had come before the call, as it may be without any stop:
@@ -376,10 +378,15 @@ enum { AGAIN_MS = 300, MAX_AGAIN_SHARE = 50 };
 // instruction, and may befall a few calls.
 static void signal_again(struct signaller *signaller)
 {
-	for (int ms = 1; !atomic_load(&signaller->tid); ms++) {
-		usleep(1000);
+	double again_s = now_s() + AGAIN_S;
+
+	while (!atomic_load(&signaller->tid)) {
+		usleep(1000); // tens of ms on a busy machine
+		if (now_s() < again_s)
+			continue;
+		again_s = now_s() + AGAIN_S;
 		// It may wait for a CPU, or have ended.
-		if (ms % AGAIN_MS != 0 || state_of(signaller->target) != 'S' ||
+		if (state_of(signaller->target) != 'S' ||
 		    tgkill(getpid(), signaller->target, SIGUSR1) != 0)
 			continue;
 		if (++signaller->n_again > 1 + signaller->kind->calls / MAX_AGAIN_SHARE)
