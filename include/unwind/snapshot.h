@@ -98,6 +98,7 @@ struct snapshot_hint {
 	size_t guess_bytes; // for a stack without a known end; 0: the default
 	size_t limit_bytes; // for one with a known end; 0: the default
 	uint64_t last_base;
+	uint64_t deep_sp;       // where unwinding last reached its limit of frames; 0: never
 	bool misled;            // a base once belonged to another stack than the one copied
 	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
 	                        // of its own

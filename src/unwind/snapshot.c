@@ -359,6 +359,8 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 			ret->cut = true;
 		if (!hint->misled && hint->base > sp && hint->base - sp <= copied_bytes)
 			break; // the thread's own stack: nothing is left
+		if (hint->deep_sp > sp && hint->deep_sp - sp <= copied_bytes)
+			break; // as deep as is shown: no signal stack, and long to search
 		sp = find_interrupted_sp(arch, region, sp);
 	}
 	if (ret->go.m && ret->n_regions > 0)
@@ -393,6 +395,7 @@ void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snaps
 	if (sp < region->start || sp - region->start > region->size)
 		return; // on another stack
 	const size_t wanted = (sp - region->start) / 4 * 5;
+	hint->deep_sp = sp;
 	hint->guess_bytes = shrink(hint->guess_bytes, SNAPSHOT_UNKNOWN_STACK_BYTES, wanted);
 	hint->limit_bytes = shrink(hint->limit_bytes, SNAPSHOT_KNOWN_STACK_BYTES, wanted);
 }

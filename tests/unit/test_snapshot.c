@@ -266,6 +266,28 @@ static void test_alternate_stack(void **state)
 	check_alternate_stack(stand_below_old_context);
 }
 
+// A stack that was unwound as deep as is shown is not searched, while it is held, for what a signal
+// interrupted.
+static void test_deep_stack(void **state)
+{
+	struct child child;
+	struct snapshot_hint hint = {0};
+
+	(void)state;
+	start(&child, stand_on_alternate_stack);
+	hint.deep_sp = published->sp + 64;
+	if (!capture(&child, &hint))
+		skip();
+	assert_int_equal(child.snapshot.n_regions, 1);
+	hint.deep_sp = published->sp - 64; // that was another stack
+	assert_true(capture(&child, &hint));
+	assert_int_equal(child.snapshot.n_regions, 2);
+	hint.deep_sp = published->sp + LARGE_BYTES;
+	assert_true(capture(&child, &hint));
+	assert_int_equal(child.snapshot.n_regions, 2);
+	end(&child);
+}
+
 static void test_unknown_extent(void **state)
 {
 	struct child child;
@@ -440,10 +462,15 @@ static void test_base(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_own_stack),      cmocka_unit_test(test_alternate_stack),
-	    cmocka_unit_test(test_unknown_extent), cmocka_unit_test(test_no_red_zone),
-	    cmocka_unit_test(test_gaps),           cmocka_unit_test(test_hint_deep),
-	    cmocka_unit_test(test_nothing_there),  cmocka_unit_test(test_read),
+	    cmocka_unit_test(test_deep_stack),
+	    cmocka_unit_test(test_own_stack),
+	    cmocka_unit_test(test_alternate_stack),
+	    cmocka_unit_test(test_unknown_extent),
+	    cmocka_unit_test(test_no_red_zone),
+	    cmocka_unit_test(test_gaps),
+	    cmocka_unit_test(test_hint_deep),
+	    cmocka_unit_test(test_nothing_there),
+	    cmocka_unit_test(test_read),
 	    cmocka_unit_test(test_base),
 	};
 
