@@ -174,14 +174,25 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 	return look == SLEEPER_UNCHANGED ? SLEEPER_RUNS : look;
 }
 
-void sleeper_note_stop(const struct target *target, struct target_thread *thread)
+// How often it was given a CPU; 0: not known.
+static uint64_t count_runs(const struct target *target, const struct target_thread *thread)
 {
 	struct proc_schedstat now;
 
-	thread->sleep.stop_runs = 0;
-	if (thread->has_schedstat &&
-	    proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now))
-		thread->sleep.stop_runs = now.runs;
+	return thread->has_schedstat &&
+	               proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now)
+	           ? now.runs
+	           : 0;
+}
+
+void sleeper_rehearse_stop(const struct target *target, const struct target_thread *thread)
+{
+	count_runs(target, thread);
+}
+
+void sleeper_note_stop(const struct target *target, struct target_thread *thread)
+{
+	thread->sleep.stop_runs = count_runs(target, thread);
 }
 
 static bool runs(const struct target *target, struct target_thread *thread)

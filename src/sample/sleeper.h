@@ -25,6 +25,9 @@ enum sleeper_look {
 	SLEEPER_GONE,   // has ended
 };
 
+// Reads, before the thread is stopped, what sleeper_note_stop will read: then it is in the caches.
+void sleeper_rehearse_stop(const struct target *target, const struct target_thread *thread);
+
 // Notes that the thread is stopped now, for SLEEPER_WAITS.
 void sleeper_note_stop(const struct target *target, struct target_thread *thread);
 

@@ -16,6 +16,8 @@ enum {
 	// Stops; of more, the last ones come too late for what was found before, or read.
 	MAX_AHEAD = 16,
 	MAX_READ_AHEAD = 4,
+	MANY_THREADS = 256,          // a look at them all leaves nothing else in the caches
+	DEEP_STACK_BYTES = 32 << 10, // takes longer to fetch from another CPU than to copy
 };
 
 void stops_init(struct stops *stops, struct held_time *hold, struct snapshot_buffer *buffer,
@@ -70,8 +72,14 @@ static void ask(struct stops *stops, struct stop *stop)
 		tracee_interrupt(thread->tid);
 }
 
+static bool is_worth_rehearsing(const struct stops *stops, const struct target_thread *thread)
+{
+	return thread->hint.stopped_sp != 0 && (stops->target->n_threads > MANY_THREADS ||
+	                                        thread->hint.stopped_bytes > DEEP_STACK_BYTES);
+}
+
 // Does what can be done before anybody is held.
-static void prepare(struct stops *stops, size_t from)
+static void prepare(struct stops *stops, const struct maps *maps, size_t from)
 {
 	const bool is_anyone_held = tracee_has_any();
 
@@ -79,20 +87,25 @@ static void prepare(struct stops *stops, size_t from)
 	tracee_prepare();
 	for (size_t i = from; i < stops->count && i - from < MAX_AHEAD; i++) {
 		struct target_thread *thread = stops->items[i].thread;
+		const bool reads = !is_anyone_held && i - from < MAX_READ_AHEAD;
 		if (i == from)
 			resident_await(thread->hint.resident, thread->tid);
+		if (reads && is_worth_rehearsing(stops, thread)) {
+			snapshot_rehearse(thread->tid, ARCH_NATIVE, maps, &thread->hint,
+			                  stops->buffer);
+			sleeper_rehearse_stop(stops->target, thread);
+		}
 		if (stops->target->runtimes)
-			runtimes_look_ahead(
-			    stops->target->runtimes, thread->tid,
-			    is_anyone_held || i - from >= MAX_READ_AHEAD ? NULL : stops->buffer);
+			runtimes_look_ahead(stops->target->runtimes, thread->tid,
+			                    reads ? stops->buffer : NULL);
 	}
 }
 
-size_t stops_ask(struct stops *stops, size_t from, bool spares)
+size_t stops_ask(struct stops *stops, const struct maps *maps, size_t from, bool spares)
 {
 	size_t kept = from;
 
-	prepare(stops, from);
+	prepare(stops, maps, from);
 	for (size_t i = from; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
 		struct target_thread *thread = stop->thread;
@@ -132,6 +145,8 @@ static void copy_stopped(struct stops *stops, struct stop *stop, const struct ma
 	else if (stops->target->runtimes)
 		runtimes_read(stops->target->runtimes, thread->tid, stops->buffer, &stop->snapshot);
 	sleeper_note_stop(stops->target, thread);
+	if (!stop->failed)
+		snapshot_hint_stopped(&thread->hint, &stop->snapshot);
 	stop->copied = true;
 	stops->buffer->n_wanted++;
 	stops->hold->holding = stops->hold_all;

@@ -55,7 +55,7 @@ void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_s
 // fallen asleep since, or into another sleep: a stop would disturb their system call
 // (syscall_mend.h), and a sleeper can be copied as it is. These are taken off the plan, and their
 // thread->stop.slept_before_stop is set. Returns how many were left out.
-size_t stops_ask(struct stops *stops, size_t from, bool spares);
+size_t stops_ask(struct stops *stops, const struct maps *maps, size_t from, bool spares);
 
 // Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many of those
 // that were asked at since_ns or later have not stopped; also more than 0 if the buffer has no room

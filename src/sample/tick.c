@@ -179,7 +179,7 @@ static size_t ask_and_wait(struct ticker *ticker, size_t from, bool spares)
 		wait_ns = ticker->profile->period_ns / MAX_WAIT_ALL_SHARE;
 		wait_ns = wait_ns < MAX_WAIT_ALL_NS ? wait_ns : MAX_WAIT_ALL_NS;
 	}
-	const size_t n_spared = stops_ask(&ticker->stops, from, spares);
+	const size_t n_spared = stops_ask(&ticker->stops, &ticker->space.maps, from, spares);
 	// Do not wait for those of earlier ticks, which may still take long.
 	wait_for_stops(ticker, ticker->accounting.now_ns, clock_now_ns() + wait_ns);
 	return n_spared;

@@ -370,6 +370,24 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	return ret->n_regions > 0;
 }
 
+void snapshot_hint_stopped(struct snapshot_hint *hint, const struct snapshot *snapshot)
+{
+	hint->stopped_sp = snapshot->registers.value[ARCH_NATIVE->sp];
+	hint->stopped_bytes = snapshot->regions[0].size;
+}
+
+void snapshot_rehearse(int tid, const struct arch *arch, const struct maps *maps,
+                       const struct snapshot_hint *hint, struct snapshot_buffer *buffer)
+{
+	const struct snapshot_mark mark = snapshot_buffer_mark(buffer);
+	struct registers registers = {0};
+	struct snapshot dropped;
+
+	registers.value[arch->sp] = hint->stopped_sp;
+	snapshot_capture(tid, arch, &registers, maps, hint, buffer, &dropped);
+	snapshot_buffer_take_back(buffer, &mark);
+}
+
 void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snapshot)
 {
 	size_t wanted = 0;

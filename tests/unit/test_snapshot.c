@@ -288,6 +288,28 @@ static void test_deep_stack(void **state)
 	end(&child);
 }
 
+// A rehearsal leaves nothing in the buffer, whatever is left of that stack.
+static void test_rehearsal(void **state)
+{
+	struct child child;
+	struct snapshot_hint hint = {0};
+
+	(void)state;
+	start(&child, stand_here);
+	if (!capture(&child, &hint))
+		skip();
+	const size_t used = child.buffer.used;
+	snapshot_hint_stopped(&hint, &child.snapshot);
+	assert_int_equal(hint.stopped_sp, published->sp);
+	assert_int_equal(hint.stopped_bytes, child.snapshot.regions[0].size);
+	snapshot_rehearse(child.pid, ARCH_NATIVE, &child.maps, &hint, &child.buffer);
+	assert_int_equal(child.buffer.used, used);
+	hint.stopped_sp = 16; // where nothing is any more
+	snapshot_rehearse(child.pid, ARCH_NATIVE, &child.maps, &hint, &child.buffer);
+	assert_int_equal(child.buffer.used, used);
+	end(&child);
+}
+
 static void test_unknown_extent(void **state)
 {
 	struct child child;
@@ -462,15 +484,11 @@ static void test_base(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_deep_stack),
-	    cmocka_unit_test(test_own_stack),
-	    cmocka_unit_test(test_alternate_stack),
-	    cmocka_unit_test(test_unknown_extent),
-	    cmocka_unit_test(test_no_red_zone),
-	    cmocka_unit_test(test_gaps),
-	    cmocka_unit_test(test_hint_deep),
-	    cmocka_unit_test(test_nothing_there),
-	    cmocka_unit_test(test_read),
+	    cmocka_unit_test(test_deep_stack),     cmocka_unit_test(test_rehearsal),
+	    cmocka_unit_test(test_own_stack),      cmocka_unit_test(test_alternate_stack),
+	    cmocka_unit_test(test_unknown_extent), cmocka_unit_test(test_no_red_zone),
+	    cmocka_unit_test(test_gaps),           cmocka_unit_test(test_hint_deep),
+	    cmocka_unit_test(test_nothing_there),  cmocka_unit_test(test_read),
 	    cmocka_unit_test(test_base),
 	};
 

@@ -214,7 +214,7 @@ static void check_case(size_t i)
 	stops_plan(&stops, thread, CASES[i].asleep ? THREAD_SLEEPING : THREAD_RUNNING,
 	           CASES[i].asleep, TICK_NS);
 	const bool spared = CASES[i].fate == SPARED;
-	assert_int_equal(stops_ask(&stops, 0, CASES[i].spares), spared);
+	assert_int_equal(stops_ask(&stops, &process.maps, 0, CASES[i].spares), spared);
 	assert_int_equal(thread->stop.slept_before_stop, spared);
 	assert_int_equal(stops.count, !spared);
 	assert_true(stops_wait(&stops, &process.maps, N_CPUS, TICK_NS, clock_now_ns() + FAR_NS));
@@ -253,7 +253,7 @@ static void test_late(void **state)
 	struct target_thread *thread = process.target.threads[0];
 	stops_init(&stops, &hold, &buffer, &process.target, false);
 	stops_plan(&stops, thread, THREAD_DISK, false, TICK_NS);
-	assert_int_equal(stops_ask(&stops, 0, false), 0);
+	assert_int_equal(stops_ask(&stops, &process.maps, 0, false), 0);
 	assert_true(stops_wait(&stops, &process.maps, N_CPUS, TICK_NS, clock_now_ns()));
 	assert_int_equal(stops_poll(&stops, &process.maps, TICK_NS), 1);
 	assert_int_equal(stops_poll(&stops, &process.maps, LATER_NS), 0);
@@ -280,7 +280,7 @@ static void test_ends_while_asked(void **state)
 	start(&process, UNSTOPPABLE);
 	stops_init(&stops, &hold, &buffer, &process.target, false);
 	stops_plan(&stops, process.target.threads[0], THREAD_DISK, false, TICK_NS);
-	stops_ask(&stops, 0, false);
+	stops_ask(&stops, &process.maps, 0, false);
 	assert_int_equal(stops_poll(&stops, &process.maps, TICK_NS), 1);
 	kill(process.pid, SIGKILL);
 	assert_true(stops_wait(&stops, &process.maps, N_CPUS, TICK_NS, clock_now_ns() + FAR_NS));
@@ -299,7 +299,7 @@ static void test_no_room(void **state)
 	start(&process, SPINS);
 	stops_init(&stops, &hold, &buffer, &process.target, false);
 	stops_plan(&stops, process.target.threads[0], THREAD_RUNNING, false, TICK_NS);
-	stops_ask(&stops, 0, true);
+	stops_ask(&stops, &process.maps, 0, true);
 	buffer.used = buffer.size;
 	assert_false(stops_wait(&stops, &process.maps, N_CPUS, TICK_NS, clock_now_ns() + FAR_NS));
 	assert_true(stops_poll(&stops, &process.maps, LATER_NS) > 0);
@@ -328,7 +328,7 @@ static void test_order(void **state)
 		stops_plan(&stops, processes[i].target.threads[0], THREAD_RUNNING, false, TICK_NS);
 	// The target is asked for the thread's process: each has one of its own here.
 	stops.target = &processes[1].target;
-	assert_int_equal(stops_ask(&stops, 1, true), 1);
+	assert_int_equal(stops_ask(&stops, &processes[1].maps, 1, true), 1);
 	assert_int_equal(stops.count, 2);
 	assert_false(processes[0].target.threads[0]->stop.pending);
 	assert_ptr_equal(stops.items[0].thread, processes[0].target.threads[0]);
