@@ -12,7 +12,7 @@
 #include "target.h"
 
 enum {
-	MAX_POLL_NS = 20000,
+	MAX_POLL_NS = 40000,
 	// Stops; of more, the last ones come too late for what was found before, or read.
 	MAX_AHEAD = 16,
 	MAX_READ_AHEAD = 4,
