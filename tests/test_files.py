@@ -299,6 +299,26 @@ class Servers(harness.TestCase):
         run.process.wait()
         self.assertIn(run.process.returncode, (0, 128 + signal.SIGKILL))
 
+    def wait_until_stuck(self, run):
+        """For the memory to be locked, and the worker to wait for it; the worker."""
+        worker = run.worker_pid()
+        harness.wait_for(lambda: harness.read_status(worker)["State"][0] == "D", "a wait")
+        return worker
+
+    def test_the_supervisor_is_killed_meanwhile(self):
+        """The worker, which no other signal reaches, is not left behind with a thread that it holds."""
+        target = self.start_locker()
+        run = harness.start_attach(target, "-d", "200")
+        run.wait_attached()
+        self.count(target)
+        worker = self.wait_until_stuck(run)
+        run.signal(signal.SIGKILL)
+        harness.wait_for(lambda: not harness.is_there(worker), "the worker's end", 30)
+        run.communicate()
+        for tid in harness.tids_of(target.pid):
+            status = harness.read_status(target.pid, tid)
+            self.assertEqual((status["TracerPid"], status["State"][0] in "RSD"), ("0", True))
+
     def test_that_locks_the_memory_of_a_listed_one(self):
         """Nor does the agent wait for it, whose list has all processes."""
         target = self.start_fixture("locked_memory", self.program, self.stall)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "stuck_worker.h"
 #include "supervise.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -36,6 +37,7 @@ static struct shared {
 
 static int go_fds[2] = {-1, -1}; // a pipe: the supervisor writes, the keeper reads
 
+static pid_t worker;
 static sigjmp_buf way;
 static uint8_t *frames_end; // the worker's stack below this is left by siglongjmp
 static bool goes_on;        // in the worker's place
@@ -70,6 +72,14 @@ sigjmp_buf *keeper_way(void)
 	return &way;
 }
 
+// Sees, now that the supervisor is dead, that the worker can end: in a process with memory of its
+// own, where calls may fail. The worker may be in the middle of malloc(3).
+static void outlive_supervisor(void)
+{
+	if (shared->is_ready && syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0)
+		stuck_worker_end_orphan(worker);
+}
+
 // Runs in the keeper, with all signals blocked. Its thread-local memory, and errno in it, is the
 // worker's, so that only calls that do not fail may be made here.
 static int keep(void *context)
@@ -78,7 +88,11 @@ static int keep(void *context)
 
 	(void)context;
 	prctl(PR_SET_NAME, "profiler-keeper");
-	if (read(go_fds[0], &go, 1) != 1 || !shared->is_ready) // or the supervisor has ended
+	if (read(go_fds[0], &go, 1) != 1) {
+		outlive_supervisor();
+		_exit(1);
+	}
+	if (!shared->is_ready)
 		_exit(1);
 	shared->is_ready = false;
 	prctl(PR_SET_NAME, SUPERVISE_WORKER_NAME);
@@ -121,6 +135,7 @@ void keeper_begin(void)
 {
 	if (!shared || go_fds[0] < 0)
 		return;
+	worker = getpid();
 	frames_end = __builtin_frame_address(0);
 	shared->pid = start();
 	shared->is_ready = shared->pid != 0;

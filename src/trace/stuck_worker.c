@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "stuck_worker.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -183,4 +185,30 @@ bool stuck_worker_look(struct stuck_worker *worker)
 		return false;
 	tell(worker);
 	return true;
+}
+
+// True while the process is there which had that start time.
+static bool is_alive(pid_t pid, uint64_t start_time)
+{
+	struct proc_stat stat;
+
+	return proc_read_stat(-1, pid, pid, &stat) && stat.start_time == start_time &&
+	       stat.state != 'Z';
+}
+
+void stuck_worker_end_orphan(pid_t pid)
+{
+	const struct timespec step = clock_timespec(STUCK_WORKER_LOOK_NS);
+	struct stuck_worker worker = {.pid = pid};
+	struct proc_stat stat;
+
+	if (!proc_read_stat(-1, pid, pid, &stat))
+		return;
+	while (keeper_is_ready() && is_alive(pid, stat.start_time) && worker.looks < END_LOOKS) {
+		nanosleep(&step, NULL);
+		worker.looks =
+		    is_in_same_wait(&worker) && waits_for_process(pid) ? worker.looks + 1 : 0;
+	}
+	if (worker.looks >= END_LOOKS)
+		kill(pid, SIGKILL);
 }

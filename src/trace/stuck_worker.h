@@ -30,3 +30,8 @@ struct stuck_worker {
 // wait that no signal ends all the time, and holds a thread, or waits for a process though it was
 // asked to end, or should have ended by itself: nothing but its death helps.
 bool stuck_worker_look(struct stuck_worker *worker);
+
+// In the keeper's child, once the supervisor is dead, which has asked the worker to end: kills it
+// if it has been waiting for a process for 5 s. Returns when it has, or the worker can end by
+// itself. Takes no memory from malloc(3).
+void stuck_worker_end_orphan(pid_t pid);
