@@ -2,6 +2,7 @@
 """Files that a process or a recording names: none is opened but a regular one that its user could
 open, and none can hold the profiler."""
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -318,6 +319,24 @@ class Servers(harness.TestCase):
         for tid in harness.tids_of(target.pid):
             status = harness.read_status(target.pid, tid)
             self.assertEqual((status["TracerPid"], status["State"][0] in "RSD"), ("0", True))
+
+    def test_the_worker_is_killed_after_a_wait(self):
+        """It was anywhere, malloc(3) included: nobody goes on there, and the end is told."""
+        target = self.start_locker()
+        run = harness.start_attach(target, "-d", "200")
+        run.wait_attached()
+        self.count(target)
+        worker = self.wait_until_stuck(run)
+        time.sleep(2)  # the supervisor has seen that wait more than once
+        self.end_server()
+        run.wait_ticks(10)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+        run.communicate()
+        if "sampling ends here" in run.stderr:
+            self.skipTest("a thread was held meanwhile")  # the machine is very busy
+        self.assertEqual(run.status, 128 + signal.SIGKILL, run.stderr)
+        self.assertIn("the sampling process was killed by signal 9", run.stderr)
 
     def test_that_locks_the_memory_of_a_listed_one(self):
         """Nor does the agent wait for it, whose list has all processes."""

@@ -237,11 +237,11 @@ static int exit_status_of(int status)
 	return 128 + WTERMSIG(status);
 }
 
-// Lets the keeper go on where a stuck worker was killed. False if there is none.
+// Lets the keeper go on where we have killed a stuck worker. False if there is none.
 static bool go_on_without_worker(pid_t *worker, struct stuck_worker *stuck)
 {
-	if (!stuck->goes_on)
-		return false;
+	if (!stuck->is_killed || !stuck->goes_on)
+		return false; // not by us: it may have been anywhere
 	tracee_rescue();
 	*worker = keeper_take_over(stuck->holds);
 	*stuck = (struct stuck_worker){.pid = *worker, .is_to_end = true};
