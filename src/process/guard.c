@@ -25,8 +25,8 @@ enum {
 	RETRY_NS = 1000000,  // pause between tries, once the time is up, until the work can be left
 };
 
-// Real-time signals are nobody's but ours: the kernel sends none. SIGRTMIN is that of a window's
-// writer, and the next one the hold limit's.
+// Real-time signals are nobody's but ours: the kernel sends none. SIGRTMIN and SIGRTMIN + 4 are
+// those of a window's writer, and SIGRTMIN + 1 is the hold limit's.
 #define CPU_SIGNAL (SIGRTMIN + 2)
 #define WAIT_SIGNAL (SIGRTMIN + 3)
 

@@ -12,7 +12,7 @@
 enum { PARTS = 5 };
 
 // Real-time signals are nobody's but ours: the kernel sends none. Any other would take from the
-// user what it is for (SIGXCPU: a soft RLIMIT_CPU). SIGRTMIN is that of a window's writer.
+// user what it is for (SIGXCPU: a soft RLIMIT_CPU). guard.c says whose the others are.
 #define CPU_SIGNAL (SIGRTMIN + 1)
 
 static struct {
