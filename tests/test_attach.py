@@ -147,6 +147,22 @@ class Shapes(Followed):
             )
             self.assertEqual(run.summary.truncated, 0, run.stderr)
 
+    def test_signal_stack_below_a_deep_one(self):
+        """That one was as deep as is shown does not keep the stack hidden that a signal
+        interrupted: one sample may be spent to learn of it."""
+        target = self.start_fixture("signal_stacks")
+        run = attach(target, "--max-depth=64", duration="3")
+        handled = self.matching(run.stacks(), r"handle;")
+        self.assertGreater(handled, 100)
+        self.assertGreater(self.matching(run.stacks(), r"truncated.*dive;"), 0)
+        self.assertLessEqual(self.matching(run.stacks(), r"truncated.*handle;"), 2, run.stderr)
+        self.assertGreaterEqual(
+            self.matching(run.stacks(), r"run_small;interrupted;.*;handle;"), handled - 2
+        )
+
+    def matching(self, stacks, pattern):
+        return sum(n for stack, n in stacks.items() if re.search(pattern, ";".join(stack)))
+
     def test_signal_at_first_instruction(self):
         """The pc of an interrupted function is exact: it is not a return address."""
         target = self.start_fixture("signals", "fault")

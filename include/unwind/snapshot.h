@@ -43,6 +43,7 @@ struct snapshot {
 	struct snapshot_region regions[SNAPSHOT_MAX_REGIONS];
 	size_t n_regions;
 	bool cut;                 // some region is known to end before its stack does
+	bool is_unsearched;       // for what a signal interrupted: it seemed to be no signal stack
 	uint64_t elsewhere;       // another place from which a stack was to be copied; 0: none
 	bool is_parked;           // it is of a goroutine that no thread runs
 	bool asked_go;            // the copy was to hold what Go's runtime notes of the thread
@@ -98,10 +99,11 @@ struct snapshot_hint {
 	size_t guess_bytes; // for a stack without a known end; 0: the default
 	size_t limit_bytes; // for one with a known end; 0: the default
 	uint64_t last_base;
-	uint64_t deep_sp;       // where unwinding last reached its limit of frames; 0: never
-	uint64_t stopped_sp;    // where the thread was last stopped; 0: never
-	size_t stopped_bytes;   // what was copied there of the stack
-	bool misled;            // a base once belonged to another stack than the one copied
+	uint64_t deep_sp;     // where unwinding last reached its limit of frames; 0: never
+	uint64_t stopped_sp;  // where the thread was last stopped; 0: never
+	size_t stopped_bytes; // what was copied there of the stack
+	bool is_searched;     // all the same, as a signal stack may be that deep, or lie below one
+	bool misled;          // a base once belonged to another stack than the one copied
 	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
 	                        // of its own
 	const struct go_layout *go; // of the program; NULL: none; borrowed
@@ -135,6 +137,10 @@ void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snaps
 // Makes the next copy end at that SP, where unwinding reached its limit of frames: nothing above it
 // need be copied while the thread is held.
 void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp);
+
+// Notes that unwinding has ended early. If the copy was not searched for a signal's interrupted
+// stack, as one of that thread had been deep, the thread's next ones are.
+void snapshot_hint_ended(struct snapshot_hint *hint, const struct snapshot *snapshot);
 
 // Notes the outermost CFA that unwinding the copy has reached.
 void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t base);

@@ -78,6 +78,8 @@ static void learn_for_next_copy(const struct ticker *ticker, struct target_threa
 		snapshot_hint_grow(&thread->hint, snapshot);
 	if (stack->end == STACK_TOO_DEEP)
 		snapshot_hint_deep(&thread->hint, snapshot, stack->last_sp);
+	if (stack->end != STACK_COMPLETE && stack->end != STACK_TOO_DEEP)
+		snapshot_hint_ended(&thread->hint, snapshot);
 	if (stack->end == STACK_UNREADABLE) {
 		thread->hint.misled |= thread->hint.base != 0; // it may have cut the copy
 		thread->hint.base = 0;

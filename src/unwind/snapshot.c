@@ -344,6 +344,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	ret->registers = *registers;
 	ret->n_regions = 0;
 	ret->cut = false;
+	ret->is_unsearched = false;
 	memset(ret->notes, 0, sizeof(ret->notes));
 	ret->is_parked = false;
 	ask_go(tid, hint, ret);
@@ -359,8 +360,10 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 			ret->cut = true;
 		if (!hint->misled && hint->base > sp && hint->base - sp <= copied_bytes)
 			break; // the thread's own stack: nothing is left
-		if (hint->deep_sp > sp && hint->deep_sp - sp <= copied_bytes)
-			break; // as deep as is shown: no signal stack, and long to search
+		ret->is_unsearched =
+		    !hint->is_searched && hint->deep_sp > sp && hint->deep_sp - sp <= copied_bytes;
+		if (ret->is_unsearched)
+			break; // as deep as is shown: hardly a signal stack, and long to search
 		sp = find_interrupted_sp(arch, region, sp);
 	}
 	if (ret->go.m && ret->n_regions > 0)
@@ -416,6 +419,11 @@ void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snaps
 	hint->deep_sp = sp;
 	hint->guess_bytes = shrink(hint->guess_bytes, SNAPSHOT_UNKNOWN_STACK_BYTES, wanted);
 	hint->limit_bytes = shrink(hint->limit_bytes, SNAPSHOT_KNOWN_STACK_BYTES, wanted);
+}
+
+void snapshot_hint_ended(struct snapshot_hint *hint, const struct snapshot *snapshot)
+{
+	hint->is_searched |= snapshot->is_unsearched;
 }
 
 void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t base)

@@ -279,6 +279,10 @@ static void test_deep_stack(void **state)
 	if (!capture(&child, &hint))
 		skip();
 	assert_int_equal(child.snapshot.n_regions, 1);
+	snapshot_hint_ended(&hint, &child.snapshot); // it was a signal stack
+	assert_true(capture(&child, &hint));
+	assert_int_equal(child.snapshot.n_regions, 2);
+	hint.is_searched = false;
 	hint.deep_sp = published->sp - 64; // that was another stack
 	assert_true(capture(&child, &hint));
 	assert_int_equal(child.snapshot.n_regions, 2);
