@@ -128,8 +128,10 @@ class Windows(harness.TestCase):
             (["--every=1s", "--ring=1s"], "leave one of them out"),
             (["--keep=3"], "are for --every and --ring"),
             (["--every=1s", "-f", "record"], "make no recordings"),
+            (["--every=1s", "-o", "-"], "name a directory"),
+            (["--ring=1s", "-o", "-"], "name a directory"),
         ):
-            run = Run(["-p", os.getpid(), *args]).finish(expect=STATUS_USAGE)
+            run = Run(["-p", os.getpid(), "-d", "1", *args]).finish(expect=STATUS_USAGE)
             self.assert_message(run, pattern, STATUS_USAGE)
 
 

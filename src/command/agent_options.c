@@ -10,6 +10,7 @@
 #include "memory.h"
 #include "option_table.h"
 #include "options.h"
+#include "options_check.h"
 #include "quantity.h"
 #include "verb.h"
 #include "writer.h"
@@ -210,7 +211,7 @@ struct error *agent_check(struct options *options)
 	if (!agent->list && !options->push.destination.url && !options->output)
 		return option_error("agent: there is nowhere to send profiles to: give --push=URL, "
 		                    "or -o DIR, where they stay");
-	return NULL;
+	return options_check_directory(options);
 }
 
 void agent_options_deinit(struct agent_options *agent)

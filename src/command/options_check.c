@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "options_check.h"
 
+#include <string.h>
+
 #include "option_table.h"
 #include "options.h"
 #include "writer.h"
@@ -20,6 +22,14 @@ struct selection options_selection(const struct options *options)
 	for (size_t i = 0; i < N_SELECTION_REGEXES; i++)
 		selection.regexes[i] = options->has_regex[i] ? &options->regexes[i] : NULL;
 	return selection;
+}
+
+struct error *options_check_directory(const struct options *options)
+{
+	if (!options->output || strcmp(options->output, "-") != 0)
+		return NULL;
+	return option_error("-o - is standard output, which takes only one profile: name a "
+	                    "directory, in which there is a file for each");
 }
 
 static struct error *check_ring(const struct options *options)
@@ -43,7 +53,7 @@ static struct error *check_ring(const struct options *options)
 	if (windows && (options->from.kind || options->to.kind))
 		return option_error("--from and --to are not for --ring and --every, whose windows "
 		                    "are slices");
-	return NULL;
+	return windows ? options_check_directory(options) : NULL;
 }
 
 static struct error *check_recording(const struct options *options)
