@@ -31,7 +31,8 @@ struct sampler {
 	bool no_creators;            // leave a goroutine's creator out of its stack
 	bool counts_at_once;         // `passed` reads the profile after each tick
 	bool once;                   // only the first tick, at once
-	bool is_kept;                // samples outlive a wait without end (keeper.h)
+	bool has_keeper;             // of its own: one process more (keeper.h)
+	bool is_kept;                // by that: samples outlive a wait without end
 	struct target *target;       // borrowed, as all that follow
 	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;

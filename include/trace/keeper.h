@@ -27,8 +27,9 @@ sigjmp_buf *keeper_way(void);
 // it waits for a process then, it is killed.
 void keeper_expect(int64_t duration_ns);
 
-// Starts the keeper. It can take over from now on until keeper_end.
-void keeper_begin(void);
+// Starts the keeper. From now on until keeper_end it sees that the worker is not stuck after the
+// supervisor's end, and can take over if `can_go_on`.
+void keeper_begin(bool can_go_on);
 void keeper_end(void);
 
 // Ends this process if it went on in the worker's place: what the worker was at when it was killed
@@ -37,6 +38,9 @@ void keeper_exit(int status);
 
 // In the supervisor: true if there is a keeper that could take over now.
 bool keeper_is_ready(void);
+
+// In the keeper: true between keeper_begin and keeper_end.
+bool keeper_is_needed(void);
 
 // Returns when the worker should have ended (CLOCK_MONOTONIC); 0: unknown.
 int64_t keeper_due_ns(void);

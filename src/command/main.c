@@ -336,6 +336,7 @@ static struct error *sample(struct session *session)
 	    .system_goroutines = options->system_goroutines,
 	    .no_creators = options->no_creators,
 	    .counts_at_once = writes_windows(options) || session->record,
+	    .has_keeper = options->pid && !options->agent.comments, // none for each of the agent's
 	    .is_kept = options->pid && !writes_windows(options) && !session->is_stream,
 	    .target = &session->target,
 	    .launch = session->launch.pid ? &session->launch : NULL,

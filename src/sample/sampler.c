@@ -208,8 +208,8 @@ static void sample(struct loop *loop)
 		return;
 	}
 	keeper_expect(loop->sampler->duration_ns);
-	if (loop->sampler->is_kept)
-		keeper_begin();
+	if (loop->sampler->has_keeper)
+		keeper_begin(loop->sampler->is_kept);
 	hold_limit_begin(MAX_HOLD_CPU_NS);
 	begin(loop);
 	tick_until_end(loop);

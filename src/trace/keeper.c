@@ -30,7 +30,8 @@ enum {
 
 static struct shared {
 	_Atomic int pid; // 0: none
-	_Atomic bool is_ready;
+	_Atomic bool is_needed;
+	_Atomic bool is_ready; // to go on
 	_Atomic bool held;
 	_Atomic int64_t due_ns;
 } * shared; // with the supervisor; NULL: there is no keeper
@@ -76,7 +77,7 @@ sigjmp_buf *keeper_way(void)
 // own, where calls may fail. The worker may be in the middle of malloc(3).
 static void outlive_supervisor(void)
 {
-	if (shared->is_ready && syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0)
+	if (shared->is_needed && syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0)
 		stuck_worker_end_orphan(worker);
 }
 
@@ -131,20 +132,22 @@ void keeper_expect(int64_t duration_ns)
 		shared->due_ns = duration_ns ? clock_now_ns() + duration_ns : 0;
 }
 
-void keeper_begin(void)
+void keeper_begin(bool can_go_on)
 {
 	if (!shared || go_fds[0] < 0)
 		return;
 	worker = getpid();
 	frames_end = __builtin_frame_address(0);
 	shared->pid = start();
-	shared->is_ready = shared->pid != 0;
+	shared->is_needed = shared->pid != 0;
+	shared->is_ready = can_go_on && shared->is_needed;
 }
 
 void keeper_end(void)
 {
 	if (!shared)
 		return;
+	shared->is_needed = false;
 	shared->is_ready = false;
 	shared->due_ns = 0; // what comes now, as writing, may take its time
 }
@@ -155,6 +158,11 @@ void keeper_exit(int status)
 		return;
 	fflush(NULL);
 	_exit(status);
+}
+
+bool keeper_is_needed(void)
+{
+	return shared && shared->is_needed;
 }
 
 bool keeper_is_ready(void)

@@ -204,7 +204,7 @@ void stuck_worker_end_orphan(pid_t pid)
 
 	if (!proc_read_stat(-1, pid, pid, &stat))
 		return;
-	while (keeper_is_ready() && is_alive(pid, stat.start_time) && worker.looks < END_LOOKS) {
+	while (keeper_is_needed() && is_alive(pid, stat.start_time) && worker.looks < END_LOOKS) {
 		nanosleep(&step, NULL);
 		worker.looks =
 		    is_in_same_wait(&worker) && waits_for_process(pid) ? worker.looks + 1 : 0;
