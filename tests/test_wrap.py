@@ -150,7 +150,8 @@ class FirstProcess(harness.TestCase):
     """Of a PID namespace, as a container's is."""
 
     UNSHARE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
-    QUIET = ("-q", "-o", "/dev/null", "--")
+    QUIET = ("-q", "-o", "/dev/null")
+    TOP = ("top", "-q", "--json")
 
     def setUp(self):
         super().setUp()
@@ -164,7 +165,7 @@ class FirstProcess(harness.TestCase):
     def test_group(self):
         """That of whoever made the namespace, which has no number in it."""
         script = "import os; print(os.getpgrp())"
-        self.assertEqual(self.run_first(script, harness.PROFILER, *self.QUIET), "0\n")
+        self.assertEqual(self.run_first(script, harness.PROFILER, *self.QUIET, "--"), "0\n")
 
     def test_orphans(self):
         """They are the command's, as they are alone; and none of others is left a zombie."""
@@ -177,28 +178,40 @@ class FirstProcess(harness.TestCase):
             "print(n)\n"
         )
         self.assertEqual(self.run_first(script), "20\n")
-        self.assertEqual(self.run_first(script, harness.PROFILER, *self.QUIET), "20\n")
+        self.assertEqual(self.run_first(script, harness.PROFILER, *self.QUIET, "--"), "20\n")
 
-    def start_first(self):
-        command = [*self.UNSHARE, harness.PROFILER, *self.QUIET, harness.fixture("calls-static"), "spin"]
-        first = harness.children(self.start(*command).pid)[0]
-        return first, harness.children(harness.children(first)[0])[0]
+    def start_first(self, *profiler, ready="ready"):
+        """The process of unshare, and the first one in its namespace."""
+        process = self.start(*self.UNSHARE, harness.PROFILER, *profiler, ready=ready).process
+        first = harness.wait_for(lambda: harness.children(process.pid), "the profiler")[0]
+        harness.wait_for(lambda: harness.read_status(first)["Name"] == "profiler", "exec")
+        return process, first
+
+    def start_wrapping(self, *options, **target):
+        return self.start_first(*options, "--", harness.fixture("calls-static"), "spin", **target)
 
     def test_orphan_of_another(self):
         """Of a process that has come from outside."""
-        first, _ = self.start_first()
-        enter = [harness.find_tool("nsenter"), f"--target={first}", "--pid", "--mount", "sh", "-c"]
-        subprocess.run([*enter, "sleep 0.05 & exit 0"], check=True)
-        harness.wait_for(lambda: len(harness.children(first)) > 1, "the orphan")
-        harness.wait_for(lambda: len(harness.children(first)) == 1, "its end")
+        agent = self.start_first("agent", "-q", "-o", self.directory(), "comm=nobody", ready=None)
+        for _, first in self.start_wrapping(*self.QUIET), self.start_wrapping(*self.TOP), agent:
+            enter = [harness.find_tool("nsenter"), f"--target={first}", "--pid", "--mount", "sh", "-c"]
+            text = subprocess.check_output([*enter, "sleep 0.05 >&2 & echo $!"], text=True)
+            with self.subTest(first):
+                self.assertTrue(text.strip().isdigit())
+                look = [*enter, f"test ! -e /proc/{text.strip()}"]
+                harness.wait_for(lambda a=look: subprocess.run(a, check=False).returncode == 0, "its end")
 
     def test_signals_from_outside(self):
-        """What tells a container to end is for the command. So is any other but SIGUSR1."""
-        for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGUSR2, signal.SIGRTMAX):
-            first, command = self.start_first()
-            harness.wait_for(lambda c=command: harness.read_status(c)["Name"] == "calls-static", "exec")
-            os.kill(first, number)
-            harness.wait_for(lambda p=first: not harness.is_there(p), "the end")
+        """What tells a container to end is for the command. So is any other, but SIGUSR1 is the flight
+        recorder's."""
+        for options in self.QUIET, self.TOP, (*self.TOP, "-d", "10ms"):
+            for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGUSR2, signal.SIGRTMAX):
+                with self.subTest(options, number=number):
+                    process, first = self.start_wrapping(*options)
+                    if "-d" in options:
+                        time.sleep(0.2)  # sampling is over: the command goes on
+                    os.kill(first, number)
+                    self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), 128 + number)
 
 
 class Statuses(harness.TestCase):

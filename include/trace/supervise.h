@@ -52,6 +52,10 @@ void supervise_leave_group(const struct origin *origin);
 // Call it in the worker when the wrapped command runs; 0: it has ended.
 void supervise_note_command(const struct origin *origin, int command);
 
+// The pid of the command that a supervisor's worker will run, as first_process.h has it. Call it in
+// the process that forks the supervisor; NULL: no memory for it.
+const _Atomic int *supervise_command(void);
+
 // Call it in the worker when this signal has stopped the wrapped command; 0: it runs on, or has
 // ended. Makes the supervisor do the same.
 void supervise_follow(const struct origin *origin, int command, int stop_signal);

@@ -474,13 +474,23 @@ static void write_metrics(struct agent *agent, bool ended)
 	error_destroy(error);
 }
 
+static bool is_own_child(const void *context, pid_t pid)
+{
+	const struct agent *agent = context;
+	bool is_own = pid == agent->pusher->uploader;
+
+	for (size_t i = 0; i < agent->count; i++)
+		is_own |= pid == agent->items[i].sampler;
+	return is_own;
+}
+
 static void step(struct agent *agent)
 {
 	const int64_t now_ns = clock_now_ns();
 
 	agent->was_kept_waiting = false;
 	collect(agent);
-	stayers_reap();
+	stayers_reap(is_own_child, agent);
 	look_after_names(agent);
 	agent_cost_count(&agent->cost, agent->pusher->uploader);
 	if (agent_cost_looks_over_limit(&agent->cost))

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -24,6 +23,7 @@
 #include "top_json.h"
 #include "top_live.h"
 #include "top_save.h"
+#include "top_signals.h"
 #include "top_source.h"
 #include "top_text.h"
 #include "top_ui.h"
@@ -37,9 +37,6 @@ enum { NAME_COLUMNS = 15, READ_BYTES = 1 << 16, MAX_READS = 16, TOLD_BYTES = 409
 #define LAST_MINUTE_NS (60 * NS_PER_SECOND)
 #define MIN_KEPT_NS LAST_MINUTE_NS // of a stream
 
-static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
-static const int screen_signals[] = {SIGWINCH, SIGTSTP, SIGCONT, SIGQUIT};
-
 // Everything of one run.
 struct top_run {
 	const struct options *options; // borrowed
@@ -49,8 +46,7 @@ struct top_run {
 	struct output *output; // that keeps the stream; NULL: none
 	int output_errno;      // of the first write that failed
 	struct top_save save;
-	int signal_fd;
-	sigset_t mask; // of signals, as top found it
+	struct top_signals signals;
 	bool has_screen;
 	struct screen screen;
 	struct top_ui ui;
@@ -227,18 +223,6 @@ static bool read_stream(struct top_run *run)
 	return true;
 }
 
-// Stops as Ctrl-Z does; goes on when the shell lets it.
-static void stop_here(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTSTP);
-	raise(SIGTSTP);
-	sigprocmask(SIG_UNBLOCK, &set, NULL); // stops here
-	sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
 static bool ends_sampling(uint32_t number)
 {
 	return number != SIGTSTP && number != SIGCONT && number != SIGWINCH;
@@ -249,9 +233,9 @@ static void take_signal(struct top_run *run)
 {
 	struct signalfd_siginfo info;
 
-	while (read(run->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+	while (top_signals_next(&run->signals, &run->live, run->save.pid, &info)) {
 		if (info.ssi_signo == SIGTSTP)
-			stop_here();
+			top_signals_stop_here();
 		else if (ends_sampling(info.ssi_signo) &&
 		         (info.ssi_signo != SIGINT || info.ssi_code != SI_KERNEL))
 			top_live_stop(&run->live);
@@ -263,10 +247,10 @@ static bool await(struct top_run *run)
 {
 	struct pollfd fds[] = {
 	    {.fd = run->live.fd, .events = POLLIN},
-	    {.fd = run->signal_fd, .events = POLLIN},
+	    {.fd = run->signals.fd, .events = POLLIN},
 	};
 
-	if (poll(fds, array_size(fds), -1) < 0 && errno != EINTR)
+	if (poll(fds, array_size(fds), top_signals_wait_ms(&run->signals)) < 0 && errno != EINTR)
 		return false;
 	take_signal(run);
 	return true;
@@ -287,39 +271,6 @@ static struct error *follow(struct top_run *run)
 	}
 	top_source_end(&run->source);
 	return error || run->source.now_ns == 0 ? error : tell_recording(run);
-}
-
-static void fill_awaited(const struct top_run *run, sigset_t *ret)
-{
-	struct sigaction hangup;
-
-	sigemptyset(ret);
-	for (size_t i = 0; i < array_size(ending_signals); i++)
-		sigaddset(ret, ending_signals[i]);
-	// If nohup(1) had it ignored, it stays ignored.
-	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN)
-		sigdelset(ret, SIGHUP);
-	for (size_t i = 0; run->has_screen && i < array_size(screen_signals); i++)
-		sigaddset(ret, screen_signals[i]);
-}
-
-// Blocks the signals awaited. Call it before anything is begun that such a signal would leave
-// behind.
-static void block_signals(struct top_run *run)
-{
-	sigset_t set;
-
-	fill_awaited(run, &set);
-	sigaddset(&set, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &set, &run->mask);
-}
-
-static void await_signals(struct top_run *run)
-{
-	sigset_t set;
-
-	fill_awaited(run, &set);
-	run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 // Reads the sampler's messages: the last line is shown at once, all of them in the end.
@@ -345,7 +296,7 @@ static void read_told(struct top_run *run)
 static void suspend(struct top_run *run)
 {
 	screen_hide(&run->screen);
-	stop_here();
+	top_signals_stop_here();
 	screen_show(&run->screen);
 }
 
@@ -353,7 +304,7 @@ static void take_screen_signals(struct top_run *run)
 {
 	struct signalfd_siginfo info;
 
-	while (read(run->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+	while (top_signals_next(&run->signals, &run->live, run->save.pid, &info)) {
 		if (info.ssi_signo == SIGWINCH)
 			screen_measure(&run->screen);
 		else if (info.ssi_signo == SIGTSTP)
@@ -414,7 +365,7 @@ static bool wait_for_user(struct top_run *run, int64_t due_ns)
 	const int64_t left_ns = due_ns - clock_now_ns();
 	struct pollfd fds[] = {
 	    {.fd = run->screen.in, .events = POLLIN},
-	    {.fd = run->signal_fd, .events = POLLIN},
+	    {.fd = run->signals.fd, .events = POLLIN},
 	    {.fd = run->live.fd, .events = POLLIN},
 	    {.fd = run->live.told, .events = POLLIN},
 	    {.fd = run->save.fd, .events = POLLIN},
@@ -461,7 +412,7 @@ static void show_frames(struct top_run *run)
 {
 	int64_t drawn_ns = 0, last_ns = clock_now_ns();
 
-	while (!run->ui.quits) {
+	while (!run->ui.quits && !(run->live.fd < 0 && run->signals.ends_command)) {
 		const int64_t due_ns =
 		    drawn_ns + (run->source.now_ns ? run->ui.interval_ns : FIRST_FRAME_NS);
 		const bool asked = wait_for_user(run, due_ns);
@@ -529,14 +480,14 @@ static struct error *close_output(struct top_run *run)
 
 static struct error *show_live(struct top_run *run, const struct top_sampler *sampler)
 {
-	block_signals(run);
+	top_signals_block(&run->signals, run->has_screen, run->options->command != NULL);
 	struct error *error = open_output(run);
 	if (!error)
-		error = top_live_start(sampler->sample, sampler->context, &run->mask,
+		error = top_live_start(sampler->sample, sampler->context, &run->signals.mask,
 		                       run->options->command != NULL, run->has_screen, &run->live);
 	if (error)
 		return error;
-	await_signals(run);
+	top_signals_await(&run->signals);
 	const int64_t window_ns = run->options->top.window_ns;
 	top_source_begin(&run->sources, run->options->inlines,
 	                 window_ns > MIN_KEPT_NS ? window_ns : MIN_KEPT_NS, &run->source);
@@ -558,16 +509,24 @@ static struct error *show_recording(struct top_run *run)
 
 	if (error || !run->has_screen)
 		return error ? error : tell_recording(run);
-	block_signals(run);
-	await_signals(run);
+	top_signals_block(&run->signals, true, false);
+	top_signals_await(&run->signals);
 	return show_screen(run);
+}
+
+// A command may go on for long after it was sampled.
+static void await_end(struct top_run *run)
+{
+	top_live_close(&run->live);
+	while (run->signals.fd >= 0 && !top_live_has_ended(&run->live) && await(run))
+		;
 }
 
 int top_command(const struct options *options, const struct top_sampler *sampler)
 {
 	const bool plain = options->top.json || options->top.count || !screen_is_possible();
 	struct top_run run = {.options = options,
-	                      .signal_fd = -1,
+	                      .signals.fd = -1,
 	                      .has_screen = !plain,
 	                      .width = terminal_width(),
 	                      .live = {.fd = -1, .told = -1},
@@ -581,6 +540,7 @@ int top_command(const struct options *options, const struct top_sampler *sampler
 		error = options->recording ? show_recording(&run) : show_live(&run, sampler);
 	if (!error && options->recording && !options->quiet)
 		summary_print_damage(&run.source.recording);
+	await_end(&run);
 	const int status = top_live_finish(&run.live);
 	if (!error)
 		error = close_output(&run);
@@ -590,7 +550,7 @@ int top_command(const struct options *options, const struct top_sampler *sampler
 	free(run.told);
 	top_source_deinit(&run.source);
 	debug_sources_deinit(&run.sources);
-	if (run.signal_fd >= 0)
-		close(run.signal_fd);
+	if (run.signals.fd >= 0)
+		close(run.signals.fd);
 	return error ? show_error(error) : status;
 }

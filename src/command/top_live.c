@@ -87,20 +87,42 @@ void top_live_stop(const struct top_live *live)
 		kill(live->pid, SIGTERM);
 }
 
-int top_live_finish(struct top_live *live)
+void top_live_close(struct top_live *live)
 {
-	int status = 0;
-
 	if (live->fd >= 0)
 		close(live->fd);
 	if (live->told >= 0)
 		close(live->told);
 	live->fd = live->told = -1;
-	while (live->pid > 0 && waitpid(live->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (live->pid > 0)
-		live->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Waits for the sampler, for its end or (WNOHANG) not at all. True: it has ended.
+static bool reap(struct top_live *live, int flags)
+{
+	int status = 0;
+	pid_t pid;
+
+	if (live->pid <= 0)
+		return true;
+	do
+		pid = waitpid(live->pid, &status, flags);
+	while (pid < 0 && errno == EINTR);
+	if (pid == 0)
+		return false;
+	live->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	live->pid = 0;
+	return true;
+}
+
+bool top_live_has_ended(struct top_live *live)
+{
+	return reap(live, WNOHANG);
+}
+
+int top_live_finish(struct top_live *live)
+{
+	top_live_close(live);
+	reap(live, 0);
 	stayers_end();
 	return live->status;
 }

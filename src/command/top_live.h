@@ -32,5 +32,11 @@ struct error *top_live_start(int (*sample)(void *context, int fd, const struct e
 // Asks the sampler to end, as SIGTERM does; it then writes the rest.
 void top_live_stop(const struct top_live *live);
 
+// Closes what is read from it. What it writes from now on is lost.
+void top_live_close(struct top_live *live);
+
+// Looks whether the sampler, and a command that it started, has ended, without waiting.
+bool top_live_has_ended(struct top_live *live);
+
 // Waits for the sampler, and for a command that it started; returns the sampler's exit status.
 int top_live_finish(struct top_live *live);

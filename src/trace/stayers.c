@@ -2,7 +2,6 @@
 #include "stayers.h"
 
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "first_process.h"
 #include "memory.h"
 #include "parting.h"
 #include "proc.h"
@@ -58,12 +58,12 @@ static void tell_and_wait(int number)
 		nanosleep(&step, NULL);
 }
 
-void stayers_reap(void)
+void stayers_reap(bool (*is_own)(const void *context, pid_t pid), const void *context)
 {
-	siginfo_t info = {0};
+	pid_t pid;
 
-	if (adopts && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid)
-		tell(0);
+	while (adopts && (pid = first_process_ended_child()) && !is_own(context, pid))
+		waitpid(pid, NULL, WNOHANG);
 }
 
 void stayers_end(void)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "first_process.h"
 #include "keeper.h"
 #include "memory.h"
 #include "parting.h"
@@ -26,10 +27,8 @@ enum { CONTINUED_NS = 10000000 }; // from a group's SIGCONT until the whole grou
 struct job {
 	_Atomic int stopped_command; // its pid
 	_Atomic int stop_signal;
-	_Atomic int command; // its pid, from its exec on; before that 0; COMMAND_ENDED
+	_Atomic int command; // first_process.h
 };
-
-enum { COMMAND_ENDED = -1 };
 
 static pid_t tracing_for; // in the worker: the supervisor; else 0
 
@@ -63,7 +62,7 @@ static void fill_signals(sigset_t *set, bool wrapping)
 void supervise_note_command(const struct origin *origin, int command)
 {
 	if (origin->job)
-		origin->job->command = command ? command : COMMAND_ENDED;
+		origin->job->command = command ? command : -1;
 }
 
 void supervise_leave_group(const struct origin *origin)
@@ -160,53 +159,19 @@ static bool is_for_the_command(const siginfo_t *info, bool wrapping)
 	       (info->si_signo == SIGINT || info->si_signo == SIGQUIT);
 }
 
-// Blocks what a container's manager may send its first process, which the command is alone. What
-// the kernel sends for a fault of our own is left out.
-static void await_outside(sigset_t *set)
+// SIGUSR1 is the flight recorder's.
+static bool serve_outside(const siginfo_t *info, struct first_process *first)
 {
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
-
-	sigfillset(set);
-	for (size_t i = 0; i < array_size(faults); i++)
-		sigdelset(set, faults[i]);
-	sigprocmask(SIG_BLOCK, set, NULL);
+	return info->si_signo != SIGUSR1 &&
+	       first_process_pass(first, info->si_signo, info->si_code, info->si_pid);
 }
 
-// Passes a signal from outside of the PID namespace, where nobody has a pid of its own, to the
-// command; notes it in *early until there is one. SIGUSR1 is the flight recorder's.
-static bool serve_outside(const siginfo_t *info, const struct job *job, sigset_t *early)
-{
-	const int command = job ? job->command : COMMAND_ENDED;
-
-	if (getpid() != 1 || info->si_code != SI_USER || info->si_pid != 0 ||
-	    info->si_signo == SIGUSR1 || command == COMMAND_ENDED)
-		return false;
-	if (command == 0)
-		return sigaddset(early, info->si_signo) == 0;
-	return kill(command, info->si_signo) == 0;
-}
-
-// Passes what came before there was a command.
-static void serve_early(const struct job *job, sigset_t *early)
-{
-	if (!job || job->command <= 0 || sigisemptyset(early))
-		return;
-	for (int number = 1; number <= SIGRTMAX; number++)
-		if (sigismember(early, number) == 1)
-			kill(job->command, number);
-	sigemptyset(early);
-}
-
-// The first process of a PID namespace gets the others' orphans.
 static void reap_orphans(pid_t worker)
 {
-	siginfo_t info = {0};
+	pid_t pid;
 
-	while (getpid() == 1 && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-	       info.si_pid != 0 && info.si_pid != worker) {
-		waitpid(info.si_pid, NULL, WNOHANG);
-		info = (siginfo_t){0};
-	}
+	while (first_process_is() && (pid = first_process_ended_child()) && pid != worker)
+		waitpid(pid, NULL, WNOHANG);
 }
 
 static bool is_own(const siginfo_t *info)
@@ -263,11 +228,11 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 {
 	const struct timespec wait = {.tv_nsec = STUCK_WORKER_LOOK_NS};
 	struct stuck_worker stuck = {.pid = worker};
-	sigset_t awaited = *set, early;
+	struct first_process first = {.command = wrapping && job ? &job->command : NULL};
+	sigset_t awaited = *set;
 
-	sigemptyset(&early);
-	if (wrapping && getpid() == 1)
-		await_outside(&awaited);
+	if (wrapping)
+		first_process_await(&awaited);
 	for (;;) {
 		siginfo_t info;
 		int status;
@@ -284,11 +249,10 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 		if (stuck_worker_look(&stuck) && !end_stuck(&worker, &stuck))
 			return 128 + SIGKILL;
 		reap_orphans(worker);
-		serve_early(job, &early);
+		first_process_pass_early(&first);
 		if (sigtimedwait(&awaited, &info, &wait) < 0 || info.si_signo == SIGCHLD ||
-		    serve_outside(&info, wrapping ? job : NULL, &early) ||
-		    !sigismember(set, info.si_signo) || is_for_the_command(&info, wrapping) ||
-		    is_own(&info))
+		    serve_outside(&info, &first) || !sigismember(set, info.si_signo) ||
+		    is_for_the_command(&info, wrapping) || is_own(&info))
 			continue;
 		if (is_job_signal(info.si_signo)) {
 			serve_job(&info, worker, job);
@@ -302,10 +266,21 @@ static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, con
 
 static struct job *share_job(void)
 {
-	void *memory = mmap(NULL, sizeof(struct job), PROT_READ | PROT_WRITE,
-	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	static struct job *job;
 
-	return memory == MAP_FAILED ? NULL : memory;
+	if (!job) {
+		void *memory = mmap(NULL, sizeof(*job), PROT_READ | PROT_WRITE,
+		                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		job = memory == MAP_FAILED ? NULL : memory;
+	}
+	return job;
+}
+
+const _Atomic int *supervise_command(void)
+{
+	const struct job *job = share_job();
+
+	return job ? &job->command : NULL;
 }
 
 // Forks the worker, which has its name from its first instruction on: nobody can take it for
