@@ -71,8 +71,9 @@ void tracee_continue(int tid, const struct tracee_stop *stop);
 
 // Makes a signal handler call serve(context) the moment that a seized thread stops, whatever the
 // profiler is busy with, until tracee_serve_in_turn. serve may do only what signal-safety(7)
-// allows, and must not seize.
-void tracee_serve_at_once(void (*serve)(void *context), void *context);
+// allows, and must not seize. Nor may anything seize until then, unless only_in_seize: then serve
+// is called only while tracee_seize asks the kernel, and waits for it.
+void tracee_serve_at_once(void (*serve)(void *context), void *context, bool only_in_seize);
 void tracee_serve_in_turn(void);
 
 // True if any thread is seized.

@@ -142,19 +142,20 @@ static void mark_work(struct held_time *hold)
 }
 
 // Notes the work done so far. The signal of a stop interrupts the sampler at once while it computes
-// or waits for a file to be opened. It may not while the sampler waits for a disk, for a lock in
-// the kernel, or for a CPU: nobody has been held for longer than it has done so since the work
-// began.
+// or waits for a file to be opened or a thread to be seized. It may not while the sampler waits for
+// a disk, for another lock in the kernel, or for a CPU: nobody has been held for longer than it has
+// done so since the work began.
 static void note_work(struct held_time *hold, int64_t now_ns)
 {
 	const int64_t delay_ns = own_delay(hold), delayed_ns = delay_ns - hold->own_delay_ns;
 	const int64_t on_cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - hold->work_cpu_ns;
 	const int64_t listened_ns = untrusted_file_waited_ns() - hold->work_listened_ns;
 	const int64_t off_cpu_ns = now_ns - hold->work_ns - on_cpu_ns;
+	const int64_t deaf_ns = hold->seizes ? 0 : off_cpu_ns - listened_ns;
 
 	// After it has listened, too, it may wait for a CPU.
 	if (delay_ns >= 0 && hold->own_delay_ns >= 0)
-		note_quiet(hold, now_ns, max_ns(off_cpu_ns - listened_ns, delayed_ns));
+		note_quiet(hold, now_ns, max_ns(deaf_ns, delayed_ns));
 	hold->own_delay_ns = delay_ns;
 	hold->own_delay_read_ns = now_ns;
 }
@@ -174,15 +175,26 @@ static void serve_at_once(void *context)
 		mark_work(hold);
 }
 
-bool held_time_begin_work(struct held_time *hold)
+static bool begin_work(struct held_time *hold, bool seizes)
 {
 	if (hold->works || !hold->server.serve || !tracee_has_any())
 		return false;
 	hold->works = true;
+	hold->seizes = seizes;
 	hold->work_ns = 0;
-	tracee_serve_at_once(serve_at_once, hold);
+	tracee_serve_at_once(serve_at_once, hold, seizes);
 	mark_work(hold);
 	return true;
+}
+
+bool held_time_begin_work(struct held_time *hold)
+{
+	return begin_work(hold, false);
+}
+
+bool held_time_begin_seizing(struct held_time *hold)
+{
+	return begin_work(hold, true);
 }
 
 void held_time_end_work(struct held_time *hold, bool begun)

@@ -31,6 +31,7 @@ struct held_time {
 	volatile int64_t work_ns;  // when long work began, or was last interrupted; 0: no such work
 	volatile bool serves;      // in the signal handler
 	bool works;                // between held_time_begin_work and held_time_end_work
+	bool seizes;               // likewise, after held_time_begin_seizing
 	int64_t own_delay_read_ns; // when own_delay_ns was read last, at work
 	int64_t work_cpu_ns;       // the sampler's CPU time at work_ns
 	int64_t work_listened_ns;  // how long it had waited, by then, where signals reach it
@@ -61,6 +62,9 @@ void held_time_wait(struct held_time *hold, int64_t until_ns);
 // any may, and none of these calls is open yet: they may be nested.
 bool held_time_begin_work(struct held_time *hold);
 void held_time_end_work(struct held_time *hold, bool begun);
+
+// Does the same for one tracee_seize, which may have to wait for an exec, and nothing else.
+bool held_time_begin_seizing(struct held_time *hold);
 
 // Begins a tick: the time for which threads were held until now counts for the last one.
 void held_time_settle_tick(struct held_time *hold);

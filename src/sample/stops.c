@@ -56,10 +56,23 @@ static bool has_fallen_asleep(const struct stops *stops, const struct stop *stop
 	                    : sleeper_is_blocked(stops->target, stop->thread);
 }
 
-static void ask(struct stops *stops, struct stop *stop)
+// Nobody can seize a thread of a process that is in exec, and such a process may have no CPU: those
+// who were asked before, in other processes, may stop meanwhile. Only the first of a series waits
+// for long: copying those as they stop would put off the others' stops, and disturb more calls.
+static enum tracee_result seize(struct stops *stops, const struct target_thread *thread,
+                                bool is_first)
+{
+	const bool begun = is_first && held_time_begin_seizing(stops->hold);
+	const enum tracee_result result = tracee_seize(thread->tid, stops->target->pid);
+
+	held_time_end_work(stops->hold, begun);
+	return result;
+}
+
+static void ask(struct stops *stops, struct stop *stop, bool is_first)
 {
 	struct target_thread *thread = stop->thread;
-	const enum tracee_result result = tracee_seize(thread->tid, stops->target->pid);
+	const enum tracee_result result = seize(stops, thread, is_first);
 
 	stop->free_ns = clock_now_ns();
 	thread->stop.asked_ns = stop->tick_ns;
@@ -113,7 +126,7 @@ size_t stops_ask(struct stops *stops, const struct maps *maps, size_t from, bool
 		thread->stop.slept_before_stop = spares && has_fallen_asleep(stops, stop);
 		if (thread->stop.slept_before_stop)
 			continue;
-		ask(stops, stop);
+		ask(stops, stop, kept == from);
 		stops->items[kept++] = *stop;
 	}
 	const size_t n_spared = stops->count - kept;

@@ -298,13 +298,11 @@ static void serve_leaving(struct seized *entry)
 {
 	struct tracee_stop stop;
 
-	if (!collect_report(entry)) {
+	if (!collect_report(entry))
 		follow_exec(entry);
+	else if (!entry->reported)
 		return;
-	}
-	if (!entry->reported)
-		return;
-	if (tracee_stop_read(take_report(entry), &stop))
+	else if (tracee_stop_read(take_report(entry), &stop))
 		let_go(entry, &stop);
 	else
 		forget(entry->tid);
@@ -396,11 +394,13 @@ bool tracee_is_permitted(void)
 	return ptrace(PTRACE_SEIZE, NO_SUCH_TID, NULL, NULL) == 0 || errno == ESRCH;
 }
 
-void tracee_serve_at_once(void (*serve)(void *context), void *context)
+void tracee_serve_at_once(void (*serve)(void *context), void *context, bool only_in_seize)
 {
 	serve_context = context;
 	serve_at_once = serve;
-	block_child_signal(SIG_UNBLOCK);
+	block_child_signal(SIG_UNBLOCK); // serves those that have stopped before
+	if (only_in_seize)
+		block_child_signal(SIG_BLOCK);
 }
 
 void tracee_serve_in_turn(void)

@@ -8,6 +8,9 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
@@ -21,6 +24,7 @@
 #include "held_time.h"
 #include "maps.h"
 #include "memory.h"
+#include "proc.h"
 #include "run_stats.h"
 #include "sleeper.h"
 #include "stops.h"
@@ -28,6 +32,8 @@
 #include "tracee.h"
 
 #define FAR_NS (120 * NS_PER_SECOND) // a machine that is busy, or paused, ends it long before
+
+enum { EXEC_WAIT_NS = 100000000, MAX_EXEC_MS = 5000 };
 
 enum { TICK_NS = 1000, LATER_NS = 2000, MAX_THREADS = 3, POLL_US = 1000, N_CPUS = 2 };
 
@@ -347,6 +353,133 @@ static void test_order(void **state)
 		end(&processes[i]);
 }
 
+// A process in exec, which goes on when the death of its second thread is collected. Nobody can be
+// seized in it before that.
+struct in_exec {
+	pid_t tracer; // of the second thread
+	pid_t pid, second;
+};
+
+static void *be_traced(void *fd)
+{
+	const pid_t tids[] = {getpid(), gettid()};
+
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	if (write(*(int *)fd, tids, sizeof(tids)) != sizeof(tids))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void execute(int answer_fd)
+{
+	pthread_t second;
+	pid_t tids[2];
+	int fds[2];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (pipe2(fds, O_CLOEXEC) == 0 && pthread_create(&second, NULL, be_traced, &fds[1]) == 0 &&
+	    read(fds[0], tids, sizeof(tids)) == sizeof(tids) &&
+	    write(answer_fd, tids, sizeof(tids)) == sizeof(tids))
+		execlp("cat", "cat", (char *)NULL);
+	_exit(1);
+}
+
+// Runs in the tracer: makes the first one stop, and lets the exec go on when that one has ended, or
+// has not for too long. Tells which.
+static void go_on_after(int first_wake_fd, int first_end_fd)
+{
+	struct pollfd end = {.fd = first_end_fd, .events = POLLIN};
+
+	usleep(EXEC_WAIT_NS / 1000);
+	close(first_wake_fd);
+	const bool has_ended = poll(&end, 1, MAX_EXEC_MS) == 1;
+	waitpid(-1, NULL, __WALL);
+	_exit(has_ended ? 0 : 1);
+}
+
+static struct in_exec start_exec(int first_wake_fd, int first_end_fd)
+{
+	struct in_exec ret;
+	struct proc_stat stat = {0};
+	int answer[2];
+	pid_t tids[2];
+
+	assert_int_equal(pipe2(answer, O_CLOEXEC), 0);
+	ret.tracer = fork();
+	assert_true(ret.tracer >= 0);
+	if (ret.tracer == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (fork() == 0) {
+			close(first_wake_fd);
+			execute(answer[1]);
+		}
+		go_on_after(first_wake_fd, first_end_fd);
+	}
+	assert_int_equal(read(answer[0], tids, sizeof(tids)), sizeof(tids));
+	close(answer[0]);
+	close(answer[1]);
+	ret.pid = tids[0];
+	ret.second = tids[1];
+	while (proc_read_stat(-1, ret.pid, ret.second, &stat) && stat.state != 'Z')
+		usleep(POLL_US);
+	assert_int_equal(stat.state, 'Z');
+	return ret;
+}
+
+static struct {
+	struct stops stops;
+	struct process process;
+} first;
+
+static void serve_first(void *context)
+{
+	(void)context;
+	stops_poll(&first.stops, &first.process.maps, 0);
+}
+
+// One that stops while the profiler waits for an exec in another process is let go meanwhile.
+static void test_while_another_is_in_exec(void **state)
+{
+	struct process other = {0};
+	struct stops stops;
+	int end_fds[2], status;
+
+	(void)state;
+	assert_int_equal(pipe(end_fds), 0);
+	start(&first.process, UNSTOPPABLE);
+	close(end_fds[1]); // the first one keeps it open
+	const struct in_exec in_exec = start_exec(first.process.wake_fd, end_fds[0]);
+	close(first.process.wake_fd);
+	stops_init(&first.stops, &hold, &buffer, &first.process.target, false);
+	stops_plan(&first.stops, first.process.target.threads[0], THREAD_DISK, false, TICK_NS);
+	stops_ask(&first.stops, &first.process.maps, 0, false);
+	const int64_t held_ns = stats.held_ns - stats.held_waiting_ns;
+	hold.server = (struct held_time_server){.serve = serve_first};
+
+	assert_null(target_open(in_exec.pid, false, &other.target));
+	other.target.threads[0]->hint.resident = &other.target.resident;
+	stops_init(&stops, &hold, &buffer, &other.target, false);
+	stops_plan(&stops, other.target.threads[0], THREAD_RUNNING, false, TICK_NS);
+	stops_ask(&stops, &other.maps, 0, false);
+	hold.server = (struct held_time_server){0};
+	assert_true(first.stops.items[0].copied && first.stops.items[0].over);
+	assert_true(stats.held_ns - stats.held_waiting_ns - held_ns < EXEC_WAIT_NS / 2);
+	assert_int_equal(waitpid(in_exec.tracer, &status, 0), in_exec.tracer);
+	assert_int_equal(status, 0);
+
+	assert_true(stops_wait(&stops, &other.maps, N_CPUS, TICK_NS, clock_now_ns() + FAR_NS));
+	kill(in_exec.pid, SIGKILL);
+	close(end_fds[0]);
+	snapshot_buffer_reset(&buffer);
+	buffer.n_wanted = 0;
+	stops_deinit(&stops);
+	stops_deinit(&first.stops);
+	target_close(&other.target);
+	first.process.wake_fd = -1;
+	end(&first.process);
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -373,6 +506,7 @@ int main(void)
 	    cmocka_unit_test(test_ends_while_asked),
 	    cmocka_unit_test(test_no_room),
 	    cmocka_unit_test(test_order),
+	    cmocka_unit_test(test_while_another_is_in_exec),
 	};
 
 	if (!tracee_is_permitted())
