@@ -92,6 +92,32 @@ class Python(harness.TestCase):
                 for sample in running.pprof.samples:
                     self.check_edges(sample)
 
+    def test_found_early(self):
+        """Since 3.13 the interpreter tells its version itself, by what it has not touched yet when its
+        process has just executed it: it is looked for again."""
+        found = [other for name, other in OTHERS.items() if int(name.split(".")[1]) >= 13]
+        if not found:
+            self.skipTest("pyenv has no such interpreter here")
+        python, env = found[0]
+        script = (
+            "import os, sys, time\n"
+            "def work():\n"
+            "    until = time.monotonic() + 0.05\n"
+            "    while time.monotonic() < until: sum(range(1000))\n"
+            "work()\n"
+            "left = int(sys.argv[2]) - 1\n"
+            "left and os.execv(sys.executable, [sys.executable, '-c', sys.argv[1], sys.argv[1], str(left)])"
+        )
+        run = harness.wrap([python, "-c", script, script, 20], "--max-overhead=0", hz=997, env=env)
+        self.assertNotIn("is not known to this profiler", run.stderr)
+        self.assertGreater(sum(s.count for s in run.pprof.samples if "work" in s.stack), 0)
+        lost = [
+            sample.stack for sample in run.pprof.samples
+            if {"Py_RunMain", "_PyEval_EvalFrameDefault"} <= set(sample.stack) and not python_frames(sample)
+        ]  # fmt: skip
+        counted = re.search(r"(\d+) stacks without the frames of Python", run.stderr)
+        self.assertLessEqual(len(lost), int(counted[1]) if counted else 0, lost)
+
     def check_edges(self, sample):
         edges = python_stacks.edges()
         frames = [frame for frame in python_frames(sample) if frame[1] == PROGRAM]

@@ -54,6 +54,9 @@ struct runtimes {
 	uint32_t generation;  // the address space's
 	uint64_t files_hash;  // a hash of the mappings of files' beginnings
 	uint64_t start_stack; // the address space's
+	// One was there that could not be told yet: when it is looked for again; 0: none was.
+	int64_t again_ns;
+	int64_t wait_ns; // from the last look until then
 };
 
 // Parses the kinds of --runtimes=: "auto" (all), "none", or names with commas between them. False

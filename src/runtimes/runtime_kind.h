@@ -15,9 +15,9 @@ struct unwound;
 struct runtime_kind {
 	const char *name; // as in --runtimes=
 
-	// Looks for the runtime in the process; NULL: it is not there. `setup` stays valid until
-	// `destroy`.
-	void *(*find)(const struct runtimes_setup *setup, int tid);
+	// Looks for the runtime in the process; NULL: it is not there, or (*ret_is_early) what
+	// tells its version is not in memory yet. `setup` stays valid until `destroy`.
+	void *(*find)(const struct runtimes_setup *setup, int tid, bool *ret_is_early);
 	void (*destroy)(void *runtime);
 
 	// Is called in each tick, before the threads are looked at.

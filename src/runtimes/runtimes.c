@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "address_space.h"
+#include "clock.h"
 #include "hash.h"
 #include "memory.h"
 #include "python_kind.h"
@@ -11,6 +12,10 @@
 #include "snapshot.h"
 
 _Static_assert((int)RUNTIMES_MAX <= SNAPSHOT_MAX_NOTES, "a note of each");
+
+// Until a runtime is looked for again that could not be told.
+#define MIN_WAIT_NS NS_PER_MS
+#define MAX_WAIT_NS NS_PER_SECOND
 
 // Their positions are those of their bits, and of their notes.
 static const struct runtime_kind *const kinds[RUNTIMES_MAX] = {&python_kind};
@@ -82,11 +87,26 @@ static uint64_t hash_files(const struct maps *maps)
 	return hash;
 }
 
-static void find(struct runtimes *runtimes, int tid)
+static void find_all(struct runtimes *runtimes, int tid, int64_t now_ns)
+{
+	const int64_t wait_ns = 2 * runtimes->wait_ns;
+	bool is_early = false;
+
+	for (size_t i = 0; i < RUNTIMES_MAX && !runtimes->setup.space->is_foreign; i++)
+		if (kinds[i] && !runtimes->found[i] && runtimes->setup.kinds >> i & 1)
+			runtimes->found[i] = kinds[i]->find(&runtimes->setup, tid, &is_early);
+	runtimes->wait_ns = wait_ns < MIN_WAIT_NS   ? MIN_WAIT_NS
+	                    : wait_ns > MAX_WAIT_NS ? MAX_WAIT_NS
+	                                            : wait_ns;
+	runtimes->again_ns = is_early ? now_ns + runtimes->wait_ns : 0;
+}
+
+static void find(struct runtimes *runtimes, int tid, int64_t now_ns)
 {
 	const struct address_space *space = runtimes->setup.space;
+	const bool again = runtimes->again_ns && now_ns >= runtimes->again_ns;
 
-	if (runtimes->looked && runtimes->generation == space->generation)
+	if (runtimes->looked && runtimes->generation == space->generation && !again)
 		return;
 	if (runtimes->start_stack != space->start_stack)
 		forget(runtimes); // another program is executed
@@ -97,16 +117,15 @@ static void find(struct runtimes *runtimes, int tid)
 	runtimes->generation = space->generation;
 	runtimes->start_stack = space->start_stack;
 	runtimes->files_hash = hash;
-	if (same)
-		return;
-	for (size_t i = 0; i < RUNTIMES_MAX && !space->is_foreign; i++)
-		if (kinds[i] && !runtimes->found[i] && runtimes->setup.kinds >> i & 1)
-			runtimes->found[i] = kinds[i]->find(&runtimes->setup, tid);
+	if (!same)
+		runtimes->wait_ns = 0;
+	if (!same || again)
+		find_all(runtimes, tid, now_ns);
 }
 
 void runtimes_update(struct runtimes *runtimes, int tid, int64_t now_ns)
 {
-	find(runtimes, tid);
+	find(runtimes, tid, now_ns);
 	for (size_t i = 0; i < RUNTIMES_MAX; i++)
 		if (runtimes->found[i])
 			kinds[i]->update(runtimes->found[i], tid, now_ns);
@@ -163,7 +182,7 @@ bool runtimes_merge(struct runtimes *runtimes, int tid, const struct snapshot *s
 	bool is_known = true;
 
 	for (size_t i = 0; i < RUNTIMES_MAX; i++)
-		if (runtimes->found[i] && snapshot->notes[i].size > 0)
+		if (runtimes->found[i])
 			is_known &= kinds[i]->merge(runtimes->found[i], tid, snapshot,
 			                            &snapshot->notes[i], stack);
 	return is_known;

@@ -30,6 +30,7 @@ struct search {
 	int tid;
 	const struct mapping *mapping; // of the file's beginning
 	struct loaded_file file;
+	bool is_early;         // an interpreter is there, but not what tells its version
 	bool is_loaded;        // what is in memory tells where its symbols are
 	struct module *module; // the file itself, once it was asked
 	uint64_t bias;
@@ -95,9 +96,11 @@ static bool find_interp_head(struct search *search, uint64_t *ret)
 	uint8_t code[RETURNED_VARIABLE_CODE_BYTES];
 	uint64_t address, size;
 
-	return find_symbol(search, "PyInterpreterState_Head", STT_FUNC, &address, &size) &&
-	       resident_read(search->setup->resident, search->tid, address, code, sizeof(code)) &&
-	       returned_variable(code, address, ret);
+	if (!find_symbol(search, "PyInterpreterState_Head", STT_FUNC, &address, &size))
+		return false;
+	search->is_early =
+	    !resident_read(search->setup->resident, search->tid, address, code, sizeof(code));
+	return !search->is_early && returned_variable(code, address, ret);
 }
 
 // What says who holds the GIL. Without it nothing is told of that.
@@ -148,9 +151,12 @@ static int find_version(struct search *search)
 	uint64_t address, size;
 	uint32_t version;
 
-	if (find_symbol(search, "Py_Version", STT_OBJECT, &address, &size) &&
-	    resident_read(search->setup->resident, search->tid, address, &version, sizeof(version)))
-		return (int)(version >> 16 & 0xff);
+	if (find_symbol(search, "Py_Version", STT_OBJECT, &address, &size)) {
+		if (resident_read(search->setup->resident, search->tid, address, &version,
+		                  sizeof(version)))
+			return (int)(version >> 16 & 0xff);
+		search->is_early = true;
+	}
 	return version_in_name(maps_path(&search->setup->space->maps, search->mapping));
 }
 
@@ -159,17 +165,16 @@ static bool find_layout(struct search *search, struct python *python)
 	uint8_t offsets[PYTHON_OFFSETS_BYTES];
 	int minor = python->is_3_6 ? 6 : -1;
 
-	if (minor < 0 &&
-	    resident_read(search->setup->resident, search->tid, python->runtime, offsets,
-	                  sizeof(offsets)) &&
-	    python_layout_read(offsets, &python->layout, &minor))
+	search->is_early = minor < 0 && !resident_read(search->setup->resident, search->tid,
+	                                               python->runtime, offsets, sizeof(offsets));
+	if (minor < 0 && !search->is_early && python_layout_read(offsets, &python->layout, &minor))
 		return true;
 	if (minor < 0)
 		minor = find_version(search);
 	const struct python_layout *layout = python_layout_of(minor);
 	if (layout)
 		python->layout = *layout;
-	else
+	else if (!search->is_early)
 		python->setup->stats->unknown_python = minor ? minor : -1;
 	return layout;
 }
@@ -201,7 +206,7 @@ static struct python *make(const struct runtimes_setup *setup, const struct pyth
 	return python;
 }
 
-static void *python_find(const struct runtimes_setup *setup, int tid)
+static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_is_early)
 {
 	const int64_t end_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + MAX_SEARCH_NS;
 	const struct maps *maps = &setup->space->maps;
@@ -223,6 +228,7 @@ static void *python_find(const struct runtimes_setup *setup, int tid)
 			find_current(&search, &found);
 			return make(setup, &found);
 		}
+		*ret_is_early |= search.is_early;
 	}
 	return NULL;
 }

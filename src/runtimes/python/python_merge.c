@@ -444,6 +444,16 @@ static bool merge_stateless(struct merge *merge)
 	return false;
 }
 
+// Of a thread that was stopped before the interpreter was found, as just after exec.
+static bool merge_unread(struct merge *merge)
+{
+	const bool is_lost = shows_loop(merge);
+
+	if (is_lost)
+		count_fault(merge->python, RUNTIME_FAULT_UNREADABLE);
+	return !is_lost;
+}
+
 // Finds the groups, in the order in which they are called, and where each is on the stack.
 static void find_groups(struct merge *merge)
 {
@@ -493,6 +503,9 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 	};
 	const struct python_note *note = merge.note;
 	const bool waits = python->gil_waiter == tid;
+
+	if (bytes->size == 0)
+		return merge_unread(&merge);
 
 	python->gil_waiter = 0;
 	end_at_greenlet(python, stack);
