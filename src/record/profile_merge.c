@@ -132,6 +132,31 @@ static int64_t weigh(int64_t value, double weight)
 	                                : (int64_t)weighed;
 }
 
+// Adds the threads and processes, as if this run had begun when the one before it ended: a thread
+// is of the process that had its pid then.
+static void add_threads(struct merged *merged, const struct profile *profile)
+{
+	struct profile *to = &merged->profile;
+	const int64_t later_ns = merged->end_ns - profile->start_ns;
+
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		const struct thread *thread = &profile->threads[i];
+		const int64_t first_ns = thread->first_ns + later_ns;
+		if (thread->is_goroutine)
+			profile_add_goroutine(to, thread->pid, thread->goid, thread->name,
+			                      first_ns);
+		else
+			profile_add_thread(to, thread->pid, thread->tid, thread->name, first_ns);
+		if (first_ns >= merged->end_ns)
+			merged->end_ns = first_ns + 1;
+	}
+	for (size_t i = 0; i < profile->n_processes; i++) {
+		const struct process_name *process = &profile->processes[i];
+		const int64_t from_ns = process->from_ns ? process->from_ns : profile->start_ns;
+		profile_begin_process(to, process->pid, process->name, from_ns + later_ns);
+	}
+}
+
 void merged_add(struct merged *merged, const struct profile *profile, const struct modules *modules,
                 const struct symbols *symbols, double weight)
 {
@@ -142,15 +167,7 @@ void merged_add(struct merged *merged, const struct profile *profile, const stru
 	to->period_ns = profile->period_ns;
 	to->start_time_ns = profile->start_time_ns;
 	to->duration_ns = profile->duration_ns;
-	for (size_t i = 0; i < profile->n_threads; i++) {
-		const struct thread *thread = &profile->threads[i];
-		if (thread->is_goroutine)
-			profile_add_goroutine(to, thread->pid, thread->goid, thread->name, 0);
-		else
-			profile_add_thread(to, thread->pid, thread->tid, thread->name, 0);
-	}
-	for (size_t i = 0; i < profile->n_processes; i++)
-		profile_name_process(to, profile->processes[i].pid, profile->processes[i].name);
+	add_threads(merged, profile);
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sample *from = &profile->samples[i];
 		*array_push(to->samples, to->n_samples, to->samples_capacity) = (struct sample){

@@ -114,12 +114,43 @@ static void test_sums_are_bounded(void **state)
 	report_fixture_deinit(&run);
 }
 
+// Of several processes with one pid each keeps its own threads, of one run as of the other.
+static void test_reused_pids(void **state)
+{
+	struct report_fixture runs[2];
+	struct merged merged = {0};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct profile *profile = &runs[i].profile;
+		make_run(&runs[i], 7, 1, 1);
+		profile_begin_process(profile, 51, i ? "third" : "first", profile->start_ns);
+		profile_add_thread(profile, 51, 51, "t", profile->start_ns + TICK_NS);
+		profile_begin_process(profile, 51, i ? "fourth" : "second",
+		                      profile->start_ns + 2 * TICK_NS);
+		profile_add_thread(profile, 51, 51, "t", profile->start_ns + 2 * TICK_NS);
+		add(&merged, &runs[i], 1);
+	}
+	const struct profile *profile = &merged.profile;
+	const char *const names[] = {"", "first", "second", "", "third", "fourth"};
+	assert_int_equal(profile->n_threads, 6);
+	for (size_t i = 0; i < 6; i++)
+		if (profile->threads[i].pid == 51)
+			assert_string_equal(profile_process_of(profile, &profile->threads[i]),
+			                    names[i]);
+	assert_int_equal(profile->threads[4].pid, 51);
+	merged_deinit(&merged);
+	for (int i = 0; i < 2; i++)
+		report_fixture_deinit(&runs[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_the_same_comes_together),
 	    cmocka_unit_test(test_sums_are_weighed),
 	    cmocka_unit_test(test_sums_are_bounded),
+	    cmocka_unit_test(test_reused_pids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
