@@ -8,7 +8,8 @@
 struct profile;
 
 // Frees the samples i < profile->n_samples for which kept[i] is false, the stacks that are then in
-// no sample, and the threads that have ended and are in none. Always keeps the last sample of each
-// living thread, which the sampler may count again by its id, and the first `n_stacks` stacks. Ids
-// of samples and threads stay the same; those of stacks do not.
+// no sample, the threads that have ended and are in none, and the names of processes without a
+// thread. Always keeps the last sample of each living thread, which the sampler may count again by
+// its id, and the first `n_stacks` stacks. Ids of samples and threads stay the same; those of
+// stacks do not.
 void profile_collect(struct profile *profile, bool *kept, size_t n_stacks);

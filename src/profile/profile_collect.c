@@ -69,6 +69,67 @@ static void free_threads(struct profile *profile)
 	}
 }
 
+// When a process or a thread began.
+struct birth {
+	int pid;
+	int64_t ns;
+	size_t process; // its index; NO_PROCESS: it is a thread
+};
+
+static const size_t NO_PROCESS = SIZE_MAX;
+
+// By pid, then by time: each process before its threads.
+static int compare_births(const void *a, const void *b)
+{
+	const struct birth *left = a, *right = b;
+
+	if (left->pid != right->pid)
+		return left->pid < right->pid ? -1 : 1;
+	if (left->ns != right->ns)
+		return left->ns < right->ns ? -1 : 1;
+	return left->process < right->process ? -1 : left->process > right->process;
+}
+
+static struct birth *sort_births(const struct profile *profile, size_t *ret_count)
+{
+	struct birth *births =
+	    memory_alloc_zeroed(profile->n_processes + profile->n_threads, sizeof(*births));
+	size_t n = 0;
+
+	for (size_t i = 0; i < profile->n_processes; i++)
+		births[n++] =
+		    (struct birth){profile->processes[i].pid, profile->processes[i].from_ns, i};
+	for (size_t i = 0; i < profile->n_threads; i++)
+		if (!profile->threads[i].forgotten)
+			births[n++] = (struct birth){profile->threads[i].pid,
+			                             profile->threads[i].first_ns, NO_PROCESS};
+	qsort(births, n, sizeof(*births), compare_births);
+	*ret_count = n;
+	return births;
+}
+
+// Forgets the processes that no thread is of, but for the first, which the profile is named after.
+static void forget_processes(struct profile *profile)
+{
+	size_t n_births, kept = 0;
+	_cleanup_free_ struct birth *births = sort_births(profile, &n_births);
+	_cleanup_free_ bool *used = memory_alloc_zeroed(profile->n_processes, sizeof(*used));
+
+	for (size_t i = 0, process = NO_PROCESS; i < n_births; i++) {
+		if (births[i].process != NO_PROCESS)
+			process = i;
+		else if (process != NO_PROCESS && births[process].pid == births[i].pid)
+			used[births[process].process] = true;
+	}
+	for (size_t i = 0; i < profile->n_processes; i++) {
+		if (i == 0 || used[i])
+			profile->processes[kept++] = profile->processes[i];
+		else
+			free(profile->processes[i].name);
+	}
+	profile->n_processes = kept;
+}
+
 // Moves the stacks that are in use next to each other, in their order.
 static void compact_stacks(struct profile *profile, size_t n_kept)
 {
@@ -102,6 +163,7 @@ void profile_collect(struct profile *profile, bool *kept, size_t n_stacks)
 	keep_last_samples(profile, kept);
 	free_samples(profile, kept);
 	free_threads(profile);
+	forget_processes(profile);
 	if (profile->location_ids)
 		compact_stacks(profile, n_stacks);
 	profile_reindex(profile);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,6 +12,7 @@
 #include "labels.h"
 #include "memory.h"
 #include "profile.h"
+#include "profile_collect.h"
 
 static void test_locations_are_interned(void **state)
 {
@@ -245,6 +247,37 @@ static void test_endless_stacks(void **state)
 	profile_deinit(&profile);
 }
 
+// Processes that come and go, under few numbers or many, leave nothing behind.
+static void test_names_of_processes_are_forgotten(void **state)
+{
+	enum { MANY = 1000, STEP_NS = 10, PID = 7 };
+	struct profile profile = {0};
+	const uint32_t stack = profile_intern_stack(&profile, NULL, 0, STACK_NOT_SAMPLED, false);
+
+	(void)state;
+	profile_begin_process(&profile, 1, "target", 0);
+	for (int i = 0; i < MANY; i++) {
+		const int pid = i % 2 ? PID : 100 + i;
+		char name[16];
+		snprintf(name, sizeof(name), "child%d", i);
+		profile_begin_process(&profile, pid, name, i * STEP_NS);
+		const uint32_t thread = profile_add_thread(&profile, pid, pid, "t", i * STEP_NS);
+		profile_count(&profile, thread, stack, THREAD_RUNNING, WAIT_NONE, 1,
+		              (i + 1) * STEP_NS);
+		profile.threads[thread].ended = true;
+	}
+	// Of the first and the last one of a number that many have had, the samples are kept.
+	_cleanup_free_ bool *kept = memory_alloc_zeroed(MANY, sizeof(*kept));
+	kept[1] = kept[MANY - 1] = true;
+	const struct thread first = profile.threads[1], last = profile.threads[MANY - 1];
+	profile_collect(&profile, kept, 0);
+	assert_int_equal(profile.n_processes, 3);
+	assert_string_equal(profile_process_name(&profile, 1), "target");
+	assert_string_equal(profile_process_of(&profile, &first), "child1");
+	assert_string_equal(profile_process_of(&profile, &last), "child999");
+	profile_deinit(&profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +292,7 @@ int main(void)
 	    cmocka_unit_test(test_accounting_identity),
 	    cmocka_unit_test(test_thread_names),
 	    cmocka_unit_test(test_every_state_and_end_has_its_name),
+	    cmocka_unit_test(test_names_of_processes_are_forgotten),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
