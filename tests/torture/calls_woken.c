@@ -368,7 +368,7 @@ struct signaller {
 	long n_again;
 };
 
-enum { MAX_AGAIN_SHARE = 50 };
+enum { MAX_AGAIN_SHARE = 50, FAR_MS = 60000 };
 
 static const double AGAIN_S = 0.3;
 
@@ -394,12 +394,28 @@ static void signal_again(struct signaller *signaller)
 	}
 }
 
+// 0: the thread has ended. One that was signalled again when its call had just ended is a round
+// ahead.
+static int await_sleep(const struct signaller *signaller)
+{
+	pid_t tid;
+	char state;
+
+	do {
+		usleep(1000);
+		tid = atomic_load(&signaller->tid);
+		state = tid ? state_of(tid) : 'R';
+	} while (state && state != 'S');
+	return state != 0;
+}
+
 static void *signal_when_asleep(void *argument)
 {
 	struct signaller *signaller = argument;
 
 	for (;;) {
-		wait_until_asleep(&signaller->tid);
+		if (!await_sleep(signaller))
+			return NULL;
 		signaller->target = atomic_exchange(&signaller->tid, 0);
 		usleep((useconds_t)random_below(4000));
 		tgkill(getpid(), signaller->target, SIGUSR1);
@@ -436,7 +452,7 @@ FRAME void interrupt_epoll_wait(struct kind *kind)
 	if (!fd)
 		fd = epoll_create1(0);
 	begin_interruption(&signaller, kind);
-	EXPECT(kind, epoll_wait(fd, &event, 1, 10000), FAILED(EINTR));
+	EXPECT(kind, epoll_wait(fd, &event, 1, FAR_MS), FAILED(EINTR));
 }
 
 FRAME void interrupt_poll(struct kind *kind)
@@ -444,13 +460,13 @@ FRAME void interrupt_poll(struct kind *kind)
 	static struct signaller signaller;
 
 	begin_interruption(&signaller, kind);
-	EXPECT(kind, poll(NULL, 0, 10000), FAILED(EINTR));
+	EXPECT(kind, poll(NULL, 0, FAR_MS), FAILED(EINTR));
 }
 
 FRAME void interrupt_nanosleep(struct kind *kind)
 {
 	static struct signaller signaller;
-	const struct timespec length = {10, 0};
+	const struct timespec length = {FAR_MS / 1000, 0};
 
 	begin_interruption(&signaller, kind);
 	EXPECT(kind, nanosleep(&length, NULL), FAILED(EINTR));
@@ -460,7 +476,7 @@ FRAME void interrupt_semop(struct kind *kind)
 {
 	static struct signaller signaller;
 	static int id = -1;
-	const struct timespec length = {10, 0};
+	const struct timespec length = {FAR_MS / 1000, 0};
 	struct sembuf down = {0, -1, 0};
 
 	if (id < 0)
