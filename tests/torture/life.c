@@ -166,7 +166,7 @@ static int run_vfork(char **argv)
 
 	help(doze, NULL);
 	ready();
-	for (; now_s() < end_s; n++) {
+	for (; n == 0 || now_s() < end_s; n++) {
 		volatile int ended = 0;
 		bad += !wait_for_child((int)(n % 256), &ended) || !ended;
 	}

@@ -101,7 +101,7 @@ static void *compute(void *argument)
 
 static void send_all(pid_t target)
 {
-	for (long i = 0; now_s() < end_s;) {
+	for (long i = 0; i == 0 || now_s() < end_s;) {
 		for (int j = 0; j < PER_MS; i++, j++) {
 			const union sigval value = {.sival_int = (int)i};
 			while (sigqueue(target, SIGRTMIN + 1, value)) // too many are pending
@@ -117,7 +117,7 @@ static void *send_to_thread(void *argument)
 	pthread_t thread = *(pthread_t *)argument;
 	long i = 0;
 
-	while (now_s() < end_s) {
+	while (i == 0 || now_s() < end_s) {
 		for (int j = 0; j < PER_MS; i++, j++) {
 			const union sigval value = {.sival_int = (int)i};
 			while (pthread_sigqueue(thread, SIGRTMIN + 2, value))
@@ -221,7 +221,7 @@ static void stops(void)
 	snprintf(line, sizeof(line), "%d\n", child);
 	say(line);
 	ready();
-	for (; now_s() < end_s; n++) {
+	for (; n == 0 || now_s() < end_s; n++) {
 		const int number = n % 2 ? SIGSTOP : SIGTSTP;
 		kill(child, number);
 		bad_stops += !changes_to(child, WUNTRACED, number);
@@ -276,7 +276,7 @@ static void children(void)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	ready();
-	for (; now_s() < end_s; n++) {
+	for (; n == 0 || now_s() < end_s; n++) {
 		const pid_t child = n % 2 ? fork() : vfork();
 		siginfo_t info = {0};
 		int status;
