@@ -51,10 +51,11 @@ void stops_deinit(struct stops *stops);
 void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_state state,
                 bool asleep, int64_t tick_ns);
 
-// Asks those to stop that are planned from position `from` on. `spares`: leaves out those that have
-// fallen asleep since, or into another sleep: a stop would disturb their system call
-// (syscall_mend.h), and a sleeper can be copied as it is. These are taken off the plan, and their
-// thread->stop.slept_before_stop is set. Returns how many were left out.
+// Asks those to stop that are planned from position `from` on. Reads, before anybody is held, what
+// the stops will read where that would be slow (snapshot_rehearse); `maps` are the target's.
+// `spares`: leaves out those that have fallen asleep since, or into another sleep: a stop would
+// disturb their system call (syscall_mend.h), and a sleeper can be copied as it is. These are taken
+// off the plan, and their thread->stop.slept_before_stop is set. Returns how many were left out.
 size_t stops_ask(struct stops *stops, const struct maps *maps, size_t from, bool spares);
 
 // Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many of those
