@@ -40,10 +40,12 @@ struct seized {
 	int status;    // as waitpid gives it
 };
 
-// The threads that are seized now. Global, because the signal handler needs it; changed only while
-// SIGCHLD is blocked.
+// The threads that are seized now. Global, because the signal handler needs it; others change it
+// only while SIGCHLD is blocked. Volatile: compilers take it that ptrace(2) calls nothing of this
+// file (GCC, attribute leaf), and would keep an older n_seized over a handler's run.
 static struct seized *seized;
-static size_t n_seized, seized_capacity;
+static volatile size_t n_seized;
+static size_t seized_capacity;
 static volatile sig_atomic_t seizing, abandoned, cutting;
 
 // What the signal handler is to call.
@@ -330,15 +332,13 @@ static void serve_rests(void)
 		if (ours && tracee_stop_read(take_report(entry), &stop))
 			serve_stop(entry, &stop);
 		else
-			forget(entry->tid); // it has ended, or another thread has its tid, and no
-			                    // tracer
+			forget(entry->tid); // it has ended, or its tid is now another thread's
 	}
 }
 
 static void release_stopped(void)
 {
-	// First: otherwise what it finds of those that the next two serve would wait for another
-	// SIGCHLD.
+	// First: what it finds of those that the next two serve would wait for another SIGCHLD.
 	collect_reports();
 	serve_all_leaving();
 	serve_rests();
