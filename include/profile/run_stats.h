@@ -14,6 +14,7 @@ struct unwind_check;
 // Why a stack lacks the frames that a language's runtime has for it, or their names.
 enum runtime_fault {
 	RUNTIME_FAULT_NONE,
+	RUNTIME_FAULT_EARLY,      // what tells the runtime's version was not in memory
 	RUNTIME_FAULT_NO_STATE,   // what the runtime knows of the thread was not found
 	RUNTIME_FAULT_UNREADABLE, // it could not be read, or is not in memory
 	RUNTIME_FAULT_TOO_DEEP,   // more frames than are read

@@ -49,12 +49,13 @@ struct runtimes_setup {
 struct runtimes {
 	struct runtimes_setup setup;
 	void *found[RUNTIMES_MAX]; // each kind's own; NULL: not there
+	void *early[RUNTIMES_MAX]; // those that could not be told yet
 	bool looked;
 	// When they were last looked for:
 	uint32_t generation;  // the address space's
 	uint64_t files_hash;  // a hash of the mappings of files' beginnings
 	uint64_t start_stack; // the address space's
-	// One was there that could not be told yet: when it is looked for again; 0: none was.
+	// When those that are early are looked for again; 0: there are none.
 	int64_t again_ns;
 	int64_t wait_ns; // from the last look until then
 };

@@ -19,6 +19,7 @@
 #include "options.h"
 #include "output.h"
 #include "show.h"
+#include "summary.h"
 #include "supervise.h"
 #include "tracee.h"
 
@@ -112,6 +113,8 @@ static struct error *dump_once(struct dump_run *run)
 		mark_unmoved(run, &live.dump);
 		write_dump(run->options, &live.dump, output_stream(run->output));
 		check(run, &live.dump);
+		if (!run->options->quiet)
+			summary_print_runtimes(&live.stats);
 	}
 	dump_live_deinit(&live);
 	return error;

@@ -354,9 +354,10 @@ static void print_refused(const struct run_stats *stats)
 		                "-n)\n");
 }
 
-static void print_runtimes(const struct run_stats *stats)
+void summary_print_runtimes(const struct run_stats *stats)
 {
 	static const char *const reasons[N_RUNTIME_FAULTS] = {
+	    [RUNTIME_FAULT_EARLY] = "of an interpreter whose version was not in memory",
 	    [RUNTIME_FAULT_NO_STATE] = "of new threads",
 	    [RUNTIME_FAULT_UNREADABLE] = "with frames that could not be read",
 	    [RUNTIME_FAULT_TOO_DEEP] = "with more frames than are read",
@@ -426,7 +427,7 @@ void summary_print(const struct run_stats *stats, const struct profile *profile,
 	print_guessed_frames(stats);
 	print_hidden(stats);
 	print_refused(stats);
-	print_runtimes(stats);
+	summary_print_runtimes(stats);
 	print_hold(stats, profile);
 	print_unmended(stats);
 	print_goroutines(stats);

@@ -30,6 +30,9 @@ void status_line_clear(struct status_line *status);
 // Prints the summary of a run; `verbose`: with a line for each thread.
 void summary_print(const struct run_stats *stats, const struct profile *profile, bool verbose);
 
+// Prints how many stacks lack the frames of a language's runtime, and why.
+void summary_print_runtimes(const struct run_stats *stats);
+
 // Prints how many samples the filters left out, if any.
 void summary_print_selection(const struct profile *profile, const bool *selected);
 

@@ -15,8 +15,9 @@ struct unwound;
 struct runtime_kind {
 	const char *name; // as in --runtimes=
 
-	// Looks for the runtime in the process; NULL: it is not there, or (*ret_is_early) what
-	// tells its version is not in memory yet. `setup` stays valid until `destroy`.
+	// Looks for the runtime in the process; NULL: it is not there. *ret_is_early: what tells
+	// its version is not in memory yet; only `merge` and `destroy` are called of it then.
+	// `setup` stays valid until `destroy`.
 	void *(*find)(const struct runtimes_setup *setup, int tid, bool *ret_is_early);
 	void (*destroy)(void *runtime);
 

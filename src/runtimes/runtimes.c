@@ -59,13 +59,19 @@ void runtimes_init(struct runtimes *runtimes, const struct runtimes_setup *setup
 	*runtimes = (struct runtimes){.setup = *setup};
 }
 
-static void forget(struct runtimes *runtimes)
+static void forget_all(void **runtimes)
 {
 	for (size_t i = 0; i < RUNTIMES_MAX; i++) {
-		void *runtime = take_pointer(runtimes->found[i]);
+		void *runtime = take_pointer(runtimes[i]);
 		if (runtime)
 			kinds[i]->destroy(runtime);
 	}
+}
+
+static void forget(struct runtimes *runtimes)
+{
+	forget_all(runtimes->found);
+	forget_all(runtimes->early);
 }
 
 void runtimes_deinit(struct runtimes *runtimes)
@@ -90,15 +96,21 @@ static uint64_t hash_files(const struct maps *maps)
 static void find_all(struct runtimes *runtimes, int tid, int64_t now_ns)
 {
 	const int64_t wait_ns = 2 * runtimes->wait_ns;
-	bool is_early = false;
+	bool has_early = false;
 
-	for (size_t i = 0; i < RUNTIMES_MAX && !runtimes->setup.space->is_foreign; i++)
-		if (kinds[i] && !runtimes->found[i] && runtimes->setup.kinds >> i & 1)
-			runtimes->found[i] = kinds[i]->find(&runtimes->setup, tid, &is_early);
+	forget_all(runtimes->early);
+	for (size_t i = 0; i < RUNTIMES_MAX && !runtimes->setup.space->is_foreign; i++) {
+		bool is_early = false;
+		if (!kinds[i] || runtimes->found[i] || !(runtimes->setup.kinds >> i & 1))
+			continue;
+		void *runtime = kinds[i]->find(&runtimes->setup, tid, &is_early);
+		*(is_early ? &runtimes->early[i] : &runtimes->found[i]) = runtime;
+		has_early |= is_early;
+	}
 	runtimes->wait_ns = wait_ns < MIN_WAIT_NS   ? MIN_WAIT_NS
 	                    : wait_ns > MAX_WAIT_NS ? MAX_WAIT_NS
 	                                            : wait_ns;
-	runtimes->again_ns = is_early ? now_ns + runtimes->wait_ns : 0;
+	runtimes->again_ns = has_early ? now_ns + runtimes->wait_ns : 0;
 }
 
 static void find(struct runtimes *runtimes, int tid, int64_t now_ns)
@@ -179,11 +191,19 @@ void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buf
 bool runtimes_merge(struct runtimes *runtimes, int tid, const struct snapshot *snapshot,
                     struct unwound *stack)
 {
+	// What tells the version may never come, and a look at each sleeper in each tick costs
+	// time.
+	const bool is_late = runtimes->wait_ns == MAX_WAIT_NS;
 	bool is_known = true;
 
-	for (size_t i = 0; i < RUNTIMES_MAX; i++)
+	for (size_t i = 0; i < RUNTIMES_MAX; i++) {
+		const struct snapshot_note *note = &snapshot->notes[i];
 		if (runtimes->found[i])
-			is_known &= kinds[i]->merge(runtimes->found[i], tid, snapshot,
-			                            &snapshot->notes[i], stack);
+			is_known &= kinds[i]->merge(runtimes->found[i], tid, snapshot, note, stack);
+		else if (runtimes->early[i])
+			is_known &=
+			    kinds[i]->merge(runtimes->early[i], tid, snapshot, note, stack) ||
+			    is_late;
+	}
 	return is_known;
 }

@@ -100,7 +100,7 @@ static bool find_interp_head(struct search *search, uint64_t *ret)
 		return false;
 	search->is_early =
 	    !resident_read(search->setup->resident, search->tid, address, code, sizeof(code));
-	return !search->is_early && returned_variable(code, address, ret);
+	return search->is_early || returned_variable(code, address, ret);
 }
 
 // What says who holds the GIL. Without it nothing is told of that.
@@ -165,6 +165,8 @@ static bool find_layout(struct search *search, struct python *python)
 	uint8_t offsets[PYTHON_OFFSETS_BYTES];
 	int minor = python->is_3_6 ? 6 : -1;
 
+	if (search->is_early)
+		return false;
 	search->is_early = minor < 0 && !resident_read(search->setup->resident, search->tid,
 	                                               python->runtime, offsets, sizeof(offsets));
 	if (minor < 0 && !search->is_early && python_layout_read(offsets, &python->layout, &minor))
@@ -210,6 +212,7 @@ static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_
 {
 	const int64_t end_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + MAX_SEARCH_NS;
 	const struct maps *maps = &setup->space->maps;
+	struct python early = {0};
 	size_t n_files = 0;
 
 	for (size_t i = 0; i < maps->count && n_files < MAX_FILES; i++) {
@@ -223,14 +226,19 @@ static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_
 		const enum loaded_answer answer =
 		    loaded_file_read(setup->resident, tid, mapping->start, &search.file);
 		search.is_loaded = answer == LOADED_YES;
-		if (answer != LOADED_NO && find_symbols(&search, &found) &&
-		    find_layout(&search, &found)) {
+		if (answer == LOADED_NO || !find_symbols(&search, &found))
+			continue;
+		if (find_layout(&search, &found)) {
 			find_current(&search, &found);
 			return make(setup, &found);
 		}
-		*ret_is_early |= search.is_early;
+		if (search.is_early) {
+			early = found;
+			early.is_early = true;
+		}
 	}
-	return NULL;
+	*ret_is_early = early.is_early;
+	return early.is_early ? make(setup, &early) : NULL;
 }
 
 static void python_destroy(void *context)

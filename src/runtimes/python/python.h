@@ -76,6 +76,7 @@ struct python {
 	struct python_layout layout;
 	uint64_t runtime; // _PyRuntime; in 3.6 the variable interp_head
 	bool is_3_6;
+	bool is_early; // the layout could not be told yet
 	// Up to 3.11: the address at which is the state of the thread that holds the GIL; 0: none.
 	uint64_t current;
 	uint64_t code_type, string_type;

@@ -444,13 +444,14 @@ static bool merge_stateless(struct merge *merge)
 	return false;
 }
 
-// Of a thread that was stopped before the interpreter was found, as just after exec.
+// Of a thread that was stopped before the interpreter was found, or told its version.
 static bool merge_unread(struct merge *merge)
 {
 	const bool is_lost = shows_loop(merge);
 
 	if (is_lost)
-		count_fault(merge->python, RUNTIME_FAULT_UNREADABLE);
+		count_fault(merge->python, merge->python->is_early ? RUNTIME_FAULT_EARLY
+		                                                   : RUNTIME_FAULT_UNREADABLE);
 	return !is_lost;
 }
 
@@ -504,7 +505,7 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 	const struct python_note *note = merge.note;
 	const bool waits = python->gil_waiter == tid;
 
-	if (bytes->size == 0)
+	if (python->is_early || bytes->size == 0)
 		return merge_unread(&merge);
 
 	python->gil_waiter = 0;
