@@ -183,6 +183,12 @@ bool stuck_worker_look(struct stuck_worker *worker)
 	worker->looks = is_in_same_wait(worker) ? worker->looks + 1 : 0;
 	if (worker->looks < KEPT_LOOKS || !is_lost(worker, now_ns))
 		return false;
+	// What was asked meanwhile, of all threads perhaps, has taken its time: the keeper can go
+	// on only if the worker is killed in that very wait, and not in malloc(3) after it.
+	if (!is_in_same_wait(worker)) {
+		worker->looks = 0;
+		return false;
+	}
 	tell(worker);
 	return true;
 }
