@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
-// keeper: what was collected outlives the process that samples.
+// keeper: what was collected outlives the process that samples, and that holds nobody for ever.
 //
 // The kernel can keep the worker waiting for a process without end, where no signal but SIGKILL
 // reaches (stuck_worker.h). So a second process shares the worker's memory and files, and waits in
 // read(2) alone, which costs nothing. When the supervisor has killed the worker, the keeper goes on
 // in its place, as if the worker had left its wait by siglongjmp(3): on its stack, with its
 // variables. It traces nobody, and must not read what the worker has waited for.
+//
+// If the supervisor is dead by then, nobody looks after the worker: the keeper does, and kills it,
+// so that it holds no thread of the target for as long as it waits. What was collected is lost
+// then.
 #pragma once
 
 #include <setjmp.h>
