@@ -138,6 +138,7 @@ void keeper_begin(bool can_go_on)
 		return;
 	worker = getpid();
 	frames_end = __builtin_frame_address(0);
+	shared->is_needed = true; // before there is a keeper: the supervisor may die at any time
 	shared->pid = start();
 	shared->is_needed = shared->pid != 0;
 	shared->is_ready = can_go_on && shared->is_needed;
