@@ -26,6 +26,7 @@ NOBODY = 65534
 IN_OPEN, IN_NONBLOCK = 0x20, 0o4000
 # To the end of a run that waits for a server: a second for each, and the machine may be busy.
 MAX_LATE_S = 60
+SHORT_WAIT_S = 0.3  # no fork of a small process takes as long
 DEAD = r"server that it lies on does not answer"
 
 
@@ -301,9 +302,19 @@ class Servers(harness.TestCase):
         self.assertIn(run.process.returncode, (0, 128 + signal.SIGKILL))
 
     def wait_until_stuck(self, run):
-        """For the memory to be locked, and the worker to wait for it; the worker."""
-        worker = run.worker_pid()
-        harness.wait_for(lambda: harness.read_status(worker)["State"][0] == "D", "a wait")
+        """For the memory to be locked, and the worker to wait for that, not for something short; the
+        worker."""
+        worker, waits = run.worker_pid(), []
+        harness.wait_for(lambda: os.path.exists(self.stall), "the server to fall silent")
+
+        def is_stuck():
+            """Nor has it run since it was seen in a wait some time ago."""
+            time.sleep(SHORT_WAIT_S)
+            with open(f"/proc/{worker}/schedstat", encoding="ascii") as file:
+                waits.append((harness.read_status(worker)["State"][0], file.read().split()[2]))
+            return waits[-1][0] == "D" and waits[-2:-1] == waits[-1:]
+
+        harness.wait_for(is_stuck, "a wait")
         return worker
 
     def check_supervisor_killed(self, *args):
