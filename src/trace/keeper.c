@@ -74,7 +74,9 @@ sigjmp_buf *keeper_way(void)
 }
 
 // Sees, now that the supervisor is dead, that the worker can end: in a process with memory of its
-// own, where calls may fail. The worker may be in the middle of malloc(3).
+// own, where calls may fail. The worker may be in the middle of malloc(3). If this one call fails,
+// for lack of processes or memory, the worker's errno is changed as it runs: a retry or a message
+// may be wrong, in a process that was told to end and whose supervisor is dead.
 static void outlive_supervisor(void)
 {
 	if (shared->is_needed && syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0)

@@ -31,7 +31,7 @@ struct stuck_worker {
 // asked to end, or should have ended by itself: nothing but its death helps.
 bool stuck_worker_look(struct stuck_worker *worker);
 
-// In the keeper's child, once the supervisor is dead, which has asked the worker to end: kills it
-// if it has been waiting for a process for 5 s. Returns when it has, or the worker can end by
-// itself. Takes no memory from malloc(3).
+// In the keeper's child, once the supervisor is dead, whose death has made the kernel ask the
+// worker to end (PR_SET_PDEATHSIG): kills it if it has been waiting for a process for 5 s. Returns
+// when it has, or the worker can end by itself. Takes no memory from malloc(3).
 void stuck_worker_end_orphan(pid_t pid);
