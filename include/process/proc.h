@@ -94,6 +94,9 @@ char *proc_read_variable(int pid, const char *name);
 
 // Reads from an fd of proc_open, or once by path if fd is -1.
 bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret);
+
+// True also of a thread that nobody has reaped yet, whose stop the kernel denies (EPERM).
+bool proc_has_ended(int pid, int tid);
 bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret);
 bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret);
 

@@ -31,9 +31,6 @@ enum tracee_wait {
 // of PTRACE_SEIZE with exec (see tracee.c).
 void tracee_setup(void);
 
-// True if this process can use ptrace at all (no seccomp filter is in the way).
-bool tracee_is_permitted(void);
-
 // Call it before a series of tracee_seize. Notes what has happened to seized threads: the SIGCHLD
 // that told of it may have been read already.
 void tracee_prepare(void);
@@ -62,27 +59,28 @@ bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, 
 // a program under trace, and so without its file's privileges, it executes it again.
 void tracee_release(int tid, const struct tracee_stop *stop);
 
-// Returns how many programs may have lost their file's privileges for good, because their thread
-// was seized while they were executed.
-uint64_t tracee_lost_privileges(void);
-
 // Lets a stopped thread run on, still seized; if job control has stopped it, it stays stopped.
 void tracee_continue(int tid, const struct tracee_stop *stop);
 
 // Makes a signal handler call serve(context) the moment that a seized thread stops, whatever the
 // profiler is busy with, until tracee_serve_in_turn. serve may do only what signal-safety(7)
 // allows, and must not seize. Nor may anything seize until then, unless only_in_seize: then serve
-// is called only while tracee_seize asks the kernel, and waits for it.
+// is called at once if one has stopped already, and while tracee_seize waits for the kernel.
 void tracee_serve_at_once(void (*serve)(void *context), void *context, bool only_in_seize);
 void tracee_serve_in_turn(void);
 
 // True if any thread is seized.
 bool tracee_has_any(void);
 
-// Serves threads whose call a stop has cut short: tracee_release has sent them into the rest of it,
-// and they stay seized until it has ended (syscall_mend.h). Call it whenever SIGCHLD came. Returns
-// how many such threads there are.
+// Serves threads that stay seized after tracee_release: those whose call a stop has cut short,
+// until its rest has ended (syscall_mend.h), and those that could not be let go, as they were about
+// to end or executed a program. Call it whenever SIGCHLD came, and if tracee_take_unserved says so.
+// Returns how many such threads there are.
 size_t tracee_serve(void);
+
+// True, once, if there may be something to serve or to poll of which no SIGCHLD will tell: the
+// signal handler has taken it, or it came before a thread turned out to be one of the latter kind.
+bool tracee_take_unserved(void);
 
 // True if the thread is in the rest of a call: its stack is unchanged, and it cannot be seized.
 bool tracee_is_in_rest(int tid);

@@ -17,6 +17,9 @@ struct tracee_stop {
 	int exit_status;  // TRACEE_EXITED: as waitpid gives it
 };
 
+// True if this process can stop any thread at all (no seccomp filter is in the way of ptrace).
+bool tracee_stop_is_permitted(void);
+
 // Does what waitpid(2) does with __WALL and these flags, but leaves a stop to be reported again
 // until the thread is resumed. If the tracer is killed before that, the kernel gives the thread the
 // signal with which it has stopped; if the stop had been taken, the signal would be lost

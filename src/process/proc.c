@@ -224,6 +224,13 @@ bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret)
 	return proc_parse_stat(text, ret);
 }
 
+bool proc_has_ended(int pid, int tid)
+{
+	struct proc_stat stat;
+
+	return !proc_read_stat(-1, pid, tid, &stat) || stat.state == 'Z' || stat.state == 'X';
+}
+
 // Returns the text after "\nKEY:\t", or NULL.
 static const char *status_value(const char *text, const char *key)
 {

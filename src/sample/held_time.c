@@ -116,6 +116,8 @@ void held_time_wait(struct held_time *hold, int64_t until_ns)
 {
 	const int64_t start_ns = clock_now_ns();
 
+	if (tracee_take_unserved())
+		events_note_served(hold->events);
 	events_wait(hold->events, until_ns);
 	if (!tracee_has_any())
 		return;

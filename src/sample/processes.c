@@ -52,6 +52,8 @@ static void attend(void *context)
 	// Those that a signal handler has let go are still to be counted.
 	if (!tracee_has_any() && !events->served)
 		return;
+	if (tracee_take_unserved())
+		events_note_served(events);
 	const int64_t looked_ns = clock_now_ns();
 	if (!events_child_came(events)) {
 		held_time_note_none(&processes->hold, looked_ns);
@@ -303,9 +305,10 @@ void processes_finish(struct processes *processes)
 	held_time_settle_tick(&processes->hold);
 	while (tracee_serve() > 0 && clock_now_ns() < until_ns)
 		held_time_wait(&processes->hold, until_ns);
+	// First: to let the last ones go takes descriptors, too.
+	processes->hold.stats->lacks_files = lacks_files(processes->items[0]->target->task_fd);
 	tracee_abandon_all();
 	processes->hold.stats->calls = tracee_call_counts();
-	processes->hold.stats->lacks_files = lacks_files(processes->items[0]->target->task_fd);
 }
 
 bool processes_are_served(const struct processes *processes)

@@ -16,11 +16,11 @@
 #include "keeper.h"
 #include "launch.h"
 #include "priority.h"
+#include "privileged_exec.h"
 #include "processes.h"
 #include "profile.h"
 #include "run_stats.h"
 #include "schedule.h"
-#include "tracee.h"
 
 // Even the deepest stack that is copied takes a thousandth of this.
 static const int64_t MAX_HOLD_CPU_NS = 10 * NS_PER_SECOND;
@@ -223,7 +223,7 @@ static void end(const struct loop *loop)
 
 	hold_limit_end();
 	profile_end_watch(profile, stats->last_ns);
-	stats->lost_privileges = tracee_lost_privileges();
+	stats->lost_privileges = privileged_exec_count_lost();
 	stats->end_ns = clock_now_ns();
 	profile->duration_ns = stats->last_ns - stats->start_ns;
 }

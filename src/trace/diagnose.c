@@ -19,7 +19,7 @@
 #include "proc.h"
 #include "supervise.h"
 #include "text.h"
-#include "tracee.h"
+#include "tracee_stop.h"
 
 enum {
 	PF_KTHREAD = 0x00200000, // the kernel's linux/sched.h
@@ -145,7 +145,7 @@ struct error *diagnose_denied(int pid)
 		return diagnose_gone(pid);
 	if (status.tracer_pid && status.tracer_pid != getpid())
 		return traced_by(pid, status.tracer_pid);
-	if (!tracee_is_permitted())
+	if (!tracee_stop_is_permitted())
 		return denied_by_container();
 	if (geteuid() != 0 && (status.uid != geteuid() || status.euid != geteuid()))
 		return foreign_user(pid, status.uid != geteuid() ? status.uid : status.euid);
@@ -328,7 +328,7 @@ struct error *diagnose_target(int pid, int *ret_pid)
 		error = check_tracer(pid, name);
 	if (error)
 		return error;
-	if (!tracee_is_permitted() || (status.state != 'Z' && copying_is_denied(pid)))
+	if (!tracee_stop_is_permitted() || (status.state != 'Z' && copying_is_denied(pid)))
 		return diagnose_denied(pid);
 	*ret_pid = pid;
 	return check_machine(pid);

@@ -19,8 +19,6 @@
 #include "syscall_mend.h"
 #include "tracee_registers.h"
 
-enum { NO_SUCH_TID = 0x7ffffffe };
-
 // The rest of a call that a stop cut short (syscall_mend.h), executed under our control.
 enum call_state {
 	CALL_NONE,
@@ -47,10 +45,11 @@ static struct seized *seized;
 static volatile size_t n_seized;
 static size_t seized_capacity;
 static volatile sig_atomic_t seizing, abandoned, cutting;
+static volatile sig_atomic_t unserved; // tracee_take_unserved
 
 // What the signal handler is to call.
-static void (*serve_at_once)(void *context);
-static void *serve_context;
+static void (*volatile serve_at_once)(void *context);
+static void *volatile serve_context;
 
 static struct call_counts counts;
 
@@ -73,18 +72,25 @@ static void forget(int tid)
 	*entry = seized[--n_seized];
 }
 
+// Has an entry served from now on; its thread's next stop or end may have been told before.
+static void let_leave(struct seized *entry)
+{
+	entry->call = CALL_LEAVING;
+	entry->stands = false; // its tid may be that of the thread that has executed a program
+	unserved = 1;
+}
+
 // Follows a thread that executes another program: it becomes the main thread, with that one's tid;
 // the old tid never reports. The thread is still ours, and about to stop.
 static void follow_exec(struct seized *entry)
 {
 	if (entry->tid == entry->tgid || find_seized(entry->tgid)) {
-		forget(entry->tid);
+		forget(entry->tid); // the main thread's entry is its own from now on
 		return;
 	}
 	rescues_drop(entry->tid);
 	entry->tid = entry->tgid;
-	entry->call = CALL_LEAVING;
-	entry->stands = false;
+	let_leave(entry);
 }
 
 // Collects what the thread reports. False if there is no such thread any more.
@@ -135,8 +141,7 @@ static void detach(struct seized *entry, int signal)
 		forget(entry->tid);
 		return;
 	}
-	entry->call = CALL_LEAVING;
-	entry->stands = false; // its tid may be that of the thread that has executed a program
+	let_leave(entry);
 }
 
 // Lets a thread go from a stop that is not part of the rest of a call.
@@ -145,11 +150,6 @@ static void let_go(struct seized *entry, const struct tracee_stop *stop)
 	if (stop->exec)
 		privileged_exec_restore(entry->tid);
 	detach(entry, stop->signal);
-}
-
-uint64_t tracee_lost_privileges(void)
-{
-	return privileged_exec_count_lost();
 }
 
 static bool resume(struct seized *entry, enum __ptrace_request how, int signal)
@@ -189,19 +189,6 @@ static bool is_for_nobody(int tid, const struct tracee_stop *stop)
 	return stop->interrupted || (stop->signal && syscall_ignores_signal(tid, stop->signal));
 }
 
-// Kernels before 5.3 do not tell whether it is a compat call.
-static struct syscall_caller caller_of(const struct seized *entry)
-{
-	struct __ptrace_syscall_info info;
-	const long size = ptrace(PTRACE_GET_SYSCALL_INFO, entry->tid, (void *)sizeof(info), &info);
-
-	return (struct syscall_caller){
-	    .tid = entry->tid,
-	    .pid = entry->tgid,
-	    .compat = size > 0 && syscall_is_compat_arch(info.arch),
-	};
-}
-
 static void note_unmended(const struct syscall_caller *caller,
                           const struct thread_registers *thread)
 {
@@ -212,7 +199,7 @@ static void note_unmended(const struct syscall_caller *caller,
 // Mends the call of a thread that was stopped by us alone.
 static void mend(struct seized *entry, struct thread_registers *thread)
 {
-	const struct syscall_caller caller = caller_of(entry);
+	const struct syscall_caller caller = tracee_registers_caller(entry->tid, entry->tgid);
 	const enum syscall_mend what = syscall_mend(&caller, thread, &entry->rest);
 
 	counts.again += what == MEND_AGAIN;
@@ -232,7 +219,7 @@ static void mend_at_once(const struct seized *entry, const struct tracee_stop *s
 
 	if (!is_for_nobody(entry->tid, stop) || !tracee_registers_get(entry->tid, &thread))
 		return;
-	const struct syscall_caller caller = caller_of(entry);
+	const struct syscall_caller caller = tracee_registers_caller(entry->tid, entry->tgid);
 	if (syscall_mend_at_once(&caller, &thread))
 		tracee_registers_set(entry->tid, &thread);
 }
@@ -365,6 +352,7 @@ static void on_child_signal(int signal)
 		collect_reports();
 	if (abandoned)
 		release_stopped();
+	unserved = 1;
 	if (serve_at_once)
 		serve_at_once(serve_context);
 	errno = saved_errno;
@@ -387,11 +375,6 @@ void tracee_setup(void)
 	// Nothing may interrupt the handler, least of all to leave guarded work for good (guard.h).
 	sigfillset(&action.sa_mask);
 	sigaction(SIGCHLD, &action, NULL);
-}
-
-bool tracee_is_permitted(void)
-{
-	return ptrace(PTRACE_SEIZE, NO_SUCH_TID, NULL, NULL) == 0 || errno == ESRCH;
 }
 
 void tracee_serve_at_once(void (*serve)(void *context), void *context, bool only_in_seize)
@@ -421,23 +404,8 @@ void tracee_prepare(void)
 	collect_reports();
 }
 
-// True also of one that nobody has reaped yet, whose stop the kernel denies (EPERM).
-static bool has_ended(int tid, int tgid)
+static enum tracee_result ask_to_seize(int tid)
 {
-	struct proc_stat stat;
-
-	return !proc_read_stat(-1, tgid, tid, &stat) || stat.state == 'Z' || stat.state == 'X';
-}
-
-enum tracee_result tracee_seize(int tid, int tgid)
-{
-	// Make room first: the handler must not see the array move.
-	seized = memory_grow(seized, &seized_capacity, n_seized + 1, sizeof(*seized));
-	struct seized *known = find_seized(tid);
-	if (known && known->call == CALL_LEAVING) {
-		known->call = CALL_NONE; // it has not been let go yet
-		return TRACEE_OK;
-	}
 	seizing = n_seized > 0;
 	if (seizing)
 		block_child_signal(SIG_UNBLOCK);
@@ -446,9 +414,28 @@ enum tracee_result tracee_seize(int tid, int tgid)
 	if (seizing)
 		block_child_signal(SIG_BLOCK);
 	seizing = 0;
-	if (result == TRACEE_OK)
+	return result;
+}
+
+enum tracee_result tracee_seize(int tid, int tgid)
+{
+	// Make room first: the handler must not see the array move.
+	seized = memory_grow(seized, &seized_capacity, n_seized + 1, sizeof(*seized));
+	const enum tracee_result result = ask_to_seize(tid);
+	struct seized *known = find_seized(tid);
+
+	if (result == TRACEE_OK) {
+		if (known)
+			forget(tid); // it was another thread's
 		seized[n_seized++] = (struct seized){.tid = tid, .tgid = tgid};
-	return result == TRACEE_DENIED && has_ended(tid, tgid) ? TRACEE_GONE : result;
+	}
+	if (result != TRACEE_DENIED)
+		return result;
+	if (known && (known->call == CALL_LEAVING || known->call == CALL_NONE)) {
+		known->call = CALL_NONE; // it has not been let go yet
+		return TRACEE_OK;
+	}
+	return proc_has_ended(tgid, tid) ? TRACEE_GONE : TRACEE_DENIED;
 }
 
 enum tracee_result tracee_interrupt(int tid)
@@ -462,7 +449,10 @@ static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
 	int status = 0;
 	pid_t pid = tid;
 
-	if (entry && entry->reported) {
+	*ret = (struct tracee_stop){0};
+	if (!entry)
+		return TRACEE_EXITED; // it has been let go
+	if (entry->reported) {
 		status = take_report(entry);
 	} else {
 		do
@@ -473,17 +463,13 @@ static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
 	}
 	if (pid == 0)
 		return TRACEE_RUNS;
-	// An error: it disappeared, because another thread of its process executed a program.
-	if (pid > 0 && tracee_stop_read(status, ret)) {
-		if (entry)
-			entry->stands = true;
-		return TRACEE_STOPPED;
-	}
-	*ret = (struct tracee_stop){.exit_status = status};
-	if (pid < 0 && entry) {
+	if (pid < 0) { // another thread of its process has executed a program
 		follow_exec(entry);
 		return TRACEE_EXITED;
 	}
+	entry->stands = tracee_stop_read(status, ret);
+	if (entry->stands)
+		return TRACEE_STOPPED;
 	child_exit_note(tid, status);
 	forget(tid);
 	return TRACEE_EXITED;
@@ -537,6 +523,14 @@ void tracee_continue(int tid, const struct tracee_stop *stop)
 bool tracee_has_any(void)
 {
 	return n_seized > 0;
+}
+
+bool tracee_take_unserved(void)
+{
+	const bool is = unserved;
+
+	unserved = 0;
+	return is;
 }
 
 size_t tracee_serve(void)

@@ -24,6 +24,19 @@ bool tracee_registers_set(int tid, const struct thread_registers *thread)
 	return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0;
 }
 
+// Kernels before 5.3 do not tell whether it is a compat call.
+struct syscall_caller tracee_registers_caller(int tid, int pid)
+{
+	struct __ptrace_syscall_info info;
+	const long size = ptrace(PTRACE_GET_SYSCALL_INFO, tid, (void *)sizeof(info), &info);
+
+	return (struct syscall_caller){
+	    .tid = tid,
+	    .pid = pid,
+	    .compat = size > 0 && syscall_is_compat_arch(info.arch),
+	};
+}
+
 bool tracee_registers_put_code(int tid, uint64_t address, const uint64_t *words, size_t n)
 {
 	bool done = true;

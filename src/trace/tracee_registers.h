@@ -6,12 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "syscall_rest.h"
+
 struct thread_registers;
 
 // False if it is not stopped, or runs a 32-bit program.
 bool tracee_registers_get(int tid, struct thread_registers *ret);
 
 bool tracee_registers_set(int tid, const struct thread_registers *thread);
+
+// Returns whose call it is, of thread `tid` of process `pid`.
+struct syscall_caller tracee_registers_caller(int tid, int pid);
 
 // Writes words over the code that it executes, which no other process shares (privileged_exec.h).
 bool tracee_registers_put_code(int tid, uint64_t address, const uint64_t *words, size_t n);

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "tracee_stop.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-enum { STOPPED_STATUS = 0x7f }; // in waitpid's status; the signal, and the event, come above it
+enum {
+	NO_SUCH_TID = 0x7ffffffe,
+	STOPPED_STATUS = 0x7f, // in waitpid's status; the signal, and the event, come above it
+};
+
+bool tracee_stop_is_permitted(void)
+{
+	return ptrace(PTRACE_SEIZE, NO_SUCH_TID, NULL, NULL) == 0 || errno == ESRCH;
+}
 
 pid_t tracee_stop_wait(int tid, int flags, int *ret_status)
 {

@@ -30,6 +30,7 @@
 #include "stops.h"
 #include "target.h"
 #include "tracee.h"
+#include "tracee_stop.h"
 
 #define FAR_NS (120 * NS_PER_SECOND) // a machine that is busy, or paused, ends it long before
 
@@ -509,7 +510,7 @@ int main(void)
 	    cmocka_unit_test(test_while_another_is_in_exec),
 	};
 
-	if (!tracee_is_permitted())
+	if (!tracee_stop_is_permitted())
 		return 77;
 	return cmocka_run_group_tests(tests, begin, finish);
 }

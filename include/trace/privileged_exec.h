@@ -24,4 +24,7 @@ bool privileged_exec_would_gain(const char *command);
 // has withheld privileges from it, makes it execute the program again once it is let go; or counts
 // it, if that is not sure to work.
 void privileged_exec_restore(int tid);
+
+// Returns how many programs may have lost their file's privileges for good, because their thread
+// was seized while they were executed.
 uint64_t privileged_exec_count_lost(void);
