@@ -180,6 +180,18 @@ static size_t add_tids(const struct target *target, const uint8_t *entries, size
 	return count;
 }
 
+// The kernel lists a thread that executes a program twice if it gets the main thread's tid meanwhile:
+// as itself, after that one.
+static size_t drop_repeated(int *tids, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (kept == 0 || tids[i] != tids[kept - 1])
+			tids[kept++] = tids[i];
+	return kept;
+}
+
 // Returns the tids that /proc/PID/task lists, sorted; the caller frees. NULL if the kernel cannot
 // list them now. Opens nothing, so that a lack of descriptors does not look like the process's end.
 static int *read_tids(const struct target *target, size_t *ret_count)
@@ -196,7 +208,7 @@ static int *read_tids(const struct target *target, size_t *ret_count)
 		return NULL;
 	}
 	qsort(tids, count, sizeof(*tids), compare_tids);
-	*ret_count = count;
+	*ret_count = drop_repeated(tids, count);
 	return tids;
 }
 
