@@ -90,6 +90,12 @@ void hold_limit_end(void)
 	signal_timer_delete(&limit.timer);
 }
 
+void hold_limit_unblock(void)
+{
+	if (limit.timer.signal != 0)
+		change_mask(SIG_UNBLOCK, NULL);
+}
+
 void hold_limit_enter(void)
 {
 	limit.entries++;

@@ -20,6 +20,9 @@ void hold_limit_begin(int64_t max_cpu_ns);
 // Gives the signal back as it was.
 void hold_limit_end(void);
 
+// Call it in a signal handler that blocks all others, before it holds a thread.
+void hold_limit_unblock(void);
+
 // Call these around what is done while a thread is held. They cost nothing.
 void hold_limit_enter(void);
 void hold_limit_leave(void);

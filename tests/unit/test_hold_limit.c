@@ -36,6 +36,23 @@ static void hold_one(void)
 	spin(100 * (int64_t)MAX_NS);
 }
 
+static void hold_in_handler(int number)
+{
+	(void)number;
+	hold_limit_unblock();
+	hold_one();
+}
+
+// In a handler of a signal that blocks all others.
+static void hold_one_at_once(void)
+{
+	struct sigaction action = {.sa_handler = hold_in_handler};
+
+	sigfillset(&action.sa_mask);
+	sigaction(SIGCHLD, &action, NULL);
+	raise(SIGCHLD);
+}
+
 static void hold_many(void)
 {
 	for (int i = 0; i < 100; i++) {
@@ -126,8 +143,9 @@ static void test_one(void **state)
 	char told[256];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		const int status = end_of(hold_one, limits[i], told, sizeof(told));
+	for (size_t i = 0; i < 2 * sizeof(limits) / sizeof(limits[0]); i++) {
+		const int status =
+		    end_of(i % 2 ? hold_one_at_once : hold_one, limits[i / 2], told, sizeof(told));
 		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 		assert_non_null(strstr(told, "please report it\n"));
 	}
