@@ -24,9 +24,11 @@ void resident_init(struct resident *resident, int pid)
 
 static void close_pagemap(struct resident *resident)
 {
-	if (resident->fd >= 0)
-		close(resident->fd);
-	resident->fd = -1;
+	const int fd = resident->fd;
+
+	resident->fd = -1; // first: a signal handler may open another one (held_time.h)
+	if (fd >= 0)
+		close(fd);
 }
 
 void resident_deinit(struct resident *resident)
@@ -257,26 +259,39 @@ static bool has_page(const struct resident_stretch *stretch, uint64_t page)
 	return page - stretch->first < stretch->n;
 }
 
+// Finds the stretch that the page is in, or else the place for a new one.
+static bool find_stretch(const struct resident_pages *known, uint64_t page, size_t *ret_place,
+                         struct resident_stretch *ret)
+{
+	const size_t n = known->n;
+	size_t i = known->latest;
+
+	if (!has_page(&known->items[i], page))
+		for (i = 0; i < n && !has_page(&known->items[i], page); i++)
+			;
+	*ret_place = i % RESIDENT_MAX_STRETCHES; // of so many the first was asked for long ago
+	*ret = known->items[*ret_place];
+	return i < n && has_page(ret, page);
+}
+
 // True if the page is in memory. `blocks`: the one that needs it, and the n - 1 after it, whose
-// pages are asked for in the same call.
+// pages are asked for in the same call. A signal handler may do the same meanwhile (held_time.h):
+// after that, nothing that was read of *known holds.
 static bool is_page_there(struct resident *resident, int tid, uint64_t page,
                           const struct resident_block *blocks, size_t n,
                           struct resident_pages *known)
 {
-	size_t i = known->latest;
+	struct resident_stretch stretch;
+	size_t place;
 
-	if (!has_page(&known->items[i], page))
-		for (i = 0; i < known->n && !has_page(&known->items[i], page); i++)
-			;
-	if (i == known->n) {
-		if (known->n == RESIDENT_MAX_STRETCHES)
-			i = known->n = 0; // of so many the first ones were asked for long ago
-		ask_for_pages(resident, tid, page, count_needed(resident, page, blocks, n),
-		              &known->items[i]);
-		known->n++;
+	if (!find_stretch(known, page, &place, &stretch)) {
+		const uint64_t n_pages = count_needed(resident, page, blocks, n);
+		ask_for_pages(resident, tid, page, n_pages, &stretch);
+		known->items[place] = stretch;
+		known->n = place + 1;
 	}
-	known->latest = i;
-	return known->items[i].are_there >> (page - known->items[i].first) & 1;
+	known->latest = place;
+	return stretch.are_there >> (page - stretch.first) & 1;
 }
 
 // True if all pages of the first of n blocks are in memory.
