@@ -365,12 +365,16 @@ static void find_program(struct ticker *ticker)
 void goroutine_samples_note_layout(struct ticker *ticker)
 {
 	const struct goroutine_samples *samples = &ticker->goroutines;
+	const struct go_offsets *offsets = &samples->program.offsets;
+	struct go_layout go = ticker->unwinder.go;
 
-	ticker->go.goid = samples->found ? samples->program.offsets.goid : 0;
-	ticker->go.status = samples->found ? samples->program.offsets.status : 0;
-	ticker->go.labels = samples->found && samples->program.offsets.labels != GO_NO_FIELD
-	                        ? samples->program.offsets.labels
-	                        : 0;
+	go.goid = samples->found ? offsets->goid : 0;
+	go.status = samples->found ? offsets->status : 0;
+	go.labels = samples->found && offsets->labels != GO_NO_FIELD ? offsets->labels : 0;
+	// Not written in vain: a signal handler that copies a thread meanwhile would find it half
+	// done.
+	if (memcmp(&go, &ticker->go, sizeof(go)) != 0)
+		ticker->go = go;
 }
 
 // --- Ticks

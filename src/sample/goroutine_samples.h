@@ -104,7 +104,7 @@ void goroutine_samples_unbind(struct ticker *ticker, struct target_thread *threa
 // Interns the stack of the thread that was last bound; a goroutine's has its creator as root.
 uint32_t goroutine_samples_stack(struct ticker *ticker, const struct unwound *unwound);
 
-// Call it when stacks have shown all that they will show of the program.
+// Takes over, for the next copies, what is known by now of where Go keeps things.
 void goroutine_samples_note_layout(struct ticker *ticker);
 
 // Counts all up to the last tick, because the profile is about to be read, or (is_end) because the

@@ -17,7 +17,6 @@ void tick_walk(struct ticker *ticker, const struct snapshot *snapshot, struct un
 
 	unwinder_unwind(&ticker->unwinder, snapshot, ret);
 	held_time_end_work(hold, begun);
-	ticker->go = ticker->unwinder.go;
 	goroutine_samples_note_layout(ticker);
 }
 
