@@ -331,8 +331,10 @@ static pid_t start(const struct window_files *files, const struct window_part *p
 	fflush(stderr);
 	sigprocmask(SIG_BLOCK, &give_up, &before);
 	const pid_t child = fork();
-	if (child == 0)
+	if (child == 0) {
+		signal(SIGCHLD, SIG_DFL); // tells of threads that are the parent's (tracee.h)
 		_exit(work(files, part, path, comment));
+	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return child;
 }
