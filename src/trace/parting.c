@@ -74,7 +74,8 @@ bool parting_is_reported(int *ret_status)
 static void on_end_signal(int number)
 {
 	is_to_cut = 1;
-	is_late |= number == SIGALRM;
+	if (number == SIGALRM)
+		is_late = 1;
 }
 
 // Blocks the signals that end the wait, and SIGCHLD; *ret_open is the mask without them.
