@@ -168,7 +168,7 @@ bool windows_ticked(struct windows *windows)
 	const int64_t begun = (now_ns - windows->profile->start_ns) / windows->options->every_ns;
 	const int64_t before =
 	    (windows->start_ns - windows->profile->start_ns) / windows->options->every_ns;
-	// A longer window is better than one that is given up.
+	// Fewer files need less CPU: with --push one that is too many would be given up.
 	const bool ends = begun > before &&
 	                  (begun - before >= MAX_JOINED || !window_files_is_behind(windows->files));
 	if (ends)
