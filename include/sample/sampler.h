@@ -32,7 +32,7 @@ struct sampler {
 	bool counts_at_once;         // `passed` reads the profile after each tick
 	bool once;                   // only the first tick, at once
 	bool has_keeper;             // of its own: one process more (keeper.h)
-	bool is_kept;                // by that: samples outlive a wait without end
+	bool is_kept;                // with has_keeper: samples outlive a wait without end
 	struct target *target;       // borrowed, as all that follow
 	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;

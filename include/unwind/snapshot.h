@@ -99,11 +99,11 @@ struct snapshot_hint {
 	size_t guess_bytes; // for a stack without a known end; 0: the default
 	size_t limit_bytes; // for one with a known end; 0: the default
 	uint64_t last_base;
-	uint64_t deep_sp;     // where unwinding last reached its limit of frames; 0: never
-	uint64_t stopped_sp;  // where the thread was last stopped; 0: never
-	size_t stopped_bytes; // what was copied there of the stack
-	bool is_searched;     // all the same, as a signal stack may be that deep, or lie below one
-	bool misled;          // a base once belonged to another stack than the one copied
+	uint64_t deep_sp;       // where unwinding last reached its limit of frames; 0: never
+	uint64_t stopped_sp;    // where the thread was last stopped; 0: never
+	size_t stopped_bytes;   // what was copied there of the stack
+	bool is_searched;       // copies are, in spite of deep_sp: unwinding once ended early
+	bool misled;            // a base once belonged to another stack than the one copied
 	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
 	                        // of its own
 	const struct go_layout *go; // of the program; NULL: none; borrowed
@@ -125,9 +125,8 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 // Notes the copy of a thread that was stopped.
 void snapshot_hint_stopped(struct snapshot_hint *hint, const struct snapshot *snapshot);
 
-// Copies, before the thread is stopped, what was copied when it was last stopped, and drops it:
-// what the copy needs is in the caches then. Worth it only for a copy that is large, or made
-// seldom.
+// Copies, before the thread is stopped, from where it was last stopped, and drops it: what the copy
+// needs is in the caches then. Worth it only for a copy that is large, or made seldom.
 void snapshot_rehearse(int tid, const struct arch *arch, const struct maps *maps,
                        const struct snapshot_hint *hint, struct snapshot_buffer *buffer);
 
