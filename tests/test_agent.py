@@ -13,7 +13,7 @@ import subprocess
 import threading
 
 import harness
-from harness import PROFILER, children, find_tool, is_there, need, read_status, wait_for
+from harness import PROFILER, STATUS_USAGE, children, find_tool, is_there, need, read_status, wait_for
 from push_server import Server
 
 SUMMED_UP = re.compile(r"agent: (\d+) windows, (\d+) of them failed; (\d+) were left out")
@@ -267,6 +267,10 @@ class Agent(harness.TestCase):
         self.assertEqual(n_failed, 0, self.stderr)
         self.assertLess(max(numbers(shop)), min(numbers(other)))  # in the order in which they began
         self.assert_let_go(shop, other)
+
+    def test_no_directory(self):
+        run = harness.Run(["agent", f"exe={self.program}", "-o", "-"]).finish(expect=STATUS_USAGE)
+        self.assert_message(run, "name a directory", STATUS_USAGE)
 
     def test_off_file(self):
         """While it is there nobody is sampled; those at work end."""

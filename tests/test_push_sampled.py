@@ -175,6 +175,7 @@ class Sampled(Push):
             (["--label=a=b"], "are for --push"),
             (["--push=http://h", "--keep=3"], "leave --keep out"),
             (["--push=http://h", "-f", "folded"], "--push sends pprof"),
+            (["--push=http://h", "-o", "-"], "name a directory"),
             (["--push=http://h:1", "-o", directory], "others than its user may write there"),
         ):
             run = harness.Run(["-p", os.getpid(), *args]).finish(expect=STATUS_USAGE)
