@@ -251,6 +251,7 @@ class Inputs(harness.TestCase):
         told = self.told_of("report", f"/dev/fd/{out_end}", pass_fds=[out_end])
         os.close(out_end)
         self.assertIn("is not a recording", told)
+        self.assertIn("profiler view shows a pprof profile", told)
 
 
 class Slice(harness.TestCase):

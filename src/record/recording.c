@@ -231,7 +231,7 @@ struct error *recording_open_bytes(const char *name, uint8_t *bytes, size_t size
 		recording_deinit(ret);
 		return error_create(EXIT_STATUS_TARGET,
 		                    "%s is not a recording: make one with "
-		                    "profiler -f record",
+		                    "profiler -f record; profiler view shows a pprof profile",
 		                    name);
 	}
 	const uint32_t version = get_le32(bytes + RECORD_MAGIC_BYTES);
