@@ -180,8 +180,7 @@ static size_t add_tids(const struct target *target, const uint8_t *entries, size
 	return count;
 }
 
-// The kernel lists a thread that executes a program twice if it gets the main thread's tid meanwhile:
-// as itself, after that one.
+// The kernel lists the main thread's tid twice if another thread gets it meanwhile, in exec.
 static size_t drop_repeated(int *tids, size_t count)
 {
 	size_t kept = 0;
