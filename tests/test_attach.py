@@ -415,6 +415,7 @@ class Blocked(harness.TestCase):
         run = harness.start_attach(target)
         run.wait_attached()
         os.kill(target.pid, signal.SIGSTOP)
+        self.check_stopped(target)  # it stops when it has got a CPU
         run.wait_ticks(100)
         self.check_stopped(target)
         os.kill(target.pid, signal.SIGCONT)
