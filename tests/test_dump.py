@@ -253,6 +253,7 @@ time.sleep(1000)
         calls = {t["name"]: t["syscall"]["text"] for t in dump(target)["threads"]}
         for name, pattern in {
             "mutex": r"futex\(0x[0-9a-f]+, FUTEX_WAIT_PRIVATE, 2\)",
+            "timed_cond": r"futex\(.*, FUTEX_WAIT_BITSET_PRIVATE, 0, until \d+\.\d\d\d s\)",
             "nanosleep": r"clock_nanosleep\(CLOCK_REALTIME, 1000 s\)",
             "pipe_read": r"read\(\d+ pipe:\[\d+\]\)",
             "poll": r"poll\(pipe:\[\d+\], -1\)",
@@ -260,8 +261,7 @@ time.sleep(1000)
             "flock": r"flock\(\d+ /tmp/\S+ \(deleted\), LOCK_EX\)",
             "waitpid": r"wait4\(\d+\)",
             "accept": r"accept\(\d+ unix @\w+\)",
-            "epoll_wait": r"epoll_wait\(\d+ epoll, -1\)",
-            "pause": r"pause\(\)",
+            "epoll_wait": r"epoll_wait\(\d+ epoll, -1\)", "pause": r"pause\(\)",
         }.items():
             self.assertRegex(calls[name], rf"\A{pattern}\Z", name)
         text = dump_text(target)

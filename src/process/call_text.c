@@ -27,6 +27,7 @@ enum argument_kind {
 	ARGUMENT_FUTEX,
 	ARGUMENT_MILLISECONDS,
 	ARGUMENT_TIMESPEC, // in memory; left out if there is none
+	ARGUMENT_FUTEX_TIME,
 	ARGUMENT_TIMEVAL,
 	ARGUMENT_CLOCK,
 	ARGUMENT_SLEEP_FLAGS,
@@ -53,7 +54,7 @@ struct call_row {
 
 static const struct call_row rows[] = {
     {SYS_futex,
-     {{0, ARGUMENT_LOCK}, {1, ARGUMENT_FUTEX}, {2, ARGUMENT_NUMBER}, {3, ARGUMENT_TIMESPEC}}},
+     {{0, ARGUMENT_LOCK}, {1, ARGUMENT_FUTEX}, {2, ARGUMENT_NUMBER}, {3, ARGUMENT_FUTEX_TIME}}},
     {SYS_read, ONE_DESCRIPTOR},
     {SYS_readv, ONE_DESCRIPTOR},
     {SYS_pread64, ONE_DESCRIPTOR},
@@ -172,16 +173,37 @@ void call_text_duration(int64_t ns, char ret[CALL_TEXT_DURATION_SIZE])
 		         hours / 24, hours % 24, minutes, last);
 }
 
-static char *time_text(const struct call_writer *writer, uint64_t address, bool timeval)
+static bool read_time(const struct call_writer *writer, uint64_t address, bool timeval,
+                      double *ret_s)
 {
 	int64_t time[2];
 
-	if (address == 0)
-		return NULL;
 	if (!writer->memory ||
 	    !writer->memory->read(writer->memory->context, address, time, sizeof(time)))
-		return memory_printf("0x%" PRIx64, address);
-	return memory_printf("%.9g s", (double)time[0] + (double)time[1] / (timeval ? 1e6 : 1e9));
+		return false;
+	*ret_s = (double)time[0] + (double)time[1] / (timeval ? 1e6 : 1e9);
+	return true;
+}
+
+static char *time_text(const struct call_writer *writer, uint64_t address, bool timeval)
+{
+	double time_s;
+
+	if (address == 0)
+		return NULL;
+	return read_time(writer, address, timeval, &time_s) ? memory_printf("%.9g s", time_s)
+	                                                    : memory_printf("0x%" PRIx64, address);
+}
+
+// Only FUTEX_WAIT takes a duration; the others take a time of a clock.
+static char *futex_time_text(const struct call_writer *writer, uint64_t address)
+{
+	double time_s;
+
+	if (address == 0 || (writer->args[1] & FUTEX_CMD_MASK) == FUTEX_WAIT ||
+	    !read_time(writer, address, false, &time_s))
+		return time_text(writer, address, false);
+	return memory_printf("until %.3f s", time_s);
 }
 
 static char *descriptor_text(const struct call_writer *writer, uint64_t number)
@@ -223,6 +245,8 @@ static char *argument_text(const struct call_writer *writer, unsigned int positi
 		                      : memory_printf("%.9g s", (int)value / 1e3);
 	case ARGUMENT_TIMESPEC:
 		return time_text(writer, value, false);
+	case ARGUMENT_FUTEX_TIME:
+		return futex_time_text(writer, value);
 	case ARGUMENT_TIMEVAL:
 		return time_text(writer, value, true);
 	case ARGUMENT_CLOCK:
