@@ -417,6 +417,9 @@ class Terminals(torture.TestCase):
             ["-o", "out.pb.gz", "--", harness.fixture("calls-static"), "spin"]
         )
         run.wait_attached()
+        said = b""
+        while b"ready" not in said:  # who writes to a terminal that is closed is told so first
+            said += os.read(terminal, 1000)
         os.close(terminal)
         run.finish(expect=128 + signal.SIGHUP)
         self.assertGreater(sum(run.stacks().values()), 0)
