@@ -68,6 +68,28 @@ class Flight(harness.TestCase):
             self.assertLessEqual(length, 500_000_001)
             self.assertGreater(length, 250_000_000)
 
+    def test_thread_without_a_cpu(self):
+        """It stops late; its window has it nevertheless, up to the end, or says that it has not."""
+        cpu = min(os.sched_getaffinity(0))
+        targets = [self.start_fixture("threads", 1, 1) for _ in range(2)]
+        for target, nice in zip(targets, (19, 0)):
+            for tid in harness.tids_of(target.pid):
+                os.sched_setaffinity(tid, {cpu})
+                os.setpriority(os.PRIO_PROCESS, tid, nice)
+        run = self.start_ring(targets[0], "-f", "speedscope", ring="100ms")
+        for n in range(1, 11):
+            self.wait_seconds(run, 0.3)
+            run.signal(signal.SIGUSR1)
+            harness.wait_for(lambda n=n: len(self.files()) == n, "the window", MAX_WAIT_S)
+        run.signal(signal.SIGINT)
+        self.finish(run)
+        n_late = run.stderr.count("but for the last moments of 1 thread")
+        for name in self.files():
+            with open(os.path.join(self.windows, name), encoding="utf-8") as file:
+                ends = [profile["endValue"] for profile in json.load(file)["profiles"]]
+            n_late -= len(ends) != 2 or ends[0] != ends[1]
+        self.assertEqual(n_late, 0)
+
     def test_asked_for(self):
         """SIGUSR1, again and again: each is the last second, and sampling goes on."""
         target = self.start_fixture("threads", 6, 1, 1)

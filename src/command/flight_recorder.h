@@ -22,6 +22,8 @@ struct flight_recorder {
 	struct ring ring;
 	struct triggers triggers;
 	int64_t noticed_ns; // when a trigger last fired
+	char *why;          // the window that was asked for and is not written yet, or NULL...
+	int64_t end_ns;     // ...and its end
 };
 
 // Call it before the first tick, when the profile's start is known.
@@ -30,7 +32,8 @@ void flight_recorder_begin(struct flight_recorder *recorder, const struct option
                            struct window_files *files);
 void flight_recorder_deinit(struct flight_recorder *recorder);
 
-// Call it after each tick. `asked`: the user wants the window (SIGUSR1).
+// Call it after each tick. `asked`: the user wants the window (SIGUSR1) that ends with that tick.
+// It is written as soon as all threads have stopped for it, but after a second at the latest.
 void flight_recorder_ticked(struct flight_recorder *recorder, bool asked);
 
 // Call it when sampling is over. Waits for what is being written.
