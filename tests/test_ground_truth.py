@@ -260,6 +260,23 @@ class ShortNaps(harness.TestCase):
         self.check(997, 100)
 
 
+class WokenSleeper(harness.TestCase):
+    def test_shares(self):
+        """What a thread waits for may come in the moment of its stop: it then goes on, and sleeps
+        elsewhere, without having been scheduled more often than the stop takes."""
+        run = harness.start_wrap(
+            [harness.fixture("woken_sleeper"), "10"], "--max-overhead=0", hz=997
+        ).finish()  # fmt: skip
+        lines = [line.split() for line in run.stdout.decode().splitlines() if line != "ready"]
+        truth = {name: float(seconds) for name, seconds in lines}
+        found = collections.Counter()
+        for sample in run.pprof.samples:
+            found.update({name: sample.count for name in truth if name in sample.stack})
+        share = truth["sleep_shortly"] / sum(truth.values())
+        n, lost = sum(found.values()), run.summary.missed / run.summary.ticks
+        self.assertLessEqual(found["sleep_shortly"] / n, 1.5 * share + lost, f"{found}, {truth}")
+
+
 def without_sums():
     """No sums of all threads' figures from the kernel: they are for CAP_NET_ADMIN."""
     PR_CAPBSET_DROP, CAP_NET_ADMIN = 24, 12

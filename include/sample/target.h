@@ -24,6 +24,13 @@ struct stop_request {
 	enum thread_state asked_state; // and its state then
 };
 
+// The stack of a thread that was stopped asleep, as the stop found it (sleeper).
+struct stop_picture {
+	uint64_t sp, pc;
+	uint64_t hash; // of the bytes from sp on
+	size_t size;   // how many; 0: there is no picture
+};
+
 // One thread of the target.
 struct target_thread {
 	// Its identity (target).
@@ -42,6 +49,7 @@ struct target_thread {
 	struct proc_schedstat last;  // as last read
 	struct sleep sleep;
 	struct proc_syscall call; // that it slept in when it was last copied asleep
+	struct stop_picture picture;
 
 	struct stop_request stop;
 	struct account account;

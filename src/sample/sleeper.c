@@ -3,13 +3,17 @@
 
 #include <errno.h>
 
+#include "hash.h"
 #include "memory.h"
 #include "runtimes.h"
 #include "snapshot.h"
 #include "spared_calls.h"
 #include "target.h"
 
-enum { MAX_TRIES = 2 }; // with a thread that moves while it is looked at
+enum {
+	MAX_TRIES = 2,                // with a thread that moves while it is looked at
+	MAX_PICTURE_BYTES = 16 << 10, // of a stack, its innermost frames
+};
 
 static enum thread_state state_of(char letter)
 {
@@ -58,6 +62,46 @@ bool sleeper_is_blocked(const struct target *target, struct target_thread *threa
 	return proc_is_blocked(thread->syscall_fd, target->pid, thread->tid);
 }
 
+void sleeper_keep_picture(struct target_thread *thread, const struct snapshot *snapshot,
+                          uint64_t end)
+{
+	const uint64_t sp = snapshot->registers.value[ARCH_NATIVE->sp];
+	const struct snapshot_region *region = &snapshot->regions[0];
+	const uint64_t at = sp - region->start;
+	struct stop_picture picture = {.sp = sp, .pc = snapshot->registers.value[ARCH_NATIVE->pc]};
+
+	thread->picture.size = 0;
+	if (at >= region->size)
+		return;
+	picture.size = region->size - at;
+	if (end > sp && end - sp < picture.size)
+		picture.size = end - sp;
+	if (picture.size > MAX_PICTURE_BYTES)
+		picture.size = MAX_PICTURE_BYTES;
+	if (snapshot_region_has_gap(region, at, picture.size))
+		return;
+	picture.hash = hash_bytes(region->bytes + at, picture.size);
+	thread->picture = picture;
+}
+
+// True if a thread that a stop woke is back where that found it. The run count does not tell: what
+// it waited for may have come in the moment of the stop, so that it went on, and now sleeps
+// elsewhere, without having been scheduled more often.
+static bool is_back(const struct target *target, const struct target_thread *thread)
+{
+	const struct stop_picture *picture = &thread->picture;
+	uint8_t bytes[MAX_PICTURE_BYTES];
+	struct proc_syscall call;
+
+	if (picture->size == 0 || !target->sees_syscalls)
+		return true;
+	return proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call) &&
+	       !call.running && call.sp == picture->sp && call.pc == picture->pc &&
+	       resident_read(thread->hint.resident, thread->tid, picture->sp, bytes,
+	                     picture->size) &&
+	       hash_bytes(bytes, picture->size) == picture->hash;
+}
+
 // Judges by the run count, as last read.
 static enum sleep_verdict judge(const struct target *target, struct target_thread *thread)
 {
@@ -71,6 +115,8 @@ static enum sleep_verdict judge(const struct target *target, struct target_threa
 		return verdict;
 	const bool blocked = sleeper_is_blocked(target, thread);
 	verdict = sleep_judge(sleep, runs, blocked ? SLEEP_BLOCKED : SLEEP_NOT_BLOCKED);
+	if (verdict == SLEEP_ON && !is_back(target, thread))
+		return SLEEP_UNKNOWN;
 	if (verdict == SLEEP_ON)
 		sleep->stop_woke_it = false;
 	return verdict;

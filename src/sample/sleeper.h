@@ -31,6 +31,10 @@ void sleeper_rehearse_stop(const struct target *target, const struct target_thre
 // Notes that the thread is stopped now, for SLEEPER_WAITS.
 void sleeper_note_stop(const struct target *target, struct target_thread *thread);
 
+// Notes how the stop of a sleeping thread found its stack, of which unwinding came up to `end`.
+void sleeper_keep_picture(struct target_thread *thread, const struct snapshot *snapshot,
+                          uint64_t end);
+
 // Looks at the thread. Sets *ret_state for SLEEPER_COPIED, _HIDDEN and _RUNS; keeps thread->last up
 // to date.
 enum sleeper_look sleeper_look(const struct target *target, struct target_thread *thread,

@@ -75,6 +75,7 @@ static void ask(struct stops *stops, struct stop *stop, bool is_first)
 	const enum tracee_result result = seize(stops, thread, is_first);
 
 	stop->free_ns = clock_now_ns();
+	thread->picture.size = 0;
 	thread->stop.asked_ns = stop->tick_ns;
 	thread->stop.pending = result == TRACEE_OK;
 	thread->gone |= result == TRACEE_GONE;

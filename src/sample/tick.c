@@ -87,6 +87,8 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	ticker->space.stale |= stop->how.exec;
 	if (stop->copied && !stop->failed) {
 		tick_unwind(ticker, thread, &stop->snapshot, &unwound);
+		if (stop->asleep)
+			sleeper_keep_picture(thread, &stop->snapshot, unwound.last_sp);
 		if (thread->account.wait == WAIT_NONE)
 			thread->account.wait = wait_reasons_of_call(&ticker->waits, stop->how.call);
 		goroutine_samples_bind(ticker, thread, &stop->snapshot);
