@@ -17,7 +17,9 @@ struct pending_ticks {
 	int64_t last_ns; // of the last one
 };
 
-enum { MAX_PENDING_TICKS = 8 }; // stretches of one state; later ticks are added to the last stretch
+// Stretches of one state that are kept apart. A later tick is added to the last one of its state:
+// each state keeps its ticks and its time, only their order is lost.
+enum { MAX_PENDING_STRETCHES = 8, MAX_PENDING_TICKS = MAX_PENDING_STRETCHES + N_THREAD_STATES };
 
 // What is counted for one thread.
 struct account {

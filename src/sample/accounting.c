@@ -96,16 +96,32 @@ void accounting_not_sampled(struct accounting *accounting, struct account *accou
 	                 tick_ns);
 }
 
+// Returns the stretch that one more tick in that state belongs to; the number of stretches: a new
+// one.
+static size_t find_stretch(const struct account *account, enum thread_state state)
+{
+	const size_t n = account->n_pending_ticks;
+	size_t i = n;
+
+	while (i > 0 && account->pending_ticks[i - 1].state != state)
+		i--;
+	return i == n || (i > 0 && n >= MAX_PENDING_STRETCHES) ? i - 1 : n;
+}
+
 uint64_t accounting_pending(struct accounting *accounting, struct account *account,
                             enum thread_state state)
 {
+	struct pending_ticks *ticks = account->pending_ticks;
 	const size_t n = account->n_pending_ticks;
+	const size_t found = n > 0 ? find_stretch(account, state) : 0;
+	const int64_t tick_ns = n > 0 ? accounting->now_ns - ticks[n - 1].last_ns : 0;
 
-	if (n == 0 || (account->pending_ticks[n - 1].state != state && n < MAX_PENDING_TICKS))
-		account->pending_ticks[account->n_pending_ticks++] =
-		    (struct pending_ticks){.state = state};
-	struct pending_ticks *last = &account->pending_ticks[account->n_pending_ticks - 1];
-	last->count++;
-	last->last_ns = accounting->now_ns;
-	return last->count;
+	if (found == n) {
+		ticks[account->n_pending_ticks++] =
+		    (struct pending_ticks){state, 1, accounting->now_ns};
+		return 1;
+	}
+	for (size_t i = found; i < n; i++)
+		ticks[i].last_ns += tick_ns;
+	return ++ticks[found].count;
 }

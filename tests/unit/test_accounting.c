@@ -165,8 +165,9 @@ static void test_pending(void **state)
 	    {"rrrr", 4, 0, 0},
 	    {"rddd", 1, 0, 3},
 	    {"sddrrs", 2, 2, 2},
-	    // Of more stretches than are kept apart, the last one takes the rest.
-	    {"rdrdrdrdrdrd", 8, 0, 4},
+	    // So are those of more stretches than are kept apart.
+	    {"rdrdrdrdrdrd", 6, 0, 6},
+	    {"rdrdrdrdrddddrrsdsr", 8, 2, 9},
 	};
 
 	(void)state;
