@@ -22,6 +22,21 @@ CREATED = "created by "
 N_CHURN = 200
 
 
+# With 24 MiB of variables besides.
+MANY_VARIABLES = """package main
+import ("fmt"; "time")
+var table [3 << 20]uint64
+func put(i int) []byte { return make([]byte, 1, 16+i%2) }
+func main() {
+	for i := range table {
+		table[i] = uint64(i)
+	}
+	fmt.Println("ready")
+	time.Sleep(time.Hour)
+}
+"""
+
+
 def bare(name):
     """Without the types of a generic function, and the assembly's calling convention."""
     name = re.sub(r"\[.*\]", "[...]", name).removesuffix(".abi0")
@@ -229,6 +244,25 @@ class Goroutines(ZooTestCase):
 
     def test_stripped(self):
         self.check_zoo("golang-zoo-stripped")
+
+    def test_stripped_with_many_variables(self):
+        """The list is found among the program's variables, in a time that hardly depends on how many
+        slices and how many bytes they are."""
+        go = harness.find_tool("go", "/usr/local/go/bin/go")
+        harness.need(go, "needs Go")
+        directory = self.directory()
+        source, program = (os.path.join(directory, name) for name in ("main.go", "main"))
+        with open(source, "w", encoding="ascii") as file:
+            file.write(MANY_VARIABLES)
+            for i in range(3000):
+                file.write(f"var s{i} = put({i})\n")
+        environment = {**os.environ, "GOFLAGS": "", "CGO_ENABLED": "0"}
+        command = [go, "build", "-ldflags=-s -w", "-o", program, source]
+        subprocess.run(command, check=True, env=environment)
+        run = attach(self.start(program), duration="1", hz=99)
+        self.assertRegex(run.stderr, r"goroutines \(go[^)]*\): \d+ at the end")
+        (cpu_ms,) = re.findall(r"engine: .*; ([\d.]+) ms of CPU while sampling", run.stderr)
+        self.assertLess(float(cpu_ms), 1000)
 
     def check_through_c(self, samples):
         """What waits below C, and C below Go: each stack whole, C's frames and Go's."""

@@ -209,29 +209,80 @@ static uint8_t *read_variables(struct address_space *space, const struct go_memo
 	return bytes;
 }
 
-static bool has_another(const uint8_t *words, size_t n, uint64_t value, size_t but)
+// What may be a slice's address, and how often it stands among the variables.
+struct candidate {
+	uint64_t pointer;
+	size_t count;
+};
+
+static int compare_candidates(const void *a, const void *b)
 {
-	for (size_t i = 0; i < n; i++)
-		if (word_at(words, i) == value && i != but)
-			return true;
-	return false;
+	const struct candidate *x = a, *y = b;
+
+	return (x->pointer > y->pointer) - (x->pointer < y->pointer);
+}
+
+static struct candidate *find_candidate(struct candidate *candidates, size_t n, uint64_t pointer)
+{
+	const struct candidate key = {.pointer = pointer};
+
+	return n ? bsearch(&key, candidates, n, sizeof(key), compare_candidates) : NULL;
+}
+
+// True if a slice of goroutines may begin at the i-th word: address, length, capacity.
+static bool may_be_list(const uint8_t *words, size_t i)
+{
+	const uint64_t pointer = word_at(words, i), length = word_at(words, i + 1);
+	const uint64_t capacity = word_at(words, i + 2);
+
+	return pointer >= MIN_POINTER && pointer % WORD == 0 && length != 0 && length <= capacity &&
+	       capacity <= MAX_GOROUTINES;
+}
+
+// Counts the addresses of the first slices, all in one pass: there may be megabytes of variables.
+// Returns how many there are, sorted; *ret_end: after the last slice that was taken.
+static size_t count_candidates(const uint8_t *words, size_t n, struct candidate *ret,
+                               size_t *ret_end)
+{
+	size_t count = 0, kept = 0, i = 0;
+
+	for (; i + 2 < n && count < MAX_CANDIDATES; i++)
+		if (may_be_list(words, i))
+			ret[count++] = (struct candidate){.pointer = word_at(words, i)};
+	*ret_end = i;
+	if (count > 0)
+		qsort(ret, count, sizeof(*ret), compare_candidates);
+	for (i = 0; i < count; i++)
+		if (kept == 0 || ret[kept - 1].pointer != ret[i].pointer)
+			ret[kept++] = ret[i];
+	for (i = 0; i < n && kept > 0; i++) {
+		const uint64_t word = word_at(words, i);
+		struct candidate *found = word >= ret[0].pointer && word <= ret[kept - 1].pointer
+		                              ? find_candidate(ret, kept, word)
+		                              : NULL;
+		if (found)
+			found->count++;
+	}
+	return kept;
 }
 
 // runtime.allgs in a program without symbols: a slice (address, length, capacity) of goroutines,
 // whose address stands in runtime.allgptr, too.
 static bool scan_for_list(struct address_space *space, struct search *search)
 {
-	size_t n, n_left = MAX_CANDIDATES;
+	size_t n, end;
 	_cleanup_free_ uint8_t *words = read_variables(space, search->memory, search->bss, &n);
+	_cleanup_free_ struct candidate *candidates =
+	    memory_alloc_zeroed(MAX_CANDIDATES, sizeof(*candidates));
+	const size_t n_candidates = count_candidates(words, n, candidates, &end);
 
-	for (size_t i = 0; i + 2 < n && n_left > 0; i++) {
-		const uint64_t pointer = word_at(words, i), length = word_at(words, i + 1);
-		if (pointer < MIN_POINTER || pointer % WORD != 0 || length == 0 ||
-		    length > word_at(words, i + 2) || word_at(words, i + 2) > MAX_GOROUTINES)
-			continue;
-		n_left--;
-		if (!has_another(words, n, pointer, i) ||
-		    !is_list(search->program, search->memory, pointer, length))
+	for (size_t i = 0; i < end; i++) {
+		const uint64_t pointer = word_at(words, i);
+		const struct candidate *found =
+		    may_be_list(words, i) ? find_candidate(candidates, n_candidates, pointer)
+		                          : NULL;
+		if (!found || found->count < 2 ||
+		    !is_list(search->program, search->memory, pointer, word_at(words, i + 1)))
 			continue;
 		search->program->list_pointer = search->bss + i * WORD;
 		search->program->list_length = search->bss + (i + 1) * WORD;
