@@ -86,6 +86,8 @@ struct wait {
 	              // bytes but NUL
 };
 
+#define WAIT_FOLDED "[...]"
+
 struct process_name {
 	int pid;
 	int64_t from_ns; // CLOCK_MONOTONIC; 0: the first of this pid, else it had been another's
@@ -214,12 +216,16 @@ uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_
                               enum stack_end end, uint8_t guessed);
 
 // Returns the id of the wait, new or known; WAIT_NONE if all of it is unknown. Copies the strings.
-// If there are too many different waits, keeps only the system call.
+// If there are too many different waits, keeps the system call and what sort of thing it waits for,
+// with WAIT_FOLDED in the place of the rest.
 uint32_t profile_intern_wait(struct profile *profile, int syscall, const char *descriptor,
                              const char *frames);
 
 // Does the same for a goroutine: why it waits, and for what ("chan 0xc000012345"; "": not known).
 uint32_t profile_intern_reason(struct profile *profile, const char *reason, const char *object);
+
+// True if a part of the wait was left out, as there were too many different ones.
+bool profile_wait_is_folded(const struct wait *wait);
 
 // Gives the wait's descriptor better words.
 void profile_explain_descriptor(struct profile *profile, uint32_t wait, const char *meaning);

@@ -210,6 +210,20 @@ static void print_labels(const struct run_stats *stats, const struct profile *pr
 		        (uintmax_t)n, (uintmax_t)stats->samples);
 }
 
+static void print_folded(const struct run_stats *stats, const struct profile *profile)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile_wait_is_folded(&profile->waits[profile->samples[i].wait]))
+			n += profile->samples[i].count;
+	if (n > 0)
+		fprintf(stderr,
+		        "profiler: %ju of %ju samples say only what sort of thing they waited for "
+		        "(\"socket:" WAIT_FOLDED "\"): there were too many different ones\n",
+		        (uintmax_t)n, (uintmax_t)stats->samples);
+}
+
 static void print_cpu(const struct profile *profile)
 {
 	int64_t sampled_ns = profile->forgotten.cpu_ns, cpu_ns = profile->forgotten.kernel_cpu_ns;
@@ -432,6 +446,7 @@ void summary_print(const struct run_stats *stats, const struct profile *profile,
 	print_unmended(stats);
 	print_goroutines(stats);
 	print_labels(stats, profile);
+	print_folded(stats, profile);
 	print_cpu(profile);
 	if (!verbose)
 		return;

@@ -7,6 +7,7 @@
 
 #include "labels.h"
 #include "memory.h"
+#include "waits.h"
 
 const char *thread_state_name(enum thread_state state)
 {
@@ -31,7 +32,7 @@ enum thread_state thread_state_named(const char *name, size_t length)
 // id can be read off.
 enum { FIRST_GOROUTINE = 1000000000 };
 
-enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28, MAX_WAITS = 1 << 16 };
+enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28 };
 
 const char *stack_end_name(enum stack_end end)
 {
@@ -175,97 +176,6 @@ uint32_t profile_intern_stack(struct profile *profile, const uint32_t *location_
 	profile->n_location_ids += n;
 	hash_index_insert(&profile->stack_index, hash, id);
 	return id;
-}
-
-static bool wait_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct profile *profile = context;
-	const struct wait *a = &profile->waits[id], *b = key;
-
-	return a->syscall == b->syscall && strcmp(a->descriptor, b->descriptor) == 0 &&
-	       strcmp(a->frames, b->frames) == 0 && strcmp(a->reason, b->reason) == 0;
-}
-
-static void add_wait(struct profile *profile, const struct wait *wait)
-{
-	*array_push(profile->waits, profile->n_waits, profile->waits_capacity) = (struct wait){
-	    .syscall = wait->syscall,
-	    .descriptor = memory_strdup(wait->descriptor),
-	    .frames = memory_strdup(wait->frames),
-	    .reason = memory_strdup(wait->reason),
-	};
-}
-
-// Adds WAIT_NONE as the first wait, so that each sample's wait exists.
-static void add_no_wait(struct profile *profile)
-{
-	static const struct wait none = {
-	    .syscall = NO_SYSCALL, .descriptor = "", .frames = "", .reason = ""};
-
-	if (profile->n_waits == 0)
-		add_wait(profile, &none);
-}
-
-// Returns the id of an equal wait, new or known.
-static uint32_t intern_wait(struct profile *profile, const struct wait *key, uint64_t hash)
-{
-	uint32_t id = hash_index_find(&profile->wait_index, hash, wait_equal, profile, key);
-
-	if (id != HASH_NONE)
-		return id;
-	add_no_wait(profile);
-	id = profile->n_waits;
-	add_wait(profile, key);
-	hash_index_insert(&profile->wait_index, hash, id);
-	return id;
-}
-
-static bool has_room_for_waits(const struct profile *profile)
-{
-	return profile->n_waits < MAX_WAITS;
-}
-
-uint32_t profile_intern_wait(struct profile *profile, int syscall, const char *descriptor,
-                             const char *frames)
-{
-	const struct wait key = {.syscall = syscall,
-	                         .descriptor = (char *)descriptor,
-	                         .frames = (char *)frames,
-	                         .reason = ""};
-	const bool simple = !descriptor[0] && !frames[0];
-	const uint64_t hash = hash_mix(hash_bytes(descriptor, strlen(descriptor)),
-	                               hash_mix(hash_bytes(frames, strlen(frames)), syscall));
-
-	if (simple && syscall == NO_SYSCALL)
-		return WAIT_NONE;
-	const uint32_t id = hash_index_find(&profile->wait_index, hash, wait_equal, profile, &key);
-	if (id == HASH_NONE && !simple && !has_room_for_waits(profile))
-		return profile_intern_wait(profile, syscall, "", "");
-	return intern_wait(profile, &key, hash);
-}
-
-uint32_t profile_intern_reason(struct profile *profile, const char *reason, const char *object)
-{
-	const struct wait key = {.syscall = NO_SYSCALL,
-	                         .descriptor = (char *)object,
-	                         .frames = "",
-	                         .reason = (char *)reason};
-	const uint64_t hash =
-	    hash_mix(hash_bytes(object, strlen(object)), hash_bytes(reason, strlen(reason)));
-
-	if (!reason[0])
-		return WAIT_NONE;
-	const uint32_t id = hash_index_find(&profile->wait_index, hash, wait_equal, profile, &key);
-	// The target has few such words, unless it wants the table to grow.
-	if (id == HASH_NONE && !has_room_for_waits(profile))
-		return object[0] ? profile_intern_reason(profile, reason, "") : WAIT_NONE;
-	return intern_wait(profile, &key, hash);
-}
-
-void profile_explain_descriptor(struct profile *profile, uint32_t wait, const char *meaning)
-{
-	free(profile->waits[wait].meaning);
-	profile->waits[wait].meaning = memory_strdup(meaning);
 }
 
 static struct process_name *find_process(const struct profile *profile, int pid)
@@ -415,7 +325,7 @@ uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
 	uint32_t id = hash_index_find(&profile->sample_index, hash, sample_equal, profile, &key);
 
 	if (id == HASH_NONE) {
-		add_no_wait(profile);
+		waits_add_none(profile);
 		id = profile->n_free_samples ? profile->free_samples[--profile->n_free_samples]
 		                             : profile->n_samples;
 		if (id == profile->n_samples)

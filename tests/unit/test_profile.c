@@ -125,7 +125,18 @@ static void test_waits_are_interned(void **state)
 	profile_deinit(&profile);
 }
 
-// As a server of short connections makes them: the system call is kept, and memory is bounded.
+static void assert_folded(struct profile *profile, const char *descriptor, const char *folded)
+{
+	const uint32_t id = profile_intern_wait(profile, 1, descriptor, "");
+
+	assert_string_equal(profile->waits[id].descriptor, folded);
+	assert_int_equal(profile->waits[id].syscall, 1);
+	assert_int_equal(profile_wait_is_folded(&profile->waits[id]),
+	                 strcmp(descriptor, folded) != 0);
+}
+
+// As a server of short connections makes them: the system call is kept and what sort of thing it
+// waits for, and memory is bounded.
 static void test_endless_waits(void **state)
 {
 	enum { MANY = 200000 };
@@ -138,8 +149,21 @@ static void test_endless_waits(void **state)
 		assert_int_equal(profile.waits[wait].syscall, i % 2);
 	}
 	assert_in_range(profile.n_waits, 1000, 100000);
-	const uint32_t last = profile_intern_wait(&profile, 1, "socket:[-1]", "");
-	assert_string_equal(profile.waits[last].descriptor, "");
+	assert_folded(&profile, "socket:[77]", "socket:[77]"); // was there before
+	assert_folded(&profile, "socket:[-1]", "socket:[...]");
+	assert_folded(&profile, "pipe:[12] +3", "pipe:[...]");
+	assert_folded(&profile, "/srv/x", "/[...]");
+	assert_folded(&profile, "fifo /run/x", "fifo [...]");
+	assert_folded(&profile, "mutex 0x10, held by \"a\" 7", "mutex [...]");
+	assert_folded(&profile, "0x10", "[...]");
+	assert_folded(&profile, "eventfd", "eventfd");
+	assert_folded(&profile, "", "");
+	const uint32_t deep = profile_intern_wait(&profile, 1, "pipe:[9]", "pipe_read\n");
+	assert_string_equal(profile.waits[deep].frames, "[...]\n");
+	assert_true(profile_wait_is_folded(&profile.waits[deep]));
+	const uint32_t chan = profile_intern_reason(&profile, "chan receive", "chan 0xc0001");
+	assert_string_equal(profile.waits[chan].descriptor, "chan [...]");
+	assert_string_equal(profile.waits[chan].reason, "chan receive");
 	profile_deinit(&profile);
 }
 
