@@ -52,6 +52,10 @@ class Proc(harness.TestCase):
     def test_without_schedstat(self):
         self.check("schedstat")
 
+    def test_without_counts(self):
+        """A schedstat that is 0 of each thread does not say that none has run."""
+        self.check("counts")
+
     def test_without_syscall(self):
         self.check("syscall")
 

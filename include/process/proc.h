@@ -98,6 +98,10 @@ bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret);
 // True also of a thread that nobody has reaped yet, whose stop the kernel denies (EPERM).
 bool proc_has_ended(int pid, int tid);
 bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret);
+
+// False if schedstat says nothing: before Linux 5.14 it is "0 0 0" of each thread, however often
+// that has run, if the kernel is built without CONFIG_SCHEDSTATS and was started with nodelayacct.
+bool proc_counts_runs(void);
 bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret);
 
 // True if the thread is blocked; cheaper than proc_read_syscall. False also if it cannot be read.

@@ -354,6 +354,14 @@ bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret)
 	return true;
 }
 
+bool proc_counts_runs(void)
+{
+	const int pid = getpid();
+	struct proc_schedstat own;
+
+	return proc_read_schedstat(-1, pid, pid, &own) && own.runs > 0;
+}
+
 bool proc_parse_syscall(const char *text, struct proc_syscall *ret)
 {
 	struct proc_syscall call = {0};

@@ -125,7 +125,8 @@ static void probe(struct target *target, int tid)
 	struct proc_syscall call;
 	struct proc_stat stat;
 
-	target->sees_schedstat = proc_read_schedstat(-1, target->pid, tid, &schedstat);
+	target->sees_schedstat =
+	    proc_read_schedstat(-1, target->pid, tid, &schedstat) && proc_counts_runs();
 	target->sees_syscalls = proc_read_syscall(-1, target->pid, tid, &call);
 	if (!proc_read_stat(-1, target->pid, tid, &stat)) // gone: the next thread will tell
 		target->sees_schedstat = target->sees_syscalls = true;
