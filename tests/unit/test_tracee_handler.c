@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// What becomes of seized threads at instants that chance hardly ever brings about: one ends, is let
+// go, or executes a program while another one is seized, before it is let go, or after sampling.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "error.h"
+#include "events.h"
+#include "held_time.h"
+#include "hold_limit.h"
+#include "instants.h"
+#include "proc.h"
+#include "run_stats.h"
+#include "target.h"
+#include "tracee.h"
+
+#define FAR_NS (20 * NS_PER_SECOND)
+
+static struct events events;
+static struct run_stats stats;
+static struct held_time hold;
+
+static void seize(pid_t tid, pid_t pid)
+{
+	tracee_prepare();
+	assert_int_equal(tracee_seize(tid, pid), TRACEE_OK);
+}
+
+static void stop(pid_t tid, pid_t pid, struct tracee_stop *ret)
+{
+	seize(tid, pid);
+	assert_int_equal(tracee_interrupt(tid), TRACEE_OK);
+	assert_int_equal(tracee_wait(tid, ret), TRACEE_STOPPED);
+}
+
+static void let_go(pid_t tid)
+{
+	struct tracee_stop how;
+
+	assert_int_equal(tracee_interrupt(tid), TRACEE_OK);
+	assert_int_equal(tracee_wait(tid, &how), TRACEE_STOPPED);
+	tracee_release(tid, &how);
+}
+
+// Takes what has been told so far.
+static void forget_signals(void)
+{
+	events_child_came(&events);
+	tracee_take_unserved();
+}
+
+// Waits as the sampler does, which does not wait if somebody is to be served.
+static void wait_in_vain(void)
+{
+	const int64_t start_ns = clock_now_ns();
+
+	held_time_wait(&hold, start_ns + FAR_NS);
+	assert_true(clock_now_ns() - start_ns < FAR_NS);
+}
+
+// --- Tests
+
+static struct process process;
+static struct sleeper sleeper;
+
+static void wake_until_stopped(void)
+{
+	sleeper_wake(&sleeper);
+	process_await_state(sleeper.pid, sleeper.pid, 't');
+}
+
+// The signal of a stop that comes while another thread is seized is gone, but not forgotten.
+static void test_stops_while_another_is_seized(void **state)
+{
+	struct tracee_stop how;
+
+	(void)state;
+	sleeper_start(&sleeper);
+	process_start(&process, false);
+	seize(sleeper.pid, sleeper.pid);
+	assert_int_equal(tracee_interrupt(sleeper.pid), TRACEE_OK);
+	forget_signals();
+	instant_after_seize = wake_until_stopped;
+	assert_int_equal(tracee_seize(process.pid, process.pid), TRACEE_OK);
+	wait_in_vain();
+	assert_int_equal(tracee_poll(sleeper.pid, &how), TRACEE_STOPPED);
+	tracee_release(sleeper.pid, &how);
+	let_go(process.pid);
+	process_end(&process);
+	sleeper_end(&sleeper);
+}
+
+static void serve_sleeper(void *context)
+{
+	struct tracee_stop how;
+
+	(void)context;
+	if (tracee_poll(sleeper.pid, &how) == TRACEE_STOPPED)
+		tracee_release(sleeper.pid, &how);
+}
+
+static void wake_until_let_go(void)
+{
+	struct proc_status status = {.tracer_pid = 1};
+
+	sleeper_wake(&sleeper);
+	while (status.tracer_pid != 0)
+		assert_true(proc_read_status(sleeper.pid, &status));
+}
+
+// The one that the handler lets go meanwhile leaves nothing behind.
+static void test_is_let_go_while_another_is_seized(void **state)
+{
+	(void)state;
+	sleeper_start(&sleeper);
+	process_start(&process, false);
+	seize(sleeper.pid, sleeper.pid);
+	assert_int_equal(tracee_interrupt(sleeper.pid), TRACEE_OK);
+	instant_after_seize = wake_until_let_go;
+	tracee_serve_at_once(serve_sleeper, NULL, true);
+	assert_int_equal(tracee_seize(process.pid, process.pid), TRACEE_OK);
+	tracee_serve_in_turn();
+	let_go(process.pid);
+	process_end(&process);
+	sleeper_end(&sleeper);
+}
+
+static bool is_limited;
+
+static void note_limit(void *context)
+{
+	sigset_t mask;
+
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	is_limited = sigismember(&mask, SIGRTMIN + 1) == 0;
+	serve_sleeper(context);
+}
+
+// The handler that holds a thread can itself be interrupted, by the limit of a hold.
+static void test_limit_of_what_a_handler_holds(void **state)
+{
+	(void)state;
+	is_limited = false;
+	sleeper_start(&sleeper);
+	seize(sleeper.pid, sleeper.pid);
+	assert_int_equal(tracee_interrupt(sleeper.pid), TRACEE_OK);
+	hold.server.serve = note_limit;
+	hold_limit_begin(FAR_NS);
+	const bool begun = held_time_begin_work(&hold);
+	wake_until_let_go();
+	held_time_end_work(&hold, begun);
+	hold_limit_end();
+	hold.server.serve = NULL;
+	assert_true(is_limited);
+	sleeper_end(&sleeper);
+}
+
+// One that cannot be let go, as it was killed, is reaped, though its end was told before.
+static void test_killed_before_it_is_let_go(void **state)
+{
+	struct tracee_stop how;
+
+	(void)state;
+	sleeper_start(&sleeper);
+	sleeper_wake(&sleeper);
+	stop(sleeper.pid, sleeper.pid, &how);
+	kill(sleeper.pid, SIGKILL);
+	process_await_state(sleeper.pid, sleeper.pid, 'Z');
+	forget_signals();
+	tracee_release(sleeper.pid, &how);
+	assert_true(tracee_has_any());
+	wait_in_vain();
+	sleeper_end(&sleeper);
+}
+
+// A tid that is listed twice is one thread's.
+static void test_listed_twice(void **state)
+{
+	struct target target;
+
+	(void)state;
+	process_start(&process, false);
+	instant_lists_twice = true;
+	assert_null(target_open(process.pid, false, &target));
+	assert_false(instant_lists_twice);
+	assert_int_equal(target.n_threads, N_THREADS);
+	target_close(&target);
+	process_end(&process);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	events_init(&events);
+	tracee_setup();
+	held_time_init(&hold, &stats, &events);
+	return 0;
+}
+
+static int finish(void **state)
+{
+	(void)state;
+	held_time_deinit(&hold);
+	events_deinit(&events);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_stops_while_another_is_seized),
+	    cmocka_unit_test(test_is_let_go_while_another_is_seized),
+	    cmocka_unit_test(test_limit_of_what_a_handler_holds),
+	    cmocka_unit_test(test_killed_before_it_is_let_go),
+	    cmocka_unit_test(test_listed_twice),
+	};
+
+	if (!tracee_stop_is_permitted())
+		return 77;
+	return cmocka_run_group_tests(tests, begin, finish);
+}
