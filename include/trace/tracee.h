@@ -41,6 +41,8 @@ void tracee_prepare(void);
 enum tracee_result tracee_seize(int tid, int tgid);
 
 // Asks a seized thread to stop. It executes no instruction of the program before it does.
+// TRACEE_GONE: it has executed a program, or another thread of its process has, which has its tid
+// now. tracee_poll then says TRACEE_EXITED; by itself it does not find out if that is our child.
 enum tracee_result tracee_interrupt(int tid);
 
 // Finds out whether the seized thread has stopped or gone. Never blocks. TRACEE_EXITED ends the

@@ -39,3 +39,7 @@ void tracee_stop_take(int tid, int status);
 
 // Turns a status of waitpid into *ret. False if it is an exit.
 bool tracee_stop_read(int status, struct tracee_stop *ret);
+
+// True if the program is not to notice the stop. A signal that it ignores interrupts its calls only
+// because it is traced.
+bool tracee_stop_is_ours(int tid, const struct tracee_stop *stop);

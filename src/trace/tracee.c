@@ -72,12 +72,13 @@ static void forget(int tid)
 	*entry = seized[--n_seized];
 }
 
-// Has an entry served from now on; its thread's next stop or end may have been told before.
+// Has an entry served from now on, if the thread is ours; its next stop or end may have been told.
 static void let_leave(struct seized *entry)
 {
 	entry->call = CALL_LEAVING;
 	entry->stands = false; // its tid may be that of the thread that has executed a program
 	unserved = 1;
+	tracee_interrupt(entry->tid);
 }
 
 // Follows a thread that executes another program: it becomes the main thread, with that one's tid;
@@ -129,19 +130,19 @@ static int take_report(struct seized *entry)
 // whatever waitid(2) is asked for; they are kept for tracee_poll.
 static void collect_reports(void)
 {
-	for (size_t i = 0; i < n_seized; i++)
-		collect_report(&seized[i]);
+	for (size_t i = n_seized; i-- > 0;)
+		if (!collect_report(&seized[i]))
+			follow_exec(&seized[i]);
 }
 
 // Lets a stopped thread go. One that was killed meanwhile, as by an exec, is not stopped any more,
 // and stays ours until it is reaped.
 static void detach(struct seized *entry, int signal)
 {
-	if (ptrace(PTRACE_DETACH, entry->tid, NULL, (void *)(uintptr_t)signal) == 0) {
+	if (ptrace(PTRACE_DETACH, entry->tid, NULL, (void *)(uintptr_t)signal) == 0)
 		forget(entry->tid);
-		return;
-	}
-	let_leave(entry);
+	else
+		let_leave(entry);
 }
 
 // Lets a thread go from a stop that is not part of the rest of a call.
@@ -183,12 +184,6 @@ static bool begin_rest(struct seized *entry, int signal)
 	       enter_rest(entry, signal);
 }
 
-// A signal that the target ignores interrupts its calls only because it is traced.
-static bool is_for_nobody(int tid, const struct tracee_stop *stop)
-{
-	return stop->interrupted || (stop->signal && syscall_ignores_signal(tid, stop->signal));
-}
-
 static void note_unmended(const struct syscall_caller *caller,
                           const struct thread_registers *thread)
 {
@@ -217,7 +212,7 @@ static void mend_at_once(const struct seized *entry, const struct tracee_stop *s
 {
 	struct thread_registers thread;
 
-	if (!is_for_nobody(entry->tid, stop) || !tracee_registers_get(entry->tid, &thread))
+	if (!tracee_stop_is_ours(entry->tid, stop) || !tracee_registers_get(entry->tid, &thread))
 		return;
 	const struct syscall_caller caller = tracee_registers_caller(entry->tid, entry->tgid);
 	if (syscall_mend_at_once(&caller, &thread))
@@ -244,7 +239,8 @@ static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop
 		return tracee_registers_get(tid, &thread) &&
 		       syscall_rest_continues(&entry->rest, syscall_result(&thread)) &&
 		       !is_at_its_end(entry) && enter_rest(entry, 0);
-	return !is_at_its_end(entry) && is_for_nobody(tid, stop) && enter_rest(entry, stop->signal);
+	return !is_at_its_end(entry) && tracee_stop_is_ours(tid, stop) &&
+	       enter_rest(entry, stop->signal);
 }
 
 static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
@@ -440,7 +436,11 @@ enum tracee_result tracee_seize(int tid, int tgid)
 
 enum tracee_result tracee_interrupt(int tid)
 {
-	return result_of(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL));
+	const enum tracee_result result = result_of(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL));
+
+	if (result == TRACEE_GONE && find_seized(tid))
+		follow_exec(find_seized(tid));
+	return result;
 }
 
 static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
@@ -495,7 +495,7 @@ bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, 
 	thread_registers_read(&thread, ret);
 	*ret_tls = thread_registers_tls(&thread);
 	stop->call = syscall_number(&thread);
-	if (!entry || stop->call < 0 || !is_for_nobody(tid, stop))
+	if (!entry || stop->call < 0 || !tracee_stop_is_ours(tid, stop))
 		return true;
 	mend(entry, &thread);
 	stop->resumes = syscall_mend_resumes(&thread);

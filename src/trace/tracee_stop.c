@@ -6,6 +6,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "syscall_rest.h"
+
 enum {
 	NO_SUCH_TID = 0x7ffffffe,
 	STOPPED_STATUS = 0x7f, // in waitpid's status; the signal, and the event, come above it
@@ -59,4 +61,9 @@ bool tracee_stop_read(int status, struct tracee_stop *ret)
 		ret->signal = WSTOPSIG(status); // signal-delivery-stop
 	}
 	return true;
+}
+
+bool tracee_stop_is_ours(int tid, const struct tracee_stop *stop)
+{
+	return stop->interrupted || (stop->signal && syscall_ignores_signal(tid, stop->signal));
 }

@@ -68,6 +68,13 @@ static void wait_in_vain(void)
 	assert_true(clock_now_ns() - start_ns < FAR_NS);
 }
 
+static void await_served(void)
+{
+	for (int i = 0; i < MAX_MS && tracee_serve() > 0; i++)
+		usleep(POLL_US);
+	assert_int_equal(tracee_serve(), 0);
+}
+
 // --- Tests
 
 static struct process process;
@@ -183,6 +190,79 @@ static void test_killed_before_it_is_let_go(void **state)
 	sleeper_end(&sleeper);
 }
 
+// Another thread, which nobody has seized, executes a program, and has the main thread's tid. To
+// waitid(2) it is a child that runs.
+static void test_exec_takes_tid_of_asked(void **state)
+{
+	struct tracee_stop how;
+
+	(void)state;
+	process_start(&process, false);
+	seize(process.pid, process.pid);
+	process_tell(&process, EXECUTE);
+	process_await(&process, process_is_cat);
+	assert_int_equal(tracee_interrupt(process.pid), TRACEE_GONE);
+	assert_int_equal(tracee_poll(process.pid, &how), TRACEE_EXITED);
+	process_end(&process);
+}
+
+static void test_exec_takes_tid_of_held(void **state)
+{
+	struct tracee_stop how;
+
+	(void)state;
+	process_start(&process, false);
+	stop(process.pid, process.pid, &how);
+	process_tell(&process, EXECUTE);
+	process_await(&process, process_is_cat);
+	tracee_release(process.pid, &how);
+	assert_int_equal(tracee_serve(), 0);
+	process_end(&process);
+}
+
+// Both were seized; the program is let go as the main thread, which it is by then.
+static void test_exec_by_seized_thread(void **state)
+{
+	struct tracee_stop how;
+
+	(void)state;
+	process_start(&process, false);
+	seize(process.pid, process.pid);
+	seize(process.tids[SECOND], process.pid);
+	process_tell(&process, EXECUTE);
+	assert_int_equal(tracee_wait(process.pid, &how), TRACEE_STOPPED);
+	assert_true(how.exec);
+	tracee_release(process.pid, &how);
+	assert_int_equal(tracee_poll(process.tids[SECOND], &how), TRACEE_EXITED);
+	assert_int_equal(tracee_serve(), 0);
+	process_await(&process, process_runs_untraced);
+	process_end(&process);
+}
+
+// Who seizes the thread that executes a program waits for the exec. By then it has another tid, and
+// will not stop by itself.
+static void test_seized_as_exec_ends(void **state)
+{
+	struct tracee_stop how;
+
+	(void)state;
+	process_start(&process, true);
+	process_tell(&process, EXECUTE);
+	process_await_state(process.pid, process.tids[THIRD], 'Z');
+	const pid_t helper = fork();
+	if (helper == 0) {
+		process_await_state(getppid(), getppid(), 'S');
+		_exit(write(process.reap_fd, "", 1) != 1);
+	}
+	seize(process.tids[SECOND], process.pid);
+	assert_int_equal(tracee_interrupt(process.tids[SECOND]), TRACEE_GONE);
+	assert_int_equal(tracee_poll(process.tids[SECOND], &how), TRACEE_EXITED);
+	await_served();
+	process_await(&process, process_runs_untraced);
+	waitpid(helper, NULL, 0);
+	process_end(&process);
+}
+
 // A tid that is listed twice is one thread's.
 static void test_listed_twice(void **state)
 {
@@ -195,6 +275,23 @@ static void test_listed_twice(void **state)
 	assert_false(instant_lists_twice);
 	assert_int_equal(target.n_threads, N_THREADS);
 	target_close(&target);
+	process_end(&process);
+}
+
+// Sampling ends while a thread that was asked is in exec, which takes long. The last test: from
+// here on the handler lets everybody go.
+static void test_exec_goes_on_after_the_end(void **state)
+{
+	(void)state;
+	process_start(&process, true);
+	seize(process.tids[SECOND], process.pid);
+	process_tell(&process, EXECUTE);
+	process_await_state(process.pid, process.tids[THIRD], 'Z');
+	process_await_state(process.pid, process.tids[SECOND], 'D');
+	tracee_interrupt(process.tids[SECOND]);
+	tracee_abandon_all();
+	assert_int_equal(write(process.reap_fd, "", 1), 1);
+	process_await(&process, process_runs_untraced);
 	process_end(&process);
 }
 
@@ -222,7 +319,12 @@ int main(void)
 	    cmocka_unit_test(test_is_let_go_while_another_is_seized),
 	    cmocka_unit_test(test_limit_of_what_a_handler_holds),
 	    cmocka_unit_test(test_killed_before_it_is_let_go),
+	    cmocka_unit_test(test_exec_takes_tid_of_asked),
+	    cmocka_unit_test(test_exec_takes_tid_of_held),
+	    cmocka_unit_test(test_exec_by_seized_thread),
+	    cmocka_unit_test(test_seized_as_exec_ends),
 	    cmocka_unit_test(test_listed_twice),
+	    cmocka_unit_test(test_exec_goes_on_after_the_end),
 	};
 
 	if (!tracee_stop_is_permitted())
