@@ -424,6 +424,9 @@ enum tracee_result tracee_seize(int tid, int tgid)
 		if (known)
 			forget(tid); // it was another thread's
 		seized[n_seized++] = (struct seized){.tid = tid, .tgid = tgid};
+		// The handler may have been told of its end before it knew of it (collect_reports).
+		if (unserved)
+			collect_report(&seized[n_seized - 1]);
 	}
 	if (result != TRACEE_DENIED)
 		return result;

@@ -24,6 +24,8 @@
 #include "target.h"
 #include "tracee.h"
 
+enum { MAX_S = 60 }; // who takes longer waits for ever
+
 #define FAR_NS (20 * NS_PER_SECOND)
 
 static struct events events;
@@ -79,6 +81,38 @@ static void await_served(void)
 
 static struct process process;
 static struct sleeper sleeper;
+
+static void execute_until_third_is_dead(void)
+{
+	process_tell(&process, EXECUTE);
+	process_await_state(process.pid, process.tids[THIRD], 'Z');
+}
+
+// A thread is killed by an exec the moment that it is seized, and the handler is told of it before
+// it knows the thread: the exec waits until the thread is reaped, and who seizes a thread of that
+// process waits for the exec.
+static void test_ends_as_it_is_seized(void **state)
+{
+	(void)state;
+	struct tracee_stop how;
+
+	sleeper_start(&sleeper);
+	process_start(&process, false);
+	seize(sleeper.pid, sleeper.pid); // or nobody would listen
+	instant_after_seize = execute_until_third_is_dead;
+	assert_int_equal(tracee_seize(process.tids[THIRD], process.pid), TRACEE_OK);
+	alarm(MAX_S);
+	if (tracee_seize(process.tids[SECOND], process.pid) == TRACEE_OK)
+		tracee_interrupt(process.tids[SECOND]);
+	alarm(0);
+	assert_int_equal(tracee_wait(process.tids[THIRD], &how), TRACEE_EXITED);
+	await_served();
+	process_await(&process, process_runs_untraced);
+	sleeper_wake(&sleeper);
+	let_go(sleeper.pid);
+	process_end(&process);
+	sleeper_end(&sleeper);
+}
 
 static void wake_until_stopped(void)
 {
@@ -315,6 +349,7 @@ static int finish(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_ends_as_it_is_seized),
 	    cmocka_unit_test(test_stops_while_another_is_seized),
 	    cmocka_unit_test(test_is_let_go_while_another_is_seized),
 	    cmocka_unit_test(test_limit_of_what_a_handler_holds),
