@@ -228,6 +228,24 @@ static const uint8_t call_classes[SYSCALL_MAX_NUMBER + 1] = {
     [SYS_semtimedop] = CALL_PIPE,
 };
 
+// The calls that change the process's memory, and wait uninterruptibly for the kernel's lock of it,
+// which another thread holds that does the same, or forks.
+static bool changes_memory(int number)
+{
+	switch (number) {
+	case SYS_mmap:
+	case SYS_munmap:
+	case SYS_mremap:
+	case SYS_mprotect:
+	case SYS_pkey_mprotect:
+	case SYS_madvise:
+	case SYS_brk:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static enum call_class class_of_call(int number)
 {
 	return number >= 0 && number <= SYSCALL_MAX_NUMBER ? call_classes[number] : CALL_UNKNOWN;
@@ -351,6 +369,8 @@ enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, co
 		return kind_of_descriptor(wait);
 	if (wait && wait->reason[0])
 		return kind_of_reason(wait->reason);
+	if (state == THREAD_DISK && wait && changes_memory(wait->syscall))
+		return WAIT_KIND_LOCK;
 	// In disk sleep: a child that has not executed its program yet (vfork), or a file.
 	if (state == THREAD_DISK)
 		return class == CALL_PIPE ? WAIT_KIND_PIPE : WAIT_KIND_FILE;
