@@ -43,3 +43,7 @@ bool tracee_stop_read(int status, struct tracee_stop *ret);
 // True if the program is not to notice the stop. A signal that it ignores interrupts its calls only
 // because it is traced.
 bool tracee_stop_is_ours(int tid, const struct tracee_stop *stop);
+
+// Lets go of threads that nobody has seized: what a seized thread makes by clone(2) with
+// CLONE_PTRACE is traced from its birth, and stands. Call it when SIGCHLD came and none is seized.
+void tracee_stop_let_strays_go(void);

@@ -337,6 +337,8 @@ static void release_stopped(void)
 			tracee_release(tid, &stop); // takes it off the list
 		}
 	}
+	if (n_seized == 0)
+		tracee_stop_let_strays_go();
 }
 
 static void on_child_signal(int signal)

@@ -297,6 +297,27 @@ static void test_seized_as_exec_ends(void **state)
 	process_end(&process);
 }
 
+// What a seized thread clones may be traced, too, and stand: it is let go.
+static void test_clone_with_tracer(void **state)
+{
+	struct tracee_stop how;
+	int about;
+
+	(void)state;
+	process_start(&process, false);
+	seize(process.tids[SECOND], process.pid);
+	process_tell(&process, CLONE);
+	const pid_t child = process_read_answer(&process, &about);
+	process_await_state(child, child, 't');
+	assert_int_equal(tracee_interrupt(process.tids[SECOND]), TRACEE_OK);
+	assert_int_equal(tracee_wait(process.tids[SECOND], &how), TRACEE_STOPPED);
+	tracee_release(process.tids[SECOND], &how);
+	assert_false(tracee_has_any());
+	wait_in_vain();
+	assert_int_equal(process_read_answer(&process, &about), 0);
+	process_end(&process);
+}
+
 // A tid that is listed twice is one thread's.
 static void test_listed_twice(void **state)
 {
@@ -358,6 +379,7 @@ int main(void)
 	    cmocka_unit_test(test_exec_takes_tid_of_held),
 	    cmocka_unit_test(test_exec_by_seized_thread),
 	    cmocka_unit_test(test_seized_as_exec_ends),
+	    cmocka_unit_test(test_clone_with_tracer),
 	    cmocka_unit_test(test_listed_twice),
 	    cmocka_unit_test(test_exec_goes_on_after_the_end),
 	};
