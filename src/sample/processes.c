@@ -275,11 +275,18 @@ void processes_visit(const struct processes *processes,
 		visit(context, processes->items[i]->target);
 }
 
-void processes_wait(struct processes *processes, int64_t deadline_ns)
+static void collect(struct processes *processes)
 {
-	held_time_wait(&processes->hold, deadline_ns);
 	for (size_t i = 0; i < processes->count; i++)
 		ticker_collect(&processes->items[i]->ticker);
+}
+
+void processes_wait(struct processes *processes, int64_t deadline_ns)
+{
+	// First: a wait in one process's tick may have been told of stops in the others.
+	collect(processes);
+	held_time_wait(&processes->hold, deadline_ns);
+	collect(processes);
 }
 
 // True if descriptors run short: reading threads, and continuing calls, takes one or two at a time.
@@ -300,11 +307,12 @@ void processes_finish(struct processes *processes)
 {
 	const int64_t until_ns = clock_now_ns() + LAST_WAIT_NS;
 
+	// For all together: who stops while another process's thread does not is let go at once.
+	while (tracee_has_any() && clock_now_ns() < until_ns)
+		processes_wait(processes, until_ns);
 	for (size_t i = 0; i < processes->count; i++)
-		ticker_finish(&processes->items[i]->ticker, until_ns);
+		ticker_finish(&processes->items[i]->ticker);
 	held_time_settle_tick(&processes->hold);
-	while (tracee_serve() > 0 && clock_now_ns() < until_ns)
-		held_time_wait(&processes->hold, until_ns);
 	// First: to let the last ones go takes descriptors, too.
 	processes->hold.stats->lacks_files = lacks_files(processes->items[0]->target->task_fd);
 	tracee_abandon_all();

@@ -448,10 +448,9 @@ static void count_unseen(struct ticker *ticker)
 	ticker->stops.count = 0;
 }
 
-void ticker_finish(struct ticker *ticker, int64_t until_ns)
+void ticker_finish(struct ticker *ticker)
 {
 	count_idle_ticks(ticker);
-	wait_for_stops(ticker, 0, until_ns);
 	stops_let_all_go(&ticker->stops);
 	count_stops(ticker);
 	count_unseen(ticker);

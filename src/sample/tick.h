@@ -96,9 +96,9 @@ void ticker_attend(struct ticker *ticker);
 // Does the first half of that, in a signal handler: copies the threads, and lets them go.
 void ticker_serve(struct ticker *ticker);
 
-// Call it when the last sample is taken. Gives the threads that have not stopped until until_ns,
-// and counts those left as not sampled.
-void ticker_finish(struct ticker *ticker, int64_t until_ns);
+// Call it when the last sample is taken, and the threads that have not stopped yet have had some
+// time: these count as not sampled.
+void ticker_finish(struct ticker *ticker);
 
 // Does the same after the sampler was killed, anywhere in a tick: reads nothing of the process.
 void ticker_abandon(struct ticker *ticker);

@@ -12,6 +12,10 @@
 // uninterruptibly; says how often, and how often it did not wait or the child's end was another
 // one.
 //
+// life vforks MS: waits for such a child for ever, and has a child that waits for one after the
+// other, each for so many milliseconds, until a line on stdin; it says, in milliseconds, how long
+// it was kept at most when one had ended.
+//
 // life births SECONDS RATE: so many threads a second are born, work for a moment and end; says how
 // many there were, and how many did not do their work.
 //
@@ -19,6 +23,7 @@
 // seccomp that kills for all calls but read, write, exit and sigreturn; says how often it wrote,
 // and how often not all.
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -175,6 +180,41 @@ static int run_vfork(char **argv)
 	return 0;
 }
 
+static int run_vforks(char **argv)
+{
+	struct pollfd end = {.fd = STDIN_FILENO, .events = POLLIN};
+	volatile char *room = __builtin_alloca(16 + (size_t)random_below(64)); // a stop is wanted
+	volatile double ended_s = 0;
+	double longest_s = 0;
+	char line[64];
+
+	room[0] = 0;
+	if (fork() != 0) {
+		if (vfork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				pause();
+		}
+		return 1;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	ready();
+	while (poll(&end, 1, 0) == 0) {
+		const pid_t child = vfork();
+		if (child == 0) {
+			sleep_ms(atoi(argv[2]));
+			ended_s = now_s();
+			_exit(0);
+		}
+		if (now_s() - ended_s > longest_s)
+			longest_s = now_s() - ended_s;
+		waitpid(child, NULL, 0);
+	}
+	snprintf(line, sizeof(line), "vforks 1 0 %.1f 0\nend\n", 1000 * longest_s);
+	say(line);
+	return 0;
+}
+
 static atomic_long n_worked;
 
 FRAME void *work_a_little(void *argument)
@@ -259,6 +299,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (!strcmp(argv[1], "vfork"))
 		return run_vfork(argv);
+	if (!strcmp(argv[1], "vforks"))
+		return run_vforks(argv);
 	if (!strcmp(argv[1], "write"))
 		return run_write(argv);
 	if (!strcmp(argv[1], "strict"))
