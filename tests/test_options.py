@@ -2,6 +2,7 @@
 """Every option does what the help says of it."""
 
 import os
+import pty
 import re
 import shlex
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import time
 
 import harness
-from harness import LEAVES, MAIN, THREAD, Run, attach
+from harness import LEAVES, MAIN, PROFILER, THREAD, Run, attach
 from terminal import run_in_terminal
 
 
@@ -329,6 +330,30 @@ class Outputs(harness.TestCase):
         self.assertRegex(shown, r"profiler: \d+ ticks at 99 Hz")
         status, shown = run_in_terminal([*args, "-q"], directory)
         self.assertEqual((status, shown), (0, ""))
+
+    def test_status_line_on_a_stopped_terminal(self):
+        """After Ctrl-S sampling goes on, as nothing waits for the terminal until that is over."""
+        path = os.path.join(self.directory(), "out.folded")
+        pid, master = pty.fork()
+        if pid == 0:
+            try:
+                os.execv(PROFILER, [PROFILER, "-p", str(self.target.pid), "-o", path])
+            finally:
+                os._exit(99)
+        self.addCleanup(os.close, master)
+        shown = b""
+        while b"samples" not in shown:
+            shown += os.read(master, 4096)
+        worker = next(iter(harness.children(pid)))
+        os.write(master, b"\x13")
+        n_pauses = harness.n_pauses_of(worker) + 200
+        harness.wait_for(lambda: harness.n_pauses_of(worker) >= n_pauses, "ticks")
+        os.kill(pid, signal.SIGTERM)
+        os.write(master, b"\x11")
+        while b"wrote folded" not in shown:
+            shown += os.read(master, 4096)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        self.assertGreater(os.path.getsize(path), 0)
 
     def test_no_status_line_in_a_file(self):
         run = attach(self.target, duration="1.2")

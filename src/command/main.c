@@ -33,6 +33,7 @@
 #include "sampler.h"
 #include "show.h"
 #include "stack_limit.h"
+#include "status_line.h"
 #include "summary.h"
 #include "supervise.h"
 #include "symbolize.h"
@@ -63,7 +64,6 @@ struct session {
 	struct profile profile;
 	struct run_stats stats;
 	struct status_line status;
-	bool shows_status;
 	bool record_may_wait; // for a reader
 	bool is_stream;       // the recording is read while it is made, and never waits
 	unsigned int n_put_off;
@@ -159,8 +159,7 @@ static void ticked(void *context)
 	struct session *session = context;
 
 	say_ready(session);
-	if (session->shows_status)
-		status_line_update(&session->status, &session->stats);
+	status_line_update(&session->status, &session->stats);
 	if (session->record && !session->record_errno && !puts_recording_off(session) &&
 	    !record_writer_tick(session->record))
 		end_record(session);
@@ -347,9 +346,10 @@ static struct error *sample(struct session *session)
 	    .passed = passed,
 	    .context = session,
 	};
-	session->shows_status = !options->quiet && isatty(STDERR_FILENO);
+	if (!options->quiet)
+		status_line_begin(&session->status);
 	struct error *error = sampler_run(&sampler, &session->profile, &session->stats);
-	status_line_clear(&session->status);
+	status_line_end(&session->status);
 	return error;
 }
 

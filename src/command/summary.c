@@ -23,8 +23,6 @@
 
 enum { MAX_FILE_DOUBTS = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
 
-static const int64_t STATUS_EVERY_NS = NS_PER_SECOND / 4;
-
 static double seconds(int64_t ns)
 {
 	return (double)ns / (double)NS_PER_SECOND;
@@ -35,31 +33,11 @@ static double percent(double part, double whole)
 	return whole > 0 ? 100 * part / whole : 0;
 }
 
-static double held_percent(const struct run_stats *stats)
+double summary_held_percent(const struct run_stats *stats)
 {
 	const int64_t end_ns = stats->end_ns ? stats->end_ns : stats->last_ns; // still running
 
 	return percent((double)stats->held_ns, (double)(end_ns - stats->start_ns));
-}
-
-void status_line_update(struct status_line *status, const struct run_stats *stats)
-{
-	if (stats->last_ns - status->shown_ns < STATUS_EVERY_NS)
-		return;
-	status->shown_ns = stats->last_ns;
-	status->visible = true;
-	fprintf(stderr, "\rprofiler: %.1f", seconds(stats->last_ns - stats->start_ns));
-	if (stats->duration_ns)
-		fprintf(stderr, " of %.1f", seconds(stats->duration_ns));
-	fprintf(stderr, " s, %ju samples, %zu threads, held %.2f %%\x1b[K",
-	        (uintmax_t)stats->samples, stats->threads, held_percent(stats));
-}
-
-void status_line_clear(struct status_line *status)
-{
-	if (status->visible)
-		fputs("\r\x1b[K", stderr);
-	status->visible = false;
 }
 
 // A duration in the unit that suits it.
@@ -139,7 +117,7 @@ static void print_hold(const struct run_stats *stats, const struct profile *prof
 	fprintf(stderr,
 	        "profiler: held the target for at most %.2f %% of the time; a tick: median %s, p99 "
 	        "%s, max %s\n",
-	        held_percent(stats),
+	        summary_held_percent(stats),
 	        format_duration(median, sizeof(median), histogram_percentile(hold, 0.5)),
 	        format_duration(p99, sizeof(p99), histogram_percentile(hold, 0.99)),
 	        format_duration(max, sizeof(max), hold->max_ns));
@@ -530,7 +508,7 @@ char *summary_comment(const struct run_stats *stats, const struct profile *profi
 	    (uintmax_t)stats->ticks, stats->frequency_hz, (uintmax_t)stats->missed_ticks,
 	    (uintmax_t)truncated, (uintmax_t)stats->samples,
 	    (uintmax_t)stats->n_frame_pointer_steps, (uintmax_t)stats->n_frames,
-	    (uintmax_t)stats->n_code_steps, held_percent(stats));
+	    (uintmax_t)stats->n_code_steps, summary_held_percent(stats));
 }
 
 void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_threads,

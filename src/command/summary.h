@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// summary: what the profiler tells on stderr: the status line while it runs, and at the end what
-// was sampled, what could not be, what it cost the target, and what to do next.
+// summary: what the profiler tells on stderr at the end: what was sampled, what could not be, what
+// it cost the target, and what to do next.
 #pragma once
 
 #include <stdbool.h>
@@ -15,17 +15,8 @@ struct run_stats;
 struct symbols;
 struct writer;
 
-// The status line, which is shown at most a few times a second. A zeroed struct is ready for use.
-struct status_line {
-	int64_t shown_ns;
-	bool visible;
-};
-
-// Shows the state of the run on stderr, a terminal. It may be called at any rate.
-void status_line_update(struct status_line *status, const struct run_stats *stats);
-
-// Wipes the line.
-void status_line_clear(struct status_line *status);
+// For how much of the time threads were held, until now.
+double summary_held_percent(const struct run_stats *stats);
 
 // Prints the summary of a run; `verbose`: with a line for each thread.
 void summary_print(const struct run_stats *stats, const struct profile *profile, bool verbose);
