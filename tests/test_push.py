@@ -5,6 +5,7 @@ Nothing is sampled here but where it says so: the windows are made, so that thei
 """
 
 import concurrent.futures
+import itertools
 import os
 import signal
 import subprocess
@@ -317,6 +318,18 @@ class Failures(Push):
         self.assertEqual((told.windows, told.samples, told.dropped, told.dropped_samples, told.left),
                          (1, 12, 3, 10, 0))  # fmt: skip
         self.assertEqual(len(server.requests), 1)
+
+    def test_barred(self):
+        """What cannot be opened, or is no regular file, is told, counted and left where it is."""
+        server = self.serve()
+        fifo = os.path.join(self.directory(), "x.pb.gz")
+        os.mkfifo(fifo)
+        for path, options in itertools.product((fifo, "/dev/null"), ([], ["--remove"])):
+            spool = self.spool(window(5))
+            told = self.push(server.url, spool, path, *options, expect=STATUS_OUTPUT)
+            self.assertEqual((told.windows, told.dropped, told.left), (1, 1, 0))
+            self.assertIn(f"{path}: it cannot be opened: not a regular file: left out\n", self.stderr)
+            self.assertTrue(os.path.exists(path))
 
     def url_of_nobody(self):
         self.reserved = reserve_port()

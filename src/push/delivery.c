@@ -57,15 +57,18 @@ static enum verdict judge(long status)
 }
 
 // Opens the window's file and locks it, so that no other uploader sends it, too: the lock ends with
-// the process. -1: it is gone, is locked, or cannot be read.
+// the process. -1 with errno: it is gone (ENOENT), is locked (EWOULDBLOCK), or cannot be opened.
 static int claim(const struct push_window *window, bool exclusive)
 {
 	struct stat status;
 	_cleanup_close_ int fd = regular_file_open_path(window->path, &status);
 
-	if (fd < 0 || (exclusive && flock(fd, LOCK_EX | LOCK_NB) != 0) || fstat(fd, &status) != 0 ||
-	    status.st_nlink == 0)
+	if (fd < 0 || (exclusive && flock(fd, LOCK_EX | LOCK_NB) != 0) || fstat(fd, &status) != 0)
 		return -1;
+	if (status.st_nlink == 0) {
+		errno = ENOENT;
+		return -1;
+	}
 	const int claimed = fd;
 	fd = -1;
 	return claimed;
@@ -147,6 +150,16 @@ static void take_answer(struct delivery *result, struct http_answer *answer)
 	else
 		result->text = memory_printf("it answers %ld%s%s", answer->status,
 		                             answer->text[0] ? ": " : "", answer->text);
+}
+
+// What is said of a file that claim() has not opened.
+static void note_unclaimed(struct delivery *result, int number)
+{
+	if (number == ENOENT || number == EWOULDBLOCK)
+		return;
+	result->verdict = VERDICT_BARRED;
+	result->text = memory_printf("it cannot be opened: %s",
+	                             number == ENODEV ? "not a regular file" : strerror(number));
 }
 
 // The file of credentials is read each time: they may have been renewed.
@@ -285,8 +298,10 @@ void deliver(const struct uploader *uploader, struct http *http, struct push_win
 	    .verdict = VERDICT_GONE,
 	    .fd = claim(window, uploader->removes),
 	};
-	if (ret->fd < 0)
+	if (ret->fd < 0) {
+		note_unclaimed(ret, errno);
 		return;
+	}
 	struct error *error = make_parts(uploader, window, ret->fd, &sending.parts);
 	if (error) {
 		take_error(ret, VERDICT_UNREADABLE, error);

@@ -18,7 +18,8 @@ enum verdict {
 	VERDICT_REFUSED,       // the server says that the window is wrong
 	VERDICT_TOO_OLD,
 	VERDICT_UNREADABLE,
-	VERDICT_GONE, // the file is gone, or somebody else sends it
+	VERDICT_BARRED, // the file cannot be opened, or is not a regular one
+	VERDICT_GONE,   // the file is gone, or somebody else sends it
 	N_VERDICTS,
 };
 

@@ -199,6 +199,15 @@ static void give_up(struct upload *upload, struct push_window *window,
 	drop(upload, window, why, delivery->samples);
 }
 
+// The file stays: nobody knows what it is.
+static void leave_out(struct upload *upload, struct push_window *window,
+                      const struct delivery *delivery)
+{
+	window->is_done = true;
+	upload->uploader->counts->dropped_windows++;
+	tell(upload, window, delivery, "left out");
+}
+
 // Leaves the window alone for a while: somebody else may have it, and may fail.
 static void leave_to_others(struct upload *upload, struct push_window *window)
 {
@@ -230,6 +239,9 @@ static void act(struct upload *upload, struct push_window *window, const struct 
 		break;
 	case VERDICT_UNREADABLE:
 		give_up(upload, window, delivery, PUSH_UNREADABLE);
+		break;
+	case VERDICT_BARRED:
+		leave_out(upload, window, delivery);
 		break;
 	case VERDICT_GONE:
 	case N_VERDICTS:
