@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What the profiler may do, and leaves behind: as root, as an ordinary user, across namespaces."""
 
+import glob
+import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import elf_maker
@@ -168,6 +171,52 @@ class Surroundings(TestCase):
         run.wait_ticks(100)
         run.finish(stdin=b"\n")
         self.assertIn("stuck", self.leaves(run))
+
+    def start_dumps(self, target, *args):
+        """A run of several dumps, the first of which has been read."""
+        process = subprocess.Popen([harness.PROFILER, "dump", str(target.pid), "--json", *args],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # fmt: skip
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        self.assertEqual(json.loads(process.stdout.readline())["pid"], target.pid)
+        return process
+
+    def test_ends_with_its_reader_and_its_target(self):
+        """Nobody is looked at for nobody, nor is what comes after the end waited for."""
+        target = self.start_fixture("threads", 2, 1)
+        process = self.start_dumps(target, "-n", "10000", "--interval=50ms")
+        process.stdout.close()
+        self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), harness.STATUS_OUTPUT)
+        process = self.start_dumps(target, "-n", "2", "--interval=1h")
+        target.end()
+        self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), 0)
+
+    def test_dumped_before_a_refusal(self):
+        """Of several dumps those stay that were made before the process closed itself to its user."""
+        directory, setpriv = self.as_nobody()
+        program = (
+            "import ctypes, sys, time\nprint('ready', flush=True)\nsys.stdin.readline()\n"
+            "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\ntime.sleep(1000)"  # PR_SET_DUMPABLE
+        )
+        target = self.start(*setpriv, sys.executable, "-c", program)
+        path = os.path.join(directory, "dumps")
+        args = ["dump", target.pid, "-n", "10000", "--interval=50ms", "--json", "-o", path]
+        run = Run(args, profiler=os.path.join(directory, "profiler"), prefix=setpriv)
+
+        def has_written():
+            """The file has no name before it is whole."""
+            for link in glob.glob(f"/proc/{run.worker_pid()}/fd/*"):
+                if directory in os.readlink(link) and os.path.getsize(link) > 0:
+                    return True
+            return False
+
+        harness.wait_for(has_written, "the first dump")
+        target.process.stdin.write(b"\n")
+        run.finish(expect=harness.STATUS_TARGET)
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                self.assertEqual(json.loads(line)["pid"], target.pid)
 
     def test_unreadable_program(self):
         """One may run what one may not read; then the kernel lets nobody look."""

@@ -120,24 +120,34 @@ static struct error *dump_once(struct dump_run *run)
 	return error;
 }
 
+// Ends with the first one that fails, or that nobody reads any more; those before it stay.
 static struct error *dump_all(struct dump_run *run)
 {
 	const struct dump_options *options = &run->options->dump;
 	const int64_t start_ns = clock_now_ns();
 	struct error *error = NULL;
+	bool is_read = true;
+	long n = 0;
 
-	for (long i = 0; i < options->count && !error; i++) {
-		while (i > 0 && !run->events.stop &&
-		       clock_now_ns() < start_ns + i * options->interval_ns)
-			events_wait(&run->events, start_ns + i * options->interval_ns);
-		if (run->events.stop || (i > 0 && run->events.target_ended))
+	for (; n < options->count && is_read && !error; n += !error) {
+		const int64_t due_ns = start_ns + n * options->interval_ns;
+		while (n > 0 && !run->events.stop && !run->events.target_ended &&
+		       clock_now_ns() < due_ns)
+			events_wait(&run->events, due_ns);
+		if (run->events.stop || (n > 0 && run->events.target_ended))
 			break;
-		if (i > 0 && !options->json)
+		if (n > 0 && !options->json)
 			fputc('\n', output_stream(run->output));
 		error = dump_once(run);
-		fflush(output_stream(run->output));
+		is_read = fflush(output_stream(run->output)) == 0;
 	}
-	return error ? error : output_finish(run->output, NULL);
+	if (error && n == 0)
+		return error;
+	struct error *unwritten = output_finish(run->output, NULL);
+	if (!error)
+		return unwritten;
+	error_destroy(unwritten);
+	return error;
 }
 
 static struct error *open_run(struct dump_run *run)
