@@ -199,6 +199,7 @@ class Flight(harness.TestCase):
         self.assertEqual(self.files(), [])
         self.assertGreater(summary.duration_s, 0.7)
         self.assertRegex(run.stderr, r"cannot write \S+\.pb\.gz: File too large")
+        self.assertRegex(run.stderr, r"profiler: [12] windows? could not be written: \d\d+ samples are lost\n")
 
     def test_memory_is_flat(self):
         """A short soak, with threads that come and go: what is not in the window is forgotten."""

@@ -114,6 +114,13 @@ class Windows(harness.TestCase):
         summary, files = self.windows(target, "--every=400ms", "--exec=false", expect=STATUS_OUTPUT)
         self.assertGreaterEqual(len(files), self.n_least(summary, 0.4))
         self.assertIn("--exec: 'false' failed for", self.stderr)
+        self.assertIn(f"--exec failed for {len(files)} of the files, which are there", self.stderr)
+
+    def test_a_command_that_fails_and_keep(self):
+        """Those it has failed for are removed in their turn, too."""
+        target = self.start_fixture("threads", 2, 1)
+        _, files = self.windows(target, "--every=200ms", "--keep=2", "--exec=false", expect=STATUS_OUTPUT)
+        self.assertEqual(len(files), 2)
 
     def test_folded(self):
         target = self.start_fixture("calls-O2", "spin")

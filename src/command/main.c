@@ -402,9 +402,7 @@ static struct error *finish_windows(struct session *session)
 		windows_end(&session->windows);
 	pusher_end(&session->pusher);
 	write_metrics(session, true);
-	if (!session->files.failed)
-		return NULL;
-	return error_create(EXIT_STATUS_OUTPUT, "not every window could be written");
+	return window_files_failure(&session->files);
 }
 
 static struct error *write_profile(struct session *session)

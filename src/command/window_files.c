@@ -2,6 +2,7 @@
 #include "window_files.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 #include "writer.h"
 
 enum { CHILD_NICE = 10, MAX_HELD = 8, MAX_CHILDREN = 16, MAX_ENDING = 32 };
+enum { STATUS_EXEC_FAILED = 100 }; // of a child: its file is in its place
 
 // Asks a child that waits for room to give its window up: one that writes does not hear it.
 #define GIVE_UP SIGRTMIN
@@ -187,7 +189,7 @@ static void leave_out_others(const struct window_part *part)
 			view->locations[i].module = UINT32_MAX;
 }
 
-// The command, with the file's path as a last word. Its exit status.
+// The command, with the file's path as a last word.
 static int run_command(const char *command, const char *path)
 {
 	_cleanup_free_ char *line = memory_printf("%s \"$1\"", command);
@@ -210,7 +212,7 @@ static int run_command(const char *command, const char *path)
 	if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return EXIT_STATUS_OK;
 	fprintf(stderr, "profiler: --exec: '%s' failed for %s\n", command, path);
-	return EXIT_STATUS_OUTPUT;
+	return STATUS_EXEC_FAILED;
 }
 
 // In the child: waits a moment after a window could not be written. False: it is lost, as the end
@@ -289,9 +291,10 @@ static void poll_file(struct window_files *files, struct window_file *file, bool
 	if (pid == 0)
 		return;
 	file->child = 0;
-	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STATUS_OK)
+	const int code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_STATUS_OUTPUT;
+	files->n_exec_failed += code == STATUS_EXEC_FAILED;
+	if (code == EXIT_STATUS_OK || code == STATUS_EXEC_FAILED)
 		return;
-	files->failed = true;
 	files->n_lost++;
 	files->n_lost_samples += file->samples;
 	free(take_pointer(file->path));
@@ -348,7 +351,6 @@ bool window_files_write(struct window_files *files, const struct window_part *pa
 	if (child < 0) {
 		fprintf(stderr, "profiler: cannot write %s: no process can be started: %s\n", path,
 		        strerror(errno));
-		files->failed = true;
 		files->n_lost++;
 		files->n_lost_samples += count_samples(part->view);
 		return false;
@@ -403,4 +405,18 @@ void window_files_poll(struct window_files *files, bool wait)
 		remove_oldest(files);
 	else
 		forget_finished(files);
+}
+
+struct error *window_files_failure(const struct window_files *files)
+{
+	if (files->n_lost)
+		return error_create(
+		    EXIT_STATUS_OUTPUT,
+		    "%" PRIu64 " window%s could not be written: %" PRIu64 " samples are lost",
+		    files->n_lost, files->n_lost == 1 ? "" : "s", files->n_lost_samples);
+	if (files->n_exec_failed)
+		return error_create(EXIT_STATUS_OUTPUT,
+		                    "--exec failed for %" PRIu64 " of the files, which are there",
+		                    files->n_exec_failed);
+	return NULL;
 }

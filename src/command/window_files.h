@@ -37,8 +37,8 @@ struct window_files {
 	uint32_t n_begun;
 	struct window_file *items; // being written, or finished and kept; oldest first
 	size_t count, capacity;
-	bool failed;                     // at least one could not be written
 	uint64_t n_lost, n_lost_samples; // files that could not be written, and their samples
+	uint64_t n_exec_failed;          // files that are there, but options->exec failed
 	const char *const *labels;       // more comments, NULL-terminated; NULL: none; borrowed
 	// With --push, the process that has a window which cannot be written now tries again, until
 	// sampling has ended.
@@ -68,3 +68,6 @@ bool window_files_is_behind(const struct window_files *files);
 // Notes which processes have finished and whether they failed, and removes the oldest files beyond
 // options->keep. `wait`: waits for all.
 void window_files_poll(struct window_files *files, bool wait);
+
+// What of all that was begun has failed, once it has ended. NULL: nothing.
+struct error *window_files_failure(const struct window_files *files);
