@@ -295,7 +295,7 @@ class Outputs(harness.TestCase):
             line = self.last_line(directory, name)
             self.assertEqual(shlex.split(line), ["profiler:", "next:", *command.split(), name])
             shown = subprocess.run(
-                [harness.PROFILER, "view", name], cwd=directory, env={"BROWSER": ""},
+                [harness.PROFILER, "view", name], cwd=directory, env={"BROWSER": "", "XDG_RUNTIME_DIR": directory},
                 capture_output=True, check=False,
             )  # fmt: skip
             self.assertEqual(shown.returncode, 0, shown.stderr)

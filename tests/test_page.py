@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import tempfile
@@ -276,6 +277,20 @@ class View(harness.TestCase):
         self.assertEqual(self.view(None, path, "-q", SSH_CONNECTION="1")[1], "")
         for args in (["top", path], ["dump", path, "--at=100ms"]):
             self.assertIn("has no end", harness.Run(args).finish().stderr)
+
+    def test_interrupted(self):
+        """What is not finished is not left behind."""
+        process = subprocess.Popen([harness.PROFILER, "view", "-"], stdin=subprocess.PIPE,
+                                   env={**os.environ, "XDG_RUNTIME_DIR": self.directory})  # fmt: skip
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
+        process.stdin.write(b"main;work 1\n" * 100_000)  # more than is read before the page is begun
+        process.stdin.flush()
+        fds = f"/proc/{process.pid}/fd"
+        harness.wait_for(lambda: any(self.directory in link for link in harness.read_links(fds)), "the page")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), -signal.SIGINT)
+        self.assertEqual(os.listdir(self.directory), ["browser"])
 
     def test_refused(self):
         for data, why in (

@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include "input_file.h"
 #include "memory.h"
 #include "options.h"
+#include "output.h"
 #include "record.h"
 #include "recording.h"
 #include "report_command.h"
@@ -57,22 +60,14 @@ static const char *directory(void)
 	return "/tmp";
 }
 
-// Makes a new, empty file that this user alone can read. The caller frees *ret, its name.
-static struct error *make_file(char **ret, int *ret_fd)
+// Returns a name that nobody can foresee for a page; the caller frees.
+static char *make_name(void)
 {
-	static const char suffix[] = ".html";
-	char *path = memory_printf("%s/profiler-XXXXXX%s", directory(), suffix);
-	const int fd = mkostemps(path, (int)strlen(suffix), O_CLOEXEC); // 0600
+	uint64_t number = 0;
 
-	if (fd < 0) {
-		struct error *error =
-		    error_create(EXIT_STATUS_OUTPUT, "cannot make %s: %s", path, strerror(errno));
-		free(path);
-		return error;
-	}
-	*ret = path;
-	*ret_fd = fd;
-	return NULL;
+	while (getrandom(&number, sizeof(number), 0) != sizeof(number) && errno == EINTR)
+		;
+	return memory_printf("%s/profiler-%016" PRIx64 ".html", directory(), number);
 }
 
 static struct error *write_other(const char *title, struct input_file *file, FILE *stream)
@@ -87,65 +82,54 @@ static struct error *write_other(const char *title, struct input_file *file, FIL
 	return write_html_folded(title, input_file_lines, file, stream);
 }
 
-static struct error *write_other_page(struct input_file *file, int fd, const char *path)
+static struct error *write_other_page(struct input_file *file, const char *path)
 {
 	const char *name = input_file_name(file->path);
 	_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
-	FILE *stream = fdopen(fd, "w");
+	struct output *output;
 
-	if (!stream) {
-		close(fd);
-		return error_create(EXIT_STATUS_OUTPUT, "cannot write to %s: %s", path,
-		                    strerror(errno));
-	}
-	struct error *error = write_other(clean, file, stream);
-	const bool failed = ferror(stream);
-	if ((fclose(stream) != 0 || failed) && !error)
-		error = error_create(EXIT_STATUS_OUTPUT, "cannot write to %s: %s", path,
-		                     strerror(errno));
+	struct error *error = output_open(path, true, &output);
+	if (error)
+		return error;
+	error = write_other(clean, file, output_stream(output));
+	if (!error)
+		error = output_finish(output, NULL);
+	output_destroy(output);
 	return error;
 }
 
-// Writes the page of a recording; takes the file's bytes over, and closes fd.
+// Writes the page of a recording; takes the file's bytes over.
 static struct error *write_recording_page(const struct options *asked, struct input_file *file,
-                                          const char *path, int fd)
+                                          const char *path)
 {
 	struct options options = *asked;
 	struct recording recording;
 	struct error *error = input_file_read_rest(file);
 
-	close(fd);
 	if (!error)
 		error = recording_open_bytes(input_file_name(file->path), take_pointer(file->bytes),
 		                             file->size, &recording);
 	if (error)
 		return error;
-	options.output = path; // it keeps the file's permissions
+	options.output = path;
 	options.quiet = true;
 	options.tells_damage = !asked->quiet;
 	return report_recording(&options, &recording);
 }
 
+// The file gets its name when it is whole, and this user alone can read it.
 static struct error *write_any_page(const struct options *options, struct input_file *file,
                                     char **ret)
 {
-	int fd;
-
 	if (begins_with(file, "<!doctype html>")) {
 		*ret = realpath(file->path, NULL) ?: memory_strdup(file->path);
 		return NULL;
 	}
-	struct error *error = make_file(ret, &fd);
-	if (error)
-		return error;
-	if (is_recording(file))
-		error = write_recording_page(options, file, *ret, fd);
-	else
-		error = write_other_page(file, fd, *ret);
-	if (error) {
-		unlink(*ret);
-		free(take_pointer(*ret));
-	}
+	const mode_t mask = umask(S_IRWXG | S_IRWXO);
+	*ret = make_name();
+	struct error *error = is_recording(file) ? write_recording_page(options, file, *ret)
+	                                         : write_other_page(file, *ret);
+	umask(mask);
 	return error;
 }
 
