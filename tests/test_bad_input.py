@@ -300,6 +300,22 @@ class Outputs(harness.TestCase):
         self.refused("/no/such/directory/out.folded", "no such directory")
         self.refused("/dev/null/out.folded", "no such directory")
 
+    def test_where_nothing_can_be_created(self):
+        self.refused("/proc/out.folded", "no files can be created in /proc")
+
+    def test_directory_made_anew(self):
+        """By the command that is sampled, as a build does."""
+        directory = os.path.join(self.directory(), "out")
+        os.mkdir(directory)
+        try:
+            os.close(os.open(directory, os.O_TMPFILE | os.O_WRONLY))
+        except OSError:
+            harness.skip("no files without a name here: it goes with the directory")
+        path = os.path.join(directory, "out.folded")
+        Run(["-o", path, "--", "sh", "-c", f"rm -r {directory} && mkdir {directory}"]).finish()
+        with open(path, encoding="utf-8") as file:
+            self.assertRegex(file.read(), r" \d+\n")
+
     def test_refused_before_the_command_starts(self):
         mark = os.path.join(self.directory(), "mark")
         run = Run(["-o", "/no/such/directory/x", "--", "touch", mark])

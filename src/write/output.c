@@ -300,6 +300,8 @@ static struct error *open_directly(struct output *output, int more_flags)
 
 static struct error *refuse_creation(const struct output *output, int number)
 {
+	if (is_in_proc(output))
+		return refuse(output, "no files can be created in /proc");
 	if (number != EACCES && number != EPERM)
 		return refuse_errno(output, number);
 	return refuse(output, "no permission to create files in its directory");
@@ -444,8 +446,9 @@ FILE *output_stream(struct output *output)
 	return output->stream;
 }
 
-// Gives the file its name, or, if something has that name, a temporary one to be renamed.
-static struct error *give_name(struct output *output)
+// Gives the file its name, or, if something has that name, a temporary one to be renamed. Returns
+// 0, or an errno.
+static int link_name(struct output *output)
 {
 	_cleanup_free_ char *path = descriptor_path(output->fd);
 	const char *name = output->base;
@@ -453,15 +456,35 @@ static struct error *give_name(struct output *output)
 	for (int i = 0; i < MAX_TEMPORARY_NAMES; i++) {
 		if (linkat(AT_FDCWD, path, output->directory, name, AT_SYMLINK_FOLLOW) == 0) {
 			output->nameless = false;
-			return NULL;
+			return 0;
 		}
 		if (errno != EEXIST)
 			break;
 		free(output->temporary);
 		name = output->temporary = temporary_name();
 	}
+	const int number = errno;
 	free(take_pointer(output->temporary));
-	return refuse_creation(output, errno);
+	return number;
+}
+
+// The directory may have been removed and made anew meanwhile, as by the command that was sampled.
+static bool find_place_again(struct output *output)
+{
+	close(output->directory);
+	output->directory = -1;
+	struct error *error = set_place(output, output->name);
+	error_destroy(error);
+	return !error;
+}
+
+static struct error *give_name(struct output *output)
+{
+	int number = link_name(output);
+
+	if (number == ENOENT && find_place_again(output))
+		number = link_name(output);
+	return number ? refuse_creation(output, number) : NULL;
 }
 
 static struct error *close_stream(struct output *output)
