@@ -279,6 +279,13 @@ class Slice(harness.TestCase):
         target = self.start_fixture("calls-O2", "spin")
         run = harness.start_attach(target, "-d", "0.2", "--from=5s").finish(expect=STATUS_USAGE)
         self.assertIn("less than two ticks", run.stderr)
+
+    def test_a_slice_that_is_over(self):
+        """That is known when sampling begins, and not found out at its end."""
+        target = self.start_fixture("calls-O2", "spin")
+        args = ["-p", target.pid, "-d", "1000", "--to=2020-01-01T00:00:00Z"]
+        run = harness.Run(args, target_pid=target.pid).finish(expect=harness.STATUS_USAGE)
+        self.assertRegex(run.stderr, r"--to lies -\d+\.\d+ s after the start")
         self.assertIsNone(run.pprof)
 
 

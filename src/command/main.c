@@ -95,9 +95,10 @@ static void started(void *context)
 	if (session->options.every_ns)
 		windows_begin(&session->windows, &session->options, &session->profile,
 		              &session->stats, &session->files);
-	if (!writes_windows(&session->options))
-		session->view_error =
-		    view_begin(&session->view, &session->options, &session->profile);
+	if (writes_windows(&session->options))
+		return;
+	session->view_error = view_begin(&session->view, &session->options, &session->profile);
+	session->events.stop |= session->view_error != NULL; // nothing that comes would be written
 }
 
 static void end_record(struct session *session)
