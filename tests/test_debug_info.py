@@ -240,6 +240,9 @@ class Separate(TestCase):
         for names in (("wrong", "right"), ("right", "wrong")):
             self.check(program, DEBUG, *(f"--debug-dir={self.path(name)}" for name in names))
         self.check(program, NOTHING, f"--debug-dir={self.path('wrong')}")
+        told = "profiler: --debug-dir: nothing is found in /nowhere: No such file or directory\n"
+        self.assertIn(told, self.profile(program, "--debug-dir=/nowhere").stderr)
+        self.assertNotIn(told, self.profile(program, "--debug-dir=/nowhere", "-q").stderr)
 
     def test_debug_dir_for_a_report(self):
         """A recording without names gets them where the debug files are."""

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "options.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "memory.h"
@@ -125,6 +129,18 @@ static const struct writer *default_writer(const struct options *options)
 	return options->ring_ns || options->every_ns ? &writer_pprof : &writer_folded;
 }
 
+// One that is not there need not be a mistake, but is likely to be one.
+static void warn_of_debug_directories(const struct options *options)
+{
+	for (size_t i = 0; i < options->n_debug_directories && !options->quiet; i++) {
+		const char *path = options->debug_directories[i];
+		_cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			fprintf(stderr, "profiler: --debug-dir: nothing is found in %s: %s\n", path,
+			        strerror(errno));
+	}
+}
+
 struct error *options_parse(int argc, char **argv, struct options *ret)
 {
 	struct options options = {
@@ -159,6 +175,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 		options_deinit(&options);
 		return error;
 	}
+	warn_of_debug_directories(&options);
 	*ret = options;
 	return NULL;
 }
