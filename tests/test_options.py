@@ -305,6 +305,7 @@ class Outputs(harness.TestCase):
         run = attach(self.target)
         self.assertEqual([t.tid for t in run.summary.threads], [self.target.pid])
         self.assertEqual(run.summary.threads[0].name, "calls-O2")
+        self.assertIn(" of 1 thread; ", run.stderr)
         run = attach(self.target, verbose=False)
         self.assertEqual(run.summary.threads, [])
         self.assertTrue(run.summary.has_totals)
@@ -326,7 +327,7 @@ class Outputs(harness.TestCase):
         lines = [part for part in re.split(r"[\r\n]+|\x1b\[[\d;]*[A-Za-z]", shown) if part.strip()]
         live = [part for part in lines if "samples" in part and "ticks" not in part]
         self.assertGreaterEqual(len(live), 1, shown)
-        self.assertRegex(live[-1], r"\b1\.5\b.*\d+ samples, 1 threads?, .*\d ?%")
+        self.assertRegex(live[-1], r"\b1\.5\b.*\d+ samples?, 1 thread, .*\d ?%")
         self.assertRegex(shown, r"profiler: \d+ ticks at 99 Hz")
         status, shown = run_in_terminal([*args, "-q"], directory)
         self.assertEqual((status, shown), (0, ""))

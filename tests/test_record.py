@@ -19,8 +19,8 @@ from told import read_folded
 MAGIC = b"\x89WPROF\r\n"
 BLOCK = b"WBLK"
 TOLD = re.compile(
-    r"profiler: recording of ([\d.]+) s: (\d+) ticks, (\d+) missed; (\d+) samples of (\d+) threads; "
-    r"(\d+) distinct stacks"
+    r"profiler: recording of ([\d.]+) s: (\d+) ticks?, (\d+) missed; (\d+) samples? of "
+    r"(\d+) threads?; (\d+) distinct stacks?"
 )
 
 

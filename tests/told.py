@@ -44,10 +44,10 @@ class Summary:
     """What the profiler said on stderr, taken apart."""
 
     TOTALS = re.compile(
-        r"(\d+) ticks at ([\d.]+) Hz in ([\d.]+) s, (\d+) missed; "
-        r"(\d+) samples of (\d+) threads?; (\d+) distinct stacks?"
+        r"(\d+) ticks? at ([\d.]+) Hz in ([\d.]+) s, (\d+) missed; "
+        r"(\d+) samples? of (\d+) threads?; (\d+) distinct stacks?"
     )
-    TRUNCATED = re.compile(r"(\d+) samples truncated \(([\d.]+) %\): (.+)")
+    TRUNCATED = re.compile(r"(\d+) samples? truncated \(([\d.]+) %\): (.+)")
     THINNED = re.compile(r"(\d+) of (\d+) ticks were left out .*")
     HELD = re.compile(
         r"held the target for at most (-?[\d.]+) % of the time; "

@@ -18,6 +18,12 @@ char *text_clean(const char *bytes, size_t length, size_t max_length)
 // True if text_clean's result is the same string: a caller that keeps the string needs no copy.
 bool text_is_clean(const char *bytes, size_t length);
 
+// What the word for n things ends with: "s", but for one of them.
+static inline const char *text_plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 // A new string, owned by the caller: the file's name as one word for a shell, which is not taken
 // for an option (POSIX, Shell Command Language, 2.2). What needs no quotes gets none.
 char *text_quote_file(const char *name) __attribute__((returns_nonnull));

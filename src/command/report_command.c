@@ -16,6 +16,7 @@
 #include "write_report.h"
 #include "recording.h"
 #include "summary.h"
+#include "text.h"
 #include "view.h"
 #include "writer.h"
 
@@ -36,12 +37,14 @@ static uint64_t count_samples(const struct profile *profile)
 static void print_recording(const struct recording *recording)
 {
 	const struct profile *whole = &recording->profile;
+	const uint64_t n_samples = count_samples(whole);
 
 	fprintf(stderr,
-	        "profiler: recording of %.3f s: %" PRIu64 " ticks, %" PRIu64 " missed; %" PRIu64
-	        " samples of %zu threads; %zu distinct stacks\n",
-	        seconds(whole->duration_ns), recording->ticks, recording->missed_ticks,
-	        count_samples(whole), whole->n_threads, whole->n_stacks);
+	        "profiler: recording of %.3f s: %" PRIu64 " tick%s, %" PRIu64 " missed; %" PRIu64
+	        " sample%s of %zu thread%s; %zu distinct stack%s\n",
+	        seconds(whole->duration_ns), recording->ticks, text_plural(recording->ticks),
+	        recording->missed_ticks, n_samples, text_plural(n_samples), whole->n_threads,
+	        text_plural(whole->n_threads), whole->n_stacks, text_plural(whole->n_stacks));
 	summary_print_damage(recording);
 }
 

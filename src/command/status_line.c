@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "run_stats.h"
 #include "summary.h"
+#include "text.h"
 
 static const int64_t STATUS_EVERY_NS = NS_PER_SECOND / 4;
 
@@ -38,9 +39,10 @@ void status_line_update(struct status_line *status, const struct run_stats *stat
 	status->shown_ns = stats->last_ns;
 	if (stats->duration_ns)
 		snprintf(of, sizeof(of), " of %.1f", seconds(stats->duration_ns));
-	dprintf(status->fd, "\rprofiler: %.1f%s s, %ju samples, %zu threads, held %.2f %%\x1b[K",
+	dprintf(status->fd, "\rprofiler: %.1f%s s, %ju sample%s, %zu thread%s, held %.2f %%\x1b[K",
 	        seconds(stats->last_ns - stats->start_ns), of, (uintmax_t)stats->samples,
-	        stats->threads, summary_held_percent(stats));
+	        text_plural(stats->samples), stats->threads, text_plural(stats->threads),
+	        summary_held_percent(stats));
 }
 
 void status_line_end(struct status_line *status)

@@ -79,8 +79,8 @@ static void print_truncated(const struct run_stats *stats, const struct profile 
 
 	if (total == 0)
 		return;
-	fprintf(stderr, "profiler: %ju samples truncated (%.1f %%):", (uintmax_t)total,
-	        percent((double)total, (double)stats->samples));
+	fprintf(stderr, "profiler: %ju sample%s truncated (%.1f %%):", (uintmax_t)total,
+	        text_plural(total), percent((double)total, (double)stats->samples));
 	const char *separator = "";
 	for (int end = 0; end < N_STACK_ENDS; end++) {
 		if (end == STACK_COMPLETE || by_end[end] == 0)
@@ -330,10 +330,10 @@ static void print_refused(const struct run_stats *stats)
 		        stats->refused_children == 1 ? "" : "es");
 	if (stats->lost_privileges)
 		fprintf(stderr,
-		        "profiler: %ju programs may have lost their set-user-ID, set-group-ID or "
-		        "capabilities: they were executed in the moment of a stop; as root "
-		        "(CAP_SYS_PTRACE) none would have been\n",
-		        (uintmax_t)stats->lost_privileges);
+		        "profiler: %ju program%s, executed in the moment of a stop, may have lost "
+		        "the set-user-ID, set-group-ID or capabilities: as root (CAP_SYS_PTRACE) "
+		        "none would have\n",
+		        (uintmax_t)stats->lost_privileges, text_plural(stats->lost_privileges));
 	if (stats->denied)
 		fprintf(stderr,
 		        "profiler: %ju sample%s without a stack: the kernel denied the stop of a "
@@ -361,7 +361,8 @@ void summary_print_runtimes(const struct run_stats *stats)
 		total += reasons[fault] ? stats->runtime_faults[fault] : 0;
 	if (total > 0) {
 		fprintf(stderr,
-		        "profiler: %ju stacks without the frames of Python:", (uintmax_t)total);
+		        "profiler: %ju stack%s without the frames of Python:", (uintmax_t)total,
+		        text_plural(total));
 		const char *separator = "";
 		for (int fault = 0; fault < N_RUNTIME_FAULTS; fault++) {
 			if (!reasons[fault] || stats->runtime_faults[fault] == 0)
@@ -406,14 +407,17 @@ static void print_unmended(const struct run_stats *stats)
 
 void summary_print(const struct run_stats *stats, const struct profile *profile, bool verbose)
 {
+	const size_t n_threads =
+	    profile->n_threads - profile->n_free_threads + (size_t)profile->forgotten.threads;
+	const size_t n_stacks = profile->n_stacks + (size_t)profile->forgotten.stacks;
+
 	fprintf(stderr,
-	        "profiler: %ju ticks at %g Hz in %.3f s, %ju missed; %ju samples of %zu threads; "
-	        "%zu distinct stacks\n",
-	        (uintmax_t)stats->ticks, stats->frequency_hz,
+	        "profiler: %ju tick%s at %g Hz in %.3f s, %ju missed; %ju sample%s of %zu "
+	        "thread%s; %zu distinct stack%s\n",
+	        (uintmax_t)stats->ticks, text_plural(stats->ticks), stats->frequency_hz,
 	        seconds(stats->last_ns - stats->start_ns), (uintmax_t)stats->missed_ticks,
-	        (uintmax_t)stats->samples,
-	        profile->n_threads - profile->n_free_threads + (size_t)profile->forgotten.threads,
-	        profile->n_stacks + (size_t)profile->forgotten.stacks);
+	        (uintmax_t)stats->samples, text_plural(stats->samples), n_threads,
+	        text_plural(n_threads), n_stacks, text_plural(n_stacks));
 	print_thinned(stats);
 	print_truncated(stats, profile);
 	print_guessed_frames(stats);
@@ -477,7 +481,8 @@ void summary_print_file_doubts(const struct modules *modules)
 			print_file_doubt(module);
 	}
 	if (n > MAX_FILE_DOUBTS)
-		fprintf(stderr, "profiler: and %zu more files\n", n - MAX_FILE_DOUBTS);
+		fprintf(stderr, "profiler: and %zu more file%s\n", n - MAX_FILE_DOUBTS,
+		        text_plural(n - MAX_FILE_DOUBTS));
 }
 
 void summary_print_advice(const struct profile *profile, const struct modules *modules,
@@ -492,8 +497,9 @@ void summary_print_advice(const struct profile *profile, const struct modules *m
 
 void summary_print_fetched(const struct debug_server *server)
 {
-	fprintf(stderr, "profiler: debuginfod: %ju debug files fetched, %ju not%s\n",
-	        (uintmax_t)server->n_fetched, (uintmax_t)server->n_not_fetched,
+	fprintf(stderr, "profiler: debuginfod: %ju debug file%s fetched, %ju not%s\n",
+	        (uintmax_t)server->n_fetched, text_plural(server->n_fetched),
+	        (uintmax_t)server->n_not_fetched,
 	        server->timed_out ? ", as the time for them was over" : "");
 }
 
@@ -514,8 +520,9 @@ char *summary_comment(const struct run_stats *stats, const struct profile *profi
 void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_threads,
                          size_t n_left_out)
 {
-	fprintf(stderr, "profiler: %zu waits of %g s or longer, of %zu threads\n", view->n_samples,
-	        (double)min_ns / (double)NS_PER_SECOND, n_threads);
+	fprintf(stderr, "profiler: %zu wait%s of %g s or longer, of %zu thread%s\n",
+	        view->n_samples, text_plural(view->n_samples),
+	        (double)min_ns / (double)NS_PER_SECOND, n_threads, text_plural(n_threads));
 	wait_group_text_write(view, "profiler: ", "profiler: ", MAX_WAIT_GROUPS, stderr);
 	if (n_left_out)
 		fprintf(stderr,

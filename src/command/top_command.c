@@ -115,10 +115,10 @@ static void print_head(const struct top_run *run, const struct top_model *model)
 	char time[TIME_POINT_TEXT_SIZE];
 
 	time_point_format(profile->start_time_ns + model->input.from_ns, false, time);
-	printf("%s   %.1f s   pid %d %s   %zu threads, %llu samples\n", time,
+	printf("%s   %.1f s   pid %d %s   %zu thread%s, %llu sample%s\n", time,
 	       (double)(model->input.to_ns - model->input.from_ns) / (double)NS_PER_SECOND,
-	       run->source.recording.pid, name, model->n_threads,
-	       (unsigned long long)model->share.count);
+	       run->source.recording.pid, name, model->n_threads, text_plural(model->n_threads),
+	       (unsigned long long)model->share.count, text_plural(model->share.count));
 }
 
 // One interval. False: nobody reads it any more.

@@ -388,7 +388,8 @@ static char *first_line(const struct top_ui *ui, int64_t to_ns)
 static char *second_line(const struct top_ui *ui, const struct top_model *model)
 {
 	size_t now[N_WAIT_KINDS] = {0};
-	char *line = memory_printf("%s: %zu threads", top_view_name(ui->view), model->n_threads);
+	char *line = memory_printf("%s: %zu thread%s", top_view_name(ui->view), model->n_threads,
+	                           text_plural(model->n_threads));
 
 	for (size_t i = 0; i < model->n_threads; i++)
 		if (model->threads[i].sample != TOP_NONE && !model->threads[i].ended)
