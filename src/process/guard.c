@@ -25,10 +25,11 @@ enum {
 	RETRY_NS = 1000000,  // pause between tries, once the time is up, until the work can be left
 };
 
-// Real-time signals are nobody's but ours: the kernel sends none. SIGRTMIN and SIGRTMIN + 4 are
-// those of a window's writer, and SIGRTMIN + 1 is the hold limit's.
-#define CPU_SIGNAL (SIGRTMIN + 2)
-#define WAIT_SIGNAL (SIGRTMIN + 3)
+// The kernel sends no real-time signals, but those that stop a container with systemd (SIGRTMIN +
+// 3, and others up to + 6) are to be passed on by top. SIGRTMIN and SIGRTMIN + 4 are those of a
+// window's writer, and SIGRTMIN + 1 is the hold limit's.
+#define CPU_SIGNAL (SIGRTMIN + 8)
+#define WAIT_SIGNAL (SIGRTMIN + 9)
 
 // Sanitizers reserve terabytes of address space.
 #if defined(__SANITIZE_ADDRESS__)

@@ -130,18 +130,18 @@ static void recurse_for_ever(void *context)
 // again.
 static void check_signals_do_not_pile_up(void)
 {
-	const int numbers[] = {SIGRTMIN + 2, SIGRTMIN + 3, SIGSEGV, SIGBUS};
+	const int numbers[] = {SIGRTMIN + 8, SIGRTMIN + 9, SIGSEGV, SIGBUS};
 	struct sigaction action;
 	sigset_t blocked;
 
 	EXPECT(run(read_nowhere, (void *)8) == GUARD_FAULT);
 	for (size_t i = 0; i < array_size(numbers); i++) {
 		EXPECT(sigaction(numbers[i], NULL, &action) == 0);
-		EXPECT(sigismember(&action.sa_mask, SIGRTMIN + 2));
-		EXPECT(sigismember(&action.sa_mask, SIGRTMIN + 3));
+		EXPECT(sigismember(&action.sa_mask, SIGRTMIN + 8));
+		EXPECT(sigismember(&action.sa_mask, SIGRTMIN + 9));
 	}
 	sigprocmask(SIG_BLOCK, NULL, &blocked);
-	EXPECT(!sigismember(&blocked, SIGRTMIN + 2) && !sigismember(&blocked, SIGRTMIN + 3));
+	EXPECT(!sigismember(&blocked, SIGRTMIN + 8) && !sigismember(&blocked, SIGRTMIN + 9));
 }
 
 static void check_endless_recursion(void)
@@ -306,7 +306,7 @@ static void check_time_of_child(void)
 static void send_signals(void *context)
 {
 	for (int i = 0; i < 100; i++) // each would count as a tenth of a second
-		kill(getpid(), SIGRTMIN + 2);
+		kill(getpid(), SIGRTMIN + 8);
 	++*(int *)context;
 }
 
