@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -256,6 +257,23 @@ class Live(harness.TestCase):
         told = intervals(top("--json", "--", "sh", "-c", "sleep 0.3; exit 7", status=7))
         self.assertEqual({t["name"] for part in told for t in part["threads"]}, {"sh"})
         self.assertEqual(top("--", "/no/such/command", status=harness.STATUS_NOT_FOUND), "")
+
+    def test_command_outlives_the_duration(self):
+        """All that was sampled is told when sampling is over, not when the command is."""
+        process = subprocess.Popen(
+            [PROFILER, "top", "--json", "--interval=100ms", "-d", "300ms", "--", "cat"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+        )  # fmt: skip
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        to_ns = 0
+        while to_ns < 300_000_000:
+            self.assertTrue(select.select([process.stdout], [], [], harness.WAIT_TIMEOUT_S)[0], to_ns)
+            to_ns = json.loads(process.stdout.readline())["to_ns"]
+        self.assertIsNone(process.poll())
+        process.stdin.close()
+        self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), 0)
 
     def test_command_of_one_who_waits_for_none(self):
         """Whoever starts top ignores the ends of its children."""

@@ -173,6 +173,24 @@ class Screen(harness.TestCase):
         os.kill(pid, signal.SIGTERM)
         terminal.wait_for_end(128 + signal.SIGTERM)
 
+    def test_command_outlives_the_duration(self):
+        """The end of sampling is shown; after q the command's end is waited for, as without -d."""
+        terminal = Terminal(self, "--interval=100ms", "-d", "300ms", "--", "sleep", "1000")
+        shown = terminal.wait_for(r"(?ms)\[ENDED\].*^sleep +\d+ timer")
+        pid = int(re.search(r"(?m)^sleep +(\d+) ", shown)[1])
+        self.addCleanup(self.kill, pid)
+        terminal.type("q")
+        harness.wait_for(lambda: terminal.tmux("display", "-p", "#{alternate_on}") == "0\n", "the screen's end")
+        time.sleep(0.3)
+        self.assertTrue(harness.is_there(pid))
+        self.assertNotIn("status", terminal.screen())
+        self.kill(pid)
+        terminal.wait_for_end(128 + signal.SIGKILL)
+
+    def kill(self, pid):
+        if harness.is_there(pid):
+            os.kill(pid, signal.SIGKILL)
+
     def test_sampler_killed(self):
         terminal = Terminal(self, self.target.pid, "--interval=100ms")
         terminal.wait_for("spin_her")

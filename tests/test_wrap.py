@@ -12,7 +12,7 @@ import unittest.mock
 
 import harness
 from harness import LEAVES, MAIN, Run, start_wrap, wrap
-from terminal import run_in_terminal
+from terminal import Terminal, run_in_terminal
 
 SHELL = ["sh", "-c"]
 
@@ -212,6 +212,39 @@ class FirstProcess(harness.TestCase):
                         time.sleep(0.2)  # sampling is over: the command goes on
                     os.kill(first, number)
                     self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), 128 + number)
+
+    def check_screen(self, number, *options):
+        """A second after the signal the command ends; the screen is left then, and not before."""
+        script = (
+            "import os, signal, time\n"
+            f"signal.signal({int(number)}, lambda *_: (time.sleep(1), os._exit(3)))\n"
+            "while True: time.sleep(1)\n"
+        )
+        command = ("--interval=100ms", *options, "--", sys.executable, "-c", script)
+        terminal = Terminal(self, *command, env=" ".join(self.UNSHARE))
+        terminal.wait_for(r"\[ENDED\]" if options else r"\[LIVE\]")
+        (pid,) = map(int, terminal.tmux("list-panes", "-F", "#{pane_pid}").split())
+        while harness.read_status(pid)["Name"] != "profiler":
+            (pid,) = harness.children(pid)
+        first = pid
+        for _ in ("sampler", "worker", "command"):
+            pid = next(iter(harness.children(pid)))
+        harness.wait_for(lambda: self.catches(pid, number), "the command to catch it")
+        os.kill(first, number)
+        while harness.is_there(pid):
+            shown = terminal.tmux("display", "-p", "#{alternate_on}")
+            self.assertTrue(shown == "1\n" or not harness.is_there(pid), "left too early")
+        terminal.wait_for_end(3)
+
+    def catches(self, pid, number):
+        return int(harness.read_status(pid)["SigCgt"], 16) >> (number - 1) & 1
+
+    def test_screen_and_signals_from_outside(self):
+        """Whichever signal stops a container."""
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGRTMIN + 3):
+            for options in (), ("-d", "10ms"):
+                with self.subTest(options, number=number):
+                    self.check_screen(number, *options)
 
 
 class Statuses(harness.TestCase):

@@ -205,12 +205,14 @@ static void keep(struct top_run *run, const uint8_t *bytes, size_t size)
 }
 
 // Takes what the sampler has written; of much, only a part, so that signals and keys do not wait.
-// False: nothing more comes.
+// False: nothing more comes. The pipe's end alone would not tell: the sampler, which has it open,
+// waits for the command.
 static bool read_stream(struct top_run *run)
 {
 	static uint8_t bytes[READ_BYTES];
+	const bool *ended = &run->source.recording.whole;
 
-	for (int i = 0; i < MAX_READS; i++) {
+	for (int i = 0; i < MAX_READS && !*ended; i++) {
 		const ssize_t n = read(run->live.fd, bytes, sizeof(bytes));
 		if (n > 0)
 			keep(run, bytes, (size_t)n);
@@ -220,7 +222,7 @@ static bool read_stream(struct top_run *run)
 			continue;
 		return n < 0 && errno == EAGAIN;
 	}
-	return true;
+	return !*ended;
 }
 
 static bool ends_sampling(uint32_t number)
@@ -300,6 +302,14 @@ static void suspend(struct top_run *run)
 	screen_show(&run->screen);
 }
 
+// If sampling is over, the signal ends the wait for the command, too.
+static void leave_for_signal(struct top_run *run)
+{
+	run->ui.quits = true;
+	if (run->live.fd < 0)
+		top_live_stop(&run->live);
+}
+
 static void take_screen_signals(struct top_run *run)
 {
 	struct signalfd_siginfo info;
@@ -312,7 +322,7 @@ static void take_screen_signals(struct top_run *run)
 		else if (info.ssi_signo == SIGCONT) // from a stop that could not be seen coming
 			screen_show(&run->screen);
 		else
-			run->ui.quits = true;
+			leave_for_signal(run);
 	}
 }
 
@@ -374,8 +384,7 @@ static bool wait_for_user(struct top_run *run, int64_t due_ns)
 
 	poll(fds, array_size(fds), left_ns > 0 ? (int)(left_ns / NS_PER_MS) + 1 : 0);
 	const bool asked = fds[0].revents || fds[1].revents || fds[4].revents;
-	if (fds[1].revents)
-		take_screen_signals(run);
+	take_screen_signals(run);
 	if (fds[0].revents)
 		take_keys(run);
 	grant(run);
@@ -408,11 +417,18 @@ static void play(struct top_run *run, int64_t passed_ns)
 	}
 }
 
+// True if a container that was told to stop has nothing left but the screen: the sampler ends after
+// the command.
+static bool has_stopped(const struct top_run *run)
+{
+	return run->signals.has_passed && run->live.fd < 0 && run->live.pid == 0;
+}
+
 static void show_frames(struct top_run *run)
 {
 	int64_t drawn_ns = 0, last_ns = clock_now_ns();
 
-	while (!run->ui.quits && !(run->live.fd < 0 && run->signals.ends_command)) {
+	while (!run->ui.quits && !has_stopped(run)) {
 		const int64_t due_ns =
 		    drawn_ns + (run->source.now_ns ? run->ui.interval_ns : FIRST_FRAME_NS);
 		const bool asked = wait_for_user(run, due_ns);
@@ -429,14 +445,11 @@ static void show_frames(struct top_run *run)
 // Until the recording has begun: a target that cannot be sampled is told of without a screen.
 static bool has_begun(struct top_run *run)
 {
-	while (run->source.now_ns == 0) {
-		if (!await(run))
-			return false;
+	for (bool more = true; more && run->source.now_ns == 0 && await(run);) {
 		read_told(run);
-		if (!read_stream(run))
-			return false;
+		more = read_stream(run);
 	}
-	return true;
+	return run->source.now_ns != 0;
 }
 
 static struct error *show_screen(struct top_run *run)
@@ -495,7 +508,8 @@ static struct error *show_live(struct top_run *run, const struct top_sampler *sa
 		return follow(run);
 	if (has_begun(run))
 		error = show_screen(run);
-	top_live_stop(&run->live);
+	if (run->live.fd >= 0) // else that would end its wait for the command
+		top_live_stop(&run->live);
 	while (run->live.fd >= 0 && await(run) && read_stream(run))
 		; // it never waits, but is not to find the pipe broken either
 	read_told(run);

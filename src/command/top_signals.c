@@ -60,17 +60,17 @@ static void reap_orphans(struct top_live *live, pid_t saver)
 
 static bool pass(struct top_signals *signals, const struct signalfd_siginfo *info)
 {
-	const int number = (int)info->ssi_signo;
+	const bool passed = first_process_pass(&signals->first, (int)info->ssi_signo,
+	                                       info->ssi_code, (pid_t)info->ssi_pid);
 
-	if (!first_process_pass(&signals->first, number, info->ssi_code, (pid_t)info->ssi_pid))
-		return false;
-	signals->ends_command |= number == SIGTERM || number == SIGINT || number == SIGQUIT;
-	return true;
+	signals->has_passed |= passed;
+	return passed;
 }
 
 bool top_signals_next(struct top_signals *signals, struct top_live *live, pid_t saver,
                       struct signalfd_siginfo *ret)
 {
+	first_process_pass_early(&signals->first);
 	while (read(signals->fd, ret, sizeof(*ret)) == sizeof(*ret)) {
 		if (ret->ssi_signo == SIGCHLD)
 			reap_orphans(live, saver);

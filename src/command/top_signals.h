@@ -18,7 +18,7 @@ struct top_signals {
 	sigset_t own;  // what is not SIGCHLD, nor from outside for the command
 	sigset_t awaited;
 	struct first_process first;
-	bool ends_command; // the command was told from outside to end
+	bool has_passed; // a signal from outside: whichever it is may be a container's stop signal
 };
 
 // Blocks them. Call it before anything is begun that such a signal would leave behind.
