@@ -279,7 +279,7 @@ class Screen(harness.TestCase):
         self.assertIn("THREAD", terminal.screen())
         terminal = Terminal(self, 999999999)
         terminal.wait_for_end(STATUS_TARGET)
-        self.assertIn("profiler: no process has the pid", terminal.screen())
+        self.assertRegex(terminal.screen(), r"(?m)^profiler: no process has the pid 999999999: see ps -e$")
 
 
 class ReplayScreen(harness.TestCase):

@@ -50,7 +50,8 @@ struct top_run {
 	bool has_screen;
 	struct screen screen;
 	struct top_ui ui;
-	char *told;      // by the sampler, clean text; NULL: nothing
+	char *told;      // by the sampler, clean lines; NULL: nothing
+	char *last_told; // the last one of them
 	int width;       // of plain tables; 0: as wide as they are
 	int64_t from_ns; // of the next interval
 	long n_told;     // intervals
@@ -275,6 +276,32 @@ static struct error *follow(struct top_run *run)
 	return error || run->source.now_ns == 0 ? error : tell_recording(run);
 }
 
+// Adds what has come to what was told, as clean lines.
+static void add_told(struct top_run *run, const char *text, size_t size)
+{
+	for (const char *line = text, *end = text + size; line < end;) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		const size_t length = (size_t)((newline ? newline : end) - line);
+		_cleanup_free_ char *clean = text_clean(line, length, TOLD_BYTES);
+		char *longer = memory_printf("%.*s%s%s", TOLD_BYTES, run->told ?: "", clean,
+		                             newline ? "\n" : "");
+		free(run->told);
+		run->told = longer;
+		line += length + 1;
+	}
+}
+
+static void show_last_told(struct top_run *run)
+{
+	const size_t length = strlen(run->told), cut = run->told[length - 1] == '\n';
+	const char *newline = memrchr(run->told, '\n', length - cut);
+	const char *last = newline ? newline + 1 : run->told;
+
+	free(run->last_told);
+	run->last_told = memory_strndup(last, (size_t)(run->told + length - cut - last));
+	run->ui.trouble = run->last_told;
+}
+
 // Reads the sampler's messages: the last line is shown at once, all of them in the end.
 static void read_told(struct top_run *run)
 {
@@ -282,16 +309,13 @@ static void read_told(struct top_run *run)
 	ssize_t n = -1;
 
 	while (run->live.told >= 0 && (n = read(run->live.told, text, sizeof(text))) > 0) {
-		_cleanup_free_ char *clean = text_clean(text, (size_t)n, TOLD_BYTES);
-		char *longer = memory_printf("%.*s%s", TOLD_BYTES, run->told ?: "", clean);
-		free(run->told);
-		run->told = longer;
+		add_told(run, text, (size_t)n);
+		show_last_told(run);
 	}
 	if (n == 0) { // an end would be news for ever
 		close(run->live.told);
 		run->live.told = -1;
 	}
-	run->ui.trouble = run->told;
 }
 
 // Back to the shell.
@@ -560,8 +584,9 @@ int top_command(const struct options *options, const struct top_sampler *sampler
 		error = close_output(&run);
 	output_destroy(run.output);
 	if (run.told)
-		fprintf(stderr, "%s\n", run.told);
+		fputs(run.told, stderr);
 	free(run.told);
+	free(run.last_told);
 	top_source_deinit(&run.source);
 	debug_sources_deinit(&run.sources);
 	if (run.signals.fd >= 0)
