@@ -254,6 +254,16 @@ class Inputs(harness.TestCase):
         self.assertIn("profiler view shows a pprof profile", told)
 
 
+    def test_file_size_limit(self):
+        """SIGXFSZ ends nobody, and no half file is left."""
+        data = Recorded(self.start_fixture("calls-O2", "spin"), duration="0.2").finish().data
+        directory = self.directory()
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))  # noqa: E731
+        told = report(data, "-o", "x.folded", status=STATUS_OUTPUT, cwd=directory, preexec_fn=limit)[1]
+        self.assertIn("cannot write x.folded: File too large", told)
+        self.assertEqual(os.listdir(directory), [])
+
+
 class Slice(harness.TestCase):
     def test_while_it_runs(self):
         """A part of the time needs no recording."""

@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import re
+import resource
 import select
 import signal
 import subprocess
@@ -252,6 +253,9 @@ class Live(harness.TestCase):
             os.symlink(f"/proc/{os.getpid()}/fd/{full.fileno()}", link)
             run = Run(["top", target.pid, "-n", 1, "-o", link]).finish(expect=STATUS_OUTPUT)
         self.assertRegex(run.stderr, "cannot continue writing")
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))  # noqa: E731
+        run = Run(["top", target.pid, "-n", 1, "-o", "x.wprof"], preexec_fn=limit).finish(expect=STATUS_OUTPUT)
+        self.assertRegex(run.stderr, r"cannot continue writing x\.wprof: File too large")
 
     def test_command(self):
         told = intervals(top("--json", "--", "sh", "-c", "sleep 0.3; exit 7", status=7))

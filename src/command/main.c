@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -549,6 +550,8 @@ static int sample_for_agent(void *context)
 static int report(struct session *session)
 {
 	const struct options *options = &session->options;
+
+	signal(SIGXFSZ, SIG_IGN); // a file larger than the limit shows as an error of write(2)
 	struct error *error = options->verb->id == VERB_DIFF   ? diff_command(options)
 	                      : options->verb->id == VERB_PUSH ? push_command(options)
 	                      : options->verb->id == VERB_VIEW ? view_command(options)

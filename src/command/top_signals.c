@@ -36,6 +36,7 @@ void top_signals_block(struct top_signals *signals, bool has_screen, bool wraps)
 	sigaddset(&signals->awaited, SIGCHLD);
 	blocked = signals->awaited;
 	sigaddset(&blocked, SIGPIPE);
+	sigaddset(&blocked, SIGXFSZ);
 	sigprocmask(SIG_BLOCK, &blocked, &signals->mask);
 	if (!wraps)
 		return;

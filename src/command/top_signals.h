@@ -21,7 +21,8 @@ struct top_signals {
 	bool has_passed; // a signal from outside: whichever it is may be a container's stop signal
 };
 
-// Blocks them. Call it before anything is begun that such a signal would leave behind.
+// Blocks them, and those that tell of writes, which fail as well. Call it before anything is begun
+// that such a signal would leave behind.
 void top_signals_block(struct top_signals *signals, bool has_screen, bool wraps);
 
 // Opens the descriptor, to be closed by the caller.
