@@ -15,6 +15,7 @@ import time
 import elf_maker
 import harness
 from elf_maker import CODE, SHF_ALLOC, SHF_COMPRESSED, SHT_PROGBITS, STT_FUNC_GLOBAL
+from test_dump import by_name, dump, dump_text
 
 NO_LEAKS = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}  # what is given up is leaked
 
@@ -455,6 +456,18 @@ class Names(TestCase):
         for form in ("folded", "pprof"):
             run = self.profile(target, "--threads", form=form, seconds=1, hz=999)
             self.assert_clean(run)
+
+    def test_hostile_symbol(self):
+        """The name of a variable, which may be of any bytes, does nothing to a terminal or to JSON."""
+        program = os.path.join(self.directory(), "locks")
+        name = b"\x1b[2J\xff" + b"x" * 5000
+        subprocess.run([harness.find_tool("objcopy"), b"--redefine-sym=chain=" + name,
+                        harness.fixture("locks"), program], check=True)  # fmt: skip
+        target = self.start(program, "cycle", 2)
+        text = dump_text(target)
+        self.assertRegex(text, r"mutex _\[2J\ufffdx{900,1024}\.\.\.")
+        self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+        self.assertRegex(by_name(dump(target))["dead0"]["waits_for"]["symbol"], r"^_\[2J\ufffdx+\.\.\.")
 
 
 class Crowds(TestCase):

@@ -4,10 +4,14 @@
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "demangle.h"
 #include "memory.h"
 #include "module.h"
+#include "text.h"
+
+enum { MAX_NAME_BYTES = 1024 };
 
 struct search {
 	struct module *module;
@@ -15,6 +19,15 @@ struct search {
 	char *name;
 	uint64_t offset;
 };
+
+// The file may have names of any bytes, and of megabytes.
+static char *clean_name(const char *name)
+{
+	_cleanup_free_ char *bounded = memory_strndup(name, MAX_NAME_BYTES);
+	_cleanup_free_ char *text = demangle_or_copy(bounded);
+
+	return text_clean(text, strlen(text), MAX_NAME_BYTES);
+}
 
 static void search(void *context)
 {
@@ -31,7 +44,7 @@ static void search(void *context)
 		    search->address < start || search->address - start >= symbol.st_size)
 			continue;
 		search->offset = search->address - start;
-		search->name = demangle_or_copy(name);
+		search->name = clean_name(name);
 	}
 }
 
