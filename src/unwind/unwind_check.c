@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "address_space.h"
 #include "arch.h"
@@ -12,10 +13,14 @@
 #include "module.h"
 #include "profile.h"
 #include "snapshot.h"
+#include "text.h"
 #include "unwind.h"
 #include "unwind_libdw.h"
 
-enum { MAX_SHOWN = 4 }; // stacks of each kind of difference
+enum {
+	MAX_SHOWN = 4, // stacks of each kind of difference
+	MAX_NAME_BYTES = 256,
+};
 
 enum verdict {
 	CHECK_EQUAL,
@@ -75,11 +80,18 @@ static enum verdict compare(const uint64_t *ours, size_t n_ours, const uint64_t 
 	return common == n_ours ? CHECK_OURS_SHORTER : CHECK_DIFFERENT;
 }
 
+static void print_place(FILE *stream, uint64_t pc, const char *module, uint64_t address)
+{
+	_cleanup_free_ char *name = text_clean(module, strlen(module), MAX_NAME_BYTES);
+
+	fprintf(stream, "%#18" PRIx64 " %s+%#" PRIx64, pc, name, address);
+}
+
 static void print_ours(FILE *stream, const struct unwinder *unwinder, uint64_t pc)
 {
 	const struct code_address code = address_space_resolve(unwinder->space, pc);
 
-	fprintf(stream, "%#18" PRIx64 " %s+%#" PRIx64, pc, module_name(code.module), code.address);
+	print_place(stream, pc, module_name(code.module), code.address);
 }
 
 static void print_theirs(FILE *stream, struct unwind_libdw *oracle, uint64_t pc)
@@ -87,7 +99,7 @@ static void print_theirs(FILE *stream, struct unwind_libdw *oracle, uint64_t pc)
 	uint64_t address;
 	const char *name = unwind_libdw_module(oracle, pc, &address);
 
-	fprintf(stream, "%#18" PRIx64 " %s+%#" PRIx64, pc, name, address);
+	print_place(stream, pc, name, address);
 }
 
 static char *describe(struct unwind_check *check, int tid, const struct unwinder *unwinder,
