@@ -150,6 +150,13 @@ class Screen(harness.TestCase):
             # Nobody is there to wait for the sampler: the kernel tells it of the end.
             harness.wait_for(lambda: tracers(self.target.pid) == {"0"}, "the sampler to let go")
 
+    def test_first_frame(self):
+        """At once, also where the interval is longer than the machine is up."""
+        terminal = Terminal(self, self.target.pid, "--interval=200000h")
+        terminal.wait_for(r"\[LIVE\](.*\n)+worker-0")
+        terminal.type("q")
+        terminal.wait_for_end()
+
     def test_resized_at_the_start(self):
         env = " ".join(f"{name}={value}" for name, value in signalled(signal.SIGWINCH).items())
         terminal = Terminal(self, self.target.pid, "--interval=100ms", env=env)

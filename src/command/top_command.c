@@ -450,7 +450,8 @@ static bool has_stopped(const struct top_run *run)
 
 static void show_frames(struct top_run *run)
 {
-	int64_t drawn_ns = 0, last_ns = clock_now_ns();
+	int64_t drawn_ns = INT64_MIN / 2; // not yet: the clock may begin when the machine does
+	int64_t last_ns = clock_now_ns();
 
 	while (!run->ui.quits && !has_stopped(run)) {
 		const int64_t due_ns =
