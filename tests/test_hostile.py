@@ -3,6 +3,7 @@
 and memory; never a crash, a hang, or a file that nobody asked for."""
 
 import collections
+import json
 import os
 import random
 import re
@@ -11,16 +12,19 @@ import struct
 import subprocess
 import threading
 import time
+import zlib
 
 import elf_maker
 import harness
 from elf_maker import CODE, SHF_ALLOC, SHF_COMPRESSED, SHT_PROGBITS, STT_FUNC_GLOBAL
-from test_dump import by_name, dump, dump_text
+from harness import Run
+from test_dump import SCHEMA, by_name, check_schema, dump, dump_text
 
 NO_LEAKS = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}  # what is given up is leaked
 
 SANITIZED = harness.is_sanitized()
 MAX_RSS_MB = 1500 if SANITIZED else 400
+HEADER_BYTES = 16  # of a recording, and of each of its blocks
 MAX_END_S = 15  # from the end of sampling to that of the run
 
 CANNOT_READ = re.compile(r"cannot read (.+): (.+); names and callers may be missing")
@@ -468,6 +472,37 @@ class Names(TestCase):
         self.assertRegex(text, r"mutex _\[2J\ufffdx{900,1024}\.\.\.")
         self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
         self.assertRegex(by_name(dump(target))["dead0"]["waits_for"]["symbol"], r"^_\[2J\ufffdx+\.\.\.")
+
+    def replaced(self, recording, old, new):
+        """The recording with other bytes, as many, in its blocks."""
+        data, at = bytearray(recording), HEADER_BYTES
+        while at < len(data):
+            size = struct.unpack_from("<I", data, at + 4)[0]
+            start, end = at + HEADER_BYTES, at + HEADER_BYTES + size
+            data[start:end] = data[start:end].replace(old, new)
+            struct.pack_into("<I", data, at + 8, zlib.crc32(data[at + 12 : end]))
+            at = end
+        return data
+
+    def test_hostile_recording(self):
+        """The kernel's functions are those that it names, and may be of any bytes."""
+        harness.need(os.geteuid() == 0, "needs root to see the kernel's stacks")
+        target = self.start_fixture("locks", "cycle", "2")
+        with open(f"/proc/{target.pid}/stack", encoding="ascii") as file:
+            kernel = re.search(r"\] (\w{6,})\+", file.read())
+        harness.need(kernel, "no kernel stacks here")
+        name = kernel[1].encode()
+        path = os.path.join(self.directory(), "x.wprof")
+        Run(["-p", target.pid, "-d", "0.5", "-k", "-o", path], target_pid=target.pid).communicate()
+        with open(path, "rb") as file:
+            data = file.read()
+        self.assertIn(name, data)
+        with open(path, "wb") as file:
+            file.write(self.replaced(data, name, b"\x1b[2J\xff".ljust(len(name), b"x")))
+        text = Run(["dump", path, "--at=0.3s"]).finish().stdout.decode()
+        self.assertRegex(text, r" _\[2J\ufffdx*_\[k\]")
+        self.assertNotIn("\x1b", text)
+        check_schema(json.loads(Run(["dump", path, "--at=0.3s", "--json"]).finish().stdout), SCHEMA)
 
 
 class Crowds(TestCase):

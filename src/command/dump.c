@@ -129,13 +129,15 @@ static void visit_location(const struct dump *dump, uint32_t id, const struct vi
 	}
 }
 
+// A recording may have any bytes for them.
 static void visit_kernel(const struct wait *wait, const struct visitor *visitor)
 {
 	for (size_t i = 0;; i++) {
-		char *name = frame_name_wait(wait, false, i);
+		_cleanup_free_ char *name = frame_name_wait(wait, false, i);
 		if (!name)
 			return;
-		visit_named(visitor, (struct dump_frame){.file = "", .module = ""}, name);
+		visit_named(visitor, (struct dump_frame){.file = "", .module = ""},
+		            text_clean(name, strlen(name), TEXT_UNLIMITED));
 	}
 }
 
