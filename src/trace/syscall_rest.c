@@ -52,6 +52,13 @@ static bool awaits_signal(int tid)
 	       (status.signals_pending & ~status.signals_blocked & ~ignored_signals(&status));
 }
 
+bool syscall_awaits(int tid, int signal)
+{
+	struct proc_status status;
+
+	return proc_read_status(tid, &status) && (status.signals_pending & bit_of(signal));
+}
+
 static bool is_blocked(int tid, int signal)
 {
 	struct proc_status status;

@@ -77,6 +77,9 @@ bool syscall_has_returned(int tid, const struct thread_registers *thread);
 // interrupts calls all the same.
 bool syscall_ignores_signal(int tid, int signal);
 
+// True if the signal is pending for the thread.
+bool syscall_awaits(int tid, int signal);
+
 // True if the thread is under seccomp, by a filter or in strict mode: calls other than those that
 // the program makes may kill it.
 bool syscall_is_filtered(int tid);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -272,10 +271,12 @@ static void serve_stop(struct seized *entry, const struct tracee_stop *stop)
 	// The tid now belongs to another thread, and the rest ended with the old one.
 	if (stop->exec)
 		let_go(entry, stop);
-	else if (entry->call == CALL_SIGNALLED)
-		detach(entry, stop->signal == SIGPIPE ? 0 : stop->signal);
-	else
+	else if (entry->call != CALL_SIGNALLED)
 		serve_rest(entry, stop);
+	else if (stop->signal != SIGPIPE && syscall_awaits(entry->tid, SIGPIPE))
+		tracee_continue(entry->tid, stop); // something else has come first
+	else
+		detach(entry, stop->signal == SIGPIPE ? 0 : stop->signal);
 }
 
 // Finds out what has become of a thread that could not be let go.

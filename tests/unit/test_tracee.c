@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,6 +24,7 @@
 
 #include "arch.h"
 #include "proc.h"
+#include "syscall_rest.h"
 #include "tracee.h"
 
 enum {
@@ -237,12 +239,79 @@ static void test_thread_that_has_ended(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+static volatile sig_atomic_t n_users, n_pipes;
+
+static void count_signal(int number)
+{
+	n_users += number == SIGUSR1;
+	n_pipes += number == SIGPIPE;
+}
+
+// Under a filter the rest of a call is written, not sent, and may raise a SIGPIPE.
+static pid_t start_filtered_writer(int fds[2])
+{
+	const struct sigaction action = {.sa_handler = count_signal};
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(fds[0]);
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGPIPE, &action, NULL);
+	refuse_writes();
+	const ssize_t n = write(fds[1], bytes, BYTES);
+	_exit(n > 0 && n < BYTES && n_users == 1 && n_pipes == 0 ? STATUS : 1);
+}
+
+static void await_state(pid_t pid, char state)
+{
+	struct proc_stat stat = {0};
+
+	while (proc_read_stat(-1, pid, pid, &stat) && stat.state != state)
+		usleep(1000);
+}
+
+// Who reads from the other end of a socket leaves before a call that was cut is continued. Alone,
+// the call would be short then, and raise no SIGPIPE; nor does it if another signal comes first.
+static void test_signal_before_the_one_to_take_back(void **state)
+{
+	struct tracee_stop stop;
+	struct registers registers;
+	int fds[2];
+	uint64_t tls;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	const pid_t pid = start_filtered_writer(fds);
+	close(fds[1]);
+	await_state(pid, 'S');
+	assert_int_equal(tracee_seize(pid, pid), TRACEE_OK);
+	assert_int_equal(tracee_interrupt(pid), TRACEE_OK);
+	assert_int_equal(tracee_wait(pid, &stop), TRACEE_STOPPED);
+	assert_true(tracee_registers(pid, &stop, &registers, &tls));
+	tracee_release(pid, &stop);
+	assert_true(tracee_is_in_rest(pid));
+	await_state(pid, 't'); // at its entry
+	close(fds[0]);
+	tracee_serve();
+	while (!syscall_awaits(pid, SIGPIPE))
+		usleep(1000);
+	await_state(pid, 't'); // at its end
+	assert_int_equal(syscall(SYS_tgkill, pid, pid, SIGUSR1), 0);
+	while (tracee_serve() > 0)
+		usleep(1000);
+	assert_ends_well(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_call_that_is_to_be_entered_again),
 	    cmocka_unit_test(test_call_that_a_filter_refuses),
 	    cmocka_unit_test(test_thread_that_has_ended),
+	    cmocka_unit_test(test_signal_before_the_one_to_take_back),
 	};
 
 	tracee_setup();
