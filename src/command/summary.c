@@ -132,7 +132,8 @@ static void print_thinned(const struct run_stats *stats)
 		return;
 	fprintf(stderr,
 	        "profiler: %ju of %ju ticks were left out to stay within --max-overhead=%g; the "
-	        "weights in time are right all the same\n",
+	        "weights in time are right all the same, but too small for threads that began "
+	        "meanwhile\n",
 	        (uintmax_t)stats->thinned_ticks, (uintmax_t)(stats->thinned_ticks + stats->ticks),
 	        stats->max_overhead_percent);
 }
