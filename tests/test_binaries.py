@@ -33,6 +33,13 @@ class TestCase(harness.TestCase):
         return {"profiler": profiler, "prefix": setpriv}
 
 
+class Unsized(TestCase):
+    def test_next_function(self):
+        """A symbol without a size does not name what comes after its function."""
+        run = attach(self.start_fixture("unsized"))
+        self.assert_stacks(run.stacks(), rf"{MAIN};run;{harness.UNNAMED}")
+
+
 class Upgraded(TestCase):
     """Another file stands where the program was, with other functions at its addresses."""
 

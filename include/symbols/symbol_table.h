@@ -37,6 +37,10 @@ void symbol_table_destroy(struct symbol_table *table);
 // one before a weak one: `write`, which people know, and not `__GI___write` or `__write`.
 const char *symbol_table_find(const struct symbol_table *table, uint64_t address);
 
+// True if the name at the address is that of a symbol without a size, which begins at *ret_start.
+bool symbol_table_is_unsized(const struct symbol_table *table, uint64_t address,
+                             uint64_t *ret_start);
+
 // Returns the name that people know better than `name`, which debugging information has for the
 // function at the address: an exported one if `name` is not exported, or one with fewer underscores
 // in front. NULL: `name` is not one of the function's names in this table, or none is better.

@@ -319,6 +319,17 @@ const char *symbol_table_find(const struct symbol_table *table, uint64_t address
 	return plt_find(table->plt, address);
 }
 
+bool symbol_table_is_unsized(const struct symbol_table *table, uint64_t address,
+                             uint64_t *ret_start)
+{
+	const uint32_t id = interval_map_find(&table->map, address);
+
+	if (id == INTERVAL_NONE || table->symbols[id].size != 0)
+		return false;
+	*ret_start = table->symbols[id].start;
+	return true;
+}
+
 const char *symbol_table_find_better(const struct symbol_table *table, uint64_t address,
                                      const char *name)
 {

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "demangle.h"
 #include "dwarf_index.h"
+#include "fde.h"
 #include "frame_names.h"
 #include "gopclntab.h"
 #include "hash.h"
@@ -50,6 +51,7 @@ struct symbolizer {
 
 // What is known of one module while its locations are looked up.
 struct module_symbols {
+	struct module *module;            // borrowed
 	const struct symbol_table *table; // owned by the module
 	struct dwarf_index *dwarf;
 	struct gopclntab *gopclntab; // owned by the module; NULL: none
@@ -62,6 +64,7 @@ static void module_symbols_init(struct module_symbols *ret, struct module *modul
 	Dwarf *dwarf = module_dwarf(module, &bias);
 	const struct debug_places places = module_debug_places(module);
 
+	ret->module = module;
 	ret->table = module_symbols(module);
 	ret->dwarf = dwarf_index_create(dwarf, dwarf ? module_open_package(module) : -1, &places);
 	ret->gopclntab = module_gopclntab(module);
@@ -166,6 +169,18 @@ static void add_plain_line(struct symbolizer *symbolizer, const char *name)
 	*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) = line;
 }
 
+// Returns the symbol's name; NULL: none. A symbol without a size goes up to the next one; but it is
+// not the name of another function that begins between, whose own name was stripped.
+static const char *find_symbol(const struct module_symbols *module, uint64_t address)
+{
+	uint64_t start, function, end;
+
+	if (symbol_table_is_unsized(module->table, address, &start) &&
+	    fde_find(module->module, address, &function, &end) && function > start)
+		return NULL;
+	return symbol_table_find(module->table, address);
+}
+
 static bool is_mangled(const char *symbol)
 {
 	return symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R' || symbol[1] == 'D');
@@ -216,7 +231,7 @@ static void look_up_creator(struct symbolizer *symbolizer, const struct module_s
 {
 	const size_t count = find_levels(symbolizer, module, address);
 	struct dwarf_level level = symbolizer->levels[count - 1];
-	const char *symbol = symbol_table_find(module->table, address);
+	const char *symbol = find_symbol(module, address);
 	const char *name = physical_name(&level, symbol);
 
 	if (!name || !name[0])
@@ -230,7 +245,7 @@ static void look_up_creator(struct symbolizer *symbolizer, const struct module_s
 static void look_up(struct symbolizer *symbolizer, struct module_symbols *module, uint64_t address)
 {
 	const struct dwarf_level *levels = symbolizer->levels;
-	const char *symbol = symbol_table_find(module->table, address);
+	const char *symbol = find_symbol(module, address);
 	const size_t count = find_levels(symbolizer, module, address);
 
 	for (size_t i = symbolizer->inlines ? 0 : count - 1; i < count; i++) {
