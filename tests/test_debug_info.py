@@ -443,7 +443,7 @@ class Debuginfod(TestCase):
         self.check(program, NOTHING, env=self.env)
         self.assertEqual(server.asked, [])
         run = self.check(program, DEBUG, "--debuginfod", env=self.env)
-        self.assertRegex(run.stderr, r"debuginfod: 1 debug files fetched, \d+ not\n")
+        self.assertRegex(run.stderr, r"debuginfod: 1 debug file fetched, \d+ not\n")
         self.assertEqual(server.asked.count(asks), 1)
         # The next time it is here.
         run = self.check(program, DEBUG, "--debuginfod", env=self.env)
