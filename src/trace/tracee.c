@@ -206,16 +206,18 @@ static void mend(struct seized *entry, struct thread_registers *thread)
 		note_unmended(&caller, thread);
 }
 
-// Does the same in the signal handler, when nobody stays for a rest.
-static void mend_at_once(const struct seized *entry, const struct tracee_stop *stop)
+// Mends the call at once, since nobody stays for a rest, and lets the thread go.
+static void let_go_at_once(struct seized *entry, const struct tracee_stop *stop)
 {
 	struct thread_registers thread;
 
-	if (!tracee_stop_is_ours(entry->tid, stop) || !tracee_registers_get(entry->tid, &thread))
-		return;
-	const struct syscall_caller caller = tracee_registers_caller(entry->tid, entry->tgid);
-	if (syscall_mend_at_once(&caller, &thread))
-		tracee_registers_set(entry->tid, &thread);
+	if (tracee_stop_is_ours(entry->tid, stop) && tracee_registers_get(entry->tid, &thread)) {
+		const struct syscall_caller caller =
+		    tracee_registers_caller(entry->tid, entry->tgid);
+		if (syscall_mend_at_once(&caller, &thread))
+			tracee_registers_set(entry->tid, &thread);
+	}
+	let_go(entry, stop);
 }
 
 // True if the call is not to be entered again: when sampling has ended, a call that the kernel can
@@ -289,7 +291,7 @@ static void serve_leaving(struct seized *entry)
 	else if (!entry->reported)
 		return;
 	else if (tracee_stop_read(take_report(entry), &stop))
-		let_go(entry, &stop);
+		let_go_at_once(entry, &stop);
 	else
 		forget(entry->tid);
 }
@@ -333,10 +335,8 @@ static void release_stopped(void)
 			i++;
 		else if (!tracee_stop_read(take_report(&seized[i]), &stop))
 			forget(tid);
-		else {
-			mend_at_once(&seized[i], &stop);
-			tracee_release(tid, &stop); // takes it off the list
-		}
+		else
+			let_go_at_once(&seized[i], &stop); // takes it off the list
 	}
 	if (n_seized == 0)
 		tracee_stop_let_strays_go();
