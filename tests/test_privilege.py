@@ -78,6 +78,25 @@ class Output(TestCase):
         self.assertEqual(os.listdir(own), ["precious"])
 
 
+    def test_link_to_a_spool(self):
+        """Nothing is sent, or removed, by way of another user's link."""
+        harness.need(os.geteuid() == 0, "needs root to leave a link of somebody else's")
+        shared, own = self.directory(), self.directory()
+        os.chmod(shared, 0o1777)
+        self.write("own.pb.gz", b"no profile, which would be dropped", own)
+        link = os.path.join(shared, "spool")
+        os.symlink(own, link)
+        os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
+        target = self.start_fixture("calls-O2", "spin")
+        push = "--push=http://127.0.0.1:9"
+        for args in (["-p", target.pid, push], ["-p", target.pid, "--every=1s"], ["agent", push, "comm=none"]):
+            run = Run([*args, "-o", link])
+            run.communicate()
+            self.assertEqual(run.status, harness.STATUS_OUTPUT, run.stderr)
+            self.assertRegex(run.stderr, "link that another user left")
+        self.assertEqual(os.listdir(own), ["own.pb.gz"])
+
+
 class Surroundings(TestCase):
     def test_other_namespaces(self):
         """Another root, other pids, another user: the files are the target's own."""

@@ -24,6 +24,10 @@ struct output;
 // terminal. On success *ret is owned by the caller.
 struct error *output_open(const char *path, bool binary, struct output **ret);
 
+// Says where a link on the way to the directory is not followed (see above), or that it is not
+// there; NULL: neither.
+struct error *output_check_directory(const char *path);
+
 // Returns the stream to write to, owned by the output. Fully buffered.
 FILE *output_stream(struct output *output);
 

@@ -19,6 +19,7 @@
 #include "hash.h"
 #include "memory.h"
 #include "options.h"
+#include "output.h"
 #include "process_labels.h"
 #include "push_counts.h"
 #include "uploader.h"
@@ -74,11 +75,14 @@ struct error *pusher_find_spool(const struct options *options, char **ret)
 	return NULL;
 }
 
-// What lies there is sent, with the user's credentials.
+// What lies there is sent, with the user's credentials, and removed.
 static struct error *check_spool(const char *path)
 {
 	struct stat status;
+	struct error *error = output_check_directory(path);
 
+	if (error)
+		return error;
 	if (stat(path, &status) == 0 && status.st_uid == geteuid() &&
 	    !(status.st_mode & (S_IWGRP | S_IWOTH)))
 		return NULL;

@@ -71,7 +71,7 @@ struct error *window_files_init(struct window_files *files, const struct options
 	if (access(files->directory, W_OK | X_OK) != 0)
 		return error_create(EXIT_STATUS_OUTPUT, "cannot write to the directory %s: %s",
 		                    files->directory, strerror(errno));
-	return NULL;
+	return output_check_directory(files->directory);
 }
 
 void window_files_deinit(struct window_files *files)

@@ -223,6 +223,16 @@ static struct error *enter_path(struct output *output, const char *path)
 	return error;
 }
 
+struct error *output_check_directory(const char *path)
+{
+	struct output output = {.name = (char *)path, .directory = -1};
+	struct error *error = enter_path(&output, path);
+
+	if (output.directory >= 0)
+		close(output.directory);
+	return error;
+}
+
 // Enters the directory of `path`, and keeps the last component as the file's name.
 static struct error *set_place(struct output *output, const char *path)
 {
