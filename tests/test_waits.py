@@ -104,6 +104,22 @@ def waits_of(run, thread):
     return counts
 
 
+class KernelWorker(harness.TestCase):
+    def test_sleeps(self):
+        """One of io_uring has no stack that a stop could show: it sleeps on."""
+        target = self.start_fixture("kernel_worker")
+        harness.need("none" not in target.said, "no io_uring here")
+        harness.wait_until_settled(target.pid)
+        run = attach(target, hz=499, duration="1")
+        states = collections.Counter()
+        for sample in run.pprof.samples:
+            if sample.thread.startswith("iou-wrk"):
+                states[sample.state] += sample.count
+        self.assertGreater(states["sleeping"], 0)
+        self.assertGreaterEqual(states["sleeping"], 0.95 * sum(states.values()), states)
+        self.assertLess(run.summary.stopped, 10, run.stderr)
+
+
 class Labels(harness.TestCase):
     def check(self, run, kinds):
         for kind in kinds:

@@ -21,6 +21,8 @@ enum decision decision_after_look(enum sleeper_look look, enum bears_stop bears)
 		return DECISION_COPY;
 	case SLEEPER_GONE:
 		return DECISION_FORGET;
+	case SLEEPER_BARE:
+		return DECISION_MARK;
 	case SLEEPER_HIDDEN:
 		if (bears == BEARS_NOT_ASKED)
 			return DECISION_ASK;

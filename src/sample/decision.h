@@ -21,7 +21,7 @@ enum decision {
 	DECISION_ASK,    // asks whether its system call bears a stop
 	DECISION_STOP,   // stops it: only that shows its stack, or more of it
 	DECISION_MARK,   // counts a stack that was not taken: only a stop shows it, and its system
-	                 // call bears none
+	                 // call bears none; or there is none
 	DECISION_FORGET, // it has ended
 };
 

@@ -164,6 +164,8 @@ static enum sleeper_look look_once(const struct target *target, struct target_th
 	}
 	if (!sleeper_state(target, thread, ret_state))
 		return SLEEPER_GONE;
+	if (call.sp == 0 && call.pc == 0)
+		return SLEEPER_BARE;
 	if (!copy(target, thread, &call, maps, buffer, ret_snapshot))
 		return SLEEPER_RUNS;
 	if (!stood_still(target, thread, runs))

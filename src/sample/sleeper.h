@@ -21,6 +21,8 @@ enum sleeper_look {
 	SLEEPER_COPIED, // asleep now, in thread->call; *ret_snapshot holds it, with SP, PC and its
 	                // call's arguments
 	SLEEPER_HIDDEN, // asleep, but only a stop can show its stack
+	SLEEPER_BARE,   // asleep, and has no stack of the program's: a worker of the kernel's
+	                // (io_uring)
 	SLEEPER_RUNS,   // runs, or moved while it was looked at: must be stopped
 	SLEEPER_GONE,   // has ended
 };
@@ -35,8 +37,8 @@ void sleeper_note_stop(const struct target *target, struct target_thread *thread
 void sleeper_keep_picture(struct target_thread *thread, const struct snapshot *snapshot,
                           uint64_t end);
 
-// Looks at the thread. Sets *ret_state for SLEEPER_COPIED, _HIDDEN and _RUNS; keeps thread->last up
-// to date.
+// Looks at the thread. Sets *ret_state for SLEEPER_COPIED, _HIDDEN, _BARE and _RUNS; keeps
+// thread->last up to date.
 enum sleeper_look sleeper_look(const struct target *target, struct target_thread *thread,
                                const struct maps *maps, struct snapshot_buffer *buffer,
                                struct snapshot *ret_snapshot, enum thread_state *ret_state);
