@@ -99,6 +99,7 @@ class Diff(harness.TestCase):
         self.assertEqual(profiler("diff", *files)[0], profiler("diff", *self.paths)[0])
         self.assertEqual(profiler("diff", files[0], self.paths[1])[0],
                          profiler("diff", *self.paths)[0])  # fmt: skip
+        self.assertEqual(profiler("diff", "--", *self.paths)[0], profiler("diff", *self.paths)[0])
         with open(files[0], "w", encoding="utf-8") as file:
             file.write("# b\nmain;b 2\nnonsense\nmain;a 1\nmain;b 3\n")
         with open(files[1], "w", encoding="utf-8") as file:

@@ -89,15 +89,19 @@ static struct error *parse_verb(int argc, char **argv, struct options *options,
 		    option_table_parse(&option_rows, verb->own_rows, argc, argv, options, use);
 		if (error || options->help || options->version)
 			return error;
-		if (verb->takes_command && optind < argc && strcmp(argv[optind - 1], "--") == 0) {
+		// After "--" all are words, with which getopt_long(3) would begin anew each time.
+		const bool only_words = strcmp(argv[optind - 1], "--") == 0;
+		if (verb->takes_command && optind < argc && only_words) {
 			options->command = argv + optind;
 			return verb->check(options);
 		}
-		if (optind >= argc)
-			return verb->check(options);
-		error = verb->take_word(options, argv[optind++]);
-		if (error)
-			return error;
+		do {
+			if (optind >= argc)
+				return verb->check(options);
+			error = verb->take_word(options, argv[optind++]);
+			if (error)
+				return error;
+		} while (only_words);
 	}
 }
 
