@@ -4,6 +4,7 @@
 #include "fuzz.h"
 #include "memory.h"
 #include "options.h"
+#include "verb.h"
 
 enum { MAX_ARGUMENTS = 64 };
 
@@ -16,6 +17,12 @@ static bool is_bomb(const char *text)
 	for (const char *at = text; *at; at++)
 		repetitions += strchr("*+?{", *at) != NULL;
 	return repetitions > 3;
+}
+
+// push has any number of files, and the agent chooses its processes itself.
+static bool is_of_one(const struct options *options)
+{
+	return options->verb->id != VERB_PUSH && options->verb->id != VERB_AGENT;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -36,9 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	if (!options.help && !options.version) {
-		expect(options.writer && (options.pid > 0) + (options.command != NULL) +
-		                                 (options.recording != NULL) ==
-		                             1);
+		const int n =
+		    (options.pid > 0) + (options.command != NULL) + (options.recording != NULL);
+		expect(options.writer && (n == 1 || !is_of_one(&options)));
 		expect(options.frequency_hz >= 1 && options.frequency_hz <= 10000);
 		expect(options.duration_ns >= 0 && options.max_depth > 0);
 	}

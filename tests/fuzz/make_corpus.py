@@ -65,7 +65,7 @@ NAMES = [
     "_ZN" + "1a" * 500 + "E", "_Z" + "P" * 900 + "v",
 ]  # fmt: skip
 OPTIONS = [
-    "-p\n42\n-d\n1.5s", "-F\n99\n-o\nx.pb.gz\n--\ntrue", "--help", "--max-depth=7\n--on-cpu\n-p\n1",
+    "-p\n42\n-d\n1.5s", "-F\n99\n-o\nx.pb.gz\n--\ntrue", "--help", "push\n-o\nx\n--\nhttp://h\na", "--max-depth=7\n--on-cpu\n-p\n1",
     "--thread=^a.*(b|c)$\n--format=folded\n--pid=1\n-qv\n--stop-all\n--max-overhead=2.5\n-c",
 ]  # fmt: skip
 
