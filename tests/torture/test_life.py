@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import torture
 from torture import ALL_TICKS, LONG, MODES, SECONDS, START_TRIES, TRIES, describe, harness, rounds
@@ -323,8 +324,10 @@ class Children(torture.TestCase):
                     lambda s=shell: len(harness.children(s)) == 4 and harness.children(s),
                     "its children",
                 )
-                # There are several pauses in a tick that stops four that share a CPU.
+                # There are several pauses in a tick that stops four that share a CPU, and very
+                # many where these get none.
                 n_pauses = 100
+                time.sleep(0.5)
                 run.wait_ticks(n_pauses)
                 run.finish(stdin=b"\n")
                 counts = collections.Counter()
