@@ -217,6 +217,16 @@ class InStep(harness.TestCase):
         self.check(1000)
 
 
+def truth_and_found(run):
+    """What the target said of itself, name -> seconds, and the samples that have each name."""
+    lines = [line.split() for line in run.stdout.decode().splitlines() if line != "ready"]
+    truth = {name: float(seconds) for name, seconds in lines}
+    found = collections.Counter()
+    for sample in run.pprof.samples:
+        found.update({name: sample.count for name in truth if name in sample.stack})
+    return truth, found
+
+
 class ShortNaps(harness.TestCase):
     """No more is seen asleep, or in any function, than the program itself says, at any rate."""
 
@@ -227,11 +237,7 @@ class ShortNaps(harness.TestCase):
             [harness.fixture("short_naps"), "2.5", str(n_idle)], "--max-overhead=0", "--seed=7",
             hz=hz, preexec_fn=go_first
         ).finish()  # fmt: skip
-        lines = [line.split() for line in run.stdout.decode().splitlines() if line != "ready"]
-        truth = {name: float(seconds) for name, seconds in lines}
-        found = collections.Counter()
-        for sample in run.pprof.samples:
-            found.update({name: sample.count for name in truth if name in sample.stack})
+        truth, found = truth_and_found(run)
         n, missed = sum(found.values()), run.summary.missed / run.summary.ticks
         thread = max(run.summary.threads, key=lambda t: t.cpu_s)
         # Where it has to wait for a CPU, each tick makes the scheduler choose anew: then the time
@@ -267,11 +273,7 @@ class WokenSleeper(harness.TestCase):
         run = harness.start_wrap(
             [harness.fixture("woken_sleeper"), "10"], "--max-overhead=0", hz=997
         ).finish()  # fmt: skip
-        lines = [line.split() for line in run.stdout.decode().splitlines() if line != "ready"]
-        truth = {name: float(seconds) for name, seconds in lines}
-        found = collections.Counter()
-        for sample in run.pprof.samples:
-            found.update({name: sample.count for name in truth if name in sample.stack})
+        truth, found = truth_and_found(run)
         share = truth["sleep_shortly"] / sum(truth.values())
         n, lost = sum(found.values()), run.summary.missed / run.summary.ticks
         self.assertLessEqual(found["sleep_shortly"] / n, 1.5 * share + lost, f"{found}, {truth}")
