@@ -131,6 +131,12 @@ class Shapes(harness.TestCase):
     def test_java_interpreter(self):
         self.check(rf"{UNNAMED_CODE};{UNNAMED_CODE}(?:;from_code)?", "jit_java", "interpreted")
 
+    def test_java_virtual_thread(self):
+        """A caller that is not on the stack is not passed over."""
+        run = attach(self.start_fixture("jit_java", "virtual"))
+        end = r"\[truncated: continues on another stack\]"
+        self.assert_stacks(run.stacks(), rf"{end};{UNNAMED_CODE};{UNNAMED_CODE}(?:;from_code)?")
+
     def test_lua_trace(self):
         target = self.start_fixture("jit_lua")
         run = attach(target)

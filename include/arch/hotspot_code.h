@@ -19,3 +19,7 @@ bool hotspot_code_is_dispatch(const struct arch_code *code, uint64_t end);
 
 // Makes the rule for the frame of an interpreted method.
 void hotspot_code_interpreter_rule(struct rule *ret);
+
+// True if a return to `address` first puts the frames of more callers of a virtual thread back on
+// the stack (JDK 21 and later): what lies above are the carrier's frames.
+bool hotspot_code_is_return_barrier(const struct arch_code *code, uint64_t address);

@@ -22,6 +22,7 @@ enum rule_kind {
 	RULE_SWITCH,        // CFA and saved registers, but on another stack of Go's runtime
 	RULE_LUAJIT,        // as for the frame of LuaJIT's VM that the code runs in
 	RULE_BEAM,          // as for the frame of BEAM's process_main
+	RULE_ELSEWHERE,     // the caller's frame is not on a stack: it is put back there on return
 };
 
 enum register_rule_kind {

@@ -37,7 +37,7 @@ enum stack_end {
 	STACK_NO_PROGRESS,    // the next frame would not lie above the last one
 	STACK_TOO_DEEP,       // more frames than --max-depth
 	STACK_NEEDS_REGISTER, // a rule needs a register whose value is not known
-	STACK_SWITCHED,       // it continues on another stack, which is not at hand (Go's runtime)
+	STACK_SWITCHED,       // it continues on another stack, which is not at hand (Go's, Java's)
 	STACK_NOT_SAMPLED,    // the thread was there, but its stack could not be taken at all
 	STACK_NO_ROOM,        // there are too many different stacks: only the leaf is kept
 	STACK_NOT_RESIDENT,   // a page of it was not in memory, and is not waited for

@@ -153,6 +153,10 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 		return true;
 	if (is_jit && code->space->php && php_rule(code->space->php, &arch_code, address, ret))
 		return true;
+	if (is_jit && is_call && hotspot_code_is_return_barrier(&arch_code, address)) {
+		*ret = (struct rule){.kind = RULE_ELSEWHERE};
+		return true;
+	}
 	const bool found = ARCH_NATIVE->code_rule(&arch_code, address, is_call, ret);
 	if (found && is_call && !is_jit && is_scratch(ret->cfa_register))
 		ret->left_alone = ARCH_NATIVE->left_alone(&arch_code, address);

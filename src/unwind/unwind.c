@@ -474,6 +474,8 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 		return leave_vm(unwinder, rule, is_return, snapshot, registers);
 	case RULE_BEAM:
 		return leave_beam(unwinder, rule, snapshot, registers);
+	case RULE_ELSEWHERE:
+		return end_with(STACK_SWITCHED);
 	case RULE_CODE:
 		if (rule->is_elsewhere)
 			beam_note(&unwinder->space->beam_layout, registers, &unwinder->beam);
@@ -581,8 +583,7 @@ static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snap
 void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
                      struct unwound *ret)
 {
-	const uint64_t guesses = unwinder->n_frame_pointer_steps;
-	const uint64_t code_steps = unwinder->n_code_steps;
+	const uint64_t guesses = unwinder->n_frame_pointer_steps, codes = unwinder->n_code_steps;
 	struct registers registers = snapshot->registers;
 
 	refresh(unwinder);
@@ -594,6 +595,6 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	ret->last_sp = registers.value[ARCH_NATIVE->sp];
 	ret->base = ret->end == STACK_COMPLETE ? ret->last_sp : 0;
 	ret->guessed = (unwinder->n_frame_pointer_steps != guesses ? GUESSED_BY_FRAME_POINTER : 0) |
-	               (unwinder->n_code_steps != code_steps ? GUESSED_BY_CODE : 0);
+	               (unwinder->n_code_steps != codes ? GUESSED_BY_CODE : 0);
 	unwinder->n_frames += ret->n;
 }

@@ -79,3 +79,16 @@ void hotspot_code_interpreter_rule(struct rule *ret)
 		ret->registers[ret->n_registers++] =
 		    (struct register_rule){.number = i, .kind = REGISTER_UNDEFINED};
 }
+
+bool hotspot_code_is_return_barrier(const struct arch_code *code, uint64_t address)
+{
+	// mov N(%r15), %rsp (the thread's innermost continuation); push %rax; sub $16, %rsp (the
+	// returned value; StubGenerator::generate_cont_thaw, cpu/x86).
+	static const uint8_t mov[] = {0x49, 0x8b, 0xa7}, save[] = {0x50, 0x48, 0x83, 0xec, 0x10};
+	const size_t saved_at = sizeof(mov) + sizeof(int32_t);
+	uint8_t bytes[sizeof(mov) + sizeof(int32_t) + sizeof(save)];
+
+	return code->read(code->context, address, bytes, sizeof(bytes)) == sizeof(bytes) &&
+	       memcmp(bytes, mov, sizeof(mov)) == 0 &&
+	       memcmp(bytes + saved_at, save, sizeof(save)) == 0;
+}
