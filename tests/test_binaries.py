@@ -36,8 +36,17 @@ class TestCase(harness.TestCase):
 class Unsized(TestCase):
     def test_next_function(self):
         """A symbol without a size does not name what comes after its function."""
-        run = attach(self.start_fixture("unsized"))
-        self.assert_stacks(run.stacks(), rf"{MAIN};run;{harness.UNNAMED}")
+        self.check("unsized")
+
+    def test_next_function_without_tables(self):
+        self.check("unsized_bare")
+
+    def check(self, fixture):
+        run = attach(self.start_fixture(fixture))
+        self.assert_stacks(run.stacks(), rf"{MAIN};run;(?:in_assembly|{harness.UNNAMED})")
+        for leaf in r"in_assembly", harness.UNNAMED:
+            count = sum(n for s, n in run.stacks().items() if re.fullmatch(leaf, s[-1]))
+            self.assertGreater(count, 10, run.stacks())
 
 
 class Upgraded(TestCase):

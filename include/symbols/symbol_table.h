@@ -41,6 +41,9 @@ const char *symbol_table_find(const struct symbol_table *table, uint64_t address
 bool symbol_table_is_unsized(const struct symbol_table *table, uint64_t address,
                              uint64_t *ret_start);
 
+// True if it has no local symbols: there may be functions without one.
+bool symbol_table_is_stripped(const struct symbol_table *table);
+
 // Returns the name that people know better than `name`, which debugging information has for the
 // function at the address: an exported one if `name` is not exported, or one with fewer underscores
 // in front. NULL: `name` is not one of the function's names in this table, or none is better.

@@ -32,6 +32,7 @@ struct symbol_table {
 	size_t n_code, code_capacity;
 	struct symbol *symbols;
 	size_t n_symbols, symbols_capacity;
+	bool has_local; // symbols, which stripping removes first
 	struct plt *plt;
 	struct interval_map map; // to positions in symbols
 };
@@ -173,6 +174,7 @@ static void add_symbol(struct symbol_table *table, const char *name, const GElf_
 	if (!code)
 		return;
 	uint64_t room = code->end - address;
+	table->has_local |= GELF_ST_BIND(sym->st_info) == STB_LOCAL;
 	*array_push(table->symbols, table->n_symbols, table->symbols_capacity) = (struct symbol){
 	    .name = name,
 	    .start = address,
@@ -328,6 +330,11 @@ bool symbol_table_is_unsized(const struct symbol_table *table, uint64_t address,
 		return false;
 	*ret_start = table->symbols[id].start;
 	return true;
+}
+
+bool symbol_table_is_stripped(const struct symbol_table *table)
+{
+	return !table->has_local;
 }
 
 const char *symbol_table_find_better(const struct symbol_table *table, uint64_t address,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch.h"
 #include "clock.h"
 #include "demangle.h"
 #include "dwarf_index.h"
@@ -169,14 +170,31 @@ static void add_plain_line(struct symbolizer *symbolizer, const char *name)
 	*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) = line;
 }
 
-// Returns the symbol's name; NULL: none. A symbol without a size goes up to the next one; but it is
-// not the name of another function that begins between, whose own name was stripped.
+static size_t read_code(void *context, uint64_t address, void *buffer, size_t size)
+{
+	return module_read_code(context, address, buffer, size);
+}
+
+// True if another function, whose own name was stripped, may begin between the start of one and the
+// address. Tables say so; where there are none (musl's libc), the function's code.
+static bool may_be_another(const struct module_symbols *module, uint64_t start, uint64_t address)
+{
+	const struct arch_code code = {.read = read_code, .context = module->module};
+	uint64_t function, end;
+
+	if (fde_find(module->module, address, &function, &end))
+		return function > start;
+	return symbol_table_is_stripped(module->table) &&
+	       !ARCH_NATIVE->leads_to(&code, start, address);
+}
+
+// Returns the symbol's name; NULL: none. A symbol without a size goes up to the next one.
 static const char *find_symbol(const struct module_symbols *module, uint64_t address)
 {
-	uint64_t start, function, end;
+	uint64_t start;
 
 	if (symbol_table_is_unsized(module->table, address, &start) &&
-	    fde_find(module->module, address, &function, &end) && function > start)
+	    may_be_another(module, start, address))
 		return NULL;
 	return symbol_table_find(module->table, address);
 }

@@ -267,6 +267,7 @@ const struct arch arch_native = {
     .code_rule = x86_code_rule,
     .refine = x86_code_refine,
     .left_alone = x86_code_left_alone,
+    .leads_to = x86_code_leads_to,
     .is_after_call = x86_code_is_after_call,
     .max_call_bytes = X86_CODE_MAX_CALL_BYTES,
     .direct_call_target = direct_call_target,

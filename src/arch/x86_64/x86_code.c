@@ -495,3 +495,35 @@ uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_addre
 		alone |= (uint32_t) !(written >> i & 1) << dwarf_number[i];
 	return alone;
 }
+
+// Follows one way to its end, or to the instruction that holds the address: then it returns true.
+static bool passes(struct search *search, struct way *way, uint64_t address)
+{
+	struct instruction i;
+
+	while (visit(search, way->address) && read_instruction(search, way->address, &i)) {
+		if (address - way->address < i.length)
+			return true;
+		way->address += i.length;
+		const enum effect effect = advance(search, &i, way);
+		if (effect == RETURN || effect == DEAD_END)
+			break;
+	}
+	return false;
+}
+
+bool x86_code_leads_to(const struct arch_code *code, uint64_t start, uint64_t address)
+{
+	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
+
+	search->code = code;
+	search->goal = NO_GOAL;
+	search->how = WAY_FOLLOWS_CALLS;
+	begin(search, start);
+	while (search->n_branches > 0) {
+		struct way way = search->branches[--search->n_branches];
+		if (passes(search, &way, address))
+			return true;
+	}
+	return false;
+}

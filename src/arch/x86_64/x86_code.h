@@ -32,6 +32,10 @@ bool x86_code_refine(const struct arch_code *code, uint64_t address, const struc
 // DWARF's numbers; empty: not known.
 uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_address);
 
+// True if some way leads from the start of a function to the instruction that holds the address.
+// Calls are taken to return.
+bool x86_code_leads_to(const struct arch_code *code, uint64_t start, uint64_t address);
+
 // Finds how much the code adds to the stack pointer until it jumps through the word that %r15
 // points to, as PHP's handlers do; calls are taken to return. False if it does not jump so, as far
 // as it is followed.
