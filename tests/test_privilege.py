@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -226,8 +227,9 @@ class Surroundings(TestCase):
         def has_written():
             """The file has no name before it is whole."""
             for link in glob.glob(f"/proc/{run.worker_pid()}/fd/*"):
-                if directory in os.readlink(link) and os.path.getsize(link) > 0:
-                    return True
+                status = os.stat(link)  # of the directory's descriptor, too
+                if directory in os.readlink(link) and stat.S_ISREG(status.st_mode):
+                    return status.st_size > 0
             return False
 
         harness.wait_for(has_written, "the first dump")
