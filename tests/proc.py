@@ -59,7 +59,7 @@ def wait_until_settled(pid):
 
 
 def children(pid):
-    """The children of a process."""
+    """The children of a process, in the order of their birth, in which pids begin anew some time."""
     found = []
     for path in glob.glob(f"/proc/{pid}/task/*/children"):
         try:
@@ -67,7 +67,30 @@ def children(pid):
                 found += [int(child) for child in file.read().split()]
         except (FileNotFoundError, ProcessLookupError):
             pass  # it has ended
-    return sorted(found)
+    return found
+
+
+def describe_descendants(pid, indent=""):
+    """What each thread below a process is at: a line each."""
+    lines = []
+    for child in children(pid):
+        for tid in tids_of(child):
+            status = read_status(child, tid)
+            if status:
+                texts = []
+                for name in "wchan", "syscall", "schedstat":
+                    try:
+                        with open(f"/proc/{child}/task/{tid}/{name}", encoding="ascii") as file:
+                            texts.append(file.read().strip())
+                    except (FileNotFoundError, ProcessLookupError, PermissionError):
+                        pass
+                lines.append(
+                    f"{indent}{child}/{tid} {status['Name']}: {status['State']}, tracer "
+                    f"{status['TracerPid']}, pending {status['SigPnd']} {status['ShdPnd']}, "
+                    f"{', '.join(texts)}"
+                )
+        lines += describe_descendants(child, indent + "  ")
+    return lines
 
 
 def wait_for(condition, what, timeout_s=WAIT_TIMEOUT_S):
@@ -78,7 +101,8 @@ def wait_for(condition, what, timeout_s=WAIT_TIMEOUT_S):
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited in vain for {what}")
+            there_is = "\n".join(describe_descendants(os.getpid()))
+            raise AssertionError(f"waited in vain for {what}; there is:\n{there_is}")
         time.sleep(0.005)
 
 
