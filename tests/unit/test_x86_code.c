@@ -359,6 +359,43 @@ static void test_beam_ways(void **state)
 	}
 }
 
+// A failed check of the stack's guard leads to a call that never returns, behind which the next
+// function begins, unknown to any symbol.
+static void test_stack_guard(void **state)
+{
+	// call f; sub %fs:0x28, %rax; jne 1f; add $16, %rsp; ret; 1: call g; ret
+	static const char start[] = "\xe8\x00\x00\x00\x00\x64\x48", end[] = "\x04\x25",
+	                  rest[] = "\x75\x05\x48\x83\xc4\x10\xc3\xe8\x00\x00\x00\x00\xc3";
+	static const struct {
+		char opcode, displacement;
+		bool is_guard;
+	} known[] = {
+	    {0x2b, 0x28, true},  {0x33, 0x28, true},  {0x3b, 0x28, true},
+	    {0x03, 0x28, false}, {0x2b, 0x30, false},
+	};
+	struct rule rule;
+
+	(void)state;
+	for (size_t i = 0; i < array_size(known); i++) {
+		const char middle[] = {known[i].displacement, 0, 0, 0};
+		char bytes[64];
+		struct short_code context = {bytes, 0};
+		const struct arch_code code = {.read = read_short,
+		                               .is_together = all_together,
+		                               .find_start = no_start,
+		                               .context = &context};
+		char *at = mempcpy(bytes, start, sizeof(start) - 1);
+		*at++ = known[i].opcode;
+		at = mempcpy(at, end, sizeof(end) - 1);
+		at = mempcpy(at, middle, sizeof(middle));
+		at = mempcpy(at, rest, sizeof(rest) - 1);
+		context.size = (size_t)(at - bytes);
+		assert_int_equal(x86_code_rule(&code, 0x1000, false, &rule), known[i].is_guard);
+		if (known[i].is_guard)
+			assert_int_equal(rule.cfa_offset, 24);
+	}
+}
+
 // The function whose value is a variable's, and others that are nearly one.
 static void test_returned_variable(void **state)
 {
@@ -389,9 +426,10 @@ static void test_returned_variable(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lengths),           cmocka_unit_test(test_luajit_entry),
-	    cmocka_unit_test(test_beam_layout),       cmocka_unit_test(test_beam_ways),
-	    cmocka_unit_test(test_returned_variable), cmocka_unit_test(test_against_tables),
+	    cmocka_unit_test(test_lengths),        cmocka_unit_test(test_luajit_entry),
+	    cmocka_unit_test(test_beam_layout),    cmocka_unit_test(test_beam_ways),
+	    cmocka_unit_test(test_stack_guard),    cmocka_unit_test(test_returned_variable),
+	    cmocka_unit_test(test_against_tables),
 	};
 
 	files = argv + 1;

@@ -105,7 +105,8 @@ static enum effect advance(struct search *search, const struct instruction *i, s
 
 	if (effect == JUMP) {
 		way->address += i->immediate;
-	} else if (effect == BRANCH && search->n_branches < MAX_BRANCHES) {
+	} else if (effect == BRANCH && search->n_branches < MAX_BRANCHES &&
+	           !(search->goal == NO_GOAL && x86_way_is_failure(i, way))) {
 		search->branches[search->n_branches] = *way;
 		search->branches[search->n_branches++].address += i->immediate;
 	}
@@ -517,7 +518,7 @@ bool x86_code_leads_to(const struct arch_code *code, uint64_t start, uint64_t ad
 	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
 
 	search->code = code;
-	search->goal = NO_GOAL;
+	search->goal = address;
 	search->how = WAY_FOLLOWS_CALLS;
 	begin(search, start);
 	while (search->n_branches > 0) {

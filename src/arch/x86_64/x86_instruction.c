@@ -28,7 +28,7 @@ static int64_t take_signed(struct cursor *cursor, size_t n)
 
 // Prefixes, as far as they matter.
 struct prefixes {
-	bool operand_size, address_size;
+	bool operand_size, address_size, fs;
 	uint8_t rex; // 0: none
 };
 
@@ -168,11 +168,13 @@ static bool read_prefix(uint8_t byte, struct prefixes *prefixes)
 	case 0x67:
 		prefixes->address_size = true;
 		break;
+	case 0x64:
+		prefixes->fs = true;
+		break;
 	case 0x26:
 	case 0x2e:
 	case 0x36:
 	case 0x3e:
-	case 0x64:
 	case 0x65:
 	case 0xf0:
 	case 0xf2:
@@ -203,6 +205,7 @@ static bool read_opcode(struct cursor *cursor, struct prefixes *prefixes, struct
 	if (byte == 0xc4 || byte == 0xc5 || byte == 0x62 || is_xop(cursor, byte))
 		return !prefixes->rex && read_vector_prefix(cursor, byte, prefixes, ret);
 	ret->has_rex = prefixes->rex != 0;
+	ret->by_fs = prefixes->fs;
 	ret->wide = prefixes->rex & 8;
 	ret->map = MAP_ONE;
 	if (byte == 0x0f) {

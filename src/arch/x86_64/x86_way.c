@@ -160,14 +160,29 @@ uint8_t x86_way_compared(const struct instruction *i)
 	return on_registers && i->opcode == 0x3b && i->reg == MACHINE_SP ? i->rm : 0;
 }
 
+static bool is_jne(const struct instruction *i)
+{
+	return (i->map == MAP_ONE && i->opcode == 0x75) || (i->map == MAP_0F && i->opcode == 0x85);
+}
+
+// True for sub, xor and cmp %fs:0x28, %reg (-fstack-protector).
+static bool checks_guard(const struct instruction *i)
+{
+	return i->map == MAP_ONE && i->by_fs && i->wide && i->mod == 0 && i->displacement == 0x28 &&
+	       (i->opcode == 0x2b || i->opcode == 0x33 || i->opcode == 0x3b);
+}
+
+bool x86_way_is_failure(const struct instruction *i, const struct way *way)
+{
+	return way->checks_guard && is_jne(i);
+}
+
 void x86_way_pass_branch(const struct instruction *i, struct way *way)
 {
-	const bool is_jne =
-	    (i->map == MAP_ONE && i->opcode == 0x75) || (i->map == MAP_0F && i->opcode == 0x85);
-
-	if (is_jne && i->immediate < 0 && way->compared)
+	if (is_jne(i) && i->immediate < 0 && way->compared)
 		take_register(way, way->compared, 0);
 	way->compared = 0;
+	way->checks_guard = false;
 }
 
 // Does the same for the frame pointer, which Erlang code keeps if it is to be profiled (+JPperf
@@ -209,6 +224,7 @@ static enum effect step_plain(const struct instruction *i, unsigned int how, str
 	    !i->is_vector)
 		take_frame_pointer(i, way);
 	way->compared = x86_way_compared(i);
+	way->checks_guard = checks_guard(i);
 	return GO_ON;
 }
 

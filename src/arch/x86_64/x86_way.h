@@ -25,8 +25,9 @@ struct way {
 	int64_t keeps[16];  // where they are
 	uint16_t copies;    // those of %rbp and %r11 that are the base + copied_at
 	int64_t copied_at[16];
-	uint8_t compared; // the register that SP was just compared with; 0: it was not
-	bool is_lost;     // SP was changed by an amount that the code computes; `at` is not known
+	uint8_t compared;  // the register that SP was just compared with; 0: it was not
+	bool checks_guard; // the flags say if the stack's guard is as it was
+	bool is_lost;      // SP was changed by an amount that the code computes; `at` is not known
 
 	// WAY_CHANGES_STACKS:
 	bool is_away;         // on the thread's stack
@@ -49,6 +50,9 @@ enum {
 
 // Takes one instruction; way->address is already after it. `how`: WAY_*, together.
 enum effect x86_way_step(const struct instruction *i, unsigned int how, struct way *way);
+
+// True if the branch is taken only where the stack's guard was overwritten: it never returns.
+bool x86_way_is_failure(const struct instruction *i, const struct way *way);
 
 // Goes on after a branch that is not taken. -fstack-clash-protection makes a large frame page by
 // page in a loop, after which SP is what it is compared with.
