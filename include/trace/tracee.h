@@ -74,6 +74,9 @@ void tracee_serve_in_turn(void);
 // True if any thread is seized.
 bool tracee_has_any(void);
 
+// True if that one is.
+bool tracee_is_seized(int tid);
+
 // Serves threads that stay seized after tracee_release: those whose call a stop has cut short,
 // until its rest has ended (syscall_mend.h), and those that could not be let go, as they were about
 // to end or executed a program. Call it whenever SIGCHLD came, and if tracee_take_unserved says so.

@@ -120,10 +120,9 @@ void held_time_wait(struct held_time *hold, int64_t until_ns)
 	if (tracee_take_unserved())
 		events_note_served(hold->events);
 	events_wait(hold->events, until_ns);
-	if (!tracee_has_any()) {
-		tracee_stop_let_strays_go();
+	tracee_stop_let_strays_go(tracee_is_seized);
+	if (!tracee_has_any())
 		return;
-	}
 	note_wait(hold, start_ns, clock_now_ns());
 	tracee_serve();
 }

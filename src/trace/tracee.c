@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "call_counts.h"
 #include "child_exit.h"
@@ -330,16 +327,14 @@ static void release_stopped(void)
 	serve_rests();
 	for (size_t i = 0; i < n_seized;) {
 		struct tracee_stop stop;
-		const int tid = seized[i].tid;
 		if (!seized[i].reported || seized[i].call != CALL_NONE)
 			i++;
 		else if (!tracee_stop_read(take_report(&seized[i]), &stop))
-			forget(tid);
+			forget(seized[i].tid);
 		else
 			let_go_at_once(&seized[i], &stop); // takes it off the list
 	}
-	if (n_seized == 0)
-		tracee_stop_let_strays_go();
+	tracee_stop_let_strays_go(tracee_is_seized);
 }
 
 static void on_child_signal(int signal)
@@ -529,6 +524,11 @@ void tracee_continue(int tid, const struct tracee_stop *stop)
 bool tracee_has_any(void)
 {
 	return n_seized > 0;
+}
+
+bool tracee_is_seized(int tid)
+{
+	return find_seized(tid) != NULL;
 }
 
 bool tracee_take_unserved(void)

@@ -68,13 +68,15 @@ bool tracee_stop_is_ours(int tid, const struct tracee_stop *stop)
 	return stop->interrupted || (stop->signal && syscall_ignores_signal(tid, stop->signal));
 }
 
-void tracee_stop_let_strays_go(void)
+// __WCLONE leaves out our own child, the command: while job control has it stopped, it would be
+// found first each time.
+void tracee_stop_let_strays_go(bool (*is_seized)(int tid))
 {
 	struct tracee_stop stop;
 	siginfo_t info = {0};
 
-	while (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0 &&
-	       info.si_code == CLD_TRAPPED &&
+	while (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG | WNOWAIT | __WCLONE) == 0 &&
+	       info.si_code == CLD_TRAPPED && !is_seized(info.si_pid) &&
 	       tracee_stop_read(info.si_status << 8 | STOPPED_STATUS, &stop) &&
 	       ptrace(PTRACE_DETACH, info.si_pid, NULL, (void *)(uintptr_t)stop.signal) == 0)
 		info = (siginfo_t){0};
