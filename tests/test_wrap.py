@@ -167,6 +167,21 @@ class FirstProcess(harness.TestCase):
         script = "import os; print(os.getpgrp())"
         self.assertEqual(self.run_first(script, harness.PROFILER, *self.QUIET, "--"), "0\n")
 
+    def test_pids_begin_anew(self):
+        """The tests find the command as the worker's first child, though a later one has a lower
+        pid."""
+        script = (
+            "import os, subprocess, proc\n"
+            "born = []\n"
+            "for last in '999', '499':\n"
+            "    open('/proc/sys/kernel/ns_last_pid', 'w').write(last)\n"
+            "    born.append(subprocess.Popen(['sleep', '60']).pid)\n"
+            "print(born, proc.children(os.getpid()))\n"
+        )
+        environment = {**os.environ, "PYTHONPATH": os.path.dirname(harness.__file__)}
+        with unittest.mock.patch.dict(os.environ, environment):
+            self.assertEqual(self.run_first(script), "[1000, 500] [1000, 500]\n")
+
     def test_orphans(self):
         """They are the command's, as they are alone; and none of others is left a zombie."""
         script = (
