@@ -9,9 +9,10 @@
 #define TEXT_UNLIMITED SIZE_MAX
 
 // A new string, owned by the caller: the `length` bytes at `bytes` (NUL among them or not) as valid
-// UTF-8 on one line. Control characters (C0, DEL, C1, the line and paragraph separators) become
-// '_'. Bytes that are not UTF-8, and the noncharacters that XML forbids, become U+FFFD. A result of
-// more than `max_length` bytes is cut between two characters and ends in "...", which counts.
+// UTF-8 on one line. Control characters (C0, DEL, C1, the line and paragraph separators,
+// embeddings, overrides and isolates of another writing direction) become '_'. Bytes that are not
+// UTF-8, and the noncharacters that XML forbids, become U+FFFD. A result of more than `max_length`
+// bytes is cut between two characters and ends in "...", which counts.
 char *text_clean(const char *bytes, size_t length, size_t max_length)
     __attribute__((returns_nonnull));
 

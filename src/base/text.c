@@ -45,10 +45,11 @@ static size_t decode(const unsigned char *bytes, size_t length, uint32_t *ret)
 	return size;
 }
 
+// The controls of writing direction among them make text read as another one (CVE-2021-42574).
 static bool is_control(uint32_t point)
 {
-	return point < 0x20 || (point >= 0x7f && point <= 0x9f) || point == 0x2028 ||
-	       point == 0x2029;
+	return point < 0x20 || (point >= 0x7f && point <= 0x9f) ||
+	       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
 }
 
 static struct step step(const char *bytes, size_t length)

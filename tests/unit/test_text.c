@@ -49,6 +49,7 @@ static void test_control_characters(void **state)
 	    {"\x01\x1b[31m\x7f", "__[31m_"},
 	    {"a\xc2\x80z\xc2\x9f", "a_z_"}, // C1
 	    {"a\u2028b\u2029", "a_b_"},     // line and paragraph separator
+	    {"a\u202egpj.exe\u202c\u2066b\u2069\u200f", "a_gpj.exe__b_\u200f"}, // directions
 	};
 	(void)state;
 	for (size_t i = 0; i < array_size(cases); i++)
