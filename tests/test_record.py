@@ -24,10 +24,10 @@ TOLD = re.compile(
 )
 
 
-def report(data, *args, status=0, **run):
-    """What `profiler report` makes of the bytes: its output and what it told."""
+def report(data, *args, status=0, verb="report", **run):
+    """What `profiler report`, or dump, makes of the bytes: its output and what it told."""
     done = subprocess.run(
-        [PROFILER, "report", "-", *args], input=data, capture_output=True, check=False,
+        [PROFILER, verb, "-", *args], input=data, capture_output=True, check=False,
         timeout=harness.RUN_TIMEOUT_S, **run,
     )  # fmt: skip
     told = done.stderr.decode()
@@ -259,9 +259,13 @@ class Inputs(harness.TestCase):
         data = Recorded(self.start_fixture("calls-O2", "spin"), duration="0.2").finish().data
         directory = self.directory()
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))  # noqa: E731
-        told = report(data, "-o", "x.folded", status=STATUS_OUTPUT, cwd=directory, preexec_fn=limit)[1]
-        self.assertIn("cannot write x.folded: File too large", told)
-        self.assertEqual(os.listdir(directory), [])
+        for verb, more in (("report", []), ("dump", ["--at=0.1s"])):
+            _, told = report(
+                data, "-o", "x", *more, verb=verb, status=STATUS_OUTPUT, cwd=directory,
+                preexec_fn=limit,
+            )  # fmt: skip
+            self.assertIn("cannot write x: File too large", told)
+            self.assertEqual(os.listdir(directory), [])
 
 
 class Slice(harness.TestCase):

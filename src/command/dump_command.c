@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "dump_command.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -188,6 +189,8 @@ static int work(void *context, const struct origin *origin)
 static int dump_recording(struct dump_run *run)
 {
 	struct dump_past past = {0};
+
+	signal(SIGXFSZ, SIG_IGN); // a file larger than the limit shows as an error of write(2)
 	struct error *error = open_run(run);
 
 	if (!error)
