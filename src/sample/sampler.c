@@ -158,9 +158,16 @@ static void tick_until_end(struct loop *loop)
 // Ends sampling in the place of a worker that was killed while it waited for the target.
 static void end_for_worker(struct loop *loop)
 {
+	static const char lost[] =
+	    "profiler: it was killed in the midst of other work, which cannot be taken up again: "
+	    "samples that are not in a recording or window yet are lost\n";
+
 	guard_abandon();
-	if (processes_are_served(loop->processes))
-		raise(SIGKILL); // it may have been anywhere, in malloc(3) too
+	if (processes_are_served(loop->processes)) { // it may have been in malloc(3)
+		const ssize_t written = write(STDERR_FILENO, lost, sizeof(lost) - 1);
+		(void)written;
+		raise(SIGKILL);
+	}
 	loop->sampler->events->stop = true;
 	loop->stats->was_cut = true;
 	processes_abandon(loop->processes);
