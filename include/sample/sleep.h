@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profile.h"
+
 struct tracee_stop;
 
 struct sleep {
@@ -37,3 +39,24 @@ void sleep_note_seen(struct sleep *sleep, uint64_t runs);
 
 // Notes that the thread's stop is over. `was_asleep`: it was asleep when it was asked to stop.
 void sleep_note_release(struct sleep *sleep, bool was_asleep, const struct tracee_stop *stop);
+
+// What a look at a thread found (sleeper.h).
+enum sleeper_look {
+	SLEEPER_UNCHANGED, // asleep since its last sample: same stack, same state
+	SLEEPER_WAITS,  // ready, but without a CPU, since it was stopped for its last sample: same
+	                // stack
+	SLEEPER_COPIED, // asleep now, in thread->call; *ret_snapshot holds it, with SP, PC and its
+	                // call's arguments
+	SLEEPER_HIDDEN, // asleep, but only a stop can show its stack
+	SLEEPER_BARE,   // asleep, and has no stack of the program's: a worker of the kernel's
+	                // (io_uring)
+	SLEEPER_RUNS,   // runs, or moved while it was looked at: must be stopped
+	SLEEPER_GONE,   // has ended
+};
+
+// What was found of a thread before anything of it is copied.
+struct sleeper_seen {
+	bool known;
+	enum sleeper_look look; // SLEEPER_COPIED: it is to be copied
+	enum thread_state state;
+};

@@ -48,7 +48,8 @@ struct target_thread {
 	struct proc_schedstat first; // when it was first seen
 	struct proc_schedstat last;  // as last read
 	struct sleep sleep;
-	struct proc_syscall call; // that it slept in when it was last copied asleep
+	struct sleeper_seen seen;
+	struct proc_syscall call; // that it slept in when it was last seen asleep
 	struct stop_picture picture;
 
 	struct stop_request stop;

@@ -148,11 +148,10 @@ static bool stood_still(const struct target *target, struct target_thread *threa
 	       thread->last.runs == runs;
 }
 
-static enum sleeper_look look_once(const struct target *target, struct target_thread *thread,
-                                   const struct maps *maps, struct snapshot_buffer *buffer,
-                                   struct snapshot *ret_snapshot, enum thread_state *ret_state)
+// Finds the call that the thread sleeps in. SLEEPER_COPIED: it is to be copied.
+static enum sleeper_look find_call(const struct target *target, struct target_thread *thread,
+                                   enum thread_state *ret_state)
 {
-	const uint64_t runs = thread->last.runs;
 	struct proc_syscall call;
 
 	if (!proc_read_syscall(thread->syscall_fd, target->pid, thread->tid, &call))
@@ -166,12 +165,22 @@ static enum sleeper_look look_once(const struct target *target, struct target_th
 		return SLEEPER_GONE;
 	if (call.sp == 0 && call.pc == 0)
 		return SLEEPER_BARE;
-	if (!copy(target, thread, &call, maps, buffer, ret_snapshot))
+	thread->call = call;
+	return SLEEPER_COPIED;
+}
+
+// Copies the thread, which slept in thread->call when its run count was thread->last.runs.
+static enum sleeper_look copy_found(const struct target *target, struct target_thread *thread,
+                                    const struct maps *maps, struct snapshot_buffer *buffer,
+                                    struct snapshot *ret_snapshot)
+{
+	const uint64_t runs = thread->last.runs;
+
+	if (!copy(target, thread, &thread->call, maps, buffer, ret_snapshot))
 		return SLEEPER_RUNS;
 	if (!stood_still(target, thread, runs))
 		return SLEEPER_UNCHANGED; // try again later
 	sleep_note_seen(&thread->sleep, runs);
-	thread->call = call;
 	return SLEEPER_COPIED;
 }
 
@@ -197,9 +206,8 @@ static enum sleeper_look look_from_afar(const struct target *target, struct targ
 	return SLEEPER_HIDDEN;
 }
 
-enum sleeper_look sleeper_look(const struct target *target, struct target_thread *thread,
-                               const struct maps *maps, struct snapshot_buffer *buffer,
-                               struct snapshot *ret_snapshot, enum thread_state *ret_state)
+static enum sleeper_look see(const struct target *target, struct target_thread *thread,
+                             enum thread_state *ret_state)
 {
 	if (!read_schedstat(target, thread))
 		return SLEEPER_GONE;
@@ -213,12 +221,34 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 	}
 	if (!thread->has_schedstat || !target->sees_syscalls)
 		return look_from_afar(target, thread, ret_state);
+	return find_call(target, thread, ret_state);
+}
+
+void sleeper_see(const struct target *target, struct target_thread *thread)
+{
+	thread->seen.look = see(target, thread, &thread->seen.state);
+	thread->seen.known = true;
+}
+
+enum sleeper_look sleeper_look(const struct target *target, struct target_thread *thread,
+                               const struct maps *maps, struct snapshot_buffer *buffer,
+                               struct snapshot *ret_snapshot, enum thread_state *ret_state)
+{
+	if (!thread->seen.known)
+		sleeper_see(target, thread);
+	thread->seen.known = false;
+	*ret_state = thread->seen.state;
+	if (thread->seen.look != SLEEPER_COPIED)
+		return thread->seen.look;
 	// A thread that moves while it is looked at is counted in the state in which it was found
 	// first: anything else would favour states that last.
-	enum sleeper_look look = look_once(target, thread, maps, buffer, ret_snapshot, ret_state);
+	enum sleeper_look look = copy_found(target, thread, maps, buffer, ret_snapshot);
 	enum thread_state later;
-	for (int i = 1; look == SLEEPER_UNCHANGED && i < MAX_TRIES; i++)
-		look = look_once(target, thread, maps, buffer, ret_snapshot, &later);
+	for (int i = 1; look == SLEEPER_UNCHANGED && i < MAX_TRIES; i++) {
+		look = find_call(target, thread, &later);
+		if (look == SLEEPER_COPIED)
+			look = copy_found(target, thread, maps, buffer, ret_snapshot);
+	}
 	return look == SLEEPER_UNCHANGED ? SLEEPER_RUNS : look;
 }
 

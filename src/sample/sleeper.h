@@ -7,25 +7,13 @@
 #pragma once
 
 #include "profile.h"
+#include "sleep.h"
 
 struct maps;
 struct snapshot;
 struct snapshot_buffer;
 struct target;
 struct target_thread;
-
-enum sleeper_look {
-	SLEEPER_UNCHANGED, // asleep since its last sample: same stack, same state
-	SLEEPER_WAITS,  // ready, but without a CPU, since it was stopped for its last sample: same
-	                // stack
-	SLEEPER_COPIED, // asleep now, in thread->call; *ret_snapshot holds it, with SP, PC and its
-	                // call's arguments
-	SLEEPER_HIDDEN, // asleep, but only a stop can show its stack
-	SLEEPER_BARE,   // asleep, and has no stack of the program's: a worker of the kernel's
-	                // (io_uring)
-	SLEEPER_RUNS,   // runs, or moved while it was looked at: must be stopped
-	SLEEPER_GONE,   // has ended
-};
 
 // Reads, before the thread is stopped, what sleeper_note_stop will read: then it is in the caches.
 void sleeper_rehearse_stop(const struct target *target, const struct target_thread *thread);
@@ -37,8 +25,14 @@ void sleeper_note_stop(const struct target *target, struct target_thread *thread
 void sleeper_keep_picture(struct target_thread *thread, const struct snapshot *snapshot,
                           uint64_t end);
 
-// Looks at the thread. Sets *ret_state for SLEEPER_COPIED, _HIDDEN, _BARE and _RUNS; keeps
-// thread->last up to date.
+// Finds what the thread does, for the next sleeper_look, and copies nothing. Where many threads are
+// to be looked at, all are seen before the first is copied: while the profiler has a CPU, some wake
+// and wait for it, who would be asleep without it.
+void sleeper_see(const struct target *target, struct target_thread *thread);
+
+// Looks at the thread, in the state in which sleeper_see found it, if that was called since the
+// last look. Sets *ret_state for SLEEPER_COPIED, _HIDDEN, _BARE and _RUNS; keeps thread->last up to
+// date.
 enum sleeper_look sleeper_look(const struct target *target, struct target_thread *thread,
                                const struct maps *maps, struct snapshot_buffer *buffer,
                                struct snapshot *ret_snapshot, enum thread_state *ret_state);

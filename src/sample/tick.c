@@ -328,8 +328,12 @@ static void look_at_all(struct ticker *ticker)
 		target_attend(target, i);
 		thread->look_later = is_asleep(ticker, thread);
 		n_sleepers += thread->look_later;
-		if (!thread->look_later)
-			look_at(ticker, thread);
+		tick_see(ticker, thread);
+	}
+	for (size_t i = 0; i < target->n_threads; i++) {
+		target_attend(target, i);
+		if (!target->threads[i]->look_later)
+			look_at(ticker, target->threads[i]);
 	}
 	stop_planned(ticker, n_asked);
 	if (n_sleepers > 0) {

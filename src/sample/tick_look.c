@@ -179,11 +179,24 @@ static bool go_on_without_stack(struct ticker *ticker, struct target_thread *thr
 	}
 }
 
-void tick_look(struct ticker *ticker, struct target_thread *thread)
+static enum decision before_look(const struct ticker *ticker, const struct target_thread *thread)
 {
 	const bool asked_now = thread->stop.asked_ns == ticker->accounting.now_ns; // --stop-all
+
+	return decision_before_look(asked_now, thread->stop.pending);
+}
+
+void tick_see(struct ticker *ticker, struct target_thread *thread)
+{
+	thread->seen.known = false;
+	if (!thread->look_later && before_look(ticker, thread) == DECISION_LOOK)
+		sleeper_see(ticker->target, thread);
+}
+
+void tick_look(struct ticker *ticker, struct target_thread *thread)
+{
 	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
-	enum decision decision = decision_before_look(asked_now, thread->stop.pending);
+	enum decision decision = before_look(ticker, thread);
 	enum sleeper_look seen = SLEEPER_RUNS;
 	struct snapshot snapshot;
 	enum thread_state state;

@@ -9,6 +9,9 @@
 struct target_thread;
 struct ticker;
 
+// Sees what the thread does, for tick_look in this tick, unless it is to be looked at later.
+void tick_see(struct ticker *ticker, struct target_thread *thread);
+
 // Looks at the thread, and does what follows (decision.h): counts it, plans its stop, or waits.
 void tick_look(struct ticker *ticker, struct target_thread *thread);
 
