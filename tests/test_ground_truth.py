@@ -239,7 +239,7 @@ class LateLook(harness.TestCase):
         run = harness.attach(target, "--max-overhead=0", duration="4", hz=400, preexec_fn=share_a_cpu)
         running = {t.name: t.cpu_s * run.summary.hz for t in run.summary.threads}
         first, second = running["first"], running["second"]
-        # They do the same. Seen after the first one's copy was unwound, it was 2.2 to 2.6 times.
+        # They do the same. Seen after the first one's copy was unwound, it was 1.6 to 2.6 times as much.
         self.assertLessEqual(second, first + 4 * math.sqrt(first + second), run.stderr)
 
 
