@@ -45,6 +45,7 @@ bool tracee_stop_read(int status, struct tracee_stop *ret);
 bool tracee_stop_is_ours(int tid, const struct tracee_stop *stop);
 
 // Lets go of threads that nobody has seized: what a seized thread makes by clone(2) with
-// CLONE_PTRACE is traced from its birth, and stands. Call it when SIGCHLD came. It ends at a thread
-// that is seized and stands: call it again when that one has been let go.
+// CLONE_PTRACE is traced from its birth, and stands. One that was killed since is reaped, as its
+// parent cannot see its end before. Call it when SIGCHLD came. It ends at a thread that is seized,
+// and stands or has ended: call it again when that one has been let go.
 void tracee_stop_let_strays_go(bool (*is_seized)(int tid));

@@ -68,16 +68,27 @@ bool tracee_stop_is_ours(int tid, const struct tracee_stop *stop)
 	return stop->interrupted || (stop->signal && syscall_ignores_signal(tid, stop->signal));
 }
 
+// Lets go of a stray that stands, or reaps one that has ended. False if it is neither.
+static bool part_with_stray(const siginfo_t *info)
+{
+	struct tracee_stop stop;
+
+	if (info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+	    info->si_code == CLD_DUMPED)
+		return waitpid(info->si_pid, NULL, WNOHANG | __WALL) == info->si_pid;
+	return info->si_code == CLD_TRAPPED &&
+	       tracee_stop_read(info->si_status << 8 | STOPPED_STATUS, &stop) &&
+	       ptrace(PTRACE_DETACH, info->si_pid, NULL, (void *)(uintptr_t)stop.signal) == 0;
+}
+
 // __WCLONE leaves out our own child, the command: while job control has it stopped, it would be
 // found first each time.
 void tracee_stop_let_strays_go(bool (*is_seized)(int tid))
 {
-	struct tracee_stop stop;
+	const int flags = WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WCLONE;
 	siginfo_t info = {0};
 
-	while (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG | WNOWAIT | __WCLONE) == 0 &&
-	       info.si_code == CLD_TRAPPED && !is_seized(info.si_pid) &&
-	       tracee_stop_read(info.si_status << 8 | STOPPED_STATUS, &stop) &&
-	       ptrace(PTRACE_DETACH, info.si_pid, NULL, (void *)(uintptr_t)stop.signal) == 0)
+	while (waitid(P_ALL, 0, &info, flags) == 0 && info.si_pid != 0 && !is_seized(info.si_pid) &&
+	       part_with_stray(&info))
 		info = (siginfo_t){0};
 }

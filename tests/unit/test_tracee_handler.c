@@ -299,18 +299,21 @@ static void test_seized_as_exec_ends(void **state)
 
 // What a seized thread clones may be traced, too, and stand: it is let go, though another thread is
 // asked to stop and does not.
-static void test_clone_with_tracer(void **state)
+static void check_clone_with_tracer(bool is_killed)
 {
 	struct tracee_stop how;
 	int about;
 
-	(void)state;
 	process_start(&process, false);
 	seize(process.tids[THIRD], process.pid);
 	seize(process.tids[SECOND], process.pid);
 	process_tell(&process, CLONE);
 	const pid_t child = process_read_answer(&process, &about);
 	process_await_state(child, child, 't');
+	if (is_killed) {
+		kill(child, SIGKILL);
+		process_await_state(child, child, 'Z');
+	}
 	assert_int_equal(tracee_interrupt(process.tids[SECOND]), TRACEE_OK);
 	assert_int_equal(tracee_wait(process.tids[SECOND], &how), TRACEE_STOPPED);
 	tracee_release(process.tids[SECOND], &how);
@@ -320,6 +323,19 @@ static void test_clone_with_tracer(void **state)
 	alarm(0);
 	let_go(process.tids[THIRD]);
 	process_end(&process);
+}
+
+static void test_clone_with_tracer(void **state)
+{
+	(void)state;
+	check_clone_with_tracer(false);
+}
+
+// Its parent waits for the end of what it has cloned, which nobody but the tracer sees first.
+static void test_killed_clone_with_tracer(void **state)
+{
+	(void)state;
+	check_clone_with_tracer(true);
 }
 
 // A tid that is listed twice is one thread's.
@@ -384,6 +400,7 @@ int main(void)
 	    cmocka_unit_test(test_exec_by_seized_thread),
 	    cmocka_unit_test(test_seized_as_exec_ends),
 	    cmocka_unit_test(test_clone_with_tracer),
+	    cmocka_unit_test(test_killed_clone_with_tracer),
 	    cmocka_unit_test(test_listed_twice),
 	    cmocka_unit_test(test_exec_goes_on_after_the_end),
 	};
