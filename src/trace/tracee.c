@@ -8,38 +8,13 @@
 
 #include "call_counts.h"
 #include "child_exit.h"
-#include "memory.h"
 #include "privileged_exec.h"
 #include "proc.h"
 #include "rescues.h"
+#include "seized.h"
 #include "syscall_mend.h"
 #include "tracee_registers.h"
 
-// The rest of a call that a stop cut short (syscall_mend.h), executed under our control.
-enum call_state {
-	CALL_NONE,
-	CALL_CUT_SHORT, // found to be so, and not resumed yet
-	CALL_ENTERING,  // resumed, to stop at the rest's entry
-	CALL_INSIDE,    // in the rest; it stops at the rest's end
-	CALL_SIGNALLED, // the rest's end has raised a SIGPIPE, to be taken back at its next stop
-	CALL_LEAVING,   // to be let go at its next stop, or reaped
-};
-
-struct seized {
-	int tid, tgid;
-	enum call_state call;
-	struct syscall_rest rest;
-	bool stands;   // in a stop that was reported, and not resumed since
-	bool reported; // `status` has come, but nobody has asked for it yet
-	int status;    // as waitpid gives it
-};
-
-// The threads that are seized now. Global, because the signal handler needs it; others change it
-// only while SIGCHLD is blocked. Volatile: compilers take it that ptrace(2) calls nothing of this
-// file (GCC, attribute leaf), and would keep an older n_seized over a handler's run.
-static struct seized *seized;
-static volatile size_t n_seized;
-static size_t seized_capacity;
 static volatile sig_atomic_t seizing, abandoned, cutting;
 static volatile sig_atomic_t unserved; // tracee_take_unserved
 
@@ -48,25 +23,6 @@ static void (*volatile serve_at_once)(void *context);
 static void *volatile serve_context;
 
 static struct call_counts counts;
-
-static struct seized *find_seized(int tid)
-{
-	for (size_t i = 0; i < n_seized; i++)
-		if (seized[i].tid == tid)
-			return &seized[i];
-	return NULL;
-}
-
-static void forget(int tid)
-{
-	struct seized *entry = find_seized(tid);
-
-	if (!entry)
-		return;
-	if (entry->call != CALL_NONE)
-		rescues_drop(tid); // the kernel may give its number to another thread
-	*entry = seized[--n_seized];
-}
 
 // Has an entry served from now on, if the thread is ours; its next stop or end may have been told.
 static void let_leave(struct seized *entry)
@@ -81,8 +37,8 @@ static void let_leave(struct seized *entry)
 // the old tid never reports. The thread is still ours, and about to stop.
 static void follow_exec(struct seized *entry)
 {
-	if (entry->tid == entry->tgid || find_seized(entry->tgid)) {
-		forget(entry->tid); // the main thread's entry is its own from now on
+	if (entry->tid == entry->tgid || seized_find(entry->tgid)) {
+		seized_forget(entry->tid); // the main thread's entry is its own from now on
 		return;
 	}
 	rescues_drop(entry->tid);
@@ -126,9 +82,9 @@ static int take_report(struct seized *entry)
 // whatever waitid(2) is asked for; they are kept for tracee_poll.
 static void collect_reports(void)
 {
-	for (size_t i = n_seized; i-- > 0;)
-		if (!collect_report(&seized[i]))
-			follow_exec(&seized[i]);
+	for (size_t i = seized_count(); i-- > 0;)
+		if (!collect_report(seized_at(i)))
+			follow_exec(seized_at(i));
 }
 
 // Lets a stopped thread go. One that was killed meanwhile, as by an exec, is not stopped any more,
@@ -136,7 +92,7 @@ static void collect_reports(void)
 static void detach(struct seized *entry, int signal)
 {
 	if (ptrace(PTRACE_DETACH, entry->tid, NULL, (void *)(uintptr_t)signal) == 0)
-		forget(entry->tid);
+		seized_forget(entry->tid);
 	else
 		let_leave(entry);
 }
@@ -290,21 +246,21 @@ static void serve_leaving(struct seized *entry)
 	else if (tracee_stop_read(take_report(entry), &stop))
 		let_go_at_once(entry, &stop);
 	else
-		forget(entry->tid);
+		seized_forget(entry->tid);
 }
 
 static void serve_all_leaving(void)
 {
-	for (size_t i = n_seized; i-- > 0;)
-		if (seized[i].call == CALL_LEAVING)
-			serve_leaving(&seized[i]);
+	for (size_t i = seized_count(); i-- > 0;)
+		if (seized_at(i)->call == CALL_LEAVING)
+			serve_leaving(seized_at(i));
 }
 
 // Serves all threads that are in the rest of a call.
 static void serve_rests(void)
 {
-	for (size_t i = n_seized; i-- > 0;) {
-		struct seized *entry = &seized[i];
+	for (size_t i = seized_count(); i-- > 0;) {
+		struct seized *entry = seized_at(i);
 		struct tracee_stop stop;
 		if (entry->call != CALL_ENTERING && entry->call != CALL_INSIDE &&
 		    entry->call != CALL_SIGNALLED)
@@ -315,7 +271,7 @@ static void serve_rests(void)
 		if (ours && tracee_stop_read(take_report(entry), &stop))
 			serve_stop(entry, &stop);
 		else
-			forget(entry->tid); // it has ended, or its tid is now another thread's
+			seized_forget(entry->tid); // ended, or its tid is another thread's
 	}
 }
 
@@ -325,14 +281,15 @@ static void release_stopped(void)
 	collect_reports();
 	serve_all_leaving();
 	serve_rests();
-	for (size_t i = 0; i < n_seized;) {
+	for (size_t i = 0; i < seized_count();) {
+		struct seized *entry = seized_at(i);
 		struct tracee_stop stop;
-		if (!seized[i].reported || seized[i].call != CALL_NONE)
+		if (!entry->reported || entry->call != CALL_NONE)
 			i++;
-		else if (!tracee_stop_read(take_report(&seized[i]), &stop))
-			forget(seized[i].tid);
+		else if (!tracee_stop_read(take_report(entry), &stop))
+			seized_forget(entry->tid);
 		else
-			let_go_at_once(&seized[i], &stop); // takes it off the list
+			let_go_at_once(entry, &stop); // takes it off the list
 	}
 	tracee_stop_let_strays_go(tracee_is_seized);
 }
@@ -400,7 +357,7 @@ void tracee_prepare(void)
 
 static enum tracee_result ask_to_seize(int tid)
 {
-	seizing = n_seized > 0;
+	seizing = seized_count() > 0;
 	if (seizing)
 		block_child_signal(SIG_UNBLOCK);
 	const enum tracee_result result =
@@ -413,18 +370,17 @@ static enum tracee_result ask_to_seize(int tid)
 
 enum tracee_result tracee_seize(int tid, int tgid)
 {
-	// Make room first: the handler must not see the array move.
-	seized = memory_grow(seized, &seized_capacity, n_seized + 1, sizeof(*seized));
+	seized_reserve();
 	const enum tracee_result result = ask_to_seize(tid);
-	struct seized *known = find_seized(tid);
+	struct seized *known = seized_find(tid);
 
 	if (result == TRACEE_OK) {
 		if (known)
-			forget(tid); // it was another thread's
-		seized[n_seized++] = (struct seized){.tid = tid, .tgid = tgid};
+			seized_forget(tid); // it was another thread's
+		struct seized *entry = seized_add(tid, tgid);
 		// The handler may have been told of its end before it knew of it (collect_reports).
 		if (unserved)
-			collect_report(&seized[n_seized - 1]);
+			collect_report(entry);
 	}
 	if (result != TRACEE_DENIED)
 		return result;
@@ -439,14 +395,14 @@ enum tracee_result tracee_interrupt(int tid)
 {
 	const enum tracee_result result = result_of(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL));
 
-	if (result == TRACEE_GONE && find_seized(tid))
-		follow_exec(find_seized(tid));
+	if (result == TRACEE_GONE && seized_find(tid))
+		follow_exec(seized_find(tid));
 	return result;
 }
 
 static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
 {
-	struct seized *entry = find_seized(tid);
+	struct seized *entry = seized_find(tid);
 	int status = 0;
 	pid_t pid = tid;
 
@@ -472,7 +428,7 @@ static enum tracee_wait wait_for(int tid, int flags, struct tracee_stop *ret)
 	if (entry->stands)
 		return TRACEE_STOPPED;
 	child_exit_note(tid, status);
-	forget(tid);
+	seized_forget(tid);
 	return TRACEE_EXITED;
 }
 
@@ -488,7 +444,7 @@ enum tracee_wait tracee_wait(int tid, struct tracee_stop *ret)
 
 bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, uint64_t *ret_tls)
 {
-	struct seized *entry = find_seized(tid);
+	struct seized *entry = seized_find(tid);
 	struct thread_registers thread;
 
 	if (!tracee_registers_get(tid, &thread))
@@ -505,7 +461,7 @@ bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, 
 
 void tracee_release(int tid, const struct tracee_stop *stop)
 {
-	struct seized *entry = find_seized(tid);
+	struct seized *entry = seized_find(tid);
 
 	if (!entry || (entry->call == CALL_CUT_SHORT && begin_rest(entry, stop->signal)))
 		return;
@@ -514,7 +470,7 @@ void tracee_release(int tid, const struct tracee_stop *stop)
 
 void tracee_continue(int tid, const struct tracee_stop *stop)
 {
-	struct seized *entry = find_seized(tid);
+	struct seized *entry = seized_find(tid);
 
 	// SIGCONT ends a group-stop, and is reported as a stop of its own (ptrace(2)).
 	if (entry)
@@ -523,12 +479,12 @@ void tracee_continue(int tid, const struct tracee_stop *stop)
 
 bool tracee_has_any(void)
 {
-	return n_seized > 0;
+	return seized_count() > 0;
 }
 
 bool tracee_is_seized(int tid)
 {
-	return find_seized(tid) != NULL;
+	return seized_find(tid) != NULL;
 }
 
 bool tracee_take_unserved(void)
@@ -545,14 +501,14 @@ size_t tracee_serve(void)
 
 	serve_all_leaving();
 	serve_rests();
-	for (size_t i = 0; i < n_seized; i++)
-		n_left += seized[i].call != CALL_NONE;
+	for (size_t i = 0; i < seized_count(); i++)
+		n_left += seized_at(i)->call != CALL_NONE;
 	return n_left;
 }
 
 bool tracee_is_in_rest(int tid)
 {
-	const struct seized *entry = find_seized(tid);
+	const struct seized *entry = seized_find(tid);
 
 	return entry && entry->call != CALL_NONE && entry->call != CALL_LEAVING;
 }
@@ -565,11 +521,12 @@ struct call_counts tracee_call_counts(void)
 // Ends calls that are in their rest: those that the kernel begins again by itself, or all of them.
 static void cut_rests(bool all)
 {
-	for (size_t i = 0; i < n_seized; i++) {
-		const struct syscall_rest *rest = &seized[i].rest;
-		if (seized[i].call != CALL_INSIDE || (!all && rest->kind != REST_WHOLE))
+	for (size_t i = 0; i < seized_count(); i++) {
+		const struct seized *entry = seized_at(i);
+		const struct syscall_rest *rest = &entry->rest;
+		if (entry->call != CALL_INSIDE || (!all && rest->kind != REST_WHOLE))
 			continue;
-		ptrace(PTRACE_INTERRUPT, seized[i].tid, NULL, NULL);
+		ptrace(PTRACE_INTERRUPT, entry->tid, NULL, NULL);
 		if (rest->kind != REST_WHOLE)
 			note_unmended(&rest->caller, &rest->original);
 	}
@@ -587,8 +544,8 @@ size_t tracee_count_rests(void)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < n_seized; i++)
-		n += tracee_is_in_rest(seized[i].tid);
+	for (size_t i = 0; i < seized_count(); i++)
+		n += tracee_is_in_rest(seized_at(i)->tid);
 	return n;
 }
 
