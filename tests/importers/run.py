@@ -15,12 +15,14 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import browser  # noqa: E402 (its place is known only now)
 
 TIMEOUT_S = 120
+POLL_S = 0.2
 
 
 def run(*command):
@@ -71,20 +73,35 @@ def check_that_it_can_fail(modules, path, title):
     raise AssertionError("speedscope has opened a file with a frame that is not there")
 
 
+def await_answer(daemon, *command):
+    """What the command prints once the daemon has loaded its profile: until then it fails."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            return run(*command)
+        except AssertionError:
+            assert daemon.poll() is None and time.monotonic() < deadline, command
+            time.sleep(POLL_S)
+
+
 def check_firefox(modules, path, samples):
-    cli = os.path.join(modules, "@firefox-devtools/profiler-cli/dist/profiler-cli.js")
-    run("node", cli, "load", path, "--session", "importers")
+    cli = ("node", os.path.join(modules, "@firefox-devtools/profiler-cli/dist/profiler-cli.js"))
+    session = ("--session", "importers")
+    os.environ["PROFILER_CLI_SESSION_DIR"] = os.path.dirname(path)
+    # Not by the command `load`, which gives the daemon half a second to start.
+    daemon = subprocess.Popen([*cli, "--daemon", path, *session], stdout=subprocess.DEVNULL)
     try:
-        info = json.loads(run("node", cli, "profile", "info", "--session", "importers", "--json"))
+        info = json.loads(await_answer(daemon, *cli, "profile", "info", *session, "--json"))
         assert info["threadCount"] == len(samples), info
         told = json.dumps(info)
         for tid in samples:
             assert re.search(rf'"tid": ?"?{tid}\b', told) or len(samples) > 5, told
-        top = run("node", cli, "thread", "samples", "--session", "importers", "--include-idle")
+        top = run(*cli, "thread", "samples", *session, "--include-idle")
         count = int(re.search(r"Heaviest stack \(([\d.]+) samples", top)[1].split(".")[0])
         assert 0 < count <= max(samples.values()), top
     finally:
-        run("node", cli, "stop", "importers")
+        daemon.terminate()
+        daemon.wait(TIMEOUT_S)
 
 
 def check_page(modules, path):
