@@ -167,8 +167,8 @@ static void announce(size_t n_rests)
 {
 	fprintf(
 	    stderr,
-	    "profiler: process %d stays until %zu system call%s of the target, which a stop had "
-	    "cut short, %s come to the end; SIGTERM ends it, and leaves %s short\n",
+	    "profiler: process %d stays until %zu system call%s of the target, which a stop has "
+	    "cut short or may yet, %s come to the end; SIGTERM ends it, and leaves %s short\n",
 	    (int)getpid(), n_rests, n_rests == 1 ? "" : "s", n_rests == 1 ? "has" : "have",
 	    n_rests == 1 ? "it" : "them");
 }

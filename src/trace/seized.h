@@ -11,6 +11,7 @@
 // The rest of a call that a stop cut short (syscall_mend.h), executed under our control.
 enum call_state {
 	CALL_NONE,
+	CALL_AWAITED,   // asked, but without a CPU as sampling ends: it may turn out cut short
 	CALL_CUT_SHORT, // found to be so, and not resumed yet
 	CALL_ENTERING,  // resumed, to stop at the rest's entry
 	CALL_INSIDE,    // in the rest; it stops at the rest's end

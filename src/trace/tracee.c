@@ -275,6 +275,21 @@ static void serve_rests(void)
 	}
 }
 
+// Lets go of a thread that was awaited; if its call was cut short, after the rest.
+static void release_awaited(struct seized *entry, const struct tracee_stop *stop)
+{
+	struct thread_registers thread;
+
+	entry->call = CALL_NONE;
+	if (!tracee_stop_is_ours(entry->tid, stop) || !tracee_registers_get(entry->tid, &thread) ||
+	    syscall_result(&thread) <= 0) { // not a count
+		let_go_at_once(entry, stop);
+		return;
+	}
+	mend(entry, &thread);
+	tracee_release(entry->tid, stop);
+}
+
 static void release_stopped(void)
 {
 	// First: what it finds of those that the next two serve would wait for another SIGCHLD.
@@ -284,10 +299,12 @@ static void release_stopped(void)
 	for (size_t i = 0; i < seized_count();) {
 		struct seized *entry = seized_at(i);
 		struct tracee_stop stop;
-		if (!entry->reported || entry->call != CALL_NONE)
+		if (!entry->reported || (entry->call != CALL_NONE && entry->call != CALL_AWAITED))
 			i++;
 		else if (!tracee_stop_read(take_report(entry), &stop))
 			seized_forget(entry->tid);
+		else if (entry->call == CALL_AWAITED)
+			release_awaited(entry, &stop);
 		else
 			let_go_at_once(entry, &stop); // takes it off the list
 	}
@@ -522,8 +539,10 @@ struct call_counts tracee_call_counts(void)
 static void cut_rests(bool all)
 {
 	for (size_t i = 0; i < seized_count(); i++) {
-		const struct seized *entry = seized_at(i);
+		struct seized *entry = seized_at(i);
 		const struct syscall_rest *rest = &entry->rest;
+		if (all && entry->call == CALL_AWAITED)
+			entry->call = CALL_NONE;
 		if (entry->call != CALL_INSIDE || (!all && rest->kind != REST_WHOLE))
 			continue;
 		ptrace(PTRACE_INTERRUPT, entry->tid, NULL, NULL);
@@ -532,11 +551,25 @@ static void cut_rests(bool all)
 	}
 }
 
+// Has those awaited that were asked to stop and wait for a CPU, be it in the middle of a call.
+static void await_runnable(void)
+{
+	struct proc_stat stat;
+
+	for (size_t i = 0; i < seized_count(); i++) {
+		struct seized *entry = seized_at(i);
+		if (entry->call == CALL_NONE && !entry->reported &&
+		    proc_read_stat(-1, entry->tgid, entry->tid, &stat) && stat.state == 'R')
+			entry->call = CALL_AWAITED;
+	}
+}
+
 void tracee_abandon_all(void)
 {
 	cut_rests(false);
 	abandoned = 1;
 	release_stopped();
+	await_runnable();
 	block_child_signal(SIG_UNBLOCK);
 }
 

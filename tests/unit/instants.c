@@ -118,6 +118,13 @@ static void clone_with_tracer(void)
 	answer(CLONE, 0);
 }
 
+static void write_much(void)
+{
+	static const char zeros[LARGE];
+
+	answer(WRITE, (int)write(own.answer_fd, zeros, sizeof(zeros)));
+}
+
 static void *obey(void *context)
 {
 	char order;
@@ -126,6 +133,8 @@ static void *obey(void *context)
 	while (read(own.order_fd, &order, 1) == 1)
 		if (order == EXECUTE)
 			execlp("cat", "cat", (char *)NULL);
+		else if (order == WRITE)
+			write_much();
 		else
 			clone_with_tracer();
 	return context;

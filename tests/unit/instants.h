@@ -19,15 +19,17 @@ extern bool instant_lists_twice;
 
 enum { MAIN, SECOND, THIRD, N_THREADS };
 
-// One of three threads. The second executes cat(1), or clones a process, when it is told to; cat
-// ends with its input. The others sleep.
+// One of three threads. The second executes cat(1), clones a process, or writes LARGE zeros at once
+// where its answers go, when it is told to; cat ends with its input. The others sleep.
 struct process {
 	pid_t pid, tids[N_THREADS];
 	pid_t tracer; // of the third thread, and the process's parent; 0: none
 	int order_fd, answer_fd, input_fd, reap_fd;
 };
 
-enum order { EXECUTE = 'x', CLONE = 'c' };
+enum order { EXECUTE = 'x', CLONE = 'c', WRITE = 'w' };
+
+enum { LARGE = 300000 }; // more than a pipe takes
 
 // third_is_traced: by the process's parent, so that an exec waits until that one is told by reap_fd
 // to collect the third thread's death.

@@ -8,8 +8,12 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -353,8 +357,8 @@ static void test_listed_twice(void **state)
 	process_end(&process);
 }
 
-// Sampling ends while a thread that was asked is in exec, which takes long. The last test: from
-// here on the handler lets everybody go.
+// Sampling ends while a thread that was asked is in exec, which takes long. From here on the
+// handler lets everybody go: what is tested later begins there.
 static void test_exec_goes_on_after_the_end(void **state)
 {
 	(void)state;
@@ -367,6 +371,88 @@ static void test_exec_goes_on_after_the_end(void **state)
 	tracee_abandon_all();
 	assert_int_equal(write(process.reap_fd, "", 1), 1);
 	process_await(&process, process_runs_untraced);
+	process_end(&process);
+}
+
+static void be_first(int priority)
+{
+	const struct sched_param first = {.sched_priority = priority};
+
+	assert_int_equal(sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &first), 0);
+}
+
+// Begins to keep all whose priority is lower from the test's CPU. Returns the spinner's pid.
+static pid_t start_spinner(void)
+{
+	const pid_t pid = fork();
+	struct sched_param param = {0};
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		be_first(1);
+		for (;;)
+			continue;
+	}
+	while (sched_getparam(pid, &param) == 0 && param.sched_priority != 1)
+		usleep(POLL_US);
+	return pid;
+}
+
+static void await_full_pipe(int fd)
+{
+	int n = 0;
+
+	while (n < fcntl(fd, F_GETPIPE_SZ)) {
+		assert_int_equal(ioctl(fd, FIONREAD, &n), 0);
+		usleep(POLL_US);
+	}
+}
+
+static void read_all(int fd, size_t n)
+{
+	static char bytes[LARGE];
+
+	while (n > 0) {
+		const ssize_t part = read(fd, bytes, n);
+		assert_true(part > 0);
+		n -= (size_t)part;
+	}
+}
+
+// Sampling ends while a thread that was asked in the middle of a write waits for a CPU.
+static void test_write_goes_on_after_the_end(void **state)
+{
+	cpu_set_t all, cpu;
+	int about;
+
+	(void)state;
+	process_start(&process, false);
+	process_tell(&process, WRITE);
+	await_full_pipe(process.answer_fd);
+	process_await_state(process.pid, process.tids[SECOND], 'S');
+	CPU_ZERO(&cpu);
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_SET(sched_getcpu(), &cpu);
+	sched_setaffinity(0, sizeof(cpu), &cpu);
+	sched_setaffinity(process.tids[SECOND], sizeof(cpu), &cpu);
+	be_first(2);
+	const pid_t spinner = start_spinner();
+	seize(process.tids[SECOND], process.pid);
+	tracee_interrupt(process.tids[SECOND]);
+	process_await_state(process.pid, process.tids[SECOND], 'R');
+	tracee_abandon_all();
+	assert_int_equal(tracee_count_rests(), 1);
+	kill(spinner, SIGKILL);
+	waitpid(spinner, NULL, 0);
+	be_first(0);
+	sched_setaffinity(0, sizeof(all), &all);
+	alarm(MAX_S);
+	read_all(process.answer_fd, LARGE);
+	while (tracee_count_rests() > 0)
+		usleep(POLL_US);
+	alarm(0);
+	assert_int_equal(process_read_answer(&process, &about), LARGE);
 	process_end(&process);
 }
 
@@ -403,6 +489,7 @@ int main(void)
 	    cmocka_unit_test(test_killed_clone_with_tracer),
 	    cmocka_unit_test(test_listed_twice),
 	    cmocka_unit_test(test_exec_goes_on_after_the_end),
+	    cmocka_unit_test(test_write_goes_on_after_the_end),
 	};
 
 	if (!tracee_stop_is_permitted())
