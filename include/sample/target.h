@@ -40,8 +40,9 @@ struct target_thread {
 	bool gone;                             // has ended
 
 	// Its name (thread_info).
-	int64_t named_ns; // when it was last read
-	bool asked_name;  // a runtime was asked for it
+	int64_t name_due_ns; // when it is to be read again
+	int64_t name_age_ns; // how old it may be by then
+	bool asked_name;     // a runtime was asked for it
 
 	// What was last seen of it without a stop (sleeper).
 	bool has_schedstat;

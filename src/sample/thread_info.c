@@ -32,7 +32,8 @@ void thread_info_add(struct profile *profile, const struct target *target, size_
 		    profile_add_thread(profile, target->pid, thread->tid, name, now_ns);
 		thread->account.thread = thread->account.own;
 		thread->account.until_ns = now_ns;
-		thread->named_ns = now_ns;
+		thread->name_age_ns = FIRST_NAME_NS;
+		thread->name_due_ns = now_ns + thread->name_age_ns;
 		target_attend(target, i);
 	}
 }
@@ -40,15 +41,10 @@ void thread_info_add(struct profile *profile, const struct target *target, size_
 void thread_info_refresh_name(struct profile *profile, const struct target *target,
                               struct target_thread *thread, int64_t now_ns)
 {
-	int64_t interval_ns = thread->named_ns - profile->threads[thread->account.own].first_ns;
 	char name[PROC_NAME_SIZE];
 
-	if (interval_ns < FIRST_NAME_NS)
-		interval_ns = FIRST_NAME_NS;
-	if (interval_ns > MAX_NAME_AGE_NS)
-		interval_ns = MAX_NAME_AGE_NS;
 	// A runtime knows its name for the thread as soon as it knows the thread.
-	if (now_ns - thread->named_ns < interval_ns && thread->asked_name)
+	if (now_ns < thread->name_due_ns && thread->asked_name)
 		return;
 	_cleanup_free_ char *own =
 	    target->runtimes ? runtimes_name_thread(target->runtimes, thread->tid) : NULL;
@@ -58,7 +54,11 @@ void thread_info_refresh_name(struct profile *profile, const struct target *targ
 		thread->asked_name = true;
 		return;
 	}
-	thread->named_ns = now_ns;
+	// Doubled for each name that was read: whether the thread is as old as it seems is not known,
+	// as it may have been born in a pause of the sampler.
+	thread->name_age_ns = 2 * thread->name_age_ns < MAX_NAME_AGE_NS ? 2 * thread->name_age_ns
+	                                                                : MAX_NAME_AGE_NS;
+	thread->name_due_ns = now_ns + thread->name_age_ns;
 	if (!proc_read_name(target->pid, thread->tid, name))
 		return;
 	if (!own)

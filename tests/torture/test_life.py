@@ -358,16 +358,19 @@ class Children(torture.TestCase):
         )
         directory = self.directory()
         first = [harness.find_tool("unshare"), "--pid", "--fork", "--kill-child", "--mount-proc"]
-        command = ["-q", "-F", "251", "-c", "--", sys.executable, "-c", script]
+        command = [ALL_TICKS, "-F", "251", "-c", "--", sys.executable, "-c", script]
         for name in "x.folded", "x.wprof":
             with self.subTest(name):
-                subprocess.run([*first, harness.PROFILER, "-o", name, *command], cwd=directory, check=True)
+                run = subprocess.run(
+                    [*first, harness.PROFILER, "-o", name, *command],
+                    cwd=directory, check=True, capture_output=True, text=True,
+                )
                 if name == "x.wprof":
                     report = [harness.PROFILER, "report", "-q", "-o", "x.folded", name]
                     subprocess.run(report, cwd=directory, check=True)
                 with open(os.path.join(directory, "x.folded"), encoding="utf-8") as file:
                     roots = {line.split(";")[0] for line in file}
-                self.assertLessEqual({"one-1000", "two-1000", "three-1000"}, roots)
+                self.assertLessEqual({"one-1000", "two-1000", "three-1000"}, roots, run.stderr)
 
     def test_short_commands(self):
         """Nothing that a tick saw is lost: the samples of all processes add up to the total."""
