@@ -385,8 +385,9 @@ static void signal_again(struct signaller *signaller)
 		if (now_s() < again_s)
 			continue;
 		again_s = now_s() + AGAIN_S;
-		// It may wait for a CPU, or have ended.
-		if (state_of(signaller->target) != 'S' ||
+		// It may wait for a CPU, or have ended; or it sleeps in the next round by now,
+		// which it has told of before.
+		if (state_of(signaller->target) != 'S' || atomic_load(&signaller->tid) ||
 		    tgkill(getpid(), signaller->target, SIGUSR1) != 0)
 			continue;
 		if (++signaller->n_again > 1 + signaller->kind->calls / MAX_AGAIN_SHARE)
