@@ -149,15 +149,17 @@ class Shapes(Followed):
 
     def test_signal_stack_below_a_deep_one(self):
         """That one was as deep as is shown does not keep the stack hidden that a signal
-        interrupted: one sample may be spent to learn of it."""
+        interrupted: one or two stops may be spent to learn of it, which stand for several ticks each
+        where the thread waits for a CPU."""
         target = self.start_fixture("signal_stacks")
         run = attach(target, "--max-depth=64", duration="3")
         handled = self.matching(run.stacks(), r"handle;")
+        spent = self.matching(run.stacks(), r"truncated.*handle;")
         self.assertGreater(handled, 100)
         self.assertGreater(self.matching(run.stacks(), r"truncated.*dive;"), 0)
-        self.assertLessEqual(self.matching(run.stacks(), r"truncated.*handle;"), 2, run.stderr)
-        self.assertGreaterEqual(
-            self.matching(run.stacks(), r"run_small;interrupted;.*;handle;"), handled - 2
+        self.assertLess(spent, 0.1 * handled, run.stderr)
+        self.assertEqual(
+            self.matching(run.stacks(), r"run_small;interrupted;.*;handle;"), handled - spent
         )
 
     def matching(self, stacks, pattern):
