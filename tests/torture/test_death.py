@@ -15,6 +15,7 @@ import signal
 import subprocess
 import termios
 
+import rests
 import torture
 from torture import ALL_MODES, ALL_TICKS, LONG, MODES, describe, harness, rounds
 
@@ -24,7 +25,6 @@ N_INSTANTS = 120 if harness.is_sanitized() and not LONG else 500
 # goes on with its rest (README.md, 6): usually one or none.
 MAX_DISTURBED = 6
 INSTANTS_OF_A_TARGET = 20
-CUT_TRIES = 10  # of a call: most are cut at once, but a busy machine may have no CPU for the profiler
 STRIKES = [
     (("supervisor",), signal.SIGKILL),
     (("worker",), signal.SIGKILL),
@@ -178,71 +178,9 @@ class GroupCase(torture.TestCase):
         os.rmdir(group)
 
 
-class Rests(GroupCase):
+class Rests(rests.RestCase, GroupCase):
     """A call that a stop has cut goes on after the profile's end: the program is told what it has
     come to as a whole, whatever happens then."""
-
-    def setUp(self):
-        self.target = self.start_writer(torture.program("life"))
-
-    def start_writer(self, program):
-        """It writes to a pipe, of which a megabyte at a time is the most that it takes."""
-        self.reader, writer = os.pipe()
-        self.addCleanup(os.close, self.reader)
-        self.n_read = 0
-        target = self.start(program, "write", writer, pass_fds=[writer])
-        os.close(writer)
-        return target
-
-    def read(self, size):
-        part = os.read(self.reader, size)
-        self.n_read += len(part)
-        return part
-
-    def is_traced(self):
-        return any(
-            (harness.read_status(self.target.pid, tid) or {"TracerPid": "0"})["TracerPid"] != "0"
-            for tid in harness.tids_of(self.target.pid)
-        )
-
-    def run_into_rest(self):
-        """Reads slowly until the call is cut, and then no more until the profile is written."""
-        run = harness.start_attach(self.target, ALL_TICKS, "-d", "600", hz=1000)
-        run.wait_attached()
-        self.read_slowly()
-        run.signal(signal.SIGTERM)
-        run.finish()
-        return run
-
-    def read_slowly(self):
-        n_looks = 0
-        while n_looks < 20 and self.n_read < 60 << 20:
-            n_looks = n_looks + 1 if self.is_traced() else 0
-            if n_looks == 0:
-                self.assertTrue(self.read(4096), "the target has ended")
-            else:
-                torture.pause(0.002)
-
-    def written(self):
-        """What the program is told, when all is read that there is."""
-        while self.read(1 << 20):
-            pass
-        told = self.target.rest()
-        return int(told[0].split()[1])
-
-    def start_rest(self):
-        """The process that stays."""
-        for _ in range(CUT_TRIES):
-            run = self.run_into_rest()
-            if run.stays:
-                return run.stays
-            if self.n_read > 30 << 20:
-                self.target.end()
-                self.target = self.start_writer(self.target.process.args[0])
-        raise AssertionError("no call was cut")
-
-    def is_gone(self, pid):
-        return not os.path.exists(f"/proc/{pid}") or harness.read_status(pid)["State"][0] in "ZX"
 
     def test_goes_on(self):
         pid = self.start_rest()
@@ -272,7 +210,7 @@ class Rests(GroupCase):
 
     def go_on_after(self, *command, window=False):
         """A profiler of another kind. `window`: what it does ends before it does."""
-        for _ in range(CUT_TRIES):
+        for _ in range(rests.CUT_TRIES):
             with subprocess.Popen(
                 [harness.PROFILER, *command], cwd=self.directory(), stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -316,7 +254,7 @@ class Rests(GroupCase):
     def end_container(self, program, *command):
         """With its first process ends a container or service: what is left there is killed."""
         group, _ = self.make_group()
-        for _ in range(CUT_TRIES):
+        for _ in range(rests.CUT_TRIES):
             self.target = self.start_writer(program)
             with subprocess.Popen(
                 [*self.join(group), harness.PROFILER, *(str(a or self.target.pid) for a in command)],
