@@ -97,6 +97,10 @@ bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret);
 
 // True also of a thread that nobody has reaped yet, whose stop the kernel denies (EPERM).
 bool proc_has_ended(int pid, int tid);
+
+// True if the thread cannot stop now, perhaps for ever: it sleeps uninterruptibly, or has ended.
+// False if it cannot be read.
+bool proc_is_stuck(int pid, int tid);
 bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret);
 
 // False if schedstat says nothing: before Linux 5.14 it is "0 0 0" of each thread, however often

@@ -96,11 +96,12 @@ struct call_counts tracee_call_counts(void);
 // Makes the signal handler let every seized thread go the moment that it stops, whatever the
 // profiler is busy with. For threads that were interrupted in uninterruptible sleep, or waited for
 // a CPU, when sampling ended. Threads in the rest of a call stay seized until its end; so does one
-// that waited for a CPU, if its call turns out to be cut short.
+// that was not in uninterruptible sleep, if its call turns out to be cut short.
 void tracee_abandon_all(void);
 
 // Call these after tracee_abandon_all, while SIGCHLD is blocked. The first counts the threads in
 // the rest of a call, and those that wait for a CPU and may get there. The second cuts these rests,
-// which the signal handler then soon ends, and counts the others no more.
-size_t tracee_count_rests(void);
+// which the signal handler then ends, for each thread when it gets a CPU. `awake`: those that sleep
+// uninterruptibly are not counted.
+size_t tracee_count_rests(bool awake);
 void tracee_cut_rests(void);

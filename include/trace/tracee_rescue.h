@@ -4,7 +4,7 @@
 #pragma once
 
 // Gives the threads that rescues.h has kept the result of the whole call: without that they would
-// be told that the rest was all. A child process does it, and ends after a second at the latest,
-// which lets go of all threads that it has asked to stop: one that gets no CPU, or cannot be
-// interrupted, may stop much later. Does nothing if no process can be started.
+// be told that the rest was all. A child process does it, for which a second is waited. It goes on
+// while a thread that it has asked to stop has no CPU, or cannot be interrupted: until then that
+// thread is in its call, and held by nobody. Does nothing if no process can be started.
 void tracee_rescue(void);

@@ -231,6 +231,14 @@ bool proc_has_ended(int pid, int tid)
 	return !proc_read_stat(-1, pid, tid, &stat) || stat.state == 'Z' || stat.state == 'X';
 }
 
+bool proc_is_stuck(int pid, int tid)
+{
+	struct proc_stat stat;
+
+	return proc_read_stat(-1, pid, tid, &stat) &&
+	       (stat.state == 'D' || stat.state == 'Z' || stat.state == 'X');
+}
+
 // Returns the text after "\nKEY:\t", or NULL.
 static const char *status_value(const char *text, const char *key)
 {

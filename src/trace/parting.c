@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "stay_behind.h"
 #include "tracee.h"
 #include "tracee_rescue.h"
 #include "untrusted_file.h"
@@ -98,31 +99,23 @@ static void await_signals(sigset_t *ret_open)
 	sigdelset(ret_open, SIGCHLD);
 }
 
-// Waits for the rests to end. The handler of SIGCHLD serves stops (tracee_abandon_all).
-static void wait_for_rests(const sigset_t *open)
+// Waits for the rests to end. The handler of SIGCHLD serves stops (tracee_abandon_all). If it stays
+// alone, it waits as long for a CPU for them as the target does, though they are to be cut.
+static void wait_for_rests(const sigset_t *open, bool stays)
 {
 	bool cut = false;
 
-	while (tracee_count_rests() > 0 && !is_late) {
-		if (is_to_cut && !cut) {
-			tracee_cut_rests();
-			alarm(MAX_CUT_S);
+	while (is_late ? stays && tracee_count_rests(true) > 0 : tracee_count_rests(false) > 0) {
+		if (is_to_cut && (!cut || is_late)) {
+			if (!cut)
+				tracee_cut_rests();
 			cut = true;
+			is_late = 0;
+			alarm(MAX_CUT_S);
 		}
 		sigsuspend(open);
 	}
 	alarm(0);
-}
-
-static void close_files(void)
-{
-	const int nothing = open("/dev/null", O_RDWR);
-
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		dup2(nothing, fd);
-	closefrom(STDERR_FILENO + 1);
-	if (chdir("/") != 0)
-		return; // failed: then it keeps a directory from being unmounted
 }
 
 // Waits for the end of the worker, or until it says that it needs nobody any more. If it was
@@ -136,7 +129,7 @@ static __attribute__((noreturn)) void watch(pid_t worker)
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	signal(SIGCHLD, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGUSR2);
-	close_files();
+	stay_behind();
 	sigemptyset(&wake);
 	sigaddset(&wake, SIGUSR2);
 	if (getppid() == worker)
@@ -178,18 +171,18 @@ void parting_stay(pid_t supervisor, int status)
 	sigset_t open;
 
 	await_signals(&open);
-	const size_t n_rests = tracee_count_rests();
+	const size_t n_rests = tracee_count_rests(false);
 	const pid_t watcher = n_rests > 0 ? start_watcher() : -1;
 	if (watcher > 0) {
 		announce(n_rests);
 		untrusted_file_end();
-		close_files();
+		stay_behind();
 		prctl(PR_SET_PDEATHSIG, 0);
 		report(supervisor, status);
 	} else {
 		is_to_cut = 1;
 	}
-	wait_for_rests(&open);
+	wait_for_rests(&open, watcher > 0);
 	if (watcher > 0 && !is_late && kill(watcher, SIGUSR2) == 0)
 		waitpid(watcher, NULL, 0);
 }

@@ -7,8 +7,6 @@
 
 #include "syscall_rest.h"
 
-enum { MAX_RESCUES = 64 };
-
 static struct rescue {
 	_Atomic int tid; // 0: free
 	struct syscall_rest rest;

@@ -8,6 +8,8 @@
 
 struct syscall_rest;
 
+enum { MAX_RESCUES = 64 };
+
 // Call it before the process that is to trace is forked. Without memory for it, nothing is kept.
 void rescues_share(void);
 

@@ -180,6 +180,15 @@ static bool is_at_its_end(const struct seized *entry)
 	return cutting || (abandoned && entry->rest.kind == REST_WHOLE);
 }
 
+static void cut_rest(struct seized *entry)
+{
+	const struct syscall_rest *rest = &entry->rest;
+
+	ptrace(PTRACE_INTERRUPT, entry->tid, NULL, NULL);
+	if (rest->kind != REST_WHOLE)
+		note_unmended(&rest->caller, &rest->original);
+}
+
 static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop)
 {
 	const int tid = entry->tid;
@@ -187,7 +196,10 @@ static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop
 
 	if (stop->syscall && entry->call == CALL_ENTERING) {
 		entry->call = CALL_INSIDE;
-		return resume(entry, PTRACE_SYSCALL, 0);
+		const bool is_resumed = resume(entry, PTRACE_SYSCALL, 0);
+		if (cutting)
+			cut_rest(entry);
+		return is_resumed;
 	}
 	if (stop->syscall) // its end
 		return tracee_registers_get(tid, &thread) &&
@@ -281,7 +293,8 @@ static void release_awaited(struct seized *entry, const struct tracee_stop *stop
 	struct thread_registers thread;
 
 	entry->call = CALL_NONE;
-	if (!tracee_stop_is_ours(entry->tid, stop) || !tracee_registers_get(entry->tid, &thread) ||
+	if (cutting || !tracee_stop_is_ours(entry->tid, stop) ||
+	    !tracee_registers_get(entry->tid, &thread) ||
 	    syscall_result(&thread) <= 0) { // not a count
 		let_go_at_once(entry, stop);
 		return;
@@ -540,26 +553,18 @@ static void cut_rests(bool all)
 {
 	for (size_t i = 0; i < seized_count(); i++) {
 		struct seized *entry = seized_at(i);
-		const struct syscall_rest *rest = &entry->rest;
-		if (all && entry->call == CALL_AWAITED)
-			entry->call = CALL_NONE;
-		if (entry->call != CALL_INSIDE || (!all && rest->kind != REST_WHOLE))
-			continue;
-		ptrace(PTRACE_INTERRUPT, entry->tid, NULL, NULL);
-		if (rest->kind != REST_WHOLE)
-			note_unmended(&rest->caller, &rest->original);
+		if (entry->call == CALL_INSIDE && (all || entry->rest.kind == REST_WHOLE))
+			cut_rest(entry);
 	}
 }
 
-// Has those awaited that were asked to stop and wait for a CPU, be it in the middle of a call.
+// Has those awaited that were asked to stop and wait for a CPU, be it in the middle of a call; or
+// that have stopped since anybody looked.
 static void await_runnable(void)
 {
-	struct proc_stat stat;
-
 	for (size_t i = 0; i < seized_count(); i++) {
 		struct seized *entry = seized_at(i);
-		if (entry->call == CALL_NONE && !entry->reported &&
-		    proc_read_stat(-1, entry->tgid, entry->tid, &stat) && stat.state == 'R')
+		if (entry->call == CALL_NONE && !proc_is_stuck(entry->tgid, entry->tid))
 			entry->call = CALL_AWAITED;
 	}
 }
@@ -567,18 +572,21 @@ static void await_runnable(void)
 void tracee_abandon_all(void)
 {
 	cut_rests(false);
+	await_runnable();
 	abandoned = 1;
 	release_stopped();
-	await_runnable();
 	block_child_signal(SIG_UNBLOCK);
 }
 
-size_t tracee_count_rests(void)
+size_t tracee_count_rests(bool awake)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < seized_count(); i++)
-		n += tracee_is_in_rest(seized_at(i)->tid);
+	for (size_t i = 0; i < seized_count(); i++) {
+		const struct seized *entry = seized_at(i);
+		n += tracee_is_in_rest(entry->tid) &&
+		     !(awake && proc_is_stuck(entry->tgid, entry->tid));
+	}
 	return n;
 }
 

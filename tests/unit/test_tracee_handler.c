@@ -442,14 +442,14 @@ static void test_write_goes_on_after_the_end(void **state)
 	tracee_interrupt(process.tids[SECOND]);
 	process_await_state(process.pid, process.tids[SECOND], 'R');
 	tracee_abandon_all();
-	assert_int_equal(tracee_count_rests(), 1);
+	assert_int_equal(tracee_count_rests(false), 1);
 	kill(spinner, SIGKILL);
 	waitpid(spinner, NULL, 0);
 	be_first(0);
 	sched_setaffinity(0, sizeof(all), &all);
 	alarm(MAX_S);
 	read_all(process.answer_fd, LARGE);
-	while (tracee_count_rests() > 0)
+	while (tracee_count_rests(false) > 0)
 		usleep(POLL_US);
 	alarm(0);
 	assert_int_equal(process_read_answer(&process, &about), LARGE);
