@@ -54,10 +54,11 @@ void thread_info_refresh_name(struct profile *profile, const struct target *targ
 		thread->asked_name = true;
 		return;
 	}
-	// Doubled for each name that was read: whether the thread is as old as it seems is not known,
-	// as it may have been born in a pause of the sampler.
-	thread->name_age_ns = 2 * thread->name_age_ns < MAX_NAME_AGE_NS ? 2 * thread->name_age_ns
-	                                                                : MAX_NAME_AGE_NS;
+	// Doubled for each name that was read: the thread may be younger than it seems, born in a
+	// pause of the sampler.
+	thread->name_age_ns *= 2;
+	if (thread->name_age_ns > MAX_NAME_AGE_NS)
+		thread->name_age_ns = MAX_NAME_AGE_NS;
 	thread->name_due_ns = now_ns + thread->name_age_ns;
 	if (!proc_read_name(target->pid, thread->tid, name))
 		return;
