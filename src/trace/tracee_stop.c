@@ -6,6 +6,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "proc.h"
 #include "syscall_rest.h"
 
 enum {
@@ -72,10 +73,13 @@ bool tracee_stop_is_ours(int tid, const struct tracee_stop *stop)
 static bool part_with_stray(const siginfo_t *info)
 {
 	struct tracee_stop stop;
+	struct proc_status now;
 
 	if (info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
 	    info->si_code == CLD_DUMPED)
-		return waitpid(info->si_pid, NULL, WNOHANG | __WALL) == info->si_pid;
+		// Others are our own: who knows one by its pid reaps it, and may kill it before.
+		return proc_read_status(info->si_pid, &now) && now.tracer_pid != 0 &&
+		       waitpid(info->si_pid, NULL, WNOHANG | __WALL) == info->si_pid;
 	return info->si_code == CLD_TRAPPED &&
 	       tracee_stop_read(info->si_status << 8 | STOPPED_STATUS, &stop) &&
 	       ptrace(PTRACE_DETACH, info->si_pid, NULL, (void *)(uintptr_t)stop.signal) == 0;

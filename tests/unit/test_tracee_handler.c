@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -343,6 +344,19 @@ static void test_killed_clone_with_tracer(void **state)
 }
 
 // A tid that is listed twice is one thread's.
+// Who knows a child by its pid may kill that later: another process must not get it meanwhile.
+static void test_own_child_is_no_stray(void **state)
+{
+	const pid_t pid = (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL);
+
+	(void)state;
+	if (pid == 0)
+		_exit(0);
+	process_await_state(pid, pid, 'Z');
+	tracee_stop_let_strays_go(tracee_is_seized);
+	assert_int_equal(waitpid(pid, NULL, __WALL), pid);
+}
+
 static void test_listed_twice(void **state)
 {
 	struct target target;
@@ -487,6 +501,7 @@ int main(void)
 	    cmocka_unit_test(test_seized_as_exec_ends),
 	    cmocka_unit_test(test_clone_with_tracer),
 	    cmocka_unit_test(test_killed_clone_with_tracer),
+	    cmocka_unit_test(test_own_child_is_no_stray),
 	    cmocka_unit_test(test_listed_twice),
 	    cmocka_unit_test(test_exec_goes_on_after_the_end),
 	    cmocka_unit_test(test_write_goes_on_after_the_end),
