@@ -19,8 +19,8 @@
 #include "tracee_stop.h"
 
 enum {
-	MAX_ASK_S = 1, // until all are asked to stop
-	MAX_WAIT_NS = 1000000000,
+	MAX_ASK_S = 1,            // until all are asked to stop
+	MAX_WAIT_NS = 1000000000, // of who has asked for it
 	LOOK_NS = 1000000,
 };
 

@@ -343,7 +343,6 @@ static void test_killed_clone_with_tracer(void **state)
 	check_clone_with_tracer(true);
 }
 
-// A tid that is listed twice is one thread's.
 // Who knows a child by its pid may kill that later: another process must not get it meanwhile.
 static void test_own_child_is_no_stray(void **state)
 {
@@ -357,6 +356,7 @@ static void test_own_child_is_no_stray(void **state)
 	assert_int_equal(waitpid(pid, NULL, __WALL), pid);
 }
 
+// A tid that is listed twice is one thread's.
 static void test_listed_twice(void **state)
 {
 	struct target target;

@@ -65,6 +65,8 @@ static void test_nobody_is_held(void **state)
 	const int64_t start_ns = clock_now_ns();
 	tracee_rescue();
 	assert_true(clock_now_ns() - start_ns < LEAST_S * NS_PER_SECOND);
+	for (int i = 0; i < N; i++)
+		assert_true(is_in_vfork(pids[i]));
 	close(fds[1]);
 	for (int i = 0; i < N; i++) {
 		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
