@@ -191,6 +191,21 @@ class BusyMachine(harness.TestCase):
         if os.geteuid() == 0:
             self.assertIn("raised priority", run.stderr)
 
+    def test_stop_all_sees_names_and_children(self):
+        """Of a thread that never sleeps: one that it takes and one that it forks while it runs."""
+        script = (
+            "import ctypes, os, time\n"
+            "end = time.monotonic() + 3\n"
+            "while time.monotonic() < end - 2.5: pass\n"
+            "name = b'parent' if os.fork() else b'child'\n"
+            "ctypes.CDLL(None).prctl(15, name, 0, 0, 0)\n"  # PR_SET_NAME
+            "while time.monotonic() < end: pass\n"
+        )
+        run = harness.wrap([sys.executable, "-c", script], "--stop-all", "-c")
+        seen_s = {thread.name: thread.wall_s for thread in run.summary.threads}
+        self.assertGreater(seen_s.get("parent", 0), 1, run.stderr)
+        self.assertGreater(seen_s.get("child", 0), 1, run.stderr)
+
     def test_stop_all(self):
         self.spin()
         target = self.start_fixture("threads", 8, 4)

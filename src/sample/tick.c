@@ -221,6 +221,7 @@ static void stop_runners_first(struct ticker *ticker)
 		if (!thread->stop.pending && !tracee_is_in_rest(thread->tid) &&
 		    sleeper_runs(ticker->target, thread)) {
 			tick_note_unseen(thread);
+			tick_note_ran(ticker, thread); // tick_look leaves it alone in this tick
 			tick_plan_stop(ticker, thread, THREAD_RUNNING, false);
 		}
 	}

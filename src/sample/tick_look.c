@@ -132,6 +132,15 @@ void tick_note_unseen(struct target_thread *thread)
 	thread->account.wait = WAIT_NONE;
 }
 
+void tick_note_ran(struct ticker *ticker, struct target_thread *thread)
+{
+	thread->ran = true;
+	// A thread that sleeps when it is first seen is taken to have slept for long.
+	thread->ran_ns = ticker->accounting.priming ? 0 : ticker->accounting.now_ns;
+	thread_info_refresh_name(ticker->profile, ticker->target, thread,
+	                         ticker->accounting.now_ns);
+}
+
 // Decides about what only a stop can show, if only the kernel's function tells that a call bears
 // none.
 static enum decision decide_hidden(struct ticker *ticker, struct target_thread *thread)
@@ -140,16 +149,6 @@ static enum decision decide_hidden(struct ticker *ticker, struct target_thread *
 
 	ticker->stats->blind = true;
 	return decision_after_look(SLEEPER_HIDDEN, gives ? BEARS_NO_STOP : BEARS_STOP);
-}
-
-// Notes that it has run, or was looked at anew, since its last sample.
-static void note_ran(struct ticker *ticker, struct target_thread *thread)
-{
-	thread->ran = true;
-	// A thread that sleeps when it is first seen is taken to have slept for long.
-	thread->ran_ns = ticker->accounting.priming ? 0 : ticker->accounting.now_ns;
-	thread_info_refresh_name(ticker->profile, ticker->target, thread,
-	                         ticker->accounting.now_ns);
 }
 
 // Does what is decided where the thread's stack is known, or not wanted. False if it is to be
@@ -227,7 +226,7 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 	}
 	snapshot_buffer_take_back(ticker->buffer, &mark);
 	target_attend(ticker->target, 0); // those that have stopped while this was unwound
-	note_ran(ticker, thread);
+	tick_note_ran(ticker, thread);
 }
 
 void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread)

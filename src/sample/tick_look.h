@@ -30,5 +30,8 @@ void tick_note_unseen(struct target_thread *thread);
 // Counts a thread that has slept on once more: as running if it waits for a CPU by now.
 void tick_keep_sleeper(struct ticker *ticker, struct target_thread *thread);
 
+// Notes that the thread has run, or is looked at anew: it may have another name, and children.
+void tick_note_ran(struct ticker *ticker, struct target_thread *thread);
+
 // True if it is worth looking for sleepers that wait for a CPU by now.
 bool tick_looks_for_woken(const struct ticker *ticker);
