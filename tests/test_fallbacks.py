@@ -191,20 +191,30 @@ class BusyMachine(harness.TestCase):
         if os.geteuid() == 0:
             self.assertIn("raised priority", run.stderr)
 
-    def test_stop_all_sees_names_and_children(self):
-        """Of a thread that never sleeps: one that it takes and one that it forks while it runs."""
+    def test_stop_all_sees_runners(self):
+        """What a thread that never sleeps makes of itself: its name, a child, and its time on a
+        CPU, by the kernel's account."""
         script = (
-            "import ctypes, os, time\n"
+            "import ctypes, os, sys, time\n"
             "end = time.monotonic() + 3\n"
             "while time.monotonic() < end - 2.5: pass\n"
-            "name = b'parent' if os.fork() else b'child'\n"
+            "is_parent = os.fork() != 0\n"
+            "name = b'parent' if is_parent else b'child'\n"
             "ctypes.CDLL(None).prctl(15, name, 0, 0, 0)\n"  # PR_SET_NAME
             "while time.monotonic() < end: pass\n"
+            "if is_parent: open(sys.argv[1], 'w').write(str(time.process_time()))\n"
         )
-        run = harness.wrap([sys.executable, "-c", script], "--stop-all", "-c")
-        seen_s = {thread.name: thread.wall_s for thread in run.summary.threads}
-        self.assertGreater(seen_s.get("parent", 0), 1, run.stderr)
-        self.assertGreater(seen_s.get("child", 0), 1, run.stderr)
+        path = os.path.join(self.directory(), "cpu")
+        run = harness.wrap([sys.executable, "-c", script, path], "--stop-all", "-c")
+        threads = {thread.name: thread for thread in run.summary.threads}
+        self.assertLessEqual({"parent", "child"}, set(threads), run.stderr)
+        parent, child = threads["parent"], threads["child"]
+        self.assertGreater(parent.wall_s, 1, run.stderr)
+        self.assertGreater(child.wall_s, 1, run.stderr)
+        with open(path, encoding="utf-8") as file:
+            cpu_s = float(file.read())
+        self.assertGreater(parent.kernel_cpu_s, 0.5 * cpu_s, run.stderr)
+        self.assertLess(parent.kernel_cpu_s, 1.1 * cpu_s + 0.1, run.stderr)
 
     def test_stop_all(self):
         self.spin()

@@ -292,8 +292,9 @@ bool sleeper_runs(const struct target *target, struct target_thread *thread)
 	const struct proc_schedstat seen = thread->last;
 	const bool result = runs(target, thread);
 
-	// It may have run and be asleep again; sleeper_look finds that out.
-	thread->last = seen;
+	// Else it may have run and be asleep again; sleeper_look finds that out.
+	if (!result)
+		thread->last = seen;
 	return result;
 }
 
