@@ -2,10 +2,13 @@
 """Oracles that know the truth: targets that publish their call path, formats that must agree."""
 
 import array
+import bisect
 import collections
 import os
 import re
+import signal
 import sys
+import time
 
 import harness
 import pprof
@@ -14,6 +17,7 @@ from harness import attach, wrap
 from test_record import Recorded, report
 
 LEVELS, MAX_ROUNDS = 24, 1 << 16  # as in fixtures/paths.c
+MIN_ROUNDS = 20  # of each walker, while it is sampled
 CLOCKS_NS = 10**6  # between readings of the clocks for the profile's start
 BIT = {"zero": 0, "one": 1}
 
@@ -114,23 +118,41 @@ class PublishedPaths(harness.TestCase):
             self.assertGreater(starts[number + 1] + CLOCKS_NS, time_ns - period_ns)
             self.assertLess(starts[number], time_ns + next_wall_ns + others_ns + CLOCKS_NS)
 
-    def check(self, *args, hz=251, duration="1.5", threads=6):
-        path = os.path.join(self.directory(), "paths")
-        target = self.start_fixture("paths", path, threads)
-        harness.wait_for(lambda: len(harness.tids_of(target.pid)) == threads + 1, "its threads")
-        run = attach(target, *args, hz=hz, duration=duration)
-        target.end()
+    def starts_of(self, path, threads):
+        """For each thread, when its rounds began; 0: not yet."""
         starts = array.array("q")
         with open(path, "rb") as file:
             starts.frombytes(file.read())
+        return [starts[n * MAX_ROUNDS : (n + 1) * MAX_ROUNDS] for n in range(threads)]
+
+    def count_rounds(self, path, threads):
+        return [bisect.bisect_left(own, True, key=lambda start: start == 0)
+                for own in self.starts_of(path, threads)]  # fmt: skip
+
+    def check(self, *args, hz=251, seconds=1.5, threads=6):
+        path = os.path.join(self.directory(), "paths")
+        target = self.start_fixture("paths", path, threads)
+        harness.wait_for(lambda: all(self.count_rounds(path, threads)), "their first rounds")
+        run = harness.start_attach(target, *args, hz=hz)
+        run.wait_attached()
+        before = self.count_rounds(path, threads)
+        time.sleep(seconds)  # not long enough where others have the CPUs
+        harness.wait_for(
+            lambda: all(
+                now > first + MIN_ROUNDS
+                for first, now in zip(before, self.count_rounds(path, threads))
+            ), f"{MIN_ROUNDS} rounds of each",
+        )  # fmt: skip
+        run.signal(signal.SIGINT)
+        run.finish()
+        target.end()
         by_thread = collections.defaultdict(list)
         for sample in run.pprof.samples:
             by_thread[sample.thread].append(sample)
-        for number in range(threads):
-            own = starts[number * MAX_ROUNDS : (number + 1) * MAX_ROUNDS]
+        for number, own in enumerate(self.starts_of(path, threads)):
             rounds, others_ns = self.rounds(by_thread[f"walker-{number}"])
             self.check_times(rounds, others_ns, own, run.pprof.time_ns, run.pprof.period_ns)
-            self.assertGreater(len(rounds), 5)
+            self.assertGreater(len(rounds), 5, (number, run.stderr))
         return run
 
     def test_by_default(self):
