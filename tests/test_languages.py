@@ -66,6 +66,16 @@ class Cxx(harness.TestCase):
                 self.assert_stacks(run.stacks(), rf"{MAIN};shapes::catcher\(\)(?:;[^;]+)*", share=1)
                 self.assertEqual(run.summary.truncated, 0, run.stderr)
 
+    def test_rethrows(self):
+        """At -O1 the handler is just behind the call that throws anew."""
+        for build in (*BUILDS, "cxx-O1"):
+            with self.subTest(build):
+                run = attach(self.start_fixture(build, "rethrows"), duration="1", hz=999)
+                self.assert_stacks(
+                    run.stacks(), rf"{MAIN};shapes::second_catcher\(\)(?:;[^;]+)*", share=1
+                )
+                self.assertEqual(run.summary.truncated, 0, run.stderr)
+
     def test_virtual(self):
         self.check(
             "virtual",

@@ -69,6 +69,25 @@ static bool has_frame_pointer_of(const struct snapshot *snapshot, const struct c
 	        (here >= handler->cfa && snapshot_read_word(snapshot, here, &word)));
 }
 
+bool exception_frame_find_handler_of_callee(const struct snapshot *snapshot,
+                                            const struct registers *registers,
+                                            struct exception_frame_handler *ret)
+{
+	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
+	struct context own, handler;
+	uint64_t here, there;
+
+	if (!find_contexts(snapshot, (sp - MAX_FRAME_BYTES) & -(uint64_t)WORD, sp, &own,
+	                   &handler) ||
+	    own.ra != registers->value[ARCH_NATIVE->pc] || own.fp_at == handler.fp_at ||
+	    !snapshot_read_word(snapshot, own.fp_at, &here) ||
+	    !snapshot_read_word(snapshot, handler.fp_at, &there) || here != there)
+		return false;
+	*ret = (struct exception_frame_handler){
+	    .sp = handler.cfa, .pc = handler.there, .is_part = true};
+	return true;
+}
+
 bool exception_frame_find_handler(const struct snapshot *snapshot,
                                   const struct registers *registers, uint64_t cfa,
                                   uint64_t return_address, struct exception_frame_handler *ret)

@@ -28,3 +28,11 @@ struct exception_frame_handler {
 bool exception_frame_find_handler(const struct snapshot *snapshot,
                                   const struct registers *registers, uint64_t cfa,
                                   uint64_t return_address, struct exception_frame_handler *ret);
+
+// True if the frame that these registers' one has called has become a handler's in part, by the
+// frame pointer that it has left. Where the handler is just behind its call, only that the frame
+// pointer does not lead to this frame's caller tells that from one that is the same by chance: call
+// it for a frame of such a function, which needs it, when it does not.
+bool exception_frame_find_handler_of_callee(const struct snapshot *snapshot,
+                                            const struct registers *registers,
+                                            struct exception_frame_handler *ret);

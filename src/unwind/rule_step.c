@@ -135,6 +135,21 @@ static enum stack_end find_caller(const struct rule *rule, const struct register
 	return STACK_COMPLETE;
 }
 
+// Goes on at the handler for which a function that this one has called leaves all frames between
+// (_Unwind_RaiseException, called by _Unwind_Resume_or_Rethrow).
+static bool leave_for_handler(const struct snapshot *snapshot, struct registers *registers)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	struct exception_frame_handler handler;
+
+	if (!exception_frame_find_handler_of_callee(snapshot, registers, &handler))
+		return false;
+	registers->known &= 1u << arch->fp;
+	registers_set(registers, arch->sp, handler.sp);
+	registers_set(registers, arch->pc, handler.pc);
+	return true;
+}
+
 // Works in place, and changes only what differs: the time of unwinding is spent here.
 enum stack_end rule_step(const struct rule *rule, bool is_return, const struct snapshot *snapshot,
                          struct registers *registers)
@@ -142,14 +157,16 @@ enum stack_end rule_step(const struct rule *rule, bool is_return, const struct s
 	const struct arch *arch = ARCH_NATIVE;
 	struct caller caller;
 
-	const enum stack_end end = find_caller(rule, registers, snapshot, &caller);
-	if (end != STACK_COMPLETE)
-		return end;
+	enum stack_end end = find_caller(rule, registers, snapshot, &caller);
 	// Stacks grow down: a caller's frame lies above, except for one that a signal interrupted
 	// on another stack. A leaf may have taken its return address off the stack (vfork).
-	if (!rule->signal_frame && !rule->is_elsewhere &&
+	if (end == STACK_COMPLETE && !rule->signal_frame && !rule->is_elsewhere &&
 	    caller.sp < registers->value[arch->sp] + is_return)
-		return STACK_NO_PROGRESS;
+		end = STACK_NO_PROGRESS;
+	if (end != STACK_COMPLETE)
+		return rule->raises && is_return && leave_for_handler(snapshot, registers)
+		           ? STACK_COMPLETE
+		           : end;
 	if (!rule->signal_frame)
 		registers->known &= arch->preserved;
 	registers->known = (registers->known & ~caller.named) | caller.known;

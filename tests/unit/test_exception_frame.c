@@ -120,6 +120,30 @@ static void test_return_address_is_put(void **state)
 	assert_false(find(&stack, &handler));
 }
 
+// The handler is just behind its call: only who needs the frame pointer that was replaced can tell.
+static void test_handler_behind_its_call(void **state)
+{
+	struct exception_frame_handler handler;
+	struct registers registers = {0};
+	struct stack stack;
+
+	(void)state;
+	make(&stack);
+	put_context(&stack, HANDLER, HANDLER_CFA, HANDLER_FP_AT, BEHIND_CALL);
+	stack.words[HANDLER_FP_AT] = 1; // no address
+	registers_set(&registers, ARCH_NATIVE->sp, address_of(OWN_CFA));
+	registers_set(&registers, ARCH_NATIVE->pc, CALLER);
+	assert_false(exception_frame_find_handler_of_callee(&stack.snapshot, &registers, &handler));
+	stack.words[OWN_FP_AT] = stack.words[HANDLER_FP_AT];
+	assert_false(find(&stack, &handler));
+	assert_true(exception_frame_find_handler_of_callee(&stack.snapshot, &registers, &handler));
+	assert_int_equal(handler.sp, address_of(HANDLER_CFA));
+	assert_int_equal(handler.pc, BEHIND_CALL);
+	// Another frame's contexts.
+	registers_set(&registers, ARCH_NATIVE->pc, LANDING);
+	assert_false(exception_frame_find_handler_of_callee(&stack.snapshot, &registers, &handler));
+}
+
 // Without the handler's context, and with a frame that is too large to be searched.
 static void test_no_unwinder(void **state)
 {
@@ -144,6 +168,7 @@ int main(void)
 	    cmocka_unit_test(test_nothing_is_put_yet),
 	    cmocka_unit_test(test_frame_pointer_is_put),
 	    cmocka_unit_test(test_return_address_is_put),
+	    cmocka_unit_test(test_handler_behind_its_call),
 	    cmocka_unit_test(test_no_unwinder),
 	};
 
