@@ -7,61 +7,63 @@
 
 #include "syscall_rest.h"
 
-static struct rescue {
-	_Atomic int tid; // 0: free
-	struct syscall_rest rest;
-} * rescues; // MAX_RESCUES; NULL: not shared
+static struct rescues {
+	_Atomic size_t count; // of places that were ever used, which is all that is looked at
+	_Atomic int tids[MAX_RESCUES]; // 0: free
+	struct syscall_rest rests[MAX_RESCUES];
+} * rescues; // NULL: not shared
 
 void rescues_share(void)
 {
-	void *memory = mmap(NULL, MAX_RESCUES * sizeof(*rescues), PROT_READ | PROT_WRITE,
-	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *memory =
+	    mmap(NULL, sizeof(*rescues), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	rescues = memory == MAP_FAILED ? NULL : memory;
 }
 
-static struct rescue *find(int tid)
+static size_t count_places(void)
 {
-	for (size_t i = 0; rescues && i < MAX_RESCUES; i++)
-		if (rescues[i].tid == tid)
-			return &rescues[i];
-	return NULL;
+	return rescues ? rescues->count : 0;
 }
 
 void rescues_drop(int tid)
 {
-	struct rescue *rescue = find(tid);
-
-	if (rescue)
-		rescue->tid = 0;
+	for (size_t i = 0; i < count_places(); i++)
+		if (rescues->tids[i] == tid)
+			rescues->tids[i] = 0;
 }
 
 void rescues_keep(int tid, const struct syscall_rest *rest)
 {
+	size_t place = 0;
+
 	rescues_drop(tid);
-	struct rescue *rescue = find(0);
-	if (!rescue)
+	while (place < count_places() && rescues->tids[place])
+		place++;
+	if (!rescues || place == MAX_RESCUES)
 		return;
-	rescue->rest = *rest;
-	rescue->tid = tid;
+	rescues->rests[place] = *rest;
+	rescues->tids[place] = tid;
+	if (place == rescues->count)
+		rescues->count++;
 }
 
 size_t rescues_each(void (*function)(int tid, struct syscall_rest *rest))
 {
 	size_t n_left = 0;
 
-	for (size_t i = 0; rescues && i < MAX_RESCUES; i++) {
-		if (rescues[i].tid)
-			function(rescues[i].tid, &rescues[i].rest);
-		n_left += rescues[i].tid != 0;
+	for (size_t i = 0; i < count_places(); i++) {
+		if (rescues->tids[i])
+			function(rescues->tids[i], &rescues->rests[i]);
+		n_left += rescues->tids[i] != 0;
 	}
 	return n_left;
 }
 
 bool rescues_any(void)
 {
-	for (size_t i = 0; rescues && i < MAX_RESCUES; i++)
-		if (rescues[i].tid)
+	for (size_t i = 0; i < count_places(); i++)
+		if (rescues->tids[i])
 			return true;
 	return false;
 }

@@ -8,7 +8,7 @@
 
 struct syscall_rest;
 
-enum { MAX_RESCUES = 64 };
+enum { MAX_RESCUES = 4096 };
 
 // Call it before the process that is to trace is forked. Without memory for it, nothing is kept.
 void rescues_share(void);

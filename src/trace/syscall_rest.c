@@ -445,6 +445,25 @@ bool syscall_rest_is_inside(struct syscall_rest *rest, const struct thread_regis
 	return true;
 }
 
+bool syscall_rest_may_be_inside(const struct syscall_rest *rest)
+{
+	const struct syscall_caller *caller = &rest->caller;
+	const struct thread_registers *entered = &rest->entered;
+	struct proc_syscall call;
+
+	if (!proc_read_syscall(-1, caller->pid, caller->tid, &call))
+		return !proc_has_ended(caller->pid, caller->tid);
+	if (call.running)
+		return true;
+	if (call.sp != thread_registers_sp(entered) ||
+	    call.pc != thread_registers_pc(entered) + syscall_code_bytes())
+		return false;
+	for (unsigned int i = 0; i < SYSCALL_ARGUMENTS; i++)
+		if (call.args[i] != syscall_argument(entered, caller->compat, i + 1))
+			return false;
+	return true;
+}
+
 static bool is_call_at(int tid, uint64_t pc)
 {
 	uint8_t code[SYSCALL_MAX_CODE_BYTES];

@@ -66,6 +66,10 @@ bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result)
 // counts what the call has moved.
 bool syscall_rest_is_inside(struct syscall_rest *rest, const struct thread_registers *thread);
 
+// Tells by /proc, without a stop: false if the thread has ended, or is blocked elsewhere than in
+// the call that was entered last.
+bool syscall_rest_may_be_inside(const struct syscall_rest *rest);
+
 // Sets the thread's registers to what they are after all parts, as if one call had done them.
 void syscall_rest_leave(const struct syscall_rest *rest, struct thread_registers *thread);
 
