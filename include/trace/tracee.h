@@ -99,9 +99,11 @@ struct call_counts tracee_call_counts(void);
 // that was not in uninterruptible sleep, if its call turns out to be cut short.
 void tracee_abandon_all(void);
 
-// Call these after tracee_abandon_all, while SIGCHLD is blocked. The first counts the threads in
-// the rest of a call, and those that wait for a CPU and may get there. The second cuts these rests,
-// which the signal handler then ends, for each thread when it gets a CPU. `awake`: those that sleep
-// uninterruptibly are not counted.
+// Call these after tracee_abandon_all, while SIGCHLD is blocked. tracee_look_again does what the
+// signal handler does: no signal tells that another thread's exec has taken the number of one that
+// has ended. The next counts the threads in the rest of a call, and those that wait for a
+// CPU and may get there. The last cuts these rests, which the signal handler then ends, for each
+// thread when it gets a CPU. `awake`: those that sleep uninterruptibly are not counted.
+void tracee_look_again(void);
 size_t tracee_count_rests(bool awake);
 void tracee_cut_rests(void);

@@ -2,6 +2,7 @@
 #include "parting.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "proc.h"
 #include "stay_behind.h"
 #include "tracee.h"
 #include "tracee_rescue.h"
@@ -19,6 +21,7 @@
 
 enum {
 	MAX_CUT_S = 1, // from the wish to cut calls to their ends, except uninterruptible ones
+	LOOK_NS = 500000000,
 	MAX_GROUPS_TEXT = 8192,
 };
 
@@ -90,7 +93,8 @@ static void await_signals(sigset_t *ret_open)
 	for (size_t i = 0; i < array_size(end_signals); i++) {
 		sigaddset(&set, end_signals[i]);
 		sigaction(end_signals[i], NULL, &old);
-		if (old.sa_handler != SIG_IGN) // nohup(1) ignores it
+		// What nohup(1) ignores stays ignored.
+		if (old.sa_handler != SIG_IGN || end_signals[i] == SIGALRM)
 			sigaction(end_signals[i], &action, NULL);
 	}
 	sigprocmask(SIG_BLOCK, &set, ret_open);
@@ -99,30 +103,47 @@ static void await_signals(sigset_t *ret_open)
 	sigdelset(ret_open, SIGCHLD);
 }
 
-// Waits for the rests to end. The handler of SIGCHLD serves stops (tracee_abandon_all). If it stays
-// alone, it waits as long for a CPU for them as the target does, though they are to be cut.
+// Waits for a signal, whose handler serves stops (tracee_abandon_all), or until stderr takes a
+// message, if that is awaited; not for ever, as no signal may tell that a thread is gone. True if
+// stderr does.
+static bool await_signal(const sigset_t *open, bool awaits_stderr)
+{
+	const struct timespec look = {.tv_nsec = LOOK_NS};
+	struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
+	const int n = ppoll(&pollfd, awaits_stderr, &look, open);
+
+	if (n == 0)
+		tracee_look_again();
+	return n > 0;
+}
+
+// Waits for the rests to end. If it stays alone, it waits as long for a CPU for them as the target
+// does, though they are to be cut.
 static void wait_for_rests(const sigset_t *open, bool stays)
 {
 	bool cut = false;
 
 	while (is_late ? stays && tracee_count_rests(true) > 0 : tracee_count_rests(false) > 0) {
-		if (is_to_cut && (!cut || is_late)) {
-			if (!cut)
-				tracee_cut_rests();
-			cut = true;
-			is_late = 0;
-			alarm(MAX_CUT_S);
+		if (!is_to_cut || (cut && !is_late)) {
+			await_signal(open, false);
+			continue;
 		}
-		sigsuspend(open);
+		if (!cut)
+			tracee_cut_rests();
+		cut = true;
+		is_late = 0;
+		alarm(MAX_CUT_S);
 	}
 	alarm(0);
 }
 
 // Waits for the end of the worker, or until it says that it needs nobody any more. If it was
 // killed, puts right what it has left (tracee_rescue.h). The kernel reports its end after it has
-// let its tracees go.
+// let its tracees go. If it is stopped, it may hold a thread, and goes on.
 static __attribute__((noreturn)) void watch(pid_t worker)
 {
+	const struct timespec look = {.tv_nsec = LOOK_NS};
+	struct proc_stat stat;
 	sigset_t all, wake;
 
 	sigfillset(&all);
@@ -132,8 +153,9 @@ static __attribute__((noreturn)) void watch(pid_t worker)
 	stay_behind();
 	sigemptyset(&wake);
 	sigaddset(&wake, SIGUSR2);
-	if (getppid() == worker)
-		sigwaitinfo(&wake, NULL);
+	while (getppid() == worker && sigtimedwait(&wake, NULL, &look) < 0)
+		if (proc_read_stat(-1, worker, worker, &stat) && stat.state == 'T')
+			kill(worker, SIGCONT);
 	tracee_rescue();
 	_exit(0);
 }
@@ -156,8 +178,16 @@ static void report(pid_t supervisor, int status)
 		kill(supervisor, SIGCHLD);
 }
 
-static void announce(size_t n_rests)
+// Serves stops as long as nobody takes the message.
+static void announce(const sigset_t *open)
 {
+	size_t n_rests;
+
+	while ((n_rests = tracee_count_rests(false)) > 0 && !is_to_cut)
+		if (await_signal(open, true))
+			break;
+	if (n_rests == 0 || is_to_cut)
+		return;
 	fprintf(
 	    stderr,
 	    "profiler: process %d stays until %zu system call%s of the target, which a stop has "
@@ -171,10 +201,9 @@ void parting_stay(pid_t supervisor, int status)
 	sigset_t open;
 
 	await_signals(&open);
-	const size_t n_rests = tracee_count_rests(false);
-	const pid_t watcher = n_rests > 0 ? start_watcher() : -1;
+	const pid_t watcher = tracee_count_rests(false) > 0 ? start_watcher() : -1;
 	if (watcher > 0) {
-		announce(n_rests);
+		announce(&open);
 		untrusted_file_end();
 		stay_behind();
 		prctl(PR_SET_PDEATHSIG, 0);

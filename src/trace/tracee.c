@@ -303,7 +303,7 @@ static void release_awaited(struct seized *entry, const struct tracee_stop *stop
 	tracee_release(entry->tid, stop);
 }
 
-static void release_stopped(void)
+void tracee_look_again(void)
 {
 	// First: what it finds of those that the next two serve would wait for another SIGCHLD.
 	collect_reports();
@@ -332,7 +332,7 @@ static void on_child_signal(int signal)
 	if (seizing)
 		collect_reports();
 	if (abandoned)
-		release_stopped();
+		tracee_look_again();
 	unserved = 1;
 	if (serve_at_once)
 		serve_at_once(serve_context);
@@ -574,7 +574,7 @@ void tracee_abandon_all(void)
 	cut_rests(false);
 	await_runnable();
 	abandoned = 1;
-	release_stopped();
+	tracee_look_again();
 	block_child_signal(SIG_UNBLOCK);
 }
 
@@ -594,5 +594,5 @@ void tracee_cut_rests(void)
 {
 	cutting = 1;
 	cut_rests(true);
-	release_stopped();
+	tracee_look_again();
 }
