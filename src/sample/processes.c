@@ -74,6 +74,11 @@ static void serve(void *context)
 		ticker_serve(&processes->items[i]->ticker);
 }
 
+static void set_server(struct processes *processes, bool serves)
+{
+	processes->hold.server = (struct held_time_server){serves ? serve : NULL, processes};
+}
+
 bool processes_init(struct processes *processes, const struct sampler *sampler,
                     struct profile *profile, struct run_stats *stats)
 {
@@ -84,8 +89,7 @@ bool processes_init(struct processes *processes, const struct sampler *sampler,
 	if (!snapshot_buffer_init(&processes->buffer))
 		return false;
 	held_time_init(&processes->hold, stats, sampler->events);
-	if (!sampler->stop_all)
-		processes->hold.server = (struct held_time_server){serve, processes};
+	set_server(processes, !sampler->stop_all); // else those of a tick are held together
 	machine_load_init(&processes->load);
 	thread_sums_init(&processes->sums);
 	processes->setup = (struct ticker_setup){
@@ -279,6 +283,18 @@ static void collect(struct processes *processes)
 {
 	for (size_t i = 0; i < processes->count; i++)
 		ticker_collect(&processes->items[i]->ticker);
+}
+
+bool processes_begin_work(struct processes *processes)
+{
+	set_server(processes, true);
+	return held_time_begin_work(&processes->hold);
+}
+
+void processes_end_work(struct processes *processes, bool begun)
+{
+	held_time_end_work(&processes->hold, begun);
+	set_server(processes, !processes->setup.stop_all);
 }
 
 void processes_wait(struct processes *processes, int64_t deadline_ns)

@@ -64,6 +64,11 @@ bool processes_tick(struct processes *processes, const struct stretch *stretch);
 void processes_visit(const struct processes *processes,
                      void (*visit)(void *context, const struct target *target), void *context);
 
+// Call these between ticks, around what may take long, as writing to a pipe: who stops meanwhile is
+// let go at once, as in held_time.h.
+bool processes_begin_work(struct processes *processes);
+void processes_end_work(struct processes *processes, bool begun);
+
 // Waits until the deadline or an event (events.h), and takes the samples of threads that stop late.
 void processes_wait(struct processes *processes, int64_t deadline_ns);
 

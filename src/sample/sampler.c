@@ -87,6 +87,15 @@ static bool tick(struct loop *loop, const struct stretch *stretch)
 	return false;
 }
 
+// Calls one of the sampler's functions between ticks, which may write to whoever does not read.
+static void call(struct loop *loop, void (*function)(void *context))
+{
+	const bool begun = processes_begin_work(loop->processes);
+
+	function(loop->sampler->context);
+	processes_end_work(loop->processes, begun);
+}
+
 // Takes the first tick at once, so that nothing that ends soon goes unseen; it stands for no time.
 static bool first_tick(struct loop *loop)
 {
@@ -100,7 +109,7 @@ static bool first_tick(struct loop *loop)
 	budget_init(&loop->budget, sampler->max_overhead_percent, &spent);
 	if (sampler->looked)
 		processes_visit(loop->processes, sampler->looked, sampler->context);
-	sampler->ticked(sampler->context);
+	call(loop, sampler->ticked);
 	if (sampler->launch && sampler->launch->held) {
 		launch_release(sampler->launch);
 		processes_set_held(loop->processes, false);
@@ -117,12 +126,12 @@ static bool next_tick(struct loop *loop)
 	struct stretch stretch;
 
 	loop->stats->missed_ticks += schedule_take(&loop->schedule, now_ns, &stretch);
-	sampler->passed(sampler->context);
+	call(loop, sampler->passed);
 	if (!budget_allows(&loop->budget, &spent))
 		loop->stats->thinned_ticks++;
 	else if (!tick(loop, &stretch))
 		return false;
-	sampler->ticked(sampler->context);
+	call(loop, sampler->ticked);
 	loop->unread_ns += clock_now_ns() - now_ns;
 	return true;
 }

@@ -160,8 +160,10 @@ void ticker_collect(struct ticker *ticker)
 
 void ticker_serve(struct ticker *ticker)
 {
-	if (!ticker->space.maps.changing)
-		stops_poll(&ticker->stops, &ticker->space.maps, ticker->accounting.now_ns);
+	if (ticker->space.maps.changing)
+		return;
+	stops_poll(&ticker->stops, &ticker->space.maps, ticker->accounting.now_ns);
+	stops_let_all_go(&ticker->stops); // with stop_all, between ticks
 }
 
 void ticker_attend(struct ticker *ticker)

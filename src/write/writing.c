@@ -41,10 +41,14 @@ static bool await_room(int fd)
 {
 	struct pollfd pollfd = {.fd = fd, .events = POLLOUT};
 
-	for (int n = 0; poll(&pollfd, 1, PAUSE_MS) == 0; n++)
-		if (n >= STALL_PAUSES && user_wants_to_end())
+	for (int n = 0;;) {
+		const int ready = poll(&pollfd, 1, PAUSE_MS);
+		if (ready > 0 || (ready < 0 && errno != EINTR))
+			return true;
+		n += ready == 0;
+		if (n > STALL_PAUSES && user_wants_to_end())
 			return false;
-	return true;
+	}
 }
 
 bool writing_may_wait(int fd)

@@ -6,14 +6,19 @@ that was started does nothing to it; what one of its worker may do is told in RE
 """
 
 import concurrent.futures
+import contextlib
 import errno
 import fcntl
 import os
 import random
+import select
 import shutil
 import signal
 import subprocess
+import sys
 import termios
+import threading
+import time
 
 import rests
 import torture
@@ -25,6 +30,7 @@ N_INSTANTS = 120 if harness.is_sanitized() and not LONG else 500
 # goes on with its rest (README.md, 6): usually one or none.
 MAX_DISTURBED = 6
 INSTANTS_OF_A_TARGET = 20
+SYS_POLL = 7
 STRIKES = [
     (("supervisor",), signal.SIGKILL),
     (("worker",), signal.SIGKILL),
@@ -178,6 +184,35 @@ class GroupCase(torture.TestCase):
         os.rmdir(group)
 
 
+@contextlib.contextmanager
+def reading(fd):
+    """Somebody reads it meanwhile."""
+    is_over = threading.Event()
+
+    def read():
+        while not is_over.is_set():
+            if select.select([fd], [], [], 0.01)[0]:
+                os.read(fd, 1 << 16)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def is_in_poll(pid):
+    """Whenever one looks, for a while: it waits for a descriptor."""
+    for _ in range(20):
+        with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
+            if file.read().split()[0] != str(SYS_POLL):
+                return False
+        time.sleep(0.005)
+    return True
+
+
 class Rests(rests.RestCase, GroupCase):
     """A call that a stop has cut goes on after the profile's end: the program is told what it has
     come to as a whole, whatever happens then."""
@@ -293,6 +328,95 @@ class Rests(rests.RestCase, GroupCase):
 
     def test_killed(self):
         self.end_it(signal.SIGKILL)
+
+    def test_stopped(self):
+        """Whoever watches it lets it go on: a stop of it is a stop of the call's thread."""
+        pid = self.start_rest()
+        send(pid, signal.SIGSTOP)
+        self.assertEqual((self.written(), self.n_read), (64 << 20, 64 << 20))
+        harness.wait_for(lambda: self.is_gone(pid), "the end of it")
+
+    def test_nobody_takes_the_message(self):
+        """That it stays is said to a stderr that is full: it sees to the call all the same."""
+        for _ in range(rests.CUT_TRIES):
+            reader, stderr = os.pipe()
+            os.set_blocking(stderr, False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(stderr, bytes(4096))
+            os.set_blocking(stderr, True)
+            with subprocess.Popen(
+                [harness.PROFILER, "-q", "-F", "1000", ALL_TICKS, "-o", "/dev/null", "-p",
+                 str(self.target.pid)], stderr=stderr,
+            ) as profiler:  # fmt: skip
+                os.close(stderr)
+                harness.wait_for(lambda p=profiler: self.workers(p.pid), "it")
+                self.read_slowly()
+                profiler.send_signal(signal.SIGTERM)
+                torture.pause(1.5)  # it waits for those that are to stop, and writes the profile
+                was_cut = self.is_traced()
+                self.assertEqual((self.written(), self.n_read), (64 << 20, 64 << 20))
+                self.assertEqual(profiler.wait(), 0)
+            os.close(reader)
+            if was_cut:
+                return
+            self.target = self.start_writer(self.target.process.args[0])
+        raise AssertionError("no call was cut")
+
+    def test_nobody_reads_the_recording(self):
+        """The call ends while the profiler waits for whoever reads what it writes."""
+        for more in ([], ["--stop-all"]):
+            with self.subTest(more):
+                self.check_unread(*more)
+                self.target = self.start_writer(self.target.process.args[0])
+
+    def check_unread(self, *more):
+        for _ in range(rests.CUT_TRIES):
+            reader, recording = os.pipe()
+            fcntl.fcntl(recording, fcntl.F_SETPIPE_SZ, 4096)
+            with subprocess.Popen(
+                [harness.PROFILER, "-q", "-F", "1000", ALL_TICKS, *more, "-f", "record", "-o",
+                 f"/dev/fd/{recording}", "-p", str(self.target.pid)], pass_fds=[recording],
+            ) as profiler:  # fmt: skip
+                os.close(recording)
+                worker = harness.wait_for(lambda p=profiler: self.workers(p.pid), "it")[0]
+                with reading(reader):
+                    self.read_slowly()
+                was_cut = self.is_traced()
+                harness.wait_for(lambda w=worker: is_in_poll(w), "it to wait for the reader")
+                self.assertEqual((self.written(), self.n_read), (64 << 20, 64 << 20))
+                with reading(reader):
+                    profiler.wait()
+            os.close(reader)
+            if was_cut:
+                return
+            self.target = self.start_writer(self.target.process.args[0])
+        raise AssertionError("no call was cut")
+
+    def test_exec_by_another_thread(self):
+        """It ends the call's thread, of which no signal may tell: nobody stays for that for ever."""
+        script = (
+            "import os, sys, threading\n"
+            "def execute(): sys.stdin.read(1); os.execv('/bin/true', ['true'])\n"
+            "threading.Thread(target=execute).start()\n"
+            "print('ready', flush=True)\n"
+            "os.write(int(sys.argv[1]), bytes(64 << 20))\n"
+        )
+        stayed = []
+        for _ in range(rounds(24)):
+            self.reader, writer = os.pipe()
+            self.n_read = 0
+            self.target = self.start(sys.executable, "-c", script, writer, pass_fds=[writer],
+                                     stdin=subprocess.PIPE)  # fmt: skip
+            os.close(writer)
+            run = self.run_into_rest()
+            self.target.process.stdin.write(b"x")
+            self.target.process.stdin.close()
+            self.target.process.wait()
+            os.close(self.reader)
+            stayed += [run.stays] if run.stays else []
+        self.assertTrue(stayed, "no call was cut")
+        harness.wait_for(lambda: all(map(self.is_gone, stayed)), "the end of all that stayed")
 
 
 class OutOfMemory(GroupCase):
