@@ -23,6 +23,10 @@ def run_on(pid, *args, **run):
     return Run(["-p", pid, "-d", "0.2", *args], target_pid=pid, **run)
 
 
+def ignore_interrupt():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 class Targets(harness.TestCase):
     def refused(self, pid, pattern, **run):
         run = run_on(pid, **run).finish(expect=STATUS_TARGET)
@@ -413,11 +417,16 @@ class Outputs(harness.TestCase):
         os.mkfifo(path)
         os.symlink(path, path + ".link")
         for name in (path, path + ".link"):
-            run = run_on(self.target.pid, "-o", name)
-            harness.wait_for(run.worker_pid, "the worker")
-            time.sleep(0.3)
-            run.signal(signal.SIGTERM)
-            self.assert_refuses_to_wait(run)
+            self.check_pipe(name, signal.SIGTERM)
+        # In the background of a script that is ignored; it ends sampling all the same.
+        self.check_pipe(path, signal.SIGINT, preexec_fn=ignore_interrupt)
+
+    def check_pipe(self, name, number, **how):
+        run = run_on(self.target.pid, "-o", name, **how)
+        harness.wait_for(run.worker_pid, "the worker")
+        time.sleep(0.3)
+        run.signal(number)
+        self.assert_refuses_to_wait(run)
 
     def start_stalled(self, form):
         """A run whose reader has read nothing for long."""

@@ -16,18 +16,19 @@ enum { PAUSE_MS = 20, STALL_PAUSES = 50 };
 
 static bool user_wants_to_end(void)
 {
-	static const int numbers[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP};
+	static const int numbers[] = {SIGINT, SIGTERM, SIGQUIT};
 	struct sigaction action;
 	sigset_t pending;
 
 	if (sigpending(&pending) != 0)
 		return false;
 	for (size_t i = 0; i < array_size(numbers); i++)
-		// A blocked signal is pending even if it is ignored, as SIGHUP is under nohup(1).
-		if (sigismember(&pending, numbers[i]) == 1 &&
-		    sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+		// Even if it is ignored, as SIGINT is in the background of a script.
+		if (sigismember(&pending, numbers[i]) == 1)
 			return true;
-	return false;
+	// A blocked signal is pending even if it is ignored, as this one is under nohup(1).
+	return sigismember(&pending, SIGHUP) == 1 && sigaction(SIGHUP, NULL, &action) == 0 &&
+	       action.sa_handler != SIG_IGN;
 }
 
 bool writing_pause(void)
