@@ -16,8 +16,5 @@ int writing_write(int fd, const void *bytes, size_t size);
 // Says what is wrong, by the errno of writing_write.
 const char *writing_failure(int number);
 
-// True if the descriptor is of something that may keep a writer waiting: not a regular file.
-bool writing_may_wait(int fd);
-
 // Waits for a moment. True if the user wants to end: SIGINT, SIGTERM, SIGQUIT or SIGHUP is pending.
 bool writing_pause(void);

@@ -49,8 +49,6 @@
 #include "writer.h"
 #include "writing.h"
 
-enum { MAX_PUT_OFF = 100 }; // ticks
-
 // Everything of one run, in the order in which it comes to be.
 struct session {
 	struct options options;
@@ -65,9 +63,7 @@ struct session {
 	struct profile profile;
 	struct run_stats stats;
 	struct status_line status;
-	bool record_may_wait; // for a reader
-	bool is_stream;       // the recording is read while it is made, and never waits
-	unsigned int n_put_off;
+	bool is_stream;               // the recording is read while it is made, and never waits
 	struct view view;             // what of the profile is written
 	struct error *view_error;     // nothing
 	struct record_writer *record; // NULL: none is made
@@ -146,15 +142,6 @@ static void say_ready(struct session *session)
 	session->options.ready_fd = -1;
 }
 
-// While a thread is about to stop, it would be held for as long as a pipe's reader keeps the
-// recorder waiting. A thread that does not stop at all is not waited for.
-static bool puts_recording_off(struct session *session)
-{
-	session->n_put_off =
-	    session->record_may_wait && tracee_has_any() ? session->n_put_off + 1 : 0;
-	return session->n_put_off % MAX_PUT_OFF != 0;
-}
-
 // After each tick.
 static void ticked(void *context)
 {
@@ -162,8 +149,7 @@ static void ticked(void *context)
 
 	say_ready(session);
 	status_line_update(&session->status, &session->stats);
-	if (session->record && !session->record_errno && !puts_recording_off(session) &&
-	    !record_writer_tick(session->record))
+	if (session->record && !session->record_errno && !record_writer_tick(session->record))
 		end_record(session);
 }
 
@@ -305,8 +291,6 @@ static struct error *begin_record(struct session *session)
 	struct error *error = output_publish(session->output, path);
 	if (error)
 		return error;
-	session->record_may_wait =
-	    !session->is_stream && writing_may_wait(output_fd(session->output));
 	session->record = record_writer_create(
 	    &(struct record_options){
 	        .pid = session->target.pid,

@@ -52,7 +52,7 @@ static bool await_room(int fd)
 	}
 }
 
-bool writing_may_wait(int fd)
+static bool may_wait(int fd)
 {
 	struct stat status;
 
@@ -67,7 +67,7 @@ const char *writing_failure(int number)
 
 int writing_write(int fd, const void *bytes, size_t size)
 {
-	const bool waits = writing_may_wait(fd);
+	const bool waits = may_wait(fd);
 
 	for (size_t done = 0; done < size;) {
 		// A pipe that has any room takes PIPE_BUF bytes without waiting for its reader.
