@@ -8,7 +8,7 @@
 #include "syscall_rest.h"
 
 static struct rescues {
-	_Atomic size_t count; // of places that were ever used, which is all that is looked at
+	_Atomic size_t count;          // of places that were ever used: others are not looked at
 	_Atomic int tids[MAX_RESCUES]; // 0: free
 	struct syscall_rest rests[MAX_RESCUES];
 } * rescues; // NULL: not shared
@@ -42,10 +42,10 @@ void rescues_keep(int tid, const struct syscall_rest *rest)
 		place++;
 	if (!rescues || place == MAX_RESCUES)
 		return;
-	rescues->rests[place] = *rest;
-	rescues->tids[place] = tid;
 	if (place == rescues->count)
 		rescues->count++;
+	rescues->rests[place] = *rest;
+	rescues->tids[place] = tid; // last: this process may be killed at any time
 }
 
 size_t rescues_each(void (*function)(int tid, struct syscall_rest *rest))
