@@ -288,12 +288,14 @@ static void collect(struct processes *processes)
 bool processes_begin_work(struct processes *processes)
 {
 	set_server(processes, true);
+	processes->hold.between_ticks = true;
 	return held_time_begin_work(&processes->hold);
 }
 
 void processes_end_work(struct processes *processes, bool begun)
 {
 	held_time_end_work(&processes->hold, begun);
+	processes->hold.between_ticks = false;
 	set_server(processes, !processes->setup.stop_all);
 }
 

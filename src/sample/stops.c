@@ -153,6 +153,7 @@ static void copy_stopped(struct stops *stops, struct stop *stop, const struct ma
 	struct registers registers;
 
 	if (!tracee_registers(thread->tid, &stop->how, &registers, &thread->hint.tls) ||
+	    !snapshot_buffer_has_room(stops->buffer) ||
 	    !snapshot_capture(thread->tid, ARCH_NATIVE, &registers, maps, &thread->hint,
 	                      stops->buffer, &stop->snapshot))
 		stop->failed = true;
@@ -185,7 +186,7 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 		struct stop *stop = &stops->items[i];
 		if (stop->over || stop->copied || !stop->thread->stop.pending)
 			continue;
-		if (!snapshot_buffer_has_room(stops->buffer))
+		if (!snapshot_buffer_has_room(stops->buffer) && !stops->hold->between_ticks)
 			return missing + 1;
 		const int64_t polled_ns = clock_now_ns();
 		switch (tracee_poll(stop->thread->tid, &stop->how)) {

@@ -60,7 +60,7 @@ size_t stops_ask(struct stops *stops, const struct maps *maps, size_t from, bool
 
 // Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many of those
 // that were asked at since_ns or later have not stopped; also more than 0 if the buffer has no room
-// for another copy.
+// for another copy; between ticks (held_time.h) a thread is let go without one instead.
 size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns);
 
 // Waits until those that were asked at since_ns or later have stopped and were copied, but not

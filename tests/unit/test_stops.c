@@ -320,6 +320,32 @@ static void test_no_room(void **state)
 	end(&process);
 }
 
+// Nor does anybody make some between ticks: whoever stops then is let go without a copy.
+static void test_no_room_between_ticks(void **state)
+{
+	struct process process;
+	struct stops stops;
+
+	(void)state;
+	start(&process, SPINS);
+	stops_init(&stops, &hold, &buffer, &process.target, false);
+	stops_plan(&stops, process.target.threads[0], THREAD_RUNNING, false, TICK_NS);
+	stops_ask(&stops, &process.maps, 0, true);
+	buffer.used = buffer.size;
+	hold.between_ticks = true;
+	while (stops_poll(&stops, &process.maps, TICK_NS) > 0)
+		usleep(POLL_US);
+	hold.between_ticks = false;
+	buffer.used = 0;
+	assert_true(stops.items[0].failed && stops.items[0].over);
+	assert_false(process.target.threads[0]->stop.pending || tracee_has_any());
+	stops_note_counted(&stops, &stops.items[0]);
+	assert_int_equal(buffer.n_wanted, 0);
+	stops_strike_off(&stops);
+	stops_deinit(&stops);
+	end(&process);
+}
+
 // Only those from a position on are asked; who is spared, or counted, leaves the others in order.
 static void test_order(void **state)
 {
@@ -506,6 +532,7 @@ int main(void)
 	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_ends_while_asked),
 	    cmocka_unit_test(test_no_room),
+	    cmocka_unit_test(test_no_room_between_ticks),
 	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_while_another_is_in_exec),
 	};
