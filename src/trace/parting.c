@@ -170,6 +170,16 @@ static pid_t start_watcher(void)
 	return watcher;
 }
 
+// Tells the watcher that nobody is left, and lets it go on if it is stopped.
+static void dismiss(pid_t watcher)
+{
+	int status;
+
+	kill(watcher, SIGUSR2);
+	while (waitpid(watcher, &status, WUNTRACED) == watcher && WIFSTOPPED(status))
+		kill(watcher, SIGCONT);
+}
+
 static void report(pid_t supervisor, int status)
 {
 	parting->status = status;
@@ -212,6 +222,6 @@ void parting_stay(pid_t supervisor, int status)
 		is_to_cut = 1;
 	}
 	wait_for_rests(&open, watcher > 0);
-	if (watcher > 0 && !is_late && kill(watcher, SIGUSR2) == 0)
-		waitpid(watcher, NULL, 0);
+	if (watcher > 0 && !is_late)
+		dismiss(watcher);
 }

@@ -12,7 +12,7 @@
 #include "clock.h"
 #include "memory.h"
 
-enum { PAUSE_MS = 20, STALL_PAUSES = 50 };
+enum { PAUSE_MS = 20, STALL_NS = 1000000000 };
 
 static bool user_wants_to_end(void)
 {
@@ -41,13 +41,14 @@ bool writing_pause(void)
 static bool await_room(int fd)
 {
 	struct pollfd pollfd = {.fd = fd, .events = POLLOUT};
+	const int64_t begin_ns = clock_now_ns();
 
-	for (int n = 0;;) {
+	// In time: signals that serve the target's stops cut the pauses short.
+	for (;;) {
 		const int ready = poll(&pollfd, 1, PAUSE_MS);
 		if (ready > 0 || (ready < 0 && errno != EINTR))
 			return true;
-		n += ready == 0;
-		if (n > STALL_PAUSES && user_wants_to_end())
+		if (clock_now_ns() - begin_ns > STALL_NS && user_wants_to_end())
 			return false;
 	}
 }

@@ -185,22 +185,26 @@ class GroupCase(torture.TestCase):
 
 
 @contextlib.contextmanager
-def reading(fd):
-    """Somebody reads it meanwhile."""
+def repeatedly(function, pause_s):
+    """Somebody does it all the time meanwhile."""
     is_over = threading.Event()
 
-    def read():
-        while not is_over.is_set():
-            if select.select([fd], [], [], 0.01)[0]:
-                os.read(fd, 1 << 16)
+    def work():
+        while not is_over.wait(pause_s):
+            function()
 
-    thread = threading.Thread(target=read)
+    thread = threading.Thread(target=work)
     thread.start()
     try:
         yield
     finally:
         is_over.set()
         thread.join()
+
+
+def reading(fd):
+    """Somebody reads it meanwhile."""
+    return repeatedly(lambda: select.select([fd], [], [], 0)[0] and os.read(fd, 1 << 16), 0.001)
 
 
 def is_in_poll(pid):
@@ -336,6 +340,15 @@ class Rests(rests.RestCase, GroupCase):
         self.assertEqual((self.written(), self.n_read), (64 << 20, 64 << 20))
         harness.wait_for(lambda: self.is_gone(pid), "the end of it")
 
+    def test_watcher_stopped(self):
+        """It lets its watcher go on, too: nobody stays when the call has ended."""
+        pid = self.start_rest()
+        pids = [pid, *harness.children(pid)]
+        self.assertEqual(len(pids), 2)
+        send(pids[1], signal.SIGSTOP)
+        self.assertEqual((self.written(), self.n_read), (64 << 20, 64 << 20))
+        harness.wait_for(lambda: all(map(self.is_gone, pids)), "the end of both")
+
     def test_nobody_takes_the_message(self):
         """That it stays is said to a stderr that is full: it sees to the call all the same."""
         for _ in range(rests.CUT_TRIES):
@@ -370,16 +383,43 @@ class Rests(rests.RestCase, GroupCase):
                 self.check_unread(*more)
                 self.target = self.start_writer(self.target.process.args[0])
 
+    def record(self, *more):
+        """A profiler that records to a small pipe, and the end that is read."""
+        reader, recording = os.pipe()
+        fcntl.fcntl(recording, fcntl.F_SETPIPE_SZ, 4096)
+        profiler = subprocess.Popen(
+            [harness.PROFILER, "-q", "-F", "1000", ALL_TICKS, *more, "-f", "record", "-o",
+             f"/dev/fd/{recording}", "-p", str(self.target.pid)],
+            pass_fds=[recording], stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        os.close(recording)
+        harness.wait_for(lambda: self.workers(profiler.pid), "it")
+        return profiler, reader
+
+    def test_signals_while_nobody_reads(self):
+        """They stop the call's thread all the time: what serves that does not put off the end."""
+        for _ in range(rests.CUT_TRIES):
+            profiler, reader = self.record()
+            with profiler:
+                with reading(reader):
+                    self.read_slowly()
+                was_cut = self.is_traced()
+                with repeatedly(lambda: send(self.target.pid, signal.SIGWINCH), 0.003):
+                    torture.pause(2)
+                    profiler.send_signal(signal.SIGINT)
+                    profiler.wait(timeout=harness.WAIT_TIMEOUT_S)
+            os.close(reader)
+            self.assertEqual((self.written(), self.n_read), (64 << 20, 64 << 20))
+            if was_cut:
+                return
+            self.target = self.start_writer(self.target.process.args[0])
+        raise AssertionError("no call was cut")
+
     def check_unread(self, *more):
         for _ in range(rests.CUT_TRIES):
-            reader, recording = os.pipe()
-            fcntl.fcntl(recording, fcntl.F_SETPIPE_SZ, 4096)
-            with subprocess.Popen(
-                [harness.PROFILER, "-q", "-F", "1000", ALL_TICKS, *more, "-f", "record", "-o",
-                 f"/dev/fd/{recording}", "-p", str(self.target.pid)], pass_fds=[recording],
-            ) as profiler:  # fmt: skip
-                os.close(recording)
-                worker = harness.wait_for(lambda p=profiler: self.workers(p.pid), "it")[0]
+            profiler, reader = self.record(*more)
+            with profiler:
+                worker = self.workers(profiler.pid)[0]
                 with reading(reader):
                     self.read_slowly()
                 was_cut = self.is_traced()
