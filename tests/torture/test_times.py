@@ -6,6 +6,8 @@ meson runs this test alone: it has bounds of times, and of how often a thread fa
 look at it and its stop. Both grow where other tests take the CPUs.
 """
 
+import math
+
 import torture
 from torture import BUILDS, MODES, SECONDS, TRIES
 
@@ -18,8 +20,22 @@ MAX_JIFFIES_LATER_MS = 6
 # A thread that runs may be in such a call when it is asked to stop, though it does not sleep there
 # yet: for so long in each, in two threads that are woken for each piece longer. A sanitized profiler
 # takes its time from the look to the stop. Were sleepers not spared, it would be most calls.
+# Measured at 1,000 Hz beside eight spinners: 12 us, and each such thread was on a CPU when it was
+# asked.
 EXPOSED_S = 60e-6 if torture.harness.is_sanitized() else 20e-6
 EXPOSED_LONGER = {"print_whole": 4}
+# How likely it is, where that is all, that one of the many bounds is exceeded.
+MAX_CHANCE = 1e-6
+
+
+def most_by_chance(mean):
+    """The least number that Poisson's distribution exceeds with at most MAX_CHANCE."""
+    count, chance, exceeds = 0, math.exp(-mean), 1 - math.exp(-mean)
+    while exceeds > MAX_CHANCE:
+        count += 1
+        chance *= mean / count
+        exceeds -= chance
+    return count
 
 
 class Times(torture.CallsCase):
@@ -57,7 +73,7 @@ class Times(torture.CallsCase):
                 told, _ = self.run_profiled(hz, more, build, "spared", SECONDS)
                 for one in told.values():
                     mean = one.calls * hz * EXPOSED_S * EXPOSED_LONGER.get(one.name, 1)
-                    self.assertLessEqual(one.faults, 1 + mean + 4 * mean**0.5, one)
+                    self.assertLessEqual(one.faults, most_by_chance(mean), one)
 
 
 if __name__ == "__main__":
