@@ -57,6 +57,7 @@ enum { PROC_NAME_SIZE = 64 }; // TASK_COMM_LEN is 16 for user threads
 // Each returns false, with errno set, if the file cannot be read (ENOENT or ESRCH: it is gone).
 bool proc_read_status(int pid, struct proc_status *ret);
 bool proc_read_name(int pid, int tid, char ret[PROC_NAME_SIZE]);
+bool proc_read_name_of(int comm_fd, char ret[PROC_NAME_SIZE]); // of an open /proc/.../comm
 
 // Reads the kernel's function in which the thread sleeps (/proc/TID/wchan). False if it is not
 // shown.

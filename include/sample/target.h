@@ -90,6 +90,10 @@ void target_close(struct target *target);
 // yet in the profile, with first/last read. Returns how many are new.
 size_t target_list_threads(struct target *target, bool force);
 
+// Opens a file of thread `tid`; -1 with errno. Never one of another process: the pid of one that
+// has ended may be in use again.
+int target_open_file(const struct target *target, int tid, const char *file);
+
 // Opens a file of thread `tid` to be kept open. -1: too many are, or it cannot be opened.
 int target_open_kept(const struct target *target, int tid, const char *file);
 

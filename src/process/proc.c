@@ -327,9 +327,16 @@ bool proc_read_status(int pid, struct proc_status *ret)
 
 bool proc_read_name(int pid, int tid, char ret[PROC_NAME_SIZE])
 {
+	_cleanup_close_ int fd = proc_open(pid, tid, "comm");
+
+	return fd >= 0 && proc_read_name_of(fd, ret);
+}
+
+bool proc_read_name_of(int comm_fd, char ret[PROC_NAME_SIZE])
+{
 	char text[PROC_NAME_SIZE];
 
-	if (!read_text(-1, pid, tid, "comm", text, sizeof(text)))
+	if (!read_text(comm_fd, 0, 0, "comm", text, sizeof(text)))
 		return false;
 	const size_t length = strlen(text);
 	if (length && text[length - 1] == '\n')

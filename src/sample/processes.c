@@ -194,9 +194,9 @@ static void add_child(struct processes *processes, int pid)
 	    (struct refused_child){pid, stat.start_time};
 }
 
-static void add_children_of(struct processes *processes, int pid, int tid)
+static void add_children_of(struct processes *processes, const struct target *target, int tid)
 {
-	_cleanup_close_ int fd = proc_open(pid, tid, "children");
+	_cleanup_close_ int fd = target_open_file(target, tid, "children");
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0, capacity = 0;
 
@@ -225,7 +225,7 @@ static void find_children(struct processes *processes, struct process *process)
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
 		if (thread->ran)
-			add_children_of(processes, target->pid, thread->tid);
+			add_children_of(processes, target, thread->tid);
 		thread->ran = false;
 	}
 }

@@ -106,11 +106,19 @@ void target_close(struct target *target)
 	*target = (struct target){.task_fd = -1};
 }
 
+int target_open_file(const struct target *target, int tid, const char *file)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/%s", tid, file);
+	return openat(target->task_fd, path, O_RDONLY | O_CLOEXEC);
+}
+
 // The descriptor's number tells how many are open, for all processes together: the kernel hands out
 // the lowest free one.
 int target_open_kept(const struct target *target, int tid, const char *file)
 {
-	const int fd = target->max_kept_fd ? proc_open(target->pid, tid, file) : -1;
+	const int fd = target->max_kept_fd ? target_open_file(target, tid, file) : -1;
 
 	if (fd < target->max_kept_fd)
 		return fd;

@@ -11,11 +11,18 @@ enum {
 	MAX_NAME_AGE_NS = 1000000000, // later names are rare
 };
 
+static bool read_name(const struct target *target, int tid, char ret[PROC_NAME_SIZE])
+{
+	_cleanup_close_ int fd = target_open_file(target, tid, "comm");
+
+	return fd >= 0 && proc_read_name_of(fd, ret);
+}
+
 void thread_info_begin_process(struct profile *profile, const struct target *target, int64_t now_ns)
 {
 	char name[PROC_NAME_SIZE];
 
-	if (!proc_read_name(target->pid, target->pid, name))
+	if (!read_name(target, target->pid, name))
 		name[0] = '\0';
 	profile_begin_process(profile, target->pid, name, now_ns);
 }
@@ -26,7 +33,7 @@ void thread_info_add(struct profile *profile, const struct target *target, size_
 	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
 		char name[PROC_NAME_SIZE];
-		if (!proc_read_name(target->pid, thread->tid, name))
+		if (!read_name(target, thread->tid, name))
 			name[0] = '\0';
 		thread->account.own =
 		    profile_add_thread(profile, target->pid, thread->tid, name, now_ns);
@@ -60,7 +67,7 @@ void thread_info_refresh_name(struct profile *profile, const struct target *targ
 	if (thread->name_age_ns > MAX_NAME_AGE_NS)
 		thread->name_age_ns = MAX_NAME_AGE_NS;
 	thread->name_due_ns = now_ns + thread->name_age_ns;
-	if (!proc_read_name(target->pid, thread->tid, name))
+	if (!read_name(target, thread->tid, name))
 		return;
 	if (!own)
 		profile_rename_thread(profile, thread->account.own, name);

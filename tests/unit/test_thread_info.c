@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
-// thread_info: when names are read.
+// thread_info: when names are read, and of whom.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "memory.h"
@@ -15,33 +19,42 @@
 #include "target.h"
 #include "thread_info.h"
 
-enum { MS = 1000000 };
+enum { MS = 1000000, FORK_TRIES = 1000 };
 
 static struct profile profile;
 static struct target_thread thread;
 static struct target target;
 
-// The test's own process is first seen in a tick that stands for the time since begin_ns.
-static void first_see(int64_t begin_ns)
+// The process is first seen in a tick that stands for the time since begin_ns.
+static void first_see_process(int pid, int64_t begin_ns)
 {
-	prctl(PR_SET_NAME, "first");
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	profile = (struct profile){0};
-	thread = (struct target_thread){.tid = getpid()};
-	target = (struct target){.pid = getpid()};
+	thread = (struct target_thread){.tid = pid};
+	target = (struct target){.pid = pid, .task_fd = open(path, O_RDONLY | O_CLOEXEC)};
 	*array_push(target.threads, target.n_threads, target.threads_capacity) = &thread;
 	thread_info_begin_process(&profile, &target, begin_ns);
 	thread_info_add(&profile, &target, target.n_threads, begin_ns);
 }
 
+static void first_see(int64_t begin_ns)
+{
+	prctl(PR_SET_NAME, "first");
+	first_see_process(getpid(), begin_ns);
+}
+
 static const char *name_at(int64_t now_ns)
 {
 	thread_info_refresh_name(&profile, &target, target.threads[0], now_ns);
-	return profile_process_name(&profile, getpid());
+	return profile_process_name(&profile, target.pid);
 }
 
 static int free_all(void **state)
 {
 	(void)state;
+	close(target.task_fd);
 	free(target.threads);
 	profile_deinit(&profile);
 	return 0;
@@ -85,12 +98,74 @@ static void test_born_in_a_pause(void **state)
 	assert_string_equal(name_at(920LL * MS), "second");
 }
 
+// Forks a process of that name, which waits to be killed: by the end of a failed test, too.
+static int begin_process(const char *name)
+{
+	char ready;
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	const int pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, name);
+		ready = write(fds[1], "", 1) == 1;
+		pause();
+		_exit(ready);
+	}
+	assert_int_equal(read(fds[0], &ready, 1), 1);
+	close(fds[0]);
+	close(fds[1]);
+	return pid;
+}
+
+static void end_process(int pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+// True if the next process may get that pid: others may be faster.
+static bool ask_for_pid(int pid)
+{
+	const int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+	const bool done = fd >= 0 && dprintf(fd, "%d", pid - 1) > 0;
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+// A process that has ended keeps its name, though another one has its pid since.
+static void test_pid_used_again(void **state)
+{
+	const int pid = begin_process("first");
+	int other = 0;
+
+	(void)state;
+	first_see_process(pid, 0);
+	assert_string_equal(name_at(4 * MS), "first");
+	end_process(pid);
+	if (!ask_for_pid(pid))
+		skip(); // nobody but root may ask
+	for (int i = 0; i < FORK_TRIES && other != pid; i++) {
+		ask_for_pid(pid);
+		other = begin_process("second");
+		if (other != pid)
+			end_process(other);
+	}
+	assert_int_equal(other, pid);
+	assert_string_equal(name_at(5 * MS), "first");
+	end_process(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(test_renamed, free_all),
 	    cmocka_unit_test_teardown(test_read_each_second_in_the_end, free_all),
 	    cmocka_unit_test_teardown(test_born_in_a_pause, free_all),
+	    cmocka_unit_test_teardown(test_pid_used_again, free_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
