@@ -35,7 +35,8 @@ void syscall_set(struct thread_registers *thread, int64_t number, int64_t result
 // Returns the call's result; -errno for an error.
 int64_t syscall_result(const struct thread_registers *thread);
 
-// Returns argument `number`, counted from 1.
+// Returns argument `number`, counted from 1: of a compat call the lower half of the register, which is
+// all that the kernel takes.
 uint64_t syscall_argument(const struct thread_registers *thread, bool compat, unsigned int number);
 void syscall_set_argument(struct thread_registers *thread, bool compat, unsigned int number,
                           uint64_t value);

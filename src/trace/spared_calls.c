@@ -31,8 +31,10 @@ static struct proc_syscall native_call(const struct proc_syscall *call)
 {
 	struct proc_syscall native = *call;
 
+	for (unsigned int i = 0; i < SYSCALL_ARGUMENTS; i++)
+		native.args[i] = (uint32_t)call->args[i]; // /proc shows the whole registers
 	native.nr =
-	    syscall_compat_has_timeout(call->nr, call->args) ? -1 : syscall_from_compat(call->nr);
+	    syscall_compat_has_timeout(call->nr, native.args) ? -1 : syscall_from_compat(call->nr);
 	return native;
 }
 

@@ -449,6 +449,7 @@ bool syscall_rest_may_be_inside(const struct syscall_rest *rest)
 {
 	const struct syscall_caller *caller = &rest->caller;
 	const struct thread_registers *entered = &rest->entered;
+	const uint64_t mask = caller->compat ? UINT32_MAX : UINT64_MAX; // /proc shows whole registers
 	struct proc_syscall call;
 
 	if (!proc_read_syscall(-1, caller->pid, caller->tid, &call))
@@ -459,7 +460,7 @@ bool syscall_rest_may_be_inside(const struct syscall_rest *rest)
 	    call.pc != thread_registers_pc(entered) + syscall_code_bytes())
 		return false;
 	for (unsigned int i = 0; i < SYSCALL_ARGUMENTS; i++)
-		if (call.args[i] != syscall_argument(entered, caller->compat, i + 1))
+		if ((call.args[i] & mask) != syscall_argument(entered, caller->compat, i + 1))
 			return false;
 	return true;
 }

@@ -377,6 +377,9 @@ static void *drain_slowly(void *argument)
 	return NULL;
 }
 
+// Of whose arguments the kernel takes the lower halves.
+#define HIGH 0x5a5a00000000L
+
 // Numbers of i386: epoll_wait is 256, write 4, getrandom 355.
 FRAME void cut_int_80(struct kind *kind)
 {
@@ -391,11 +394,11 @@ FRAME void cut_int_80(struct kind *kind)
 		help(drain_slowly, &fds[0]);
 	}
 	memset(low, UNTOUCHED, RANDOM_BYTES + MARGIN);
-	note_random(kind, low, int_80(355, (long)low, RANDOM_BYTES, 0, 0));
-	long n = int_80(256, epoll, (long)low, 1, 1);
+	note_random(kind, low, int_80(355, HIGH | (long)low, HIGH | RANDOM_BYTES, HIGH, 0));
+	long n = int_80(256, HIGH | epoll, HIGH | (long)low, HIGH | 1, HIGH | 1);
 	if (n != 0)
 		fault(kind, "epoll_wait", n);
-	n = int_80(4, fds[1], (long)low, RANDOM_BYTES, 0);
+	n = int_80(4, HIGH | fds[1], HIGH | (long)low, HIGH | RANDOM_BYTES, 0);
 	if (n != RANDOM_BYTES)
 		fault(kind, "write", n);
 }

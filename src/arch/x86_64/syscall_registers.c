@@ -98,7 +98,7 @@ uint64_t syscall_argument(const struct thread_registers *thread, bool compat, un
 	uint64_t value;
 
 	memcpy(&value, (const char *)&thread->user + argument_at(compat, number), sizeof(value));
-	return value;
+	return compat ? (uint32_t)value : value;
 }
 
 void syscall_set_argument(struct thread_registers *thread, bool compat, unsigned int number,
