@@ -13,11 +13,11 @@
 #include "memory.h"
 #include "proc.h"
 #include "resident.h"
+#include "syscall_buffers.h"
 #include "syscall_numbers.h"
 #include "syscall_table.h"
 
 enum {
-	MAX_BUFFERS = 1024,          // UIO_MAXIOV
 	MAX_CALL_BYTES = 0x7ffff000, // MAX_RW_COUNT: no call moves more
 	MAX_ENTERED = 100000,        // parts of a rest
 };
@@ -79,31 +79,29 @@ static uint64_t argument(const struct syscall_rest *rest, unsigned int number)
 	return number ? syscall_argument(&rest->original, rest->caller.compat, number) : 0;
 }
 
-// Reads the list of buffers of a call that has one into an array of MAX_BUFFERS; 0: it cannot be
-// read.
+// Reads the list of buffers of a call that has one into an array of SYSCALL_MAX_BUFFERS; 0: it
+// cannot be read.
 static size_t read_list(const struct syscall_rest *rest, struct iovec *ret)
 {
+	const struct syscall_caller *caller = &rest->caller;
 	uint64_t address = argument(rest, 2);
-	size_t n = argument(rest, 3);
+	uint64_t n = argument(rest, 3);
 
 	if (rest->row->rest->list == LIST_MESSAGE) {
-		struct msghdr message = {0};
-		if (!resident_read(NULL, rest->caller.tid, address, &message, sizeof(message)))
+		struct msghdr message;
+		if (!syscall_read_message(caller, address, &message))
 			return 0;
 		address = (uintptr_t)message.msg_iov;
 		n = message.msg_iovlen;
 	}
-	return n <= MAX_BUFFERS &&
-	               resident_read(NULL, rest->caller.tid, address, ret, n * sizeof(*ret))
-	           ? n
-	           : 0;
+	return syscall_read_buffers(caller, address, n, ret) ? n : 0;
 }
 
 // Returns how much the program has asked for.
 static uint64_t asked_for(const struct syscall_rest *rest)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
-	struct iovec buffers[MAX_BUFFERS];
+	struct iovec buffers[SYSCALL_MAX_BUFFERS];
 	uint64_t total = 0;
 
 	if (rule->wish == WISH_LEAST)
@@ -145,7 +143,7 @@ static uint64_t received(const struct syscall_rest *rest, enum descriptor_kind k
 }
 
 // True if it waits for messages, which it does only in part: do_recvmmsg writes back what was left
-// of the time, and ends with a message that is urgent.
+// of the time, and ends with a message that is urgent. Of a compat call that is not known.
 static bool waits_for_messages(const struct syscall_rest *rest)
 {
 	const uint64_t timeout = argument(rest, 5);
@@ -153,6 +151,8 @@ static bool waits_for_messages(const struct syscall_rest *rest)
 	struct timespec left = {.tv_sec = 1};
 	struct mmsghdr message;
 
+	if (rest->caller.compat)
+		return true;
 	if (timeout && !resident_read(NULL, rest->caller.tid, timeout, &left, sizeof(left)))
 		return false;
 	return (left.tv_sec > 0 || left.tv_nsec > 0) &&
@@ -161,18 +161,18 @@ static bool waits_for_messages(const struct syscall_rest *rest)
 }
 
 // True if whole messages were sent. Of a stream, a message may have been sent in part; then what it
-// has counted in memory is wrong.
+// has counted in memory is wrong. Of a compat call that is not known.
 static bool has_sent_whole_messages(const struct syscall_rest *rest)
 {
 	const uint64_t last = argument(rest, 2) + (rest->done - 1) * rest->row->rest->unit;
-	struct iovec buffers[MAX_BUFFERS];
+	struct iovec buffers[SYSCALL_MAX_BUFFERS];
 	struct mmsghdr message;
 	uint64_t total = 0;
 
-	if (!resident_read(NULL, rest->caller.tid, last, &message, sizeof(message)) ||
-	    message.msg_hdr.msg_iovlen > MAX_BUFFERS ||
-	    !resident_read(NULL, rest->caller.tid, (uintptr_t)message.msg_hdr.msg_iov, buffers,
-	                   message.msg_hdr.msg_iovlen * sizeof(*buffers)))
+	if (rest->caller.compat ||
+	    !resident_read(NULL, rest->caller.tid, last, &message, sizeof(message)) ||
+	    !syscall_read_buffers(&rest->caller, (uintptr_t)message.msg_hdr.msg_iov,
+	                          message.msg_hdr.msg_iovlen, buffers))
 		return false;
 	for (size_t i = 0; i < message.msg_hdr.msg_iovlen; i++)
 		total += buffers[i].iov_len;
@@ -183,29 +183,28 @@ static bool has_sent_whole_messages(const struct syscall_rest *rest)
 // else may be meant for each byte (a TLS record's type). A receiver may get some with the rest.
 static bool needs_no_control(const struct syscall_rest *rest)
 {
+	const struct syscall_caller *caller = &rest->caller;
 	struct msghdr message;
 	struct cmsghdr control;
 
-	if (!resident_read(NULL, rest->caller.tid, argument(rest, 2), &message, sizeof(message)))
+	if (!syscall_read_message(caller, argument(rest, 2), &message))
 		return false;
 	if (rest->row->rest->wish == WISH_RECEIVE)
 		return !message.msg_control;
 	if (!message.msg_control || message.msg_controllen == 0)
 		return true;
-	return message.msg_controllen >= sizeof(control) &&
-	       resident_read(NULL, rest->caller.tid, (uintptr_t)message.msg_control, &control,
-	                     sizeof(control)) &&
+	return syscall_read_control(caller, (uintptr_t)message.msg_control, &control) &&
 	       control.cmsg_level == SOL_SOCKET && control.cmsg_type == SCM_RIGHTS &&
 	       CMSG_ALIGN(control.cmsg_len) >= CMSG_ALIGN(message.msg_controllen);
 }
 
 // True if other calls may be entered: a call that the program did not make may be unknown to its
-// seccomp filter, and compat calls have other lists.
+// seccomp filter. Compat calls have positions in two halves, and other messages and timeouts.
 static bool can_enter_parts(const struct syscall_rest *rest)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
 
-	if (rest->caller.compat && (rule->list != LIST_NONE || rule->unit != 0))
+	if (rest->caller.compat && (rule->position != 0 || rule->unit != 0))
 		return false;
 	if (rule->list != LIST_NONE && rest->is_filtered)
 		return false;
@@ -353,14 +352,16 @@ static int64_t part_number(const struct syscall_rest *rest)
 		return syscall_number(&rest->original);
 	if (has_own && rule->part_nr == SYS_pread64)
 		return SYS_read;
-	return has_own && rule->part_nr == SYS_pwrite64 ? SYS_write : rule->part_nr;
+	if (has_own && rule->part_nr == SYS_pwrite64)
+		return SYS_write;
+	return rest->caller.compat ? syscall_to_compat(rule->part_nr) : rule->part_nr;
 }
 
 // Enters with the buffer in which byte `done` of the list lies, and what is left of it.
 static bool enter_list(struct syscall_rest *rest, struct thread_registers *thread)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
-	struct iovec buffers[MAX_BUFFERS];
+	struct iovec buffers[SYSCALL_MAX_BUFFERS];
 	const size_t n = read_list(rest, buffers);
 	uint64_t before = rest->done;
 	size_t i = 0;
@@ -449,7 +450,8 @@ bool syscall_rest_may_be_inside(const struct syscall_rest *rest)
 {
 	const struct syscall_caller *caller = &rest->caller;
 	const struct thread_registers *entered = &rest->entered;
-	const uint64_t mask = caller->compat ? UINT32_MAX : UINT64_MAX; // /proc shows whole registers
+	const uint64_t mask =
+	    caller->compat ? UINT32_MAX : UINT64_MAX; // /proc shows whole registers
 	struct proc_syscall call;
 
 	if (!proc_read_syscall(-1, caller->pid, caller->tid, &call))

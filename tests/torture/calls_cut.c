@@ -362,12 +362,6 @@ FRAME void cut_fallocate(struct kind *kind)
 }
 
 #ifdef __x86_64__
-static char *low_memory(size_t size)
-{
-	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1,
-	            0);
-}
-
 static void *drain_slowly(void *argument)
 {
 	static char bytes[30000];
@@ -387,7 +381,7 @@ FRAME void cut_int_80(struct kind *kind)
 	static int epoll, fds[2];
 
 	if (!low) {
-		low = (unsigned char *)low_memory(RANDOM_BYTES + MARGIN);
+		low = low_memory(RANDOM_BYTES + MARGIN);
 		epoll = epoll_create1(0);
 		if (pipe(fds))
 			die("pipe");
@@ -552,6 +546,8 @@ struct kind cut_kinds[] = {
     {.name = "fallocate", .run = cut_fallocate},
 #ifdef __x86_64__
     {.name = "int_80", .run = cut_int_80},
+    {.name = "give_int_80", .run = give_int_80},
+    {.name = "take_int_80", .run = take_int_80},
 #endif
     {.name = "io_getevents", .run = cut_io_getevents},
     {.name = "io_uring", .run = cut_io_uring},

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "../fixtures/fixture.h"
 
@@ -72,6 +73,17 @@ static inline long int_80(long nr, long a, long b, long c, long d)
 	                 : "memory", "r8", "r9", "r10", "r11");
 	return (int)result;
 }
+
+// Memory that it reaches.
+static inline void *low_memory(size_t size)
+{
+	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1,
+	            0);
+}
+
+// Of calls_int_80.c.
+void give_int_80(struct kind *kind);
+void take_int_80(struct kind *kind);
 #endif
 
 // Of calls_kvm.c.

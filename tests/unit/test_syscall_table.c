@@ -78,6 +78,8 @@ static void test_compat(void **state)
 	assert_int_equal(syscall_from_compat(4), SYS_write);
 	assert_int_equal(syscall_from_compat(256), SYS_epoll_wait);
 	assert_int_equal(syscall_from_compat(20), -1); // getpid
+	assert_int_equal(syscall_to_compat(SYS_sendto), 369);
+	assert_int_equal(syscall_to_compat(SYS_getpid), -1);
 }
 
 int main(void)

@@ -28,14 +28,19 @@ static const struct {
     {141, SYS_getdents},
     {142, SYS_select},
     {143, SYS_flock},
+    {145, SYS_readv},
+    {146, SYS_writev},
     {162, SYS_nanosleep},
     {168, SYS_poll},
     {177, SYS_rt_sigtimedwait},
+    {180, SYS_pread64},
+    {181, SYS_pwrite64},
     {187, SYS_sendfile},
     {220, SYS_getdents64},
     {221, SYS_fcntl},
     {239, SYS_sendfile},
     {240, SYS_futex},
+    {247, SYS_io_getevents},
     {256, SYS_epoll_wait},
     {267, SYS_clock_nanosleep},
     {295, SYS_openat},
@@ -44,16 +49,27 @@ static const struct {
     {313, SYS_splice},
     {319, SYS_epoll_pwait},
     {324, SYS_fallocate},
+    {333, SYS_preadv},
+    {334, SYS_pwritev},
+    {337, SYS_recvmmsg},
+    {345, SYS_sendmmsg},
     {355, SYS_getrandom},
     {361, SYS_bind},
     {362, SYS_connect},
     {364, SYS_accept4},
     {369, SYS_sendto},
+    {370, SYS_sendmsg},
     {371, SYS_recvfrom},
+    {372, SYS_recvmsg},
     {377, SYS_copy_file_range},
+    {378, SYS_preadv2},
+    {379, SYS_pwritev2},
+    {385, SYS_io_pgetevents},
     {407, SYS_clock_nanosleep},
     {413, SYS_pselect6},
     {414, SYS_ppoll},
+    {416, SYS_io_pgetevents},
+    {417, SYS_recvmmsg},
     {420, SYS_semtimedop},
     {421, SYS_rt_sigtimedwait},
     {422, SYS_futex},
@@ -66,6 +82,14 @@ int syscall_from_compat(int64_t number)
 	for (size_t i = 0; i < array_size(pairs); i++)
 		if (pairs[i].compat == number)
 			return pairs[i].native;
+	return -1;
+}
+
+int syscall_to_compat(int number)
+{
+	for (size_t i = 0; i < array_size(pairs); i++)
+		if (pairs[i].native == number)
+			return pairs[i].compat;
 	return -1;
 }
 
