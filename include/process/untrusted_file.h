@@ -40,10 +40,6 @@ int untrusted_file_open_growing(int tid, const char *path, struct stat *ret, boo
 // Returns why a file could not be opened, by errno; NULL: there is no such file.
 const char *untrusted_file_failure(int number);
 
-// Returns for how long this process has waited for the one that opens files, up to now, in
-// nanoseconds. Any signal interrupts such a wait, and its handler may call this.
-int64_t untrusted_file_waited_ns(void);
-
 // Ends the process that has opened files, if there is one. For callers that open no more files, and
 // go on.
 void untrusted_file_end(void);

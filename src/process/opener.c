@@ -2,7 +2,6 @@
 #include "opener.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "listening.h"
 #include "guard.h"
 #include "opener_serve.h"
 #include "proc.h"
@@ -33,8 +33,6 @@ static struct {
 	int fd;
 	pid_t left[MAX_LEFT]; // something else holds them; they are killed
 	size_t n_left;
-	// How long it was waited for; less the time when a wait began, while that goes on.
-	volatile int64_t waited_ns;
 } opener;
 
 // Runs in the child. Leaves nothing of the parent's open: otherwise, whoever waits for the parent's
@@ -133,15 +131,7 @@ static bool has_replied(void)
 {
 	struct pollfd pollfd = {.fd = opener.fd, .events = POLLIN};
 
-	opener.waited_ns -= clock_now_ns();
-	const bool replied = poll(&pollfd, 1, SLICE_MS) > 0;
-	opener.waited_ns += clock_now_ns();
-	return replied;
-}
-
-int64_t opener_waited_ns(void)
-{
-	return opener.waited_ns < 0 ? opener.waited_ns + clock_now_ns() : opener.waited_ns;
+	return listening_poll(&pollfd, 1, SLICE_MS) > 0;
 }
 
 // Waits for a reply; returns 0 when there is one, else why not. The opener may wait for a CPU on a

@@ -56,10 +56,6 @@ int opener_open(const struct opener_request *request, struct opener_reply *ret);
 // Asks for a text. False with errno: ETIMEDOUT as above.
 bool opener_ask(const struct opener_request *request, struct opener_reply *ret);
 
-// Returns for how long this process has waited for the opener in all, up to now, in nanoseconds.
-// Any signal interrupts such a wait, and its handler may call this.
-int64_t opener_waited_ns(void);
-
 // Ends the opener's process, if there is one.
 void opener_end(void);
 

@@ -262,11 +262,6 @@ int untrusted_file_open_growing(int tid, const char *path, struct stat *ret, boo
 	return fd;
 }
 
-int64_t untrusted_file_waited_ns(void)
-{
-	return opener_waited_ns();
-}
-
 void untrusted_file_end(void)
 {
 	opener_end();

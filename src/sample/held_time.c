@@ -6,11 +6,11 @@
 
 #include "clock.h"
 #include "events.h"
+#include "listening.h"
 #include "hold_limit.h"
 #include "proc.h"
 #include "run_stats.h"
 #include "tracee.h"
-#include "untrusted_file.h"
 
 enum {
 	LONG_WAIT_NS = 100000, // for a stop: longer than a hold should last
@@ -138,7 +138,7 @@ static void mark_work(struct held_time *hold)
 {
 	hold->work_ns = clock_now_ns();
 	hold->work_cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
-	hold->work_listened_ns = untrusted_file_waited_ns();
+	hold->work_listened_ns = listening_waited_ns();
 	if (hold->work_ns - hold->own_delay_read_ns < LONG_WAIT_NS)
 		return;
 	hold->own_delay_ns = own_delay(hold);
@@ -146,14 +146,14 @@ static void mark_work(struct held_time *hold)
 }
 
 // Notes the work done so far. The signal of a stop interrupts the sampler at once while it computes
-// or waits for a file to be opened or a thread to be seized. It may not while the sampler waits for
-// a disk, for another lock in the kernel, or for a CPU: nobody has been held for longer than it has
-// done so since the work began.
+// or waits for a file to be opened, for a reader, or for a thread to be seized. It may not while
+// the sampler waits for a disk, for another lock in the kernel, or for a CPU: nobody has been held
+// for longer than it has done so since the work began.
 static void note_work(struct held_time *hold, int64_t now_ns)
 {
 	const int64_t delay_ns = own_delay(hold), delayed_ns = delay_ns - hold->own_delay_ns;
 	const int64_t on_cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - hold->work_cpu_ns;
-	const int64_t listened_ns = untrusted_file_waited_ns() - hold->work_listened_ns;
+	const int64_t listened_ns = listening_waited_ns() - hold->work_listened_ns;
 	const int64_t off_cpu_ns = now_ns - hold->work_ns - on_cpu_ns;
 	const int64_t deaf_ns = hold->seizes ? 0 : off_cpu_ns - listened_ns;
 

@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "listening.h"
 #include "memory.h"
 
 enum { PAUSE_MS = 20, STALL_NS = 1000000000 };
@@ -33,7 +33,7 @@ static bool user_wants_to_end(void)
 
 bool writing_pause(void)
 {
-	poll(NULL, 0, PAUSE_MS);
+	listening_poll(NULL, 0, PAUSE_MS);
 	return user_wants_to_end();
 }
 
@@ -45,7 +45,7 @@ static bool await_room(int fd)
 
 	// In time: signals that serve the target's stops cut the pauses short.
 	for (;;) {
-		const int ready = poll(&pollfd, 1, PAUSE_MS);
+		const int ready = listening_poll(&pollfd, 1, PAUSE_MS);
 		if (ready > 0 || (ready < 0 && errno != EINTR))
 			return true;
 		if (clock_now_ns() - begin_ns > STALL_NS && user_wants_to_end())

@@ -22,6 +22,7 @@
 #include "tracee.h"
 #include "untrusted_file.h"
 #include "untrusted_text.h"
+#include "writing.h"
 
 enum { LONG_NS = 1000000 }; // longer than a hold should be
 
@@ -204,6 +205,27 @@ static void wait_for_opener(void)
 	waitpid(waker, NULL, __WALL);
 }
 
+// A pipe is full, and is read after a while; no signal comes meanwhile.
+static void wait_for_reader(void)
+{
+	static char bytes[1 << 20];
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	const pid_t reader = (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL);
+	if (reader == 0) {
+		close(fds[1]);
+		usleep(10 * LONG_NS / 1000);
+		while (read(fds[0], bytes, sizeof(bytes)) > 0)
+			continue;
+		_exit(0);
+	}
+	assert_int_equal(writing_write(fds[1], bytes, sizeof(bytes)), 0);
+	close(fds[0]);
+	close(fds[1]);
+	waitpid(reader, NULL, __WALL);
+}
+
 // For how long before the end of the work somebody may have been held, and for how long the test
 // itself had no CPU in it.
 static int64_t unsure_after(struct held_time *hold, void (*work)(void), int64_t *ret_off_cpu_ns)
@@ -219,8 +241,8 @@ static int64_t unsure_after(struct held_time *hold, void (*work)(void), int64_t 
 	return end_ns - hold->quiet_ns;
 }
 
-// A stop that comes while the sampler computes, or waits for a file to be opened, is noticed at
-// once; but perhaps not while it waits in the kernel, for a disk or a lock.
+// A stop that comes while the sampler computes, or waits for a file to be opened or for a reader,
+// is noticed at once; but perhaps not while it waits in the kernel, for a disk or a lock.
 static void test_waits_at_work(void **state)
 {
 	static const struct {
@@ -231,6 +253,7 @@ static void test_waits_at_work(void **state)
 	    {sleep_long, LONG_NS, 0},
 	    {sleep_and_compute, LONG_NS, 0},
 	    {wait_for_opener, 0, 9 * LONG_NS},
+	    {wait_for_reader, 0, 9 * LONG_NS},
 	};
 	struct held_time *hold = &((struct fixture *)*state)->hold;
 	struct sigaction action;
