@@ -85,7 +85,7 @@ static void note_quiet(struct held_time *hold, int64_t now_ns, int64_t deaf_ns)
 {
 	const int64_t quiet_ns = now_ns - deaf_ns - WAKE_SLACK_NS;
 
-	if (quiet_ns <= hold->quiet_ns)
+	if (quiet_ns <= hold->quiet_ns || hold->no_room)
 		return;
 	hold->quiet_ns = quiet_ns;
 	hold->quiet_delay_ns = hold->own_delay_ns;

@@ -28,6 +28,7 @@ struct held_time {
 	int64_t own_delay_ns;    // the sampler's own wait for CPUs, as last read; -1: unknown
 	bool holding;            // threads are held while others are waited for (--stop-all)
 	bool between_ticks;      // nobody counts what has stopped: room for copies stays taken
+	bool no_room;            // somebody who has stopped may be held until there is some
 	struct held_time_server server;
 	volatile int64_t work_ns;  // when long work began, or was last interrupted; 0: no such work
 	volatile bool serves;      // in the signal handler

@@ -55,11 +55,12 @@ static void attend(void *context)
 	if (tracee_take_unserved())
 		events_note_served(events);
 	const int64_t looked_ns = clock_now_ns();
-	if (!events_child_came(events)) {
+	if (!events_child_came(events) && !processes->hold.no_room) {
 		held_time_note_none(&processes->hold, looked_ns);
 		return;
 	}
 	tracee_serve();
+	processes->hold.no_room = false;
 	for (size_t i = 0; i < processes->count; i++)
 		ticker_attend(&processes->items[i]->ticker);
 }
@@ -70,6 +71,7 @@ static void serve(void *context)
 	struct processes *processes = context;
 
 	tracee_serve();
+	processes->hold.no_room = false;
 	for (size_t i = 0; i < processes->count; i++)
 		ticker_serve(&processes->items[i]->ticker);
 }
@@ -281,6 +283,7 @@ void processes_visit(const struct processes *processes,
 
 static void collect(struct processes *processes)
 {
+	processes->hold.no_room = false;
 	for (size_t i = 0; i < processes->count; i++)
 		ticker_collect(&processes->items[i]->ticker);
 }

@@ -186,8 +186,10 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 		struct stop *stop = &stops->items[i];
 		if (stop->over || stop->copied || !stop->thread->stop.pending)
 			continue;
-		if (!snapshot_buffer_has_room(stops->buffer) && !stops->hold->between_ticks)
+		if (!snapshot_buffer_has_room(stops->buffer) && !stops->hold->between_ticks) {
+			stops->hold->no_room = true;
 			return missing + 1;
+		}
 		const int64_t polled_ns = clock_now_ns();
 		switch (tracee_poll(stop->thread->tid, &stop->how)) {
 		case TRACEE_STOPPED:

@@ -277,6 +277,9 @@ static void test_waits_at_work(void **state)
 		assert_true(unsure_ns >= cases[i].deaf_ns);
 		assert_true(unsure_ns < off_cpu_ns - cases[i].listened_ns + LONG_NS / 2);
 	}
+	hold->no_room = true; // for a copy of somebody who had stopped before
+	int64_t unused;
+	assert_true(unsure_after(hold, compute, &unused) >= 4 * LONG_NS);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	untrusted_file_end();

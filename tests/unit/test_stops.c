@@ -311,6 +311,8 @@ static void test_no_room(void **state)
 	assert_false(stops_wait(&stops, &process.maps, N_CPUS, TICK_NS, clock_now_ns() + FAR_NS));
 	assert_true(stops_poll(&stops, &process.maps, LATER_NS) > 0);
 	assert_false(stops.items[0].copied);
+	assert_true(hold.no_room);
+	hold.no_room = false;
 	buffer.used = 0;
 	assert_true(stops_wait(&stops, &process.maps, N_CPUS, TICK_NS, clock_now_ns() + FAR_NS));
 	check_stop(&stops, &stops.items[0], COPIED);
