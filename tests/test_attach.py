@@ -256,6 +256,7 @@ class Shapes(Followed):
         """Whole is what ends at a thread's root; what ends by chance is marked."""
         for mode, root in {
             "top": "outermost",
+            "page": "outermost",
             "midst": r"\[truncated: no return address\];outermost",
             "thread": "enter_thread;outermost",
             "chance": r"\[truncated: no unwinding rule\];without_tables;outermost",

@@ -12,6 +12,10 @@ enum {
 	// What makers of stacks keep above the first frame: a few words, the stack's own
 	// description.
 	TOP_SLACK = 256,
+	// What a stack is made of. Who keeps more than that above the first frame gives it whole
+	// pages: Ruby's fibers have the interpreter's stack there (fiber_pool_stack_alloca, in
+	// cont.c).
+	TOP_PAGE = 4096,
 };
 
 bool stack_root_is_entry(const struct address_space *space, uint64_t sp)
@@ -29,7 +33,7 @@ bool stack_root_is_top(struct address_space *space, uint64_t sp)
 	if (stack_root_is_entry(space, sp))
 		return true;
 	space->stale |= mapping == NULL;
-	return mapping && mapping->end - sp <= TOP_SLACK;
+	return mapping && (mapping->end - sp <= TOP_SLACK || sp % TOP_PAGE == 0);
 }
 
 bool stack_root_is_passed(const struct address_space *space, uint64_t sp, uint64_t pc)

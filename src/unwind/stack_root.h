@@ -16,7 +16,8 @@ struct address_space;
 bool stack_root_is_entry(const struct address_space *space, uint64_t sp);
 
 // True if nothing more of a stack lies above the stack pointer: it is near where the program was
-// entered, or at the end of its mapping. If no mapping is known, marks the maps as stale.
+// entered, at the end of its mapping, or between two pages, where makers of stacks begin. If no
+// mapping is known, marks the maps as stale.
 bool stack_root_is_top(struct address_space *space, uint64_t sp);
 
 // True if the walk has left the program's entry code for what the kernel wrote above it: the number

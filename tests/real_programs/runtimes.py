@@ -112,6 +112,20 @@ end
 """
 
 
+RUBY_SOURCE = """
+def work(n)
+  n.times.inject { |sum, i| (sum * 7 + i) % 1000003 }
+end
+computes = Fiber.new { loop { work(20000); Fiber.yield } }
+loop { 20.times { computes.resume }; Fiber.new { sleep 0.02 }.resume }
+"""
+
+
+@program("ruby")
+def ruby_fibers(work):
+    return ["-p", work.start("ruby " + work.write("work.rb", RUBY_SOURCE))]
+
+
 @program("luajit")
 def luajit(work):
     return ["-p", work.start("luajit " + work.write("work.lua", LUA_SOURCE))]
