@@ -60,7 +60,8 @@ class Targets(harness.TestCase):
         self.refused_other_proc(*unshare, "sh", "-c", script, program, *attach)
         inner = self.start(*unshare, "--kill-child", "--mount-proc", program, "spin")
         target = harness.children(inner.pid)[0]
-        enter = [harness.find_tool("nsenter"), f"--mount=/proc/{target}/ns/mnt"]
+        enter = [harness.find_tool("nsenter"), f"--mount=/proc/{target}/ns/mnt",
+                 f"--root=/proc/{target}/root"]  # fmt: skip
         self.refused_other_proc(*enter, *attach, "1")
 
     def refused_other_proc(self, *command):

@@ -3,6 +3,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import sys
 
@@ -159,12 +160,17 @@ class Stack(harness.TestCase):
         """Before anything is done to the process, and not by a death in the midst: also where there
         is hardly room to say so. (Sanitizers do not begin there.)"""
         target = self.start_fixture("threads", 1, 1)
+        directory = self.directory()
+        os.chown(directory, 65534, 65534)  # where the profiler is, others may not be let in
+        profiler = shutil.copy(harness.PROFILER, directory)
         for kib in (64,) if harness.is_sanitized() else (64, 16):
             def limit_and_drop(limit=kib << 10):
                 os.setuid(65534)
                 resource.setrlimit(resource.RLIMIT_STACK, (limit, limit))
 
-            run = start_attach(target, "-d", "0.1", preexec_fn=limit_and_drop, env={})
+            run = start_attach(
+                target, "-d", "0.1", preexec_fn=limit_and_drop, env={}, profiler=profiler
+            )
             run.finish(expect=STATUS_TARGET)
             self.assertRegex(run.stderr, rf"no larger than {kib} KiB here.*\(ulimit -s\)")
 

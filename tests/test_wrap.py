@@ -209,7 +209,8 @@ class FirstProcess(harness.TestCase):
         """Of a process that has come from outside."""
         agent = self.start_first("agent", "-q", "-o", self.directory(), "comm=nobody", ready=None)
         for _, first in self.start_wrapping(*self.QUIET), self.start_wrapping(*self.TOP), agent:
-            enter = [harness.find_tool("nsenter"), f"--target={first}", "--pid", "--mount", "sh", "-c"]
+            enter = [harness.find_tool("nsenter"), f"--target={first}", "--pid", "--mount", "--root",
+                     "sh", "-c"]  # fmt: skip
             text = subprocess.check_output([*enter, "sleep 0.05 >&2 & echo $!"], text=True)
             with self.subTest(first):
                 self.assertTrue(text.strip().isdigit())
