@@ -23,6 +23,9 @@ struct thread_registers {
 // Reads all registers, by DWARF's numbers.
 void thread_registers_read(const struct thread_registers *thread, struct registers *ret);
 
+// True if the thread executes 32-bit code, in a program of 32 bits or not.
+bool thread_registers_are_32_bit(const struct thread_registers *thread);
+
 // Returns the thread pointer, from which thread-local variables are found.
 uint64_t thread_registers_tls(const struct thread_registers *thread);
 

@@ -30,14 +30,18 @@ struct socket_facts {
 	uint64_t least;     // SO_RCVLOWAT: bytes that a receiving call waits for
 	bool notes_sending; // SO_TIMESTAMPING of what is sent: each call leaves a note
 	bool has_timeout;   // SO_RCVTIMEO or SO_SNDTIMEO
+	bool peeks_on;      // SO_PEEK_OFF: a peek begins behind the one before
+	bool is_unix;       // AF_UNIX
 };
 
-// Asks a socket of the process through a duplicate (pidfd_getfd(2)). False if none can be made.
-bool descriptor_socket(int pid, int number, struct socket_facts *ret);
+// Asks a socket of the thread, in process `pid`, through a duplicate (pidfd_getfd(2)). False with
+// errno if none can be made: ENOSYS before Linux 5.6; EBADF if the thread does not share its
+// process's descriptors, or its main thread has ended, before 6.9.
+bool descriptor_socket(int pid, int tid, int number, struct socket_facts *ret);
 
 // Finds how many bytes a read of a terminal waits for (VMIN); 0: it ends by itself, at the end of a
-// line or after a time. False if that is not known.
-bool descriptor_terminal(int pid, int number, uint64_t *ret_least);
+// line or after a time. False with errno if that is not known.
+bool descriptor_terminal(int pid, int tid, int number, uint64_t *ret_least);
 
 // True if RLIMIT_FSIZE lets the process write files of any size.
 bool descriptor_may_grow(int pid);

@@ -53,8 +53,8 @@ enum tracee_wait tracee_poll(int tid, struct tracee_stop *ret);
 enum tracee_wait tracee_wait(int tid, struct tracee_stop *ret);
 
 // Reads the registers of a stopped thread, and its thread pointer. Also mends what the stop itself
-// did to the thread's system call (syscall_mend.h). False if the thread is gone, or is not a 64-bit
-// one.
+// did to the thread's system call (syscall_mend.h). False if the thread is gone, or executes 32-bit
+// code.
 bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, uint64_t *ret_tls);
 
 // Lets a stopped thread run on, untraced, with the signal that it was about to get. If it executed

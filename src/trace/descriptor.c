@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "descriptor.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/net_tstamp.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@ enum {
 	MAJOR_PTY_SLAVE = 136,
 	N_PTY_MAJORS = 8,
 	DRIVERS_BYTES = 8192,
+	OPEN_THREAD = O_EXCL, // PIDFD_THREAD, since Linux 6.9
 };
 
 struct device {
@@ -89,26 +91,28 @@ static bool is_memory(struct device device)
 	return false;
 }
 
-static bool look(int tid, int number, unsigned int *ret_mode, struct device *ret_device)
+static bool look(int tid, int number, struct statx *ret)
 {
-	struct statx status;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, number);
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE, &status) != 0)
-		return false;
-	*ret_mode = status.stx_mode;
-	*ret_device = (struct device){status.stx_rdev_major, status.stx_rdev_minor};
-	return true;
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO,
+	             ret) == 0;
+}
+
+static struct device device_of(const struct statx *status)
+{
+	return (struct device){status->stx_rdev_major, status->stx_rdev_minor};
 }
 
 enum descriptor_kind descriptor_kind(int tid, int number)
 {
-	struct device device;
-	unsigned int mode;
+	struct statx status;
 
-	if (!look(tid, number, &mode, &device))
+	if (!look(tid, number, &status))
 		return DESCRIPTOR_UNKNOWN;
+	const struct device device = device_of(&status);
+	const unsigned int mode = status.stx_mode;
 	if (S_ISSOCK(mode))
 		return DESCRIPTOR_SOCKET;
 	if (S_ISFIFO(mode))
@@ -137,13 +141,34 @@ bool descriptor_blocks(int tid, int number)
 	return !line || sscanf(line, "flags: %o", &flags) != 1 || !(flags & O_NONBLOCK);
 }
 
-// Returns a duplicate, to be closed. Only for sockets and terminals: closing a file can do more
-// than that.
-static int duplicate(int pid, int number)
+static int open_thread(int pid, int tid)
 {
-	_cleanup_close_ int process = (int)syscall(SYS_pidfd_open, pid, 0);
+	const int fd = (int)syscall(SYS_pidfd_open, tid, tid == pid ? 0 : OPEN_THREAD);
 
-	return process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, number, 0);
+	// An older kernel knows only main threads, most of whose descriptors are the thread's.
+	return fd < 0 && errno == EINVAL ? (int)syscall(SYS_pidfd_open, pid, 0) : fd;
+}
+
+static bool is_same(int fd, const struct statx *status)
+{
+	struct stat own;
+
+	return fstat(fd, &own) == 0 && own.st_ino == status->stx_ino &&
+	       own.st_dev == makedev(status->stx_dev_major, status->stx_dev_minor);
+}
+
+// Returns a duplicate of what the thread has by that number, which is *status, to be closed. Only
+// for sockets and terminals: closing a file can do more than that.
+static int duplicate(int pid, int tid, int number, const struct statx *status)
+{
+	_cleanup_close_ int thread = open_thread(pid, tid);
+	const int fd = thread < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, thread, number, 0);
+
+	if (fd < 0 || is_same(fd, status))
+		return fd;
+	close(fd);
+	errno = EBADF;
+	return -1;
 }
 
 static bool get_option(int fd, int name, int *ret)
@@ -162,38 +187,44 @@ static bool has_timeout(int fd, int name)
 	       (time.tv_sec != 0 || time.tv_usec != 0);
 }
 
-bool descriptor_socket(int pid, int number, struct socket_facts *ret)
+bool descriptor_socket(int pid, int tid, int number, struct socket_facts *ret)
 {
 	const int sending = SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_TX_SOFTWARE |
 	                    SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_ACK;
-	_cleanup_close_ int fd = duplicate(pid, number);
-	int type, least, stamps = 0;
+	struct statx status;
 
+	if (!look(tid, number, &status))
+		return false;
+	_cleanup_close_ int fd = duplicate(pid, tid, number, &status);
+	int type, least, stamps = 0, peek_at = -1, domain = AF_UNSPEC;
 	if (fd < 0 || !get_option(fd, SO_TYPE, &type) || !get_option(fd, SO_RCVLOWAT, &least))
 		return false;
 	get_option(fd, SO_TIMESTAMPING, &stamps);
+	get_option(fd, SO_PEEK_OFF, &peek_at);
+	get_option(fd, SO_DOMAIN, &domain);
 	*ret = (struct socket_facts){
 	    .type = type,
 	    .least = least > 0 ? (uint64_t)least : 1,
 	    .notes_sending = stamps & sending,
 	    .has_timeout = has_timeout(fd, SO_RCVTIMEO) || has_timeout(fd, SO_SNDTIMEO),
+	    .peeks_on = peek_at >= 0,
+	    .is_unix = domain == AF_UNIX,
 	};
 	return true;
 }
 
 // As n_tty_read in drivers/tty/n_tty.c does it.
-bool descriptor_terminal(int pid, int number, uint64_t *ret_least)
+bool descriptor_terminal(int pid, int tid, int number, uint64_t *ret_least)
 {
-	struct device device;
 	struct termios modes;
-	unsigned int mode;
+	struct statx status;
 
-	if (!look(pid, number, &mode, &device))
+	if (!look(tid, number, &status))
 		return false;
 	*ret_least = 0;
-	if (is_pty_master(device))
+	if (is_pty_master(device_of(&status)))
 		return true;
-	_cleanup_close_ int fd = duplicate(pid, number);
+	_cleanup_close_ int fd = duplicate(pid, tid, number, &status);
 	if (fd < 0 || tcgetattr(fd, &modes) != 0)
 		return false;
 	if (!(modes.c_lflag & ICANON) && modes.c_cc[VTIME] == 0)

@@ -277,7 +277,7 @@ void privileged_exec_restore(int tid)
 
 	if (!privileged_exec_is_withheld())
 		return;
-	if (tracee_registers_get(tid, &thread))
+	if (tracee_registers_get(tid, &thread) && !thread_registers_are_32_bit(&thread))
 		result = look(tid, &thread, &again);
 	if (result == RESULT_AGAIN &&
 	    !(tracee_registers_put_code(tid, again.address, again.code, array_size(again.code)) &&

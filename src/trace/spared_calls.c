@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "spared_calls.h"
 
+#include <errno.h>
 #include <linux/io_uring.h>
 #include <string.h>
 
@@ -60,7 +61,8 @@ static bool has_timeout(const struct proc_syscall *call)
 	}
 }
 
-// True for calls whose first argument is a socket with SO_RCVTIMEO or SO_SNDTIMEO.
+// True for calls whose first argument is a socket with SO_RCVTIMEO or SO_SNDTIMEO, or one that
+// cannot be asked though the kernel lets others be.
 static bool has_socket_timeout(const struct syscall_caller *caller, const struct proc_syscall *call,
                                const struct syscall_row *row)
 {
@@ -70,8 +72,10 @@ static bool has_socket_timeout(const struct syscall_caller *caller, const struct
 	const int number = (int)call->args[0];
 	struct socket_facts socket;
 
-	return takes_socket && descriptor_kind(caller->tid, number) == DESCRIPTOR_SOCKET &&
-	       descriptor_socket(caller->pid, number, &socket) && socket.has_timeout;
+	if (!takes_socket || descriptor_kind(caller->tid, number) != DESCRIPTOR_SOCKET)
+		return false;
+	return descriptor_socket(caller->pid, caller->tid, number, &socket) ? socket.has_timeout
+	                                                                    : errno != ENOSYS;
 }
 
 // True if the call may have moved a part of its data. A call that gives all that it has may,

@@ -121,25 +121,55 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-// Returns how much of that a receiving call waits for; 0: what it has is enough.
-static uint64_t received(const struct syscall_rest *rest, enum descriptor_kind kind, uint64_t asked)
+// Notes that its descriptor could not be asked, though the kernel lets others be. Call it at once.
+static bool note_unsure(struct syscall_rest *rest)
+{
+	rest->is_unsure = errno != ENOSYS;
+	return rest->is_unsure;
+}
+
+static bool ask_socket(const struct syscall_rest *rest, struct socket_facts *ret)
+{
+	const struct syscall_caller *caller = &rest->caller;
+
+	return descriptor_socket(caller->pid, caller->tid,
+	                         (int)argument(rest, rest->row->rest->descriptor), ret);
+}
+
+static uint64_t received_from_terminal(struct syscall_rest *rest, uint64_t asked)
 {
 	const int number = (int)argument(rest, rest->row->rest->descriptor);
-	const uint64_t flags = argument(rest, rest->row->rest->flags);
-	struct socket_facts socket;
 	uint64_t least;
 
-	if (kind & DESCRIPTOR_TERMINAL)
-		return descriptor_terminal(rest->caller.pid, number, &least) ? smaller(least, asked)
-		                                                             : 0;
-	if (kind != DESCRIPTOR_SOCKET)
-		return asked;
+	if (!descriptor_terminal(rest->caller.pid, rest->caller.tid, number, &least))
+		return note_unsure(rest) ? asked : 0;
+	return smaller(least, asked);
+}
+
+static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
+{
+	const uint64_t flags = argument(rest, rest->row->rest->flags);
+	struct socket_facts socket;
+
 	if (flags & (MSG_ERRQUEUE | MSG_OOB | MSG_DONTWAIT))
 		return 0;
-	// A call that receives a message ends with that message.
-	if (!descriptor_socket(rest->caller.pid, number, &socket) || socket.type != SOCK_STREAM)
+	if (!ask_socket(rest, &socket))
+		return note_unsure(rest) ? asked : 0;
+	// A call that receives a message ends with that message; one that looks at a unix socket
+	// with what there is (unix_stream_read_generic).
+	if (socket.type != SOCK_STREAM || (socket.is_unix && (flags & MSG_PEEK)))
 		return 0;
+	rest->peeks_on = socket.peeks_on;
 	return flags & MSG_WAITALL ? asked : smaller(socket.least, asked);
+}
+
+// Returns how much of that a receiving call waits for; 0: what it has is enough. If that is not
+// known, all of it, and the call cannot be continued.
+static uint64_t received(struct syscall_rest *rest, enum descriptor_kind kind, uint64_t asked)
+{
+	if (kind & DESCRIPTOR_TERMINAL)
+		return received_from_terminal(rest, asked);
+	return kind == DESCRIPTOR_SOCKET ? received_from_socket(rest, asked) : asked;
 }
 
 // True if it waits for messages, which it does only in part: do_recvmmsg writes back what was left
@@ -211,15 +241,13 @@ static bool can_enter_parts(const struct syscall_rest *rest)
 	return rule->list != LIST_MESSAGE || needs_no_control(rest);
 }
 
-static bool leaves_notes(const struct syscall_rest *rest)
+static bool leaves_notes(struct syscall_rest *rest)
 {
-	const struct syscall_rest_rule *rule = rest->row->rest;
 	struct socket_facts socket;
 
-	return rest->is_socket && rule->wish == WISH_ALL &&
-	       descriptor_socket(rest->caller.pid, (int)argument(rest, rule->descriptor),
-	                         &socket) &&
-	       socket.notes_sending;
+	if (!rest->is_socket || rest->row->rest->wish != WISH_ALL)
+		return false;
+	return ask_socket(rest, &socket) ? socket.notes_sending : note_unsure(rest);
 }
 
 // True if a part must be sent, not written: on a socket a part that is written must not raise
@@ -232,11 +260,12 @@ static bool is_sent(const struct syscall_rest *rest)
 }
 
 // True if the rest of the call, which was cut, can be had exactly.
-static bool can_continue(const struct syscall_rest *rest, enum descriptor_kind kind)
+static bool can_continue(struct syscall_rest *rest, enum descriptor_kind kind)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
+	const uint32_t refused = rule->refused & ~(rest->peeks_on ? (uint32_t)MSG_PEEK : 0);
 
-	if ((argument(rest, rule->flags) & rule->refused) || !can_enter_parts(rest))
+	if (rest->is_unsure || (argument(rest, rule->flags) & refused) || !can_enter_parts(rest))
 		return false;
 	if (rule->keeps_file_size && kind == DESCRIPTOR_FILE &&
 	    !descriptor_may_grow(rest->caller.pid))
@@ -309,7 +338,8 @@ enum syscall_mend syscall_rest_find(const struct syscall_row *row,
 	ret->is_filtered = syscall_is_filtered(caller->tid);
 	if (!was_cut(ret, kind))
 		return MEND_NOTHING;
-	if (rule->wish == WISH_RECEIVE && (argument(ret, rule->flags) & MSG_PEEK)) {
+	if (rule->wish == WISH_RECEIVE && (argument(ret, rule->flags) & MSG_PEEK) &&
+	    !ret->peeks_on && !ret->is_unsure) {
 		ret->kind = REST_WHOLE; // it has moved nothing
 		return rule->list == LIST_NONE || needs_no_control(ret) ? MEND_REST : MEND_LEFT;
 	}

@@ -33,6 +33,8 @@ struct syscall_rest {
 	struct syscall_caller caller;
 	enum syscall_rest_kind kind;
 	bool is_socket;
+	bool is_unsure;         // what its descriptor is set to could not be asked
+	bool peeks_on;          // it looks at what comes behind what it has looked at
 	bool is_filtered;       // by seccomp
 	unsigned int n_entered; // how often a part was entered
 	uint64_t total;         // the bytes, or what else it counts, that the call is to come to

@@ -482,11 +482,11 @@ bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, 
 	thread_registers_read(&thread, ret);
 	*ret_tls = thread_registers_tls(&thread);
 	stop->call = syscall_number(&thread);
-	if (!entry || stop->call < 0 || !tracee_stop_is_ours(tid, stop))
-		return true;
-	mend(entry, &thread);
-	stop->resumes = syscall_mend_resumes(&thread);
-	return true;
+	if (entry && stop->call >= 0 && tracee_stop_is_ours(tid, stop)) {
+		mend(entry, &thread);
+		stop->resumes = syscall_mend_resumes(&thread);
+	}
+	return !thread_registers_are_32_bit(&thread);
 }
 
 void tracee_release(int tid, const struct tracee_stop *stop)

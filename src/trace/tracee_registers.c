@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "tracee_registers.h"
 
-#include <elf.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 
 #include "syscall_registers.h"
 
 bool tracee_registers_get(int tid, struct thread_registers *ret)
 {
-	struct iovec vector = {.iov_base = &ret->user, .iov_len = sizeof(ret->user)};
-
-	// A 32-bit thread fills less.
-	return ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0 &&
-	       vector.iov_len == sizeof(ret->user);
+	// Not PTRACE_GETREGSET, which shows a thread in 32-bit code in that one's form.
+	return ptrace(PTRACE_GETREGS, tid, NULL, &ret->user) == 0;
 }
 
 bool tracee_registers_set(int tid, const struct thread_registers *thread)
 {
 	struct thread_registers copy = *thread;
-	struct iovec vector = {.iov_base = &copy.user, .iov_len = sizeof(copy.user)};
 
-	return ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &vector) == 0;
+	return ptrace(PTRACE_SETREGS, tid, NULL, &copy.user) == 0;
 }
 
 // Kernels before 5.3 do not tell whether it is a compat call.

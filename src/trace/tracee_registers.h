@@ -10,7 +10,8 @@
 
 struct thread_registers;
 
-// False if it is not stopped, or runs a 32-bit program.
+// Reads the registers, in their 64-bit form also where the thread executes 32-bit code. False if it
+// is not stopped.
 bool tracee_registers_get(int tid, struct thread_registers *ret);
 
 bool tracee_registers_set(int tid, const struct thread_registers *thread);

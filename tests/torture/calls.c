@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// calls GROUP SECONDS [seccomp] [ignored] [KIND]: system calls that a stop of the thread could
-// disturb, made all the time by a thread for each kind. Groups: timed, woken, data, cut, sockets,
-// interrupted, spared, served.
+// calls GROUP SECONDS [seccomp] [ignored] [alone] [KIND]: system calls that a stop of the thread
+// could disturb, made all the time by a thread for each kind. Groups: timed, woken, data, cut,
+// sockets, interrupted, spared, served.
 //
 // seccomp: under a filter that kills whoever calls restart_syscall. ignored: while another process
 // sends the threads signals that are ignored, which do nothing to a thread that nobody traces.
+// alone: without a main thread, which has ended.
 //
 // Says for each kind: name, calls, faults, median and 90th percentile of the lateness in ms, and
 // what the first fault was.
@@ -157,8 +158,30 @@ static struct kind *find_kind(const struct kind *kinds, const char *name)
 	return alone;
 }
 
+// Of all that has begun.
+struct work {
+	struct kind *kinds;
+	pid_t sender; // 0: there is none
+};
+
+static void *finish(void *argument)
+{
+	const struct work *work = argument;
+
+	ready();
+	for (struct kind *kind = work->kinds; kind->name; kind++) {
+		pthread_join(kind->thread, NULL);
+		tell(kind);
+	}
+	if (work->sender)
+		kill(work->sender, SIGKILL);
+	say("end\n");
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
+	static struct work work;
 	static const struct {
 		const char *name;
 		struct kind *kinds;
@@ -168,8 +191,7 @@ int main(int argc, char **argv)
 	    {"spared", spared_kinds}, {"served", served_kinds},
 	};
 	struct kind *kinds = NULL;
-	int ignored = 0;
-	pid_t sender = 0;
+	int ignored = 0, alone = 0;
 
 	for (size_t i = 0; argc > 2 && i < sizeof(groups) / sizeof(groups[0]); i++)
 		if (!strcmp(argv[1], groups[i].name))
@@ -181,6 +203,8 @@ int main(int argc, char **argv)
 			forbid_restart();
 		else if (!strcmp(argv[i], "ignored"))
 			ignored = 1;
+		else if (!strcmp(argv[i], "alone"))
+			alone = 1;
 		else
 			kinds = find_kind(kinds, argv[i]);
 	}
@@ -191,14 +215,10 @@ int main(int argc, char **argv)
 	// Not before: a signal that comes while it is blocked, as in pthread_create, is not
 	// ignored.
 	if (ignored)
-		sender = send_ignored();
-	ready();
-	for (struct kind *kind = kinds; kind->name; kind++) {
-		pthread_join(kind->thread, NULL);
-		tell(kind);
-	}
-	if (sender)
-		kill(sender, SIGKILL);
-	say("end\n");
-	return 0;
+		work.sender = send_ignored();
+	work.kinds = kinds;
+	if (!alone)
+		finish(&work);
+	help(finish, &work);
+	pthread_exit(NULL); // the others go on without a main thread
 }

@@ -548,6 +548,7 @@ struct kind cut_kinds[] = {
     {.name = "int_80", .run = cut_int_80},
     {.name = "give_int_80", .run = give_int_80},
     {.name = "take_int_80", .run = take_int_80},
+    {.name = "code_of_32_bits", .run = call_from_32},
 #endif
     {.name = "io_getevents", .run = cut_io_getevents},
     {.name = "io_uring", .run = cut_io_uring},

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -57,6 +58,7 @@ struct reader {
 	struct kind *kind;
 	int fds[2];
 	unsigned int at;
+	int peeks_on; // SO_PEEK_OFF
 };
 
 static void open_reader(struct reader *reader, struct kind *kind, int is_tcp)
@@ -93,7 +95,8 @@ static void look_and_take(struct reader *reader, int waits)
 	const int flags = MSG_PEEK | MSG_WAITALL;
 	long n;
 
-	if (reader->kind->calls % 2)
+	// Under a filter a list that is peeked at from an offset is left short, and counted.
+	if (reader->kind->calls % 2 || (reader->peeks_on && prctl(PR_GET_SECCOMP)))
 		n = recv(reader->fds[0], bytes, LOOKED_AT, flags);
 	else
 		n = recvmsg(reader->fds[0], &message, flags);
@@ -117,6 +120,65 @@ FRAME void peek_unix(struct kind *kind)
 
 	open_reader(&reader, kind, 0);
 	look_and_take(&reader, 0);
+}
+
+// Each look begins behind the one before; what is taken sets the next one's beginning back.
+FRAME void peek_on_tcp(struct kind *kind)
+{
+	static struct reader reader;
+	const int from_the_start = 0;
+
+	open_reader(&reader, kind, 1);
+	reader.peeks_on = 1;
+	if (setsockopt(reader.fds[0], SOL_SOCKET, SO_PEEK_OFF, &from_the_start, sizeof(int)))
+		leave_out(kind, "no SO_PEEK_OFF");
+	else
+		look_and_take(&reader, 1);
+}
+
+#define REPLY 10
+#define QUESTIONS 100
+#define PATIENCE_MS 1000
+
+// Replies to each byte. Who waits for more than that gets it after a while.
+static void *reply(void *argument)
+{
+	struct pollfd asked = {.fd = *(int *)argument, .events = POLLIN};
+	const char bytes[2 * REPLY] = {0};
+	char question;
+
+	for (;;) {
+		const int ready = poll(&asked, 1, PATIENCE_MS);
+		if (ready > 0 && read(asked.fd, &question, 1) != 1)
+			return NULL;
+		send(asked.fd, bytes, REPLY, MSG_NOSIGNAL);
+	}
+}
+
+// The thread has descriptors of its own: that of the same number of its process waits for more.
+FRAME void own_descriptors(struct kind *kind)
+{
+	static int fds[2];
+	const int least = 2 * REPLY;
+	char bytes[2 * REPLY];
+	int own[2];
+
+	if (!fds[1]) {
+		pair_unix(fds, SOCK_STREAM);
+		setsockopt(fds[0], SOL_SOCKET, SO_RCVLOWAT, &least, sizeof(least));
+		pair_unix(own, SOCK_STREAM);
+		if (unshare(CLONE_FILES))
+			die("unshare");
+		dup2(own[0], fds[0]);
+		dup2(own[1], fds[1]);
+		help(reply, &fds[1]);
+	}
+	for (int i = 0; i < QUESTIONS; i++) {
+		send(fds[0], "?", 1, 0);
+		const long n = read(fds[0], bytes, sizeof(bytes));
+		if (n != REPLY)
+			fault(kind, "replied", n);
+	}
 }
 
 #define LEAST 1000
@@ -485,6 +547,8 @@ FRAME void short_nonblocking(struct kind *kind)
 struct kind socket_kinds[] = {
     {.name = "peek_tcp", .run = peek_tcp},
     {.name = "peek_unix", .run = peek_unix},
+    {.name = "peek_on_tcp", .run = peek_on_tcp},
+    {.name = "own_descriptors", .run = own_descriptors},
     {.name = "least_tcp", .run = least_tcp},
     {.name = "least_unix", .run = least_unix},
     {.name = "descriptor", .run = take_descriptor},

@@ -35,6 +35,10 @@ class Calls(torture.CallsCase):
     def test_sockets_under_seccomp(self):
         self.check_all("sockets", "seccomp")
 
+    def test_sockets_without_main_thread(self):
+        """It has ended, and with it the descriptors that are found by the process's number."""
+        self.check_all("sockets", "alone")
+
     def test_strict_seccomp(self):
         """No call is continued by another one, for which the kernel would kill the program."""
         target = self.start_program("life", "strict", rounds(400))

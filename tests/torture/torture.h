@@ -84,6 +84,7 @@ static inline void *low_memory(size_t size)
 // Of calls_int_80.c.
 void give_int_80(struct kind *kind);
 void take_int_80(struct kind *kind);
+void call_from_32(struct kind *kind);
 #endif
 
 // Of calls_kvm.c.

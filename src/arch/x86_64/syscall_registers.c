@@ -11,6 +11,8 @@
 enum {
 	CODE_BYTES = 2, // of syscall (0f 05) and of int $0x80 (cd 80)
 
+	CODE_SEGMENT_OF_32_BITS = 0x23, // __USER32_CS, in arch/x86/include/asm/segment.h
+
 	// From the kernel's linux/errno.h, which is not for programs. They stand for the result of
 	// an interrupted call until the kernel has decided what to do (arch/x86/kernel/signal.c,
 	// arch_do_signal_or_restart).
@@ -55,6 +57,11 @@ void thread_registers_read(const struct thread_registers *thread, struct registe
 	        },
 	    .known = (1u << (RIP + 1)) - 1,
 	};
+}
+
+bool thread_registers_are_32_bit(const struct thread_registers *thread)
+{
+	return thread->user.cs == CODE_SEGMENT_OF_32_BITS;
 }
 
 uint64_t thread_registers_tls(const struct thread_registers *thread)
