@@ -25,6 +25,9 @@ enum descriptor_kind descriptor_kind(int tid, int number);
 // True if it lets a call wait (no O_NONBLOCK), or if that is not known.
 bool descriptor_blocks(int tid, int number);
 
+// True if it has O_DIRECT: each write to such a pipe makes packets of its own.
+bool descriptor_is_direct(int tid, int number);
+
 struct socket_facts {
 	int type;           // SOCK_STREAM, ...
 	uint64_t least;     // SO_RCVLOWAT: bytes that a receiving call waits for
@@ -32,6 +35,8 @@ struct socket_facts {
 	bool has_timeout;   // SO_RCVTIMEO or SO_SNDTIMEO
 	bool peeks_on;      // SO_PEEK_OFF: a peek begins behind the one before
 	bool is_unix;       // AF_UNIX
+	bool is_at_mark;    // an urgent byte comes next, before which a call ends
+	bool tells_senders; // SO_PASSCRED and others: a call ends before another sender's bytes
 };
 
 // Asks a socket of the thread, in process `pid`, through a duplicate (pidfd_getfd(2)). False with

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/net_tstamp.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,6 +17,10 @@
 #include <unistd.h>
 
 #include "memory.h"
+
+#ifndef SO_PASSPIDFD
+#define SO_PASSPIDFD 76
+#endif
 
 // From the kernel's admin-guide/devices.txt.
 enum {
@@ -126,11 +132,11 @@ enum descriptor_kind descriptor_kind(int tid, int number)
 	return S_ISCHR(mode) && is_line(device) ? DESCRIPTOR_LINE : DESCRIPTOR_OTHER;
 }
 
-bool descriptor_blocks(int tid, int number)
+// Reads the flags with which it was opened (open(2)). False if they are not known.
+static bool read_flags(int tid, int number, unsigned int *ret)
 {
 	_cleanup_close_ int fd = -1;
 	char path[64], text[128];
-	unsigned int flags;
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, number);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -138,7 +144,21 @@ bool descriptor_blocks(int tid, int number)
 	const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = '\0';
 	const char *line = strstr(text, "flags:");
-	return !line || sscanf(line, "flags: %o", &flags) != 1 || !(flags & O_NONBLOCK);
+	return line && sscanf(line, "flags: %o", ret) == 1;
+}
+
+bool descriptor_blocks(int tid, int number)
+{
+	unsigned int flags;
+
+	return !read_flags(tid, number, &flags) || !(flags & O_NONBLOCK);
+}
+
+bool descriptor_is_direct(int tid, int number)
+{
+	unsigned int flags;
+
+	return read_flags(tid, number, &flags) && (flags & O_DIRECT);
 }
 
 static int open_thread(int pid, int tid)
@@ -187,6 +207,18 @@ static bool has_timeout(int fd, int name)
 	       (time.tv_sec != 0 || time.tv_usec != 0);
 }
 
+// unix_skb_scm_eq in net/unix/af_unix.c.
+static bool tells_senders(int fd)
+{
+	static const int options[] = {SO_PASSCRED, SO_PASSSEC, SO_PASSPIDFD};
+	int is_set;
+
+	for (size_t i = 0; i < array_size(options); i++)
+		if (get_option(fd, options[i], &is_set) && is_set)
+			return true;
+	return false;
+}
+
 bool descriptor_socket(int pid, int tid, int number, struct socket_facts *ret)
 {
 	const int sending = SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_TX_SOFTWARE |
@@ -196,12 +228,14 @@ bool descriptor_socket(int pid, int tid, int number, struct socket_facts *ret)
 	if (!look(tid, number, &status))
 		return false;
 	_cleanup_close_ int fd = duplicate(pid, tid, number, &status);
-	int type, least, stamps = 0, peek_at = -1, domain = AF_UNSPEC;
+	int type, least, stamps = 0, peek_at = -1, domain = AF_UNSPEC, at_mark = 0;
 	if (fd < 0 || !get_option(fd, SO_TYPE, &type) || !get_option(fd, SO_RCVLOWAT, &least))
 		return false;
 	get_option(fd, SO_TIMESTAMPING, &stamps);
 	get_option(fd, SO_PEEK_OFF, &peek_at);
 	get_option(fd, SO_DOMAIN, &domain);
+	if (domain != AF_UNIX) // whose queue may begin with an urgent byte that was taken
+		ioctl(fd, SIOCATMARK, &at_mark);
 	*ret = (struct socket_facts){
 	    .type = type,
 	    .least = least > 0 ? (uint64_t)least : 1,
@@ -209,6 +243,8 @@ bool descriptor_socket(int pid, int tid, int number, struct socket_facts *ret)
 	    .has_timeout = has_timeout(fd, SO_RCVTIMEO) || has_timeout(fd, SO_SNDTIMEO),
 	    .peeks_on = peek_at >= 0,
 	    .is_unix = domain == AF_UNIX,
+	    .is_at_mark = at_mark,
+	    .tells_senders = domain == AF_UNIX && tells_senders(fd),
 	};
 	return true;
 }

@@ -87,10 +87,11 @@ static bool may_have_moved(const struct syscall_caller *caller, const struct pro
 	struct thread_registers thread = {0};
 	struct syscall_rest unused;
 
-	// What io_uring counts is done, and only its wait is entered again.
-	if (!row->rest || row->rest->wish == WISH_COMPLETIONS)
+	if (!row->rest)
 		return false;
-	if (row->rest->wish == WISH_ALL)
+	// What io_uring counts is done, and only its wait is entered again: but by then another
+	// thread may have taken what it has waited for.
+	if (row->rest->wish == WISH_ALL || row->rest->wish == WISH_COMPLETIONS)
 		return true;
 	syscall_set(&thread, call->nr, 1);
 	for (unsigned int i = 0; i < SYSCALL_ARGUMENTS; i++)

@@ -16,55 +16,12 @@
 #include "syscall_buffers.h"
 #include "syscall_numbers.h"
 #include "syscall_table.h"
+#include "thread_signals.h"
 
 enum {
 	MAX_CALL_BYTES = 0x7ffff000, // MAX_RW_COUNT: no call moves more
 	MAX_ENTERED = 100000,        // parts of a rest
 };
-
-static uint64_t bit_of(int signal)
-{
-	return 1ull << (signal - 1);
-}
-
-static uint64_t ignored_signals(const struct proc_status *status)
-{
-	const uint64_t by_default =
-	    bit_of(SIGCHLD) | bit_of(SIGURG) | bit_of(SIGWINCH) | bit_of(SIGCONT);
-
-	return status->signals_ignored | (by_default & ~status->signals_caught);
-}
-
-bool syscall_ignores_signal(int tid, int signal)
-{
-	struct proc_status status;
-
-	return proc_read_status(tid, &status) && (ignored_signals(&status) & bit_of(signal));
-}
-
-// True if a signal is pending for the thread that it does not ignore, so that its call is rightly
-// cut short.
-static bool awaits_signal(int tid)
-{
-	struct proc_status status;
-
-	return proc_read_status(tid, &status) &&
-	       (status.signals_pending & ~status.signals_blocked & ~ignored_signals(&status));
-}
-
-bool syscall_awaits(int tid, int signal)
-{
-	struct proc_status status;
-
-	return proc_read_status(tid, &status) && (status.signals_pending & bit_of(signal));
-}
-
-static bool is_blocked(int tid, int signal)
-{
-	struct proc_status status;
-
-	return !proc_read_status(tid, &status) || (status.signals_blocked & bit_of(signal));
-}
 
 bool syscall_is_filtered(int tid)
 {
@@ -159,6 +116,10 @@ static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
 	// with what there is (unix_stream_read_generic).
 	if (socket.type != SOCK_STREAM || (socket.is_unix && (flags & MSG_PEEK)))
 		return 0;
+	// It has ended there by itself, or would have now (tcp_recvmsg_locked, manage_oob).
+	if (socket.is_at_mark && !(flags & MSG_PEEK))
+		return 0;
+	rest->is_unsure = socket.tells_senders;
 	rest->peeks_on = socket.peeks_on;
 	return flags & MSG_WAITALL ? asked : smaller(socket.least, asked);
 }
@@ -190,9 +151,9 @@ static bool waits_for_messages(const struct syscall_rest *rest)
 	       !(message.msg_hdr.msg_flags & MSG_OOB);
 }
 
-// True if whole messages were sent. Of a stream, a message may have been sent in part; then what it
-// has counted in memory is wrong. Of a compat call that is not known.
-static bool has_sent_whole_messages(const struct syscall_rest *rest)
+// True if the last message was moved as a whole. Of a stream, it may have been in part; then what
+// was sent is counted wrong in memory. Of a compat call that is not known.
+static bool has_whole_messages(const struct syscall_rest *rest)
 {
 	const uint64_t last = argument(rest, 2) + (rest->done - 1) * rest->row->rest->unit;
 	struct iovec buffers[SYSCALL_MAX_BUFFERS];
@@ -259,12 +220,35 @@ static bool is_sent(const struct syscall_rest *rest)
 	       !rest->caller.compat;
 }
 
+// Returns the flags that a part has besides the call's own. A filter may look at them: under one,
+// the signal that a part may raise is taken back.
+static uint32_t added_flags(const struct syscall_rest *rest)
+{
+	const uint32_t added = rest->row->rest->added;
+
+	return rest->is_filtered && added == MSG_NOSIGNAL ? 0 : added;
+}
+
+// True if a part may raise a SIGPIPE that the call as a whole would not.
+static bool may_signal(const struct syscall_rest *rest)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+
+	return rest->is_socket && !is_sent(rest) &&
+	       (rule->socket_nr != 0 ||
+	        (rule->added == MSG_NOSIGNAL &&
+	         !((argument(rest, rule->flags) | added_flags(rest)) & MSG_NOSIGNAL)));
+}
+
 // True if the rest of the call, which was cut, can be had exactly.
 static bool can_continue(struct syscall_rest *rest, enum descriptor_kind kind)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
 	const uint32_t refused = rule->refused & ~(rest->peeks_on ? (uint32_t)MSG_PEEK : 0);
 
+	if (rule->list != LIST_NONE && kind == DESCRIPTOR_PIPE &&
+	    descriptor_is_direct(rest->caller.tid, (int)argument(rest, rule->descriptor)))
+		return false;
 	if (rest->is_unsure || (argument(rest, rule->flags) & refused) || !can_enter_parts(rest))
 		return false;
 	if (rule->keeps_file_size && kind == DESCRIPTOR_FILE &&
@@ -272,8 +256,7 @@ static bool can_continue(struct syscall_rest *rest, enum descriptor_kind kind)
 		return false;
 	// A signal that the rest may raise is taken back, but that is not possible if it stays
 	// pending.
-	if (rest->is_socket && rule->socket_nr && !is_sent(rest) &&
-	    is_blocked(rest->caller.tid, SIGPIPE))
+	if (may_signal(rest) && thread_signals_block(rest->caller.tid, SIGPIPE))
 		return false;
 	return !leaves_notes(rest);
 }
@@ -303,6 +286,17 @@ static bool was_cut(struct syscall_rest *rest, enum descriptor_kind kind)
 	return rule->wish != WISH_MESSAGES_IN || waits_for_messages(rest);
 }
 
+// True if it has received a part of a message that it was to wait for.
+static bool has_part_of_message(const struct syscall_rest *rest)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+	struct socket_facts socket;
+
+	return rule->wish == WISH_MESSAGES_IN && (argument(rest, rule->flags) & MSG_WAITALL) &&
+	       !has_whole_messages(rest) &&
+	       (!ask_socket(rest, &socket) || socket.type == SOCK_STREAM);
+}
+
 // True if the call ended by itself. Pipes and sockets that do not block are asked for room before a
 // signal is looked for (sk_stream_wait_memory, sock_alloc_send_pskb, pipe_write); not so in
 // splice_from_pipe_next.
@@ -327,6 +321,8 @@ enum syscall_mend syscall_rest_find(const struct syscall_row *row,
 	                             .done = (uint64_t)syscall_result(thread)};
 	if (rule->wish == WISH_COMPLETIONS)
 		return find_wait(ret);
+	if (has_part_of_message(ret))
+		return MEND_LEFT;
 	if (rule->list == LIST_NONE && ret->done >= asked_for(ret))
 		return MEND_NOTHING;
 	if (rule->descriptor) {
@@ -343,7 +339,7 @@ enum syscall_mend syscall_rest_find(const struct syscall_row *row,
 		ret->kind = REST_WHOLE; // it has moved nothing
 		return rule->list == LIST_NONE || needs_no_control(ret) ? MEND_REST : MEND_LEFT;
 	}
-	if (rule->wish == WISH_MESSAGES_OUT && !has_sent_whole_messages(ret))
+	if (rule->wish == WISH_MESSAGES_OUT && !has_whole_messages(ret))
 		return MEND_LEFT;
 	return can_continue(ret, kind) ? MEND_REST : MEND_LEFT;
 }
@@ -405,7 +401,7 @@ static bool enter_list(struct syscall_rest *rest, struct thread_registers *threa
 	set_argument(rest, thread, 3, rest->part);
 	set_argument(rest, thread, rule->position, argument(rest, rule->position) + rest->done);
 	if (rule->list == LIST_MESSAGE) { // sendto, recvfrom: no address
-		set_argument(rest, thread, 4, argument(rest, rule->flags) | rule->added);
+		set_argument(rest, thread, 4, argument(rest, rule->flags) | added_flags(rest));
 		set_argument(rest, thread, 5, 0);
 		set_argument(rest, thread, 6, 0);
 	}
@@ -421,7 +417,7 @@ static void enter_rest(struct syscall_rest *rest, struct thread_registers *threa
 	set_argument(rest, thread, rule->address,
 	             argument(rest, rule->address) + rest->done * unit);
 	set_argument(rest, thread, rule->position, argument(rest, rule->position) + rest->done);
-	set_argument(rest, thread, rule->flags, argument(rest, rule->flags) | rule->added);
+	set_argument(rest, thread, rule->flags, argument(rest, rule->flags) | added_flags(rest));
 	if (rule->wish == WISH_LEAST)
 		set_argument(rest, thread, rule->count, argument(rest, rule->count) - rest->done);
 	else
@@ -510,13 +506,11 @@ static bool is_call_at(int tid, uint64_t pc)
 // call for which a filter raises SIGSYS also leaves its number there (syscall_rollback).
 bool syscall_has_returned(int tid, const struct thread_registers *thread)
 {
-	struct proc_status status;
-
 	if (!syscall_result_may_be_number(thread))
 		return true;
 	const uint64_t end = syscall_code_end(thread);
 	return is_call_at(tid, end - syscall_code_bytes()) && !is_call_at(tid, end) &&
-	       proc_read_status(tid, &status) && !(status.signals_pending & bit_of(SIGSYS));
+	       !thread_signals_await(tid, SIGSYS);
 }
 
 // True if the call has ended because of a stop; some have an error of their own for that.
@@ -529,23 +523,24 @@ static bool was_interrupted(const struct syscall_rest *rest, int64_t result)
 bool syscall_rest_continues(struct syscall_rest *rest, int64_t result)
 {
 	const bool interrupted = was_interrupted(rest, result);
+	const enum thread_signals_pending pending = thread_signals_find_pending(rest->caller.tid);
 
 	if (rest->kind != REST_MORE)
-		return interrupted && !awaits_signal(rest->caller.tid);
+		return interrupted && pending != PENDING_SIGNAL;
 	if (result > 0)
 		rest->done += result;
 	if (rest->done >= rest->total)
 		return false;
 	if (result > 0 && (uint64_t)result == rest->part)
 		return true; // go on with the next buffer
-	// If a signal that it ignores interrupted it, it continues as if there had been none.
-	return (result > 0 || interrupted) && !awaits_signal(rest->caller.tid);
+	// If a signal that it ignores interrupted it, it continues as if there had been none. What
+	// is short without any signal has ended by itself.
+	return result > 0 ? pending == PENDING_IGNORED : interrupted && pending != PENDING_SIGNAL;
 }
 
 bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result)
 {
-	return rest->kind == REST_MORE && result == -EPIPE && rest->is_socket &&
-	       rest->row->rest->socket_nr != 0 && !is_sent(rest);
+	return rest->kind == REST_MORE && result == -EPIPE && may_signal(rest);
 }
 
 void syscall_rest_leave(const struct syscall_rest *rest, struct thread_registers *thread)

@@ -79,13 +79,6 @@ void syscall_rest_leave(const struct syscall_rest *rest, struct thread_registers
 // that is to be entered again, or was refused.
 bool syscall_has_returned(int tid, const struct thread_registers *thread);
 
-// True if the thread's process ignores the signal. If it is sent to a thread that is traced, it
-// interrupts calls all the same.
-bool syscall_ignores_signal(int tid, int signal);
-
-// True if the signal is pending for the thread.
-bool syscall_awaits(int tid, int signal);
-
 // True if the thread is under seccomp, by a filter or in strict mode: calls other than those that
 // the program makes may kill it.
 bool syscall_is_filtered(int tid);

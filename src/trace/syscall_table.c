@@ -104,14 +104,14 @@ static const struct syscall_rest_rule rest_preadv = {
 };
 
 // Each call with MSG_ZEROCOPY gives a completion of its own, which says that the whole buffer is
-// free.
+// free; each one with MSG_OOB makes its last byte urgent.
 static const struct syscall_rest_rule rest_sendto = {
     .descriptor = 1,
     .kinds = DESCRIPTOR_SOCKET,
     .address = 2,
     .count = 3,
     .flags = 4,
-    .refused = MSG_ZEROCOPY | MSG_FASTOPEN,
+    .refused = MSG_ZEROCOPY | MSG_FASTOPEN | MSG_OOB,
     .added = MSG_NOSIGNAL,
 };
 
@@ -121,7 +121,7 @@ static const struct syscall_rest_rule rest_sendmsg = {
     .list = LIST_MESSAGE,
     .part_nr = SYS_sendto,
     .flags = 3,
-    .refused = MSG_ZEROCOPY | MSG_FASTOPEN,
+    .refused = MSG_ZEROCOPY | MSG_FASTOPEN | MSG_OOB,
     .added = MSG_NOSIGNAL,
 };
 

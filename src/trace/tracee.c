@@ -13,6 +13,7 @@
 #include "rescues.h"
 #include "seized.h"
 #include "syscall_mend.h"
+#include "thread_signals.h"
 #include "tracee_registers.h"
 
 static volatile sig_atomic_t seizing, abandoned, cutting;
@@ -240,7 +241,7 @@ static void serve_stop(struct seized *entry, const struct tracee_stop *stop)
 		let_go(entry, stop);
 	else if (entry->call != CALL_SIGNALLED)
 		serve_rest(entry, stop);
-	else if (stop->signal != SIGPIPE && syscall_awaits(entry->tid, SIGPIPE))
+	else if (stop->signal != SIGPIPE && thread_signals_await(entry->tid, SIGPIPE))
 		tracee_continue(entry->tid, stop); // something else has come first
 	else
 		detach(entry, stop->signal == SIGPIPE ? 0 : stop->signal);

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "proc.h"
-#include "syscall_rest.h"
+#include "thread_signals.h"
 
 enum {
 	NO_SUCH_TID = 0x7ffffffe,
@@ -66,7 +66,7 @@ bool tracee_stop_read(int status, struct tracee_stop *ret)
 
 bool tracee_stop_is_ours(int tid, const struct tracee_stop *stop)
 {
-	return stop->interrupted || (stop->signal && syscall_ignores_signal(tid, stop->signal));
+	return stop->interrupted || (stop->signal && thread_signals_ignore(tid, stop->signal));
 }
 
 // Lets go of a stray that stands, or reaps one that has ended. False if it is neither.

@@ -103,7 +103,9 @@ class Waits(torture.TestCase):
         for sample in run.pprof.samples:
             if sample.tid == pid:
                 counts[sample.state] += sample.count
-        waited = sum((t.kernel_delay_s or 0) / t.watched_s for t in run.summary.threads if t.tid == pid)
+        waited = sum(
+            (t.kernel_delay_s or 0) / (t.watched_s or 1) for t in run.summary.threads if t.tid == pid
+        )
         self.assertGreater(counts[state], 0.5 * (1 - waited) * counts.total(), f"{counts} {waited}")
 
     def assert_stopped(self, pid):

@@ -153,6 +153,25 @@ static void test_resumes(void **state)
 	}
 }
 
+// A part that is short though no signal is there has ended by itself: at a mark, or a message's
+// end.
+static void test_ends_by_itself(void **state)
+{
+	static const struct {
+		int64_t result;
+		bool continues;
+	} cases[] = {{90, false}, {89, false}, {50, true}, {49, false}, {0, false}, {-EINTR, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct syscall_rest rest = {
+		    .kind = REST_MORE, .total = 100, .done = 10, .part = 50};
+		rest.caller = (struct syscall_caller){.tid = getpid(), .pid = getpid()};
+		assert_int_equal(syscall_rest_continues(&rest, cases[i].result),
+		                 cases[i].continues);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +180,7 @@ int main(void)
 	    cmocka_unit_test(test_restart),
 	    cmocka_unit_test(test_at_once),
 	    cmocka_unit_test(test_resumes),
+	    cmocka_unit_test(test_ends_by_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

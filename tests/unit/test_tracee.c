@@ -24,7 +24,7 @@
 
 #include "arch.h"
 #include "proc.h"
-#include "syscall_rest.h"
+#include "thread_signals.h"
 #include "tracee.h"
 
 enum {
@@ -296,7 +296,7 @@ static void test_signal_before_the_one_to_take_back(void **state)
 	await_state(pid, 't'); // at its entry
 	close(fds[0]);
 	tracee_serve();
-	while (!syscall_awaits(pid, SIGPIPE))
+	while (!thread_signals_await(pid, SIGPIPE))
 		usleep(1000);
 	await_state(pid, 't'); // at its end
 	assert_int_equal(syscall(SYS_tgkill, pid, pid, SIGUSR1), 0);
