@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "listening.h"
 #include "guard.h"
+#include "listening.h"
 #include "opener_serve.h"
 #include "proc.h"
 

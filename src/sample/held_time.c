@@ -6,8 +6,8 @@
 
 #include "clock.h"
 #include "events.h"
-#include "listening.h"
 #include "hold_limit.h"
+#include "listening.h"
 #include "proc.h"
 #include "run_stats.h"
 #include "tracee.h"

@@ -523,10 +523,10 @@ static bool was_interrupted(const struct syscall_rest *rest, int64_t result)
 bool syscall_rest_continues(struct syscall_rest *rest, int64_t result)
 {
 	const bool interrupted = was_interrupted(rest, result);
-	const enum thread_signals_pending pending = thread_signals_find_pending(rest->caller.tid);
+	const int tid = rest->caller.tid;
 
 	if (rest->kind != REST_MORE)
-		return interrupted && pending != PENDING_SIGNAL;
+		return interrupted && thread_signals_find_pending(tid) != PENDING_SIGNAL;
 	if (result > 0)
 		rest->done += result;
 	if (rest->done >= rest->total)
@@ -535,7 +535,9 @@ bool syscall_rest_continues(struct syscall_rest *rest, int64_t result)
 		return true; // go on with the next buffer
 	// If a signal that it ignores interrupted it, it continues as if there had been none. What
 	// is short without any signal has ended by itself.
-	return result > 0 ? pending == PENDING_IGNORED : interrupted && pending != PENDING_SIGNAL;
+	if (result > 0)
+		return thread_signals_find_pending(tid) == PENDING_IGNORED;
+	return interrupted && thread_signals_find_pending(tid) != PENDING_SIGNAL;
 }
 
 bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result)
