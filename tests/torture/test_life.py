@@ -58,16 +58,12 @@ class Waits(torture.TestCase):
                 self.assert_mostly(run, "disk", run.target_pid)
 
     def test_stops_when_sampling_is_over(self):
-        """Another process's thread that never stops keeps nobody held. What does not happen again is
-        a machine whose disk keeps the profiler, or the program, waiting."""
-        for _ in range(torture.TRIES):
-            target = self.start_program("life-O0", "vforks", 100)  # both need a stop
-            harness.attach(target, ALL_TICKS, "--children", hz=99, duration="0.5")
-            target.process.stdin.write(b"\n")
-            kept_ms = torture.parse([*target.read_until("end"), "end"])["vforks"].median_ms
-            if kept_ms < 200:
-                return
-        self.fail(kept_ms)
+        """Another process's thread that never stops keeps nobody held."""
+        target = self.start_program("life-O0", "vforks", 100)  # both need a stop
+        harness.attach(target, ALL_TICKS, "--children", hz=99, duration="0.5")
+        target.process.stdin.write(b"\n")
+        kept_ms = torture.parse([*target.read_until("end"), "end"])["vforks"].median_ms
+        self.assertLess(kept_ms, 200)
 
     def test_stopped_before_during_and_after(self):
         for i, (hz, more) in enumerate(MODES):
