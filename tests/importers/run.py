@@ -73,25 +73,29 @@ def check_that_it_can_fail(modules, path, title):
     raise AssertionError("speedscope has opened a file with a frame that is not there")
 
 
-def await_answer(daemon, *command):
-    """What the command prints once the daemon has loaded its profile: until then it fails."""
+def await_loaded(daemon, log):
+    """Until the daemon has told its log that the profile is loaded. Asked before that, a client takes
+    the session for dead and removes its files, also those that the daemon writes in this moment.
+    """
     deadline = time.monotonic() + TIMEOUT_S
-    while True:
-        try:
-            return run(*command)
-        except AssertionError:
-            assert daemon.poll() is None and time.monotonic() < deadline, command
-            time.sleep(POLL_S)
+    told = ""
+    while "Profile loaded successfully" not in told:
+        assert daemon.poll() is None and time.monotonic() < deadline, told
+        time.sleep(POLL_S)
+        if os.path.exists(log):
+            with open(log, encoding="utf-8") as file:
+                told = file.read()
 
 
 def check_firefox(modules, path, samples):
     cli = ("node", os.path.join(modules, "@firefox-devtools/profiler-cli/dist/profiler-cli.js"))
     session = ("--session", "importers")
-    os.environ["PROFILER_CLI_SESSION_DIR"] = os.path.dirname(path)
+    directory = os.environ["PROFILER_CLI_SESSION_DIR"] = os.path.dirname(path)
     # Not by the command `load`, which gives the daemon half a second to start.
     daemon = subprocess.Popen([*cli, "--daemon", path, *session], stdout=subprocess.DEVNULL)
     try:
-        info = json.loads(await_answer(daemon, *cli, "profile", "info", *session, "--json"))
+        await_loaded(daemon, os.path.join(directory, "importers.log"))
+        info = json.loads(run(*cli, "profile", "info", *session, "--json"))
         assert info["threadCount"] == len(samples), info
         told = json.dumps(info)
         for tid in samples:
