@@ -63,6 +63,7 @@ bool syscall_read_message(const struct syscall_caller *caller, uint64_t address,
 	    .msg_iovlen = compat.n_buffers,
 	    .msg_control = pointer(compat.control),
 	    .msg_controllen = compat.control_size,
+	    .msg_flags = (int)compat.flags,
 	};
 	return true;
 }

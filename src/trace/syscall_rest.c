@@ -103,6 +103,17 @@ static uint64_t received_from_terminal(struct syscall_rest *rest, uint64_t asked
 	return smaller(least, asked);
 }
 
+// True if the message has come with control data for which it had no room: descriptors that a unix
+// socket carries end the call (unix_stream_read_generic).
+static bool has_lost_control(const struct syscall_rest *rest)
+{
+	struct msghdr message;
+
+	return rest->row->rest->list == LIST_MESSAGE &&
+	       syscall_read_message(&rest->caller, argument(rest, 2), &message) &&
+	       (message.msg_flags & MSG_CTRUNC);
+}
+
 static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
 {
 	const uint64_t flags = argument(rest, rest->row->rest->flags);
@@ -117,7 +128,7 @@ static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
 	if (socket.type != SOCK_STREAM || (socket.is_unix && (flags & MSG_PEEK)))
 		return 0;
 	// It has ended there by itself, or would have now (tcp_recvmsg_locked, manage_oob).
-	if (socket.is_at_mark && !(flags & MSG_PEEK))
+	if ((socket.is_at_mark && !(flags & MSG_PEEK)) || (socket.is_unix && has_lost_control(rest)))
 		return 0;
 	rest->is_unsure = socket.tells_senders;
 	rest->peeks_on = socket.peeks_on;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls that move much data through blocking descriptors: each moves all of it, and what arrives is
 // what was sent. And calls that move less for a reason of their own, which they must go on to do.
-#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -62,22 +61,6 @@ static void *receive_slowly(void *argument)
 		if (random_below(3) == 0)
 			usleep((useconds_t)random_below(3000));
 	}
-}
-
-static void pair_tcp(int fds[2])
-{
-	struct sockaddr_in address = {.sin_family = AF_INET};
-	const int listener = socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t size = sizeof(address);
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	fds[1] = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)&address, &size) ||
-	    connect(fds[1], (struct sockaddr *)&address, size))
-		die("tcp");
-	fds[0] = accept(listener, NULL, NULL);
-	close(listener);
 }
 
 enum medium { PIPE, UNIX, TCP };

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls on sockets whose rest is more than bytes: what is only looked at, descriptors that come
-// along, completions, many messages in a call, and SIGPIPE.
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+// Calls on sockets whose rest is more than bytes: what is only looked at, completions, many
+// messages in a call, and SIGPIPE.
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -14,29 +11,6 @@
 // Which wants torture.h's <time.h>.
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
-
-static void pair_tcp(int fds[2])
-{
-	struct sockaddr_in address = {.sin_family = AF_INET};
-	const int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-	socklen_t size = sizeof(address);
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	fds[1] = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)&address, &size) ||
-	    connect(fds[1], (struct sockaddr *)&address, size))
-		die("tcp");
-	fds[0] = accept(listener, NULL, NULL);
-	setsockopt(fds[1], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	close(listener);
-}
-
-static void pair_unix(int fds[2], int type)
-{
-	if (socketpair(AF_UNIX, type, 0, fds))
-		die("socketpair");
-}
 
 // 0..250, over and over, in small pieces.
 static void *send_slowly(void *argument)
@@ -136,51 +110,6 @@ FRAME void peek_on_tcp(struct kind *kind)
 		look_and_take(&reader, 1);
 }
 
-#define REPLY 10
-#define QUESTIONS 100
-#define PATIENCE_MS 1000
-
-// Replies to each byte. Who waits for more than that gets it after a while.
-static void *reply(void *argument)
-{
-	struct pollfd asked = {.fd = *(int *)argument, .events = POLLIN};
-	const char bytes[2 * REPLY] = {0};
-	char question;
-
-	for (;;) {
-		const int ready = poll(&asked, 1, PATIENCE_MS);
-		if (ready > 0 && read(asked.fd, &question, 1) != 1)
-			return NULL;
-		send(asked.fd, bytes, REPLY, MSG_NOSIGNAL);
-	}
-}
-
-// The thread has descriptors of its own: that of the same number of its process waits for more.
-FRAME void own_descriptors(struct kind *kind)
-{
-	static int fds[2];
-	const int least = 2 * REPLY;
-	char bytes[2 * REPLY];
-	int own[2];
-
-	if (!fds[1]) {
-		pair_unix(fds, SOCK_STREAM);
-		setsockopt(fds[0], SOL_SOCKET, SO_RCVLOWAT, &least, sizeof(least));
-		pair_unix(own, SOCK_STREAM);
-		if (unshare(CLONE_FILES))
-			die("unshare");
-		dup2(own[0], fds[0]);
-		dup2(own[1], fds[1]);
-		help(reply, &fds[1]);
-	}
-	for (int i = 0; i < QUESTIONS; i++) {
-		send(fds[0], "?", 1, 0);
-		const long n = read(fds[0], bytes, sizeof(bytes));
-		if (n != REPLY)
-			fault(kind, "replied", n);
-	}
-}
-
 #define LEAST 1000
 
 // SO_RCVLOWAT: the call returns with that much, or more.
@@ -216,79 +145,6 @@ FRAME void least_unix(struct kind *kind)
 
 	open_reader(&reader, kind, 0);
 	take_least(&reader);
-}
-
-static long receive_with_room(int fd, char *bytes, size_t size, int *ret_fd)
-{
-	char control[CMSG_SPACE(sizeof(int))];
-	struct iovec part = {bytes, size};
-	struct msghdr message = {.msg_iov = &part,
-	                         .msg_iovlen = 1,
-	                         .msg_control = control,
-	                         .msg_controllen = sizeof(control)};
-	const long n = recvmsg(fd, &message, MSG_WAITALL);
-	const struct cmsghdr *header = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-
-	if (header && header->cmsg_type == SCM_RIGHTS)
-		memcpy(ret_fd, CMSG_DATA(header), sizeof(int));
-	return n;
-}
-
-static void send_descriptor(int fd, const char *bytes, size_t size, int sent_fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec part = {(char *)bytes, size};
-	struct msghdr message = {.msg_iov = &part,
-	                         .msg_iovlen = 1,
-	                         .msg_control = control,
-	                         .msg_controllen = sizeof(control)};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &sent_fd, sizeof(int));
-	if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
-		die("sendmsg");
-}
-
-static void *send_descriptors(void *argument)
-{
-	const int fd = *(int *)argument, sent_fd = open("/dev/null", O_RDONLY);
-	char bytes[50] = {0}, byte;
-
-	do {
-		if (send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) < 0)
-			break;
-		usleep(100);
-		send_descriptor(fd, bytes, sizeof(bytes), sent_fd);
-	} while (read(fd, &byte, 1) == 1);
-	return NULL;
-}
-
-// The second half of what is waited for has a descriptor with it. The call may be cut before that
-// half; it must not lose the descriptor.
-FRAME void take_descriptor(struct kind *kind)
-{
-	static int fds[2];
-	char bytes[100];
-	int fd = -1;
-
-	if (!fds[1]) {
-		pair_unix(fds, SOCK_STREAM);
-		help(send_descriptors, &fds[1]);
-	}
-	for (long n, left = sizeof(bytes); left > 0; left -= n) {
-		n = receive_with_room(fds[0], bytes, (size_t)left, &fd);
-		if (n <= 0)
-			die("recvmsg");
-	}
-	if (fd < 0)
-		fault(kind, "no descriptor", fd);
-	else
-		close(fd);
-	if (write(fds[0], "", 1) != 1)
-		die("write");
 }
 
 static volatile sig_atomic_t pipes;
@@ -552,6 +408,7 @@ struct kind socket_kinds[] = {
     {.name = "least_tcp", .run = least_tcp},
     {.name = "least_unix", .run = least_unix},
     {.name = "descriptor", .run = take_descriptor},
+    {.name = "end_at_descriptor", .run = end_at_descriptor},
     {.name = "sigpipe_unix", .run = sigpipe_unix},
     {.name = "zerocopy", .run = complete_zerocopy},
     {.name = "timestamp", .run = complete_timestamp},

@@ -3,8 +3,11 @@
 // time by threads of its own, and the counters that tell what went otherwise than it should.
 #pragma once
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 #include "../fixtures/fixture.h"
 
@@ -51,6 +54,29 @@ static inline void help(void *(*function)(void *), void *argument)
 	pthread_detach(thread);
 }
 
+static inline void pair_unix(int fds[2], int type)
+{
+	if (socketpair(AF_UNIX, type, 0, fds))
+		die("socketpair");
+}
+
+static inline void pair_tcp(int fds[2])
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	const int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+	socklen_t size = sizeof(address);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	fds[1] = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&address, &size) ||
+	    connect(fds[1], (struct sockaddr *)&address, size))
+		die("tcp");
+	fds[0] = accept(listener, NULL, NULL);
+	setsockopt(fds[1], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	close(listener);
+}
+
 // A small random number, below n. A thread that executes the program anew goes on with others.
 static inline int random_below(int n)
 {
@@ -86,6 +112,11 @@ void give_int_80(struct kind *kind);
 void take_int_80(struct kind *kind);
 void call_from_32(struct kind *kind);
 #endif
+
+// Of calls_descriptors.c.
+void own_descriptors(struct kind *kind);
+void take_descriptor(struct kind *kind);
+void end_at_descriptor(struct kind *kind);
 
 // Of calls_kvm.c.
 void cut_kvm_run(struct kind *kind);
