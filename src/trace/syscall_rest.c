@@ -128,7 +128,8 @@ static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
 	if (socket.type != SOCK_STREAM || (socket.is_unix && (flags & MSG_PEEK)))
 		return 0;
 	// It has ended there by itself, or would have now (tcp_recvmsg_locked, manage_oob).
-	if ((socket.is_at_mark && !(flags & MSG_PEEK)) || (socket.is_unix && has_lost_control(rest)))
+	if ((socket.is_at_mark && !(flags & MSG_PEEK)) ||
+	    (socket.is_unix && has_lost_control(rest)))
 		return 0;
 	rest->is_unsure = socket.tells_senders;
 	rest->peeks_on = socket.peeks_on;
@@ -434,6 +435,11 @@ static void enter_rest(struct syscall_rest *rest, struct thread_registers *threa
 	else
 		set_argument(rest, thread, rule->count, rest->part);
 	set_argument(rest, thread, rule->least, rest->part);
+	// The first part has written the address, and its whole length over the size of the room.
+	if (rule->sender) {
+		set_argument(rest, thread, rule->sender, 0);
+		set_argument(rest, thread, rule->sender + 1, 0);
+	}
 }
 
 // Only waits: what was to be submitted has been.

@@ -131,6 +131,7 @@ static const struct syscall_rest_rule rest_recvfrom = {
     .address = 2,
     .count = 3,
     .flags = 4,
+    .sender = 5,
     .refused = NOT_RECEIVED_ON,
     .wish = WISH_RECEIVE,
 };

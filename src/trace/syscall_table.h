@@ -43,7 +43,8 @@ struct syscall_rest_rule {
 	uint8_t kinds;      // enum descriptor_kind: the kinds on which it is cut
 	uint8_t address;    // without it the kernel keeps the position
 	uint8_t count, least, position, flags;
-	uint8_t unit; // bytes in memory for each one that is counted; 0: 1
+	uint8_t sender; // where the sender's address goes; its room, in memory, is the next one
+	uint8_t unit;   // bytes in memory for each one that is counted; 0: 1
 	enum syscall_list list;
 	enum syscall_wish wish;
 	uint16_t part_nr;     // the call that moves one buffer of a list

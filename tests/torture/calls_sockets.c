@@ -385,6 +385,35 @@ FRAME void short_datagram(struct kind *kind)
 		fault(kind, "received", n);
 }
 
+// The sender's address is longer than the room for it: what lies behind is not touched, though the
+// kernel has written the address's length over the room's.
+FRAME void short_address(struct kind *kind)
+{
+	static struct reader reader;
+	static _Thread_local unsigned char bytes[LOOKED_AT];
+	union {
+		struct sockaddr head;
+		char bytes[100];
+	} sender;
+	const socklen_t room = sizeof(sender.head.sa_family);
+	socklen_t size = room;
+
+	if (!reader.kind) {
+		const struct sockaddr unnamed = {.sa_family = AF_UNIX};
+		open_reader(&reader, kind, 0);
+		bind(reader.fds[1], &unnamed, room); // the kernel finds a name
+	}
+	memset(&sender, 'x', sizeof(sender));
+	const long n = recvfrom(reader.fds[0], bytes, LOOKED_AT, MSG_WAITALL, &sender.head, &size);
+	check_next(&reader, bytes, n, LOOKED_AT);
+	reader.at += n > 0 ? (unsigned int)n : 0;
+	for (size_t i = room; i < sizeof(sender); i++)
+		if (sender.bytes[i] != 'x') {
+			fault(kind, "written behind the room, at", (long)i);
+			return;
+		}
+}
+
 // A socket that does not block takes what it has room for.
 FRAME void short_nonblocking(struct kind *kind)
 {
@@ -415,6 +444,7 @@ struct kind socket_kinds[] = {
     {.name = "recvmmsg", .run = receive_messages},
     {.name = "sendmmsg", .run = send_many},
     {.name = "short_datagram", .run = short_datagram},
+    {.name = "short_address", .run = short_address},
     {.name = "short_nonblocking", .run = short_nonblocking},
     {0},
 };
