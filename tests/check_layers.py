@@ -3,7 +3,7 @@
 
     check_layers.py ROOT
 
-ptrace is known to four files of the layer trace, libdw to the files that read ELF files, and
+ptrace is known to five files of the layer trace, libdw to the files that read ELF files, and
 registers, instructions and system calls' numbers to the layer arch. Each folder of src and include
 is a layer of src/meson.build, whose include directories keep the direction between layers: so no
 #include goes round them by a path. README.md has the same layers in the same order. Files stay
@@ -19,7 +19,7 @@ import sys
 MAX_LINES = 600
 
 # tracee_stop has only the numbers of stops from there.
-PTRACE_FILES = {"tracee", "tracee_registers", "tracee_rescue", "tracee_stop"}
+PTRACE_FILES = {"tracee", "tracee_registers", "tracee_rescue", "tracee_rest", "tracee_stop"}
 # cfi with its expressions, symbolize with its tables, and what reads modules for them.
 LIBDW_FILES = {
     "module",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// tracee: controls one thread with ptrace(2), which only this, tracee_registers and tracee_rescue
-// call.
+// tracee: controls one thread with ptrace(2), which only this, tracee_registers, tracee_rest and
+// tracee_rescue call.
 //
 // It uses PTRACE_SEIZE and PTRACE_INTERRUPT, never PTRACE_ATTACH: no SIGSTOP is ever sent. It
 // remembers seized threads, so that none is left behind, however the profiler ends; if the profiler

@@ -6,7 +6,6 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "call_counts.h"
 #include "child_exit.h"
 #include "privileged_exec.h"
 #include "proc.h"
@@ -15,6 +14,7 @@
 #include "syscall_mend.h"
 #include "thread_signals.h"
 #include "tracee_registers.h"
+#include "tracee_rest.h"
 
 static volatile sig_atomic_t seizing, abandoned, cutting;
 static volatile sig_atomic_t unserved; // tracee_take_unserved
@@ -22,8 +22,6 @@ static volatile sig_atomic_t unserved; // tracee_take_unserved
 // What the signal handler is to call.
 static void (*volatile serve_at_once)(void *context);
 static void *volatile serve_context;
-
-static struct call_counts counts;
 
 // Has an entry served from now on, if the thread is ours; its next stop or end may have been told.
 static void let_leave(struct seized *entry)
@@ -106,60 +104,6 @@ static void let_go(struct seized *entry, const struct tracee_stop *stop)
 	detach(entry, stop->signal);
 }
 
-static bool resume(struct seized *entry, enum __ptrace_request how, int signal)
-{
-	entry->stands = false;
-	return ptrace(how, entry->tid, NULL, (void *)(uintptr_t)signal) == 0;
-}
-
-// Sends the thread into the next part of the rest of its call. It runs, but stays seized until the
-// whole rest has ended.
-static bool enter_rest(struct seized *entry, int signal)
-{
-	struct thread_registers thread;
-
-	if (!syscall_rest_enter(&entry->rest, &thread))
-		return false;
-	if (entry->rest.kind != REST_WHOLE) // the kernel sees to those
-		rescues_keep(entry->tid, &entry->rest);
-	if (!tracee_registers_set(entry->tid, &thread))
-		return false;
-	entry->call = CALL_ENTERING;
-	counts.parts++;
-	return resume(entry, PTRACE_SYSCALL, signal);
-}
-
-static bool begin_rest(struct seized *entry, int signal)
-{
-	const uintptr_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
-
-	return ptrace(PTRACE_SETOPTIONS, entry->tid, NULL, (void *)options) == 0 &&
-	       enter_rest(entry, signal);
-}
-
-static void note_unmended(const struct syscall_caller *caller,
-                          const struct thread_registers *thread)
-{
-	counts.left++;
-	counts.last_left = syscall_mend_number(caller, thread);
-}
-
-// Mends the call of a thread that was stopped by us alone.
-static void mend(struct seized *entry, struct thread_registers *thread)
-{
-	const struct syscall_caller caller = tracee_registers_caller(entry->tid, entry->tgid);
-	const enum syscall_mend what = syscall_mend(&caller, thread, &entry->rest);
-
-	counts.again += what == MEND_AGAIN;
-	counts.rests += what == MEND_REST;
-	if (what == MEND_AGAIN)
-		tracee_registers_set(entry->tid, thread);
-	else if (what == MEND_REST)
-		entry->call = CALL_CUT_SHORT;
-	else if (what == MEND_LEFT)
-		note_unmended(&caller, thread);
-}
-
 // Mends the call at once, since nobody stays for a rest, and lets the thread go.
 static void let_go_at_once(struct seized *entry, const struct tracee_stop *stop)
 {
@@ -181,42 +125,16 @@ static bool is_at_its_end(const struct seized *entry)
 	return cutting || (abandoned && entry->rest.kind == REST_WHOLE);
 }
 
-static void cut_rest(struct seized *entry)
-{
-	const struct syscall_rest *rest = &entry->rest;
-
-	ptrace(PTRACE_INTERRUPT, entry->tid, NULL, NULL);
-	if (rest->kind != REST_WHOLE)
-		note_unmended(&rest->caller, &rest->original);
-}
-
-static bool go_on_with_rest(struct seized *entry, const struct tracee_stop *stop)
-{
-	const int tid = entry->tid;
-	struct thread_registers thread;
-
-	if (stop->syscall && entry->call == CALL_ENTERING) {
-		entry->call = CALL_INSIDE;
-		const bool is_resumed = resume(entry, PTRACE_SYSCALL, 0);
-		if (cutting)
-			cut_rest(entry);
-		return is_resumed;
-	}
-	if (stop->syscall) // its end
-		return tracee_registers_get(tid, &thread) &&
-		       syscall_rest_continues(&entry->rest, syscall_result(&thread)) &&
-		       !is_at_its_end(entry) && enter_rest(entry, 0);
-	return !is_at_its_end(entry) && tracee_stop_is_ours(tid, stop) &&
-	       enter_rest(entry, stop->signal);
-}
-
 static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 {
 	const int tid = entry->tid;
 	struct thread_registers thread;
 
-	if (go_on_with_rest(entry, stop))
+	if (tracee_rest_go_on(entry, stop, is_at_its_end(entry))) {
+		if (cutting && entry->call == CALL_INSIDE)
+			tracee_rest_cut(entry);
 		return;
+	}
 	// The call is done; or a signal or a stop came first, and the call was as short as it would
 	// have been without us.
 	const bool known = tracee_registers_get(tid, &thread);
@@ -227,7 +145,7 @@ static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 		tracee_registers_set(tid, &thread);
 	}
 	rescues_drop(tid);
-	if (signalled && resume(entry, PTRACE_CONT, 0))
+	if (signalled && tracee_rest_resume(entry, PTRACE_CONT, 0))
 		entry->call = CALL_SIGNALLED;
 	else
 		detach(entry, stop->signal);
@@ -300,7 +218,7 @@ static void release_awaited(struct seized *entry, const struct tracee_stop *stop
 		let_go_at_once(entry, stop);
 		return;
 	}
-	mend(entry, &thread);
+	tracee_rest_mend(entry, &thread);
 	tracee_release(entry->tid, stop);
 }
 
@@ -484,7 +402,7 @@ bool tracee_registers(int tid, struct tracee_stop *stop, struct registers *ret, 
 	*ret_tls = thread_registers_tls(&thread);
 	stop->call = syscall_number(&thread);
 	if (entry && stop->call >= 0 && tracee_stop_is_ours(tid, stop)) {
-		mend(entry, &thread);
+		tracee_rest_mend(entry, &thread);
 		stop->resumes = syscall_mend_resumes(&thread);
 	}
 	return !thread_registers_are_32_bit(&thread);
@@ -494,7 +412,7 @@ void tracee_release(int tid, const struct tracee_stop *stop)
 {
 	struct seized *entry = seized_find(tid);
 
-	if (!entry || (entry->call == CALL_CUT_SHORT && begin_rest(entry, stop->signal)))
+	if (!entry || (entry->call == CALL_CUT_SHORT && tracee_rest_begin(entry, stop->signal)))
 		return;
 	let_go(entry, stop);
 }
@@ -505,7 +423,8 @@ void tracee_continue(int tid, const struct tracee_stop *stop)
 
 	// SIGCONT ends a group-stop, and is reported as a stop of its own (ptrace(2)).
 	if (entry)
-		resume(entry, stop->group_stop ? PTRACE_LISTEN : PTRACE_CONT, stop->signal);
+		tracee_rest_resume(entry, stop->group_stop ? PTRACE_LISTEN : PTRACE_CONT,
+		                   stop->signal);
 }
 
 bool tracee_has_any(void)
@@ -544,18 +463,13 @@ bool tracee_is_in_rest(int tid)
 	return entry && entry->call != CALL_NONE && entry->call != CALL_LEAVING;
 }
 
-struct call_counts tracee_call_counts(void)
-{
-	return counts;
-}
-
 // Ends calls that are in their rest: those that the kernel begins again by itself, or all of them.
 static void cut_rests(bool all)
 {
 	for (size_t i = 0; i < seized_count(); i++) {
 		struct seized *entry = seized_at(i);
 		if (entry->call == CALL_INSIDE && (all || entry->rest.kind == REST_WHOLE))
-			cut_rest(entry);
+			tracee_rest_cut(entry);
 	}
 }
 
