@@ -2,9 +2,12 @@
 #include "syscall_mend.h"
 
 #include <errno.h>
+#include <signal.h>
 
 #include "descriptor.h"
+#include "resident.h"
 #include "syscall_table.h"
+#include "thread_signals.h"
 
 int syscall_mend_number(const struct syscall_caller *caller, const struct thread_registers *thread)
 {
@@ -48,6 +51,28 @@ static enum syscall_mend mend_error(const struct syscall_row *row,
 	return MEND_AGAIN;
 }
 
+static bool is_call_at(int tid, uint64_t pc)
+{
+	uint8_t code[SYSCALL_MAX_CODE_BYTES];
+
+	return resident_read(NULL, tid, pc, code, syscall_code_bytes()) && syscall_is_code(code);
+}
+
+// True if the result, which is positive, is what the call came to, and not the number of a call
+// that is to be entered again, or was refused. When the kernel is to enter a call again, it sets
+// the thread back to the instruction, with the call's number in place of the result, and looks for
+// work once more before the program runs (arch_do_signal_or_restart, exit_to_user_mode_loop): a
+// stop may find the thread in that state. A call for which a filter raises SIGSYS also leaves its
+// number there (syscall_rollback).
+static bool has_returned(int tid, const struct thread_registers *thread)
+{
+	if (!syscall_result_may_be_number(thread))
+		return true;
+	const uint64_t end = syscall_code_end(thread);
+	return is_call_at(tid, end - syscall_code_bytes()) && !is_call_at(tid, end) &&
+	       !thread_signals_await(tid, SIGSYS);
+}
+
 // Mends a call that has ended with a count.
 static enum syscall_mend mend_count(const struct syscall_row *row,
                                     const struct syscall_caller *caller,
@@ -56,8 +81,7 @@ static enum syscall_mend mend_count(const struct syscall_row *row,
 	if (!row || !row->rest)
 		return MEND_NOTHING;
 	const enum syscall_mend found = syscall_rest_find(row, caller, thread, ret);
-	return found == MEND_NOTHING || syscall_has_returned(caller->tid, thread) ? found
-	                                                                          : MEND_NOTHING;
+	return found == MEND_NOTHING || has_returned(caller->tid, thread) ? found : MEND_NOTHING;
 }
 
 enum syscall_mend syscall_mend(const struct syscall_caller *caller, struct thread_registers *thread,

@@ -14,6 +14,7 @@
 #include "proc.h"
 #include "resident.h"
 #include "syscall_buffers.h"
+#include "syscall_messages.h"
 #include "syscall_numbers.h"
 #include "syscall_table.h"
 #include "thread_signals.h"
@@ -30,10 +31,14 @@ bool syscall_is_filtered(int tid)
 	return !proc_read_status(tid, &status) || status.seccomp != 0;
 }
 
-// Returns the argument that the rule names; 0: it names none.
-static uint64_t argument(const struct syscall_rest *rest, unsigned int number)
+uint64_t syscall_rest_argument(const struct syscall_rest *rest, unsigned int number)
 {
 	return number ? syscall_argument(&rest->original, rest->caller.compat, number) : 0;
+}
+
+static uint64_t argument(const struct syscall_rest *rest, unsigned int number)
+{
+	return syscall_rest_argument(rest, number);
 }
 
 // Reads the list of buffers of a call that has one into an array of SYSCALL_MAX_BUFFERS; 0: it
@@ -103,17 +108,6 @@ static uint64_t received_from_terminal(struct syscall_rest *rest, uint64_t asked
 	return smaller(least, asked);
 }
 
-// True if the message has come with control data for which it had no room: descriptors that a unix
-// socket carries end the call (unix_stream_read_generic).
-static bool has_lost_control(const struct syscall_rest *rest)
-{
-	struct msghdr message;
-
-	return rest->row->rest->list == LIST_MESSAGE &&
-	       syscall_read_message(&rest->caller, argument(rest, 2), &message) &&
-	       (message.msg_flags & MSG_CTRUNC);
-}
-
 static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
 {
 	const uint64_t flags = argument(rest, rest->row->rest->flags);
@@ -129,7 +123,7 @@ static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
 		return 0;
 	// It has ended there by itself, or would have now (tcp_recvmsg_locked, manage_oob).
 	if ((socket.is_at_mark && !(flags & MSG_PEEK)) ||
-	    (socket.is_unix && has_lost_control(rest)))
+	    (socket.is_unix && syscall_message_lost_control(rest)))
 		return 0;
 	rest->is_unsure = socket.tells_senders;
 	rest->peeks_on = socket.peeks_on;
@@ -145,62 +139,6 @@ static uint64_t received(struct syscall_rest *rest, enum descriptor_kind kind, u
 	return kind == DESCRIPTOR_SOCKET ? received_from_socket(rest, asked) : asked;
 }
 
-// True if it waits for messages, which it does only in part: do_recvmmsg writes back what was left
-// of the time, and ends with a message that is urgent. Of a compat call that is not known.
-static bool waits_for_messages(const struct syscall_rest *rest)
-{
-	const uint64_t timeout = argument(rest, 5);
-	const uint64_t last = argument(rest, 2) + (rest->done - 1) * rest->row->rest->unit;
-	struct timespec left = {.tv_sec = 1};
-	struct mmsghdr message;
-
-	if (rest->caller.compat)
-		return true;
-	if (timeout && !resident_read(NULL, rest->caller.tid, timeout, &left, sizeof(left)))
-		return false;
-	return (left.tv_sec > 0 || left.tv_nsec > 0) &&
-	       resident_read(NULL, rest->caller.tid, last, &message, sizeof(message)) &&
-	       !(message.msg_hdr.msg_flags & MSG_OOB);
-}
-
-// True if the last message was moved as a whole. Of a stream, it may have been in part; then what
-// was sent is counted wrong in memory. Of a compat call that is not known.
-static bool has_whole_messages(const struct syscall_rest *rest)
-{
-	const uint64_t last = argument(rest, 2) + (rest->done - 1) * rest->row->rest->unit;
-	struct iovec buffers[SYSCALL_MAX_BUFFERS];
-	struct mmsghdr message;
-	uint64_t total = 0;
-
-	if (rest->caller.compat ||
-	    !resident_read(NULL, rest->caller.tid, last, &message, sizeof(message)) ||
-	    !syscall_read_buffers(&rest->caller, (uintptr_t)message.msg_hdr.msg_iov,
-	                          message.msg_hdr.msg_iovlen, buffers))
-		return false;
-	for (size_t i = 0; i < message.msg_hdr.msg_iovlen; i++)
-		total += buffers[i].iov_len;
-	return message.msg_len == total;
-}
-
-// True if the message's rest needs no control data. Descriptors go with the first byte; anything
-// else may be meant for each byte (a TLS record's type). A receiver may get some with the rest.
-static bool needs_no_control(const struct syscall_rest *rest)
-{
-	const struct syscall_caller *caller = &rest->caller;
-	struct msghdr message;
-	struct cmsghdr control;
-
-	if (!syscall_read_message(caller, argument(rest, 2), &message))
-		return false;
-	if (rest->row->rest->wish == WISH_RECEIVE)
-		return !message.msg_control;
-	if (!message.msg_control || message.msg_controllen == 0)
-		return true;
-	return syscall_read_control(caller, (uintptr_t)message.msg_control, &control) &&
-	       control.cmsg_level == SOL_SOCKET && control.cmsg_type == SCM_RIGHTS &&
-	       CMSG_ALIGN(control.cmsg_len) >= CMSG_ALIGN(message.msg_controllen);
-}
-
 // True if other calls may be entered: a call that the program did not make may be unknown to its
 // seccomp filter. Compat calls have positions in two halves, and other messages and timeouts.
 static bool can_enter_parts(const struct syscall_rest *rest)
@@ -211,7 +149,7 @@ static bool can_enter_parts(const struct syscall_rest *rest)
 		return false;
 	if (rule->list != LIST_NONE && rest->is_filtered)
 		return false;
-	return rule->list != LIST_MESSAGE || needs_no_control(rest);
+	return rule->list != LIST_MESSAGE || syscall_message_needs_no_control(rest);
 }
 
 static bool leaves_notes(struct syscall_rest *rest)
@@ -285,6 +223,17 @@ static enum syscall_mend find_wait(struct syscall_rest *rest)
 	return MEND_REST;
 }
 
+// Has the call left as it is. When do_recvmmsg ends after some messages, it keeps the error that
+// ended it for the next call on the socket: one more call, for no message, takes that back.
+static enum syscall_mend leave(struct syscall_rest *rest)
+{
+	if (rest->row->rest->wish != WISH_MESSAGES_IN)
+		return MEND_LEFT;
+	rest->is_left = true;
+	rest->total = rest->done;
+	return MEND_REST;
+}
+
 // True if a call that came to less than it asked for did so because it was cut.
 static bool was_cut(struct syscall_rest *rest, enum descriptor_kind kind)
 {
@@ -295,7 +244,7 @@ static bool was_cut(struct syscall_rest *rest, enum descriptor_kind kind)
 		rest->total = received(rest, kind, rest->total);
 	if (rest->done >= rest->total)
 		return false;
-	return rule->wish != WISH_MESSAGES_IN || waits_for_messages(rest);
+	return rule->wish != WISH_MESSAGES_IN || syscall_messages_are_awaited(rest);
 }
 
 // True if it has received a part of a message that it was to wait for.
@@ -305,7 +254,7 @@ static bool has_part_of_message(const struct syscall_rest *rest)
 	struct socket_facts socket;
 
 	return rule->wish == WISH_MESSAGES_IN && (argument(rest, rule->flags) & MSG_WAITALL) &&
-	       !has_whole_messages(rest) &&
+	       !syscall_messages_are_whole(rest) &&
 	       (!ask_socket(rest, &socket) || socket.type == SOCK_STREAM);
 }
 
@@ -334,7 +283,7 @@ enum syscall_mend syscall_rest_find(const struct syscall_row *row,
 	if (rule->wish == WISH_COMPLETIONS)
 		return find_wait(ret);
 	if (has_part_of_message(ret))
-		return MEND_LEFT;
+		return leave(ret);
 	if (rule->list == LIST_NONE && ret->done >= asked_for(ret))
 		return MEND_NOTHING;
 	if (rule->descriptor) {
@@ -349,11 +298,12 @@ enum syscall_mend syscall_rest_find(const struct syscall_row *row,
 	if (rule->wish == WISH_RECEIVE && (argument(ret, rule->flags) & MSG_PEEK) &&
 	    !ret->peeks_on && !ret->is_unsure) {
 		ret->kind = REST_WHOLE; // it has moved nothing
-		return rule->list == LIST_NONE || needs_no_control(ret) ? MEND_REST : MEND_LEFT;
+		return rule->list == LIST_NONE || syscall_message_needs_no_control(ret) ? MEND_REST
+		                                                                        : MEND_LEFT;
 	}
-	if (rule->wish == WISH_MESSAGES_OUT && !has_whole_messages(ret))
+	if (rule->wish == WISH_MESSAGES_OUT && !syscall_messages_are_whole(ret))
 		return MEND_LEFT;
-	return can_continue(ret, kind) ? MEND_REST : MEND_LEFT;
+	return can_continue(ret, kind) ? MEND_REST : leave(ret);
 }
 
 void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscall_caller *caller,
@@ -510,24 +460,31 @@ bool syscall_rest_may_be_inside(const struct syscall_rest *rest)
 	return true;
 }
 
-static bool is_call_at(int tid, uint64_t pc)
+// True if the part differs from the program's own call in what filters look at.
+static bool is_other_call(const struct syscall_rest *rest)
 {
-	uint8_t code[SYSCALL_MAX_CODE_BYTES];
-
-	return resident_read(NULL, tid, pc, code, syscall_code_bytes()) && syscall_is_code(code);
+	return part_number(rest) != syscall_number(&rest->original) ||
+	       (added_flags(rest) & MSG_NOSIGNAL);
 }
 
-// When the kernel is to enter a call again, it sets the thread back to the instruction, with the
-// call's number in place of the result, and looks for work once more before the program runs
-// (arch_do_signal_or_restart, exit_to_user_mode_loop): a stop may find the thread in that state. A
-// call for which a filter raises SIGSYS also leaves its number there (syscall_rollback).
-bool syscall_has_returned(int tid, const struct thread_registers *thread)
+bool syscall_rest_empty(struct syscall_rest *rest, struct thread_registers *ret)
 {
-	if (!syscall_result_may_be_number(thread))
-		return true;
-	const uint64_t end = syscall_code_end(thread);
-	return is_call_at(tid, end - syscall_code_bytes()) && !is_call_at(tid, end) &&
-	       !thread_signals_await(tid, SIGSYS);
+	const struct syscall_rest_rule *rule = rest->row->rest;
+
+	if (rest->kind != REST_MORE || !is_other_call(rest) ||
+	    !syscall_is_filtered(rest->caller.tid))
+		return false;
+	rest->is_filtered = true;
+	rest->is_emptied = true;
+	*ret = rest->original;
+	syscall_set(ret, syscall_number(ret), -ENOSYS);
+	// Without a message it ends with EFAULT.
+	set_argument(rest, ret,
+	             rule->list == LIST_NONE      ? rule->count
+	             : rule->list == LIST_MESSAGE ? 2
+	                                          : 3,
+	             0);
+	return true;
 }
 
 // True if the call has ended because of a stop; some have an error of their own for that.
@@ -537,24 +494,76 @@ static bool was_interrupted(const struct syscall_rest *rest, int64_t result)
 	       (rest->kind == REST_WHOLE && rest->row->error && result == -rest->row->error);
 }
 
-bool syscall_rest_continues(struct syscall_rest *rest, int64_t result)
+// Judges a part that came to less than it should though no signal is to be seen. SIGCONT wakes
+// whoever is traced (ptrace_trap_notify), and so does a signal that another thread has taken since.
+static enum syscall_rest_next judge_short(struct syscall_rest *rest)
+{
+	const struct syscall_rest_rule *rule = rest->row->rest;
+	const bool receives = rule->wish == WISH_RECEIVE;
+	struct socket_facts socket;
+
+	if (!rest->is_socket)
+		return REST_GOES_ON;
+	const bool is_known = ask_socket(rest, &socket);
+	rest->is_unclear = !is_known || !socket.has_timeout; // which may have passed
+	if (!is_known || socket.has_timeout ||
+	    (receives && (socket.is_unix || (argument(rest, rule->flags) & MSG_PEEK))))
+		return REST_IN_DOUBT;
+	return receives && socket.is_at_mark ? REST_ENDS : REST_GOES_ON;
+}
+
+// Judges a call that has moved some of its messages in a part.
+static enum syscall_rest_next judge_messages(struct syscall_rest *rest)
+{
+	const bool is_in = rest->row->rest->wish == WISH_MESSAGES_IN;
+
+	rest->is_left = is_in ? has_part_of_message(rest) : !syscall_messages_are_whole(rest);
+	return rest->is_left || (is_in && !syscall_messages_are_awaited(rest)) ? REST_ENDS
+	                                                                       : REST_GOES_ON;
+}
+
+// Judges a part that has moved something, but less than it should. If a signal that it ignores has
+// interrupted it, it goes on as if there had been none.
+static enum syscall_rest_next judge_part(struct syscall_rest *rest,
+                                         enum thread_signals_pending pending)
+{
+	const enum syscall_wish wish = rest->row->rest->wish;
+
+	if (wish == WISH_MESSAGES_IN || wish == WISH_MESSAGES_OUT)
+		return judge_messages(rest);
+	return pending == PENDING_IGNORED ? REST_GOES_ON : judge_short(rest);
+}
+
+// True if the rest can go on under a filter that it was not under when it began.
+static bool can_go_on_filtered(const struct syscall_rest *rest)
+{
+	return can_enter_parts(rest) &&
+	       !(may_signal(rest) && thread_signals_block(rest->caller.tid, SIGPIPE));
+}
+
+enum syscall_rest_next syscall_rest_next(struct syscall_rest *rest, int64_t result)
 {
 	const bool interrupted = was_interrupted(rest, result);
 	const int tid = rest->caller.tid;
 
-	if (rest->kind != REST_MORE)
-		return interrupted && thread_signals_find_pending(tid) != PENDING_SIGNAL;
-	if (result > 0)
-		rest->done += result;
-	if (rest->done >= rest->total)
-		return false;
-	if (result > 0 && (uint64_t)result == rest->part)
-		return true; // go on with the next buffer
-	// If a signal that it ignores interrupted it, it continues as if there had been none. What
-	// is short without any signal has ended by itself.
-	if (result > 0)
-		return thread_signals_find_pending(tid) == PENDING_IGNORED;
-	return interrupted && thread_signals_find_pending(tid) != PENDING_SIGNAL;
+	if (rest->is_emptied) {
+		rest->is_emptied = false;
+		rest->is_left = !can_go_on_filtered(rest);
+		return rest->is_left ? REST_ENDS : REST_GOES_ON;
+	}
+	if (result > 0 && rest->kind == REST_MORE)
+		rest->done += (uint64_t)result;
+	if (rest->kind == REST_MORE && rest->done >= rest->total)
+		return REST_ENDS;
+	const bool is_part = result > 0 && rest->kind == REST_MORE;
+	if (is_part && (uint64_t)result == rest->part)
+		return REST_GOES_ON; // with the next buffer
+	if (!is_part && !interrupted)
+		return REST_ENDS;
+	const enum thread_signals_pending pending = thread_signals_find_pending(tid);
+	if (pending == PENDING_SIGNAL)
+		return REST_ENDS;
+	return is_part ? judge_part(rest, pending) : REST_GOES_ON;
 }
 
 bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result)

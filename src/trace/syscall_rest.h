@@ -21,6 +21,14 @@ struct syscall_caller {
 	bool compat;  // it makes a 32-bit program's call (syscall_registers.h)
 };
 
+enum syscall_rest_next {
+	REST_ENDS,    // all is done, or what ended the call would have ended it alone
+	REST_GOES_ON, // there is more to be done
+	// It came to less than it should, by itself or because a stop has woken it: only the
+	// thread's next stop tells. If that shows no other reason, the rest has ended.
+	REST_IN_DOUBT,
+};
+
 enum syscall_rest_kind {
 	REST_MORE,  // there is more to be moved
 	REST_WAIT,  // its result stands, but it has not waited yet
@@ -36,12 +44,18 @@ struct syscall_rest {
 	bool is_unsure;         // what its descriptor is set to could not be asked
 	bool peeks_on;          // it looks at what comes behind what it has looked at
 	bool is_filtered;       // by seccomp
+	bool is_left;           // it cannot be mended
+	bool is_unclear;        // in doubt (REST_IN_DOUBT): nothing will tell for sure
+	bool is_emptied;        // by syscall_rest_empty
 	unsigned int n_entered; // how often a part was entered
 	uint64_t total;         // the bytes, or what else it counts, that the call is to come to
 	uint64_t done;          // how many of these are done
 	uint64_t part;          // what the call that was entered last is to come to
 	struct thread_registers entered; // the registers with which that call began
 };
+
+// Returns argument `number` of the program's own call, counted from 1; 0: 0.
+uint64_t syscall_rest_argument(const struct syscall_rest *rest, unsigned int number);
 
 // Judges a call that has returned a positive result, and whose row can be continued. MEND_REST:
 // *ret describes the rest.
@@ -58,8 +72,14 @@ void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscal
 // own: all of it, or one buffer of a list of buffers. False if they are not known.
 bool syscall_rest_enter(struct syscall_rest *rest, struct thread_registers *ret);
 
-// Notes that this call has returned `result`. True if there is more to be done.
-bool syscall_rest_continues(struct syscall_rest *rest, int64_t result);
+// For a thread that stands at the entry of a part that the program's seccomp filter may refuse, as
+// the program would not have made that call: looks whether there is such a filter by now, which
+// another thread may have installed (SECCOMP_FILTER_FLAG_TSYNC). If so, makes registers with which
+// it makes the program's own call, with nothing to be moved, and returns true.
+bool syscall_rest_empty(struct syscall_rest *rest, struct thread_registers *ret);
+
+// Notes that the call that was entered has returned `result`.
+enum syscall_rest_next syscall_rest_next(struct syscall_rest *rest, int64_t result);
 
 // True if that result raised a SIGPIPE that the program would not have got without us.
 bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result);
@@ -74,10 +94,6 @@ bool syscall_rest_may_be_inside(const struct syscall_rest *rest);
 
 // Sets the thread's registers to what they are after all parts, as if one call had done them.
 void syscall_rest_leave(const struct syscall_rest *rest, struct thread_registers *thread);
-
-// True if the result, which is positive, is what the call came to, and not the number of a call
-// that is to be entered again, or was refused.
-bool syscall_has_returned(int tid, const struct thread_registers *thread);
 
 // True if the thread is under seccomp, by a filter or in strict mode: calls other than those that
 // the program makes may kill it.

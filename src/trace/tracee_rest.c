@@ -15,8 +15,9 @@ bool tracee_rest_resume(struct seized *entry, enum __ptrace_request how, int sig
 	return ptrace(how, entry->tid, NULL, (void *)(uintptr_t)signal) == 0;
 }
 
-// Sends the thread into the next part of the rest.
-static bool enter_rest(struct seized *entry, int signal)
+// Sends the thread into the next part of the rest, or (CALL_DOUBTED) to where it would enter that:
+// PTRACE_SYSEMU has it stop there, and the kernel does not execute the call.
+static bool send_on(struct seized *entry, enum call_state how, int signal)
 {
 	struct thread_registers thread;
 
@@ -26,9 +27,15 @@ static bool enter_rest(struct seized *entry, int signal)
 		rescues_keep(entry->tid, &entry->rest);
 	if (!tracee_registers_set(entry->tid, &thread))
 		return false;
-	entry->call = CALL_ENTERING;
+	entry->call = how;
 	counts.parts++;
-	return tracee_rest_resume(entry, PTRACE_SYSCALL, signal);
+	return tracee_rest_resume(entry, how == CALL_DOUBTED ? PTRACE_SYSEMU : PTRACE_SYSCALL,
+	                          signal);
+}
+
+static bool enter_rest(struct seized *entry, int signal)
+{
+	return send_on(entry, CALL_ENTERING, signal);
 }
 
 bool tracee_rest_begin(struct seized *entry, int signal)
@@ -52,7 +59,7 @@ void tracee_rest_mend(struct seized *entry, struct thread_registers *thread)
 	const enum syscall_mend what = syscall_mend(&caller, thread, &entry->rest);
 
 	counts.again += what == MEND_AGAIN;
-	counts.rests += what == MEND_REST;
+	counts.rests += what == MEND_REST && !entry->rest.is_left;
 	if (what == MEND_AGAIN)
 		tracee_registers_set(entry->tid, thread);
 	else if (what == MEND_REST)
@@ -70,20 +77,54 @@ void tracee_rest_cut(struct seized *entry)
 		note_unmended(&rest->caller, &rest->original);
 }
 
-bool tracee_rest_go_on(struct seized *entry, const struct tracee_stop *stop, bool is_last)
+static bool enter(struct seized *entry)
 {
-	const int tid = entry->tid;
 	struct thread_registers thread;
 
-	if (stop->syscall && entry->call == CALL_ENTERING) {
-		entry->call = CALL_INSIDE;
-		return tracee_rest_resume(entry, PTRACE_SYSCALL, 0);
+	entry->call = CALL_INSIDE;
+	if (syscall_rest_empty(&entry->rest, &thread) && !tracee_registers_set(entry->tid, &thread))
+		return false;
+	return tracee_rest_resume(entry, PTRACE_SYSCALL, 0);
+}
+
+// Goes on after a part that has ended.
+static bool go_on_behind(struct seized *entry, bool is_last)
+{
+	struct thread_registers thread;
+
+	if (!tracee_registers_get(entry->tid, &thread))
+		return false;
+	switch (syscall_rest_next(&entry->rest, syscall_result(&thread))) {
+	case REST_GOES_ON:
+		return !is_last && enter_rest(entry, 0);
+	case REST_IN_DOUBT:
+		return !is_last && send_on(entry, CALL_DOUBTED, 0);
+	case REST_ENDS:
+		break;
 	}
-	if (stop->syscall) // its end
-		return tracee_registers_get(tid, &thread) &&
-		       syscall_rest_continues(&entry->rest, syscall_result(&thread)) && !is_last &&
-		       enter_rest(entry, 0);
-	return !is_last && tracee_stop_is_ours(tid, stop) && enter_rest(entry, stop->signal);
+	return false;
+}
+
+// Goes on after a stop that interrupted nothing but the rest.
+static bool go_on_at(struct seized *entry, const struct tracee_stop *stop, bool is_last)
+{
+	return !is_last && tracee_stop_is_ours(entry->tid, stop) && enter_rest(entry, stop->signal);
+}
+
+bool tracee_rest_go_on(struct seized *entry, const struct tracee_stop *stop, bool is_last)
+{
+	struct syscall_rest *rest = &entry->rest;
+
+	if (stop->syscall && entry->call == CALL_ENTERING)
+		return enter(entry);
+	// Nothing else has come since: it had ended by itself, or nobody knows.
+	if (stop->syscall && entry->call == CALL_DOUBTED)
+		rest->is_left = rest->is_unclear;
+	else if (stop->syscall ? go_on_behind(entry, is_last) : go_on_at(entry, stop, is_last))
+		return true;
+	if (rest->is_left)
+		note_unmended(&rest->caller, &rest->original);
+	return false;
 }
 
 struct call_counts tracee_call_counts(void)

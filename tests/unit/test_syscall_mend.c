@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "syscall_mend.h"
+#include "syscall_table.h"
 
 enum {
 	ERESTARTSYS = 512, // the kernel's own: include/linux/errno.h
@@ -153,22 +154,24 @@ static void test_resumes(void **state)
 	}
 }
 
-// A part that is short though no signal is there has ended by itself: at a mark, or a message's
-// end.
-static void test_ends_by_itself(void **state)
+// What a part came to: all of its own, or all of the call's, ends; what moved nothing and was not
+// interrupted, too. What is short on anything but a socket can only have been woken.
+static void test_next_part(void **state)
 {
+	static const struct syscall_rest_rule rule = {.wish = WISH_ALL};
+	static const struct syscall_row row = {.rest = &rule};
 	static const struct {
 		int64_t result;
-		bool continues;
-	} cases[] = {{90, false}, {89, false}, {50, true}, {49, false}, {0, false}, {-EINTR, true}};
+		enum syscall_rest_next next;
+	} cases[] = {{90, REST_ENDS},    {89, REST_GOES_ON}, {50, REST_GOES_ON},
+	             {49, REST_GOES_ON}, {0, REST_ENDS},     {-EINTR, REST_GOES_ON}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct syscall_rest rest = {
-		    .kind = REST_MORE, .total = 100, .done = 10, .part = 50};
-		rest.caller = (struct syscall_caller){.tid = getpid(), .pid = getpid()};
-		assert_int_equal(syscall_rest_continues(&rest, cases[i].result),
-		                 cases[i].continues);
+		    .kind = REST_MORE, .total = 100, .done = 10, .part = 50, .row = &row};
+		rest.caller = this_thread();
+		assert_int_equal(syscall_rest_next(&rest, cases[i].result), cases[i].next);
 	}
 }
 
@@ -180,7 +183,7 @@ int main(void)
 	    cmocka_unit_test(test_restart),
 	    cmocka_unit_test(test_at_once),
 	    cmocka_unit_test(test_resumes),
-	    cmocka_unit_test(test_ends_by_itself),
+	    cmocka_unit_test(test_next_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "syscall_messages.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "resident.h"
+#include "syscall_buffers.h"
+#include "syscall_rest.h"
+#include "syscall_table.h"
+
+bool syscall_message_lost_control(const struct syscall_rest *rest)
+{
+	struct msghdr message;
+
+	return rest->row->rest->list == LIST_MESSAGE &&
+	       syscall_read_message(&rest->caller, syscall_rest_argument(rest, 2), &message) &&
+	       (message.msg_flags & MSG_CTRUNC);
+}
+
+bool syscall_messages_are_awaited(const struct syscall_rest *rest)
+{
+	const uint64_t timeout = syscall_rest_argument(rest, 5);
+	const uint64_t last =
+	    syscall_rest_argument(rest, 2) + (rest->done - 1) * rest->row->rest->unit;
+	struct timespec left = {.tv_sec = 1};
+	struct mmsghdr message;
+
+	if (rest->caller.compat)
+		return true;
+	if (timeout && !resident_read(NULL, rest->caller.tid, timeout, &left, sizeof(left)))
+		return false;
+	return (left.tv_sec > 0 || left.tv_nsec > 0) &&
+	       resident_read(NULL, rest->caller.tid, last, &message, sizeof(message)) &&
+	       !(message.msg_hdr.msg_flags & MSG_OOB);
+}
+
+bool syscall_messages_are_whole(const struct syscall_rest *rest)
+{
+	const uint64_t last =
+	    syscall_rest_argument(rest, 2) + (rest->done - 1) * rest->row->rest->unit;
+	struct iovec buffers[SYSCALL_MAX_BUFFERS];
+	struct mmsghdr message;
+	uint64_t total = 0;
+
+	if (rest->caller.compat ||
+	    !resident_read(NULL, rest->caller.tid, last, &message, sizeof(message)) ||
+	    !syscall_read_buffers(&rest->caller, (uintptr_t)message.msg_hdr.msg_iov,
+	                          message.msg_hdr.msg_iovlen, buffers))
+		return false;
+	for (size_t i = 0; i < message.msg_hdr.msg_iovlen; i++)
+		total += buffers[i].iov_len;
+	return message.msg_len == total;
+}
+
+bool syscall_message_needs_no_control(const struct syscall_rest *rest)
+{
+	const struct syscall_caller *caller = &rest->caller;
+	struct msghdr message;
+	struct cmsghdr control;
+
+	if (!syscall_read_message(caller, syscall_rest_argument(rest, 2), &message))
+		return false;
+	if (rest->row->rest->wish == WISH_RECEIVE)
+		return !message.msg_control;
+	if (!message.msg_control || message.msg_controllen == 0)
+		return true;
+	return syscall_read_control(caller, (uintptr_t)message.msg_control, &control) &&
+	       control.cmsg_level == SOL_SOCKET && control.cmsg_type == SCM_RIGHTS &&
+	       CMSG_ALIGN(control.cmsg_len) >= CMSG_ALIGN(message.msg_controllen);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// syscall_messages: what a call that moves messages says of them in the memory of its thread, which
+// stands. What cannot be read is judged as what keeps the call from being continued.
+#pragma once
+
+#include <stdbool.h>
+
+struct syscall_rest; // syscall_rest.h
+
+// True if the message has come with control data for which it had no room: descriptors that a unix
+// socket carries end the call (unix_stream_read_generic).
+bool syscall_message_lost_control(const struct syscall_rest *rest);
+
+// True if it waits for messages, which it does only in part: do_recvmmsg writes back what was left
+// of the time, and ends with a message that is urgent. Of a compat call that is not known.
+bool syscall_messages_are_awaited(const struct syscall_rest *rest);
+
+// True if the last message was moved as a whole. Of a stream, it may have been in part; then what
+// was sent is counted wrong in memory. Of a compat call that is not known.
+bool syscall_messages_are_whole(const struct syscall_rest *rest);
+
+// True if the message's rest needs no control data. Descriptors go with the first byte; anything
+// else may be meant for each byte (a TLS record's type). A receiver may get some with the rest.
+bool syscall_message_needs_no_control(const struct syscall_rest *rest);
