@@ -260,6 +260,8 @@ class Shapes(Followed):
             "midst": r"\[truncated: no return address\];outermost",
             "thread": "enter_thread;outermost",
             "chance": r"\[truncated: no unwinding rule\];without_tables;outermost",
+            "boundary": r"\[truncated: no unwinding rule\];without_tables;outermost",
+            "boundary-2": r"\[truncated: no unwinding rule\];without_tables;outermost",
             "null": r"\[truncated: no return address\];replace_return_address",
         }.items():
             with self.subTest(mode):

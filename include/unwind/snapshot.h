@@ -42,6 +42,7 @@ struct snapshot {
 	struct registers registers;
 	struct snapshot_region regions[SNAPSHOT_MAX_REGIONS];
 	size_t n_regions;
+	uint64_t tls;             // the thread pointer, as the hint had it; 0: unknown
 	bool cut;                 // some region is known to end before its stack does
 	bool is_unsearched;       // for what a signal interrupted: it seemed to be no signal stack
 	uint64_t elsewhere;       // another place from which a stack was to be copied; 0: none

@@ -41,6 +41,7 @@ struct unwinder {
 	uint64_t start_stack;           // that of the address space, then
 	struct go_layout go;            // what stacks have shown of the Go program
 	struct luajit_thread luajit;    // what the last stack has shown of the thread
+	uint64_t tls;                   // the thread pointer, of the last stack; 0: unknown
 	struct beam_seen beam;          // what the last stack has shown of BEAM
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI

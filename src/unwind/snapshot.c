@@ -343,6 +343,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 
 	ret->registers = *registers;
 	ret->n_regions = 0;
+	ret->tls = hint->tls;
 	ret->cut = false;
 	ret->is_unsearched = false;
 	memset(ret->notes, 0, sizeof(ret->notes));

@@ -16,9 +16,10 @@ struct address_space;
 bool stack_root_is_entry(const struct address_space *space, uint64_t sp);
 
 // True if nothing more of a stack lies above the stack pointer: it is near where the program was
-// entered, at the end of its mapping, or between two pages, where makers of stacks begin. If no
-// mapping is known, marks the maps as stale.
-bool stack_root_is_top(struct address_space *space, uint64_t sp);
+// entered, at the end of its mapping, or between two pages, where makers of stacks begin, unless
+// the mapping holds the program's first stack, or the thread pointer `tls` (0: unknown), which
+// lies above a stack of the C library's. If no mapping is known, marks the maps as stale.
+bool stack_root_is_top(struct address_space *space, uint64_t sp, uint64_t tls);
 
 // True if the walk has left the program's entry code for what the kernel wrote above it: the number
 // of arguments is where a return address would be.

@@ -204,7 +204,7 @@ static struct move end_without_rule(const struct unwinder *unwinder,
 	    registers_know(registers, arch->fp) && registers->value[arch->fp] == 0;
 
 	if (stack_root_is_entry(unwinder->space, sp) ||
-	    (is_outermost && stack_root_is_top(unwinder->space, sp)))
+	    (is_outermost && stack_root_is_top(unwinder->space, sp, unwinder->tls)))
 		return end_with(STACK_COMPLETE);
 	return end_with(reason);
 }
@@ -335,8 +335,7 @@ static struct move apply_by_sp(struct unwinder *unwinder, bool is_return,
 	const struct move move = apply_row(rule, is_return, snapshot, &caller);
 	if (!move.go_on)
 		return move;
-	const uint64_t caller_pc = caller.value[ARCH_NATIVE->pc];
-	if (caller_pc != 0 && !is_begun_from(unwinder, &caller))
+	if (caller.value[ARCH_NATIVE->pc] != 0 && !is_begun_from(unwinder, &caller))
 		return end_with(STACK_NEEDS_REGISTER);
 	*registers = caller;
 	return GO_ON;
@@ -510,13 +509,14 @@ static void refresh(struct unwinder *unwinder)
 static bool ends_at(struct unwinder *unwinder, const struct registers *registers, bool begins,
                     enum stack_end *ret)
 {
-	const struct arch *arch = ARCH_NATIVE;
-	const uint64_t pc = registers->value[arch->pc], sp = registers->value[arch->sp];
+	const uint64_t pc = registers->value[ARCH_NATIVE->pc];
+	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
 
 	if (pc != 0 && !stack_root_is_passed(unwinder->space, sp, pc))
 		return false;
-	*ret = pc != 0 || begins || stack_root_is_top(unwinder->space, sp) ? STACK_COMPLETE
-	                                                                   : STACK_NO_RETURN;
+	*ret = pc != 0 || begins || stack_root_is_top(unwinder->space, sp, unwinder->tls)
+	           ? STACK_COMPLETE
+	           : STACK_NO_RETURN;
 	return true;
 }
 
@@ -587,8 +587,8 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	struct registers registers = snapshot->registers;
 
 	refresh(unwinder);
-	unwinder->luajit.dispatch = 0;
-	unwinder->beam.process = 0;
+	unwinder->luajit.dispatch = unwinder->beam.process = 0;
+	unwinder->tls = snapshot->tls;
 	ret->n = walk_frames(unwinder, snapshot, &registers, ret);
 	ret->locations = unwinder->frames;
 	ret->sps = unwinder->sps;
