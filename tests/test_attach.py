@@ -252,6 +252,14 @@ class Shapes(Followed):
                 self.assert_stacks(run.stacks(), rf"{MAIN};call_it(?:;(?:{name}(?:;inner)?|leaf))?")
                 self.assertEqual(run.summary.truncated, 0, run.stderr)
 
+    def test_return_by_a_jump(self):
+        """The caller's frame is not left out, though the frame pointer is the caller's."""
+        for name in "popped", "moved", "pushed":
+            with self.subTest(name):
+                run = attach(self.start_fixture("no_tables", name))
+                self.assert_stacks(run.stacks(), rf"{MAIN};call_framed;framed;{name}")
+                self.assertEqual(run.summary.truncated, 0, run.stderr)
+
     def test_roots(self):
         """Whole is what ends at a thread's root; what ends by chance is marked."""
         for mode, root in {

@@ -49,7 +49,9 @@ struct rule {
 	bool signal_frame; // the caller's pc is exact, not a return address: it was interrupted
 	bool begins;       // a return address of 0 says that a thread begins here
 	bool is_elsewhere; // the caller is on another stack
-	bool raises; // the frame may become that of an exception's handler (exception_frame.h)
+	bool raises;  // the frame may become that of an exception's handler (exception_frame.h)
+	bool is_jump; // RULE_CODE: the function returns by a jump to the address in register `jump`
+	uint8_t jump;
 	uint32_t left_alone; // RULE_CODE: registers that the called function does not touch at all
 	uint8_t cfa_register;
 	uint8_t n_registers;

@@ -209,7 +209,8 @@ static bool read_table_rule(const struct code_address *code, bool is_call, struc
 		forget_saved_fp(code, ret);
 	arch_code.context = (void *)code;
 	if (ret->kind == RULE_ROW && is_call && counts_from_saved_fp(ret) &&
-	    ARCH_NATIVE->code_rule(&arch_code, code->address + is_call, is_call, &refined)) {
+	    ARCH_NATIVE->code_rule(&arch_code, code->address + is_call, is_call, &refined) &&
+	    !refined.is_jump) { // not certain, and nothing to be freed
 		rule_deinit(ret);
 		*ret = refined;
 	}

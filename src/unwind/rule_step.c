@@ -130,6 +130,11 @@ static enum stack_end find_caller(const struct rule *rule, const struct register
 	}
 	if (!(ret->known >> arch->pc & 1))
 		return STACK_NO_RULE;
+	// Any jump to where a register points may seem to be a return: one is, if that is what lies
+	// where a return address would.
+	if (rule->is_jump &&
+	    (!registers_know(registers, rule->jump) || registers->value[rule->jump] != ret->pc))
+		return STACK_NO_RULE;
 	if (rule->raises)
 		go_to_handler(snapshot, registers, cfa, ret);
 	return STACK_COMPLETE;

@@ -220,6 +220,87 @@ static void test_luajit_entry(void **state)
 	assert_false(luajit_code_refine(&code, 0x1000 + 3, &row, &rule));
 }
 
+static bool is_one_function(void *context, uint64_t a, uint64_t b)
+{
+	(void)context;
+	return a >= 0x1000 && b >= 0x1000;
+}
+
+static uint64_t find_first(void *context, unsigned int n)
+{
+	(void)context;
+	return n == 0 ? 0x1000 : 0;
+}
+
+static uint64_t find_no_start(void *context, unsigned int n)
+{
+	(void)context;
+	(void)n;
+	return 0;
+}
+
+// Code that returns by a jump through a register: the way in knows what the register holds, the way
+// out what would have to be the same.
+static void test_return_by_jump(void **state)
+{
+	uint8_t pops[] = {0x41, 0x58,                    // pop %r8
+	                  0x53,                          // push %rbx
+	                  0x31, 0xdb,                    // xor %ebx, %ebx
+	                  0x5b,                          // pop %rbx
+	                  0x90, 0x41, 0xff, 0xe0};       // nop; jmp *%r8
+	uint8_t moves[] = {0x4c, 0x8b, 0x44, 0x24, 0x08, // mov 8(%rsp), %r8
+	                   0x58, 0x59,                   // pop %rax; pop %rcx
+	                   0x41, 0xff, 0xe0};
+	uint8_t others[] = {0x4c, 0x8b, 0x04, 0x24, 0x90, // mov (%rsp), %r8
+	                    0x58, 0x59, 0x41, 0xff, 0xe0};
+	static const uint8_t R8 = 8;
+	const struct {
+		uint8_t *bytes;
+		uint64_t at;
+		bool has_start;
+		bool is_found, is_jump;
+		int64_t cfa;
+		uint8_t kind; // of the return address
+	} known[] = {
+	    {pops, 0, true, true, false, 8, REGISTER_AT_CFA},
+	    {pops, 2, true, true, false, 0, REGISTER_COPY},
+	    {pops, 3, true, true, false, 8, REGISTER_COPY},
+	    {pops, 5, true, true, false, 8, REGISTER_COPY},
+	    {pops, 6, true, true, false, 0, REGISTER_COPY},
+	    {pops, 0, false, true, false, 8, REGISTER_AT_CFA},
+	    {pops, 2, false, true, true, 0, REGISTER_AT_CFA},
+	    {pops, 6, false, true, true, 0, REGISTER_AT_CFA},
+	    {moves, 0, false, true, false, 16, REGISTER_AT_CFA},
+	    {moves, 5, false, true, true, 16, REGISTER_AT_CFA},
+	    {moves, 7, false, true, true, 0, REGISTER_AT_CFA},
+	    {others, 0, false, false, false, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(known); i++) {
+		const struct arch_code code = {
+		    .read = read_bytes,
+		    .is_together = is_one_function,
+		    .find_start = known[i].has_start ? find_first : find_no_start,
+		    .context = known[i].bytes,
+		};
+		struct rule rule = {0};
+
+		assert_int_equal(x86_code_rule(&code, 0x1000 + known[i].at, false, &rule),
+		                 known[i].is_found);
+		if (!known[i].is_found)
+			continue;
+		const struct register_rule *pc = &rule.registers[rule.n_registers - 1];
+		assert_int_equal(rule.cfa_register, 7);
+		assert_int_equal(rule.cfa_offset, known[i].cfa);
+		assert_int_equal(rule.is_jump, known[i].is_jump);
+		assert_true(!rule.is_jump || rule.jump == R8);
+		assert_int_equal(pc->number, 16);
+		assert_int_equal(pc->kind, known[i].kind);
+		assert_int_equal(pc->offset, pc->kind == REGISTER_COPY ? R8 : -8);
+	}
+}
+
 // Of BEAM: process_main, its last part, and where a process's first function returns to.
 static const char beam_main[] = "\x48\x81\xec\x10\x41\x00\x00" // sub $0x4110, %rsp
                                 "\x48\x83\xe4\xc0",            // and $-64, %rsp
@@ -426,10 +507,10 @@ static void test_returned_variable(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lengths),        cmocka_unit_test(test_luajit_entry),
-	    cmocka_unit_test(test_beam_layout),    cmocka_unit_test(test_beam_ways),
-	    cmocka_unit_test(test_stack_guard),    cmocka_unit_test(test_returned_variable),
-	    cmocka_unit_test(test_against_tables),
+	    cmocka_unit_test(test_lengths),           cmocka_unit_test(test_luajit_entry),
+	    cmocka_unit_test(test_return_by_jump),    cmocka_unit_test(test_beam_layout),
+	    cmocka_unit_test(test_beam_ways),         cmocka_unit_test(test_stack_guard),
+	    cmocka_unit_test(test_returned_variable), cmocka_unit_test(test_against_tables),
 	};
 
 	files = argv + 1;

@@ -235,10 +235,13 @@ static void begin(struct search *search, uint64_t address)
 	search->n_branches = 1;
 }
 
-static bool agree(const struct way *a, const struct way *b)
+static bool agree(const struct search *search, const struct way *a, const struct way *b)
 {
+	// Only a way in knows that it was the return address.
 	return a->base == b->base && a->at == b->at && a->slot == b->slot &&
-	       a->number == b->number && a->is_lost == b->is_lost;
+	       a->number == b->number && a->is_lost == b->is_lost &&
+	       (search->goal == NO_GOAL ||
+	        (a->took_return == b->took_return && a->returns == b->returns));
 }
 
 // All ways must lead to the same result: one that does not went astray after a call that never
@@ -253,7 +256,7 @@ static bool find_way(struct search *search, uint64_t address, struct way *ret, i
 		struct way way = search->branches[--search->n_branches];
 		if (!follow(search, &way, &popped))
 			continue;
-		if (found && !agree(&way, ret))
+		if (found && !agree(search, &way, ret))
 			return false;
 		*ret = way;
 		*ret_popped = popped;
@@ -285,6 +288,18 @@ static bool find_way_in(struct search *search, uint64_t start, uint64_t address,
 	       (!ret->is_lost || ret->copies >> MACHINE_BP & 1);
 }
 
+// True if the way in from where the function begins has left the return address in a register
+// alone.
+static bool holds_return(const struct way *way)
+{
+	return way->took_return && way->returns;
+}
+
+static bool is_sane(const struct way *way)
+{
+	return way->at >= -(1 << 30) && way->at <= 1 << 30;
+}
+
 // True if some way leads to where a runtime's code is known by its shape; the rule is then in
 // search->shape.
 static bool find_shape(struct search *search, uint64_t address)
@@ -302,6 +317,18 @@ static bool find_shape(struct search *search, uint64_t address)
 			return true;
 	}
 	return false;
+}
+
+// Finds a way to a jump that returns. Such code has no calls on that way: they would not keep the
+// register.
+static bool find_jump(struct search *search, uint64_t address, struct way *ret)
+{
+	int64_t popped = 0;
+
+	search->goal = NO_GOAL;
+	search->by_shape = false;
+	search->how = WAY_TAKES_JUMPS;
+	return find_way(search, address, ret, &popped) && is_sane(ret);
 }
 
 bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int64_t *ret)
@@ -362,6 +389,8 @@ static void make_rule(const struct way *way, int64_t popped, struct rule *ret)
 		else
 			add_register(ret, number, REGISTER_UNDEFINED, 0);
 	}
+	ret->is_jump = way->is_jump;
+	ret->jump = dwarf_number[way->jump];
 	if (popped)
 		add_register(ret, RSP, REGISTER_IS_CFA, popped);
 	add_register(ret, RIP, REGISTER_AT_CFA, -8);
@@ -386,12 +415,10 @@ static void make_rule_of_way_in(const struct way *way, struct rule *ret)
 		else
 			add_register(ret, dwarf_number[i], REGISTER_UNDEFINED, 0);
 	}
-	add_register(ret, RIP, REGISTER_AT_CFA, -8);
-}
-
-static bool is_sane(const struct way *way)
-{
-	return way->at >= -(1 << 30) && way->at <= 1 << 30;
+	if (holds_return(way))
+		add_register(ret, RIP, REGISTER_COPY, dwarf_number[__builtin_ctz(way->returns)]);
+	else
+		add_register(ret, RIP, REGISTER_AT_CFA, -8);
 }
 
 bool x86_code_rule(const struct arch_code *code, uint64_t address, bool is_return, struct rule *ret)
@@ -417,14 +444,19 @@ bool x86_code_rule(const struct arch_code *code, uint64_t address, bool is_retur
 		const uint64_t start = code->find_start(code->context, n);
 		if (start == 0)
 			break;
-		if (find_way_in(search, start, address, &way) && is_sane(&way) && way.at <= 0) {
+		if (find_way_in(search, start, address, &way) && is_sane(&way) &&
+		    way.at <= (holds_return(&way) ? 8 : 0)) {
 			make_rule_of_way_in(&way, ret);
 			return true;
 		}
 	}
-	if (!goes_on || !find_shape(search, address))
+	if (goes_on && find_shape(search, address)) {
+		*ret = search->shape;
+		return true;
+	}
+	if (!goes_on || code->changes_stacks || !find_jump(search, address, &way))
 		return false;
-	*ret = search->shape;
+	make_rule(&way, 0, ret);
 	return true;
 }
 

@@ -7,6 +7,10 @@
 // followed, and all ways must agree. Calls are taken to return; one that does not may lead into the
 // code after it, so the result must be checked (x86_code_is_after_call).
 //
+// A jump through a register takes the place of a ret if nothing else is found: where the register
+// comes from right below the stack pointer, or may (struct rule's is_jump); or on the way in from
+// where the function begins, if that has popped the return address.
+//
 // Instructions: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, appendix A.
 #pragma once
 

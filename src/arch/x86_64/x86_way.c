@@ -12,6 +12,8 @@ static const uint16_t kept_by_calls = 1u << MACHINE_BX | 1u << MACHINE_BP | 0xf0
 static void push(struct way *way, uint8_t number)
 {
 	way->at -= 8;
+	// It is back in its place.
+	way->took_return &= way->at != 0 || !(way->returns >> number & 1);
 	if (way->is_lost || way->written >> number & 1)
 		return;
 	way->kept |= 1u << number;
@@ -33,9 +35,41 @@ static void pop(struct way *way, uint8_t number)
 		way->popped = is_there ? way->popped | bit : way->popped & ~bit;
 		way->places[number] = way->at;
 	}
+	way->returns &= ~bit;
+	// Not what took its place, nor what a call left there that is no real one (to the next
+	// instruction).
+	if (way->base == BASE_SP && !way->is_lost && way->at == 0 && !way->took_return &&
+	    !way->has_called) {
+		way->took_return = true;
+		way->returns |= bit;
+	}
 	way->copies &= ~bit;
 	way->fp_is_of_process &= number != MACHINE_BP;
 	way->at += 8;
+}
+
+// Follows mov of a register to the stack and from there, as push and pop.
+static bool move_word(const struct instruction *i, struct way *way)
+{
+	const bool is_known = i->map == MAP_ONE && !i->is_vector && i->wide && i->plain_base &&
+	                      i->rm == MACHINE_SP && i->reg != MACHINE_SP && !i->by_fs &&
+	                      !way->is_lost;
+	struct way there = *way;
+
+	if (!is_known || (i->opcode != 0x89 && i->opcode != 0x8b))
+		return false;
+	there.at += i->displacement;
+	if (i->opcode == 0x8b) {
+		pop(&there, i->reg);
+	} else if (!(way->kept >> i->reg & 1)) {
+		there.at += 8;
+		push(&there, i->reg);
+	}
+	there.at = way->at;
+	there.compared = 0;
+	there.checks_guard = false;
+	*way = there;
+	return true;
 }
 
 static void rebase(struct way *way, enum base base, int64_t at)
@@ -147,6 +181,7 @@ static void note_written(const struct instruction *i, uint16_t written, struct w
 	way->written |= written;
 	way->popped &= ~written;
 	way->copies &= ~(written | x86_instruction_implicit(i));
+	way->returns &= ~(written | x86_instruction_implicit(i));
 	note_copy(i, MACHINE_BP, way);
 	note_copy(i, MACHINE_R11, way);
 }
@@ -207,6 +242,8 @@ static void take_frame_pointer(const struct instruction *i, struct way *way)
 static enum effect call(unsigned int how, struct way *way)
 {
 	way->copies &= kept_by_calls;
+	way->returns &= kept_by_calls;
+	way->has_called = true;
 	return how & WAY_FOLLOWS_CALLS ? GO_ON : DEAD_END;
 }
 
@@ -214,6 +251,8 @@ static enum effect step_plain(const struct instruction *i, unsigned int how, str
 {
 	const uint16_t written = x86_instruction_may_write(i);
 
+	if (how & WAY_TAKES_JUMPS && move_word(i, way))
+		return GO_ON;
 	if (written >> MACHINE_SP & 1 && how & WAY_CHANGES_STACKS && i->map == MAP_ONE &&
 	    !i->is_vector && change_stack(i, way))
 		return GO_ON;
@@ -272,6 +311,22 @@ static int step_value(const struct instruction *i, struct way *way)
 	}
 }
 
+// Takes a jump to where a register points for a return, with the stack pointer as after a ret. The
+// register has been taken from there, or has its first value, which is still to be compared with
+// what lies there.
+static enum effect return_by_jump(const struct instruction *i, struct way *way)
+{
+	const uint16_t bit = 1u << i->rm;
+
+	if (i->mod != 3 || way->is_lost || way->base != BASE_SP || way->at < 0)
+		return DEAD_END;
+	way->at -= 8;
+	way->is_jump = !(way->written & bit);
+	way->jump = i->rm;
+	return way->is_jump || (way->popped & bit && way->places[i->rm] == way->at) ? RETURN
+	                                                                            : DEAD_END;
+}
+
 // Handles group 5, whose opcode goes on in ModRM's reg field.
 static int step_group_5(const struct instruction *i, unsigned int how, struct way *way)
 {
@@ -281,10 +336,12 @@ static int step_group_5(const struct instruction *i, unsigned int how, struct wa
 		return NOT_OF_THIS_KIND;
 	case 2: // call
 		return call(how, way);
+	case 4: // jmp
+		return how & WAY_TAKES_JUMPS ? return_by_jump(i, way) : DEAD_END;
 	case 6: // push
 		way->at -= 8;
 		return GO_ON;
-	default: // jmp, far ones
+	default: // far ones
 		return DEAD_END;
 	}
 }

@@ -25,9 +25,14 @@ struct way {
 	int64_t keeps[16];  // where they are
 	uint16_t copies;    // those of %rbp and %r11 that are the base + copied_at
 	int64_t copied_at[16];
+	bool has_called;   // a call was followed
+	bool took_return;  // BASE_SP: took the word at the first SP from the stack
+	uint16_t returns;  // registers that hold it
 	uint8_t compared;  // the register that SP was just compared with; 0: it was not
 	bool checks_guard; // the flags say if the stack's guard is as it was
-	bool is_lost;      // SP was changed by an amount that the code computes; `at` is not known
+	bool is_jump;      // it returned by a jump to the address in register `jump`
+	uint8_t jump;
+	bool is_lost; // SP was changed by an amount that the code computes; `at` is not known
 
 	// WAY_CHANGES_STACKS:
 	bool is_away;         // on the thread's stack
@@ -46,6 +51,7 @@ enum {
 	WAY_FOLLOWS_CALLS = 1,  // calls are taken to return
 	WAY_KEEPS_SP = 2,       // setting the stack pointer is a dead end, too
 	WAY_CHANGES_STACKS = 4, // as BEAM does for calls of C (beam_code.h)
+	WAY_TAKES_JUMPS = 8,    // a jump to where a register points may be a return
 };
 
 // Takes one instruction; way->address is already after it. `how`: WAY_*, together.
