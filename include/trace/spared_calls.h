@@ -17,8 +17,9 @@ struct resident;
 bool spared_calls_has(int pid, int tid, struct resident *resident, const struct proc_syscall *call);
 
 // True if the sleeping thread waits for another program's answer: a seccomp supervisor's
-// (SECCOMP_RET_USER_NOTIF), or a file system's (FUSE; request_wait_answer in the kernel's
-// fs/fuse/dev.c). A stop would withdraw the question, which is then asked again: it is answered
+// (SECCOMP_RET_USER_NOTIF), a file system's (FUSE; request_wait_answer in the kernel's
+// fs/fuse/dev.c), or a page of userfaultfd(2) (handle_userfault in fs/userfaultfd.c; it may be in
+// no call then). A stop would withdraw the question, which is then asked again: it is answered
 // twice, or never, if the answer takes longer than a tick. If the kernel does not tell, this is
 // true for every thread under a seccomp filter.
 bool spared_calls_asks_program(int pid, int tid);

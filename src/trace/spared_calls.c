@@ -134,7 +134,9 @@ bool spared_calls_asks_program(int pid, int tid)
 	struct proc_status status;
 
 	if (proc_read_wchan(pid, tid, function))
-		return strstr(function, "seccomp") || strcmp(function, "request_wait_answer") == 0;
+		return strstr(function, "seccomp") ||
+		       strcmp(function, "request_wait_answer") == 0 ||
+		       strcmp(function, "handle_userfault") == 0;
 	return !proc_read_status(tid, &status) || status.seccomp == SECCOMP_FILTER;
 }
 

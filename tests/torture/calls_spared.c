@@ -4,7 +4,9 @@
 #include <alloca.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pty.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -401,8 +403,81 @@ FRAME void print_whole(struct kind *kind)
 	print_lines(slave, 'a');
 }
 
+enum { PAGE = 4096 };
+
+// Memory of one page, which another thread provides.
+static struct {
+	int fd; // userfaultfd(2)'s; -1: there is none
+	volatile char *page;
+	atomic_int n_asked;
+} served;
+
+// Returns how often it is asked for in that time; -1: until it is.
+static int count_questions(int ms)
+{
+	const double end_s = now_s() + ms * 1e-3;
+	struct pollfd asked = {.fd = served.fd, .events = POLLIN};
+	struct uffd_msg question;
+	int n = 0;
+
+	while (ms < 0 ? n == 0 : now_s() < end_s)
+		if (poll(&asked, 1, ms < 0 ? -1 : 1) > 0)
+			n += read(served.fd, &question, sizeof(question)) == sizeof(question);
+	return n;
+}
+
+static void *provide_page(void *argument)
+{
+	static char bytes[PAGE] = {ANSWER};
+
+	for (;;) {
+		struct uffdio_copy answer = {
+		    .dst = (uintptr_t)served.page, .src = (uintptr_t)bytes, .len = PAGE};
+		const int n = count_questions(-1);
+		atomic_store(&served.n_asked, n + count_questions(MIN_MS + random_below(MORE_MS)));
+		ioctl(served.fd, UFFDIO_COPY, &answer);
+	}
+	return argument;
+}
+
+static void serve_page(void)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+
+	served.page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	range.range.start = (uintptr_t)served.page;
+	range.range.len = PAGE;
+	served.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	if (served.fd >= 0 &&
+	    (ioctl(served.fd, UFFDIO_API, &api) || ioctl(served.fd, UFFDIO_REGISTER, &range)))
+		served.fd = -1;
+	if (served.fd >= 0)
+		help(provide_page, NULL);
+}
+
+// It sleeps in no system call then.
+FRAME void touch_served_page(struct kind *kind)
+{
+	char *space = alloca((size_t)(16 + 16 * random_below(8)));
+
+	__asm__ volatile("" : : "r"(space) : "memory");
+	if (!served.page)
+		serve_page();
+	if (served.fd < 0) {
+		leave_out(kind, "no userfaultfd(2)");
+		return;
+	}
+	madvise((void *)served.page, PAGE, MADV_DONTNEED);
+	if (*served.page != ANSWER)
+		fault(kind, "read", *served.page);
+	else if (atomic_load(&served.n_asked) != 1)
+		fault(kind, "asked", atomic_load(&served.n_asked));
+}
+
 struct kind spared_kinds[] = {
     {.name = "ask_supervisor", .run = ask_supervisor},
+    {.name = "touch_served_page", .run = touch_served_page},
     {.name = "close_lingering", .run = close_lingering},
 #ifdef __x86_64__
     {.name = "close_int_80", .run = close_lingering_int_80},
