@@ -550,6 +550,20 @@ class Mode32(harness.TestCase):
         self.assertGreater(run.summary.truncated_by["32-bit program"], 0.98 * 251 - 2 - n_lost)
         self.check(run.stacks(), run.summary.truncated_by["32-bit program"])
 
+    def test_not_stopped(self):
+        """A stop would show nothing, and cut its calls short."""
+        command = ["sh", "-c", f"exec {self.program} sends"]
+        run = harness.wrap(command, "-F", "997", "--max-overhead=0", expect=7)
+        self.assertGreater(run.summary.truncated_by["32-bit program"], 0)
+
+    def test_executes_another(self):
+        """That one is for the processor's usual mode, and sampled again."""
+        loop = "i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done; exit 5"
+        script = f"exec {self.program} executes /bin/sh -c '{loop}'"
+        run = harness.wrap(["sh", "-c", script], expect=5)
+        self.assertGreater(run.summary.truncated_by["32-bit program"], 0)
+        self.assertGreater(run.summary.samples - run.summary.truncated, 20)
+
     def test_children(self):
         """Found before their exec, or refused."""
         script = f"{self.program} & {self.program} & wait; exit 3"

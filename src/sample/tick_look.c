@@ -2,6 +2,7 @@
 #include "tick_look.h"
 
 #include "decision.h"
+#include "labels.h"
 #include "run_stats.h"
 #include "sleeper.h"
 #include "spared_calls.h"
@@ -32,6 +33,20 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 		tracee_interrupt(thread->tid);
 }
 
+// Counts a thread of a program for another processor mode. That program's exec shows in what is
+// read of the process at each tick (address_space_update).
+static void count_foreign(struct ticker *ticker, struct target_thread *thread,
+                          enum thread_state state, bool asleep)
+{
+	thread->sleep.asleep = asleep;
+	thread->stop.asked_ns =
+	    ticker->accounting.now_ns; // with --stop-all, there is a look to come
+	goroutine_samples_unbind(ticker, thread);
+	profile_label_thread(ticker->profile, thread->account.thread, LABELS_NONE);
+	accounting_not_sampled(&ticker->accounting, &thread->account, STACK_FOREIGN, state,
+	                       ticker->accounting.now_ns);
+}
+
 void tick_plan_stop(struct ticker *ticker, struct target_thread *thread, enum thread_state state,
                     bool asleep)
 {
@@ -40,6 +55,10 @@ void tick_plan_stop(struct ticker *ticker, struct target_thread *thread, enum th
 	if (tracee_is_in_rest(thread->tid)) {
 		accounting_repeat_in_state(&ticker->accounting, &thread->account, state);
 		thread->sleep.asleep = asleep;
+		return;
+	}
+	if (ticker->space.is_foreign) {
+		count_foreign(ticker, thread, state, asleep);
 		return;
 	}
 	thread->account.asked_tick = ticker->goroutines.tick;

@@ -20,7 +20,8 @@ void tick_look(struct ticker *ticker, struct target_thread *thread);
 void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread);
 
 // Plans the stop of a thread that only a stop can show; nothing is done to it yet. `asleep`: it
-// sleeps, and will sleep on after it.
+// sleeps, and will sleep on after it. In a program for another processor mode a stop shows nothing,
+// and cuts calls that cannot be mended: its threads are counted at once.
 void tick_plan_stop(struct ticker *ticker, struct target_thread *thread, enum thread_state state,
                     bool asleep);
 

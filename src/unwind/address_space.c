@@ -422,6 +422,7 @@ static void update_maps(struct address_space *space, int tid, int64_t now_ns, bo
 		space->watch.unknown = true; // it does not see what the maps show
 	if (exec) {
 		space->generation++;
+		space->is_foreign = false; // the one before was
 		note_program(space);
 	}
 }
