@@ -6,8 +6,6 @@ meson runs this test alone: it has bounds of times, and of how often a thread fa
 look at it and its stop. Both grow where other tests take the CPUs.
 """
 
-import math
-
 import torture
 from torture import BUILDS, MODES, SECONDS, TRIES
 
@@ -24,18 +22,6 @@ MAX_JIFFIES_LATER_MS = 6
 # asked.
 EXPOSED_S = 60e-6 if torture.harness.is_sanitized() else 20e-6
 EXPOSED_LONGER = {"print_whole": 4}
-# How likely it is, where that is all, that one of the many bounds is exceeded.
-MAX_CHANCE = 1e-6
-
-
-def most_by_chance(mean):
-    """The least number that Poisson's distribution exceeds with at most MAX_CHANCE."""
-    count, chance, exceeds = 0, math.exp(-mean), 1 - math.exp(-mean)
-    while exceeds > MAX_CHANCE:
-        count += 1
-        chance *= mean / count
-        exceeds -= chance
-    return count
 
 
 class Times(torture.CallsCase):
@@ -73,7 +59,7 @@ class Times(torture.CallsCase):
                 told, _ = self.run_profiled(hz, more, build, "spared", SECONDS)
                 for one in told.values():
                     mean = one.calls * hz * EXPOSED_S * EXPOSED_LONGER.get(one.name, 1)
-                    self.assertLessEqual(one.faults, most_by_chance(mean), one)
+                    self.assertLessEqual(one.faults, torture.most_by_chance(mean), one)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ lasts: the default suits CI, more finds more.
 """
 
 import collections
+import math
 import os
 import sys
 import time
@@ -23,6 +24,8 @@ MODES = ALL_MODES[::3] if harness.is_sanitized() and not LONG else ALL_MODES
 BUILDS = {"calls-O2": MODES[::3], "calls-O0": MODES[1:3]}
 TRIES = 3  # of what a busy machine may make come to nothing
 START_TRIES = 10  # of a profiler that begins more slowly than its target ends
+# How likely it is that one of the many bounds on what may happen by chance is exceeded.
+MAX_CHANCE = 1e-6
 ALL_TICKS = "--max-overhead=0"  # the most that the target can be asked to bear
 
 Told = collections.namedtuple("Told", "name calls faults median_ms p90_ms fault")
@@ -114,6 +117,16 @@ class CallsCase(TestCase):
     def check(self, hz, more, *command):
         told, _ = self.run_profiled(hz, more, *command)
         self.assert_no_faults(told)
+
+
+def most_by_chance(mean):
+    """The least number that Poisson's distribution exceeds with at most MAX_CHANCE."""
+    count, chance, exceeds = 0, math.exp(-mean), 1 - math.exp(-mean)
+    while exceeds > MAX_CHANCE:
+        count += 1
+        chance *= mean / count
+        exceeds -= chance
+    return count
 
 
 def rounds(default):
