@@ -22,6 +22,8 @@ struct proc_stat {
 	uint64_t processor;   // the CPU that it runs on, or ran on last; UINT64_MAX: not known
 };
 
+enum { PROC_EXITING = 0x4 }; // PF_EXITING, of the flags: it has begun to end, and goes on to do so
+
 // Fields of /proc/PID/status; only those that are used.
 struct proc_status {
 	char state;

@@ -22,6 +22,8 @@ struct stop_request {
 	bool slept_before_stop;        // in this tick, just before it was to be asked
 	int64_t asked_ns;              // the tick in which it was last asked to stop
 	enum thread_state asked_state; // and its state then
+	int64_t
+	    exits_ns; // the tick that first found it about to end; 0: none, -1: that was counted
 };
 
 // The stack of a thread that was stopped asleep, as the stop found it (sleeper).

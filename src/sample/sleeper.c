@@ -35,15 +35,21 @@ static bool is_gone(int error)
 	return error == ESRCH || error == ENOENT;
 }
 
+static bool read_stat(const struct target *target, struct target_thread *thread,
+                      struct proc_stat *ret)
+{
+	// Not for one that sleeps for ever, which is looked at only once, nor if files are short.
+	if (thread->stat_fd < 0 && thread->ran_ns > 0 && thread->schedstat_fd >= 0)
+		thread->stat_fd = target_open_kept(target, thread->tid, "stat");
+	return proc_read_stat(thread->stat_fd, target->pid, thread->tid, ret);
+}
+
 bool sleeper_state(const struct target *target, struct target_thread *thread,
                    enum thread_state *ret)
 {
 	struct proc_stat stat;
 
-	// Not for one that sleeps for ever, which is looked at only once, nor if files are short.
-	if (thread->stat_fd < 0 && thread->ran_ns > 0 && thread->schedstat_fd >= 0)
-		thread->stat_fd = target_open_kept(target, thread->tid, "stat");
-	if (!proc_read_stat(thread->stat_fd, target->pid, thread->tid, &stat)) {
+	if (!read_stat(target, thread, &stat)) {
 		*ret = THREAD_RUNNING; // not known: perhaps no descriptor is left
 		return !is_gone(errno);
 	}
@@ -51,6 +57,14 @@ bool sleeper_state(const struct target *target, struct target_thread *thread,
 		return false;
 	*ret = state_of(stat.state);
 	return true;
+}
+
+bool sleeper_exits(const struct target *target, struct target_thread *thread)
+{
+	struct proc_stat stat;
+
+	return read_stat(target, thread, &stat) && (stat.flags & PROC_EXITING) &&
+	       stat.state != 'Z' && stat.state != 'X';
 }
 
 bool sleeper_is_blocked(const struct target *target, struct target_thread *thread)

@@ -45,6 +45,10 @@ bool sleeper_state(const struct target *target, struct target_thread *thread,
 // not known.
 bool sleeper_is_blocked(const struct target *target, struct target_thread *thread);
 
+// True if the thread is about to end, and executes nothing of the program any more. False if it has
+// ended, and if that is not known.
+bool sleeper_exits(const struct target *target, struct target_thread *thread);
+
 // True if the thread runs. Cheaper than a look: nothing is copied.
 bool sleeper_runs(const struct target *target, struct target_thread *thread);
 

@@ -13,6 +13,7 @@
 
 enum {
 	MAX_POLL_NS = 40000,
+	MAX_LOOKS = 4, // at threads that do not stop
 	// Stops; of more, the last ones come too late for what was found before, or read.
 	MAX_AHEAD = 16,
 	MAX_READ_AHEAD = 4,
@@ -69,6 +70,13 @@ static enum tracee_result seize(struct stops *stops, const struct target_thread 
 	return result;
 }
 
+// Leaves a thread alone that is about to end.
+static void note_exit(struct stop *stop)
+{
+	stop->thread->stop.asked_ns = stop->tick_ns;
+	stop->exits = stop->over = true;
+}
+
 static void ask(struct stops *stops, struct stop *stop, bool is_first)
 {
 	struct target_thread *thread = stop->thread;
@@ -118,16 +126,24 @@ static void prepare(struct stops *stops, const struct maps *maps, size_t from)
 size_t stops_ask(struct stops *stops, const struct maps *maps, size_t from, bool spares)
 {
 	size_t kept = from;
+	bool is_first = true;
 
 	prepare(stops, maps, from);
 	for (size_t i = from; i < stops->count; i++) {
 		struct stop *stop = &stops->items[i];
 		struct target_thread *thread = stop->thread;
 		thread->stop.asked_state = stop->state;
+		// First, since it takes longer, and threads fall asleep more often than they end.
+		const bool exits = sleeper_exits(stops->target, thread);
 		thread->stop.slept_before_stop = spares && has_fallen_asleep(stops, stop);
 		if (thread->stop.slept_before_stop)
 			continue;
-		ask(stops, stop, kept == from);
+		if (exits) {
+			note_exit(stop);
+		} else {
+			ask(stops, stop, is_first);
+			is_first = false;
+		}
 		stops->items[kept++] = *stop;
 	}
 	const size_t n_spared = stops->count - kept;
@@ -219,6 +235,24 @@ static bool is_worth_polling(size_t n_stopped, long n_cpus, int64_t start_ns)
 	return n_stopped + 1 < (size_t)n_cpus && clock_now_ns() - start_ns < MAX_POLL_NS;
 }
 
+// True if one of the first that are missing has begun to end since it was asked. Who polls reaps it
+// at once; who sleeps may be woken later than its parent, which cannot wait for it before, though
+// its pidfd tells of its end.
+static bool is_one_ending(const struct stops *stops, long n_cpus, int64_t since_ns)
+{
+	size_t n_looks = 0;
+
+	for (size_t i = 0; n_cpus > 1 && i < stops->count && n_looks < MAX_LOOKS; i++) {
+		const struct stop *stop = &stops->items[i];
+		if (stop->over || stop->copied || stop->tick_ns < since_ns)
+			continue;
+		n_looks++;
+		if (sleeper_exits(stops->target, stop->thread))
+			return true;
+	}
+	return false;
+}
+
 bool stops_wait(struct stops *stops, const struct maps *maps, long n_cpus, int64_t since_ns,
                 int64_t until_ns)
 {
@@ -229,7 +263,9 @@ bool stops_wait(struct stops *stops, const struct maps *maps, long n_cpus, int64
 	while ((n_missing = stops_poll(stops, maps, since_ns)) > 0 && clock_now_ns() < until_ns) {
 		if (!snapshot_buffer_has_room(stops->buffer))
 			return false;
-		if (n_missing > n_asked || !is_worth_polling(n_asked - n_missing, n_cpus, start_ns))
+		if (n_missing > n_asked ||
+		    (!is_worth_polling(n_asked - n_missing, n_cpus, start_ns) &&
+		     !is_one_ending(stops, n_cpus, since_ns)))
 			held_time_wait(stops->hold, until_ns);
 	}
 	return true;

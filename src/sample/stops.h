@@ -26,7 +26,8 @@ struct stop {
 	bool copied;             // the snapshot is there, or could not be taken
 	bool failed;             // it stopped, but its stack could not be taken
 	bool denied;             // the kernel did not permit it
-	bool over;               // it was let go, is gone, or was denied
+	bool exits;              // it was not asked, since it was about to end
+	bool over;               // it was let go, is gone, was denied, or not asked
 	bool counted;            // what it has shown is in the profile
 	int64_t free_ns;         // the last time at which it is known not to be held
 	int64_t tick_ns;         // the tick in which it was asked
@@ -56,6 +57,9 @@ void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_s
 // `spares`: leaves out those that have fallen asleep since, or into another sleep: a stop would
 // disturb their system call (syscall_mend.h), and a sleeper can be copied as it is. These are taken
 // off the plan, and their thread->stop.slept_before_stop is set. Returns how many were left out.
+// Those that are about to end are never asked: what is traced at its end is there to be waited for
+// by its parent only when its tracer has reaped it, but its pidfd can be read before
+// (pidfd_open(2)).
 size_t stops_ask(struct stops *stops, const struct maps *maps, size_t from, bool spares);
 
 // Copies (and, unless hold_all, lets go) those that have stopped by now. Returns how many of those

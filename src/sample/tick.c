@@ -79,8 +79,11 @@ void ticker_deinit(struct ticker *ticker)
 static void count_stop(struct ticker *ticker, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
+	const bool ends_now = stop->exits && thread->stop.exits_ns == 0;
 	struct unwound unwound;
 
+	if (stop->exits)
+		tick_count_exit(ticker, thread);
 	ticker->stats->denied += stop->denied;
 	ticker->stats->sleeper_stops += stop->asleep && stop->copied;
 	// The address space may have been read in the middle of the exec: try the walk again.
@@ -97,7 +100,12 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 		                 goroutine_samples_stack(ticker, &unwound), stop->state,
 		                 stop->tick_ns);
 		goroutine_samples_pay(ticker, &thread->account);
-	} else if (stop->copied || stop->denied || thread->account.n_pending_ticks > 0) {
+	} else if (ends_now) {
+		// Whoever ends within a tick is not counted in it.
+		thread->sleep.asleep = false;
+		thread->stop.exits_ns = stop->tick_ns;
+	} else if (stop->copied || stop->denied || stop->exits ||
+	           thread->account.n_pending_ticks > 0) {
 		// What this tick and earlier ones saw of it is kept, even if it has ended.
 		thread->sleep.asleep = false;
 		goroutine_samples_unbind(ticker, thread);

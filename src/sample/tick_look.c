@@ -33,6 +33,17 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 		tracee_interrupt(thread->tid);
 }
 
+void tick_count_exit(struct ticker *ticker, struct target_thread *thread)
+{
+	const int64_t exits_ns = thread->stop.exits_ns;
+
+	if (exits_ns <= 0 || exits_ns >= ticker->accounting.now_ns)
+		return;
+	thread->stop.exits_ns = -1;
+	accounting_not_sampled(&ticker->accounting, &thread->account, STACK_NOT_SAMPLED,
+	                       THREAD_RUNNING, exits_ns);
+}
+
 // Counts a thread of a program for another processor mode. That program's exec shows in what is
 // read of the process at each tick (address_space_update).
 static void count_foreign(struct ticker *ticker, struct target_thread *thread,
@@ -227,6 +238,8 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 	}
 	if (decision == DECISION_ASK)
 		decision = decide_hidden(ticker, thread);
+	if (decision != DECISION_FORGET)
+		tick_count_exit(ticker, thread);
 	if (go_on_without_stack(ticker, thread, decision))
 		return;
 	if (decision == DECISION_COPY) {

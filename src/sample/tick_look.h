@@ -19,6 +19,9 @@ void tick_look(struct ticker *ticker, struct target_thread *thread);
 // counted in the state in which it was found first.
 void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread);
 
+// Counts the tick that first found the thread about to end, if it was not the last one for it.
+void tick_count_exit(struct ticker *ticker, struct target_thread *thread);
+
 // Plans the stop of a thread that only a stop can show; nothing is done to it yet. `asleep`: it
 // sleeps, and will sleep on after it. In a program for another processor mode a stop shows nothing,
 // and cuts calls that cannot be mended: its threads are counted at once.

@@ -16,6 +16,10 @@
 // other, each for so many milliseconds, until a line on stdin; it says, in milliseconds, how long
 // it was kept at most when one had ended.
 //
+// life pidfd SECONDS: has children that end at once, or a little later, and waits for each by its
+// pidfd, as GLib does; says how many there were, and how many could not be waited for when their
+// pidfd could be read, or ended otherwise.
+//
 // life births SECONDS RATE: so many threads a second are born, work for a moment and end; says how
 // many there were, and how many did not do their work.
 //
@@ -215,6 +219,52 @@ static int run_vforks(char **argv)
 	return 0;
 }
 
+enum { CHILD_BYTES = 1 << 20, CHILD_STATUS = 7 };
+
+// The more memory it has touched, the longer it takes to end.
+static void end_soon(void)
+{
+	static char bytes[CHILD_BYTES];
+	const int n = random_below(CHILD_BYTES);
+
+	memset(bytes, 1, (size_t)n);
+	__asm__ volatile("" : : "r"(bytes) : "memory");
+	_exit(CHILD_STATUS);
+}
+
+static int wait_by_pidfd(pid_t child)
+{
+	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN};
+	siginfo_t info = {0};
+
+	if (end.fd < 0 || poll(&end, 1, -1) != 1)
+		die("pidfd");
+	const int found =
+	    waitid(P_PIDFD, (id_t)end.fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == child;
+	if (!found)
+		waitid(P_PIDFD, (id_t)end.fd, &info, WEXITED);
+	close(end.fd);
+	return found && info.si_code == CLD_EXITED && info.si_status == CHILD_STATUS;
+}
+
+static int run_pidfd(char **argv)
+{
+	const double end_s = now_s() + atof(argv[2]);
+	long n = 0, bad = 0;
+	char line[64];
+
+	ready();
+	for (; n == 0 || now_s() < end_s; n++) {
+		const pid_t child = fork();
+		if (child == 0)
+			end_soon();
+		bad += !wait_by_pidfd(child);
+	}
+	snprintf(line, sizeof(line), "pidfd %ld %ld 0 0\nend\n", n, bad);
+	say(line);
+	return 0;
+}
+
 static atomic_long n_worked;
 
 FRAME void *work_a_little(void *argument)
@@ -301,6 +351,8 @@ int main(int argc, char **argv)
 		return run_vfork(argv);
 	if (!strcmp(argv[1], "vforks"))
 		return run_vforks(argv);
+	if (!strcmp(argv[1], "pidfd"))
+		return run_pidfd(argv);
 	if (!strcmp(argv[1], "write"))
 		return run_write(argv);
 	if (!strcmp(argv[1], "strict"))
