@@ -558,12 +558,26 @@ enum syscall_rest_next syscall_rest_next(struct syscall_rest *rest, int64_t resu
 	const bool is_part = result > 0 && rest->kind == REST_MORE;
 	if (is_part && (uint64_t)result == rest->part)
 		return REST_GOES_ON; // with the next buffer
-	if (!is_part && !interrupted)
+	// A look at what there is (MSG_PEEK) shows too little.
+	const bool is_look =
+	    result > 0 && rest->kind == REST_WHOLE && (uint64_t)result < rest->total;
+	if (!is_part && !is_look && !interrupted)
 		return REST_ENDS;
 	const enum thread_signals_pending pending = thread_signals_find_pending(tid);
 	if (pending == PENDING_SIGNAL)
 		return REST_ENDS;
-	return is_part ? judge_part(rest, pending) : REST_GOES_ON;
+	if (is_part)
+		return judge_part(rest, pending);
+	if (!is_look || pending == PENDING_IGNORED)
+		return REST_GOES_ON;
+	rest->done = (uint64_t)result;
+	return REST_IN_DOUBT;
+}
+
+void syscall_rest_settle(struct syscall_rest *rest)
+{
+	rest->kind = REST_MORE; // its result stands, that of a look, too
+	rest->is_left = rest->is_unclear;
 }
 
 bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result)

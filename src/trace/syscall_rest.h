@@ -81,6 +81,9 @@ bool syscall_rest_empty(struct syscall_rest *rest, struct thread_registers *ret)
 // Notes that the call that was entered has returned `result`.
 enum syscall_rest_next syscall_rest_next(struct syscall_rest *rest, int64_t result);
 
+// Ends a rest that is in doubt.
+void syscall_rest_settle(struct syscall_rest *rest);
+
 // True if that result raised a SIGPIPE that the program would not have got without us.
 bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result);
 

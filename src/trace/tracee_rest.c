@@ -119,7 +119,7 @@ bool tracee_rest_go_on(struct seized *entry, const struct tracee_stop *stop, boo
 		return enter(entry);
 	// Nothing else has come since: it had ended by itself, or nobody knows.
 	if (stop->syscall && entry->call == CALL_DOUBTED)
-		rest->is_left = rest->is_unclear;
+		syscall_rest_settle(rest);
 	else if (stop->syscall ? go_on_behind(entry, is_last) : go_on_at(entry, stop, is_last))
 		return true;
 	if (rest->is_left)

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// calls GROUP SECONDS [seccomp] [ignored] [alone] [KIND]: system calls that a stop of the thread
-// could disturb, made all the time by a thread for each kind. Groups: timed, woken, data, cut,
-// sockets, interrupted, spared, served.
+// calls GROUP SECONDS [seccomp] [ignored] [continued] [alone] [KIND]: system calls that a stop of
+// the thread could disturb, made all the time by a thread for each kind. Groups: timed, woken,
+// data, cut, sockets, interrupted, spared, served.
 //
 // seccomp: under a filter that kills whoever calls restart_syscall. ignored: while another process
 // sends the threads signals that are ignored, which do nothing to a thread that nobody traces.
-// alone: without a main thread, which has ended.
+// continued: while it sends SIGCONT. alone: without a main thread, which has ended.
 //
 // Says for each kind: name, calls, faults, median and 90th percentile of the lateness in ms, and
 // what the first fault was.
 #include <dirent.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -107,28 +108,52 @@ static void forbid_restart(void)
 		die("seccomp");
 }
 
-// To each thread but the first. A signal to the process as a whole may wake a thread that nobody
-// traces, while the first one is traced: what that does to its call nobody can see.
-static void send_to_threads(pid_t pid, int number)
+// To as many threads as there are, or `most`, but not to the first. A signal to the process as a
+// whole may wake a thread that nobody traces, while the first one is traced: what that does to its
+// call nobody can see.
+static void send_to_threads(pid_t pid, int most, int number)
 {
 	char path[32];
 	struct dirent *entry;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	DIR *tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks))) {
+	while (tasks && most > 0 && (entry = readdir(tasks))) {
 		const pid_t tid = atoi(entry->d_name);
 		if (tid > 0 && tid != pid)
-			tgkill(pid, tid, number);
+			most -= tgkill(pid, tid, number) == 0;
 	}
 	if (tasks)
 		closedir(tasks);
 }
 
 // SIGURG, SIGWINCH and SIGCHLD are ignored by default, SIGUSR2 because it is told to be.
-static pid_t send_ignored(void)
+static void send_ignored(pid_t pid, int turn)
 {
 	static const int numbers[] = {SIGURG, SIGWINCH, SIGUSR2, SIGCHLD};
+
+	send_to_threads(pid, INT_MAX, numbers[turn % 4]);
+	usleep(100);
+}
+
+// Which does nothing to a process that runs, but the kernel wakes those of its threads that are
+// traced, whichever it is sent to.
+static void send_continue(pid_t pid, int turn)
+{
+	(void)turn;
+	send_to_threads(pid, 1, SIGCONT);
+	usleep(20000); // a call that begins anew each time takes longer than the time between
+}
+
+static void (*send_one)(pid_t pid, int turn);
+
+int is_continued(void)
+{
+	return send_one == send_continue;
+}
+
+static pid_t begin_to_send(void)
+{
 	const pid_t parent = getpid();
 	pid_t child;
 
@@ -138,10 +163,8 @@ static pid_t send_ignored(void)
 		return child;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close_range(3, ~0u, 0); // the ends of sockets, which others are to close
-	for (int i = 0; getppid() == parent; i++) {
-		send_to_threads(parent, numbers[i % 4]);
-		usleep(100);
-	}
+	for (int i = 0; getppid() == parent; i++)
+		send_one(parent, i);
 	_exit(0);
 }
 
@@ -191,7 +214,7 @@ int main(int argc, char **argv)
 	    {"spared", spared_kinds}, {"served", served_kinds},
 	};
 	struct kind *kinds = NULL;
-	int ignored = 0, alone = 0;
+	int alone = 0;
 
 	for (size_t i = 0; argc > 2 && i < sizeof(groups) / sizeof(groups[0]); i++)
 		if (!strcmp(argv[1], groups[i].name))
@@ -202,7 +225,9 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "seccomp"))
 			forbid_restart();
 		else if (!strcmp(argv[i], "ignored"))
-			ignored = 1;
+			send_one = send_ignored;
+		else if (!strcmp(argv[i], "continued"))
+			send_one = send_continue;
 		else if (!strcmp(argv[i], "alone"))
 			alone = 1;
 		else
@@ -214,8 +239,8 @@ int main(int argc, char **argv)
 			die("pthread_create");
 	// Not before: a signal that comes while it is blocked, as in pthread_create, is not
 	// ignored.
-	if (ignored)
-		work.sender = send_ignored();
+	if (send_one)
+		work.sender = begin_to_send();
 	work.kinds = kinds;
 	if (!alone)
 		finish(&work);

@@ -32,6 +32,16 @@ class Calls(torture.CallsCase):
         """The same on sockets; no descriptor is lost, and no signal or completion added."""
         self.check_all("sockets")
 
+    def test_sockets_while_continued(self):
+        """Somebody sends SIGCONT to the target, which runs, again and again."""
+        self.check_all("sockets", "continued")
+
+    def test_data_while_continued(self):
+        self.check_all("data", "continued")
+
+    def test_cut_while_continued(self):
+        self.check_all("cut", "continued")
+
     def test_sockets_under_seccomp(self):
         self.check_all("sockets", "seccomp")
 

@@ -26,6 +26,9 @@ struct kind {
 // Has the program run for as long as it should?
 int is_over(void);
 
+// Does somebody send SIGCONT meanwhile?
+int is_continued(void);
+
 // One more call that ended otherwise than it should, with what it returned.
 void fault(struct kind *kind, const char *what, long result);
 
