@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// beam: finds the stack of the Erlang process for which a thread runs C code (beam_code.h).
+// beam: finds the stack of the Erlang process for which a thread runs C code, and the way back from
+// Erlang code to C (beam_code.h).
 //
 // The process is noted in the scheduler's data, which the thread's own data point to. Its place
 // there is learned from a stack that has shown both the scheduler's registers and the process.
@@ -8,9 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profile.h"
+
+struct address_space;
 struct beam_layout;
 struct registers;
 struct resident;
+struct rule;
+struct snapshot;
 
 // What is known of a thread.
 struct beam_thread {
@@ -42,3 +48,8 @@ void beam_learn(const struct beam_seen *seen, int tid, uint64_t tls, struct beam
 // right if the thread stands still.
 bool beam_read(int tid, struct resident *resident, const struct beam_thread *thread,
                uint64_t *ret_process, uint64_t *ret_sp);
+
+// Goes from Erlang code, whose rule it is (RULE_BEAM), to the caller of process_main, whose frame
+// is aligned: its return address is in one of a few places. Returns what rule_step does.
+enum stack_end beam_leave(struct address_space *space, const struct rule *rule,
+                          const struct snapshot *snapshot, struct registers *registers);

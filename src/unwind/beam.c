@@ -3,9 +3,13 @@
 
 #include <stddef.h>
 
+#include "address_space.h"
 #include "arch.h"
 #include "beam_code.h"
+#include "module.h"
 #include "resident.h"
+#include "rule_step.h"
+#include "snapshot.h"
 
 enum {
 	// To find a value of pthread_setspecific in glibc's descriptor, or a thread's own variable.
@@ -81,4 +85,40 @@ bool beam_read(int tid, struct resident *resident, const struct beam_thread *thr
 	                     *ret_process + (uint64_t)(int64_t)thread->process_sp_offset, ret_sp,
 	                     sizeof(*ret_sp)) &&
 	       *ret_sp != 0;
+}
+
+// True if the return address follows a direct call of the function at `target` in that module.
+static bool is_return_from(struct address_space *space, uint64_t pc, const struct module *module,
+                           uint64_t target)
+{
+	const size_t call_bytes = ARCH_NATIVE->direct_call_bytes;
+	const struct code_address code = address_space_resolve(space, pc - 1);
+	const uint64_t next = code.address + 1;
+	uint8_t bytes[ARCH_MAX_DIRECT_CALL_BYTES];
+
+	return code.module == module &&
+	       module_read_code(code.module, next - call_bytes, bytes, call_bytes) == call_bytes &&
+	       ARCH_NATIVE->direct_call_target(bytes, next) == target;
+}
+
+enum stack_end beam_leave(struct address_space *space, const struct rule *rule,
+                          const struct snapshot *snapshot, struct registers *registers)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	const struct module *beam = space->beam;
+	uint64_t frame, pc;
+
+	if (!beam || !rule_cfa(rule, registers, snapshot, &frame))
+		return STACK_NEEDS_REGISTER;
+	for (uint64_t at = frame; at < frame + BEAM_FRAME_ALIGNMENT; at += sizeof(pc)) {
+		if (!snapshot_read_word(snapshot, at, &pc))
+			return STACK_UNREADABLE;
+		if (!is_return_from(space, pc, beam, beam->beam_main))
+			continue;
+		registers->known = 0;
+		registers_set(registers, arch->sp, at + sizeof(pc));
+		registers_set(registers, arch->pc, pc);
+		return STACK_COMPLETE;
+	}
+	return STACK_NO_RULE;
 }

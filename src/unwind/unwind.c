@@ -185,12 +185,16 @@ static struct move end_with(enum stack_end end)
 
 static const struct move GO_ON = {.go_on = true};
 
+// Goes on after what rule_step, or the like, has done.
+static struct move go_on_or_end(enum stack_end end)
+{
+	return end == STACK_COMPLETE ? GO_ON : end_with(end);
+}
+
 static struct move apply_row(const struct rule *rule, bool is_return,
                              const struct snapshot *snapshot, struct registers *registers)
 {
-	const enum stack_end end = rule_step(rule, is_return, snapshot, registers);
-
-	return end == STACK_COMPLETE ? GO_ON : end_with(end);
+	return go_on_or_end(rule_step(rule, is_return, snapshot, registers));
 }
 
 // Ends the walk when there is no rule at all: with the outermost frame, if it is the program's
@@ -417,44 +421,6 @@ static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, 
 	return GO_ON;
 }
 
-// True if the return address follows a direct call of the function at `target` in that module.
-static bool is_return_from(struct unwinder *unwinder, uint64_t pc, const struct module *module,
-                           uint64_t target)
-{
-	const size_t call_bytes = ARCH_NATIVE->direct_call_bytes;
-	const struct code_address code = address_space_resolve(unwinder->space, pc - 1);
-	const uint64_t next = code.address + 1;
-	uint8_t bytes[ARCH_MAX_DIRECT_CALL_BYTES];
-
-	return code.module == module &&
-	       module_read_code(code.module, next - call_bytes, bytes, call_bytes) == call_bytes &&
-	       ARCH_NATIVE->direct_call_target(bytes, next) == target;
-}
-
-// Goes from Erlang code to the caller of BEAM's process_main, whose frame is aligned: its return
-// address is in one of a few places.
-static struct move leave_beam(struct unwinder *unwinder, const struct rule *rule,
-                              const struct snapshot *snapshot, struct registers *registers)
-{
-	const struct arch *arch = ARCH_NATIVE;
-	const struct module *beam = unwinder->space->beam;
-	uint64_t frame, pc;
-
-	if (!beam || !rule_cfa(rule, registers, snapshot, &frame))
-		return end_with(STACK_NEEDS_REGISTER);
-	for (uint64_t at = frame; at < frame + BEAM_FRAME_ALIGNMENT; at += sizeof(pc)) {
-		if (!snapshot_read_word(snapshot, at, &pc))
-			return end_with(STACK_UNREADABLE);
-		if (!is_return_from(unwinder, pc, beam, beam->beam_main))
-			continue;
-		registers->known = 0;
-		registers_set(registers, arch->sp, at + sizeof(pc));
-		registers_set(registers, arch->pc, pc);
-		return GO_ON;
-	}
-	return end_with(STACK_NO_RULE);
-}
-
 static struct move step(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                         const struct snapshot *snapshot, struct go_walk *walk,
                         struct registers *registers)
@@ -472,7 +438,7 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 	case RULE_LUAJIT:
 		return leave_vm(unwinder, rule, is_return, snapshot, registers);
 	case RULE_BEAM:
-		return leave_beam(unwinder, rule, snapshot, registers);
+		return go_on_or_end(beam_leave(unwinder->space, rule, snapshot, registers));
 	case RULE_ELSEWHERE:
 		return end_with(STACK_SWITCHED);
 	case RULE_CODE:

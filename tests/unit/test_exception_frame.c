@@ -25,7 +25,7 @@ enum {
 
 enum { START = 0x7000000, CALLER = 0x401000, LANDING = 0x402000, BEHIND_CALL = 0x402100 };
 
-struct stack {
+struct frames {
 	uint64_t words[STACK_WORDS];
 	struct snapshot snapshot;
 };
@@ -36,7 +36,7 @@ static uint64_t address_of(unsigned int word)
 }
 
 // The fields of a struct _Unwind_Context that count (libgcc's unwind-dw2.c).
-static void put_context(struct stack *stack, unsigned int at, unsigned int cfa, unsigned int fp_at,
+static void put_context(struct frames *stack, unsigned int at, unsigned int cfa, unsigned int fp_at,
                         uint64_t ra)
 {
 	const struct arch *arch = ARCH_NATIVE;
@@ -48,9 +48,9 @@ static void put_context(struct stack *stack, unsigned int at, unsigned int cfa, 
 	stack->words[at + n + 1] = ra;
 }
 
-static void make(struct stack *stack)
+static void make(struct frames *stack)
 {
-	*stack = (struct stack){0};
+	*stack = (struct frames){0};
 	put_context(stack, OWN, OWN_CFA, OWN_FP_AT, CALLER);
 	put_context(stack, HANDLER, HANDLER_CFA, HANDLER_FP_AT, LANDING);
 	stack->words[OWN_CFA - 1] = CALLER;
@@ -65,7 +65,7 @@ static void make(struct stack *stack)
 	stack->snapshot.n_regions = 1;
 }
 
-static bool find(struct stack *stack, struct exception_frame_handler *ret)
+static bool find(struct frames *stack, struct exception_frame_handler *ret)
 {
 	struct registers registers = {0};
 
@@ -77,7 +77,7 @@ static bool find(struct stack *stack, struct exception_frame_handler *ret)
 static void test_nothing_is_put_yet(void **state)
 {
 	struct exception_frame_handler handler;
-	struct stack stack;
+	struct frames stack;
 
 	(void)state;
 	make(&stack);
@@ -87,7 +87,7 @@ static void test_nothing_is_put_yet(void **state)
 static void test_frame_pointer_is_put(void **state)
 {
 	struct exception_frame_handler handler;
-	struct stack stack;
+	struct frames stack;
 
 	(void)state;
 	make(&stack);
@@ -104,7 +104,7 @@ static void test_frame_pointer_is_put(void **state)
 static void test_return_address_is_put(void **state)
 {
 	struct exception_frame_handler handler;
-	struct stack stack;
+	struct frames stack;
 
 	(void)state;
 	make(&stack);
@@ -125,7 +125,7 @@ static void test_handler_behind_its_call(void **state)
 {
 	struct exception_frame_handler handler;
 	struct registers registers = {0};
-	struct stack stack;
+	struct frames stack;
 
 	(void)state;
 	make(&stack);
@@ -149,7 +149,7 @@ static void test_no_unwinder(void **state)
 {
 	struct exception_frame_handler handler;
 	struct registers registers = {0};
-	struct stack stack;
+	struct frames stack;
 
 	(void)state;
 	make(&stack);
