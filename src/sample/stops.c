@@ -17,7 +17,8 @@ enum {
 	// Stops; of more, the last ones come too late for what was found before, or read.
 	MAX_AHEAD = 16,
 	MAX_READ_AHEAD = 4,
-	MANY_THREADS = 256,          // a look at them all leaves nothing else in the caches
+	COLD_NS = 2000000,           // after that the kernel's code for a copy is not in the caches
+	MANY_THREADS = 256,          // a look at them all leaves nothing else there
 	DEEP_STACK_BYTES = 32 << 10, // takes longer to fetch from another CPU than to copy
 };
 
@@ -94,16 +95,19 @@ static void ask(struct stops *stops, struct stop *stop, bool is_first)
 		tracee_interrupt(thread->tid);
 }
 
-static bool is_worth_rehearsing(const struct stops *stops, const struct target_thread *thread)
+static bool is_worth_rehearsing(const struct stops *stops, const struct target_thread *thread,
+                                bool is_cold)
 {
-	return thread->hint.stopped_sp != 0 && (stops->target->n_threads > MANY_THREADS ||
-	                                        thread->hint.stopped_bytes > DEEP_STACK_BYTES);
+	return thread->hint.stopped_sp != 0 &&
+	       (is_cold || stops->target->n_threads > MANY_THREADS ||
+	        thread->hint.stopped_bytes > DEEP_STACK_BYTES);
 }
 
 // Does what can be done before anybody is held.
 static void prepare(struct stops *stops, const struct maps *maps, size_t from)
 {
 	const bool is_anyone_held = tracee_has_any();
+	const bool is_cold = clock_now_ns() - stops->hold->release_ns > COLD_NS;
 
 	held_time_prepare(stops->hold);
 	tracee_prepare();
@@ -112,7 +116,7 @@ static void prepare(struct stops *stops, const struct maps *maps, size_t from)
 		const bool reads = !is_anyone_held && i - from < MAX_READ_AHEAD;
 		if (i == from)
 			resident_await(thread->hint.resident, thread->tid);
-		if (reads && is_worth_rehearsing(stops, thread)) {
+		if (reads && is_worth_rehearsing(stops, thread, is_cold && i == from)) {
 			snapshot_rehearse(thread->tid, ARCH_NATIVE, maps, &thread->hint,
 			                  stops->buffer);
 			sleeper_rehearse_stop(stops->target, thread);
