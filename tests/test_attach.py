@@ -140,6 +140,17 @@ class Shapes(Followed):
                 )
             self.assertEqual(list(run.summary.truncated_by.values()), [run.n_sampled])
 
+    def test_far_deeper(self):
+        """Of a stack that is far deeper than is shown by default less is copied, in each sample;
+        but what was asked for is kept."""
+        for mode in ([], ["spin"]):
+            target = self.start_fixture("recursion", 100000, *mode)
+            for args, depth in (([], 1024), (["--max-depth=8192"], 8192)):
+                run = attach(target, "--no-inlines", *args, duration="0.5", hz=99)
+                self.assertEqual(run.summary.truncated, run.n_sampled, run.stderr)
+                self.assertEqual({len(stack) - 1 for stack in run.stacks()}, {depth})
+            target.end()
+
     def test_signal_handlers(self):
         """Through the signal frame into the function that was interrupted."""
         for mode in ("handler", "altstack"):

@@ -17,9 +17,10 @@ struct target;
 
 struct sampler {
 	double frequency_hz;
-	int64_t duration_ns; // 0: until the target ends or a signal says so
-	uint32_t seed;       // for the places of ticks within their periods; 0: chosen by chance
-	uint32_t max_frames;
+	int64_t duration_ns;   // 0: until the target ends or a signal says so
+	uint32_t seed;         // for the places of ticks within their periods; 0: chosen by chance
+	uint32_t max_frames;   // of a stack
+	uint32_t huge_frames;  // of one that is far deeper: at most max_frames
 	unsigned int runtimes; // kinds (runtimes.h)
 	enum runtime_frames runtime_frames;
 	double max_overhead_percent; // 0: no limit

@@ -44,6 +44,8 @@ struct snapshot {
 	size_t n_regions;
 	uint64_t tls;             // the thread pointer, as the hint had it; 0: unknown
 	bool cut;                 // some region is known to end before its stack does
+	uint64_t stack_bytes;     // from SP to the end of its stack; 0: not known
+	bool is_huge;             // that is so much that only a little of it was copied
 	bool is_unsearched;       // for what a signal interrupted: it seemed to be no signal stack
 	uint64_t elsewhere;       // another place from which a stack was to be copied; 0: none
 	bool is_parked;           // it is of a goroutine that no thread runs
@@ -100,13 +102,15 @@ struct snapshot_hint {
 	size_t guess_bytes; // for a stack without a known end; 0: the default
 	size_t limit_bytes; // for one with a known end; 0: the default
 	uint64_t last_base;
-	uint64_t deep_sp;       // where unwinding last reached its limit of frames; 0: never
-	uint64_t stopped_sp;    // where the thread was last stopped; 0: never
-	size_t stopped_bytes;   // what was copied there of the stack
-	bool is_searched;       // copies are, in spite of deep_sp: unwinding once ended early
-	bool misled;            // a base once belonged to another stack than the one copied
-	unsigned int n_changes; // of last_base: a thread with many stacks (coroutines) has no base
-	                        // of its own
+	uint64_t deep_sp;        // where unwinding last reached its limit of frames; 0: never
+	uint64_t huge_bytes;     // a larger stack has far more frames than are shown; 0: not known
+	size_t huge_limit_bytes; // for such a stack
+	uint64_t stopped_sp;     // where the thread was last stopped; 0: never
+	size_t stopped_bytes;    // what was copied there of the stack
+	bool is_searched;        // copies are, in spite of deep_sp: unwinding once ended early
+	bool misled;             // a base once belonged to another stack than the one copied
+	unsigned int n_changes;  // of last_base: a thread with many stacks (coroutines) has no base
+	                         // of its own
 	const struct go_layout *go; // of the program; NULL: none; borrowed
 	struct resident *resident;  // of the process; NULL: opened for each use; borrowed
 	struct luajit_thread luajit;
@@ -127,16 +131,21 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 void snapshot_hint_stopped(struct snapshot_hint *hint, const struct snapshot *snapshot);
 
 // Copies, before the thread is stopped, from where it was last stopped, and drops it: what the copy
-// needs is in the caches then. Worth it only for a copy that is large, or made seldom.
+// needs is in the caches then. Worth it for a copy that is large, or made seldom.
 void snapshot_rehearse(int tid, const struct arch *arch, const struct maps *maps,
                        const struct snapshot_hint *hint, struct snapshot_buffer *buffer);
 
 // Makes the next copy larger: this one ended before its stack did.
 void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snapshot);
 
+// True if the stack is far deeper than up to that SP, where unwinding reached its limit of frames.
+bool snapshot_is_huge(const struct snapshot *snapshot, uint64_t sp);
+
 // Makes the next copy end at that SP, where unwinding reached its limit of frames: nothing above it
-// need be copied while the thread is held.
-void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp);
+// need be copied while the thread is held. If the stack is far deeper (snapshot_is_huge), fewer of
+// its frames are kept, those up to `kept_sp`, and the next copy ends there.
+void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp,
+                        uint64_t kept_sp);
 
 // Notes that unwinding has ended early. If the copy was not searched for a signal's interrupted
 // stack, as one of that thread had been deep, the thread's next ones are.

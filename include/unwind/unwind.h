@@ -27,9 +27,11 @@ struct unwinder {
 	struct profile *profile;
 	struct rule_cache *rules;
 	uint32_t max_frames;
-	uint32_t *frames; // of the last stack
-	uint64_t *sps;    // SP of each frame, when it was the innermost one
-	uint64_t *pcs;    // the pcs as they are on the stack; NULL: not recorded
+	uint32_t huge_frames; // kept of a stack that is far deeper (snapshot_is_huge); max_frames
+	                      // at first
+	uint32_t *frames;     // of the last stack
+	uint64_t *sps;        // SP of each frame, when it was the innermost one
+	uint64_t *pcs;        // the pcs as they are on the stack; NULL: not recorded
 
 	// pc -> location and rule, for one generation of the address space.
 	struct unwinder_entry *entries;
@@ -53,7 +55,8 @@ struct unwound {
 	const uint64_t *sps;       // of each; likewise
 	size_t n;
 	enum stack_end end;
-	uint64_t last_sp; // how far the walk went
+	uint64_t last_sp;    // where the last of these frames ends
+	uint64_t reached_sp; // how far the walk went: beyond, if not all frames were kept
 	uint64_t base; // STACK_COMPLETE: the CFA of the outermost frame's callee, the stack's base
 	uint64_t missing; // STACK_UNREADABLE: the CFA of the last frame, if it is known; else 0
 	uint8_t guessed;  // GUESSED_*: some frame was found without CFI

@@ -142,6 +142,7 @@ static struct error *sample(struct taking *taking, struct target *target)
 	    .frequency_hz = FREQUENCY_HZ,
 	    .seed = 1,
 	    .max_frames = options->max_depth,
+	    .huge_frames = options->huge_depth,
 	    .stop_all = options->stop_all,
 	    .children = options->children,
 	    .runtimes = options->runtimes,

@@ -311,6 +311,7 @@ static struct error *sample(struct session *session)
 	    .duration_ns = options->duration_ns,
 	    .seed = options->seed,
 	    .max_frames = options->max_depth,
+	    .huge_frames = options->huge_depth,
 	    .runtimes = options->runtimes,
 	    .runtime_frames = options->runtime_frames,
 	    .max_overhead_percent = options->max_overhead_percent,

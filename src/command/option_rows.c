@@ -59,7 +59,7 @@ static struct error *parse_max_depth(struct options *options, const char *value)
 	if (!quantity_parse_count(value, MAX_MAX_DEPTH, &depth))
 		return option_error("--max-depth: '%s' is not a whole number from 1 to %d", value,
 		                    MAX_MAX_DEPTH);
-	options->max_depth = (uint32_t)depth;
+	options->max_depth = options->huge_depth = (uint32_t)depth;
 	return NULL;
 }
 
@@ -383,8 +383,8 @@ static const struct option_row rows[] = {
 	     "goroutines without what has created them as root",
 	      .verbs = FOR_SAMPLE | FOR_NOW),
 	VALUE(0, "max-depth", "N", parse_max_depth,
-	      "frames of a stack, 1 to 65536; default 8192; a deeper\n"
-	      "one is marked [truncated: ...]",
+	      "frames of a stack, 1 to 65536; default 8192 (1024 of\n"
+	      "a far deeper one); the rest is [truncated: ...]",
 	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	FLAG(0, "stop-all", stop_all, true,
 	     "hold all running threads at once: one consistent\n"

@@ -20,6 +20,8 @@
 
 enum {
 	DEFAULT_MAX_DEPTH = 8192, // compilers go beyond 4,000 in nested expressions
+	// A runaway recursion looks the same in fewer frames, and a thread is held for their copy.
+	DEFAULT_HUGE_DEPTH = 1024,
 	DEFAULT_MAX_OVERHEAD_PERCENT = 5,
 	DEFAULT_FREQUENCY_HZ = 99,
 	AGENT_FREQUENCY_HZ = 19,
@@ -150,6 +152,7 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	struct options options = {
 	    .verb = &verbs[VERB_SAMPLE],
 	    .max_depth = DEFAULT_MAX_DEPTH,
+	    .huge_depth = DEFAULT_HUGE_DEPTH,
 	    .runtimes = ~0u,
 	    .max_overhead_percent = DEFAULT_MAX_OVERHEAD_PERCENT,
 	    .inlines = true,

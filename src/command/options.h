@@ -46,7 +46,7 @@ struct options {
 	bool has_regex[N_SELECTION_REGEXES];
 	regex_t regexes[N_SELECTION_REGEXES];
 	bool inlines, lines, syscalls;
-	uint32_t max_depth;
+	uint32_t max_depth, huge_depth; // max_frames and huge_frames of the sampler
 	bool stop_all;
 	bool children;
 	bool locks; // tell who holds locks that are waited for

@@ -49,6 +49,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	address_space_init(&ticker->space, setup->modules, target->pid);
 	unwinder_init(&ticker->unwinder, &ticker->space, setup->profile, setup->rules,
 	              setup->max_frames);
+	ticker->unwinder.huge_frames = setup->huge_frames;
 	runtimes_init(&ticker->runtimes, &(struct runtimes_setup){
 	                                     .kinds = setup->runtimes,
 	                                     .frames = setup->runtime_frames,

@@ -35,8 +35,8 @@ struct ticker_setup {
 	struct machine_load *load;
 	struct thread_sums *sums;
 	struct snapshot_buffer *buffer;
-	uint32_t max_frames;
-	unsigned int runtimes; // kinds (runtimes.h)
+	uint32_t max_frames, huge_frames; // unwind.h
+	unsigned int runtimes;            // kinds (runtimes.h)
 	enum runtime_frames runtime_frames;
 	bool stop_all;          // hold all running threads at once: one consistent picture
 	bool kernel;            // kernel frames of sleeping threads

@@ -76,7 +76,7 @@ static void learn_for_next_copy(const struct ticker *ticker, struct target_threa
 	if (stack->end == STACK_NOT_COPIED)
 		snapshot_hint_grow(&thread->hint, snapshot);
 	if (stack->end == STACK_TOO_DEEP)
-		snapshot_hint_deep(&thread->hint, snapshot, stack->last_sp);
+		snapshot_hint_deep(&thread->hint, snapshot, stack->reached_sp, stack->last_sp);
 	if (stack->end != STACK_COMPLETE && stack->end != STACK_TOO_DEEP)
 		snapshot_hint_ended(&thread->hint, snapshot);
 	if (stack->end == STACK_UNREADABLE) {

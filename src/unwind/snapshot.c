@@ -23,6 +23,9 @@ enum {
 	UC_STACK_BEFORE = 16,           // uc_flags and uc_link
 	MAX_ALTERNATE_BYTES = 1 << 30,  // of a signal stack: anything larger is not one
 	MAX_MAIN_STACK_BYTES = 8 << 20, // how far below [stack] an SP still belongs to it
+	// A stack that is larger than the part of it which holds the most frames that are shown, by
+	// this factor, has more: its other frames would have to be as much larger than those.
+	HUGE_FACTOR = 4,
 };
 
 bool snapshot_buffer_init(struct snapshot_buffer *buffer)
@@ -82,14 +85,28 @@ void snapshot_buffer_end_note(struct snapshot_buffer *buffer, size_t size, size_
 	buffer->used += (size + 15) & ~(size_t)15;
 }
 
+// How much of a stack is worth copying, from SP on.
+struct extent {
+	size_t bytes;
+	bool is_whole;        // the stack certainly ends there
+	uint64_t stack_bytes; // from SP to the end of the stack; 0: not known
+};
+
+static struct extent up_to(uint64_t stack_bytes, size_t limit)
+{
+	return (struct extent){
+	    .bytes = stack_bytes <= limit ? stack_bytes : limit,
+	    .is_whole = stack_bytes <= limit,
+	    .stack_bytes = stack_bytes,
+	};
+}
+
 // Limits the copy of a deep stack to where unwinding has been seen to go, since the thread is held
 // meanwhile.
-static size_t limit_extent(const struct snapshot_hint *hint, uint64_t extent, bool *ret_known)
+static struct extent limit_extent(const struct snapshot_hint *hint, uint64_t stack_bytes)
 {
-	const size_t limit = hint->limit_bytes ? hint->limit_bytes : SNAPSHOT_KNOWN_STACK_BYTES;
-
-	*ret_known = extent <= limit;
-	return *ret_known ? extent : limit;
+	return up_to(stack_bytes,
+	             hint->limit_bytes ? hint->limit_bytes : SNAPSHOT_KNOWN_STACK_BYTES);
 }
 
 // Returns how many bytes above its base may belong to the stack.
@@ -100,21 +117,19 @@ static size_t base_slack(const struct snapshot_hint *hint)
 	return hint->n_changes > 1 || is_go ? BASE_SLACK_BYTES : SINGLE_BASE_SLACK_BYTES;
 }
 
-// Returns how many bytes from sp on are worth copying. *known: the stack certainly ends there.
-static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct snapshot_hint *hint,
-                           const struct go_thread *go, bool *ret_known)
+static struct extent stack_extent(uint64_t sp, const struct maps *maps,
+                                  const struct snapshot_hint *hint, const struct go_thread *go)
 {
 	const struct mapping *mapping = maps_find_from(maps, sp);
 	const size_t slack = base_slack(hint);
 	uint64_t end = 0;
 
 	if (go_stack_has(&go->goroutine, sp))
-		return limit_extent(hint, go->goroutine.high - sp, ret_known);
+		return limit_extent(hint, go->goroutine.high - sp);
 	if (mapping && mapping->start > sp &&
 	    (strcmp(maps_path(maps, mapping), "[stack]") != 0 ||
 	     mapping->start - sp > MAX_MAIN_STACK_BYTES))
 		mapping = NULL; // in no known mapping, nor in a main stack that has grown since
-	*ret_known = true;
 	if (mapping)
 		end = mapping->end;
 	// A thread that changes stacks (goroutines, coroutines) has a base for each; the last one
@@ -125,17 +140,17 @@ static size_t stack_extent(uint64_t sp, const struct maps *maps, const struct sn
 	else if (hint->tls > sp && hint->tls < end)
 		end = hint->tls; // glibc and musl keep a thread's descriptor above its stack
 	if (end && end - sp <= SNAPSHOT_UNKNOWN_STACK_BYTES)
-		return end - sp;
+		return up_to(end - sp, SNAPSHOT_UNKNOWN_STACK_BYTES);
 	if (end && (end != mapping->end || strcmp(maps_path(maps, mapping), "[stack]") == 0))
-		return limit_extent(hint, end - sp, ret_known);
+		return limit_extent(hint, end - sp);
 	// It is a stack somewhere in a large mapping (a Go thread's, a coroutine's).
 	size_t extent = hint->guess_bytes ? hint->guess_bytes : SNAPSHOT_UNKNOWN_STACK_BYTES;
 	if (go_stack_has(&go->own, sp) && go->own.high - sp < SNAPSHOT_UNKNOWN_STACK_BYTES)
 		extent = go->own.high - sp + BASE_SLACK_BYTES + hint->guess_bytes;
 	if (extent > SNAPSHOT_MAX_STACK_BYTES)
 		extent = SNAPSHOT_MAX_STACK_BYTES;
-	*ret_known = end && end - sp <= extent;
-	return *ret_known ? end - sp : extent;
+	return end && end - sp <= extent ? up_to(end - sp, extent)
+	                                 : (struct extent){.bytes = extent};
 }
 
 // Removes a gap at the end, unless the stack is known to go on.
@@ -286,14 +301,13 @@ static void copy_other_stack(int tid, const struct arch *arch, const struct maps
 {
 	const struct go_thread *go = &snapshot->go;
 	uint64_t sp = 0;
-	bool known;
 
 	if (go->goroutine.address && !is_copied(snapshot, go->goroutine.high - 1))
 		sp = goroutine_sp(go);
 	else if (hint->go->calls_back && !is_copied(snapshot, go->own.sp))
 		sp = go->own.sp;
 	if (sp && snapshot->n_regions < SNAPSHOT_MAX_REGIONS)
-		copy_region(tid, arch, sp, stack_extent(sp, maps, hint, go, &known), maps, hint,
+		copy_region(tid, arch, sp, stack_extent(sp, maps, hint, go).bytes, maps, hint,
 		            buffer, snapshot);
 	if (!go_thread_holds(tid, hint->resident, go))
 		snapshot->go = (struct go_thread){0};
@@ -305,15 +319,14 @@ static void copy_elsewhere(int tid, const struct arch *arch, const struct maps *
                            struct snapshot *snapshot)
 {
 	const struct go_thread no_go = {0};
-	bool known;
 
 	snapshot->elsewhere = hint->elsewhere;
 	if (!hint->elsewhere || snapshot->n_regions == SNAPSHOT_MAX_REGIONS ||
 	    is_copied(snapshot, hint->elsewhere))
 		return;
-	const size_t extent = stack_extent(hint->elsewhere, maps, hint, &no_go, &known);
-	if (copy_region(tid, arch, hint->elsewhere, extent, maps, hint, buffer, snapshot))
-		snapshot->cut |= !known;
+	const struct extent extent = stack_extent(hint->elsewhere, maps, hint, &no_go);
+	if (copy_region(tid, arch, hint->elsewhere, extent.bytes, maps, hint, buffer, snapshot))
+		snapshot->cut |= !extent.is_whole;
 }
 
 // Copies, for a thread that runs C code for an Erlang process, the process's own stack, and its
@@ -335,6 +348,19 @@ static void copy_erlang(int tid, const struct arch *arch, const struct maps *map
 	            2 * sizeof(sp), maps, hint, buffer, snapshot);
 }
 
+// Limits the copy of a stack that is known to have far more frames than are shown.
+static void limit_huge(const struct snapshot_hint *hint, struct extent *extent,
+                       struct snapshot *snapshot)
+{
+	snapshot->stack_bytes = extent->stack_bytes;
+	snapshot->is_huge = hint->huge_bytes != 0 && extent->stack_bytes > hint->huge_bytes &&
+	                    extent->bytes > hint->huge_limit_bytes;
+	if (!snapshot->is_huge)
+		return;
+	extent->bytes = hint->huge_limit_bytes;
+	extent->is_whole = false;
+}
+
 bool snapshot_capture(int tid, const struct arch *arch, const struct registers *registers,
                       const struct maps *maps, const struct snapshot_hint *hint,
                       struct snapshot_buffer *buffer, struct snapshot *ret)
@@ -345,19 +371,22 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	ret->n_regions = 0;
 	ret->tls = hint->tls;
 	ret->cut = false;
+	ret->stack_bytes = 0;
+	ret->is_huge = false;
 	ret->is_unsearched = false;
 	memset(ret->notes, 0, sizeof(ret->notes));
 	ret->is_parked = false;
 	ask_go(tid, hint, ret);
 	ask_luajit(tid, hint, ret);
 	while (sp && ret->n_regions < SNAPSHOT_MAX_REGIONS) {
-		bool known;
-		const size_t extent = stack_extent(sp, maps, hint, &ret->go, &known);
-		if (!copy_region(tid, arch, sp, extent, maps, hint, buffer, ret))
+		struct extent extent = stack_extent(sp, maps, hint, &ret->go);
+		if (ret->n_regions == 0)
+			limit_huge(hint, &extent, ret);
+		if (!copy_region(tid, arch, sp, extent.bytes, maps, hint, buffer, ret))
 			break;
 		const struct snapshot_region *region = &ret->regions[ret->n_regions - 1];
 		const uint64_t copied_bytes = region->start + region->size - sp;
-		if (!known && copied_bytes == extent)
+		if (!extent.is_whole && copied_bytes == extent.bytes)
 			ret->cut = true;
 		if (!hint->misled && hint->base > sp && hint->base - sp <= copied_bytes)
 			break; // the thread's own stack: nothing is left
@@ -399,6 +428,10 @@ void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snaps
 	for (size_t i = 0; i < snapshot->n_regions; i++)
 		wanted = max_size(wanted, 2 * snapshot->regions[i].size);
 	wanted = wanted < SNAPSHOT_MAX_STACK_BYTES ? wanted : SNAPSHOT_MAX_STACK_BYTES;
+	if (snapshot->is_huge) {
+		hint->huge_limit_bytes = max_size(hint->huge_limit_bytes, wanted);
+		return;
+	}
 	hint->guess_bytes = max_size(hint->guess_bytes, wanted);
 	hint->limit_bytes = max_size(hint->limit_bytes, wanted);
 }
@@ -410,16 +443,45 @@ static size_t shrink(size_t bytes, size_t initial_bytes, size_t wanted)
 	return bytes > wanted ? max_size(bytes - bytes / 8, wanted) : bytes;
 }
 
-void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp)
+// Returns how many bytes hold the stack up to that SP; 0: it is on another stack.
+static size_t bytes_up_to(const struct snapshot *snapshot, uint64_t sp)
 {
 	const struct snapshot_region *region = &snapshot->regions[0];
 
-	if (sp < region->start || sp - region->start > region->size)
+	return sp > region->start && sp - region->start <= region->size ? sp - region->start : 0;
+}
+
+// A little more than the last time was enough: frames differ in size.
+static size_t with_room(size_t bytes)
+{
+	return bytes / 4 * 5;
+}
+
+bool snapshot_is_huge(const struct snapshot *snapshot, uint64_t sp)
+{
+	const size_t bytes = bytes_up_to(snapshot, sp);
+
+	return snapshot->is_huge || (bytes != 0 && snapshot->stack_bytes / HUGE_FACTOR > bytes);
+}
+
+void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp,
+                        uint64_t kept_sp)
+{
+	const size_t bytes = bytes_up_to(snapshot, sp), kept = bytes_up_to(snapshot, kept_sp);
+
+	if (bytes == 0 || kept == 0)
 		return; // on another stack
-	const size_t wanted = (sp - region->start) / 4 * 5;
-	hint->deep_sp = sp;
-	hint->guess_bytes = shrink(hint->guess_bytes, SNAPSHOT_UNKNOWN_STACK_BYTES, wanted);
-	hint->limit_bytes = shrink(hint->limit_bytes, SNAPSHOT_KNOWN_STACK_BYTES, wanted);
+	hint->deep_sp = kept_sp;
+	if (kept < bytes || snapshot->is_huge)
+		hint->huge_limit_bytes =
+		    shrink(hint->huge_limit_bytes, with_room(kept), with_room(kept));
+	if (snapshot->is_huge)
+		return;
+	if (kept < bytes)
+		hint->huge_bytes = HUGE_FACTOR * bytes;
+	hint->guess_bytes =
+	    shrink(hint->guess_bytes, SNAPSHOT_UNKNOWN_STACK_BYTES, with_room(bytes));
+	hint->limit_bytes = shrink(hint->limit_bytes, SNAPSHOT_KNOWN_STACK_BYTES, with_room(bytes));
 }
 
 void snapshot_hint_ended(struct snapshot_hint *hint, const struct snapshot *snapshot)

@@ -46,6 +46,7 @@ void unwinder_init(struct unwinder *unwinder, struct address_space *space, struc
 	    .profile = profile,
 	    .rules = rules,
 	    .max_frames = max_frames,
+	    .huge_frames = max_frames,
 	    .frames = memory_alloc(max_frames * sizeof(uint32_t)),
 	    .sps = memory_alloc(max_frames * sizeof(uint64_t)),
 	    .recent = memory_alloc(N_RECENT * sizeof(struct unwinder_entry)),
@@ -518,6 +519,7 @@ static uint64_t find_missing(const struct rule *rule, enum stack_end end,
 static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snapshot,
                           struct registers *registers, struct unwound *ret)
 {
+	const size_t limit = snapshot->is_huge ? unwinder->huge_frames : unwinder->max_frames;
 	struct go_walk go_walk = {0};
 	bool is_return = false, begins = false;
 	int signal_frames = 0;
@@ -525,7 +527,7 @@ static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snap
 	for (size_t n = 0;;) {
 		if (n > 0 && ends_at(unwinder, registers, begins, &ret->end))
 			return n;
-		if (n == unwinder->max_frames) {
+		if (n == limit) {
 			ret->end = STACK_TOO_DEEP;
 			return n;
 		}
@@ -546,6 +548,16 @@ static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snap
 	}
 }
 
+// Keeps, of a stack that is far deeper than the walk went, the frames that the next walk will find.
+static void keep_innermost(const struct unwinder *unwinder, const struct snapshot *snapshot,
+                           struct unwound *ret)
+{
+	if (ret->n <= unwinder->huge_frames || !snapshot_is_huge(snapshot, ret->last_sp))
+		return;
+	ret->n = unwinder->huge_frames;
+	ret->last_sp = unwinder->sps[ret->n];
+}
+
 void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
                      struct unwound *ret)
 {
@@ -558,9 +570,11 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	ret->n = walk_frames(unwinder, snapshot, &registers, ret);
 	ret->locations = unwinder->frames;
 	ret->sps = unwinder->sps;
-	ret->last_sp = registers.value[ARCH_NATIVE->sp];
+	ret->reached_sp = ret->last_sp = registers.value[ARCH_NATIVE->sp];
 	ret->base = ret->end == STACK_COMPLETE ? ret->last_sp : 0;
 	ret->guessed = (unwinder->n_frame_pointer_steps != guesses ? GUESSED_BY_FRAME_POINTER : 0) |
 	               (unwinder->n_code_steps != codes ? GUESSED_BY_CODE : 0);
 	unwinder->n_frames += ret->n;
+	if (ret->end == STACK_TOO_DEEP)
+		keep_innermost(unwinder, snapshot, ret);
 }

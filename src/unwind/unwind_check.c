@@ -153,8 +153,10 @@ void unwind_check_compare(struct unwind_check *check, int tid, const struct unwi
 
 	check->pcs =
 	    memory_grow(check->pcs, &check->capacity, unwinder->max_frames, sizeof(*check->pcs));
+	const size_t n_max =
+	    unwound->end == STACK_TOO_DEEP ? unwound->n : (size_t)unwinder->max_frames;
 	const size_t n = unwind_libdw_unwind(check->oracle, tid, unwinder->space->generation,
-	                                     snapshot, check->pcs, unwinder->max_frames, &why);
+	                                     snapshot, check->pcs, n_max, &why);
 	const enum verdict verdict = compare(unwinder->pcs, unwound->n, check->pcs, n);
 	check->counts[verdict]++;
 	if (check->shown[verdict] < MAX_SHOWN && is_worth_showing(verdict, snapshot, unwound))

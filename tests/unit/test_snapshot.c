@@ -401,10 +401,10 @@ static void test_hint_deep(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
-		snapshot_hint_deep(&hint, &snapshot, start + 80000);
+		snapshot_hint_deep(&hint, &snapshot, start + 80000, start + 80000);
 	assert_int_equal(hint.limit_bytes, 100000);
 	assert_int_equal(hint.guess_bytes, 100000);
-	snapshot_hint_deep(&hint, &snapshot, start - 8);
+	snapshot_hint_deep(&hint, &snapshot, start - 8, start - 8);
 	assert_int_equal(hint.limit_bytes, 100000);
 	snapshot.regions[0].size = 100000;
 	snapshot_hint_grow(&hint, &snapshot);
@@ -412,6 +412,41 @@ static void test_hint_deep(void **state)
 	snapshot.regions[0].size = SNAPSHOT_MAX_STACK_BYTES;
 	snapshot_hint_grow(&hint, &snapshot);
 	assert_int_equal(hint.limit_bytes, SNAPSHOT_MAX_STACK_BYTES);
+}
+
+// Of a stack that is far deeper than is shown, only some frames are kept, and copied.
+static void test_hint_huge(void **state)
+{
+	struct child child;
+	struct snapshot_hint hint = {0};
+
+	(void)state;
+	start(&child, stand_here);
+	if (!capture(&child, &hint))
+		skip();
+	const struct snapshot_region *region = &child.snapshot.regions[0];
+	const uint64_t stack_bytes = child.snapshot.stack_bytes;
+	assert_true(stack_bytes > 512);
+	assert_false(snapshot_is_huge(&child.snapshot, region->start + region->size));
+	assert_false(snapshot_is_huge(&child.snapshot, region->start)); // on another stack
+	assert_true(snapshot_is_huge(&child.snapshot, region->start + stack_bytes / 8));
+	snapshot_hint_deep(&hint, &child.snapshot, region->start + stack_bytes / 8,
+	                   region->start + 320);
+	assert_int_equal(hint.huge_limit_bytes, 400);
+	assert_true(capture(&child, &hint));
+	assert_true(child.snapshot.is_huge);
+	assert_true(child.snapshot.cut);
+	assert_int_equal(region->size, 400 + RED_ZONE);
+	assert_true(snapshot_is_huge(&child.snapshot, region->start + region->size));
+	// Only the limit of such stacks grows.
+	const size_t limit_bytes = hint.limit_bytes;
+	snapshot_hint_grow(&hint, &child.snapshot);
+	assert_int_equal(hint.limit_bytes, limit_bytes);
+	assert_int_equal(hint.huge_limit_bytes, 2 * region->size);
+	hint.huge_bytes = stack_bytes; // the stack is not as deep any more
+	assert_true(capture(&child, &hint));
+	assert_false(child.snapshot.is_huge);
+	end(&child);
 }
 
 static void test_nothing_there(void **state)
@@ -492,8 +527,8 @@ int main(void)
 	    cmocka_unit_test(test_own_stack),      cmocka_unit_test(test_alternate_stack),
 	    cmocka_unit_test(test_unknown_extent), cmocka_unit_test(test_no_red_zone),
 	    cmocka_unit_test(test_gaps),           cmocka_unit_test(test_hint_deep),
-	    cmocka_unit_test(test_nothing_there),  cmocka_unit_test(test_read),
-	    cmocka_unit_test(test_base),
+	    cmocka_unit_test(test_hint_huge),      cmocka_unit_test(test_nothing_there),
+	    cmocka_unit_test(test_read),           cmocka_unit_test(test_base),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
