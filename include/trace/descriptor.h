@@ -44,6 +44,9 @@ struct socket_facts {
 // process's descriptors, or its main thread has ended, before 6.9.
 bool descriptor_socket(int pid, int tid, int number, struct socket_facts *ret);
 
+// Takes from a socket of the thread the error that it keeps for its next call (SO_ERROR), likewise.
+void descriptor_take_error(int pid, int tid, int number);
+
 // Finds how many bytes a read of a terminal waits for (VMIN); 0: it ends by itself, at the end of a
 // line or after a time. False with errno if that is not known.
 bool descriptor_terminal(int pid, int tid, int number, uint64_t *ret_least);

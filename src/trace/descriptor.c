@@ -249,6 +249,18 @@ bool descriptor_socket(int pid, int tid, int number, struct socket_facts *ret)
 	return true;
 }
 
+void descriptor_take_error(int pid, int tid, int number)
+{
+	struct statx status;
+	int error;
+
+	if (!look(tid, number, &status))
+		return;
+	_cleanup_close_ int fd = duplicate(pid, tid, number, &status);
+	if (fd >= 0)
+		get_option(fd, SO_ERROR, &error);
+}
+
 // As n_tty_read in drivers/tty/n_tty.c does it.
 bool descriptor_terminal(int pid, int tid, int number, uint64_t *ret_least)
 {

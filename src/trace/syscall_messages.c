@@ -5,10 +5,12 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "descriptor.h"
 #include "resident.h"
 #include "syscall_buffers.h"
 #include "syscall_rest.h"
 #include "syscall_table.h"
+#include "thread_signals.h"
 
 bool syscall_message_lost_control(const struct syscall_rest *rest)
 {
@@ -52,6 +54,17 @@ bool syscall_messages_are_whole(const struct syscall_rest *rest)
 	for (size_t i = 0; i < message.msg_hdr.msg_iovlen; i++)
 		total += buffers[i].iov_len;
 	return message.msg_len == total;
+}
+
+void syscall_messages_take_error(const struct syscall_rest *rest)
+{
+	const struct syscall_caller *caller = &rest->caller;
+	const struct syscall_rest_rule *rule = rest->row->rest;
+
+	if (rule && rule->wish == WISH_MESSAGES_IN &&
+	    thread_signals_find_pending(caller->tid) != PENDING_SIGNAL)
+		descriptor_take_error(caller->pid, caller->tid,
+		                      (int)syscall_rest_argument(rest, rule->descriptor));
 }
 
 bool syscall_message_needs_no_control(const struct syscall_rest *rest)

@@ -19,6 +19,11 @@ bool syscall_messages_are_awaited(const struct syscall_rest *rest);
 // was sent is counted wrong in memory. Of a compat call that is not known.
 bool syscall_messages_are_whole(const struct syscall_rest *rest);
 
+// Takes back the error that do_recvmmsg keeps for the next call on the socket when it ends after
+// some messages: for a thread whose call only the profiler has cut, and that does not go on with
+// it.
+void syscall_messages_take_error(const struct syscall_rest *rest);
+
 // True if the message's rest needs no control data. Descriptors go with the first byte; anything
 // else may be meant for each byte (a TLS record's type). A receiver may get some with the rest.
 bool syscall_message_needs_no_control(const struct syscall_rest *rest);

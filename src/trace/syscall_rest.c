@@ -131,7 +131,7 @@ static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
 }
 
 // Returns how much of that a receiving call waits for; 0: what it has is enough. If that is not
-// known, all of it, and the call cannot be continued.
+// known, all of it.
 static uint64_t received(struct syscall_rest *rest, enum descriptor_kind kind, uint64_t asked)
 {
 	if (kind & DESCRIPTOR_TERMINAL)
@@ -416,12 +416,13 @@ bool syscall_rest_enter(struct syscall_rest *rest, struct thread_registers *ret)
 {
 	struct thread_registers thread = rest->original;
 
-	if (rest->n_entered++ >= MAX_ENTERED)
-		return false;
-	if (rest->kind == REST_WHOLE)
+	const bool is_over = rest->n_entered++ >= MAX_ENTERED;
+	if (rest->kind == REST_WHOLE && !is_over) {
 		syscall_begin_again(&thread);
-	else if (!enter(rest, &thread))
+	} else if (is_over || !enter(rest, &thread)) {
+		rest->is_left |= rest->kind != REST_WHOLE;
 		return false;
+	}
 	rest->entered = thread;
 	*ret = thread;
 	return true;

@@ -12,6 +12,7 @@
 #include "rescues.h"
 #include "seized.h"
 #include "syscall_mend.h"
+#include "syscall_messages.h"
 #include "thread_signals.h"
 #include "tracee_registers.h"
 #include "tracee_rest.h"
@@ -141,6 +142,8 @@ static void serve_rest(struct seized *entry, const struct tracee_stop *stop)
 	const bool signalled = known && stop->syscall &&
 	                       syscall_rest_has_signalled(&entry->rest, syscall_result(&thread));
 	if (known) {
+		if (cutting)
+			syscall_messages_take_error(&entry->rest);
 		syscall_rest_leave(&entry->rest, &thread);
 		tracee_registers_set(tid, &thread);
 	}

@@ -15,6 +15,7 @@
 #include "rescues.h"
 #include "stay_behind.h"
 #include "syscall_mend.h"
+#include "syscall_messages.h"
 #include "tracee_registers.h"
 #include "tracee_stop.h"
 
@@ -61,6 +62,7 @@ static void put_right(const struct asked *asked_one, const struct tracee_stop *s
 	if (!tracee_registers_get(tid, &thread))
 		return;
 	if (syscall_rest_is_inside(asked_one->rest, &thread)) {
+		syscall_messages_take_error(asked_one->rest);
 		syscall_rest_leave(asked_one->rest, &thread);
 	} else {
 		const struct syscall_caller caller =

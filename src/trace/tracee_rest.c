@@ -38,19 +38,28 @@ static bool enter_rest(struct seized *entry, int signal)
 	return send_on(entry, CALL_ENTERING, signal);
 }
 
-bool tracee_rest_begin(struct seized *entry, int signal)
-{
-	const uintptr_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
-
-	return ptrace(PTRACE_SETOPTIONS, entry->tid, NULL, (void *)options) == 0 &&
-	       enter_rest(entry, signal);
-}
-
 static void note_unmended(const struct syscall_caller *caller,
                           const struct thread_registers *thread)
 {
 	counts.left++;
 	counts.last_left = syscall_mend_number(caller, thread);
+}
+
+static void note_left(const struct syscall_rest *rest)
+{
+	if (rest->is_left)
+		note_unmended(&rest->caller, &rest->original);
+}
+
+bool tracee_rest_begin(struct seized *entry, int signal)
+{
+	const uintptr_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
+
+	if (ptrace(PTRACE_SETOPTIONS, entry->tid, NULL, (void *)options) == 0 &&
+	    enter_rest(entry, signal))
+		return true;
+	note_left(&entry->rest);
+	return false;
 }
 
 void tracee_rest_mend(struct seized *entry, struct thread_registers *thread)
@@ -122,8 +131,7 @@ bool tracee_rest_go_on(struct seized *entry, const struct tracee_stop *stop, boo
 		syscall_rest_settle(rest);
 	else if (stop->syscall ? go_on_behind(entry, is_last) : go_on_at(entry, stop, is_last))
 		return true;
-	if (rest->is_left)
-		note_unmended(&rest->caller, &rest->original);
+	note_left(rest);
 	return false;
 }
 

@@ -23,6 +23,9 @@
 // life births SECONDS RATE: so many threads a second are born, work for a moment and end; says how
 // many there were, and how many did not do their work.
 //
+// life receive FD: one call of recvmmsg(2) for as many messages as it takes; says how many it has
+// received, and which error the socket keeps for the next call.
+//
 // life strict N: after a line on stdin writes N times to a socket that is read slowly, under the
 // seccomp that kills for all calls but read, write, exit and sigreturn; says how often it wrote,
 // and how often not all.
@@ -313,6 +316,28 @@ static int run_write(char **argv)
 	return 0;
 }
 
+static int run_receive(char **argv)
+{
+	static struct mmsghdr messages[1024];
+	static char bytes[1024];
+	static struct iovec buffers[1024];
+	const int fd = atoi(argv[2]);
+	int error = -1;
+	socklen_t size = sizeof(error);
+	char line[64];
+
+	for (int i = 0; i < 1024; i++) {
+		buffers[i] = (struct iovec){&bytes[i], 1};
+		messages[i].msg_hdr = (struct msghdr){.msg_iov = &buffers[i], .msg_iovlen = 1};
+	}
+	ready();
+	const int n = recvmmsg(fd, messages, 1024, 0, NULL);
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+	snprintf(line, sizeof(line), "receive %d %d\nend\n", n, error);
+	say(line);
+	return 0;
+}
+
 static int run_strict(char **argv)
 {
 	static char bytes[1 << 20];
@@ -355,6 +380,8 @@ int main(int argc, char **argv)
 		return run_pidfd(argv);
 	if (!strcmp(argv[1], "write"))
 		return run_write(argv);
+	if (!strcmp(argv[1], "receive"))
+		return run_receive(argv);
 	if (!strcmp(argv[1], "strict"))
 		return run_strict(argv);
 	if (argc < 4)

@@ -14,6 +14,7 @@ import random
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import termios
@@ -332,6 +333,39 @@ class Rests(rests.RestCase, GroupCase):
 
     def test_killed(self):
         self.end_it(signal.SIGKILL)
+
+    def run_into_messages(self):
+        """The process that stays for a call that receives messages, and how many were sent."""
+        for _ in range(rests.CUT_TRIES):
+            sender, receiver = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+            fd = receiver.fileno()
+            self.addCleanup(sender.close)
+            self.target = self.start(torture.program("life"), "receive", fd, pass_fds=[fd])
+            receiver.close()
+            run = harness.start_attach(self.target, ALL_TICKS, "-d", "600", hz=1000)
+            run.wait_attached()
+            n_sent = n_looks = 0
+            while n_looks < 20 and n_sent < 1000:
+                n_looks = n_looks + 1 if self.is_traced() else 0
+                n_sent += n_looks == 0 and sender.send(b"m")
+                torture.pause(0.002 if n_looks else 0)
+            run.signal(signal.SIGTERM)
+            run.finish()
+            if run.stays:
+                sender.send(b"m")  # the part that waits keeps an error only if it has one
+                torture.pause(0.01)
+                return run.stays, n_sent + 1
+            self.target.end()
+        raise AssertionError("no call was cut")
+
+    def test_told_to_end_at_messages(self):
+        """What a part has kept for the next call on the socket is taken back."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(number):
+                pid, n_sent = self.run_into_messages()
+                send(pid, number)
+                told = self.target.rest()[0].split()
+                self.assertEqual(told, ["receive", str(n_sent), "0"])
 
     def test_stopped(self):
         """Whoever watches it lets it go on: a stop of it is a stop of the call's thread."""

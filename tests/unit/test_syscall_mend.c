@@ -175,6 +175,27 @@ static void test_next_part(void **state)
 	}
 }
 
+// A rest in more parts than anybody needs is given up, and that is told.
+static void test_too_many_parts(void **state)
+{
+	static const struct syscall_rest_rule rule = {.wish = WISH_ALL};
+	static const struct syscall_row row = {.rest = &rule};
+	struct syscall_rest rest = {.kind = REST_MORE, .total = 100, .done = 10, .row = &row};
+	struct thread_registers thread;
+	unsigned int n = 0;
+
+	(void)state;
+	rest.caller = this_thread();
+	while (n < 1000000 && syscall_rest_enter(&rest, &thread))
+		n++;
+	assert_in_range(n, 1000, 999999);
+	assert_true(rest.is_left);
+	rest.is_left = false;
+	rest.kind = REST_WHOLE; // which the kernel begins again
+	assert_false(syscall_rest_enter(&rest, &thread));
+	assert_false(rest.is_left);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +205,7 @@ int main(void)
 	    cmocka_unit_test(test_at_once),
 	    cmocka_unit_test(test_resumes),
 	    cmocka_unit_test(test_next_part),
+	    cmocka_unit_test(test_too_many_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
