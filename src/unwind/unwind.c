@@ -223,6 +223,17 @@ static uint32_t always_kept(struct unwinder *unwinder, uint64_t pc, bool is_retu
 	           : 0;
 }
 
+// True if the frame pointer that a frame has saved lies in the frame itself. Nothing of its caller
+// does: what lies there is no saved frame pointer, and what follows it no return address, but maybe
+// one of a call that has long returned.
+static bool points_into_frame(const struct registers *registers, const struct registers *caller)
+{
+	const unsigned int sp = ARCH_NATIVE->sp;
+	const uint64_t fp = caller->value[ARCH_NATIVE->fp];
+
+	return fp >= registers->value[sp] && fp < caller->value[sp];
+}
+
 // Steps by the frame pointer in code without CFI; that counts only if the result looks like a
 // frame.
 static struct move guess(struct unwinder *unwinder, const struct rule *rule, bool is_return,
@@ -240,7 +251,8 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule, boo
 	// Whether it leads to a frame is not known before a copy holds that place.
 	if (!move.go_on && (move.end == STACK_NOT_COPIED || move.end == STACK_NOT_RESIDENT))
 		return end_without_rule(unwinder, registers, move.end);
-	if (!move.go_on || !address_space_is_code(unwinder->space, caller.value[arch->pc]))
+	if (!move.go_on || !address_space_is_code(unwinder->space, caller.value[arch->pc]) ||
+	    points_into_frame(registers, &caller))
 		return end_without_rule(unwinder, registers, STACK_NO_RULE);
 	// What such code did with the other registers is not known.
 	caller.known &= 1u << arch->pc | 1u << arch->sp | 1u << arch->fp |
