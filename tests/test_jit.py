@@ -262,8 +262,10 @@ class Images(harness.TestCase):
         return run
 
     def check_refused(self, mode, name=UNNAMED_CODE):
-        """Without a way to the code's caller, the stack ends there, and says so."""
-        run = attach(self.start_fixture("jit_image", mode))
+        """Without a way to the code's caller, the stack ends there, and says so: also if glibc has
+        left return addresses below its frame, as it does to tell malloc of this."""
+        target = self.start_fixture("jit_image", mode, env={**os.environ, "MALLOC_PERTURB_": "77"})
+        run = attach(target)
         self.assert_stacks(
             run.stacks(), rf"\[truncated: [^;]+\];{name};from_code(?:;[^;]+){{0,2}}"
         )
