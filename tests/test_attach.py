@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import time
 
 import harness
@@ -150,6 +151,32 @@ class Shapes(Followed):
                 self.assertEqual(run.summary.truncated, run.n_sampled, run.stderr)
                 self.assertEqual({len(stack) - 1 for stack in run.stacks()}, {depth})
             target.end()
+
+    def test_not_as_deep_any_more(self):
+        """That a stack was far deeper does not keep the next one from being shown whole: not if its
+        frames are larger; and not for long if only those are which are not looked at."""
+        for n_wide, n in ((500, 1), (300, 1500)):
+            with self.subTest((n_wide, n)):
+                for seconds in (6, 12, 24):  # longer, where few of them could be looked at
+                    stacks = self.deep_and_then_wide(n_wide, n, seconds)
+                    wide = rf"{MAIN}(?:;descend_widely){{{n_wide}}}(?:;descend_\w+){{{n}}};bottom.*"
+                    whole = self.matching(stacks, wide)
+                    if whole > 0.4 * sum(stacks.values()):
+                        break
+                self.assertGreater(whole, 0.4 * sum(stacks.values()))
+
+    def deep_and_then_wide(self, n_wide, n, seconds):
+        target = self.start_fixture("recursion", 300000, "then", n_wide, n, stdin=subprocess.PIPE)
+        run = harness.start_attach(
+            target, "--no-inlines", "--max-overhead=0", "-d", str(seconds), hz=299
+        )
+        run.wait_attached()
+        time.sleep(1)
+        os.write(target.process.stdin.fileno(), b"\n")
+        stacks = run.finish().stacks()
+        target.end()
+        self.assertGreater(sum(n for stack, n in stacks.items() if len(stack) == 1025), 20)
+        return stacks
 
     def test_signal_handlers(self):
         """Through the signal frame into the function that was interrupted."""

@@ -105,6 +105,7 @@ struct snapshot_hint {
 	uint64_t deep_sp;        // where unwinding last reached its limit of frames; 0: never
 	uint64_t huge_bytes;     // a larger stack has far more frames than are shown; 0: not known
 	size_t huge_limit_bytes; // for such a stack
+	unsigned int n_huge;     // copies with that limit
 	uint64_t stopped_sp;     // where the thread was last stopped; 0: never
 	size_t stopped_bytes;    // what was copied there of the stack
 	bool is_searched;        // copies are, in spite of deep_sp: unwinding once ended early
@@ -135,15 +136,18 @@ void snapshot_hint_stopped(struct snapshot_hint *hint, const struct snapshot *sn
 void snapshot_rehearse(int tid, const struct arch *arch, const struct maps *maps,
                        const struct snapshot_hint *hint, struct snapshot_buffer *buffer);
 
-// Makes the next copy larger: this one ended before its stack did.
+// Makes the next copy larger: this one ended before its stack did. If it was to be small, as the
+// stack seemed to have far more frames than are shown, the next one is not.
 void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snapshot);
 
-// True if the stack is far deeper than up to that SP, where unwinding reached its limit of frames.
-bool snapshot_is_huge(const struct snapshot *snapshot, uint64_t sp);
+// True if the stack is far larger than `walks` walks like the one that ended at that SP: if these
+// reach the limit of frames that are shown, it has more.
+bool snapshot_is_huge(const struct snapshot *snapshot, uint64_t sp, size_t walks);
 
 // Makes the next copy end at that SP, where unwinding reached its limit of frames: nothing above it
 // need be copied while the thread is held. If the stack is far deeper (snapshot_is_huge), fewer of
-// its frames are kept, those up to `kept_sp`, and the next copy ends there.
+// its frames are kept, those up to `kept_sp`, and the next copies end there, but for one now and
+// then, since the thread's stack may be another by then.
 void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp,
                         uint64_t kept_sp);
 

@@ -26,6 +26,7 @@ enum {
 	// A stack that is larger than the part of it which holds the most frames that are shown, by
 	// this factor, has more: its other frames would have to be as much larger than those.
 	HUGE_FACTOR = 4,
+	MAX_HUGE = 256, // copies, before another one is made as large as any
 };
 
 bool snapshot_buffer_init(struct snapshot_buffer *buffer)
@@ -429,7 +430,7 @@ void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snaps
 		wanted = max_size(wanted, 2 * snapshot->regions[i].size);
 	wanted = wanted < SNAPSHOT_MAX_STACK_BYTES ? wanted : SNAPSHOT_MAX_STACK_BYTES;
 	if (snapshot->is_huge) {
-		hint->huge_limit_bytes = max_size(hint->huge_limit_bytes, wanted);
+		hint->huge_bytes = 0;
 		return;
 	}
 	hint->guess_bytes = max_size(hint->guess_bytes, wanted);
@@ -457,11 +458,11 @@ static size_t with_room(size_t bytes)
 	return bytes / 4 * 5;
 }
 
-bool snapshot_is_huge(const struct snapshot *snapshot, uint64_t sp)
+bool snapshot_is_huge(const struct snapshot *snapshot, uint64_t sp, size_t walks)
 {
 	const size_t bytes = bytes_up_to(snapshot, sp);
 
-	return snapshot->is_huge || (bytes != 0 && snapshot->stack_bytes / HUGE_FACTOR > bytes);
+	return bytes != 0 && snapshot->stack_bytes / HUGE_FACTOR > bytes * walks;
 }
 
 void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp,
@@ -472,13 +473,15 @@ void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snaps
 	if (bytes == 0 || kept == 0)
 		return; // on another stack
 	hint->deep_sp = kept_sp;
-	if (kept < bytes || snapshot->is_huge)
-		hint->huge_limit_bytes =
-		    shrink(hint->huge_limit_bytes, with_room(kept), with_room(kept));
-	if (snapshot->is_huge)
+	if (snapshot->is_huge) {
+		if (++hint->n_huge % MAX_HUGE == 0)
+			hint->huge_bytes = 0;
 		return;
-	if (kept < bytes)
+	}
+	if (kept < bytes) {
 		hint->huge_bytes = HUGE_FACTOR * bytes;
+		hint->huge_limit_bytes = max_size(hint->huge_limit_bytes, with_room(kept));
+	}
 	hint->guess_bytes =
 	    shrink(hint->guess_bytes, SNAPSHOT_UNKNOWN_STACK_BYTES, with_room(bytes));
 	hint->limit_bytes = shrink(hint->limit_bytes, SNAPSHOT_KNOWN_STACK_BYTES, with_room(bytes));

@@ -560,11 +560,18 @@ static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snap
 	}
 }
 
-// Keeps, of a stack that is far deeper than the walk went, the frames that the next walk will find.
-static void keep_innermost(const struct unwinder *unwinder, const struct snapshot *snapshot,
-                           struct unwound *ret)
+// Judges a stack that the walk has left before its end. One that is far deeper keeps the frames
+// that the next walk will find; one that was taken for that, and may be shown whole, is to be
+// copied.
+static void judge_depth(const struct unwinder *unwinder, const struct snapshot *snapshot,
+                        struct unwound *ret)
 {
-	if (ret->n <= unwinder->huge_frames || !snapshot_is_huge(snapshot, ret->last_sp))
+	const size_t walks = unwinder->max_frames / ret->n;
+	const bool is_huge = snapshot_is_huge(snapshot, ret->last_sp, walks);
+
+	if (snapshot->is_huge && !is_huge)
+		ret->end = STACK_NOT_COPIED;
+	if (!is_huge || ret->n <= unwinder->huge_frames)
 		return;
 	ret->n = unwinder->huge_frames;
 	ret->last_sp = unwinder->sps[ret->n];
@@ -588,5 +595,5 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	               (unwinder->n_code_steps != codes ? GUESSED_BY_CODE : 0);
 	unwinder->n_frames += ret->n;
 	if (ret->end == STACK_TOO_DEEP)
-		keep_innermost(unwinder, snapshot, ret);
+		judge_depth(unwinder, snapshot, ret);
 }
