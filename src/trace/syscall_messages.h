@@ -21,7 +21,7 @@ bool syscall_messages_are_whole(const struct syscall_rest *rest);
 
 // Takes back the error that do_recvmmsg keeps for the next call on the socket when it ends after
 // some messages: for a thread whose call only the profiler has cut, and that does not go on with
-// it.
+// it. An error of the socket's own that has come in the microseconds since is taken, too.
 void syscall_messages_take_error(const struct syscall_rest *rest);
 
 // True if the message's rest needs no control data. Descriptors go with the first byte; anything

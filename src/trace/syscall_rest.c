@@ -131,7 +131,7 @@ static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
 }
 
 // Returns how much of that a receiving call waits for; 0: what it has is enough. If that is not
-// known, all of it.
+// known, all of it, and the call cannot be continued.
 static uint64_t received(struct syscall_rest *rest, enum descriptor_kind kind, uint64_t asked)
 {
 	if (kind & DESCRIPTOR_TERMINAL)

@@ -69,7 +69,8 @@ void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscal
                               const struct thread_registers *thread, struct syscall_rest *ret);
 
 // Makes the registers with which the thread executes the next part of the rest as a call of its
-// own: all of it, or one buffer of a list of buffers. False if they are not known.
+// own: all of it, or one buffer of a list of buffers. False if they are not known, or there have
+// been too many parts: it is left, and counted, but for one that the kernel begins again.
 bool syscall_rest_enter(struct syscall_rest *rest, struct thread_registers *ret);
 
 // For a thread that stands at the entry of a part that the program's seccomp filter may refuse, as
