@@ -23,13 +23,13 @@ import unittest
 import pprof
 from metronome import Metronome
 from proc import (  # noqa: F401 (tests use them by way of this module)
-    WAIT_TIMEOUT_S, children, cpu_ticks, is_there, n_pauses_of, read_links, read_status, read_until,
-    schedule_of, tids_of, wait_for, wait_for_work, wait_until_in_calls, wait_until_settled,
-    wait_until_spinning,
+    WAIT_TIMEOUT_S, children, cpu_ticks, find_disk, is_there, n_pauses_of, read_links, read_status,
+    read_until, schedule_of, tids_of, wait_for, wait_for_work, wait_until_in_calls, wait_until_settled,
+    wait_until_spinning, wait_until_untraced,
 )  # fmt: skip
 from target import Target
 from told import (  # noqa: F401
-    NO_STACK, UNSAMPLED, Stacks, Summary, read_folded, shorten, without_threads,
+    NO_STACK, UNSAMPLED, Stacks, Summary, read_folded, shorten, unsampled_by_tid, without_threads,
 )  # fmt: skip
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -394,10 +394,7 @@ class Run:
         for no longer than the rest of the time."""
         if "the kernel denied the stop" in self.stderr:
             return
-        unsampled = collections.Counter()
-        for sample in self.pprof.samples if self.pprof else ():
-            if sample.stack == NO_STACK and sample.state == "running":
-                unsampled[sample.tid] += sample.count
+        unsampled = unsampled_by_tid(self.pprof.samples if self.pprof else ())
         if not self.pprof:
             unsampled[self.summary.threads[0].tid] = self.folded.unsampled()
         for thread in self.summary.threads:
@@ -483,6 +480,8 @@ def attach(target, *args, duration="0.4", hz=251, form="pprof", verbose=True, **
         )
         if not is_starved and (not is_missed or not is_there(done.target_pid)):
             break
+        if "stays until" in done.stderr:
+            wait_until_untraced(done.target_pid)
     return done
 
 
@@ -544,8 +543,12 @@ class TestCase(unittest.TestCase):
         """Figures come first, and a log of a hundred lines is to show them."""
         return without_threads(super()._formatMessage(msg, standardMsg))
 
-    def directory(self):
-        path = tempfile.mkdtemp(prefix="profiler-test-")
+    def directory(self, on_disk=False):
+        """A new directory; on_disk: of a file system that is not kept in memory."""
+        parent = find_disk(tempfile.gettempdir(), "/var/tmp", FIXTURES, ".") if on_disk else None
+        if on_disk and not parent:
+            self.skipTest("neither TMPDIR, /var/tmp, the build nor this directory is on a disk")
+        path = tempfile.mkdtemp(prefix="profiler-test-", dir=parent)
         os.chmod(path, 0o755)
         self.addCleanup(shutil.rmtree, path, ignore_errors=True)
         return path

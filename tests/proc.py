@@ -4,6 +4,7 @@
 import glob
 import os
 import select
+import subprocess
 import time
 
 # On a busy machine all takes its time.
@@ -106,6 +107,15 @@ def wait_for(condition, what, timeout_s=WAIT_TIMEOUT_S):
         time.sleep(0.005)
 
 
+def wait_until_untraced(pid):
+    """Waits for what stays of a profiler until a call has come to its end."""
+    def is_untraced():
+        statuses = [read_status(pid, tid) for tid in tids_of(pid)]
+        return all(not status or status["TracerPid"] == "0" for status in statuses)
+
+    wait_for(is_untraced, "the end of the tracer")
+
+
 def read_until(file, line, timeout_s=WAIT_TIMEOUT_S):
     """Reads lines of an unbuffered binary pipe up to `line`; returns those before it."""
     before, buffer = [], b""
@@ -124,6 +134,16 @@ def read_until(file, line, timeout_s=WAIT_TIMEOUT_S):
         if text == line:
             return before
         before.append(text)
+
+
+def find_disk(*directories):
+    """The first of them that is not kept in memory, where fsync(2) takes no time; None if all are."""
+    for directory in directories:
+        command = ["stat", "--file-system", "--format=%T", directory]
+        kind = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout.strip()
+        if kind and kind not in ("tmpfs", "ramfs"):
+            return directory
+    return None
 
 
 def cpu_ticks(pid):

@@ -418,7 +418,7 @@ class Blocked(harness.TestCase):
         self.assertEqual(run.summary.truncated, 0, run.stderr)
 
     def test_disk(self):
-        directory = self.directory()
+        directory = self.directory(on_disk=True)
         target = self.start_fixture("disk", os.path.join(directory, "file"))
         run = attach(target, duration="1", hz=499)
         self.assert_stacks(

@@ -40,6 +40,20 @@ class Stacks(collections.Counter):
         return +told
 
 
+def unsampled_by_tid(samples):
+    """How many of a pprof's samples have no stack, of each thread that ran, or waited for a CPU, when it
+    had been asked to stop. It may have slept in the tick that asked, and was woken by that."""
+    counts, asked = collections.Counter(), set()
+    for sample in samples:
+        if sample.stack == NO_STACK and sample.state == "running":
+            counts[sample.tid] += sample.count
+        elif sample.stack == NO_STACK and sample.state == "sleeping":
+            asked.add(sample.tid)
+    for tid in asked.intersection(counts):
+        counts[tid] += 1
+    return counts
+
+
 class Summary:
     """What the profiler said on stderr, taken apart."""
 
