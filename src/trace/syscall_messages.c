@@ -23,12 +23,17 @@ bool syscall_message_lost_control(const struct syscall_rest *rest)
 
 bool syscall_messages_are_awaited(const struct syscall_rest *rest)
 {
+	const uint64_t flags = syscall_rest_argument(rest, rest->row->rest->flags);
 	const uint64_t timeout = syscall_rest_argument(rest, 5);
 	const uint64_t last =
 	    syscall_rest_argument(rest, 2) + (rest->done - 1) * rest->row->rest->unit;
 	struct timespec left = {.tv_sec = 1};
 	struct mmsghdr message;
 
+	// It has waited for its first message only, and the others were taken without waiting,
+	// whatever ended them (do_recvmmsg). Only the first one may have been cut within.
+	if ((flags & MSG_WAITFORONE) && !(flags & MSG_WAITALL))
+		return false;
 	if (rest->caller.compat)
 		return true;
 	if (timeout && !resident_read(NULL, rest->caller.tid, timeout, &left, sizeof(left)))

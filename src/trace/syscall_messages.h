@@ -11,8 +11,9 @@ struct syscall_rest; // syscall_rest.h
 // socket carries end the call (unix_stream_read_generic).
 bool syscall_message_lost_control(const struct syscall_rest *rest);
 
-// True if it waits for messages, which it does only in part: do_recvmmsg writes back what was left
-// of the time, and ends with a message that is urgent. Of a compat call that is not known.
+// True if it waits for messages still, after those that it has: do_recvmmsg waits for one message
+// only if that is asked for, writes back what was left of the time, and ends with a message that is
+// urgent. Of a compat call the latter two are not known.
 bool syscall_messages_are_awaited(const struct syscall_rest *rest);
 
 // True if the last message was moved as a whole. Of a stream, it may have been in part; then what

@@ -304,10 +304,10 @@ static void *send_messages(void *argument)
 	return NULL;
 }
 
-FRAME void receive_messages(struct kind *kind)
+// Receives MESSAGES messages in a call; with MSG_WAITFORONE as many as there are, but one.
+static void receive_in_order(struct kind *kind, int fds[2], unsigned char *expected, int flags)
 {
-	static unsigned char expected, bytes[MESSAGES];
-	static int fds[2];
+	unsigned char bytes[MESSAGES];
 	struct mmsghdr messages[MESSAGES] = {0};
 	struct iovec parts[MESSAGES];
 	int error = 0;
@@ -321,14 +321,32 @@ FRAME void receive_messages(struct kind *kind)
 		parts[i] = (struct iovec){&bytes[i], 1};
 		messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i], .msg_iovlen = 1};
 	}
-	const int n = recvmmsg(fds[0], messages, MESSAGES, 0, NULL);
-	if (n != MESSAGES)
+	const int n = recvmmsg(fds[0], messages, MESSAGES, flags, NULL);
+	if (n < 1 || (n < MESSAGES && !(flags & MSG_WAITFORONE)))
 		fault(kind, "messages", n);
 	for (int i = 0; i < n; i++)
-		if (bytes[i] != expected++ || messages[i].msg_len != 1)
+		if (bytes[i] != (*expected)++ || messages[i].msg_len != 1)
 			fault(kind, "other message", i);
 	if (getsockopt(fds[0], SOL_SOCKET, SO_ERROR, &error, &size) || error)
 		fault(kind, "SO_ERROR", error);
+}
+
+FRAME void receive_messages(struct kind *kind)
+{
+	static unsigned char expected;
+	static int fds[2];
+
+	receive_in_order(kind, fds, &expected, 0);
+	KEEP();
+}
+
+FRAME void wait_for_one(struct kind *kind)
+{
+	static unsigned char expected;
+	static int fds[2];
+
+	receive_in_order(kind, fds, &expected, MSG_WAITFORONE);
+	KEEP();
 }
 
 static struct kind *receiving;
@@ -442,6 +460,7 @@ struct kind socket_kinds[] = {
     {.name = "zerocopy", .run = complete_zerocopy},
     {.name = "timestamp", .run = complete_timestamp},
     {.name = "recvmmsg", .run = receive_messages},
+    {.name = "recvmmsg_one", .run = wait_for_one},
     {.name = "sendmmsg", .run = send_many},
     {.name = "short_datagram", .run = short_datagram},
     {.name = "short_address", .run = short_address},

@@ -32,6 +32,13 @@ class Calls(torture.CallsCase):
         """The same on sockets; no descriptor is lost, and no signal or completion added."""
         self.check_all("sockets")
 
+    def test_wait_for_one(self):
+        """recvmmsg(2) with MSG_WAITFORONE takes what there is after the first message: it was not cut."""
+        for build in torture.BUILDS:
+            told, run = self.run_profiled(1000, [], build, "sockets", torture.SECONDS, "recvmmsg_one")
+            self.assert_no_faults(told)
+            self.assertNotIn("could not be mended", run.stderr)
+
     def test_sockets_while_continued(self):
         """Somebody sends SIGCONT to the target, which runs, again and again."""
         self.check_all("sockets", "continued")
