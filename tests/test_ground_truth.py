@@ -161,6 +161,32 @@ def go_first():
         pass
 
 
+class Relay(harness.TestCase):
+    """Threads that are born as others end, so that there are always as many, are all seen from their
+    first tick on."""
+
+    def check(self, *how):
+        metronome = harness.Metronome()
+        self.addCleanup(metronome.end)
+        run = harness.start_wrap(
+            [harness.fixture("relay"), "3", *how], "--max-overhead=0", "--no-inlines", hz=HZ
+        ).finish()
+        late_s = metronome.late_s(run.start_s, run.end_s)
+        truth = [line.split() for line in run.stdout.decode().splitlines() if line != "ready"]
+        for name, seconds in truth:
+            seen_s = sum(s.wall_ns / 1e9 for s in run.pprof.samples if name in s.stack)
+            self.assertAlmostEqual(
+                seen_s, float(seconds), delta=0.1 * float(seconds) + run.summary.missed / HZ + late_s,
+                msg=f"{name}; {run.brief}",
+            )  # fmt: skip
+
+    def test_sleepers(self):
+        self.check("50", "sleep")
+
+    def test_runners(self):
+        self.check("10", "spin")
+
+
 class InStep(harness.TestCase):
     """Programs whose rate is that of the ticks, or a multiple or a part of it, are seen at all
     places of their periods alike."""

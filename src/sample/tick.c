@@ -246,7 +246,8 @@ static bool is_idle(struct ticker *ticker)
 	const struct target *target = ticker->target;
 	const bool may_be_ready = ticker->n_others != 0 && target->n_threads <= WOKEN_MAX_LOOKS;
 
-	if (!ticker->all_asleep || ticker->stops.count > 0)
+	// n_links: the list of threads is to be read again.
+	if (!ticker->all_asleep || ticker->stops.count > 0 || target->n_links == 0)
 		return false;
 	switch (idle_check_since_last(&ticker->idle_check, target, ticker->n_others)) {
 	case IDLE_NO:
@@ -353,14 +354,6 @@ static void look_at_all(struct ticker *ticker)
 		look_at_sleepers(ticker, n_stopped > n_asked);
 		stop_planned(ticker, n_stopped);
 	}
-	ticker->all_asleep = true;
-	for (size_t i = 0; i < target->n_threads; i++) {
-		const struct target_thread *thread = target->threads[i];
-		ticker->all_asleep &= thread->sleep.asleep;
-		if (thread->gone) // for each that went, another may have been born
-			target->n_links = 0;
-		target_attend(target, i);
-	}
 }
 
 static void add_threads(struct ticker *ticker, size_t n_new)
@@ -371,6 +364,55 @@ static void add_threads(struct ticker *ticker, size_t n_new)
 	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
 		target->threads[i]->hint.go = &ticker->go;
 		target->threads[i]->hint.resident = &target->resident;
+	}
+}
+
+// Returns how many threads were born.
+static size_t find_born(struct ticker *ticker, bool force)
+{
+	const size_t n_new = target_list_threads(ticker->target, force);
+
+	add_threads(ticker, n_new);
+	ticker->space.unsure |= n_new > 0; // they have stacks
+	tick_update_space(ticker, target_live_tid(ticker->target), false);
+	return n_new;
+}
+
+// Forgets the threads that have gone; false if there were none.
+static bool forget_gone(struct ticker *ticker)
+{
+	if (!target_has_gone(ticker->target))
+		return false;
+	thread_info_note_ends(ticker->profile, ticker->target);
+	target_forget_gone(ticker->target);
+	ticker->target->n_links = 0;
+	return true;
+}
+
+// Looks at those that were born in the place of others that have gone: as many threads as before,
+// so that the list did not seem to have changed. If all had gone, a thread that was not known yet
+// has executed another program.
+static void look_at_born(struct ticker *ticker)
+{
+	struct target *target = ticker->target;
+	const size_t n_asked = ticker->stops.count;
+	const size_t n_new = find_born(ticker, true);
+
+	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
+		target->threads[i]->look_later = false;
+		tick_see(ticker, target->threads[i]);
+		look_at(ticker, target->threads[i]);
+	}
+	stop_planned(ticker, n_asked);
+	finish_stops(ticker);
+}
+
+static void note_all_asleep(struct ticker *ticker)
+{
+	ticker->all_asleep = true;
+	for (size_t i = 0; i < ticker->target->n_threads; i++) {
+		ticker->all_asleep &= ticker->target->threads[i]->sleep.asleep;
+		target_attend(ticker->target, i);
 	}
 }
 
@@ -395,6 +437,7 @@ void ticker_prime(struct ticker *ticker, int64_t now_ns)
 	goroutine_samples_look(ticker);
 	idle_check_since_last(&ticker->idle_check, ticker->target, ticker->n_others);
 	look_at_all(ticker);
+	note_all_asleep(ticker);
 	ticker->accounting.priming = false;
 }
 
@@ -425,27 +468,22 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 	if (!ticker->started) {
 		start(ticker);
 	} else {
-		const size_t n_new = target_list_threads(target, false);
-		add_threads(ticker, n_new);
-		ticker->space.unsure |= n_new > 0; // they have stacks
-		tick_update_space(ticker, target_live_tid(target), false);
+		find_born(ticker, false);
 	}
 	if (ticker->stops.hold_all)
 		stop_runners_first(ticker);
 	count_stops(ticker); // those that have arrived in the middle of another process's tick
 	look_at_all(ticker);
 	finish_stops(ticker);
+	if (forget_gone(ticker)) {
+		look_at_born(ticker);
+		forget_gone(ticker);
+	}
+	note_all_asleep(ticker);
 	goroutine_samples_look(ticker);
 	ticker->stats->pages_hidden |= target->resident.hidden;
 	wait_reasons_name_sockets(&ticker->waits, target, false);
 	target_attend(target, 0);
-	if (target_has_gone(target)) {
-		thread_info_note_ends(ticker->profile, target);
-		target_forget_gone(target);
-	}
-	// All are gone, or a thread that was not known yet has executed another program.
-	if (target->n_threads == 0)
-		add_threads(ticker, target_list_threads(target, true));
 	return target->n_threads > 0;
 }
 
