@@ -120,6 +120,24 @@ class KernelWorker(harness.TestCase):
         self.assertLess(run.summary.stopped, 10, run.stderr)
 
 
+    def test_reads(self):
+        """What it does for the program is not cut, as it is never stopped: its completion would say
+        less than was asked for."""
+        run = harness.start_wrap(
+            [harness.fixture("kernel_worker"), "3"], "--max-overhead=0", hz=997
+        ).finish()
+        told = run.stdout.decode()
+        harness.need("none" not in told, "no io_uring here")
+        n, n_short = map(int, re.search(r"(\d+) reads, (\d+) short", told).groups())
+        self.assertGreater(n, 10)
+        self.assertEqual(n_short, 0, told)
+        ran = sum(
+            s.count for s in run.pprof.samples
+            if s.thread.startswith("iou-wrk") and s.state == "running"
+        )  # fmt: skip
+        self.assertGreater(ran, 100)
+
+
 class Labels(harness.TestCase):
     def check(self, run, kinds):
         for kind in kinds:

@@ -22,7 +22,11 @@ struct proc_stat {
 	uint64_t processor;   // the CPU that it runs on, or ran on last; UINT64_MAX: not known
 };
 
-enum { PROC_EXITING = 0x4 }; // PF_EXITING, of the flags: it has begun to end, and goes on to do so
+enum {                             // of the flags
+	PROC_EXITING = 0x4,        // PF_EXITING: it has begun to end, and goes on to do so
+	PROC_IO_WORKER = 0x10,     // PF_IO_WORKER: a thread that io_uring has made in the process
+	PROC_USER_WORKER = 0x4000, // PF_USER_WORKER: the same of any part of the kernel, since 6.4
+};
 
 // Fields of /proc/PID/status; only those that are used.
 struct proc_status {

@@ -40,6 +40,7 @@ struct target_thread {
 	int schedstat_fd, syscall_fd, stat_fd; // -1: opened for each use
 	bool listed;                           // is in the last listing of the process's threads
 	bool gone;                             // has ended
+	bool is_kernels; // made by the kernel in the process: a worker that executes nothing of it
 
 	// Its name (thread_info).
 	int64_t name_due_ns; // when it is to be read again

@@ -233,6 +233,8 @@ static enum sleeper_look see(const struct target *target, struct target_thread *
 	default:
 		break;
 	}
+	if (thread->is_kernels)
+		return sleeper_state(target, thread, ret_state) ? SLEEPER_BARE : SLEEPER_GONE;
 	if (!thread->has_schedstat || !target->sees_syscalls)
 		return look_from_afar(target, thread, ret_state);
 	return find_call(target, thread, ret_state);
@@ -292,7 +294,7 @@ static bool runs(const struct target *target, struct target_thread *thread)
 	struct proc_syscall call;
 	enum thread_state state;
 
-	if (!read_schedstat(target, thread))
+	if (thread->is_kernels || !read_schedstat(target, thread))
 		return false;
 	if (judge(target, thread) == SLEEP_ON)
 		return false;

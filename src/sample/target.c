@@ -158,6 +158,7 @@ static bool add_thread(struct target *target, int tid)
 		destroy_thread(thread);
 		return false;
 	}
+	thread->is_kernels = stat.flags & (PROC_IO_WORKER | PROC_USER_WORKER);
 	thread->last = thread->first;
 	if (target->n_threads == 0)
 		probe(target, tid);

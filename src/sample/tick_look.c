@@ -246,6 +246,7 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 		take_sleeper(ticker, thread, &snapshot, &mark, state);
 	} else if (decision == DECISION_MARK) {
 		tick_note_unseen(thread);
+		ticker->n_running += state == THREAD_RUNNING;
 		goroutine_samples_bind(ticker, thread, NULL); // it may have run another one since
 		accounting_not_sampled(&ticker->accounting, &thread->account, STACK_NOT_SAMPLED,
 		                       state, ticker->accounting.now_ns);
