@@ -47,9 +47,14 @@ bool descriptor_socket(int pid, int tid, int number, struct socket_facts *ret);
 // Takes from a socket of the thread the error that it keeps for its next call (SO_ERROR), likewise.
 void descriptor_take_error(int pid, int tid, int number);
 
-// Finds how many bytes a read of a terminal waits for (VMIN); 0: it ends by itself, at the end of a
-// line or after a time. False with errno if that is not known.
-bool descriptor_terminal(int pid, int tid, int number, uint64_t *ret_least);
+// What a read of a terminal waits for.
+struct terminal_facts {
+	uint64_t least;   // so many bytes (VMIN); 0: it ends by itself, at the end of a line
+	bool has_timeout; // or for so long (VTIME): in all if least is 0, else after each byte
+};
+
+// Asks a terminal of the thread, in process `pid`. False with errno if that is not known.
+bool descriptor_terminal(int pid, int tid, int number, struct terminal_facts *ret);
 
 // True if RLIMIT_FSIZE lets the process write files of any size.
 bool descriptor_may_grow(int pid);

@@ -262,21 +262,21 @@ void descriptor_take_error(int pid, int tid, int number)
 }
 
 // As n_tty_read in drivers/tty/n_tty.c does it.
-bool descriptor_terminal(int pid, int tid, int number, uint64_t *ret_least)
+bool descriptor_terminal(int pid, int tid, int number, struct terminal_facts *ret)
 {
 	struct termios modes;
 	struct statx status;
 
 	if (!look(tid, number, &status))
 		return false;
-	*ret_least = 0;
+	*ret = (struct terminal_facts){0};
 	if (is_pty_master(device_of(&status)))
 		return true;
 	_cleanup_close_ int fd = duplicate(pid, tid, number, &status);
 	if (fd < 0 || tcgetattr(fd, &modes) != 0)
 		return false;
-	if (!(modes.c_lflag & ICANON) && modes.c_cc[VTIME] == 0)
-		*ret_least = modes.c_cc[VMIN];
+	if (!(modes.c_lflag & ICANON))
+		*ret = (struct terminal_facts){modes.c_cc[VMIN], modes.c_cc[VTIME] != 0};
 	return true;
 }
 

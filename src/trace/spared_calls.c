@@ -78,6 +78,19 @@ static bool has_socket_timeout(const struct syscall_caller *caller, const struct
 	                                                                    : errno != ENOSYS;
 }
 
+// True if it reads a terminal that waits for a time: entered again it does not know what is left.
+static bool has_terminal_timeout(const struct syscall_caller *caller,
+                                 const struct proc_syscall *call, const struct syscall_row *row)
+{
+	const int number = (int)call->args[0];
+	struct terminal_facts terminal;
+
+	return row->rest && row->rest->wish == WISH_RECEIVE &&
+	       (descriptor_kind(caller->tid, number) & DESCRIPTOR_TERMINAL) &&
+	       descriptor_terminal(caller->pid, caller->tid, number, &terminal) &&
+	       terminal.has_timeout;
+}
+
 // True if the call may have moved a part of its data. A call that gives all that it has may,
 // wherever it waits: another file may have the descriptor's number by now. A call that receives
 // may, if there would be a rest after a stop with one unit moved.
@@ -111,7 +124,8 @@ static bool is_spared(const struct syscall_caller *caller, const struct proc_sys
 	case SYS_exit_group:
 		return true; // they close descriptors, which may linger
 	default:
-		return may_have_moved(caller, call, row) || has_socket_timeout(caller, call, row);
+		return may_have_moved(caller, call, row) || has_socket_timeout(caller, call, row) ||
+		       has_terminal_timeout(caller, call, row);
 	}
 }
 

@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <linux/io_uring.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #include "descriptor.h"
 #include "memory.h"
@@ -41,8 +39,7 @@ static uint64_t argument(const struct syscall_rest *rest, unsigned int number)
 	return syscall_rest_argument(rest, number);
 }
 
-// Reads the list of buffers of a call that has one into an array of SYSCALL_MAX_BUFFERS; 0: it
-// cannot be read.
+// Reads the list of buffers of a call that has one, SYSCALL_MAX_BUFFERS at most; 0: it cannot be.
 static size_t read_list(const struct syscall_rest *rest, struct iovec *ret)
 {
 	const struct syscall_caller *caller = &rest->caller;
@@ -90,22 +87,26 @@ static bool note_unsure(struct syscall_rest *rest)
 	return rest->is_unsure;
 }
 
+static int descriptor_of(const struct syscall_rest *rest)
+{
+	return (int)argument(rest, rest->row->rest->descriptor);
+}
+
 static bool ask_socket(const struct syscall_rest *rest, struct socket_facts *ret)
 {
-	const struct syscall_caller *caller = &rest->caller;
-
-	return descriptor_socket(caller->pid, caller->tid,
-	                         (int)argument(rest, rest->row->rest->descriptor), ret);
+	return descriptor_socket(rest->caller.pid, rest->caller.tid, descriptor_of(rest), ret);
 }
 
 static uint64_t received_from_terminal(struct syscall_rest *rest, uint64_t asked)
 {
-	const int number = (int)argument(rest, rest->row->rest->descriptor);
-	uint64_t least;
+	const struct syscall_caller *caller = &rest->caller;
+	struct terminal_facts terminal;
 
-	if (!descriptor_terminal(rest->caller.pid, rest->caller.tid, number, &least))
+	if (!descriptor_terminal(caller->pid, caller->tid, descriptor_of(rest), &terminal))
 		return note_unsure(rest) ? asked : 0;
-	return smaller(least, asked);
+	// The rest would wait for its first byte without an end (n_tty_read).
+	rest->is_unsure = terminal.has_timeout;
+	return smaller(terminal.least, asked);
 }
 
 static uint64_t received_from_socket(struct syscall_rest *rest, uint64_t asked)
@@ -197,7 +198,7 @@ static bool can_continue(struct syscall_rest *rest, enum descriptor_kind kind)
 	const uint32_t refused = rule->refused & ~(rest->peeks_on ? (uint32_t)MSG_PEEK : 0);
 
 	if (rule->list != LIST_NONE && kind == DESCRIPTOR_PIPE &&
-	    descriptor_is_direct(rest->caller.tid, (int)argument(rest, rule->descriptor)))
+	    descriptor_is_direct(rest->caller.tid, descriptor_of(rest)))
 		return false;
 	if (rest->is_unsure || (argument(rest, rule->flags) & refused) || !can_enter_parts(rest))
 		return false;
@@ -258,15 +259,14 @@ static bool has_part_of_message(const struct syscall_rest *rest)
 	       (!ask_socket(rest, &socket) || socket.type == SOCK_STREAM);
 }
 
-// True if the call ended by itself. Pipes and sockets that do not block are asked for room before a
-// signal is looked for (sk_stream_wait_memory, sock_alloc_send_pskb, pipe_write); not so in
+// True if the call ended by itself. Pipes and sockets that do not block are asked for room first,
+// then for a signal (sk_stream_wait_memory, sock_alloc_send_pskb, pipe_write), but for
 // splice_from_pipe_next.
 static bool ends_by_itself(const struct syscall_rest *rest, enum descriptor_kind kind)
 {
-	const struct syscall_rest_rule *rule = rest->row->rest;
-
-	return (kind & (DESCRIPTOR_SOCKET | DESCRIPTOR_PIPE)) && !rule->keeps_file_size &&
-	       !descriptor_blocks(rest->caller.tid, (int)argument(rest, rule->descriptor));
+	return (kind & (DESCRIPTOR_SOCKET | DESCRIPTOR_PIPE)) &&
+	       !rest->row->rest->keeps_file_size &&
+	       !descriptor_blocks(rest->caller.tid, descriptor_of(rest));
 }
 
 enum syscall_mend syscall_rest_find(const struct syscall_row *row,

@@ -243,6 +243,43 @@ FRAME void receive_part(struct kind *kind)
 	close(ends[1]);
 }
 
+static void *type_late(void *argument)
+{
+	const int fd = *(int *)argument;
+
+	for (int i = 0; i < 2; i++) {
+		sleep_ms(FIRST_MS);
+		if (write(fd, "x", 1) != 1)
+			die("write");
+	}
+	return NULL;
+}
+
+// Ends with its second byte, as the time that it waits for that one is long. A stop between the two
+// would have it return with the first.
+FRAME void read_terminal(struct kind *kind)
+{
+	char *space = alloca((size_t)(16 + 16 * random_below(8)));
+	struct termios modes;
+	int master, slave;
+	char bytes[2];
+
+	__asm__ volatile("" : : "r"(space) : "memory");
+	if (openpty(&master, &slave, NULL, NULL, NULL) || tcgetattr(slave, &modes))
+		die("openpty");
+	cfmakeraw(&modes);
+	modes.c_cc[VMIN] = 2;
+	modes.c_cc[VTIME] = 255; // tenths of a second
+	tcsetattr(slave, TCSANOW, &modes);
+	const pthread_t typist = begin(type_late, &master);
+	const long n = syscall(SYS_read, slave, bytes, sizeof(bytes));
+	if (n != 2)
+		fault(kind, "read", n);
+	pthread_join(typist, NULL);
+	close(slave);
+	close(master);
+}
+
 static void *send_descriptor_late(void *argument)
 {
 	char bytes[ALL / 2] = {0}, control[CMSG_SPACE(sizeof(int))] = {0};
@@ -483,6 +520,7 @@ struct kind spared_kinds[] = {
     {.name = "close_int_80", .run = close_lingering_int_80},
 #endif
     {.name = "receive_part", .run = receive_part},
+    {.name = "read_terminal", .run = read_terminal},
     {.name = "receive_descriptor", .run = receive_descriptor},
     {.name = "write_to_replaced", .run = write_to_replaced},
     {.name = "print_whole", .run = print_whole},
