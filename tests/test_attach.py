@@ -126,6 +126,16 @@ class Shapes(Followed):
             self.assert_stacks(run.stacks(), rf"{MAIN};{turns}bottom{LEAVES}")
             target.end()
 
+    def test_rooms(self):
+        """Large buffers of which little is used, so that there are many gaps in the stack's memory."""
+        for mode in "sleep", "spin":
+            with self.subTest(mode=mode):
+                target = self.start_fixture("rooms", 40, mode)
+                run = attach(target, hz=99)
+                self.assert_stacks(run.stacks(), rf"{MAIN};(?:enter;){{40}}bottom{LEAVES}")
+                self.assertEqual(run.summary.truncated, 0, run.stderr)
+                target.end()
+
     def test_max_depth_marks_truncated(self):
         """The leaf's side is kept, and the cut is seen, never silent."""
         target = self.start_fixture("recursion", 9000)

@@ -13,18 +13,18 @@
 #include <stdint.h>
 
 enum {
-	RESIDENT_MAX_GAPS = 8,
+	RESIDENT_MAX_PAGES = 4160, // whose gaps are told: those of 16 MiB, and a few more
 	RESIDENT_MAX_STRETCHES = 64,
 };
 
-// A part of a copy that was not read.
-struct resident_gap {
-	size_t start, end;
-};
-
+// The parts of a copy that were not read: pages, since that is what is in memory or not. A stack of
+// large buffers that are hardly used has a gap in each of them, so all are noted, with a bit.
 struct resident_gaps {
-	struct resident_gap items[RESIDENT_MAX_GAPS]; // in rising order
-	size_t count;
+	size_t count;                                  // of pages that were not read
+	uint64_t are_missing[RESIDENT_MAX_PAGES / 64]; // a bit for each; not set if count is 0
+	uint32_t n_pages;                              // that have a bit
+	uint32_t before; // bytes of the first page that lie before the copy
+	uint8_t page_shift;
 };
 
 // Pages that were asked for together.
@@ -67,10 +67,23 @@ void resident_await(struct resident *resident, int tid);
 
 // Copies those of the `size` bytes at `address` of the thread's memory that are resident to the
 // same places in `bytes`. The others are gaps, where nothing is written. Returns the size of the
-// copy with its gaps, which ends early at memory that cannot be read; 0: nothing could be read.
-// `resident` may be NULL: the pagemap is then opened for this call.
+// copy with its gaps, which ends early at memory that cannot be read; 0: nothing could be read. Of
+// what comes after RESIDENT_MAX_PAGES, no gap is told. `resident` may be NULL: the pagemap is then
+// opened for this call.
 size_t resident_copy(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size,
                      struct resident_gaps *ret_gaps);
+
+// True if some of the `size` bytes from that place in the copy on were not read.
+bool resident_has_gap(const struct resident_gaps *gaps, size_t at, size_t size);
+
+// Returns where the first gap of a copy of that size begins; `size`: it has none.
+size_t resident_first_gap(const struct resident_gaps *gaps, size_t size);
+
+// Returns where the gap begins with which a copy of that size ends; `size`: it ends with none.
+size_t resident_last_gap(const struct resident_gaps *gaps, size_t size);
+
+// Forgets the gaps that do not lie within the first `size` bytes of the copy.
+void resident_cut_gaps(struct resident_gaps *gaps, size_t size);
 
 // Reads all of the bytes. False if they are not all resident, or cannot be read.
 bool resident_read(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size);

@@ -173,9 +173,6 @@ bool snapshot_has_gap_at(const struct snapshot *snapshot, uint64_t address);
 // True if the address was left out only because no more than a limit is copied of a stack.
 bool snapshot_is_cut_before(const struct snapshot *snapshot, uint64_t address);
 
-// True if a region has a page that was not in memory, from a position in it on.
-bool snapshot_region_has_gap(const struct snapshot_region *region, size_t at, size_t size);
-
 // Reads a word as snapshot_read does. Nearly everything that unwinding reads is a word of the first
 // region, so only this is inline: the loop over regions and gaps made a frame a fifth more
 // expensive.

@@ -2,6 +2,7 @@
 #include "resident.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -9,8 +10,8 @@
 #include "proc.h"
 
 enum {
-	MAX_ENTRIES = 512,                // how many are read at once
-	MAX_RUNS = RESIDENT_MAX_GAPS - 1, // of pages that are resident, each after a gap
+	MAX_ENTRIES = 512, // how many are read at once
+	MAX_RUNS = 128,    // of pages that are resident, which one call reads
 };
 
 // Documentation/admin-guide/mm/pagemap.rst
@@ -86,110 +87,135 @@ void resident_await(struct resident *resident, int tid)
 	read_entries(resident, tid, 0, &entry, 1);
 }
 
-// The stretches of a copy that are to be read, as offsets in it.
-struct runs {
-	struct resident_gap items[MAX_RUNS];
-	size_t count;
+// A copy that is being made.
+struct copying {
+	int tid;
+	uint64_t address;
+	uint8_t *bytes;
+	size_t size;
+	struct iovec local[MAX_RUNS], remote[MAX_RUNS]; // runs that are still to be read
+	size_t n_runs;
+	size_t end; // of what was read
+	bool ended; // something could not be read: the copy ends there
+	struct resident_gaps *gaps;
 };
-
-// Adds a stretch; leaves out what comes after MAX_RUNS.
-static void add_run(struct runs *runs, size_t start, size_t end)
-{
-	if (runs->count > 0 && runs->items[runs->count - 1].end == start)
-		runs->items[runs->count - 1].end = end;
-	else if (runs->count < MAX_RUNS)
-		runs->items[runs->count++] = (struct resident_gap){start, end};
-}
 
 static size_t min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-// Finds the runs of resident pages. False if it is not known which pages are resident.
-static bool find_runs(struct resident *resident, int tid, uint64_t address, size_t size,
-                      struct runs *ret)
+static size_t end_of(const struct copying *copying, const struct iovec *run)
+{
+	return (size_t)((const uint8_t *)run->iov_base - copying->bytes) + run->iov_len;
+}
+
+static void read_runs(struct copying *copying)
+{
+	const size_t n = copying->n_runs;
+
+	copying->n_runs = 0;
+	if (n == 0)
+		return;
+	const ssize_t size =
+	    process_vm_readv(copying->tid, copying->local, n, copying->remote, n, 0);
+	size_t left = size > 0 ? (size_t)size : 0;
+	for (size_t i = 0; i < n && left > 0; i++) {
+		struct iovec run = copying->local[i];
+		run.iov_len = min_size(left, run.iov_len);
+		copying->end = end_of(copying, &run);
+		left -= run.iov_len;
+	}
+	copying->ended = copying->end != end_of(copying, &copying->local[n - 1]);
+}
+
+// Adds a stretch that is to be read. Most copies have one run, and are read in one call.
+static void add_run(struct copying *copying, size_t start, size_t end)
+{
+	uint8_t *bytes = copying->bytes + start;
+	const size_t n = copying->n_runs;
+
+	if (n > 0 && end_of(copying, &copying->local[n - 1]) == start) {
+		copying->local[n - 1].iov_len += end - start;
+		copying->remote[n - 1].iov_len += end - start;
+		return;
+	}
+	if (n == MAX_RUNS)
+		read_runs(copying);
+	if (copying->ended)
+		return;
+	void *remote = (void *)(uintptr_t)(copying->address + start);
+	copying->local[copying->n_runs] = (struct iovec){bytes, end - start};
+	copying->remote[copying->n_runs++] = (struct iovec){remote, end - start};
+}
+
+// The bits are not set to 0 before there is a gap: most copies have none.
+static void note_missing(struct resident_gaps *gaps, size_t page)
+{
+	if (page >= gaps->n_pages)
+		return;
+	if (gaps->count++ == 0)
+		memset(gaps->are_missing, 0, (gaps->n_pages + 63) / 64 * sizeof(uint64_t));
+	gaps->are_missing[page / 64] |= 1ull << page % 64;
+}
+
+// Reads the pages that are resident. False if it is not known which are.
+static bool copy_pages(struct resident *resident, struct copying *copying)
 {
 	const uint64_t page_bytes = resident->page_bytes;
-	const uint64_t last = (address + size - 1) / page_bytes;
+	const uint64_t first = copying->address / page_bytes;
+	const uint64_t n_pages = (copying->address + copying->size - 1) / page_bytes - first + 1;
 	uint64_t entries[MAX_ENTRIES];
 
-	for (size_t at = 0; at < size;) {
-		const uint64_t page = (address + at) / page_bytes;
-		const size_t n = read_entries(resident, tid, page, entries,
-		                              min_size(last - page + 1, MAX_ENTRIES));
+	copying->gaps->n_pages = (uint32_t)min_size(n_pages, RESIDENT_MAX_PAGES);
+	for (size_t page = 0, at = 0; page < n_pages && !copying->ended;) {
+		const size_t n = read_entries(resident, copying->tid, first + page, entries,
+		                              min_size(n_pages - page, MAX_ENTRIES));
 		if (n == 0)
 			return false;
-		for (size_t i = 0; i < n; i++) {
-			const size_t end = min_size((page + i + 1) * page_bytes - address, size);
+		for (size_t i = 0; i < n && !copying->ended; i++, page++) {
+			const uint64_t next = (first + page + 1) * page_bytes - copying->address;
+			const size_t end = min_size(next, copying->size);
 			if (entries[i] & PAGE_IS_PRESENT)
-				add_run(ret, at, end);
+				add_run(copying, at, end);
+			else
+				note_missing(copying->gaps, page);
 			at = end;
 		}
 	}
+	read_runs(copying);
 	return true;
-}
-
-// Reads the runs in one call. Returns the size of the copy up to where it cannot be read, or up to
-// the end of the last run.
-static size_t read_runs(int tid, uint64_t address, uint8_t *bytes, const struct runs *runs,
-                        bool *ret_all)
-{
-	struct iovec local[MAX_RUNS], remote[MAX_RUNS];
-
-	for (size_t i = 0; i < runs->count; i++) {
-		const struct resident_gap *run = &runs->items[i];
-		const size_t size = run->end - run->start;
-		local[i] = (struct iovec){bytes + run->start, size};
-		remote[i] = (struct iovec){(void *)(uintptr_t)(address + run->start), size};
-	}
-	const ssize_t n = process_vm_readv(tid, local, runs->count, remote, runs->count, 0);
-	size_t left = n > 0 ? n : 0, end = 0;
-	for (size_t i = 0; i < runs->count && left > 0; i++) {
-		const size_t part = min_size(left, local[i].iov_len);
-		end = runs->items[i].start + part;
-		left -= part;
-	}
-	*ret_all = runs->count == 0 || end == runs->items[runs->count - 1].end;
-	return end;
-}
-
-static void note_gaps(const struct runs *runs, size_t size, struct resident_gaps *ret)
-{
-	size_t at = 0;
-
-	ret->count = 0;
-	for (size_t i = 0; i < runs->count; i++) {
-		const struct resident_gap *run = &runs->items[i];
-		if (run->start >= size)
-			return;
-		if (run->start > at)
-			ret->items[ret->count++] = (struct resident_gap){at, run->start};
-		at = run->end;
-	}
-	if (at < size)
-		ret->items[ret->count++] = (struct resident_gap){at, size};
 }
 
 static size_t copy(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size,
                    struct resident_gaps *ret_gaps)
 {
-	struct runs runs = {.count = 0};
-	bool all;
+	struct copying copying; // not set to 0 as a whole: a thread may be held
 
 	ret_gaps->count = 0;
+	ret_gaps->page_shift = (uint8_t)__builtin_ctzll(resident->page_bytes);
+	ret_gaps->before = (uint32_t)(address % resident->page_bytes);
 	if (size == 0 || address > UINT64_MAX - size)
 		return 0;
-	if (!find_runs(resident, tid, address, size, &runs)) {
+	copying.tid = tid;
+	copying.address = address;
+	copying.bytes = bytes;
+	copying.size = size;
+	copying.n_runs = copying.end = 0;
+	copying.ended = false;
+	copying.gaps = ret_gaps;
+	if (!copy_pages(resident, &copying)) {
 		if (!resident->hidden)
 			return 0;
-		runs.count = 0;
-		add_run(&runs, 0, size);
+		ret_gaps->count = copying.n_runs = copying.end = 0;
+		copying.ended = false;
+		add_run(&copying, 0, size);
+		read_runs(&copying);
 	}
-	const size_t end = read_runs(tid, address, bytes, &runs, &all);
-	size = all ? size : end;
-	note_gaps(&runs, size, ret_gaps);
-	return size;
+	if (!copying.ended)
+		return size;
+	resident_cut_gaps(ret_gaps, copying.end);
+	return copying.end;
 }
 
 size_t resident_copy(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size,
@@ -203,6 +229,70 @@ size_t resident_copy(struct resident *resident, int tid, uint64_t address, void 
 	const size_t n = copy(&once, tid, address, bytes, size, ret_gaps);
 	resident_deinit(&once);
 	return n;
+}
+
+// Returns the page of a place in the copy.
+static size_t page_of(const struct resident_gaps *gaps, size_t at)
+{
+	return (gaps->before + at) >> gaps->page_shift;
+}
+
+static bool is_missing(const struct resident_gaps *gaps, size_t page)
+{
+	return page < gaps->n_pages && gaps->are_missing[page / 64] >> page % 64 & 1;
+}
+
+bool resident_has_gap(const struct resident_gaps *gaps, size_t at, size_t size)
+{
+	if (gaps->count == 0 || size == 0)
+		return false;
+	const size_t last = page_of(gaps, at + size - 1);
+	for (size_t page = page_of(gaps, at); page <= last; page++)
+		if (is_missing(gaps, page))
+			return true;
+	return false;
+}
+
+// Returns where the page begins in the copy.
+static size_t start_of(const struct resident_gaps *gaps, size_t page)
+{
+	const size_t start = page << gaps->page_shift;
+
+	return start > gaps->before ? start - gaps->before : 0;
+}
+
+size_t resident_first_gap(const struct resident_gaps *gaps, size_t size)
+{
+	const size_t n_pages = size == 0 ? 0 : page_of(gaps, size - 1) + 1;
+
+	for (size_t page = 0; gaps->count > 0 && page < n_pages; page++)
+		if (is_missing(gaps, page))
+			return start_of(gaps, page);
+	return size;
+}
+
+size_t resident_last_gap(const struct resident_gaps *gaps, size_t size)
+{
+	size_t page = size == 0 ? 0 : page_of(gaps, size - 1) + 1;
+
+	if (gaps->count == 0 || page == 0 || !is_missing(gaps, page - 1))
+		return size;
+	while (page > 0 && is_missing(gaps, page - 1))
+		page--;
+	return start_of(gaps, page);
+}
+
+void resident_cut_gaps(struct resident_gaps *gaps, size_t size)
+{
+	const size_t last = size == 0 ? 0 : page_of(gaps, size - 1);
+	const size_t n_pages = size == 0 ? 0 : min_size(last + 1, gaps->n_pages);
+	size_t count = 0;
+
+	for (size_t i = 0; gaps->count > 0 && i < n_pages; i += 64) {
+		const uint64_t kept = n_pages - i >= 64 ? UINT64_MAX : (1ull << (n_pages - i)) - 1;
+		count += (size_t)__builtin_popcountll(gaps->are_missing[i / 64] & kept);
+	}
+	gaps->count = count;
 }
 
 bool resident_read(struct resident *resident, int tid, uint64_t address, void *bytes, size_t size)

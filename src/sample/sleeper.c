@@ -92,7 +92,7 @@ void sleeper_keep_picture(struct target_thread *thread, const struct snapshot *s
 		picture.size = end - sp;
 	if (picture.size > MAX_PICTURE_BYTES)
 		picture.size = MAX_PICTURE_BYTES;
-	if (snapshot_region_has_gap(region, at, picture.size))
+	if (resident_has_gap(&region->gaps, at, picture.size))
 		return;
 	picture.hash = hash_bytes(region->bytes + at, picture.size);
 	thread->picture = picture;

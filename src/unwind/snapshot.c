@@ -20,7 +20,6 @@ enum {
 	// How much of an Erlang process's stack is copied, around where the process noted it last.
 	ERLANG_BYTES = 32 << 10,
 	ERLANG_BYTES_BELOW = 2048,
-	UC_STACK_BEFORE = 16,           // uc_flags and uc_link
 	MAX_ALTERNATE_BYTES = 1 << 30,  // of a signal stack: anything larger is not one
 	MAX_MAIN_STACK_BYTES = 8 << 20, // how far below [stack] an SP still belongs to it
 	// A stack that is larger than the part of it which holds the most frames that are shown, by
@@ -157,14 +156,13 @@ static struct extent stack_extent(uint64_t sp, const struct maps *maps,
 // Removes a gap at the end, unless the stack is known to go on.
 static void trim(struct snapshot_region *region, const struct maps *maps)
 {
-	struct resident_gaps *gaps = &region->gaps;
 	const uint64_t last = region->start + region->size - 1;
 	const struct mapping *mapping = maps_find_from(maps, last);
 
-	if (region->size == 0 || gaps->count == 0 ||
-	    gaps->items[gaps->count - 1].end != region->size || (mapping && mapping->start <= last))
+	if (region->size == 0 || region->gaps.count == 0 || (mapping && mapping->start <= last))
 		return;
-	region->size = gaps->items[--gaps->count].start;
+	region->size = resident_last_gap(&region->gaps, region->size);
+	resident_cut_gaps(&region->gaps, region->size);
 }
 
 // Fills the region, from its start on.
@@ -236,8 +234,7 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 		const uint64_t base = word_at(context + stack_at);
 		if (handler_sp - base >= MAX_ALTERNATE_BYTES)
 			continue;
-		if (region->gaps.count > 0 &&
-		    snapshot_region_has_gap(region, i - UC_STACK_BEFORE, sp_at + 8))
+		if (resident_has_gap(&region->gaps, i, sp_at + 8))
 			continue;
 		const uint32_t flags = word_at(context + stack_at + 8); // padding follows
 		const uint64_t size = word_at(context + stack_at + 16);
@@ -523,22 +520,12 @@ bool snapshot_is_cut_before(const struct snapshot *snapshot, uint64_t address)
 	return false;
 }
 
-bool snapshot_region_has_gap(const struct snapshot_region *region, size_t at, size_t size)
-{
-	for (size_t i = 0; i < region->gaps.count; i++) {
-		const struct resident_gap *gap = &region->gaps.items[i];
-		if (at < gap->end && at + size > gap->start)
-			return true;
-	}
-	return false;
-}
-
 bool snapshot_has_gap_at(const struct snapshot *snapshot, uint64_t address)
 {
 	for (size_t i = 0; i < snapshot->n_regions; i++) {
 		const struct snapshot_region *region = &snapshot->regions[i];
 		const uint64_t at = address - region->start;
-		if (at < region->size && snapshot_region_has_gap(region, at, sizeof(uint64_t)))
+		if (at < region->size && resident_has_gap(&region->gaps, at, sizeof(uint64_t)))
 			return true;
 	}
 	return false;
@@ -552,7 +539,7 @@ bool snapshot_read(const void *context, uint64_t address, unsigned int size, uin
 		const struct snapshot_region *region = &snapshot->regions[i];
 		const uint64_t at = address - region->start;
 		if (at >= region->size || region->size - at < size ||
-		    snapshot_region_has_gap(region, at, size))
+		    resident_has_gap(&region->gaps, at, size))
 			continue;
 		*ret = 0;
 		memcpy(ret, region->bytes + at, size); // little-endian

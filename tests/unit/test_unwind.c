@@ -425,7 +425,7 @@ static void test_frame_pointer_beyond_the_copy(void **state)
 	CHECK(world, STACK_NOT_COPIED, pc);
 	set_register(world, RBP, STACK + 8);
 	CHECK(world, STACK_COMPLETE, pc, in(code_root)-1);
-	world->snapshot.regions[0].gaps = (struct resident_gaps){{{8, 24}}, 1};
+	world->snapshot.regions[0].gaps = (struct resident_gaps){1, {1}, 1, 0, 12};
 	CHECK(world, STACK_NOT_RESIDENT, pc);
 }
 

@@ -132,11 +132,9 @@ static bool read_addresses(struct goroutine_list *list, const struct go_program 
 	size_t n = length < MAX_GOROUTINES ? length : MAX_GOROUTINES;
 	list->listed =
 	    memory_grow(list->listed, &list->listed_capacity, n + 1, sizeof(*list->listed));
-	size_t bytes = resident_copy(memory->resident, memory->tid, pointer, list->listed,
-	                             n * sizeof(*list->listed), &gaps);
-	if (gaps.count > 0 && gaps.items[0].start < bytes)
-		bytes = gaps.items[0].start;
-	n = bytes / sizeof(*list->listed);
+	const size_t bytes = resident_copy(memory->resident, memory->tid, pointer, list->listed,
+	                                   n * sizeof(*list->listed), &gaps);
+	n = resident_first_gap(&gaps, bytes) / sizeof(*list->listed);
 	list->n_left_out = length - n;
 	sort(list, n);
 	return n > 0;

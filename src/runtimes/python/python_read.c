@@ -138,7 +138,7 @@ static const uint8_t *find_copied(const struct walk *walk, uint64_t address, siz
 		const struct snapshot_region *region = &walk->snapshot->regions[i];
 		const uint64_t at = address - region->start;
 		if (at < region->size && region->size - at >= size &&
-		    !snapshot_region_has_gap(region, at, size))
+		    !resident_has_gap(&region->gaps, at, size))
 			return region->bytes + at;
 	}
 	return NULL;
