@@ -2,6 +2,7 @@
 """Wrap a command: it runs as it would alone, from its first instruction to its end."""
 
 import ast
+import collections
 import os
 import re
 import signal
@@ -314,6 +315,18 @@ class Sampling(harness.TestCase):
             # The second one is at the end of the duration.
             self.assertLessEqual(run.summary.samples, 2)
             self.assertGreaterEqual(run.stacks()[("_start",)], 1)  # 2: it has got no CPU until then
+
+    def test_named_at_exec(self):
+        """A child that executes another program has that one's name, however soon it ends."""
+        directory, first = self.directory(), harness.fixture("exec_soon")
+        second = os.path.join(directory, "second")
+        os.symlink(first, second)
+        run = wrap([first, 100, second], "-c", "--max-overhead=0", form="folded", hz=997)
+        named = collections.Counter()
+        for stack, count in run.folded.items():
+            if "after_exec" in stack:
+                named[stack[0].split("-")[0]] += count
+        self.assertEqual(list(named), ["second"], named)
 
     def test_never_in_its_own_profile(self):
         """Nothing of the profiler's own, such as its fork, is seen."""

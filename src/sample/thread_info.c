@@ -75,6 +75,25 @@ void thread_info_refresh_name(struct profile *profile, const struct target *targ
 		profile_name_process(profile, target->pid, name);
 }
 
+void thread_info_note_exec(struct profile *profile, const struct target *target, int64_t now_ns)
+{
+	char name[PROC_NAME_SIZE];
+
+	if (!read_name(target, target->pid, name))
+		return;
+	profile_name_process(profile, target->pid, name);
+	for (size_t i = 0; i < target->n_threads; i++) {
+		struct target_thread *thread = target->threads[i];
+		if (thread->tid != target->pid)
+			continue;
+		profile_rename_thread(profile, thread->account.own, name);
+		thread->asked_name = false; // the runtime is another one, too
+		thread->name_age_ns = FIRST_NAME_NS;
+		thread->name_due_ns = now_ns + thread->name_age_ns;
+		return;
+	}
+}
+
 // Returns the difference, or 0: a thread that executes another program takes the main thread's tid,
 // but has figures of its own.
 static int64_t difference(uint64_t last, uint64_t first)

@@ -22,6 +22,10 @@ void thread_info_add(struct profile *profile, const struct target *target, size_
 void thread_info_refresh_name(struct profile *profile, const struct target *target,
                               struct target_thread *thread, int64_t now_ns);
 
+// Call it when the process executes another program. Reads the process's name at once, since it may
+// be gone before a name is read again.
+void thread_info_note_exec(struct profile *profile, const struct target *target, int64_t now_ns);
+
 // Notes how long the thread has run, and waited for a CPU, as the kernel counts it.
 void thread_info_note_kernel_figures(struct profile *profile, const struct target_thread *thread);
 

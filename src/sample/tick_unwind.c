@@ -6,6 +6,7 @@
 #include "labels.h"
 #include "run_stats.h"
 #include "target.h"
+#include "thread_info.h"
 #include "tick.h"
 #include "unwind_check.h"
 
@@ -36,7 +37,11 @@ void tick_update_space(struct ticker *ticker, int tid, bool force)
 	const bool begun = held_time_begin_work(hold);
 
 	address_space_update(&ticker->space, tid, clock_now_ns(), force);
-	resident_note_program(&ticker->target->resident, ticker->space.start_stack);
+	const uint64_t program = ticker->space.start_stack;
+	// The first one may have begun since the process's name was read: it counts as another one.
+	if (ticker->target->resident.program != program)
+		thread_info_note_exec(ticker->profile, ticker->target, ticker->accounting.now_ns);
+	resident_note_program(&ticker->target->resident, program);
 	runtimes_update(&ticker->runtimes, tid, clock_now_ns());
 	held_time_end_work(hold, begun);
 }

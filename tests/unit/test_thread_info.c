@@ -74,6 +74,22 @@ static void test_renamed(void **state)
 	assert_string_equal(name_at(15 * MS), "third");
 }
 
+// Another program has another name at once, and may soon choose another one.
+static void test_executed(void **state)
+{
+	(void)state;
+	first_see(0);
+	assert_string_equal(name_at(1 * MS), "first");
+	prctl(PR_SET_NAME, "second");
+	thread_info_note_exec(&profile, &target, 400 * MS);
+	assert_string_equal(profile_process_name(&profile, target.pid), "second");
+	assert_string_equal(profile.threads[0].name, "second");
+	assert_false(thread.asked_name);
+	prctl(PR_SET_NAME, "third");
+	assert_string_equal(name_at(404 * MS), "second");
+	assert_string_equal(name_at(405 * MS), "third");
+}
+
 static void test_read_each_second_in_the_end(void **state)
 {
 	int64_t now_ns = 0;
@@ -163,6 +179,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(test_renamed, free_all),
+	    cmocka_unit_test_teardown(test_executed, free_all),
 	    cmocka_unit_test_teardown(test_read_each_second_in_the_end, free_all),
 	    cmocka_unit_test_teardown(test_born_in_a_pause, free_all),
 	    cmocka_unit_test_teardown(test_pid_used_again, free_all),
