@@ -175,6 +175,17 @@ class Shapes(Followed):
                         break
                 self.assertGreater(whole, 0.4 * sum(stacks.values()))
 
+    def test_large_frame_at_the_base(self):
+        """One frame of megabytes is not taken for thousands of frames."""
+        target = self.start_fixture("large_base")
+        for seconds in (4, 8, 16):  # longer, where it hardly had a CPU
+            stacks = attach(target, "--no-inlines", "--max-overhead=0", duration=str(seconds), hz=299).stacks()
+            shown = self.matching(stacks, r";not_too_deep\b")
+            whole = self.matching(stacks, rf"^{MAIN};in_large(?:;descend){{7000}};not_too_deep\b")
+            if whole > 0.6 * shown > 60:
+                break
+        self.assertGreater(whole, 0.6 * shown)
+
     def deep_and_then_wide(self, n_wide, n, seconds):
         target = self.start_fixture("recursion", 300000, "then", n_wide, n, stdin=subprocess.PIPE)
         run = harness.start_attach(

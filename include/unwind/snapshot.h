@@ -45,6 +45,7 @@ struct snapshot {
 	uint64_t tls;             // the thread pointer, as the hint had it; 0: unknown
 	bool cut;                 // some region is known to end before its stack does
 	uint64_t stack_bytes;     // from SP to the end of its stack; 0: not known
+	uint64_t deep_bytes;      // of these, the part that may hold many frames
 	bool is_huge;             // that is so much that only a little of it was copied
 	bool is_unsearched;       // for what a signal interrupted: it seemed to be no signal stack
 	uint64_t elsewhere;       // another place from which a stack was to be copied; 0: none
@@ -103,6 +104,8 @@ struct snapshot_hint {
 	size_t limit_bytes; // for one with a known end; 0: the default
 	uint64_t last_base;
 	uint64_t deep_sp;        // where unwinding last reached its limit of frames; 0: never
+	uint64_t outer_sp;       // the most below the base that few frames have been; 0: not known
+	uint64_t outer_base;     // which that was
 	uint64_t huge_bytes;     // a larger stack has far more frames than are shown; 0: not known
 	size_t huge_limit_bytes; // for such a stack
 	unsigned int n_huge;     // copies with that limit
@@ -146,10 +149,15 @@ bool snapshot_is_huge(const struct snapshot *snapshot, uint64_t sp, size_t walks
 
 // Makes the next copy end at that SP, where unwinding reached its limit of frames: nothing above it
 // need be copied while the thread is held. If the stack is far deeper (snapshot_is_huge), fewer of
-// its frames are kept, those up to `kept_sp`, and the next copies end there, but for one now and
-// then, since the thread's stack may be another by then.
+// its frames are kept, those up to `kept_sp`, and the next copies end there, but for some of the
+// first, and one now and then, since the thread's stack may be another by then.
 void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp,
                         uint64_t kept_sp);
+
+// Notes that a whole stack was unwound, up to `base`, and had no more than a few frames from
+// `outer_sp` on. However large these are, they do not make a stack deep.
+void snapshot_hint_whole(struct snapshot_hint *hint, const struct snapshot *snapshot,
+                         uint64_t outer_sp, uint64_t base);
 
 // Notes that unwinding has ended early. If the copy was not searched for a signal's interrupted
 // stack, as one of that thread had been deep, the thread's next ones are.

@@ -69,6 +69,16 @@ static bool may_end_by_maps(enum stack_end end)
 	}
 }
 
+// Notes where the outermost frames of a whole stack begin: as many as are kept of a far deeper one.
+static void learn_outer_frames(const struct ticker *ticker, struct target_thread *thread,
+                               const struct snapshot *snapshot, const struct unwound *stack)
+{
+	const uint32_t n_outer = ticker->unwinder.huge_frames;
+	const size_t first = stack->n > n_outer ? stack->n - n_outer : 0;
+
+	snapshot_hint_whole(&thread->hint, snapshot, stack->sps[first], stack->base);
+}
+
 // Notes what the stack tells about where the thread's next copy has to look.
 static void learn_for_next_copy(const struct ticker *ticker, struct target_thread *thread,
                                 const struct snapshot *snapshot, const struct unwound *stack)
@@ -82,6 +92,8 @@ static void learn_for_next_copy(const struct ticker *ticker, struct target_threa
 		snapshot_hint_grow(&thread->hint, snapshot);
 	if (stack->end == STACK_TOO_DEEP)
 		snapshot_hint_deep(&thread->hint, snapshot, stack->reached_sp, stack->last_sp);
+	if (stack->end == STACK_COMPLETE)
+		learn_outer_frames(ticker, thread, snapshot, stack);
 	if (stack->end != STACK_COMPLETE && stack->end != STACK_TOO_DEEP)
 		snapshot_hint_ended(&thread->hint, snapshot);
 	if (stack->end == STACK_UNREADABLE) {

@@ -346,12 +346,16 @@ static void copy_erlang(int tid, const struct arch *arch, const struct maps *map
 	            2 * sizeof(sp), maps, hint, buffer, snapshot);
 }
 
-// Limits the copy of a stack that is known to have far more frames than are shown.
-static void limit_huge(const struct snapshot_hint *hint, struct extent *extent,
+// Limits the copy of a stack that is known to have far more frames than are shown. One frame of
+// megabytes near the base is none of them.
+static void limit_huge(const struct snapshot_hint *hint, uint64_t sp, struct extent *extent,
                        struct snapshot *snapshot)
 {
+	const bool has_outer = hint->outer_sp > sp && hint->outer_sp - sp < extent->stack_bytes;
+
 	snapshot->stack_bytes = extent->stack_bytes;
-	snapshot->is_huge = hint->huge_bytes != 0 && extent->stack_bytes > hint->huge_bytes &&
+	snapshot->deep_bytes = has_outer ? hint->outer_sp - sp : extent->stack_bytes;
+	snapshot->is_huge = hint->huge_bytes != 0 && snapshot->deep_bytes > hint->huge_bytes &&
 	                    extent->bytes > hint->huge_limit_bytes;
 	if (!snapshot->is_huge)
 		return;
@@ -369,7 +373,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	ret->n_regions = 0;
 	ret->tls = hint->tls;
 	ret->cut = false;
-	ret->stack_bytes = 0;
+	ret->stack_bytes = ret->deep_bytes = 0;
 	ret->is_huge = false;
 	ret->is_unsearched = false;
 	memset(ret->notes, 0, sizeof(ret->notes));
@@ -379,7 +383,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	while (sp && ret->n_regions < SNAPSHOT_MAX_REGIONS) {
 		struct extent extent = stack_extent(sp, maps, hint, &ret->go);
 		if (ret->n_regions == 0)
-			limit_huge(hint, &extent, ret);
+			limit_huge(hint, sp, &extent, ret);
 		if (!copy_region(tid, arch, sp, extent.bytes, maps, hint, buffer, ret))
 			break;
 		const struct snapshot_region *region = &ret->regions[ret->n_regions - 1];
@@ -459,7 +463,7 @@ bool snapshot_is_huge(const struct snapshot *snapshot, uint64_t sp, size_t walks
 {
 	const size_t bytes = bytes_up_to(snapshot, sp);
 
-	return bytes != 0 && snapshot->stack_bytes / HUGE_FACTOR > bytes * walks;
+	return bytes != 0 && snapshot->deep_bytes / HUGE_FACTOR > bytes * walks;
 }
 
 void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp,
@@ -471,7 +475,8 @@ void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snaps
 		return; // on another stack
 	hint->deep_sp = kept_sp;
 	if (snapshot->is_huge) {
-		if (++hint->n_huge % MAX_HUGE == 0)
+		const unsigned int n = ++hint->n_huge;
+		if (n % MAX_HUGE == 0 || (n & (n - 1)) == 0) // ever fewer of the first
 			hint->huge_bytes = 0;
 		return;
 	}
@@ -482,6 +487,19 @@ void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snaps
 	hint->guess_bytes =
 	    shrink(hint->guess_bytes, SNAPSHOT_UNKNOWN_STACK_BYTES, with_room(bytes));
 	hint->limit_bytes = shrink(hint->limit_bytes, SNAPSHOT_KNOWN_STACK_BYTES, with_room(bytes));
+}
+
+void snapshot_hint_whole(struct snapshot_hint *hint, const struct snapshot *snapshot,
+                         uint64_t outer_sp, uint64_t base)
+{
+	const uint64_t sp = snapshot->registers.value[ARCH_NATIVE->sp];
+
+	if (base < sp || base - sp > snapshot->stack_bytes || outer_sp < sp || outer_sp > base)
+		return; // of a stack that a signal interrupted
+	// The lowest counts, since a deep stack may have been seen less often than a shallow one.
+	if (hint->outer_base != base || outer_sp < hint->outer_sp)
+		hint->outer_sp = outer_sp;
+	hint->outer_base = base;
 }
 
 void snapshot_hint_ended(struct snapshot_hint *hint, const struct snapshot *snapshot)

@@ -458,6 +458,38 @@ static void test_hint_huge(void **state)
 	end(&child);
 }
 
+// However large the outermost frames are, they do not make a stack deep.
+static void test_hint_whole(void **state)
+{
+	struct child child;
+	struct snapshot_hint hint = {0};
+
+	(void)state;
+	start(&child, stand_here);
+	if (!capture(&child, &hint))
+		skip();
+	const struct snapshot *snapshot = &child.snapshot;
+	const uint64_t sp = published->sp, top = sp + snapshot->stack_bytes;
+	assert_int_equal(snapshot->deep_bytes, snapshot->stack_bytes);
+	snapshot_hint_whole(&hint, snapshot, sp + 256, top - 8);
+	snapshot_hint_whole(&hint, snapshot, sp + 300, top - 8); // a shallow one
+	snapshot_hint_whole(&hint, snapshot, sp - 8, top - 8);   // another stack
+	snapshot_hint_whole(&hint, snapshot, sp + 16, top + 64);
+	assert_true(capture(&child, &hint));
+	assert_int_equal(snapshot->deep_bytes, 256);
+	assert_true(snapshot->stack_bytes > 256);
+	assert_true(snapshot_is_huge(snapshot, snapshot->regions[0].start + 40, 1));
+	assert_false(snapshot_is_huge(snapshot, snapshot->regions[0].start + 80, 1));
+	hint.huge_bytes = 256;
+	hint.huge_limit_bytes = 64;
+	assert_true(capture(&child, &hint));
+	assert_false(snapshot->is_huge);
+	hint.huge_bytes = 255;
+	assert_true(capture(&child, &hint));
+	assert_true(snapshot->is_huge);
+	end(&child);
+}
+
 static void test_nothing_there(void **state)
 {
 	struct child child;
@@ -537,7 +569,8 @@ int main(void)
 	    cmocka_unit_test(test_unknown_extent), cmocka_unit_test(test_no_red_zone),
 	    cmocka_unit_test(test_gaps),           cmocka_unit_test(test_hint_deep),
 	    cmocka_unit_test(test_hint_huge),      cmocka_unit_test(test_nothing_there),
-	    cmocka_unit_test(test_read),           cmocka_unit_test(test_base),
+	    cmocka_unit_test(test_hint_whole),     cmocka_unit_test(test_read),
+	    cmocka_unit_test(test_base),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
