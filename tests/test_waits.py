@@ -138,6 +138,19 @@ class KernelWorker(harness.TestCase):
         self.assertGreater(ran, 100)
 
 
+class NapAndBurn(harness.TestCase):
+    def test_of_one_moment(self):
+        """A thread that sleeps where only a stop shows its callers, and has woken by the time that it
+        stops, is counted with the stack in which it slept."""
+        run = attach(self.start_fixture("nap_and_burn"), "--max-overhead=0", hz=499, duration="2")
+        burns = collections.Counter()
+        for sample in run.pprof.samples:
+            if "burn" in sample.stack:
+                burns[sample.state, sample.syscall] += sample.count
+        self.assertGreater(burns["running", None], 50)
+        self.assertEqual(set(burns), {("running", None)}, burns)
+
+
 class Labels(harness.TestCase):
     def check(self, run, kinds):
         for kind in kinds:

@@ -33,6 +33,18 @@ struct stop_picture {
 	size_t size;   // how many; 0: there is no picture
 };
 
+// What a look showed of a sleeping thread that is to be stopped (first_look).
+struct first_look {
+	bool known;
+	struct stop_picture picture;
+	uint64_t runs;       // how often it had been scheduled
+	uint32_t *locations; // of its stack, leaf first; owned
+	size_t n, capacity;
+	enum stack_end end;
+	uint8_t guessed; // GUESSED_*
+	uint32_t labels;
+};
+
 // One thread of the target.
 struct target_thread {
 	// Its identity (target).
@@ -57,6 +69,7 @@ struct target_thread {
 	struct stop_picture picture;
 
 	struct stop_request stop;
+	struct first_look first_look;
 	struct account account;
 	struct snapshot_hint hint; // what its next copy goes by
 	uint64_t go_m;             // its struct m in Go's runtime; 0: not known

@@ -76,26 +76,31 @@ bool sleeper_is_blocked(const struct target *target, struct target_thread *threa
 	return proc_is_blocked(thread->syscall_fd, target->pid, thread->tid);
 }
 
-void sleeper_keep_picture(struct target_thread *thread, const struct snapshot *snapshot,
-                          uint64_t end)
+void sleeper_take_picture(const struct snapshot *snapshot, uint64_t end, struct stop_picture *ret)
 {
 	const uint64_t sp = snapshot->registers.value[ARCH_NATIVE->sp];
 	const struct snapshot_region *region = &snapshot->regions[0];
 	const uint64_t at = sp - region->start;
-	struct stop_picture picture = {.sp = sp, .pc = snapshot->registers.value[ARCH_NATIVE->pc]};
+	size_t size;
 
-	thread->picture.size = 0;
+	*ret = (struct stop_picture){.sp = sp, .pc = snapshot->registers.value[ARCH_NATIVE->pc]};
 	if (at >= region->size)
 		return;
-	picture.size = region->size - at;
-	if (end > sp && end - sp < picture.size)
-		picture.size = end - sp;
-	if (picture.size > MAX_PICTURE_BYTES)
-		picture.size = MAX_PICTURE_BYTES;
-	if (resident_has_gap(&region->gaps, at, picture.size))
+	size = region->size - at;
+	if (end > sp && end - sp < size)
+		size = end - sp;
+	if (size > MAX_PICTURE_BYTES)
+		size = MAX_PICTURE_BYTES;
+	if (resident_has_gap(&region->gaps, at, size))
 		return;
-	picture.hash = hash_bytes(region->bytes + at, picture.size);
-	thread->picture = picture;
+	ret->size = size;
+	ret->hash = hash_bytes(region->bytes + at, size);
+}
+
+void sleeper_keep_picture(struct target_thread *thread, const struct snapshot *snapshot,
+                          uint64_t end)
+{
+	sleeper_take_picture(snapshot, end, &thread->picture);
 }
 
 // True if a thread that a stop woke is back where that found it. The run count does not tell: what

@@ -12,6 +12,7 @@
 struct maps;
 struct snapshot;
 struct snapshot_buffer;
+struct stop_picture;
 struct target;
 struct target_thread;
 
@@ -20,6 +21,10 @@ void sleeper_rehearse_stop(const struct target *target, const struct target_thre
 
 // Notes that the thread is stopped now, for SLEEPER_WAITS.
 void sleeper_note_stop(const struct target *target, struct target_thread *thread);
+
+// Makes a picture of a copy: of its registers, and of its stack from SP up to `end`, or as much of
+// that as a picture holds. ret->size is 0 if the stack is not there.
+void sleeper_take_picture(const struct snapshot *snapshot, uint64_t end, struct stop_picture *ret);
 
 // Notes how the stop of a sleeping thread found its stack, of which unwinding came up to `end`.
 void sleeper_keep_picture(struct target_thread *thread, const struct snapshot *snapshot,

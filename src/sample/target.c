@@ -92,6 +92,7 @@ static void destroy_thread(struct target_thread *thread)
 		close(thread->syscall_fd);
 	if (thread->stat_fd >= 0)
 		close(thread->stat_fd);
+	free(thread->first_look.locations);
 	free(thread);
 }
 

@@ -2,6 +2,7 @@
 #include "tick.h"
 
 #include "clock.h"
+#include "first_look.h"
 #include "held_time.h"
 #include "keeper.h"
 #include "labels.h"
@@ -89,7 +90,9 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	ticker->stats->sleeper_stops += stop->asleep && stop->copied;
 	// The address space may have been read in the middle of the exec: try the walk again.
 	ticker->space.stale |= stop->how.exec;
-	if (stop->copied && !stop->failed) {
+	if (stop->copied && !stop->failed && first_look_has_moved(thread, &stop->snapshot)) {
+		tick_count_first_look(ticker, thread, stop->state, stop->tick_ns);
+	} else if (stop->copied && !stop->failed) {
 		tick_unwind(ticker, thread, &stop->snapshot, &unwound);
 		if (stop->asleep)
 			sleeper_keep_picture(thread, &stop->snapshot, unwound.last_sp);

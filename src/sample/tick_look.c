@@ -2,6 +2,7 @@
 #include "tick_look.h"
 
 #include "decision.h"
+#include "first_look.h"
 #include "labels.h"
 #include "run_stats.h"
 #include "sleeper.h"
@@ -72,6 +73,7 @@ void tick_plan_stop(struct ticker *ticker, struct target_thread *thread, enum th
 		count_foreign(ticker, thread, state, asleep);
 		return;
 	}
+	first_look_drop(thread);
 	thread->account.asked_tick = ticker->goroutines.tick;
 	stops_plan(&ticker->stops, thread, state, asleep, ticker->accounting.now_ns);
 }
@@ -126,6 +128,7 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	}
 	if (decision == DECISION_STOP) {
 		tick_plan_stop(ticker, thread, state, state != THREAD_RUNNING);
+		first_look_keep(thread, snapshot, &unwound);
 		return;
 	}
 	goroutine_samples_bind(ticker, thread, NULL);
@@ -262,6 +265,19 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 	tick_note_ran(ticker, thread);
 }
 
+void tick_count_first_look(struct ticker *ticker, struct target_thread *thread,
+                           enum thread_state state, int64_t tick_ns)
+{
+	const struct unwound unwound = first_look_unwound(thread);
+
+	thread->sleep.asleep = false;
+	goroutine_samples_bind(ticker, thread, NULL);
+	goroutine_samples_label(ticker, thread, unwound.labels);
+	accounting_count(&ticker->accounting, &thread->account,
+	                 goroutine_samples_stack(ticker, &unwound), state, tick_ns);
+	goroutine_samples_pay(ticker, &thread->account);
+}
+
 void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread)
 {
 	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
@@ -269,6 +285,11 @@ void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread)
 	enum thread_state state;
 
 	thread->stop.slept_before_stop = false;
+	if (thread->first_look.known) {
+		tick_count_first_look(ticker, thread, thread->stop.asked_state,
+		                      ticker->accounting.now_ns);
+		return;
+	}
 	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer, &snapshot,
 	                     &state)) {
 	case SLEEPER_GONE:

@@ -15,8 +15,13 @@ void tick_see(struct ticker *ticker, struct target_thread *thread);
 // Looks at the thread, and does what follows (decision.h): counts it, plans its stop, or waits.
 void tick_look(struct ticker *ticker, struct target_thread *thread);
 
-// Does the same for a thread that ran a moment ago, was to be stopped, and sleeps now: it is
-// counted in the state in which it was found first.
+// Counts a sleeper that was to be stopped with what its look showed (first_look.h).
+void tick_count_first_look(struct ticker *ticker, struct target_thread *thread,
+                           enum thread_state state, int64_t tick_ns);
+
+// Looks again at a thread that ran a moment ago, was to be stopped, and sleeps now: it is counted
+// in the state in which it was found first. One that slept, and has woken since, is counted as it
+// slept.
 void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread);
 
 // Counts the tick that first found the thread about to end, if it was not the last one for it.
