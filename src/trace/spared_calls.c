@@ -2,6 +2,8 @@
 #include "spared_calls.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/io_uring.h>
 #include <string.h>
 
@@ -112,10 +114,41 @@ static bool may_have_moved(const struct syscall_caller *caller, const struct pro
 	return syscall_rest_find(row, caller, &thread, &unused) != MEND_NOTHING;
 }
 
+// True for calls in which others see who waits: while a thread is held it does not, and what comes
+// then is not handed to it, or finds nobody.
+static bool is_seen_waiting(const struct proc_syscall *call)
+{
+	switch (call->nr) {
+	case SYS_futex:
+		switch (call->args[1] & (uint64_t)FUTEX_CMD_MASK) {
+		case FUTEX_WAIT_REQUEUE_PI: // it ends with EAGAIN, though it may be requeued
+		case FUTEX_LOCK_PI:
+		case FUTEX_LOCK_PI2:
+			return true;
+		default:
+			return false;
+		}
+	case SYS_fcntl: // EDEADLK is for who closes a circle
+		return call->args[1] == F_SETLKW || call->args[1] == F_OFD_SETLKW;
+	case SYS_mq_timedreceive: // mq_notify(2) is for when nobody waits
+	case SYS_mq_timedsend:
+	case SYS_msgrcv:
+	case SYS_msgsnd:
+	case SYS_semop:
+	case SYS_open: // of a FIFO: ENXIO
+	case SYS_openat:
+	case SYS_openat2:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool is_spared(const struct syscall_caller *caller, const struct proc_syscall *call)
 {
 	const struct syscall_row *row = syscall_table_find(call->nr, call->args);
-	if (!row || row->fate == SYSCALL_LEFT || row->undisturbed || has_timeout(call))
+	if (!row || row->fate == SYSCALL_LEFT || row->undisturbed || has_timeout(call) ||
+	    is_seen_waiting(call))
 		return true;
 	switch (call->nr) {
 	case SYS_execve:
