@@ -359,6 +359,11 @@ class Shapes(Followed):
         self.assert_stacks(run.stacks(), r"\[truncated: [^;]+\];(?:[^;]+;)*from_code")
         self.assertEqual(run.summary.truncated, run.n_sampled)
 
+    def test_frame_pointer_that_is_none(self):
+        """It points to a function's address, but that is no return address."""
+        run = attach(self.start_fixture("jit", "pointer"))
+        self.assert_stacks(run.stacks(), r"\[truncated: no unwinding rule\];\[anon[^;]+;from_code")
+
 
 class Threads(harness.TestCase):
     def test_32_threads(self):

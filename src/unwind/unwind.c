@@ -14,29 +14,11 @@
 #include "rule_step.h"
 #include "snapshot.h"
 #include "stack_root.h"
+#include "unwind_entry.h"
 
 enum {
 	MAX_SIGNAL_FRAMES = 32, // handlers nested in one stack
-	MAX_ENTRIES = 1 << 20,  // of the cache; a hostile target may show new pcs without end
-	N_RECENT = 1024,        // a power of two: as many pcs as most programs show again and again
 };
-
-struct unwinder_entry {
-	uint64_t key; // pc * 2 + is_return_address; in `recent`, NO_KEY: empty
-	uint32_t location;
-	bool may_return;              // a call may have its return address there
-	bool is_jit;                  // no file holds the code
-	uint32_t jit_code_generation; // the address space\'s, for which it holds if it is JIT code
-	const struct rule *rule;
-};
-
-static const uint64_t NO_KEY = UINT64_MAX; // there is no code
-
-static void forget_recent(struct unwinder *unwinder)
-{
-	for (size_t i = 0; i < N_RECENT; i++)
-		unwinder->recent[i].key = NO_KEY;
-}
 
 void unwinder_init(struct unwinder *unwinder, struct address_space *space, struct profile *profile,
                    struct rule_cache *rules, uint32_t max_frames)
@@ -49,9 +31,8 @@ void unwinder_init(struct unwinder *unwinder, struct address_space *space, struc
 	    .huge_frames = max_frames,
 	    .frames = memory_alloc(max_frames * sizeof(uint32_t)),
 	    .sps = memory_alloc(max_frames * sizeof(uint64_t)),
-	    .recent = memory_alloc(N_RECENT * sizeof(struct unwinder_entry)),
 	};
-	forget_recent(unwinder);
+	unwind_entries_init(unwinder);
 }
 
 void unwinder_deinit(struct unwinder *unwinder)
@@ -59,9 +40,7 @@ void unwinder_deinit(struct unwinder *unwinder)
 	free(unwinder->frames);
 	free(unwinder->sps);
 	free(unwinder->pcs);
-	free(unwinder->entries);
-	free(unwinder->recent);
-	hash_index_deinit(&unwinder->index);
+	unwind_entries_deinit(unwinder);
 	*unwinder = (struct unwinder){0};
 }
 
@@ -69,107 +48,6 @@ void unwinder_record_pcs(struct unwinder *unwinder)
 {
 	if (!unwinder->pcs)
 		unwinder->pcs = memory_alloc(unwinder->max_frames * sizeof(uint64_t));
-}
-
-static bool entry_equal(const void *context, uint32_t id, const void *key)
-{
-	const struct unwinder *unwinder = context;
-
-	return unwinder->entries[id].key == *(const uint64_t *)key;
-}
-
-// True if a call ends at the pc. Any JIT code may be returned to: it may jump with a return address
-// of its own, as HotSpot's interpreter does.
-static bool may_return_to(struct unwinder *unwinder, uint64_t pc)
-{
-	const struct arch *arch = ARCH_NATIVE;
-	const struct code_address code = address_space_resolve(unwinder->space, pc - 1);
-	uint8_t bytes[16];
-
-	if (code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE)
-		return true;
-	const uint64_t start = code.address + 1 - arch->max_call_bytes;
-	const size_t n = module_read_code(code.module, start, bytes, arch->max_call_bytes);
-	return n == arch->max_call_bytes && arch->is_after_call(bytes, n);
-}
-
-static struct code_address resolve(struct unwinder *unwinder, uint64_t pc, bool is_return)
-{
-	const struct arch *arch = ARCH_NATIVE;
-	uint8_t code[16];
-	struct rule rule;
-
-	if (!is_return)
-		return address_space_resolve(unwinder->space, pc);
-	// A handler "returns" to the start of the trampoline; there is no call before it.
-	struct code_address exact = address_space_resolve(unwinder->space, pc);
-	const size_t n = module_read_code(exact.module, exact.address, code, sizeof(code));
-	if (arch->signal_rule(code, n, &rule) || arch->is_stack_start(code, n))
-		return exact;
-	return address_space_resolve(unwinder->space, pc - 1);
-}
-
-static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, bool is_return)
-{
-	const struct code_address code = resolve(unwinder, pc, is_return);
-	const uint32_t location =
-	    profile_intern_code(unwinder->profile, code.module->index, code.address, code.code);
-
-	return (struct unwinder_entry){
-	    .key = pc * 2 + is_return,
-	    .location = location,
-	    .is_jit = code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE,
-	    .jit_code_generation = unwinder->jit_code_generation,
-	    .may_return = is_return && may_return_to(unwinder, pc),
-	    .rule = rule_cache_get(unwinder->rules, location, &code, is_return),
-	};
-}
-
-static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uint64_t pc,
-                                                  bool is_return)
-{
-	const uint64_t key = pc * 2 + is_return;
-	const uint64_t hash = hash_mix(key, 0);
-	uint32_t id = hash_index_find(&unwinder->index, hash, entry_equal, unwinder, &key);
-
-	if (id != HASH_NONE) {
-		const struct unwinder_entry *known = &unwinder->entries[id];
-		// New names may hold from now on for code that no file holds: make a new location.
-		if (known->is_jit && known->jit_code_generation != unwinder->jit_code_generation) {
-			const struct unwinder_entry entry = make_entry(unwinder, pc, is_return);
-			unwinder->entries[id] = entry;
-		}
-		return &unwinder->entries[id];
-	}
-	if (unwinder->n_entries == MAX_ENTRIES) {
-		hash_index_clear(&unwinder->index);
-		unwinder->n_entries = 0;
-	}
-	const struct unwinder_entry entry = make_entry(unwinder, pc, is_return);
-	id = unwinder->n_entries;
-	*array_push(unwinder->entries, unwinder->n_entries, unwinder->entries_capacity) = entry;
-	hash_index_insert(&unwinder->index, hash, id);
-	return &unwinder->entries[id];
-}
-
-// Not a part of find_entry, which would save registers for it with each frame.
-static __attribute__((noinline)) void fill_entry(struct unwinder *unwinder, uint64_t pc,
-                                                 bool is_return, struct unwinder_entry *ret)
-{
-	*ret = *look_up_entry(unwinder, pc, is_return);
-}
-
-// Looks in a direct-mapped cache before the table: nearly every frame is found there at once.
-static const struct unwinder_entry *find_entry(struct unwinder *unwinder, uint64_t pc,
-                                               bool is_return)
-{
-	const uint64_t key = pc * 2 + is_return;
-	struct unwinder_entry *entry =
-	    &unwinder->recent[key * 0x9e3779b97f4a7c15u >> 32 & (N_RECENT - 1)];
-
-	if (entry->key != key || key == NO_KEY)
-		fill_entry(unwinder, pc, is_return, entry);
-	return entry;
 }
 
 // The walk's next move: go on, or end with a reason.
@@ -218,7 +96,7 @@ static struct move end_without_rule(const struct unwinder *unwinder,
 // own.
 static uint32_t always_kept(struct unwinder *unwinder, uint64_t pc, bool is_return)
 {
-	return unwinder->space->beam && find_entry(unwinder, pc, is_return)->is_jit
+	return unwinder->space->beam && unwind_entry_find(unwinder, pc, is_return)->is_jit
 	           ? 1u << beam_code_registers | 1u << beam_code_process
 	           : 0;
 }
@@ -234,8 +112,29 @@ static bool points_into_frame(const struct registers *registers, const struct re
 	return fp >= registers->value[sp] && fp < caller->value[sp];
 }
 
+// True if a call returns to the caller's pc.
+static bool is_called_from(struct unwinder *unwinder, const struct registers *caller)
+{
+	const uint64_t pc = caller->value[ARCH_NATIVE->pc];
+
+	return address_space_is_code(unwinder->space, pc) &&
+	       unwind_entry_find(unwinder, pc, true)->may_return;
+}
+
+// True if a call returns to the caller's pc; or if a signal made the call, so that the caller is
+// its trampoline; or a stack begins there.
+static bool is_begun_from(struct unwinder *unwinder, const struct registers *caller)
+{
+	const uint64_t pc = caller->value[ARCH_NATIVE->pc];
+
+	const struct unwinder_entry *entry = unwind_entry_find(unwinder, pc, true);
+
+	return is_called_from(unwinder, caller) || entry->is_entered || entry->rule->signal_frame;
+}
+
 // Steps by the frame pointer in code without CFI; that counts only if the result looks like a
-// frame.
+// frame. Such code may as well keep there what points to any two words, a function's address among
+// them.
 static struct move guess(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                          const struct snapshot *snapshot, struct registers *registers)
 {
@@ -252,7 +151,7 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule, boo
 	if (!move.go_on && (move.end == STACK_NOT_COPIED || move.end == STACK_NOT_RESIDENT))
 		return end_without_rule(unwinder, registers, move.end);
 	if (!move.go_on || !address_space_is_code(unwinder->space, caller.value[arch->pc]) ||
-	    points_into_frame(registers, &caller))
+	    !is_begun_from(unwinder, &caller) || points_into_frame(registers, &caller))
 		return end_without_rule(unwinder, registers, STACK_NO_RULE);
 	// What such code did with the other registers is not known.
 	caller.known &= 1u << arch->pc | 1u << arch->sp | 1u << arch->fp |
@@ -262,32 +161,16 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule, boo
 	return GO_ON;
 }
 
-// True if a call returns to the caller's pc.
-static bool is_called_from(struct unwinder *unwinder, const struct registers *caller)
-{
-	const uint64_t pc = caller->value[ARCH_NATIVE->pc];
-
-	return address_space_is_code(unwinder->space, pc) &&
-	       find_entry(unwinder, pc, true)->may_return;
-}
-
 // Keeps registers that the called function left alone: assembly may rely on more of them than the
 // ABI makes a function preserve.
 static void keep_left_alone(struct unwinder *unwinder, const struct registers *registers,
                             struct registers *caller)
 {
 	const struct arch *arch = ARCH_NATIVE;
-	const struct rule *rule = find_entry(unwinder, caller->value[arch->pc], true)->rule;
+	const struct rule *rule = unwind_entry_find(unwinder, caller->value[arch->pc], true)->rule;
 
 	caller->known |= registers->known & rule->left_alone &
 	                 ~(arch->preserved | 1u << arch->sp | 1u << arch->pc);
-}
-
-// True if a signal made the call, so that the caller is its trampoline.
-static bool is_begun_from(struct unwinder *unwinder, const struct registers *caller)
-{
-	return is_called_from(unwinder, caller) ||
-	       find_entry(unwinder, caller->value[ARCH_NATIVE->pc], true)->rule->signal_frame;
 }
 
 // Steps by what the code does until it returns. That counts only if it leads to the place after a
@@ -339,12 +222,12 @@ static struct move apply_by_sp(struct unwinder *unwinder, bool is_return,
                                const struct snapshot *snapshot, struct registers *registers)
 {
 	const uint64_t pc = registers->value[ARCH_NATIVE->pc];
-	const uint32_t location = find_entry(unwinder, pc, is_return)->location;
+	const uint32_t location = unwind_entry_find(unwinder, pc, is_return)->location;
 	const struct rule *rule = rule_cache_find_by_sp(unwinder->rules, location);
 	struct registers caller = *registers;
 
 	if (!rule) {
-		const struct code_address code = resolve(unwinder, pc, is_return);
+		const struct code_address code = unwind_entry_resolve(unwinder, pc, is_return);
 		rule = rule_cache_get_by_sp(unwinder->rules, location, &code, is_return);
 	}
 	if (rule->kind == RULE_NONE)
@@ -377,7 +260,7 @@ static void note_go(struct unwinder *unwinder, const struct rule *rule, bool is_
 		return;
 	unwinder->go = rule->go;
 	if (rule->go.tls_at) {
-		const uint32_t location = find_entry(unwinder, pc, is_return)->location;
+		const uint32_t location = unwind_entry_find(unwinder, pc, is_return)->location;
 		unwinder->go.tls_at +=
 		    pc - is_return - unwinder->profile->locations[location].address;
 	}
@@ -413,7 +296,7 @@ static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, 
 	enum { R12 = 12, R13 = 13 }; // traces use them, too
 	const struct arch *arch = ARCH_NATIVE;
 	const uint64_t pc = registers->value[arch->pc], sp = registers->value[arch->sp];
-	const uint32_t location = find_entry(unwinder, pc, is_return)->location;
+	const uint32_t location = unwind_entry_find(unwinder, pc, is_return)->location;
 	const uint64_t bias = pc - is_return - unwinder->profile->locations[location].address;
 	struct registers caller = *registers;
 
@@ -422,7 +305,7 @@ static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, 
 	unwinder->luajit =
 	    (struct luajit_thread){registers->value[luajit_code_dispatch], rule->luajit};
 	const uint64_t frame = luajit_find_frame(snapshot, unwinder->luajit.dispatch, sp);
-	const struct rule *row = find_entry(unwinder, rule->luajit.vm + bias, false)->rule;
+	const struct rule *row = unwind_entry_find(unwinder, rule->luajit.vm + bias, false)->rule;
 	if (frame == 0)
 		return end_with(STACK_SWITCHED);
 	registers_set(&caller, arch->sp, frame);
@@ -470,15 +353,7 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 
 static void refresh(struct unwinder *unwinder)
 {
-	if (unwinder->jit_code_generation != unwinder->space->jit_code_generation)
-		forget_recent(unwinder);
-	unwinder->jit_code_generation = unwinder->space->jit_code_generation;
-	if (unwinder->generation == unwinder->space->generation)
-		return; // entries of JIT code are made again when they are asked for
-	hash_index_clear(&unwinder->index);
-	unwinder->n_entries = 0;
-	forget_recent(unwinder);
-	unwinder->generation = unwinder->space->generation;
+	unwind_entries_refresh(unwinder);
 	if (unwinder->start_stack != unwinder->space->start_stack)
 		unwinder->go = (struct go_layout){0}; // another program is executed
 	unwinder->start_stack = unwinder->space->start_stack;
@@ -504,7 +379,7 @@ static const struct rule *add_frame(struct unwinder *unwinder, size_t n,
                                     const struct registers *registers, bool is_return)
 {
 	const uint64_t pc = registers->value[ARCH_NATIVE->pc];
-	const struct unwinder_entry *entry = find_entry(unwinder, pc, is_return);
+	const struct unwinder_entry *entry = unwind_entry_find(unwinder, pc, is_return);
 
 	if (unwinder->pcs)
 		unwinder->pcs[n] = pc;

@@ -28,9 +28,9 @@ enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 // Where the hand-made stacks lie, in a mapping of their own.
 enum { STACK = 0x70000000, MAPPING_END = STACK + 4096, MAX_WORDS = 64, MAX_FRAMES = 40 };
 
-// Each function is 32 bytes of nop, so that a return address at its middle lies within it, with
-// one rule for all of it.
-#define FUNCTION(name, rules) ".balign 32\n" #name ":\n" rules ".skip 32, 0x90\n"
+// Each function is a call amid nops, which returns to its middle, with one rule for all of it.
+#define FUNCTION(name, rules)                                                                      \
+	".balign 32\n" #name ":\n" rules ".skip 14, 0x90\ncall *%rax\n.skip 16, 0x90\n"
 #define WITH_CFI(name, rules)                                                                      \
 	FUNCTION(name, ".cfi_startproc\n" rules)                                                   \
 	".cfi_endproc\n.globl " #name "\n"                                                         \
@@ -395,10 +395,12 @@ static void test_frame_pointer(void **state)
 	world->words[6] = STACK + 64;
 	CHECK(world, STACK_COMPLETE, pc, in(code_by_rbp)-1, in(code_root)-1);
 	assert_true(world->unwound.guessed);
-	// What it leads to is no code.
-	SET_STACK(world, pc, 1, STACK + 48, 0x1234, 2, 3);
-	set_register(world, RBP, STACK + 8);
-	CHECK(world, STACK_NO_RULE, pc);
+	// What it leads to is no code, or not behind a call.
+	for (int i = 0; i < 2; i++) {
+		SET_STACK(world, pc, 1, STACK + 48, i ? in(code_root) + 1 : 0x1234, 2, 3);
+		set_register(world, RBP, STACK + 8);
+		CHECK(world, STACK_NO_RULE, pc);
+	}
 	assert_false(world->unwound.guessed);
 	// Not aligned; below SP; not in the copy; not known.
 	set_register(world, RBP, STACK + 4);

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "unwind_entry.h"
+
+#include <stdlib.h>
+
+#include "address_space.h"
+#include "arch.h"
+#include "memory.h"
+#include "module.h"
+#include "profile.h"
+#include "rule.h"
+#include "rule_cache.h"
+
+enum { MAX_ENTRIES = 1 << 20 }; // a hostile target may show new pcs without end
+
+static void forget_recent(struct unwinder *unwinder)
+{
+	for (size_t i = 0; i < UNWIND_ENTRIES_RECENT; i++)
+		unwinder->recent[i].key = UNWIND_ENTRY_NO_KEY;
+}
+
+void unwind_entries_init(struct unwinder *unwinder)
+{
+	unwinder->recent = memory_alloc(UNWIND_ENTRIES_RECENT * sizeof(struct unwinder_entry));
+	forget_recent(unwinder);
+}
+
+void unwind_entries_deinit(struct unwinder *unwinder)
+{
+	free(unwinder->entries);
+	free(unwinder->recent);
+	hash_index_deinit(&unwinder->index);
+}
+
+static bool entry_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct unwinder *unwinder = context;
+
+	return unwinder->entries[id].key == *(const uint64_t *)key;
+}
+
+// True if a call ends at the pc. Any JIT code may be returned to: it may jump with a return address
+// of its own, as HotSpot's interpreter does.
+static bool may_return_to(struct unwinder *unwinder, uint64_t pc)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	const struct code_address code = address_space_resolve(unwinder->space, pc - 1);
+	uint8_t bytes[16];
+
+	if (code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE)
+		return true;
+	const uint64_t start = code.address + 1 - arch->max_call_bytes;
+	size_t n = module_read_code(code.module, start, bytes, arch->max_call_bytes);
+	if (n == 0) // the file cannot be read
+		n = address_space_read_code(unwinder->space, pc - arch->max_call_bytes, bytes,
+		                            arch->max_call_bytes);
+	return n == arch->max_call_bytes && arch->is_after_call(bytes, n);
+}
+
+// True if a handler, or a stack's first function, "returns" there: to the start of some code, with
+// no call before it.
+static bool is_entered(const struct code_address *exact)
+{
+	const struct arch *arch = ARCH_NATIVE;
+	uint8_t code[16];
+	struct rule rule;
+
+	const size_t n = module_read_code(exact->module, exact->address, code, sizeof(code));
+	return arch->signal_rule(code, n, &rule) || arch->is_stack_start(code, n);
+}
+
+struct code_address unwind_entry_resolve(struct unwinder *unwinder, uint64_t pc, bool is_return)
+{
+	const struct code_address exact = address_space_resolve(unwinder->space, pc);
+
+	return !is_return || is_entered(&exact) ? exact
+	                                        : address_space_resolve(unwinder->space, pc - 1);
+}
+
+static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, bool is_return)
+{
+	const struct code_address exact = address_space_resolve(unwinder->space, pc);
+	const bool entered = is_return && is_entered(&exact);
+	const struct code_address code =
+	    is_return && !entered ? address_space_resolve(unwinder->space, pc - 1) : exact;
+	const uint32_t location =
+	    profile_intern_code(unwinder->profile, code.module->index, code.address, code.code);
+
+	return (struct unwinder_entry){
+	    .key = pc * 2 + is_return,
+	    .location = location,
+	    .is_jit = code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE,
+	    .jit_code_generation = unwinder->jit_code_generation,
+	    .is_entered = entered,
+	    .may_return = is_return && may_return_to(unwinder, pc),
+	    .rule = rule_cache_get(unwinder->rules, location, &code, is_return),
+	};
+}
+
+static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uint64_t pc,
+                                                  bool is_return)
+{
+	const uint64_t key = pc * 2 + is_return;
+	const uint64_t hash = hash_mix(key, 0);
+	uint32_t id = hash_index_find(&unwinder->index, hash, entry_equal, unwinder, &key);
+
+	if (id != HASH_NONE) {
+		const struct unwinder_entry *known = &unwinder->entries[id];
+		// New names may hold from now on for code that no file holds: make a new location.
+		if (known->is_jit && known->jit_code_generation != unwinder->jit_code_generation) {
+			const struct unwinder_entry entry = make_entry(unwinder, pc, is_return);
+			unwinder->entries[id] = entry;
+		}
+		return &unwinder->entries[id];
+	}
+	if (unwinder->n_entries == MAX_ENTRIES) {
+		hash_index_clear(&unwinder->index);
+		unwinder->n_entries = 0;
+	}
+	const struct unwinder_entry entry = make_entry(unwinder, pc, is_return);
+	id = unwinder->n_entries;
+	*array_push(unwinder->entries, unwinder->n_entries, unwinder->entries_capacity) = entry;
+	hash_index_insert(&unwinder->index, hash, id);
+	return &unwinder->entries[id];
+}
+
+void unwind_entry_fill(struct unwinder *unwinder, uint64_t pc, bool is_return,
+                       struct unwinder_entry *ret)
+{
+	*ret = *look_up_entry(unwinder, pc, is_return);
+}
+
+void unwind_entries_refresh(struct unwinder *unwinder)
+{
+	if (unwinder->jit_code_generation != unwinder->space->jit_code_generation)
+		forget_recent(unwinder);
+	unwinder->jit_code_generation = unwinder->space->jit_code_generation;
+	if (unwinder->generation == unwinder->space->generation)
+		return; // entries of JIT code are made again when they are asked for
+	hash_index_clear(&unwinder->index);
+	unwinder->n_entries = 0;
+	forget_recent(unwinder);
+	unwinder->generation = unwinder->space->generation;
+}
