@@ -176,6 +176,18 @@ class Shapes(harness.TestCase):
         self.check_leaves(r"piece(?:;leaf)?", ("piece", "leaf"), "haskell")
 
 
+class Replaced(harness.TestCase):
+    def test_in_its_place(self):
+        """Each caller is found by the code that was there at that moment."""
+        run = attach(self.start_fixture("jit", "replaced"), "--max-overhead=0", duration="2")
+        between = rf"{MAIN};(?:replace_code;)?run_code;{UNNAMED_CODE};(?:%s)(?:;[^;]+){{0,4}}"
+        self.assert_stacks(run.stacks(), between % "from_small|from_large", share=0.98)
+        for name in "from_small", "from_large":
+            self.assertGreater(
+                sum(n for s, n in run.stacks().items() if name in s), 20, run.stacks()
+            )
+
+
 class Hostile(harness.TestCase):
     """A map that is none: its code stays without names, and nothing else happens."""
 

@@ -38,6 +38,8 @@ struct arch_code {
 	// Returns the n-th place (from 0 on) at which the function to be followed may begin; 0: no
 	// more are known.
 	uint64_t (*find_start)(void *context, unsigned int n);
+	// Is told of each instruction that is looked at; NULL: nobody is.
+	void (*note)(void *context, uint64_t address, const void *bytes, size_t size);
 	bool changes_stacks; // it may be BEAM's (beam_code.h)
 	void *context;
 };

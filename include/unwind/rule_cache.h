@@ -9,12 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct address_space;
 struct code_address;
+struct code_bytes;
+struct code_blocks;
 struct rule;
 
 struct rule_cache {
 	struct rule **rules; // by location id; NULL: not asked for yet
 	size_t count, capacity;
+	struct code_bytes *
+	    *made_from; // by location id, for code that no file holds; NULL: for other
+	size_t n_made_from, made_from_capacity;
 	struct rule **by_sp; // by location id, from the stack pointer; RULE_NONE: there is none
 	size_t n_by_sp, by_sp_capacity;
 	uint64_t n_made; // rules made, for --verbose
@@ -27,6 +33,11 @@ void rule_cache_deinit(struct rule_cache *cache);
 // so it lies in the middle of a call. Never NULL. Owned by the cache, valid until it is deinited.
 const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
                                   const struct code_address *code, bool is_call);
+
+// True unless the process has written other code since where the rule of location `id` was made
+// from code that no file holds (code_bytes.h).
+bool rule_cache_holds(const struct rule_cache *cache, uint32_t id, struct code_blocks *blocks,
+                      const struct address_space *space);
 
 // Returns the rule that rule_cache_get gave for location `id`, but from the stack pointer instead
 // of the frame pointer; RULE_NONE: the distance between the two is not constant there

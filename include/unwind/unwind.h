@@ -16,6 +16,7 @@
 #include "profile.h"
 
 struct address_space;
+struct code_blocks;
 struct rule_cache;
 struct snapshot;
 
@@ -37,7 +38,8 @@ struct unwinder {
 	struct unwinder_entry *entries;
 	size_t n_entries, entries_capacity;
 	struct hash_index index;
-	struct unwinder_entry *recent; // copies of those that were asked for last, by hash
+	struct code_blocks *code_blocks; // of JIT code; NULL: none was looked at again
+	struct unwinder_entry *recent;   // copies of those that were asked for last, by hash
 	uint32_t generation;
 	uint32_t jit_code_generation;   // that of the address space, when the entries were made
 	uint64_t start_stack;           // that of the address space, then

@@ -320,8 +320,8 @@ static void forget_owners(struct address_space *space)
 // For this long, what is known of the code that was seen can take the place of a reading.
 #define MAX_UNREAD_NS NS_PER_SECOND
 
-// JIT code may be replaced by other code without a sign: what was learned of it holds for this
-// long.
+// JIT code may be replaced without a sign: what was learned of it, but for the code that rules were
+// made from (code_bytes.h), holds for this long.
 #define JIT_CODE_AGE_NS (4 * NS_PER_SECOND)
 
 static void reread(struct address_space *space, int tid, int64_t now_ns)

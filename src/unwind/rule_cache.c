@@ -7,6 +7,7 @@
 #include "address_space.h"
 #include "arch.h"
 #include "cfi.h"
+#include "code_bytes.h"
 #include "expression.h"
 #include "frame_rule.h"
 #include "ghc.h"
@@ -32,6 +33,9 @@ void rule_cache_deinit(struct rule_cache *cache)
 	}
 	for (size_t i = 0; i < cache->n_by_sp; i++)
 		free(cache->by_sp[i]); // they have no expressions
+	for (size_t i = 0; i < cache->n_made_from; i++)
+		free(cache->made_from[i]);
+	free(cache->made_from);
 	free(cache->rules);
 	free(cache->by_sp);
 	*cache = (struct rule_cache){0};
@@ -44,7 +48,14 @@ struct order {
 	struct rule *rule; // stays RULE_NONE if the module has none
 };
 
-// The functions below take the struct code_address of the order as their context.
+// Code that no file holds, which is noted as it is read.
+struct noted_code {
+	const struct code_address *code;
+	struct code_notes *notes;
+};
+
+// Of the functions below, those for files take the struct code_address of the order as their
+// context, those for other code a struct noted_code.
 
 static size_t read_file_code(void *context, uint64_t address, void *buffer, size_t size)
 {
@@ -68,16 +79,21 @@ static uint64_t find_start_in_file(void *context, unsigned int n)
 	return symbols && n == 0 ? symbol_table_find_start(symbols, code->address) : 0;
 }
 
+static void note_jit_code(void *context, uint64_t address, const void *bytes, size_t size)
+{
+	code_notes_add(((struct noted_code *)context)->notes, address, bytes, size);
+}
+
 static size_t read_jit_code(void *context, uint64_t address, void *buffer, size_t size)
 {
-	return address_space_read_code(((const struct code_address *)context)->space, address,
+	return address_space_read_code(((const struct noted_code *)context)->code->space, address,
 	                               buffer, size);
 }
 
 static bool is_together_in_jit_code(void *context, uint64_t a, uint64_t b)
 {
 	const struct perf_map *map =
-	    ((const struct code_address *)context)->space->jit_module->perf_map;
+	    ((const struct noted_code *)context)->code->space->jit_module->perf_map;
 
 	return perf_map_find(map, a) == perf_map_find(map, b);
 }
@@ -85,7 +101,7 @@ static bool is_together_in_jit_code(void *context, uint64_t a, uint64_t b)
 // Finds it by what the process says, or else by what the code looks like.
 static uint64_t find_start_of_jit_code(void *context, unsigned int n)
 {
-	const struct code_address *order = context;
+	const struct code_address *order = ((const struct noted_code *)context)->code;
 	const struct arch_code code = {.read = read_jit_code, .context = context};
 	const uint64_t said =
 	    perf_map_find_start(order->space->jit_module->perf_map, order->address);
@@ -105,6 +121,7 @@ static const struct arch_code jit_code = {
     .read = read_jit_code,
     .is_together = is_together_in_jit_code,
     .find_start = find_start_of_jit_code,
+    .note = note_jit_code,
 };
 
 // True if calls need not preserve the register.
@@ -133,15 +150,17 @@ static bool beam_rule(const struct address_space *space, uint64_t address, struc
 }
 
 // Reads the rule from the code itself: for a return address, from the instruction after the call
-// on.
-static bool read_code_rule(const struct code_address *code, bool is_call, struct rule *ret)
+// on. `notes` are taken of code that no file holds.
+static bool read_code_rule(const struct code_address *code, bool is_call, struct code_notes *notes,
+                           struct rule *ret)
 {
+	struct noted_code noted = {code, notes};
 	const enum module_kind kind = code->module->kind;
 	const bool is_jit = kind == MODULE_ANONYMOUS || kind == MODULE_IMAGE;
 	const uint64_t address = code->address + is_call;
 	struct arch_code arch_code = is_jit ? jit_code : in_file;
 
-	arch_code.context = (void *)code;
+	arch_code.context = is_jit ? (void *)&noted : (void *)code;
 	if (kind == MODULE_ANONYMOUS && !(code->space && code->space->jit_module == code->module))
 		return false;
 	if (kind == MODULE_IMAGE && !code->space)
@@ -251,7 +270,7 @@ static void read_rule(void *context)
 	const char *section = module_section(code->module, code->address, &section_start);
 	if (!section ||
 	    !arch->section_rule(section, code->address - section_start, bytes, n, order->rule))
-		read_code_rule(code, order->is_call, order->rule);
+		read_code_rule(code, order->is_call, NULL, order->rule);
 }
 
 struct image_order {
@@ -270,7 +289,8 @@ static void read_image_rule(void *context)
 }
 
 // Makes the rule from the tables that the process has made for debuggers, or from the code itself.
-static void make_jit_rule(const struct code_address *code, bool is_call, struct rule *ret)
+static void make_jit_rule(const struct code_address *code, bool is_call, struct code_notes *notes,
+                          struct rule *ret)
 {
 	struct module *image = code->module;
 
@@ -280,10 +300,11 @@ static void make_jit_rule(const struct code_address *code, bool is_call, struct 
 	if (image && !module_guard(image, read_image_rule, (void *)&order, MODULE_FOR_RULES))
 		*ret = (struct rule){.kind = RULE_NONE};
 	if (ret->kind == RULE_NONE)
-		read_code_rule(code, is_call, ret);
+		read_code_rule(code, is_call, notes, ret);
 }
 
-static void make_rule(const struct code_address *code, bool is_call, struct rule *ret)
+static void make_rule(const struct code_address *code, bool is_call, struct code_notes *notes,
+                      struct rule *ret)
 {
 	const struct order order = {code, is_call, ret};
 
@@ -291,11 +312,27 @@ static void make_rule(const struct code_address *code, bool is_call, struct rule
 	if (code->module->kind == MODULE_UNKNOWN)
 		return;
 	if (code->module->kind == MODULE_ANONYMOUS || code->module->kind == MODULE_IMAGE)
-		make_jit_rule(code, is_call, ret);
+		make_jit_rule(code, is_call, notes, ret);
 	else if (!module_guard(code->module, read_rule, (void *)&order, MODULE_FOR_RULES))
 		*ret = (struct rule){.kind = RULE_NONE};
 	if (ret->kind == RULE_NONE)
 		ARCH_NATIVE->frame_pointer_rule(ret);
+}
+
+// Keeps where the code lay that the rule was made from, and what it was.
+static void keep_notes(struct rule_cache *cache, uint32_t id, const struct code_notes *notes)
+{
+	struct code_bytes ***made_from = &cache->made_from;
+
+	if (id >= cache->n_made_from) {
+		*made_from = memory_grow(*made_from, &cache->made_from_capacity, (size_t)id + 1,
+		                         sizeof(**made_from));
+		while (cache->n_made_from <= id)
+			(*made_from)[cache->n_made_from++] = NULL;
+	}
+	if (!(*made_from)[id])
+		(*made_from)[id] = memory_alloc(sizeof(struct code_bytes));
+	*(*made_from)[id] = code_notes_finish(notes);
 }
 
 static void make_room(struct rule ***rules, size_t *count, size_t *capacity, uint32_t id)
@@ -310,19 +347,31 @@ static void make_room(struct rule ***rules, size_t *count, size_t *capacity, uin
 const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
                                   const struct code_address *code, bool is_call)
 {
+	const enum module_kind kind = code->module->kind;
+	const bool is_jit = kind == MODULE_ANONYMOUS || kind == MODULE_IMAGE;
+
 	make_room(&cache->rules, &cache->count, &cache->capacity, id);
 	// JIT code may have become other code: when asked again, make it again, in its old place.
-	if (!cache->rules[id] || code->module->kind == MODULE_ANONYMOUS ||
-	    code->module->kind == MODULE_IMAGE) {
+	if (!cache->rules[id] || is_jit) {
 		struct rule *rule = cache->rules[id];
 		if (!rule)
 			rule = memory_alloc_zeroed(1, sizeof(*rule));
 		rule_deinit(rule);
-		make_rule(code, is_call, rule);
+		struct code_notes notes = {.size = 0};
+		make_rule(code, is_call, &notes, rule);
+		if (is_jit)
+			keep_notes(cache, id, &notes);
 		cache->rules[id] = rule;
 		cache->n_made++;
 	}
 	return cache->rules[id];
+}
+
+bool rule_cache_holds(const struct rule_cache *cache, uint32_t id, struct code_blocks *blocks,
+                      const struct address_space *space)
+{
+	return id >= cache->n_made_from || !cache->made_from[id] ||
+	       code_bytes_hold(cache->made_from[id], blocks, space);
 }
 
 const struct rule *rule_cache_get_by_sp(struct rule_cache *cache, uint32_t id,

@@ -5,6 +5,7 @@
 
 #include "address_space.h"
 #include "arch.h"
+#include "code_bytes.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
@@ -29,6 +30,7 @@ void unwind_entries_deinit(struct unwinder *unwinder)
 {
 	free(unwinder->entries);
 	free(unwinder->recent);
+	code_blocks_destroy(unwinder->code_blocks);
 	hash_index_deinit(&unwinder->index);
 }
 
@@ -91,10 +93,31 @@ static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, 
 	    .location = location,
 	    .is_jit = code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE,
 	    .jit_code_generation = unwinder->jit_code_generation,
+	    .seen_ns = unwinder->space->updated_ns,
 	    .is_entered = entered,
 	    .may_return = is_return && may_return_to(unwinder, pc),
 	    .rule = rule_cache_get(unwinder->rules, location, &code, is_return),
 	};
+}
+
+// True if what is known of the address, whose code may be JIT code, holds at this update of the
+// address space.
+static bool holds(struct unwinder *unwinder, struct unwinder_entry *entry)
+{
+	const int64_t now_ns = unwinder->space->updated_ns;
+
+	if (!entry->is_jit || (entry->seen_ns == now_ns &&
+	                       entry->jit_code_generation == unwinder->jit_code_generation))
+		return true;
+	if (!unwinder->code_blocks)
+		unwinder->code_blocks = code_blocks_create();
+	// New names may hold from now on: make a new location.
+	if (entry->jit_code_generation != unwinder->jit_code_generation ||
+	    !rule_cache_holds(unwinder->rules, entry->location, unwinder->code_blocks,
+	                      unwinder->space))
+		return false;
+	entry->seen_ns = now_ns;
+	return true;
 }
 
 static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uint64_t pc,
@@ -105,9 +128,7 @@ static const struct unwinder_entry *look_up_entry(struct unwinder *unwinder, uin
 	uint32_t id = hash_index_find(&unwinder->index, hash, entry_equal, unwinder, &key);
 
 	if (id != HASH_NONE) {
-		const struct unwinder_entry *known = &unwinder->entries[id];
-		// New names may hold from now on for code that no file holds: make a new location.
-		if (known->is_jit && known->jit_code_generation != unwinder->jit_code_generation) {
+		if (!holds(unwinder, &unwinder->entries[id])) {
 			const struct unwinder_entry entry = make_entry(unwinder, pc, is_return);
 			unwinder->entries[id] = entry;
 		}

@@ -19,6 +19,7 @@ struct unwinder_entry {
 	bool is_entered;              // a signal or a stack begins there, without a call before it
 	bool is_jit;                  // no file holds the code
 	uint32_t jit_code_generation; // the address space's, for which it holds if it is JIT code
+	int64_t seen_ns;              // JIT code: at that update of the address space it held
 	const struct rule *rule;
 };
 
@@ -34,7 +35,8 @@ void unwind_entries_deinit(struct unwinder *unwinder);
 // each walk.
 void unwind_entries_refresh(struct unwinder *unwinder);
 
-// Looks the entry up in the table of all, and makes it if it is not there.
+// Looks the entry up in the table of all, and makes it if it is not there, or if its code is JIT
+// code that has become other code by this update of the address space.
 void unwind_entry_fill(struct unwinder *unwinder, uint64_t pc, bool is_return,
                        struct unwinder_entry *ret);
 
@@ -51,7 +53,8 @@ static inline const struct unwinder_entry *unwind_entry_find(struct unwinder *un
 	struct unwinder_entry *entry =
 	    &unwinder->recent[key * 0x9e3779b97f4a7c15u >> 32 & (UNWIND_ENTRIES_RECENT - 1)];
 
-	if (entry->key != key || key == UNWIND_ENTRY_NO_KEY)
+	if (entry->key != key || key == UNWIND_ENTRY_NO_KEY ||
+	    (entry->is_jit && entry->seen_ns != unwinder->space->updated_ns))
 		unwind_entry_fill(unwinder, pc, is_return, entry);
 	return entry;
 }

@@ -94,6 +94,9 @@ static bool read_instruction(struct search *search, uint64_t address, struct ins
 	if (search->chunk_size <= into ||
 	    !x86_instruction_decode(search->chunk + into, search->chunk_size - into, ret))
 		return false;
+	if (search->code->note)
+		search->code->note(search->code->context, address, search->chunk + into,
+		                   ret->length);
 	x86_thunk_replace(search->code, address, ret);
 	return true;
 }
