@@ -305,7 +305,7 @@ class Shapes(Followed):
                           if sample.stack != NO_STACK or not run.starved}, {"code"})  # fmt: skip
 
     def test_assembly_without_tables(self):
-        for name in "forever", "aligned", "kept", "jump":
+        for name in "forever", "aligned", "kept", "jump", "realigned", "unframed", "endless":
             with self.subTest(name):
                 run = attach(self.start_fixture("no_tables", name))
                 self.assert_stacks(run.stacks(), rf"{MAIN};call_it(?:;(?:{name}(?:;inner)?|leaf))?")

@@ -5,12 +5,12 @@
 
 #include "arch.h"
 #include "beam_code.h"
-#include "expression.h"
 #include "hotspot_code.h"
 #include "luajit_code.h"
 #include "memory.h"
 #include "rule.h"
 #include "x86_instruction.h"
+#include "x86_rule.h"
 #include "x86_thunk.h"
 #include "x86_registers.h"
 #include "x86_way.h"
@@ -24,17 +24,9 @@ enum {
 	CALL_BYTES = 5, // of a direct one
 
 	ERLANG_HEADER_BYTES = 40, // ErtsCodeInfo (erts/emulator/beam/code_ix.h)
-
-	// DWARF 5, 7.7.1.
-	OP_DEREF = 0x06,
-	OP_PLUS_UCONST = 0x23,
-	OP_BREG0 = 0x70,
 };
 
 static const uint64_t NO_GOAL = UINT64_MAX;
-
-// DWARF's number of each of the machine's registers.
-static const uint8_t dwarf_number[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 
 static bool is_call(const struct instruction *i)
 {
@@ -238,13 +230,23 @@ static void begin(struct search *search, uint64_t address)
 	search->n_branches = 1;
 }
 
+static bool agree_when_lost(const struct way *a, const struct way *b)
+{
+	const uint16_t counted_from = 1u << MACHINE_BP | 1u << MACHINE_R10;
+
+	return ((a->copies ^ b->copies) & counted_from) == 0 &&
+	       a->has_arguments == b->has_arguments && a->arguments_slot == b->arguments_slot &&
+	       a->arguments_at == b->arguments_at && a->has_frame == b->has_frame;
+}
+
 static bool agree(const struct search *search, const struct way *a, const struct way *b)
 {
 	// Only a way in knows that it was the return address.
 	return a->base == b->base && a->at == b->at && a->slot == b->slot &&
-	       a->number == b->number && a->is_lost == b->is_lost &&
+	       a->slot_by == b->slot_by && a->number == b->number && a->is_lost == b->is_lost &&
 	       (search->goal == NO_GOAL ||
-	        (a->took_return == b->took_return && a->returns == b->returns));
+	        (a->took_return == b->took_return && a->returns == b->returns &&
+	         (!a->is_lost || agree_when_lost(a, b))));
 }
 
 // All ways must lead to the same result: one that does not went astray after a call that never
@@ -288,14 +290,8 @@ static bool find_way_in(struct search *search, uint64_t start, uint64_t address,
 	search->how |= WAY_FOLLOWS_CALLS;
 	search->goal = address;
 	return find_way(search, start, ret, &popped) && ret->base == BASE_SP &&
-	       (!ret->is_lost || ret->copies >> MACHINE_BP & 1);
-}
-
-// True if the way in from where the function begins has left the return address in a register
-// alone.
-static bool holds_return(const struct way *way)
-{
-	return way->took_return && way->returns;
+	       (!ret->is_lost || ret->copies >> MACHINE_BP & 1 || ret->copies >> MACHINE_R10 & 1 ||
+	        ret->has_arguments);
 }
 
 static bool is_sane(const struct way *way)
@@ -350,80 +346,6 @@ bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int
 	return true;
 }
 
-// Makes CFA = *(register + slot) + offset.
-static struct expression *memory_cfa(uint8_t number, int64_t slot, int64_t offset)
-{
-	const struct expression_op ops[] = {
-	    {.atom = OP_BREG0 + number, .number = slot},
-	    {.atom = OP_DEREF},
-	    {.atom = OP_PLUS_UCONST, .number = offset},
-	};
-	struct expression *expression = memory_alloc_zeroed(1, sizeof(*expression) + sizeof(ops));
-
-	expression->count = array_size(ops);
-	memcpy(expression->ops, ops, sizeof(ops));
-	return expression;
-}
-
-static void add_register(struct rule *rule, uint8_t number, uint8_t kind, int64_t offset)
-{
-	rule->registers[rule->n_registers++] =
-	    (struct register_rule){.number = number, .kind = kind, .offset = (int32_t)offset};
-}
-
-static void make_rule(const struct way *way, int64_t popped, struct rule *ret)
-{
-	const uint32_t preserved = ARCH_NATIVE->preserved;
-	const int64_t cfa = way->at + 8;
-
-	*ret = (struct rule){.kind = RULE_CODE, .cfa_register = RSP, .cfa_offset = cfa};
-	if (way->base == BASE_REGISTER)
-		ret->cfa_register = dwarf_number[way->number];
-	else if (way->base == BASE_MEMORY)
-		ret->cfa_expression = memory_cfa(RSP, way->slot, cfa);
-	else if (way->base == BASE_PROCESS)
-		ret->cfa_expression = memory_cfa(BEAM_PROCESS, way->slot, cfa);
-	for (uint8_t i = 0; i < array_size(dwarf_number); i++) {
-		const uint8_t number = dwarf_number[i];
-		if (i == MACHINE_SP || !(preserved >> number & 1) || !(way->written >> i & 1))
-			continue;
-		if (way->popped >> i & 1)
-			add_register(ret, number, REGISTER_AT_CFA, way->places[i] - cfa);
-		else
-			add_register(ret, number, REGISTER_UNDEFINED, 0);
-	}
-	ret->is_jump = way->is_jump;
-	ret->jump = dwarf_number[way->jump];
-	if (popped)
-		add_register(ret, RSP, REGISTER_IS_CFA, popped);
-	add_register(ret, RIP, REGISTER_AT_CFA, -8);
-}
-
-// Makes the rule from the way that led here from the function's first instruction.
-static void make_rule_of_way_in(const struct way *way, struct rule *ret)
-{
-	const uint32_t preserved = ARCH_NATIVE->preserved;
-
-	*ret = (struct rule){.kind = RULE_CODE, .cfa_register = RSP, .cfa_offset = 8 - way->at};
-	if (way->is_lost) {
-		ret->cfa_register = RBP;
-		ret->cfa_offset = 8 - way->copied_at[MACHINE_BP];
-	}
-	for (uint8_t i = 0; i < array_size(dwarf_number); i++) {
-		if (i == MACHINE_SP || !(preserved >> dwarf_number[i] & 1) ||
-		    !(way->written >> i & 1))
-			continue;
-		if (way->kept >> i & 1 && (way->is_lost || way->keeps[i] >= way->at))
-			add_register(ret, dwarf_number[i], REGISTER_AT_CFA, way->keeps[i] - 8);
-		else
-			add_register(ret, dwarf_number[i], REGISTER_UNDEFINED, 0);
-	}
-	if (holds_return(way))
-		add_register(ret, RIP, REGISTER_COPY, dwarf_number[__builtin_ctz(way->returns)]);
-	else
-		add_register(ret, RIP, REGISTER_AT_CFA, -8);
-}
-
 bool x86_code_rule(const struct arch_code *code, uint64_t address, bool is_return, struct rule *ret)
 {
 	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
@@ -439,7 +361,7 @@ bool x86_code_rule(const struct arch_code *code, uint64_t address, bool is_retur
 	if (goes_on && find_surest_way(search, address, &way, &popped)) {
 		if (!is_sane(&way))
 			return false;
-		make_rule(&way, popped, ret);
+		x86_rule_of_way_out(&way, popped, ret);
 		ret->is_elsewhere = code->changes_stacks && way.base != BASE_SP;
 		return true;
 	}
@@ -448,8 +370,8 @@ bool x86_code_rule(const struct arch_code *code, uint64_t address, bool is_retur
 		if (start == 0)
 			break;
 		if (find_way_in(search, start, address, &way) && is_sane(&way) &&
-		    way.at <= (holds_return(&way) ? 8 : 0)) {
-			make_rule_of_way_in(&way, ret);
+		    way.at <= (x86_rule_holds_return(&way) ? 8 : 0)) {
+			x86_rule_of_way_in(&way, ret);
 			return true;
 		}
 	}
@@ -459,7 +381,7 @@ bool x86_code_rule(const struct arch_code *code, uint64_t address, bool is_retur
 	}
 	if (!goes_on || code->changes_stacks || !find_jump(search, address, &way))
 		return false;
-	make_rule(&way, 0, ret);
+	x86_rule_of_way_out(&way, 0, ret);
 	return true;
 }
 
@@ -476,7 +398,7 @@ bool x86_code_refine(const struct arch_code *code, uint64_t address, const struc
 		return false;
 	if (find_way(search, address, &way, &popped) && way.base == BASE_SP && is_sane(&way) &&
 	    way.at + 8 < general->cfa_offset) {
-		make_rule(&way, popped, ret);
+		x86_rule_of_way_out(&way, popped, ret);
 		return true;
 	}
 	if (!find_shape(search, address) || search->shape.kind != RULE_LUAJIT)
@@ -527,8 +449,8 @@ uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_addre
 		if (!cover(search, &way, &written))
 			return 0;
 	}
-	for (uint8_t i = 0; i < array_size(dwarf_number); i++)
-		alone |= (uint32_t) !(written >> i & 1) << dwarf_number[i];
+	for (uint8_t i = 0; i < array_size(x86_dwarf_number); i++)
+		alone |= (uint32_t) !(written >> i & 1) << x86_dwarf_number[i];
 	return alone;
 }
 

@@ -12,7 +12,14 @@
 enum { X86_MAX_INSTRUCTION_BYTES = 15 };
 
 // The machine's numbers of some registers.
-enum { MACHINE_BX = 3, MACHINE_SP = 4, MACHINE_BP = 5, MACHINE_R11 = 11, MACHINE_R13 = 13 };
+enum {
+	MACHINE_BX = 3,
+	MACHINE_SP = 4,
+	MACHINE_BP = 5,
+	MACHINE_R10 = 10,
+	MACHINE_R11 = 11,
+	MACHINE_R13 = 13,
+};
 
 // VEX, EVEX and XOP name maps by number.
 enum opcode_map {

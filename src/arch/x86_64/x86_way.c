@@ -9,15 +9,45 @@
 // rbx, rbp, r12 to r15 (psABI, 3.2.1).
 static const uint16_t kept_by_calls = 1u << MACHINE_BX | 1u << MACHINE_BP | 0xf000;
 
+// Follows what a realigned frame saves.
+static void push_when_lost(struct way *way, uint8_t number)
+{
+	if (number == MACHINE_BP && !(way->written >> MACHINE_BP & 1)) {
+		way->has_pushed_fp = true;
+		way->pushed_fp_at = way->at;
+	} else if (number == MACHINE_R10 && way->copies >> MACHINE_R10 & 1 && way->has_frame) {
+		way->has_arguments = true;
+		way->arguments_slot = way->at - way->pushed_fp_at;
+		way->arguments_at = way->copied_at[MACHINE_R10];
+	}
+}
+
+// Notes that the register is put into memory: if that is its first value, what is loaded from there
+// later is not there yet.
+static void note_stored(struct way *way, uint8_t number)
+{
+	way->stored |= ~way->written & 1u << number;
+}
+
 static void push(struct way *way, uint8_t number)
 {
+	note_stored(way, number);
 	way->at -= 8;
+	if (way->is_lost)
+		push_when_lost(way, number);
 	// It is back in its place.
 	way->took_return &= way->at != 0 || !(way->returns >> number & 1);
 	if (way->is_lost || way->written >> number & 1)
 		return;
 	way->kept |= 1u << number;
 	way->keeps[number] = way->at;
+}
+
+static void note_loaded(struct way *way, uint8_t number, uint8_t by, int64_t at)
+{
+	way->loaded |= ~way->stored & 1u << number;
+	way->loaded_by[number] = by;
+	way->loaded_at[number] = at;
 }
 
 static void pop(struct way *way, uint8_t number)
@@ -27,6 +57,9 @@ static void pop(struct way *way, uint8_t number)
 	// Below where the stack pointer was at first, it is not there yet.
 	const bool is_there = !way->is_lost && (way->base != BASE_SP || way->at >= 0);
 
+	way->loaded &= ~bit;
+	if (number == MACHINE_BP)
+		way->has_frame = way->has_arguments = false;
 	if (!way->is_lost && way->kept & bit && way->keeps[number] == way->at) {
 		way->written &= ~bit; // unchanged
 		way->popped &= ~bit;
@@ -34,6 +67,9 @@ static void pop(struct way *way, uint8_t number)
 		way->written |= bit;
 		way->popped = is_there ? way->popped | bit : way->popped & ~bit;
 		way->places[number] = way->at;
+		if (is_there && (way->base == BASE_SP || way->base == BASE_REGISTER))
+			note_loaded(way, number, way->base == BASE_SP ? MACHINE_SP : way->number,
+			            way->at);
 	}
 	way->returns &= ~bit;
 	// Not what took its place, nor what a call left there that is no real one (to the next
@@ -79,20 +115,34 @@ static void rebase(struct way *way, enum base base, int64_t at)
 	// What was found from the other base is not known any more.
 	way->popped = way->kept = 0;
 	way->copies = 0;
-	way->is_lost = false;
+	way->is_lost = way->has_pushed_fp = way->has_frame = way->has_arguments = false;
 }
 
-// Sets the stack pointer to register + offset, if the register still has its first value.
+static void rebase_to_memory(struct way *way, uint8_t by, int64_t slot, int64_t at)
+{
+	way->slot = slot;
+	way->slot_by = by;
+	rebase(way, BASE_MEMORY, at);
+}
+
+// Sets the stack pointer to register + offset, if the register still has its first value, or a
+// known one. GCC realigns a frame with arguments on the stack so: a register (r10) with the address
+// of the arguments is saved in the frame, and at last gives the stack pointer back.
 static enum effect take_register(struct way *way, uint8_t number, int64_t offset)
 {
 	if (way->copies >> number & 1) {
 		way->at = way->copied_at[number] + offset;
-		way->is_away = way->is_lost = false;
+		way->is_away = way->is_lost = way->has_pushed_fp = way->has_frame =
+		    way->has_arguments = false;
 		return GO_ON;
 	}
 	if (number == MACHINE_BP && way->fp_is_of_process) {
 		rebase(way, BASE_PROCESS, offset);
 		way->slot = way->fp_slot;
+		return GO_ON;
+	}
+	if (number != MACHINE_SP && way->loaded >> number & 1) {
+		rebase_to_memory(way, way->loaded_by[number], way->loaded_at[number], offset);
 		return GO_ON;
 	}
 	if (number == MACHINE_SP || way->written >> number & 1)
@@ -149,14 +199,16 @@ static enum effect write_sp(const struct instruction *i, struct way *way)
 		if (i->mod == 3)
 			return take_register(way, i->rm, 0);
 		if (i->plain_base && i->rm == MACHINE_SP && way->base == BASE_SP && !way->is_lost) {
-			way->slot = way->at + i->displacement;
-			rebase(way, BASE_MEMORY, 0);
+			rebase_to_memory(way, MACHINE_SP, way->at + i->displacement, 0);
 			return GO_ON;
 		}
 	}
-	// and, and sub of a register: harmless if the frame pointer leads back.
+	// and, and sub of a register: harmless if the frame pointer leads back, or the address of
+	// the arguments.
 	way->is_lost = true;
-	return i->wide && way->copies >> MACHINE_BP & 1 &&
+	if (!way->has_arguments) // what was pushed before lies at another distance now
+		way->has_pushed_fp = way->has_frame = false;
+	return i->wide && (way->copies >> MACHINE_BP & 1 || way->copies >> MACHINE_R10 & 1) &&
 	               ((on_sp && (i->opcode == 0x29 || ((i->opcode == 0x83 || i->opcode == 0x81) &&
 	                                                 i->reg_field == 4))) ||
 	                (i->opcode == 0x2b && i->reg == MACHINE_SP))
@@ -176,14 +228,29 @@ static void note_copy(const struct instruction *i, uint8_t number, struct way *w
 	way->copied_at[number] = way->at + offset;
 }
 
+// Notes whether the frame pointer leads to what a realigned frame has saved.
+static void note_frame(const struct instruction *i, struct way *way)
+{
+	int32_t offset;
+
+	way->has_frame = way->is_lost && way->has_pushed_fp &&
+	                 x86_instruction_sets_to_sp(i, MACHINE_BP, &offset) &&
+	                 way->at + offset == way->pushed_fp_at;
+	way->has_arguments = false;
+}
+
 static void note_written(const struct instruction *i, uint16_t written, struct way *way)
 {
 	way->written |= written;
 	way->popped &= ~written;
+	way->loaded &= ~(written | x86_instruction_implicit(i));
 	way->copies &= ~(written | x86_instruction_implicit(i));
 	way->returns &= ~(written | x86_instruction_implicit(i));
 	note_copy(i, MACHINE_BP, way);
+	note_copy(i, MACHINE_R10, way);
 	note_copy(i, MACHINE_R11, way);
+	if (written >> MACHINE_BP & 1)
+		note_frame(i, way);
 }
 
 uint8_t x86_way_compared(const struct instruction *i)
@@ -242,9 +309,31 @@ static void take_frame_pointer(const struct instruction *i, struct way *way)
 static enum effect call(unsigned int how, struct way *way)
 {
 	way->copies &= kept_by_calls;
+	way->loaded &= kept_by_calls;
 	way->returns &= kept_by_calls;
 	way->has_called = true;
 	return how & WAY_FOLLOWS_CALLS ? GO_ON : DEAD_END;
+}
+
+// Follows mov of a word to a register from where the frame pointer points.
+static bool load_by_fp(const struct instruction *i, struct way *way)
+{
+	const uint16_t bit = 1u << i->reg;
+	const bool is_load = i->map == MAP_ONE && !i->is_vector && i->opcode == 0x8b && i->wide &&
+	                     i->plain_base && i->rm == MACHINE_BP && i->reg != MACHINE_BP &&
+	                     i->reg != MACHINE_SP && !i->by_fs;
+
+	if (!is_load)
+		return false;
+	const bool is_unchanged =
+	    way->copies >> MACHINE_BP & 1 && way->kept & bit &&
+	    way->keeps[i->reg] == way->copied_at[MACHINE_BP] + i->displacement;
+	note_written(i, bit, way);
+	if (is_unchanged)
+		way->written &= ~bit;
+	else if (!(way->written >> MACHINE_BP & 1) && !way->fp_is_of_process)
+		note_loaded(way, i->reg, MACHINE_BP, i->displacement);
+	return true;
 }
 
 static enum effect step_plain(const struct instruction *i, unsigned int how, struct way *way)
@@ -253,6 +342,13 @@ static enum effect step_plain(const struct instruction *i, unsigned int how, str
 
 	if (how & WAY_TAKES_JUMPS && move_word(i, way))
 		return GO_ON;
+	if (i->map == MAP_ONE && !i->is_vector && i->opcode == 0x89 && i->mod != 3)
+		note_stored(way, i->reg);
+	if (load_by_fp(i, way)) {
+		way->compared = 0;
+		way->checks_guard = false;
+		return GO_ON;
+	}
 	if (written >> MACHINE_SP & 1 && how & WAY_CHANGES_STACKS && i->map == MAP_ONE &&
 	    !i->is_vector && change_stack(i, way))
 		return GO_ON;

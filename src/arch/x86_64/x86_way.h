@@ -14,16 +14,21 @@ enum base { BASE_SP, BASE_REGISTER, BASE_MEMORY, BASE_PROCESS };
 struct way {
 	uint64_t address;
 	enum base base;
-	int64_t at;         // stack pointer - base
-	uint8_t number;     // BASE_REGISTER: the base, by the machine's number
-	int64_t slot;       // BASE_MEMORY: the base is in memory at the first stack pointer + slot;
-	                    // BASE_PROCESS: at BEAM_PROCESS + slot
-	uint16_t written;   // registers, by the machine's numbers
-	uint16_t popped;    // those of them that were popped
-	int64_t places[16]; // where they were, relative to the base
-	uint16_t kept;      // registers that the way has put on the stack, unchanged
-	int64_t keeps[16];  // where they are
-	uint16_t copies;    // those of %rbp and %r11 that are the base + copied_at
+	int64_t at;            // stack pointer - base
+	uint8_t number;        // BASE_REGISTER: the base, by the machine's number
+	int64_t slot;          // BASE_MEMORY: the base is in memory at the first value of register
+	                       // `slot_by` + slot; BASE_PROCESS: at BEAM_PROCESS + slot
+	uint8_t slot_by;       // by the machine's number
+	uint16_t written;      // registers, by the machine's numbers
+	uint16_t popped;       // those of them that were popped
+	int64_t places[16];    // where they were, relative to the base
+	uint16_t loaded;       // those that hold what is in memory at the first value of register
+	int64_t loaded_at[16]; // loaded_by + loaded_at
+	uint8_t loaded_by[16];
+	uint16_t stored;   // registers whose first value the way has put into memory somewhere
+	uint16_t kept;     // registers that the way has put on the stack, unchanged
+	int64_t keeps[16]; // where they are
+	uint16_t copies;   // those of %rbp, %r10 and %r11 that are the base + copied_at
 	int64_t copied_at[16];
 	bool has_called;   // a call was followed
 	bool took_return;  // BASE_SP: took the word at the first SP from the stack
@@ -32,7 +37,16 @@ struct way {
 	bool checks_guard; // the flags say if the stack's guard is as it was
 	bool is_jump;      // it returned by a jump to the address in register `jump`
 	uint8_t jump;
-	bool is_lost; // SP was changed by an amount that the code computes; `at` is not known
+	bool is_lost; // SP was changed by an amount that the code computes; `at` is not known, but
+	              // counts on
+
+	// A frame that was realigned with the address of the arguments in %r10, as GCC does it:
+	bool has_pushed_fp;     // pushed the frame pointer
+	int64_t pushed_fp_at;   // there
+	bool has_frame;         // the frame pointer points there now
+	bool has_arguments;     // %r10 was pushed: what is at the frame pointer + arguments_slot
+	int64_t arguments_slot; // is the base + arguments_at
+	int64_t arguments_at;
 
 	// WAY_CHANGES_STACKS:
 	bool is_away;         // on the thread's stack
