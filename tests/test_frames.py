@@ -19,6 +19,9 @@ HELPERS = {"next_2", "next_3", "next_4", "next_5", "at_end"}  # inlined
 # Where each function saves the frame pointer, the first one's frame tells it: its size is fixed.
 NEVER_STOPPED = ("frames-O0", "frames-O2-fp")
 MAX_MARKED = 0.001
+# Of the samples, those of threads that sleep for microseconds where only a stop shows their callers,
+# and had woken before it.
+MAX_WOKEN = 0.25
 
 
 def choices(code):
@@ -57,12 +60,15 @@ def check_stack(stack):
 
 
 class Frames(harness.TestCase):
-    def judge(self, run):
+    def judge(self, run, stops=True):
         run.finish()
         n = sum(s.count for s in run.pprof.samples)
-        wrong, marked = [], 0
+        wrong, marked, woken = [], 0, 0
         for sample in run.pprof.samples:
             stack = list(sample.stack)
+            if stops and stack[0] == "[truncated: unknown register]":
+                woken += sample.count
+                continue
             if stack[0].startswith("[truncated"):
                 marked += sample.count
                 continue
@@ -71,6 +77,7 @@ class Frames(harness.TestCase):
                 wrong.append((sample.count, why, ";".join(stack)))
         self.assertEqual(wrong, [], f"of {n}")
         self.assertLessEqual(marked, 1 + MAX_MARKED * n, run.stderr)
+        self.assertLessEqual(woken, MAX_WOKEN * n, run.stderr)
         return n
 
     def start_run(self, build, seconds=SECONDS):
@@ -81,7 +88,7 @@ class Frames(harness.TestCase):
         for build in BUILDS:
             with self.subTest(build):
                 run = self.start_run(build, 1)
-                self.assertGreater(self.judge(run), 100)
+                self.assertGreater(self.judge(run, build not in NEVER_STOPPED), 100)
                 if build in NEVER_STOPPED:
                     self.assertIn("; 0 stopped asleep", run.stderr)
 

@@ -148,6 +148,8 @@ class NapAndBurn(harness.TestCase):
             if "burn" in sample.stack:
                 burns[sample.state, sample.syscall] += sample.count
         self.assertGreater(burns["running", None], 50)
+        # One that wakes while its stack is copied is counted in the state that it was found in.
+        self.assertLessEqual(burns.pop(("sleeping", None), 0), 0.1 * burns["running", None] + 5)
         self.assertEqual(set(burns), {("running", None)}, burns)
 
 

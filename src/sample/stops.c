@@ -113,7 +113,9 @@ static void prepare(struct stops *stops, const struct maps *maps, size_t from)
 	tracee_prepare();
 	for (size_t i = from; i < stops->count && i - from < MAX_AHEAD; i++) {
 		struct target_thread *thread = stops->items[i].thread;
-		const bool reads = !is_anyone_held && i - from < MAX_READ_AHEAD;
+		// Not of a sleeper: the sooner it is stopped, the less often it has woken by then.
+		const bool reads =
+		    !is_anyone_held && i - from < MAX_READ_AHEAD && !stops->items[i].asleep;
 		if (i == from)
 			resident_await(thread->hint.resident, thread->tid);
 		if (reads && is_worth_rehearsing(stops, thread, is_cold && i == from)) {
