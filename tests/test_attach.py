@@ -142,7 +142,7 @@ class Shapes(Followed):
         for args, depth in (([], 8192), (["--max-depth=64"], 64), (["--max-depth=1"], 1)):
             run = attach(target, "--no-inlines", *args)
             self.assertEqual(run.summary.truncated, run.n_sampled, run.stderr)
-            for stack in run.stacks():
+            for stack in run.stacks().told():
                 self.assertRegex(stack[0], r"^\[truncated: .+\]$")
                 self.assertEqual(len(stack), depth + 1)
             if depth > 10:
@@ -159,7 +159,7 @@ class Shapes(Followed):
             for args, depth in (([], 1024), (["--max-depth=8192"], 8192)):
                 run = attach(target, "--no-inlines", *args, duration="0.5", hz=99)
                 self.assertEqual(run.summary.truncated, run.n_sampled, run.stderr)
-                self.assertEqual({len(stack) - 1 for stack in run.stacks()}, {depth})
+                self.assertEqual({len(stack) - 1 for stack in run.stacks().told()}, {depth})
             target.end()
 
     def test_not_as_deep_any_more(self):
