@@ -133,6 +133,7 @@ FRAME void end_at_descriptor(struct kind *kind)
 #define REPLY 10
 #define QUESTIONS 100
 #define PATIENCE_MS 1000
+#define MAX_OPEN 1024
 
 // Replies to each byte. Who waits for more than that gets it after a while.
 static void *reply(void *argument)
@@ -165,6 +166,10 @@ FRAME void own_descriptors(struct kind *kind)
 			die("unshare");
 		dup2(own[0], fds[0]);
 		dup2(own[1], fds[1]);
+		// The copies of what the others are to close, and to see closed.
+		for (int fd = STDERR_FILENO + 1; fd < MAX_OPEN; fd++)
+			if (fd != fds[0] && fd != fds[1])
+				close(fd);
 		help(reply, &fds[1]);
 	}
 	for (int i = 0; i < QUESTIONS; i++) {
