@@ -128,7 +128,9 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 	}
 	if (decision == DECISION_STOP) {
 		tick_plan_stop(ticker, thread, state, state != THREAD_RUNNING);
-		first_look_keep(thread, snapshot, &unwound);
+		// One that waits for its memory for microseconds is as good as running.
+		if (thread->call.nr != -1)
+			first_look_keep(thread, snapshot, &unwound);
 		return;
 	}
 	goroutine_samples_bind(ticker, thread, NULL);
