@@ -17,8 +17,9 @@ struct modules;
 struct address_space {
 	struct modules *modules; // borrowed
 	int pid;
-	int tid;     // a thread that lived at the last update
-	int stat_fd; // of a thread, while it lives; -1: none
+	int tid;                   // a thread that lived at the last update
+	int stat_fd;               // of a thread, while it lives; -1: none
+	struct resident *resident; // tells which pages are in memory; borrowed; NULL: nobody
 	struct maps maps;
 	struct module **owners; // the module of each mapping of maps; NULL: not asked for yet
 	size_t owners_capacity;

@@ -48,6 +48,7 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	                  setup->locks);
 	stops_init(&ticker->stops, setup->hold, setup->buffer, target, setup->stop_all);
 	address_space_init(&ticker->space, setup->modules, target->pid);
+	ticker->space.resident = &target->resident;
 	unwinder_init(&ticker->unwinder, &ticker->space, setup->profile, setup->rules,
 	              setup->max_frames);
 	ticker->unwinder.huge_frames = setup->huge_frames;

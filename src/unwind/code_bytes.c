@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "address_space.h"
 #include "hash.h"
 #include "maps.h"
 #include "memory.h"
+#include "resident.h"
 
 enum {
 	BLOCK_BYTES = 512, // less than a page, of which most is not asked for: copying takes time
@@ -20,6 +20,7 @@ struct code_block {
 	int64_t read_ns;  // the tick's; 0: never
 	int64_t asked_ns; // the last tick that asked for it
 	size_t size;      // as much of it as could be read
+	bool is_absent;   // it is not in memory: nobody has written it lately
 	uint8_t bytes[BLOCK_BYTES];
 };
 
@@ -90,28 +91,48 @@ static bool is_readable_code(const struct address_space *space, uint64_t block)
 	return mapping && mapping->executable && mapping->readable;
 }
 
+static void note_read(struct code_block *block, const struct address_space *space, bool is_read)
+{
+	block->read_ns = space->updated_ns;
+	block->size = is_read ? BLOCK_BYTES : 0;
+	block->is_absent = !is_read;
+}
+
 // Reads in one go all blocks that were asked for at the last tick: most are asked for again, and a
-// system call takes longer than a block.
+// system call takes longer than a block. What is not in memory is not fetched.
 static void read_ahead(struct code_blocks *blocks, const struct address_space *space)
 {
-	struct iovec local[N_BLOCKS], remote[N_BLOCKS];
+	struct resident_block there[N_BLOCKS];
 	struct code_block *asked[N_BLOCKS];
 	size_t n = 0;
 
-	for (size_t i = 0; i < N_BLOCKS; i++) {
+	for (size_t i = 0; i < N_BLOCKS && space->resident; i++) {
 		struct code_block *block = &blocks->blocks[i];
 		if (!block->read_ns || block->asked_ns != blocks->now_ns ||
 		    !is_readable_code(space, block->address))
 			continue;
-		local[n] = (struct iovec){block->bytes, BLOCK_BYTES};
-		remote[n] = (struct iovec){(void *)(uintptr_t)block->address, BLOCK_BYTES};
+		there[n] =
+		    (struct resident_block){block->address, block->bytes, BLOCK_BYTES, false};
 		asked[n++] = block;
 	}
-	const ssize_t size = process_vm_readv(space->tid, local, n, remote, n, 0);
-	for (size_t i = 0; size > 0 && i < (size_t)size / BLOCK_BYTES; i++) {
-		asked[i]->read_ns = space->updated_ns;
-		asked[i]->size = BLOCK_BYTES;
+	if (n > 0)
+		resident_read_blocks(space->resident, space->tid, there, n);
+	for (size_t i = 0; i < n; i++)
+		note_read(asked[i], space, there[i].is_read);
+}
+
+static void read_block(struct code_block *block, const struct address_space *space)
+{
+	struct resident_block there = {block->address, block->bytes, BLOCK_BYTES, false};
+
+	if (space->resident && is_readable_code(space, block->address)) {
+		resident_read_blocks(space->resident, space->tid, &there, 1);
+		note_read(block, space, there.is_read);
+		return;
 	}
+	block->read_ns = space->updated_ns;
+	block->size = address_space_read_code(space, block->address, block->bytes, BLOCK_BYTES);
+	block->is_absent = false;
 }
 
 static const struct code_block *get_block(struct code_blocks *blocks, uint64_t address,
@@ -125,16 +146,16 @@ static const struct code_block *get_block(struct code_blocks *blocks, uint64_t a
 	}
 	if (block->address != address || block->read_ns != space->updated_ns || !block->read_ns) {
 		block->address = address;
-		block->read_ns = space->updated_ns;
-		block->size = address_space_read_code(space, address, block->bytes, BLOCK_BYTES);
+		read_block(block, space);
 	}
 	block->asked_ns = space->updated_ns;
 	return block;
 }
 
-// Copies code from the blocks; returns how much of it there is.
+// Copies code from the blocks; returns how much of it there is. *ret_absent is set if some of it is
+// not in memory.
 static size_t copy(struct code_blocks *blocks, const struct address_space *space, uint64_t address,
-                   uint8_t *ret, size_t size)
+                   uint8_t *ret, size_t size, bool *ret_absent)
 {
 	size_t done = 0;
 
@@ -143,6 +164,7 @@ static size_t copy(struct code_blocks *blocks, const struct address_space *space
 		const struct code_block *block = get_block(blocks, address + done - into, space);
 		const size_t left = block->size > into ? block->size - into : 0;
 		const size_t n = left < size - done ? left : size - done;
+		*ret_absent |= block->is_absent;
 		if (n == 0)
 			break;
 		memcpy(ret + done, block->bytes + into, n);
@@ -155,12 +177,13 @@ bool code_bytes_hold(const struct code_bytes *bytes, struct code_blocks *blocks,
                      const struct address_space *space)
 {
 	uint8_t now[CODE_BYTES_MAX];
+	bool is_absent = false;
 	size_t size = 0;
 
 	for (size_t i = 0; i < bytes->n; i++) {
 		const size_t n = bytes->ranges[i].size;
-		if (copy(blocks, space, bytes->ranges[i].address, now + size, n) != n)
-			return false;
+		if (copy(blocks, space, bytes->ranges[i].address, now + size, n, &is_absent) != n)
+			return is_absent;
 		size += n;
 	}
 	return hash_bytes(now, size) == bytes->hash;

@@ -46,7 +46,8 @@ struct code_blocks;
 struct code_blocks *code_blocks_create(void);
 void code_blocks_destroy(struct code_blocks *blocks);
 
-// True if the process has the same bytes there at the address space's last update. What it writes
-// between that and now may be seen, or not.
+// True if the process has the same bytes there at the address space's last update, or if they are
+// not in memory, and so not written lately: they are not fetched for this. What it writes between
+// that and now may be seen, or not.
 bool code_bytes_hold(const struct code_bytes *bytes, struct code_blocks *blocks,
                      const struct address_space *space);
