@@ -90,7 +90,7 @@ class Builds(harness.TestCase):
         self.assertEqual(run.summary.truncated, 0, run.stderr)
         names = read_symbols(harness.fixture("calls-static"))
         named = collections.Counter()
-        for stack, count in run.folded.items():
+        for stack, count in run.stacks().told().items():
             named[tuple(name_of(names, frame) for frame in stack)] += count
         self.assert_stacks(named, rf"{MAIN};{CALLS};leaf_spin")
         self.assertRegex(run.stderr, r"names are lacking in \d+ % of .* calls-static-stripped: its debug")

@@ -180,8 +180,12 @@ class Replaced(harness.TestCase):
     def test_in_its_place(self):
         """Each caller is found by the code that was there at that moment."""
         run = attach(self.start_fixture("jit", "replaced"), "--max-overhead=0", duration="2")
-        between = rf"{MAIN};(?:replace_code;)?run_code;{UNNAMED_CODE};(?:%s)(?:;[^;]+){{0,4}}"
-        self.assert_stacks(run.stacks(), between % "from_small|from_large", share=0.98)
+        # The code is read after the stop, when the program may have replaced it: that is seen, and marked.
+        marked = r"\[truncated: no unwinding rule\]"
+        whole = rf"{MAIN};(?:replace_code;)?run_code"
+        between = rf"(?:%s);{UNNAMED_CODE};(?:from_small|from_large)(?:;[^;]+){{0,4}}"
+        self.assert_stacks(run.stacks(), between % whole, share=0.75)
+        self.assert_stacks(run.stacks(), between % rf"{whole}|{marked}", share=0.99)
         for name in "from_small", "from_large":
             self.assertGreater(
                 sum(n for s, n in run.stacks().items() if name in s), 20, run.stacks()
