@@ -71,20 +71,28 @@ static bool is_entered(const struct code_address *exact)
 	return arch->signal_rule(code, n, &rule) || arch->is_stack_start(code, n);
 }
 
-struct code_address unwind_entry_resolve(struct unwinder *unwinder, uint64_t pc, bool is_return)
+// Finds the code that the pc belongs to: at a return address, the call's, which ends before it.
+// *entered is true if the pc is a return address that nothing called from.
+static struct code_address resolve(struct unwinder *unwinder, uint64_t pc, bool is_return,
+                                   bool *entered)
 {
 	const struct code_address exact = address_space_resolve(unwinder->space, pc);
 
-	return !is_return || is_entered(&exact) ? exact
-	                                        : address_space_resolve(unwinder->space, pc - 1);
+	*entered = is_return && is_entered(&exact);
+	return is_return && !*entered ? address_space_resolve(unwinder->space, pc - 1) : exact;
+}
+
+struct code_address unwind_entry_resolve(struct unwinder *unwinder, uint64_t pc, bool is_return)
+{
+	bool entered;
+
+	return resolve(unwinder, pc, is_return, &entered);
 }
 
 static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, bool is_return)
 {
-	const struct code_address exact = address_space_resolve(unwinder->space, pc);
-	const bool entered = is_return && is_entered(&exact);
-	const struct code_address code =
-	    is_return && !entered ? address_space_resolve(unwinder->space, pc - 1) : exact;
+	bool entered;
+	const struct code_address code = resolve(unwinder, pc, is_return, &entered);
 	const uint32_t location =
 	    profile_intern_code(unwinder->profile, code.module->index, code.address, code.code);
 
