@@ -83,7 +83,7 @@ struct target_thread {
 struct target {
 	int pid;
 	int task_fd;         // /proc/PID/task
-	uint64_t n_links;    // its st_nlink at the last listing: threads + 2
+	uint64_t n_links;    // its st_nlink at the last listing: threads + 2; 0: list again
 	int tracer_pid;      // another tracer's, if it was there at the start; 0: none
 	bool sees_syscalls;  // /proc/TID/syscall can be read
 	bool sees_schedstat; // /proc/TID/schedstat can be read
@@ -123,10 +123,16 @@ static inline void target_attend(const struct target *target, size_t i)
 		target->attend(target->attend_context);
 }
 
+// True if the thread has ended, or is no longer listed, and is not to be reaped any more.
+static inline bool target_thread_is_over(const struct target_thread *thread)
+{
+	return (thread->gone || !thread->listed) && !thread->stop.pending;
+}
+
 // True if target_forget_gone has anything to do. Attends to stopped threads meanwhile.
 bool target_has_gone(const struct target *target);
 
-// Takes threads that have ended, or are no longer listed, off the list and frees them.
+// Takes those threads off the list and frees them. None of the stops may be of one of them.
 void target_forget_gone(struct target *target);
 
 // Returns a thread that is alive, through which /proc can be read; 0: none.

@@ -259,8 +259,7 @@ bool target_has_gone(const struct target *target)
 	bool has = false;
 
 	for (size_t i = 0; i < target->n_threads; i++) {
-		const struct target_thread *thread = target->threads[i];
-		has |= (thread->gone || !thread->listed) && !thread->stop.pending;
+		has |= target_thread_is_over(target->threads[i]);
 		target_attend(target, i);
 	}
 	return has;
@@ -272,7 +271,7 @@ void target_forget_gone(struct target *target)
 
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
-		if ((thread->gone || !thread->listed) && !thread->stop.pending)
+		if (target_thread_is_over(thread))
 			destroy_thread(thread);
 		else
 			target->threads[kept++] = thread;

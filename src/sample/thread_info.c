@@ -115,7 +115,7 @@ void thread_info_note_ends(struct profile *profile, const struct target *target)
 {
 	for (size_t i = 0; i < target->n_threads; i++) {
 		const struct target_thread *thread = target->threads[i];
-		if ((thread->gone || !thread->listed) && !thread->stop.pending)
+		if (target_thread_is_over(thread))
 			profile_end_thread(profile, thread->account.own);
 	}
 }

@@ -387,6 +387,8 @@ static bool forget_gone(struct ticker *ticker)
 {
 	if (!target_has_gone(ticker->target))
 		return false;
+	// Meanwhile others may have been found to have ended, in the middle of their stops.
+	count_stops(ticker);
 	thread_info_note_ends(ticker->profile, ticker->target);
 	target_forget_gone(ticker->target);
 	ticker->target->n_links = 0;
