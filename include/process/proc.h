@@ -22,10 +22,8 @@ struct proc_stat {
 	uint64_t processor;   // the CPU that it runs on, or ran on last; UINT64_MAX: not known
 };
 
-enum {                             // of the flags
-	PROC_EXITING = 0x4,        // PF_EXITING: it has begun to end, and goes on to do so
-	PROC_IO_WORKER = 0x10,     // PF_IO_WORKER: a thread that io_uring has made in the process
-	PROC_USER_WORKER = 0x4000, // PF_USER_WORKER: the same of any part of the kernel, since 6.4
+enum {                      // of the flags
+	PROC_EXITING = 0x4, // PF_EXITING: it has begun to end, and goes on to do so
 };
 
 // Fields of /proc/PID/status; only those that are used.
@@ -113,6 +111,12 @@ bool proc_read_schedstat(int fd, int pid, int tid, struct proc_schedstat *ret);
 // False if schedstat says nothing: before Linux 5.14 it is "0 0 0" of each thread, however often
 // that has run, if the kernel is built without CONFIG_SCHEDSTATS and was started with nodelayacct.
 bool proc_counts_runs(void);
+
+// True if the flags are those of a thread that the kernel has made in the process, a worker that
+// executes nothing of it: io_uring's (PF_IO_WORKER, since Linux 5.12), or any (PF_USER_WORKER,
+// since 6.4). Before that the same bits say other things of ordinary threads: PF_VCPU,
+// PF_USED_ASYNC (include/linux/sched.h). `release` is the kernel's, as uname(2) has it.
+bool proc_is_kernels(uint64_t flags, const char *release);
 bool proc_read_syscall(int fd, int pid, int tid, struct proc_syscall *ret);
 
 // True if the thread is blocked; cheaper than proc_read_syscall. False also if it cannot be read.

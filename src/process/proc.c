@@ -377,6 +377,19 @@ bool proc_counts_runs(void)
 	return proc_read_schedstat(-1, pid, pid, &own) && own.runs > 0;
 }
 
+bool proc_is_kernels(uint64_t flags, const char *release)
+{
+	enum { IO_WORKER = 0x10, USER_WORKER = 0x4000 };
+	char *end;
+	const unsigned long major = strtoul(release, &end, 10);
+	const unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+
+	if (major < 5 || (major == 5 && minor < 12))
+		return false;
+	return (flags & IO_WORKER) ||
+	       ((flags & USER_WORKER) && (major > 6 || (major == 6 && minor >= 4)));
+}
+
 bool proc_parse_syscall(const char *text, struct proc_syscall *ret)
 {
 	struct proc_syscall call = {0};

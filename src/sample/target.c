@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "diagnose.h"
@@ -146,6 +147,7 @@ static bool add_thread(struct target *target, int tid)
 {
 	struct target_thread *thread = memory_alloc_zeroed(1, sizeof(*thread));
 	struct proc_stat stat;
+	struct utsname kernel;
 
 	thread->tid = tid;
 	thread->listed = true;
@@ -159,7 +161,7 @@ static bool add_thread(struct target *target, int tid)
 		destroy_thread(thread);
 		return false;
 	}
-	thread->is_kernels = stat.flags & (PROC_IO_WORKER | PROC_USER_WORKER);
+	thread->is_kernels = uname(&kernel) == 0 && proc_is_kernels(stat.flags, kernel.release);
 	thread->last = thread->first;
 	if (target->n_threads == 0)
 		probe(target, tid);

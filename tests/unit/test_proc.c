@@ -85,6 +85,33 @@ static void test_stat_malformed(void **state)
 	assert_int_equal(stat.n_threads, 4711);
 }
 
+static void test_is_kernels(void **state)
+{
+	const struct {
+		const char *release;
+		bool io_worker, user_worker; // what the bits 0x10 and 0x4000 say there
+	} cases[] = {
+	    {"4.18.0-553.el8_10.x86_64", false, false},
+	    {"5.4.0-200-generic", false, false},
+	    {"5.11.22", false, false},
+	    {"5.12", true, false},
+	    {"5.14.0-427.el9.x86_64", true, false},
+	    {"6.1.0-26-amd64", true, false},
+	    {"6.3.9", true, false},
+	    {"6.4.0", true, true},
+	    {"6.18.44-fc-v657", true, true},
+	    {"7.0-rc1", true, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		assert_false(proc_is_kernels(0x400040, cases[i].release)); // an ordinary thread's
+		assert_int_equal(proc_is_kernels(0x400050, cases[i].release), cases[i].io_worker);
+		assert_int_equal(proc_is_kernels(0x404040, cases[i].release), cases[i].user_worker);
+	}
+	assert_false(proc_is_kernels(0x404050, ""));
+}
+
 static void test_syscall(void **state)
 {
 	struct proc_syscall call;
@@ -177,6 +204,7 @@ int main(void)
 	    cmocka_unit_test(test_syscall),           cmocka_unit_test(test_syscall_malformed),
 	    cmocka_unit_test(test_status_namespaces), cmocka_unit_test(test_runnable),
 	    cmocka_unit_test(test_own_files),         cmocka_unit_test(test_gone),
+	    cmocka_unit_test(test_is_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
