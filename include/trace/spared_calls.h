@@ -10,10 +10,10 @@ struct resident;
 
 // True if a stop would do something to the call of a sleeping thread that cannot be undone
 // (SYSCALL_LEFT of syscall_table.h), or not completely: a timeout would begin again, or the rest of
-// a transfer would become a call of its own, before which others may come. Judges by what is seen
-// of the call from outside: its number, its arguments, and what its descriptor is. A compat call,
-// which has other numbers, is spared if syscall_from_compat does not know it. `resident` may be
-// NULL.
+// a transfer would become a call of its own, before which others may come; or if others see who
+// waits in the call, or hand it what it waits for, while it does. Judges by what is seen of the
+// call from outside: its number, its arguments, and what its descriptor is. A compat call, which
+// has other numbers, is spared if syscall_from_compat does not know it. `resident` may be NULL.
 bool spared_calls_has(int pid, int tid, struct resident *resident, const struct proc_syscall *call);
 
 // True if the sleeping thread waits for another program's answer: a seccomp supervisor's

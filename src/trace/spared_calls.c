@@ -16,7 +16,8 @@
 #include "syscall_table.h"
 
 enum {
-	SECCOMP_FILTER = 2, // SECCOMP_MODE_FILTER
+	SECCOMP_FILTER = 2,   // SECCOMP_MODE_FILTER
+	COMPAT_SETLKW64 = 14, // i386's F_SETLKW64; no command of x86-64 has the number
 };
 
 // True if the thread made a compat call. /proc/TID/syscall shows that call's number, but not which
@@ -80,17 +81,20 @@ static bool has_socket_timeout(const struct syscall_caller *caller, const struct
 	                                                                    : errno != ENOSYS;
 }
 
-// True if it reads a terminal that waits for a time: entered again it does not know what is left.
+// True if it reads a terminal that waits for a time, or one that cannot be asked: entered again it
+// does not know what is left.
 static bool has_terminal_timeout(const struct syscall_caller *caller,
                                  const struct proc_syscall *call, const struct syscall_row *row)
 {
 	const int number = (int)call->args[0];
 	struct terminal_facts terminal;
 
-	return row->rest && row->rest->wish == WISH_RECEIVE &&
-	       (descriptor_kind(caller->tid, number) & DESCRIPTOR_TERMINAL) &&
-	       descriptor_terminal(caller->pid, caller->tid, number, &terminal) &&
-	       terminal.has_timeout;
+	if (!row->rest || row->rest->wish != WISH_RECEIVE ||
+	    !(descriptor_kind(caller->tid, number) & DESCRIPTOR_TERMINAL))
+		return false;
+	return descriptor_terminal(caller->pid, caller->tid, number, &terminal)
+	           ? terminal.has_timeout
+	           : errno != ENOSYS;
 }
 
 // True if the call may have moved a part of its data. A call that gives all that it has may,
@@ -129,13 +133,17 @@ static bool is_seen_waiting(const struct proc_syscall *call)
 			return false;
 		}
 	case SYS_fcntl: // EDEADLK is for who closes a circle
-		return call->args[1] == F_SETLKW || call->args[1] == F_OFD_SETLKW;
+		return call->args[1] == F_SETLKW || call->args[1] == F_OFD_SETLKW ||
+		       call->args[1] == COMPAT_SETLKW64;
+	case SYS_flock:
 	case SYS_mq_timedreceive: // mq_notify(2) is for when nobody waits
 	case SYS_mq_timedsend:
 	case SYS_msgrcv:
 	case SYS_msgsnd:
 	case SYS_semop:
-	case SYS_open: // of a FIFO: ENXIO
+	case SYS_semtimedop: // which the C library makes of semop(3)
+	case SYS_open:       // of a FIFO: ENXIO
+	case SYS_creat:
 	case SYS_openat:
 	case SYS_openat2:
 		return true;

@@ -297,7 +297,7 @@ static const struct syscall_row rows[] = {
     {CALLS(SYS_poll, SYS_nanosleep, SYS_clock_nanosleep, SYS_restart_syscall),
      .fate = SYSCALL_RESTARTED,
      .kernel = "ERESTART_RESTARTBLOCK: do_restart_poll, hrtimer_nanosleep_restart"},
-    // FUTEX_WAIT_REQUEUE_PI may say EAGAIN instead, as it does whenever it likes.
+    // FUTEX_WAIT_REQUEUE_PI ends with EAGAIN instead: no sleeper is stopped in it (spared_calls).
     {CALLS(SYS_futex, SYS_futex_waitv, SYS_futex_wait), .fate = SYSCALL_RESTARTED,
      .kernel = "futex_wait, futex_lock_pi, futex_wait_multiple"},
     {CALLS(SYS_pause, SYS_rt_sigsuspend), .fate = SYSCALL_RESTARTED,

@@ -3,7 +3,6 @@
 // size, so that only a stop would show their callers.
 #include <alloca.h>
 #include <linux/filter.h>
-#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <netinet/in.h>
@@ -158,15 +157,6 @@ FRAME void close_lingering_int_80(struct kind *kind)
 }
 #endif
 
-static pthread_t begin(void *(*function)(void *), void *argument)
-{
-	pthread_t thread;
-
-	if (pthread_create(&thread, NULL, function, argument))
-		die("pthread_create");
-	return thread;
-}
-
 #define ALL 100
 #define FIRST_MS 25
 #define TIMEOUT_MS 200
@@ -279,50 +269,6 @@ FRAME void read_terminal(struct kind *kind)
 	pthread_join(typist, NULL);
 	close(slave);
 	close(master);
-}
-
-static atomic_int condition, mutex;
-
-static long call_futex(atomic_int *futex, int operation, long value, long other)
-{
-	return syscall(SYS_futex, futex, operation | FUTEX_PRIVATE_FLAG, value, other, &mutex,
-	               value);
-}
-
-// Moves the waiter on to the mutex, once it waits, and unlocks that later.
-static void *requeue_late(void *argument)
-{
-	const pid_t waiter = *(pid_t *)argument;
-
-	while (state_of(waiter) != 'S')
-		usleep(200);
-	usleep(200); // where it has slept for something else on its way
-	while (state_of(waiter) != 'S')
-		usleep(200);
-	call_futex(&mutex, FUTEX_LOCK_PI, 0, 0);
-	const int value = atomic_fetch_add(&condition, 1) + 1;
-	syscall(SYS_futex, &condition, FUTEX_CMP_REQUEUE_PI | FUTEX_PRIVATE_FLAG, 1, 0, &mutex,
-	        value);
-	sleep_ms(FIRST_MS);
-	call_futex(&mutex, FUTEX_UNLOCK_PI, 0, 0);
-	return NULL;
-}
-
-// Gets the mutex in its sleep. A stop would have it end without.
-FRAME void wait_requeued(struct kind *kind)
-{
-	char *space = alloca((size_t)(16 + 16 * random_below(8)));
-	pid_t tid = gettid();
-
-	__asm__ volatile("" : : "r"(space) : "memory");
-	const int value = atomic_load(&condition);
-	const pthread_t other = begin(requeue_late, &tid);
-	const long result = call_futex(&condition, FUTEX_WAIT_REQUEUE_PI, value, 0);
-	if (result != 0)
-		fault(kind, "waited", errno);
-	else
-		call_futex(&mutex, FUTEX_UNLOCK_PI, 0, 0);
-	pthread_join(other, NULL);
 }
 
 static void *send_descriptor_late(void *argument)
@@ -567,6 +513,7 @@ struct kind spared_kinds[] = {
     {.name = "receive_part", .run = receive_part},
     {.name = "read_terminal", .run = read_terminal},
     {.name = "wait_requeued", .run = wait_requeued},
+    {.name = "wait_semaphore", .run = wait_semaphore},
     {.name = "receive_descriptor", .run = receive_descriptor},
     {.name = "write_to_replaced", .run = write_to_replaced},
     {.name = "print_whole", .run = print_whole},

@@ -47,6 +47,16 @@ struct beginning begin_call(void);
 // had the CPUs.
 void note_time(struct kind *kind, const struct beginning *begun, double wanted_ms, double early_ms);
 
+// Begins a thread, to be joined.
+static inline pthread_t begin(void *(*function)(void *), void *argument)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, function, argument))
+		die("pthread_create");
+	return thread;
+}
+
 // A thread that nobody waits for.
 static inline void help(void *(*function)(void *), void *argument)
 {
@@ -120,6 +130,10 @@ void call_from_32(struct kind *kind);
 void own_descriptors(struct kind *kind);
 void take_descriptor(struct kind *kind);
 void end_at_descriptor(struct kind *kind);
+
+// Of calls_waiting.c.
+void wait_requeued(struct kind *kind);
+void wait_semaphore(struct kind *kind);
 
 // Of calls_kvm.c.
 void cut_kvm_run(struct kind *kind);
