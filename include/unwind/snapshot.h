@@ -103,9 +103,9 @@ struct snapshot_hint {
 	size_t guess_bytes; // for a stack without a known end; 0: the default
 	size_t limit_bytes; // for one with a known end; 0: the default
 	uint64_t last_base;
-	uint64_t deep_sp;        // where unwinding last reached its limit of frames; 0: never
-	uint64_t outer_sp;       // the most below the base that few frames have been; 0: not known
-	uint64_t outer_base;     // which that was
+	uint64_t deep_sp;  // where unwinding last reached its limit of frames; 0: never
+	uint64_t outer_sp; // the lowest SP from which on a whole stack had few frames; 0: not known
+	uint64_t outer_base;     // that stack's base
 	uint64_t huge_bytes;     // a larger stack has far more frames than are shown; 0: not known
 	size_t huge_limit_bytes; // for such a stack
 	unsigned int n_huge;     // copies with that limit

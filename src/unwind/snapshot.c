@@ -25,7 +25,9 @@ enum {
 	// A stack that is larger than the part of it which holds the most frames that are shown, by
 	// this factor, has more: its other frames would have to be as much larger than those.
 	HUGE_FACTOR = 4,
-	MAX_HUGE = 256, // copies, before another one is made as large as any
+	// So many copies of a huge stack are small before one is made as large as any again. Of the
+	// first ones, each whose number is a power of two is followed by such a one.
+	MAX_HUGE = 256,
 };
 
 bool snapshot_buffer_init(struct snapshot_buffer *buffer)
@@ -351,10 +353,13 @@ static void copy_erlang(int tid, const struct arch *arch, const struct maps *map
 static void limit_huge(const struct snapshot_hint *hint, uint64_t sp, struct extent *extent,
                        struct snapshot *snapshot)
 {
-	const bool has_outer = hint->outer_sp > sp && hint->outer_sp - sp < extent->stack_bytes;
+	const bool has_outer =
+	    hint->outer_base > sp && hint->outer_base - sp <= extent->stack_bytes;
+	// Among the outer frames, nothing is deep.
+	const uint64_t below_outer = hint->outer_sp > sp ? hint->outer_sp - sp : 0;
 
 	snapshot->stack_bytes = extent->stack_bytes;
-	snapshot->deep_bytes = has_outer ? hint->outer_sp - sp : extent->stack_bytes;
+	snapshot->deep_bytes = has_outer ? below_outer : extent->stack_bytes;
 	snapshot->is_huge = hint->huge_bytes != 0 && snapshot->deep_bytes > hint->huge_bytes &&
 	                    extent->bytes > hint->huge_limit_bytes;
 	if (!snapshot->is_huge)

@@ -487,6 +487,10 @@ static void test_hint_whole(void **state)
 	hint.huge_bytes = 255;
 	assert_true(capture(&child, &hint));
 	assert_true(snapshot->is_huge);
+	hint.outer_sp = sp; // it is among the outermost frames now
+	assert_true(capture(&child, &hint));
+	assert_int_equal(snapshot->deep_bytes, 0);
+	assert_false(snapshot->is_huge);
 	end(&child);
 }
 
