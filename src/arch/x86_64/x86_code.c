@@ -230,11 +230,18 @@ static void begin(struct search *search, uint64_t address)
 	search->n_branches = 1;
 }
 
+// True if both or neither count from a copy in the register, and the same one.
+static bool agree_on_copy(const struct way *a, const struct way *b, int number)
+{
+	const uint16_t bit = (uint16_t)(1u << number);
+
+	return !((a->copies ^ b->copies) & bit) &&
+	       (!(a->copies & bit) || a->copied_at[number] == b->copied_at[number]);
+}
+
 static bool agree_when_lost(const struct way *a, const struct way *b)
 {
-	const uint16_t counted_from = 1u << MACHINE_BP | 1u << MACHINE_R10;
-
-	return ((a->copies ^ b->copies) & counted_from) == 0 &&
+	return agree_on_copy(a, b, MACHINE_BP) && agree_on_copy(a, b, MACHINE_R10) &&
 	       a->has_arguments == b->has_arguments && a->arguments_slot == b->arguments_slot &&
 	       a->arguments_at == b->arguments_at && a->has_frame == b->has_frame;
 }
