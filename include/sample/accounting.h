@@ -50,6 +50,13 @@ struct accounting {
 void accounting_count(struct accounting *accounting, struct account *account, uint32_t stack,
                       enum thread_state state, int64_t tick_ns);
 
+// The two halves of accounting_count, for a thread that had gone on by the time it stopped: what it
+// showed in the tick in which it was asked, and the stack of the later ticks.
+void accounting_count_alone(struct accounting *accounting, struct account *account, uint32_t stack,
+                            enum thread_state state, int64_t tick_ns);
+void accounting_count_pending(struct accounting *accounting, struct account *account,
+                              uint32_t stack);
+
 // Counts the last sample once more: the thread has slept on since then, or since it was primed.
 void accounting_again(struct accounting *accounting, struct account *account);
 

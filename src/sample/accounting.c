@@ -28,8 +28,8 @@ static void count_again(struct accounting *accounting, struct account *account, 
 	profile_count_again(accounting->profile, sample, n, now_ns < last_ns ? last_ns : now_ns);
 }
 
-void accounting_count(struct accounting *accounting, struct account *account, uint32_t stack,
-                      enum thread_state state, int64_t tick_ns)
+void accounting_count_alone(struct accounting *accounting, struct account *account, uint32_t stack,
+                            enum thread_state state, int64_t tick_ns)
 {
 	if (accounting->priming) {
 		account->primed_stack = stack;
@@ -38,12 +38,20 @@ void accounting_count(struct accounting *accounting, struct account *account, ui
 	}
 	account->sample = count_ticks(accounting, account, stack, state, 1, tick_ns);
 	account->sampled = true;
-	// Count the later ticks, each in the state that it was in: a sleeper that was woken only to
-	// be stopped, and waited for a CPU, still goes on as a sleeper.
+}
+
+// Counts each in the state that it was in: a sleeper that was woken only to be stopped, and waited
+// for a CPU, still goes on as a sleeper.
+void accounting_count_pending(struct accounting *accounting, struct account *account,
+                              uint32_t stack)
+{
+	const struct profile *profile = accounting->profile;
 	uint32_t last = account->sample;
+
 	for (size_t i = 0; i < account->n_pending_ticks; i++) {
 		const struct pending_ticks *ticks = &account->pending_ticks[i];
-		if (ticks->state == accounting->profile->samples[last].state) {
+		const struct sample *sample = &profile->samples[last];
+		if (ticks->state == sample->state && stack == sample->stack) {
 			count_again(accounting, account, last, ticks->count, ticks->last_ns);
 		} else {
 			last = count_ticks(accounting, account, stack, ticks->state, ticks->count,
@@ -51,6 +59,14 @@ void accounting_count(struct accounting *accounting, struct account *account, ui
 		}
 	}
 	account->n_pending_ticks = 0;
+}
+
+void accounting_count(struct accounting *accounting, struct account *account, uint32_t stack,
+                      enum thread_state state, int64_t tick_ns)
+{
+	accounting_count_alone(accounting, account, stack, state, tick_ns);
+	if (!accounting->priming)
+		accounting_count_pending(accounting, account, stack);
 }
 
 void accounting_slept(struct accounting *accounting, struct account *account, uint64_t n_ticks)

@@ -79,6 +79,22 @@ void ticker_deinit(struct ticker *ticker)
 	*ticker = (struct ticker){0};
 }
 
+// Counts a sleeper that had woken and gone on when it stopped: by what the look showed, and, while
+// it then waited for a CPU to stop on, by what the stop showed.
+static void count_moved(struct ticker *ticker, const struct stop *stop)
+{
+	struct account *account = &stop->thread->account;
+	struct unwound unwound;
+
+	tick_count_first_look(ticker, stop->thread, stop->state, stop->tick_ns);
+	if (account->n_pending_ticks == 0)
+		return;
+	tick_unwind(ticker, stop->thread, &stop->snapshot, &unwound);
+	goroutine_samples_label(ticker, stop->thread, unwound.labels);
+	accounting_count_pending(&ticker->accounting, account,
+	                         goroutine_samples_stack(ticker, &unwound));
+}
+
 static void count_stop(struct ticker *ticker, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
@@ -92,7 +108,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	// The address space may have been read in the middle of the exec: try the walk again.
 	ticker->space.stale |= stop->how.exec;
 	if (stop->copied && !stop->failed && first_look_has_moved(thread, &stop->snapshot)) {
-		tick_count_first_look(ticker, thread, stop->state, stop->tick_ns);
+		count_moved(ticker, stop);
 	} else if (stop->copied && !stop->failed) {
 		tick_unwind(ticker, thread, &stop->snapshot, &unwound);
 		if (stop->asleep)

@@ -275,8 +275,8 @@ void tick_count_first_look(struct ticker *ticker, struct target_thread *thread,
 	thread->sleep.asleep = false;
 	goroutine_samples_bind(ticker, thread, NULL);
 	goroutine_samples_label(ticker, thread, unwound.labels);
-	accounting_count(&ticker->accounting, &thread->account,
-	                 goroutine_samples_stack(ticker, &unwound), state, tick_ns);
+	accounting_count_alone(&ticker->accounting, &thread->account,
+	                       goroutine_samples_stack(ticker, &unwound), state, tick_ns);
 	goroutine_samples_pay(ticker, &thread->account);
 }
 

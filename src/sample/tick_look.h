@@ -15,7 +15,8 @@ void tick_see(struct ticker *ticker, struct target_thread *thread);
 // Looks at the thread, and does what follows (decision.h): counts it, plans its stop, or waits.
 void tick_look(struct ticker *ticker, struct target_thread *thread);
 
-// Counts a sleeper that was to be stopped with what its look showed (first_look.h).
+// Counts a sleeper that was to be stopped with what its look showed (first_look.h), and none of the
+// later ticks for which it may be pending.
 void tick_count_first_look(struct ticker *ticker, struct target_thread *thread,
                            enum thread_state state, int64_t tick_ns);
 

@@ -202,6 +202,27 @@ static void test_pending_counts(void **state)
 	assert_int_equal(accounting_pending(&f->accounting, &f->account, THREAD_DISK), 1);
 }
 
+// A sleeper that woke before it was stopped: what it slept in is one tick's.
+static void test_moved(void **state)
+{
+	struct fixture *f = *state;
+	const int64_t asked_ns = next_tick(f);
+
+	for (int i = 0; i < 3; i++) {
+		next_tick(f);
+		accounting_pending(&f->accounting, &f->account,
+		                   i < 2 ? THREAD_RUNNING : THREAD_SLEEPING);
+	}
+	accounting_count_alone(&f->accounting, &f->account, f->stack_a, THREAD_SLEEPING, asked_ns);
+	assert_counted(f, f->stack_a, THREAD_SLEEPING, 1);
+	assert_int_equal(f->account.n_pending_ticks, 2);
+	accounting_count_pending(&f->accounting, &f->account, f->stack_b);
+	assert_counted(f, f->stack_a, THREAD_SLEEPING, 1);
+	assert_counted(f, f->stack_b, THREAD_RUNNING, 2);
+	assert_counted(f, f->stack_b, THREAD_SLEEPING, 1);
+	assert_balanced(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +232,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_primed_as_before, setup, teardown),
 	    cmocka_unit_test(test_pending),
 	    cmocka_unit_test_setup_teardown(test_pending_counts, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_moved, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
