@@ -142,6 +142,12 @@ bool module_was_written_to(const struct module *module);
 // Gives the module another path, after sampling. Its old path does not find it any more.
 void module_rename(struct module *module, const char *path);
 
+// True if a program made the code as it ran: no file holds it.
+static inline bool module_is_jit(const struct module *module)
+{
+	return module->kind == MODULE_ANONYMOUS || module->kind == MODULE_IMAGE;
+}
+
 // Returns the module's last path component, or the path itself if it is in brackets. Owned by
 // module.
 const char *module_name(const struct module *module);

@@ -71,11 +71,11 @@ static void count_sample(const struct profile *profile, const struct modules *mo
 	nameless->n_samples += sample->count;
 	if (!location)
 		return;
-	const enum module_kind kind = modules->items[location->module]->kind;
+	const struct module *module = modules->items[location->module];
 	nameless->n_lacking += sample->count;
-	if (kind == MODULE_ANONYMOUS || kind == MODULE_IMAGE)
+	if (module_is_jit(module))
 		nameless->n_made += sample->count;
-	else if (kind == MODULE_FILE)
+	else if (module->kind == MODULE_FILE)
 		nameless->by_module[location->module] += sample->count;
 }
 

@@ -19,8 +19,9 @@ void first_look_keep(struct target_thread *thread, const struct snapshot *snapsh
 // Forgets it.
 void first_look_drop(struct target_thread *thread);
 
-// True if the stop has found the thread elsewhere: by its registers, and by its stack where it was
-// scheduled more often than the stop makes it be. False if no look was kept.
+// True if the stop has found the thread elsewhere: by its registers, or, if it was scheduled more
+// than once since the look, by its stack (the stop itself makes it be scheduled once). False if no
+// look was kept.
 bool first_look_has_moved(const struct target_thread *thread, const struct snapshot *stopped);
 
 // Returns the stack that the look showed; valid until the next first_look_keep.

@@ -17,15 +17,15 @@ enum {
 
 struct code_block {
 	uint64_t address;
-	int64_t read_ns;  // the tick's; 0: never
-	int64_t asked_ns; // the last tick that asked for it
+	int64_t read_ns;  // the update of the address space (updated_ns) at which; 0: never
+	int64_t asked_ns; // likewise: the last one at which it was asked for
 	size_t size;      // as much of it as could be read
 	bool is_absent;   // it is not in memory: nobody has written it lately
 	uint8_t bytes[BLOCK_BYTES];
 };
 
 struct code_blocks {
-	int64_t now_ns;                     // the tick's
+	int64_t now_ns;                     // the address space's last update
 	struct code_block blocks[N_BLOCKS]; // each block in one of two, by its address's hash
 };
 

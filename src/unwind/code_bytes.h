@@ -40,14 +40,15 @@ void code_notes_add(struct code_notes *notes, uint64_t address, const void *byte
 // Returns what is to be kept of the notes.
 struct code_bytes code_notes_finish(const struct code_notes *notes);
 
-// Blocks of a process's code as they are at one tick: many rules lie in few blocks.
+// Blocks of a process's code as they are at one update of its address space: many rules lie in few
+// blocks.
 struct code_blocks;
 
 struct code_blocks *code_blocks_create(void);
 void code_blocks_destroy(struct code_blocks *blocks);
 
-// True if the process has the same bytes there at the address space's last update, or if they are
-// not in memory, and so not written lately: they are not fetched for this. What it writes between
-// that and now may be seen, or not.
+// True if the process has the same bytes there at the address space's last update, or if they
+// cannot be read: they are not in memory, and so not written lately, and are not fetched for this;
+// or the process has ended. What it writes between that and now may be seen, or not.
 bool code_bytes_hold(const struct code_bytes *bytes, struct code_blocks *blocks,
                      const struct address_space *space);

@@ -156,7 +156,7 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 {
 	struct noted_code noted = {code, notes};
 	const enum module_kind kind = code->module->kind;
-	const bool is_jit = kind == MODULE_ANONYMOUS || kind == MODULE_IMAGE;
+	const bool is_jit = module_is_jit(code->module);
 	const uint64_t address = code->address + is_call;
 	struct arch_code arch_code = is_jit ? jit_code : in_file;
 
@@ -311,7 +311,7 @@ static void make_rule(const struct code_address *code, bool is_call, struct code
 	*ret = (struct rule){.kind = RULE_NONE};
 	if (code->module->kind == MODULE_UNKNOWN)
 		return;
-	if (code->module->kind == MODULE_ANONYMOUS || code->module->kind == MODULE_IMAGE)
+	if (module_is_jit(code->module))
 		make_jit_rule(code, is_call, notes, ret);
 	else if (!module_guard(code->module, read_rule, (void *)&order, MODULE_FOR_RULES))
 		*ret = (struct rule){.kind = RULE_NONE};
@@ -347,8 +347,7 @@ static void make_room(struct rule ***rules, size_t *count, size_t *capacity, uin
 const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
                                   const struct code_address *code, bool is_call)
 {
-	const enum module_kind kind = code->module->kind;
-	const bool is_jit = kind == MODULE_ANONYMOUS || kind == MODULE_IMAGE;
+	const bool is_jit = module_is_jit(code->module);
 
 	make_room(&cache->rules, &cache->count, &cache->capacity, id);
 	// JIT code may have become other code: when asked again, make it again, in its old place.

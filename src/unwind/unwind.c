@@ -126,10 +126,10 @@ static bool is_called_from(struct unwinder *unwinder, const struct registers *ca
 static bool is_begun_from(struct unwinder *unwinder, const struct registers *caller)
 {
 	const uint64_t pc = caller->value[ARCH_NATIVE->pc];
-
 	const struct unwinder_entry *entry = unwind_entry_find(unwinder, pc, true);
 
-	return is_called_from(unwinder, caller) || entry->is_entered || entry->rule->signal_frame;
+	return (entry->may_return && address_space_is_code(unwinder->space, pc)) ||
+	       entry->is_entered || entry->rule->signal_frame;
 }
 
 // Steps by the frame pointer in code without CFI; that counts only if the result looks like a
@@ -251,6 +251,15 @@ static struct move apply_table(struct unwinder *unwinder, const struct rule *rul
 	return move;
 }
 
+// Returns how much higher the code lies in the process than its module says.
+static uint64_t bias_of(struct unwinder *unwinder, uint64_t pc, bool is_return)
+{
+	const struct unwinder_entry *entry = unwind_entry_find(unwinder, pc, is_return);
+	const uint64_t code = pc - (is_return && !entry->is_entered);
+
+	return code - unwinder->profile->locations[entry->location].address;
+}
+
 static void note_go(struct unwinder *unwinder, const struct rule *rule, bool is_return,
                     const struct registers *registers)
 {
@@ -259,11 +268,8 @@ static void note_go(struct unwinder *unwinder, const struct rule *rule, bool is_
 	if (!go_layout_is_known(&rule->go))
 		return;
 	unwinder->go = rule->go;
-	if (rule->go.tls_at) {
-		const uint32_t location = unwind_entry_find(unwinder, pc, is_return)->location;
-		unwinder->go.tls_at +=
-		    pc - is_return - unwinder->profile->locations[location].address;
-	}
+	if (rule->go.tls_at)
+		unwinder->go.tls_at += bias_of(unwinder, pc, is_return);
 }
 
 static struct move change_stack(struct unwinder *unwinder, const struct rule *rule, bool is_return,
@@ -296,8 +302,7 @@ static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, 
 	enum { R12 = 12, R13 = 13 }; // traces use them, too
 	const struct arch *arch = ARCH_NATIVE;
 	const uint64_t pc = registers->value[arch->pc], sp = registers->value[arch->sp];
-	const uint32_t location = unwind_entry_find(unwinder, pc, is_return)->location;
-	const uint64_t bias = pc - is_return - unwinder->profile->locations[location].address;
+	const uint64_t bias = bias_of(unwinder, pc, is_return);
 	struct registers caller = *registers;
 
 	if (!registers_know(registers, luajit_code_dispatch))

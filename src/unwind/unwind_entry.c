@@ -49,7 +49,7 @@ static bool may_return_to(struct unwinder *unwinder, uint64_t pc)
 	const struct code_address code = address_space_resolve(unwinder->space, pc - 1);
 	uint8_t bytes[16];
 
-	if (code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE)
+	if (module_is_jit(code.module))
 		return true;
 	const uint64_t start = code.address + 1 - arch->max_call_bytes;
 	size_t n = module_read_code(code.module, start, bytes, arch->max_call_bytes);
@@ -99,7 +99,7 @@ static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, 
 	return (struct unwinder_entry){
 	    .key = pc * 2 + is_return,
 	    .location = location,
-	    .is_jit = code.module->kind == MODULE_ANONYMOUS || code.module->kind == MODULE_IMAGE,
+	    .is_jit = module_is_jit(code.module),
 	    .jit_code_generation = unwinder->jit_code_generation,
 	    .seen_ns = unwinder->space->updated_ns,
 	    .is_entered = entered,

@@ -216,8 +216,8 @@ static enum effect write_sp(const struct instruction *i, struct way *way)
 	           : DEAD_END;
 }
 
-// Notes that one of the two registers by which functions leave their frames is made of the stack
-// pointer.
+// Notes that a register by which functions leave their frames (%rbp, %r10, %r11) is made of the
+// stack pointer.
 static void note_copy(const struct instruction *i, uint8_t number, struct way *way)
 {
 	int32_t offset;

@@ -14,16 +14,18 @@ enum base { BASE_SP, BASE_REGISTER, BASE_MEMORY, BASE_PROCESS };
 struct way {
 	uint64_t address;
 	enum base base;
-	int64_t at;            // stack pointer - base
-	uint8_t number;        // BASE_REGISTER: the base, by the machine's number
-	int64_t slot;          // BASE_MEMORY: the base is in memory at the first value of register
-	                       // `slot_by` + slot; BASE_PROCESS: at BEAM_PROCESS + slot
-	uint8_t slot_by;       // by the machine's number
-	uint16_t written;      // registers, by the machine's numbers
-	uint16_t popped;       // those of them that were popped
-	int64_t places[16];    // where they were, relative to the base
-	uint16_t loaded;       // those that hold what is in memory at the first value of register
-	int64_t loaded_at[16]; // loaded_by + loaded_at
+	int64_t at;         // stack pointer - base
+	uint8_t number;     // BASE_REGISTER: the base, by the machine's number
+	int64_t slot;       // BASE_MEMORY: the base is in memory at the first value of register
+	                    // `slot_by` + slot; BASE_PROCESS: at BEAM_PROCESS + slot
+	uint8_t slot_by;    // by the machine's number
+	uint16_t written;   // registers, by the machine's numbers
+	uint16_t popped;    // those of them that were popped
+	int64_t places[16]; // where they were, relative to the base
+	// Registers that hold what is in memory at the first value of register loaded_by +
+	// loaded_at.
+	uint16_t loaded;
+	int64_t loaded_at[16];
 	uint8_t loaded_by[16];
 	uint16_t stored;   // registers whose first value the way has put into memory somewhere
 	uint16_t kept;     // registers that the way has put on the stack, unchanged
