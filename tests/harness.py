@@ -182,12 +182,15 @@ class Run:
         self.wait_ticks(10)
 
     def wait_ticks(self, n):
-        """Waits for as many pauses of the one that samples: it pauses after each tick that is not
-        late, and seldom more than once or twice more, for a thread that it stops."""
-        n_pauses = self.n_pauses()
-        wait_for(
-            lambda: self.process.poll() is not None or self.n_pauses() > n_pauses + n, f"{n} ticks"
-        )
+        """Waits until so many are due, and for as many pauses of the one that samples: it pauses
+        after each tick that is not late, but also for threads that it stops, and for files."""
+        hz = float(self.args[self.args.index("-F") + 1]) if "-F" in self.args else 99
+        n_pauses, due_s = self.n_pauses(), time.monotonic() + n / hz
+
+        def have_been():
+            return self.n_pauses() > n_pauses + n and time.monotonic() > due_s
+
+        wait_for(lambda: self.process.poll() is not None or have_been(), f"{n} ticks")
 
     def worker_pid(self):
         """The process that samples: a child of the one that was started."""
