@@ -2,6 +2,8 @@
 """Whatever file or memory code runs from, its names are right, or none."""
 
 import atexit
+import collections
+import itertools
 import os
 import re
 import shutil
@@ -9,7 +11,7 @@ import subprocess
 import sys
 
 import harness
-from harness import LEAVES, LIBRARY, MAIN, THREAD, attach
+from harness import LEAVES, LIBRARY, MAIN, THREAD, attach, name_of, read_symbols
 
 CALLS = f"many_arguments;through_qsort;{LIBRARY}compare;dynamic_frame;big_frame"
 SLEEP = rf"{MAIN};{CALLS};leaf_sleep{LEAVES}"
@@ -55,6 +57,39 @@ class Unsized(TestCase):
         self.assert_stacks(stacks, rf"{MAIN};run;(?:in_assembly|{harness.UNNAMED})")
         for leaf in leaves:
             self.assertGreater(count(stacks, leaf), 10, stacks)
+
+
+class Tableless(TestCase):
+    """Where only the code tells, each stack is the program's, or marked."""
+
+    BUILDS = "tableless-O2", "tableless-O3"
+
+    def check(self, mode, way, most_marked):
+        for build, stripped in itertools.product(self.BUILDS, ("", "-stripped")):
+            with self.subTest(build + stripped):
+                target = self.start_fixture(build + stripped, mode)
+                run = attach(target, hz=997, duration=1, form="folded")
+                names = read_symbols(harness.fixture(build))
+                named, n_marked = collections.Counter(), 0
+                for stack, count in run.stacks().told().items():
+                    if stack[0].startswith("[truncated"):
+                        n_marked += count
+                        continue
+                    named[tuple(name_of(names, frame) if build in frame else frame
+                                for frame in stack)] += count  # fmt: skip
+                self.assert_stacks(named, rf"{MAIN}{way}", share=1)
+                self.assertLessEqual(n_marked, most_marked * run.summary.samples, run.stderr)
+                target.end()
+
+    def test_fails(self):
+        """A frame pointer is not taken for the one of a function that has none."""
+        spins = r"(?:;checked(?:;spin)?)?"
+        # After the first call of two in checked, it is not known what happens if that returns.
+        self.check("fails", rf"(?:;holder(?:;middle(?:;inner{spins})?)?)?", 0.8)
+
+    def test_realigned(self):
+        inside = r"(?:;(?:fill|[^;]*memset[^;]*))?"
+        self.check("realigned", rf"(?:;shift(?:;outer(?:;realigned{inside})?)?)?", 0.02)
 
 
 class Upgraded(TestCase):

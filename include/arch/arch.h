@@ -107,14 +107,15 @@ struct arch {
 	// Makes the rule for code without CFI from the code itself (x86_code_rule). The next ones:
 	// the registers that the function left alone which was to return to the address
 	// (x86_code_left_alone); whether some way leads from a function's start to the instruction
-	// that holds the address (x86_code_leads_to); whether the bytes end in a call of at most
-	// max_call_bytes.
+	// that holds the address (x86_code_leads_to), or may (x86_code_may_lead_to); whether the
+	// bytes end in a call of at most max_call_bytes.
 	bool (*code_rule)(const struct arch_code *code, uint64_t address, bool is_return,
 	                  struct rule *ret);
 	bool (*refine)(const struct arch_code *code, uint64_t address, const struct rule *general,
 	               struct rule *ret); // x86_code_refine
 	uint32_t (*left_alone)(const struct arch_code *code, uint64_t return_address);
 	bool (*leads_to)(const struct arch_code *code, uint64_t start, uint64_t address);
+	bool (*may_lead_to)(const struct arch_code *code, uint64_t start, uint64_t address);
 	bool (*is_after_call)(const uint8_t *bytes, size_t size);
 	size_t max_call_bytes;
 	// Returns where a direct call leads: `bytes` are direct_call_bytes long, and end at `next`;

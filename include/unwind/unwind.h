@@ -16,6 +16,7 @@
 #include "profile.h"
 
 struct address_space;
+struct call_checks;
 struct code_blocks;
 struct rule_cache;
 struct snapshot;
@@ -40,6 +41,7 @@ struct unwinder {
 	struct hash_index index;
 	struct code_blocks *code_blocks; // of JIT code; NULL: none was looked at again
 	struct unwinder_entry *recent;   // copies of those that were asked for last, by hash
+	struct call_checks *call_checks; // NULL: none was made
 	uint32_t generation;
 	uint32_t jit_code_generation;   // that of the address space, when the entries were made
 	uint64_t start_stack;           // that of the address space, then
@@ -47,6 +49,7 @@ struct unwinder {
 	struct luajit_thread luajit;    // what the last stack has shown of the thread
 	uint64_t tls;                   // the thread pointer, of the last stack; 0: unknown
 	struct beam_seen beam;          // what the last stack has shown of BEAM
+	bool has_guessed;               // a frame of the last stack was found by the frame pointer
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI
 	uint64_t n_code_steps;          // those found by their code alone

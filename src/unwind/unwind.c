@@ -6,6 +6,7 @@
 
 #include "address_space.h"
 #include "arch.h"
+#include "call_check.h"
 #include "go_switch.h"
 #include "memory.h"
 #include "module.h"
@@ -41,6 +42,7 @@ void unwinder_deinit(struct unwinder *unwinder)
 	free(unwinder->sps);
 	free(unwinder->pcs);
 	unwind_entries_deinit(unwinder);
+	call_checks_destroy(unwinder->call_checks);
 	*unwinder = (struct unwinder){0};
 }
 
@@ -132,6 +134,21 @@ static bool is_begun_from(struct unwinder *unwinder, const struct registers *cal
 	       entry->is_entered || entry->rule->signal_frame;
 }
 
+// True if the caller, from which the frame is begun, may have called it: if only by a signal.
+static bool may_have_called(struct unwinder *unwinder, const struct registers *registers,
+                            bool is_return, const struct registers *caller)
+{
+	const unsigned int pc = ARCH_NATIVE->pc;
+	const struct unwinder_entry *entry = unwind_entry_find(unwinder, caller->value[pc], true);
+
+	if (!entry->may_return || entry->is_entered || entry->rule->signal_frame)
+		return true;
+	if (!unwinder->call_checks)
+		unwinder->call_checks = call_checks_create();
+	return call_checks_allow(unwinder->call_checks, unwinder->space, registers->value[pc],
+	                         is_return, caller->value[pc]);
+}
+
 // Steps by the frame pointer in code without CFI; that counts only if the result looks like a
 // frame. Such code may as well keep there what points to any two words, a function's address among
 // them.
@@ -151,12 +168,14 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule, boo
 	if (!move.go_on && (move.end == STACK_NOT_COPIED || move.end == STACK_NOT_RESIDENT))
 		return end_without_rule(unwinder, registers, move.end);
 	if (!move.go_on || !address_space_is_code(unwinder->space, caller.value[arch->pc]) ||
-	    !is_begun_from(unwinder, &caller) || points_into_frame(registers, &caller))
+	    !is_begun_from(unwinder, &caller) || points_into_frame(registers, &caller) ||
+	    !may_have_called(unwinder, registers, is_return, &caller))
 		return end_without_rule(unwinder, registers, STACK_NO_RULE);
 	// What such code did with the other registers is not known.
 	caller.known &= 1u << arch->pc | 1u << arch->sp | 1u << arch->fp |
 	                always_kept(unwinder, registers->value[arch->pc], is_return);
 	unwinder->n_frame_pointer_steps++;
+	unwinder->has_guessed = true;
 	*registers = caller;
 	return GO_ON;
 }
@@ -183,7 +202,9 @@ static struct move follow_code(struct unwinder *unwinder, const struct rule *rul
 	struct rule by_frame_pointer;
 
 	const struct move move = apply_row(rule, is_return, snapshot, &caller);
-	if (move.go_on && is_begun_from(unwinder, &caller)) {
+	// After a guess the stack pointer may be another one than the code counts from.
+	if (move.go_on && is_begun_from(unwinder, &caller) &&
+	    (!unwinder->has_guessed || may_have_called(unwinder, registers, is_return, &caller))) {
 		if (rule->cfa_register == arch->fp && !rule->cfa_expression)
 			unwinder->n_frame_pointer_steps++;
 		else
@@ -465,6 +486,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 
 	refresh(unwinder);
 	unwinder->luajit.dispatch = unwinder->beam.process = 0;
+	unwinder->has_guessed = false;
 	unwinder->tls = snapshot->tls;
 	ret->n = walk_frames(unwinder, snapshot, &registers, ret);
 	ret->locations = unwinder->frames;

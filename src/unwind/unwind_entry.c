@@ -5,6 +5,7 @@
 
 #include "address_space.h"
 #include "arch.h"
+#include "call_check.h"
 #include "code_bytes.h"
 #include "memory.h"
 #include "module.h"
@@ -169,5 +170,7 @@ void unwind_entries_refresh(struct unwinder *unwinder)
 	hash_index_clear(&unwinder->index);
 	unwinder->n_entries = 0;
 	forget_recent(unwinder);
+	if (unwinder->call_checks)
+		call_checks_clear(unwinder->call_checks);
 	unwinder->generation = unwinder->space->generation;
 }

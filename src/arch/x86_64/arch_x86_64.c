@@ -268,6 +268,7 @@ const struct arch arch_native = {
     .refine = x86_code_refine,
     .left_alone = x86_code_left_alone,
     .leads_to = x86_code_leads_to,
+    .may_lead_to = x86_code_may_lead_to,
     .is_after_call = x86_code_is_after_call,
     .max_call_bytes = X86_CODE_MAX_CALL_BYTES,
     .direct_call_target = direct_call_target,

@@ -461,23 +461,53 @@ uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_addre
 	return alone;
 }
 
+// How far a function's ways have been followed.
+struct extent {
+	uint64_t end;       // no instruction was seen beyond
+	bool uses_table;    // a way leads to where a table says
+	bool goes_anywhere; // a way leads into another file, or could not be followed
+};
+
+// Notes why a way ends: `i` is its last instruction.
+static void note_end(const struct instruction *i, struct extent *extent)
+{
+	const bool is_jump =
+	    i->map == MAP_ONE && !i->is_vector && i->opcode == 0xff && i->reg_field == 4;
+	const bool is_by_pc = i->mod == 0 && (i->rm & 7) == 5; // through the file's table of others
+
+	extent->goes_anywhere |= is_jump && is_by_pc;
+	extent->uses_table |= is_jump && !is_by_pc;
+}
+
 // Follows one way to its end, or to the instruction that holds the address: then it returns true.
-static bool passes(struct search *search, struct way *way, uint64_t address)
+static bool passes(struct search *search, struct way *way, uint64_t address, struct extent *extent)
 {
 	struct instruction i;
 
-	while (visit(search, way->address) && read_instruction(search, way->address, &i)) {
+	while (visit(search, way->address)) {
+		if (!read_instruction(search, way->address, &i)) {
+			extent->goes_anywhere = true;
+			return false;
+		}
 		if (address - way->address < i.length)
 			return true;
-		way->address += i.length;
+		// Where it leads does not depend on the stack pointer.
+		*way = (struct way){.address = way->address + i.length};
+		if (extent->end < way->address)
+			extent->end = way->address;
+		extent->goes_anywhere |= search->n_branches == MAX_BRANCHES;
 		const enum effect effect = advance(search, &i, way);
-		if (effect == RETURN || effect == DEAD_END)
-			break;
+		if (effect == DEAD_END)
+			note_end(&i, extent);
+		if (effect == DEAD_END || effect == RETURN)
+			return false;
 	}
+	extent->goes_anywhere |= search->n_instructions > MAX_INSTRUCTIONS;
 	return false;
 }
 
-bool x86_code_leads_to(const struct arch_code *code, uint64_t start, uint64_t address)
+static bool leads_to(const struct arch_code *code, uint64_t start, uint64_t address,
+                     struct extent *extent)
 {
 	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
 
@@ -487,8 +517,23 @@ bool x86_code_leads_to(const struct arch_code *code, uint64_t start, uint64_t ad
 	begin(search, start);
 	while (search->n_branches > 0) {
 		struct way way = search->branches[--search->n_branches];
-		if (passes(search, &way, address))
+		if (passes(search, &way, address, extent))
 			return true;
 	}
 	return false;
+}
+
+bool x86_code_leads_to(const struct arch_code *code, uint64_t start, uint64_t address)
+{
+	struct extent unused = {0};
+
+	return leads_to(code, start, address, &unused);
+}
+
+bool x86_code_may_lead_to(const struct arch_code *code, uint64_t start, uint64_t address)
+{
+	struct extent extent = {0};
+
+	return leads_to(code, start, address, &extent) || extent.goes_anywhere ||
+	       (extent.uses_table && address >= start && address < extent.end);
 }

@@ -40,6 +40,10 @@ uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_addre
 // Calls are taken to return.
 bool x86_code_leads_to(const struct arch_code *code, uint64_t start, uint64_t address);
 
+// True if one does, or may: if one leads into another file, or could not be followed to its end; or
+// to where a table says, and the address lies among the code that is known to be the function's.
+bool x86_code_may_lead_to(const struct arch_code *code, uint64_t start, uint64_t address);
+
 // Finds how much the code adds to the stack pointer until it jumps through the word that %r15
 // points to, as PHP's handlers do; calls are taken to return. False if it does not jump so, as far
 // as it is followed.

@@ -203,12 +203,14 @@ static enum effect write_sp(const struct instruction *i, struct way *way)
 			return GO_ON;
 		}
 	}
-	// and, and sub of a register: harmless if the frame pointer leads back, or the address of
-	// the arguments.
+	// and, and sub of a register: harmless if the frame pointer leads back, which may still
+	// have the value that it had before, or the address of the arguments.
 	way->is_lost = true;
 	if (!way->has_arguments) // what was pushed before lies at another distance now
 		way->has_pushed_fp = way->has_frame = false;
-	return i->wide && (way->copies >> MACHINE_BP & 1 || way->copies >> MACHINE_R10 & 1) &&
+	const bool leads_back = way->copies >> MACHINE_BP & 1 || way->copies >> MACHINE_R10 & 1 ||
+	                        way->has_arguments || !(way->written >> MACHINE_BP & 1);
+	return i->wide && leads_back &&
 	               ((on_sp && (i->opcode == 0x29 || ((i->opcode == 0x83 || i->opcode == 0x81) &&
 	                                                 i->reg_field == 4))) ||
 	                (i->opcode == 0x2b && i->reg == MACHINE_SP))

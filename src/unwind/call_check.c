@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "call_check.h"
+
+#include <stdlib.h>
+
+#include "address_space.h"
+#include "arch.h"
+#include "hash.h"
+#include "memory.h"
+#include "module.h"
+#include "symbol_table.h"
+
+enum { N_CHECKS = 1024 }; // a power of two
+
+struct call_check {
+	uint64_t pc; // 0: none
+	uint64_t return_address;
+	bool allowed;
+};
+
+struct call_checks {
+	struct call_check items[N_CHECKS]; // by hash
+};
+
+struct call_checks *call_checks_create(void)
+{
+	return memory_alloc_zeroed(1, sizeof(struct call_checks));
+}
+
+void call_checks_destroy(struct call_checks *checks)
+{
+	free(checks);
+}
+
+void call_checks_clear(struct call_checks *checks)
+{
+	for (size_t i = 0; i < N_CHECKS; i++)
+		checks->items[i].pc = 0;
+}
+
+struct called_code {
+	struct module *module;
+	uint64_t address; // of the code
+	uint64_t target;  // where the function begins that was called
+	bool is_part;     // the result
+};
+
+static size_t read_code(void *context, uint64_t address, void *buffer, size_t size)
+{
+	return module_read_code(context, address, buffer, size);
+}
+
+static void find_if_part(void *context)
+{
+	struct called_code *code = context;
+	const struct arch_code arch_code = {.read = read_code, .context = code->module};
+	const struct symbol_table *symbols = module_symbols(code->module);
+
+	code->is_part =
+	    (symbols && symbol_table_find_start(symbols, code->address) == code->target) ||
+	    ARCH_NATIVE->may_lead_to(&arch_code, code->target, code->address);
+}
+
+static bool is_possible(struct address_space *space, uint64_t code, uint64_t return_address)
+{
+	const struct code_address called = address_space_resolve(space, code);
+	const struct code_address call = address_space_resolve(space, return_address - 1);
+	const size_t n = ARCH_NATIVE->direct_call_bytes;
+	const uint64_t end = call.address + 1;
+	uint8_t bytes[16];
+
+	if (call.module != called.module || call.module->kind != MODULE_FILE ||
+	    module_read_code(call.module, end - n, bytes, n) != n)
+		return true;
+	struct called_code part = {
+	    .module = called.module,
+	    .address = called.address,
+	    .target = ARCH_NATIVE->direct_call_target(bytes, end),
+	};
+	return part.target == 0 ||
+	       !module_guard(call.module, find_if_part, &part, MODULE_FOR_RULES) || part.is_part;
+}
+
+bool call_checks_allow(struct call_checks *checks, struct address_space *space, uint64_t pc,
+                       bool is_return, uint64_t return_address)
+{
+	const uint64_t code = pc - is_return;
+	struct call_check *check = &checks->items[hash_mix(code, return_address) & (N_CHECKS - 1)];
+
+	if (check->pc != code || check->return_address != return_address)
+		*check = (struct call_check){
+		    .pc = code,
+		    .return_address = return_address,
+		    .allowed = is_possible(space, code, return_address),
+		};
+	return check->allowed;
+}
