@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <linux/io_uring.h>
 #include <string.h>
+#include <time.h>
 
 #include "descriptor.h"
 #include "memory.h"
@@ -42,7 +43,9 @@ static struct proc_syscall native_call(const struct proc_syscall *call)
 	return native;
 }
 
-// True for a call with a timeout: a call that begins again does not know what is left of it.
+// True for a call with a timeout: a call that begins again does not know what is left of it. The
+// kernel does, of a sleep; but it writes that into the program's memory, which may be where the
+// next sleep's length is.
 static bool has_timeout(const struct proc_syscall *call)
 {
 	switch (call->nr) {
@@ -54,6 +57,12 @@ static bool has_timeout(const struct proc_syscall *call)
 		return call->args[3] != 0;
 	case SYS_rt_sigtimedwait:
 		return call->args[2] != 0;
+	case SYS_restart_syscall: // of what, is not seen
+		return true;
+	case SYS_nanosleep:
+		return call->args[1] != 0;
+	case SYS_clock_nanosleep:
+		return !(call->args[1] & TIMER_ABSTIME) && call->args[3] != 0;
 	case SYS_io_getevents:
 	case SYS_io_pgetevents:
 		return call->args[4] != 0;
@@ -62,6 +71,30 @@ static bool has_timeout(const struct proc_syscall *call)
 	default:
 		return false;
 	}
+}
+
+// True for a call with a timeout that restart_syscall(2) would go on with, under a filter, which
+// may not permit that: the call is entered again as a whole then (syscall_mend.h).
+static bool loses_timeout(const struct syscall_caller *caller, const struct proc_syscall *call)
+{
+	bool has_any = false;
+
+	switch (call->nr) {
+	case SYS_poll:
+		has_any = (int)call->args[2] > 0;
+		break;
+	case SYS_futex: // the other operations have absolute ones
+		has_any =
+		    call->args[3] != 0 && (call->args[1] & (uint64_t)FUTEX_CMD_MASK) == FUTEX_WAIT;
+		break;
+	case SYS_nanosleep:
+		has_any = true;
+		break;
+	case SYS_clock_nanosleep:
+		has_any = !(call->args[1] & TIMER_ABSTIME);
+		break;
+	}
+	return has_any && syscall_is_filtered(caller->tid);
 }
 
 // True for calls whose first argument is a socket with SO_RCVTIMEO or SO_SNDTIMEO, or one that
@@ -156,7 +189,7 @@ static bool is_spared(const struct syscall_caller *caller, const struct proc_sys
 {
 	const struct syscall_row *row = syscall_table_find(call->nr, call->args);
 	if (!row || row->fate == SYSCALL_LEFT || row->undisturbed || has_timeout(call) ||
-	    is_seen_waiting(call))
+	    loses_timeout(caller, call) || is_seen_waiting(call))
 		return true;
 	switch (call->nr) {
 	case SYS_execve:

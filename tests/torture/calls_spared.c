@@ -234,6 +234,22 @@ FRAME void receive_part(struct kind *kind)
 	close(ends[1]);
 }
 
+// What is left of its time is told to who is interrupted: one that is not finds its memory
+// unchanged.
+FRAME void keep_rest(struct kind *kind)
+{
+	char *space = alloca((size_t)(16 + 16 * random_below(8)));
+	const struct timespec length = {0, (MIN_MS + random_below(MORE_MS)) * 1000000L};
+	struct timespec rest = length;
+	const int clock = random_below(2) ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+
+	__asm__ volatile("" : : "r"(space) : "memory");
+	const int result = clock == CLOCK_REALTIME ? nanosleep(&rest, &rest)
+	                                           : clock_nanosleep(clock, 0, &rest, &rest);
+	if (result || rest.tv_nsec != length.tv_nsec)
+		fault(kind, "left", rest.tv_nsec);
+}
+
 static void *type_late(void *argument)
 {
 	const int fd = *(int *)argument;
@@ -512,6 +528,7 @@ struct kind spared_kinds[] = {
 #endif
     {.name = "receive_part", .run = receive_part},
     {.name = "read_terminal", .run = read_terminal},
+    {.name = "keep_rest", .run = keep_rest},
     {.name = "wait_requeued", .run = wait_requeued},
     {.name = "wait_semaphore", .run = wait_semaphore},
     {.name = "receive_descriptor", .run = receive_descriptor},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls with a timeout, for which nothing ever comes: they may end with it only, and on time.
+#include <alloca.h>
 #include <linux/aio_abi.h>
 #include <linux/futex.h>
 #include <linux/io_uring.h>
@@ -115,6 +116,49 @@ FRAME void time_clock_nanosleep(struct kind *kind)
 	const long ms = choose_ms();
 	const struct timespec length = timespec_of(ms);
 
+	EXPECT(kind, ms, 0, clock_nanosleep(CLOCK_MONOTONIC, 0, &length, NULL), result == 0);
+}
+
+// Of a size that the code computes: only a stop would show this function's callers.
+#define GROW_FRAME()                                                                               \
+	do {                                                                                       \
+		char *space = alloca((size_t)(16 + 16 * random_below(8)));                         \
+		__asm__ volatile("" : : "r"(space) : "memory");                                    \
+	} while (0)
+
+FRAME void time_poll_computed(struct kind *kind)
+{
+	const long ms = choose_ms();
+
+	GROW_FRAME();
+	EXPECT(kind, ms, 0, poll(NULL, 0, (int)ms), result == 0);
+}
+
+FRAME void time_futex_computed(struct kind *kind)
+{
+	const long ms = choose_ms();
+	const struct timespec length = timespec_of(ms);
+	int word = 0;
+
+	GROW_FRAME();
+	EXPECT(kind, ms, 0, syscall(SYS_futex, &word, FUTEX_WAIT, 0, &length), FAILED(ETIMEDOUT));
+}
+
+FRAME void time_nanosleep_computed(struct kind *kind)
+{
+	const long ms = choose_ms();
+	const struct timespec length = timespec_of(ms);
+
+	GROW_FRAME();
+	EXPECT(kind, ms, 0, nanosleep(&length, NULL), result == 0);
+}
+
+FRAME void time_clock_nanosleep_computed(struct kind *kind)
+{
+	const long ms = choose_ms();
+	const struct timespec length = timespec_of(ms);
+
+	GROW_FRAME();
 	EXPECT(kind, ms, 0, clock_nanosleep(CLOCK_MONOTONIC, 0, &length, NULL), result == 0);
 }
 
@@ -326,6 +370,10 @@ struct kind timed_kinds[] = {
     {.name = "select", .run = time_select},
     {.name = "nanosleep", .run = time_nanosleep},
     {.name = "clock_nanosleep", .run = time_clock_nanosleep},
+    {.name = "poll_computed", .run = time_poll_computed},
+    {.name = "nanosleep_computed", .run = time_nanosleep_computed},
+    {.name = "clock_nanosleep_computed", .run = time_clock_nanosleep_computed},
+    {.name = "futex_computed", .run = time_futex_computed},
     {.name = "futex", .run = time_futex},
     {.name = "condition", .run = time_condition},
     {.name = "semtimedop", .run = time_semtimedop},
