@@ -91,6 +91,7 @@ static void count_moved(struct ticker *ticker, const struct stop *stop)
 		return;
 	tick_unwind(ticker, stop->thread, &stop->snapshot, &unwound);
 	goroutine_samples_label(ticker, stop->thread, unwound.labels);
+	account->wait = wait_reasons_of_call(&ticker->waits, stop->how.call);
 	accounting_count_pending(&ticker->accounting, account,
 	                         goroutine_samples_stack(ticker, &unwound));
 }

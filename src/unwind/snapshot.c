@@ -537,7 +537,9 @@ bool snapshot_is_cut_before(const struct snapshot *snapshot, uint64_t address)
 {
 	for (size_t i = 0; snapshot->cut && i < snapshot->n_regions; i++) {
 		const struct snapshot_region *region = &snapshot->regions[i];
-		if (address >= region->start && address - region->start < SNAPSHOT_MAX_STACK_BYTES)
+		const size_t bytes = i == 0 ? snapshot->stack_bytes : 0;
+		if (address >= region->start &&
+		    address - region->start < max_size(bytes, SNAPSHOT_MAX_STACK_BYTES))
 			return true;
 	}
 	return false;

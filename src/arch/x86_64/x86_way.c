@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "beam_code.h"
+#include "memory.h"
 #include "x86_instruction.h"
 
 // rbx, rbp, r12 to r15 (psABI, 3.2.1).
@@ -27,6 +28,27 @@ static void push_when_lost(struct way *way, uint8_t number)
 static void note_stored(struct way *way, uint8_t number)
 {
 	way->stored |= ~way->written & 1u << number;
+}
+
+// Notes that a register is put into a word of the stack.
+static void note_filled(struct way *way, int64_t at)
+{
+	if (way->base != BASE_SP || way->is_lost)
+		return;
+	if (way->n_filled < array_size(way->filled))
+		way->filled[way->n_filled] = at;
+	if (way->n_filled <= array_size(way->filled))
+		way->n_filled++;
+}
+
+// True if the way may have filled that word of the stack: what it loads from there is not there
+// yet.
+static bool may_have_filled(const struct way *way, int64_t at)
+{
+	for (size_t i = 0; i < way->n_filled; i++)
+		if (i == array_size(way->filled) || way->filled[i] == at)
+			return true;
+	return false;
 }
 
 static void push(struct way *way, uint8_t number)
@@ -198,7 +220,8 @@ static enum effect write_sp(const struct instruction *i, struct way *way)
 	if (i->opcode == 0x8b && i->wide && i->reg == MACHINE_SP) { // mov
 		if (i->mod == 3)
 			return take_register(way, i->rm, 0);
-		if (i->plain_base && i->rm == MACHINE_SP && way->base == BASE_SP && !way->is_lost) {
+		if (i->plain_base && i->rm == MACHINE_SP && way->base == BASE_SP && !way->is_lost &&
+		    !may_have_filled(way, way->at + i->displacement)) {
 			rebase_to_memory(way, MACHINE_SP, way->at + i->displacement, 0);
 			return GO_ON;
 		}
@@ -344,8 +367,11 @@ static enum effect step_plain(const struct instruction *i, unsigned int how, str
 
 	if (how & WAY_TAKES_JUMPS && move_word(i, way))
 		return GO_ON;
-	if (i->map == MAP_ONE && !i->is_vector && i->opcode == 0x89 && i->mod != 3)
+	if (i->map == MAP_ONE && !i->is_vector && i->opcode == 0x89 && i->mod != 3) {
 		note_stored(way, i->reg);
+		if (i->plain_base && i->rm == MACHINE_SP)
+			note_filled(way, way->at + i->displacement);
+	}
 	if (load_by_fp(i, way)) {
 		way->compared = 0;
 		way->checks_guard = false;
