@@ -63,8 +63,9 @@ class Tableless(TestCase):
     """Where only the code tells, each stack is the program's, or marked."""
 
     BUILDS = "tableless-O2", "tableless-O3"
+    MOST_MARKED = 0.02
 
-    def check(self, mode, way, most_marked):
+    def check(self, mode, way):
         for build, stripped in itertools.product(self.BUILDS, ("", "-stripped")):
             with self.subTest(build + stripped):
                 target = self.start_fixture(build + stripped, mode)
@@ -78,18 +79,18 @@ class Tableless(TestCase):
                     named[tuple(name_of(names, frame) if build in frame else frame
                                 for frame in stack)] += count  # fmt: skip
                 self.assert_stacks(named, rf"{MAIN}{way}", share=1)
-                self.assertLessEqual(n_marked, most_marked * run.summary.samples, run.stderr)
+                self.assertLessEqual(n_marked, self.MOST_MARKED * run.summary.samples, run.stderr)
                 target.end()
 
     def test_fails(self):
-        """A frame pointer is not taken for the one of a function that has none."""
+        """What follows on a call that never returns is another function's; and a frame pointer is not
+        taken for the one of a function that has none."""
         spins = r"(?:;checked(?:;spin)?)?"
-        # After the first call of two in checked, it is not known what happens if that returns.
-        self.check("fails", rf"(?:;holder(?:;middle(?:;inner{spins})?)?)?", 0.8)
+        self.check("fails", rf"(?:;holder(?:;middle(?:;inner{spins})?)?)?")
 
     def test_realigned(self):
         inside = r"(?:;(?:fill|[^;]*memset[^;]*))?"
-        self.check("realigned", rf"(?:;shift(?:;outer(?:;realigned{inside})?)?)?", 0.02)
+        self.check("realigned", rf"(?:;shift(?:;outer(?:;realigned{inside})?)?)?")
 
 
 class Upgraded(TestCase):

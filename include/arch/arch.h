@@ -33,7 +33,7 @@ static inline void registers_set(struct registers *registers, unsigned int numbe
 struct arch_code {
 	// Reads up to `size` bytes at the address; returns how many there are.
 	size_t (*read)(void *context, uint64_t address, void *buffer, size_t size);
-	// True if both addresses are in one function, as far as is known.
+	// True if both addresses, of a call and behind it, are in one function, as far as is known.
 	bool (*is_together)(void *context, uint64_t a, uint64_t b);
 	// Returns the n-th place (from 0 on) at which the function to be followed may begin; 0: no
 	// more are known.
@@ -118,6 +118,7 @@ struct arch {
 	bool (*may_lead_to)(const struct arch_code *code, uint64_t start, uint64_t address);
 	bool (*is_after_call)(const uint8_t *bytes, size_t size);
 	size_t max_call_bytes;
+	bool (*is_padding)(const uint8_t *code, size_t size); // between functions, and nothing else
 	// Returns where a direct call leads: `bytes` are direct_call_bytes long, and end at `next`;
 	// 0: they are not a direct call.
 	uint64_t (*direct_call_target)(const uint8_t *bytes, uint64_t next);

@@ -5,6 +5,7 @@
 
 #include "address_space.h"
 #include "arch.h"
+#include "file_code.h"
 #include "hash.h"
 #include "memory.h"
 #include "module.h"
@@ -50,10 +51,19 @@ static size_t read_code(void *context, uint64_t address, void *buffer, size_t si
 	return module_read_code(context, address, buffer, size);
 }
 
+static bool is_together(void *context, uint64_t a, uint64_t b)
+{
+	return file_code_goes_on(context, a, b);
+}
+
 static void find_if_part(void *context)
 {
 	struct called_code *code = context;
-	const struct arch_code arch_code = {.read = read_code, .context = code->module};
+	const struct arch_code arch_code = {
+	    .read = read_code,
+	    .is_together = is_together,
+	    .context = code->module,
+	};
 	const struct symbol_table *symbols = module_symbols(code->module);
 
 	code->is_part =

@@ -10,6 +10,7 @@
 #include "code_bytes.h"
 #include "expression.h"
 #include "frame_rule.h"
+#include "file_code.h"
 #include "ghc.h"
 #include "go_runtime.h"
 #include "gopclntab.h"
@@ -65,10 +66,7 @@ static size_t read_file_code(void *context, uint64_t address, void *buffer, size
 
 static bool is_together_in_file(void *context, uint64_t a, uint64_t b)
 {
-	const struct code_address *code = context;
-	const struct symbol_table *symbols = module_symbols(code->module);
-
-	return !symbols || symbol_table_find(symbols, a) == symbol_table_find(symbols, b);
+	return file_code_goes_on(((const struct code_address *)context)->module, a, b);
 }
 
 static uint64_t find_start_in_file(void *context, unsigned int n)

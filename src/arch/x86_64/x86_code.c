@@ -44,6 +44,17 @@ bool x86_code_is_after_call(const uint8_t *bytes, size_t size)
 	return false;
 }
 
+bool x86_code_is_padding(const uint8_t *code, size_t size)
+{
+	struct instruction i;
+
+	for (size_t at = 0; at < size; at += i.length)
+		if (!x86_instruction_decode(code + at, size - at, &i) ||
+		    !x86_instruction_is_padding(&i))
+			return false;
+	return true;
+}
+
 struct search {
 	const struct arch_code *code;
 	unsigned int how;  // WAY_*
@@ -168,6 +179,14 @@ static bool is_erlang_header(const struct search *search, uint64_t address)
 	       begins_erlang_function(shape);
 }
 
+// True if another function may begin behind a call, which never returns then.
+static bool may_end(const struct search *search, uint64_t call, uint64_t next)
+{
+	const struct arch_code *code = search->code;
+
+	return code->is_together && !code->is_together(code->context, call, next);
+}
+
 // Follows one way to its end. True if it leads to the goal, or to a ret, with *ret_popped the bytes
 // that the ret takes off the stack besides the return address.
 static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
@@ -182,10 +201,8 @@ static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 			return search->goal == NO_GOAL && !search->by_shape && !way->is_away;
 		}
 		way->address += i.length;
-		// After a call that never returns another function may begin.
 		if (is_call(&i) && way->address != search->goal &&
-		    (!search->code->is_together(search->code->context, here, way->address) ||
-		     is_erlang_header(search, here)))
+		    (may_end(search, here, way->address) || is_erlang_header(search, here)))
 			return false;
 		switch (advance(search, &i, way)) {
 		case RETURN:
@@ -464,7 +481,7 @@ uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_addre
 // How far a function's ways have been followed.
 struct extent {
 	uint64_t end;       // no instruction was seen beyond
-	bool uses_table;    // a way leads to where a table says
+	bool is_unsure;     // a way leads to where a table says, or on if a call returns
 	bool goes_anywhere; // a way leads into another file, or could not be followed
 };
 
@@ -476,7 +493,7 @@ static void note_end(const struct instruction *i, struct extent *extent)
 	const bool is_by_pc = i->mod == 0 && (i->rm & 7) == 5; // through the file's table of others
 
 	extent->goes_anywhere |= is_jump && is_by_pc;
-	extent->uses_table |= is_jump && !is_by_pc;
+	extent->is_unsure |= is_jump && !is_by_pc;
 }
 
 // Follows one way to its end, or to the instruction that holds the address: then it returns true.
@@ -491,10 +508,15 @@ static bool passes(struct search *search, struct way *way, uint64_t address, str
 		}
 		if (address - way->address < i.length)
 			return true;
+		const uint64_t here = way->address;
 		// Where it leads does not depend on the stack pointer.
-		*way = (struct way){.address = way->address + i.length};
+		*way = (struct way){.address = here + i.length};
 		if (extent->end < way->address)
 			extent->end = way->address;
+		if (is_call(&i) && may_end(search, here, way->address)) {
+			extent->is_unsure = true;
+			return false;
+		}
 		extent->goes_anywhere |= search->n_branches == MAX_BRANCHES;
 		const enum effect effect = advance(search, &i, way);
 		if (effect == DEAD_END)
@@ -535,5 +557,5 @@ bool x86_code_may_lead_to(const struct arch_code *code, uint64_t start, uint64_t
 	struct extent extent = {0};
 
 	return leads_to(code, start, address, &extent) || extent.goes_anywhere ||
-	       (extent.uses_table && address >= start && address < extent.end);
+	       (extent.is_unsure && address >= start && address < extent.end);
 }

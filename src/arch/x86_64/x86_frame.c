@@ -396,12 +396,6 @@ static bool follow_all(struct search *search)
 	return true;
 }
 
-static bool is_padding(const struct instruction *i)
-{
-	return (i->map == MAP_ONE && !i->is_vector && (i->opcode == 0x90 || i->opcode == 0xcc)) ||
-	       (i->map == MAP_0F && !i->is_vector && i->opcode == 0x1f);
-}
-
 // Enters code that no followed way leads to: with what is known of it, if anything is; otherwise it
 // must at least do nothing unknown.
 static bool enter_gap(struct search *search, uint64_t address, const struct instruction *i)
@@ -410,7 +404,7 @@ static bool enter_gap(struct search *search, uint64_t address, const struct inst
 	struct place come = {0}, anywhere = {.has_fp = true};
 	int64_t told;
 
-	if (is_padding(i))
+	if (x86_instruction_is_padding(i))
 		return true;
 	if (functions->find_sp(functions->context, address, &told))
 		come.sp = (int32_t)told;

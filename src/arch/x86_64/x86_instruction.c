@@ -451,3 +451,9 @@ bool x86_instruction_sets_to_sp(const struct instruction *i, uint8_t number, int
 	*ret_offset = is_lea ? i->displacement : 0;
 	return true;
 }
+
+bool x86_instruction_is_padding(const struct instruction *i)
+{
+	return (i->map == MAP_ONE && !i->is_vector && (i->opcode == 0x90 || i->opcode == 0xcc)) ||
+	       (i->map == MAP_0F && !i->is_vector && i->opcode == 0x1f);
+}

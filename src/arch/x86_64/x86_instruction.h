@@ -65,3 +65,6 @@ uint16_t x86_instruction_implicit(const struct instruction *i);
 // True if it sets the register to the stack pointer + *ret_offset: mov %rsp, %reg or
 // lea x(%rsp), %reg.
 bool x86_instruction_sets_to_sp(const struct instruction *i, uint8_t number, int32_t *ret_offset);
+
+// True if it stands between functions: nop and int3.
+bool x86_instruction_is_padding(const struct instruction *i);
