@@ -10,6 +10,7 @@
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
+#include "resident.h"
 #include "rule.h"
 #include "rule_cache.h"
 
@@ -90,10 +91,41 @@ struct code_address unwind_entry_resolve(struct unwinder *unwinder, uint64_t pc,
 	return resolve(unwinder, pc, is_return, &entered);
 }
 
+// True if the process has other code there than its file: it has written it since, or makes code
+// where the file has data. Debuggers' breakpoints do not count.
+static bool is_rewritten(const struct address_space *space, const struct code_address *code,
+                         uint64_t pc)
+{
+	enum { INT3 = 0xcc };
+	uint8_t in_file[32], in_memory[32];
+
+	const size_t n = module_read_code(code->module, code->address, in_file, sizeof(in_file));
+	if (n == 0 || !resident_read(space->resident, space->tid, pc, in_memory, n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (in_memory[i] != in_file[i] && in_memory[i] != INT3)
+			return true;
+	return false;
+}
+
+// Returns the rule of the code at the pc, or of the call before it.
+static const struct rule *find_rule(struct unwinder *unwinder, const struct code_address *code,
+                                    uint32_t location, uint64_t pc, bool is_return)
+{
+	static const struct rule none = {.kind = RULE_NONE};
+	const struct rule *rule = rule_cache_get(unwinder->rules, location, code, is_return);
+
+	return rule->kind == RULE_CODE && code->module->kind == MODULE_FILE &&
+	               is_rewritten(unwinder->space, code, pc)
+	           ? &none
+	           : rule;
+}
+
 static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, bool is_return)
 {
 	bool entered;
 	const struct code_address code = resolve(unwinder, pc, is_return, &entered);
+	const uint64_t exact = pc - (is_return && !entered);
 	const uint32_t location =
 	    profile_intern_code(unwinder->profile, code.module->index, code.address, code.code);
 
@@ -105,7 +137,7 @@ static struct unwinder_entry make_entry(struct unwinder *unwinder, uint64_t pc, 
 	    .seen_ns = unwinder->space->updated_ns,
 	    .is_entered = entered,
 	    .may_return = is_return && may_return_to(unwinder, pc),
-	    .rule = rule_cache_get(unwinder->rules, location, &code, is_return),
+	    .rule = find_rule(unwinder, &code, location, exact, is_return),
 	};
 }
 
