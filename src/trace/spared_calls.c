@@ -57,8 +57,6 @@ static bool has_timeout(const struct proc_syscall *call)
 		return call->args[3] != 0;
 	case SYS_rt_sigtimedwait:
 		return call->args[2] != 0;
-	case SYS_restart_syscall: // of what, is not seen
-		return true;
 	case SYS_nanosleep:
 		return call->args[1] != 0;
 	case SYS_clock_nanosleep:
