@@ -80,7 +80,7 @@ class Tableless(TestCase):
                 if all_marked:
                     self.assertGreater(n_marked, 0.9 * run.summary.samples, run.stderr)
                 else:
-                    self.assertLess(n_marked, 0.02 * run.summary.samples, run.stderr)
+                    self.assertLessEqual(n_marked, 2 + 0.02 * run.summary.samples, run.stderr)
                 if named:
                     self.assert_stacks(named, rf"{MAIN}{way}", share=1)
                 target.end()

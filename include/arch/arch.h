@@ -115,10 +115,14 @@ struct arch {
 	               struct rule *ret); // x86_code_refine
 	uint32_t (*left_alone)(const struct arch_code *code, uint64_t return_address);
 	bool (*leads_to)(const struct arch_code *code, uint64_t start, uint64_t address);
-	bool (*may_lead_to)(const struct arch_code *code, uint64_t start, uint64_t address);
+	bool (*may_lead_to)(const struct arch_code *code, uint64_t start, uint64_t address,
+	                    bool is_other);
 	bool (*is_after_call)(const uint8_t *bytes, size_t size);
 	size_t max_call_bytes;
-	bool (*is_padding)(const uint8_t *code, size_t size); // between functions, and nothing else
+	// True if the code is nothing but what lies between functions; if a jump in it leads to its
+	// first byte.
+	bool (*is_padding)(const uint8_t *code, size_t size);
+	bool (*jumps_back)(const uint8_t *code, size_t size);
 	// Returns where a direct call leads: `bytes` are direct_call_bytes long, and end at `next`;
 	// 0: they are not a direct call.
 	uint64_t (*direct_call_target)(const uint8_t *bytes, uint64_t next);

@@ -11,16 +11,17 @@
 #include "module.h"
 #include "symbol_table.h"
 
-enum { N_CHECKS = 1024 }; // a power of two
+enum { MAX_CHECKS = 1 << 16 }; // a hostile target may show new pairs without end
 
 struct call_check {
-	uint64_t pc; // 0: none
-	uint64_t return_address;
+	uint64_t pc, return_address;
 	bool allowed;
 };
 
 struct call_checks {
-	struct call_check items[N_CHECKS]; // by hash
+	struct call_check *items;
+	size_t count, capacity;
+	struct hash_index index;
 };
 
 struct call_checks *call_checks_create(void)
@@ -30,13 +31,25 @@ struct call_checks *call_checks_create(void)
 
 void call_checks_destroy(struct call_checks *checks)
 {
+	if (!checks)
+		return;
+	hash_index_deinit(&checks->index);
+	free(checks->items);
 	free(checks);
 }
 
 void call_checks_clear(struct call_checks *checks)
 {
-	for (size_t i = 0; i < N_CHECKS; i++)
-		checks->items[i].pc = 0;
+	hash_index_clear(&checks->index);
+	checks->count = 0;
+}
+
+static bool check_equal(const void *context, uint32_t id, const void *key)
+{
+	const struct call_check *check = &((const struct call_checks *)context)->items[id];
+	const struct call_check *other = key;
+
+	return check->pc == other->pc && check->return_address == other->return_address;
 }
 
 struct called_code {
@@ -65,10 +78,10 @@ static void find_if_part(void *context)
 	    .context = code->module,
 	};
 	const struct symbol_table *symbols = module_symbols(code->module);
+	const uint64_t start = symbols ? symbol_table_find_start(symbols, code->address) : 0;
 
-	code->is_part =
-	    (symbols && symbol_table_find_start(symbols, code->address) == code->target) ||
-	    ARCH_NATIVE->may_lead_to(&arch_code, code->target, code->address);
+	code->is_part = start == code->target ||
+	                ARCH_NATIVE->may_lead_to(&arch_code, code->target, code->address, start);
 }
 
 static bool is_possible(struct address_space *space, uint64_t code, uint64_t return_address)
@@ -94,14 +107,16 @@ static bool is_possible(struct address_space *space, uint64_t code, uint64_t ret
 bool call_checks_allow(struct call_checks *checks, struct address_space *space, uint64_t pc,
                        bool is_return, uint64_t return_address)
 {
-	const uint64_t code = pc - is_return;
-	struct call_check *check = &checks->items[hash_mix(code, return_address) & (N_CHECKS - 1)];
+	struct call_check check = {.pc = pc - is_return, .return_address = return_address};
+	const uint64_t hash = hash_mix(check.pc, return_address);
+	const uint32_t id = hash_index_find(&checks->index, hash, check_equal, checks, &check);
 
-	if (check->pc != code || check->return_address != return_address)
-		*check = (struct call_check){
-		    .pc = code,
-		    .return_address = return_address,
-		    .allowed = is_possible(space, code, return_address),
-		};
-	return check->allowed;
+	if (id != HASH_NONE)
+		return checks->items[id].allowed;
+	if (checks->count == MAX_CHECKS)
+		return true;
+	check.allowed = is_possible(space, check.pc, return_address);
+	hash_index_insert(&checks->index, hash, (uint32_t)checks->count);
+	*array_push(checks->items, checks->count, checks->capacity) = check;
+	return check.allowed;
 }

@@ -21,6 +21,7 @@ void call_checks_clear(struct call_checks *checks);
 
 // False if the call that ends at return_address is a direct one in the same file, of a function of
 // which the code at the pc is no part; a pc that is a return address (is_return) belongs to the
-// call before it. True if that cannot be told. Each pair is looked at once, in the file.
+// call before it. True if that cannot be told, or too many pairs are known. Each is looked at
+// once, in the file.
 bool call_checks_allow(struct call_checks *checks, struct address_space *space, uint64_t pc,
                        bool is_return, uint64_t return_address);

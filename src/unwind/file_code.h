@@ -8,6 +8,7 @@
 struct module;
 
 // False if the code at `next`, behind a call at `call`, is another function's, so that the call
-// never returns: by their symbols, or, if neither has one, because only padding follows it up to
-// where the next function would begin. Call it in guarded work on the module.
+// never returns: by their symbols; or if neither has one, and it seems to be, since only padding
+// follows the call up to where the next function would begin. Call it in guarded work on the
+// module.
 bool file_code_goes_on(struct module *module, uint64_t call, uint64_t next);

@@ -134,7 +134,7 @@ static bool is_begun_from(struct unwinder *unwinder, const struct registers *cal
 	       entry->is_entered || entry->rule->signal_frame;
 }
 
-// True if the caller, from which the frame is begun, may have called it: if only by a signal.
+// True if the caller may have called the frame's function. True, too, if no call has begun it.
 static bool may_have_called(struct unwinder *unwinder, const struct registers *registers,
                             bool is_return, const struct registers *caller)
 {

@@ -91,8 +91,8 @@ struct code_address unwind_entry_resolve(struct unwinder *unwinder, uint64_t pc,
 	return resolve(unwinder, pc, is_return, &entered);
 }
 
-// True if the process has other code there than its file: it has written it since, or makes code
-// where the file has data. Debuggers' breakpoints do not count.
+// True if the process has other code right behind the pc than its file: it has written it since, or
+// makes code where the file has data. Debuggers' breakpoints do not count.
 static bool is_rewritten(const struct address_space *space, const struct code_address *code,
                          uint64_t pc)
 {

@@ -9,6 +9,7 @@
 #include "rule.h"
 #include "x86_code.h"
 #include "x86_frame.h"
+#include "x86_padding.h"
 #include "x86_registers.h"
 #include "x86_thunk.h"
 
@@ -269,7 +270,8 @@ const struct arch arch_native = {
     .left_alone = x86_code_left_alone,
     .leads_to = x86_code_leads_to,
     .may_lead_to = x86_code_may_lead_to,
-    .is_padding = x86_code_is_padding,
+    .is_padding = x86_padding_is_all,
+    .jumps_back = x86_padding_jumps_back,
     .is_after_call = x86_code_is_after_call,
     .max_call_bytes = X86_CODE_MAX_CALL_BYTES,
     .direct_call_target = direct_call_target,

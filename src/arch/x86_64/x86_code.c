@@ -44,17 +44,6 @@ bool x86_code_is_after_call(const uint8_t *bytes, size_t size)
 	return false;
 }
 
-bool x86_code_is_padding(const uint8_t *code, size_t size)
-{
-	struct instruction i;
-
-	for (size_t at = 0; at < size; at += i.length)
-		if (!x86_instruction_decode(code + at, size - at, &i) ||
-		    !x86_instruction_is_padding(&i))
-			return false;
-	return true;
-}
-
 struct search {
 	const struct arch_code *code;
 	unsigned int how;  // WAY_*
@@ -481,19 +470,44 @@ uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_addre
 // How far a function's ways have been followed.
 struct extent {
 	uint64_t end;       // no instruction was seen beyond
-	bool is_unsure;     // a way leads to where a table says, or on if a call returns
-	bool goes_anywhere; // a way leads into another file, or could not be followed
+	bool may_go_on;     // a way goes on if a call returns
+	bool jumps;         // a way goes on where a register or a table says
+	bool goes_anywhere; // a way goes on where it could not be followed
 };
 
-// Notes why a way ends: `i` is its last instruction.
-static void note_end(const struct instruction *i, struct extent *extent)
+// True for instructions that end the program: ud2, ud1, ud0, int3 and hlt.
+static bool is_trap(const struct instruction *i)
 {
-	const bool is_jump =
-	    i->map == MAP_ONE && !i->is_vector && i->opcode == 0xff && i->reg_field == 4;
-	const bool is_by_pc = i->mod == 0 && (i->rm & 7) == 5; // through the file's table of others
+	if (i->is_vector)
+		return false;
+	return i->map == MAP_ONE ? i->opcode == 0xcc || i->opcode == 0xf4
+	                         : i->map == MAP_0F && (i->opcode == 0x0b || i->opcode == 0xb9 ||
+	                                                i->opcode == 0xff);
+}
 
-	extent->goes_anywhere |= is_jump && is_by_pc;
-	extent->is_unsure |= is_jump && !is_by_pc;
+// True for those that do not go on with the next one, or not in this code: far jumps, calls and
+// returns, iret, sysret and sysexit.
+static bool is_far(const struct instruction *i)
+{
+	if (i->is_vector || (i->map != MAP_ONE && i->map != MAP_0F))
+		return false;
+	if (i->map == MAP_0F)
+		return i->opcode == 0x07 || i->opcode == 0x35;
+	return i->opcode == 0xca || i->opcode == 0xcb || i->opcode == 0xcf ||
+	       (i->opcode == 0xff && (i->reg_field == 3 || i->reg_field == 5));
+}
+
+// Notes where the way goes on behind an instruction that x86_way_step does not follow. True if it
+// is with the next one: many do to the stack pointer what is not known.
+static bool goes_on(const struct instruction *i, struct extent *extent)
+{
+	const bool is_indirect =
+	    i->map == MAP_ONE && !i->is_vector && i->opcode == 0xff && i->reg_field == 4;
+	const bool is_by_pc = i->mod == 0 && (i->rm & 7) == 5; // through the linker's table
+
+	extent->jumps |= is_indirect && !is_by_pc;
+	extent->goes_anywhere |= (is_indirect && is_by_pc) || is_far(i);
+	return !is_indirect && !is_far(i) && !is_trap(i);
 }
 
 // Follows one way to its end, or to the instruction that holds the address: then it returns true.
@@ -514,14 +528,12 @@ static bool passes(struct search *search, struct way *way, uint64_t address, str
 		if (extent->end < way->address)
 			extent->end = way->address;
 		if (is_call(&i) && may_end(search, here, way->address)) {
-			extent->is_unsure = true;
+			extent->may_go_on = true;
 			return false;
 		}
 		extent->goes_anywhere |= search->n_branches == MAX_BRANCHES;
 		const enum effect effect = advance(search, &i, way);
-		if (effect == DEAD_END)
-			note_end(&i, extent);
-		if (effect == DEAD_END || effect == RETURN)
+		if (effect == RETURN || (effect == DEAD_END && !goes_on(&i, extent)))
 			return false;
 	}
 	extent->goes_anywhere |= search->n_instructions > MAX_INSTRUCTIONS;
@@ -552,10 +564,14 @@ bool x86_code_leads_to(const struct arch_code *code, uint64_t start, uint64_t ad
 	return leads_to(code, start, address, &unused);
 }
 
-bool x86_code_may_lead_to(const struct arch_code *code, uint64_t start, uint64_t address)
+bool x86_code_may_lead_to(const struct arch_code *code, uint64_t start, uint64_t address,
+                          bool is_other)
 {
 	struct extent extent = {0};
 
-	return leads_to(code, start, address, &extent) || extent.goes_anywhere ||
-	       (extent.is_unsure && address >= start && address < extent.end);
+	if (leads_to(code, start, address, &extent) || extent.goes_anywhere)
+		return true;
+	return is_other
+	           ? extent.jumps
+	           : (extent.may_go_on || extent.jumps) && address >= start && address < extent.end;
 }

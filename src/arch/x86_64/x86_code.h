@@ -40,13 +40,12 @@ uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_addre
 // Calls are taken to return.
 bool x86_code_leads_to(const struct arch_code *code, uint64_t start, uint64_t address);
 
-// True if one does, or may: if one leads into another file, or could not be followed to its end; or
-// to where a table says, or on behind a call that may never return, and the address lies among the
-// code that is known to be the function's.
-bool x86_code_may_lead_to(const struct arch_code *code, uint64_t start, uint64_t address);
-
-// True if the code is nothing but what lies between functions: instructions that do nothing.
-bool x86_code_is_padding(const uint8_t *code, size_t size);
+// True if one does, or may: if one could not be followed to its end; or if a way goes on by a
+// table, or behind a call that seems to be the last of a function, and the address lies among the
+// function's code. `is_other`: it is known to be another function's, to which any jump by a
+// register or a table may lead.
+bool x86_code_may_lead_to(const struct arch_code *code, uint64_t start, uint64_t address,
+                          bool is_other);
 
 // Finds how much the code adds to the stack pointer until it jumps through the word that %r15
 // points to, as PHP's handlers do; calls are taken to return. False if it does not jump so, as far
