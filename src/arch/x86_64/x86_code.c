@@ -503,10 +503,10 @@ static bool goes_on(const struct instruction *i, struct extent *extent)
 {
 	const bool is_indirect =
 	    i->map == MAP_ONE && !i->is_vector && i->opcode == 0xff && i->reg_field == 4;
-	const bool is_by_pc = i->mod == 0 && (i->rm & 7) == 5; // through the linker's table
 
-	extent->jumps |= is_indirect && !is_by_pc;
-	extent->goes_anywhere |= (is_indirect && is_by_pc) || is_far(i);
+	// One that is by the pc goes through the linker's table.
+	extent->jumps |= is_indirect && !i->by_pc;
+	extent->goes_anywhere |= (is_indirect && i->by_pc) || is_far(i);
 	return !is_indirect && !is_far(i) && !is_trap(i);
 }
 

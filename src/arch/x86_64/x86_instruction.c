@@ -131,6 +131,7 @@ static void read_modrm(struct cursor *cursor, const struct prefixes *prefixes,
 		}
 	} else if (mod == 0 && rm == 5) {
 		displacement = 4;
+		ret->by_pc = true;
 	}
 	ret->rm = base | (prefixes->rex & 1) << 3;
 	ret->displacement = (int32_t)take_signed(cursor, displacement);

@@ -45,6 +45,7 @@ struct instruction {
 	uint8_t more;         // VEX's third register
 	bool plain_base;      // memory at register `rm` + displacement
 	bool by_fs;           // memory is counted from the thread's block
+	bool by_pc;           // memory is counted from where the instruction ends
 	uint8_t low;          // the opcode's own register, with REX.B
 	int32_t displacement;
 	int64_t immediate;
