@@ -117,6 +117,7 @@ struct arch {
 	bool (*leads_to)(const struct arch_code *code, uint64_t start, uint64_t address);
 	bool (*may_lead_to)(const struct arch_code *code, uint64_t start, uint64_t address,
 	                    bool is_other);
+	bool (*may_return)(const struct arch_code *code, uint64_t start); // x86_code_may_return
 	bool (*is_after_call)(const uint8_t *bytes, size_t size);
 	size_t max_call_bytes;
 	// True if the code is nothing but what lies between functions; if a jump in it leads to its

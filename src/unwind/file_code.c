@@ -29,11 +29,39 @@ static bool is_padded(struct module *module, uint64_t address)
 	       ARCH_NATIVE->is_padding(bytes, n) && !is_loop(module, address + n);
 }
 
+static size_t read_code(void *context, uint64_t address, void *buffer, size_t size)
+{
+	return module_read_code(context, address, buffer, size);
+}
+
+static bool is_not_padded(void *context, uint64_t call, uint64_t next)
+{
+	(void)call;
+	return !is_padded(context, next);
+}
+
+// True if the call that ends at the address, where a function may begin without padding before it,
+// is of one that never returns.
+static bool is_last_call(struct module *module, uint64_t address)
+{
+	const struct arch_code code = {
+	    .read = read_code, .is_together = is_not_padded, .context = module};
+	const size_t n = ARCH_NATIVE->direct_call_bytes;
+	uint8_t bytes[ALIGNMENT];
+
+	if (address % ALIGNMENT != 0 || module_read_code(module, address - n, bytes, n) != n)
+		return false;
+	const uint64_t target = ARCH_NATIVE->direct_call_target(bytes, address);
+	return target != 0 && !ARCH_NATIVE->may_return(&code, target);
+}
+
 bool file_code_goes_on(struct module *module, uint64_t call, uint64_t next)
 {
 	const struct symbol_table *symbols = module_symbols(module);
 	const char *of_call = symbols ? symbol_table_find(symbols, call) : NULL;
 	const char *of_next = symbols ? symbol_table_find(symbols, next) : NULL;
 
-	return of_call || of_next ? of_call == of_next : !is_padded(module, next);
+	if (of_call || of_next)
+		return of_call == of_next;
+	return !is_padded(module, next) && !is_last_call(module, next);
 }

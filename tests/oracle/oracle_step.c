@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// oracle_step [-w] [-s] [-l] PROGRAM [ARG...]: single-steps the program, keeps a shadow call stack
-// of its own by watching calls and returns, unwinds a snapshot at every instruction, and compares
-// all return addresses. Then the same with nothing but SP and PC, as of a sleeping thread: what
-// that shows must be right, too, as far as it goes. -w: from the very first instruction (the
+// oracle_step [-w] [-s] [-l] [-g] PROGRAM [ARG...]: single-steps the program, keeps a shadow call
+// stack of its own by watching calls and returns, unwinds a snapshot at every instruction, and
+// compares all return addresses. Then the same with nothing but SP and PC, as of a sleeping thread:
+// what that shows must be right, too, as far as it goes. -w: from the very first instruction (the
 // dynamic linker's) on, else from the program's first int3. -s: sends it SIGUSR1 every now and
 // then.
 //
 // A function that is about to leave for an exception's handler may have that handler's frame for
 // its caller: there, or where the jump that follows then leads. What one that leaves by changing SP
 // (longjmp) gets wrong of itself is counted apart: its rules describe the place that it goes to.
-// -l: the program has such functions.
+// -l: the program has such functions. -g: steps that are guessed, by the frame pointer, are judged
+// as all others; a stack that is marked as cut may be wrong, and is counted apart.
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -94,6 +95,8 @@ struct oracle {
 	size_t n_landings;
 	bool leaving; // SP was changed; until the jump
 	size_t leaving_depth;
+	bool judges_guesses;    // -g
+	uint64_t n_marked;      // with -g: they say that they are cut
 	uint64_t n_without_cfi; // in code that has none, such as GCC's crtstuff.c
 };
 
@@ -319,7 +322,11 @@ static void note_wrong(struct oracle *o, uint64_t pc, size_t frame, const char *
 	const size_t depth = o->depth - frame;
 	const uint32_t location = o->unwound.locations[frame];
 
-	if (o->rules.rules[location]->kind == RULE_FRAME_POINTER) {
+	if (o->judges_guesses && o->unwound.end != STACK_COMPLETE) {
+		o->n_marked++;
+		return;
+	}
+	if (o->rules.rules[location]->kind == RULE_FRAME_POINTER && !o->judges_guesses) {
 		o->n_without_cfi++;
 		return;
 	}
@@ -511,29 +518,32 @@ static int report(const struct oracle *o, bool has_leaving)
 
 	printf("%" PRIu64 " instructions compared, %" PRIu64 " frames, %" PRIu64
 	       " signals: %" PRIu64 " wrong; %" PRIu64 " in functions that leave by changing SP, "
-	       "%" PRIu64 " that led to a handler, %" PRIu64 " in code without CFI; %" PRIu64
-	       " of %" PRIu64 " whole by SP and PC alone\n",
+	       "%" PRIu64 " that led to a handler, %" PRIu64 " in code without CFI, %" PRIu64
+	       " marked; %" PRIu64 " of %" PRIu64 " whole by SP and PC alone\n",
 	       o->n_compared, o->n_frames, o->n_signals, o->n_wrong, n_leaving, o->n_landing,
-	       o->n_without_cfi, o->n_blind_whole, o->n_blind);
+	       o->n_without_cfi, o->n_marked, o->n_blind_whole, o->n_blind);
 	// What is counted apart is little, and what was compared is not.
 	return o->n_wrong != 0 || o->n_compared < MIN_COMPARED ||
 	       (n_leaving != 0 && !has_leaving) || o->n_landing * 20 > o->n_compared ||
-	       n_leaving * 50 > o->n_compared || o->n_without_cfi * 200 > o->n_compared;
+	       n_leaving * 50 > o->n_compared || o->n_without_cfi * 200 > o->n_compared ||
+	       o->n_marked * 10 > o->n_compared;
 }
 
 int main(int argc, char **argv)
 {
-	bool whole = false, sends_signals = false, leaves = false;
+	bool whole = false, sends_signals = false, leaves = false, judges_guesses = false;
 	int option, status;
 
-	while ((option = getopt(argc, argv, "+wsl")) != -1) {
+	while ((option = getopt(argc, argv, "+wslg")) != -1) {
 		whole |= option == 'w';
 		sends_signals |= option == 's';
 		leaves |= option == 'l';
+		judges_guesses |= option == 'g';
 	}
 	if (optind >= argc)
 		return 2;
 	struct oracle *o = memory_alloc_zeroed(1, sizeof(*o));
+	o->judges_guesses = judges_guesses;
 	o->pid = start(argv + optind);
 	if (waitpid(o->pid, &status, 0) != o->pid || !WIFSTOPPED(status)) {
 		fputs("ptrace is not permitted here, or there is no such program\n", stderr);

@@ -270,6 +270,7 @@ const struct arch arch_native = {
     .left_alone = x86_code_left_alone,
     .leads_to = x86_code_leads_to,
     .may_lead_to = x86_code_may_lead_to,
+    .may_return = x86_code_may_return,
     .is_padding = x86_padding_is_all,
     .jumps_back = x86_padding_jumps_back,
     .is_after_call = x86_code_is_after_call,

@@ -470,6 +470,7 @@ uint32_t x86_code_left_alone(const struct arch_code *code, uint64_t return_addre
 // How far a function's ways have been followed.
 struct extent {
 	uint64_t end;       // no instruction was seen beyond
+	bool returns;       // a way ends with a ret
 	bool may_go_on;     // a way goes on if a call returns
 	bool jumps;         // a way goes on where a register or a table says
 	bool goes_anywhere; // a way goes on where it could not be followed
@@ -533,6 +534,7 @@ static bool passes(struct search *search, struct way *way, uint64_t address, str
 		}
 		extent->goes_anywhere |= search->n_branches == MAX_BRANCHES;
 		const enum effect effect = advance(search, &i, way);
+		extent->returns |= effect == RETURN;
 		if (effect == RETURN || (effect == DEAD_END && !goes_on(&i, extent)))
 			return false;
 	}
@@ -574,4 +576,12 @@ bool x86_code_may_lead_to(const struct arch_code *code, uint64_t start, uint64_t
 	return is_other
 	           ? extent.jumps
 	           : (extent.may_go_on || extent.jumps) && address >= start && address < extent.end;
+}
+
+bool x86_code_may_return(const struct arch_code *code, uint64_t start)
+{
+	struct extent extent = {0};
+
+	leads_to(code, start, NO_GOAL, &extent);
+	return extent.returns || extent.jumps || extent.goes_anywhere;
 }

@@ -47,6 +47,10 @@ bool x86_code_leads_to(const struct arch_code *code, uint64_t start, uint64_t ad
 bool x86_code_may_lead_to(const struct arch_code *code, uint64_t start, uint64_t address,
                           bool is_other);
 
+// True if a way from there leads to a ret, or where it cannot be followed. A call that seems to be
+// the last of its function does not return.
+bool x86_code_may_return(const struct arch_code *code, uint64_t start);
+
 // Finds how much the code adds to the stack pointer until it jumps through the word that %r15
 // points to, as PHP's handlers do; calls are taken to return. False if it does not jump so, as far
 // as it is followed.
