@@ -5,6 +5,7 @@
 #include "rule.h"
 #include "x86_code.h"
 #include "x86_frame.h"
+#include "x86_padding.h"
 
 static const uint64_t START = 0x1000;
 
@@ -69,6 +70,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	x86_code_is_after_call(data, size);
 	hotspot_code_find_start(&code, START + size);
 	x86_code_left_alone(&code, START + 5);
+	// Where a way leads, it may lead.
+	expect(!x86_code_leads_to(&code, START, START + size / 2) ||
+	       x86_code_may_lead_to(&code, START, START + size / 2, size % 2));
+	x86_code_may_return(&code, START);
+	x86_padding_jumps_back(data, size);
+	expect(!x86_padding_is_all(data, size) || size == 0 || data[0] != 0xc3);
 
 	const struct arch_functions functions = {read_code, find_function, find_sp, &input};
 	struct arch_frame frame = {0};
