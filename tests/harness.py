@@ -265,6 +265,9 @@ class Run:
             if tracer == self.stays != 0:
                 files = read_links(f"/proc/{tracer}/fd")
                 assert files <= {"/dev/null"}, f"{tracer} keeps {files}"
+                # It may just have stopped, as it had no CPU before.
+                wait_for(lambda tid=tid: self._states().get(tid, ("",))[0] != "t", "its release")
+                continue
             assert state not in "tT" or state == before[0], f"thread {tid} is left {state}"
 
     def _option(self, *names):
