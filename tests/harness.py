@@ -219,8 +219,7 @@ class Run:
             raise AssertionError(f"hung: {self.args}; stderr: {err!r}") from None
         finally:
             self.end_s = time.monotonic()
-            self.elapsed_s = self.end_s - self.start_s
-            self.cpu_s = cpu_of_children() - self.start_cpu_s
+            self.elapsed_s, self.cpu_s = self.end_s - self.start_s, cpu_of_children() - self.start_cpu_s
             self.status = self.process.returncode
             self._close_ready()
         self.stdout = out
@@ -265,7 +264,7 @@ class Run:
             if tracer == self.stays != 0:
                 files = read_links(f"/proc/{tracer}/fd")
                 assert files <= {"/dev/null"}, f"{tracer} keeps {files}"
-                # It may just have stopped, as it had no CPU before.
+                # It may have had no CPU to stop on before, and just stop.
                 wait_for(lambda tid=tid: self._states().get(tid, ("",))[0] != "t", "its release")
                 continue
             assert state not in "tT" or state == before[0], f"thread {tid} is left {state}"
