@@ -80,8 +80,9 @@ static void find_if_part(void *context)
 	const struct symbol_table *symbols = module_symbols(code->module);
 	const uint64_t start = symbols ? symbol_table_find_start(symbols, code->address) : 0;
 
-	code->is_part = start == code->target ||
-	                ARCH_NATIVE->may_lead_to(&arch_code, code->target, code->address, start);
+	code->is_part =
+	    start == code->target ||
+	    ARCH_NATIVE->may_lead_to(&arch_code, code->target, code->address, start != 0);
 }
 
 static bool is_possible(struct address_space *space, uint64_t code, uint64_t return_address)

@@ -28,9 +28,10 @@ struct way {
 	int64_t loaded_at[16];
 	uint8_t loaded_by[16];
 	uint16_t stored; // registers whose first value the way has put into memory somewhere
-	int64_t
-	    filled[4]; // words of the stack, from the first SP on, into which it has put registers
-	uint8_t n_filled;  // more than there is room for: not all are known
+	// Words of the stack, counted from the first SP, into which the way has put registers; if
+	// there are more than there is room for, not all are known.
+	int64_t filled[4];
+	uint8_t n_filled;
 	uint16_t kept;     // registers that the way has put on the stack, unchanged
 	int64_t keeps[16]; // where they are
 	uint16_t copies;   // those of %rbp, %r10 and %r11 that are the base + copied_at
