@@ -8,6 +8,7 @@
 
 #include "call_counts.h"
 #include "histogram.h"
+#include "priority.h"
 
 struct unwind_check;
 
@@ -54,7 +55,8 @@ struct run_stats {
 	bool was_cut;           // the sampler was killed in a wait for the target (keeper.h)
 	double max_overhead_percent;
 	int64_t cpu_ns; // the profiler's own CPU time while it sampled
-	bool priority_raised;
+	enum priority_level priority;
+	struct histogram tick_late; // how late the ticks that were taken or left out began
 	uint64_t samples;
 	size_t threads;           // alive at the last tick
 	uint64_t stops;           // threads stopped

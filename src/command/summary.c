@@ -256,6 +256,7 @@ static void print_threads(const struct profile *profile)
 
 static void print_engine(const struct run_stats *stats)
 {
+	const struct histogram *late = &stats->tick_late;
 	char median[32], p99[32], max[32];
 
 	fprintf(
@@ -270,10 +271,13 @@ static void print_engine(const struct run_stats *stats)
 	    (uintmax_t)stats->sleeper_stops);
 	fprintf(stderr,
 	        "profiler: engine: %ju frames unwound by %ju rules; %.1f ms of CPU while sampling, "
-	        "%s priority\n",
+	        "scheduled by %s; ticks began late by (median %s, p99 %s, max %s)\n",
 	        (uintmax_t)stats->n_frames, (uintmax_t)stats->n_rules,
 	        (double)stats->cpu_ns / (double)NS_PER_MS,
-	        stats->priority_raised ? "raised" : "usual");
+	        priority_name(stats->priority),
+	        format_duration(median, sizeof(median), histogram_percentile(late, 0.5)),
+	        format_duration(p99, sizeof(p99), histogram_percentile(late, 0.99)),
+	        format_duration(max, sizeof(max), late->max_ns));
 }
 
 static void print_calls(const struct run_stats *stats)

@@ -102,7 +102,7 @@ static bool first_tick(struct loop *loop)
 	const struct sampler *sampler = loop->sampler;
 	const int64_t start_ns = loop->stats->start_ns;
 
-	if (!tick(loop, &(struct stretch){start_ns, start_ns}))
+	if (!tick(loop, &(struct stretch){start_ns, start_ns, start_ns}))
 		return false;
 	// The cost of beginning does not count as overhead.
 	const struct budget_spent spent = spent_until(loop, clock_now_ns());
@@ -126,6 +126,7 @@ static bool next_tick(struct loop *loop)
 	struct stretch stretch;
 
 	loop->stats->missed_ticks += schedule_take(&loop->schedule, now_ns, &stretch);
+	histogram_add(&loop->stats->tick_late, now_ns - stretch.due_ns);
 	call(loop, sampler->passed);
 	if (!budget_allows(&loop->budget, &spent))
 		loop->stats->thinned_ticks++;
@@ -267,7 +268,7 @@ struct error *sampler_run(const struct sampler *sampler, struct profile *profile
 	processes_set_held(&processes, sampler->launch && sampler->launch->held);
 	profile->period_ns = (int64_t)((double)NS_PER_SECOND / sampler->frequency_hz);
 	priority_raise(&priority);
-	stats->priority_raised = priority.level != PRIORITY_USUAL;
+	stats->priority = priority.level;
 	stats->cpu_ns = -clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	sample(&loop);
 	priority_restore(&priority);

@@ -60,7 +60,11 @@ uint64_t schedule_take(struct schedule *schedule, int64_t now_ns, struct stretch
 		last = schedule->next;
 	const uint64_t n_missed = last - schedule->next;
 	schedule->next = last + 1;
-	*ret = (struct stretch){begin_of(schedule, last), begin_of(schedule, last + 1)};
+	*ret = (struct stretch){
+	    .from_ns = begin_of(schedule, last),
+	    .until_ns = begin_of(schedule, last + 1),
+	    .due_ns = due_in(schedule, last),
+	};
 	return n_missed;
 }
 
@@ -70,6 +74,6 @@ uint64_t schedule_rest(const struct schedule *schedule, int64_t now_ns, struct s
 	const int64_t until_ns =
 	    schedule->end_ns && now_ns > schedule->end_ns ? schedule->end_ns : now_ns;
 
-	*ret = (struct stretch){begin_of(schedule, last), until_ns};
+	*ret = (struct stretch){begin_of(schedule, last), until_ns, now_ns};
 	return last > schedule->next ? last - schedule->next : 0;
 }

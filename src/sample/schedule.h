@@ -26,6 +26,7 @@ struct stretch {
 	int64_t from_ns; // its own period's begin: threads seen for the first time are counted from
 	                 // then on
 	int64_t until_ns; // when it ends
+	int64_t due_ns;   // when the tick was due: the moment that its samples are to show
 };
 
 // Begins the first period at start_ns; duration_ns is 0 if the end is not known. The last period
