@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The man page and the README say what the command says of itself.
+"""The manual and README.md say what the command says of itself.
 
     check_docs.py PROFILER ROOT
 
---help is made of the table of options, each verb's own. Here: the man page's OPTIONS, and the section
-of a verb that has one (DUMP), are the same options with the same values' names; the exit statuses of error.h are in the man page and the README; every profiler
-command line in the README and in the man page uses options that exist, rightly; every option that
-the README's prose names is there, and so is every test that it names for a promise; the man page has
-the same promises. And the words of profiles: why a stack is truncated is in the man page; each kind of wait
-has its place there, a colour on the page, and a letter and a colour in top; each format is in FORMATS, in --help and in the completions.
+--help-all is made of the tables of options. Each option has its row in the manual: in profiler(1), or in
+the page of the one verb that takes it, with the same letter and the same name of its value; a verb's page
+names the options that it shares. profiler(1) has all exit statuses. Every profiler command line in README.md
+and in the manual uses options that exist. Each promise names tests that exist. And the words of
+profiles: each reason for a truncated stack and each format is in profiler-formats(5), each kind of wait in
+profiler-samples(7), on the page and in top; each format in --help-all and in the completions.
 """
 
 import os
@@ -21,6 +21,7 @@ import sys
 VERB_ROW = re.compile(r"^  ([a-z]+) [A-Z].{3,}", re.M)
 HELP_ROW = re.compile(r"^  (?:-(\w), |    )--([\w-]+)(?:=(\S+))?")
 MAN_ROW = re.compile(r"^(?:\*-(\w)\*(?: _\S+_)?, )?\*--([\w-]+)\*(?:=_(\S+)_)?$")
+EVERYWHERE = {"help", "help-all", "version", "quiet"}  # for all verbs: profiler(1) has them
 STACK_END = re.compile(r'\[STACK_(?!COMPLETE)\w+\] = "([^"]+)"')
 WAIT_KIND = re.compile(r'\[WAIT_KIND_\w+\] = "(\w+)"')
 STATUS = re.compile(r"\bEXIT_STATUS_\w+ = (\d+)")
@@ -42,27 +43,31 @@ def section(text, title, mark="#"):
 
 
 def compare_options(verb, helped, manned):
-    """A verb's options of --help are those of the man page; None: of all verbs."""
+    """The faults of a verb's options in --help-all against the rows of the manual."""
     say = f"{verb} " if verb else ""
-    faults = [f"man page: {say}--{name} of --help is missing" for name in sorted(helped.keys() - manned.keys())]
-    if not verb:
-        faults += [f"man page: --{name} is not in --help" for name in sorted(manned.keys() - helped.keys())]
+    faults = [f"manual: {say}--{name} of the help is missing" for name in sorted(helped.keys() - manned.keys())]
     for name in sorted(helped.keys() & manned.keys()):
         if helped[name] != manned[name]:
-            faults.append(f"man page: {say}--{name}: {manned[name]}, but in --help {helped[name]}")
+            faults.append(f"manual: {say}--{name}: {manned[name]}, but in the help {helped[name]}")
     return faults
 
 
-def check_verbs(verbs, man):
-    """{verb: options of its --help} against the man page."""
-    shared = rows(section(man, "OPTIONS"), MAN_ROW)
+def check_verbs(verbs, pages):
+    """{verb: options of its --help-all} against the pages, {verb: text}."""
+    shared = rows(section(pages[""], "OPTIONS"), MAN_ROW)
     faults = []
     for verb, options in verbs.items():
-        own = rows(section(man, verb.upper()), MAN_ROW) if verb else {}
-        faults += compare_options(verb or "profiler", options, {**shared, **own})
-        faults += [f"man page: {verb} --{n} is not in its --help" for n in sorted(own.keys() - options.keys())]
-    every = {name: row for options in verbs.values() for name, row in options.items()}
-    return faults + [f"man page: --{n} is not in --help" for n in sorted(shared.keys() - every.keys())]
+        text = section(pages[verb], "OPTIONS")
+        own = rows(text, MAN_ROW)
+        faults += compare_options(verb, options, {**shared, **own})
+        faults += [f"manual: {verb} --{n} is not in its help" for n in sorted(own.keys() - options.keys()) if verb]
+        faults += [
+            f"profiler-{verb}(1): OPTIONS does not name --{n}"
+            for n in sorted(options.keys() - own.keys())
+            if verb and n not in EVERYWHERE and f"*--{n}*" not in text
+        ]
+    every = {name for options in verbs.values() for name in options}
+    return faults + [f"profiler(1): --{n} is not in any help" for n in sorted(shared.keys() - every)]
 
 
 def check_command(words, verbs):
@@ -116,14 +121,10 @@ def commands(text):
 
 def check_text(name, text, verbs):
     faults = []
-    n_commands = 0
     for line, words in commands(text):
-        n_commands += 1
         if any("[OPTION" in word for word in words):
             continue
         faults += [f"{name}: `{line}`: {fault}" for fault in check_command(words, verbs)]
-    if not n_commands:
-        faults.append(f"{name}: shows no command")
     # In prose an option of ours stands alone in its backquotes.
     every = {option: row for options in verbs.values() for option, row in options.items()}
     for code in re.findall(r"`(-[^`\n]*)`", text):
@@ -131,48 +132,36 @@ def check_text(name, text, verbs):
     return faults
 
 
-def check_statuses(name, text, statuses):
+def check_statuses(text, statuses):
     return [
-        f"{name}: exit status {status} is missing"
+        f"profiler(1): exit status {status} is missing"
         for status in statuses
-        if not re.search(rf"(^|\|)\s*[*`]*{status}[*`]*\b", text, re.M)
+        if not re.search(rf"^\*{status}\*", section(text, "EXIT STATUS"), re.M)
     ]
 
 
-def check_promise(root, row, n_exceptions):
-    """Each promise's tests are there: classes or test functions of a file of tests."""
-    faults = []
-    _, promise, tests, exceptions, _ = row.split("|")
-    for test in tests.split(";"):
-        name, _, parts = test.strip().partition(": ")
-        path = name if "/" in name else f"tests/torture/test_{name}.py"
-        if not os.path.exists(os.path.join(root, path)):
-            faults.append(f"README.md: {promise.strip()}: there is no {path}")
-            continue
-        text = read(root, path) if path.endswith(".py") else ""
-        for part in filter(None, parts.split(", ")):
-            pattern = rf"^class {part}\(|^    def test_{part.replace(' ', '_')}\("
-            if not re.search(pattern, text, re.M):
-                faults.append(f"README.md: {promise.strip()}: {path} has no test {part!r}")
-    numbers = [int(number) for number in exceptions.split(",") if number.strip()]
-    faults += [f"README.md: no exception {n}" for n in numbers if not 0 < n <= n_exceptions]
+def check_promised_test(root, test):
+    """A test that a promise names, such as "calls: woken, cut", is there: classes or test functions of a file."""
+    name, _, parts = test.strip().partition(": ")
+    path = name if "/" in name else f"tests/torture/test_{name}.py"
+    if not os.path.exists(os.path.join(root, path)):
+        return [f"profiler-promises(7): there is no {path}"]
+    text = read(root, path) if path.endswith(".py") else ""
+    return [
+        f"profiler-promises(7): {path} has no test {part!r}"
+        for part in filter(None, parts.split(", "))
+        if not re.search(rf"^class {part}\(|^    def test_{part.replace(' ', '_')}\(", text, re.M)
+    ]
+
+
+def check_promises(root, text):
+    """Each promise is followed by a comment that names its tests: "; tests: calls: woken, cut; life"."""
+    named = re.findall(r"^; tests: (.*)$", text, re.M)
+    promised = re.findall(r"^- \*", text, re.M)
+    faults = [fault for line in named for test in line.split("; ") for fault in check_promised_test(root, test)]
+    if not promised or len(named) != len(promised):
+        faults.append(f"profiler-promises(7): {len(promised)} promises, {len(named)} lines of tests")
     return faults
-
-
-def bare(text):
-    """Its words, without any markup."""
-    return " ".join(re.findall(r"[A-Za-z0-9]+", text))
-
-
-def check_promises(root, readme, man):
-    table = section(readme, "What it promises", "##")
-    rows_ = [line for line in table.splitlines() if line.startswith("| ")][1:]
-    n_exceptions = len(re.findall(r"^\d+\. ", table, re.M))
-    faults = [fault for row in rows_ for fault in check_promise(root, row, n_exceptions)]
-    exceptions = re.split(r"^\d+\. ", table, flags=re.M)[1:]
-    manned = bare(section(man, "PROMISES"))
-    faults += [f"man page: not the README's: {t}" for t in rows_ + exceptions if bare(t) not in manned]
-    return faults if rows_ else ["README.md: promises nothing"]
 
 
 def self_test():
@@ -181,14 +170,17 @@ def self_test():
     options = rows(helped, HELP_ROW)
     assert options == {"pid": ("p", "PID"), "lines": ("", ""), "threads": ("t", "")}
     assert rows(manned, MAN_ROW) == {"pid": ("p", "PID"), "lines": ("", "")}
-    verbs = {"": options, "dump": {"json": ("", ""), "pid": ("p", "PID")}}
     assert compare_options("", options, rows(manned, MAN_ROW))
-    assert compare_options("", options, {**options, "more": ("", "")})
-    assert compare_options("dump", verbs["dump"], options)
-    assert not compare_options("dump", {"pid": ("p", "PID")}, options)
-    assert check_verbs(verbs, f"# OPTIONS\n{manned}*-t*, *--threads*\n")
-    assert not check_verbs(verbs, f"# OPTIONS\n{manned}*-t*, *--threads*\n# DUMP\n*--json*\n# END\n")
-    assert check_verbs(verbs, f"# OPTIONS\n{manned}*-t*, *--threads*\n# DUMP\n*--json*\n*--lines*\n# END\n")
+    assert not compare_options("", options, {**options, "more": ("", "")})
+    shared = f"# OPTIONS\n{manned}*-t*, *--threads*\n"
+    assert check_verbs({"": options}, {"": f"{shared}*--more*\n"})
+    assert not check_verbs({"": options}, {"": shared})
+    dump = {"": options, "dump": {"json": ("", ""), "pid": ("p", "PID")}}
+    assert check_verbs(dump, {"": shared, "dump": "# OPTIONS\n*--json*\n"})
+    assert check_verbs(dump, {"": shared, "dump": "# OPTIONS\n*--json*\n*--lines*\n*--pid* too\n"})
+    assert not check_verbs(dump, {"": shared, "dump": "# OPTIONS\n*--json*\n\nIt takes *--pid*, too.\n"})
+    assert check_promises("/", "- *No* harm\n") and check_promises("/", "- *No* harm\n; tests: nothing\n")
+    verbs = {"": options, "dump": dump["dump"]}
     assert VERB_ROW.findall("Usage: x\n  dump PID         all stacks\n  -p, --pid=PID     x\n") == ["dump"]
     assert check_text("t", "```sh\nprofiler -p 1 --nonsense | x\n```\n", verbs)
     assert check_text("t", "```sh\nx; ./build/profiler -tZ ls\n```\n", verbs)
@@ -222,7 +214,7 @@ def check_completions(root, formats):
     ]
 
 
-def check_words(root, man, helped):
+def check_words(root, pages, helped):
     """The words that the sources have for what a profile shows."""
     ends = STACK_END.findall(read(root, "src", "profile", "profile.c"))
     kinds = WAIT_KIND.findall(read(root, "src", "profile", "wait_kind.c"))
@@ -231,21 +223,47 @@ def check_words(root, man, helped):
     letters = read(root, "src", "top", "top_model.c")
     formats = read(root, "include", "write", "writer.h").partition("#define WRITER_NAMES ")[2].partition("\n")[0]
     writers = set(re.findall(r"\w+", formats)) - {"or"}
+    told = section(pages["profiler-formats.5"], "FORMATS") + section(pages["profiler-formats.5"], "TRUNCATED STACKS")
+    waits = section(pages["profiler-samples.7"], "WAITS")
     if not ends or not kinds or not writers:
         return ["no ends of stacks, kinds of waits or formats found"]
     return [
-        *(f"man page: FORMATS has no '{end}'" for end in ends if end not in section(man, "FORMATS")),
-        *(f"man page: WAITS has no '{kind}'" for kind in kinds if kind not in section(man, "WAITS")),
+        *(f"profiler-formats(5): no '{end}'" for end in ends if end not in told),
+        *(f"profiler-samples(7): WAITS has no '{kind}'" for kind in kinds if kind not in waits),
         *(f"draw.js: LOOKS has no {kind}" for kind in kinds if f"\t{kind}:" not in looks),
         *(f"top_model.c: no letter for {kind}" for kind in kinds if f"[WAIT_KIND_{kind.upper()}]" not in letters),
         *(f"top_ui.c: no colour for {kind}" for kind in kinds if f"[WAIT_KIND_{kind.upper()}]" not in screen),
         *(f"top_ui.c: help has no {kind}" for kind in kinds if not re.search(rf"[ \"][A-Z] {kind}\b", screen)),
-        *(f"man page: TOP has no letter for {kind}" for kind in kinds
-          if not re.search(rf"\b[A-Z] {kind}\b", section(man, "TOP"))),
-        *(f"man page: FORMATS has no {name}" for name in sorted(writers) if f"*{name}*" not in section(man, "FORMATS")),
+        *(f"profiler-top(1): no letter for {kind}" for kind in kinds
+          if not re.search(rf"\b[A-Z] {kind}\b", pages["profiler-top.1"])),
+        *(f"profiler-formats(5): no {name}" for name in sorted(writers) if f"*{name}*" not in told),
         *(f"--help: --format has no {name}" for name in sorted(writers) if name not in helped_formats(helped)),
         *check_completions(root, writers),
     ]
+
+
+def manual(root):
+    """{page's name, as profiler.1: its text}."""
+    folder = os.path.join(root, "man")
+    return {name.removesuffix(".scd"): read(folder, name) for name in os.listdir(folder) if name.endswith(".scd")}
+
+
+def check_references(pages, readme):
+    """The pages that the manual and README.md name are there."""
+    named = re.findall(r"\*(profiler[-\w]*)\*\((\d)\)", "\n".join(pages.values()))
+    named += re.findall(r"man/(profiler[-\w]*)\.(\d)\.scd", readme)
+    return [f"manual: there is no {name}({number})" for name, number in sorted(set(named)) if f"{name}.{number}" not in pages]
+
+
+def check_synopses(helps, pages):
+    faults = []
+    for verb, text in helps.items():
+        if max(map(len, text.splitlines())) > 80:
+            faults.append(f"{verb or 'profiler'} --help-all is wider than 80 columns")
+        for page in ("profiler.1", f"profiler-{verb}.1") if verb else ():
+            if f"*profiler* *{verb}*" not in section(pages.get(page, ""), "SYNOPSIS"):
+                faults.append(f"{page}: SYNOPSIS has no {verb}")
+    return faults
 
 
 def main():
@@ -254,22 +272,17 @@ def main():
     helps = {"": help_of(profiler)}
     helps.update({verb: help_of(profiler, verb) for verb in VERB_ROW.findall(helps[""])})
     verbs = {verb: rows(text, HELP_ROW) for verb, text in helps.items()}
-    man = read(root, "man", "profiler.1.scd")
-    readme = read(root, "README.md")
+    pages = manual(root)
     statuses = STATUS.findall(read(root, "include", "base", "error.h"))
 
-    faults = check_verbs(verbs, man)
-    for verb, text in helps.items():
-        if max(map(len, text.splitlines())) > 80:
-            faults.append(f"{verb or 'profiler'} --help is wider than 80 columns")
-        if verb and f"*profiler* *{verb}*" not in section(man, "SYNOPSIS"):
-            faults.append(f"man page: SYNOPSIS has no {verb}")
-    faults += check_text("README.md", readme, verbs)
-    faults += check_text("man page", man, verbs)
-    faults += check_promises(root, readme, man)
-    faults += check_words(root, man, helps[""])
-    faults += check_statuses("man page", section(man, "EXIT STATUS"), statuses)
-    faults += check_statuses("README.md", readme, statuses)
+    faults = check_synopses(helps, pages)
+    faults += check_verbs(verbs, {verb: pages.get(f"profiler-{verb}.1" if verb else "profiler.1", "") for verb in verbs})
+    for name, text in {"README.md": read(root, "README.md"), **pages}.items():
+        faults += check_text(name, text, verbs)
+    faults += check_references(pages, read(root, "README.md"))
+    faults += check_promises(root, pages["profiler-promises.7"])
+    faults += check_words(root, pages, helps[""])
+    faults += check_statuses(pages["profiler.1"], statuses)
     for fault in faults:
         print(fault)
     if len(verbs) < 2 or not all(verbs.values()) or not statuses:

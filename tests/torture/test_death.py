@@ -2,7 +2,7 @@
 """Whatever happens to the profiler, the target runs on as if nothing had been.
 
 The target moves data through pipes and sockets and checks all that arrives. A SIGKILL of the process
-that was started does nothing to it; what one of its worker may do is told in README.md.
+that was started does nothing to it; what one of its worker may do is told in man/profiler-promises.7.scd.
 """
 
 import concurrent.futures
@@ -28,7 +28,7 @@ from torture import ALL_MODES, ALL_TICKS, LONG, MODES, describe, harness, rounds
 # A sanitized profiler starts slowly.
 N_INSTANTS = 120 if harness.is_sanitized() and not LONG else 500
 # Of the 16 streams of data, those that a SIGKILL of the worker may hit just when a call of theirs
-# goes on with its rest (README.md, 6): usually one or none.
+# goes on with its rest (man/profiler-promises.7.scd): usually one or none.
 MAX_DISTURBED = 6
 INSTANTS_OF_A_TARGET = 20
 SYS_POLL = 7
