@@ -105,6 +105,7 @@ def commands(text):
     """The words after each `profiler` in command position in the text's code."""
     code = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
     code += re.findall(r"^\t(?:# )?((?:\w+=\S+ )?profiler .*)$", text, re.M)
+    code += re.findall(r"^  (profiler .*)$", text, re.M)  # examples of --help
     code += re.findall(r"`((?:\./build/)?profiler [^`\n]*)`", text)
     for block in code:
         for line in block.replace("\\\n", " ").splitlines():
@@ -195,8 +196,8 @@ def read(*path):
         return file.read()
 
 
-def help_of(profiler, *verb):
-    run = subprocess.run([profiler, *verb, "--help"], capture_output=True, text=True, check=True)
+def help_of(profiler, *verb, option="--help-all"):
+    run = subprocess.run([profiler, *verb, option], capture_output=True, text=True, check=True)
     return run.stdout
 
 
@@ -277,7 +278,8 @@ def main():
 
     faults = check_synopses(helps, pages)
     faults += check_verbs(verbs, {verb: pages.get(f"profiler-{verb}.1" if verb else "profiler.1", "") for verb in verbs})
-    for name, text in {"README.md": read(root, "README.md"), **pages}.items():
+    shorts = {f"profiler {verb} --help": help_of(profiler, *filter(None, [verb]), option="--help") for verb in verbs}
+    for name, text in {"README.md": read(root, "README.md"), **pages, **shorts}.items():
         faults += check_text(name, text, verbs)
     faults += check_references(pages, read(root, "README.md"))
     faults += check_promises(root, pages["profiler-promises.7"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Completion of bash, zsh and fish: what --help says, offered by the shells themselves."""
+"""Completion of bash, zsh and fish: what --help-all says, offered by the shells themselves."""
 
 import json
 import os
@@ -38,8 +38,8 @@ def bash(*words, directory="/"):
 
 
 def options_of(*verb):
-    """Those of --help, as they are offered."""
-    rows = check_docs.rows(run(PROFILER, *verb, "--help"), check_docs.HELP_ROW)
+    """Those of --help-all, as they are offered."""
+    rows = check_docs.rows(run(PROFILER, *verb, "--help-all"), check_docs.HELP_ROW)
     return {f"--{name}{'=' if value else ''}" for name, (_, value) in rows.items()}
 
 
@@ -59,7 +59,7 @@ class Completions(harness.TestCase):
         self.assertLessEqual(set(verbs()), bash("profiler", ""))
         for verb in verbs():
             self.assertEqual(bash("profiler", verb, "-"), options_of(verb), verb)
-            self.assertEqual(bash("profiler", "-q", verb, "--h"), {"--help"})
+            self.assertEqual(bash("profiler", "-q", verb, "--h"), {"--help", "--help-all"})
             self.assertIn("one.wprof", bash("profiler", verb, "o", directory=self.here))
         self.assertEqual(bash("profiler", "rep"), {"report"})
         for words in (["top"], ["dump"], ["-p"], ["--pid", "="]):
@@ -77,7 +77,7 @@ class Completions(harness.TestCase):
             values = bash("profiler", *args, option, "=", "")
             self.assertGreaterEqual(len(values), 4)
             for value in values:
-                self.assertIn(value, run(PROFILER, *args, "--help"))
+                self.assertIn(value, run(PROFILER, *args, "--help-all"))
                 done = subprocess.run(
                     [PROFILER, *args, f"{option}={value}", path], capture_output=True, text=True,
                     check=False,

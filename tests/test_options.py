@@ -20,12 +20,13 @@ class Help(harness.TestCase):
         "-t, --threads", "--on-cpu", "--off-cpu", "--thread=", "--inlines", "--no-inlines",
         "--lines", "--max-depth=", "-q, --quiet", "-v, --verbose", "--help", "--version",
     )  # fmt: skip
+    COMMON = ("-p, --pid=", "-d, --duration=", "-o, --output=", "-c, --children", "--help-all")
 
     def test_help(self):
-        for option in ("--help", "-h"):
+        for option, names in (("--help-all", self.OPTIONS), ("--help", self.COMMON), ("-h", self.COMMON)):
             run = Run([option]).finish()
             text = run.stdout.decode()
-            for name in self.OPTIONS:
+            for name in names:
                 self.assertIn(name, text)
             self.assertLess(max(map(len, text.splitlines())), 81)
             self.assertEqual(run.stderr, "")

@@ -126,21 +126,21 @@ static struct error *parse_off_file(struct options *options, const char *value)
 
 static const struct option_row own_rows[] = {
 	{.help = "Which processes:", .verbs = FOR_AGENT},
-	VALUE("exclude", "RULE", parse_exclude, "never those that match it; may be repeated"),
-	VALUE("rules", "FILE", parse_rules, "rules, a line each; 'exclude' before one excludes"),
-	VALUE("min-age", "TIME", parse_min_age, "leave younger ones out; default 10s"),
-	{.long_name = "list", .help = "print what would be chosen, and why, or why not; do\n"
-	 "nothing else", .flag_offset = offsetof(struct options, agent.list), .flag_value = true},
+	VALUE("exclude", "RULE", parse_exclude, "never sample processes that match; may be repeated"),
+	VALUE("rules", "FILE", parse_rules, "read rules from FILE, one per line; a line that begins\n"
+	      "with 'exclude' excludes"),
+	VALUE("min-age", "TIME", parse_min_age, "ignore younger processes; default 10s"),
+	{.long_name = "list", .help = "print which processes would be sampled, and why or why\n"
+	 "not, and exit", .flag_offset = offsetof(struct options, agent.list), .flag_value = true},
 	{.help = "How much:", .verbs = FOR_AGENT},
-	VALUE("window", "TIME", parse_window, "sample each process for so long at a time; default\n"
-	      "10s"),
-	VALUE("period", "TIME", parse_period, "and so often; default 60s"),
-	VALUE("max-processes", "N", parse_max_processes, "sample so many at a time; default 50; "
-	      "the others\nfollow in turn"),
-	VALUE("max-cpu", "PERCENT", parse_max_cpu, "of a CPU, for all together: begin windows later\n"
-	      "where they would take more; default 5; 0: no limit"),
-	VALUE("max-memory", "SIZE", parse_max_memory, "for all together, else end the largest; default 256M"),
-	VALUE("off-file", "FILE", parse_off_file, "while it is there, sample nobody; default\n"
+	VALUE("window", "TIME", parse_window, "sample a process for this long at a time; default 10s"),
+	VALUE("period", "TIME", parse_period, "sample it once in this time; default 60s"),
+	VALUE("max-processes", "N", parse_max_processes, "sample at most N processes at a time; default 50"),
+	VALUE("max-cpu", "PERCENT", parse_max_cpu, "use at most this much of one CPU, all together;\n"
+	      "default 5; 0: no limit"),
+	VALUE("max-memory", "SIZE", parse_max_memory, "use at most this much memory, all together; default\n"
+	      "256M"),
+	VALUE("off-file", "FILE", parse_off_file, "sample nothing while this file exists; default\n"
 	      "/run/profiler/off"),
 };
 // clang-format on

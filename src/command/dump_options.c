@@ -55,19 +55,19 @@ static struct error *parse_at(struct options *options, const char *value)
 
 static const struct option_row own_rows[] = {
 	{.help = "What is shown:", .verbs = FOR_DUMP},
-	FLAG("json", json, "JSON, an object on a line for each dump"),
-	FLAG("all-frames", all_frames, "each frame on a line, and all of deep stacks"),
-	FLAG("no-group", no_group, "each thread by itself, also where stacks are equal"),
+	FLAG("json", json, "print JSON, one object per line and dump"),
+	FLAG("all-frames", all_frames, "one line for each frame, and deep stacks whole"),
+	FLAG("no-group", no_group, "print each thread by itself, even if stacks are equal"),
 	FLAG("no-locks", no_locks, "do not find out who holds what threads wait for"),
-	VALUE('n', "count", "N", parse_count, "N dumps, one each --interval; what has not run\n"
-	      "since the last one is marked"),
-	VALUE(0, "interval", "TIME", parse_interval, "between them; default 1s"),
-	VALUE(0, "at", "WHEN", parse_at, "of a recording: at that time since its start (5s)\n"
-	      "or of the day (14:03:07, 2026-11-20T14:03:07Z)"),
-	FLAG("check", check, "exit with 10 if there is a deadlock, with 11 if a\n"
-	      "thread is blocked for longer than --blocked says"),
-	VALUE(0, "blocked", "TIME", parse_blocked, "for --check: threads that wait for something\n"
-	      "particular (lock, file, socket, pipe) for that long"),
+	VALUE('n', "count", "N", parse_count, "take N dumps; threads that have not run since the\n"
+	      "previous one are marked"),
+	VALUE(0, "interval", "TIME", parse_interval, "time between dumps; default 1s"),
+	VALUE(0, "at", "WHEN", parse_at, "for a recording: what threads did at WHEN, a time\n"
+	      "since its start (5s) or of the day (14:03:07)"),
+	FLAG("check", check, "exit with 10 if there is a deadlock, else with 11 if\n"
+	      "a thread has been blocked for longer than --blocked"),
+	VALUE(0, "blocked", "TIME", parse_blocked, "for --check: how long a thread may wait for a lock,\n"
+	      "file, socket or pipe"),
 };
 // clang-format on
 

@@ -335,6 +335,14 @@ static struct error *parse_state(struct options *options, const char *value)
 	return NULL;
 }
 
+// Sets both: what follows is not read.
+static struct error *parse_help_all(struct options *options, const char *value)
+{
+	(void)value;
+	options->help = options->help_all = true;
+	return NULL;
+}
+
 // clang-format off
 // A heading has the verbs of the rows below it; a row may have others, as in `.verbs = FOR_SAMPLE`.
 #define HEADING(text, bits) {.help = (text), .verbs = (bits)}
@@ -344,198 +352,206 @@ static struct error *parse_state(struct options *options, const char *value)
 #define VALUE(letter, name, arg, function, text, ...)                                              \
 	{.short_name = (letter), .long_name = (name), .argument = (arg), .help = (text),           \
 	 .parse = (function), ##__VA_ARGS__}
+#define ACTION(name, function, text)                                                               \
+	{.long_name = (name), .help = (text), .parse = (function)}
 
 static const struct option_row rows[] = {
 	HEADING("What and how long:", FOR_SAMPLE),
 	VALUE('p', "pid", "PID", parse_pid,
-	      "attach to this process, all of its threads",
-	      .verbs = FOR_SAMPLE | FOR_NOW),
-	FLAG('c', "children", children, true,
-	     "its child processes too, and theirs",
-	      .verbs = FOR_SAMPLE | FOR_NOW),
+	      "attach to this process and sample all its threads",
+	      .verbs = FOR_SAMPLE | FOR_NOW, .common = FOR_SAMPLE),
 	VALUE('d', "duration", "TIME", parse_duration,
-	      "stop after 30, 1.5s, 500ms, 2m or 1h; default: when\n"
-	      "the target ends, or at Ctrl-C",
-	      .verbs = FOR_SAMPLE | FOR_TOP),
+	      "stop after TIME: 30, 1.5s, 500ms, 2m or 1h;\n"
+	      "default: when the process exits, or at Ctrl-C",
+	      .verbs = FOR_SAMPLE | FOR_TOP, .common = FOR_SAMPLE | FOR_TOP),
+	FLAG('c', "children", children, true,
+	     "sample its child processes and their children as well",
+	      .verbs = FOR_SAMPLE | FOR_NOW, .common = FOR_SAMPLE | FOR_NOW),
 	VALUE('F', "frequency", "HZ", parse_frequency,
-	      "samples a second of each thread, 1 to 10000;\n"
-	      "default 99, of agent 19",
+	      "samples per second of each thread, 1 to 10000;\n"
+	      "default 99 (agent: 19)",
 	      .verbs = FOR_SAMPLE | FOR_TOP | FOR_AGENT),
 	FLAG('k', "kernel", kernel, true,
-	     "the kernel's functions, too, of threads that wait;\n"
+	     "show the kernel functions in which threads wait;\n"
 	     "needs root (CAP_SYS_ADMIN)",
 	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	FLAG(0, "locks", locks, true,
-	     "which mutexes threads wait for, and who holds them\n"
-	     "(always in top and dump)"),
+	     "show which mutex a thread waits for and who holds it\n"
+	     "(top and dump always do)"),
 	VALUE(0, "runtimes", "LIST", parse_runtimes,
-	      "of which languages' runtimes the frames are shown:\n"
-	      "auto (all, the default), none, or some of go,python",
+	      "languages whose own functions are shown: auto (all,\n"
+	      "the default), none, or some of go,python",
 	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	VALUE(0, "frames", "WHICH", parse_frames,
-	      "of stacks with Python's: auto, without what only\n"
-	      "leads from one to the next; all; python alone; native",
+	      "for Python programs: auto (hide the interpreter's own\n"
+	      "frames, the default), all, python or native",
 	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	FLAG(0, "system-goroutines", system_goroutines, true,
-	     "the goroutines of Go's runtime itself, too",
+	     "show the Go runtime's own goroutines as well",
 	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	FLAG(0, "no-creators", no_creators, true,
-	     "goroutines without what has created them as root",
+	     "do not show who created a goroutine as its root frame",
 	      .verbs = FOR_SAMPLE | FOR_NOW),
 	VALUE(0, "max-depth", "N", parse_max_depth,
-	      "frames of a stack, 1 to 65536; default 8192 (1024 of\n"
-	      "a far deeper one); the rest is [truncated: ...]",
+	      "keep up to N frames of a stack, 1 to 65536;\n"
+	      "default 8192 (1024 if the stack is far deeper)",
 	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_AGENT),
 	FLAG(0, "stop-all", stop_all, true,
-	     "hold all running threads at once: one consistent\n"
-	     "picture, at a higher price for the target",
+	     "stop all running threads at the same moment: a\n"
+	     "consistent picture, but longer pauses",
 	      .verbs = FOR_SAMPLE | FOR_NOW),
 	VALUE(0, "max-overhead", "PERCENT", parse_max_overhead,
-	      "sample less often when holding threads, or the\n"
-	      "profiler's CPU, would take more than this share of\n"
-	      "the time; default 5; 0: no limit",
+	      "sample less often if pauses, or the profiler's CPU\n"
+	      "use, would exceed PERCENT of the time; default 5;\n"
+	      "0: no limit",
 	      .verbs = FOR_SAMPLE | FOR_TOP | FOR_AGENT),
 	HEADING("Recordings (-f record):", FOR_SAMPLE),
 	VALUE(0, "max-size", "SIZE", parse_max_size,
-	      "of the recording: 1M or more, such as 20M; what does\n"
-	      "not fit is counted"),
+	      "stop recording samples at SIZE, such as 20M, and only\n"
+	      "count the rest; at least 1M"),
 	FLAG(0, "no-symbols", symbols, false,
-	     "leave looking names up to profiler report"),
+	     "look up function names later, in profiler report"),
 	HEADING("Windows and flight recorder:", FOR_SAMPLE),
 	VALUE(0, "every", "TIME", parse_every,
-	      "a profile for each TIME, such as 60s, in files of the\n"
-	      "directory -o; they add up to the whole"),
+	      "write a profile every TIME, such as 60s, into the\n"
+	      "directory given with -o"),
 	VALUE(0, "ring", "TIME", parse_ring,
-	      "keep only the last TIME; write it at SIGUSR1, to a\n"
-	      "file of its own in the directory -o"),
+	      "keep only the last TIME in memory; SIGUSR1 writes it\n"
+	      "to a new file in the directory given with -o"),
 	VALUE(0, "ring-size", "SIZE", parse_ring_size,
-	      "of memory for it; default 64M"),
+	      "memory for --ring; default 64M"),
 	VALUE(0, "dump-when", "WHEN", parse_dump_when,
-	      "write it, too, when blocked>TIME, cpu>PERCENT,\n"
-	      "cpu<PERCENT or death; several with commas"),
+	      "write it also when blocked>TIME, cpu>PERCENT,\n"
+	      "cpu<PERCENT or death; separate several with commas"),
 	VALUE(0, "keep", "N", parse_keep,
-	      "only the last N of these files"),
+	      "keep only the last N of these files"),
 	VALUE(0, "exec", "COMMAND", parse_exec,
-	      "run this for each of these files; the shell gets its\n"
-	      "name as a last word"),
-	HEADING("Pushing:", FOR_SAMPLE | FOR_PUSH | FOR_AGENT),
+	      "run this shell command for each of these files; the\n"
+	      "file's name is its last argument"),
+	HEADING("Sending to a server:", FOR_SAMPLE | FOR_PUSH | FOR_AGENT),
 	VALUE(0, "push", "URL", push_parse_url,
-	      "send a window each --every (default 15s) to Pyroscope;\n"
-	      "see profiler push --help; -o: where windows wait",
-	      .verbs = FOR_SAMPLE | FOR_AGENT),
+	      "send a profile every 15s, or --every, to this server\n"
+	      "(profiler push --help says which); profiles not yet\n"
+	      "sent wait in the directory given with -o",
+	      .verbs = FOR_SAMPLE | FOR_AGENT, .common = FOR_AGENT),
 	VALUE(0, "service", "NAME", push_parse_service,
-	      "the name under which servers file the profile"),
+	      "service name under which the server files the profile",
+	      .common = FOR_PUSH),
 	VALUE(0, "label", "KEY=VALUE", push_parse_label,
-	      "a label more; may be repeated"),
+	      "add a label; may be repeated",
+	      .common = FOR_PUSH),
 	VALUE(0, "push-labels", "LIST", push_parse_keys,
-	      "the labels of samples that are sent, some of\n"
+	      "sample labels to send: some of\n"
 	      "state,kind,syscall,thread; default state"),
 	VALUE(0, "push-header-file", "FILE", push_parse_header_file,
-	      "of lines such as 'Authorization: Bearer TOKEN', which\n"
-	      "nobody else may read"),
+	      "file with headers such as 'Authorization: Bearer\n"
+	      "TOKEN'; only you may be able to read it",
+	      .common = FOR_PUSH | FOR_AGENT),
 	VALUE(0, "push-ca", "FILE", push_parse_ca,
-	      "certificates that are trusted, not the system's"),
+	      "trust these certificates instead of the system's"),
 	VALUE(0, "spool-size", "SIZE", push_parse_spool_size,
-	      "that files waiting to be sent may take, where they are\n"
-	      "removed; default 64M; beyond, the oldest go"),
-	HEADING("For programs:", FOR_SAMPLE | FOR_AGENT),
+	      "disk space for profiles not yet sent; default 64M;\n"
+	      "beyond that the oldest are deleted"),
+	HEADING("For scripts:", FOR_SAMPLE | FOR_AGENT),
 	VALUE(0, "metrics", "FILE", parse_metrics,
-	      "the run's own figures as JSON, at the end and after\n"
-	      "each window of --every; the agent's each 5 seconds",
+	      "write statistics of the run as JSON, at the end and\n"
+	      "after each window (agent: every 5 seconds)",
 	      .verbs = FOR_SAMPLE | FOR_AGENT),
 	VALUE(0, "ready-fd", "FD", parse_ready_fd,
-	      "write a newline to this descriptor after the first\n"
-	      "sample, before a command's first instruction; close it"),
+	      "after the first sample, write a newline to this file\n"
+	      "descriptor and close it"),
 	HEADING("Which samples:", FOR_SAMPLE | FOR_READING | FOR_TOP),
 	FLAG(0, "on-cpu", on_cpu, true,
-	     "only of threads on a CPU or ready to run"),
+	     "only threads that run or could run"),
 	FLAG(0, "off-cpu", off_cpu, true,
-	     "only of threads that wait: lock, disk, timer, ..."),
+	     "only threads that wait: for a lock, disk, timer, ..."),
 	VALUE(0, "thread", "REGEX", parse_thread,
-	      "only of threads whose name matches (extended regex)",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW),
+	      "only threads whose name matches (extended regex)",
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW,
+	      .common = FOR_READING | FOR_DUMP),
 	VALUE(0, "state", "LIST", parse_state,
-	      "only in these states:\n"
+	      "only these states: some of\n"
 	      "running,runnable,sleeping,disk,stopped"),
 	VALUE(0, "syscall", "REGEX", parse_syscall,
-	      "only of threads that wait in such a system call"),
+	      "only threads waiting in a matching system call"),
 	VALUE(0, "focus", "REGEX", parse_focus,
-	      "only with a function, anywhere in the stack, whose\n"
-	      "name matches"),
+	      "only stacks with a matching function"),
 	VALUE(0, "ignore", "REGEX", parse_ignore,
-	      "only without such a function"),
+	      "only stacks without a matching function"),
 	VALUE(0, "waits", "TIME", parse_waits,
-	      "only what threads were blocked in for TIME or longer\n"
-	      "at a time, each such wait a sample of its own",
-	      .verbs = FOR_SAMPLE | FOR_REPORT),
+	      "only waits of TIME or longer, each as one sample",
+	      .verbs = FOR_SAMPLE | FOR_REPORT, .common = FOR_REPORT),
 	VALUE(0, "max-threads", "N", parse_max_threads,
-	      "of --waits: only the N threads that waited longest;\n"
-	      "default 1000",
+	      "with --waits: only the N threads with the longest\n"
+	      "waits; default 1000",
 	      .verbs = FOR_SAMPLE | FOR_REPORT),
 	VALUE(0, "from", "WHEN", parse_from,
-	      "only from then on: a time since the start (5s, 1.5m)\n"
+	      "only from WHEN on: a time since the start (5s, 1.5m)\n"
 	      "or of the day (14:03:07, 2026-11-20T14:03:07Z)",
-	      .verbs = FOR_SAMPLE | FOR_READING),
+	      .verbs = FOR_SAMPLE | FOR_READING, .common = FOR_READING),
 	VALUE(0, "to", "WHEN", parse_to,
-	      "only until then",
-	      .verbs = FOR_SAMPLE | FOR_READING),
+	      "only until WHEN",
+	      .verbs = FOR_SAMPLE | FOR_READING, .common = FOR_READING),
 	HEADING("Output:", FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
 	VALUE('o', "output", "FILE", parse_output,
-	      "where it goes, - is stdout; default: stdout, of a\n"
-	      "command profiled profiler.PID.folded or .pb.gz; of\n"
-	      "top FILE.wprof, which keeps what is looked at; of\n"
-	      "agent a directory",
-	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT),
+	      "file to write, - for stdout; its ending chooses the\n"
+	      "format: .html, .pb.gz, .wprof, ...; with --every,\n"
+	      "--ring, --push and for agent: a directory",
+	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT,
+	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_TOP | FOR_AGENT),
 	VALUE('f', "format", "FORMAT", parse_format,
-	      "folded, pprof, html, record; speedscope, firefox,\n"
-	      "chrome or sentry for timelines; default: what FILE's\n"
-	      "name says (.pb.gz, .pb, .pprof: pprof; .html; .wprof:\n"
-	      "record; .speedscope.json, .firefox.json, .trace.json:\n"
-	      "chrome, .sentry.json), else folded"),
+	      "folded, pprof, html, record; or a timeline:\n"
+	      "speedscope, firefox, chrome, sentry; default: by the\n"
+	      "ending of FILE: .pb.gz .pb .pprof (pprof), .html,\n"
+	      ".wprof (record), .speedscope.json, .firefox.json,\n"
+	      ".trace.json (chrome), .sentry.json; others are folded",
+	      .common = FOR_REPORT),
 	VALUE(0, "title", "TEXT", parse_title,
-	      "of a page (html); default: the process and its pid"),
+	      "title of a page (html); default: process name and pid"),
 	FLAG('t', "threads", threads, true,
-	     "the thread's name as root frame"),
+	     "make the thread's name the root frame of its stacks",
+	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
 	FLAG(0, "goroutine-ids", goroutine_ids, true,
-	     "in pprof, each goroutine by itself and with its goid;\n"
-	     "else those that are alike are added up"),
+	     "in pprof, keep each goroutine apart, with its id;\n"
+	     "default: add up goroutines with equal stacks"),
 	FLAG(0, "syscalls", syscalls, true,
-	     "the system call that a thread waits in, and for which\n"
-	     "file, socket or pipe, as a frame (always in pprof,\n"
-	     "as labels)"),
+	     "show the system call a thread waits in, and its file,\n"
+	     "socket or pipe, as a frame (pprof: always as labels)"),
 	FLAG(0, "lines", lines, true,
-	     "file:line in the frames (folded)"),
+	     "show file:line in each frame (folded)"),
 	FLAG(0, "inlines", inlines, true,
-	     "inlined calls as frames of their own (the default)",
+	     "show inlined calls as frames of their own (default)",
 	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT),
 	FLAG(0, "no-inlines", inlines, false,
-	     "only the functions that stand in the machine code",
+	     "show only functions that are in the machine code",
 	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT),
 	FLAG(0, "normalize", normalize, true,
-	     "as if both had lasted equally long",
-	      .verbs = FOR_DIFF),
+	     "scale A to the total of B, as if both ran equally long",
+	      .verbs = FOR_DIFF, .common = FOR_DIFF),
 	HEADING("Debug information:", FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT),
 	VALUE(0, "debug-dir", "DIR", parse_debug_dir,
 	      "look for debug files in DIR first; may be repeated"),
 	FLAG(0, "debuginfod", debuginfod, true,
-	     "ask the servers of $DEBUGINFOD_URLS for debug files\n"
-	     "that are not found here"),
+	     "download missing debug files from the servers in\n"
+	     "$DEBUGINFOD_URLS"),
 	HEADING("Other:", FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_PUSH | FOR_AGENT),
 	FLAG('q', "quiet", quiet, true,
-	     "no status line and no summary"),
+	     "print no status line and no summary"),
 	FLAG('v', "verbose", verbose, true,
-	     "say more in the summary",
+	     "print more in the summary",
 	      .verbs = FOR_SAMPLE),
 	FLAG('h', "help", help, true,
-	     "print this help and leave"),
+	     "print the most used options and exit"),
+	ACTION("help-all", parse_help_all,
+	     "print all options and exit"),
 	FLAG('V', "version", version, true,
-	     "print the version and leave"),
-	HEADING("Debugging:", FOR_SAMPLE),
+	     "print the version and exit"),
+	HEADING("Debugging the profiler:", FOR_SAMPLE),
 	FLAG(0, "check-unwinding", check_unwinding, true,
-	     "compare each stack with what libdw makes of it"),
+	     "compare each stack with that of libdw's unwinder"),
 	VALUE(0, "seed", "N", parse_seed,
-	      "of the random places of the ticks: 1 to 4294967295;\n"
-	      "default: one by chance"),
+	      "seed for the random sample times, 1 to 4294967295;\n"
+	      "default: random"),
 };
 // clang-format on
 

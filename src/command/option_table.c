@@ -77,6 +77,13 @@ void option_table_print(const struct option_table *table, unsigned int verbs, FI
 	}
 }
 
+void option_table_print_common(const struct option_table *table, unsigned int verbs, FILE *stream)
+{
+	for (size_t i = 0; i < table->n_rows; i++)
+		if (table->rows[i].common & verbs)
+			print_row(stream, &table->rows[i]);
+}
+
 // Two tables, as one.
 struct rows {
 	const struct option_row *items[OPTION_MAX_ROWS];

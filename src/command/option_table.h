@@ -11,13 +11,14 @@ struct options;
 
 enum { OPTION_MAX_ROWS = 128 };
 
-// A row of the table of options: how it is written, what it does and what --help says of it.
+// A row of the table of options: how it is written, what it does and what the help says of it.
 struct option_row {
 	char short_name;       // 0: none
 	const char *long_name; // NULL: the row is a heading, whose text is in `help`
 	const char *argument;  // its name in the help; NULL: takes none
 	const char *help;      // lines, without a newline at the end
 	unsigned int verbs;    // bits of verbs that take it (verb.h); 0: as the heading above
+	unsigned int common;   // bits of verbs whose --help shows it; --help-all shows it for all
 	size_t flag_offset;    // without `parse`: the bool in struct options that is set...
 	bool flag_value;       // ...to this
 	struct error *(*parse)(struct options *options, const char *value);
@@ -39,8 +40,11 @@ struct option_use {
 	size_t count;
 };
 
-// Prints the rows of --help for these verbs, given as bits.
+// Prints the rows of --help-all for these verbs, given as bits, below their headings.
 void option_table_print(const struct option_table *table, unsigned int verbs, FILE *stream);
+
+// Prints the rows that --help shows for these verbs, without headings.
+void option_table_print_common(const struct option_table *table, unsigned int verbs, FILE *stream);
 
 // Returns the bits of the verbs that take a table's row.
 unsigned int option_row_verbs(const struct option_row *row);

@@ -29,7 +29,7 @@ enum {
 
 char *options_help(const struct options *options)
 {
-	return verb_help(options->verb, &option_rows);
+	return verb_help(options->verb, &option_rows, options->help_all);
 }
 
 // The verb that stands at argv[optind], or none: sampling. "--" before it makes it a command.
@@ -164,8 +164,10 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	struct error *error = parse_all(argc, argv, &options);
 
 	if (!error && (options.help || options.version)) {
-		*ret = (struct options){
-		    .verb = options.verb, .help = options.help, .version = options.version};
+		*ret = (struct options){.verb = options.verb,
+		                        .help = options.help,
+		                        .help_all = options.help_all,
+		                        .version = options.version};
 		options_deinit(&options);
 		return NULL;
 	}

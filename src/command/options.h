@@ -30,6 +30,7 @@ enum {
 struct options {
 	const struct verb *verb; // never NULL after options_parse
 	bool help, version;      // if one is set, it is printed, and nothing else is set
+	bool help_all;           // with help: of all options
 	int pid;                 // 0: wrap a command
 	char *const *command;    // NULL-terminated, borrowed from argv; NULL with pid
 	const char *recording;   // report, diff, view, dump, top: the file, without pid and command
@@ -89,5 +90,5 @@ struct selection options_selection(const struct options *options);
 struct error *options_parse(int argc, char **argv, struct options *ret);
 void options_deinit(struct options *options);
 
-// Returns the text of --help for options->verb, owned by the caller.
+// Returns the text of --help, or --help-all, for options->verb, owned by the caller.
 char *options_help(const struct options *options);

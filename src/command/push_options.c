@@ -28,10 +28,9 @@ static const char *const keys[PUSH_MAX_KEYS] = {"state", "kind", "syscall", "thr
 
 static const struct option_row own_rows[] = {
 	{.help = "What is pushed:", .verbs = FOR_PUSH},
-	FLAG("dry-run", dry, "say what would be sent, and send nothing"),
-	FLAG("follow", follow, "wait for more files, and remove those that are sent;\n"
-	     "until Ctrl-C"),
-	FLAG("remove", remove, "remove files that are sent, or never will be"),
+	FLAG("dry-run", dry, "print what would be sent, and send nothing"),
+	FLAG("follow", follow, "wait for new files, send and delete them, until Ctrl-C"),
+	FLAG("remove", remove, "delete files that were sent or that the server rejects"),
 };
 // clang-format on
 

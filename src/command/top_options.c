@@ -62,13 +62,12 @@ static struct error *parse_sort(struct options *options, const char *value)
 
 static const struct option_row own_rows[] = {
 	{.help = "What is shown:", .verbs = FOR_TOP},
-	VALUE(0, "view", "VIEW", parse_view, "threads (the default), functions, tree or waits"),
-	VALUE(0, "sort", "COLUMN", parse_sort, "by the column of that title, such as run or tid"),
-	VALUE(0, "interval", "TIME", parse_interval, "how often; default 1s"),
-	VALUE(0, "window", "TIME", parse_window, "of how long, on a terminal; default 10s;\n"
-	      "elsewhere each interval is told by itself"),
-	VALUE('n', "count", "N", parse_count, "end after N intervals, and show plain tables"),
-	{.long_name = "json", .help = "JSON, an object on a line for each interval",
+	VALUE(0, "view", "VIEW", parse_view, "rows: threads (the default), functions, tree or waits"),
+	VALUE(0, "sort", "COLUMN", parse_sort, "sort by this column, such as run or tid"),
+	VALUE(0, "interval", "TIME", parse_interval, "update every TIME; default 1s"),
+	VALUE(0, "window", "TIME", parse_window, "on a terminal: add up this much time; default 10s"),
+	VALUE('n', "count", "N", parse_count, "stop after N intervals, and print plain tables"),
+	{.long_name = "json", .help = "print JSON, one object per line and interval",
 	 .flag_offset = offsetof(struct options, top.json), .flag_value = true},
 };
 // clang-format on

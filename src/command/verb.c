@@ -52,7 +52,7 @@ static struct error *check_two_files(struct options *options)
 	                    "A B; to run a command of that name: profiler -- diff");
 }
 
-#define READING_STATUSES "0; 1 (the file cannot be read), 2 (command line), 3 (output)."
+#define READING_STATUSES "0; 1: the file cannot be read; 2: command line; 3: output."
 
 const struct verb verbs[N_VERBS] = {
     [VERB_SAMPLE] =
@@ -62,19 +62,87 @@ const struct verb verbs[N_VERBS] = {
                 "Usage: profiler [OPTION...] -p PID\n"
                 "       profiler [OPTION...] [--] COMMAND [ARG...]\n"
                 "       profiler VERB [OPTION...] ...\n"
-                "Shows where every thread of a process spends its time, running or blocked: it\n"
-                "samples them until the end, and writes a profile or a recording. With a verb:\n",
-            .statuses = "the command's own; with -p 0; else 1 (target), 2 (command line),\n"
-                        "3 (output), 126 or 127 (the command cannot be run). More in profiler(1).",
+                "Shows where every thread of a process spends its time: running, or waiting for\n"
+                "locks, files, sockets, timers or other processes.\n",
+            .examples =
+                "  profiler -p 1234 -d 10 -o page.html   ten seconds, as a page for a browser\n"
+                "  profiler -o run.pb.gz -- ./server     a command from its start, for pprof\n"
+                "  profiler -p 1234 -o hour.wprof        record now, ask later\n"
+                "  profiler report hour.wprof --from=14:03 --to=14:04 -o minute.html\n",
+            .statuses = "the command's own; with -p: 0; 1: target; 2: command line;\n"
+                        "3: output; 126, 127: the command cannot be run. See profiler(1).",
+        },
+    [VERB_DUMP] =
+        {
+            .id = VERB_DUMP,
+            .name = "dump",
+            .operands = "PID",
+            .summary = "print all stacks now, who waits for whom, and deadlocks",
+            .usage =
+                "Usage: profiler dump [OPTION...] PID\n"
+                "       profiler dump [OPTION...] FILE.wprof --at=WHEN\n"
+                "Prints what all threads of a process do now, since when, what they wait for and\n"
+                "who holds it; and deadlocks. Sleeping threads are not stopped.\n",
+            .examples = "  profiler dump 1234\n"
+                        "  profiler dump 1234 -n 3                    which threads do not move\n"
+                        "  profiler dump 1234 --check --blocked=30s   a health check\n"
+                        "  profiler dump hour.wprof --at=14:03:07     at that time\n",
+            .statuses = "0; 1: target; 2: command line; 3: output; 10, 11: see --check.",
+            .own_rows = &dump_rows,
+            .take_word = dump_take_word,
+            .check = dump_check,
+        },
+    [VERB_TOP] =
+        {
+            .id = VERB_TOP,
+            .name = "top",
+            .operands = "PID",
+            .summary = "watch threads, functions and waits, live",
+            .usage =
+                "Usage: profiler top [OPTION...] PID\n"
+                "       profiler top [OPTION...] FILE.wprof\n"
+                "       profiler top [OPTION...] -- COMMAND [ARG...]\n"
+                "Shows second by second what the threads of a process do and wait for: live, or\n"
+                "from a recording.\n",
+            .examples = "  profiler top 1234\n"
+                        "  profiler top 1234 --view=waits\n"
+                        "  profiler top -n 5 --json -- ./server --port 8080\n",
+            .statuses = "0, or the command's own; 1: target; 2: command line; 3: output.",
+            .takes_command = true,
+            .own_rows = &top_rows,
+            .take_word = top_take_word,
+            .check = top_check,
+        },
+    [VERB_VIEW] =
+        {
+            .id = VERB_VIEW,
+            .name = "view",
+            .operands = "FILE",
+            .summary = "show a profile of any profiler in a browser",
+            .usage = "Usage: profiler view [OPTION...] FILE\n"
+                     "Shows a recording, folded stacks, a pprof profile or a page in a browser.\n"
+                     "Without a browser it prints the name of the page's file.\n",
+            .examples = "  profiler view hour.wprof --from=14:03 --to=14:04\n"
+                        "  profiler view cpu.pb.gz\n",
+            .statuses = READING_STATUSES,
+            .instead = "it makes its own file; for a page elsewhere: "
+                       "profiler report FILE -o page.html",
+            .take_word = take_file,
+            .check = check_file,
         },
     [VERB_REPORT] =
         {
             .id = VERB_REPORT,
             .name = "report",
             .operands = "FILE",
-            .summary = "turn a recording (-f record) into any other format",
+            .summary = "turn a recording, or part of it, into another format",
             .usage = "Usage: profiler report [OPTION...] FILE.wprof\n"
-                     "Turns a recording (-f record), or a part of it, into any other format.\n",
+                     "Turns a recording (made with -o FILE.wprof), or part of it, into another "
+                     "format.\n",
+            .examples =
+                "  profiler report hour.wprof --from=14:03 --to=14:04 -o minute.html\n"
+                "  profiler report hour.wprof --thread='^worker' -o worker.pb.gz\n"
+                "  profiler report hour.wprof --waits=1s -t      which threads hung, and in what\n",
             .statuses = READING_STATUSES,
             .take_word = take_file,
             .check = check_file,
@@ -84,77 +152,34 @@ const struct verb verbs[N_VERBS] = {
             .id = VERB_DIFF,
             .name = "diff",
             .operands = "A B",
-            .summary = "what has changed between two recordings or folded profiles",
+            .summary = "show what changed between two profiles",
             .usage = "Usage: profiler diff [OPTION...] A B\n"
-                     "Shows what has changed from A to B, two recordings or folded profiles.\n",
+                     "Shows what changed from A to B: two recordings, or two folded profiles.\n",
+            .examples =
+                "  profiler diff before.wprof after.wprof -o difference.html\n"
+                "  profiler diff --normalize before.folded after.folded | flamegraph.pl > x.svg\n",
             .statuses = READING_STATUSES,
             .take_word = take_two_files,
             .check = check_two_files,
-        },
-    [VERB_VIEW] =
-        {
-            .id = VERB_VIEW,
-            .name = "view",
-            .operands = "FILE",
-            .summary = "show a recording, folded stacks, pprof or a page in a browser",
-            .usage =
-                "Usage: profiler view [OPTION...] FILE\n"
-                "Shows a recording, folded stacks or a pprof profile of any profiler, or a page\n"
-                "in a browser; where there is none, it prints the name of the page's file.\n",
-            .statuses = READING_STATUSES,
-            .instead = "it makes its own file; for a page elsewhere: "
-                       "profiler report FILE -o page.html",
-            .take_word = take_file,
-            .check = check_file,
-        },
-    [VERB_TOP] =
-        {
-            .id = VERB_TOP,
-            .name = "top",
-            .operands = "PID",
-            .summary = "what all threads do, live; or a recording, played back",
-            .usage =
-                "Usage: profiler top [OPTION...] PID\n"
-                "       profiler top [OPTION...] FILE.wprof\n"
-                "       profiler top [OPTION...] -- COMMAND [ARG...]\n"
-                "Shows what the threads of a process do, and wait for, second by second: live, or\n"
-                "of a recording.\n",
-            .statuses = "0, or the command's own; 1 (target), 2 (command line), 3 (output).",
-            .takes_command = true,
-            .own_rows = &top_rows,
-            .take_word = top_take_word,
-            .check = top_check,
-        },
-    [VERB_DUMP] =
-        {
-            .id = VERB_DUMP,
-            .name = "dump",
-            .operands = "PID",
-            .summary = "all stacks now, who waits for whom, and deadlocks",
-            .usage =
-                "Usage: profiler dump [OPTION...] PID\n"
-                "       profiler dump [OPTION...] FILE.wprof --at=WHEN\n"
-                "Prints the stacks of all threads of a process now: what each does, since when,\n"
-                "what it waits for and who holds that; and deadlocks. Sleeping threads are not\n"
-                "stopped.\n",
-            .statuses = "0; 1 (target), 2 (command line), 3 (output); with --check 10 or 11.",
-            .own_rows = &dump_rows,
-            .take_word = dump_take_word,
-            .check = dump_check,
         },
     [VERB_PUSH] =
         {
             .id = VERB_PUSH,
             .name = "push",
             .operands = "URL FILE",
-            .summary = "send profiles to Pyroscope, Parca or others",
+            .summary = "send profiles to Pyroscope, Parca and others",
             .usage =
                 "Usage: profiler push [OPTION...] URL FILE|DIR...\n"
-                "Sends pprof profiles and recordings to a server: http(s):// is Grafana\n"
-                "Pyroscope's address, parca+http(s):// Parca's, otlp+http(s):// that of who takes\n"
-                "OpenTelemetry's protocol 1.10; pprof+http(s):// takes the file as a body. What\n"
-                "the server does not take now is tried again.\n",
-            .statuses = "0: all was sent; 1, 2 (command line), 3 (something was not sent).",
+                "Sends pprof profiles and recordings to a server, and tries again until it takes\n"
+                "them. The URL says which one:\n"
+                "  http://          Grafana Pyroscope\n"
+                "  parca+http://    Parca\n"
+                "  otlp+http://     OpenTelemetry profiles, protocol 1.10\n"
+                "  pprof+http://    any other: the file is the body of a POST\n"
+                "and each of them with https.\n",
+            .examples = "  profiler push http://pyroscope:4040 --service=shop minutes/\n"
+                        "  profiler push parca+https://parca.example --follow minutes/\n",
+            .statuses = "0: all was sent; 1; 2: command line; 3: something was not sent.",
             .own_rows = &push_rows,
             .take_word = push_take_word,
             .check = push_check,
@@ -164,15 +189,19 @@ const struct verb verbs[N_VERBS] = {
             .id = VERB_AGENT,
             .name = "agent",
             .operands = "RULE",
-            .summary = "sample the processes of a machine in turn, for servers",
+            .summary = "sample many processes of this machine in turn",
             .usage =
                 "Usage: profiler agent [OPTION...] --push=URL RULE...\n"
                 "       profiler agent --list RULE...\n"
-                "Watches the processes of this machine, and samples those that a rule chooses, a\n"
-                "window at a time. A rule is words such as 'comm=java user=app': comm, cmd, exe,\n"
-                "user, unit and cgroup are extended regexes for the whole, and all must match;\n"
-                "service=NAME and label.KEY=VALUE name what it chooses.\n",
-            .statuses = "0 (ended by a signal); 1, 2 (command line), 3 (output).",
+                "Watches the processes of this machine and samples those that match a rule, each\n"
+                "for ten seconds a minute. A rule is a list of conditions, such as\n"
+                "'comm=java user=app', all of which must match: comm, cmd, exe, user, unit and\n"
+                "cgroup are extended regexes for the whole value. service=NAME and\n"
+                "label.KEY=VALUE in a rule name what it chooses.\n",
+            .examples =
+                "  profiler agent --list 'comm=java'\n"
+                "  profiler agent --push=http://pyroscope:4040 'comm=java label.team=web'\n",
+            .statuses = "0: ended by a signal; 1; 2: command line; 3: output.",
             .own_rows = &agent_rows,
             .take_word = agent_take_word,
             .check = agent_check,
@@ -189,6 +218,7 @@ const struct verb *verb_named(const char *name)
 
 static void print_verbs(FILE *stream)
 {
+	fputs("\n", stream);
 	for (size_t i = 0; i < N_VERBS; i++) {
 		const struct verb *verb = &verbs[i];
 		if (!verb->name)
@@ -196,12 +226,34 @@ static void print_verbs(FILE *stream)
 		const int column = fprintf(stream, "  %s %s", verb->name, verb->operands);
 		fprintf(stream, "%*s%s\n", SUMMARY_COLUMN - column, "", verb->summary);
 	}
-	fputs("Each has options of its own (profiler report --help). To profile a command of\n"
-	      "such a name: profiler -- report\n",
-	      stream);
 }
 
-char *verb_help(const struct verb *verb, const struct option_table *shared)
+static void print_all(const struct verb *verb, const struct option_table *shared, FILE *stream)
+{
+	if (verb->own_rows)
+		option_table_print(verb->own_rows, 1u << verb->id, stream);
+	option_table_print(shared, 1u << verb->id, stream);
+	fprintf(stream, "\nExit status: %s\n", verb->statuses);
+}
+
+static void print_common(const struct verb *verb, const struct option_table *shared, FILE *stream)
+{
+	if (verb->own_rows)
+		option_table_print(verb->own_rows, 1u << verb->id, stream);
+	fputs("\n", stream);
+	option_table_print_common(shared, 1u << verb->id, stream);
+	fprintf(stream, "\nExamples:\n%s", verb->examples);
+	if (verb->name)
+		fprintf(stream, "\nAll options: profiler %s --help-all; manual: man profiler-%s\n",
+		        verb->name, verb->name);
+	else
+		fputs("\nAll options: profiler --help-all; of a verb: profiler dump --help. "
+		      "Manual: man\n"
+		      "profiler. To run a command that is named like a verb: profiler -- top\n",
+		      stream);
+}
+
+char *verb_help(const struct verb *verb, const struct option_table *shared, bool all)
 {
 	char *text = NULL;
 	size_t size;
@@ -212,10 +264,7 @@ char *verb_help(const struct verb *verb, const struct option_table *shared)
 	fputs(verb->usage, stream);
 	if (!verb->name)
 		print_verbs(stream);
-	if (verb->own_rows)
-		option_table_print(verb->own_rows, 1u << verb->id, stream);
-	option_table_print(shared, 1u << verb->id, stream);
-	fprintf(stream, "\nExit status: %s\n", verb->statuses);
+	(all ? print_all : print_common)(verb, shared, stream);
 	fclose(stream);
 	return text;
 }

@@ -14,11 +14,11 @@ struct options;
 // In the order in which --help names them.
 enum verb_id {
 	VERB_SAMPLE, // without a word
+	VERB_DUMP,
+	VERB_TOP,
+	VERB_VIEW,
 	VERB_REPORT,
 	VERB_DIFF,
-	VERB_VIEW,
-	VERB_TOP,
-	VERB_DUMP,
 	VERB_PUSH,
 	VERB_AGENT,
 	N_VERBS,
@@ -44,7 +44,8 @@ struct verb {
 	const char *operands; // that follow the name, for the list of verbs
 	const char *summary;  // its line in that list
 	const char *usage;    // first lines of its help: how it is called, and what it does
-	const char *statuses; // last lines of its help: exit statuses
+	const char *examples; // lines of its --help
+	const char *statuses; // last line of its --help-all: exit statuses
 	const char *instead;  // ends messages about options of other verbs: what to do; NULL: leave
 	                      // the option out
 	bool takes_command;   // after "--"
@@ -61,5 +62,6 @@ extern const struct verb verbs[N_VERBS];
 // Returns the verb of that name; NULL: none.
 const struct verb *verb_named(const char *name);
 
-// Returns the text of its --help, owned by the caller. `shared`: the options of several verbs.
-char *verb_help(const struct verb *verb, const struct option_table *shared);
+// Returns the text of its --help, or with `all` of its --help-all, owned by the caller. `shared`:
+// the options of several verbs.
+char *verb_help(const struct verb *verb, const struct option_table *shared, bool all);

@@ -1,4 +1,4 @@
-# Completion of profiler(1) for bash. What it offers is what --help says, of each verb.
+# Completion of profiler(1) for bash. What it offers is what --help-all says, of each verb.
 
 # Sets names, a line "-p --pid PID" for each option of the help.
 _profiler_options()
@@ -10,7 +10,7 @@ _profiler_options()
 	while IFS= read -r line; do
 		[[ $line =~ $pattern ]] || continue
 		names+=("${BASH_REMATCH[2]:+-${BASH_REMATCH[2]}}|--${BASH_REMATCH[3]}|${BASH_REMATCH[5]}")
-	done < <("$@" --help 2>/dev/null)
+	done < <("$@" --help-all 2>/dev/null)
 }
 
 # Sets verbs, a line "dump PID" for each.
@@ -22,7 +22,7 @@ _profiler_verbs()
 	verbs=()
 	while IFS= read -r line; do
 		[[ $line =~ $pattern ]] && verbs+=("${BASH_REMATCH[1]} ${BASH_REMATCH[2]}")
-	done < <("$1" --help 2>/dev/null)
+	done < <("$1" --help-all 2>/dev/null)
 }
 
 # What the option takes: the value's name; nothing: it takes none.

@@ -1,18 +1,18 @@
-# Completion of profiler(1) for fish. What it offers is what --help says, of each verb.
+# Completion of profiler(1) for fish. What it offers is what --help-all says, of each verb.
 
 # The verb of the command line, if it has one.
 function __profiler_verb
     set -l words (commandline -opc)
     for word in $words[2..-1]
         string match -q -- '-*' $word; and continue
-        profiler --help 2>/dev/null | string match -qr -- "^  $word [A-Z]"; and echo $word
+        profiler --help-all 2>/dev/null | string match -qr -- "^  $word [A-Z]"; and echo $word
         return
     end
 end
 
 function __profiler_verbs
     test -z (__profiler_verb)"" || return
-    profiler --help 2>/dev/null |
+    profiler --help-all 2>/dev/null |
         string replace -rf -- '^  ([a-z]+) [A-Z][A-Z| .]*  +(.*)$' '$1\t$2'
 end
 
@@ -35,7 +35,7 @@ end
 
 function __profiler_options
     set -l token (commandline -ct)
-    set -l help (profiler (__profiler_verb) --help 2>/dev/null)
+    set -l help (profiler (__profiler_verb) --help-all 2>/dev/null)
     if set -l option (string match -r -- '^--([a-z0-9-]+)=' $token)
         set -l value (string replace -rf -- "^  .{4}--$option[2]=([^ ]+).*" '$1' $help)
         test -n "$value[1]"; and string replace -r -- '^' "$option[1]" (__profiler_values $value[1])
