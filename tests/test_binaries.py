@@ -16,6 +16,7 @@ from harness import LEAVES, LIBRARY, MAIN, THREAD, attach, name_of, read_symbols
 CALLS = f"many_arguments;through_qsort;{LIBRARY}compare;dynamic_frame;big_frame"
 SLEEP = rf"{MAIN};{CALLS};leaf_sleep{LEAVES}"
 NOBODY = 65534
+LINKERS = ("bfd", "gold", "lld", "mold")
 
 
 class TestCase(harness.TestCase):
@@ -302,14 +303,36 @@ class Moved(TestCase):
 class Layouts(TestCase):
     """Where linkers put code."""
 
-    def link(self, *args):
+    def link(self, *args, fixture="calls"):
         path = os.path.join(self.directory(), "program")
         subprocess.run(
             [harness.find_tool("gcc", "cc"), "-w", "-g", "-O2", "-D_GNU_SOURCE",
-             "-fomit-frame-pointer", *args, os.path.join(harness.HERE, "fixtures", "calls.c"),
+             "-fomit-frame-pointer", *args, os.path.join(harness.HERE, "fixtures", fixture + ".c"),
              "-o", path], check=True, capture_output=True,
         )  # fmt: skip
         return path
+
+    def check_linked(self, fixture, mode, expected):
+        """With lld and mold, segments share a page of the file, and have it at different distances
+        from their addresses; gold's executable segment is the first."""
+        for linker in LINKERS:
+            with self.subTest(fixture=fixture, mode=mode, linker=linker):
+                target = self.start(self.link(f"-fuse-ld={linker}", fixture=fixture), mode)
+                run = attach(target, duration="0.3")
+                self.assert_stacks(run.stacks(), expected, share=0.9)
+                self.assertEqual(run.summary.truncated, 0, run.stderr)
+                target.end()
+
+    def test_linkers(self):
+        self.check_linked("calls", "sleep", rf"_start;.*main;{CALLS};leaf_sleep{LEAVES}")
+
+    def test_moved_text(self):
+        for part in ("whole", "middle"):
+            self.check_linked("moved_text", part, rf"_start;.*main;outer;wait_here{LEAVES}")
+
+    def test_jit_image(self):
+        code = "run_code;first_code;from_code(?:;[^;]+){0,2}"
+        self.check_linked("jit_image", "named", rf"_start;.*main;{code}")
 
     def test_layouts(self):
         for args in (
@@ -320,8 +343,10 @@ class Layouts(TestCase):
             ["-no-pie", "-Wl,-Ttext=0x50001230"],
             ["-Wl,-Ttext=0x7654320"],
             ["-Wl,--section-start=.init=0x12340"],
-            ["-fuse-ld=gold"],
             ["-fuse-ld=gold", "-Wl,--rosegment"],
+            ["-fuse-ld=lld", "-Wl,-z,separate-code"],
+            ["-fuse-ld=lld", "-no-pie", "-Wl,-z,separate-loadable-segments"],
+            ["-fuse-ld=mold", "-static-pie"],
             ["-static-pie", "-Wl,-z,noseparate-code"],
         ):
             with self.subTest(args=args):

@@ -37,6 +37,20 @@ func main() {
 """
 
 
+# Linked by what the C compiler asks for.
+WITH_C = """package main
+// static int twice(int n) { return 2 * n; }
+import "C"
+import ("fmt"; "time")
+func nap() { time.Sleep(time.Hour) }
+func main() {
+	go nap()
+	fmt.Println("ready"); C.twice(2)
+	nap()
+}
+"""
+
+
 def bare(name):
     """Without the types of a generic function, and the assembly's calling convention."""
     name = re.sub(r"\[.*\]", "[...]", name).removesuffix(".abi0")
@@ -263,6 +277,24 @@ class Goroutines(ZooTestCase):
         self.assertRegex(run.stderr, r"goroutines \(go[^)]*\): \d+ at the end")
         (cpu_ms,) = re.findall(r"engine: .*; ([\d.]+) ms of CPU while sampling", run.stderr)
         self.assertLess(float(cpu_ms), 1000)
+
+    def test_linkers(self):
+        """Where the file's segments share pages, their variables are found, too."""
+        go = harness.find_tool("go", "/usr/local/go/bin/go")
+        source, program = (os.path.join(self.directory(), name) for name in ("c.go", "program"))
+        with open(source, "w", encoding="ascii") as file:
+            file.write(WITH_C)
+        for linker in ("lld", "mold"):
+            flags = f"-ldflags=-linkmode=external -extldflags=-fuse-ld={linker}"
+            subprocess.run(
+                [go, "build", flags, "-o", program, source], check=True,
+                env={**os.environ, "GOFLAGS": "", "CGO_ENABLED": "1"},
+            )  # fmt: skip
+            target = self.start(program)
+            run = attach(target, duration="0.3", hz=99)
+            stacks = [stack for stack in run.stacks() if "main.nap" in stack]
+            self.assertTrue(stacks, run.stderr)
+            target.end()
 
     def check_through_c(self, samples):
         """What waits below C, and C below Go: each stack whole, C's frames and Go's."""

@@ -41,6 +41,7 @@ struct module_mapping {
 enum { MODULE_MAX_BUILD_ID = 64 };
 
 struct module_segment; // a PT_LOAD program header
+struct mapping;        // maps.h
 struct debug_sources;
 struct frame_names;
 struct gopclntab;
@@ -152,11 +153,11 @@ static inline bool module_is_jit(const struct module *module)
 // module.
 const char *module_name(const struct module *module);
 
-// Returns the address in the module's file (as its symbols have it) of the byte at `file_offset`;
-// the offset itself if the file is not a readable ELF file.
-uint64_t module_address_of_offset(struct module *module, uint64_t file_offset);
+// Returns the address in the module's file (as its symbols have it) of an address in the process,
+// by the segment that its mapping shows; its file offset if the file is not a readable ELF file.
+uint64_t module_address(struct module *module, const struct mapping *mapping, uint64_t pc);
 
-// Returns the offset of an address in the file, the other way round.
+// Returns the offset in the file of an address in one of the pages that segments are mapped by.
 uint64_t module_offset_of_address(struct module *module, uint64_t address);
 
 // Returns libdw's view of the module at bias 0, opened at the first call; NULL if it is not an ELF

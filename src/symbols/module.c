@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "frame_names.h"
 #include "gopclntab.h"
+#include "maps.h"
 #include "memory.h"
 #include "module_debug.h"
 #include "perf_map.h"
@@ -275,28 +276,59 @@ bool module_guard(struct module *module, guard_work *work, void *context, enum m
 	return end == GUARD_DONE;
 }
 
-// Finds the segment that holds the file offset (or, with by_address, the address in the file).
-// Pages at segment borders are mapped twice: the executable segment wins.
-static const struct module_segment *find_segment(struct module *module, uint64_t value,
-                                                 bool by_address)
+static uint64_t page_start(uint64_t value)
+{
+	return value & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+// Finds the segment that holds the address in the file. With by_page, its first page is whole.
+static const struct module_segment *find_segment(struct module *module, uint64_t address,
+                                                 bool by_page)
 {
 	const struct module_segment *best = NULL;
 
 	module_dwfl(module);
 	for (size_t i = 0; i < module->n_segments; i++) {
 		const struct module_segment *segment = &module->segments[i];
-		const uint64_t start = by_address ? segment->address : segment->file_offset;
-		if (value - start < segment->file_size && (!best || segment->executable))
+		const uint64_t start = by_page ? page_start(segment->address) : segment->address;
+		if (address - start < segment->file_size + (segment->address - start) &&
+		    (!best || segment->executable))
 			best = segment;
 	}
 	return best;
 }
 
-uint64_t module_address_of_offset(struct module *module, uint64_t file_offset)
+// Says how well the segment fits what the mapping shows at a file offset; 0: not at all. Segments
+// may share a page of the file, which is then mapped once for each of them, at different distances
+// from its addresses in the file (lld, mold). They differ in their permissions, or else in their
+// bytes.
+static int fit_of(const struct module_segment *segment, const struct mapping *mapping,
+                  uint64_t offset)
 {
-	const struct module_segment *segment = find_segment(module, file_offset, false);
+	const uint64_t first = page_start(segment->file_offset);
+	const uint64_t end = segment->file_offset + segment->file_size;
 
-	return segment ? file_offset - segment->file_offset + segment->address : file_offset;
+	if (segment->file_size == 0 || mapping->file_offset - first >= end - first)
+		return 0;
+	return 1 + 2 * (segment->executable == mapping->executable) +
+	       (offset - segment->file_offset < segment->file_size);
+}
+
+uint64_t module_address(struct module *module, const struct mapping *mapping, uint64_t pc)
+{
+	const uint64_t offset = pc - mapping->start + mapping->file_offset;
+	const struct module_segment *best = NULL;
+	int best_fit = 0;
+
+	module_dwfl(module);
+	for (size_t i = 0; i < module->n_segments; i++) {
+		const int fit = fit_of(&module->segments[i], mapping, offset);
+		if (fit > best_fit) {
+			best = &module->segments[i];
+			best_fit = fit;
+		}
+	}
+	return offset + (best ? best->address - best->file_offset : 0);
 }
 
 uint64_t module_offset_of_address(struct module *module, uint64_t address)
@@ -308,7 +340,7 @@ uint64_t module_offset_of_address(struct module *module, uint64_t address)
 
 size_t module_read_code(struct module *module, uint64_t address, void *buffer, size_t size)
 {
-	const struct module_segment *segment = find_segment(module, address, true);
+	const struct module_segment *segment = find_segment(module, address, false);
 
 	if (!segment)
 		return 0;

@@ -163,7 +163,7 @@ static void find_descriptors(struct address_space *space, int64_t now_ns)
 		}
 		module->looked_for_descriptor = true;
 		const uint64_t bias =
-		    mapping->start - module_address_of_offset(module, mapping->file_offset);
+		    mapping->start - module_address(module, mapping, mapping->start);
 		if (module->php_dispatch)
 			space->php = module;
 		if (module->beam_exit) {
@@ -217,29 +217,32 @@ static bool is_jit_in_memory_file(const struct address_space *space, const struc
 	return fd >= 0 && !module_elf_machine(fd, &elf_class, &machine);
 }
 
-// Returns the address in the module's file of the start of an anonymous mapping that lies above
-// `below`.
-static uint64_t address_above(struct module *module, const struct mapping *below,
-                              const struct mapping *mapping)
+// Returns the address in the module's file of an address in the mapping. The mapping of code that
+// was moved has no file: one beside it has.
+static uint64_t address_in_file(const struct address_space *space, struct module *module,
+                                const struct mapping *mapping, uint64_t pc)
 {
-	return module_address_of_offset(module, below->file_offset) + mapping->start - below->start;
+	if (module->kind != MODULE_FILE || mapping->inode)
+		return module_address(module, mapping, pc);
+	mapping = mapped_file_beside(&space->maps, mapping);
+	return pc - mapping->start + module_address(module, mapping, mapping->start);
 }
 
 // Returns the file whose code a program has moved into this anonymous mapping; NULL: there is none.
 static struct module *find_moved(struct address_space *space, const struct mapping *mapping)
 {
-	const struct mapping *below =
-	    mapping->inode ? NULL : mapped_file_around(&space->maps, mapping);
+	const struct mapping *beside =
+	    mapping->inode ? NULL : mapped_file_beside(&space->maps, mapping);
 
-	if (!below)
+	if (!beside)
 		return NULL;
-	_cleanup_free_ char *path = path_of(space, below);
+	_cleanup_free_ char *path = path_of(space, beside);
 	struct module *module =
-	    modules_find(space->modules, MODULE_FILE, path, below->device, below->inode);
+	    modules_find(space->modules, MODULE_FILE, path, beside->device, beside->inode);
 	if (!module)
-		module = add_owner(space, MODULE_FILE, path, below);
+		module = add_owner(space, MODULE_FILE, path, beside);
 	return mapped_file_holds_code(space->tid, mapping, module,
-	                              address_above(module, below, mapping))
+	                              address_in_file(space, module, mapping, mapping->start))
 	           ? module
 	           : NULL;
 }
@@ -550,21 +553,17 @@ struct code_address address_space_resolve(struct address_space *space, uint64_t 
 		return (struct code_address){.module = unknown_module(space), .address = pc};
 	}
 	uint64_t address = pc;
-	struct mapping moved = *mapping;
+	struct mapping shown = *mapping;
 
 	if (owner == space->jit_module)
 		code_watch_leave_out(&space->watch);
 	else if (!code_watch_add(&space->watch, mapping, space->pid, space->tid))
 		space->stale = true;
-	if (owner->kind == MODULE_FILE && !mapping->inode) {
-		const struct mapping *below = mapped_file_around(&space->maps, mapping);
-		moved.file_offset =
-		    module_offset_of_address(owner, address_above(owner, below, mapping));
-		mapping = &moved;
-	}
 	if (owner->kind != MODULE_ANONYMOUS)
-		address =
-		    module_address_of_offset(owner, pc - mapping->start + mapping->file_offset);
+		address = address_in_file(space, owner, mapping, pc);
+	if (owner->kind == MODULE_FILE && !mapping->inode)
+		shown.file_offset =
+		    module_offset_of_address(owner, address - (pc - mapping->start));
 	const uint32_t code =
 	    owner == space->jit_module ? perf_map_find(owner->perf_map, pc) : PERF_MAP_NONE;
 	struct module *image = owner == space->jit_module && code == PERF_MAP_NONE
@@ -572,7 +571,7 @@ struct code_address address_space_resolve(struct address_space *space, uint64_t 
 	                           : NULL;
 	if (image)
 		owner = image;
-	note_mapping(owner, mapping, pc - address);
+	note_mapping(owner, &shown, pc - address);
 	return (struct code_address){
 	    .space = space, .module = owner, .address = address, .code = code};
 }

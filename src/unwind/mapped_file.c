@@ -116,7 +116,12 @@ int mapped_file_open(int tid, const struct maps *maps, const struct mapping *map
 	return fd;
 }
 
-const struct mapping *mapped_file_around(const struct maps *maps, const struct mapping *mapping)
+static bool are_of_one_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->inode && a->inode == b->inode && a->device == b->device;
+}
+
+const struct mapping *mapped_file_beside(const struct maps *maps, const struct mapping *mapping)
 {
 	const struct mapping *end = maps->items + maps->count, *below = mapping, *above = mapping;
 
@@ -124,9 +129,11 @@ const struct mapping *mapped_file_around(const struct maps *maps, const struct m
 		below--;
 	for (size_t i = 0; i < MAX_NEIGHBOURS && above + 1 < end && !above->inode; i++)
 		above++;
-	if (!below->inode || below->inode != above->inode || below->device != above->device)
-		return NULL;
-	return below;
+	if (are_of_one_file(below, above))
+		return below;
+	// gold's executable segment is the first. Where a file begins above, nothing of it is
+	// below.
+	return above == mapping + 1 && above->inode && above->file_offset > 0 ? above : NULL;
 }
 
 // Compares the mapping's memory with the file in places that far apart. False if one differs.

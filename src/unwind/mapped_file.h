@@ -14,9 +14,10 @@ struct module;
 int mapped_file_open(int tid, const struct maps *maps, const struct mapping *mapping,
                      const char *path);
 
-// Finds two mappings of one file between which the anonymous one lies, and returns the lower one;
-// NULL: there are none. A program may move its code into memory of its own, for larger pages.
-const struct mapping *mapped_file_around(const struct maps *maps, const struct mapping *mapping);
+// A program may move its code into memory of its own, for larger pages. Finds a mapping of the file
+// that this anonymous one may be a part of: the one below, if one above is of the same file, or the
+// next above, if the file's beginning was moved. NULL: there is none.
+const struct mapping *mapped_file_beside(const struct maps *maps, const struct mapping *mapping);
 
 // True if the mapping's memory holds what the module's file has for its addresses (the mapping's
 // start is address `address` of the file). Compares some places.

@@ -30,10 +30,10 @@ static void ask_for_rules(struct module *module, struct profile *profile, const 
 	struct rule_cache rules = {0};
 
 	for (size_t i = 0; i < n; i++) {
+		const struct mapping mapping = {.file_offset = addresses[i], .executable = i & 2};
 		const struct code_address code = {
 		    .module = module,
-		    .address =
-		        i % 2 ? addresses[i] : module_address_of_offset(module, addresses[i]),
+		    .address = i % 2 ? addresses[i] : module_address(module, &mapping, i),
 		};
 		const uint32_t id = profile_intern_location(profile, module->index, code.address);
 		expect(rule_cache_get(&rules, id, &code, i % 3) != NULL);
