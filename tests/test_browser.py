@@ -205,16 +205,16 @@ class Use(InBrowser):
             self.browser.key(key)
             self.assertTrue(self.browser.evaluate("document.getElementById('dialog').open"))
             self.browser.evaluate("document.getElementById('dialog').close()")
-        self.assertRegex(self.text("dialog-text"), r'"worker-00" \d+.*running(?s:.*)spin_here')
+        self.assertRegex(self.text("dialog-text"), r'"worker-00" \d+.*(?:running|waiting for a CPU)(?s:.*)spin_here')
         theme = self.browser.evaluate("document.documentElement.dataset.theme")
         self.browser.key("t")
         self.assertNotEqual(self.browser.evaluate("document.documentElement.dataset.theme"), theme)
 
     def test_other_keys(self):
         """Those that no other test presses."""
-        kinds = ("running", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped")
+        kinds = ("running", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped", "runnable")
         self.open()
-        for letter, kind in zip("rlcfsetpx", kinds):
+        for letter, kind in zip("rlcfsetpxn", kinds):
             for state in (f"off={kind}", ""):
                 self.browser.key("k")
                 self.browser.key(letter)

@@ -13,7 +13,7 @@ import harness
 from harness import Run
 from told import Summary
 
-KINDS = {"running", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped"}
+KINDS = {"running", "runnable", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped"}
 MAX_DESCRIPTORS = 1 << 18  # that are looked at (peer_end.h)
 TEXT, NUMBER, BOOL, NONE = str, int, bool, type(None)
 

@@ -42,7 +42,7 @@ class Screen(harness.TestCase):
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=140)
         terminal.wait_for(r"\[LIVE\].* ticks.*\n.*9 threads")
         terminal.wait_for(
-            r"(?s)\A(?=.*\nworker-00 +\d+ running[^\n]* R+ +spin_here)(?=.*\+ 7 never woke: h shows them)"
+            r"(?s)\A(?=.*\nworker-00 +\d+ runn[^\n]* [RQ]+ +spin_here)(?=.*\+ 7 never woke: h shows them)"
         )
         terminal.type("h")
         terminal.wait_for(r"worker-07 .* pipe_here +read\(pipe:")
@@ -69,7 +69,7 @@ class Screen(harness.TestCase):
     def test_saved(self):
         """What is looked at goes to files: all stacks, the last minute as a page, the window as pprof."""
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=200)
-        terminal.wait_for(r"(?m)^worker-00 +\d+ running.* spin_here")
+        terminal.wait_for(r"(?m)^worker-00 +\d+ runn.* spin_here")
         files = []
         for key, suffix in (("d", "txt"), ("S", "html"), ("p", "pb.gz")):
             terminal.type(key)
@@ -80,7 +80,7 @@ class Screen(harness.TestCase):
             terminal.type("1")
         dump, html, profile = files
         self.assertEqual(len(set(re.findall(rb'"(worker-0\d)"', dump))), 8)
-        self.assertRegex(dump, rb'"worker-0\d" \d+.*   running\n    spin_here +threads.c:')
+        self.assertRegex(dump, rb'"worker-0\d" \d+.*   (running|waiting for a CPU)\n    spin_here +threads.c:')
         self.assertEqual({t["name"] for t in page.Page(html).threads}, {"threads", *(f"worker-0{i}" for i in range(8))})
         self.assertEqual(len({sample.tid for sample in pprof.Profile(profile).samples}), 9)
         terminal.type("q")
@@ -88,9 +88,9 @@ class Screen(harness.TestCase):
 
     def test_keys(self):
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=220, rows=20)
-        terminal.wait_for(r"(?m)^worker-00 +\d+ running.* spin_here")
+        terminal.wait_for(r"(?m)^worker-00 +\d+ runn.* spin_here")
         for key, pattern in (
-            ("K", "LOCK%  COND%  FILE%.* READY% LAST"), ("2", "READY%  SAMPLES FUNCTION"), ("K", "IDLE%  SAMPLES"),
+            ("K", "READY%  LOCK%  COND%  FILE%.* STOP% LAST"), ("2", "STOP%  SAMPLES FUNCTION"), ("K", "IDLE%  SAMPLES"),
             ("F5", "TOTAL%  SELF% CALLS"), ("1", "THREAD +TID"), ("R", r"\[LIVE\]"),
             ("s", r"\[LIVE\]"), ("I", r"\[LIVE\]"), ("+", r"\[LIVE\]"), ("-", r"\[LIVE\]"),
         ):  # fmt: skip

@@ -14,11 +14,11 @@
 
 // What a thread did at the tick.
 enum thread_state {
-	THREAD_RUNNING,  // on a CPU or ready for one
+	THREAD_RUNNING,  // on a CPU
 	THREAD_SLEEPING, // waiting, interruptibly
 	THREAD_DISK,     // waiting, uninterruptibly (disk sleep, vfork)
 	THREAD_STOPPED,  // stopped by a signal or a debugger
-	THREAD_RUNNABLE, // a goroutine that is ready to run, and that no thread runs
+	THREAD_RUNNABLE, // ready to run, but without a CPU; a goroutine: without a thread
 	N_THREAD_STATES,
 };
 
@@ -27,6 +27,9 @@ const char *thread_state_name(enum thread_state state);
 
 // Returns the state of that name, which has `length` bytes; N_THREAD_STATES: there is none.
 enum thread_state thread_state_named(const char *name, size_t length);
+
+// True if a thread in that state waits for something other than a CPU.
+bool thread_state_is_blocked(enum thread_state state);
 
 // Why a stack ends where it does.
 enum stack_end {

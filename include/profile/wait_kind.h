@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// wait_kind: tells the kind of a thread's time: it runs, or what sort of thing it waits for.
+// wait_kind: tells the kind of a thread's time: it runs, waits for a CPU, or what sort of thing it
+// waits for.
 //
 // A futex alone does not tell a contended lock from a worker without work: the names of the
 // innermost functions do. All rules are in this file's source, and need no process, so they work
 // for recordings, too.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +15,7 @@
 
 enum wait_kind {
 	WAIT_KIND_RUNNING,
+	WAIT_KIND_RUNNABLE,  // ready to run, waits for a CPU; a goroutine: for a thread
 	WAIT_KIND_LOCK,      // that another thread or process holds
 	WAIT_KIND_CONDITION, // that another thread makes true: work, an end, a count
 	WAIT_KIND_FILE,
@@ -21,13 +24,18 @@ enum wait_kind {
 	WAIT_KIND_TIMER,
 	WAIT_KIND_PIPE, // another process: pipe, terminal, message, child
 	WAIT_KIND_STOPPED,
-	WAIT_KIND_RUNNABLE, // a goroutine that no thread runs yet
 	N_WAIT_KINDS,
 };
 
-// Returns "running", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped" or
-// "runnable".
+// Returns "running", "runnable", "lock", "condition", "file", "socket", "event", "timer", "pipe" or
+// "stopped".
 const char *wait_kind_name(enum wait_kind kind);
+
+// Returns the same for people: "waiting for a CPU" for WAIT_KIND_RUNNABLE, else the name.
+const char *wait_kind_words(enum wait_kind kind);
+
+// True if the thread waits for something other than a CPU.
+bool wait_kind_is_blocked(enum wait_kind kind);
 
 // True if a thread that waits in this way usually waits for work, and not for something particular.
 bool wait_kind_is_idle(enum wait_kind kind);

@@ -117,5 +117,5 @@ char *top_wait_holder(const struct top_model *model, const struct top_wait *row)
 // and line. The caller frees the array and each name.
 char **top_stack(const struct top_model *model, uint32_t sample, bool lines, size_t *ret_count);
 
-// Returns the kind's letter: R L C F S E T P X Q; ' ' for none.
+// Returns the kind's letter: R Q L C F S E T P X; ' ' for none.
 char top_kind_letter(enum wait_kind kind);

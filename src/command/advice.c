@@ -79,18 +79,18 @@ static void count_sample(const struct profile *profile, const struct modules *mo
 		nameless->by_module[location->module] += sample->count;
 }
 
-// Of the threads that run, if any does: most of those that wait are a runtime's own.
+// Of the threads that run or are ready to, if any is: most of those that wait are a runtime's own.
 static void count(const struct profile *profile, const struct modules *modules,
                   const struct symbols *symbols, struct nameless *nameless)
 {
-	bool runs = false;
+	bool is_active = false;
 
 	for (size_t i = 0; i < profile->n_samples; i++)
-		runs |=
-		    profile->samples[i].count > 0 && profile->samples[i].state == THREAD_RUNNING;
+		is_active |= profile->samples[i].count > 0 &&
+		             !thread_state_is_blocked(profile->samples[i].state);
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sample *sample = &profile->samples[i];
-		if (sample->count > 0 && (!runs || sample->state == THREAD_RUNNING))
+		if (sample->count > 0 && (!is_active || !thread_state_is_blocked(sample->state)))
 			count_sample(profile, modules, symbols, sample, nameless);
 	}
 }

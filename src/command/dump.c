@@ -53,7 +53,7 @@ void dump_find_kinds(struct dump *dump)
 
 static int rank_of(enum wait_kind kind)
 {
-	if (kind == WAIT_KIND_RUNNING)
+	if (!wait_kind_is_blocked(kind))
 		return 0;
 	return wait_kind_is_idle(kind) ? 2 : 1;
 }

@@ -63,7 +63,7 @@ static void add_thread(struct dump *dump, const struct span *span, int64_t at_ns
 
 	if (sample->wait != WAIT_NONE && wait->syscall != NO_SYSCALL)
 		add_call(thread, wait);
-	if (sample->state == THREAD_RUNNING)
+	if (!thread_state_is_blocked(sample->state))
 		return;
 	thread->blocked_ns = at_ns - span->start_ns;
 	// Within a tick. One that slept when it was seen first may have done so for long.

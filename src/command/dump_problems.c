@@ -262,6 +262,8 @@ static void put_root(const struct dump *dump, size_t root, size_t n, FILE *strea
 	fprintf(stream, "! %zu threads wait, directly or not, for %s", n, name);
 	if (thread && thread->kind == WAIT_KIND_RUNNING)
 		fputs(", which runs", stream);
+	else if (thread && thread->kind == WAIT_KIND_RUNNABLE)
+		fputs(", which waits for a CPU", stream);
 	else if (thread && thread->call)
 		fprintf(stream, ", which is in %.*s", (int)strcspn(thread->call, "("),
 		        thread->call);

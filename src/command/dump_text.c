@@ -259,7 +259,7 @@ static void put_group(const struct dump *dump, const struct group *group, bool a
 
 	fputc('\n', stream);
 	put_names(dump, group, stream);
-	fprintf(stream, "   %s%s", wait_kind_name(first->kind),
+	fprintf(stream, "   %s%s", wait_kind_words(first->kind),
 	        state == THREAD_DISK ? " (disk sleep)" : "");
 	put_times(dump, group, stream);
 	put_call(dump, group, stream);

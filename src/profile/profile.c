@@ -18,6 +18,11 @@ const char *thread_state_name(enum thread_state state)
 	return names[state];
 }
 
+bool thread_state_is_blocked(enum thread_state state)
+{
+	return state != THREAD_RUNNING && state != THREAD_RUNNABLE;
+}
+
 enum thread_state thread_state_named(const char *name, size_t length)
 {
 	enum thread_state state = 0;

@@ -62,7 +62,7 @@ static char *look_for_blocked(const struct triggers *triggers, const struct trig
 		const struct thread *thread = &profile->threads[i];
 		const struct span *span = &thread->span;
 		if (thread->ended || span->count == 0 ||
-		    profile->samples[span->sample].state == THREAD_RUNNING)
+		    !thread_state_is_blocked(profile->samples[span->sample].state))
 			continue;
 		const int64_t blocked_ns = thread->last_ns - span->start_ns;
 		const int64_t before_ns = triggers->looked_ns - span->start_ns;

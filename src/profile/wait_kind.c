@@ -10,14 +10,24 @@
 const char *wait_kind_name(enum wait_kind kind)
 {
 	static const char *const names[N_WAIT_KINDS] = {
-	    [WAIT_KIND_RUNNING] = "running",     [WAIT_KIND_LOCK] = "lock",
-	    [WAIT_KIND_CONDITION] = "condition", [WAIT_KIND_FILE] = "file",
-	    [WAIT_KIND_SOCKET] = "socket",       [WAIT_KIND_EVENT] = "event",
-	    [WAIT_KIND_TIMER] = "timer",         [WAIT_KIND_PIPE] = "pipe",
-	    [WAIT_KIND_STOPPED] = "stopped",     [WAIT_KIND_RUNNABLE] = "runnable",
+	    [WAIT_KIND_RUNNING] = "running", [WAIT_KIND_RUNNABLE] = "runnable",
+	    [WAIT_KIND_LOCK] = "lock",       [WAIT_KIND_CONDITION] = "condition",
+	    [WAIT_KIND_FILE] = "file",       [WAIT_KIND_SOCKET] = "socket",
+	    [WAIT_KIND_EVENT] = "event",     [WAIT_KIND_TIMER] = "timer",
+	    [WAIT_KIND_PIPE] = "pipe",       [WAIT_KIND_STOPPED] = "stopped",
 	};
 
 	return names[kind];
+}
+
+const char *wait_kind_words(enum wait_kind kind)
+{
+	return kind == WAIT_KIND_RUNNABLE ? "waiting for a CPU" : wait_kind_name(kind);
+}
+
+bool wait_kind_is_blocked(enum wait_kind kind)
+{
+	return kind != WAIT_KIND_RUNNING && kind != WAIT_KIND_RUNNABLE;
 }
 
 bool wait_kind_is_idle(enum wait_kind kind)

@@ -22,7 +22,7 @@ enum { RECORD_LIST_BYTES = 1 << 16 }; // a list that grows beyond this goes on i
 // of spans that have both begun and ended.
 struct lost {
 	bool changed;
-	uint64_t running, waiting;
+	uint64_t ticks[N_THREAD_STATES];
 };
 
 struct record_writer {

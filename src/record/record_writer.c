@@ -145,8 +145,7 @@ static void count_lost(struct record_writer *writer, uint32_t id, const struct s
 		put_entry(writer, id, ended, &(struct span){0});
 		lost->changed = true;
 	} else if (ended->count > 0) {
-		const bool runs = writer->profile->samples[ended->sample].state == THREAD_RUNNING;
-		*(runs ? &lost->running : &lost->waiting) += ended->count;
+		lost->ticks[writer->profile->samples[ended->sample].state] += ended->count;
 		writer->lost_samples += ended->count;
 	}
 	if (writer->samples.size + writer->entries.size >= MAX_STALLED_BYTES)
@@ -167,18 +166,20 @@ static void put_lost(struct record_writer *writer, uint32_t id, enum thread_stat
 	protobuf_varint(entries, writer->entries_ns - end_ns);
 }
 
-// What the thread was in meanwhile, as ticks without a stack, until end_ns.
+// What the thread was in meanwhile, state by state, as ticks without a stack, until end_ns.
 static void put_all_lost(struct record_writer *writer, uint32_t id, int64_t end_ns)
 {
 	struct lost *lost = &writer->lost[id];
-	const uint64_t ticks = lost->running + lost->waiting;
-	const int64_t waiting_ns = (int64_t)lost->waiting * writer->profile->period_ns;
+	uint64_t ticks = 0; // of the states that are not put yet
 
-	if (ticks > 0) {
+	for (int state = 0; state < N_THREAD_STATES; state++)
+		ticks += lost->ticks[state];
+	if (ticks > 0)
 		begin_entry(writer, writer->profile->threads[id].last_ns);
-		put_lost(writer, id, THREAD_RUNNING, lost->running,
-		         lost->waiting ? end_ns - waiting_ns : end_ns);
-		put_lost(writer, id, THREAD_SLEEPING, lost->waiting, end_ns);
+	for (int state = 0; state < N_THREAD_STATES; state++) {
+		ticks -= lost->ticks[state];
+		put_lost(writer, id, (enum thread_state)state, lost->ticks[state],
+		         end_ns - (int64_t)ticks * writer->profile->period_ns);
 	}
 	*lost = (struct lost){.changed = false};
 }

@@ -22,10 +22,10 @@ enum { MAX_NAME_BYTES = 1024 };
 char top_kind_letter(enum wait_kind kind)
 {
 	static const char letters[N_WAIT_KINDS] = {
-	    [WAIT_KIND_RUNNING] = 'R',  [WAIT_KIND_LOCK] = 'L',   [WAIT_KIND_CONDITION] = 'C',
-	    [WAIT_KIND_FILE] = 'F',     [WAIT_KIND_SOCKET] = 'S', [WAIT_KIND_EVENT] = 'E',
-	    [WAIT_KIND_TIMER] = 'T',    [WAIT_KIND_PIPE] = 'P',   [WAIT_KIND_STOPPED] = 'X',
-	    [WAIT_KIND_RUNNABLE] = 'Q',
+	    [WAIT_KIND_RUNNING] = 'R',   [WAIT_KIND_RUNNABLE] = 'Q', [WAIT_KIND_LOCK] = 'L',
+	    [WAIT_KIND_CONDITION] = 'C', [WAIT_KIND_FILE] = 'F',     [WAIT_KIND_SOCKET] = 'S',
+	    [WAIT_KIND_EVENT] = 'E',     [WAIT_KIND_TIMER] = 'T',    [WAIT_KIND_PIPE] = 'P',
+	    [WAIT_KIND_STOPPED] = 'X',
 	};
 
 	return kind < N_WAIT_KINDS ? letters[kind] : ' ';
@@ -74,7 +74,7 @@ static void note_now(const struct top_model *model, struct top_thread *thread,
 	thread->sample = span->sample;
 	thread->now = model->kinds[span->sample];
 	thread->for_ns = (span->end_ns < to_ns ? span->end_ns : to_ns) - span->start_ns;
-	thread->never_woke = thread->now != WAIT_KIND_RUNNING && span->start_ns <= known->first_ns;
+	thread->never_woke = wait_kind_is_blocked(thread->now) && span->start_ns <= known->first_ns;
 	thread->ended = known->ended && known->last_ns <= to_ns;
 }
 

@@ -48,8 +48,8 @@ static uint64_t io_of(const struct top_share *share)
 
 static uint64_t idle_of(const struct top_share *share)
 {
-	return share->count - share->kinds[WAIT_KIND_RUNNING] - share->kinds[WAIT_KIND_LOCK] -
-	       io_of(share);
+	return share->count - share->kinds[WAIT_KIND_RUNNING] - share->kinds[WAIT_KIND_RUNNABLE] -
+	       share->kinds[WAIT_KIND_LOCK] - io_of(share);
 }
 
 // Returns the column after them.
@@ -61,10 +61,11 @@ static int set_shares(struct top_row *row, int column, const struct top_share *s
 	if (all_kinds)
 		return column + N_WAIT_KINDS;
 	set_number(row, column, percent(share->kinds[WAIT_KIND_RUNNING], whole), 1);
-	set_number(row, column + 1, percent(share->kinds[WAIT_KIND_LOCK], whole), 1);
-	set_number(row, column + 2, percent(io_of(share), whole), 1);
-	set_number(row, column + 3, percent(idle_of(share), whole), 1);
-	return column + 4;
+	set_number(row, column + 1, percent(share->kinds[WAIT_KIND_RUNNABLE], whole), 1);
+	set_number(row, column + 2, percent(share->kinds[WAIT_KIND_LOCK], whole), 1);
+	set_number(row, column + 3, percent(io_of(share), whole), 1);
+	set_number(row, column + 4, percent(idle_of(share), whole), 1);
+	return column + 5;
 }
 
 static char *history_text(const struct top_thread *thread)
@@ -255,17 +256,18 @@ static void fill_stack(struct top_table *table, const struct top_model *model,
 	char duration[CALL_TEXT_DURATION_SIZE];
 	call_text_duration(thread->for_ns, duration);
 	table->note = memory_printf("\"%s\" %s   %s, %s   %s", clean, number,
-	                            wait_kind_name(thread->now), duration, call);
+	                            wait_kind_words(thread->now), duration, call);
 }
 
 // clang-format off
-#define SHARES {"RUN%", 6, TOP_NUMBER}, {"LOCK%", 6, TOP_NUMBER}, {"I/O%", 6, TOP_NUMBER}, {"IDLE%", 6, TOP_NUMBER}
+#define SHARES {"RUN%", 6, TOP_NUMBER}, {"READY%", 6, TOP_NUMBER}, {"LOCK%", 6, TOP_NUMBER}, {"I/O%", 6, TOP_NUMBER}, \
+	{"IDLE%", 6, TOP_NUMBER}
 
 // In the order of enum wait_kind.
 #define KINDS                                                                                      \
-	{"RUN%", 6, TOP_NUMBER}, {"LOCK%", 6, TOP_NUMBER}, {"COND%", 6, TOP_NUMBER}, {"FILE%", 6, TOP_NUMBER},             \
-	{"SOCK%", 6, TOP_NUMBER}, {"EVENT%", 6, TOP_NUMBER}, {"TIMER%", 6, TOP_NUMBER}, {"PIPE%", 6, TOP_NUMBER},          \
-	{"STOP%", 6, TOP_NUMBER}, {"READY%", 6, TOP_NUMBER}
+	{"RUN%", 6, TOP_NUMBER}, {"READY%", 6, TOP_NUMBER}, {"LOCK%", 6, TOP_NUMBER}, {"COND%", 6, TOP_NUMBER},            \
+	{"FILE%", 6, TOP_NUMBER}, {"SOCK%", 6, TOP_NUMBER}, {"EVENT%", 6, TOP_NUMBER}, {"TIMER%", 6, TOP_NUMBER},          \
+	{"PIPE%", 6, TOP_NUMBER}, {"STOP%", 6, TOP_NUMBER}
 #define THREAD_COLUMNS(shares)                                                                     \
 	{"THREAD", 15, TOP_TEXT}, {"TID", 7, TOP_NUMBER}, {"NOW", 9, TOP_TEXT}, {"FOR", 7, TOP_NUMBER}, shares,      \
 	{"LAST 20 s", TOP_HISTORY_CELLS, TOP_HISTORY}, {"WHERE", 28, TOP_TEXT},                       \

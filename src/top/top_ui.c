@@ -38,8 +38,8 @@ static const char *const help[] = {
     "d  write a dump   S  the last minute as a page   p  the window as pprof",
     "space  pause, or play a recording  , .  a second back, on   < >  ten",
     "q F10  quit       Ctrl-Z  to the shell: sampling goes on",
-    "R running L lock C condition F file S socket E event T timer P pipe X stopped",
-    "Q runnable (goroutines)",
+    "R running Q runnable: waiting for a CPU (READY%)   L lock C condition F file",
+    "S socket E event T timer P pipe X stopped",
 };
 
 void top_ui_init(struct top_ui *ret, struct top_source *source)
@@ -276,11 +276,11 @@ void top_ui_key(struct top_ui *ui, int key, int height)
 static const char *colour_of(const struct top_ui *ui, int kind)
 {
 	static const char *const colours[N_WAIT_KINDS] = {
-	    [WAIT_KIND_RUNNING] = "\x1b[38;5;214m",   [WAIT_KIND_LOCK] = "\x1b[38;5;134m",
-	    [WAIT_KIND_CONDITION] = "\x1b[38;5;223m", [WAIT_KIND_FILE] = "\x1b[38;5;173m",
-	    [WAIT_KIND_SOCKET] = "\x1b[38;5;75m",     [WAIT_KIND_EVENT] = "\x1b[38;5;153m",
-	    [WAIT_KIND_TIMER] = "\x1b[38;5;250m",     [WAIT_KIND_PIPE] = "\x1b[38;5;35m",
-	    [WAIT_KIND_STOPPED] = "\x1b[38;5;245m",   [WAIT_KIND_RUNNABLE] = "\x1b[38;5;222m",
+	    [WAIT_KIND_RUNNING] = "\x1b[38;5;214m", [WAIT_KIND_RUNNABLE] = "\x1b[38;5;227m",
+	    [WAIT_KIND_LOCK] = "\x1b[38;5;134m",    [WAIT_KIND_CONDITION] = "\x1b[38;5;223m",
+	    [WAIT_KIND_FILE] = "\x1b[38;5;173m",    [WAIT_KIND_SOCKET] = "\x1b[38;5;75m",
+	    [WAIT_KIND_EVENT] = "\x1b[38;5;153m",   [WAIT_KIND_TIMER] = "\x1b[38;5;250m",
+	    [WAIT_KIND_PIPE] = "\x1b[38;5;35m",     [WAIT_KIND_STOPPED] = "\x1b[38;5;245m",
 	};
 
 	return ui->colours && kind >= 0 && kind < N_WAIT_KINDS ? colours[kind] : "";
@@ -398,7 +398,7 @@ static char *second_line(const struct top_ui *ui, const struct top_model *model)
 		if (now[i] == 0)
 			continue;
 		char *longer =
-		    memory_printf("%s  %zu %s", line, now[i], wait_kind_name((enum wait_kind)i));
+		    memory_printf("%s  %zu %s", line, now[i], wait_kind_words((enum wait_kind)i));
 		free(line);
 		line = longer;
 	}

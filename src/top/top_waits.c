@@ -157,6 +157,8 @@ char *top_wait_thing(const struct top_model *model, const struct top_wait *row)
 {
 	const struct wait *wait = &model->input.profile->waits[row->held];
 
+	if (row->kind == WAIT_KIND_RUNNABLE)
+		return memory_strdup("a CPU");
 	if (row->held == WAIT_NONE)
 		return top_waits_for(model, row->wait);
 	return call_of(wait, wait->descriptor,

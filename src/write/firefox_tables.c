@@ -16,9 +16,13 @@ enum { RESOURCE_LIBRARY = 1 }; // resourceTypes.library in the source of Firefox
 static const struct {
 	const char *name, *color;
 } categories[] = {
-    [FIREFOX_OTHER] = {"Other", "grey"},       [FIREFOX_RUNNING] = {"Running", "green"},
-    [FIREFOX_SLEEPING] = {"Sleeping", "blue"}, [FIREFOX_DISK] = {"Disk", "orange"},
-    [FIREFOX_STOPPED] = {"Stopped", "red"},    [FIREFOX_KERNEL] = {"Kernel", "purple"},
+    [FIREFOX_OTHER] = {"Other", "grey"},
+    [FIREFOX_RUNNING] = {"Running", "green"},
+    [FIREFOX_WAITING_FOR_CPU] = {"Waiting for a CPU", "yellow"},
+    [FIREFOX_SLEEPING] = {"Sleeping", "blue"},
+    [FIREFOX_DISK] = {"Disk", "orange"},
+    [FIREFOX_STOPPED] = {"Stopped", "red"},
+    [FIREFOX_KERNEL] = {"Kernel", "purple"},
 };
 
 const char *firefox_category_name(enum firefox_category category)
@@ -36,8 +40,9 @@ enum firefox_category firefox_category_of(enum thread_state state)
 	switch (state) {
 	case THREAD_RUNNING:
 		return FIREFOX_RUNNING;
-	case THREAD_SLEEPING:
 	case THREAD_RUNNABLE:
+		return FIREFOX_WAITING_FOR_CPU;
+	case THREAD_SLEEPING:
 		return FIREFOX_SLEEPING;
 	case THREAD_DISK:
 		return FIREFOX_DISK;

@@ -16,6 +16,7 @@ struct report;
 enum firefox_category {
 	FIREFOX_OTHER, // the grey one, which each profile must have
 	FIREFOX_RUNNING,
+	FIREFOX_WAITING_FOR_CPU,
 	FIREFOX_SLEEPING,
 	FIREFOX_DISK,
 	FIREFOX_STOPPED,

@@ -229,7 +229,7 @@ static void add_thread(struct adding *adding, const struct thread_spans *spans, 
 	    .death_ns = thread->ended ? thread->last_ns - profile->start_ns : -1,
 	    .first_run = first_run,
 	    .n_runs = n_runs,
-	    .slept = n_runs == 1 && page->runs[first_run].kind != WAIT_KIND_RUNNING,
+	    .slept = n_runs == 1 && wait_kind_is_blocked(page->runs[first_run].kind),
 	    .is_base = is_base,
 	};
 }

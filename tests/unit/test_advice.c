@@ -66,6 +66,8 @@ static void test_sleepers(void **state)
 	assert_advice(&f, true,
 	              "names are lacking in 100 % of the samples, mostly of prog: the servers have "
 	              "no debug file for it; one in a --debug-dir names them");
+	add_samples(&f, THREAD_RUNNABLE, "nn", PROGRAM); // it runs when it has a CPU
+	assert_advice(&f, true, NULL);
 	add_samples(&f, THREAD_RUNNING, "nn", PROGRAM);
 	assert_advice(&f, true, NULL);
 	report_fixture_deinit(&f);

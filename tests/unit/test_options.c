@@ -505,6 +505,11 @@ static void test_selection(void **state)
 		PARSE("-p 1 --off-cpu");
 		assert_int_equal(options_selection(&options).states & running, 0);
 		assert_int_equal(options_selection(&options).states & disk, disk);
+		assert_true(options_selection(&options).states & 1u << THREAD_RUNNABLE);
+	}
+	{
+		PARSE("-p 1 --on-cpu");
+		assert_int_equal(options_selection(&options).states, running);
 	}
 }
 

@@ -58,7 +58,7 @@ static void begin(struct stream *stream)
 	recording_begin_stream(&stream->recording);
 }
 
-// Each thread but the sleeper is somewhere else at each tick; half of them run.
+// Each thread but the sleeper is somewhere else at each tick, and each in another state.
 static void tick(struct stream *stream)
 {
 	stream->now_ns += PERIOD_NS;
@@ -67,7 +67,7 @@ static void tick(struct stream *stream)
 		if (stream->profile.threads[i].ended)
 			continue;
 		profile_count(&stream->profile, i, stream->stacks[stack],
-		              i % 2 ? THREAD_RUNNING : THREAD_SLEEPING, WAIT_NONE, 1,
+		              (enum thread_state)(i % N_THREAD_STATES), WAIT_NONE, 1,
 		              stream->now_ns);
 	}
 	if (stream->stats.ticks == 0)
@@ -100,7 +100,7 @@ static void end(struct stream *stream)
 }
 
 struct sums {
-	uint64_t count, lost;
+	uint64_t count, lost, by_state[N_THREAD_STATES];
 	int64_t wall_ns, cpu_ns;
 };
 
@@ -113,6 +113,7 @@ static struct sums sums_of(const struct profile *profile, uint32_t thread)
 		if (sample->thread != thread)
 			continue;
 		sums.count += sample->count;
+		sums.by_state[sample->state] += sample->count;
 		sums.wall_ns += sample->wall_ns;
 		sums.cpu_ns += sample->cpu_ns;
 		if (profile->stacks[sample->stack].end == STACK_NOT_SAMPLED)
@@ -134,7 +135,8 @@ static uint64_t compare(struct stream *stream)
 		n_lost += sums.lost;
 		if (i == SLEEPER)
 			assert_int_equal(sums.lost, 0);
-		// The ticks of either state are known, and their times by them.
+		// The ticks of each state are known, and their times by them.
+		assert_memory_equal(sums.by_state, wanted.by_state, sizeof(wanted.by_state));
 		assert_true(llabs(sums.cpu_ns - wanted.cpu_ns) <= 2 * PERIOD_NS);
 	}
 	return n_lost;

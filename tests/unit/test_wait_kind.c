@@ -24,6 +24,8 @@ struct row {
 static const struct row rows[] = {
     {"running", THREAD_RUNNING, NO_SYSCALL, "", NULL, "pthread_mutex_lock"},
     {"stopped", THREAD_STOPPED, SYS_futex, "", NULL, "pthread_mutex_lock"},
+    {"runnable", THREAD_RUNNABLE, SYS_futex, "", NULL, "pthread_mutex_lock"},
+    {"runnable", THREAD_RUNNABLE, NO_SYSCALL, "", NULL, "clock_nanosleep f"},
     // A futex, by the functions.
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "futex_wait __lll_lock_wait f"},
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "___pthread_mutex_lock f main"},
@@ -162,6 +164,12 @@ static void test_names(void **state)
 	(void)state;
 	for (enum wait_kind kind = 0; kind < N_WAIT_KINDS; kind++)
 		assert_non_null(wait_kind_name(kind));
+	assert_string_equal(wait_kind_words(WAIT_KIND_RUNNABLE), "waiting for a CPU");
+	assert_string_equal(wait_kind_words(WAIT_KIND_LOCK), "lock");
+	for (enum wait_kind kind = 0; kind < N_WAIT_KINDS; kind++)
+		assert_int_equal(wait_kind_is_blocked(kind),
+		                 kind != WAIT_KIND_RUNNING && kind != WAIT_KIND_RUNNABLE);
+	assert_false(wait_kind_is_idle(WAIT_KIND_RUNNABLE));
 	assert_true(wait_kind_is_idle(WAIT_KIND_TIMER));
 	assert_false(wait_kind_is_idle(WAIT_KIND_LOCK));
 }

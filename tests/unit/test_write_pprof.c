@@ -249,6 +249,7 @@ static void fill(struct report_fixture *f)
 	report_fixture_sample(f, a, THREAD_RUNNING, ids + 3, 1, STACK_NO_RULE, 1);
 	report_fixture_sample(f, b, THREAD_STOPPED, ids + 4, 1, STACK_NO_RULE, 1);
 	report_fixture_sample(f, b, THREAD_DISK, NULL, 0, STACK_NOT_SAMPLED, 2);
+	report_fixture_sample(f, b, THREAD_RUNNABLE, NULL, 0, STACK_NOT_SAMPLED, 7);
 }
 
 static void test_samples(void **state)
@@ -259,7 +260,7 @@ static void test_samples(void **state)
 	report_fixture_init(&f);
 	fill(&f);
 	Profile *p = write_and_read(&f);
-	assert_int_equal(p->n_sample, 5);
+	assert_int_equal(p->n_sample, 6);
 	assert_stack(p, 0, "[libc.so.6+0x27123]|ns::in(int),main|main|");
 	assert_stack(p, 1, "[libc.so.6+0x27123]|ns::in(int),main|main|");
 	assert_stack(p, 2, "[anon+0x10008]|[truncated: no unwinding rule]|");
@@ -268,10 +269,12 @@ static void test_samples(void **state)
 	assert_values(p->sample[0], 3, 30, 30);
 	assert_values(p->sample[1], 4, 0, 40);
 	assert_values(p->sample[4], 2, 0, 20);
+	assert_values(p->sample[5], 7, 0, 70);
 	assert_labels(p, p->sample[0], 100, "prog", "running", "running");
 	assert_labels(p, p->sample[1], 101, "bad thread;\xef\xbf\xbd_", "sleeping", "event");
 	assert_labels(p, p->sample[3], 101, "bad thread;\xef\xbf\xbd_", "stopped", "stopped");
 	assert_labels(p, p->sample[4], 101, "bad thread;\xef\xbf\xbd_", "disk", "file");
+	assert_labels(p, p->sample[5], 101, "bad thread;\xef\xbf\xbd_", "runnable", "runnable");
 	free_profile(p);
 	report_fixture_deinit(&f);
 }
@@ -329,7 +332,7 @@ static void test_selection_leaves_nothing_unused(void **state)
 	                              .regexes = {[SELECTION_THREAD] = &regex},
 	                          });
 	Profile *p = write_and_read(&f);
-	assert_int_equal(p->n_sample, 2);
+	assert_int_equal(p->n_sample, 3);
 	assert_stack(p, 0, "[unknown+0xdead]|[truncated: no unwinding rule]|");
 	assert_stack(p, 1, "[truncated: stack not available]|");
 	assert_int_equal(p->n_location, 3);

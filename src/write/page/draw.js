@@ -1,23 +1,24 @@
 // What both canvases share: colours, texts, sizes.
 
 // The kinds of time. height: of the kind in lanes; kinds that usually wait for work are lower.
-// letter: the key that follows k.
+// letter: the key that follows k. words: what people read, if not the kind's name. about: the tooltip
+// of its button.
 const LOOKS = {
-	running: {colour: '#f5a623', letter: 'r', height: 1},
-	lock: {colour: '#a266c8', letter: 'l', height: 0.75, hatched: true},
-	condition: {colour: '#ecd9c0', letter: 'c', height: 0.45},
-	file: {colour: '#c8763c', letter: 'f', height: 0.75},
-	socket: {colour: '#5bb8f0', letter: 's', height: 0.75},
-	event: {colour: '#a8d0ea', letter: 'e', height: 0.45},
-	timer: {colour: '#ececec', letter: 't', height: 0.45},
-	pipe: {colour: '#2fae6e', letter: 'p', height: 0.75},
-	stopped: {colour: '#8a8a8a', letter: 'x', height: 0.75},
-	runnable: {colour: '#f9d38f', letter: 'n', height: 0.75},
+	running: {colour: '#f5a623', letter: 'r', height: 1, about: 'on a CPU'},
+	runnable: {colour: '#f2e03a', letter: 'n', height: 0.9, words: 'waiting for a CPU', about: 'ready to run, but without a CPU'},
+	lock: {colour: '#a266c8', letter: 'l', height: 0.75, hatched: true, about: 'waits for a lock that another thread or process holds'},
+	condition: {colour: '#ecd9c0', letter: 'c', height: 0.45, about: 'waits for another thread: often without work'},
+	file: {colour: '#c8763c', letter: 'f', height: 0.75, about: 'waits for a file or the disk'},
+	socket: {colour: '#5bb8f0', letter: 's', height: 0.75, about: 'waits for a socket'},
+	event: {colour: '#a8d0ea', letter: 'e', height: 0.45, about: 'waits for one of several descriptors or signals'},
+	timer: {colour: '#ececec', letter: 't', height: 0.45, about: 'sleeps for a time'},
+	pipe: {colour: '#2fae6e', letter: 'p', height: 0.75, about: 'waits for another process: a pipe, a terminal, a child'},
+	stopped: {colour: '#8a8a8a', letter: 'x', height: 0.75, about: 'stopped, by job control or a debugger'},
 };
 const OTHER_LOOK = {colour: '#f5c26b', letter: 'o', height: 1};
 const INK_ON_COLOUR = '#111111', NEUTRAL = '#d6d6d6';
 
-const looksOf = kinds => kinds.map(kind => LOOKS[kind] ?? OTHER_LOOK);
+const looksOf = kinds => kinds.map(kind => ({words: kind, about: '', ...LOOKS[kind] ?? OTHER_LOOK}));
 
 function themeColours() {
 	const style = getComputedStyle(document.documentElement), colours = {};

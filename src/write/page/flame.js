@@ -343,9 +343,8 @@ class Graph {
 		return lines;
 	}
 	describeKinds(box) {
-		const {profile} = this.app;
 		return this.kindsOf(box)
-			.map((time, kind) => [time, profile.kinds[kind]])
+			.map((time, kind) => [time, this.app.looks[kind].words])
 			.filter(([time]) => time > 0).sort((a, b) => b[0] - a[0])
 			.map(([time, kind]) => `${kind} ${formatShare(time, box.total)}`).join('  ');
 	}

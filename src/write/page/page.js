@@ -15,7 +15,7 @@ h u H    leave out the stacks with this function, fold what it calls into it; sh
 i        turn the graph over    w  show threads that never woke
 [ ]      previous, next thread  + -  zoom time        Shift-arrows  go along in time
 d        stacks of all threads at the hairline (or the middle)
-k and a letter  switch a kind: r l c f s e t p x, as in running, lock, ..., pipe, x for stopped
+k and a letter  switch a kind: r l c f s e t p as in running, lock, ..., pipe; n waiting for a CPU, x stopped
 c        copy the name of the box    s  save as PNG    t  theme    ?  this help
 
 Drag over the lanes for a range of time; drag its edge to move it; double click for all of it. Click
@@ -209,7 +209,7 @@ class App {
 	buildKinds() {
 		const place = document.getElementById('kinds');
 		this.kindButtons = this.profile.kinds.map((kind, i) => {
-			const button = element('button', '', {type: 'button', 'data-kind': kind});
+			const button = element('button', '', {type: 'button', 'data-kind': kind, title: this.looks[i].about});
 			button.style.backgroundColor = this.looks[i].colour;
 			button.addEventListener('click', event => this.switchKind(i, event.altKey));
 			place.append(button);
@@ -260,7 +260,7 @@ class App {
 		const {state, sums, profile} = this, whole = sums.kindTime.reduce((a, b) => a + b, 0);
 		this.kindButtons.forEach((button, kind) => {
 			button.hidden = !profile.runs.kind.includes(kind);
-			button.textContent = `${profile.kinds[kind]} ${formatShare(sums.kindTime[kind], whole)}`;
+			button.textContent = `${this.looks[kind].words} ${formatShare(sums.kindTime[kind], whole)}`;
 			button.setAttribute('aria-pressed', !(state.off >> kind & 1));
 		});
 		for (const button of this.viewButtons)
@@ -330,8 +330,8 @@ class App {
 		return this.stackOf(node).slice(0, n).map(name => name.slice(0, 80));
 	}
 	describeRun(run) {
-		const {runs, kinds, waits, labels, unit} = this.profile, wait = runs.wait[run];
-		return `${kinds[runs.kind[run]]} for ${formatTime((runs.end[run] - runs.start[run]) * unit)}` +
+		const {runs, waits, labels, unit} = this.profile, wait = runs.wait[run];
+		return `${this.looks[runs.kind[run]].words} for ${formatTime((runs.end[run] - runs.start[run]) * unit)}` +
 			(waits[wait] ? `: ${waits[wait]}` : '') + (labels[wait] ? ` (${labels[wait]})` : '');
 	}
 

@@ -32,7 +32,7 @@ class Tables {
 			part.style.backgroundColor = this.app.looks[kind].colour;
 			bar.append(part);
 		});
-		bar.title = kinds.map((time, kind) => [time, this.app.profile.kinds[kind]])
+		bar.title = kinds.map((time, kind) => [time, this.app.looks[kind].words])
 			.filter(([time]) => time > 0).map(([time, kind]) => `${kind} ${formatShare(time, total)}`).join(', ');
 		return bar;
 	}
