@@ -42,7 +42,7 @@ class Screen(harness.TestCase):
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=140)
         terminal.wait_for(r"\[LIVE\].* ticks.*\n.*9 threads")
         terminal.wait_for(
-            r"(?s)\A(?=.*\nworker-00 +\d+ runn[^\n]* [RQ]+ +spin_here)(?=.*\+ 7 never woke: h shows them)"
+            r"(?s)\A(?=.*\nworker-00 +\d+ (?:running|runnable)[^\n]* [RQ]+ +spin_here)(?=.*\+ 7 never woke: h shows them)"
         )
         terminal.type("h")
         terminal.wait_for(r"worker-07 .* pipe_here +read\(pipe:")
@@ -69,7 +69,7 @@ class Screen(harness.TestCase):
     def test_saved(self):
         """What is looked at goes to files: all stacks, the last minute as a page, the window as pprof."""
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=200)
-        terminal.wait_for(r"(?m)^worker-00 +\d+ runn.* spin_here")
+        terminal.wait_for(r"(?m)^worker-00 +\d+ (?:running|runnable).* spin_here")
         files = []
         for key, suffix in (("d", "txt"), ("S", "html"), ("p", "pb.gz")):
             terminal.type(key)
@@ -88,7 +88,7 @@ class Screen(harness.TestCase):
 
     def test_keys(self):
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=220, rows=20)
-        terminal.wait_for(r"(?m)^worker-00 +\d+ runn.* spin_here")
+        terminal.wait_for(r"(?m)^worker-00 +\d+ (?:running|runnable).* spin_here")
         for key, pattern in (
             ("K", "READY%  LOCK%  COND%  FILE%.* STOP% LAST"), ("2", "STOP%  SAMPLES FUNCTION"), ("K", "IDLE%  SAMPLES"),
             ("F5", "TOTAL%  SELF% CALLS"), ("1", "THREAD +TID"), ("R", r"\[LIVE\]"),
