@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import subprocess
 
 import harness
 import pprof
@@ -121,6 +122,39 @@ class Windows(harness.TestCase):
         target = self.start_fixture("threads", 2, 1)
         _, files = self.windows(target, "--every=200ms", "--keep=2", "--exec=false", expect=STATUS_OUTPUT)
         self.assertEqual(len(files), 2)
+
+    def wrap_beside(self, helper, **popen):
+        """A wrapped command that reads its input when a helper has ended: the finished run."""
+        done = os.path.join(self.directory(), "done")
+        command = ["sh", "-c", f"until [ -e {done} ]; do sleep 0.05; done; cat"]
+        helper = f"{helper}; touch {done}; true"
+        run = Run(["-q", "--every=200ms", f"--exec={helper}", "-o", "windows", "--", *command], **popen)
+        run.communicate(b"hello\n")
+        self.assertEqual(run.status, 0, run.stderr)
+        return run
+
+    def test_a_command_leaves_the_streams(self):
+        """Standard input and output are the wrapped command's: a helper, even in the background,
+        reads nothing of it and prints elsewhere."""
+        for helper in ("cat", "read -r line; echo uploaded $line", "{ cat; echo late; } & wait"):
+            with self.subTest(helper):
+                run = self.wrap_beside(helper, stdin=subprocess.PIPE)
+                self.assertEqual(run.stdout, b"hello\n")
+                self.assertNotIn("hello", run.stderr)
+        self.assertIn("late", run.stderr)
+
+    def test_a_command_below_closed_streams(self):
+        """A helper has streams that it can use, even where the profiler was started with none."""
+        told = os.path.join(self.directory(), "told")
+        target = self.start_fixture("threads", 2, 1)
+        close = ["sh", "-c", 'exec "$@" <&- >&-', "sh"]
+        helper = f"cat && echo x && readlink /proc/self/fd/0 >{told}; true"
+        args = ["-p", target.pid, "-d", "0.5", "--every=200ms", "-o", "w", f"--exec={helper}"]
+        run = Run(args, prefix=close)
+        run.communicate()
+        self.assertEqual(run.status, 0, run.stderr)
+        with open(told, encoding="ascii") as file:
+            self.assertEqual(file.read(), "/dev/null\n")
 
     def test_folded(self):
         target = self.start_fixture("calls-O2", "spin")

@@ -2,6 +2,7 @@
 #include "window_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
@@ -189,6 +190,17 @@ static void leave_out_others(const struct window_part *part)
 			view->locations[i].module = UINT32_MAX;
 }
 
+// In the helper's process: leaves the input and the output to the wrapped command and whoever started
+// the profiler. A helper reads nothing, and what it prints goes to the standard error output.
+static bool use_own_descriptors(void)
+{
+	const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0)
+		return false;
+	return dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 || dup2(nothing, STDOUT_FILENO) >= 0;
+}
+
 // The command, with the file's path as a last word.
 static int run_command(const char *command, const char *path)
 {
@@ -204,7 +216,8 @@ static int run_command(const char *command, const char *path)
 		signal(SIGXFSZ, SIG_DFL);
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		stack_limit_restore();
-		execl("/bin/sh", "sh", "-c", line, "sh", path, NULL);
+		if (use_own_descriptors())
+			execl("/bin/sh", "sh", "-c", line, "sh", path, NULL);
 		_exit(EXIT_STATUS_NOT_FOUND);
 	}
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
