@@ -292,6 +292,16 @@ static void find_futex_holder(struct dump_waiter *waiter, struct deadlock_node *
 	node->is_certain = claim->is_certain && !claim->is_timed;
 }
 
+// Checks that no signal handler can end the thread's wait: by the call's EINTR, by longjmp(3) or by
+// an exception. The waits for a mutex or for a thread's end go on after a handler.
+static bool is_safe_from_handlers(const struct lock_look *look)
+{
+	struct proc_status status;
+
+	return proc_read_status(look->tid, &status) &&
+	       (status.signals_caught & ~status.signals_blocked) == 0;
+}
+
 // An open file that other processes have, too, may be unlocked by them.
 static void find_file_holders(const struct dump_locks *locks, struct dump_waiter *waiter,
                               struct deadlock_node *node)
@@ -307,6 +317,7 @@ static void find_file_holders(const struct dump_locks *locks, struct dump_waiter
 			add_holder(node, pids[i], 0);
 	}
 	waiter->claim.is_certain = node->is_certain;
+	node->is_certain &= is_safe_from_handlers(&waiter->look);
 }
 
 // Any of them may end the wait; of any child, one to which another thread gives birth, too.
@@ -322,6 +333,7 @@ static void find_child_holders(struct dump_waiter *waiter, struct deadlock_node 
 	waiter->claim.is_certain = node->is_certain = n > 0 && n < array_size(pids);
 	free(process_threads(waiter->look.pid, &n_threads)); // their number is enough
 	node->is_certain &= n_threads == 1 || awaited_child(waiter) != ANY_CHILD;
+	node->is_certain &= is_safe_from_handlers(&waiter->look);
 }
 
 // Nobody but the process itself ends it, and no wait of its own thread's does.
@@ -335,7 +347,7 @@ static void find_awaited_process(struct dump_waiter *waiter, struct deadlock_nod
 	waiter->claim.is_certain = true;
 	waiter->claim.is_timed = is_timed;
 	add_holder(node, waiter->look.awaited_pid, 0);
-	node->is_certain = !is_timed;
+	node->is_certain = !is_timed && is_safe_from_handlers(&waiter->look);
 }
 
 static void find_holders(const struct dump_locks *locks, size_t i, struct own_tids *tids)

@@ -190,8 +190,9 @@ static void leave_out_others(const struct window_part *part)
 			view->locations[i].module = UINT32_MAX;
 }
 
-// In the helper's process: leaves the input and the output to the wrapped command and whoever started
-// the profiler. A helper reads nothing, and what it prints goes to the standard error output.
+// In the helper's process: leaves the input and the output to the wrapped command and whoever
+// started the profiler. A helper reads nothing, and what it prints goes to the standard error
+// output.
 static bool use_own_descriptors(void)
 {
 	const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
