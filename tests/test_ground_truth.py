@@ -310,6 +310,32 @@ class ShortNaps(harness.TestCase):
         self.check(997, 100)
 
 
+class TooOften(harness.TestCase):
+    """At a rate that costs more than --max-overhead allows: most ticks are left out."""
+
+    def test_shares(self):
+        """What is sampled stands for all of the time, to the end."""
+        run = harness.start_wrap(
+            [harness.fixture("short_naps"), "4", "0"], "--seed=7", hz=10000, preexec_fn=go_first
+        ).finish()
+        self.assertGreater(run.summary.thinned, run.summary.ticks, run.stderr)
+        # The last tick's stretch may end after the program, and is cut there.
+        self.assertGreater(run.summary.duration_s, 0.95 * 4, run.stderr)
+        truth, _ = truth_and_found(run)
+        found = collections.Counter()
+        for sample in run.pprof.samples:
+            found.update({name: sample.wall_ns for name in truth if name in sample.stack})
+        missed = run.summary.missed / (run.summary.missed + run.summary.ticks)
+        for name, seconds in truth.items():
+            share = seconds / sum(truth.values())
+            # In effect the samples are fewer, as they weigh more or less.
+            sigma = math.sqrt(share * (1 - share) / (run.summary.ticks / 8))
+            self.assertAlmostEqual(
+                found[name] / sum(found.values()), share, delta=SIGMAS * sigma + missed / 2,
+                msg=f"{name}; {run.stderr}",
+            )  # fmt: skip
+
+
 class WokenSleeper(harness.TestCase):
     def test_shares(self):
         """What a thread waits for may come in the moment of its stop: it then goes on, and sleeps

@@ -132,8 +132,7 @@ static void print_thinned(const struct run_stats *stats)
 		return;
 	fprintf(stderr,
 	        "profiler: %ju of %ju ticks were left out to stay within --max-overhead=%g; the "
-	        "weights in time are right all the same, but too small for threads that began "
-	        "meanwhile\n",
+	        "other samples count for their time\n",
 	        (uintmax_t)stats->thinned_ticks, (uintmax_t)(stats->thinned_ticks + stats->ticks),
 	        stats->max_overhead_percent);
 }
@@ -273,8 +272,7 @@ static void print_engine(const struct run_stats *stats)
 	        "profiler: engine: %ju frames unwound by %ju rules; %.1f ms of CPU while sampling, "
 	        "scheduled by %s; ticks began late by (median %s, p99 %s, max %s)\n",
 	        (uintmax_t)stats->n_frames, (uintmax_t)stats->n_rules,
-	        (double)stats->cpu_ns / (double)NS_PER_MS,
-	        priority_name(stats->priority),
+	        (double)stats->cpu_ns / (double)NS_PER_MS, priority_name(stats->priority),
 	        format_duration(median, sizeof(median), histogram_percentile(late, 0.5)),
 	        format_duration(p99, sizeof(p99), histogram_percentile(late, 0.99)),
 	        format_duration(max, sizeof(max), late->max_ns));

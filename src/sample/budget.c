@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "budget.h"
 
+#include "schedule.h"
+
 // How much may be borrowed: CPU time, for code and processes that are new (0.2 s for ten small
 // ones), and held time, for a few long holds.
 static const double CPU_LOAN_NS = 300e6, HELD_LOAN_NS = 20e6;
+
+// Far longer than any wait that is planned.
+static const double MAX_WAIT_NS = 1e15;
 
 void budget_init(struct budget *budget, double percent, const struct budget_spent *spent)
 {
@@ -24,7 +29,7 @@ static double settle(double left_ns, double loan_ns, double earned_ns, int64_t s
 
 static void forgive(struct budget *budget, double earned_ns)
 {
-	const double least_ns = -budget->share * BUDGET_MAX_SILENCE_NS;
+	const double least_ns = -budget->share * SCHEDULE_MAX_NS;
 
 	budget->held_forgiven_ns -= earned_ns;
 	if (budget->held_left_ns >= least_ns || budget->held_forgiven_ns > 0)
@@ -33,18 +38,23 @@ static void forgive(struct budget *budget, double earned_ns)
 	budget->held_left_ns = least_ns;
 }
 
-bool budget_allows(struct budget *budget, const struct budget_spent *spent)
+int64_t budget_paid_ns(struct budget *budget, const struct budget_spent *spent)
 {
 	const struct budget_spent last = budget->last;
 	const double earned_ns = (double)(spent->now_ns - last.now_ns) * budget->share;
 
 	if (budget->share <= 0)
-		return true;
+		return spent->now_ns;
 	budget->cpu_left_ns =
 	    settle(budget->cpu_left_ns, CPU_LOAN_NS, earned_ns, spent->cpu_ns - last.cpu_ns);
 	budget->held_left_ns =
 	    settle(budget->held_left_ns, HELD_LOAN_NS, earned_ns, spent->held_ns - last.held_ns);
 	forgive(budget, earned_ns);
 	budget->last = *spent;
-	return budget->cpu_left_ns >= 0 && budget->held_left_ns >= 0;
+	const double left_ns =
+	    budget->cpu_left_ns < budget->held_left_ns ? budget->cpu_left_ns : budget->held_left_ns;
+	if (left_ns >= 0)
+		return spent->now_ns;
+	const double wait_ns = -left_ns / budget->share;
+	return spent->now_ns + (int64_t)(wait_ns < MAX_WAIT_NS ? wait_ns : MAX_WAIT_NS);
 }

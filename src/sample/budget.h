@@ -2,16 +2,14 @@
 // budget: how much sampling may cost, as a share of time (--max-overhead).
 //
 // The CPU time that the profiler spends, and the time during which it holds threads, are each
-// compared with what the share allows; ticks are left out while either is overdrawn. A stretch of
-// expensive ticks (those that make unwinding rules for new code) may borrow a little. A single long
-// hold, whatever its cause, silences the profile for BUDGET_MAX_SILENCE_NS at most: what it cost
-// beyond that is forgiven, unless the last one forgiven is not yet paid off.
+// compared with what the share allows. While either is overdrawn, the sampler sleeps until the debt
+// is paid; one tick stands for that time (schedule_extend), which is never longer than
+// SCHEDULE_MAX_NS. A stretch of expensive ticks (those that make unwinding rules for new code) may
+// borrow a little. A single long hold, whatever its cause, makes ticks rare for that long at most:
+// what it cost beyond that is forgiven, unless the last one forgiven is not yet paid off.
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
-
-enum { BUDGET_MAX_SILENCE_NS = 1000000000 };
 
 // Totals that only grow.
 struct budget_spent {
@@ -31,5 +29,5 @@ struct budget {
 // `percent`: the share of time, of one CPU; 0: no limit.
 void budget_init(struct budget *budget, double percent, const struct budget_spent *spent);
 
-// True if a tick may be taken now.
-bool budget_allows(struct budget *budget, const struct budget_spent *spent);
+// Returns when what was spent is paid; spent->now_ns if there is no debt.
+int64_t budget_paid_ns(struct budget *budget, const struct budget_spent *spent);

@@ -26,7 +26,8 @@
 static const int64_t MAX_HOLD_CPU_NS = 10 * NS_PER_SECOND;
 
 // The sampler's CPU clock is read only when it has been busy for so long since, or has taken so
-// many ticks: most take much less, and the budget's loan much more.
+// many ticks: most take much less, and the budget's loan much more. When less than that is left of
+// the budget, it is read after each tick.
 enum { MAX_UNREAD_NS = 1000000, MAX_UNREAD_TICKS = 16 };
 
 // Waits for the deadline, and serves threads that stop late meanwhile. False if the run is over.
@@ -57,7 +58,8 @@ struct loop {
 
 static int64_t cpu_spent(struct loop *loop)
 {
-	if (loop->unread_ns > MAX_UNREAD_NS || loop->n_unread >= MAX_UNREAD_TICKS) {
+	if (loop->unread_ns > MAX_UNREAD_NS || loop->n_unread >= MAX_UNREAD_TICKS ||
+	    loop->budget.cpu_left_ns < MAX_UNREAD_NS) {
 		// What is spent only once does not count.
 		loop->cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) -
 		               loop->stats->goroutines.first_looks_ns;
@@ -87,6 +89,12 @@ static bool tick(struct loop *loop, const struct stretch *stretch)
 	return false;
 }
 
+static void note_skipped(struct loop *loop, const struct stretch *stretch)
+{
+	loop->stats->missed_ticks += stretch->n_missed;
+	loop->stats->thinned_ticks += stretch->n_left_out;
+}
+
 // Calls one of the sampler's functions between ticks, which may write to whoever does not read.
 static void call(struct loop *loop, void (*function)(void *context))
 {
@@ -102,7 +110,7 @@ static bool first_tick(struct loop *loop)
 	const struct sampler *sampler = loop->sampler;
 	const int64_t start_ns = loop->stats->start_ns;
 
-	if (!tick(loop, &(struct stretch){start_ns, start_ns, start_ns}))
+	if (!tick(loop, &(struct stretch){start_ns, start_ns, start_ns, 0, 0}))
 		return false;
 	// The cost of beginning does not count as overhead.
 	const struct budget_spent spent = spent_until(loop, clock_now_ns());
@@ -117,37 +125,49 @@ static bool first_tick(struct loop *loop)
 	return true;
 }
 
+// Plans the next tick: later than in its period while there is a debt.
+static void plan_next(struct loop *loop)
+{
+	const struct budget_spent spent = spent_until(loop, clock_now_ns());
+	const int64_t paid_ns = budget_paid_ns(&loop->budget, &spent);
+
+	if (paid_ns > spent.now_ns)
+		schedule_extend(&loop->schedule, spent.now_ns, paid_ns);
+}
+
 // Takes a tick that is due.
 static bool next_tick(struct loop *loop)
 {
 	const struct sampler *sampler = loop->sampler;
 	const int64_t now_ns = clock_now_ns();
-	const struct budget_spent spent = spent_until(loop, now_ns);
 	struct stretch stretch;
 
-	loop->stats->missed_ticks += schedule_take(&loop->schedule, now_ns, &stretch);
+	schedule_take(&loop->schedule, now_ns, &stretch);
 	histogram_add(&loop->stats->tick_late, now_ns - stretch.due_ns);
+	note_skipped(loop, &stretch);
 	call(loop, sampler->passed);
-	if (!budget_allows(&loop->budget, &spent))
-		loop->stats->thinned_ticks++;
-	else if (!tick(loop, &stretch))
+	if (!tick(loop, &stretch))
 		return false;
 	call(loop, sampler->ticked);
 	loop->unread_ns += clock_now_ns() - now_ns;
+	plan_next(loop);
 	return true;
 }
 
 // Takes a last tick if the last one belongs to an earlier period, so that the time up to the end is
-// accounted for.
+// accounted for. If the target has ended, there is nothing to see.
 static void end_ticks(struct loop *loop)
 {
 	struct run_stats *stats = loop->stats;
 	struct stretch rest;
-	const uint64_t n_missed = schedule_rest(&loop->schedule, clock_now_ns(), &rest);
 
-	if (rest.until_ns > stats->last_ns && !loop->sampler->events->target_ended) {
-		stats->missed_ticks += n_missed;
-		tick(loop, &rest);
+	schedule_rest(&loop->schedule, clock_now_ns(), &rest);
+	if (loop->sampler->events->target_ended)
+		rest.n_missed = 0;
+	if (rest.until_ns > stats->last_ns) {
+		note_skipped(loop, &rest);
+		if (!loop->sampler->events->target_ended)
+			tick(loop, &rest);
 	}
 	if (rest.until_ns < stats->last_ns)
 		stats->last_ns = rest.until_ns;

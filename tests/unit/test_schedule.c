@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,9 +38,10 @@ static void test_places(void **state)
 		assert_true(i == 10 || due_ns == schedule_due_ns(&same));
 		n_equal += due_ns == schedule_due_ns(&other);
 		n_early += due_ns < begin_ns + 50;
-		assert_int_equal(schedule_take(&same, due_ns, &stretch), 0);
+		schedule_take(&same, due_ns, &stretch);
 		schedule_take(&other, schedule_due_ns(&other), &stretch);
-		assert_int_equal(schedule_take(&one, due_ns, &stretch), 0);
+		schedule_take(&one, due_ns, &stretch);
+		assert_int_equal(stretch.n_missed, 0);
 		assert_int_equal(stretch.from_ns, begin_ns);
 		assert_int_equal(stretch.until_ns, end_ns);
 	}
@@ -69,9 +71,10 @@ static void test_late(void **state)
 			if (now_ns < schedule_due_ns(&schedule))
 				now_ns = schedule_due_ns(&schedule);
 			now_ns += late_ns;
-			missed += schedule_take(&schedule, now_ns, &stretch);
+			schedule_take(&schedule, now_ns, &stretch);
+			missed += stretch.n_missed;
 			taken++;
-			assert_true(stretch.from_ns >= until_ns && stretch.from_ns <= now_ns);
+			assert_int_equal(stretch.from_ns, until_ns);
 			assert_true(stretch.until_ns > stretch.from_ns);
 			assert_true(stretch.until_ns > now_ns - 2 * PERIOD_NS ||
 			            now_ns > DURATION_NS);
@@ -85,25 +88,85 @@ static void test_late(void **state)
 	}
 }
 
+static void check_rest(const struct schedule *schedule, int64_t now_ns, struct stretch expected)
+{
+	struct stretch rest;
+
+	schedule_rest(schedule, START_NS + now_ns, &rest);
+	assert_int_equal(rest.from_ns, START_NS + expected.from_ns);
+	assert_int_equal(rest.until_ns, START_NS + expected.until_ns);
+	assert_int_equal(rest.n_missed, expected.n_missed);
+	assert_int_equal(rest.n_left_out, expected.n_left_out);
+}
+
 // What is left when sampling is told to end.
 static void test_rest(void **state)
 {
 	struct schedule schedule;
-	struct stretch rest;
+	struct stretch stretch;
 
 	(void)state;
 	schedule_init(&schedule, START_NS, 100, 0, 7);
-	assert_int_equal(schedule_rest(&schedule, START_NS + 230, &rest), 2);
-	assert_int_equal(rest.from_ns, START_NS + 200);
-	assert_int_equal(rest.until_ns, START_NS + 230);
-	schedule_take(&schedule, START_NS + 199, &rest);
-	assert_int_equal(schedule_rest(&schedule, START_NS + 199, &rest), 0);
-	assert_int_equal(schedule_rest(&schedule, START_NS + 230, &rest), 0);
-	assert_int_equal(schedule_rest(&schedule, START_NS + 530, &rest), 3);
+	check_rest(&schedule, 230, (struct stretch){0, 230, .n_missed = 2});
+	schedule_take(&schedule, START_NS + 199, &stretch);
+	check_rest(&schedule, 199, (struct stretch){.from_ns = 100, .until_ns = 199});
+	check_rest(&schedule, 230, (struct stretch){.from_ns = 200, .until_ns = 230});
+	check_rest(&schedule, 530, (struct stretch){200, 530, .n_missed = 3});
+	schedule_extend(&schedule, START_NS + 199, START_NS + 500);
+	check_rest(&schedule, 430, (struct stretch){200, 430, .n_left_out = 2});
+	check_rest(&schedule, 730, (struct stretch){200, 730, .n_missed = 3, .n_left_out = 2});
 	schedule_init(&schedule, START_NS, 100, 250, 7);
-	assert_int_equal(schedule_rest(&schedule, START_NS + 999, &rest), 2);
-	assert_int_equal(rest.from_ns, START_NS + 200);
-	assert_int_equal(rest.until_ns, START_NS + 250);
+	check_rest(&schedule, 999, (struct stretch){0, 250, .n_missed = 2});
+}
+
+// One tick for several periods, at a random place of those that are still to come.
+static void test_extend(void **state)
+{
+	enum { N = 1000 };
+	int64_t sum_ns = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= N; seed++) {
+		struct schedule schedule;
+		struct stretch stretch;
+		schedule_init(&schedule, START_NS, 100, 10050, seed);
+		schedule_take(&schedule, START_NS + 99, &stretch);
+		schedule_extend(&schedule, START_NS + 310, START_NS + 1301);
+		const int64_t due_ns = schedule_due_ns(&schedule);
+		assert_in_range(due_ns, START_NS + 300, START_NS + 1399);
+		sum_ns += due_ns - START_NS - 300;
+		schedule_take(&schedule, due_ns, &stretch);
+		assert_int_equal(stretch.from_ns, START_NS + 100);
+		assert_int_equal(stretch.until_ns, START_NS + 1400);
+		assert_int_equal(stretch.due_ns, due_ns);
+		assert_int_equal(stretch.n_missed, 2);
+		assert_int_equal(stretch.n_left_out, 10);
+		// Up to the end and not beyond.
+		schedule_extend(&schedule, due_ns, START_NS + NS_PER_SECOND);
+		assert_in_range(schedule_due_ns(&schedule), START_NS + 1400, START_NS + 10049);
+		schedule_take(&schedule, schedule_due_ns(&schedule), &stretch);
+		assert_int_equal(stretch.until_ns, START_NS + 10050);
+		assert_true(schedule_is_over(&schedule));
+		// One that takes a period is as long as that.
+		schedule_init(&schedule, START_NS, 2 * NS_PER_SECOND, 0, seed);
+		schedule_extend(&schedule, START_NS, START_NS + 9 * NS_PER_SECOND);
+		schedule_take(&schedule, schedule_due_ns(&schedule), &stretch);
+		assert_int_equal(stretch.n_left_out, 0);
+	}
+	assert_in_range(sum_ns / N, 550 - 3 * 10, 550 + 3 * 10); // 1100 / sqrt(12 N)
+}
+
+// A sampler that was away for long: nobody who is new counts as older than SCHEDULE_MAX_NS.
+static void test_away(void **state)
+{
+	struct schedule schedule;
+	struct stretch stretch;
+
+	(void)state;
+	schedule_init(&schedule, 0, 100, 0, 7);
+	schedule_take(&schedule, 10 * NS_PER_SECOND, &stretch);
+	assert_int_equal(stretch.until_ns - stretch.from_ns, SCHEDULE_MAX_NS);
+	assert_in_range(stretch.n_missed, 99999998, 100000000);
 }
 
 // A program that does one thing for SHARE of each of its periods, then another, from some phase
@@ -180,39 +243,72 @@ static void test_shares_late(void **state)
 	find_shares(true);
 }
 
-// Threads that live for less than a period, one after the other: each is seen by chance, and stands
-// then for the whole period. What they weigh together is the time that they lived.
-static void test_short_lives(void **state)
+// Threads that live for LIFE_NS, one after the other. Each is seen by chance, and stands then for
+// all the time since the last tick. What they weigh together is the time that they lived, whatever
+// part of the ticks is left out or missed. Returns z of that.
+static double find_lives(uint64_t seed, uint64_t n_periods, bool late)
 {
-	enum { PERIOD_NS = 1000, LIFE_NS = 300, PAUSE_NS = 137, DURATION_NS = 4000 * PERIOD_NS };
+	enum { PERIOD_NS = 1000, LIFE_NS = 700, PAUSE_NS = 1137, DURATION_NS = 40000 * PERIOD_NS };
 	struct profile profile = {.period_ns = PERIOD_NS};
 	struct schedule schedule;
-	int64_t wall_ns = 0;
+	double squares = 0;
+	int64_t wall_ns = 0, last = -1;
+	uint32_t thread = 0;
 
-	(void)state;
-	schedule_init(&schedule, 0, PERIOD_NS, DURATION_NS, 3);
-	while (!schedule_is_over(&schedule)) {
-		const int64_t now_ns = schedule_due_ns(&schedule);
+	schedule_init(&schedule, 0, PERIOD_NS, DURATION_NS, seed);
+	for (int64_t now_ns = 0; !schedule_is_over(&schedule);) {
 		struct stretch stretch;
-		assert_int_equal(schedule_take(&schedule, now_ns, &stretch), 0);
-		if (now_ns % (LIFE_NS + PAUSE_NS) >= LIFE_NS)
+		if (now_ns < schedule_due_ns(&schedule))
+			now_ns = schedule_due_ns(&schedule);
+		const uint64_t dice = hash_mix(seed, (uint64_t)now_ns);
+		if (late && dice % 16 == 0)
+			now_ns += (int64_t)((dice >> 8) % (3 * PERIOD_NS));
+		schedule_take(&schedule, now_ns, &stretch);
+		const int64_t at_ns = now_ns + (int64_t)(hash_mix(seed, 99) % PERIOD_NS);
+		const double weight_ns = (double)(stretch.until_ns - stretch.from_ns);
+		squares += weight_ns * weight_ns;
+		schedule_extend(&schedule, now_ns, stretch.until_ns + n_periods * PERIOD_NS);
+		if (at_ns % (LIFE_NS + PAUSE_NS) >= LIFE_NS)
 			continue; // nobody is there
-		const uint32_t thread = profile_add_thread(&profile, 1, 1, "", stretch.from_ns);
+		if (at_ns / (LIFE_NS + PAUSE_NS) != last)
+			thread = profile_add_thread(&profile, 1, 1, "", stretch.from_ns);
+		last = at_ns / (LIFE_NS + PAUSE_NS);
 		profile_count(&profile, thread, 0, THREAD_RUNNING, WAIT_NONE, 1, stretch.until_ns);
-		profile_end_thread(&profile, thread);
 	}
 	for (size_t i = 0; i < profile.n_samples; i++)
 		wall_ns += profile.samples[i].wall_ns;
 	profile_deinit(&profile);
 	const double share = (double)LIFE_NS / (LIFE_NS + PAUSE_NS);
-	const double error = (double)wall_ns / DURATION_NS - share;
-	assert_true(error * error <= 9 * share * (1 - share) * PERIOD_NS / DURATION_NS);
+	return ((double)wall_ns - share * DURATION_NS) / sqrt(share * (1 - share) * squares);
+}
+
+static void check_lives(uint64_t n_periods, bool late)
+{
+	enum { N = 50 };
+	double sum = 0;
+
+	for (uint64_t seed = 1; seed <= N; seed++)
+		sum += find_lives(seed, n_periods, late);
+	print_message("# one tick for %d periods%s: z of the mean %.2f\n", (int)n_periods,
+	              late ? ", late now and then" : "", sum / sqrt(N));
+	assert_true(fabs(sum / sqrt(N)) < 3);
+}
+
+static void test_short_lives(void **state)
+{
+	(void)state;
+	check_lives(1, false);
+	check_lives(3, false);
+	check_lives(20, false);
+	check_lives(1, true);
+	check_lives(3, true);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_places),      cmocka_unit_test(test_late),
+	    cmocka_unit_test(test_extend),      cmocka_unit_test(test_away),
 	    cmocka_unit_test(test_rest),        cmocka_unit_test(test_shares),
 	    cmocka_unit_test(test_shares_late), cmocka_unit_test(test_short_lives),
 	};
