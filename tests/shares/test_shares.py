@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Programs measure how long they are in each function. The profile must say the same.
+
+Each program runs once. The bounds hold on a busy machine: a failure is a fault, not chance. matrix.py
+compares more cases, more precisely, by hand.
+"""
+
+import os
+
+import cases
+from cases import harness
+
+SECONDS = 5
+HZ = 99
+# How far a share may be off: the larger of both.
+SIGMAS, POINTS = 5, 5
+
+
+class SharesCase(harness.TestCase):
+    who = "root"
+
+    @classmethod
+    def setUpClass(cls):
+        harness.need(os.geteuid() == 0, "needs root to become another user")
+
+    def profile(self, name, n_cpus, hz=HZ):
+        self.outcome, self.run_ = cases.profile(name, self.who, n_cpus, hz, SECONDS, seed=7)
+        return self.outcome
+
+    def check(self, shares, what):
+        for share in shares:
+            self.assertLessEqual(
+                abs(share.found - share.true), max(POINTS, SIGMAS * share.sigma),
+                f"{share.name} has {share.true:.1f} % of {what} by the program's clock, and "
+                f"{share.found:.1f} % by the profile; {self.run_.stderr}",
+            )  # fmt: skip
+
+    def check_wall(self, name, n_cpus, **more):
+        self.check(self.profile(name, n_cpus, **more).of_wall_time(), "all time")
+
+    def check_never_asleep(self):
+        asleep, n = self.outcome.spinners_asleep()
+        self.assertGreater(n, 0, self.run_.stderr)
+        self.assertEqual(asleep, 0, f"of {n} samples of functions that never sleep")
+
+
+class Programs:
+    """The tests of each program, for every user."""
+
+    def test_naps_on_one_cpu(self):
+        self.check_wall("naps of 1 ms", 1)
+
+    def test_four_threads_on_two_cpus(self):
+        self.check_wall("4 threads nap 1 ms", 2)
+
+    def test_starved(self):
+        self.check_wall("8 threads spin", 1)
+        self.check_never_asleep()
+
+    def test_pool(self):
+        self.check_wall("pool", 2)
+
+    def test_spinners(self):
+        self.check_wall("2 threads spin", 2)
+        self.check_never_asleep()
+
+    def test_go(self):
+        self.check_wall("Go, 4 goroutines", 2)
+
+    def test_slowed_function(self):
+        """compute_b does 3 times the work of compute_a. No clock is needed to know that."""
+        self.check_wall("slowed by 3", 1, hz=499)
+        a_s, b_s = (self.outcome.wall_s[name] for name in ("compute_a", "compute_b"))
+        self.assertAlmostEqual(b_s / a_s, 3, delta=0.75, msg=self.run_.stderr)
+
+
+class AsRoot(Programs, SharesCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if not cases.may_be_realtime():
+            print("This cgroup does not allow SCHED_FIFO: root samples without it.", flush=True)
+
+
+class AsUser(Programs, SharesCase):
+    who = "user"
+
+
+if __name__ == "__main__":
+    harness.main()
