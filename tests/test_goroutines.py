@@ -8,9 +8,11 @@ import collections
 import json
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
+import time
 
 import harness
 import page
@@ -259,6 +261,46 @@ class Goroutines(ZooTestCase):
     def test_stripped(self):
         self.check_zoo("golang-zoo-stripped")
 
+    def newer(self, name):
+        """A copy of the program that says that it is of a version that nobody knows yet."""
+        with open(fixture(name), "rb") as file:
+            program = file.read()
+        (version,) = set(re.findall(rb"go1\.\d\d\.\d+", program))
+        path = os.path.join(self.directory(), name)
+        with open(path, "wb") as file:
+            file.write(program.replace(version, b"go1.99." + b"9" * (len(version) - 7)))
+        os.chmod(path, 0o755)
+        return path
+
+    def test_of_newer_version(self):
+        """It has no debug information: what the newest known version has is tried, and fits."""
+        path = self.newer("golang-zoo-stripped")
+        run, _, _ = self.check_zoo(path)
+        self.assertRegex(run.stderr, r"goroutines \(go1\.99\.9+\): .*; Go 1\.\d\d, the newest known version, keeps")
+
+    def test_refused(self):
+        """A version that is not known and keeps its goroutines otherwise: -p, dump and top say why they
+        are not shown."""
+        with open(self.newer("golang-zoo-stripped"), "rb") as file:
+            program = bytearray(file.read())
+        # A reason to wait has no word: none of the parked ones fits.
+        program = program.replace(b"GC assist marking", b"GC assist markinG")
+        path = os.path.join(self.directory(), "refused")
+        with open(path, "wb") as file:
+            file.write(program)
+        os.chmod(path, 0o755)
+        target = self.start_zoo(path)
+        pid = str(target.pid)
+        said = r"(?m)^profiler: Go \(go1\.99\.9+\): its version is not known, so that threads are shown, not goroutines$"
+        self.assertRegex(attach(target).stderr, said)
+        for args in (["dump", "-p", pid], ["top", "-p", pid, "-n", "1"], ["top", "-p", pid, "--json", "-n", "1"]):
+            run = subprocess.run([harness.PROFILER, *args], capture_output=True, check=True, text=True)
+            self.assertEqual(len(re.findall(said, run.stderr)), 1, (args, run.stderr))
+        run = subprocess.run(
+            [harness.PROFILER, "top", "-q", "-p", pid, "-n", "1"], capture_output=True, check=True, text=True
+        )
+        self.assertEqual(run.stderr, "")
+
     def test_stripped_with_many_variables(self):
         """The list is found among the program's variables, in a time that hardly depends on how many
         slices and how many bytes they are."""
@@ -317,6 +359,49 @@ class Goroutines(ZooTestCase):
         """The same in a library of a C program, whose own threads are C's."""
         _, samples, _ = self.check_zoo("golang_load", "zoo", n_least=3)
         self.check_through_c(samples)
+
+    def test_parked_in_library(self):
+        """A library none of whose goroutines runs: only the runtime's idle threads lead there."""
+        target = self.start_zoo("golang_load", "parked")
+        argv = [harness.PROFILER, "dump", "-p", str(target.pid)]
+
+        def is_seen():
+            text = subprocess.run(argv, capture_output=True, check=True, text=True).stdout
+            return re.search(r'"main\.park" goroutine \d+, \d+, \d+: 3 goroutines, same stack', text)
+
+        # Until its threads rest, they lead there by themselves.
+        harness.wait_for(lambda: not self.has_run(target.pid), "a library that rests")
+        self.assertTrue(is_seen())
+        names = [s.thread for s in attach(target, "--goroutine-ids").pprof.samples if s.goid]
+        self.assertEqual(names, ["main.park"] * 3)
+
+    def has_run(self, pid):
+        """Does one of its threads run in the next tenth of a second?"""
+
+        def runs():
+            return [harness.schedule_of(pid, tid) for tid in harness.tids_of(pid)]
+
+        before = runs()
+        time.sleep(0.1)
+        return runs() != before
+
+    def test_two_runtimes(self):
+        """C that loads two libraries, each with a Go of its own: one's goroutines are shown, the other is named."""
+        directory = self.directory()
+        for name, copy in (
+            ("golang_load", "golang_load"),
+            ("golang-shared.so", "golang-shared.so"),
+            ("golang-shared.so", "golang-other.so"),
+        ):
+            shutil.copy(fixture(name), os.path.join(directory, copy))
+        target = self.start(os.path.join(directory, "golang_load"), "two")
+        run = attach(target, "--goroutine-ids")
+        names = {s.thread for s in run.pprof.samples if s.goid}
+        self.assertTrue(names)
+        argv = [harness.PROFILER, "dump", "-p", str(target.pid)]
+        dump = subprocess.run(argv, capture_output=True, check=True, text=True)
+        for said in run.stderr, dump.stderr:
+            self.assertRegex(said, r"(?m)^profiler: golang-\w+\.so has a Go runtime of its own: its goroutines are not shown$")
 
     def test_system_goroutines(self):
         run, samples, told = self.check_zoo("golang-zoo", options=["--system-goroutines"])

@@ -28,6 +28,9 @@ enum runtime_fault {
 struct run_goroutines {
 	char version[32];       // of Go; "": none was seen
 	const char *refused;    // why they are not read; NULL: they are
+	int guessed_minor;      // they are read as those of Go 1.`guessed_minor`; 0: of theirs
+	size_t n_others;        // further files with a runtime of their own, which is not read
+	char other[64];         // the first one's name
 	uint64_t looks;         // how often all were read
 	int64_t look_ns;        // CPU time of these looks
 	int64_t first_looks_ns; // part of it, until all stacks were read once

@@ -3,8 +3,9 @@
 //
 // Go does not promise that its structures (runtime/runtime2.go) stay as they are. The offsets of
 // known minor versions are in a table, made from the debug information of their releases; those of
-// any other version are read from the program's own debug information. Users of the offsets check
-// what they lead to.
+// any other version are read from the program's own debug information. A newer version without any
+// may still have those of the newest known one (go_guess.h). Users of the offsets check what they
+// lead to.
 #pragma once
 
 #include <stdbool.h>
@@ -41,6 +42,9 @@ struct go_offsets {
 
 // Finds the offsets of Go 1.`minor` on this processor. False if they are not known.
 bool go_offsets_of_version(int minor, struct go_offsets *ret);
+
+// Sets the offsets of the newest version that is known, and returns its minor number.
+int go_offsets_newest(struct go_offsets *ret);
 
 // Reads the offsets from the module's debug information. False if it has none. Call it within
 // guarded work (guard.h).

@@ -32,7 +32,10 @@ struct go_memory {
 struct go_program {
 	struct module *module; // the file with Go's runtime, borrowed; NULL: there is none
 	uint64_t bias;         // address in the process - address in the file
-	int minor;             // of Go 1.`minor`
+	int minor;             // of Go 1.`minor`; -1: not known
+	int guessed_minor;     // its structures are read as those of Go 1.`guessed_minor`, as
+	                       // `minor` is not known to this profiler; 0: `minor` is known
+	int wrapper;           // FuncID of the functions that wrap calls; -1: not known
 	char version[GO_VERSION_BYTES];
 	struct go_offsets offsets;
 	size_t g_bytes;        // how many bytes of struct g hold all of the fields
@@ -40,11 +43,16 @@ struct go_program {
 	uint64_t list_pointer; // the address of runtime.allgptr, or of the pointer there
 	// GO_MAX_REASONS of runtime.waitReasonStrings; owned.
 	char (*reasons)[GO_REASON_BYTES];
-	const char *refused; // why its goroutines cannot be read; NULL: they can
+	const char *refused;        // why its goroutines cannot be read; NULL: they can
+	size_t n_others;            // further files whose own runtime has goroutines
+	const struct module *other; // the first of them, borrowed
 };
 
-// Looks for Go in the process: in its main executable, and in files that have shown Go's code
-// already. False if there is none.
+// Returns how many mappings may be of files with Go's code: the main executable, and those in which
+// stacks have shown it.
+size_t go_program_count_files(const struct address_space *space);
+
+// Looks for Go's runtime in these files. False if there is none.
 bool go_program_find(struct address_space *space, const struct go_memory *memory,
                      struct go_program *ret);
 void go_program_deinit(struct go_program *program);

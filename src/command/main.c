@@ -64,6 +64,7 @@ struct session {
 	struct run_stats stats;
 	struct status_line status;
 	bool is_stream;               // the recording is read while it is made, and never waits
+	bool says_unread;             // profiler top: what is not read is still to be said
 	struct view view;             // what of the profile is written
 	struct error *view_error;     // nothing
 	struct record_writer *record; // NULL: none is made
@@ -75,6 +76,8 @@ struct session {
 	char *spool;                     // its directory, if none was given
 	struct error *metrics_error;     // the first one
 };
+
+enum { UNREAD_TICKS = 50 };
 
 static bool writes_windows(const struct options *options)
 {
@@ -142,12 +145,22 @@ static void say_ready(struct session *session)
 	session->options.ready_fd = -1;
 }
 
+// Says in profiler top what is not read, once the runtimes have had the time to begin.
+static void say_unread(struct session *session, uint64_t min_ticks)
+{
+	if (!session->says_unread || session->stats.ticks < min_ticks)
+		return;
+	session->says_unread = false;
+	summary_print_unread(&session->stats);
+}
+
 // After each tick.
 static void ticked(void *context)
 {
 	struct session *session = context;
 
 	say_ready(session);
+	say_unread(session, UNREAD_TICKS);
 	status_line_update(&session->status, &session->stats);
 	if (session->record && !session->record_errno && !record_writer_tick(session->record))
 		end_record(session);
@@ -430,6 +443,7 @@ static struct error *profile_target(struct session *session)
 		error = sample(session);
 	if (error)
 		return error;
+	say_unread(session, 0);
 	if (!quiet)
 		summary_print(&session->stats, &session->profile, session->options.verbose);
 	if (session->stats.check)
@@ -510,6 +524,7 @@ static int sample_for_top(void *context, int fd, const struct exec_kept *kept)
 	options->writer = &writer_record;
 	options->symbols = false; // the reader finds them meanwhile
 	options->locks = true;
+	session->says_unread = !options->quiet;
 	options->quiet = true;
 	session->is_stream = true;
 	const int status = supervise(run, session, options->command != NULL, -1, kept);

@@ -142,15 +142,9 @@ static void print_goroutines(const struct run_stats *stats)
 	const struct run_goroutines *go = &stats->goroutines;
 	const double looks = go->looks ? (double)go->looks : 1;
 
-	if (!go->version[0])
+	if (!go->version[0] || go->refused)
 		return;
 	_cleanup_free_ char *version = text_clean(go->version, strlen(go->version), 32);
-	if (go->refused) {
-		fprintf(stderr,
-		        "profiler: Go (%s): %s, so that threads are shown, not goroutines\n",
-		        version, go->refused);
-		return;
-	}
 	fprintf(stderr,
 	        "profiler: goroutines (%s): %ju at the end, %ju of them the runtime's own; read "
 	        "%ju times, %.3f ms of CPU each",
@@ -169,6 +163,9 @@ static void print_goroutines(const struct run_stats *stats)
 		fprintf(stderr, "; %ju stacks not in memory", (uintmax_t)go->unreadable);
 	if (go->left_out)
 		fprintf(stderr, "; %ju goroutines more are not read", (uintmax_t)go->left_out);
+	if (go->guessed_minor)
+		fprintf(stderr, "; Go 1.%d, the newest known version, keeps them alike",
+		        go->guessed_minor);
 	fputc('\n', stderr);
 }
 
@@ -349,6 +346,43 @@ static void print_refused(const struct run_stats *stats)
 		                "-n)\n");
 }
 
+static void print_unread_go(const struct run_goroutines *go)
+{
+	_cleanup_free_ char *version = text_clean(go->version, strlen(go->version), 32);
+	_cleanup_free_ char *other = text_clean(go->other, strlen(go->other), sizeof(go->other));
+
+	if (go->refused)
+		fprintf(stderr,
+		        "profiler: Go (%s): %s, so that threads are shown, not goroutines\n",
+		        version, go->refused);
+	else if (go->n_others == 1)
+		fprintf(stderr,
+		        "profiler: %s has a Go runtime of its own: its goroutines are not shown\n",
+		        other);
+	else if (go->n_others > 1)
+		fprintf(stderr,
+		        "profiler: %s and %zu more files have Go runtimes of their own: their "
+		        "goroutines are not shown\n",
+		        other, go->n_others - 1);
+}
+
+void summary_print_unread(const struct run_stats *stats)
+{
+	if (stats->goroutines.version[0])
+		print_unread_go(&stats->goroutines);
+	if (stats->unknown_python > 0)
+		fprintf(
+		    stderr,
+		    "profiler: Python 3.%d is not known to this profiler: its frames are those of "
+		    "the interpreter\n",
+		    stats->unknown_python);
+	else if (stats->unknown_python)
+		fputs(
+		    "profiler: a Python is not known to this profiler: its frames are those of the "
+		    "interpreter\n",
+		    stderr);
+}
+
 void summary_print_runtimes(const struct run_stats *stats)
 {
 	static const char *const reasons[N_RUNTIME_FAULTS] = {
@@ -381,17 +415,7 @@ void summary_print_runtimes(const struct run_stats *stats)
 		        "profiler: %ju stacks with a function of Python that was gone before its "
 		        "name was read\n",
 		        (uintmax_t)stats->runtime_faults[RUNTIME_FAULT_UNNAMED]);
-	if (stats->unknown_python > 0)
-		fprintf(
-		    stderr,
-		    "profiler: Python 3.%d is not known to this profiler: its frames are those of "
-		    "the interpreter\n",
-		    stats->unknown_python);
-	else if (stats->unknown_python)
-		fputs(
-		    "profiler: a Python is not known to this profiler: its frames are those of the "
-		    "interpreter\n",
-		    stderr);
+	summary_print_unread(stats);
 }
 
 // What the process may have noticed: README's promises, exception 3.

@@ -21,7 +21,10 @@ double summary_held_percent(const struct run_stats *stats);
 // Prints the summary of a run; `verbose`: with a line for each thread.
 void summary_print(const struct run_stats *stats, const struct profile *profile, bool verbose);
 
-// Prints how many stacks lack the frames of a language's runtime, and why.
+// Prints what of Go and Python is not read, and why.
+void summary_print_unread(const struct run_stats *stats);
+
+// Prints the same, and how many stacks lack the frames of a language's runtime.
 void summary_print_runtimes(const struct run_stats *stats);
 
 // Prints how many samples the filters left out, if any.

@@ -12,7 +12,9 @@
 #include "goroutine_time.h"
 #include "labels.h"
 #include "memory.h"
+#include "module.h"
 #include "proc.h"
+#include "rule_cache.h"
 #include "run_stats.h"
 #include "sleeper.h"
 #include "target.h"
@@ -299,11 +301,13 @@ static void end_all(struct ticker *ticker)
 		goroutine_samples_unbind(ticker, ticker->target->threads[i]);
 		ticker->target->threads[i]->go_m = 0;
 	}
-	const uint64_t tick = samples->tick;
-	const bool shows_system = samples->shows_system, no_creators = samples->no_creators;
+	const struct goroutine_samples before = *samples;
 	goroutine_samples_deinit(samples);
-	goroutine_samples_init(samples, true, shows_system, no_creators);
-	samples->tick = tick;
+	goroutine_samples_init(samples, true, before.shows_system, before.no_creators);
+	samples->tick = before.tick;
+	samples->generation = before.generation;
+	samples->n_rules = before.n_rules;
+	samples->n_files = before.n_files;
 }
 
 static void note_program(struct ticker *ticker)
@@ -313,12 +317,28 @@ static void note_program(struct ticker *ticker)
 
 	snprintf(figures->version, sizeof(figures->version), "%s", samples->program.version);
 	figures->refused = samples->program.refused;
+	figures->guessed_minor = samples->program.guessed_minor;
+	figures->n_others = samples->program.n_others;
+	const char *path = samples->program.other ? samples->program.other->path : "";
+	const char *slash = strrchr(path, '/');
+	snprintf(figures->other, sizeof(figures->other), "%s", slash ? slash + 1 : path);
 }
 
 static bool is_same(const struct go_program *a, const struct go_program *b)
 {
 	return a->module == b->module && a->bias == b->bias && a->list_length == b->list_length &&
 	       !b->refused;
+}
+
+// True if the process has other code now, or if stacks have shown Go's code in another file:
+// nothing else leads to a library whose goroutines are all parked.
+static bool has_new_code(const struct ticker *ticker)
+{
+	const struct goroutine_samples *samples = &ticker->goroutines;
+
+	return samples->generation != ticker->space.generation ||
+	       (samples->n_rules != ticker->unwinder.rules->n_made &&
+	        samples->n_files != go_program_count_files(&ticker->space));
 }
 
 // Looks for Go at first, and when code has come or gone; and again, at growing distances, while the
@@ -328,10 +348,9 @@ static void find_program(struct ticker *ticker)
 	struct goroutine_samples *samples = &ticker->goroutines;
 	const struct go_memory memory = goroutine_memory(ticker);
 	struct go_program program = {0};
-	const bool knows_layout = go_layout_is_known(&ticker->go);
-	const bool is_new = samples->generation != ticker->space.generation ||
-	                    (knows_layout && !samples->knew_layout);
+	const bool is_new = has_new_code(ticker);
 
+	samples->n_rules = ticker->unwinder.rules->n_made;
 	if (is_new)
 		samples->tries = 0;
 	if (!is_new &&
@@ -339,17 +358,17 @@ static void find_program(struct ticker *ticker)
 		return;
 	samples->try_tick = samples->tick + (UINT64_C(1) << samples->tries++);
 	samples->generation = ticker->space.generation;
-	samples->knew_layout = knows_layout;
+	samples->n_files = go_program_count_files(&ticker->space);
 	const bool found = tick_find_go(ticker, &memory, &program);
 	if (samples->found && found && is_same(&samples->program, &program)) {
+		samples->program.n_others = program.n_others;
+		samples->program.other = program.other;
 		go_program_deinit(&program);
+		note_program(ticker);
 		return;
 	}
-	if (samples->found) {
-		const uint32_t generation = samples->generation;
+	if (samples->found)
 		end_all(ticker);
-		samples->generation = generation;
-	}
 	go_program_deinit(&samples->program);
 	samples->program = program;
 	samples->found = found && !program.refused;
@@ -417,6 +436,12 @@ void goroutine_samples_look(struct ticker *ticker)
 	take_over(ticker);
 	if (!goroutine_look_at_some(ticker) && ticker->setup->counts_at_once)
 		goroutine_samples_settle(ticker, false);
+}
+
+void goroutine_samples_look_again(struct ticker *ticker)
+{
+	if (has_new_code(ticker))
+		goroutine_samples_look(ticker);
 }
 
 bool goroutine_samples_is_looking(const struct ticker *ticker)

@@ -30,7 +30,8 @@ struct goroutine_samples {
 	bool found;          // program is one whose goroutines can be read
 	struct go_program program;
 	uint32_t generation; // the address space's generation when Go was looked for
-	bool knew_layout;    // whether stacks had shown Go's layout by then
+	uint64_t n_rules;    // how many unwinding rules there were at the last tick
+	size_t n_files;      // how many files with Go's code stacks had shown by then
 	uint64_t tries;      // how many ticks have looked for it in vain
 	uint64_t try_tick;   // when to look for it again
 	struct goroutine_list list;
@@ -73,6 +74,9 @@ void goroutine_samples_begin(struct ticker *ticker, bool is_idle);
 // Counts, at the end of a tick and if it is time to, those that no thread runs. Before the first
 // tick (accounting.h) it only reads them.
 void goroutine_samples_look(struct ticker *ticker);
+
+// Does the same once more, if stacks have led to Go's code only since.
+void goroutine_samples_look_again(struct ticker *ticker);
 
 // True if a look is under way: the next tick has something to do even if nothing has happened.
 bool goroutine_samples_is_looking(const struct ticker *ticker);

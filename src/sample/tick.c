@@ -460,6 +460,7 @@ void ticker_prime(struct ticker *ticker, int64_t now_ns)
 	goroutine_samples_look(ticker);
 	idle_check_since_last(&ticker->idle_check, ticker->target, ticker->n_others);
 	look_at_all(ticker);
+	goroutine_samples_look_again(ticker);
 	note_all_asleep(ticker);
 	ticker->accounting.priming = false;
 }

@@ -20,11 +20,14 @@
 enum {
 	WORD = 8, // of 64-bit programs
 
-	// Fields of struct moduledata, in words. It has grown from 1.20 on before gofunc.
+	// Fields of struct moduledata, in words. Those before gofunc come and go: it was the 38th
+	// in 1.18, the 40th in 1.20 and the 39th in 1.27.
 	MODULE_MINPC = 20,
 	MODULE_TEXT = 22,
-	MODULE_GOFUNC_1_18 = 38,
-	MODULE_GOFUNC_1_20 = 40,
+	MODULE_FIRST_GOFUNC = 36,
+	MODULE_LAST_GOFUNC = 44,
+	MAX_TREES = 32,      // of inlined calls, that have to fit gofunc
+	MAX_SEARCHED = 4096, // functions, for these
 
 	PCDATA_INLINE_INDEX = 2, // internal/abi/symtab.go
 	FUNCDATA_INLINE_TREE = 3,
@@ -47,8 +50,9 @@ struct bytes {
 
 struct gopclntab {
 	struct bytes table;
-	struct bytes gofunc; // what functions' funcdata is relative to; empty: not known
-	uint64_t text;       // the address that entries are relative to
+	struct bytes gofunc;  // what functions' funcdata is relative to; empty: not known
+	uint64_t text;        // the address that entries are relative to
+	uint64_t module_data; // the address of struct moduledata; 0: not known
 	uint64_t n_functions;
 	uint64_t names, units, files, values, functions; // offsets in the table
 	bool has_offsets;                                // entries are offsets from text (1.18)
@@ -144,12 +148,11 @@ static struct bytes relocations_of(struct module *module)
 	return bytes.start ? bytes : section(module, ".rela", &address); // of Go's own
 }
 
-// Reads what only struct moduledata knows: where the code begins (the header has it until 1.25),
-// and the functions' data.
+// Reads what only struct moduledata knows: where the code begins. (The header has it until 1.25.)
 static void read_module_data(struct gopclntab *table, struct module *module, uint64_t address)
 {
 	const struct bytes relocations = relocations_of(module);
-	uint64_t data, text, first, entry = 0, gofunc;
+	uint64_t data, text, first, entry = 0;
 	uint32_t offset = 0;
 
 	if (!find_pointer(module, &relocations, address, &data) ||
@@ -163,9 +166,7 @@ static void read_module_data(struct gopclntab *table, struct module *module, uin
 	if (entry != first || (table->text && table->text != text))
 		return; // it is something else
 	table->text = text;
-	data += (table->has_start_lines ? MODULE_GOFUNC_1_20 : MODULE_GOFUNC_1_18) * WORD;
-	if (table->has_offsets && read_pointer(module, &relocations, data, &gofunc))
-		table->gofunc.start = module_data(module, gofunc, &table->gofunc.size);
+	table->module_data = data;
 }
 
 static bool read_header(struct gopclntab *table, struct module *module, uint64_t address)
@@ -225,23 +226,6 @@ static bool find_header(struct gopclntab *table, struct module *module, uint64_t
 			return true;
 	}
 	return false;
-}
-
-struct gopclntab *gopclntab_create(struct module *module)
-{
-	struct gopclntab table = {.steps_left = MAX_STEPS};
-	uint64_t address;
-
-	if (!read_section(&table, module, ".gopclntab", &address) &&
-	    !read_section(&table, module, ".data.rel.ro.gopclntab", &address) &&
-	    !find_header(&table, module, &address))
-		return NULL;
-	read_module_data(&table, module, address);
-	if (table.has_offsets && table.text == 0)
-		return NULL;
-	struct gopclntab *result = memory_alloc(sizeof(*result));
-	*result = table;
-	return result;
 }
 
 // Reads entry i of the function table: an address and an offset from the table's start. There is
@@ -383,6 +367,12 @@ static struct dwarf_level level_at(struct gopclntab *table, const struct go_func
 	};
 }
 
+// Returns where the offset of its tree of inlined calls is.
+static uint64_t funcdata_at(const struct go_function *function)
+{
+	return function->end + 4 * (uint64_t)function->n_pcdata + 4 * FUNCDATA_INLINE_TREE;
+}
+
 struct inlined_call {
 	uint32_t name, parent_pc, start_line;
 };
@@ -392,16 +382,14 @@ struct inlined_call {
 static bool find_inlined(struct gopclntab *table, const struct go_function *function,
                          uint64_t address, struct inlined_call *ret)
 {
-	const uint64_t pcdata = function->end + 4 * PCDATA_INLINE_INDEX,
-	               funcdata = function->end + 4 * (uint64_t)function->n_pcdata +
-	                          4 * FUNCDATA_INLINE_TREE;
+	const uint64_t pcdata = function->end + 4 * PCDATA_INLINE_INDEX;
 	uint32_t indices, tree;
 	int32_t index;
 
 	if (!table->gofunc.start || function->n_pcdata <= PCDATA_INLINE_INDEX ||
 	    function->n_funcdata <= FUNCDATA_INLINE_TREE ||
 	    !read_u32(&table->table, pcdata, &indices) ||
-	    !read_u32(&table->table, funcdata, &tree) || tree == UINT32_MAX ||
+	    !read_u32(&table->table, funcdata_at(function), &tree) || tree == UINT32_MAX ||
 	    !find_value(table, function, indices, address, &index) || index < 0)
 		return false;
 	*ret = (struct inlined_call){0};
@@ -414,6 +402,85 @@ static bool find_inlined(struct gopclntab *table, const struct go_function *func
 	return read_u32(&table->gofunc, at + 4, &ret->name) &&
 	       read_u32(&table->gofunc, at + 8, &ret->parent_pc) &&
 	       read_u32(&table->gofunc, at + 12, &ret->start_line);
+}
+
+// Returns true if the function's tree of inlined calls, if it has one, begins like one there;
+// counts those that do. The first call is of a function that has a name, from somewhere in this
+// one.
+static bool fits_tree(const struct gopclntab *table, const struct go_function *function,
+                      uint64_t end, size_t *n_fitting)
+{
+	const bool is_long = !table->has_start_lines; // before 1.20, see find_inlined
+	struct inlined_call call;
+	uint32_t tree;
+
+	if (function->n_pcdata <= PCDATA_INLINE_INDEX ||
+	    function->n_funcdata <= FUNCDATA_INLINE_TREE ||
+	    !read_u32(&table->table, funcdata_at(function), &tree) || tree == UINT32_MAX)
+		return true;
+	if (!read_u32(&table->gofunc, (uint64_t)tree + (is_long ? 12 : 4), &call.name) ||
+	    !read_u32(&table->gofunc, (uint64_t)tree + (is_long ? 16 : 8), &call.parent_pc))
+		return false;
+	const char *name = read_string(&table->table, table->names + call.name);
+	if (!name || !name[0] || (call.name > 0 && name[-1] != '\0') ||
+	    call.parent_pc >= end - function->entry)
+		return false;
+	++*n_fitting;
+	return true;
+}
+
+// True if the first trees of inlined calls lie where the functions' data are taken to be.
+static bool fits_trees(const struct gopclntab *table)
+{
+	uint64_t entry, end, offset, next_offset;
+	struct go_function function;
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < table->n_functions && i < MAX_SEARCHED && n < MAX_TREES; i++) {
+		if (!read_entry(table, i, &entry, &offset) ||
+		    !read_entry(table, i + 1, &end, &next_offset) ||
+		    !read_function(table, table->functions + offset, &function))
+			return false;
+		function.entry = entry;
+		if (!fits_tree(table, &function, end, &n))
+			return false;
+	}
+	return n > 0;
+}
+
+// Finds what functions' funcdata is relative to among the words of struct moduledata.
+static void find_gofunc(struct gopclntab *table, struct module *module)
+{
+	const struct bytes relocations = relocations_of(module);
+	uint64_t gofunc;
+
+	for (int i = MODULE_FIRST_GOFUNC; i <= MODULE_LAST_GOFUNC; i++) {
+		table->gofunc = (struct bytes){0};
+		if (read_pointer(module, &relocations, table->module_data + i * WORD, &gofunc))
+			table->gofunc.start = module_data(module, gofunc, &table->gofunc.size);
+		if (table->gofunc.start && fits_trees(table))
+			return;
+	}
+	table->gofunc = (struct bytes){0};
+}
+
+struct gopclntab *gopclntab_create(struct module *module)
+{
+	struct gopclntab table = {.steps_left = MAX_STEPS};
+	uint64_t address;
+
+	if (!read_section(&table, module, ".gopclntab", &address) &&
+	    !read_section(&table, module, ".data.rel.ro.gopclntab", &address) &&
+	    !find_header(&table, module, &address))
+		return NULL;
+	read_module_data(&table, module, address);
+	if (table.has_offsets && table.text == 0)
+		return NULL;
+	if (table.has_offsets && table.module_data)
+		find_gofunc(&table, module);
+	struct gopclntab *result = memory_alloc(sizeof(*result));
+	*result = table;
+	return result;
 }
 
 size_t gopclntab_find(struct gopclntab *table, uint64_t address, struct dwarf_level *levels)

@@ -19,7 +19,7 @@ enum {
 
 #define NONE GO_NO_FIELD
 
-// Go 1.16 to 1.26, by their debug information (linux/amd64).
+// Go 1.16 to 1.27, by their debug information (linux/amd64).
 static const struct {
 	int minor;
 	struct go_offsets offsets;
@@ -46,6 +46,8 @@ static const struct {
           296, 312, 208, 64, 184, 80, 168, 344, 24,  64,  8,   32,  40}},
     {26, {0,   8,   48,  56, 64,  96, 104, 112, 120, 144, 152, 176, 191, 288,
           304, 320, 208, 64, 184, 96, 168, 352, 32,  72,  8,   32,  40}},
+    {27, {0,   8,   48,  56, 64,  96, 104, 112, 120, 144, 152, 176, 191, 288,
+          304, 320, 208, 64, 184, 96, 168, 352, 32,  72,  8,   32,  40}},
 };
 
 bool go_offsets_of_version(int minor, struct go_offsets *ret)
@@ -56,6 +58,14 @@ bool go_offsets_of_version(int minor, struct go_offsets *ret)
 			return true;
 		}
 	return false;
+}
+
+int go_offsets_newest(struct go_offsets *ret)
+{
+	const size_t last = array_size(versions) - 1;
+
+	*ret = versions[last].offsets;
+	return versions[last].minor;
 }
 
 size_t go_offsets_g_bytes(const struct go_offsets *offsets)

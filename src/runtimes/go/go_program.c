@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "address_space.h"
+#include "go_guess.h"
 #include "gopclntab.h"
 #include "memory.h"
 #include "module.h"
@@ -71,6 +72,17 @@ static uint64_t variable_at(const struct go_program *program, const char *name)
 	           : 0;
 }
 
+// The last of the runtime's FuncIDs (internal/abi/symtab.go) is that of wrappers, in all versions,
+// and follows that of systemstack_switch.
+static int find_wrapper(struct gopclntab *table)
+{
+	uint64_t address;
+
+	return gopclntab_find_name(table, "runtime.systemstack_switch", 0, SIZE_MAX, &address)
+	           ? gopclntab_special(table, address) + 1
+	           : -1;
+}
+
 static void read_module(void *context)
 {
 	struct search *search = context;
@@ -86,6 +98,7 @@ static void read_module(void *context)
 	search->pointer = variable_at(program, "runtime.allgptr");
 	search->list = variable_at(program, "runtime.allgs");
 	search->reasons = variable_at(program, "runtime.waitReasonStrings");
+	program->wrapper = find_wrapper(module_gopclntab(program->module));
 }
 
 static void read_debug_information(void *context)
@@ -343,21 +356,51 @@ static bool find_list(struct address_space *space, struct search *search)
 	       is_list(program, search->memory, pointer, length);
 }
 
+static bool list_fits(struct address_space *space, struct search *search)
+{
+	search->program->g_bytes = go_offsets_g_bytes(&search->program->offsets);
+	return find_list(space, search);
+}
+
 // The offsets that fit the list: those of the version, else those of the debug information.
 static bool find_offsets(struct address_space *space, struct search *search)
 {
 	struct go_program *program = search->program;
 
-	if (go_offsets_of_version(program->minor, &program->offsets)) {
-		program->g_bytes = go_offsets_g_bytes(&program->offsets);
-		if (find_list(space, search))
-			return true;
-	}
-	if (!module_guard(program->module, read_debug_information, search, MODULE_FOR_NAMES) ||
-	    !search->has_offsets)
+	if (go_offsets_of_version(program->minor, &program->offsets) && list_fits(space, search))
+		return true;
+	return module_guard(program->module, read_debug_information, search, MODULE_FOR_NAMES) &&
+	       search->has_offsets && list_fits(space, search);
+}
+
+static void find_reasons(struct address_space *space, const struct search *search)
+{
+	read_reasons(search, search->reasons ? search->reasons : scan_for_reasons(space, search));
+}
+
+// Tries the offsets of the newest known version on one that is newer, or is not told.
+static bool guess_offsets(struct address_space *space, struct search *search)
+{
+	struct go_program *program = search->program;
+	const int newest = go_offsets_newest(&program->offsets);
+
+	if (program->minor >= 0 && program->minor <= newest)
 		return false;
-	program->g_bytes = go_offsets_g_bytes(&program->offsets);
-	return find_list(space, search);
+	program->guessed_minor = newest;
+	go_guess_reduce(&program->offsets);
+	if (!list_fits(space, search))
+		return false;
+	find_reasons(space, search);
+	return go_guess_fits(program, search->memory);
+}
+
+static const char *why_refused(const struct search *search)
+{
+	struct go_offsets offsets;
+
+	return search->has_offsets || go_offsets_of_version(search->program->minor, &offsets)
+	           ? "its list of goroutines was not found"
+	           : "its version is not known";
 }
 
 // A module that may hold Go.
@@ -370,43 +413,71 @@ static bool find_in(struct address_space *space, struct search *search)
 	if (!read_version(search, program->version))
 		snprintf(program->version, sizeof(program->version), "an unknown version");
 	program->minor = minor_of(program->version);
-	if (!find_offsets(space, search)) {
-		program->refused = search->has_offsets || program->minor >= 0
-		                       ? "its list of goroutines was not found"
-		                       : "its version is not known";
-		return true;
-	}
-	read_reasons(search, search->reasons ? search->reasons : scan_for_reasons(space, search));
+	if (find_offsets(space, search))
+		find_reasons(space, search);
+	else if (!guess_offsets(space, search))
+		program->refused = why_refused(search);
 	return true;
+}
+
+// True for files that may hold Go: the main executable, and those of whose code a stack has shown
+// that. Others are not opened for that.
+static bool may_hold_go(const struct address_space *space, size_t i)
+{
+	const struct mapping *mapping = &space->maps.items[i];
+	const bool is_main =
+	    space->start_code >= mapping->start && space->start_code < mapping->end;
+
+	return mapping->executable && mapping->inode != 0 &&
+	       (is_main || (space->owners[i] && space->owners[i]->gopclntab));
+}
+
+// Takes what was found in a file: the first runtime whose goroutines can be read is the one.
+static void take(struct go_program *best, struct go_program *found)
+{
+	if (!best->module || (best->refused && !found->refused)) {
+		go_program_deinit(best);
+		*best = *found;
+		return;
+	}
+	// A plugin has Go's code, and uses the program's runtime: it has no list.
+	if (!found->refused && best->n_others++ == 0)
+		best->other = found->module;
+	go_program_deinit(found);
 }
 
 bool go_program_find(struct address_space *space, const struct go_memory *memory,
                      struct go_program *ret)
 {
 	const struct module *last = NULL;
+	struct go_program best = {0};
 
 	for (size_t i = 0; i < space->maps.count; i++) {
-		const struct mapping *mapping = &space->maps.items[i];
-		if (!mapping->executable || mapping->inode == 0)
+		if (!may_hold_go(space, i))
 			continue;
-		const bool is_main =
-		    space->start_code >= mapping->start && space->start_code < mapping->end;
-		// Files that no stack has led to are not opened for that.
-		if (!is_main && (!space->owners[i] || !space->owners[i]->gopclntab))
-			continue;
-		const struct code_address code = address_space_resolve(space, mapping->start);
-		if (code.module == last || code.module->kind != MODULE_FILE)
+		const uint64_t start = space->maps.items[i].start;
+		const struct code_address code = address_space_resolve(space, start);
+		if (code.module == last || code.module == best.module ||
+		    code.module->kind != MODULE_FILE)
 			continue;
 		last = code.module;
-		struct go_program program = {.module = code.module,
-		                             .bias = mapping->start - code.address};
+		struct go_program program = {.module = code.module, .bias = start - code.address};
 		struct search search = {.memory = memory, .program = &program};
-		if (!find_in(space, &search))
-			continue;
-		*ret = program;
-		return true;
+		if (find_in(space, &search))
+			take(&best, &program);
 	}
-	return false;
+	if (best.module)
+		*ret = best;
+	return best.module != NULL;
+}
+
+size_t go_program_count_files(const struct address_space *space)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < space->maps.count; i++)
+		n += may_hold_go(space, i);
+	return n;
 }
 
 void go_program_deinit(struct go_program *program)
@@ -447,11 +518,11 @@ static void find_special(void *context)
 
 bool go_program_is_wrapper(const struct go_program *program, uint64_t pc)
 {
-	const int wrapper = program->minor >= 25 ? 23 : program->minor >= 22 ? 22 : 21;
 	struct special_search search = {program, pc - program->bias, -1};
 
-	return module_guard(program->module, find_special, &search, MODULE_FOR_NAMES) &&
-	       search.special == wrapper;
+	return program->wrapper >= 0 &&
+	       module_guard(program->module, find_special, &search, MODULE_FOR_NAMES) &&
+	       search.special == program->wrapper;
 }
 
 const char *go_program_function(const struct go_program *program, uint64_t pc, uint64_t *ret_entry)
