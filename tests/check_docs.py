@@ -4,9 +4,8 @@
 
     check_docs.py PROFILER ROOT
 
---help-all is made of the tables of options. Each option has its row in the manual: in profiler(1), or in
-the page of the one verb that takes it, with the same letter and the same name of its value; a verb's page
-names the options that it shares. profiler(1) has all exit statuses. Every profiler command line in README.md
+--help-all is made of the tables of options. Each option has its row in a page of the manual, with the same
+letter and the same name of its value; a verb's page names the options that have their rows elsewhere. profiler(1) has all exit statuses. Every profiler command line in README.md
 and in the manual uses options that exist. Each promise names tests that exist. And the words of
 profiles: each reason for a truncated stack and each format is in profiler-formats(5), each kind of wait in
 profiler-samples(7), on the page and in top; each format in --help-all and in the completions.
@@ -54,7 +53,7 @@ def compare_options(verb, helped, manned):
 
 def check_verbs(verbs, pages):
     """{verb: options of its --help-all} against the pages, {verb: text}."""
-    shared = rows(section(pages[""], "OPTIONS"), MAN_ROW)
+    shared = {n: row for text in pages.values() for n, row in rows(section(text, "OPTIONS"), MAN_ROW).items()}
     faults = []
     for verb, options in verbs.items():
         text = section(pages[verb], "OPTIONS")
@@ -62,12 +61,12 @@ def check_verbs(verbs, pages):
         faults += compare_options(verb, options, {**shared, **own})
         faults += [f"manual: {verb} --{n} is not in its help" for n in sorted(own.keys() - options.keys()) if verb]
         faults += [
-            f"profiler-{verb}(1): OPTIONS does not name --{n}"
+            f"manual: OPTIONS of {verb or 'profiler'} do not name --{n}"
             for n in sorted(options.keys() - own.keys())
-            if verb and n not in EVERYWHERE and f"*--{n}*" not in text
+            if n not in EVERYWHERE and f"*--{n}*" not in text
         ]
     every = {name for options in verbs.values() for name in options}
-    return faults + [f"profiler(1): --{n} is not in any help" for n in sorted(shared.keys() - every)]
+    return faults + [f"manual: --{n} is not in any help" for n in sorted(shared.keys() - every)]
 
 
 def check_command(words, verbs):
