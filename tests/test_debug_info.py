@@ -40,6 +40,39 @@ PAUSE = 34  # the system call
 DEBUG, SYMBOLS, NOTHING = "debug information", "names only", "nothing"
 
 
+# Calls that were inlined from headers, and a type from one that has no code.
+HEADERS = {
+    "first.h": """static inline void first(void) {
+	for (;;)
+		if (pause() != -1)
+			abort();
+}
+""",
+    "second.h": """static inline void second(void) {
+	first();
+}
+""",
+    "types.h": "struct parcel { int weight; struct label { char text[8]; int zip; } l; };\n",
+    "program.cpp": """#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "first.h"
+#include "second.h"
+#include "types.h"
+parcel one;
+__attribute__((noinline)) void ship(parcel p) { one = p;
+	second();
+}
+int main() {
+	puts("ready");
+	fflush(stdout);
+	ship(one);
+}
+""",
+}
+SHIPPED = [("ship", "program.cpp", 9), ("second", "second.h", 2), ("first", "first.h", (2, 3))]
+
+
 class TestCase(harness.TestCase):
     def setUp(self):
         self.where = self.directory()
@@ -291,6 +324,31 @@ class Split(TestCase):
                 shutil.copy(self.path("kept"), os.path.join(directory, dwo))
             self.check(program, DEBUG, f"--debug-dir={where}")
             self.check(program, DEBUG, f"--debug-dir={where}-tree")
+
+    def check_headers(self, compiler, *args):
+        for name, text in HEADERS.items():
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+        self.run_tool(compiler, "-O2", "-g", "-gsplit-dwarf", *args, "program.cpp", "-o", "program")
+        run = self.profile(self.path("program"))
+        for sample in run.pprof.samples:
+            own = [f for f in sample.frames if self.where in f.location["mapping"]["filename"]][-3:]
+            for frame, (name, file, line) in zip(own, SHIPPED, strict=True):
+                self.assertEqual(frame.name.split("(")[0], name, own)
+                self.assertEqual(os.path.basename(frame.file), file, own)
+                self.assertIn(frame.line, line if isinstance(line, tuple) else (line,), own)
+        for name in os.listdir(self.where):
+            if name.endswith(".dwo"):
+                os.unlink(self.path(name))
+
+    def test_headers(self):
+        """The files of inlined calls stand in the program's line table; what a .dwo file has is for
+        types alone (LLVM), which may have units of their own, in sections of their own (GCC)."""
+        for compiler in ("g++", "clang++"):
+            for version in ("4", "5"):
+                for types in ([], ["-fdebug-types-section"]):
+                    with self.subTest(compiler=compiler, version=version, types=types):
+                        self.check_headers(compiler, f"-gdwarf-{version}", *types)
 
     def test_of_another_build_in_a_directory(self):
         """Its id is another one."""

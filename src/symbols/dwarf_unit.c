@@ -511,15 +511,26 @@ static struct place place_of_address(struct dwarf_unit *unit, uint64_t address)
 	return place;
 }
 
+// Returns the path that a DIE's attribute numbers. The numbers are of the table of the unit that
+// has the lines: a split unit's own, if it has one, may be for its types alone (LLVM).
+static const char *file_attribute(struct dwarf_unit *unit, Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+	Dwarf_Files *files;
+	size_t n_files;
+
+	if (dwarf_formudata(dwarf_attr_integrate(die, name, &attribute), &number) != 0 ||
+	    dwarf_getsrcfiles(&unit->lines_die, &files, &n_files) != 0 || number >= n_files)
+		return NULL;
+	return dwarf_filesrc(files, number, NULL, NULL);
+}
+
 // Returns where the function that the DIE describes was called, before it was inlined there.
 static struct place place_of_call(struct dwarf_unit *unit, Dwarf_Die *die)
 {
-	struct place place = {0};
-	Dwarf_Files *files;
-	size_t n_files, file = number_attribute(die, DW_AT_call_file);
+	struct place place = {.file = file_attribute(unit, die, DW_AT_call_file)};
 
-	if (dwarf_getsrcfiles(&unit->root, &files, &n_files) == 0 && file < n_files)
-		place.file = dwarf_filesrc(files, file, NULL, NULL);
 	if (place.file)
 		place.line = number_attribute(die, DW_AT_call_line);
 	return place;
@@ -573,7 +584,7 @@ size_t dwarf_unit_find(struct dwarf_unit *unit, uint64_t address, struct dwarf_l
 		    .linkage_name = name->linkage_name,
 		    .name = name->name,
 		    .is_assembly = unit->is_assembly,
-		    .file = place.file ? place.file : dwarf_decl_file(&die),
+		    .file = place.file ? place.file : file_attribute(unit, &die, DW_AT_decl_file),
 		    .directory = unit->directory,
 		    .line = place.line,
 		    .start_line = name->start_line,

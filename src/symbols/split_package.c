@@ -33,7 +33,14 @@ static const char *const names[N_PARTS] = {
     ".debug_rnglists", ".debug_str",    ".debug_addr", ".debug_ranges",
 };
 
-enum { MAX_COLUMNS = 16, NAME_SIZE = 24, FIRST_SECTION = 1, NAMES_SECTION = N_PARTS + 1 };
+enum {
+	MAX_COLUMNS = 16,
+	MAX_TYPE_UNITS = 1 << 20, // of a .dwo file
+	NAME_SIZE = 24,
+	FIRST_SECTION = 1,
+	NAMES_SECTION = N_PARTS + 1,
+	HEADER_BYTES = 16, // of a unit, at least: with 64-bit DWARF, up to its type
+};
 
 struct bytes {
 	const unsigned char *data;
@@ -72,27 +79,68 @@ static uint32_t read_u32(const struct bytes *bytes, size_t position)
 	return value;
 }
 
-// Returns the section of that name, unpacked; size 0: there is none.
-static struct bytes read_section(Elf *elf, const char *name)
+// Returns the next section of that name, unpacked; size 0: there is none.
+static struct bytes next_section(Elf *elf, const char *name, Elf_Scn **section)
 {
 	size_t strings;
 
 	if (!elf || elf_getshdrstrndx(elf, &strings) != 0)
 		return (struct bytes){0};
-	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+	while ((*section = elf_nextscn(elf, *section))) {
 		GElf_Shdr header;
-		const char *its_name = gelf_getshdr(section, &header)
+		const char *its_name = gelf_getshdr(*section, &header)
 		                           ? elf_strptr(elf, strings, header.sh_name)
 		                           : NULL;
 		if (!its_name || strcmp(its_name, name) != 0)
 			continue;
-		if (header.sh_flags & SHF_COMPRESSED && elf_compress(section, 0, 0) < 0)
+		if (header.sh_flags & SHF_COMPRESSED && elf_compress(*section, 0, 0) < 0)
 			return (struct bytes){0};
-		const Elf_Data *data = elf_rawdata(section, NULL);
+		const Elf_Data *data = elf_rawdata(*section, NULL);
 		return data && data->d_buf ? (struct bytes){data->d_buf, data->d_size}
 		                           : (struct bytes){0};
 	}
 	return (struct bytes){0};
+}
+
+static struct bytes read_section(Elf *elf, const char *name)
+{
+	Elf_Scn *section = NULL;
+
+	return next_section(elf, name, &section);
+}
+
+// Returns the first unit that is not a type's (7.5.1.1); size 0: there is none.
+static struct bytes find_compile_unit(struct bytes info)
+{
+	for (size_t i = 0; i < MAX_TYPE_UNITS && info.size >= HEADER_BYTES; i++) {
+		const bool is_wide = read_u32(&info, 0) == UINT32_MAX;
+		const size_t head = is_wide ? 12 : 4;
+		uint64_t length = read_u32(&info, 0);
+		uint16_t version;
+
+		if (is_wide)
+			memcpy(&length, info.data + 4, sizeof(length));
+		memcpy(&version, info.data + head, sizeof(version));
+		if (length > info.size - head)
+			break;
+		const struct bytes unit = {info.data, head + length};
+		if (version < 5 || info.data[head + sizeof(version)] == DW_UT_split_compile)
+			return unit;
+		info = (struct bytes){info.data + unit.size, info.size - unit.size};
+	}
+	return (struct bytes){0};
+}
+
+// Returns the unit of a .dwo file. Type units stand before it, or in sections of the same name
+// (GCC).
+static struct bytes read_unit(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	struct bytes info, unit = {0};
+
+	while (unit.size == 0 && (info = next_section(elf, ".debug_info.dwo", &section)).size > 0)
+		unit = find_compile_unit(info);
+	return unit;
 }
 
 // Version 2 is GNU's, of DWARF 4: 32 bits; version 5 has 16 bits and padding.
@@ -126,6 +174,8 @@ struct split_package *split_package_open(int fd)
 		package->parts[part] = read_section(package->elf, name);
 	}
 	package->is_unit = package->index.size == 0 && package->parts[PART_INFO].size > 0;
+	if (package->is_unit)
+		package->parts[PART_INFO] = read_unit(package->elf);
 	if (package->is_unit || read_index(package))
 		return package;
 	split_package_close(package);
