@@ -2,12 +2,70 @@
 """Attach to C++, Rust and Go programs whose stacks are known."""
 
 import collections
+import os
 import re
+import subprocess
 
 import harness
 from harness import LIBRARY, MAIN, attach
 
 BUILDS = ("cxx-O0", "cxx-O2")
+
+
+# Functions by names of newer compilers, which the demangler does not know; and by two that differ
+# behind the first 8,192 bytes. Each calls the next.
+NAMES = """
+#include <cstdio>
+#include <unistd.h>
+#define LONG "%s"
+volatile int sink;
+extern "C" void spin();
+void charge(int n) asm("_Z6chargeITk6NumberiEvT_");
+namespace shop { struct till {
+	void pay(int n) asm("_ZN4shop4till3payITk6NumberiEEvT_");
+}; }
+void first(int n) asm("_Z5firstI" LONG "5firstEvv");
+void second(int n) asm("_Z5firstI" LONG "6secondEvv");
+__attribute__((noinline)) void spin() { pause(); sink++; }
+__attribute__((noinline)) void charge(int n) { spin(); sink++; }
+__attribute__((noinline)) void shop::till::pay(int n) { charge(n); sink++; }
+__attribute__((noinline)) void first(int n) { shop::till().pay(n); sink++; }
+__attribute__((noinline)) void second(int n) { first(n); sink++; }
+int main() { puts("ready"); fflush(stdout); second(1); }
+"""
+
+
+class Names(harness.TestCase):
+    """Names that no demangler knows."""
+
+    def stack(self, *args):
+        directory = self.directory()
+        source, program = (os.path.join(directory, name) for name in ("names.cpp", "names"))
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(NAMES % ("15a_quite_long_one" * 500))
+        subprocess.run([harness.find_tool("g++"), "-O1", *args, source, "-o", program], check=True)
+        rename = "--redefine-sym=spin=$s4shop4spinyyF"
+        subprocess.run([harness.find_tool("objcopy"), rename, program], check=True)
+        run = attach(self.start(program), duration="0.2")
+        frames = run.pprof.samples[0].frames
+        at = [frame.name for frame in frames].index("main")
+        return frames[at + 1 : at + 6]
+
+    def test_with_debug_information(self):
+        """They are the source's. What the linker calls them keeps functions apart."""
+        frames = self.stack("-g")
+        self.assertEqual(
+            [frame.name for frame in frames],
+            ["second", "first", "shop::till::pay", "charge", "spin"],
+        )
+        self.assertEqual(frames[2].system_name, "_ZN4shop4till3payITk6NumberiEEvT_")
+
+    def test_without(self):
+        """They are the linker's, which differ even where they are cut. Swift's begin with "$"."""
+        names = [frame.name for frame in self.stack()]
+        self.assertEqual(names[3:], ["_Z6chargeITk6NumberiEvT_", "$s4shop4spinyyF"])
+        self.assertEqual([name[:20] for name in names[:2]], ["_Z5firstI15a_quite_l"] * 2)
+        self.assertNotEqual(names[0], names[1])
 
 
 class Cxx(harness.TestCase):

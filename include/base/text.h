@@ -16,6 +16,10 @@
 char *text_clean(const char *bytes, size_t length, size_t max_length)
     __attribute__((returns_nonnull));
 
+// A new string, owned by the caller: the text, or if it is longer than `max_length` bytes, its
+// beginning with a mark. Texts that differ stay different.
+char *text_cut(const char *text, size_t max_length) __attribute__((returns_nonnull));
+
 // True if text_clean's result is the same string: a caller that keeps the string needs no copy.
 bool text_is_clean(const char *bytes, size_t length);
 

@@ -23,6 +23,7 @@ struct name_key {
 // cache's.
 struct cached_line {
 	const char *system_name, *file;
+	const char *source_name; // shown if the other cannot be demangled; "": unknown
 	uint32_t start_line, line;
 	bool is_plain; // never demangled
 };

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "hash.h"
 #include "memory.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" // U+FFFD
@@ -89,6 +90,16 @@ char *text_clean(const char *bytes, size_t length, size_t max_length)
 	}
 	text[n] = '\0';
 	return text;
+}
+
+char *text_cut(const char *text, size_t max_length)
+{
+	const size_t length = strlen(text), kept = max_length - strlen(ELLIPSIS "#01234567");
+
+	if (length <= max_length)
+		return memory_strdup(text);
+	return memory_printf("%.*s" ELLIPSIS "#%08x", (int)kept, text,
+	                     (uint32_t)hash_bytes(text, length));
 }
 
 bool text_is_clean(const char *bytes, size_t length)

@@ -469,7 +469,7 @@ static const struct name *name_of(struct dwarf_unit *unit, struct node *node, Dw
 	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
 		name.linkage_name = dwarf_formstring(&attribute);
 	name.name = dwarf_diename(die);
-	if (!name.linkage_name && name.name && unit->has_scopes)
+	if (name.name && unit->has_scopes)
 		name.qualified_name = qualify(unit, die, name.name);
 	if (name.qualified_name)
 		name.name = name.qualified_name;

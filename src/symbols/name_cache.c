@@ -25,7 +25,8 @@ enum {
 	MAX_TURN_LOOKS = 3000, // 60 s
 };
 
-// Followed by its lines: a struct line_head, the name, the file, each with a NUL.
+// Followed by its lines: a struct line_head, the name, the file, the name in the source, each with
+// a NUL.
 struct entry {
 	struct name_key key;
 	uint32_t size; // of all, in bytes
@@ -166,7 +167,8 @@ int name_cache_find(const struct name_cache *cache, const struct name_key *key,
 		    .is_plain = head.is_plain,
 		};
 		ret[i].file = ret[i].system_name + strlen(ret[i].system_name) + 1;
-		at = ret[i].file + strlen(ret[i].file) + 1;
+		ret[i].source_name = ret[i].file + strlen(ret[i].file) + 1;
+		at = ret[i].source_name + strlen(ret[i].source_name) + 1;
 	}
 	return (int)entry->n_lines;
 }
@@ -177,7 +179,7 @@ static size_t size_of(const struct cached_line *lines, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		size += sizeof(struct line_head) + strlen(lines[i].system_name) +
-		        strlen(lines[i].file) + 2;
+		        strlen(lines[i].file) + strlen(lines[i].source_name) + 3;
 	return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -198,6 +200,7 @@ static void write_lines(char *at, const struct cached_line *lines, size_t n)
 		memcpy(at, &head, sizeof(head));
 		at = stpcpy(at + sizeof(head), lines[i].system_name) + 1;
 		at = stpcpy(at, lines[i].file) + 1;
+		at = stpcpy(at, lines[i].source_name) + 1;
 	}
 }
 

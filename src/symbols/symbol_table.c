@@ -138,11 +138,17 @@ static uint8_t binding_rank(unsigned int binding)
 	}
 }
 
-// True for names that assemblers and compilers give to places that are not functions: local labels,
-// and the mapping symbols of ARM and RISC-V ($x, $d.1).
+// True for the mapping symbols of ARM and RISC-V ($x, $d.1). Swift's functions begin with "$s".
+static bool is_mapping_symbol(const char *name)
+{
+	return name[0] == '$' && name[1] != '\0' && strchr("adtx", name[1]) &&
+	       (name[2] == '\0' || name[2] == '.');
+}
+
+// True for names that assemblers and compilers give to places that are not functions.
 static bool is_label(const char *name)
 {
-	return name[0] == '\0' || name[0] == '$' || (name[0] == '.' && name[1] == 'L');
+	return name[0] == '\0' || is_mapping_symbol(name) || (name[0] == '.' && name[1] == 'L');
 }
 
 static uint32_t underscores(const char *name)

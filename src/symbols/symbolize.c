@@ -36,6 +36,9 @@ struct function_key {
 	const char *file;
 	uint32_t start_line;
 	bool is_plain; // the name is as it stands: never demangled
+	// The name in the source, for when the linker's cannot be demangled; NULL: unknown. It
+	// makes no other function of it.
+	const char *source_name;
 };
 
 struct symbolizer {
@@ -99,6 +102,15 @@ static char *clean(const char *text, size_t max_bytes)
 	return text_clean(text, strnlen(text, max_bytes + 1), max_bytes);
 }
 
+// Returns the name of a function whose name the linker knows is not, or cannot be demangled.
+static char *name_as_it_stands(const struct function_key *key)
+{
+	if (key->is_plain)
+		return memory_strdup(key->system_name);
+	return key->source_name ? text_cut(key->source_name, MAX_NAME_BYTES)
+	                        : demangle_or_copy(key->system_name);
+}
+
 // Returns the function's id, new or known. Demangles only a new name.
 static uint32_t intern_function(struct symbolizer *symbolizer, const struct function_key *key)
 {
@@ -109,8 +121,8 @@ static uint32_t intern_function(struct symbolizer *symbolizer, const struct func
 	if (id != HASH_NONE)
 		return id;
 	id = (uint32_t)symbols->n_functions;
-	_cleanup_free_ char *name =
-	    key->is_plain ? memory_strdup(key->system_name) : demangle_or_copy(key->system_name);
+	char *demangled = key->is_plain ? NULL : demangle(key->system_name);
+	_cleanup_free_ char *name = demangled ? demangled : name_as_it_stands(key);
 	*array_push(symbols->functions, symbols->n_functions, symbols->functions_capacity) =
 	    (struct function){
 	        .name = clean(name, MAX_NAME_BYTES),
@@ -124,6 +136,7 @@ static uint32_t intern_function(struct symbolizer *symbolizer, const struct func
 	        .file = memory_strdup(key->file),
 	        .start_line = key->start_line,
 	        .is_plain = key->is_plain,
+	        .source_name = demangled || !key->source_name ? NULL : memory_strdup(name),
 	    };
 	hash_index_insert(&symbolizer->index, hash, id);
 	return id;
@@ -140,20 +153,23 @@ static char *full_path(const struct dwarf_level *level)
 	                     level->file);
 }
 
-// Cuts the name, so that no look-up costs more for a name of megabytes.
-static char *bounded_name(const char *name)
+static bool is_mangled(const char *symbol)
 {
-	return memory_strndup(name, MAX_SYSTEM_NAME_BYTES);
+	return symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R' || symbol[1] == 'D');
 }
 
 static void add_line(struct symbolizer *symbolizer, const char *name,
                      const struct dwarf_level *level)
 {
 	struct symbols *symbols = symbolizer->symbols;
-	_cleanup_free_ char *system_name = bounded_name(name);
+	_cleanup_free_ char *system_name = text_cut(name, MAX_SYSTEM_NAME_BYTES);
 	_cleanup_free_ char *file = full_path(level);
 	struct function_key key = {
-	    .system_name = system_name, .file = file, .start_line = level->start_line};
+	    .system_name = system_name,
+	    .file = file,
+	    .start_line = level->start_line,
+	    .source_name = is_mangled(name) ? level->name : NULL,
+	};
 	struct line line = {.function = intern_function(symbolizer, &key), .line = level->line};
 
 	*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) = line;
@@ -163,7 +179,7 @@ static void add_line(struct symbolizer *symbolizer, const char *name,
 static void add_plain_line(struct symbolizer *symbolizer, const char *name)
 {
 	struct symbols *symbols = symbolizer->symbols;
-	_cleanup_free_ char *system_name = bounded_name(name);
+	_cleanup_free_ char *system_name = text_cut(name, MAX_SYSTEM_NAME_BYTES);
 	const struct function_key key = {.system_name = system_name, .file = "", .is_plain = true};
 	const struct line line = {.function = intern_function(symbolizer, &key)};
 
@@ -197,11 +213,6 @@ static const char *find_symbol(const struct module_symbols *module, uint64_t add
 	    may_be_another(module, start, address))
 		return NULL;
 	return symbol_table_find(module->table, address);
-}
-
-static bool is_mangled(const char *symbol)
-{
-	return symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R' || symbol[1] == 'D');
 }
 
 // Returns the name of the function whose machine code it is. If DWARF has no linkage name, the
@@ -409,8 +420,9 @@ static bool take_cached(const struct batch *batch, uint32_t id)
 	symbols->locations[id] =
 	    (struct location_lines){.first = (uint32_t)symbols->n_lines, .count = (uint32_t)n};
 	for (int i = 0; i < n; i++) {
-		const struct function_key function = {lines[i].system_name, lines[i].file,
-		                                      lines[i].start_line, lines[i].is_plain};
+		const struct function_key function = {
+		    lines[i].system_name, lines[i].file, lines[i].start_line, lines[i].is_plain,
+		    lines[i].source_name[0] ? lines[i].source_name : NULL};
 		*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) =
 		    (struct line){intern_function(symbolizer, &function), lines[i].line};
 	}
@@ -440,9 +452,12 @@ static void add_to_cache(const struct batch *batch, uint32_t id)
 	for (uint32_t i = 0; i < found->count && i < NAME_CACHE_MAX_LINES; i++) {
 		const struct line *line = &symbolizer->symbols->lines[found->first + i];
 		const struct function_key *function = &symbolizer->keys[line->function];
-		lines[i] =
-		    (struct cached_line){function->system_name, function->file,
-		                         function->start_line, line->line, function->is_plain};
+		lines[i] = (struct cached_line){function->system_name,
+		                                function->file,
+		                                function->source_name ? function->source_name : "",
+		                                function->start_line,
+		                                line->line,
+		                                function->is_plain};
 	}
 	name_cache_add(symbolizer->cache, &key, lines, found->count);
 }
@@ -505,6 +520,7 @@ void symbolizer_destroy(struct symbolizer *symbolizer)
 	for (size_t i = 0; i < symbolizer->n_keys; i++) {
 		free((char *)symbolizer->keys[i].system_name);
 		free((char *)symbolizer->keys[i].file);
+		free((char *)symbolizer->keys[i].source_name);
 	}
 	free(symbolizer->keys);
 	hash_index_deinit(&symbolizer->index);

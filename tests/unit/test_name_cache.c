@@ -34,8 +34,8 @@ static void add(struct name_cache *cache, uint64_t address, size_t n_lines, size
 	memset(name, 'a' + (int)(address % 26), name_bytes);
 	name[name_bytes] = '\0';
 	for (size_t i = 0; i < n_lines; i++)
-		lines[i] =
-		    (struct cached_line){name, "/a/file.c", (uint32_t)address, (uint32_t)i, i == 2};
+		lines[i] = (struct cached_line){
+		    name, "/a/file.c", i == 1 ? "f" : "", (uint32_t)address, (uint32_t)i, i == 2};
 	name_cache_add(cache, &key, lines, n_lines);
 }
 
@@ -52,6 +52,7 @@ static int check(const struct name_cache *cache, uint64_t address, size_t name_b
 		    strspn(lines[i].system_name, (char[]){(char)('a' + (int)(address % 26)), '\0'}),
 		    name_bytes);
 		assert_string_equal(lines[i].file, "/a/file.c");
+		assert_string_equal(lines[i].source_name, i == 1 ? "f" : "");
 		assert_int_equal(lines[i].start_line, address);
 		assert_int_equal(lines[i].line, i);
 		assert_int_equal(lines[i].is_plain, i == 2);

@@ -162,7 +162,7 @@ static void test_cached(void **state)
 		         "outermost inline_fixture.c:302");
 	assert_int_equal(name_cache_find(cache, &known, lines), 3);
 	assert_string_equal(lines[1].system_name, "middle");
-	name_cache_add(cache, &forged, &(struct cached_line){"forged", "f.c", 1, 2, false}, 1);
+	name_cache_add(cache, &forged, &(struct cached_line){"forged", "f.c", "", 1, 2, false}, 1);
 	check_at(fixture, true, "here_middle", 0, "forged f.c:2");
 	name_cache_destroy(cache);
 	cache = name_cache_create();

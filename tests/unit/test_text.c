@@ -113,6 +113,23 @@ static void test_long_text_is_bounded(void **state)
 	assert_in_range(strlen(text), 4094, 4096);
 }
 
+static void test_cut_texts_differ(void **state)
+{
+	char a[64], b[64];
+
+	(void)state;
+	memset(a, 'x', sizeof(a));
+	a[sizeof(a) - 1] = '\0';
+	memcpy(b, a, sizeof(b));
+	b[sizeof(b) - 2] = 'y';
+	_cleanup_free_ char *short_a = text_cut(a, 32), *short_b = text_cut(b, 32);
+	_cleanup_free_ char *whole = text_cut(a, sizeof(a) - 1);
+	assert_int_equal(strlen(short_a), 32);
+	assert_memory_equal(short_a, "xxxxxxxxxxxxxxxxxxxx...#", 24);
+	assert_string_not_equal(short_a, short_b);
+	assert_string_equal(whole, a);
+}
+
 static void check_quoted(const char *name, const char *expected)
 {
 	_cleanup_free_ char *text = text_quote_file(name);
@@ -136,9 +153,13 @@ static void test_quoted_for_a_shell(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_clean_text_is_kept),   cmocka_unit_test(test_control_characters),
-	    cmocka_unit_test(test_invalid_bytes),        cmocka_unit_test(test_cut),
-	    cmocka_unit_test(test_long_text_is_bounded), cmocka_unit_test(test_quoted_for_a_shell),
+	    cmocka_unit_test(test_cut_texts_differ),
+	    cmocka_unit_test(test_clean_text_is_kept),
+	    cmocka_unit_test(test_control_characters),
+	    cmocka_unit_test(test_invalid_bytes),
+	    cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_long_text_is_bounded),
+	    cmocka_unit_test(test_quoted_for_a_shell),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
