@@ -36,7 +36,52 @@ class TestCase(harness.TestCase):
         return {"profiler": profiler, "prefix": setpriv}
 
 
+# A function without a symbol and without tables, behind one whose symbol has no size and which ends
+# before it: as GHC's behind crtbegin.o's frame_dummy.
+NAMELESS = """
+	.text
+	.globl main
+	.type main, @function
+main:
+	.cfi_startproc
+	subq $8, %rsp
+	.cfi_adjust_cfa_offset 8
+	leaq text(%rip), %rdi
+	call puts@PLT
+	xorl %edi, %edi
+	call fflush@PLT
+	call ended
+	call .Lnameless
+	.cfi_endproc
+	.size main, .-main
+	.p2align 4
+	.type ended, @function
+ended:
+	movl $1, %eax
+	ret
+	.p2align 4
+.Lnameless:
+	incq %rax
+	jmp .Lnameless
+	.section .rodata
+text: .string "ready"
+	.section .note.GNU-stack, "", @progbits
+"""
+
+
 class Unsized(TestCase):
+    def test_nameless_function(self):
+        """It is not stripped, and yet the function has no name."""
+        source, program = (os.path.join(self.directory(), name) for name in ("a.s", "program"))
+        with open(source, "w", encoding="ascii") as file:
+            file.write(NAMELESS)
+        subprocess.run([harness.find_tool("gcc"), source, "-o", program], check=True)
+        _, stacks = harness.attach_until(
+            lambda stacks: any(stack[-1].startswith("[program+") for stack in stacks),
+            self.start(program),
+        )
+        self.assertNotIn("ended", {name for stack in stacks for name in stack})
+
     def test_next_function(self):
         """A symbol without a size does not name what comes after its function."""
         self.check("unsized")

@@ -13,5 +13,8 @@ size_t elf_relocation_width(uint32_t type, bool *ret_is_relative);
 // True if it writes the address of a function into its slot of the global offset table.
 bool elf_relocation_binds(uint32_t type);
 
+// True if it binds to the function that the one at the addend returns (IFUNC).
+bool elf_relocation_chooses(uint32_t type);
+
 // True if it adds the file's load address to a value.
 bool elf_relocation_moves(uint32_t type);

@@ -19,10 +19,18 @@ enum {
 	MAX_NAME_BYTES = 4096,
 };
 
+// Reads the sections; what it needs for that.
+struct reading {
+	struct plt *plt;
+	Elf *elf;
+	plt_name_of *name_of;
+	const void *context;
+};
+
 // A slot of the global offset table and the function that it is bound to.
 struct got_slot {
 	uint64_t address;
-	const char *name; // borrowed from the Elf
+	const char *name; // borrowed from the Elf, or from who knows it
 };
 
 struct plt {
@@ -33,41 +41,45 @@ struct plt {
 	struct interval_map map; // to positions in names
 };
 
-static void read_slot(struct plt *plt, Elf *elf, Elf_Data *symbols, size_t strings,
-                      const GElf_Rela *rela)
+// Returns the function that the slot is bound to: a symbol's, or one that the function with the
+// name chooses (an IFUNC, within the file).
+static const char *name_of_slot(const struct reading *reading, const GElf_Shdr *symbols_header,
+                                Elf_Data *symbols, const GElf_Rela *rela)
 {
-	unsigned int type = GELF_R_TYPE(rela->r_info);
-	size_t index = GELF_R_SYM(rela->r_info);
+	const unsigned int type = GELF_R_TYPE(rela->r_info);
+	const size_t index = GELF_R_SYM(rela->r_info);
 	GElf_Sym sym;
 
-	if (!elf_relocation_binds(type) || index > INT32_MAX ||
+	if (elf_relocation_chooses(type))
+		return reading->name_of(reading->context, (uint64_t)rela->r_addend);
+	if (!elf_relocation_binds(type) || !symbols || index > INT32_MAX ||
 	    !gelf_getsym(symbols, (int)index, &sym))
-		return;
-	const char *name = elf_strptr(elf, strings, sym.st_name);
-	if (name && name[0] && plt->n_slots < MAX_ENTRIES)
-		*array_push(plt->slots, plt->n_slots, plt->slots_capacity) =
-		    (struct got_slot){.address = rela->r_offset, .name = name};
+		return NULL;
+	return elf_strptr(reading->elf, symbols_header->sh_link, sym.st_name);
 }
 
-static void read_relocations(struct plt *plt, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
+static void read_relocations(const struct reading *reading, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
 	GElf_Shdr mem;
-	Elf_Scn *symbols_scn = elf_getscn(elf, shdr->sh_link);
+	Elf_Scn *symbols_scn = elf_getscn(reading->elf, shdr->sh_link);
 	GElf_Shdr *symbols_shdr = gelf_getshdr(symbols_scn, &mem);
+	struct plt *plt = reading->plt;
+	Elf_Data *data = elf_getdata(scn, NULL), *symbols = NULL;
 
-	if (!symbols_shdr || symbols_shdr->sh_type != SHT_DYNSYM || shdr->sh_entsize == 0)
+	if (!data || shdr->sh_entsize == 0)
 		return;
-	Elf_Data *data = elf_getdata(scn, NULL);
-	Elf_Data *symbols = elf_getdata(symbols_scn, NULL);
-	if (!data || !symbols)
-		return;
+	if (symbols_shdr && symbols_shdr->sh_type == SHT_DYNSYM)
+		symbols = elf_getdata(symbols_scn, NULL);
 	size_t count = shdr->sh_size / shdr->sh_entsize;
 	for (size_t i = 0; i < count && i < INT32_MAX; i++) {
 		GElf_Rela rela;
 
 		if (!gelf_getrela(data, (int)i, &rela))
 			return;
-		read_slot(plt, elf, symbols, symbols_shdr->sh_link, &rela);
+		const char *name = name_of_slot(reading, symbols_shdr, symbols, &rela);
+		if (name && name[0] && plt->n_slots < MAX_ENTRIES)
+			*array_push(plt->slots, plt->n_slots, plt->slots_capacity) =
+			    (struct got_slot){.address = rela.r_offset, .name = name};
 	}
 }
 
@@ -76,6 +88,15 @@ static int compare_slots(const void *a, const void *b)
 	const struct got_slot *x = a, *y = b;
 
 	return (x->address > y->address) - (x->address < y->address);
+}
+
+// Without the version that linkers append.
+static size_t plain_length(const char *name)
+{
+	const size_t length = strnlen(name, MAX_NAME_BYTES);
+	const char *version = memchr(name, '@', length);
+
+	return version ? (size_t)(version - name) : length;
 }
 
 static void add_entry(struct plt *plt, uint64_t address, uint64_t slot_address)
@@ -89,7 +110,7 @@ static void add_entry(struct plt *plt, uint64_t address, uint64_t slot_address)
 		return;
 	interval_map_add(&plt->map, address, address + ENTRY_BYTES, (uint32_t)plt->n_names, 0);
 	*array_push(plt->names, plt->n_names, plt->names_capacity) =
-	    memory_printf("%.*s@plt", (int)strnlen(slot->name, MAX_NAME_BYTES), slot->name);
+	    memory_printf("%.*s@plt", (int)plain_length(slot->name), slot->name);
 }
 
 static void read_entries(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *shdr)
@@ -114,8 +135,9 @@ static bool is_plt_name(const char *name)
 	                strcmp(name, ".plt.got") == 0);
 }
 
-static void read_sections(struct plt *plt, Elf *elf, bool relocations)
+static void read_sections(const struct reading *reading, bool relocations)
 {
+	Elf *elf = reading->elf;
 	size_t names;
 
 	if (elf_getshdrstrndx(elf, &names) != 0)
@@ -126,14 +148,14 @@ static void read_sections(struct plt *plt, Elf *elf, bool relocations)
 		if (!shdr || (shdr->sh_flags & SHF_COMPRESSED))
 			continue;
 		if (relocations && shdr->sh_type == SHT_RELA && (shdr->sh_flags & SHF_ALLOC))
-			read_relocations(plt, elf, scn, shdr);
+			read_relocations(reading, scn, shdr);
 		else if (!relocations && shdr->sh_type == SHT_PROGBITS &&
 		         is_plt_name(elf_strptr(elf, names, shdr->sh_name)))
-			read_entries(plt, scn, shdr);
+			read_entries(reading->plt, scn, shdr);
 	}
 }
 
-struct plt *plt_create(Dwfl_Module *module)
+struct plt *plt_create(Dwfl_Module *module, plt_name_of *name_of, const void *context)
 {
 	struct plt *plt = memory_alloc_zeroed(1, sizeof(*plt));
 	GElf_Addr bias;
@@ -143,10 +165,11 @@ struct plt *plt_create(Dwfl_Module *module)
 
 	if (!ehdr || ehdr->e_machine != ARCH_NATIVE->elf_machine)
 		return plt;
-	read_sections(plt, elf, true);
+	const struct reading reading = {plt, elf, name_of, context};
+	read_sections(&reading, true);
 	if (plt->n_slots)
 		qsort(plt->slots, plt->n_slots, sizeof(*plt->slots), compare_slots);
-	read_sections(plt, elf, false);
+	read_sections(&reading, false);
 	interval_map_build(&plt->map);
 	free(plt->slots);
 	plt->slots = NULL;

@@ -9,8 +9,11 @@ typedef struct Dwfl_Module Dwfl_Module; // <elfutils/libdwfl.h>
 
 struct plt;
 
+// Returns the name of the function at the address in the file, borrowed from the context; or NULL.
+typedef const char *plt_name_of(const void *context, uint64_t address);
+
 // Reads the entries of the module's .plt, .plt.sec and .plt.got; owned by the caller, never NULL.
-struct plt *plt_create(Dwfl_Module *module);
+struct plt *plt_create(Dwfl_Module *module, plt_name_of *name_of, const void *context);
 
 // NULL is accepted.
 void plt_destroy(struct plt *plt);

@@ -263,6 +263,16 @@ static void build_map(struct symbol_table *table)
 	interval_map_build(&table->map);
 }
 
+// Returns the name of the symbol that begins at the address; NULL: none does.
+static const char *name_at(const void *context, uint64_t address)
+{
+	const struct symbol_table *table = context;
+	const uint32_t id = interval_map_find(&table->map, address);
+
+	return id != INTERVAL_NONE && table->symbols[id].start == address ? table->symbols[id].name
+	                                                                  : NULL;
+}
+
 struct symbol_table *symbol_table_create(Dwfl_Module *module)
 {
 	struct symbol_table *table = memory_alloc_zeroed(1, sizeof(*table));
@@ -270,7 +280,7 @@ struct symbol_table *symbol_table_create(Dwfl_Module *module)
 	find_code(table, module);
 	read_symbols(table, module);
 	build_map(table);
-	table->plt = plt_create(module);
+	table->plt = plt_create(module, name_at, table);
 	return table;
 }
 

@@ -191,8 +191,9 @@ static size_t read_code(void *context, uint64_t address, void *buffer, size_t si
 	return module_read_code(context, address, buffer, size);
 }
 
-// True if another function, whose own name was stripped, may begin between the start of one and the
-// address. Tables say so; where there are none (musl's libc), the function's code.
+// True if another function, which has no name, may begin between the start of one and the address.
+// Tables say so; where there are none, the function's code: if nothing of it leads there. In a file
+// that was not stripped that must be certain (GHC gives no names to what a module keeps to itself).
 static bool may_be_another(const struct module_symbols *module, uint64_t start, uint64_t address)
 {
 	const struct arch_code code = {.read = read_code, .context = module->module};
@@ -200,8 +201,9 @@ static bool may_be_another(const struct module_symbols *module, uint64_t start, 
 
 	if (fde_find(module->module, address, &function, &end))
 		return function > start;
-	return symbol_table_is_stripped(module->table) &&
-	       !ARCH_NATIVE->leads_to(&code, start, address);
+	return symbol_table_is_stripped(module->table)
+	           ? !ARCH_NATIVE->leads_to(&code, start, address)
+	           : !ARCH_NATIVE->may_lead_to(&code, start, address, false);
 }
 
 // Returns the symbol's name; NULL: none. A symbol without a size goes up to the next one.

@@ -24,6 +24,11 @@ bool elf_relocation_binds(uint32_t type)
 	return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
 }
 
+bool elf_relocation_chooses(uint32_t type)
+{
+	return type == R_X86_64_IRELATIVE;
+}
+
 bool elf_relocation_moves(uint32_t type)
 {
 	return type == R_X86_64_RELATIVE;
