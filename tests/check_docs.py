@@ -235,7 +235,7 @@ def check_words(root, pages, helped):
         *(f"top_ui.c: no colour for {kind}" for kind in kinds if f"[WAIT_KIND_{kind.upper()}]" not in screen),
         *(f"top_ui.c: help has no {kind}" for kind in kinds if not re.search(rf"[ \"][A-Z] {kind}\b", screen)),
         *(f"profiler-top(1): no letter for {kind}" for kind in kinds
-          if not re.search(rf"\b[A-Z] {kind}\b", pages["profiler-top.1"])),
+          if not re.search(rf"\b[A-Z]\s+{kind}\b", pages["profiler-top.1"])),
         *(f"profiler-formats(5): no {name}" for name in sorted(writers) if f"*{name}*" not in told),
         *(f"--help: --format has no {name}" for name in sorted(writers) if name not in helped_formats(helped)),
         *check_completions(root, writers),
