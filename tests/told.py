@@ -45,7 +45,7 @@ def unsampled_by_tid(samples):
     had been asked to stop. It may have slept in the tick that asked, and was woken by that."""
     counts, asked = collections.Counter(), set()
     for sample in samples:
-        if sample.stack == NO_STACK and sample.state == "running":
+        if sample.stack == NO_STACK and sample.state in ("running", "runnable"):
             counts[sample.tid] += sample.count
         elif sample.stack == NO_STACK and sample.state == "sleeping":
             asked.add(sample.tid)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct cpu_log;
 struct modules;
 struct profile;
 struct record_writer;
@@ -20,6 +21,7 @@ struct record_options {
 	uint64_t max_bytes; // 0: no limit
 	int fd;             // is written to; borrowed
 	bool never_waits;   // for a reader: if it lags behind, samples are counted without stacks
+	const struct cpu_log *cpu_log; // is recorded as it grows; borrowed; NULL: none
 };
 
 // Begins a recording of the profile, which it follows from now on; call it before the first tick.

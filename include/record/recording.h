@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cpu_figures.h"
 #include "module.h"
 #include "profile.h"
 #include "symbolize.h"
@@ -26,8 +27,9 @@ struct recording {
 	char *host, *version, *comment; // clean text, or NULL
 	uint64_t ticks, missed_ticks, thinned_ticks;
 	int64_t held_ns;
-	bool whole;                              // it has the mark of its end
-	bool full;                               // --max-size was reached, so that...
+	struct cpu_log cpu_log; // empty: it was made without, or the kernel did not tell
+	bool whole;             // it has the mark of its end
+	bool full;              // --max-size was reached, so that...
 	uint64_t dropped_samples, dropped_names; // ...these are missing
 	// What is wrong with it.
 	uint64_t lost_bytes;   // outside of whole blocks

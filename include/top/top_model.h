@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cpu_figures.h"
 #include "profile.h"
 #include "wait_kind.h"
 
@@ -30,6 +31,7 @@ struct top_input {
 	size_t n_spans;
 	const bool *selected; // of the profile's samples; NULL: all
 	int64_t from_ns, to_ns;
+	const struct cpu_log *cpu_log;
 	bool with_tree;
 };
 
@@ -80,6 +82,7 @@ struct top_node {
 struct top_model {
 	struct top_input input;
 	struct top_share share; // of the whole window
+	struct cpu_figures cpus;
 	struct top_thread *threads;
 	size_t n_threads;
 	struct top_function *functions; // sorted by self, largest first
@@ -93,6 +96,9 @@ struct top_model {
 
 void top_model_init(struct top_model *ret, const struct top_input *input);
 void top_model_deinit(struct top_model *model);
+
+// Returns the line about waits for CPUs (cpu_figures_text). The caller frees; NULL: there is none.
+char *top_cpu_wait(const struct top_model *model);
 
 // Returns the function's name: clean text, owned by the caller.
 char *top_function_name(const struct top_model *model, uint32_t id)

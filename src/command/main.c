@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent_command.h"
+#include "cpu_watch.h"
 #include "debug_sources.h"
 #include "descriptors.h"
 #include "diagnose.h"
@@ -62,6 +63,7 @@ struct session {
 	struct modules modules;
 	struct profile profile;
 	struct run_stats stats;
+	struct cpu_watch cpus;
 	struct status_line status;
 	bool is_stream;               // the recording is read while it is made, and never waits
 	bool says_unread;             // profiler top: what is not read is still to be said
@@ -129,6 +131,7 @@ static void write_metrics(struct session *session, bool ended)
 	                                           .ended = ended,
 	                                           .stats = &session->stats,
 	                                           .profile = &session->profile,
+	                                           .cpus = cpu_watch_whole(&session->cpus),
 	                                           .push = session->pusher.counts,
 	                                           .lost_windows = session->files.n_lost,
 	                                           .lost_samples = session->files.n_lost_samples,
@@ -162,6 +165,7 @@ static void ticked(void *context)
 	say_ready(session);
 	say_unread(session, UNREAD_TICKS);
 	status_line_update(&session->status, &session->stats);
+	cpu_watch_look(&session->cpus, &session->profile, &session->stats, false);
 	if (session->record && !session->record_errno && !record_writer_tick(session->record))
 		end_record(session);
 }
@@ -311,6 +315,7 @@ static struct error *begin_record(struct session *session)
 	        .max_bytes = options->max_size_bytes,
 	        .fd = output_fd(session->output),
 	        .never_waits = session->is_stream,
+	        .cpu_log = &session->cpus.log,
 	    },
 	    &session->profile, &session->modules, &session->stats);
 	return NULL;
@@ -348,8 +353,11 @@ static struct error *sample(struct session *session)
 	};
 	if (!options->quiet)
 		status_line_begin(&session->status);
+	cpu_watch_begin(&session->cpus, session->target.pid);
 	struct error *error = sampler_run(&sampler, &session->profile, &session->stats);
 	status_line_end(&session->status);
+	if (!error)
+		cpu_watch_look(&session->cpus, &session->profile, &session->stats, true);
 	return error;
 }
 
@@ -376,6 +384,8 @@ static struct error *write_samples(struct session *session, const struct symbols
 
 	if (!error)
 		error = view_end(&session->view);
+	_cleanup_free_ char *cpu_wait =
+	    error ? NULL : view_cpu_wait(&session->view, &session->cpus.log);
 	if (!error)
 		error = write_report(&session->options,
 		                     &(struct report_source){
@@ -385,6 +395,7 @@ static struct error *write_samples(struct session *session, const struct symbols
 		                         .modules = &session->modules,
 		                         .symbols = symbols,
 		                         .comments = comments,
+		                         .cpu_wait = cpu_wait,
 		                         .pid = session->target.pid,
 		                         .children = session->options.children,
 		                     },
@@ -446,6 +457,9 @@ static struct error *profile_target(struct session *session)
 	say_unread(session, 0);
 	if (!quiet)
 		summary_print(&session->stats, &session->profile, session->options.verbose);
+	_cleanup_free_ char *cpu_wait = cpu_watch_text(&session->cpus, &session->profile);
+	if (!quiet)
+		summary_print_cpu_wait(cpu_wait);
 	if (session->stats.check)
 		unwind_check_print(session->stats.check, session->options.verbose);
 	if (writes_windows(&session->options)) {
@@ -467,6 +481,7 @@ static void session_deinit(struct session *session)
 {
 	launch_release(&session->launch);
 	unwind_check_destroy(session->stats.check);
+	cpu_watch_deinit(&session->cpus);
 	record_writer_destroy(session->record);
 	view_deinit(&session->view);
 	flight_recorder_deinit(&session->recorder);

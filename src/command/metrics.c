@@ -145,6 +145,20 @@ static void put_target(struct json *json, const struct profile *profile)
 	json_key_int(json, "target_run_queue_ns", sums.kernel_delay_ns);
 }
 
+// What the process's control group allows it.
+static void put_cpus(struct json *json, const struct cpu_figures *figures)
+{
+	json_key_int(json, "target_cpus", figures->n_cpus);
+	json_key(json, "target_cpu_limit");
+	if (figures->limit)
+		json_time(json, figures->limit, 1000);
+	else
+		json_null(json);
+	json_key_int(json, "target_limit_periods", (int64_t)figures->n_periods);
+	json_key_int(json, "target_throttled_periods", (int64_t)figures->n_throttled);
+	json_key_int(json, "target_throttled_ns", figures->throttled_ns);
+}
+
 static void put_moment(struct json *json, const char *key, int64_t time_ns)
 {
 	if (time_ns) {
@@ -210,6 +224,7 @@ static void put_metrics(struct json *json, const void *what)
 	put_own(json, metrics->stats);
 	put_truncated(json, metrics->profile);
 	put_target(json, metrics->profile);
+	put_cpus(json, &metrics->cpus);
 	if (metrics->push)
 		metrics_put_push(json, metrics->push, metrics->lost_windows, metrics->lost_samples);
 }

@@ -58,6 +58,7 @@ static struct error *write_view(const struct options *options, struct recording 
                                 struct view *view, struct output *output)
 {
 	const char *const comments[] = {recording->comment, NULL};
+	_cleanup_free_ char *cpu_wait = view_cpu_wait(view, &recording->cpu_log);
 	struct symbols found = {0};
 	const struct symbols *symbols = &recording->symbols;
 
@@ -75,12 +76,15 @@ static struct error *write_view(const struct options *options, struct recording 
 	                                       .modules = &recording->modules,
 	                                       .symbols = symbols,
 	                                       .comments = comments,
+	                                       .cpu_wait = cpu_wait,
 	                                       .pid = recording->pid,
 	                                       .children = recording->children,
 	                                   },
 	                                   output_stream(output));
 	if (!error)
 		error = output_finish(output, NULL);
+	if (!options->quiet)
+		summary_print_cpu_wait(cpu_wait);
 	if (!options->quiet)
 		summary_print_file_doubts(&recording->modules);
 	if (!error && !options->quiet)

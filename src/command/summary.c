@@ -464,6 +464,12 @@ void summary_print(const struct run_stats *stats, const struct profile *profile,
 	print_threads(profile);
 }
 
+void summary_print_cpu_wait(const char *text)
+{
+	if (text)
+		fprintf(stderr, "profiler: %s\n", text);
+}
+
 void summary_print_selection(const struct profile *profile, const bool *selected)
 {
 	struct sample all = {0}, left_out = {0};

@@ -120,6 +120,9 @@ static void print_head(const struct top_run *run, const struct top_model *model)
 	       (double)(model->input.to_ns - model->input.from_ns) / (double)NS_PER_SECOND,
 	       run->source.recording.pid, name, model->n_threads, text_plural(model->n_threads),
 	       (unsigned long long)model->share.count, text_plural(model->share.count));
+	_cleanup_free_ char *cpu_wait = top_cpu_wait(model);
+	if (cpu_wait)
+		printf("%s\n", cpu_wait);
 }
 
 // One interval. False: nobody reads it any more.

@@ -95,6 +95,9 @@ static struct error *write_profile(const struct options *asked, struct top_sourc
 		slice_add(&slice, profile, &source->timeline.spans[i]);
 	}
 	const struct profile view = slice_view(&slice, profile);
+	const struct cpu_figures cpus =
+	    cpu_log_between(&source->recording.cpu_log, part->from_ns, part->to_ns);
+	_cleanup_free_ char *cpu_wait = cpu_figures_text(&cpus, cpu_figures_count_threads(&view));
 	struct error *error = write_report(&options,
 	                                   &(struct report_source){
 	                                       .part = &view,
@@ -103,6 +106,7 @@ static struct error *write_profile(const struct options *asked, struct top_sourc
 	                                       .modules = &source->recording.modules,
 	                                       .symbols = top_source_symbols(source),
 	                                       .comments = (const char *const[]){NULL},
+	                                       .cpu_wait = cpu_wait,
 	                                       .pid = source->recording.pid,
 	                                       .children = source->recording.children,
 	                                   },

@@ -2,6 +2,7 @@
 #include "view.h"
 
 #include "clock.h"
+#include "cpu_figures.h"
 #include "error.h"
 #include "time_point.h"
 #include "options.h"
@@ -97,6 +98,19 @@ struct error *view_end(struct view *view)
 		return NULL;
 	view->part = slice_view(&view->slice, view->whole);
 	return check_slice(view);
+}
+
+char *view_cpu_wait(const struct view *view, const struct cpu_log *log)
+{
+	const struct slice *slice = &view->slice;
+	const int64_t start_ns = view->whole->start_ns;
+	const bool has_from = slice->from_ns > start_ns, has_to = slice->to_ns < INT64_MAX;
+	const struct cpu_figures figures =
+	    cpu_log_between(log, has_from ? slice->from_ns - start_ns : 0,
+	                    has_to ? slice->to_ns - start_ns : INT64_MAX);
+	const struct profile *part = view->options->waits_ns ? view->whole : &view->part;
+
+	return cpu_figures_text(&figures, cpu_figures_count_threads(part));
 }
 
 struct timeline *view_timeline(struct view *view)

@@ -13,6 +13,7 @@
 #include "slice.h"
 #include "timeline.h"
 
+struct cpu_log;
 struct error;
 struct options;
 
@@ -34,6 +35,10 @@ struct error *view_end(struct view *view);
 
 // True if the options ask for a part of the time.
 bool view_is_sliced(const struct view *view);
+
+// Returns the line about waits for CPUs in the view's part of the time (cpu_figures_text). The
+// caller frees; NULL: there is none.
+char *view_cpu_wait(const struct view *view, const struct cpu_log *log);
 
 // Returns the timeline for struct report_source; NULL if the format shows none.
 struct timeline *view_timeline(struct view *view);

@@ -49,6 +49,7 @@ static struct report make_report(const struct options *options, const struct rep
 	    .selected = selected,
 	    .title = options->title,
 	    .comments = source->comments,
+	    .cpu_wait = source->cpu_wait,
 	    .pid = source->pid,
 	    .process_roots = source->children,
 	    .thread_roots = options->threads,

@@ -20,6 +20,7 @@ struct report_source {
 	const struct modules *modules;
 	const struct symbols *symbols;
 	const char *const *comments; // NULL-terminated
+	const char *cpu_wait;        // a line about waits for CPUs; NULL: none
 	int pid;
 	bool children; // it holds other processes, too
 };

@@ -41,6 +41,7 @@ static bool parse_line(char *line, struct mount *ret)
 	*ret = (struct mount){
 	    .id = atoi(fields[0]),
 	    .device = makedev(major_nr, minor_nr),
+	    .root = fields[3],
 	    .point = fields[4],
 	    .type = type,
 	    .options = options ?: "",

@@ -10,6 +10,7 @@
 struct mount {
 	int id;
 	uint64_t device;     // as in makedev(3)
+	const char *root;    // what of the file system is mounted there, mostly "/"
 	const char *point;   // as the file has it: with \040 for a space
 	const char *type;    // "ext4", "fuse.sshfs"
 	const char *options; // of the file system, "rw,lowerdir=..."

@@ -418,6 +418,33 @@ static void read_figures(struct record_reader *reader, struct cursor *cursor)
 		recording->held_ns += held_ns;
 }
 
+// Reads a sum of all threads' times, which may be larger than any time.
+static int64_t take_sum(struct cursor *cursor)
+{
+	const uint64_t value = cursor_varint(cursor);
+
+	cursor->failed |= value > INT64_MAX / 4;
+	return cursor->failed ? 0 : (int64_t)value;
+}
+
+static void read_cpu_figures(struct record_reader *reader, struct cursor *cursor)
+{
+	struct cpu_log *log = &reader->recording->cpu_log;
+	struct cpu_figures figures = {.at_ns = cursor_time(cursor)};
+
+	figures.cpu_ns = take_sum(cursor);
+	figures.delay_ns = take_sum(cursor);
+	figures.n_cpus = (uint32_t)cursor_varint(cursor);
+	figures.limit = (uint32_t)cursor_varint(cursor);
+	figures.n_periods = (uint64_t)take_sum(cursor);
+	figures.n_throttled = (uint64_t)take_sum(cursor);
+	figures.throttled_ns = take_sum(cursor);
+	if (log->count > 0 && figures.at_ns <= log->items[log->count - 1].at_ns)
+		cursor->failed = true;
+	if (!cursor->failed)
+		cpu_log_add(log, &figures);
+}
+
 static void read_overflow(struct record_reader *reader, struct cursor *cursor)
 {
 	const uint64_t reason = cursor_varint(cursor);
@@ -524,7 +551,7 @@ static void read_record(struct record_reader *reader, uint64_t type, struct curs
 	    [RECORD_OVERFLOW] = read_overflow, [RECORD_FUNCTIONS] = read_functions,
 	    [RECORD_LINES] = read_lines,       [RECORD_END] = read_end,
 	    [RECORD_WAIT] = read_wait,         [RECORD_FRAME_FUNCTIONS] = read_frame_functions,
-	    [RECORD_LABELS] = read_labels,
+	    [RECORD_LABELS] = read_labels,     [RECORD_CPU] = read_cpu_figures,
 	};
 
 	if (type < array_size(readers) && readers[type])

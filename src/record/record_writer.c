@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "cpu_figures.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
@@ -303,6 +304,25 @@ static void put_figures(struct record_writer *writer)
 	writer->held_ns = stats->held_ns;
 }
 
+// What has been read since the last block.
+static void put_cpu_figures(struct record_writer *writer)
+{
+	const struct cpu_log *log = writer->options.cpu_log;
+
+	for (; log && writer->n_cpu_figures < log->count; writer->n_cpu_figures++) {
+		const struct cpu_figures *figures = &log->items[writer->n_cpu_figures];
+		protobuf_varint(&writer->record, (uint64_t)figures->at_ns);
+		protobuf_varint(&writer->record, (uint64_t)figures->cpu_ns);
+		protobuf_varint(&writer->record, (uint64_t)figures->delay_ns);
+		protobuf_varint(&writer->record, figures->n_cpus);
+		protobuf_varint(&writer->record, figures->limit);
+		protobuf_varint(&writer->record, figures->n_periods);
+		protobuf_varint(&writer->record, figures->n_throttled);
+		protobuf_varint(&writer->record, (uint64_t)figures->throttled_ns);
+		record_put(&writer->samples, RECORD_CPU, &writer->record);
+	}
+}
+
 static void put_start(struct record_writer *writer)
 {
 	const struct profile *profile = writer->profile;
@@ -393,6 +413,7 @@ static bool flush(struct record_writer *writer)
 	}
 	end_entries(writer);
 	put_figures(writer);
+	put_cpu_figures(writer);
 	put_news(writer);
 	return !put_samples(writer) || end_block(writer);
 }

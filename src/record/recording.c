@@ -267,6 +267,7 @@ void recording_deinit(struct recording *recording)
 	profile_deinit(&recording->profile);
 	modules_deinit(&recording->modules);
 	symbols_deinit(&recording->symbols);
+	cpu_log_deinit(&recording->cpu_log);
 	free(recording->host);
 	free(recording->version);
 	free(recording->comment);

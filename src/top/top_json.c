@@ -36,6 +36,24 @@ static void write_kinds(struct json *json, const uint64_t kinds[N_WAIT_KINDS])
 	json_close(json, '}');
 }
 
+// What the kernel counted, as near to the window as it was read.
+static void write_cpus(struct json *json, const struct top_model *model)
+{
+	const struct cpu_figures *figures = &model->cpus;
+
+	if (figures->at_ns == 0)
+		return;
+	json_key_open(json, "cpu", '{');
+	json_key_int(json, "over_ns", figures->at_ns);
+	json_key_int(json, "used_ns", figures->cpu_ns);
+	json_key_int(json, "waited_ns", figures->delay_ns);
+	json_key_int(json, "cpus", figures->n_cpus);
+	json_key_int(json, "periods", (int64_t)figures->n_periods);
+	json_key_int(json, "throttled_periods", (int64_t)figures->n_throttled);
+	json_key_int(json, "throttled_ns", figures->throttled_ns);
+	json_close(json, '}');
+}
+
 static void write_stack(struct json *json, const struct top_model *model, uint32_t sample)
 {
 	size_t n;
@@ -119,6 +137,7 @@ void top_json_write(const struct top_model *model, const struct recording *recor
 	json_key_int(&json, "to_ns", input->to_ns);
 	json_key_int(&json, "samples", (int64_t)model->share.count);
 	write_kinds(&json, model->share.kinds);
+	write_cpus(&json, model);
 	json_key_int(&json, "missed_ticks", (int64_t)recording->missed_ticks);
 	json_key_int(&json, "dropped", (int64_t)recording->dropped_samples);
 	json_key_open(&json, "threads", '[');

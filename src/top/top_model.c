@@ -143,6 +143,22 @@ static void find_threads(struct top_model *model, const struct slice *slice)
 	}
 }
 
+static uint64_t active_of(const struct top_share *share)
+{
+	return share->kinds[WAIT_KIND_RUNNING] + share->kinds[WAIT_KIND_RUNNABLE];
+}
+
+char *top_cpu_wait(const struct top_model *model)
+{
+	size_t n_threads = 0;
+
+	for (size_t i = 0; i < model->n_threads; i++) {
+		const uint64_t active = active_of(&model->threads[i].share);
+		n_threads += active > 0 && active * 100 >= active_of(&model->share);
+	}
+	return cpu_figures_text(&model->cpus, n_threads);
+}
+
 char *top_function_name(const struct top_model *model, uint32_t id)
 {
 	const struct top_input *input = &model->input;
@@ -223,7 +239,10 @@ void top_model_init(struct top_model *ret, const struct top_input *input)
 {
 	struct slice slice;
 
-	*ret = (struct top_model){.input = *input};
+	*ret = (struct top_model){
+	    .input = *input,
+	    .cpus = cpu_log_between(input->cpu_log, input->from_ns, input->to_ns),
+	};
 	find_kinds(ret);
 	add_samples(input, &slice);
 	find_threads(ret, &slice);

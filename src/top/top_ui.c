@@ -580,6 +580,9 @@ char **top_ui_rows(struct top_ui *ui, int width, int height)
 	add(&sheet, "\x1b[7m", first);
 	if (height > HEAD_ROWS)
 		add(&sheet, "", second);
+	_cleanup_free_ char *cpu_wait = height > HEAD_ROWS + 2 ? top_cpu_wait(&model) : NULL;
+	if (cpu_wait)
+		add(&sheet, colour_of(ui, WAIT_KIND_RUNNABLE), cpu_wait);
 	if (ui->shows_help)
 		add_help(&sheet);
 	else

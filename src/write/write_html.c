@@ -80,6 +80,8 @@ static void put_report(struct json *json, const struct page *page, const struct 
 	put_time(json, page, report);
 	put_processes(json, report->profile);
 	put_notes(json, report);
+	if (report->cpu_wait)
+		json_key_string(json, "cpu_wait", report->cpu_wait);
 }
 
 // Returns the page's "meta" as JSON. `report` is NULL if the profile has no time.

@@ -3,6 +3,7 @@
 
 import collections
 import contextlib
+import functools
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 import harness  # noqa: E402
+from cgroup import quota  # noqa: E402
 from judge import Outcome, Truth  # noqa: E402
 
 NOBODY = 65534
@@ -89,24 +91,6 @@ def _other_program(prefix):
         process.wait()
 
 
-@contextlib.contextmanager
-def _quota(percent=40):
-    """Yields a prefix that starts a command in a cgroup with this quota of one CPU."""
-    root = "/sys/fs/cgroup"
-    path = f"{root}/{'cpu/' if os.path.isdir(f'{root}/cpu') else ''}profiler-shares-{os.getpid()}"
-    os.mkdir(path)
-    try:
-        files = {"cpu.cfs_period_us": 100000, "cpu.cfs_quota_us": percent * 1000}
-        if not os.path.exists(f"{path}/cpu.cfs_quota_us"):
-            files = {"cpu.max": f"{percent * 1000} 100000"}
-        for name, value in files.items():
-            with open(f"{path}/{name}", "w", encoding="ascii") as file:
-                file.write(str(value))
-        yield ["sh", "-c", f'echo $$ >{path}/cgroup.procs && exec "$@"', "sh"]
-    finally:
-        os.rmdir(path)
-
-
 # How the program is treated. around: returns a prefix for the program alone. beside: runs something else
 # meanwhile. group: yields a prefix for the program and the profiler.
 How = collections.namedtuple("How", "around beside group", defaults=(lambda _: [], _nothing, _nothing))
@@ -115,7 +99,7 @@ HOW = {
     "nice 10 beside another program": How(lambda _: ["nice", "-n", "10"], _other_program),
     "SCHED_IDLE beside another program": How(lambda _: ["chrt", "-i", "0"], _other_program),
     "one CPU of its own": How(lambda _: on_cpus(1)),
-    "a quota of 40 % of a CPU": How(group=_quota),
+    "a quota of 40 % of a CPU": How(group=functools.partial(quota, 40)),
 }
 
 

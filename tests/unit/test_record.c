@@ -32,6 +32,7 @@ struct made {
 	struct modules modules;
 	struct symbols symbols;
 	struct run_stats stats;
+	struct cpu_log cpu_log;
 	struct span_follower follower;
 	uint64_t spans; // a sum of hashes of the spans, in whatever order
 	int fd;
@@ -202,6 +203,20 @@ static void make_symbols(struct made *made)
 	}
 }
 
+static void add_cpu_figures(struct made *made, int64_t at_ns)
+{
+	cpu_log_add(&made->cpu_log, &(struct cpu_figures){
+	                                .at_ns = at_ns,
+	                                .cpu_ns = (int64_t)draw(made, INT64_MAX / 4),
+	                                .delay_ns = (int64_t)draw(made, 1000),
+	                                .n_cpus = (uint32_t)draw(made, 4),
+	                                .limit = (uint32_t)draw(made, 4),
+	                                .n_periods = draw(made, 100),
+	                                .n_throttled = draw(made, 100),
+	                                .throttled_ns = (int64_t)draw(made, 1 << 30),
+	                            });
+}
+
 static void make(struct made *made, uint64_t seed, int n_ticks, uint64_t max_bytes)
 {
 	struct listener listener = {.follower.changed = listen, .modules = &made->modules};
@@ -214,7 +229,8 @@ static void make(struct made *made, uint64_t seed, int n_ticks, uint64_t max_byt
 	made->profile.start_ns = made->stats.start_ns = now_ns = 1 + (int64_t)draw(made, 1 << 30);
 	add_module(made);
 	made->writer = record_writer_create(
-	    &(struct record_options){.pid = 7, .max_bytes = max_bytes, .fd = made->fd},
+	    &(struct record_options){
+	        .pid = 7, .max_bytes = max_bytes, .fd = made->fd, .cpu_log = &made->cpu_log},
 	    &made->profile, &made->modules, &made->stats);
 	profile_follow(&made->profile, &listener.follower);
 	profile_name_process(&made->profile, 7, "made up");
@@ -224,6 +240,8 @@ static void make(struct made *made, uint64_t seed, int n_ticks, uint64_t max_byt
 		made->stats.last_ns = now_ns;
 		made->stats.missed_ticks += draw(made, 2);
 		made->stats.held_ns += draw(made, 1000);
+		if (i > 0 && draw(made, 4) == 0)
+			add_cpu_figures(made, now_ns - made->stats.start_ns);
 		assert_true(record_writer_tick(made->writer));
 		now_ns += PERIOD_NS + (int64_t)draw(made, NS_PER_MS);
 	}
@@ -244,6 +262,7 @@ static void made_deinit(struct made *made)
 	profile_deinit(&made->profile);
 	modules_deinit(&made->modules);
 	symbols_deinit(&made->symbols);
+	cpu_log_deinit(&made->cpu_log);
 	close(made->fd);
 }
 
@@ -337,6 +356,10 @@ static void test_round_trip(void **state)
 		assert_string_equal(profile_process_name(&recording.profile, 7), "made up");
 		compare_threads(&made.profile, &recording.profile);
 		compare_symbols(&made, &recording);
+		assert_int_equal(recording.cpu_log.count, made.cpu_log.count);
+		if (made.cpu_log.count > 0)
+			assert_memory_equal(recording.cpu_log.items, made.cpu_log.items,
+			                    made.cpu_log.count * sizeof(*made.cpu_log.items));
 		for (size_t i = 0; i < made.modules.count; i++) {
 			const struct module *a = made.modules.items[i];
 			const struct module *b = recording.modules.items[i];

@@ -182,6 +182,9 @@ class App {
 			`${Math.round(1e9 / meta.period_ns)} Hz \u00b7 ${new Date(meta.start_ms).toLocaleString()}` +
 			(meta.stretch_ns ? ` \u00b7 what is shorter than ${formatTime(meta.stretch_ns / 1e9)} is put together` : '') : '';
 		facts.title = this.notes();
+		const cpuWait = document.getElementById('cpu-wait');
+		cpuWait.textContent = meta.cpu_wait ? `The process ${meta.cpu_wait}.` : '';
+		cpuWait.hidden = !meta.cpu_wait;
 		this.buildKinds();
 		this.buildViews();
 		const search = document.getElementById('search');

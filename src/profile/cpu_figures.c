@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "cpu_figures.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "memory.h"
+#include "profile.h"
+#include "text.h"
+
+enum {
+	LEAST_SHARE = 5,    // a fifth of the active time is told of...
+	LEAST_TIME = 100,   // ...if it is a hundredth of all the time
+	LEAST_PERIODS = 10, // a limit that was used up in a tenth of its periods is the cause
+	LEAST_THREAD = 100, // a thread with a hundredth of the active time counts
+};
+
+void cpu_log_add(struct cpu_log *log, const struct cpu_figures *figures)
+{
+	*array_push(log->items, log->count, log->capacity) = *figures;
+}
+
+void cpu_log_deinit(struct cpu_log *log)
+{
+	free(log->items);
+	*log = (struct cpu_log){0};
+}
+
+// Returns the reading that is nearest to the time; before the first one all is 0.
+static const struct cpu_figures *nearest(const struct cpu_log *log, int64_t ns)
+{
+	static const struct cpu_figures none = {0};
+	size_t low = 0, high = log->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (log->items[middle].at_ns <= ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const struct cpu_figures *before = low > 0 ? &log->items[low - 1] : &none;
+	if (low == log->count)
+		return before;
+	const struct cpu_figures *after = &log->items[low];
+	return ns - before->at_ns <= after->at_ns - ns ? before : after;
+}
+
+// A reading may be lower than an earlier one, by another control group's figures.
+static int64_t more(int64_t last, int64_t first)
+{
+	return last > first ? last - first : 0;
+}
+
+struct cpu_figures cpu_log_between(const struct cpu_log *log, int64_t from_ns, int64_t to_ns)
+{
+	const struct cpu_figures *first = nearest(log, from_ns), *last = nearest(log, to_ns);
+
+	if (last->at_ns <= first->at_ns)
+		return (struct cpu_figures){0};
+	return (struct cpu_figures){
+	    .at_ns = last->at_ns - first->at_ns,
+	    .cpu_ns = more(last->cpu_ns, first->cpu_ns),
+	    .delay_ns = more(last->delay_ns, first->delay_ns),
+	    .n_cpus = last->n_cpus,
+	    .limit = last->limit,
+	    .n_periods = (uint64_t)more((int64_t)last->n_periods, (int64_t)first->n_periods),
+	    .n_throttled = (uint64_t)more((int64_t)last->n_throttled, (int64_t)first->n_throttled),
+	    .throttled_ns = more(last->throttled_ns, first->throttled_ns),
+	};
+}
+
+void cpu_figures_sum(struct cpu_figures *figures, const struct profile *profile)
+{
+	bool is_known = profile->forgotten.kernel_cpu_ns > 0;
+
+	figures->cpu_ns = profile->forgotten.kernel_cpu_ns;
+	figures->delay_ns = profile->forgotten.kernel_delay_ns;
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		const struct thread *thread = &profile->threads[i];
+		if (thread->forgotten || thread->kernel_cpu_ns < 0)
+			continue;
+		is_known = true;
+		figures->cpu_ns += thread->kernel_cpu_ns;
+		figures->delay_ns += thread->kernel_delay_ns;
+	}
+	if (!is_known)
+		figures->cpu_ns = figures->delay_ns = -1;
+}
+
+size_t cpu_figures_count_threads(const struct profile *profile)
+{
+	_cleanup_free_ int64_t *active_ns =
+	    memory_alloc_zeroed(profile->n_threads + 1, sizeof(*active_ns));
+	int64_t all_ns = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		if (sample->count == 0 || thread_state_is_blocked(sample->state))
+			continue;
+		active_ns[sample->thread] += sample->wall_ns;
+		all_ns += sample->wall_ns;
+	}
+	for (size_t i = 0; i < profile->n_threads; i++)
+		n += active_ns[i] > 0 && active_ns[i] >= all_ns / LEAST_THREAD;
+	return n;
+}
+
+static char *text_of_limit(const struct cpu_figures *figures)
+{
+	const double cpus = (double)figures->limit / 1000;
+	_cleanup_free_ char *limit =
+	    figures->limit
+	        ? memory_printf("may use %g CPU%s, and ", cpus, figures->limit == 1000 ? "" : "s")
+	        : memory_strdup("");
+
+	return memory_printf(": its control group %swas throttled in %" PRIu64 " of %" PRIu64
+	                     " periods",
+	                     limit, figures->n_throttled, figures->n_periods);
+}
+
+// Returns what kept the threads waiting, as far as that is known.
+static char *text_of_cause(const struct cpu_figures *figures, size_t n_threads)
+{
+	if (figures->n_throttled > 0 && figures->n_throttled >= figures->n_periods / LEAST_PERIODS)
+		return text_of_limit(figures);
+	if (n_threads == 0 || figures->n_cpus == 0)
+		return memory_strdup("");
+	if (n_threads > figures->n_cpus)
+		return memory_printf(": %zu threads share %" PRIu32 " CPU%s", n_threads,
+		                     figures->n_cpus, text_plural(figures->n_cpus));
+	return memory_printf(": other processes use its CPU%s, too", text_plural(figures->n_cpus));
+}
+
+char *cpu_figures_text(const struct cpu_figures *figures, size_t n_threads)
+{
+	const int64_t active_ns = figures->cpu_ns + figures->delay_ns;
+
+	if (figures->delay_ns <= active_ns / LEAST_SHARE ||
+	    figures->delay_ns <= figures->at_ns / LEAST_TIME)
+		return NULL;
+	_cleanup_free_ char *cause = text_of_cause(figures, n_threads);
+	return memory_printf("waited %.3g s for a CPU (%.0f %% of its active time)%s",
+	                     (double)figures->delay_ns / (double)NS_PER_SECOND,
+	                     100 * (double)figures->delay_ns / (double)active_ns, cause);
+}
