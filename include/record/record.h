@@ -37,7 +37,7 @@ enum record_type {
 	RECORD_WAIT = 15,            // what threads wait in; again when more is known of it
 	RECORD_FRAME_FUNCTIONS = 16, // functions that a runtime has named (frame_names.h)
 	RECORD_LABELS = 17,          // sets of labels
-	RECORD_CPU = 18,             // cpu_figures.h, about each second
+	RECORD_CPU = 19,             // cpu_waits.h, about each second
 };
 
 // The first byte of an entry of RECORD_SAMPLES, after the thread.

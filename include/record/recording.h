@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cpu_figures.h"
+#include "cpu_waits.h"
 #include "module.h"
 #include "profile.h"
 #include "symbolize.h"

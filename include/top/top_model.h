@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cpu_figures.h"
+#include "cpu_waits.h"
 #include "profile.h"
 #include "wait_kind.h"
 
@@ -82,7 +82,7 @@ struct top_node {
 struct top_model {
 	struct top_input input;
 	struct top_share share; // of the whole window
-	struct cpu_figures cpus;
+	struct cpu_waits cpus;
 	struct top_thread *threads;
 	size_t n_threads;
 	struct top_function *functions; // sorted by self, largest first
@@ -97,7 +97,7 @@ struct top_model {
 void top_model_init(struct top_model *ret, const struct top_input *input);
 void top_model_deinit(struct top_model *model);
 
-// Returns the line about waits for CPUs (cpu_figures_text). The caller frees; NULL: there is none.
+// Returns the line about waits for CPUs (cpu_waits_text). The caller frees; NULL: there is none.
 char *top_cpu_wait(const struct top_model *model);
 
 // Returns the function's name: clean text, owned by the caller.

@@ -26,7 +26,7 @@ void cpu_watch_deinit(struct cpu_watch *watch)
 }
 
 // Returns how many CPUs those threads may use that need some; 0: not known.
-static uint32_t count_cpus(const struct profile *profile, const struct cpu_figures *figures)
+static uint32_t count_cpus(const struct profile *profile, const struct cpu_waits *figures)
 {
 	cpu_set_t all[MAX_CPU_BYTES / sizeof(cpu_set_t)], one[MAX_CPU_BYTES / sizeof(cpu_set_t)];
 	const int64_t least_ns = (figures->cpu_ns + figures->delay_ns) / LEAST_SHARE;
@@ -46,7 +46,7 @@ static uint32_t count_cpus(const struct profile *profile, const struct cpu_figur
 }
 
 // Keeps what was read last where the process, or its control group, is gone.
-static void keep_last(struct cpu_figures *figures, const struct cpu_figures *last)
+static void keep_last(struct cpu_waits *figures, const struct cpu_waits *last)
 {
 	if (figures->n_cpus == 0)
 		figures->n_cpus = last->n_cpus;
@@ -62,13 +62,13 @@ void cpu_watch_look(struct cpu_watch *watch, const struct profile *profile,
                     const struct run_stats *stats, bool ended)
 {
 	const struct cpu_log *log = &watch->log;
-	const struct cpu_figures *last = log->count ? &log->items[log->count - 1] : NULL;
-	struct cpu_figures figures = {.at_ns = stats->last_ns - stats->start_ns};
+	const struct cpu_waits *last = log->count ? &log->items[log->count - 1] : NULL;
+	struct cpu_waits figures = {.at_ns = stats->last_ns - stats->start_ns};
 	struct cpu_throttling throttling;
 
 	if (figures.at_ns - (last ? last->at_ns : 0) < (ended ? 1 : NS_PER_SECOND))
 		return;
-	cpu_figures_sum(&figures, profile);
+	cpu_waits_sum(&figures, profile);
 	if (figures.cpu_ns < 0)
 		return;
 	cpu_limit_read(&watch->limit, &throttling, &figures.limit);
@@ -81,14 +81,14 @@ void cpu_watch_look(struct cpu_watch *watch, const struct profile *profile,
 	cpu_log_add(&watch->log, &figures);
 }
 
-struct cpu_figures cpu_watch_whole(const struct cpu_watch *watch)
+struct cpu_waits cpu_watch_whole(const struct cpu_watch *watch)
 {
 	return cpu_log_between(&watch->log, 0, INT64_MAX);
 }
 
 char *cpu_watch_text(const struct cpu_watch *watch, const struct profile *profile)
 {
-	const struct cpu_figures figures = cpu_watch_whole(watch);
+	const struct cpu_waits figures = cpu_watch_whole(watch);
 
-	return cpu_figures_text(&figures, cpu_figures_count_threads(profile));
+	return cpu_waits_text(&figures, cpu_waits_count_threads(profile));
 }

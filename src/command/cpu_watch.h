@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cpu_figures.h"
+#include "cpu_waits.h"
 #include "cpu_limit.h"
 
 struct profile;
@@ -27,6 +27,6 @@ void cpu_watch_look(struct cpu_watch *watch, const struct profile *profile,
 
 void cpu_watch_deinit(struct cpu_watch *watch);
 
-// Returns the figures of the whole run, and the line about it (cpu_figures_text).
-struct cpu_figures cpu_watch_whole(const struct cpu_watch *watch);
+// Returns the figures of the whole run, and the line about it (cpu_waits_text).
+struct cpu_waits cpu_watch_whole(const struct cpu_watch *watch);
 char *cpu_watch_text(const struct cpu_watch *watch, const struct profile *profile);

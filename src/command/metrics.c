@@ -146,7 +146,7 @@ static void put_target(struct json *json, const struct profile *profile)
 }
 
 // What the process's control group allows it.
-static void put_cpus(struct json *json, const struct cpu_figures *figures)
+static void put_cpus(struct json *json, const struct cpu_waits *figures)
 {
 	json_key_int(json, "target_cpus", figures->n_cpus);
 	json_key(json, "target_cpu_limit");

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cpu_figures.h"
+#include "cpu_waits.h"
 
 struct error;
 struct json;
@@ -20,7 +20,7 @@ struct metrics {
 	bool ended; // sampling is over
 	const struct run_stats *stats;
 	const struct profile *profile;
-	struct cpu_figures cpus;             // of the whole run
+	struct cpu_waits cpus;               // of the whole run
 	const struct push_counts *push;      // NULL: nothing is pushed
 	uint64_t lost_windows, lost_samples; // could not be written
 };

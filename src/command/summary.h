@@ -21,7 +21,7 @@ double summary_held_percent(const struct run_stats *stats);
 // Prints the summary of a run; `verbose`: with a line for each thread.
 void summary_print(const struct run_stats *stats, const struct profile *profile, bool verbose);
 
-// Prints the line about waits for CPUs (cpu_figures_text), unless it is NULL.
+// Prints the line about waits for CPUs (cpu_waits_text), unless it is NULL.
 void summary_print_cpu_wait(const char *text);
 
 // Prints what of Go and Python is not read, and why.

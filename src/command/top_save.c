@@ -95,9 +95,9 @@ static struct error *write_profile(const struct options *asked, struct top_sourc
 		slice_add(&slice, profile, &source->timeline.spans[i]);
 	}
 	const struct profile view = slice_view(&slice, profile);
-	const struct cpu_figures cpus =
+	const struct cpu_waits cpus =
 	    cpu_log_between(&source->recording.cpu_log, part->from_ns, part->to_ns);
-	_cleanup_free_ char *cpu_wait = cpu_figures_text(&cpus, cpu_figures_count_threads(&view));
+	_cleanup_free_ char *cpu_wait = cpu_waits_text(&cpus, cpu_waits_count_threads(&view));
 	struct error *error = write_report(&options,
 	                                   &(struct report_source){
 	                                       .part = &view,

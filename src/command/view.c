@@ -2,7 +2,7 @@
 #include "view.h"
 
 #include "clock.h"
-#include "cpu_figures.h"
+#include "cpu_waits.h"
 #include "error.h"
 #include "time_point.h"
 #include "options.h"
@@ -105,12 +105,12 @@ char *view_cpu_wait(const struct view *view, const struct cpu_log *log)
 	const struct slice *slice = &view->slice;
 	const int64_t start_ns = view->whole->start_ns;
 	const bool has_from = slice->from_ns > start_ns, has_to = slice->to_ns < INT64_MAX;
-	const struct cpu_figures figures =
+	const struct cpu_waits figures =
 	    cpu_log_between(log, has_from ? slice->from_ns - start_ns : 0,
 	                    has_to ? slice->to_ns - start_ns : INT64_MAX);
 	const struct profile *part = view->options->waits_ns ? view->whole : &view->part;
 
-	return cpu_figures_text(&figures, cpu_figures_count_threads(part));
+	return cpu_waits_text(&figures, cpu_waits_count_threads(part));
 }
 
 struct timeline *view_timeline(struct view *view)

@@ -36,7 +36,7 @@ struct error *view_end(struct view *view);
 // True if the options ask for a part of the time.
 bool view_is_sliced(const struct view *view);
 
-// Returns the line about waits for CPUs in the view's part of the time (cpu_figures_text). The
+// Returns the line about waits for CPUs in the view's part of the time (cpu_waits_text). The
 // caller frees; NULL: there is none.
 char *view_cpu_wait(const struct view *view, const struct cpu_log *log);
 

@@ -42,7 +42,7 @@ struct record_writer {
 	int64_t flushed_ns;
 	const struct module *program;                       // as written
 	size_t n_modules, n_locations, n_stacks, n_threads; // how many are written
-	size_t n_waits, n_labels, n_cpu_figures;
+	size_t n_waits, n_labels, n_cpu_waits;
 	size_t *n_mappings;        // of each module: how many are written
 	bool *has_build_id;        // of each module: it is written
 	size_t *n_frame_functions; // of each module: how many are written

@@ -427,10 +427,10 @@ static int64_t take_sum(struct cursor *cursor)
 	return cursor->failed ? 0 : (int64_t)value;
 }
 
-static void read_cpu_figures(struct record_reader *reader, struct cursor *cursor)
+static void read_cpu_waits(struct record_reader *reader, struct cursor *cursor)
 {
 	struct cpu_log *log = &reader->recording->cpu_log;
-	struct cpu_figures figures = {.at_ns = cursor_time(cursor)};
+	struct cpu_waits figures = {.at_ns = cursor_time(cursor)};
 
 	figures.cpu_ns = take_sum(cursor);
 	figures.delay_ns = take_sum(cursor);
@@ -551,7 +551,7 @@ static void read_record(struct record_reader *reader, uint64_t type, struct curs
 	    [RECORD_OVERFLOW] = read_overflow, [RECORD_FUNCTIONS] = read_functions,
 	    [RECORD_LINES] = read_lines,       [RECORD_END] = read_end,
 	    [RECORD_WAIT] = read_wait,         [RECORD_FRAME_FUNCTIONS] = read_frame_functions,
-	    [RECORD_LABELS] = read_labels,     [RECORD_CPU] = read_cpu_figures,
+	    [RECORD_LABELS] = read_labels,     [RECORD_CPU] = read_cpu_waits,
 	};
 
 	if (type < array_size(readers) && readers[type])

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "cpu_figures.h"
+#include "cpu_waits.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
@@ -305,12 +305,12 @@ static void put_figures(struct record_writer *writer)
 }
 
 // What has been read since the last block.
-static void put_cpu_figures(struct record_writer *writer)
+static void put_cpu_waits(struct record_writer *writer)
 {
 	const struct cpu_log *log = writer->options.cpu_log;
 
-	for (; log && writer->n_cpu_figures < log->count; writer->n_cpu_figures++) {
-		const struct cpu_figures *figures = &log->items[writer->n_cpu_figures];
+	for (; log && writer->n_cpu_waits < log->count; writer->n_cpu_waits++) {
+		const struct cpu_waits *figures = &log->items[writer->n_cpu_waits];
 		protobuf_varint(&writer->record, (uint64_t)figures->at_ns);
 		protobuf_varint(&writer->record, (uint64_t)figures->cpu_ns);
 		protobuf_varint(&writer->record, (uint64_t)figures->delay_ns);
@@ -413,7 +413,7 @@ static bool flush(struct record_writer *writer)
 	}
 	end_entries(writer);
 	put_figures(writer);
-	put_cpu_figures(writer);
+	put_cpu_waits(writer);
 	put_news(writer);
 	return !put_samples(writer) || end_block(writer);
 }

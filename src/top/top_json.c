@@ -39,7 +39,7 @@ static void write_kinds(struct json *json, const uint64_t kinds[N_WAIT_KINDS])
 // What the kernel counted, as near to the window as it was read.
 static void write_cpus(struct json *json, const struct top_model *model)
 {
-	const struct cpu_figures *figures = &model->cpus;
+	const struct cpu_waits *figures = &model->cpus;
 
 	if (figures->at_ns == 0)
 		return;

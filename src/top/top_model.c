@@ -156,7 +156,7 @@ char *top_cpu_wait(const struct top_model *model)
 		const uint64_t active = active_of(&model->threads[i].share);
 		n_threads += active > 0 && active * 100 >= active_of(&model->share);
 	}
-	return cpu_figures_text(&model->cpus, n_threads);
+	return cpu_waits_text(&model->cpus, n_threads);
 }
 
 char *top_function_name(const struct top_model *model, uint32_t id)

@@ -203,9 +203,9 @@ static void make_symbols(struct made *made)
 	}
 }
 
-static void add_cpu_figures(struct made *made, int64_t at_ns)
+static void add_cpu_waits(struct made *made, int64_t at_ns)
 {
-	cpu_log_add(&made->cpu_log, &(struct cpu_figures){
+	cpu_log_add(&made->cpu_log, &(struct cpu_waits){
 	                                .at_ns = at_ns,
 	                                .cpu_ns = (int64_t)draw(made, INT64_MAX / 4),
 	                                .delay_ns = (int64_t)draw(made, 1000),
@@ -241,7 +241,7 @@ static void make(struct made *made, uint64_t seed, int n_ticks, uint64_t max_byt
 		made->stats.missed_ticks += draw(made, 2);
 		made->stats.held_ns += draw(made, 1000);
 		if (i > 0 && draw(made, 4) == 0)
-			add_cpu_figures(made, now_ns - made->stats.start_ns);
+			add_cpu_waits(made, now_ns - made->stats.start_ns);
 		assert_true(record_writer_tick(made->writer));
 		now_ns += PERIOD_NS + (int64_t)draw(made, NS_PER_MS);
 	}

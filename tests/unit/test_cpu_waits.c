@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "clock.h"
-#include "cpu_figures.h"
+#include "cpu_waits.h"
 #include "memory.h"
 #include "profile.h"
 #include "report_fixture.h"
@@ -16,7 +16,7 @@
 #define MS NS_PER_MS
 
 static const struct {
-	struct cpu_figures figures;
+	struct cpu_waits figures;
 	size_t n_threads;
 	const char *text; // NULL: nothing is told
 } cases[] = {
@@ -74,7 +74,7 @@ static void test_texts(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < array_size(cases); i++) {
-		_cleanup_free_ char *text = cpu_figures_text(&cases[i].figures, cases[i].n_threads);
+		_cleanup_free_ char *text = cpu_waits_text(&cases[i].figures, cases[i].n_threads);
 		if (cases[i].text)
 			assert_string_equal(text, cases[i].text);
 		else
@@ -96,14 +96,14 @@ static void test_between(void **state)
 	(void)state;
 	assert_int_equal(cpu_log_between(&log, 0, INT64_MAX).at_ns, 0);
 	for (int64_t i = 1; i <= 3; i++)
-		cpu_log_add(&log, &(struct cpu_figures){
+		cpu_log_add(&log, &(struct cpu_waits){
 		                      .at_ns = i * 1000 * MS,
 		                      .cpu_ns = 10 * MS * ((1 << i) - 1),
 		                      .n_cpus = 4,
 		                      .n_periods = 10 - (uint64_t)i, // of another group
 		                  });
 	for (size_t i = 0; i < array_size(parts); i++) {
-		const struct cpu_figures figures =
+		const struct cpu_waits figures =
 		    cpu_log_between(&log, parts[i].from_ms * MS, parts[i].to_ms * MS);
 		assert_int_equal(figures.at_ns, parts[i].at_ms * MS);
 		assert_int_equal(figures.cpu_ns, parts[i].cpu_ms * MS);
@@ -114,14 +114,14 @@ static void test_between(void **state)
 
 static void test_sums(void **state)
 {
-	struct cpu_figures figures;
+	struct cpu_waits figures;
 	struct report_fixture f;
 
 	(void)state;
 	report_fixture_init(&f);
 	const uint32_t a = report_fixture_thread(&f, 1, "a"), b = report_fixture_thread(&f, 2, "b");
 	report_fixture_thread(&f, 3, "unknown");
-	cpu_figures_sum(&figures, &f.profile);
+	cpu_waits_sum(&figures, &f.profile);
 	assert_int_equal(figures.cpu_ns, -1);
 	f.profile.threads[a].kernel_cpu_ns = 5;
 	f.profile.threads[a].kernel_delay_ns = 6;
@@ -129,7 +129,7 @@ static void test_sums(void **state)
 	f.profile.threads[b].kernel_delay_ns = 80;
 	f.profile.forgotten.kernel_cpu_ns = 900;
 	f.profile.forgotten.kernel_delay_ns = 1000;
-	cpu_figures_sum(&figures, &f.profile);
+	cpu_waits_sum(&figures, &f.profile);
 	assert_int_equal(figures.cpu_ns, 975);
 	assert_int_equal(figures.delay_ns, 1086);
 	report_fixture_deinit(&f);
@@ -141,18 +141,18 @@ static void test_threads(void **state)
 
 	(void)state;
 	report_fixture_init(&f);
-	assert_int_equal(cpu_figures_count_threads(&f.profile), 0);
+	assert_int_equal(cpu_waits_count_threads(&f.profile), 0);
 	for (int i = 0; i < 6; i++) {
 		const uint32_t thread = report_fixture_thread(&f, i + 1, "t");
 		const enum thread_state states[] = {THREAD_SLEEPING, THREAD_RUNNING,
 		                                    THREAD_RUNNABLE};
 		report_fixture_sample(&f, thread, states[i % 3], NULL, 0, STACK_NOT_SAMPLED, 100);
 	}
-	assert_int_equal(cpu_figures_count_threads(&f.profile), 4);
+	assert_int_equal(cpu_waits_count_threads(&f.profile), 4);
 	// One that hardly ever runs does not count.
 	const uint32_t idle = report_fixture_thread(&f, 9, "idle");
 	report_fixture_sample(&f, idle, THREAD_RUNNING, NULL, 0, STACK_NOT_SAMPLED, 1);
-	assert_int_equal(cpu_figures_count_threads(&f.profile), 4);
+	assert_int_equal(cpu_waits_count_threads(&f.profile), 4);
 	report_fixture_deinit(&f);
 }
 

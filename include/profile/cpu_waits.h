@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cpu_figures: for how long a process's threads had CPUs and waited for them, by the kernel's count
+// cpu_waits: for how long a process's threads had CPUs and waited for them, by the kernel's count
 // rather than by samples; and what kept them waiting.
 #pragma once
 
@@ -9,7 +9,7 @@
 struct profile;
 
 // Sums since sampling began, or what one reading has more than another.
-struct cpu_figures {
+struct cpu_waits {
 	int64_t at_ns;    // when they were read, from the first tick on
 	int64_t cpu_ns;   // all sampled threads together had a CPU for so long...
 	int64_t delay_ns; // ...and waited for one, as the thread's kernel_delay_ns
@@ -22,25 +22,25 @@ struct cpu_figures {
 
 // Readings, in the order of time.
 struct cpu_log {
-	struct cpu_figures *items;
+	struct cpu_waits *items;
 	size_t count, capacity;
 };
 
-void cpu_log_add(struct cpu_log *log, const struct cpu_figures *figures);
+void cpu_log_add(struct cpu_log *log, const struct cpu_waits *figures);
 void cpu_log_deinit(struct cpu_log *log);
 
 // Returns the figures of a part of the time, as near as there are readings; its at_ns is how long
 // that is. All are 0 if nothing was read of it.
-struct cpu_figures cpu_log_between(const struct cpu_log *log, int64_t from_ns, int64_t to_ns);
+struct cpu_waits cpu_log_between(const struct cpu_log *log, int64_t from_ns, int64_t to_ns);
 
 // Sets cpu_ns and delay_ns to the sums of the profile's threads; -1: the kernel does not tell.
-void cpu_figures_sum(struct cpu_figures *figures, const struct profile *profile);
+void cpu_waits_sum(struct cpu_waits *figures, const struct profile *profile);
 
 // Returns how many threads have at least a hundredth of the time that all were on a CPU or waiting
 // for one, by samples.
-size_t cpu_figures_count_threads(const struct profile *profile);
+size_t cpu_waits_count_threads(const struct profile *profile);
 
 // Returns a line such as "waited 21.8 s for a CPU (94 % of its active time): 8 threads share 1 CPU"
 // if the threads waited for CPUs for more than a fifth of the time in which they were not blocked,
-// and not just for moments; else NULL. `n_threads`: as cpu_figures_count_threads. The caller frees.
-char *cpu_figures_text(const struct cpu_figures *figures, size_t n_threads);
+// and not just for moments; else NULL. `n_threads`: as cpu_waits_count_threads. The caller frees.
+char *cpu_waits_text(const struct cpu_waits *figures, size_t n_threads);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cpu_figures.h"
+#include "cpu_waits.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum {
 	LEAST_THREAD = 100, // a thread with a hundredth of the active time counts
 };
 
-void cpu_log_add(struct cpu_log *log, const struct cpu_figures *figures)
+void cpu_log_add(struct cpu_log *log, const struct cpu_waits *figures)
 {
 	*array_push(log->items, log->count, log->capacity) = *figures;
 }
@@ -28,9 +28,9 @@ void cpu_log_deinit(struct cpu_log *log)
 }
 
 // Returns the reading that is nearest to the time; before the first one all is 0.
-static const struct cpu_figures *nearest(const struct cpu_log *log, int64_t ns)
+static const struct cpu_waits *nearest(const struct cpu_log *log, int64_t ns)
 {
-	static const struct cpu_figures none = {0};
+	static const struct cpu_waits none = {0};
 	size_t low = 0, high = log->count;
 
 	while (low < high) {
@@ -40,10 +40,10 @@ static const struct cpu_figures *nearest(const struct cpu_log *log, int64_t ns)
 		else
 			high = middle;
 	}
-	const struct cpu_figures *before = low > 0 ? &log->items[low - 1] : &none;
+	const struct cpu_waits *before = low > 0 ? &log->items[low - 1] : &none;
 	if (low == log->count)
 		return before;
-	const struct cpu_figures *after = &log->items[low];
+	const struct cpu_waits *after = &log->items[low];
 	return ns - before->at_ns <= after->at_ns - ns ? before : after;
 }
 
@@ -53,13 +53,13 @@ static int64_t more(int64_t last, int64_t first)
 	return last > first ? last - first : 0;
 }
 
-struct cpu_figures cpu_log_between(const struct cpu_log *log, int64_t from_ns, int64_t to_ns)
+struct cpu_waits cpu_log_between(const struct cpu_log *log, int64_t from_ns, int64_t to_ns)
 {
-	const struct cpu_figures *first = nearest(log, from_ns), *last = nearest(log, to_ns);
+	const struct cpu_waits *first = nearest(log, from_ns), *last = nearest(log, to_ns);
 
 	if (last->at_ns <= first->at_ns)
-		return (struct cpu_figures){0};
-	return (struct cpu_figures){
+		return (struct cpu_waits){0};
+	return (struct cpu_waits){
 	    .at_ns = last->at_ns - first->at_ns,
 	    .cpu_ns = more(last->cpu_ns, first->cpu_ns),
 	    .delay_ns = more(last->delay_ns, first->delay_ns),
@@ -71,7 +71,7 @@ struct cpu_figures cpu_log_between(const struct cpu_log *log, int64_t from_ns, i
 	};
 }
 
-void cpu_figures_sum(struct cpu_figures *figures, const struct profile *profile)
+void cpu_waits_sum(struct cpu_waits *figures, const struct profile *profile)
 {
 	bool is_known = profile->forgotten.kernel_cpu_ns > 0;
 
@@ -89,7 +89,7 @@ void cpu_figures_sum(struct cpu_figures *figures, const struct profile *profile)
 		figures->cpu_ns = figures->delay_ns = -1;
 }
 
-size_t cpu_figures_count_threads(const struct profile *profile)
+size_t cpu_waits_count_threads(const struct profile *profile)
 {
 	_cleanup_free_ int64_t *active_ns =
 	    memory_alloc_zeroed(profile->n_threads + 1, sizeof(*active_ns));
@@ -108,7 +108,7 @@ size_t cpu_figures_count_threads(const struct profile *profile)
 	return n;
 }
 
-static char *text_of_limit(const struct cpu_figures *figures)
+static char *text_of_limit(const struct cpu_waits *figures)
 {
 	const double cpus = (double)figures->limit / 1000;
 	_cleanup_free_ char *limit =
@@ -122,7 +122,7 @@ static char *text_of_limit(const struct cpu_figures *figures)
 }
 
 // Returns what kept the threads waiting, as far as that is known.
-static char *text_of_cause(const struct cpu_figures *figures, size_t n_threads)
+static char *text_of_cause(const struct cpu_waits *figures, size_t n_threads)
 {
 	if (figures->n_throttled > 0 && figures->n_throttled >= figures->n_periods / LEAST_PERIODS)
 		return text_of_limit(figures);
@@ -134,7 +134,7 @@ static char *text_of_cause(const struct cpu_figures *figures, size_t n_threads)
 	return memory_printf(": other processes use its CPU%s, too", text_plural(figures->n_cpus));
 }
 
-char *cpu_figures_text(const struct cpu_figures *figures, size_t n_threads)
+char *cpu_waits_text(const struct cpu_waits *figures, size_t n_threads)
 {
 	const int64_t active_ns = figures->cpu_ns + figures->delay_ns;
 
