@@ -2,14 +2,20 @@
 """Windows: a profile for each stretch of time, which add up to the whole exactly."""
 
 import collections
+import datetime
 import json
 import math
 import os
+import re
 import shutil
+import signal
 import subprocess
+import sys
+import time
 
 import harness
 import pprof
+from push_server import Server
 from harness import STATUS_OUTPUT, STATUS_USAGE, Run
 from told import Summary
 
@@ -174,6 +180,140 @@ class Windows(harness.TestCase):
         ):
             run = Run(["-p", os.getpid(), "-d", "1", *args]).finish(expect=STATUS_USAGE)
             self.assert_message(run, pattern, STATUS_USAGE)
+
+
+class Hosts(harness.TestCase):
+    """A host's name begins the names of files: whatever it is, they are no hidden ones."""
+
+    def test_pushed(self):
+        script = """
+import ctypes, os, sys
+name = os.fsencode(sys.argv[1])
+assert ctypes.CDLL(None).sethostname(name, len(name)) == 0
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+        server = Server()
+        self.addCleanup(server.close)
+        for host in ("", ".", "..", ".hidden", "-rf", "a b", "(none)", "x/../y", "$(x)"):
+            with self.subTest(host):
+                where, before = os.path.join(self.directory(), "w"), len(server.requests)
+                prefix = [harness.find_tool("unshare"), "-u", sys.executable, "-c", script, host]
+                args = ["--every=200ms", "-o", where, "--", "sleep", "0.3"]
+                run = Run(args, prefix=prefix)
+                run.communicate()
+                self.assertEqual(run.status, 0, run.stderr)
+                files = os.listdir(where)
+                self.assertTrue(files)
+                self.assertEqual([name for name in files if name[0] == "."], [])
+                push = [harness.PROFILER, "push", "--remove", server.url, where]
+                self.assertEqual(subprocess.run(push, capture_output=True, check=False).returncode, 0)
+                self.assertEqual((len(server.requests) - before, os.listdir(where)), (len(files), []))
+
+
+class Clock(harness.TestCase):
+    """The time of day is set while it samples: by NTP, by hand, or after a suspend."""
+
+    STEP_S = 7200
+
+    def setUp(self):
+        if harness.is_sanitized():
+            self.skipTest("a sanitizer's library must be loaded first")
+        self.where, self.clock = os.path.join(self.directory(), "w"), os.path.join(self.directory(), "c")
+        self.set_clock(0)
+        self.target = self.start_fixture("threads", 2, 1)
+
+    def set_clock(self, seconds):
+        with open(self.clock + ".new", "w", encoding="ascii") as file:
+            file.write(str(seconds))
+        os.rename(self.clock + ".new", self.clock)
+
+    def start_run(self, *args):
+        env = {**os.environ, "LD_PRELOAD": harness.fixture("set_clock.so"), "SET_CLOCK": self.clock}
+        return Run(args, target_pid=self.target.pid, env=env)
+
+    def sample(self, *args):
+        return self.start_run("-p", self.target.pid, "-F", 199, *args)
+
+    def finished(self):
+        """Each window's start by its name, by the clock, and how long it was; the first one first."""
+        found = []
+        for name in sorted(os.listdir(self.where) if os.path.isdir(self.where) else []):
+            told = re.search(r"\.(\d{8}T\d{6}Z)\.pb\.gz$", name)
+            if not name.startswith(".") and told:
+                named = datetime.datetime.strptime(told[1] + "+0000", "%Y%m%dT%H%M%SZ%z").timestamp()
+                with open(os.path.join(self.where, name), "rb") as file:
+                    profile = pprof.Profile(file.read())
+                found.append((named, profile.time_ns / 1e9, profile.duration_ns / 1e9))
+        return found
+
+    def assert_shifted(self, window, step_s):
+        named, start, _ = window
+        self.assertAlmostEqual(named, start, delta=2)
+        self.assertAlmostEqual(start - time.time(), step_s, delta=600)
+
+    def test_every(self):
+        """A window that ends after a step has the new time, on whichever side; those before keep theirs,
+        and without a step one begins where the other ended."""
+        for step_s in (self.STEP_S, -self.STEP_S):
+            shutil.rmtree(self.where, ignore_errors=True)
+            self.set_clock(0)
+            run = self.sample("--every=200ms", "-o", self.where)
+            harness.wait_for(lambda: len(self.finished()) >= 2, "windows")
+            before = self.finished()
+            self.set_clock(step_s)
+            harness.wait_for(lambda n=len(before): len(self.finished()) >= n + 4, "more windows")
+            run.signal(signal.SIGINT)
+            run.communicate()
+            self.assertEqual(run.status, 0, run.stderr)
+            windows = self.finished()
+            for window in before:
+                self.assert_shifted(window, 0)
+            self.assert_shifted(windows[-1], step_s)
+            jumps = [a[1] + a[2] - b[1] for a, b in zip(windows, windows[1:])]
+            self.assertEqual(sum(abs(jump) > 1e-3 for jump in jumps), 1, jumps)
+
+    def test_ring_and_whole(self):
+        """A window that is asked for, and a profile at its end."""
+        run = self.sample("--ring=1s", "-o", self.where)
+        run.wait_attached()
+        self.set_clock(self.STEP_S)
+        run.signal(signal.SIGUSR1)
+        harness.wait_for(self.finished, "the window")
+        run.signal(signal.SIGINT)
+        run.communicate()
+        self.assert_shifted(self.finished()[0], self.STEP_S)
+        run = self.sample("-o", "out.pb.gz")
+        run.wait_attached()
+        self.set_clock(-self.STEP_S)
+        run.signal(signal.SIGINT)
+        self.assertLess(run.finish().pprof.time_ns / 1e9, time.time() - self.STEP_S / 2)
+
+
+    def test_top(self):
+        run = self.start_run("top", self.target.pid, "--json", "-n", 1000, "--interval=200ms")
+        first = json.loads(run.process.stdout.readline())["start_ns"]
+        self.set_clock(self.STEP_S)
+        starts = (json.loads(line)["start_ns"] for line in run.process.stdout)
+        self.assertAlmostEqual((next(s for s in starts if s != first) - first) / 1e9, self.STEP_S, delta=1)
+        run.signal(signal.SIGINT)
+        run.communicate()
+
+    def test_push(self):
+        """All that was sampled before and after is sent, with the time that it had when it was written."""
+        server = Server()
+        self.addCleanup(server.close)
+        run = self.sample("--every=500ms", f"--push={server.url}", "--service=s", "-o", self.where)
+        harness.wait_for(lambda: len(server.requests) >= 2, "windows")
+        self.set_clock(self.STEP_S)
+        n = len(server.requests)
+        harness.wait_for(lambda: len(server.requests) >= n + 4, "more windows")
+        run.signal(signal.SIGINT)
+        run.communicate()
+        self.assertIn("dropped 0 windows (0 samples); 0 windows are left", run.stderr)
+        self.assertEqual(os.listdir(self.where), [])
+        late = [s.profile.time_ns / 1e9 - time.time() > self.STEP_S / 2 for s in server.taken]
+        self.assertEqual(late, sorted(late))
+        self.assertGreaterEqual(sum(late), 2)
 
 
 if __name__ == "__main__":

@@ -197,7 +197,7 @@ struct profile {
 	struct profile_totals forgotten; // what they stood for
 
 	int64_t start_ns; // CLOCK_MONOTONIC of the first tick, at which the first period begins
-	int64_t start_time_ns; // CLOCK_REALTIME of the first tick
+	int64_t start_time_ns; // CLOCK_REALTIME of the first tick: profile_follow_clock
 	int64_t duration_ns;   // from the first tick to the end
 	int64_t period_ns;     // the nominal time between ticks
 
@@ -265,6 +265,10 @@ void profile_pass(struct profile *profile, uint32_t thread, int64_t now_ns);
 
 // Notes that the first tick is at now_ns. Threads that are known already are watched from then on.
 void profile_begin(struct profile *profile, int64_t now_ns);
+
+// Moves start_time_ns if the time of day was set meanwhile, so that what is written from now on has
+// the new time. Only for a profile that is being sampled: start_ns is of CLOCK_MONOTONIC.
+void profile_follow_clock(struct profile *profile);
 
 // Takes over the thread's new name, if it changed.
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name);

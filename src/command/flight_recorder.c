@@ -79,6 +79,7 @@ static void write_asked(struct flight_recorder *recorder, size_t n_late)
 	const char *why = recorder->why;
 	struct slice slice;
 
+	profile_follow_clock(recorder->profile);
 	const struct profile view = ring_view(&recorder->ring, recorder->end_ns, &slice);
 	if (view.n_samples == 0 || view.duration_ns < view.period_ns / 2) {
 		fprintf(stderr,

@@ -60,8 +60,10 @@ struct error *window_files_init(struct window_files *files, const struct options
 	};
 	gethostname(files->host, sizeof(files->host) - 1);
 	for (char *c = files->host; *c; c++)
-		if (*c == '/')
+		if (*c == '/' || (*c == '.' && c == files->host)) // no hidden files
 			*c = '_';
+	if (!files->host[0])
+		files->host[0] = '_';
 	if (!options->output)
 		return NULL;
 	files->directory = memory_strdup(options->output);

@@ -135,8 +135,8 @@ static void cut_timeline(struct windows *windows, struct timeline *ret)
 
 static void cut(struct windows *windows, int64_t now_ns)
 {
+	profile_follow_clock(windows->profile);
 	struct profile view = *windows->profile;
-
 	_cleanup_free_ struct sample *samples = new_samples(windows, &view.n_samples);
 	view.samples = samples;
 	view.start_time_ns += windows->start_ns - view.start_ns;

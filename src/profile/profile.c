@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock_step.h"
 #include "labels.h"
 #include "memory.h"
 #include "waits.h"
@@ -279,6 +280,11 @@ void profile_begin(struct profile *profile, int64_t now_ns)
 		profile->threads[i].first_ns = now_ns;
 		profile->threads[i].last_ns = now_ns;
 	}
+}
+
+void profile_follow_clock(struct profile *profile)
+{
+	profile->start_time_ns += clock_step_ns(profile->start_time_ns - profile->start_ns);
 }
 
 static void tell_name(const struct profile *profile, uint32_t thread)

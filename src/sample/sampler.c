@@ -263,6 +263,7 @@ static void end(const struct loop *loop)
 	stats->lost_privileges = privileged_exec_count_lost();
 	stats->end_ns = clock_now_ns();
 	profile->duration_ns = stats->last_ns - stats->start_ns;
+	profile_follow_clock(profile);
 }
 
 struct error *sampler_run(const struct sampler *sampler, struct profile *profile,

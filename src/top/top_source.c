@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "clock_step.h"
 #include "error.h"
 #include "local_files.h"
 #include "memory.h"
@@ -45,7 +46,8 @@ void top_source_begin(const struct debug_sources *sources, bool inlines, int64_t
 {
 	const struct symbolize_options names = {.inlines = inlines};
 
-	*ret = (struct top_source){.is_stream = true, .keep_ns = keep_ns};
+	*ret = (struct top_source){
+	    .is_stream = true, .keep_ns = keep_ns, .clock_offset_ns = clock_offset_ns()};
 	recording_begin_stream(&ret->recording);
 	modules_set_debug_sources(&ret->recording.modules, sources);
 	ret->symbolizer = symbolizer_create(&names, &ret->found);
@@ -65,11 +67,21 @@ static void forget(struct top_source *source)
 	source->forget_above = kept > MIN_SPANS / 2 ? 2 * kept : MIN_SPANS;
 }
 
+// As profile_follow_clock does for who samples.
+static void follow_clock(struct top_source *source)
+{
+	const int64_t step_ns = clock_step_ns(source->clock_offset_ns);
+
+	source->clock_offset_ns += step_ns;
+	source->recording.profile.start_time_ns += step_ns;
+}
+
 bool top_source_feed(struct top_source *source, const void *bytes, size_t size)
 {
 	if (!recording_feed(&source->recording, bytes, size))
 		return false;
 	source->now_ns = recording_now_ns(&source->recording);
+	follow_clock(source);
 	if (source->timeline.n_spans > source->forget_above)
 		forget(source);
 	return true;
