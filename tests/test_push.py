@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import harness
 import pprof_maker
@@ -264,7 +263,8 @@ class Failures(Push):
             self.assertEqual((told.windows, told.dropped, told.left), (0, 0, 2))
             self.assertEqual(len(os.listdir(spool)), 2)
             self.assertEqual((len(server.requests), away.requests), (1, []))
-            self.assertIn(f"it answers {status}: nothing is sent until that is mended", self.stderr)
+            led = f", a redirection to {away.url}/x" if status == 301 else ""
+            self.assertIn(f"it answers {status}{led}: nothing is sent until that is mended", self.stderr)
 
     def slow_answered_but_cut(self):
         """A success is one, whether the rest of the answer comes or not; no answer is none."""
@@ -310,13 +310,13 @@ class Failures(Push):
         self.assertEqual(sum(series.n_samples for series in server.taken), 1000)
         self.assertEqual(len(server.taken), len({series.uuid for series in server.taken}))
 
-    def test_old_and_unreadable(self):
+    def test_unreadable(self):
         """Dropped without asking."""
         server = self.serve()
-        spool = self.spool(window(5, age_s=7200), b"\x1f\x8bgarbage", b"", window(6))
+        spool = self.spool(b"\x1f\x8bgarbage", b"", window(6))
         told = self.push(server.url, spool, "--remove", expect=STATUS_OUTPUT)
         self.assertEqual((told.windows, told.samples, told.dropped, told.dropped_samples, told.left),
-                         (1, 12, 3, 10, 0))  # fmt: skip
+                         (1, 12, 2, 0, 0))  # fmt: skip
         self.assertEqual(len(server.requests), 1)
 
     def test_barred(self):
@@ -397,7 +397,7 @@ class Failures(Push):
         told = Told(self.end(process, STATUS_OUTPUT))
         self.assertEqual((told.windows, told.dropped, told.left), (0, 0, 1))
         self.assertEqual(len(os.listdir(spool)), 1)
-        self.assertRegex(self.stderr, "imeout was reached: it is tried again")
+        self.assertRegex(self.stderr, "it does not answer (within 10 s|in time): it is tried again")
 
     def test_killed(self):
         """At any instant: whatever was not taken is still there for the next one."""
@@ -455,7 +455,7 @@ class Secrets(Push):
         for args in ([], [f"--push-ca={bad}"]):
             process = self.begin(server.url, spool, "--follow", *args)
             for line in process.stderr:  # on a busy machine some attempts may take too long
-                if "Timeout was reached" not in line:
+                if "timeout" not in line:
                     break
             self.assertRegex(line, r"certificate|SSL.*tried again")
             process.send_signal(signal.SIGTERM)

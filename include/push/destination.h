@@ -33,17 +33,17 @@ struct push_series {
 
 // What a kind of server takes.
 struct push_format {
-	const char *scheme;       // what stands before http:// or https://
-	const char *path;         // for an address without one
-	const char *content_type; // of the body
-	bool takes_files;         // sends files as they are: nothing below is used
-	bool splits_labels;       // it drops labels of samples: each set becomes a series
-	bool names_functions;     // it finds names that we do not have, by build ID
-	bool compresses;          // `write` compresses the body with gzip
-	size_t max_rows;          // in a profile
-	size_t max_raw_bytes;     // before compression; a single row may take twice as many
+	const char *scheme;         // what stands before http:// or https://
+	const char *path;           // for an address without one
+	const char *content_type;   // of the body
+	bool takes_files;           // sends files as they are: nothing below is used
+	bool splits_labels;         // it drops labels of samples: each set becomes a series
+	bool names_functions;       // it finds names that we do not have, by build ID
+	bool tells_partial_success; // in its answer, as ExportProfilesServiceResponse does
+	bool compresses;            // `write` compresses the body with gzip
+	size_t max_rows;            // in a profile
+	size_t max_raw_bytes;       // before compression; a single row may take twice as many
 	uint32_t max_frames;
-	int64_t max_age_ns; // it refuses older profiles
 	// Writes the body. Errors of the stream stay in its error indicator.
 	struct error *(*write)(const struct push_series *series, FILE *stream);
 };

@@ -8,7 +8,6 @@
 enum push_drop {
 	PUSH_REFUSED,    // the server says that the window is wrong
 	PUSH_POISON,     // the server fails at it again and again, but takes others
-	PUSH_TOO_OLD,    // the server takes none as old as that
 	PUSH_EVICTED,    // the spool was full
 	PUSH_TOO_LARGE,  // a single sample is larger than the server takes
 	PUSH_UNREADABLE, // the file is not a profile

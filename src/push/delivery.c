@@ -16,6 +16,7 @@
 #include "error.h"
 #include "http.h"
 #include "memory.h"
+#include "push_answer.h"
 #include "push_parts.h"
 #include "push_counts.h"
 #include "push_headers.h"
@@ -24,11 +25,7 @@
 #include "text.h"
 #include "uploader.h"
 
-enum {
-	STATUS_TIMEOUT = 408,
-	STATUS_TOO_MANY = 429,
-	MAX_RETRY_AFTER_S = 300,
-};
+enum { MAX_RETRY_AFTER_S = 300 };
 
 // What of it is at hand while it is sent.
 struct sending {
@@ -36,25 +33,9 @@ struct sending {
 	struct http *http;
 	struct push_window *window;
 	struct push_parts parts;
-	int64_t timeout_ms;
 	bool is_unanswered; // the last request, though all of it had gone
 	struct delivery *result;
 };
-
-// https://www.rfc-editor.org/rfc/rfc9110#section-15, and what servers mean by it: Pyroscope answers
-// 500 to a profile that it cannot read, and 429 to one that is larger than a burst may ever be.
-static enum verdict judge(long status)
-{
-	if (status >= 200 && status < 300)
-		return VERDICT_SENT;
-	if (status == 0 || status == STATUS_TIMEOUT)
-		return VERDICT_LATER;
-	if (status == STATUS_TOO_MANY || status >= 500)
-		return VERDICT_FAULTY;
-	if (status == 400 || status == 413 || status == 422)
-		return VERDICT_REFUSED;
-	return VERDICT_CONFIGURATION;
-}
 
 // Opens the window's file and locks it, so that no other uploader sends it, too: the lock ends with
 // the process. -1 with errno: it is gone (ENOENT), is locked (EWOULDBLOCK), or cannot be opened.
@@ -135,21 +116,18 @@ static void take_error(struct delivery *result, enum verdict verdict, struct err
 	error_destroy(error);
 }
 
-static void take_answer(struct delivery *result, struct http_answer *answer)
+static void take_answer(struct sending *sending, const struct http_answer *answer)
 {
+	struct delivery *result = sending->result;
 	int64_t wait_s = answer->retry_after_s;
 
-	result->verdict = judge(answer->status);
-	if (result->verdict == VERDICT_SENT)
-		return;
+	free(take_pointer(result->text)); // of a part before
+	result->verdict =
+	    push_answer_judge(sending->uploader->wishes.destination->format, answer, &result->text);
 	if (wait_s > MAX_RETRY_AFTER_S)
 		wait_s = MAX_RETRY_AFTER_S;
-	result->retry_after_ns = wait_s > 0 ? wait_s * NS_PER_SECOND : 0;
-	if (answer->status == 0)
-		result->text = memory_strdup(answer->text);
-	else
-		result->text = memory_printf("it answers %ld%s%s", answer->status,
-		                             answer->text[0] ? ": " : "", answer->text);
+	if (result->verdict != VERDICT_SENT)
+		result->retry_after_ns = wait_s > 0 ? wait_s * NS_PER_SECOND : 0;
 }
 
 // What is said of a file that claim() has not opened.
@@ -185,15 +163,15 @@ static bool post(struct sending *sending, const struct push_part *part)
 	              .headers = (const char *const *)headers.lines,
 	              .body = part->body,
 	              .size = part->size,
-	              .timeout_ms = sending->timeout_ms,
 	          },
 	          &answer);
 	sending->is_unanswered = answer.may_be_there;
-	push_headers_hide(&headers, answer.text);
-	push_headers_deinit(&headers);
 	uploader->counts->requests++;
-	take_answer(sending->result, &answer);
-	free(answer.text);
+	take_answer(sending, &answer);
+	if (sending->result->text)
+		push_headers_hide(&headers, sending->result->text);
+	push_headers_deinit(&headers);
+	http_answer_deinit(&answer);
 	return sending->result->verdict == VERDICT_SENT;
 }
 
@@ -238,10 +216,12 @@ static void send_parts(struct sending *sending)
 	sending->result->verdict = VERDICT_SENT; // if there was nothing to be sent, too
 	counts->sent_windows++;
 	counts->dropped_samples[PUSH_TOO_LARGE] += sending->result->samples;
-	if (sending->result->samples)
-		sending->result->text = memory_printf(
-		    "%" PRIu64 " of its samples are larger than what the server takes",
-		    sending->result->samples);
+	if (!sending->result->samples)
+		return;
+	free(sending->result->text);
+	sending->result->text =
+	    memory_printf("%" PRIu64 " of its samples are larger than what the server takes",
+	                  sending->result->samples);
 }
 
 // What fits into no request alone is among them.
@@ -254,15 +234,6 @@ static uint64_t count_unsent(const struct push_parts *parts, const struct push_w
 	return n;
 }
 
-static bool is_too_old(const struct sending *sending)
-{
-	const int64_t now_ns = clock_read_ns(CLOCK_REALTIME);
-	const int64_t time_ns = sending->parts.time_ns;
-
-	return time_ns > 0 && time_ns < now_ns &&
-	       now_ns - time_ns > sending->uploader->wishes.destination->format->max_age_ns;
-}
-
 // What it would do, for --dry-run.
 static void show(const struct sending *sending)
 {
@@ -270,10 +241,7 @@ static void show(const struct sending *sending)
 	const int length = (int)strcspn(url, "?"); // behind it may be a token
 	_cleanup_free_ char *path = clean(sending->window->path);
 
-	printf("%s: %" PRIu64 " samples", path, sending->parts.samples);
-	if (is_too_old(sending))
-		printf(", too old to be sent");
-	printf("\n");
+	printf("%s: %" PRIu64 " samples\n", path, sending->parts.samples);
 	for (size_t i = 0; i < sending->parts.count; i++) {
 		const struct push_part *part = &sending->parts.items[i];
 		printf("\tPOST %.*s: %zu bytes (%zu before compression), %" PRIu64 " samples %s\n",
@@ -285,13 +253,12 @@ static void show(const struct sending *sending)
 }
 
 void deliver(const struct uploader *uploader, struct http *http, struct push_window *window,
-             int64_t timeout_ms, struct delivery *ret)
+             struct delivery *ret)
 {
 	struct sending sending = {
 	    .uploader = uploader,
 	    .http = http,
 	    .window = window,
-	    .timeout_ms = timeout_ms,
 	    .result = ret,
 	};
 	*ret = (struct delivery){
@@ -310,8 +277,6 @@ void deliver(const struct uploader *uploader, struct http *http, struct push_win
 	ret->samples = count_unsent(&sending.parts, window);
 	if (uploader->dry)
 		show(&sending);
-	else if (is_too_old(&sending))
-		ret->verdict = VERDICT_TOO_OLD;
 	else
 		send_parts(&sending);
 	push_parts_deinit(&sending.parts);

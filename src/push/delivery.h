@@ -16,7 +16,6 @@ enum verdict {
 	VERDICT_FAULTY,        // the server fails, perhaps because of this window
 	VERDICT_CONFIGURATION, // the server refuses us, or is not one of this kind
 	VERDICT_REFUSED,       // the server says that the window is wrong
-	VERDICT_TOO_OLD,
 	VERDICT_UNREADABLE,
 	VERDICT_BARRED, // the file cannot be opened, or is not a regular one
 	VERDICT_GONE,   // the file is gone, or somebody else sends it
@@ -28,13 +27,13 @@ struct delivery {
 	int64_t retry_after_ns; // as the server asks; 0: it does not
 	uint64_t samples;       // in the parts that are not sent
 	bool has_sent;          // a part was sent this time
-	char *text;             // the reason as one clean line; owned; NULL: none
+	char *text;             // the reason, or a warning, as one clean line; owned; NULL: none
 	int fd; // the window's file: no other uploader takes it while this is open; -1: none
 };
 
-// Sends the parts of the window that are not sent yet, each within `timeout_ms`.
+// Sends the parts of the window that are not sent yet.
 void deliver(const struct uploader *uploader, struct http *http, struct push_window *window,
-             int64_t timeout_ms, struct delivery *ret);
+             struct delivery *ret);
 
 // Call it before dropping a window: takes its file as deliver does, and only counts the samples
 // that are not sent, as far as they can be read. False if the file is gone, or somebody else has

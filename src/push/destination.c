@@ -4,16 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "error.h"
 #include "memory.h"
 
-#define MINUTE_NS (60 * NS_PER_SECOND)
-
-// Pyroscope's limits are those of its defaults for a tenant: 16,000 samples, 1,000 frames, one
-// hour, and 2 MiB at once, labels included, which are counted before compression and shared by all
-// who send at that time: half of them leaves room. OpenTelemetry's profiles are three there, of one
-// type of values each.
+// Pyroscope's limits are those of its defaults for a tenant: 16,000 samples, 1,000 frames, and 2
+// MiB at once, labels included, which are counted before compression and shared by all who send at
+// that time: half of them leaves room. OpenTelemetry's profiles are three there, of one type of
+// values each.
 enum { PYROSCOPE_ROWS = 15000, PYROSCOPE_BYTES = 1000000, PYROSCOPE_FRAMES = 1000 };
 
 static const struct push_format formats[] = {
@@ -24,7 +21,6 @@ static const struct push_format formats[] = {
         .max_rows = PYROSCOPE_ROWS,
         .max_raw_bytes = PYROSCOPE_BYTES,
         .max_frames = PYROSCOPE_FRAMES,
-        .max_age_ns = 55 * MINUTE_NS,
         .write = write_push_pyroscope,
     },
     {
@@ -36,7 +32,6 @@ static const struct push_format formats[] = {
         .max_rows = 100000,
         .max_raw_bytes = 16 << 20,
         .max_frames = 1000,
-        .max_age_ns = 24 * 60 * MINUTE_NS,
         .write = write_push_parca,
     },
     {
@@ -44,10 +39,10 @@ static const struct push_format formats[] = {
         .path = "/v1development/profiles",
         .content_type = "application/x-protobuf",
         .compresses = true,
+        .tells_partial_success = true,
         .max_rows = PYROSCOPE_ROWS,
         .max_raw_bytes = PYROSCOPE_BYTES / 3,
         .max_frames = PYROSCOPE_FRAMES,
-        .max_age_ns = 55 * MINUTE_NS,
         .write = write_push_otlp,
     },
     {
@@ -55,7 +50,6 @@ static const struct push_format formats[] = {
         .path = "/v1/pprof",
         .content_type = "application/octet-stream",
         .takes_files = true,
-        .max_age_ns = 24 * 60 * MINUTE_NS,
     },
 };
 
@@ -82,6 +76,27 @@ static bool is_printable(const char *url)
 	return true;
 }
 
+// HOST, HOST:PORT, [IPv6] or [IPv6]:PORT; `length`: of it.
+static bool is_host(const char *host, size_t length)
+{
+	const char *end = memchr(host, host[0] == '[' ? ']' : ':', length);
+	const char *colon = end && host[0] == '[' ? end + 1 : end;
+	unsigned long port = 0;
+
+	if (host[0] == '[' && !end)
+		return false;
+	if (!colon || colon == host + length)
+		return length > 0;
+	if (colon == host || *colon != ':')
+		return false;
+	for (const char *c = colon + 1; c < host + length; c++) {
+		if (*c < '0' || *c > '9' || port > UINT16_MAX)
+			return false;
+		port = port * 10 + (unsigned long)(*c - '0');
+	}
+	return port > 0 && port <= UINT16_MAX;
+}
+
 struct error *destination_parse(const char *url, struct destination *ret)
 {
 	const struct push_format *format = find_format(&url);
@@ -102,6 +117,11 @@ struct error *destination_parse(const char *url, struct destination *ret)
 		return error_create(EXIT_STATUS_USAGE,
 		                    "the address to push to holds a password, which everybody can "
 		                    "read in /proc: put it into a file for --push-header-file");
+	if (!is_host(host, length))
+		return error_create(
+		    EXIT_STATUS_USAGE,
+		    "the address to push to names no host that can be reached: give "
+		    "HOST, HOST:PORT (1 to 65535) or [IPv6]:PORT");
 	const bool has_path = host[length] == '/' && host[length + 1] != '\0';
 	*ret = (struct destination){
 	    .format = format,

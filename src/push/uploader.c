@@ -30,7 +30,6 @@
 #define FLUSH_NS (UPLOADER_FLUSH_S * NS_PER_SECOND)
 
 enum {
-	TIMEOUT_MS = 10000,  // of a request
 	FLUSH_FAILURES = 3,  // then the server is taken to be away
 	POISON_FAILURES = 5, // beside a window that the server takes
 	MAX_TEXT_BYTES = 2048,
@@ -62,9 +61,9 @@ static void on_signal(int number)
 const char *push_drop_name(enum push_drop drop)
 {
 	static const char *const names[] = {
-	    [PUSH_REFUSED] = "refused",     [PUSH_POISON] = "poison",
-	    [PUSH_TOO_OLD] = "too_old",     [PUSH_EVICTED] = "evicted",
-	    [PUSH_TOO_LARGE] = "too_large", [PUSH_UNREADABLE] = "unreadable",
+	    [PUSH_REFUSED] = "refused",       [PUSH_POISON] = "poison",
+	    [PUSH_EVICTED] = "evicted",       [PUSH_TOO_LARGE] = "too_large",
+	    [PUSH_UNREADABLE] = "unreadable",
 	};
 
 	return names[drop];
@@ -102,8 +101,8 @@ static void tell(struct upload *upload, const struct push_window *window,
 	if (*told_ns && now_ns - *told_ns < TELL_EVERY_NS)
 		return;
 	*told_ns = now_ns;
-	say("push: %.*s: %s: %s: %s", host_length(url), url, window->path,
-	    delivery->text ?: "older than what the server takes", consequence);
+	say("push: %.*s: %s: %s: %s", host_length(url), url, window->path, delivery->text,
+	    consequence);
 }
 
 static int64_t jittered(struct upload *upload, int64_t ns)
@@ -166,7 +165,7 @@ static void note_sent(struct upload *upload, struct push_window *window,
                       const struct delivery *delivery)
 {
 	if (delivery->text)
-		tell(upload, window, delivery, "the others are sent");
+		tell(upload, window, delivery, delivery->samples ? "the others are sent" : "sent");
 	note_success(upload, window);
 }
 
@@ -233,9 +232,6 @@ static void act(struct upload *upload, struct push_window *window, const struct 
 		break;
 	case VERDICT_REFUSED:
 		give_up(upload, window, delivery, PUSH_REFUSED);
-		break;
-	case VERDICT_TOO_OLD:
-		give_up(upload, window, delivery, PUSH_TOO_OLD);
 		break;
 	case VERDICT_UNREADABLE:
 		give_up(upload, window, delivery, PUSH_UNREADABLE);
@@ -329,13 +325,13 @@ static bool may_go_on(struct upload *upload)
 	       (!upload->deadline_ns || clock_now_ns() < upload->deadline_ns);
 }
 
-static int64_t timeout_ms(const struct upload *upload)
+// For http_watch: nothing goes on when the time is over that the end has.
+static bool is_in_time(void *context)
 {
-	const int64_t left_ms = (upload->deadline_ns - clock_now_ns()) / NS_PER_MS;
+	struct upload *upload = context;
 
-	if (!upload->deadline_ns || left_ms > TIMEOUT_MS)
-		return TIMEOUT_MS;
-	return left_ms > 1 ? left_ms : 1;
+	look_for_end(upload);
+	return !upload->deadline_ns || clock_now_ns() < upload->deadline_ns;
 }
 
 static void step(struct upload *upload, struct push_window *window)
@@ -346,7 +342,7 @@ static void step(struct upload *upload, struct push_window *window)
 		rest(upload->next_ns);
 		return;
 	}
-	deliver(upload->uploader, upload->http, window, timeout_ms(upload), &delivery);
+	deliver(upload->uploader, upload->http, window, &delivery);
 	act(upload, window, &delivery);
 	delivery_deinit(&delivery);
 }
@@ -440,6 +436,8 @@ struct error *uploader_run(const struct uploader *uploader)
 
 	if (error)
 		return error;
+	if (upload.http)
+		http_watch(upload.http, is_in_time, &upload);
 	if (uploader->header_file)
 		leave_no_core();
 	catch_signals();
