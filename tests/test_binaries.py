@@ -12,6 +12,7 @@ import sys
 
 import harness
 from harness import LEAVES, LIBRARY, MAIN, THREAD, attach, name_of, read_symbols
+from test_record import Recorded, report
 
 CALLS = f"many_arguments;through_qsort;{LIBRARY}compare;dynamic_frame;big_frame"
 SLEEP = rf"{MAIN};{CALLS};leaf_sleep{LEAVES}"
@@ -103,6 +104,78 @@ class Unsized(TestCase):
         self.assert_stacks(stacks, rf"{MAIN};run;(?:in_assembly|{harness.UNNAMED})")
         for leaf in leaves:
             self.assertGreater(count(stacks, leaf), 10, stacks)
+
+
+# A C library whose calls that block go through functions of its own, as those of newer glibc do; and
+# a program that waits in one of them, or computes in one.
+C_LIBRARY = """
+#include <unistd.h>
+#include <sys/syscall.h>
+#define INNER __attribute__((noinline)) static
+INNER long __syscall_cancel_arch(long number)
+{
+	long result;
+	__asm__ volatile("syscall" : "=a"(result) : "0"(number) : "rcx", "r11", "memory");
+	return result;
+}
+INNER long __internal_syscall_cancel(long n) { long r = __syscall_cancel_arch(n); return r * 3; }
+INNER long __syscall_cancel(long n) { long r = __internal_syscall_cancel(n); return r * 5; }
+INNER long count(long n) { volatile long sum = 0; for (;;) sum += n; }
+long wait_long(void) { long r = __syscall_cancel(SYS_pause); return r * 7; }
+long compute_long(void) { long r = count(1); return r * 7; }
+"""
+CALLER = """
+#include <stdio.h>
+long wait_long(void), compute_long(void);
+int main(int argc, char **argv) { (void)argv; puts("ready"); fflush(stdout);
+	return (argc > 1 ? compute_long() : wait_long()) != 11; }
+"""
+
+
+class BlockedLeaf(TestCase):
+    """A blocked thread ends in the call that it made, whether the functions inside have names."""
+
+    def setUp(self):
+        self.where = self.directory()
+
+    def build(self, *args):
+        gcc = harness.find_tool("gcc")
+        for name, text in (("library.c", C_LIBRARY), ("caller.c", CALLER)):
+            with open(os.path.join(self.where, name), "w", encoding="ascii") as file:
+                file.write(text)
+        for command in (
+            [gcc, "-O1", "-fPIC", "-shared", *args, "library.c", "-o", "libpthread-x.so"],
+            [gcc, "-O1", "caller.c", "./libpthread-x.so", "-o", "caller"],
+        ):
+            subprocess.run(command, cwd=self.where, check=True)
+
+    def leaves(self, *args, **run):
+        target = self.start(os.path.join(self.where, "caller"), *args, cwd=self.where)
+        run = attach(target, duration="0.3", **run)
+        target.end()
+        return run, {stack[-1] for stack in run.stacks() if "main" in stack}
+
+    def test_blocked(self):
+        for build in (["-s"], ["-g"]):
+            self.build(*build)
+            self.assertEqual(self.leaves()[1], {"wait_long"}, build)
+
+    def test_in_a_recording(self):
+        self.build("-s")
+        target = self.start(os.path.join(self.where, "caller"), cwd=self.where)
+        text, _ = report(Recorded(target, duration="0.3").finish().data, "--format=folded")
+        self.assertEqual({line.rsplit(b" ", 1)[0].split(b";")[-1] for line in text.splitlines()},
+                         {b"wait_long"})  # fmt: skip
+
+    def test_computing(self):
+        """That is no call that blocks: it is shown as it is."""
+        self.build("-s")
+        target = self.start(os.path.join(self.where, "caller"), "compute", cwd=self.where)
+        _, stacks = harness.attach_until(
+            lambda stacks: any("compute_long" in stack for stack in stacks), target
+        )
+        leaves = {stack[-1] for stack in stacks if "compute_long" in stack}
+        self.assertFalse([leaf for leaf in leaves if not leaf.startswith("[libpthread-x")], leaves)
 
 
 class Tableless(TestCase):

@@ -47,8 +47,9 @@ struct symbolize_options {
 };
 
 // Looks up all locations of the profile in their modules. A location without a name keeps count 0,
-// which is not an error. Nothing that a module holds can make it fail or run without bound.
-void symbolize(const struct profile *profile, struct modules *modules,
+// which is not an error. Nothing that a module holds can make it fail or run without bound. Stacks
+// of blocked threads end in the call that they made (blocked_leaf.h).
+void symbolize(struct profile *profile, struct modules *modules,
                const struct symbolize_options *options, struct symbols *ret);
 
 // Does the same little by little, while the profile grows. What is looked up goes to *ret, which

@@ -80,7 +80,7 @@ static void write_asked(struct flight_recorder *recorder, size_t n_late)
 	struct slice slice;
 
 	profile_follow_clock(recorder->profile);
-	const struct profile view = ring_view(&recorder->ring, recorder->end_ns, &slice);
+	struct profile view = ring_view(&recorder->ring, recorder->end_ns, &slice);
 	if (view.n_samples == 0 || view.duration_ns < view.period_ns / 2) {
 		fprintf(stderr,
 		        "profiler: %s, but there are less than two ticks in the ring yet: nothing "

@@ -52,7 +52,7 @@ void window_files_deinit(struct window_files *files);
 
 // A part of the time that is to be written.
 struct window_part {
-	const struct profile *view;  // its samples
+	struct profile *view;        // its samples
 	const struct profile *whole; // the profile that it is a part of
 	struct timeline *timeline;   // for a format that shows time; NULL: none
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "blocked_leaf.h"
 #include "clock.h"
 #include "error.h"
 #include "input_file.h"
@@ -107,6 +108,8 @@ static void complete_symbols(struct recording *recording)
 	symbols->n_unnamed = 0;
 	for (size_t i = 0; i < symbols->n_locations; i++)
 		symbols->n_unnamed += symbols->locations[i].count == 0;
+	if (recording->has_symbols)
+		blocked_leaf_shorten(&recording->profile, &recording->modules, symbols);
 }
 
 // No more blocks come.

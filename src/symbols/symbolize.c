@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arch.h"
+#include "blocked_leaf.h"
 #include "clock.h"
 #include "demangle.h"
 #include "dwarf_index.h"
@@ -566,7 +567,7 @@ void symbolizer_look_up(struct symbolizer *symbolizer, const struct profile *pro
 	}
 }
 
-void symbolize(const struct profile *profile, struct modules *modules,
+void symbolize(struct profile *profile, struct modules *modules,
                const struct symbolize_options *options, struct symbols *ret)
 {
 	struct symbolizer *symbolizer = symbolizer_create(options, ret);
@@ -579,6 +580,7 @@ void symbolize(const struct profile *profile, struct modules *modules,
 	for (size_t i = 0; i < ret->n_locations; i++)
 		ret->n_unnamed += ret->locations[i].count == 0;
 	symbolizer_destroy(symbolizer);
+	blocked_leaf_shorten(profile, modules, ret);
 }
 
 void symbols_deinit(struct symbols *symbols)

@@ -178,12 +178,12 @@ char *top_function_name(const struct top_model *model, uint32_t id)
 char *top_where(const struct top_model *model, uint32_t sample)
 {
 	const struct top_input *input = &model->input;
-	const struct stack *stack = &input->profile->stacks[input->profile->samples[sample].stack];
+	const struct stack stack = top_stack_of(input, sample);
 	uint32_t ids[TOP_MAX_FRAMES];
-	const size_t n = top_frames(input, stack, ids);
+	const size_t n = top_frames(input, &stack, ids);
 
-	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		const uint32_t location = input->profile->location_ids[stack->first + i];
+	for (uint32_t i = 0; i < stack.n_frames; i++) {
+		const uint32_t location = input->profile->location_ids[stack.first + i];
 		const struct module *module =
 		    input->modules->items[input->profile->locations[location].module];
 		if (module != input->modules->program)
@@ -221,15 +221,15 @@ static size_t add_lines(const struct top_model *model, uint32_t location, char *
 char **top_stack(const struct top_model *model, uint32_t sample, bool lines, size_t *ret_count)
 {
 	const struct top_input *input = &model->input;
-	const struct stack *stack = &input->profile->stacks[input->profile->samples[sample].stack];
+	const struct stack stack = top_stack_of(input, sample);
 	uint32_t ids[TOP_MAX_FRAMES];
-	const size_t n = top_frames(input, stack, ids);
+	const size_t n = top_frames(input, &stack, ids);
 	char **names = memory_alloc_zeroed(n + 1, sizeof(*names));
 
 	for (size_t i = 0; i < n; i++)
 		names[i] = top_function_name(model, ids[i]);
-	for (size_t i = 0, at = 0; lines && i < stack->n_frames && at < n; i++)
-		at += add_lines(model, input->profile->location_ids[stack->first + i], names + at,
+	for (size_t i = 0, at = 0; lines && i < stack.n_frames && at < n; i++)
+		at += add_lines(model, input->profile->location_ids[stack.first + i], names + at,
 		                n - at);
 	*ret_count = n;
 	return names;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "blocked_leaf.h"
 #include "frame_name.h"
 #include "memory.h"
 #include "module.h"
@@ -35,6 +36,18 @@ size_t top_frames_at(const struct top_input *input, uint32_t location, uint32_t 
 	for (uint32_t i = 0; i < lines->count && n < TOP_MAX_FRAMES; i++)
 		ret[n++] = symbols->lines[lines->first + i].function;
 	return n;
+}
+
+struct stack top_stack_of(const struct top_input *input, uint32_t sample)
+{
+	const struct profile *profile = input->profile;
+	struct stack stack = profile->stacks[profile->samples[sample].stack];
+	const uint32_t n = blocked_leaf_inner_frames(profile, input->modules, input->symbols,
+	                                             &profile->samples[sample]);
+
+	stack.first += n;
+	stack.n_frames -= n;
+	return stack;
 }
 
 size_t top_frames(const struct top_input *input, const struct stack *stack,
@@ -78,8 +91,8 @@ void top_find_functions(struct top_model *model, const struct sample *sums, size
 	for (size_t s = 0; s < n; s++) {
 		if (sums[s].count == 0)
 			continue;
-		const size_t n_frames =
-		    top_frames(input, &profile->stacks[profile->samples[s].stack], ids);
+		const struct stack stack = top_stack_of(input, (uint32_t)s);
+		const size_t n_frames = top_frames(input, &stack, ids);
 		functions[ids[0]].self += sums[s].count;
 		for (size_t i = 0; i < n_frames; i++) {
 			struct top_share *total = &functions[ids[i]].total;
@@ -136,7 +149,6 @@ static void add_path(struct top_model *model, const uint32_t *ids, size_t n, uin
 
 void top_find_tree(struct top_model *model, const struct sample *sums, size_t n)
 {
-	const struct profile *profile = model->input.profile;
 	uint32_t ids[TOP_MAX_FRAMES];
 
 	*array_push(model->nodes, model->n_nodes, model->nodes_capacity) = (struct top_node){
@@ -144,8 +156,8 @@ void top_find_tree(struct top_model *model, const struct sample *sums, size_t n)
 	for (size_t s = 0; s < n; s++) {
 		if (sums[s].count == 0)
 			continue;
-		const size_t n_frames =
-		    top_frames(&model->input, &profile->stacks[profile->samples[s].stack], ids);
+		const struct stack stack = top_stack_of(&model->input, (uint32_t)s);
+		const size_t n_frames = top_frames(&model->input, &stack, ids);
 		add_path(model, ids, n_frames, sums[s].count);
 	}
 }

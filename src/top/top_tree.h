@@ -18,6 +18,9 @@ enum { TOP_MAX_FRAMES = 512 };
 size_t top_frames_at(const struct top_input *input, uint32_t location,
                      uint32_t ret[TOP_MAX_FRAMES]);
 
+// Returns the sample's stack as it is shown (blocked_leaf.h).
+struct stack top_stack_of(const struct top_input *input, uint32_t sample);
+
 // Lists those of the whole stack, leaf first; the last entry tells why the stack is not whole, if
 // it is not. Returns how many: 1 or more.
 size_t top_frames(const struct top_input *input, const struct stack *stack,
