@@ -7,7 +7,7 @@ import os
 import re
 
 import harness
-from harness import FIXTURES, start_attach
+from harness import FIXTURES, LEAVES, MAIN, Run, attach, start_attach
 
 HZ = 997
 SECONDS = 2
@@ -108,6 +108,43 @@ class Frames(harness.TestCase):
         wrong = [s.stack for s in run.pprof.samples if "main" not in s.stack]
         self.assertEqual(wrong, [])
         self.assertGreater(sum(s.count for s in whole), 50)
+
+class ManyStacks(harness.TestCase):
+    """Callers on several other stacks (tests/fixtures/many_stacks.c)."""
+
+    @staticmethod
+    def callers(n):
+        # The last call is on one side, since n_left counts down to it.
+        calls = ["call_on" if left % 2 == 0 else "call_noted" for left in range(n - 1, -1, -1)]
+        frames = itertools.chain(*([call, "go_on"] for call in calls))
+        return ["main", "go_on", *frames, "on_the_last"]
+
+    def test_profile(self):
+        for n, *mode in ((1,), (2,), (6,), (1, "asleep"), (6, "asleep")):
+            with self.subTest(n=n, mode=mode):
+                run = attach(self.start_fixture("many_stacks", n, *mode))
+                leaves = rf";pause{LEAVES}" if mode else ""
+                wanted = rf"{MAIN};{';'.join(self.callers(n)[1:])}{leaves}"
+                counts = run.stacks()
+                partial = [s for s in counts if s[0] == "[truncated: unreadable memory]"]
+                # Ticks at which it waits for a CPU show what the next stop does.
+                ticks = run.summary.ticks
+                waited = ticks // 2 if mode else ticks - run.summary.stopped
+                n_partial = sum(counts.pop(stack) for stack in partial)
+                self.assertLessEqual(n_partial, 2 * n + waited, run.stderr)
+                self.assert_stacks(counts, wanted)
+
+    def test_dump(self):
+        """It looks once, but as often as that shows more."""
+        for n, *mode in ((1,), (6,), (1, "asleep"), (6, "asleep")):
+            with self.subTest(n=n, mode=mode):
+                target = self.start_fixture("many_stacks", n, *mode)
+                run = Run(["dump", target.pid], target_pid=target.pid)
+                lines = run.finish().stdout.decode().splitlines()
+                names = [line.split()[0] for line in lines if line.startswith("    ")][::-1]
+                at = names.index("main") if "main" in names else 0
+                wanted = self.callers(n)
+                self.assertEqual(names[at : at + len(wanted)], wanted, lines)
 
 
 if __name__ == "__main__":

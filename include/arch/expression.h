@@ -26,12 +26,16 @@ enum expression_result {
 	EXPRESSION_INVALID,          // an unknown operation, an empty stack, too many steps
 };
 
+// True if some operation reads memory.
+bool expression_reads_memory(const struct expression *expression);
+
 // Reads a word of `size` (1, 2, 4 or 8) bytes. False if it is not at hand.
 typedef bool expression_read_fn(const void *memory, uint64_t address, unsigned int size,
                                 uint64_t *ret);
 
-// Evaluates the expression, with `initial` on the stack if has_initial (the CFA, for register
-// rules). Steps and depth are bounded whatever the expression says.
+// Evaluates the expression, with `initial` on the stack unless it is NULL (the CFA, for register
+// rules). Steps and depth are bounded whatever the expression says. With EXPRESSION_UNREADABLE,
+// *ret is the address of the memory.
 enum expression_result expression_evaluate(const struct expression *expression,
                                            const struct registers *registers,
                                            const uint64_t *initial, expression_read_fn *read,

@@ -78,6 +78,7 @@ struct target_thread {
 	bool ran;        // it has run since this was last cleared
 	int64_t ran_ns;  // when it was last found to have run
 	bool look_later; // it is still to be looked at in this tick
+	bool look_again; // likewise: its stop has only shown where its stack goes on
 };
 
 struct target {

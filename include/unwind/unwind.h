@@ -63,7 +63,8 @@ struct unwound {
 	uint64_t last_sp;    // where the last of these frames ends
 	uint64_t reached_sp; // how far the walk went: beyond, if not all frames were kept
 	uint64_t base; // STACK_COMPLETE: the CFA of the outermost frame's callee, the stack's base
-	uint64_t missing; // STACK_UNREADABLE: the CFA of the last frame, if it is known; else 0
+	uint64_t missing; // what the copy lacked, with STACK_UNREADABLE or STACK_NOT_COPIED; 0: it
+	                  // is not known
 	uint8_t guessed;  // GUESSED_*: some frame was found without CFI
 	uint32_t labels;  // of the sample, by a runtime (labels.h)
 };

@@ -197,6 +197,15 @@ static enum expression_result step(struct machine *m, const struct expression_op
 	return shuffle(m, op) ? EXPRESSION_OK : EXPRESSION_INVALID;
 }
 
+bool expression_reads_memory(const struct expression *expression)
+{
+	for (size_t i = 0; i < expression->count; i++)
+		if (expression->ops[i].atom == DW_OP_deref ||
+		    expression->ops[i].atom == DW_OP_deref_size)
+			return true;
+	return false;
+}
+
 enum expression_result expression_evaluate(const struct expression *expression,
                                            const struct registers *registers,
                                            const uint64_t *initial, expression_read_fn *read,
@@ -219,6 +228,8 @@ enum expression_result expression_evaluate(const struct expression *expression,
 			continue;
 		}
 		const enum expression_result result = step(&m, op);
+		if (result == EXPRESSION_UNREADABLE)
+			*ret = m.stack[m.depth - 1];
 		if (result != EXPRESSION_OK)
 			return result;
 	}

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "decision.h"
 
-enum { MAX_COPIES_AGAIN = 7 };
+enum {
+	MAX_GROWTHS = 7,       // of a copy that ends before its stack does
+	MAX_COPIES_AGAIN = 32, // each may show one more stack
+};
 
 enum decision decision_before_look(bool asked_now, bool pending)
 {
@@ -37,7 +40,7 @@ static bool copy_shows_more(const struct copy_seen *seen)
 {
 	switch (seen->end) {
 	case STACK_NOT_COPIED:
-		return true;
+		return seen->n_again < MAX_GROWTHS || seen->is_elsewhere;
 	case STACK_UNREADABLE:
 		return seen->is_elsewhere;
 	case STACK_SWITCHED:

@@ -94,6 +94,7 @@ static void destroy_thread(struct target_thread *thread)
 	if (thread->stat_fd >= 0)
 		close(thread->stat_fd);
 	free(thread->first_look.locations);
+	free(thread->hint.others);
 	free(thread);
 }
 

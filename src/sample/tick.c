@@ -26,6 +26,7 @@ enum {
 	MAX_WAIT_ALL_SHARE = 4,    // and at most this part of a period
 	MAX_IDLE_TICKS = 16,       // ticks in a row whose counting may be put off
 	LONG_ASLEEP_NS = 500000000,
+	MAX_LOOKS_AGAIN = 24, // at threads whose stacks go on elsewhere, in a tick
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup)
@@ -96,6 +97,22 @@ static void count_moved(struct ticker *ticker, const struct stop *stop)
 	                         goroutine_samples_stack(ticker, &unwound));
 }
 
+// Puts off the thread's sample, if its stack goes on where nothing was copied and that is known
+// now. If it cannot be put off, the next tick looks at the thread anew, even if it sleeps on.
+static bool put_off(const struct ticker *ticker, const struct stop *stop, enum stack_end end)
+{
+	struct target_thread *thread = stop->thread;
+
+	if (end == STACK_COMPLETE || !snapshot_hint_knows_more(&thread->hint, &stop->snapshot) ||
+	    !snapshot_hint_may_look_again(&thread->hint))
+		return false;
+	thread->sleep.asleep = thread->sleep.stop_woke_it = false;
+	thread->look_again = ticker->looks_again && stop->tick_ns == ticker->accounting.now_ns &&
+	                     thread->account.n_pending_ticks == 0 &&
+	                     !tracee_is_in_rest(thread->tid);
+	return thread->look_again;
+}
+
 static void count_stop(struct ticker *ticker, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
@@ -112,6 +129,8 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 		count_moved(ticker, stop);
 	} else if (stop->copied && !stop->failed) {
 		tick_unwind(ticker, thread, &stop->snapshot, &unwound);
+		if (put_off(ticker, stop, unwound.end))
+			return;
 		if (stop->asleep)
 			sleeper_keep_picture(thread, &stop->snapshot, unwound.last_sp);
 		if (thread->account.wait == WAIT_NONE)
@@ -179,15 +198,6 @@ static void wait_for_stops(struct ticker *ticker, int64_t since_ns, int64_t unti
 	}
 }
 
-void ticker_collect(struct ticker *ticker)
-{
-	if (ticker->stops.count == 0)
-		return;
-	stops_poll(&ticker->stops, &ticker->space.maps, 0);
-	stops_let_all_go(&ticker->stops);
-	count_stops(ticker);
-}
-
 void ticker_serve(struct ticker *ticker)
 {
 	if (ticker->space.maps.changing)
@@ -240,6 +250,43 @@ static void finish_stops(struct ticker *ticker)
 {
 	stops_let_all_go(&ticker->stops);
 	count_stops(ticker);
+}
+
+// Stops those threads again whose samples were put off; each stop may show one more stack.
+static void look_again(struct ticker *ticker)
+{
+	struct target *target = ticker->target;
+	bool is_done = false;
+
+	for (int i = 0; i < MAX_LOOKS_AGAIN && !is_done; i++) {
+		const size_t from = ticker->stops.count;
+		ticker->looks_again = i + 1 < MAX_LOOKS_AGAIN;
+		is_done = true;
+		for (size_t t = 0; t < target->n_threads; t++) {
+			struct target_thread *thread = target->threads[t];
+			const enum thread_state state = thread->stop.asked_state;
+			if (!thread->look_again)
+				continue;
+			thread->look_again = is_done = false;
+			tick_plan_stop(ticker, thread, state,
+			               state != THREAD_RUNNING && thread->has_schedstat);
+		}
+		if (!is_done)
+			stop_planned(ticker, from);
+		finish_stops(ticker);
+	}
+	ticker->looks_again = false;
+}
+
+void ticker_collect(struct ticker *ticker)
+{
+	if (ticker->stops.count == 0)
+		return;
+	stops_poll(&ticker->stops, &ticker->space.maps, 0);
+	stops_let_all_go(&ticker->stops);
+	ticker->looks_again = !ticker->stops.hold_all;
+	count_stops(ticker);
+	look_again(ticker);
 }
 
 // Stops, for --stop-all, first all that run, so that nothing moves while the sleepers are looked
@@ -497,8 +544,10 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 	if (ticker->stops.hold_all)
 		stop_runners_first(ticker);
 	count_stops(ticker); // those that have arrived in the middle of another process's tick
+	ticker->looks_again = !ticker->stops.hold_all;
 	look_at_all(ticker);
 	finish_stops(ticker);
+	look_again(ticker);
 	if (forget_gone(ticker)) {
 		look_at_born(ticker);
 		forget_gone(ticker);

@@ -73,6 +73,7 @@ struct ticker {
 	bool all_asleep;   // at the last tick, all threads were
 	uint64_t n_idle_ticks; // idle ticks, up to the last one, that are not counted yet
 	bool counting;         // it is counting the stops that are over
+	bool looks_again;      // it is in a tick, and may stop a thread again in it
 	bool held_at_exec;     // the target is a command that the profiler holds
 };
 

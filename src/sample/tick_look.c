@@ -89,7 +89,7 @@ static struct copy_seen copy_seen(const struct ticker *ticker, const struct targ
 	    .is_go = go_layout_is_known(hint->go),
 	    .has_go = snapshot->asked_go,
 	    .other_luajit = hint->luajit.dispatch != snapshot->luajit_dispatch,
-	    .is_elsewhere = hint->elsewhere != snapshot->elsewhere,
+	    .is_elsewhere = snapshot_hint_knows_more(hint, snapshot),
 	    .held_at_exec = ticker->held_at_exec,
 	    .is_traced = ticker->target->tracer_pid != 0,
 	};

@@ -88,7 +88,9 @@ static void learn_for_next_copy(const struct ticker *ticker, struct target_threa
 	if (ticker->unwinder.beam.process && stack->end != STACK_COMPLETE)
 		beam_learn(&ticker->unwinder.beam, thread->tid, thread->hint.tls,
 		           &thread->hint.beam);
-	if (stack->end == STACK_NOT_COPIED)
+	const bool is_cut =
+	    stack->end == STACK_NOT_COPIED && snapshot_goes_on_at(snapshot, stack->missing);
+	if (is_cut)
 		snapshot_hint_grow(&thread->hint, snapshot);
 	if (stack->end == STACK_TOO_DEEP)
 		snapshot_hint_deep(&thread->hint, snapshot, stack->reached_sp, stack->last_sp);
@@ -99,8 +101,9 @@ static void learn_for_next_copy(const struct ticker *ticker, struct target_threa
 	if (stack->end == STACK_UNREADABLE) {
 		thread->hint.misled |= thread->hint.base != 0; // it may have cut the copy
 		thread->hint.base = 0;
-		snapshot_hint_elsewhere(&thread->hint, snapshot, stack->missing);
 	}
+	snapshot_hint_others(&thread->hint, snapshot, is_cut ? 0 : stack->missing,
+	                     stack->end == STACK_COMPLETE || stack->end == STACK_TOO_DEEP);
 	snapshot_hint_base(&thread->hint, snapshot, stack->base);
 }
 

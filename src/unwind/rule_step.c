@@ -16,6 +16,7 @@ static enum stack_end unreadable(const struct snapshot *snapshot, uint64_t addre
 	return snapshot_is_cut_before(snapshot, address) ? STACK_NOT_COPIED : STACK_UNREADABLE;
 }
 
+// With what `unreadable` returns, *ret is where the memory is.
 static enum stack_end evaluate(const struct expression *expression,
                                const struct registers *registers, const uint64_t *initial,
                                const struct snapshot *snapshot, uint64_t *ret)
@@ -26,7 +27,7 @@ static enum stack_end evaluate(const struct expression *expression,
 	case EXPRESSION_UNKNOWN_REGISTER:
 		return STACK_NEEDS_REGISTER;
 	case EXPRESSION_UNREADABLE:
-		return unreadable(snapshot, registers->value[ARCH_NATIVE->sp]);
+		return unreadable(snapshot, *ret);
 	default:
 		return STACK_NO_RULE;
 	}
@@ -47,6 +48,21 @@ bool rule_cfa(const struct rule *rule, const struct registers *registers,
               const struct snapshot *snapshot, uint64_t *ret)
 {
 	return find_cfa(rule, registers, snapshot, ret) == STACK_COMPLETE;
+}
+
+uint64_t rule_missing(const struct rule *rule, const struct registers *registers,
+                      const struct snapshot *snapshot)
+{
+	uint64_t address;
+
+	switch (find_cfa(rule, registers, snapshot, &address)) {
+	case STACK_COMPLETE:   // what lies below it could not be read
+	case STACK_UNREADABLE: // of the expression
+	case STACK_NOT_COPIED:
+		return address;
+	default:
+		return 0;
+	}
 }
 
 // Finds the caller's value of one register.
@@ -155,6 +171,22 @@ static bool leave_for_handler(const struct snapshot *snapshot, struct registers 
 	return true;
 }
 
+// True if the rule leads down to another stack: a table says where that is, by what memory or the
+// frame pointer holds. The copy has it.
+static bool leads_to_other_stack(const struct rule *rule, const struct snapshot *snapshot,
+                                 uint64_t sp, uint64_t caller_sp)
+{
+	if (rule->kind != RULE_ROW)
+		return false;
+	if (rule->cfa_expression)
+		return expression_reads_memory(rule->cfa_expression);
+	const size_t to = snapshot_find_region(snapshot, caller_sp - 1);
+	size_t from = snapshot_find_region(snapshot, sp);
+	if (from == snapshot->n_regions)
+		from = snapshot_find_region(snapshot, sp - 1);
+	return from != to && from < snapshot->n_regions && to < snapshot->n_regions;
+}
+
 // Works in place, and changes only what differs: the time of unwinding is spent here.
 enum stack_end rule_step(const struct rule *rule, bool is_return, const struct snapshot *snapshot,
                          struct registers *registers)
@@ -163,10 +195,11 @@ enum stack_end rule_step(const struct rule *rule, bool is_return, const struct s
 	struct caller caller;
 
 	enum stack_end end = find_caller(rule, registers, snapshot, &caller);
-	// Stacks grow down: a caller's frame lies above, except for one that a signal interrupted
-	// on another stack. A leaf may have taken its return address off the stack (vfork).
+	// Stacks grow down: a caller's frame lies above, except for one on another stack, as where
+	// a signal interrupted it. A leaf may have taken its return address off the stack (vfork).
 	if (end == STACK_COMPLETE && !rule->signal_frame && !rule->is_elsewhere &&
-	    caller.sp < registers->value[arch->sp] + is_return)
+	    caller.sp < registers->value[arch->sp] + is_return &&
+	    !leads_to_other_stack(rule, snapshot, registers->value[arch->sp], caller.sp))
 		end = STACK_NO_PROGRESS;
 	if (end != STACK_COMPLETE)
 		return rule->raises && is_return && leave_for_handler(snapshot, registers)

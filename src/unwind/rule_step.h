@@ -16,6 +16,11 @@ struct snapshot;
 enum stack_end rule_step(const struct rule *rule, bool is_return, const struct snapshot *snapshot,
                          struct registers *registers);
 
+// Returns the address of the memory that the copy lacked, after rule_step has returned
+// STACK_UNREADABLE or STACK_NOT_COPIED; 0: not known.
+uint64_t rule_missing(const struct rule *rule, const struct registers *registers,
+                      const struct snapshot *snapshot);
+
 // Finds the CFA that the rule gives the frame. False if it is not known.
 bool rule_cfa(const struct rule *rule, const struct registers *registers,
               const struct snapshot *snapshot, uint64_t *ret);

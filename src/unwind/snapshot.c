@@ -9,7 +9,6 @@
 #include "maps.h"
 
 enum {
-	MAX_BASE_CHANGES = 4, // a main thread's stack begins elsewhere after each exec
 	// Threads that begin in different ways (Go's) have bases that lie a little apart. One that
 	// has had a single base needs no more than what its outermost frame may read above it: the
 	// rest is the C library's, and to copy it costs more than to unwind the stack.
@@ -22,12 +21,6 @@ enum {
 	ERLANG_BYTES_BELOW = 2048,
 	MAX_ALTERNATE_BYTES = 1 << 30,  // of a signal stack: anything larger is not one
 	MAX_MAIN_STACK_BYTES = 8 << 20, // how far below [stack] an SP still belongs to it
-	// A stack that is larger than the part of it which holds the most frames that are shown, by
-	// this factor, has more: its other frames would have to be as much larger than those.
-	HUGE_FACTOR = 4,
-	// So many copies of a huge stack are small before one is made as large as any again. Of the
-	// first ones, each whose number is a power of two is followed by such a one.
-	MAX_HUGE = 256,
 };
 
 bool snapshot_buffer_init(struct snapshot_buffer *buffer)
@@ -71,7 +64,7 @@ void snapshot_buffer_take_back(struct snapshot_buffer *buffer, const struct snap
 bool snapshot_buffer_has_room(const struct snapshot_buffer *buffer)
 {
 	return buffer->size - buffer->used >=
-	       (size_t)SNAPSHOT_MAX_STACK_BYTES * SNAPSHOT_MAX_REGIONS;
+	       (size_t)SNAPSHOT_MAX_STACK_BYTES * SNAPSHOT_MAX_STACKS + OTHER_STACKS_MAX_BYTES;
 }
 
 uint8_t *snapshot_buffer_begin_note(const struct snapshot_buffer *buffer, size_t *ret_room)
@@ -187,6 +180,7 @@ static bool copy_region(int tid, const struct arch *arch, uint64_t sp, size_t si
 	struct snapshot_region *region = &snapshot->regions[snapshot->n_regions];
 	uint8_t *bytes = buffer->bytes + buffer->used;
 
+	region->other = 0;
 	size += arch->red_zone_bytes;
 	if (size > buffer->size - buffer->used)
 		size = buffer->size - buffer->used;
@@ -306,27 +300,43 @@ static void copy_other_stack(int tid, const struct arch *arch, const struct maps
 		sp = goroutine_sp(go);
 	else if (hint->go->calls_back && !is_copied(snapshot, go->own.sp))
 		sp = go->own.sp;
-	if (sp && snapshot->n_regions < SNAPSHOT_MAX_REGIONS)
+	if (sp && snapshot->n_regions < SNAPSHOT_MAX_STACKS)
 		copy_region(tid, arch, sp, stack_extent(sp, maps, hint, go).bytes, maps, hint,
 		            buffer, snapshot);
 	if (!go_thread_holds(tid, hint->resident, go))
 		snapshot->go = (struct go_thread){0};
 }
 
-// Copies another stack that holds the thread's callers; unwinding has shown an address on it.
-static void copy_elsewhere(int tid, const struct arch *arch, const struct maps *maps,
-                           const struct snapshot_hint *hint, struct snapshot_buffer *buffer,
-                           struct snapshot *snapshot)
+// Returns how many bytes of that stack are to be copied: not beyond its mapping.
+static size_t other_bytes(const struct other_stack *stack, const struct maps *maps)
 {
-	const struct go_thread no_go = {0};
+	const struct mapping *mapping = maps_find(maps, stack->start);
 
-	snapshot->elsewhere = hint->elsewhere;
-	if (!hint->elsewhere || snapshot->n_regions == SNAPSHOT_MAX_REGIONS ||
-	    is_copied(snapshot, hint->elsewhere))
-		return;
-	const struct extent extent = stack_extent(hint->elsewhere, maps, hint, &no_go);
-	if (copy_region(tid, arch, hint->elsewhere, extent.bytes, maps, hint, buffer, snapshot))
-		snapshot->cut |= !extent.is_whole;
+	return mapping && mapping->end - stack->start < stack->bytes
+	           ? (size_t)(mapping->end - stack->start)
+	           : stack->bytes;
+}
+
+// Copies the other stacks that hold the thread's callers, as unwinding has shown.
+static void copy_others(int tid, const struct arch *arch, const struct maps *maps,
+                        const struct snapshot_hint *hint, struct snapshot_buffer *buffer,
+                        struct snapshot *snapshot)
+{
+	struct other_stacks *others = hint->others;
+	size_t left = OTHER_STACKS_MAX_BYTES;
+
+	snapshot->others = others;
+	snapshot->n_learned = others ? others->n_learned : 0;
+	for (size_t i = 0; others && i < others->n; i++) {
+		const uint64_t start = others->items[i].start;
+		const size_t bytes = other_bytes(&others->items[i], maps);
+		if (bytes > left ||
+		    (is_copied(snapshot, start) && is_copied(snapshot, start + bytes - 1)))
+			continue;
+		if (copy_region(tid, arch, start, bytes, maps, hint, buffer, snapshot))
+			snapshot->regions[snapshot->n_regions - 1].other = i + 1;
+		left -= bytes;
+	}
 }
 
 // Copies, for a thread that runs C code for an Erlang process, the process's own stack, and its
@@ -337,7 +347,7 @@ static void copy_erlang(int tid, const struct arch *arch, const struct maps *map
 {
 	uint64_t process, sp;
 
-	if (!hint->beam.process_slot || snapshot->n_regions + 2 > SNAPSHOT_MAX_REGIONS ||
+	if (!hint->beam.process_slot || snapshot->n_regions + 2 > SNAPSHOT_MAX_STACKS ||
 	    !beam_read(tid, hint->resident, &hint->beam, &process, &sp) || is_copied(snapshot, sp))
 		return;
 	const size_t size = max_size(hint->guess_bytes, ERLANG_BYTES);
@@ -376,6 +386,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 
 	ret->registers = *registers;
 	ret->n_regions = 0;
+	ret->n_grown = hint->n_grown;
 	ret->tls = hint->tls;
 	ret->cut = false;
 	ret->stack_bytes = ret->deep_bytes = 0;
@@ -385,7 +396,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	ret->is_parked = false;
 	ask_go(tid, hint, ret);
 	ask_luajit(tid, hint, ret);
-	while (sp && ret->n_regions < SNAPSHOT_MAX_REGIONS) {
+	while (sp && ret->n_regions < SNAPSHOT_MAX_STACKS) {
 		struct extent extent = stack_extent(sp, maps, hint, &ret->go);
 		if (ret->n_regions == 0)
 			limit_huge(hint, sp, &extent, ret);
@@ -406,14 +417,8 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	if (ret->go.m && ret->n_regions > 0)
 		copy_other_stack(tid, arch, maps, hint, buffer, ret);
 	copy_erlang(tid, arch, maps, hint, buffer, ret);
-	copy_elsewhere(tid, arch, maps, hint, buffer, ret);
+	copy_others(tid, arch, maps, hint, buffer, ret);
 	return ret->n_regions > 0;
-}
-
-void snapshot_hint_stopped(struct snapshot_hint *hint, const struct snapshot *snapshot)
-{
-	hint->stopped_sp = snapshot->registers.value[ARCH_NATIVE->sp];
-	hint->stopped_bytes = snapshot->regions[0].size;
 }
 
 void snapshot_rehearse(int tid, const struct arch *arch, const struct maps *maps,
@@ -426,111 +431,6 @@ void snapshot_rehearse(int tid, const struct arch *arch, const struct maps *maps
 	registers.value[arch->sp] = hint->stopped_sp;
 	snapshot_capture(tid, arch, &registers, maps, hint, buffer, &dropped);
 	snapshot_buffer_take_back(buffer, &mark);
-}
-
-void snapshot_hint_grow(struct snapshot_hint *hint, const struct snapshot *snapshot)
-{
-	size_t wanted = 0;
-
-	for (size_t i = 0; i < snapshot->n_regions; i++)
-		wanted = max_size(wanted, 2 * snapshot->regions[i].size);
-	wanted = wanted < SNAPSHOT_MAX_STACK_BYTES ? wanted : SNAPSHOT_MAX_STACK_BYTES;
-	if (snapshot->is_huge) {
-		hint->huge_bytes = 0;
-		return;
-	}
-	hint->guess_bytes = max_size(hint->guess_bytes, wanted);
-	hint->limit_bytes = max_size(hint->limit_bytes, wanted);
-}
-
-// Shrinks slowly: a stack with larger frames may come again.
-static size_t shrink(size_t bytes, size_t initial_bytes, size_t wanted)
-{
-	bytes = bytes ? bytes : initial_bytes;
-	return bytes > wanted ? max_size(bytes - bytes / 8, wanted) : bytes;
-}
-
-// Returns how many bytes hold the stack up to that SP; 0: it is on another stack.
-static size_t bytes_up_to(const struct snapshot *snapshot, uint64_t sp)
-{
-	const struct snapshot_region *region = &snapshot->regions[0];
-
-	return sp > region->start && sp - region->start <= region->size ? sp - region->start : 0;
-}
-
-// A little more than the last time was enough: frames differ in size.
-static size_t with_room(size_t bytes)
-{
-	return bytes / 4 * 5;
-}
-
-bool snapshot_is_huge(const struct snapshot *snapshot, uint64_t sp, size_t walks)
-{
-	const size_t bytes = bytes_up_to(snapshot, sp);
-
-	return bytes != 0 && snapshot->deep_bytes / HUGE_FACTOR > bytes * walks;
-}
-
-void snapshot_hint_deep(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t sp,
-                        uint64_t kept_sp)
-{
-	const size_t bytes = bytes_up_to(snapshot, sp), kept = bytes_up_to(snapshot, kept_sp);
-
-	if (bytes == 0 || kept == 0)
-		return; // on another stack
-	hint->deep_sp = kept_sp;
-	if (snapshot->is_huge) {
-		const unsigned int n = ++hint->n_huge;
-		if (n % MAX_HUGE == 0 || (n & (n - 1)) == 0) // ever fewer of the first
-			hint->huge_bytes = 0;
-		return;
-	}
-	if (kept < bytes) {
-		hint->huge_bytes = HUGE_FACTOR * bytes;
-		hint->huge_limit_bytes = max_size(hint->huge_limit_bytes, with_room(kept));
-	}
-	hint->guess_bytes =
-	    shrink(hint->guess_bytes, SNAPSHOT_UNKNOWN_STACK_BYTES, with_room(bytes));
-	hint->limit_bytes = shrink(hint->limit_bytes, SNAPSHOT_KNOWN_STACK_BYTES, with_room(bytes));
-}
-
-void snapshot_hint_whole(struct snapshot_hint *hint, const struct snapshot *snapshot,
-                         uint64_t outer_sp, uint64_t base)
-{
-	const uint64_t sp = snapshot->registers.value[ARCH_NATIVE->sp];
-
-	if (base < sp || base - sp > snapshot->stack_bytes || outer_sp < sp || outer_sp > base)
-		return; // of a stack that a signal interrupted
-	// The lowest counts, since a deep stack may have been seen less often than a shallow one.
-	if (hint->outer_base != base || outer_sp < hint->outer_sp)
-		hint->outer_sp = outer_sp;
-	hint->outer_base = base;
-}
-
-void snapshot_hint_ended(struct snapshot_hint *hint, const struct snapshot *snapshot)
-{
-	hint->is_searched |= snapshot->is_unsearched;
-}
-
-void snapshot_hint_base(struct snapshot_hint *hint, const struct snapshot *snapshot, uint64_t base)
-{
-	const uint64_t sp = snapshot->registers.value[ARCH_NATIVE->sp];
-	const struct snapshot_region *own = &snapshot->regions[0];
-
-	if (base <= sp || base - own->start > own->size)
-		return; // none, or that of a stack which a signal interrupted
-	hint->n_changes += hint->last_base != base && hint->n_changes < MAX_BASE_CHANGES;
-	hint->last_base = base;
-	hint->base = hint->n_changes < MAX_BASE_CHANGES ? base : 0;
-	if (base - sp > hint->depth)
-		hint->depth = base - sp;
-}
-
-void snapshot_hint_elsewhere(struct snapshot_hint *hint, const struct snapshot *snapshot,
-                             uint64_t address)
-{
-	if (address % 8 == 0 && !is_copied(snapshot, address))
-		hint->elsewhere = address;
 }
 
 bool snapshot_is_cut_before(const struct snapshot *snapshot, uint64_t address)
@@ -566,9 +466,21 @@ bool snapshot_read(const void *context, uint64_t address, unsigned int size, uin
 		if (at >= region->size || region->size - at < size ||
 		    resident_has_gap(&region->gaps, at, size))
 			continue;
+		if (region->other)
+			snapshot->others->items[region->other - 1].was_read = true;
 		*ret = 0;
 		memcpy(ret, region->bytes + at, size); // little-endian
 		return true;
 	}
 	return false;
+}
+
+size_t snapshot_find_region(const struct snapshot *snapshot, uint64_t address)
+{
+	size_t i = 0;
+
+	while (i < snapshot->n_regions &&
+	       address - snapshot->regions[i].start >= snapshot->regions[i].size)
+		i++;
+	return i;
 }

@@ -414,17 +414,14 @@ static const struct rule *add_frame(struct unwinder *unwinder, size_t n,
 	return entry->rule; // the entry may move in a step
 }
 
-// Returns where the memory is that could not be read: the CFA of the last frame; 0: not known.
+// Returns where the memory is that could not be read; 0: not known.
 static uint64_t find_missing(const struct rule *rule, enum stack_end end,
                              const struct registers *registers, const struct snapshot *snapshot)
 {
-	uint64_t cfa;
-
 	// An Erlang process's stack is where the process keeps it.
-	if (end != STACK_UNREADABLE || rule->is_elsewhere ||
-	    !rule_cfa(rule, registers, snapshot, &cfa))
+	if ((end != STACK_UNREADABLE && end != STACK_NOT_COPIED) || rule->is_elsewhere)
 		return 0;
-	return cfa;
+	return rule_missing(rule, registers, snapshot);
 }
 
 // Goes from frame to frame until there is no caller, or none is found. Returns the number of
@@ -437,6 +434,7 @@ static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snap
 	bool is_return = false, begins = false;
 	int signal_frames = 0;
 
+	ret->missing = 0;
 	for (size_t n = 0;;) {
 		if (n > 0 && ends_at(unwinder, registers, begins, &ret->end))
 			return n;
