@@ -8,7 +8,10 @@
 #include "clock.h"
 #include "quantity.h"
 
-enum { MAX_YEAR = 2200 };
+enum {
+	MAX_YEAR = 2200,
+	DAYS = 3, // until each time of the day has come
+};
 
 // Two digits or more in a fixed width; NULL: none. Returns what follows.
 static const char *digits(const char *text, int width, int max, int *ret)
@@ -73,6 +76,15 @@ static bool parse_zone(const char *text, bool *ret_local, int64_t *ret_east_s)
 	return text && *text == '\0';
 }
 
+static void set_day_time(struct tm *tm, int64_t day_ns)
+{
+	const int seconds = (int)(day_ns / NS_PER_SECOND);
+
+	tm->tm_hour = seconds / 3600 % 24; // a leap second is the next minute's first
+	tm->tm_min = seconds / 60 % 60;
+	tm->tm_sec = seconds % 60;
+}
+
 static bool parse_time(const char *text, int64_t *ret_ns)
 {
 	struct tm tm = {.tm_isdst = -1};
@@ -92,7 +104,7 @@ static bool parse_time(const char *text, int64_t *ret_ns)
 	tm.tm_year = year - 1900;
 	tm.tm_mon = month - 1;
 	tm.tm_mday = day;
-	tm.tm_sec = (int)(day_ns / NS_PER_SECOND);
+	set_day_time(&tm, day_ns);
 	const time_t seconds = local ? mktime(&tm) : timegm(&tm);
 	*ret_ns = (seconds - east_s) * NS_PER_SECOND + day_ns % NS_PER_SECOND;
 	return true;
@@ -121,24 +133,37 @@ bool time_point_parse(const char *text, struct time_point *ret)
 	return true;
 }
 
-// The first time of the day that is not before the start.
+// True if the day has that local time; *ret is it then. `is_dst` chooses where it comes twice.
+static bool find_day_time(const struct tm *day, int64_t day_ns, int is_dst, time_t *ret)
+{
+	struct tm tm = *day;
+
+	set_day_time(&tm, day_ns);
+	const struct tm wanted = tm;
+	tm.tm_isdst = is_dst;
+	*ret = mktime(&tm); // changes what the day does not have
+	return tm.tm_hour == wanted.tm_hour && tm.tm_min == wanted.tm_min &&
+	       tm.tm_sec == wanted.tm_sec;
+}
+
+// The first time of the day that is not before the start. Where clocks change, a day lacks an hour
+// or has one twice.
 static int64_t day_time_offset_ns(int64_t day_ns, int64_t start_time_ns)
 {
 	const time_t start_s = start_time_ns / NS_PER_SECOND;
-	struct tm tm;
+	time_t first = 0;
+	struct tm day;
 
-	localtime_r(&start_s, &tm);
-	tm.tm_hour = tm.tm_min = 0;
-	tm.tm_sec = (int)(day_ns / NS_PER_SECOND);
-	tm.tm_isdst = -1;
-	struct tm next = tm;
-	int64_t ns = mktime(&tm) * NS_PER_SECOND + day_ns % NS_PER_SECOND;
-	// "14:03:07" is said of a start at 14:03:07.5, too.
-	if (ns / NS_PER_SECOND < start_s) {
-		next.tm_mday++;
-		ns = mktime(&next) * NS_PER_SECOND + day_ns % NS_PER_SECOND;
+	localtime_r(&start_s, &day);
+	for (int i = 0; i < DAYS * 2; i++) {
+		time_t seconds;
+		// "14:03:07" is said of a start at 14:03:07.5, too.
+		if (find_day_time(&day, day_ns, i % 2, &seconds) && seconds >= start_s &&
+		    (first == 0 || seconds < first))
+			first = seconds;
+		day.tm_mday += i % 2;
 	}
-	return ns - start_time_ns;
+	return first * NS_PER_SECOND + day_ns % NS_PER_SECOND - start_time_ns;
 }
 
 int64_t time_point_offset_ns(const struct time_point *point, int64_t start_time_ns)

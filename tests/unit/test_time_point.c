@@ -61,6 +61,51 @@ static void test_local_time(void **state)
 	tzset();
 }
 
+// Where clocks change, a day has 23 or 25 hours, and hours that are not there or there twice.
+static void test_clock_changes(void **state)
+{
+	static const struct {
+		const char *zone, *start, *text;
+		int64_t s;
+	} cases[] = {
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-03-28T13:03:00Z", "14:03:02", 2},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-03-29T12:03:00Z", "14:03:02", 2},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-03-29T12:03:00Z", "2026-03-29T14:03:02", 2},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-10-25T13:03:00Z", "14:03:02", 2},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-10-25T13:03:00Z", "2026-10-25T14:03:02", 2},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-03-28T22:59:59Z", "00:00:01", 2},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-03-28T22:59:59Z", "03:00:01", 2 * 3600 + 2},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-03-29T12:00:00Z", "13:59:59", 24 * 3600 - 1},
+	    // It comes twice: the first one that is not before the start.
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-10-25T00:30:00Z", "02:30:02", 2},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-10-25T01:30:00Z", "02:30:02", 2},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-10-25T00:30:00Z", "02:29:59", 3599},
+	    {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-10-25T01:30:00Z", "02:29:59", 25 * 3600 - 3601},
+	    {"EST5EDT,M3.2.0,M11.1.0", "2026-03-08T18:03:00Z", "14:03:02", 2},
+	    {"EST5EDT,M3.2.0,M11.1.0", "2026-03-08T06:59:59Z", "03:00:01", 2},
+	    // The day does not have it, but the next one.
+	    {"EST5EDT,M3.2.0,M11.1.0", "2026-03-08T06:59:59Z", "02:00:01", 23 * 3600 + 2},
+	    {"LHST-10:30LHDT-11,M10.1.0,M4.1.0", "2026-10-03T15:29:59Z", "02:30:01", 2},
+	    {"XXX-14", "2026-10-25T13:03:00Z", "03:03:02", 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		struct time_point start, point;
+		setenv("TZ", cases[i].zone, 1);
+		tzset();
+		assert_true(time_point_parse(cases[i].start, &start));
+		assert_true(time_point_parse(cases[i].text, &point));
+		const int64_t ns = time_point_offset_ns(&point, start.ns);
+		if (ns != cases[i].s * NS_PER_SECOND)
+			print_error("%s from %s: %lld s\n", cases[i].text, cases[i].start,
+			            (long long)(ns / NS_PER_SECOND));
+		assert_int_equal(ns, cases[i].s * NS_PER_SECOND);
+	}
+	setenv("TZ", "UTC", 1);
+	tzset();
+}
+
 static void test_no_time_points(void **state)
 {
 	static const char *const bad[] = {
@@ -102,9 +147,8 @@ static void test_format(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_offsets),
-	    cmocka_unit_test(test_local_time),
-	    cmocka_unit_test(test_no_time_points),
+	    cmocka_unit_test(test_offsets),       cmocka_unit_test(test_local_time),
+	    cmocka_unit_test(test_clock_changes), cmocka_unit_test(test_no_time_points),
 	    cmocka_unit_test(test_format),
 	};
 
