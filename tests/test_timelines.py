@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import sys
 
 import harness
 import pprof
@@ -136,6 +137,28 @@ class Timelines(harness.TestCase):
         self.assertLessEqual({"running", "sleeping"}, states)
         names = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
         self.assertIn("worker-00", names)
+
+    def test_chrome_states(self):
+        """The innermost call's event has the state, and no other time: in each state as much as pprof
+        has, also of calls that another call returned into, naps and computing by turns."""
+        program = """
+import time
+print("ready", flush=True)
+while True:
+    time.sleep(0.02)
+    for _ in range(200000): pass
+"""
+        target = self.start(sys.executable, "-c", program)
+        naps = Recorded(target, duration="1").finish().data
+        for data in (naps, self.data):
+            walls, durations = collections.Counter(), collections.Counter()
+            for sample in pprof.Profile(report(data, "-f", "pprof")[0]).samples:
+                walls[sample.tid, sample.labels["state"]] += sample.wall_ns
+            for event in json.loads(report(data, "-f", "chrome")[0])["traceEvents"]:
+                if event["ph"] == "X" and "args" in event:
+                    durations[event["tid"], event["args"]["state"]] += round(event["dur"] * 1000)
+            self.assertEqual(+durations, +walls)
+            self.assertLessEqual({"running", "sleeping"}, {state for _, state in walls})
 
     def test_sentry(self):
         """The rules of Sentry's server (relay-profiling, sample/v2.rs)."""

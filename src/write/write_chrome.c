@@ -138,8 +138,9 @@ static void put_span(struct chrome *chrome, const struct thread *thread, const s
 	while (common < n && common < chrome->n_calls &&
 	       chrome->calls[common].function == frame[frames[common]].function)
 		common++;
-	// The leaf shows the state, so another sample begins another leaf.
-	if (common == chrome->n_calls && common > 0)
+	// The leaf shows the state, so another sample begins another leaf: also where a call
+	// returned into it.
+	if (common > 0 && (common == chrome->n_calls || common == n))
 		common--;
 	end_calls(chrome, thread, span->start_ns, common);
 	for (size_t i = common; i < n; i++)
