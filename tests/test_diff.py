@@ -108,6 +108,32 @@ class Diff(harness.TestCase):
         self.assertEqual(out, b"main;a 1 0\nmain;b 5 0\nmain;c d 0 7\n")
         self.assertIn("left out 2 lines that are not folded stacks", told)
 
+    def test_folded_of_others(self):
+        """Other line ends, a byte order mark, tabs: as page and view read them. What has no folded stack
+        is no profile; an empty one has no samples."""
+        plain, other = (os.path.join(self.directory(), name) for name in ("plain", "other"))
+
+        def write(path, data):
+            with open(path, "wb") as file:
+                file.write(data)
+
+        write(plain, b"main;a 3\nmain;b 4\n")
+        for data in (b"main;a 3\r\nmain;b 4\r\n", b"\xef\xbb\xbfmain;a 3\nmain;b 4", b"main;a\t3\nmain;b\t4\n",
+                     b"main;b 1\r\n\r\n\nmain;a 3\r\r\nmain;b 3\n"):  # fmt: skip
+            write(other, data)
+            for pair in ((plain, other), (other, plain)):
+                self.assertEqual(profiler("diff", *pair)[0], b"main;a 3 3\nmain;b 4 4\n", data)
+        for data in (b"root:x:0:0::/:/bin/sh\n", b"<svg>\n</svg>", b"main;a 3.5\n", b"# main;a 1\n", b"\0" * 99,
+                     b"1\n2\n", b"{}"):  # fmt: skip
+            write(other, data)
+            for pair in ((plain, other), (other, plain), (other, self.paths[0])):
+                out, told = profiler("diff", *pair, status=STATUS_TARGET)
+                self.assertEqual((out, told), (b"", f"profiler: {other} is not a profile: none of its lines is "
+                                               "a folded stack, as in main;work 12\n"))  # fmt: skip
+        for data in (b"", b"\n\n"):
+            write(other, data)
+            self.assertEqual(profiler("diff", plain, other)[0], b"main;a 3 0\nmain;b 4 0\n")
+
     def sums(self, *args):
         """By function, of the leaves: samples and wall time."""
         counts, walls = collections.Counter(), collections.Counter()

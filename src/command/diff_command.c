@@ -138,12 +138,14 @@ static struct error *diff_texts(const struct options *options, struct side *a, s
 		error = fold(options, b);
 	if (error)
 		return error;
-	const uint64_t n_bad =
-	    diff_folded(a->text, a->size, b->text, b->size, options->normalize, stream);
-	if (n_bad > 0)
+	uint64_t n_bad;
+	error = diff_folded(&(struct folded_text){a->path, a->text, a->size},
+	                    &(struct folded_text){b->path, b->text, b->size}, options->normalize,
+	                    stream, &n_bad);
+	if (!error && n_bad > 0)
 		fprintf(stderr, "profiler: left out %" PRIu64 " lines that are not folded stacks\n",
 		        n_bad);
-	return NULL;
+	return error;
 }
 
 static double wall_of(const struct profile *profile)

@@ -5,78 +5,86 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "error.h"
+#include "folded_line.h"
+#include "hash.h"
 #include "memory.h"
 
-enum { MAX_DIGITS = 18 }; // so that sums of any file's counts fit
+enum { MAX_STACKS = 1 << 22 }; // different ones, of each text
 
 #define MAX_SCALED 1e18
 
-struct line {
-	const char *stack; // borrowed, not terminated
-	size_t length;
-	uint64_t count;
-};
-
 struct lines {
-	struct line *items; // sorted by stack, each once
+	struct folded_line *items; // each stack once
 	size_t count, capacity;
+	struct hash_index index; // of the stacks
 	uint64_t n_bad;
 };
 
-// "root;leaf 12"; false: it is none.
-static bool parse_line(const char *text, size_t length, struct line *ret)
-{
-	size_t digits = 0;
-
-	while (digits < length && text[length - digits - 1] >= '0' &&
-	       text[length - digits - 1] <= '9')
-		digits++;
-	if (digits == 0 || digits > MAX_DIGITS || length < digits + 2 ||
-	    text[length - digits - 1] != ' ' || text[0] == '#')
-		return false;
-	*ret = (struct line){.stack = text, .length = length - digits - 1};
-	for (size_t i = length - digits; i < length; i++)
-		ret->count = ret->count * 10 + (uint64_t)(text[i] - '0');
-	return true;
-}
-
 static int compare(const void *a_pointer, const void *b_pointer)
 {
-	const struct line *a = a_pointer, *b = b_pointer;
+	const struct folded_line *a = a_pointer, *b = b_pointer;
 	const size_t common = a->length < b->length ? a->length : b->length;
 	const int order = memcmp(a->stack, b->stack, common);
 
 	return order ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-static void sort_and_merge(struct lines *lines)
+static bool is_stack(const void *context, uint32_t id, const void *key)
 {
-	size_t n = 0;
+	const struct lines *lines = context;
 
-	if (lines->count > 0)
-		qsort(lines->items, lines->count, sizeof(*lines->items), compare);
-	for (size_t i = 0; i < lines->count; i++)
-		if (n > 0 && compare(&lines->items[n - 1], &lines->items[i]) == 0)
-			lines->items[n - 1].count += lines->items[i].count;
-		else
-			lines->items[n++] = lines->items[i];
-	lines->count = n;
+	return compare(&lines->items[id], key) == 0;
 }
 
-static void parse(const char *text, size_t size, struct lines *ret)
+// Adds the line to those of its stack. False: there are too many stacks.
+static bool add(struct lines *lines, const struct folded_line *line)
 {
-	*ret = (struct lines){0};
-	for (const char *at = text, *end = text + size; at < end;) {
-		const char *newline = memchr(at, '\n', end - at);
-		const size_t length = (newline ? newline : end) - at;
-		struct line line;
-		if (parse_line(at, length, &line))
-			*array_push(ret->items, ret->count, ret->capacity) = line;
-		else if (length > 0)
-			ret->n_bad++;
+	const uint64_t hash = hash_bytes(line->stack, line->length);
+	const uint32_t id = hash_index_find(&lines->index, hash, is_stack, lines, line);
+
+	if (id != HASH_NONE) {
+		int64_t *count = &lines->items[id].count;
+		if (__builtin_add_overflow(*count, line->count, count))
+			*count = INT64_MAX;
+		return true;
+	}
+	if (lines->count == MAX_STACKS)
+		return false;
+	hash_index_insert(&lines->index, hash, (uint32_t)lines->count);
+	*array_push(lines->items, lines->count, lines->capacity) = *line;
+	return true;
+}
+
+static struct error *parse(const struct folded_text *text, struct lines *ret)
+{
+	const char *end = text->text + text->size;
+
+	for (const char *at = text->text; at < end;) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const size_t length = (size_t)((newline ? newline : end) - at);
+		struct folded_line line;
+		if (!folded_line_parse(at, length, &line))
+			ret->n_bad += length > 0;
+		else if (!add(ret, &line))
+			return error_create(EXIT_STATUS_TARGET,
+			                    "%s is too large to compare: it has more than %d "
+			                    "different stacks",
+			                    text->name, MAX_STACKS);
 		at += length + 1;
 	}
-	sort_and_merge(ret);
+	if (ret->count == 0 && ret->n_bad > 0)
+		return error_create(EXIT_STATUS_TARGET, FOLDED_NONE, text->name);
+	hash_index_deinit(&ret->index);
+	if (ret->count > 0)
+		qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+	return NULL;
+}
+
+static void lines_deinit(struct lines *lines)
+{
+	hash_index_deinit(&lines->index);
+	free(lines->items);
 }
 
 static double total(const struct lines *lines)
@@ -88,10 +96,10 @@ static double total(const struct lines *lines)
 	return sum;
 }
 
-static void put(FILE *stream, const struct line *line, uint64_t a, uint64_t b)
+static void put(FILE *stream, const struct folded_line *line, int64_t a, int64_t b)
 {
 	fwrite(line->stack, 1, line->length, stream);
-	fprintf(stream, " %" PRIu64 " %" PRIu64 "\n", a, b);
+	fprintf(stream, " %" PRId64 " %" PRId64 "\n", a, b);
 }
 
 static void put_all(const struct lines *a, const struct lines *b, FILE *stream)
@@ -102,7 +110,7 @@ static void put_all(const struct lines *a, const struct lines *b, FILE *stream)
 		const int order = i == a->count   ? 1
 		                  : k == b->count ? -1
 		                                  : compare(&a->items[i], &b->items[k]);
-		const struct line *line = order <= 0 ? &a->items[i] : &b->items[k];
+		const struct folded_line *line = order <= 0 ? &a->items[i] : &b->items[k];
 		put(stream, line, order <= 0 ? a->items[i].count : 0,
 		    order >= 0 ? b->items[k].count : 0);
 		i += order <= 0;
@@ -110,25 +118,34 @@ static void put_all(const struct lines *a, const struct lines *b, FILE *stream)
 	}
 }
 
-static uint64_t scale(uint64_t count, double factor)
+static int64_t scale(int64_t count, double factor)
 {
 	const double scaled = (double)count * factor;
 
-	return scaled < MAX_SCALED ? (uint64_t)scaled : (uint64_t)MAX_SCALED;
+	return scaled < MAX_SCALED ? (int64_t)scaled : (int64_t)MAX_SCALED;
 }
 
-uint64_t diff_folded(const char *a_text, size_t a_size, const char *b_text, size_t b_size,
-                     bool normalize, FILE *stream)
+static void put_diff(struct lines *a, const struct lines *b, bool normalize, FILE *stream)
 {
-	struct lines a, b;
+	const double a_total = total(a), b_total = total(b);
 
-	parse(a_text, a_size, &a);
-	parse(b_text, b_size, &b);
-	const double a_total = total(&a), b_total = total(&b);
-	for (size_t i = 0; i < a.count && normalize && a_total > 0; i++)
-		a.items[i].count = scale(a.items[i].count, b_total / a_total);
-	put_all(&a, &b, stream);
-	free(a.items);
-	free(b.items);
-	return a.n_bad + b.n_bad;
+	for (size_t i = 0; i < a->count && normalize && a_total > 0; i++)
+		a->items[i].count = scale(a->items[i].count, b_total / a_total);
+	put_all(a, b, stream);
+}
+
+struct error *diff_folded(const struct folded_text *a, const struct folded_text *b, bool normalize,
+                          FILE *stream, uint64_t *ret_bad)
+{
+	struct lines a_lines = {0}, b_lines = {0};
+	struct error *error = parse(a, &a_lines);
+
+	if (!error)
+		error = parse(b, &b_lines);
+	if (!error)
+		put_diff(&a_lines, &b_lines, normalize, stream);
+	*ret_bad = a_lines.n_bad + b_lines.n_bad;
+	lines_deinit(&a_lines);
+	lines_deinit(&b_lines);
+	return error;
 }

@@ -3,46 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "folded_line.h"
 #include "memory.h"
 #include "page.h"
 #include "text.h"
 
-enum { MAX_DIGITS = 18, MAX_FRAMES = 100000 };
+enum { MAX_FRAMES = 100000 };
 
 // The page keeps times alone, so a count becomes one: PAGE_UNIT_NS, or 1 ns if the sum of all
 // counts is larger than this.
 #define MAX_EXACT (INT64_MAX / PAGE_UNIT_NS / 2)
-
-struct folded_line {
-	const char *stack; // in the text, not terminated
-	size_t length;
-	int64_t count;
-};
 
 // A frame of the last stack: where it ends in its line, and its node.
 struct step {
 	size_t end;
 	uint32_t node;
 };
-
-// Parses a line such as "root;leaf 12". False: it is not a folded stack.
-static bool parse_line(const char *text, size_t length, struct folded_line *ret)
-{
-	size_t digits = 0;
-
-	while (length > 0 && text[length - 1] == '\r')
-		length--;
-	while (digits < length && text[length - digits - 1] >= '0' &&
-	       text[length - digits - 1] <= '9')
-		digits++;
-	if (digits == 0 || digits > MAX_DIGITS || length < digits + 2 ||
-	    text[length - digits - 1] != ' ' || text[0] == '#')
-		return false;
-	*ret = (struct folded_line){.stack = text, .length = length - digits - 1};
-	for (size_t i = length - digits; i < length; i++)
-		ret->count = ret->count * 10 + (text[i] - '0');
-	return true;
-}
 
 // Adds a name that was not found as it is in the text: the tree has cleaned names only.
 static uint32_t add_name(struct page_tree *tree, const struct string_key *key)
@@ -175,7 +151,7 @@ void page_folded_add(struct page_folded *folded, const char *text, size_t size)
 	for (const char *at = text, *end = text + size; at < end;) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		const size_t length = (size_t)((newline ? newline : end) - at);
-		if (parse_line(at, length, &line))
+		if (folded_line_parse(at, length, &line))
 			page_add_self(page, add_stack(folded, &line), line.count, page->count_ns);
 		else
 			folded->n_bad += length > 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base64.h"
+#include "folded_line.h"
 #include "clock.h"
 #include "error.h"
 #include "frame_name.h"
@@ -189,10 +190,7 @@ struct error *write_html_folded(const char *title, lines_fn *lines, void *contex
 	page_init(&page);
 	struct error *error = add_lines(&page, lines, context, &n_bad);
 	if (!error && page.n_runs == 0)
-		error = error_create(EXIT_STATUS_TARGET,
-		                     "%s is not a profile: none of its lines is a folded stack, as "
-		                     "in main;work 12",
-		                     title);
+		error = error_create(EXIT_STATUS_TARGET, FOLDED_NONE, title);
 	if (!error)
 		error = write_page(&page, NULL, title, stream);
 	page_deinit(&page);
