@@ -95,6 +95,14 @@ def find_tool(*names):
     return skip(f"{names[0]} is not installed")
 
 
+def unshare(*options):
+    """The words that run a command in namespaces of its own; skips the test if this machine forbids that."""
+    words = [find_tool("unshare"), *options]
+    probe = subprocess.run([*words, "true"], capture_output=True, text=True, check=False)
+    need(probe.returncode == 0, f"{probe.stderr.strip()} (as in a plain chroot or an unprivileged container)")
+    return words
+
+
 def read_symbols(path):
     """Sorted (address, end, name) of a program's functions."""
     text = subprocess.run(

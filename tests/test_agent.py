@@ -200,7 +200,7 @@ class Agent(harness.TestCase):
         script = 'mount --bind "$0" /etc/passwd && exec "$@"'
         hidden = self.hide_environment()
         agent = self.begin(f"exe={self.program}", f"exe={hidden}", f"--exclude=exe={self.where}/other user=nobody",
-                           prefix=(find_tool("unshare"), "-m", "sh", "-c", script,
+                           prefix=(*harness.unshare("-m"), "sh", "-c", script,
                                    os.path.join(self.where, "users")))  # fmt: skip
         wait_for(lambda: len(self.spool()) >= 3, "windows")
         wait_for(lambda: self.metrics()["silent"] == (2 if hidden else 1), "the time-outs")

@@ -553,7 +553,7 @@ class Files(Followed):
         directory = self.directory()
         script = 'mount -t tmpfs none "$1" && cp "$2" "$1/program" && exec "$1/program" spin'
         target = self.start(
-            harness.find_tool("unshare"), "-m", "sh", "-c", script, "sh",
+            *harness.unshare("-m"), "sh", "-c", script, "sh",
             directory, harness.fixture("calls-O2"),
         )  # fmt: skip
         self.assertFalse(os.path.exists(os.path.join(directory, "program")))

@@ -42,10 +42,10 @@ class Targets(harness.TestCase):
 
     def test_no_proc(self):
         harness.need(os.geteuid() == 0, "needs root")
-        unshare = harness.find_tool("unshare")
+        unshare = harness.unshare("-m")
         script = 'umount -l /proc && exec "$0" -p 1'
         run = subprocess.run(
-            [unshare, "-m", "sh", "-c", script, harness.PROFILER], text=True, stderr=subprocess.PIPE
+            [*unshare, "sh", "-c", script, harness.PROFILER], text=True, stderr=subprocess.PIPE
         )
         self.assertEqual(run.returncode, STATUS_TARGET, run.stderr)
         self.assertIn("profiler: there is no /proc here", run.stderr)
@@ -54,11 +54,11 @@ class Targets(harness.TestCase):
         """Its numbers are other processes, of which nothing may pass for the one that is meant: in a
         namespace below that of /proc, and in one above."""
         harness.need(os.geteuid() == 0, "needs root")
-        unshare, program = [harness.find_tool("unshare"), "--pid", "--fork"], harness.fixture("calls-O2")
+        unshare, program = harness.unshare("--pid", "--fork"), harness.fixture("calls-O2")
         attach = [harness.PROFILER, "-q", "-d", "0.1", "-o", "/dev/null", "-p"]
         script = '"$0" spin & "$@" $!; status=$?; kill $!; exit $status'
         self.refused_other_proc(*unshare, "sh", "-c", script, program, *attach)
-        inner = self.start(*unshare, "--kill-child", "--mount-proc", program, "spin")
+        inner = self.start(*harness.unshare("--pid", "--fork", "--kill-child", "--mount-proc"), program, "spin")
         target = harness.children(inner.pid)[0]
         enter = [harness.find_tool("nsenter"), f"--mount=/proc/{target}/ns/mnt",
                  f"--root=/proc/{target}/root"]  # fmt: skip
@@ -250,7 +250,7 @@ class Permissions(harness.TestCase):
             f"echo {scope} > /proc/sys/kernel/yama/ptrace_scope && " + 'exec "$@"'
         )
         return [
-            harness.find_tool("unshare"), "-m", "sh", "-c", script, "sh",
+            *harness.unshare("-m"), "sh", "-c", script, "sh",
             harness.fixture("no_ptrace"), str(target.pid), *prefix,
         ]  # fmt: skip
 
@@ -346,7 +346,7 @@ class Outputs(harness.TestCase):
         harness.need(os.geteuid() == 0, "needs root to mount a small file system")
         directory = self.directory()
         script = 'mount -t tmpfs -o size=4k none "$1" && echo > "$1/fill" && shift && exec "$@"'
-        prefix = [harness.find_tool("unshare"), "-m", "sh", "-c", script, "sh", directory]
+        prefix = [*harness.unshare("-m"), "sh", "-c", script, "sh", directory]
         self.failed(os.path.join(directory, "out.folded"), "space", prefix=prefix)
 
     def test_closed_pipe(self):

@@ -265,7 +265,7 @@ class Upgraded(TestCase):
             "print('ready', flush=True)\n"
             "work(ctypes.byref(ctypes.c_int(0)))\n"
         )
-        target = self.start(harness.find_tool("unshare"), "-m", sys.executable, "-c", program,
+        target = self.start(*harness.unshare("-m"), sys.executable, "-c", program,
                             where, plugin, other)  # fmt: skip
         self.assertEqual(target.said[0], target.said[1], "the inodes differ")
         # It spins, and may get no CPU in a whole run.
@@ -325,7 +325,7 @@ class Elsewhere(TestCase):
             exec merged/program sleep
         """
         outer = self.start(
-            harness.find_tool("unshare"), "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
+            *harness.unshare("--mount", "--pid", "--fork", "--kill-child"), "sh", "-c",
             script, "sh", directory, harness.fixture("calls-O2"),
         )  # fmt: skip
         harness.need("cannot" not in outer.said, "there is no overlay file system here")

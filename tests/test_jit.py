@@ -105,7 +105,7 @@ class Names(harness.TestCase):
                 harness.fixture("jit_map"), "./jit_map"
             )
         unshare = self.start(
-            harness.find_tool("unshare"), "--pid", "--mount", "--fork", "--kill-child",
+            *harness.unshare("--pid", "--mount", "--fork", "--kill-child"),
             "sh", "-c", script,
         )  # fmt: skip
         target = harness.children(unshare.pid)[0]

@@ -109,11 +109,8 @@ class Surroundings(TestCase):
         shutil.copy(static, os.path.join(root, "program"))
         # A trap: the same path outside is another file.
         os.makedirs(os.path.join(root, "tmp"))
-        unshare = harness.find_tool("unshare")
-        target = harness.Target(
-            [unshare, "--user", "--map-root-user", "--pid", "--mount", "--fork", "--kill-child",
-             f"--root={root}", "/program", "spin"],
-        )  # fmt: skip
+        unshare = harness.unshare("--user", "--map-root-user", "--pid", "--mount", "--fork", "--kill-child")
+        target = harness.Target([*unshare, f"--root={root}", "/program", "spin"])
         self.addCleanup(target.end)
         (pid,) = harness.wait_for(lambda: harness.children(target.pid), "the program")
         harness.wait_for_work(pid)
@@ -122,10 +119,11 @@ class Surroundings(TestCase):
 
     def start_unshared(self, program, prefix=()):
         """On a file system, in a process table and as a root that are its own."""
+        unshare = harness.unshare("--user", "--map-root-user", "--pid", "--mount", "--mount-proc", "--fork",
+                                  "--kill-child")  # fmt: skip
         script = 'mount -t tmpfs none "$0" && cp "$1" "$0/program" && exec "$0/program" spin'
         target = harness.Target(
-            [*prefix, harness.find_tool("unshare"), "--user", "--map-root-user", "--pid", "--mount",
-             "--mount-proc", "--fork", "--kill-child", "sh", "-c", script, "/mnt", program],
+            [*prefix, *unshare, "sh", "-c", script, "/mnt", program],
         )  # fmt: skip
         self.addCleanup(target.end)
         (pid,) = harness.wait_for(lambda: harness.children(target.pid), "the program")

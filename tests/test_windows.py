@@ -197,7 +197,7 @@ os.execv(sys.argv[2], sys.argv[2:])
         for host in ("", ".", "..", ".hidden", "-rf", "a b", "(none)", "x/../y", "$(x)"):
             with self.subTest(host):
                 where, before = os.path.join(self.directory(), "w"), len(server.requests)
-                prefix = [harness.find_tool("unshare"), "-u", sys.executable, "-c", script, host]
+                prefix = [*harness.unshare("-u"), sys.executable, "-c", script, host]
                 args = ["--every=200ms", "-o", where, "--", "sleep", "0.3"]
                 run = Run(args, prefix=prefix)
                 run.communicate()

@@ -157,7 +157,7 @@ class FirstProcess(harness.TestCase):
     def setUp(self):
         super().setUp()
         harness.need(os.geteuid() == 0, "needs root")
-        harness.find_tool("unshare")
+        harness.unshare(*self.UNSHARE[1:])
 
     def run_first(self, script, *profiler):
         command = (*self.UNSHARE, *profiler, sys.executable, "-c", script)

@@ -374,7 +374,7 @@ class Children(torture.TestCase):
             "    assert os.wait() == (1000, 0)\n"
         )
         directory = self.directory()
-        first = [harness.find_tool("unshare"), "--pid", "--fork", "--kill-child", "--mount-proc"]
+        first = harness.unshare("--pid", "--fork", "--kill-child", "--mount-proc")
         command = [ALL_TICKS, "-F", "251", "-c", "--", sys.executable, "-c", script]
         for name in "x.folded", "x.wprof":
             with self.subTest(name):
