@@ -328,7 +328,7 @@ class Run:
     @property
     def filtered(self):
         return any(
-            re.match(r"--(on-cpu|off-cpu|thread|state|syscall|focus|ignore|from|to)(=|$)", arg)
+            re.match(r"--(on-cpu|off-cpu|thread|state|syscall|focus|ignore|label-filter|from|to)(=|$)", arg)
             for arg in self.args
         )
 

@@ -27,6 +27,7 @@ SCHEMA = {
     "version": NUMBER, "pid": NUMBER, "command": TEXT, "host": TEXT, "time": TEXT,
     "threads": [{
         "tid": NUMBER, "pid": NUMBER, "name": TEXT, "state": TEXT, "kind": TEXT,
+        "labels": dict,
         "blocked_ns": (NUMBER, NONE), "blocked_is": TEXT, "unmoved": BOOL,
         "syscall": (NONE, {"name": TEXT, "args": [TEXT], "text": (TEXT, NONE)}),
         "descriptor": (TEXT, NONE),
@@ -51,6 +52,8 @@ def check_schema(value, schema, where="dump"):
         assert isinstance(value, dict) and value.keys() == schema.keys(), f"{where}: {value!r}"
         for key, inner in schema.items():
             check_schema(value[key], inner, f"{where}.{key}")
+    elif schema is dict:
+        assert isinstance(value, dict) and {str} >= {type(part) for part in value.values()}, f"{where}: {value!r}"
     elif isinstance(schema, list):
         assert isinstance(value, list), f"{where} is {value!r}"
         for item in value:

@@ -53,6 +53,39 @@ func main() {
 """
 
 
+LABELLED = """package main
+import ("context"; "fmt"; "runtime/pprof"; "time")
+func one(wg chan int) { wg <- 1; <-make(chan int) }
+func all(wg chan int) { wg <- 1; <-make(chan int) }
+func main() {
+	wg := make(chan int)
+	for i := 1; i <= 3; i++ {
+		labels := pprof.Labels("request", fmt.Sprint("r-", i))
+		go pprof.Do(context.Background(), labels, func(context.Context) { one(wg) })
+		<-wg
+	}
+	for i := 1; i <= 2; i++ {
+		go pprof.Do(context.Background(), pprof.Labels("request", "all"), func(context.Context) { all(wg) })
+		<-wg
+	}
+	time.Sleep(200 * time.Millisecond)
+	fmt.Println("ready")
+	time.Sleep(time.Hour)
+}
+"""
+
+
+def build_go(directory, text, *args):
+    """The path of the program of that text."""
+    go = harness.find_tool("go", "/usr/local/go/bin/go")
+    source, program = (os.path.join(directory, name) for name in ("main.go", "main"))
+    with open(source, "w", encoding="ascii") as file:
+        file.write(text)
+    environment = {**os.environ, "GOFLAGS": "", "CGO_ENABLED": "0"}
+    subprocess.run([go, "build", *args, "-o", program, source], check=True, env=environment)
+    return program
+
+
 def bare(name):
     """Without the types of a generic function, and the assembly's calling convention."""
     name = re.sub(r"\[.*\]", "[...]", name).removesuffix(".abi0")
@@ -304,17 +337,8 @@ class Goroutines(ZooTestCase):
     def test_stripped_with_many_variables(self):
         """The list is found among the program's variables, in a time that hardly depends on how many
         slices and how many bytes they are."""
-        go = harness.find_tool("go", "/usr/local/go/bin/go")
-        harness.need(go, "needs Go")
-        directory = self.directory()
-        source, program = (os.path.join(directory, name) for name in ("main.go", "main"))
-        with open(source, "w", encoding="ascii") as file:
-            file.write(MANY_VARIABLES)
-            for i in range(3000):
-                file.write(f"var s{i} = put({i})\n")
-        environment = {**os.environ, "GOFLAGS": "", "CGO_ENABLED": "0"}
-        command = [go, "build", "-ldflags=-s -w", "-o", program, source]
-        subprocess.run(command, check=True, env=environment)
+        text = MANY_VARIABLES + "".join(f"var s{i} = put({i})\n" for i in range(3000))
+        program = build_go(self.directory(), text, "-ldflags=-s -w")
         run = attach(self.start(program), duration="1", hz=99)
         self.assertRegex(run.stderr, r"goroutines \(go[^)]*\): \d+ at the end")
         (cpu_ms,) = re.findall(r"engine: .*; ([\d.]+) ms of CPU while sampling", run.stderr)
@@ -518,6 +542,100 @@ class Goroutines(ZooTestCase):
         crowds = {name for name in names if "goroutines" in name}
         self.assertEqual(crowds, {"main.few (5 goroutines)", "main.many (600 goroutines)"})
         self.assertIn("605 goroutines are shown as 2, by what has created them", said)
+
+
+class Labels(ZooTestCase):
+    """The labels that the program has given its goroutines, where one looks first."""
+
+    TENANTS = {"red", "blue", "black"}
+
+    def run_profiler(self, *args):
+        return subprocess.run([harness.PROFILER, *args], capture_output=True, check=True, text=True)
+
+    def setUp(self):
+        self.target = self.start_zoo("golang-zoo")
+        self.pid = str(self.target.pid)
+
+    def tenants(self, text):
+        """The sets of tenants of each line of folded stacks, or of a table."""
+        return {tuple(re.findall(r"\btenant=(\w+)", line)) for line in text.splitlines()}
+
+    def test_dump(self):
+        text = self.run_profiler("dump", self.pid).stdout
+        self.assertEqual({part for one in self.tenants(text) for part in one}, self.TENANTS)
+        self.assertRegex(text, r"(?m)^\"[^\"]+\" goroutine .*\d \{[^}]*tenant=red, go\.thread=mine\}")
+        self.assertRegex(text, r'(?m)^"runtime/pprof\.Do" goroutine \d+ \{tenant=blue\}   pipe')
+        threads = json.loads(self.run_profiler("dump", "--json", self.pid).stdout)["threads"]
+        told = [t["labels"]["tenant"] for t in threads if "tenant" in t["labels"]]
+        self.assertEqual((len(told), set(told)), (3, self.TENANTS))
+        self.assertIn({}, [t["labels"] for t in threads])
+
+    def test_dump_of_some(self):
+        threads = json.loads(
+            self.run_profiler("dump", "--json", "--label-filter=tenant=^bl", self.pid).stdout
+        )["threads"]
+        self.assertEqual({t["labels"]["tenant"] for t in threads}, {"blue", "black"})
+
+    def test_same_stack(self):
+        """Those below the same stack are together: each with its labels, or all with the same ones."""
+        target = self.start(build_go(self.directory(), LABELLED))
+        text = self.run_profiler("dump", str(target.pid)).stdout
+        (line,) = re.findall(r"(?m)^.*: 3 goroutines, same stack.*$", text)
+        requests = re.findall(r" (\d+) \{request=(r-\d)\}", line)
+        self.assertEqual({request for _, request in requests}, {"r-1", "r-2", "r-3"})
+        (line,) = re.findall(r"(?m)^.*: 2 goroutines, same stack.*$", text)
+        self.assertRegex(line, r" goroutine \d+, \d+: 2 goroutines, same stack \{request=all\}   condition")
+
+    def test_top(self):
+        told = json.loads(self.run_profiler("top", "--json", "-n", "1", self.pid).stdout)
+        found = {t.get("labels", {}).get("tenant") for t in told["threads"]}
+        self.assertEqual(found - {None}, self.TENANTS)
+        args = ("top", "-n", "1", "--label-filter=tenant=red", self.pid)
+        self.assertEqual(self.tenants(self.run_profiler(*args).stdout), {(), ("red",)})
+
+    def test_frames_and_filters(self):
+        recording = os.path.join(self.directory(), "a.wprof")
+        self.run_profiler("-q", "-p", self.pid, "-d", "0.5", "-o", recording)
+
+        def roots(text):
+            """How often each line's roots that are labels occur."""
+            found = collections.Counter()
+            for line in text.splitlines():
+                stack, count = line.rsplit(" ", 1)
+                found[tuple(f for f in stack.split(";")[:3] if "=" in f)] += int(count)
+            return found
+
+        whole = roots(self.run_profiler("report", "-q", "--label-frame=tenant", recording).stdout)
+        self.assertEqual(set(whole), {(), *((f"tenant={t}",) for t in self.TENANTS)})
+        without = roots(self.run_profiler("report", "-q", recording).stdout)
+        self.assertEqual(without, {(): sum(whole.values())})
+        args = ("--label-frame=go.thread", "--label-frame=tenant", "--label-filter=tenant=^(red|blue)$")
+        some = roots(self.run_profiler("report", "-q", *args, recording).stdout)
+        red, blue = ("go.thread=mine", "tenant=red"), ("tenant=blue",)
+        self.assertEqual(some, {red: whole["tenant=red",], blue: whole[blue]})
+        self.assertEqual(roots(self.run_profiler("report", "-q", "-t", *args, recording).stdout), some)
+        args = ("--label-filter=tenant=red", "--label-filter=go.thread=y")
+        self.assertEqual(self.run_profiler("report", "-q", *args, recording).stdout, "")
+        run = attach(self.target, "--label-frame=tenant", "--label-filter=tenant=.")
+        told = [(s.labels["tenant"], s.stack[0]) for s in run.pprof.samples]
+        self.assertEqual(set(told), {(t, f"tenant={t}") for t in self.TENANTS})
+        for form in ("speedscope", "firefox", "chrome"):
+            done = self.run_profiler("report", "-q", "-f", form, "--label-frame=tenant", recording)
+            self.assertIn("tenant=red", done.stdout)
+
+    def test_mistakes(self):
+        for arg, said in (
+            ("--label-filter=x", "'x' is not KEY=REGEX"),
+            ("--label-filter=x=(", "'(' is not a regular expression"),
+            ("--label-filter==x", "the label's key is empty"),
+            ("--label-frame=", "the label's key is empty"),
+            ("--label-frame=state", "'state' has options of its own: give --state"),
+            ("--label-filter=thread=x", "'thread' has options of its own: give --threads or --thread"),
+        ):
+            argv = [harness.PROFILER, "-p", self.pid, arg]
+            run = subprocess.run(argv, capture_output=True, check=False, text=True)
+            self.assertEqual(run.returncode, harness.STATUS_USAGE)
+            self.assertIn(said, run.stderr)
 
 
 class Hostile(ZooTestCase):

@@ -130,7 +130,7 @@ class Replay(harness.TestCase):
             self.assertEqual(text.count(" samples\n"), 2, text)
             self.assertEqual(text.count("%"), text.splitlines()[1].count("%") * 2, text)
         rows = top(self.path, "--view=functions", "--sort=function", "-n1").splitlines()[2:-1]
-        names = [row.split(maxsplit=7)[-1] for row in rows]
+        names = [row.split(maxsplit=8)[-1] for row in rows]
         self.assertEqual(names, sorted(names))
 
     def test_refused(self):

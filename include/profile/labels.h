@@ -29,6 +29,10 @@ struct label {
 bool labels_next(const char **at, struct label *label);
 void labels_end(struct label *label);
 
+// Returns the value of the label with that key, a new string, owned by the caller; NULL: the set
+// has none.
+char *labels_find(const char *text, const char *key);
+
 // True if the set lacks labels, for whatever reason.
 bool labels_lack(const char *text);
 

@@ -112,6 +112,10 @@ char *top_where(const struct top_model *model, uint32_t sample) __attribute__((r
 // owns it.
 char *top_waits_for(const struct top_model *model, uint32_t wait) __attribute__((returns_nonnull));
 
+// Returns the same for a sample, and its labels in braces. The caller owns it.
+char *top_sample_waits(const struct top_model *model, uint32_t sample)
+    __attribute__((returns_nonnull));
+
 // Return the same for a row, without the holder; and who held it last, "" if that is not known. The
 // caller owns them.
 char *top_wait_thing(const struct top_model *model, const struct top_wait *row)

@@ -37,6 +37,10 @@ char *frame_name_waits_in(const struct wait *wait);
 // string, owned by the caller.
 char *frame_name_labels(const struct profile *profile, const struct sample *sample);
 
+// Returns the label with that key of a set (labels.h) as root frame, as in "tenant=red"; clean
+// text. NULL: the set has none. A new string, owned by the caller.
+char *frame_name_label(const char *labels, const char *key);
+
 // Returns what the descriptor of the wait's system call is; "" if that is not known. Owned by the
 // wait.
 const char *frame_name_descriptor(const struct wait *wait);

@@ -4,6 +4,8 @@
 
 #include <regex.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct modules;
 struct profile;
@@ -18,10 +20,22 @@ enum selection_regex {
 	N_SELECTION_REGEXES,
 };
 
+// Samples have to have a label with that key (labels.h), whose value matches.
+struct label_filter {
+	char *key;
+	regex_t regex;
+};
+
 struct selection {
 	unsigned int states; // bit s: samples in enum thread_state s; 0: all
 	const regex_t *regexes[N_SELECTION_REGEXES]; // NULL: all; borrowed
+	const struct label_filter *label_filters;    // all have to match; borrowed
+	size_t n_label_filters;
 };
+
+// True if the profile's set of labels matches all of the filters.
+bool selection_has_labels(const struct label_filter *filters, size_t n,
+                          const struct profile *profile, uint32_t labels);
 
 // Returns for each sample of the profile whether it is selected; owned by the caller. The frames'
 // names are those that the writers write, `syscalls` as for frame_name_wait; threads and processes

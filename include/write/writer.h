@@ -25,6 +25,9 @@ struct report {
 	int pid;
 	bool process_roots; // the process's name and pid as root frame, and as a label
 	bool thread_roots;  // the thread's name as root frame
+	// Keys of labels (labels.h) that are root frames, NULL-terminated, outermost first; NULL:
+	// none are.
+	const char *const *label_frames;
 	bool goroutine_ids; // goroutines that are alike are not added up
 	bool lines;         // file:line in the frames' names
 	bool syscalls;      // the system call that a thread waits in as a frame

@@ -9,6 +9,7 @@
 #include "dump_problems.h"
 #include "frame_name.h"
 #include "json.h"
+#include "json_labels.h"
 #include "memory.h"
 #include "time_point.h"
 #include "syscall_name.h"
@@ -179,6 +180,7 @@ static void put_thread(struct json *json, const struct dump *dump, const struct 
 	json_key_string(json, "name", thread->name);
 	json_key_string(json, "state", thread_state_name(sample->state));
 	json_key_string(json, "kind", wait_kind_name(thread->kind));
+	json_labels_write(json, dump->profile, sample->labels);
 	put_wait(json, dump, sample);
 	put_blocked(json, thread);
 	json_key_bool(json, "unmoved", thread->unmoved);

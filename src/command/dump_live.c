@@ -251,8 +251,14 @@ static int64_t blocked_ns(const struct taking *taking, const struct sampled *sam
 	return early && early->runs == sampled->runs ? early->blocked_ns : -1;
 }
 
-static bool is_shown(const struct options *options, const struct thread *thread)
+static bool is_shown(const struct options *options, const struct profile *profile,
+                     const struct sample *sample)
 {
+	const struct thread *thread = &profile->threads[sample->thread];
+
+	if (!selection_has_labels(options->label_filters, options->n_label_filters, profile,
+	                          sample->labels))
+		return false;
 	return !options->has_regex[SELECTION_THREAD] ||
 	       regexec(&options->regexes[SELECTION_THREAD], thread->name, 0, NULL, 0) == 0;
 }
@@ -271,7 +277,7 @@ static void fill(const struct taking *taking)
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const uint32_t id = profile->samples[i].thread;
 		if (profile->samples[i].count == 0 || seen[id] ||
-		    !is_shown(taking->options, &profile->threads[id]))
+		    !is_shown(taking->options, profile, &profile->samples[i]))
 			continue;
 		seen[id] = true;
 		struct dump_thread *thread = dump_add(dump, (uint32_t)i);

@@ -70,8 +70,14 @@ static void add_thread(struct dump *dump, const struct span *span, int64_t at_ns
 	thread->is_exact = span->start_ns > profile->threads[span->thread].first_ns;
 }
 
-static bool is_shown(const struct options *options, const struct thread *thread)
+static bool is_shown(const struct options *options, const struct profile *profile,
+                     const struct span *span)
 {
+	const struct thread *thread = &profile->threads[span->thread];
+
+	if (!selection_has_labels(options->label_filters, options->n_label_filters, profile,
+	                          profile->samples[span->sample].labels))
+		return false;
 	return !options->has_regex[SELECTION_THREAD] ||
 	       regexec(&options->regexes[SELECTION_THREAD], thread->name, 0, NULL, 0) == 0;
 }
@@ -96,7 +102,7 @@ static void leave_out_threads(const struct options *options, struct watch *watch
 	size_t kept = 0;
 
 	for (size_t i = 0; i < watch->n_spans; i++)
-		if (is_shown(options, &profile->threads[watch->spans[i].thread]))
+		if (is_shown(options, profile, &watch->spans[i]))
 			watch->spans[kept++] = watch->spans[i];
 	watch->n_spans = kept;
 }

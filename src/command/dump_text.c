@@ -8,6 +8,7 @@
 #include "call_text.h"
 #include "dump.h"
 #include "dump_problems.h"
+#include "frame_name.h"
 #include "memory.h"
 #include "time_point.h"
 #include "text.h"
@@ -174,9 +175,31 @@ static bool has_goroutines(const struct dump *dump, const struct group *group)
 	return dump_thread_of(dump, &dump->threads[group->members[0]])->is_goroutine;
 }
 
+static uint32_t labels_of(const struct dump *dump, const struct group *group, size_t i)
+{
+	return dump->profile->samples[dump->threads[group->members[i]].sample].labels;
+}
+
+static bool has_same_labels(const struct dump *dump, const struct group *group)
+{
+	for (size_t i = 1; i < group->count; i++)
+		if (labels_of(dump, group, i) != labels_of(dump, group, 0))
+			return false;
+	return true;
+}
+
+static void put_labels(const struct dump *dump, const struct dump_thread *thread, FILE *stream)
+{
+	_cleanup_free_ char *labels =
+	    frame_name_labels(dump->profile, &dump->profile->samples[thread->sample]);
+
+	if (labels)
+		fprintf(stream, " {%s}", labels);
+}
+
 static void put_names(const struct dump *dump, const struct group *group, FILE *stream)
 {
-	const bool many = has_many_processes(dump);
+	const bool many = has_many_processes(dump), same = has_same_labels(dump, group);
 
 	const char *last_name = NULL; // is not written again
 
@@ -198,11 +221,15 @@ static void put_names(const struct dump *dump, const struct group *group, FILE *
 			fprintf(stream, "%d", entry->tid);
 		if (many)
 			fprintf(stream, " (of %d)", entry->pid);
+		if (!same)
+			put_labels(dump, thread, stream);
 		last_name = thread->name;
 	}
 	if (group->count > 1)
 		fprintf(stream, ": %zu %s, same stack", group->count,
 		        has_goroutines(dump, group) ? "goroutines" : "threads");
+	if (same)
+		put_labels(dump, &dump->threads[group->members[0]], stream);
 }
 
 static void put_times(const struct dump *dump, const struct group *group, FILE *stream)

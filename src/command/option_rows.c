@@ -136,18 +136,20 @@ static struct error *parse_max_size(struct options *options, const char *value)
 	return NULL;
 }
 
+// Adds to a NULL-terminated list.
+static void add_string(const char ***list, size_t *n, size_t *capacity, const char *value)
+{
+	*list = memory_grow(*list, capacity, *n + 2, sizeof(**list));
+	(*list)[(*n)++] = value;
+	(*list)[*n] = NULL;
+}
+
 static struct error *parse_debug_dir(struct options *options, const char *value)
 {
-	const size_t n = options->n_debug_directories;
-
 	if (!*value)
 		return option_error("--debug-dir: the directory's name is empty: give one");
-	options->debug_directories =
-	    memory_grow(options->debug_directories, &options->debug_directories_capacity, n + 2,
-	                sizeof(*options->debug_directories));
-	options->debug_directories[n] = value;
-	options->debug_directories[n + 1] = NULL;
-	options->n_debug_directories++;
+	add_string(&options->debug_directories, &options->n_debug_directories,
+	           &options->debug_directories_capacity, value);
 	return NULL;
 }
 
@@ -277,17 +279,25 @@ static struct error *parse_format(struct options *options, const char *value)
 	return NULL;
 }
 
+static struct error *compile(const char *option, const char *value, regex_t *ret)
+{
+	char why[128];
+	const int result = regcomp(ret, value, REG_EXTENDED | REG_NOSUB);
+
+	if (!result)
+		return NULL;
+	regerror(result, ret, why, sizeof(why));
+	return option_error("--%s: '%s' is not a regular expression: %s", option, value, why);
+}
+
 static struct error *parse_regex(struct options *options, enum selection_regex which,
                                  const char *name, const char *value)
 {
 	regex_t regex;
-	char why[128];
-	int result = regcomp(&regex, value, REG_EXTENDED | REG_NOSUB);
+	struct error *error = compile(name, value, &regex);
 
-	if (result) {
-		regerror(result, &regex, why, sizeof(why));
-		return option_error("--%s: '%s' is not a regular expression: %s", name, value, why);
-	}
+	if (error)
+		return error;
 	if (options->has_regex[which])
 		regfree(&options->regexes[which]);
 	options->regexes[which] = regex;
@@ -313,6 +323,58 @@ static struct error *parse_focus(struct options *options, const char *value)
 static struct error *parse_ignore(struct options *options, const char *value)
 {
 	return parse_regex(options, SELECTION_IGNORE, "ignore", value);
+}
+
+// Labels of formats that are no labels of the sample itself: other options look at these.
+static struct error *check_label(const char *option, const char *key, size_t length)
+{
+	static const struct {
+		const char *key, *instead;
+	} others[] = {
+	    {"thread", "--threads or --thread"},
+	    {"state", "--state"},
+	    {"syscall", "--syscalls or --syscall"},
+	    {"process", "--children"},
+	};
+
+	if (length == 0)
+		return option_error("--%s: the label's key is empty: give one", option);
+	for (size_t i = 0; i < array_size(others); i++)
+		if (strlen(others[i].key) == length && strncmp(others[i].key, key, length) == 0)
+			return option_error("--%s: '%s' has options of its own: give %s", option,
+			                    others[i].key, others[i].instead);
+	return NULL;
+}
+
+static struct error *parse_label_filter(struct options *options, const char *value)
+{
+	const char *equals = strchr(value, '=');
+	regex_t regex;
+
+	if (!equals)
+		return option_error("--label-filter: '%s' is not KEY=REGEX, such as request=^r-1$",
+		                    value);
+	struct error *error = check_label("label-filter", value, (size_t)(equals - value));
+	if (!error)
+		error = compile("label-filter", equals + 1, &regex);
+	if (error)
+		return error;
+	*array_push(options->label_filters, options->n_label_filters,
+	            options->label_filters_capacity) = (struct label_filter){
+	    .key = memory_strndup(value, (size_t)(equals - value)),
+	    .regex = regex,
+	};
+	return NULL;
+}
+
+static struct error *parse_label_frame(struct options *options, const char *value)
+{
+	struct error *error = check_label("label-frame", value, strlen(value));
+
+	if (!error)
+		add_string(&options->label_frames, &options->n_label_frames,
+		           &options->label_frames_capacity, value);
+	return error;
 }
 
 static struct error *parse_state(struct options *options, const char *value)
@@ -478,6 +540,10 @@ static const struct option_row rows[] = {
 	      "only stacks with a matching function"),
 	VALUE(0, "ignore", "REGEX", parse_ignore,
 	      "only stacks without a matching function"),
+	VALUE(0, "label-filter", "KEY=REGEX", parse_label_filter,
+	      "only samples with this label (a goroutine's, task,\n"
+	      "gil, ...) and a matching value; may be repeated",
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW),
 	VALUE(0, "waits", "TIME", parse_waits,
 	      "only waits of TIME or longer, each as one sample",
 	      .verbs = FOR_SAMPLE | FOR_REPORT, .common = FOR_REPORT),
@@ -511,6 +577,10 @@ static const struct option_row rows[] = {
 	FLAG('t', "threads", threads, true,
 	     "make the thread's name the root frame of its stacks",
 	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
+	VALUE(0, "label-frame", "KEY", parse_label_frame,
+	      "make this label, such as request=r-1, the root frame\n"
+	      "of stacks that have it; may be repeated",
+	      .verbs = FOR_SAMPLE | FOR_READING),
 	FLAG(0, "goroutine-ids", goroutine_ids, true,
 	     "in pprof, keep each goroutine apart, with its id;\n"
 	     "default: add up goroutines with equal stacks"),

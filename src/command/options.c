@@ -195,6 +195,15 @@ void options_deinit(struct options *options)
 		if (options->has_regex[i])
 			regfree(&options->regexes[i]);
 	memset(options->has_regex, 0, sizeof(options->has_regex));
+	for (size_t i = 0; i < options->n_label_filters; i++) {
+		free(options->label_filters[i].key);
+		regfree(&options->label_filters[i].regex);
+	}
+	free(options->label_filters);
+	options->label_filters = NULL;
+	options->n_label_filters = 0;
+	free(options->label_frames);
+	options->label_frames = NULL;
 	free(options->debug_directories);
 	options->debug_directories = NULL;
 	push_options_deinit(&options->push);

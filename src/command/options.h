@@ -46,6 +46,10 @@ struct options {
 	unsigned int states; // --state: bits as in struct selection; 0: all
 	bool has_regex[N_SELECTION_REGEXES];
 	regex_t regexes[N_SELECTION_REGEXES];
+	struct label_filter *label_filters;
+	size_t n_label_filters, label_filters_capacity;
+	const char **label_frames; // NULL-terminated keys; the strings are argv's; NULL: none
+	size_t n_label_frames, label_frames_capacity;
 	bool inlines, lines, syscalls;
 	uint32_t max_depth, huge_depth; // max_frames and huge_frames of the sampler
 	bool stop_all;

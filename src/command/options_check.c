@@ -21,6 +21,8 @@ struct selection options_selection(const struct options *options)
 		selection.states = OPTIONS_NO_STATE;
 	for (size_t i = 0; i < N_SELECTION_REGEXES; i++)
 		selection.regexes[i] = options->has_regex[i] ? &options->regexes[i] : NULL;
+	selection.label_filters = options->label_filters;
+	selection.n_label_filters = options->n_label_filters;
 	return selection;
 }
 

@@ -59,7 +59,8 @@ struct top_run {
 
 static bool has_selection(const struct options *options)
 {
-	bool has = options->on_cpu || options->off_cpu || options->states;
+	bool has =
+	    options->on_cpu || options->off_cpu || options->states || options->n_label_filters > 0;
 
 	for (size_t i = 0; i < N_SELECTION_REGEXES; i++)
 		has |= options->has_regex[i];

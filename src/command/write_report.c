@@ -53,6 +53,7 @@ static struct report make_report(const struct options *options, const struct rep
 	    .pid = source->pid,
 	    .process_roots = source->children,
 	    .thread_roots = options->threads,
+	    .label_frames = options->label_frames,
 	    .goroutine_ids = options->goroutine_ids || options->waits_ns,
 	    .lines = options->lines,
 	    .syscalls = options->syscalls,

@@ -71,6 +71,18 @@ void labels_end(struct label *label)
 	*label = (struct label){0};
 }
 
+char *labels_find(const char *text, const char *key)
+{
+	struct label label = {0};
+
+	while (labels_next(&text, &label))
+		if (strcmp(label.key, key) == 0) {
+			free(label.key);
+			return label.value;
+		}
+	return NULL;
+}
+
 static bool labels_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct profile *profile = context;

@@ -6,6 +6,7 @@
 
 #include "frame_name.h"
 #include "json.h"
+#include "json_labels.h"
 #include "memory.h"
 #include "recording.h"
 #include "text.h"
@@ -87,6 +88,7 @@ static void write_thread(struct json *json, const struct top_model *model,
 		json_key_string(json, "now", wait_kind_name(thread->now));
 		json_key_int(json, "for_ns", thread->for_ns);
 		key_own(json, "waits_for", top_waits_for(model, wait));
+		json_labels_write(json, profile, profile->samples[thread->sample].labels);
 		write_stack(json, model, thread->sample);
 	}
 	json_close(json, '}');

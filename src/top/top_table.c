@@ -98,8 +98,8 @@ static void add_thread(struct top_table *table, const struct top_model *model,
 	const int column = set_shares(row, 4, &thread->share, thread->share.count, all_kinds);
 	set_text(row, column, history_text(thread));
 	set_text(row, column + 1, is_known ? top_where(model, thread->sample) : memory_strdup(""));
-	const uint32_t wait = is_known ? model->input.profile->samples[thread->sample].wait : 0;
-	set_text(row, column + 2, top_waits_for(model, wait));
+	set_text(row, column + 2,
+	         is_known ? top_sample_waits(model, thread->sample) : memory_strdup(""));
 }
 
 // Who waits for a lock has no rest: in a program that hangs it is what is looked for.
@@ -251,8 +251,7 @@ static void fill_stack(struct top_table *table, const struct top_model *model,
 	const char *name = frame_name_thread(known);
 	_cleanup_free_ char *number = frame_name_number(known);
 	_cleanup_free_ char *clean = text_clean(name, strlen(name), MAX_NAME_BYTES);
-	_cleanup_free_ char *call =
-	    top_waits_for(model, model->input.profile->samples[thread->sample].wait);
+	_cleanup_free_ char *call = top_sample_waits(model, thread->sample);
 	char duration[CALL_TEXT_DURATION_SIZE];
 	call_text_duration(thread->for_ns, duration);
 	table->note = memory_printf("\"%s\" %s   %s, %s   %s", clean, number,
@@ -271,7 +270,7 @@ static void fill_stack(struct top_table *table, const struct top_model *model,
 #define THREAD_COLUMNS(shares)                                                                     \
 	{"THREAD", 15, TOP_TEXT}, {"TID", 7, TOP_NUMBER}, {"NOW", 9, TOP_TEXT}, {"FOR", 7, TOP_NUMBER}, shares,      \
 	{"LAST 20 s", TOP_HISTORY_CELLS, TOP_HISTORY}, {"WHERE", 28, TOP_TEXT},                       \
-	{"WAITS FOR", 40, TOP_TEXT}
+	{"WAITS FOR {LABELS}", 40, TOP_TEXT}
 #define FUNCTION_COLUMNS(shares)                                                                   \
 	{"SELF%", 6, TOP_NUMBER}, {"TOTAL%", 6, TOP_NUMBER}, shares, {"SAMPLES", 8, TOP_NUMBER}, {"FUNCTION", 60, TOP_TEXT}
 

@@ -153,6 +153,19 @@ char *top_waits_for(const struct top_model *model, uint32_t id)
 	return call_of(wait, text, strlen(text));
 }
 
+char *top_sample_waits(const struct top_model *model, uint32_t id)
+{
+	const struct sample *sample = &model->input.profile->samples[id];
+	_cleanup_free_ char *labels = frame_name_labels(model->input.profile, sample);
+	char *waits = top_waits_for(model, sample->wait);
+
+	if (!labels)
+		return waits;
+	char *text = memory_printf("%s%s{%s}", waits, waits[0] ? " " : "", labels);
+	free(waits);
+	return text;
+}
+
 char *top_wait_thing(const struct top_model *model, const struct top_wait *row)
 {
 	const struct wait *wait = &model->input.profile->waits[row->held];

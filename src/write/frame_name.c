@@ -67,6 +67,13 @@ char *frame_name_labels(const struct profile *profile, const struct sample *samp
 	return text;
 }
 
+char *frame_name_label(const char *labels, const char *key)
+{
+	_cleanup_free_ char *value = labels_find(labels, key);
+
+	return value ? memory_printf("%s=%s", key, value) : NULL;
+}
+
 char *frame_name_wait(const struct wait *wait, bool syscalls, size_t i)
 {
 	const char *frame = wait->frames, *end;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "frame_name.h"
+#include "labels.h"
 #include "memory.h"
 #include "module.h"
 #include "symbolize.h"
@@ -17,6 +18,7 @@ void frame_table_init(struct frame_table *table, const struct report *report)
 	*table = (struct frame_table){.report = report};
 	table->locations = memory_alloc_zeroed(profile->n_locations + 1, sizeof(*table->locations));
 	table->waits = memory_alloc_zeroed(profile->n_waits + 1, sizeof(*table->waits));
+	table->labels = memory_alloc_zeroed(profile->n_labels + 1, sizeof(*table->labels));
 }
 
 void frame_table_deinit(struct frame_table *table)
@@ -29,6 +31,7 @@ void frame_table_deinit(struct frame_table *table)
 	free(table->ids);
 	free(table->locations);
 	free(table->waits);
+	free(table->labels);
 	free(table->stack);
 	*table = (struct frame_table){0};
 }
@@ -154,6 +157,24 @@ static const struct frame_list *wait_frames(struct frame_table *table, uint32_t 
 	return list;
 }
 
+// Those of the set's labels that are root frames.
+static const struct frame_list *label_frames(struct frame_table *table, uint32_t id)
+{
+	const struct report *report = table->report;
+	struct frame_list *list = &table->labels[id];
+
+	if (id == LABELS_NONE || !report->label_frames || list->count > 0)
+		return list;
+	list->first = table->n_ids;
+	for (const char *const *key = report->label_frames; *key; key++) {
+		char *name = frame_name_label(report->profile->labels[id], *key);
+		if (name)
+			push_named(table, name, "", FRAME_CODE);
+	}
+	list->count = (uint32_t)(table->n_ids - list->first);
+	return list;
+}
+
 static const struct frame_list *end_frames(struct frame_table *table, enum stack_end end)
 {
 	struct frame_list *list = &table->ends[end];
@@ -180,8 +201,9 @@ const uint32_t *frame_table_stack(struct frame_table *table, const struct sample
 {
 	const struct profile *profile = table->report->profile;
 	const struct stack *stack = &profile->stacks[sample->stack];
-	size_t n = append(table, 0, end_frames(table, frame_name_stack_end(stack)));
+	size_t n = append(table, 0, label_frames(table, sample->labels));
 
+	n = append(table, n, end_frames(table, frame_name_stack_end(stack)));
 	for (uint32_t i = stack->n_frames; i-- > 0;)
 		n = append(table, n,
 		           location_frames(table, profile->location_ids[stack->first + i]));

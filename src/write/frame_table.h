@@ -48,7 +48,7 @@ struct frame_table {
 	// Private to frame_table.c.
 	uint32_t *ids; // frames
 	size_t n_ids, ids_capacity;
-	struct frame_list *locations, *waits, ends[N_STACK_ENDS];
+	struct frame_list *locations, *waits, *labels, ends[N_STACK_ENDS];
 	uint32_t *stack;
 	size_t stack_capacity;
 };

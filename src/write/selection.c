@@ -4,14 +4,15 @@
 #include <string.h>
 
 #include "frame_name.h"
+#include "labels.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
 #include "symbolize.h"
 #include "syscall_name.h"
 
-// What was found out about a location or wait, each of which is looked at once.
-enum { LOOKED_AT = 1, IN_FOCUS = 2, IGNORED = 4 };
+// What was found out about a location, wait or set of labels, each of which is looked at once.
+enum { LOOKED_AT = 1, IN_FOCUS = 2, IGNORED = 4, HAS_LABELS = 8 };
 
 struct selector {
 	const struct selection *selection;
@@ -19,7 +20,7 @@ struct selector {
 	const struct modules *modules;
 	const struct symbols *symbols;
 	bool syscalls;
-	unsigned char *locations, *waits; // those bits, of each
+	unsigned char *locations, *waits, *labels; // those bits, of each
 };
 
 static bool matches(const struct selection *selection, enum selection_regex which, const char *text)
@@ -102,6 +103,32 @@ static bool syscall_matches(const struct selector *selector, const struct sample
 	return matches(selector->selection, SELECTION_SYSCALL, name);
 }
 
+bool selection_has_labels(const struct label_filter *filters, size_t n,
+                          const struct profile *profile, uint32_t labels)
+{
+	const char *text = labels == LABELS_NONE ? "" : profile->labels[labels];
+
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_free_ char *value = labels_find(text, filters[i].key);
+		if (!value || regexec(&filters[i].regex, value, 0, NULL, 0) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool labels_match(const struct selector *selector, uint32_t id)
+{
+	const struct selection *selection = selector->selection;
+	unsigned char *bits = &selector->labels[id];
+
+	if (!(*bits & LOOKED_AT) &&
+	    selection_has_labels(selection->label_filters, selection->n_label_filters,
+	                         selector->profile, id))
+		*bits |= HAS_LABELS;
+	*bits |= LOOKED_AT;
+	return *bits & HAS_LABELS;
+}
+
 static bool is_selected(const struct selector *selector, const struct sample *sample)
 {
 	const struct selection *selection = selector->selection;
@@ -112,6 +139,8 @@ static bool is_selected(const struct selector *selector, const struct sample *sa
 	if (selection->regexes[SELECTION_THREAD] && !matches(selection, SELECTION_THREAD, thread))
 		return false;
 	if (selection->regexes[SELECTION_SYSCALL] && !syscall_matches(selector, sample))
+		return false;
+	if (!labels_match(selector, sample->labels))
 		return false;
 	if (!selection->regexes[SELECTION_FOCUS] && !selection->regexes[SELECTION_IGNORE])
 		return true;
@@ -124,6 +153,7 @@ bool *selection_apply(const struct selection *selection, const struct profile *p
 	bool *selected = memory_alloc_zeroed(profile->n_samples + 1, sizeof(*selected));
 	_cleanup_free_ unsigned char *locations = memory_alloc_zeroed(profile->n_locations + 1, 1);
 	_cleanup_free_ unsigned char *waits = memory_alloc_zeroed(profile->n_waits + 1, 1);
+	_cleanup_free_ unsigned char *labels = memory_alloc_zeroed(profile->n_labels + 1, 1);
 	const struct selector selector = {
 	    .selection = selection,
 	    .profile = profile,
@@ -132,6 +162,7 @@ bool *selection_apply(const struct selection *selection, const struct profile *p
 	    .syscalls = syscalls,
 	    .locations = locations,
 	    .waits = waits,
+	    .labels = labels,
 	};
 
 	for (size_t i = 0; i < profile->n_samples; i++)

@@ -33,6 +33,7 @@ struct folded_line {
 	uint32_t wait;
 	uint32_t process_frame; // string, or NO_FRAME
 	uint32_t thread_frame;
+	uint32_t labels;
 	uint64_t count;
 };
 
@@ -43,6 +44,7 @@ struct folded {
 	size_t n_frame_ids, frame_ids_capacity;
 	struct location_frames *locations; // by the profile's location
 	struct location_frames *waits;     // by its wait
+	struct location_frames *labels;    // by its set of labels: those that are root frames
 	uint32_t end_frames[N_STACK_ENDS]; // strings
 	struct folded_line *lines;
 	size_t n_lines, lines_capacity;
@@ -166,6 +168,23 @@ static void look_up_waits(struct folded *folded)
 	}
 }
 
+static void look_up_labels(struct folded *folded)
+{
+	const struct report *report = folded->report;
+	const char *const none[] = {NULL}, *const *keys = report->label_frames ?: none;
+
+	for (size_t i = 1; i < report->profile->n_labels; i++) {
+		struct location_frames *frames = &folded->labels[i];
+		frames->first = folded->n_frame_ids;
+		for (size_t k = 0; keys[k]; k++) {
+			char *name = frame_name_label(report->profile->labels[i], keys[k]);
+			if (name)
+				push_frame(folded, root_frame(folded, name));
+		}
+		frames->count = (uint32_t)(folded->n_frame_ids - frames->first);
+	}
+}
+
 static void look_up_stack(struct folded *folded, const struct stack *stack)
 {
 	for (uint32_t i = 0; i < stack->n_frames; i++)
@@ -188,6 +207,7 @@ static void collect_lines(struct folded *folded)
 		            folded->lines_capacity) = (struct folded_line){
 		    .stack = sample->stack,
 		    .wait = sample->wait,
+		    .labels = sample->labels,
 		    .process_frame = report->process_roots
 		                         ? root_frame(folded, frame_name_process(profile, thread))
 		                         : NO_FRAME,
@@ -211,6 +231,8 @@ struct frame_reader {
 	uint32_t n_read;      // frames already read of the current location
 	const struct location_frames *wait;
 	uint32_t n_wait_read; // frames already read of the wait
+	const struct location_frames *labels;
+	uint32_t n_labels_read; // likewise
 };
 
 static struct frame_reader frame_reader(const struct folded *folded, const struct folded_line *line)
@@ -226,6 +248,7 @@ static struct frame_reader frame_reader(const struct folded *folded, const struc
 	    .end_frame = end == STACK_COMPLETE ? NO_FRAME : folded->end_frames[end],
 	    .n_locations = stack->n_frames,
 	    .wait = &folded->waits[line->wait],
+	    .labels = &folded->labels[line->labels],
 	};
 }
 
@@ -237,14 +260,12 @@ static const char *take_frame(struct frame_reader *reader, uint32_t *frame)
 	return name;
 }
 
-static const char *next_wait_frame(struct frame_reader *reader)
+// Returns the next of the frames, of which *n were read; NULL: there are no more.
+static const char *next_of(const struct folded *folded, const struct location_frames *frames,
+                           uint32_t *n)
 {
-	const struct location_frames *wait = reader->wait;
-
-	if (reader->n_wait_read == wait->count)
-		return NULL;
-	const uint32_t frame = reader->folded->frame_ids[wait->first + reader->n_wait_read++];
-	return reader->folded->names.items[frame];
+	return *n < frames->count ? folded->names.items[folded->frame_ids[frames->first + (*n)++]]
+	                          : NULL;
 }
 
 // Returns the next frame's name, or NULL after the leaf. Equal names are the same pointer.
@@ -256,10 +277,13 @@ static const char *next_frame(struct frame_reader *reader)
 		return take_frame(reader, &reader->process_frame);
 	if (reader->thread_frame != NO_FRAME)
 		return take_frame(reader, &reader->thread_frame);
+	const char *label = next_of(folded, reader->labels, &reader->n_labels_read);
+	if (label)
+		return label;
 	if (reader->end_frame != NO_FRAME)
 		return take_frame(reader, &reader->end_frame);
 	if (reader->n_locations == 0)
-		return next_wait_frame(reader);
+		return next_of(folded, reader->wait, &reader->n_wait_read);
 	const size_t leaf_first = reader->stack->first + reader->n_locations - 1;
 	const uint32_t location = folded->report->profile->location_ids[leaf_first];
 	const struct location_frames *frames = &folded->locations[location];
@@ -378,7 +402,9 @@ static struct error *write_folded(const struct report *report, FILE *stream)
 	folded.locations =
 	    memory_alloc_zeroed(report->profile->n_locations, sizeof(*folded.locations));
 	folded.waits = memory_alloc_zeroed(report->profile->n_waits + 1, sizeof(*folded.waits));
+	folded.labels = memory_alloc_zeroed(report->profile->n_labels + 1, sizeof(*folded.labels));
 	look_up_waits(&folded);
+	look_up_labels(&folded);
 	for (enum stack_end end = 0; end < N_STACK_ENDS; end++)
 		folded.end_frames[end] = frame_string(&folded, frame_name_truncated(end));
 	collect_lines(&folded);
@@ -390,6 +416,7 @@ static struct error *write_folded(const struct report *report, FILE *stream)
 	free(folded.frame_ids);
 	free(folded.locations);
 	free(folded.waits);
+	free(folded.labels);
 	free(folded.lines);
 	return NULL;
 }

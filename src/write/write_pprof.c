@@ -162,8 +162,26 @@ static void build_wait_locations(struct pprof *pprof, const struct sample *sampl
 	}
 }
 
+// Those of the labels that are root frames, the outermost last.
+static void build_label_locations(struct pprof *pprof, const struct sample *sample)
+{
+	const struct report *report = pprof->report;
+	size_t n = 0;
+
+	if (sample->labels == LABELS_NONE || !report->label_frames)
+		return;
+	while (report->label_frames[n])
+		n++;
+	while (n-- > 0) {
+		_cleanup_free_ char *name = frame_name_label(
+		    report->profile->labels[sample->labels], report->label_frames[n]);
+		if (name)
+			protobuf_varint(&pprof->packed, frame_location_id(pprof, name));
+	}
+}
+
 // Adds the sample's locations, leaf first as everywhere: what the thread waits in, the stack, why
-// the stack is not whole, the thread, the process.
+// the stack is not whole, labels, the thread, the process.
 static void build_sample_locations(struct pprof *pprof, const struct sample *sample)
 {
 	const struct profile *profile = pprof->report->profile;
@@ -180,6 +198,7 @@ static void build_sample_locations(struct pprof *pprof, const struct sample *sam
 		_cleanup_free_ char *name = frame_name_truncated(end);
 		protobuf_varint(&pprof->packed, frame_location_id(pprof, name));
 	}
+	build_label_locations(pprof, sample);
 	if (pprof->report->thread_roots)
 		protobuf_varint(&pprof->packed,
 		                frame_location_id(pprof, frame_name_thread(thread)));

@@ -163,8 +163,9 @@ static void test_same(void **state)
 	assert_true(fits(&(struct change){.from = UINT16_MAX}));
 }
 
-// A field more or less, before each of those that are believed; what a new one holds may be anything.
-// (Without the labels, and what a goroutine waits by, which come last, it only tells less.)
+// A field more or less, before each of those that are believed; what a new one holds may be
+// anything. (Without the labels, and what a goroutine waits by, which come last, it only tells
+// less.)
 static void test_moved(void **state)
 {
 	const struct go_offsets *offsets = &program.offsets;

@@ -42,6 +42,24 @@ static void test_alike_keys(void **state)
 	assert_string_equal(text, "a_b\t1\n" LABELS_LACK "\talike or empty keys\nc\t4\n");
 }
 
+static void test_find(void **state)
+{
+	_cleanup_free_ char *text = NULL, *found = NULL;
+
+	(void)state;
+	labels_add(&text, "request", "r-1");
+	labels_add(&text, "re", "");
+	labels_add(&text, "r-1", "request");
+	found = labels_find(text, "r-1");
+	assert_string_equal(found, "request");
+	free(found);
+	found = labels_find(text, "re");
+	assert_string_equal(found, "");
+	assert_null(labels_find(text, "req"));
+	assert_null(labels_find("", "r"));
+	assert_null(labels_find(NULL, "r"));
+}
+
 static void test_many_sets(void **state)
 {
 	struct profile profile = {0};
@@ -69,6 +87,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_long_set),
 	    cmocka_unit_test(test_alike_keys),
+	    cmocka_unit_test(test_find),
 	    cmocka_unit_test(test_many_sets),
 	};
 
