@@ -119,14 +119,14 @@ def on_cpus(n_cpus):
     return [harness.find_tool("taskset"), "-c", ",".join(map(str, cpus))]
 
 
-def profile(name, who, n_cpus, hz, seconds, how=None, seed=None):
+def profile(name, who, n_cpus, hz, seconds, how=None, seed=None, options=()):
     """Profiles the program; returns an Outcome and the finished run."""
     program, how = PROGRAMS[name], how or HOW[""]
     cpus = on_cpus(n_cpus)
     with how.beside(cpus), how.group() as join:
         run = harness.start_wrap(
             [*how.around(cpus), *command_of(program, seconds)], "--no-inlines", *program.options,
-            *([f"--seed={seed}"] if seed is not None else []), hz=hz,
+            *options, *([f"--seed={seed}"] if seed is not None else []), hz=hz,
             prefix=[*join, *cpus, *WHO[who]()],
         ).finish()  # fmt: skip
     truth = Truth(run.stdout.decode())

@@ -35,11 +35,12 @@ class Cell:
         how = f", {self.how}" if self.how else ""
         return f"{self.name}{how}, {self.who}, {self.n_cpus} CPUs, {self.hz} Hz"
 
-    def run(self, n_runs, seconds):
+    def run(self, n_runs, seconds, options):
         for seed in range(1, n_runs + 1):
             try:
                 outcome, _ = cases.profile(
-                    self.name, self.who, self.n_cpus, self.hz, seconds, cases.HOW[self.how], seed
+                    self.name, self.who, self.n_cpus, self.hz, seconds, cases.HOW[self.how], seed,
+                    options,
                 )
                 self.outcomes.append(outcome)
             except AssertionError as error:
@@ -96,6 +97,7 @@ def parse_args():
     parser.add_argument("--program", default="")
     parser.add_argument("--who", default="")
     parser.add_argument("--how", default="", help="^$: no special treatment")
+    parser.add_argument("--option", action="append", default=[], help="one more of the profiler's")
     parser.add_argument("--cpus", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--hz", type=int, nargs="*", default=[99, 997])
     return parser.parse_args()
@@ -124,7 +126,7 @@ def main():
     n = n_far = 0
     biased, faults = [], []
     for cell in cells(args):
-        cell.run(args.runs, args.seconds)
+        cell.run(args.runs, args.seconds, args.option)
         faults += [f"{cell}: {fault}" for fault in cell.faults]
         if not cell.outcomes:
             continue

@@ -33,9 +33,7 @@ def folded(text, functions):
     counts = collections.Counter()
     for line in text.splitlines():
         stack, _, count = line.rpartition(" ")
-        names = [re.split(r"[ (:]", frame.split("/")[-1].replace(".py:", ".py;").split(";")[-1])[0]
-                 for frame in stack.split(";")]  # fmt: skip
-        known = [name for name in names if name in functions]
+        known = [word for word in re.findall(r"\w+", stack) if word in functions]
         if known and count.isdigit():
             counts[known[-1]] += int(count)
     return counts
@@ -74,8 +72,9 @@ def austin(pid, hz, seconds, path, functions):
 
 def perf(pid, hz, seconds, path, functions):
     run(["perf", "record", "-q", "-e", "cpu-clock", "-F", hz, "-g", "-o", path, "-p", pid, "--", "sleep", seconds])
-    text = run(["perf", "script", "-i", path, "-F", "sym"])
-    stacks = (reversed(stack.split()) for stack in text.split("\n\n"))
+    text = run(["perf", "script", "-i", path, "-F", "ip,sym"])
+    words = ([line.split() for line in stack.splitlines()] for stack in text.split("\n\n"))
+    stacks = (reversed([row[-1] for row in rows if row]) for rows in words)
     return folded("\n".join(";".join(stack) + " 1" for stack in stacks), functions)
 
 
