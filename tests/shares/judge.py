@@ -106,10 +106,13 @@ class Outcome:
 
 
 def mean_and_z(values):
-    """Returns the mean of errors, and its distance from 0 in standard errors."""
+    """Returns the mean of errors, and how many standard errors it is from 0. For few values, Student's t is
+    turned into the normal deviate of the same probability (Wallace 1959: error below 0.1)."""
     n = len(values)
     mean = sum(values) / n
-    if n < 2:
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / max(1, n - 1))
+    if not deviation:
         return mean, math.nan
-    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
-    return mean, mean / (deviation / math.sqrt(n)) if deviation else 0.0
+    t, free = mean / (deviation / math.sqrt(n)), n - 1
+    z = math.sqrt(free * math.log(1 + t * t / free)) * (8 * free + 1) / (8 * free + 3)
+    return mean, math.copysign(z, t)
