@@ -40,6 +40,20 @@ class Targets(harness.TestCase):
         self.refused(process.pid, rf"(?i)no .*process.*\b{process.pid}\b")
         self.refused(2**31 - 1, r"(?i)no .*process")
 
+    def test_hidden(self):
+        """One that is there, but that /proc shows to root alone (hidepid)."""
+        harness.need(os.geteuid() == 0, "needs root")
+        mount = "mount -t proc -o hidepid=2 proc /proc || exit 77; exec setpriv --reuid 65534 --regid 65534 --clear-groups"
+        program = os.path.join(self.directory(), "profiler")
+        shutil.copy(harness.PROFILER, program)
+        for args in (["dump", "1"], ["-p", "1"], ["top", "-p", "1", "--json"]):
+            run = subprocess.run(
+                [harness.find_tool("unshare"), "-m", "sh", "-c", f'{mount} "$@"', "sh", program, *args],
+                text=True, capture_output=True, check=False)  # fmt: skip
+            harness.need(run.returncode != 77, "/proc cannot be mounted here")
+            self.assertEqual(run.returncode, STATUS_TARGET, run.stderr)
+            self.assertIn("process 1 belongs to another user, and this /proc hides it (hidepid)", run.stderr)
+
     def test_no_proc(self):
         harness.need(os.geteuid() == 0, "needs root")
         unshare = harness.unshare("-m")

@@ -288,6 +288,49 @@ class Statuses(harness.TestCase):
             run = Run(["--", name]).finish(expect=harness.STATUS_CANNOT_RUN)
             self.assert_message(run, re.escape(name), status=harness.STATUS_CANNOT_RUN)
 
+    def executable(self, directory, name, data):
+        path = os.path.join(directory, name)
+        with open(path, "wb") as file:
+            file.write(data)
+        os.chmod(path, 0o755)
+        return path
+
+    def test_what_is_missing(self):
+        """Of a file that is there: the interpreter, one's interpreter, or the loader. Found by a path or
+        by PATH."""
+        directory = self.directory()
+        with open(harness.fixture("calls-O2"), "rb") as file:
+            elf = file.read()
+        loader = re.search(rb"/lib\S*/ld-[^\0]*", elf)[0]
+        gone = b"/no/".ljust(len(loader), b"x")
+        inner = self.executable(directory, "inner", b"#!/no/such/interpreter\n")
+        for name, data, words in (
+            ("gone", b"#!/no/such/interpreter -x\n", "its interpreter /no/such/interpreter is missing\n"),
+            ("crlf", b"#!/bin/sh\r\necho hi\r\n", "its interpreter /bin/sh_ is missing, for its first line ends "
+             "in a carriage return"),
+            ("nested", f"#!{inner}\n".encode(), "its interpreter /no/such/interpreter is missing\n"),
+            ("noloader", elf.replace(loader, gone), f"its loader {gone.decode()} is missing: it was built for "
+             "another system\n"),
+        ):  # fmt: skip
+            path = self.executable(directory, name, data)
+            for command in (path, name):
+                env = {**os.environ, "PATH": f"/no/such:{directory}:{os.environ['PATH']}"}
+                run = Run(["--", command], env=env).finish(expect=harness.STATUS_NOT_FOUND)
+                self.assertIn(f"profiler: {command}: cannot be run: {words}", run.stderr)
+
+    def test_not_a_script(self):
+        """A program for another machine, and other binaries, are not given to a shell, which would be
+        profiled; a script without an interpreter is, as ever."""
+        directory = self.directory()
+        with open(harness.fixture("calls-O2"), "rb") as file:
+            elf = bytearray(file.read())
+        elf[18:20] = b"\xb7\x00" if elf[18:20] != b"\xb7\x00" else b"\x3e\x00"  # e_machine
+        for name, data in (("arm", bytes(elf)), ("cut", bytes(elf[:20])), ("nul", b"echo\0 hi\nexit 0\n")):
+            run = Run(["--", self.executable(directory, name, data)]).finish(expect=harness.STATUS_CANNOT_RUN)
+            self.assertIn("cannot be run: Exec format error", run.stderr)
+        script = self.executable(directory, "script", b"echo hi $0; exit 5\n\0")
+        self.assertEqual(wrap([script], expect=5).stdout, f"hi {script}\n".encode())
+
     def test_default_output(self):
         """profiler.PID.folded in the current directory, told on stderr; stdout is the command's."""
         run = Run(["--", "sh", "-c", "echo $$"]).finish()

@@ -67,6 +67,11 @@ static struct error *check_proc(void)
 
 static struct error *no_such_process(int pid)
 {
+	if (kill(pid, 0) != 0 && errno == EPERM)
+		return error_create(EXIT_STATUS_TARGET,
+		                    "process %d belongs to another user, and this /proc hides it "
+		                    "(hidepid): run profiler as root (sudo)",
+		                    pid);
 	return error_create(EXIT_STATUS_TARGET, "no process has the pid %d: see ps -e", pid);
 }
 

@@ -11,6 +11,7 @@
 
 #include "child_exit.h"
 #include "clock.h"
+#include "command_file.h"
 #include "diagnose.h"
 #include "error.h"
 #include "events.h"
@@ -30,6 +31,7 @@ __attribute__((noreturn)) static void run_child(char *const command[], const str
                                                 const struct origin *origin, int go_fd,
                                                 int error_fd)
 {
+	_cleanup_free_ char *path = command_file_find(command[0]);
 	char byte;
 
 	prctl(PR_SET_NAME, "profiler"); // not a worker's name (supervise.h)
@@ -39,7 +41,11 @@ __attribute__((noreturn)) static void run_child(char *const command[], const str
 	events_restore(events, origin);
 	stack_limit_restore();
 	exec_kept_give(&origin->kept);
-	execvp(command[0], command);
+	// execvp(3) has a shell execute what the kernel does not.
+	if (path && command_file_is_binary(path))
+		execv(path, command);
+	else
+		execvp(command[0], command);
 	const int error = errno;
 	ssize_t written = write(error_fd, &error, sizeof(error));
 	(void)written;
@@ -48,6 +54,11 @@ __attribute__((noreturn)) static void run_child(char *const command[], const str
 
 static struct error *cannot_run(const char *command, int error)
 {
+	_cleanup_free_ char *path = command_file_find(command);
+	_cleanup_free_ char *lacks = path && error == ENOENT ? command_file_lacks(path) : NULL;
+
+	if (lacks)
+		return error_create(EXIT_STATUS_NOT_FOUND, "%s: cannot be run: %s", command, lacks);
 	if (error == ENOENT)
 		return error_create(EXIT_STATUS_NOT_FOUND, "%s: command not found", command);
 	return error_create(EXIT_STATUS_CANNOT_RUN, "%s: cannot be run: %s", command,

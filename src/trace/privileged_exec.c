@@ -16,6 +16,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "command_file.h"
 #include "memory.h"
 #include "proc.h"
 #include "script.h"
@@ -85,22 +86,9 @@ static bool path_would_gain(const char *path)
 
 bool privileged_exec_would_gain(const char *command)
 {
-	const char *directories = getenv("PATH");
+	_cleanup_free_ char *path = command_file_find(command);
 
-	if (strchr(command, '/'))
-		return path_would_gain(command);
-	for (const char *at = directories ? directories : "/bin:/usr/bin";; at++) {
-		const int length = (int)strcspn(at, ":");
-		_cleanup_free_ char *path =
-		    memory_printf("%.*s%s%s", length, at, length ? "/" : "", command);
-		struct stat file;
-		// execvp(3) goes on to the next directory if it may not execute the file.
-		if (stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0)
-			return path_would_gain(path);
-		at += length;
-		if (*at == '\0')
-			return false;
-	}
+	return path && path_would_gain(path);
 }
 
 static bool read_memory(int tid, uint64_t address, void *buffer, size_t size)
