@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "top_text.h"
 
+#include <locale.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,20 @@ static size_t decode(const char *text, uint32_t *ret)
 	return length;
 }
 
+// What is shown is UTF-8, whatever the user's locale is.
+static int width_in_utf8(uint32_t code)
+{
+	static locale_t utf8;
+
+	if (!utf8)
+		utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	const locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
+	const int width = wcwidth((wchar_t)code);
+	if (before)
+		uselocale(before);
+	return width;
+}
+
 // How many columns it takes; 0: it is not to be shown.
 static int width_of(uint32_t code)
 {
@@ -33,8 +48,8 @@ static int width_of(uint32_t code)
 		return 0;
 	if (code < 0x7f)
 		return 1;
-	const int width = wcwidth((wchar_t)code);
-	return width < 0 ? 1 : width; // another locale than the terminal's, most likely
+	const int width = width_in_utf8(code);
+	return width < 0 ? 1 : width;
 }
 
 char *top_text_fit(const char *text, int width, bool right)
