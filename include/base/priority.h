@@ -3,10 +3,10 @@
 // thread.
 //
 // A sampler that gets its CPU late sees what the target does then: mostly its waits, since that is
-// when the target gives its CPU away. Measured with one CPU and a program that computes for 1 ms and
-// naps for 1 ms, a true 49 % of computing was sampled as 2 to 13 %; with a slice of 0.1 ms as 47 to
-// 49 %. And a sampler that is preempted holds a thread for as long: with 8 busy threads on 2 CPUs
-// 1.9 ms, with SCHED_FIFO 0.1 ms.
+// when the target gives its CPU away. Measured with one CPU and a program that computes for 1 ms
+// and naps for 1 ms, a true 49 % of computing was sampled as 2 to 13 %; with a slice of 0.1 ms as
+// 47 to 49 %. And a sampler that is preempted holds a thread for as long: with 8 busy threads on 2
+// CPUs 1.9 ms, with SCHED_FIFO 0.1 ms.
 #pragma once
 
 #include <stdbool.h>
