@@ -29,6 +29,7 @@ LIBDW_FILES = {
     "unwind_libdw",
     "symbolize",
     "symbol_table",
+    "function_range",
     "data_symbol",
     "plt",
     "dwarf_unit",

@@ -178,10 +178,48 @@ class BlockedLeaf(TestCase):
         self.assertFalse([leaf for leaf in leaves if not leaf.startswith("[libpthread-x")], leaves)
 
 
+# Functions with symbols, beside a program that has no tables.
+MANY_SYMBOLS = """
+	.text
+	.macro function
+	.type company_product_component_does_something_\\@, @function
+company_product_component_does_something_\\@:
+	ret
+	.size company_product_component_does_something_\\@, 1
+	.endm
+	.rept 600000
+	function
+	.endr
+	.section .note.GNU-stack, "", @progbits
+"""
+WITHOUT_TABLES = """
+#include <stdio.h>
+volatile unsigned long sink;
+__attribute__((noinline)) void inner(int n) { for (;;) for (int i = 0; i < n; i++) sink += i; }
+__attribute__((noinline)) void outer(int n) { char room[100]; room[n % 100] = n; inner(n); sink += room[3]; }
+int main(void) { puts("ready"); fflush(stdout); outer(1000); }
+"""
+
+
 class Tableless(TestCase):
     """Where only the code tells, each stack is the program's, or marked."""
 
     BUILDS = "tableless-O2", "tableless-O3"
+
+    def test_many_symbols(self):
+        """Sampling does not stand still while a table of all names is made, which takes 0.3 s here."""
+        directory = self.directory()
+        for name, text in (("many.s", MANY_SYMBOLS), ("program.c", WITHOUT_TABLES)):
+            with open(os.path.join(directory, name), "w", encoding="ascii") as file:
+                file.write(text)
+        subprocess.run(
+            [harness.find_tool("gcc"), "-O1", "-fno-asynchronous-unwind-tables", "-fuse-ld=lld",
+             "program.c", "many.s", "-o", "program"], cwd=directory, check=True,
+        )  # fmt: skip
+        run = attach(self.start(os.path.join(directory, "program")), duration="0.5")
+        self.assert_stacks(run.stacks(), r"_start;.*;main;outer;inner", share=0.9)
+        (cpu_ms,) = re.findall(r"engine: .*; ([\d.]+) ms of CPU while sampling", run.stderr)
+        self.assertLess(float(cpu_ms), 1000 if harness.is_sanitized() else 150)
 
     def check(self, mode, way, all_marked=False):
         for build, stripped in itertools.product(self.BUILDS, ("", "-stripped")):

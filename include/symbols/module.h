@@ -44,6 +44,7 @@ struct module_segment; // a PT_LOAD program header
 struct mapping;        // maps.h
 struct debug_sources;
 struct frame_names;
+struct function_ranges;
 struct gopclntab;
 struct perf_map;
 struct symbol_table;
@@ -87,6 +88,7 @@ struct module {
 	struct module_segment *segments; // sorted by file offset
 	size_t n_segments;
 	struct symbol_table *symbols;
+	struct function_ranges *function_ranges; // function_range.c's; NULL: none was asked for
 	struct gopclntab *gopclntab;
 	bool looked_for_gopclntab;
 	bool is_abandoned;           // libdw's view of it is in an unknown state

@@ -17,9 +17,8 @@ struct symbol_table;
 // borrowed from the Dwfl_Module, which must live longer.
 struct symbol_table *symbol_table_create(Dwfl_Module *module);
 
-// Returns the address at which the function that holds the address begins; 0: that is not certain,
-// since no symbol that is a function's and has a size tells it.
-uint64_t symbol_table_find_start(const struct symbol_table *table, uint64_t address);
+// True for names that assemblers and compilers give to places that are not functions.
+bool symbol_table_is_label(const char *name);
 
 // Finds the address in the file of the symbol of that name and type (STT_*), in the file's own
 // tables. False if it has none. Call it in guarded work.

@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "frame_names.h"
+#include "function_range.h"
 #include "gopclntab.h"
 #include "maps.h"
 #include "memory.h"
@@ -54,6 +55,7 @@ static void module_destroy(struct module *module)
 	close_if_open(module->debug_fd);
 	close_if_open(module->shared_debug_fd);
 	perf_map_destroy(module->perf_map);
+	function_ranges_destroy(module->function_ranges);
 	if (module->frame_names)
 		frame_names_deinit(module->frame_names);
 	free(module->frame_names);
@@ -261,6 +263,7 @@ static void abandon(struct module *module, enum guard_end end)
 	module->is_abandoned = true;
 	module->dwfl_module = NULL;
 	module->symbols = NULL;
+	function_ranges_destroy(take_pointer(module->function_ranges));
 }
 
 bool module_guard(struct module *module, guard_work *work, void *context, enum module_use use)

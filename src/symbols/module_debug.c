@@ -11,6 +11,7 @@
 
 #include "debug_file.h"
 #include "debug_sources.h"
+#include "function_range.h"
 #include "memory.h"
 #include "module.h"
 #include "symbol_table.h"
@@ -175,6 +176,7 @@ static void find_missing(void *context)
 static void forget_elf(struct module *module)
 {
 	symbol_table_destroy(module->symbols);
+	function_ranges_destroy(take_pointer(module->function_ranges));
 	if (module->dwfl)
 		dwfl_end(module->dwfl);
 	free(module->segments);

@@ -145,8 +145,7 @@ static bool is_mapping_symbol(const char *name)
 	       (name[2] == '\0' || name[2] == '.');
 }
 
-// True for names that assemblers and compilers give to places that are not functions.
-static bool is_label(const char *name)
+bool symbol_table_is_label(const char *name)
 {
 	return name[0] == '\0' || is_mapping_symbol(name) || (name[0] == '.' && name[1] == 'L');
 }
@@ -174,7 +173,7 @@ static void add_symbol(struct symbol_table *table, const char *name, const GElf_
 {
 	unsigned int type = GELF_ST_TYPE(sym->st_info);
 
-	if (sym->st_shndx == SHN_UNDEF || !is_code_type(type) || is_label(name))
+	if (sym->st_shndx == SHN_UNDEF || !is_code_type(type) || symbol_table_is_label(name))
 		return;
 	const struct code_range *code = code_at(table, address);
 	if (!code)
@@ -373,15 +372,4 @@ const char *symbol_table_find_better(const struct symbol_table *table, uint64_t 
 		           : NULL;
 	}
 	return NULL;
-}
-
-uint64_t symbol_table_find_start(const struct symbol_table *table, uint64_t address)
-{
-	const uint32_t id = interval_map_find(&table->map, address);
-	const struct symbol *symbol = id != INTERVAL_NONE ? &table->symbols[id] : NULL;
-
-	// What compilers split off a function (f.cold) begins in the middle of it.
-	return symbol && symbol->is_function && symbol->size && !strstr(symbol->name, ".cold")
-	           ? symbol->start
-	           : 0;
 }

@@ -6,10 +6,10 @@
 #include "address_space.h"
 #include "arch.h"
 #include "file_code.h"
+#include "function_range.h"
 #include "hash.h"
 #include "memory.h"
 #include "module.h"
-#include "symbol_table.h"
 
 enum { MAX_CHECKS = 1 << 16 }; // a hostile target may show new pairs without end
 
@@ -77,8 +77,7 @@ static void find_if_part(void *context)
 	    .is_together = is_together,
 	    .context = code->module,
 	};
-	const struct symbol_table *symbols = module_symbols(code->module);
-	const uint64_t start = symbols ? symbol_table_find_start(symbols, code->address) : 0;
+	const uint64_t start = function_range_find(code->module, code->address).function;
 
 	code->is_part =
 	    start == code->target ||

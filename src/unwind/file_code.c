@@ -2,8 +2,8 @@
 #include "file_code.h"
 
 #include "arch.h"
+#include "function_range.h"
 #include "module.h"
-#include "symbol_table.h"
 
 enum {
 	ALIGNMENT = 16, // of functions
@@ -57,9 +57,8 @@ static bool is_last_call(struct module *module, uint64_t address)
 
 bool file_code_goes_on(struct module *module, uint64_t call, uint64_t next)
 {
-	const struct symbol_table *symbols = module_symbols(module);
-	const char *of_call = symbols ? symbol_table_find(symbols, call) : NULL;
-	const char *of_next = symbols ? symbol_table_find(symbols, next) : NULL;
+	const uint64_t of_call = function_range_find(module, call).symbol;
+	const uint64_t of_next = function_range_find(module, next).symbol;
 
 	if (of_call || of_next)
 		return of_call == of_next;

@@ -11,6 +11,7 @@
 #include "expression.h"
 #include "frame_rule.h"
 #include "file_code.h"
+#include "function_range.h"
 #include "ghc.h"
 #include "go_runtime.h"
 #include "gopclntab.h"
@@ -21,7 +22,6 @@
 #include "perf_map.h"
 #include "php.h"
 #include "rule.h"
-#include "symbol_table.h"
 
 enum { MAX_CODE_BYTES = 16 };
 
@@ -72,9 +72,8 @@ static bool is_together_in_file(void *context, uint64_t a, uint64_t b)
 static uint64_t find_start_in_file(void *context, unsigned int n)
 {
 	const struct code_address *code = context;
-	const struct symbol_table *symbols = module_symbols(code->module);
 
-	return symbols && n == 0 ? symbol_table_find_start(symbols, code->address) : 0;
+	return n == 0 ? function_range_find(code->module, code->address).function : 0;
 }
 
 static void note_jit_code(void *context, uint64_t address, const void *bytes, size_t size)

@@ -18,6 +18,7 @@
 #include "cfi.h"
 #include "luajit.h"
 #include "expression.h"
+#include "function_range.h"
 #include "memory.h"
 #include "module.h"
 #include "returned_variable.h"
@@ -69,7 +70,7 @@ static void compare_at(struct counts *counts, uint64_t at)
 	                               .context = counts};
 	struct rule theirs = {0}, ours = {0};
 
-	counts->start = symbol_table_find_start(module_symbols(counts->module), at);
+	counts->start = function_range_find(counts->module, at).function;
 	if (!cfi_find_rule(counts->module, at, &theirs))
 		return;
 	if (!x86_code_rule(&code, at, false, &ours)) {
