@@ -163,15 +163,18 @@ def go_first():
 
 class Relay(harness.TestCase):
     """Threads that are born as others end, so that there are always as many, are all seen from their
-    first tick on."""
+    first tick on, and none in the tick of the one in whose place it is."""
 
-    def check(self, *how):
+    def run_relay(self, *how):
         metronome = harness.Metronome()
         self.addCleanup(metronome.end)
         run = harness.start_wrap(
             [harness.fixture("relay"), "3", *how], "--max-overhead=0", "--no-inlines", hz=HZ
         ).finish()
-        late_s = metronome.late_s(run.start_s, run.end_s)
+        return run, metronome.late_s(run.start_s, run.end_s)
+
+    def check(self, *how):
+        run, late_s = self.run_relay(*how)
         truth = [line.split() for line in run.stdout.decode().splitlines() if line != "ready"]
         for name, seconds in truth:
             seen_s = sum(s.wall_ns / 1e9 for s in run.pprof.samples if name in s.stack)
@@ -185,6 +188,17 @@ class Relay(harness.TestCase):
 
     def test_runners(self):
         self.check("10", "spin")
+
+    def test_many_short_ones(self):
+        """While a tick lasts, some of them end and others are born: both would be too many."""
+        run, late_s = self.run_relay("2", "sleep", "16")
+        truth, found = truth_and_found(run)
+        alive = sum(truth.values()) / run.summary.duration_s
+        seen = sum(found.values()) / run.summary.ticks
+        missed = run.summary.missed / (run.summary.missed + run.summary.ticks)
+        self.assertLess(seen, (1.05 + missed) * alive, run.stderr)
+        # One that ends between the listing and its look is not seen. Few are, where CPUs are free.
+        self.assertGreater(seen, 0.7 * alive * (1 - late_s / run.summary.duration_s), run.stderr)
 
 
 class InStep(harness.TestCase):

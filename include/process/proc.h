@@ -130,5 +130,8 @@ bool proc_parse_syscall(const char *text, struct proc_syscall *ret);
 // malformed.
 long proc_parse_runnable(const char *text);
 
+// Returns the pid that was given out last, of the same text; -1: malformed.
+long proc_parse_last_pid(const char *text);
+
 // Leaves what is not there at 0, and the state at '?'.
 void proc_parse_status(const char *text, struct proc_status *ret);

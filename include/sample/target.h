@@ -85,6 +85,7 @@ struct target {
 	int pid;
 	int task_fd;         // /proc/PID/task
 	uint64_t n_links;    // its st_nlink at the last listing: threads + 2; 0: list again
+	long last_pid;       // that the machine had given out then; -1: not known
 	int tracer_pid;      // another tracer's, if it was there at the start; 0: none
 	bool sees_syscalls;  // /proc/TID/syscall can be read
 	bool sees_schedstat; // /proc/TID/schedstat can be read
@@ -103,9 +104,10 @@ struct target {
 struct error *target_open(int pid, bool is_ours, struct target *ret);
 void target_close(struct target *target);
 
-// Lists the threads again if that may be needed, with `force` in any case. Appends new ones, not
-// yet in the profile, with first/last read. Returns how many are new.
-size_t target_list_threads(struct target *target, bool force);
+// Lists the threads again if others may be there than before: `last_pid` is the pid that the
+// machine has given out last (machine_load_read); -1: not known. Appends new ones, not yet in the
+// profile, with first/last read. Returns how many are new.
+size_t target_list_threads(struct target *target, long last_pid);
 
 // Opens a file of thread `tid`; -1 with errno. Never one of another process: the pid of one that
 // has ended may be in use again.

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -422,6 +423,14 @@ long proc_parse_runnable(const char *text)
 		text = text ? text + 1 : NULL;
 	}
 	return text && parse_number(text, 10, &number) ? (long)number : -1;
+}
+
+long proc_parse_last_pid(const char *text)
+{
+	const char *last = strrchr(text, ' ');
+	uint64_t number;
+
+	return last && parse_number(last, 10, &number) && number <= INT_MAX ? (long)number : -1;
 }
 
 bool proc_is_blocked(int fd, int pid, int tid)

@@ -16,5 +16,9 @@ void machine_load_deinit(struct machine_load *load);
 // /proc/loadavg, runnable/all: proc(5)); -1: not known.
 long machine_load_others(const struct machine_load *load);
 
+// Does the same, and tells the pid that was last given out, to a process or a thread (the fifth
+// field); -1: not known.
+long machine_load_read(const struct machine_load *load, long *ret_last_pid);
+
 // True if this many others want more CPUs than there are.
 bool machine_load_is_crowded(const struct machine_load *load, long n_others);

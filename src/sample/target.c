@@ -20,7 +20,9 @@
 enum {
 	RESERVED_FDS = 512, // for modules, output and the rest
 	LIST_BYTES = 8192,
-	MIN_FREE_FDS = 32, // without them, calls that stops cut short could not be continued
+	MIN_FREE_FDS = 32,   // without them, calls that stops cut short could not be continued
+	FEW_THREADS = 256,   // listing them takes some 0.1 ms
+	LISTED_PER_LOOK = 6, // so many are listed in the time of a look whether there is a thread
 };
 
 // Allows as many files as the hard limit does: two or three for each thread are kept open.
@@ -77,7 +79,7 @@ struct error *target_open(int pid, bool is_ours, struct target *ret)
 		target_close(ret);
 		return error;
 	}
-	target_list_threads(ret, true);
+	target_list_threads(ret, -1);
 	if (ret->n_threads == 0) {
 		target_close(ret);
 		return diagnose_gone(pid);
@@ -225,16 +227,35 @@ static int *read_tids(const struct target *target, size_t *ret_count)
 	return tids;
 }
 
-size_t target_list_threads(struct target *target, bool force)
+static bool has_thread(const struct target *target, int tid)
+{
+	for (size_t i = 0; i < target->n_threads; i++)
+		if (target->threads[i]->tid == tid)
+			return true;
+	return false;
+}
+
+// Appends the threads that have one of the pids given out since the last listing.
+static size_t add_latest(struct target *target, long last_pid)
 {
 	struct stat status;
+	char name[32];
+	size_t n_new = 0;
+
+	for (long pid = target->last_pid + 1; pid <= last_pid; pid++) {
+		snprintf(name, sizeof(name), "%ld", pid);
+		// The listing may have come after its pid was read.
+		if (fstatat(target->task_fd, name, &status, 0) == 0 &&
+		    !has_thread(target, (int)pid))
+			n_new += add_thread(target, (int)pid);
+	}
+	return n_new;
+}
+
+static size_t list_all(struct target *target)
+{
 	size_t n_tids, n_new = 0;
 
-	if (fstat(target->task_fd, &status) == 0) {
-		if (status.st_nlink == target->n_links && !force)
-			return 0;
-		target->n_links = status.st_nlink;
-	}
 	_cleanup_free_ int *tids = read_tids(target, &n_tids);
 	if (!tids) {
 		target->n_links = 0; // ask again at the next tick
@@ -254,6 +275,50 @@ size_t target_list_threads(struct target *target, bool force)
 			n_new += add_thread(target, tids[i]);
 		target_attend(target, i);
 	}
+	return n_new;
+}
+
+// How much has to be read to find the new threads.
+enum listing { LIST_NOTHING, LIST_LATEST, LIST_ALL };
+
+// The number of threads alone does not tell: one may be born as another ends. But then a pid was
+// given out.
+static enum listing choose_listing(const struct target *target, bool same_number, long last_pid)
+{
+	const bool known = last_pid >= 0 && target->last_pid >= 0;
+	const long n_pids = last_pid - target->last_pid; // negative: they begin anew
+
+	if (!same_number)
+		return LIST_ALL;
+	if (!known)
+		return target->n_threads < FEW_THREADS ? LIST_ALL : LIST_NOTHING;
+	if (n_pids == 0)
+		return LIST_NOTHING;
+	return n_pids > 0 && (size_t)n_pids * LISTED_PER_LOOK < target->n_threads ? LIST_LATEST
+	                                                                          : LIST_ALL;
+}
+
+size_t target_list_threads(struct target *target, long last_pid)
+{
+	struct stat status;
+	bool same_number = false;
+	size_t n_new = 0;
+
+	if (fstat(target->task_fd, &status) == 0) {
+		same_number = status.st_nlink == target->n_links;
+		target->n_links = status.st_nlink;
+	}
+	switch (choose_listing(target, same_number, last_pid)) {
+	case LIST_ALL:
+		n_new = list_all(target);
+		break;
+	case LIST_LATEST:
+		n_new = add_latest(target, last_pid);
+		break;
+	case LIST_NOTHING:
+		break;
+	}
+	target->last_pid = last_pid;
 	return n_new;
 }
 

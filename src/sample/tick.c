@@ -27,6 +27,7 @@ enum {
 	MAX_IDLE_TICKS = 16,       // ticks in a row whose counting may be put off
 	LONG_ASLEEP_NS = 500000000,
 	MAX_LOOKS_AGAIN = 24, // at threads whose stacks go on elsewhere, in a tick
+	MAX_LISTINGS = 4,     // in a tick, while threads are born
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup)
@@ -435,15 +436,24 @@ static void add_threads(struct ticker *ticker, size_t n_new)
 	}
 }
 
-// Returns how many threads were born.
-static size_t find_born(struct ticker *ticker, bool force)
+// Finds the threads that were born since the last tick. Returns how many.
+static size_t find_born(struct ticker *ticker)
 {
-	const size_t n_new = target_list_threads(ticker->target, force);
+	size_t n_born = 0, n_new = 1;
 
-	add_threads(ticker, n_new);
-	ticker->space.unsure |= n_new > 0; // they have stacks
-	tick_update_space(ticker, target_live_tid(ticker->target), false);
-	return n_new;
+	// To get to know a thread takes long enough for others to be born: lists once more, so that
+	// all who are there at the first look belong to the tick, and none later.
+	for (int i = 0; n_new > 0 && i < MAX_LISTINGS; i++) {
+		if (i > 0)
+			machine_load_read(ticker->setup->load, &ticker->last_pid);
+		n_new = target_list_threads(ticker->target, ticker->last_pid);
+		n_born += n_new;
+		add_threads(ticker, n_new);
+		ticker->space.unsure |= n_new > 0; // they have stacks
+		if (i == 0 || n_new > 0)
+			tick_update_space(ticker, target_live_tid(ticker->target), false);
+	}
+	return n_born;
 }
 
 // Forgets the threads that have gone; false if there were none.
@@ -459,14 +469,14 @@ static bool forget_gone(struct ticker *ticker)
 	return true;
 }
 
-// Looks at those that were born in the place of others that have gone: as many threads as before,
-// so that the list did not seem to have changed. If all had gone, a thread that was not known yet
-// has executed another program.
-static void look_at_born(struct ticker *ticker)
+// Looks at the thread that has executed another program, if it was not known yet: all others have
+// gone. Who else is born while a tick lasts belongs to the next one: counted beside those that end
+// in the same tick, threads would be seen too often in what they do first.
+static void look_at_heir(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
 	const size_t n_asked = ticker->stops.count;
-	const size_t n_new = find_born(ticker, true);
+	const size_t n_new = find_born(ticker);
 
 	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
 		target->threads[i]->look_later = false;
@@ -492,7 +502,7 @@ static void start(struct ticker *ticker)
 	struct target *target = ticker->target;
 
 	thread_info_begin_process(ticker->profile, target, ticker->accounting.from_ns);
-	target_list_threads(target, false);
+	target_list_threads(target, ticker->last_pid);
 	add_threads(ticker, target->n_threads);
 	tick_update_space(ticker, target_live_tid(target), true);
 	ticker->started = true;
@@ -501,7 +511,7 @@ static void start(struct ticker *ticker)
 void ticker_prime(struct ticker *ticker, int64_t now_ns)
 {
 	ticker->accounting.from_ns = ticker->accounting.now_ns = now_ns;
-	ticker->n_others = -1;
+	ticker->n_others = ticker->last_pid = -1;
 	start(ticker);
 	ticker->accounting.priming = true;
 	goroutine_samples_look(ticker);
@@ -527,7 +537,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 {
 	struct target *target = ticker->target;
 
-	ticker->n_others = machine_load_others(ticker->setup->load);
+	ticker->n_others = machine_load_read(ticker->setup->load, &ticker->last_pid);
 	if (is_idle(ticker) && !goroutine_samples_is_looking(ticker)) {
 		note_idle_tick(ticker, stretch);
 		return true;
@@ -539,7 +549,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 	if (!ticker->started) {
 		start(ticker);
 	} else {
-		find_born(ticker, false);
+		find_born(ticker);
 	}
 	if (ticker->stops.hold_all)
 		stop_runners_first(ticker);
@@ -548,8 +558,8 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 	look_at_all(ticker);
 	finish_stops(ticker);
 	look_again(ticker);
-	if (forget_gone(ticker)) {
-		look_at_born(ticker);
+	if (forget_gone(ticker) && target->n_threads == 0) {
+		look_at_heir(ticker);
 		forget_gone(ticker);
 	}
 	note_all_asleep(ticker);

@@ -68,6 +68,7 @@ struct ticker {
 	struct goroutine_samples goroutines;
 	int64_t forced_ns; // the last tick in which the maps were read early
 	long n_others;     // threads of the machine that wanted a CPU at this tick (machine_load.h)
+	long last_pid;     // that the machine has given out last; -1: not known
 	long n_running;    // how many of this process's threads do, of those looked at so far
 	bool started;      // primed, or a tick was taken
 	bool all_asleep;   // at the last tick, all threads were

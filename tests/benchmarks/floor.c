@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	if (pid)
-		target_list_threads(&target, true);
+		target_list_threads(&target, -1);
 	for (; n < target.n_threads && n < MAX_THREADS; n++)
 		all[n] = (struct stopped){.thread = target.threads[n]};
 	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &priority) != 0)

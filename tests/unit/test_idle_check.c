@@ -90,7 +90,7 @@ static int start(void **state)
 	child.told_fd = out[0];
 	if (target_open(child.pid, false, &child.target))
 		return -1;
-	target_list_threads(&child.target, true);
+	target_list_threads(&child.target, -1);
 	wait_until_blocked(&child);
 	idle_check_init(&child.check, &child.no_sums, &child.load);
 	*state = &child;

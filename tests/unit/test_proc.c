@@ -156,6 +156,16 @@ static void test_runnable(void **state)
 		assert_int_equal(proc_parse_runnable(malformed[i]), -1);
 }
 
+static void test_last_pid(void **state)
+{
+	static const char *const malformed[] = {"", "1", "1 ", "1 2/3 x", "1 2/3 4294967296"};
+
+	(void)state;
+	assert_int_equal(proc_parse_last_pid("0.14 1.52 12.49 17/194 22936\n"), 22936);
+	for (size_t i = 0; i < array_size(malformed); i++)
+		assert_int_equal(proc_parse_last_pid(malformed[i]), -1);
+}
+
 static void test_own_files(void **state)
 {
 	const int pid = getpid();
@@ -200,10 +210,15 @@ static void test_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stat_names),        cmocka_unit_test(test_stat_malformed),
-	    cmocka_unit_test(test_syscall),           cmocka_unit_test(test_syscall_malformed),
-	    cmocka_unit_test(test_status_namespaces), cmocka_unit_test(test_runnable),
-	    cmocka_unit_test(test_own_files),         cmocka_unit_test(test_gone),
+	    cmocka_unit_test(test_stat_names),
+	    cmocka_unit_test(test_stat_malformed),
+	    cmocka_unit_test(test_syscall),
+	    cmocka_unit_test(test_syscall_malformed),
+	    cmocka_unit_test(test_status_namespaces),
+	    cmocka_unit_test(test_runnable),
+	    cmocka_unit_test(test_last_pid),
+	    cmocka_unit_test(test_own_files),
+	    cmocka_unit_test(test_gone),
 	    cmocka_unit_test(test_is_kernels),
 	};
 
