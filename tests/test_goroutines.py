@@ -12,6 +12,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 
 import harness
@@ -72,6 +73,21 @@ func main() {
 	fmt.Println("ready")
 	time.Sleep(time.Hour)
 }
+"""
+
+
+# A thread that waits in Go, for ever.
+WAITS_IN_GO = """
+import ctypes, sys, threading
+library = ctypes.CDLL(sys.argv[1])
+def inner():
+    print("ready", flush=True)
+    library.waitBelowC(2)
+def outer():
+    inner()
+thread = threading.Thread(target=outer, name="request")
+thread.start()
+thread.join()
 """
 
 
@@ -408,6 +424,28 @@ class Goroutines(ZooTestCase):
         before = runs()
         time.sleep(0.1)
         return runs() != before
+
+    def test_python_that_waits_in_go(self):
+        """The goroutine that runs for a thread of Python's has its functions, and its name."""
+        target = self.start(sys.executable, "-c", WAITS_IN_GO, fixture("golang-shared.so"))
+        argv = [harness.PROFILER, "dump", "--json", "-p", str(target.pid)]
+
+        def names():
+            threads = json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)["threads"]
+            return [
+                [frame["name"] for frame in t["frames"]]
+                for t in threads
+                if t["name"] == "request" and "goid" in t
+            ]
+
+        harness.wait_for(lambda: any("runtime.gopark" in one for one in names()), "a thread that waits in Go")
+        (found,) = names()
+        expected = ["main.descend", "main.waitBelowC", "crosscall2", "inner", "outer", "Thread.run"]
+        self.assertEqual([name for name in found if name in expected], expected[:1] * 2 + expected, found)
+        self.assertNotIn("_PyEval_EvalFrameDefault", found)
+        run = attach(target, "--goroutine-ids")
+        (stack,) = (s.stack for s in run.pprof.samples if s.goid and s.thread == "request")
+        self.assertEqual([name for name in stack if name in expected], [*expected[:1] * 2, *expected][::-1])
 
     def test_two_runtimes(self):
         """C that loads two libraries, each with a Go of its own: one's goroutines are shown, the other is named."""

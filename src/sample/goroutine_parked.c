@@ -11,6 +11,7 @@
 #include "goroutine_table.h"
 #include "goroutine_time.h"
 #include "run_stats.h"
+#include "snapshot.h"
 #include "target.h"
 #include "tick.h"
 #include "tick_unwind.h"
@@ -52,6 +53,23 @@ static bool may_be_kept(const struct goroutine_samples *samples, const struct go
 	         strcmp(reason, "preempted") != 0));
 }
 
+// One that a thread of C has called keeps that thread, which waits for it: a language's runtime may
+// have frames of it below Go's, which are C's.
+static void merge_runtimes(struct ticker *ticker, const struct goroutine_entry *entry,
+                           const struct target_thread *thread, struct snapshot *snapshot,
+                           struct unwound *unwound)
+{
+	const struct go_memory memory = goroutine_memory(ticker);
+	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
+	struct goroutine now;
+
+	tick_read_runtimes(ticker, thread->tid, snapshot);
+	if (goroutine_read(&ticker->goroutines.program, &memory, entry->seen.address, &now) &&
+	    goroutine_is_as(&now, &entry->seen))
+		tick_merge(ticker, thread->tid, snapshot, unwound);
+	snapshot_buffer_take_back(ticker->buffer, &mark);
+}
+
 // Interns its stack, or why there is none.
 static uint32_t stack_of(struct ticker *ticker, struct goroutine_entry *entry,
                          struct goroutine_copied *copied)
@@ -68,6 +86,13 @@ static uint32_t stack_of(struct ticker *ticker, struct goroutine_entry *entry,
 		snapshot->go.m = 0; // walk past C's frames, as the runtime does
 		tick_walk(ticker, snapshot, &unwound);
 	}
+	const struct target_thread *thread =
+	    entry->seen.locked_m ? goroutine_samples_find_thread(ticker, entry->seen.locked_m)
+	                         : NULL;
+	if (thread)
+		goroutine_name_after(ticker, entry, thread);
+	if (thread && snapshot->n_regions > 1)
+		merge_runtimes(ticker, entry, thread, snapshot, &unwound);
 	return goroutine_intern(ticker, entry, &unwound);
 }
 

@@ -101,6 +101,15 @@ void goroutine_samples_note_thread(struct ticker *ticker, uint64_t m)
 	}
 }
 
+const struct target_thread *goroutine_samples_find_thread(struct ticker *ticker, uint64_t m)
+{
+	goroutine_samples_note_thread(ticker, m);
+	for (size_t i = 0; i < ticker->target->n_threads; i++)
+		if (ticker->target->threads[i]->go_m == m)
+			return ticker->target->threads[i];
+	return NULL;
+}
+
 // Finds the goroutine with which a sleeping thread went to sleep. False if there is none, or it has
 // moved since.
 static bool find_of_sleeper(struct ticker *ticker, const struct target_thread *thread,
@@ -249,6 +258,7 @@ void goroutine_samples_bind(struct ticker *ticker, struct target_thread *thread,
 			count_until_taken(ticker, account, entry, tick);
 		release(ticker, thread);
 	}
+	goroutine_name_after(ticker, entry, thread);
 	goroutine_label_running(ticker, entry);
 	account->thread = entry->thread;
 	account->goroutine = samples->shown;

@@ -84,6 +84,9 @@ bool goroutine_samples_is_looking(const struct ticker *ticker);
 // Finds the thread of a struct m that was not seen before.
 void goroutine_samples_note_thread(struct ticker *ticker, uint64_t m);
 
+// Returns the thread of a struct m; NULL: it is not known.
+const struct target_thread *goroutine_samples_find_thread(struct ticker *ticker, uint64_t m);
+
 // Has each tick look at one of which no stack is known yet, until it is seen parked or gone: it may
 // be gone by the next look, and what it did until then would not be known.
 void goroutine_samples_attend(struct goroutine_samples *samples, struct goroutine_entry *entry);

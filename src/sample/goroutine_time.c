@@ -186,6 +186,17 @@ void goroutine_label_running(struct ticker *ticker, struct goroutine_entry *entr
 		goroutine_label(ticker, entry, text, NULL);
 }
 
+void goroutine_name_after(struct ticker *ticker, const struct goroutine_entry *entry,
+                          const struct target_thread *thread)
+{
+	const struct goroutine_kind *kind = &ticker->goroutines.table.kinds[entry->kind];
+	struct profile *profile = ticker->profile;
+
+	if (kind->start_pc == 0 && entry->thread != GOROUTINE_NONE)
+		profile_rename_thread(profile, entry->thread,
+		                      profile->threads[thread->account.own].name);
+}
+
 uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,
                           const struct unwound *unwound)
 {
@@ -193,7 +204,7 @@ uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,
 	struct goroutine_kind *kind = &samples->table.kinds[entry->kind];
 	const size_t n = unwound->n;
 
-	if (unwound->end == STACK_COMPLETE) {
+	if (unwound->end == STACK_COMPLETE && kind->start_pc != 0) {
 		goroutine_table_name(&samples->table, entry->kind, &samples->program,
 		                     ticker->profile, unwound->locations, n);
 		// Others of its kind may have got their names before.

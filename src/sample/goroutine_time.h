@@ -8,6 +8,7 @@
 struct goroutine;
 struct goroutine_entry;
 struct goroutine_samples;
+struct target_thread;
 struct ticker;
 struct unwound;
 
@@ -50,6 +51,11 @@ void goroutine_label(struct ticker *ticker, struct goroutine_entry *entry, const
 // Does the same with those of one that a thread runs, as it was last seen. What was at their
 // address then may be another's by now, if the goroutine has got others since.
 void goroutine_label_running(struct ticker *ticker, struct goroutine_entry *entry);
+
+// Gives one that C's code on that thread has begun, which has no function of its own to begin with,
+// the thread's name.
+void goroutine_name_after(struct ticker *ticker, const struct goroutine_entry *entry,
+                          const struct target_thread *thread);
 
 // Returns the stack's id in the profile, with the goroutine's creator as root if it is whole.
 uint32_t goroutine_intern(struct ticker *ticker, struct goroutine_entry *entry,

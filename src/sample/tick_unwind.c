@@ -5,6 +5,7 @@
 #include "held_time.h"
 #include "labels.h"
 #include "run_stats.h"
+#include "snapshot.h"
 #include "target.h"
 #include "thread_info.h"
 #include "tick.h"
@@ -19,6 +20,22 @@ void tick_walk(struct ticker *ticker, const struct snapshot *snapshot, struct un
 	unwinder_unwind(&ticker->unwinder, snapshot, ret);
 	held_time_end_work(hold, begun);
 	goroutine_samples_note_layout(ticker);
+}
+
+void tick_read_runtimes(struct ticker *ticker, int tid, struct snapshot *snapshot)
+{
+	if (snapshot_buffer_has_room(ticker->buffer))
+		runtimes_read(&ticker->runtimes, tid, ticker->buffer, snapshot);
+}
+
+void tick_merge(struct ticker *ticker, int tid, const struct snapshot *snapshot,
+                struct unwound *ret)
+{
+	struct held_time *hold = ticker->setup->hold;
+	const bool begun = held_time_begin_work(hold);
+
+	runtimes_merge(&ticker->runtimes, tid, snapshot, ret);
+	held_time_end_work(hold, begun);
 }
 
 bool tick_find_go(struct ticker *ticker, const struct go_memory *memory, struct go_program *ret)

@@ -19,6 +19,14 @@ void tick_unwind(struct ticker *ticker, struct target_thread *thread,
 // Does only the unwinding, for a goroutine's stack.
 void tick_walk(struct ticker *ticker, const struct snapshot *snapshot, struct unwound *ret);
 
+// Reads what the runtimes know of a thread that waits, for a stack of it that was read from memory.
+// Call tick_merge only if the thread has waited all the while.
+void tick_read_runtimes(struct ticker *ticker, int tid, struct snapshot *snapshot);
+
+// Puts the runtimes' frames into that stack.
+void tick_merge(struct ticker *ticker, int tid, const struct snapshot *snapshot,
+                struct unwound *ret);
+
 // Looks for Go in the process (go_program_find).
 bool tick_find_go(struct ticker *ticker, const struct go_memory *memory, struct go_program *ret);
 
