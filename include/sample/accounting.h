@@ -35,6 +35,8 @@ struct account {
 	enum thread_state primed_state;
 	struct pending_ticks pending_ticks[MAX_PENDING_TICKS]; // since it was asked to stop
 	size_t n_pending_ticks;
+	// What the kernel counted since it was asked to stop: time on a CPU, and waiting for one.
+	int64_t pending_cpu_ns, pending_delay_ns;
 };
 
 struct accounting {

@@ -3,11 +3,12 @@
 
 #include "run_stats.h"
 
-// Counts a sample in that state. A thread that runs has no wait.
+// Counts a sample in that state. A thread that runs, or is ready to, has no wait.
 static uint32_t count_ticks(struct accounting *accounting, struct account *account, uint32_t stack,
                             enum thread_state state, uint64_t n, int64_t now_ns)
 {
-	const uint32_t wait = state == THREAD_RUNNING ? WAIT_NONE : account->wait;
+	const bool is_ready = state == THREAD_RUNNING || state == THREAD_RUNNABLE;
+	const uint32_t wait = is_ready ? WAIT_NONE : account->wait;
 	const int64_t last_ns = accounting->profile->threads[account->thread].last_ns;
 
 	account->until_ns = now_ns;
@@ -40,25 +41,54 @@ void accounting_count_alone(struct accounting *accounting, struct account *accou
 	account->sampled = true;
 }
 
+// Returns how many of the ticks at which a pending thread was ready it had no CPU: it has one
+// stack for all of them, and the kernel's own count tells how they divide.
+static uint64_t count_waiting(const struct account *account, const struct pending_ticks *ticks)
+{
+	const uint64_t cpu_ns = account->pending_cpu_ns, delay_ns = account->pending_delay_ns;
+
+	if (ticks->state != THREAD_RUNNING || cpu_ns + delay_ns == 0)
+		return 0;
+	return (uint64_t)((double)ticks->count * (double)delay_ns / (double)(cpu_ns + delay_ns) +
+	                  0.5);
+}
+
+static void count_stretch(struct accounting *accounting, struct account *account, uint32_t stack,
+                          const struct pending_ticks *ticks, uint32_t *last)
+{
+	const struct sample *sample = &accounting->profile->samples[*last];
+
+	if (ticks->count == 0)
+		return;
+	if (ticks->state == sample->state && stack == sample->stack)
+		count_again(accounting, account, *last, ticks->count, ticks->last_ns);
+	else
+		*last = count_ticks(accounting, account, stack, ticks->state, ticks->count,
+		                    ticks->last_ns);
+}
+
 // Counts each in the state that it was in: a sleeper that was woken only to be stopped, and waited
 // for a CPU, still goes on as a sleeper.
 void accounting_count_pending(struct accounting *accounting, struct account *account,
                               uint32_t stack)
 {
-	const struct profile *profile = accounting->profile;
 	uint32_t last = account->sample;
 
 	for (size_t i = 0; i < account->n_pending_ticks; i++) {
-		const struct pending_ticks *ticks = &account->pending_ticks[i];
-		const struct sample *sample = &profile->samples[last];
-		if (ticks->state == sample->state && stack == sample->stack) {
-			count_again(accounting, account, last, ticks->count, ticks->last_ns);
-		} else {
-			last = count_ticks(accounting, account, stack, ticks->state, ticks->count,
-			                   ticks->last_ns);
-		}
+		struct pending_ticks *ticks = &account->pending_ticks[i];
+		const int64_t begin_ns = account->until_ns;
+		struct pending_ticks waiting = {THREAD_RUNNABLE, count_waiting(account, ticks), 0};
+		waiting.last_ns =
+		    begin_ns + (int64_t)((double)(ticks->last_ns - begin_ns) *
+		                         (double)waiting.count / (double)ticks->count);
+		ticks->count -= waiting.count;
+		if (ticks->count == 0)
+			waiting.last_ns = ticks->last_ns;
+		count_stretch(accounting, account, stack, &waiting, &last);
+		count_stretch(accounting, account, stack, ticks, &last);
 	}
 	account->n_pending_ticks = 0;
+	account->pending_cpu_ns = account->pending_delay_ns = 0;
 }
 
 void accounting_count(struct accounting *accounting, struct account *account, uint32_t stack,

@@ -30,6 +30,9 @@ static const int64_t MAX_HOLD_CPU_NS = 10 * NS_PER_SECOND;
 // the budget, it is read after each tick.
 enum { MAX_UNREAD_NS = 1000000, MAX_UNREAD_TICKS = 16 };
 
+// Between the moment in which the sampler gets its CPU and that in which it knows the time.
+enum { SWITCH_NS = 50000 };
+
 // Waits for the deadline, and serves threads that stop late meanwhile. False if the run is over.
 static bool wait_until(const struct sampler *sampler, struct processes *processes,
                        int64_t deadline_ns)
@@ -145,6 +148,9 @@ static bool next_tick(struct loop *loop)
 	schedule_take(&loop->schedule, now_ns, &stretch);
 	histogram_add(&loop->stats->tick_late, now_ns - stretch.due_ns);
 	note_skipped(loop, &stretch);
+	// A late tick shows what is so when it begins.
+	if (stretch.due_ns < now_ns - SWITCH_NS)
+		stretch.due_ns = now_ns - SWITCH_NS;
 	call(loop, sampler->passed);
 	if (!tick(loop, &stretch))
 		return false;

@@ -30,7 +30,8 @@ struct schedule {
 struct stretch {
 	int64_t from_ns;     // the end of the last tick's, but not more than SCHEDULE_MAX_NS before
 	int64_t until_ns;    // its own end
-	int64_t due_ns;      // when the tick was due: the moment that its samples are to show
+	int64_t due_ns;      // when the tick was due: the moment that its samples are to show; of
+	                     // one that began late, when the sampler got its CPU
 	uint64_t n_missed;   // periods whose ticks were missed
 	uint64_t n_left_out; // periods that were to have no tick of their own (schedule_extend)
 };

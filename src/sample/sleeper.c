@@ -273,25 +273,28 @@ enum sleeper_look sleeper_look(const struct target *target, struct target_thread
 	return look == SLEEPER_UNCHANGED ? SLEEPER_RUNS : look;
 }
 
-// How often it was given a CPU; 0: not known.
-static uint64_t count_runs(const struct target *target, const struct target_thread *thread)
+struct proc_schedstat sleeper_figures(const struct target *target,
+                                      const struct target_thread *thread)
 {
 	struct proc_schedstat now;
 
-	return thread->has_schedstat &&
-	               proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now)
-	           ? now.runs
-	           : 0;
+	if (!thread->has_schedstat ||
+	    !proc_read_schedstat(thread->schedstat_fd, target->pid, thread->tid, &now))
+		return (struct proc_schedstat){0};
+	return now;
 }
 
 void sleeper_rehearse_stop(const struct target *target, const struct target_thread *thread)
 {
-	count_runs(target, thread);
+	sleeper_figures(target, thread);
 }
 
-void sleeper_note_stop(const struct target *target, struct target_thread *thread)
+struct proc_schedstat sleeper_note_stop(const struct target *target, struct target_thread *thread)
 {
-	thread->sleep.stop_runs = count_runs(target, thread);
+	const struct proc_schedstat now = sleeper_figures(target, thread);
+
+	thread->sleep.stop_runs = now.runs;
+	return now;
 }
 
 static bool runs(const struct target *target, struct target_thread *thread)

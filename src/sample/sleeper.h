@@ -19,8 +19,12 @@ struct target_thread;
 // Reads, before the thread is stopped, what sleeper_note_stop will read: then it is in the caches.
 void sleeper_rehearse_stop(const struct target *target, const struct target_thread *thread);
 
-// Notes that the thread is stopped now, for SLEEPER_WAITS.
-void sleeper_note_stop(const struct target *target, struct target_thread *thread);
+// Notes that the thread is stopped now, for SLEEPER_WAITS. Returns its figures.
+struct proc_schedstat sleeper_note_stop(const struct target *target, struct target_thread *thread);
+
+// Reads its figures; zeros: not known.
+struct proc_schedstat sleeper_figures(const struct target *target,
+                                      const struct target_thread *thread);
 
 // Makes a picture of a copy: of its registers, and of its stack from SP up to `end`, or as much of
 // that as a picture holds. ret->size is 0 if the stack is not there.

@@ -47,6 +47,8 @@ void stops_plan(struct stops *stops, struct target_thread *thread, enum thread_s
 	    .state = state,
 	    .asleep = asleep,
 	    .tick_ns = tick_ns,
+	    .due_ns = stops->due_ns,
+	    .asked = thread->last,
 	};
 }
 
@@ -181,7 +183,7 @@ static void copy_stopped(struct stops *stops, struct stop *stop, const struct ma
 		stop->failed = true;
 	else if (stops->target->runtimes)
 		runtimes_read(stops->target->runtimes, thread->tid, stops->buffer, &stop->snapshot);
-	sleeper_note_stop(stops->target, thread);
+	stop->stopped = sleeper_note_stop(stops->target, thread);
 	if (!stop->failed)
 		snapshot_hint_stopped(&thread->hint, &stop->snapshot);
 	stop->copied = true;
@@ -215,6 +217,7 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 		const int64_t polled_ns = clock_now_ns();
 		switch (tracee_poll(stop->thread->tid, &stop->how)) {
 		case TRACEE_STOPPED:
+			stop->found_ns = polled_ns;
 			hold_limit_enter();
 			copy_stopped(stops, stop, maps);
 			hold_limit_leave();

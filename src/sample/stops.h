@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proc.h"
 #include "profile.h"
 #include "snapshot.h"
 #include "tracee.h"
@@ -22,7 +23,7 @@ struct target_thread;
 
 struct stop {
 	struct target_thread *thread;
-	enum thread_state state; // when it was asked
+	enum thread_state state; // when it was asked; once it has stopped: when the tick was due
 	bool asleep;             // it was asleep then, and will sleep on
 	bool copied;             // the snapshot is there, or could not be taken
 	bool failed;             // it stopped, but its stack could not be taken
@@ -32,6 +33,9 @@ struct stop {
 	bool counted;            // what it has shown is in the profile
 	int64_t free_ns;         // the last time at which it is known not to be held
 	int64_t tick_ns;         // the tick in which it was asked
+	int64_t due_ns;          // when that was due
+	int64_t found_ns;        // when it was found stopped
+	struct proc_schedstat asked, stopped; // when it was looked at, and while it stood stopped
 	struct tracee_stop how;
 	struct snapshot snapshot;
 };
@@ -39,6 +43,7 @@ struct stop {
 struct stops {
 	struct stop *items;
 	size_t count, capacity;
+	int64_t due_ns;                 // when this tick was due
 	struct held_time *hold;         // borrowed
 	struct snapshot_buffer *buffer; // borrowed
 	const struct target *target;    // borrowed

@@ -10,6 +10,7 @@
 #include "run_stats.h"
 #include "schedule.h"
 #include "sleeper.h"
+#include "stop_state.h"
 #include "target.h"
 #include "thread_info.h"
 #include "thread_sums.h"
@@ -81,6 +82,16 @@ void ticker_deinit(struct ticker *ticker)
 	*ticker = (struct ticker){0};
 }
 
+// Notes what the kernel has counted for the thread since it was asked to stop.
+static void note_figures(struct target_thread *thread, const struct stop *stop,
+                         const struct proc_schedstat *now)
+{
+	if (!thread->has_schedstat || now->runs == 0)
+		return;
+	thread->account.pending_cpu_ns = (int64_t)(now->cpu_ns - stop->asked.cpu_ns);
+	thread->account.pending_delay_ns = (int64_t)(now->delay_ns - stop->asked.delay_ns);
+}
+
 // Counts a sleeper that had woken and gone on when it stopped: by what the look showed, and, while
 // it then waited for a CPU to stop on, by what the stop showed.
 static void count_moved(struct ticker *ticker, const struct stop *stop)
@@ -89,6 +100,7 @@ static void count_moved(struct ticker *ticker, const struct stop *stop)
 	struct unwound unwound;
 
 	tick_count_first_look(ticker, stop->thread, stop->state, stop->tick_ns);
+	note_figures(stop->thread, stop, &stop->stopped);
 	if (account->n_pending_ticks == 0)
 		return;
 	tick_unwind(ticker, stop->thread, &stop->snapshot, &unwound);
@@ -114,6 +126,29 @@ static bool put_off(const struct ticker *ticker, const struct stop *stop, enum s
 	return thread->look_again;
 }
 
+// Finds out in which state the thread was when its tick was due.
+static void settle_state(struct stop *stop)
+{
+	struct target_thread *thread = stop->thread;
+	const struct registers *registers = &stop->snapshot.registers;
+	const struct stop_seen seen = {
+	    .asked_state = stop->state,
+	    .asked_call = stop->state == THREAD_RUNNING ? -1 : thread->call.nr,
+	    .call = stop->how.call,
+	    .waits =
+	        stop_state_waits(stop->how.call, registers->value[ARCH_NATIVE->syscall_args[1]]),
+	    .group_stop = stop->how.group_stop,
+	    .has_runs = thread->has_schedstat && stop->stopped.runs != 0,
+	    .asked = stop->asked,
+	    .stopped = stop->stopped,
+	    .due_ns = stop->due_ns,
+	    .found_ns = stop->found_ns,
+	};
+
+	stop->state = stop_state(&seen);
+	note_figures(thread, stop, &stop->stopped);
+}
+
 static void count_stop(struct ticker *ticker, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
@@ -129,6 +164,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	if (stop->copied && !stop->failed && first_look_has_moved(thread, &stop->snapshot)) {
 		count_moved(ticker, stop);
 	} else if (stop->copied && !stop->failed) {
+		settle_state(stop);
 		tick_unwind(ticker, thread, &stop->snapshot, &unwound);
 		if (put_off(ticker, stop, unwound.end))
 			return;
@@ -546,6 +582,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 	goroutine_samples_begin(ticker, false);
 	ticker->accounting.from_ns = stretch->from_ns;
 	ticker->accounting.now_ns = stretch->until_ns;
+	ticker->stops.due_ns = stretch->due_ns;
 	if (!ticker->started) {
 		start(ticker);
 	} else {
@@ -577,6 +614,8 @@ static void count_unseen(struct ticker *ticker)
 		const struct stop *stop = &ticker->stops.items[i];
 		if (stop->counted)
 			continue;
+		const struct proc_schedstat now = sleeper_figures(ticker->target, stop->thread);
+		note_figures(stop->thread, stop, &now);
 		// The goroutine that it ran may have been counted as parked, or elsewhere, since.
 		goroutine_samples_unbind(ticker, stop->thread);
 		accounting_not_sampled(&ticker->accounting, &stop->thread->account,

@@ -24,7 +24,8 @@ static void note_pending(struct ticker *ticker, struct target_thread *thread)
 
 	if (!sleeper_is_blocked(ticker->target, thread) ||
 	    !sleeper_state(ticker->target, thread, &state))
-		state = THREAD_RUNNING; // or it is about to end
+		state =
+		    THREAD_RUNNING; // or runnable (accounting_count_pending); or it is about to end
 	else if (state == THREAD_STOPPED)
 		state = thread->stop.asked_state; // it has stopped for us, just now
 	ticker->n_running += state == THREAD_RUNNING;
@@ -158,7 +159,7 @@ void tick_keep_sleeper(struct ticker *ticker, struct target_thread *thread)
 		return;
 	}
 	ticker->n_running++;
-	accounting_repeat_in_state(&ticker->accounting, &thread->account, THREAD_RUNNING);
+	accounting_repeat_in_state(&ticker->accounting, &thread->account, THREAD_RUNNABLE);
 }
 
 void tick_note_unseen(struct target_thread *thread)
@@ -202,7 +203,7 @@ static bool go_on_without_stack(struct ticker *ticker, struct target_thread *thr
 		return true;
 	case DECISION_KEEP_RAN:
 		ticker->n_running++;
-		accounting_repeat_in_state(&ticker->accounting, &thread->account, THREAD_RUNNING);
+		accounting_repeat_in_state(&ticker->accounting, &thread->account, THREAD_RUNNABLE);
 		ticker->stats->no_cpu_samples++;
 		return true;
 	case DECISION_FORGET:
@@ -299,7 +300,7 @@ void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread)
 		ticker->target->n_links = 0;
 		break;
 	case SLEEPER_COPIED:
-		take_sleeper(ticker, thread, &snapshot, &mark, thread->stop.asked_state);
+		take_sleeper(ticker, thread, &snapshot, &mark, state);
 		break;
 	default:
 		tick_plan_stop(ticker, thread, thread->stop.asked_state, false);

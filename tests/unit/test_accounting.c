@@ -63,7 +63,8 @@ static void assert_counted(const struct fixture *f, uint32_t stack, enum thread_
 		const struct sample *sample = &f->profile.samples[i];
 		if (sample->stack != stack || sample->state != state)
 			continue;
-		assert_int_equal(sample->wait == WAIT_NONE, state == THREAD_RUNNING);
+		assert_int_equal(sample->wait == WAIT_NONE,
+		                 state == THREAD_RUNNING || state == THREAD_RUNNABLE);
 		count += sample->count;
 		wall_ns += sample->wall_ns;
 	}
@@ -191,6 +192,27 @@ static void test_pending(void **state)
 	}
 }
 
+// Of the ticks at which it was ready, as many found it without a CPU as the kernel's count says.
+static void test_pending_without_a_cpu(void **state)
+{
+	struct fixture *f = *state;
+	const int64_t asked_ns = next_tick(f);
+
+	for (int i = 0; i < 5; i++) {
+		next_tick(f);
+		accounting_pending(&f->accounting, &f->account,
+		                   i < 4 ? THREAD_RUNNING : THREAD_DISK);
+	}
+	f->account.pending_cpu_ns = PERIOD;
+	f->account.pending_delay_ns = 3 * PERIOD;
+	accounting_count(&f->accounting, &f->account, f->stack_a, THREAD_RUNNING, asked_ns);
+	assert_counted(f, f->stack_a, THREAD_RUNNING, 2);
+	assert_counted(f, f->stack_a, THREAD_RUNNABLE, 3);
+	assert_counted(f, f->stack_a, THREAD_DISK, 1);
+	assert_balanced(f);
+	assert_int_equal(f->account.pending_delay_ns, 0);
+}
+
 // For how long in turn it has been so: by that it is asked again.
 static void test_pending_counts(void **state)
 {
@@ -231,6 +253,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_as_before, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_primed_as_before, setup, teardown),
 	    cmocka_unit_test(test_pending),
+	    cmocka_unit_test_setup_teardown(test_pending_without_a_cpu, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_pending_counts, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_moved, setup, teardown),
 	};
