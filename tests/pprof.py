@@ -19,6 +19,10 @@ class Malformed(Exception):
     """The profile breaks a rule."""
 
 
+# The stack of time that the kernel counted, and no tick saw.
+UNSEEN = "[seen at no tick]"
+
+
 def check(condition, what):
     if not condition:
         raise Malformed(what)
@@ -335,7 +339,8 @@ class Profile:
         sample = Sample(
             raw["value"], self._read_labels(raw["label"]), leaf_first[::-1], locations[::-1]
         )
-        check(self.differences or sample.count > 0, "a sample that counts 0")
+        unseen = leaf_first and leaf_first[0].name == UNSEEN
+        check(self.differences or (sample.count > 0) != unseen, "a sample that counts 0")
         check(sample.cpu_ns in (0, sample.wall_ns), "cpu is neither 0 nor wall")
         if self.pushed and not sample.state:
             return sample

@@ -64,7 +64,7 @@ class Windows(harness.TestCase):
         self.assertEqual(len(set(ends.values())), 1)
 
     def test_they_add_up(self):
-        """Sample for sample, nanosecond for nanosecond."""
+        """Sample for sample; each thread's time, and what the kernel counted of it."""
         target = self.start_fixture("threads", 8, 2, 3)
         summary, files = self.windows(target, "--every=400ms")
         self.assertGreaterEqual(len(files), self.n_least(summary, 0.4))
@@ -84,8 +84,13 @@ class Windows(harness.TestCase):
         self.assertEqual(sum(counts.values()), summary.samples)
         for thread in summary.threads:
             self.assertEqual(counts[thread.tid], thread.samples)
-            self.assertAlmostEqual(walls[thread.tid] / 1e9, thread.wall_s, places=8)
-            self.assertAlmostEqual(cpus[thread.tid] / 1e9, thread.cpu_s, places=8)
+            self.assertAlmostEqual(walls[thread.tid] / 1e9, thread.wall_s, delta=1e-6)
+            # Each window's is the kernel's, but for what is too short to be seen.
+            self.assertAlmostEqual(
+                cpus[thread.tid] / 1e9,
+                thread.kernel_cpu_s,
+                delta=0.03 * thread.kernel_cpu_s + 0.02 * (len(files) + 1),
+            )
 
     def test_threads_that_come_and_go(self):
         target = self.start_fixture("churn", 6, ready=None)

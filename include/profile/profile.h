@@ -14,11 +14,11 @@
 
 // What a thread did at the tick.
 enum thread_state {
-	THREAD_RUNNING,  // on a CPU
+	THREAD_RUNNING,  // on a CPU, or displaced from it by the sampler alone
 	THREAD_SLEEPING, // waiting, interruptibly
 	THREAD_DISK,     // waiting, uninterruptibly (disk sleep, vfork)
 	THREAD_STOPPED,  // stopped by a signal or a debugger
-	THREAD_RUNNABLE, // ready to run, but without a CPU; a goroutine: without a thread
+	THREAD_RUNNABLE, // ready, waiting for a CPU; or a goroutine that no thread runs
 	N_THREAD_STATES,
 };
 
@@ -46,6 +46,7 @@ enum stack_end {
 	STACK_NOT_RESIDENT,   // a page of it was not in memory, and is not waited for
 	STACK_FOREIGN,        // the program is for another processor mode (32-bit)
 	STACK_NO_RETURN,      // a return address of 0, but not at the top of its stack
+	STACK_UNSEEN,         // no tick fell into this time, which the kernel counted (weights.h)
 	N_STACK_ENDS,
 };
 
@@ -108,6 +109,12 @@ struct span {
 	int64_t end_ns;   // ...to here
 };
 
+// What the kernel has counted for a thread up to some time (/proc/PID/schedstat).
+struct thread_figures {
+	int64_t at_ns;            // CLOCK_MONOTONIC; 0: not known
+	int64_t cpu_ns, delay_ns; // on a CPU; waiting for one
+};
+
 // What is sampled: a thread of the system's, or a goroutine.
 struct thread {
 	int pid; // the process (tgid)
@@ -122,11 +129,13 @@ struct thread {
 	int64_t away_ns;         // time in which it ran goroutines: that time is theirs
 	int64_t kernel_cpu_ns;   // CPU time between first and last, by the kernel's count
 	int64_t kernel_delay_ns; // time it waited for a CPU, likewise; both -1: unknown
-	struct span span;        // the one that it is in; its end is last_ns
-	bool ended;              // it is known to have ended
-	bool forgotten;          // by profile_collect: there is no such thread any more
-	bool interrupted;        // its span ends with the next sample, whatever that is
-	uint32_t labels;         // the labels of its next sample (labels.h)
+	struct thread_figures first_figures, last_figures; // of these (profile_note_figures)
+	struct thread_figures told_figures;                // that followers know
+	struct span span; // the one that it is in; its end is last_ns
+	bool ended;       // it is known to have ended
+	bool forgotten;   // by profile_collect: there is no such thread any more
+	bool interrupted; // its span ends with the next sample, whatever that is
+	uint32_t labels;  // the labels of its next sample (labels.h)
 };
 
 struct sample {
@@ -157,7 +166,15 @@ struct span_follower {
 	                     uint32_t thread);
 	void (*process_named)(struct span_follower *follower, const struct profile *profile,
 	                      const struct process_name *process);
+	// What the kernel had counted for the thread by figures->at_ns; several times a second, if
+	// that changes.
+	void (*figures_noted)(struct span_follower *follower, const struct profile *profile,
+	                      uint32_t thread, const struct thread_figures *figures);
 	struct span_follower *next; // the profile's own
+};
+
+struct figures_range {
+	struct thread_figures from, to;
 };
 
 // Sums of what profile_collect has freed.
@@ -189,6 +206,11 @@ struct profile {
 	size_t n_labels, labels_capacity;
 
 	struct span_follower *followers; // borrowed
+
+	// Of a part of a profile: the kernel's figures at its begin and end, for n_figures threads;
+	// borrowed. NULL: those of threads.
+	const struct figures_range *figures;
+	size_t n_figures;
 
 	// Entries that profile_collect has freed, to be used again.
 	uint32_t *free_samples, *free_threads;
@@ -282,6 +304,19 @@ uint32_t profile_count(struct profile *profile, uint32_t thread, uint32_t stack,
 
 // Does the same for a sample whose id is known: no look-up.
 void profile_count_again(struct profile *profile, uint32_t sample, uint64_t ticks, int64_t now_ns);
+
+// Notes what the kernel has counted for the thread by then. If that has changed, it had not until
+// shortly before: a thread that sleeps need not be looked at.
+void profile_note_figures(struct profile *profile, uint32_t thread,
+                          const struct thread_figures *figures);
+
+// Takes over figures that a follower was told.
+void profile_take_figures(struct profile *profile, uint32_t thread,
+                          const struct thread_figures *figures);
+
+// Tells what the kernel had counted at the begin and at the end of what is in the profile.
+void profile_figures(const struct profile *profile, uint32_t thread,
+                     struct thread_figures *ret_from, struct thread_figures *ret_to);
 
 // Notes that the thread has ended. Its span ends with its last sample.
 void profile_end_thread(struct profile *profile, uint32_t thread);

@@ -17,6 +17,10 @@ struct slice {
 	struct sample *sums;           // one for each of the profile's samples, by id
 	size_t n_sums, sums_capacity;
 	struct sample *samples; // those that are not empty, for slice_view
+	// The kernel's figures at the slice's begin and end, and the last ones, by thread.
+	struct figures_range *figures;
+	struct thread_figures *last_figures;
+	size_t n_figures, figures_capacity, last_capacity;
 };
 
 // Begins an empty slice. `to_ns` may be INT64_MAX, `from_ns` INT64_MIN.
@@ -25,6 +29,10 @@ void slice_deinit(struct slice *slice);
 
 // Adds the part of the span that lies in the slice.
 void slice_add(struct slice *slice, const struct profile *profile, const struct span *span);
+
+// Takes note of what the kernel had counted for the thread by some time; of each thread in the
+// order of time. Between two figures the thread is taken to have used its CPU evenly.
+void slice_add_figures(struct slice *slice, uint32_t thread, const struct thread_figures *figures);
 
 // Returns how many of the span's ticks lie before `ns`.
 uint64_t span_ticks_before(const struct span *span, int64_t ns);

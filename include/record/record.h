@@ -37,6 +37,7 @@ enum record_type {
 	RECORD_WAIT = 15,            // what threads wait in; again when more is known of it
 	RECORD_FRAME_FUNCTIONS = 16, // functions that a runtime has named (frame_names.h)
 	RECORD_LABELS = 17,          // sets of labels
+	RECORD_THREAD_FIGURES = 18,  // what the kernel has counted for a thread
 	RECORD_CPU = 19,             // cpu_waits.h, about each second
 };
 

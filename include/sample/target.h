@@ -61,8 +61,7 @@ struct target_thread {
 
 	// What was last seen of it without a stop (sleeper).
 	bool has_schedstat;
-	struct proc_schedstat first; // when it was first seen
-	struct proc_schedstat last;  // as last read
+	struct proc_schedstat last; // as last read
 	struct sleep sleep;
 	struct sleeper_seen seen;
 	struct proc_syscall call; // that it slept in when it was last seen asleep

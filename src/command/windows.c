@@ -41,6 +41,7 @@ void windows_deinit(struct windows *windows)
 	free(windows->written);
 	timeline_deinit(&windows->spans);
 	free(windows->shown_ns);
+	free(windows->figures);
 	*windows = (struct windows){0};
 }
 
@@ -76,6 +77,25 @@ static struct sample *new_samples(struct windows *windows, size_t *ret_count)
 	}
 	*ret_count = n;
 	return samples;
+}
+
+// What the kernel has counted since the last window, by thread. The caller frees it.
+static struct figures_range *new_figures(struct windows *windows)
+{
+	const struct profile *profile = windows->profile;
+	const size_t n = profile->n_threads;
+	struct figures_range *figures = memory_alloc_zeroed(n + 1, sizeof(*figures));
+
+	windows->figures =
+	    memory_grow(windows->figures, &windows->figures_capacity, n + 1, sizeof(*figures));
+	for (size_t i = 0; i < n; i++) {
+		profile_figures(profile, i, &figures[i].from, &figures[i].to);
+		if (i < windows->n_figures && windows->figures[i].at_ns > figures[i].from.at_ns)
+			figures[i].from = windows->figures[i];
+		windows->figures[i] = figures[i].to;
+	}
+	windows->n_figures = n;
+	return figures;
 }
 
 static char *describe(const struct windows *windows, const struct profile *view)
@@ -138,7 +158,10 @@ static void cut(struct windows *windows, int64_t now_ns)
 	profile_follow_clock(windows->profile);
 	struct profile view = *windows->profile;
 	_cleanup_free_ struct sample *samples = new_samples(windows, &view.n_samples);
+	_cleanup_free_ struct figures_range *figures = new_figures(windows);
 	view.samples = samples;
+	view.figures = figures;
+	view.n_figures = view.n_threads;
 	view.start_time_ns += windows->start_ns - view.start_ns;
 	view.duration_ns = now_ns - windows->start_ns;
 	windows->start_ns = now_ns;

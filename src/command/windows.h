@@ -30,6 +30,8 @@ struct windows {
 	struct timeline spans; // ...those that have ended in the window at hand, and...
 	int64_t *shown_ns;     // ...for each thread the time up to which earlier windows show it
 	size_t n_shown, shown_capacity;
+	struct thread_figures *figures; // by thread, what the kernel had counted at its begin
+	size_t n_figures, figures_capacity;
 	size_t collect_at; // with this many samples, those that are written are forgotten
 };
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "write_report.h"
 
+#include <stdlib.h>
+
 #include "memory.h"
 #include "options.h"
 #include "profile.h"
 #include "selection.h"
 #include "summary.h"
 #include "timeline.h"
+#include "weights.h"
 #include "write_html.h"
 #include "writer.h"
 
@@ -27,26 +30,48 @@ static void group_goroutines(const struct options *options, struct timeline *tim
 		    n_goroutines, n_groups);
 }
 
-// *ret_selected is the report's, and the caller's to free.
-static struct report make_report(const struct options *options, const struct report_source *source,
-                                 bool **ret_selected)
+// A report, and what it borrows.
+struct made_report {
+	struct report report;
+	struct profile whole;
+	struct weighed weighed;
+	bool *selected;
+};
+
+// The profile that is written: weighed; or, over time, with what the kernel counted in that time.
+static const struct profile *choose_profile(const struct report_source *source,
+                                            struct made_report *made)
+{
+	if (!source->timeline) {
+		weighed_init(&made->weighed, source->part);
+		return &made->weighed.profile;
+	}
+	made->whole = *source->whole;
+	made->whole.figures = source->part->figures;
+	made->whole.n_figures = source->part->n_figures;
+	return &made->whole;
+}
+
+// Makes the report in *made, which is not to be moved.
+static void make_report(const struct options *options, const struct report_source *source,
+                        struct made_report *made)
 {
 	const struct selection selection = options_selection(options);
-	const struct profile *profile = source->timeline ? source->whole : source->part;
-	bool *selected = selection_apply(&selection, profile, source->modules, source->symbols,
-	                                 options->syscalls);
 
-	if (source->timeline && selected)
-		timeline_select(source->timeline, selected);
+	*made = (struct made_report){0};
+	const struct profile *profile = choose_profile(source, made);
+	made->selected = selection_apply(&selection, profile, source->modules, source->symbols,
+	                                 options->syscalls);
+	if (source->timeline && made->selected)
+		timeline_select(source->timeline, made->selected);
 	if (source->timeline)
 		group_goroutines(options, source->timeline, profile);
-	*ret_selected = selected;
-	return (struct report){
+	made->report = (struct report){
 	    .timeline = source->timeline,
 	    .profile = profile,
 	    .modules = source->modules,
 	    .symbols = source->symbols,
-	    .selected = selected,
+	    .selected = made->selected,
 	    .title = options->title,
 	    .comments = source->comments,
 	    .cpu_wait = source->cpu_wait,
@@ -60,24 +85,34 @@ static struct report make_report(const struct options *options, const struct rep
 	};
 }
 
+static void free_report(struct made_report *made)
+{
+	free(made->selected);
+	weighed_deinit(&made->weighed);
+}
+
 struct error *write_report(const struct options *options, const struct report_source *source,
                            FILE *stream)
 {
-	_cleanup_free_ bool *selected = NULL;
-	const struct report report = make_report(options, source, &selected);
-	struct error *error = options->writer->write(&report, stream);
+	struct made_report made;
 
+	make_report(options, source, &made);
+	struct error *error = options->writer->write(&made.report, stream);
 	if (!error && !options->quiet)
-		summary_print_selection(report.profile, selected);
+		summary_print_selection(made.report.profile, made.selected);
+	free_report(&made);
 	return error;
 }
 
 struct error *write_report_diff(const struct options *options, const struct report_source *a,
                                 const struct report_source *b, FILE *stream)
 {
-	_cleanup_free_ bool *a_selected = NULL, *b_selected = NULL;
-	const struct report a_report = make_report(options, a, &a_selected);
-	const struct report b_report = make_report(options, b, &b_selected);
+	struct made_report a_made, b_made;
 
-	return write_html_diff(&a_report, &b_report, stream);
+	make_report(options, a, &a_made);
+	make_report(options, b, &b_made);
+	struct error *error = write_html_diff(&a_made.report, &b_made.report, stream);
+	free_report(&a_made);
+	free_report(&b_made);
+	return error;
 }

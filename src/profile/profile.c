@@ -38,7 +38,7 @@ enum thread_state thread_state_named(const char *name, size_t length)
 // id can be read off.
 enum { FIRST_GOROUTINE = 1000000000 };
 
-enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28 };
+enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28, TELL_FIGURES_NS = 250000000 };
 
 const char *stack_end_name(enum stack_end end)
 {
@@ -56,6 +56,7 @@ const char *stack_end_name(enum stack_end end)
 	    [STACK_NOT_RESIDENT] = "page not in memory",
 	    [STACK_FOREIGN] = "32-bit program",
 	    [STACK_NO_RETURN] = "no return address",
+	    [STACK_UNSEEN] = "seen at no tick",
 	};
 	return names[end];
 }
@@ -463,11 +464,101 @@ void profile_reuse_goroutine(struct profile *profile, uint32_t id, int64_t now_n
 	tell_name(profile, id);
 }
 
+// Tells the last figures, unless followers know them.
+static void tell_figures(const struct profile *profile, uint32_t id)
+{
+	struct thread *thread = &profile->threads[id];
+	const struct thread_figures *last = &thread->last_figures;
+
+	if (last->at_ns == thread->told_figures.at_ns)
+		return;
+	thread->told_figures = *last;
+	for (struct span_follower *f = profile->followers; f; f = f->next)
+		if (f->figures_noted)
+			f->figures_noted(f, profile, id, last);
+}
+
+static bool figures_differ(const struct thread_figures *a, const struct thread_figures *b)
+{
+	return a->cpu_ns != b->cpu_ns || a->delay_ns != b->delay_ns;
+}
+
+// The thread has slept since its last figures, until a period before the new ones.
+static void end_sleep(struct profile *profile, uint32_t id, int64_t at_ns)
+{
+	struct thread *thread = &profile->threads[id];
+
+	if (figures_differ(&thread->last_figures, &thread->told_figures))
+		tell_figures(profile, id);
+	thread->last_figures.at_ns = at_ns - profile->period_ns;
+}
+
+static void set_figures(struct thread *thread, const struct thread_figures *figures)
+{
+	struct thread_figures *last = &thread->last_figures;
+
+	// A thread that executes another program takes the main thread's tid, but has figures of
+	// its own.
+	if (last->at_ns == 0 || figures->cpu_ns < last->cpu_ns ||
+	    figures->delay_ns < last->delay_ns)
+		thread->first_figures = *figures;
+	*last = *figures;
+	thread->kernel_cpu_ns = last->cpu_ns - thread->first_figures.cpu_ns;
+	thread->kernel_delay_ns = last->delay_ns - thread->first_figures.delay_ns;
+}
+
+void profile_take_figures(struct profile *profile, uint32_t id,
+                          const struct thread_figures *figures)
+{
+	set_figures(&profile->threads[id], figures);
+	tell_figures(profile, id);
+}
+
+void profile_note_figures(struct profile *profile, uint32_t id,
+                          const struct thread_figures *figures)
+{
+	struct thread *thread = &profile->threads[id];
+	const struct thread_figures *last = &thread->last_figures;
+
+	if (last->at_ns == 0) {
+		profile_take_figures(profile, id, figures);
+		return;
+	}
+	if (figures_differ(figures, last)) {
+		if (figures->at_ns - last->at_ns > 2 * profile->period_ns)
+			end_sleep(profile, id, figures->at_ns);
+		if (figures->at_ns - thread->told_figures.at_ns >= TELL_FIGURES_NS)
+			tell_figures(profile, id);
+	}
+	set_figures(thread, figures);
+}
+
+void profile_figures(const struct profile *profile, uint32_t id, struct thread_figures *ret_from,
+                     struct thread_figures *ret_to)
+{
+	const struct thread *thread = &profile->threads[id];
+
+	if (profile->figures) {
+		const struct figures_range none = {0};
+		const struct figures_range *range =
+		    id < profile->n_figures ? &profile->figures[id] : &none;
+		*ret_from = range->from;
+		*ret_to = range->to;
+		return;
+	}
+	*ret_from = thread->first_figures;
+	*ret_to = thread->last_figures;
+	// A sleeper is not looked at: its figures stay.
+	if (ret_to->at_ns != 0 && thread->last_ns > ret_to->at_ns)
+		ret_to->at_ns = thread->last_ns;
+}
+
 void profile_end_thread(struct profile *profile, uint32_t id)
 {
 	if (profile->threads[id].ended)
 		return;
 	profile_end_span(profile, id);
+	tell_figures(profile, id);
 	profile->threads[id].ended = true;
 	for (struct span_follower *f = profile->followers; f; f = f->next)
 		if (f->thread_ended)
@@ -500,6 +591,8 @@ void profile_end_watch(struct profile *profile, int64_t end_ns)
 {
 	for (size_t i = 0; i < profile->n_threads; i++)
 		profile_give_back(profile, i, end_ns);
+	for (size_t i = 0; i < profile->n_threads; i++)
+		tell_figures(profile, i);
 	profile_end_spans(profile);
 }
 

@@ -12,10 +12,18 @@ static void add_ended(struct span_follower *follower, const struct profile *prof
 	slice_add((struct slice *)follower, profile, ended);
 }
 
+static void add_figures(struct span_follower *follower, const struct profile *profile,
+                        uint32_t thread, const struct thread_figures *figures)
+{
+	(void)profile;
+	slice_add_figures((struct slice *)follower, thread, figures);
+}
+
 void slice_init(struct slice *slice, int64_t from_ns, int64_t to_ns)
 {
 	*slice = (struct slice){
 	    .follower.changed = add_ended,
+	    .follower.figures_noted = add_figures,
 	    .from_ns = from_ns,
 	    .to_ns = to_ns,
 	};
@@ -25,6 +33,8 @@ void slice_deinit(struct slice *slice)
 {
 	free(slice->sums);
 	free(slice->samples);
+	free(slice->figures);
+	free(slice->last_figures);
 	*slice = (struct slice){0};
 }
 
@@ -68,8 +78,70 @@ void slice_add(struct slice *slice, const struct profile *profile, const struct 
 		sum->cpu_ns += wall_ns;
 }
 
+static struct thread_figures between(const struct thread_figures *a, const struct thread_figures *b,
+                                     int64_t at_ns)
+{
+	const double part = (double)(at_ns - a->at_ns) / (double)(b->at_ns - a->at_ns);
+
+	return (struct thread_figures){
+	    .at_ns = at_ns,
+	    .cpu_ns = a->cpu_ns + (int64_t)(part * (double)(b->cpu_ns - a->cpu_ns)),
+	    .delay_ns = a->delay_ns + (int64_t)(part * (double)(b->delay_ns - a->delay_ns)),
+	};
+}
+
+static void fit_figures(struct slice *slice, uint32_t thread)
+{
+	if (thread < slice->n_figures)
+		return;
+	slice->figures = memory_grow(slice->figures, &slice->figures_capacity, thread + 1,
+	                             sizeof(*slice->figures));
+	slice->last_figures = memory_grow(slice->last_figures, &slice->last_capacity, thread + 1,
+	                                  sizeof(*slice->last_figures));
+	while (slice->n_figures <= thread) {
+		slice->last_figures[slice->n_figures] = (struct thread_figures){0};
+		slice->figures[slice->n_figures++] = (struct figures_range){0};
+	}
+}
+
+void slice_add_figures(struct slice *slice, uint32_t thread, const struct thread_figures *figures)
+{
+	fit_figures(slice, thread);
+	struct figures_range *range = &slice->figures[thread];
+	const struct thread_figures last = slice->last_figures[thread];
+
+	slice->last_figures[thread] = *figures;
+	if (last.at_ns == 0 || figures->at_ns <= slice->from_ns || figures->at_ns <= last.at_ns ||
+	    figures->cpu_ns < last.cpu_ns) {
+		range->from = range->to = *figures;
+		return;
+	}
+	if (last.at_ns < slice->from_ns)
+		range->from = between(&last, figures, slice->from_ns);
+	if (last.at_ns < slice->to_ns)
+		range->to = figures->at_ns <= slice->to_ns ? *figures
+		                                           : between(&last, figures, slice->to_ns);
+}
+
+// A thread that sleeps has no new figures.
+static void extend_figures(struct slice *slice, const struct profile *profile)
+{
+	for (size_t i = 0; i < slice->n_figures && i < profile->n_threads; i++) {
+		struct figures_range *range = &slice->figures[i];
+		const int64_t last_ns = profile->threads[i].last_ns;
+		const int64_t end_ns = last_ns < slice->to_ns ? last_ns : slice->to_ns;
+		if (range->from.at_ns == 0)
+			continue;
+		if (range->from.at_ns < slice->from_ns)
+			range->from.at_ns = slice->from_ns;
+		if (range->to.at_ns < end_ns)
+			range->to.at_ns = end_ns;
+	}
+}
+
 struct profile slice_view(struct slice *slice, const struct profile *profile)
 {
+	static const struct figures_range none[1];
 	struct profile view = *profile;
 
 	free(slice->samples);
@@ -86,6 +158,9 @@ struct profile slice_view(struct slice *slice, const struct profile *profile)
 		sample->wall_ns = sum->wall_ns;
 		sample->cpu_ns = sum->cpu_ns;
 	}
+	extend_figures(slice, profile);
+	view.figures = slice->figures ? slice->figures : none;
+	view.n_figures = slice->n_figures;
 	const int64_t end_ns = profile->start_ns + profile->duration_ns;
 	const int64_t from_ns =
 	    slice->from_ns > profile->start_ns ? slice->from_ns : profile->start_ns;

@@ -400,6 +400,19 @@ static void read_death(struct record_reader *reader, struct cursor *cursor)
 		profile_end_thread(reader->profile, thread);
 }
 
+static void read_kernel_figures(struct record_reader *reader, struct cursor *cursor)
+{
+	const uint32_t thread = map_get(&reader->threads, cursor_varint(cursor));
+	struct thread_figures figures = {.at_ns = cursor_time(cursor)};
+
+	figures.cpu_ns = cursor_time(cursor);
+	figures.delay_ns = cursor_time(cursor);
+	if (cursor->failed || thread == NONE)
+		return;
+	figures.at_ns += figures.at_ns == 0; // 0: not known
+	profile_take_figures(reader->profile, thread, &figures);
+}
+
 static void read_figures(struct record_reader *reader, struct cursor *cursor)
 {
 	struct recording *recording = reader->recording;
@@ -551,7 +564,8 @@ static void read_record(struct record_reader *reader, uint64_t type, struct curs
 	    [RECORD_OVERFLOW] = read_overflow, [RECORD_FUNCTIONS] = read_functions,
 	    [RECORD_LINES] = read_lines,       [RECORD_END] = read_end,
 	    [RECORD_WAIT] = read_wait,         [RECORD_FRAME_FUNCTIONS] = read_frame_functions,
-	    [RECORD_LABELS] = read_labels,     [RECORD_CPU] = read_cpu_waits,
+	    [RECORD_LABELS] = read_labels,     [RECORD_THREAD_FIGURES] = read_kernel_figures,
+	    [RECORD_CPU] = read_cpu_waits,
 	};
 
 	if (type < array_size(readers) && readers[type])

@@ -286,6 +286,23 @@ static void note_process_name(struct span_follower *follower, const struct profi
 	record_put(&writer->samples, RECORD_PROCESS, &writer->record);
 }
 
+static void note_figures(struct span_follower *follower, const struct profile *profile,
+                         uint32_t thread, const struct thread_figures *figures)
+{
+	struct record_writer *writer = (struct record_writer *)follower;
+	const int64_t at_ns = offset_of(writer, figures->at_ns);
+
+	(void)profile;
+	if (writer->full)
+		return;
+	end_entries(writer);
+	protobuf_varint(&writer->record, thread);
+	protobuf_varint(&writer->record, at_ns > 0 ? at_ns : 0);
+	protobuf_varint(&writer->record, figures->cpu_ns);
+	protobuf_varint(&writer->record, figures->delay_ns);
+	record_put(&writer->samples, RECORD_THREAD_FIGURES, &writer->record);
+}
+
 static void put_figures(struct record_writer *writer)
 {
 	const struct run_stats *stats = writer->stats;
@@ -543,6 +560,7 @@ struct record_writer *record_writer_create(const struct record_options *options,
 	    .follower.thread_named = note_thread_name,
 	    .follower.thread_ended = note_death,
 	    .follower.process_named = note_process_name,
+	    .follower.figures_noted = note_figures,
 	    .options = *options,
 	    .profile = profile,
 	    .modules = modules,

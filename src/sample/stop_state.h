@@ -2,9 +2,10 @@
 // stop_state: tells what a thread did when its tick was due, once it has stopped. Plain values.
 //
 // The kernel's own letter, R, says no more than that a thread is ready: it may be on a CPU or wait
-// for one. How long the thread waited for the CPU on which it stopped tells the two apart. If it has
-// waited since before the tick was due, it is runnable. If it had a CPU until then, the sampler took
-// it away, and the thread counts as running: on one CPU the sampler itself is on it at each tick.
+// for one. How long the thread waited for the CPU on which it stopped tells the two apart. If it
+// has waited since before the tick was due, it is runnable. If it had a CPU until then, the sampler
+// took it away, and the thread counts as running: on one CPU the sampler itself is on it at each
+// tick.
 //
 // State and stack are of one moment, that of the stop: a thread that was seen asleep, and stops
 // outside the call in which it slept, has gone on.

@@ -157,7 +157,7 @@ static bool add_thread(struct target *target, int tid)
 	thread->syscall_fd = thread->stat_fd = -1;
 	thread->schedstat_fd = target_open_kept(target, tid, "schedstat");
 	thread->has_schedstat =
-	    proc_read_schedstat(thread->schedstat_fd, target->pid, tid, &thread->first);
+	    proc_read_schedstat(thread->schedstat_fd, target->pid, tid, &thread->last);
 	// A main thread that has exited stays listed until the last thread ends.
 	if (!proc_read_stat(-1, target->pid, tid, &stat) || stat.state == 'Z' ||
 	    stat.state == 'X') {
@@ -165,7 +165,6 @@ static bool add_thread(struct target *target, int tid)
 		return false;
 	}
 	thread->is_kernels = uname(&kernel) == 0 && proc_is_kernels(stat.flags, kernel.release);
-	thread->last = thread->first;
 	if (target->n_threads == 0)
 		probe(target, tid);
 	if (target->sees_syscalls)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "thread_info.h"
 
+#include "clock.h"
 #include "memory.h"
 #include "profile.h"
 #include "runtimes.h"
@@ -39,6 +40,7 @@ void thread_info_add(struct profile *profile, const struct target *target, size_
 		    profile_add_thread(profile, target->pid, thread->tid, name, now_ns);
 		thread->account.thread = thread->account.own;
 		thread->account.until_ns = now_ns;
+		thread_info_note_kernel_figures(profile, thread, clock_now_ns());
 		thread->name_age_ns = FIRST_NAME_NS;
 		thread->name_due_ns = now_ns + thread->name_age_ns;
 		target_attend(target, i);
@@ -94,21 +96,15 @@ void thread_info_note_exec(struct profile *profile, const struct target *target,
 	}
 }
 
-// Returns the difference, or 0: a thread that executes another program takes the main thread's tid,
-// but has figures of its own.
-static int64_t difference(uint64_t last, uint64_t first)
+void thread_info_note_kernel_figures(struct profile *profile, const struct target_thread *thread,
+                                     int64_t at_ns)
 {
-	return last > first ? (int64_t)(last - first) : 0;
-}
+	const struct proc_schedstat *last = &thread->last;
 
-void thread_info_note_kernel_figures(struct profile *profile, const struct target_thread *thread)
-{
-	struct thread *entry = &profile->threads[thread->account.own];
-
-	if (!thread->has_schedstat)
-		return;
-	entry->kernel_cpu_ns = difference(thread->last.cpu_ns, thread->first.cpu_ns);
-	entry->kernel_delay_ns = difference(thread->last.delay_ns, thread->first.delay_ns);
+	if (thread->has_schedstat)
+		profile_note_figures(profile, thread->account.own,
+		                     &(struct thread_figures){at_ns, (int64_t)last->cpu_ns,
+		                                              (int64_t)last->delay_ns});
 }
 
 void thread_info_note_ends(struct profile *profile, const struct target *target)

@@ -27,7 +27,8 @@ void thread_info_refresh_name(struct profile *profile, const struct target *targ
 void thread_info_note_exec(struct profile *profile, const struct target *target, int64_t now_ns);
 
 // Notes how long the thread has run, and waited for a CPU, as the kernel counts it.
-void thread_info_note_kernel_figures(struct profile *profile, const struct target_thread *thread);
+void thread_info_note_kernel_figures(struct profile *profile, const struct target_thread *thread,
+                                     int64_t at_ns);
 
 // Notes the ends of the threads that target_forget_gone is about to forget.
 void thread_info_note_ends(struct profile *profile, const struct target *target);

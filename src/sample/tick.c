@@ -86,7 +86,9 @@ void ticker_deinit(struct ticker *ticker)
 static void note_figures(struct target_thread *thread, const struct stop *stop,
                          const struct proc_schedstat *now)
 {
-	if (!thread->has_schedstat || now->runs == 0)
+	// One that has executed another program may have another thread's figures.
+	if (!thread->has_schedstat || now->runs == 0 || now->cpu_ns < stop->asked.cpu_ns ||
+	    now->delay_ns < stop->asked.delay_ns)
 		return;
 	thread->account.pending_cpu_ns = (int64_t)(now->cpu_ns - stop->asked.cpu_ns);
 	thread->account.pending_delay_ns = (int64_t)(now->delay_ns - stop->asked.delay_ns);
@@ -389,7 +391,9 @@ static void count_idle_ticks(struct ticker *ticker)
 static void look_at(struct ticker *ticker, struct target_thread *thread)
 {
 	tick_look(ticker, thread);
-	thread_info_note_kernel_figures(ticker->profile, thread);
+	// Those of a thread that has yet to stop are older.
+	if (!thread->stop.pending && !ticker->accounting.priming)
+		thread_info_note_kernel_figures(ticker->profile, thread, ticker->stops.due_ns);
 }
 
 // True if the thread sleeps, and has slept for a while.
@@ -624,12 +628,30 @@ static void count_unseen(struct ticker *ticker)
 	ticker->stops.count = 0;
 }
 
+// Reads what the kernel has counted in the end of those that do not sleep.
+static void note_last_figures(struct ticker *ticker)
+{
+	const int64_t now_ns = clock_now_ns();
+
+	for (size_t i = 0; i < ticker->target->n_threads; i++) {
+		struct target_thread *thread = ticker->target->threads[i];
+		if (!thread->has_schedstat || thread->sleep.asleep)
+			continue;
+		const struct proc_schedstat now = sleeper_figures(ticker->target, thread);
+		if (now.runs == 0)
+			continue;
+		thread->last = now;
+		thread_info_note_kernel_figures(ticker->profile, thread, now_ns);
+	}
+}
+
 void ticker_finish(struct ticker *ticker)
 {
 	count_idle_ticks(ticker);
 	stops_let_all_go(&ticker->stops);
 	count_stops(ticker);
 	count_unseen(ticker);
+	note_last_figures(ticker);
 	goroutine_samples_settle(ticker, true);
 	wait_reasons_name_sockets(&ticker->waits, ticker->target, true);
 }

@@ -27,6 +27,8 @@ char *frame_name_unresolved(const struct module *module, uint64_t address)
 
 char *frame_name_truncated(enum stack_end end)
 {
+	if (end == STACK_UNSEEN)
+		return memory_printf("[%s]", stack_end_name(end));
 	return memory_printf("[truncated: %s]", stack_end_name(end));
 }
 

@@ -200,7 +200,7 @@ static void collect_lines(struct folded *folded)
 		const struct sample *sample = &profile->samples[i];
 		const struct thread *thread = &profile->threads[sample->thread];
 
-		if (report->selected && !report->selected[i])
+		if ((report->selected && !report->selected[i]) || sample->count == 0)
 			continue;
 		look_up_stack(folded, &profile->stacks[sample->stack]);
 		*array_push(folded->lines, folded->n_lines,

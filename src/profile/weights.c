@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+enum {
+	MIN_TICKS = 16,
+	// A class without samples may last for so long by chance, and for this part of all.
+	MAX_CHANCE_PERIODS = 2,
+	MAX_CHANCE_SHARE = 50,
+};
+
+enum weight_class weight_class_of(enum thread_state state)
+{
+	switch (state) {
+	case THREAD_RUNNING:
+		return WEIGHT_RUNNING;
+	case THREAD_RUNNABLE:
+		return WEIGHT_RUNNABLE;
+	default:
+		return WEIGHT_BLOCKED;
+	}
+}
+
+static int64_t total_of(const struct weight_sums *sums)
+{
+	int64_t total_ns = 0;
+
+	for (int class = 0; class < N_WEIGHT_CLASSES; class ++)
+		total_ns += sums->wall_ns[class];
+	return total_ns;
+}
+
+// Divides the time as the kernel counted it. False if it did not, or not for long enough.
+static bool divide(const struct weight_sums *sums, const struct thread_figures *from,
+                   const struct thread_figures *to, double ret_ns[N_WEIGHT_CLASSES])
+{
+	const double total_ns = (double)total_of(sums);
+	const double counted_ns = (double)(to->at_ns - from->at_ns);
+
+	if (from->at_ns == 0 || counted_ns <= 0 || 2 * counted_ns < total_ns ||
+	    sums->ticks < MIN_TICKS || to->cpu_ns < from->cpu_ns || to->delay_ns < from->delay_ns)
+		return false;
+	double cpu = (double)(to->cpu_ns - from->cpu_ns) / counted_ns;
+	double delay = (double)(to->delay_ns - from->delay_ns) / counted_ns;
+	if (cpu + delay > 1) {
+		cpu /= cpu + delay;
+		delay = 1 - cpu;
+	}
+	ret_ns[WEIGHT_RUNNING] = cpu * total_ns;
+	ret_ns[WEIGHT_RUNNABLE] = delay * total_ns;
+	ret_ns[WEIGHT_BLOCKED] = (1 - cpu - delay) * total_ns;
+	return true;
+}
+
+void weights_find(const struct weight_sums *sums, const struct thread_figures *from,
+                  const struct thread_figures *to, int64_t period_ns, struct weights *ret)
+{
+	const double total_ns = (double)total_of(sums);
+	double chance_ns = (double)(MAX_CHANCE_PERIODS * period_ns);
+	double class_ns[N_WEIGHT_CLASSES], left_ns = 0;
+
+	*ret = (struct weights){.factor = {1, 1, 1}};
+	if (!divide(sums, from, to, class_ns))
+		return;
+	if (chance_ns < total_ns / MAX_CHANCE_SHARE)
+		chance_ns = total_ns / MAX_CHANCE_SHARE;
+	for (int class = 0; class < N_WEIGHT_CLASSES; class ++) {
+		if (sums->wall_ns[class] == 0 && class_ns[class] <= chance_ns)
+			class_ns[class] = 0;
+		left_ns += class_ns[class];
+	}
+	for (int class = 0; class < N_WEIGHT_CLASSES && left_ns > 0; class ++) {
+		const double ns = class_ns[class] * total_ns / left_ns;
+		if (sums->wall_ns[class] > 0)
+			ret->factor[class] = ns / (double)sums->wall_ns[class];
+		else
+			ret->unseen_ns[class] = (int64_t)(ns + 0.5);
+	}
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+// Returns the pids of processes with goroutines, sorted; the caller frees.
+static int *find_go(const struct profile *profile, size_t *ret_count)
+{
+	int *pids = NULL;
+	size_t n = 0, capacity = 0;
+
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		const struct thread *thread = &profile->threads[i];
+		if (thread->is_goroutine && (n == 0 || pids[n - 1] != thread->pid))
+			*array_push(pids, n, capacity) = thread->pid;
+	}
+	if (n > 0)
+		qsort(pids, n, sizeof(*pids), compare_pids);
+	*ret_count = n;
+	return pids;
+}
+
+struct weights *weights_of_threads(const struct profile *profile, const struct weight_sums *sums)
+{
+	struct weights *weights = memory_alloc_zeroed(profile->n_threads + 1, sizeof(*weights));
+	size_t n_go;
+	_cleanup_free_ int *go = find_go(profile, &n_go);
+
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		const int pid = profile->threads[i].pid;
+		struct thread_figures from, to;
+		if (n_go > 0 && bsearch(&pid, go, n_go, sizeof(*go), compare_pids))
+			from = to = (struct thread_figures){0};
+		else
+			profile_figures(profile, i, &from, &to);
+		weights_find(&sums[i], &from, &to, profile->period_ns, &weights[i]);
+	}
+	return weights;
+}
+
+static bool is_one_wait(const struct profile *profile)
+{
+	return profile->n_samples > 0 && profile->samples[0].is_one_wait;
+}
+
+static struct weight_sums *sum_up(const struct profile *profile)
+{
+	struct weight_sums *sums = memory_alloc_zeroed(profile->n_threads + 1, sizeof(*sums));
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sample *sample = &profile->samples[i];
+		sums[sample->thread].ticks += sample->count;
+		sums[sample->thread].wall_ns[weight_class_of(sample->state)] += sample->wall_ns;
+	}
+	return sums;
+}
+
+// Scales the samples. Rounding errors are handed on from sample to sample, so that each thread's
+// samples keep their sum.
+static void scale(struct weighed *weighed, const struct weights *weights)
+{
+	const size_t n = weighed->profile.n_threads;
+	_cleanup_free_ double *errors = memory_alloc_zeroed(n + 1, sizeof(*errors));
+
+	for (size_t i = 0; i < weighed->profile.n_samples; i++) {
+		struct sample *sample = &weighed->samples[i];
+		const enum weight_class class = weight_class_of(sample->state);
+		const double factor = weights[sample->thread].factor[class];
+		double *error = &errors[sample->thread];
+		const double wanted_ns = (double)sample->wall_ns * factor + *error;
+		if (sample->wall_ns == 0)
+			continue;
+		sample->wall_ns = (int64_t)(wanted_ns > 0 ? wanted_ns + 0.5 : 0);
+		*error = wanted_ns - (double)sample->wall_ns;
+		sample->cpu_ns = class == WEIGHT_RUNNING ? sample->wall_ns : 0;
+	}
+}
+
+static void add_unseen(struct weighed *weighed, const struct weights *weights, size_t *capacity)
+{
+	static const enum thread_state states[N_WEIGHT_CLASSES] = {THREAD_RUNNING, THREAD_RUNNABLE,
+	                                                           THREAD_SLEEPING};
+	struct profile *profile = &weighed->profile;
+
+	for (size_t i = 0; i < profile->n_threads; i++) {
+		for (int class = 0; class < N_WEIGHT_CLASSES; class ++) {
+			const int64_t ns = weights[i].unseen_ns[class];
+			if (ns == 0)
+				continue;
+			*array_push(weighed->samples, profile->n_samples, *capacity) =
+			    (struct sample){
+			        .stack = profile->n_stacks - 1,
+			        .thread = i,
+			        .wait = WAIT_NONE,
+			        .state = states[class],
+			        .wall_ns = ns,
+			        .cpu_ns = class == WEIGHT_RUNNING ? ns : 0,
+			    };
+		}
+	}
+}
+
+void weighed_init(struct weighed *ret, const struct profile *profile)
+{
+	size_t capacity = profile->n_samples + 1;
+
+	*ret = (struct weighed){.profile = *profile};
+	if (is_one_wait(profile))
+		return;
+	_cleanup_free_ struct weight_sums *sums = sum_up(profile);
+	_cleanup_free_ struct weights *weights = weights_of_threads(profile, sums);
+	ret->samples = memory_alloc_zeroed(capacity, sizeof(*ret->samples));
+	if (profile->n_samples > 0)
+		memcpy(ret->samples, profile->samples, profile->n_samples * sizeof(*ret->samples));
+	ret->stacks = memory_alloc_zeroed(profile->n_stacks + 1, sizeof(*ret->stacks));
+	if (profile->n_stacks > 0)
+		memcpy(ret->stacks, profile->stacks, profile->n_stacks * sizeof(*ret->stacks));
+	ret->stacks[profile->n_stacks] = (struct stack){.end = STACK_UNSEEN};
+	ret->profile.stacks = ret->stacks;
+	ret->profile.n_stacks = profile->n_stacks + 1;
+	scale(ret, weights);
+	add_unseen(ret, weights, &capacity);
+	ret->profile.samples = ret->samples;
+}
+
+void weighed_deinit(struct weighed *weighed)
+{
+	free(weighed->samples);
+	free(weighed->stacks);
+	*weighed = (struct weighed){0};
+}
