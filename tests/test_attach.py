@@ -380,7 +380,10 @@ class Threads(harness.TestCase):
         for sample in run.pprof.samples:
             if sample.stack != NO_STACK or not run.starved[sample.tid]:
                 states[(sample.stack[-1] == "spin_here", sample.state)] += sample.count
-        self.assertEqual(set(states), {(True, "running"), (False, "sleeping")})
+        # One may wait for a CPU, or be on its way back to where a stop has found it asleep.
+        self.assertLessEqual({state for spins, state in states if spins}, {"running", "runnable"})
+        waiting = sum(n for (spins, _), n in states.items() if not spins)
+        self.assertGreater(states[False, "sleeping"], 0.9 * waiting)
 
     def test_each_thread_once_a_tick(self):
         """Every thread has exactly one sample a tick, running or blocked."""

@@ -222,6 +222,7 @@ static enum sleeper_look look_from_afar(const struct target *target, struct targ
 	if (*ret_state == THREAD_RUNNING)
 		return SLEEPER_RUNS;
 	thread->sleep.runs = thread->last.runs;
+	thread->call = (struct proc_syscall){.running = true}; // not known
 	return SLEEPER_HIDDEN;
 }
 

@@ -20,15 +20,18 @@ static enum thread_state ready_state(const struct stop_seen *seen)
 
 enum thread_state stop_state(const struct stop_seen *seen)
 {
+	const bool is_same =
+	    seen->call == seen->asked_call || seen->asked_call == STOP_STATE_ANY_CALL;
+
 	switch (seen->asked_state) {
 	case THREAD_STOPPED:
 		return seen->group_stop || seen->call != -1 ? THREAD_STOPPED : ready_state(seen);
 	case THREAD_SLEEPING:
-		if (seen->call != -1 && seen->call == seen->asked_call)
+		if (seen->call != -1 && is_same)
 			return THREAD_SLEEPING;
 		return ready_state(seen);
 	case THREAD_DISK:
-		if (seen->call == seen->asked_call) // -1: a page fault
+		if (is_same) // -1: a page fault
 			return THREAD_DISK;
 		return ready_state(seen);
 	default:

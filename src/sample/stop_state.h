@@ -17,13 +17,15 @@
 #include "proc.h"
 #include "profile.h"
 
+enum { STOP_STATE_ANY_CALL = -2 }; // it is not known which
+
 struct stop_seen {
-	enum thread_state asked_state;        // what the look showed
-	int64_t asked_call;                   // the system call that it slept in then; -1: none
-	int64_t call;                         // the one in which it stopped; -1: none, or not known
-	bool waits;                           // that one does nothing but wait (stop_state_waits)
-	bool group_stop;                      // stopped by job control
-	bool has_runs;                        // the kernel shows the next two
+	enum thread_state asked_state; // what the look showed
+	int64_t asked_call; // the system call that it slept in then; -1: none; STOP_STATE_ANY_CALL
+	int64_t call;       // the one in which it stopped; -1: none, or not known
+	bool waits;         // that one does nothing but wait (stop_state_waits)
+	bool group_stop;    // stopped by job control
+	bool has_runs;      // the kernel shows the next two
 	struct proc_schedstat asked, stopped; // when it was looked at, while it stood stopped
 	int64_t due_ns;   // when the tick was due; if it began late, when the sampler got its CPU
 	int64_t found_ns; // when it was found stopped

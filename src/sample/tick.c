@@ -135,7 +135,7 @@ static void settle_state(struct stop *stop)
 	const struct registers *registers = &stop->snapshot.registers;
 	const struct stop_seen seen = {
 	    .asked_state = stop->state,
-	    .asked_call = stop->state == THREAD_RUNNING ? -1 : thread->call.nr,
+	    .asked_call = thread->call.running ? STOP_STATE_ANY_CALL : thread->call.nr,
 	    .call = stop->how.call,
 	    .waits =
 	        stop_state_waits(stop->how.call, registers->value[ARCH_NATIVE->syscall_args[1]]),
