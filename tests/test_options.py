@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every option does what the help says of it."""
 
+import collections
 import os
 import pty
 import re
@@ -112,16 +113,23 @@ class Which(harness.TestCase):
         self.assertEqual({s.state for s in run.pprof.samples}, {"running"})
         leaves = {s.stack[-1] for s in run.pprof.samples if s.tid not in run.starved or s.stack != harness.NO_STACK}
         self.assertEqual(leaves, {"spin_here"})
-        self.assertGreaterEqual(sum(s.count for s in run.pprof.samples), 2 * run.summary.ticks - 2)
+        # As often as the two had a CPU, by the kernel's count.
+        ran_s = sum(thread.kernel_cpu_s for thread in run.summary.threads)
+        share = min(1, ran_s / (2 * run.summary.duration_s))
+        self.assertGreater(sum(s.count for s in run.pprof.samples), 0.5 * share * 2 * run.summary.ticks)
 
     def test_off_cpu(self):
         target = self.start_fixture("threads", 8, 2)
         run = attach(target, "--off-cpu")
-        self.assertEqual({s.state for s in run.pprof.samples}, {"sleeping"})
-        self.assertEqual(sum(s.count for s in run.pprof.samples), 7 * run.summary.ticks)
-        folded = attach(target, "--off-cpu", form="folded")
+        states = collections.Counter()
+        for sample in run.pprof.samples:
+            states[sample.state, sample.stack[-1] == "spin_here"] += sample.count
+        # What spins is blocked at no time; it may wait for a CPU.
+        waiting = {("sleeping", False), ("runnable", False), ("runnable", True)}
+        self.assertLessEqual(set(states), waiting)
+        self.assertEqual(states["sleeping", False] + states["runnable", False], 7 * run.summary.ticks)
+        folded = attach(target, "--state=sleeping,disk", form="folded")
         self.assertFalse([s for s in folded.folded if "spin_here" in s])
-        self.assertEqual(sum(folded.folded.values()), 7 * folded.summary.ticks)
 
     def test_thread(self):
         target = self.start_fixture("threads", 12, 2)
@@ -142,10 +150,10 @@ class Which(harness.TestCase):
         target = self.start_fixture("threads", 8, 2)
         run = attach(target, "--state=sleeping")
         self.assertEqual({s.state for s in run.pprof.samples}, {"sleeping"})
-        self.assertEqual(run.summary.left_out, 2 * run.summary.ticks)
+        self.assertGreaterEqual(run.summary.left_out, 2 * run.summary.ticks)
         run = attach(target, "--state=stopped,disk", form="folded")
         self.assertEqual(run.summary.left_out, run.summary.samples)
-        run = attach(target, "--state=running,sleeping")
+        run = attach(target, "--state=running,runnable,sleeping")
         self.assertEqual(run.summary.left_out, 0)
 
     def test_syscall(self):
@@ -273,8 +281,8 @@ class Outputs(harness.TestCase):
         self.assertIsNotNone(summary.held_percent)
         self.assertLess(summary.held_percent, 100)
         self.assertIsNotNone(summary.sampled_cpu_s)
-        # Its one thread was running all the time, on a CPU or waiting for one.
-        self.assertAlmostEqual(summary.sampled_cpu_s, summary.duration_s, delta=0.05)
+        # Its one thread was running whenever it had a CPU.
+        self.assertAlmostEqual(summary.sampled_cpu_s, summary.kernel_cpu_s, delta=0.15)
         # The kernel counts on until the profiler has asked it for the last time.
         self.assertLessEqual(summary.kernel_cpu_s, run.elapsed_s)
         self.assertGreater(summary.kernel_cpu_s, 0)

@@ -74,10 +74,11 @@ struct target_thread {
 	uint64_t go_m;             // its struct m in Go's runtime; 0: not known
 
 	// What a tick concludes from that (tick).
-	bool ran;        // it has run since this was last cleared
-	int64_t ran_ns;  // when it was last found to have run
-	bool look_later; // it is still to be looked at in this tick
-	bool look_again; // likewise: its stop has only shown where its stack goes on
+	bool ran;             // it has run since this was last cleared
+	int64_t ran_ns;       // when it was last found to have run
+	bool look_later;      // it is still to be looked at in this tick
+	bool look_again;      // likewise: its stop has only shown where its stack goes on
+	bool is_seen_running; // in this tick, by the first look
 };
 
 struct target {

@@ -434,30 +434,64 @@ static void look_at_sleepers(struct ticker *ticker, bool has_stopped)
 		idle_check_settle(check, ticker->target);
 }
 
-// Looks first at threads that may run, which may show that no other does; those found running are
-// stopped before any other is looked at. The reason: a thread that falls asleep between the two
-// looks is seen asleep, but one that wakes between them is not seen running. So the longer that
-// takes, the more often threads would be seen in their sleeps.
-static void look_at_all(struct ticker *ticker)
+// Sees what each thread does that may run. Returns how many others there are, which sleep for long.
+static size_t see_all(struct ticker *ticker)
 {
 	struct target *target = ticker->target;
-	const size_t n_asked = ticker->stops.count;
 	size_t n_sleepers = 0;
 
-	ticker->n_running = 0;
 	for (size_t i = 0; i < target->n_threads; i++) {
 		struct target_thread *thread = target->threads[i];
 		target_attend(target, i);
 		thread->look_later = is_asleep(ticker, thread);
 		n_sleepers += thread->look_later;
 		tick_see(ticker, thread);
+		thread->is_seen_running = thread->seen.known && thread->seen.look == SLEEPER_RUNS;
 	}
+	return n_sleepers;
+}
+
+static void look_at_runners(struct ticker *ticker)
+{
+	struct target *target = ticker->target;
+
 	for (size_t i = 0; i < target->n_threads; i++) {
 		target_attend(target, i);
-		if (!target->threads[i]->look_later)
+		if (target->threads[i]->is_seen_running)
 			look_at(ticker, target->threads[i]);
 	}
+}
+
+// Looks at the others. `again`: some were stopped meanwhile, so that what was seen is old.
+static void look_at_others(struct ticker *ticker, bool again)
+{
+	struct target *target = ticker->target;
+
+	for (size_t i = 0; i < target->n_threads; i++) {
+		struct target_thread *thread = target->threads[i];
+		target_attend(target, i);
+		if (thread->look_later || thread->is_seen_running)
+			continue;
+		thread->seen.known &= !again;
+		look_at(ticker, thread);
+	}
+}
+
+// Looks first at threads that may run, which may show that no other does. Those found running are
+// stopped before any other is looked at for good. The reason: a thread that falls asleep between
+// its look and its stop is seen asleep, so one that wakes meanwhile has to be seen running; else
+// threads would be seen too seldom in what they do first when they have woken.
+static void look_at_all(struct ticker *ticker)
+{
+	const size_t n_asked = ticker->stops.count;
+
+	ticker->n_running = 0;
+	const size_t n_sleepers = see_all(ticker);
+	look_at_runners(ticker);
 	stop_planned(ticker, n_asked);
+	const size_t n_runners = ticker->stops.count;
+	look_at_others(ticker, n_runners > n_asked);
+	stop_planned(ticker, n_runners);
 	if (n_sleepers > 0) {
 		const size_t n_stopped = ticker->stops.count;
 		look_at_sleepers(ticker, n_stopped > n_asked);
