@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A file system of one file whose server stops answering: fuse_server.py DIRECTORY FILE STALL
+"""A file system of one file whose server stops answering: fuse_server.py DIRECTORY FILE STALL [USER]
 
 DIRECTORY/prog has FILE's bytes, until the file STALL exists: from then on no request is answered
-any more. What is written to it is forgotten. Whoever opens it with O_SYNC shares no page cache. Says "ready" when it is mounted. Speaks the kernel's protocol (linux/fuse.h) by itself.
+any more. What is written to it is forgotten. With USER, a number,
+the file system is that user's alone. Whoever opens it with O_SYNC shares no page cache. Says "ready" when it is mounted. Speaks the kernel's protocol (linux/fuse.h) by itself.
 """
 
 import ctypes
@@ -71,13 +72,14 @@ class Server:
 
 
 def main():
-    directory, file, stall = sys.argv[1:]
+    directory, file, stall, *user = sys.argv[1:]
     with open(file, "rb") as content:
         server = Server(content.read())
     device = os.open("/dev/fuse", os.O_RDWR)
-    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
+    rights = f"user_id={user[0]},group_id={user[0]}" if user else "user_id=0,group_id=0,allow_other"
+    options = f"fd={device},rootmode=40000,{rights}"
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(b"profiler-test", directory.encode(), b"fuse", MS_NODEV, options) != 0:
+    if libc.mount(b"profiler-test", directory.encode(), b"fuse", MS_NODEV, options.encode()) != 0:
         sys.exit(f"mount: {os.strerror(ctypes.get_errno())}")
     print("ready", flush=True)
     server.serve(device, stall)

@@ -172,11 +172,11 @@ class Servers(harness.TestCase):
             self.skipTest("no FUSE on this machine")  # a container, most likely
         self.start_server()
 
-    def start_server(self):
+    def start_server(self, *user):
         self.mount_point, self.stall = self.directory(), os.path.join(self.directory(), "stall")
         server = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fuse_server.py")
         self.server = harness.Target(
-            [sys.executable, server, self.mount_point, harness.fixture("calls-O2"), self.stall]
+            [sys.executable, server, self.mount_point, harness.fixture("calls-O2"), self.stall, *user]
         )
         self.addCleanup(self.end_server)
         self.program = os.path.join(self.mount_point, "prog")
@@ -192,7 +192,7 @@ class Servers(harness.TestCase):
     def end_server(self):
         self.server.process.kill()
         self.server.end()
-        subprocess.run(["umount", "-lq", self.mount_point], check=False)
+        subprocess.run(["umount", "-lq", self.mount_point], check=False, stderr=subprocess.DEVNULL)
 
     def stop_answering(self):
         with open(self.stall, "wb"):
@@ -207,6 +207,27 @@ class Servers(harness.TestCase):
         target = self.start(self.program, "spin")
         run = harness.attach(target, duration="0.3")
         self.assert_stacks(run.stacks(), r"_start;.*main;many_arguments;.*leaf_spin")
+
+    def start_users(self):
+        """A program on a file system that is an ordinary user's alone, as an AppImage's is."""
+        self.end_server()
+        self.start_server(str(NOBODY))
+        self.assertRaises(PermissionError, os.stat, self.program)
+        setpriv = harness.find_tool("setpriv")
+        return self.start(setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+                          self.program, "spin")  # fmt: skip
+
+    def test_of_a_user(self):
+        """Root may not even look at the file; the helper that opens it becomes the user."""
+        run = harness.attach(self.start_users(), duration="0.3")
+        self.assert_stacks(run.stacks(), r"_start;.*main;many_arguments;.*leaf_spin")
+
+    def test_of_a_user_who_cannot_be_taken_for(self):
+        """The reason is told."""
+        target = self.start_users()
+        bounds = [harness.find_tool("setpriv"), "--bounding-set=-setuid,-setgid", "--inh-caps=-all"]
+        run = harness.attach(target, duration="0.3", prefix=bounds)
+        self.assertIn(f"cannot read {self.program}: there is no permission to read it", run.stderr)
 
     def test_duration_is_kept(self):
         target = self.start(self.program, "sleep")

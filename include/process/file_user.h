@@ -29,6 +29,11 @@ void file_user_parse(const char *text, struct file_user *ret);
 // stays root.
 void file_user_become(const struct file_user *user);
 
+// Makes the process, which has one thread, a process of the user of thread `tid`, in that thread's
+// user namespace. It cannot go back, even if this fails. File systems that a user has mounted
+// (FUSE) ask for that: root may not even look at what is in them. False if it is not allowed.
+bool file_user_become_for_good(int tid);
+
 // Restores the rights that the process had at the first call of this function. Call it once before
 // file_user_become.
 void file_user_return(void);

@@ -17,14 +17,15 @@ enum storage {
 };
 
 // Looks at what is behind an O_PATH descriptor: its status, and how it is stored; STORAGE_NONE also
-// for anything but a regular file. Waits if a server does not answer.
+// for anything but a regular file (errno: ENODEV), and for what may not be looked at (EACCES).
+// Waits if a server does not answer.
 enum storage regular_file_look(int path_fd, struct stat *ret);
 
 // Opens for reading what is behind an O_PATH descriptor, with the thread's own rights; -1 with
 // errno.
 int regular_file_open(int path_fd);
 
-// Looks and opens in one call: -1 with errno, ENODEV if regular_file_look says STORAGE_NONE. For
+// Looks and opens in one call: -1 with errno, regular_file_look's if it says STORAGE_NONE. For
 // paths that the user or the kernel gives; follows links.
 int regular_file_open_path(const char *path, struct stat *ret);
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "file_user.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +128,40 @@ void file_user_become(const struct file_user *user)
 		setfsuid(user->uid);
 	}
 	drop_capabilities();
+}
+
+// Gives up all capabilities, those that could be taken again, too.
+static bool give_up_capabilities(void)
+{
+	const struct __user_cap_data_struct none[CAPABILITY_WORDS] = {{0}};
+
+	return syscall(SYS_capset, &header, none) == 0;
+}
+
+// Enters the thread's user namespace, unless it is our own. Root's groups would stay, where it does
+// not allow to change them: they go before.
+static bool enter_namespace(int tid)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", tid);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 && setgroups(0, NULL) == 0 &&
+	       (setns(fd, CLONE_NEWUSER) == 0 || errno == EINVAL);
+}
+
+bool file_user_become_for_good(int tid)
+{
+	struct file_user user;
+
+	if (geteuid() != 0 || !enter_namespace(tid))
+		return false;
+	file_user_read(tid, &user); // as that namespace numbers them
+	if (!user.known)
+		return false;
+	setgroups(user.n_groups, user.groups);
+	return setresgid(user.gid, user.gid, user.gid) == 0 &&
+	       setresuid(user.uid, user.uid, user.uid) == 0 && give_up_capabilities();
 }
 
 void file_user_return(void)

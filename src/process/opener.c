@@ -201,6 +201,8 @@ static int ask(const struct opener_request *request, struct opener_reply *ret)
 			return -1;
 		}
 	} while (ret->is_progress);
+	if (ret->is_last)
+		leave_behind();
 	errno = ret->error;
 	return fd;
 }

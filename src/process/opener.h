@@ -42,6 +42,7 @@ struct opener_reply {
 	int error;
 	bool is_progress;   // another reply follows
 	bool is_copy;       // the descriptor is that of a copy in memory
+	bool is_last;       // the process has become somebody else, and ends
 	struct stat status; // of the file itself
 	uint32_t n_bytes;   // of text, which has no NUL at its end
 	char text[OPENER_TEXT_BYTES];

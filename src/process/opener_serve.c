@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -177,6 +179,18 @@ static bool is_requested(const struct opener_request *request, const struct stat
 	       (same_device || (request->way != OPENER_PATH && !served));
 }
 
+// Looks at what a user's file system (FUSE) keeps from all others, root among them, as the user
+// whose process has mapped it. This process can then do nothing else.
+static enum storage look_as_its_user(int path_fd, int tid, struct opener_reply *ret)
+{
+	ret->is_last = true;
+	errno = EACCES;
+	if (!file_user_become_for_good(tid))
+		return STORAGE_NONE;
+	prctl(PR_SET_PDEATHSIG, SIGKILL); // it was cleared
+	return regular_file_look(path_fd, &ret->status);
+}
+
 static int open_requested(int socket, struct opener_request *request, struct opener_reply *ret)
 {
 	_cleanup_close_ int path_fd = find_requested(request);
@@ -184,9 +198,12 @@ static int open_requested(int socket, struct opener_request *request, struct ope
 	if (path_fd < 0)
 		return -1;
 	enum storage storage = regular_file_look(path_fd, &ret->status);
-	errno = storage == STORAGE_NONE ? ENODEV : ESTALE;
-	if (storage == STORAGE_NONE ||
-	    !is_requested(request, &ret->status, storage == STORAGE_SERVER))
+	if (storage == STORAGE_NONE && errno == EACCES && request->way == OPENER_LINK)
+		storage = look_as_its_user(path_fd, request->tid, ret);
+	if (storage == STORAGE_NONE)
+		return -1;
+	errno = ESTALE;
+	if (!is_requested(request, &ret->status, storage == STORAGE_SERVER))
 		return -1;
 	const int fd = regular_file_open(path_fd);
 	if (fd < 0 || storage == STORAGE_LOCAL)
@@ -303,7 +320,7 @@ void opener_serve(int fd)
 		request.path[sizeof(request.path) - 1] = '\0';
 		file_user_return();
 		const int found = answer_request(fd, &request, &answer);
-		if (!reply(fd, &answer, found))
+		if (!reply(fd, &answer, found) || answer.is_last)
 			return;
 		if (found >= 0)
 			close(found);

@@ -69,7 +69,12 @@ enum storage regular_file_look(int path_fd, struct stat *ret)
 {
 	struct statfs system = {0};
 
-	if (fstat(path_fd, ret) != 0 || !S_ISREG(ret->st_mode))
+	if (fstat(path_fd, ret) != 0) {
+		errno = errno == EACCES ? EACCES : ENODEV;
+		return STORAGE_NONE;
+	}
+	errno = ENODEV;
+	if (!S_ISREG(ret->st_mode))
 		return STORAGE_NONE;
 	// No regular file has type 0, but some servers do not give the type.
 	if (fstatfs(path_fd, &system) != 0)
@@ -77,6 +82,7 @@ enum storage regular_file_look(int path_fd, struct stat *ret)
 	for (size_t i = 0; i < array_size(file_systems); i++)
 		if (file_systems[i].magic == (uint32_t)system.f_type)
 			return file_systems[i].storage;
+	errno = ENODEV;
 	return ret->st_blocks > 0 ? STORAGE_SERVER : STORAGE_NONE;
 }
 
@@ -97,6 +103,5 @@ int regular_file_open_path(const char *path, struct stat *ret)
 		return -1;
 	if (regular_file_look(path_fd, ret) != STORAGE_NONE)
 		return regular_file_open(path_fd);
-	errno = ENODEV;
 	return -1;
 }
