@@ -2,9 +2,11 @@
 """The page (-f html) in a real browser, headless, one for all: Chromium; Firefox where PAGE_BROWSER=firefox."""
 
 import collections
+import http.server
 import os
 import shutil
 import tempfile
+import threading
 import unittest
 import zlib
 
@@ -17,7 +19,7 @@ from test_record import Recorded, report
 
 HOSTILE_NAMES = (
     "</script><img src=x onerror=window.caught=1>",
-    "</noscript><script>window.caught=2</script>",
+    "</section><script>window.caught=2</script>",
     "\u202eturned\u2066 around",
 )
 # Where things are at 1280x800: the lanes begin below the bars, the graph is at the bottom.
@@ -408,6 +410,56 @@ class Use(InBrowser):
             self.assertIn("spin_here", self.browser.evaluate("document.querySelector('main').textContent"))
             self.assertEqual(len(self.browser.errors), int(self.browser.reads_console))
             self.browser.errors.clear()
+
+    def test_saved(self):
+        """A browser saves the page as it stands, whatever was done in it: opened again it is the same, and
+        so is what is saved of that."""
+        self.open()
+        first = self.told("{asleep: true}")
+        buttons = "document.querySelectorAll('#kinds button, #views button').length"
+        n_buttons = self.browser.evaluate(buttons)
+        for keys in (("3",), ("?",), ("2", "ArrowDown", "d", "?")):
+            for key in keys:
+                self.browser.key(key)
+            html = "<!DOCTYPE html>" + self.browser.evaluate("document.documentElement.outerHTML")
+            self.open(path=write("saved.html", html.encode()))
+            # What the script styles itself is set anew; the policy refuses it from the file.
+            self.browser.errors[:] = [e for e in self.browser.errors if "inline style" not in e]
+            again = self.told("{asleep: true}")
+            self.assertEqual((again["functions"], again["time"]), (first["functions"], first["time"]))
+            self.assertEqual(self.browser.evaluate(buttons), n_buttons)
+            self.assertFalse(self.browser.evaluate("document.getElementById('dialog').open"))
+            self.assertEqual(self.browser.evaluate("document.querySelectorAll('main :is(#still, [role=alert])').length"), 0)
+
+    POLICIES = ("default-src 'self'", "script-src 'none'", "sandbox; default-src 'none'; img-src 'self'")
+
+    def test_policies(self):
+        """Where a server allows no script, the tables are what is seen, without buttons that do nothing."""
+        harness.need(isinstance(self.browser, browser.Browser), "only Chromium is led to where no script runs")
+        html = self.html
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.send_header("Content-Security-Policy", policy)
+                self.end_headers()
+                self.wfile.write(html)
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        for policy in self.POLICIES:
+            self.browser.ask("Page.navigate", url=f"http://127.0.0.1:{server.server_address[1]}/")
+            self.browser.wait("document.readyState === 'complete' && !!document.getElementById('still')")
+            seen = self.browser.evaluate("document.body.innerText")
+            self.assertRegex(seen, r"\d\.\d{3}\s+\d\.\d{3}\s+spin_here", policy)
+            self.assertNotIn("theme", seen)
+        self.open()
 
 
 class Hostile(InBrowser):

@@ -3,7 +3,7 @@
 
     page.py OUTPUT PAGE.html PAGE.css START.js SCRIPT.js...
 
-OUTPUT becomes a header with the texts before the title, the tables, the data and the end. START.js
+OUTPUT becomes a header with the texts before the title, the data, the tables and the end. START.js
 unpacks the other scripts, which are packed. The page's policy allows these scripts and this style
 alone, by their hashes.
 """
@@ -15,8 +15,8 @@ import re
 import sys
 
 # Where write_html.c puts in what it knows.
-MARKS = ("@TITLE@", "@TABLES@", "@DATA@")
-NAMES = ("page_head", "page_body", "page_data", "page_tail")
+MARKS = ("@TITLE@", "@DATA@", "@TABLES@")
+NAMES = ("page_head", "page_body", "page_program", "page_tail")
 
 STRICT = "'use strict';\n"
 SHOWN_AS = "//# sourceURL=profiler.js\n"  # in the browser's debugger

@@ -146,9 +146,9 @@ static struct error *write_page(struct page *page, const struct report *report, 
 	fputs(page_head, stream);
 	page_put_text(stream, title, MAX_TITLE_BYTES);
 	fputs(page_body, stream);
-	page_tables_write(page, order, stream);
-	fputs(page_data, stream);
 	struct error *error = put_data(page, order, meta, stream);
+	fputs(page_program, stream);
+	page_tables_write(page, order, stream);
 	fputs(page_tail, stream);
 	return error;
 }
