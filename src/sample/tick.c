@@ -129,7 +129,7 @@ static bool put_off(const struct ticker *ticker, const struct stop *stop, enum s
 }
 
 // Finds out in which state the thread was when its tick was due.
-static void settle_state(struct stop *stop)
+static void settle_state(struct ticker *ticker, struct stop *stop)
 {
 	struct target_thread *thread = stop->thread;
 	const struct registers *registers = &stop->snapshot.registers;
@@ -149,6 +149,11 @@ static void settle_state(struct stop *stop)
 
 	stop->state = stop_state(&seen);
 	note_figures(thread, stop, &stop->stopped);
+	if (seen.has_runs)
+		profile_note_figures(ticker->profile, thread->account.own,
+		                     &(struct thread_figures){stop->found_ns,
+		                                              (int64_t)stop->stopped.cpu_ns,
+		                                              (int64_t)stop->stopped.delay_ns});
 }
 
 static void count_stop(struct ticker *ticker, struct stop *stop)
@@ -166,7 +171,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	if (stop->copied && !stop->failed && first_look_has_moved(thread, &stop->snapshot)) {
 		count_moved(ticker, stop);
 	} else if (stop->copied && !stop->failed) {
-		settle_state(stop);
+		settle_state(ticker, stop);
 		tick_unwind(ticker, thread, &stop->snapshot, &unwound);
 		if (put_off(ticker, stop, unwound.end))
 			return;
