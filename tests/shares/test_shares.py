@@ -43,26 +43,56 @@ class SharesCase(harness.TestCase):
         self.assertGreater(n, 0, self.run_.stderr)
         self.assertEqual(asleep, 0, f"of {n} samples of functions that never sleep")
 
+    def check_kernel(self):
+        """Checks the time on a CPU, and the wait for one, of each thread against the kernel's count."""
+        for thread in self.run_.summary.threads:
+            if thread.tid in self.outcome.truth.threads:
+                self.check_thread(thread)
+
+    def check_thread(self, thread):
+        cpu_s, delay_s = self.outcome.truth.threads[thread.tid]
+        # The profile lacks the time before the first tick, and after the last one.
+        unwatched_s = max(0, SECONDS - thread.watched_s)
+        for what, found_s, kernel_s in (
+            ("ran", self.outcome.thread_cpu_s[thread.tid], cpu_s),
+            ("waited for a CPU", self.outcome.thread_runnable_s[thread.tid], delay_s),
+        ):
+            self.assertLessEqual(
+                abs(found_s - kernel_s), 0.02 * kernel_s + 2 / HZ + unwatched_s,
+                f"{thread.tid} {what} for {kernel_s:.3f} s by the kernel, for {found_s:.3f} s by the profile; "
+                f"{self.run_.stderr}",
+            )  # fmt: skip
+
 
 class Programs:
     """The tests of each program, for every user."""
 
     def test_naps_on_one_cpu(self):
         self.check_wall("naps of 1 ms", 1)
+        self.check_kernel()
 
     def test_four_threads_on_two_cpus(self):
         self.check_wall("4 threads nap 1 ms", 2)
+        self.check_kernel()
 
     def test_starved(self):
+        """Each of 8 threads waits for the one CPU most of the time: that is no CPU time."""
         self.check_wall("8 threads spin", 1)
+        self.check_kernel()
         self.check_never_asleep()
 
     def test_pool(self):
         self.check_wall("pool", 2)
+        self.check_kernel()
 
     def test_spinners(self):
         self.check_wall("2 threads spin", 2)
+        self.check_kernel()
         self.check_never_asleep()
+
+    def test_python(self):
+        self.check_wall("Python, 4 threads", 2)
+        self.check_kernel()
 
     def test_go(self):
         self.check_wall("Go, 4 goroutines", 2)
