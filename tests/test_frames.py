@@ -134,6 +134,16 @@ class ManyStacks(harness.TestCase):
                 self.assertLessEqual(n_partial, 2 * n + waited, run.stderr)
                 self.assert_stacks(counts, wanted)
 
+    def test_bottom(self):
+        """What lies at the bottom of a fiber's stack, a function's address among it, is no caller."""
+        run = attach(self.start_fixture("fiber_bottom"))
+        counts = run.stacks()
+        main = [stack for stack in counts if "main" in stack]
+        for stack in main:
+            del counts[stack]
+        marked = r"\[truncated: no return address\]"
+        self.assert_stacks(counts, rf"{marked};enter_fiber;serve_guest;cook_meal")
+
     def test_dump(self):
         """It looks once, but as often as that shows more."""
         for n, *mode in ((1,), (6,), (1, "asleep"), (6, "asleep")):

@@ -45,8 +45,8 @@ enum stack_end {
 	STACK_NO_ROOM,        // there are too many different stacks: only the leaf is kept
 	STACK_NOT_RESIDENT,   // a page of it was not in memory, and is not waited for
 	STACK_FOREIGN,        // the program is for another processor mode (32-bit)
-	STACK_NO_RETURN,      // a return address of 0, but not at the top of its stack
-	STACK_UNSEEN,         // no tick fell into this time, which the kernel counted (weights.h)
+	STACK_NO_RETURN, // a return address of 0 below the stack's top, or none that a call left
+	STACK_UNSEEN,    // no tick fell into this time, which the kernel counted (weights.h)
 	N_STACK_ENDS,
 };
 

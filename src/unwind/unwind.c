@@ -400,9 +400,11 @@ static bool ends_at(struct unwinder *unwinder, const struct registers *registers
 	return true;
 }
 
-// Adds the frame whose registers these are to the stack, as number `n`. Returns its rule.
+// Adds the frame whose registers these are to the stack, as number `n`. Returns its rule. *doubtful
+// becomes n if nothing calls from there, unless it is a frame already.
 static const struct rule *add_frame(struct unwinder *unwinder, size_t n,
-                                    const struct registers *registers, bool is_return)
+                                    const struct registers *registers, bool is_return,
+                                    size_t *doubtful)
 {
 	const uint64_t pc = registers->value[ARCH_NATIVE->pc];
 	const struct unwinder_entry *entry = unwind_entry_find(unwinder, pc, is_return);
@@ -411,6 +413,9 @@ static const struct rule *add_frame(struct unwinder *unwinder, size_t n,
 		unwinder->pcs[n] = pc;
 	unwinder->sps[n] = registers->value[ARCH_NATIVE->sp];
 	unwinder->frames[n] = entry->location;
+	if (is_return && *doubtful == 0 && !entry->may_return && !entry->is_entered &&
+	    !entry->rule->signal_frame)
+		*doubtful = n;
 	return entry->rule; // the entry may move in a step
 }
 
@@ -424,10 +429,33 @@ static uint64_t find_missing(const struct rule *rule, enum stack_end end,
 	return rule_missing(rule, registers, snapshot);
 }
 
+// Drops the frames from the doubtful one on, if the walk has failed after it: what lies at the
+// bottom of a fiber's stack (a function's address, and its argument) is no caller. A walk that
+// reaches a root, or goes on elsewhere, proves that it was one.
+static void drop_doubtful(const struct unwinder *unwinder, size_t doubtful,
+                          struct registers *registers, struct unwound *ret)
+{
+	switch (ret->end) {
+	case STACK_NO_RULE:
+	case STACK_NO_RETURN:
+	case STACK_NO_PROGRESS:
+	case STACK_UNREADABLE:
+		break;
+	default:
+		return;
+	}
+	if (doubtful == 0)
+		return;
+	ret->n = doubtful;
+	ret->end = STACK_NO_RETURN;
+	ret->missing = 0;
+	registers->value[ARCH_NATIVE->sp] = unwinder->sps[doubtful];
+}
+
 // Goes from frame to frame until there is no caller, or none is found. Returns the number of
 // frames; `registers` are then those of the last one, or of what it would return to.
 static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snapshot,
-                          struct registers *registers, struct unwound *ret)
+                          struct registers *registers, size_t *doubtful, struct unwound *ret)
 {
 	const size_t limit = snapshot->is_huge ? unwinder->huge_frames : unwinder->max_frames;
 	struct go_walk go_walk = {0};
@@ -442,7 +470,7 @@ static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snap
 			ret->end = STACK_TOO_DEEP;
 			return n;
 		}
-		const struct rule *rule = add_frame(unwinder, n++, registers, is_return);
+		const struct rule *rule = add_frame(unwinder, n++, registers, is_return, doubtful);
 		if (rule->signal_frame && ++signal_frames > MAX_SIGNAL_FRAMES) {
 			ret->end = STACK_NO_PROGRESS;
 			return n;
@@ -481,12 +509,14 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 {
 	const uint64_t guesses = unwinder->n_frame_pointer_steps, codes = unwinder->n_code_steps;
 	struct registers registers = snapshot->registers;
+	size_t doubtful = 0;
 
 	refresh(unwinder);
 	unwinder->luajit.dispatch = unwinder->beam.process = 0;
 	unwinder->has_guessed = false;
 	unwinder->tls = snapshot->tls;
-	ret->n = walk_frames(unwinder, snapshot, &registers, ret);
+	ret->n = walk_frames(unwinder, snapshot, &registers, &doubtful, ret);
+	drop_doubtful(unwinder, doubtful, &registers, ret);
 	ret->locations = unwinder->frames;
 	ret->sps = unwinder->sps;
 	ret->reached_sp = ret->last_sp = registers.value[ARCH_NATIVE->sp];
