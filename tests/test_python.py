@@ -92,6 +92,72 @@ class Python(harness.TestCase):
                 for sample in running.pprof.samples:
                     self.check_edges(sample)
 
+    def test_deep(self):
+        """A recursion of 5,000 and of 50,000 calls: the innermost functions, the outermost ones where a
+        version has them at a known place, and the thread's name."""
+        script = (
+            "import sys, threading, time\n"
+            "def outermost(): return deep(int(sys.argv[1]))\n"
+            "def deep(n): return deep(n - 1) if n else wait()\n"
+            "def wait():\n"
+            "    print('ready', flush=True)\n"
+            "    time.sleep(300)\n"
+            "sys.setrecursionlimit(2000000)\n"
+            "threading.stack_size(1000 << 20)\n"
+            "threading.Thread(target=outermost, daemon=True, name='deep').start()\n"
+            "time.sleep(300)\n"
+        )
+        for name, (python, env) in {"Debian's": (PYTHON, None), **OTHERS}.items():
+            for n in (5000, 50000):
+                with self.subTest(name, n=n):
+                    target = self.start(python, "-c", script, n, env=env)
+                    # Up to 3.10 all frames would have to be read for the name.
+                    is_old = name != "Debian's" and int(name.split(".")[1]) <= 10
+                    self.check_deep(attach(target), n, None if is_old and n > 5000 else "deep")
+                    target.end()
+
+    def check_deep(self, run, n, name):
+        samples = [s for s in run.pprof.samples if "wait" in s.stack]
+        self.assertTrue(samples)
+        if name:
+            self.assertEqual({s.thread for s in samples}, {name})
+        for sample in samples:
+            n_deep = sample.stack.count("deep")
+            self.assertGreater(n_deep, min(n, 1000), sample.stack[:5])
+            self.assertEqual(sample.stack[sample.stack.index("wait") - 1], "deep")
+            self.assertNotIn("[python+0x0]", sample.stack)
+            if n_deep < n:
+                cut = "[more calls]" in sample.stack or sample.stack[0].startswith("[truncated")
+                self.assertTrue(cut, sample.stack[:9])
+            if "outermost" in sample.stack:
+                at = sample.stack.index("outermost")
+                self.assertIn(sample.stack[at + 1], "deep")
+
+    def test_trampolines(self):
+        """With -X perf a piece of code stands between the calls of the loop, for perf: each function
+        is shown once nevertheless."""
+        script = (
+            "import time\n"
+            "def outer(): inner()\n"
+            "def inner():\n"
+            "    print('ready', flush=True)\n"
+            "    time.sleep(300)\n"
+            "outer()\n"
+        )
+        found = {name: other for name, other in OTHERS.items() if int(name.split(".")[1]) >= 12}
+        for name, (python, env) in found.items():
+            for option in ("perf", "perf_jit"):
+                if option == "perf_jit" and name.startswith("3.12"):
+                    continue
+                with self.subTest(name, option=option):
+                    target = self.start(python, "-X", option, "-c", script, env=env)
+                    for sample in attach(target).pprof.samples:
+                        at = sample.stack.index("<module>")
+                        self.assertEqual(sample.stack[at : at + 3], ("<module>", "outer", "inner"))
+                        made = [f for f in sample.stack if re.search(r"^py|anon|jit|:", f)]
+                        self.assertEqual([f for f in made if "pysleep" not in f], [])
+                    target.end()
+
     def test_found_early(self):
         """Since 3.13 the interpreter tells its version itself, by what it has not touched yet when its
         process has just executed it: it is looked for again."""

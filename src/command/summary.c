@@ -389,7 +389,6 @@ void summary_print_runtimes(const struct run_stats *stats)
 	    [RUNTIME_FAULT_EARLY] = "of an interpreter whose version was not in memory",
 	    [RUNTIME_FAULT_NO_STATE] = "of new threads",
 	    [RUNTIME_FAULT_UNREADABLE] = "with frames that could not be read",
-	    [RUNTIME_FAULT_TOO_DEEP] = "with more frames than are read",
 	    [RUNTIME_FAULT_NO_PLACE] = "whose frames have no place in the machine's stack",
 	};
 	uint64_t total = 0;
@@ -412,9 +411,16 @@ void summary_print_runtimes(const struct run_stats *stats)
 	}
 	if (stats->runtime_faults[RUNTIME_FAULT_UNNAMED])
 		fprintf(stderr,
-		        "profiler: %ju stacks with a function of Python that was gone before its "
+		        "profiler: %ju stack%s with a function of Python that was gone before its "
 		        "name was read\n",
-		        (uintmax_t)stats->runtime_faults[RUNTIME_FAULT_UNNAMED]);
+		        (uintmax_t)stats->runtime_faults[RUNTIME_FAULT_UNNAMED],
+		        text_plural(stats->runtime_faults[RUNTIME_FAULT_UNNAMED]));
+	if (stats->runtime_faults[RUNTIME_FAULT_TOO_DEEP])
+		fprintf(stderr,
+		        "profiler: %ju stack%s with more Python calls than are shown: some "
+		        "are missing at [more calls]\n",
+		        (uintmax_t)stats->runtime_faults[RUNTIME_FAULT_TOO_DEEP],
+		        text_plural(stats->runtime_faults[RUNTIME_FAULT_TOO_DEEP]));
 	summary_print_unread(stats);
 }
 

@@ -24,7 +24,9 @@ struct snapshot_note;
 struct unwound;
 
 enum {
-	PYTHON_MAX_FRAMES = 8192, // of one thread
+	PYTHON_MAX_FRAMES = 8192, // of one thread, the innermost
+	PYTHON_MAX_OUTER = 64,    // and the outermost, if there are more
+	PYTHON_FIRST_FRAME = 32,  // where the first frame is in the oldest chunk of a data stack
 	PYTHON_MAX_CODES = 1024,  // different code objects of one thread
 	PYTHON_MAX_CHAINS = 8,    // interpreters that one thread has states of
 	PYTHON_MAX_TASKS = 6,     // of one thread
@@ -53,13 +55,14 @@ struct python_thread {
 	size_t place;       // in the interpreters' lists, which begin with the newest
 	uint32_t n_missed;  // lists that were cut before they came to it, in a row
 	uint64_t outermost; // the frame of the thread's first function; 0: not looked for
+	uint64_t root;      // the oldest chunk of its data stack; 0: not known
 	// In a thread's first state: what to read of the thread; NULL: nothing is known. Shared by
 	// all lists that have this state.
 	struct python_plan *plan;
 };
 
-// Sorted by tid, a thread's oldest state first. A list never changes, except for its plans, as it
-// may be read in a signal handler.
+// Sorted by tid, a thread's oldest state first. A list never changes, except for its plans and the
+// places of frames, as it may be read in a signal handler.
 struct python_threads {
 	size_t n;
 	struct python_thread items[];
@@ -108,7 +111,9 @@ struct python_frame {
 // The frames of one thread state, and the C structures that mark calls of the loop (3.10-3.12).
 struct python_chain {
 	uint64_t interp_id;
-	uint32_t first_frame, n_frames;
+	uint32_t first_frame, n_frames; // the innermost ones, and behind them the outermost ones:
+	uint32_t n_outer;               // so many, if the chain is cut
+	bool is_cut;                    // there are more frames between
 	uint32_t first_cframe, n_cframes;
 };
 
@@ -172,6 +177,10 @@ void python_threads_note_other(struct python *python, int tid, bool is_other);
 // What tells the thread of a state, which was read, from others: a tid, or the address of a
 // pthread.
 uint64_t python_threads_id(const struct python *python, const uint8_t *state);
+
+// Returns the oldest chunk of the data stack of the thread with that state; 0: not found, or the
+// version has none.
+uint64_t python_threads_find_root(const struct python *python, int tid, uint64_t state);
 
 // Looks for asyncio's tasks, if the process's files may have changed.
 void python_tasks_update(struct python *python, int tid);

@@ -7,6 +7,7 @@
 #include "frame_names.h"
 #include "memory.h"
 #include "python.h"
+#include "python_lines.h"
 #include "python_pieces.h"
 #include "resident.h"
 #include "runtimes.h"
@@ -355,4 +356,37 @@ const struct python_code *python_codes_get(struct python *python, int tid,
 		codes->items[id] = code;
 	}
 	return &codes->items[id];
+}
+
+bool python_codes_find_place(const struct python *python, int tid, const struct python_frame *frame,
+                             const struct python_code *code, int64_t *ret)
+{
+	uint64_t start = code->start, table, copy;
+
+	if (python->layout.minor <= 10) {
+		*ret = (int64_t)frame->instr;
+		return true;
+	}
+	if (frame->tlbc && python->layout.code_tlbc) {
+		if (!resident_read(python->setup->resident, tid,
+		                   code->seen.address + python->layout.code_tlbc, &table,
+		                   sizeof(table)) ||
+		    !resident_read(python->setup->resident, tid,
+		                   table + 8 + 8 * (uint64_t)frame->tlbc, &copy, sizeof(copy)) ||
+		    !copy)
+			return false;
+		start = copy;
+	}
+	*ret = (int64_t)(frame->instr - start);
+	return true;
+}
+
+uint32_t python_codes_line(const struct python *python, const struct python_code *code, int64_t at)
+{
+	const uint32_t line = code->lines_bytes
+	                          ? python_lines_find(python->layout.minor, code->lines,
+	                                              code->lines_bytes, code->first_line, at)
+	                          : 0;
+
+	return line ? line : code->first_line;
 }

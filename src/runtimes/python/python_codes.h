@@ -16,6 +16,7 @@
 
 struct frame_names;
 struct python;
+struct python_frame;
 struct python_pieces;
 
 enum { PYTHON_KEY_WORDS = 12 };
@@ -60,3 +61,11 @@ char *python_codes_text(const struct python *python, const uint8_t *object, size
 // gone, or is not a code object. Valid until the next call.
 const struct python_code *python_codes_get(struct python *python, int tid,
                                            const struct python_code_seen *seen);
+
+// Finds where the frame is in its code, in bytes. A free-threaded interpreter has copies of it,
+// which a process that has ended or changed tells no more: false.
+bool python_codes_find_place(const struct python *python, int tid, const struct python_frame *frame,
+                             const struct python_code *code, int64_t *ret);
+
+// Returns the line of that place; the function's first one, if its table does not tell.
+uint32_t python_codes_line(const struct python *python, const struct python_code *code, int64_t at);

@@ -4,20 +4,25 @@
 
 #include "frame_names.h"
 #include "memory.h"
+#include "module.h"
 #include "profile.h"
 #include "python.h"
-#include "python_lines.h"
+#include "python_cut.h"
 #include "runtimes.h"
 #include "snapshot.h"
 #include "unwind.h"
 
-enum { MAX_LINKED = 1024 };
+enum {
+	MAX_LINKED = 1024,
+	FIRST_WITH_JIT = 13, // 3.13
+};
 
 // The Python frames of one call of the interpreter's loop, innermost first.
 struct group {
 	uint64_t anchor; // an address in the call's own frame on the stack; 0: none is known
 	uint32_t first, n;
 	uint64_t interp_id;
+	bool is_cut; // there are more frames behind the last one
 };
 
 struct merge {
@@ -28,8 +33,8 @@ struct merge {
 	struct unwound *stack;
 	struct group *groups; // innermost first
 	size_t n_groups;
-	size_t n_max; // locations
-	bool is_cut;  // there were more
+	size_t n_max;    // locations
+	bool is_partial; // some chain is cut
 	bool has_unnamed;
 	bool has_linked;   // 3.10: some frames are of no call of the loop
 	uint32_t n_linked; // frames that were asked about
@@ -39,11 +44,18 @@ static void put(struct merge *merge, uint32_t location)
 {
 	struct python *python = merge->python;
 
-	if (python->n_locations == merge->n_max) {
-		merge->is_cut = true;
-		return;
-	}
 	*array_push(python->locations, python->n_locations, python->locations_capacity) = location;
+}
+
+static enum python_native native_at(const struct merge *merge, size_t i)
+{
+	return python_natives_get(&merge->python->natives, merge->python->setup->profile,
+	                          merge->stack->locations[i]);
+}
+
+static bool is_loop_at(const struct merge *merge, size_t i)
+{
+	return native_at(merge, i) == PYTHON_NATIVE_EVAL;
 }
 
 static bool ends_group(const struct python_layout *layout, const struct python_frame *frame)
@@ -144,6 +156,16 @@ static bool has_linked(struct merge *merge, const struct python_chain *chain, si
 	return merge->n_groups - first > n_calls && n_generators > 0 && merge->note->n_chains == 1;
 }
 
+// Returns the outermost call of the loop; 0: there is none.
+static uint64_t find_last_loop(const struct merge *merge)
+{
+	size_t i = merge->stack->n;
+
+	while (i > 0 && !is_loop_at(merge, i - 1))
+		i--;
+	return i > 0 ? merge->stack->sps[i - 1] : 0;
+}
+
 static void split_chain(struct merge *merge, const struct python_chain *chain)
 {
 	const struct python_layout *layout = &merge->python->layout;
@@ -151,23 +173,33 @@ static void split_chain(struct merge *merge, const struct python_chain *chain)
 	const uint32_t end = chain->first_frame + chain->n_frames;
 	const size_t first_group = merge->n_groups;
 
+	merge->is_partial |= chain->is_cut;
 	for (uint32_t i = chain->first_frame, first = i; i < end; i++) {
 		if (!ends_group(layout, &frames[i]) && i + 1 < end)
 			continue;
 		merge->groups[merge->n_groups++] =
 		    (struct group){frames[i].is_shim ? frames[i].address : 0, first, i + 1 - first,
-		                   chain->interp_id};
+		                   chain->interp_id, false};
 		first = i + 1;
 	}
-	if (merge->n_groups > first_group &&
-	    is_base(layout, &merge->groups[merge->n_groups - 1], frames))
+	if (merge->n_groups > first_group && chain->is_cut)
+		merge->groups[merge->n_groups - 1].is_cut = true;
+	else if (merge->n_groups > first_group &&
+	         is_base(layout, &merge->groups[merge->n_groups - 1], frames))
 		merge->n_groups--;
-	if (layout->minor == 10 && has_linked(merge, chain, first_group))
+	if (layout->minor == 10 && (chain->is_cut || has_linked(merge, chain, first_group)))
 		merge->has_linked = true;
 	else if (layout->minor == 10)
 		anchor_by_count(merge, chain, first_group);
 	if (layout->minor == 11)
 		anchor_by_frames(merge, chain, first_group);
+	if (chain->n_outer > 0)
+		merge->groups[merge->n_groups++] = (struct group){
+		    .anchor = find_last_loop(merge),
+		    .first = end,
+		    .n = chain->n_outer,
+		    .interp_id = chain->interp_id,
+		};
 }
 
 // Up to 3.9 no structure of the loop's is on the stack, but its frame, or that of what it calls,
@@ -234,8 +266,7 @@ static void anchor_by_words(struct merge *merge)
 	for (size_t i = 0; i < merge->n_groups; i++)
 		merge->groups[i].anchor = UINT64_MAX;
 	for (size_t i = 0; i < stack->n; i++)
-		if (python_natives_get(&merge->python->natives, merge->python->setup->profile,
-		                       stack->locations[i]) == PYTHON_NATIVE_EVAL)
+		if (is_loop_at(merge, i))
 			anchor_call(merge, i, n_found);
 	for (size_t c = 0; c < merge->note->n_chains; c++)
 		anchor_outermost(merge, &merge->note->chains[c], n_found[c]);
@@ -258,42 +289,6 @@ static const struct python_code *code_of(struct merge *merge, const struct pytho
 	                        &python_note_codes(merge->note)[frame->code_index]);
 }
 
-// Finds where the frame is in its code, in bytes. A free-threaded interpreter has copies of it,
-// which a process that has ended or changed tells no more: false.
-static bool find_place(const struct merge *merge, const struct python_frame *frame,
-                       const struct python_code *code, int64_t *ret)
-{
-	const struct python *python = merge->python;
-	uint64_t start = code->start, table, copy;
-
-	if (python->layout.minor <= 10) {
-		*ret = (int64_t)frame->instr;
-		return true;
-	}
-	if (frame->tlbc && python->layout.code_tlbc) {
-		if (!resident_read(python->setup->resident, merge->tid,
-		                   code->seen.address + python->layout.code_tlbc, &table,
-		                   sizeof(table)) ||
-		    !resident_read(python->setup->resident, merge->tid,
-		                   table + 8 + 8 * (uint64_t)frame->tlbc, &copy, sizeof(copy)) ||
-		    !copy)
-			return false;
-		start = copy;
-	}
-	*ret = (int64_t)(frame->instr - start);
-	return true;
-}
-
-static uint32_t find_line(const struct python *python, const struct python_code *code, int64_t at)
-{
-	const uint32_t line = code->lines_bytes
-	                          ? python_lines_find(python->layout.minor, code->lines,
-	                                              code->lines_bytes, code->first_line, at)
-	                          : 0;
-
-	return line ? line : code->first_line;
-}
-
 static void put_frame(struct merge *merge, const struct python_frame *frame)
 {
 	struct python *python = merge->python;
@@ -305,7 +300,7 @@ static void put_frame(struct merge *merge, const struct python_frame *frame)
 		return;
 	if (code) {
 		int64_t at = 0;
-		const bool is_found = find_place(merge, frame, code, &at);
+		const bool is_found = python_codes_find_place(python, merge->tid, frame, code, &at);
 		// A function that has not begun yet, as sys._getframe() hides it, or a piece of the
 		// interpreter's own code.
 		if (python->layout.code_traceable && !frame->is_generator && is_found &&
@@ -313,8 +308,8 @@ static void put_frame(struct merge *merge, const struct python_frame *frame)
 			return;
 		if (python->layout.minor >= 12 && code->lines_bytes == 0)
 			return;
-		address =
-		    frame_names_address(code->function, is_found ? find_line(python, code, at) : 0);
+		address = frame_names_address(code->function,
+		                              is_found ? python_codes_line(python, code, at) : 0);
 	}
 	merge->has_unnamed |= !code;
 	put(merge, profile_intern_location(profile, python->names_module, address));
@@ -326,6 +321,9 @@ static void put_group(struct merge *merge, const struct group *group)
 
 	for (uint32_t i = 0; i < group->n; i++)
 		put_frame(merge, &frames[group->first + i]);
+	if (!group->is_cut || merge->stack->end != STACK_COMPLETE)
+		return;
+	put(merge, python_more_calls(merge->python));
 }
 
 static bool is_called_by(const struct merge *merge, const struct group *group, size_t i)
@@ -336,23 +334,62 @@ static bool is_called_by(const struct merge *merge, const struct group *group, s
 	return group->anchor >= stack->sps[i] && group->anchor < high;
 }
 
-static bool is_shown(struct merge *merge, uint32_t location, bool is_loop)
+// True if the group belongs to the loop's call that is the stack's i-th frame. Where a chain is
+// cut, a group may have lost what tells its call: it belongs to the next one.
+static bool belongs_to(const struct merge *merge, const struct group *group, size_t i,
+                       bool has_group)
+{
+	if (merge->is_partial && group->anchor == 0)
+		return !has_group && is_loop_at(merge, i);
+	return is_called_by(merge, group, i);
+}
+
+static bool is_made_code(const struct merge *merge, size_t i)
+{
+	const struct python *python = merge->python;
+	const uint32_t location = merge->stack->locations[i];
+
+	return module_is_jit(
+	    python->natives.modules->items[python->setup->profile->locations[location].module]);
+}
+
+// True if the stack's i-th frame is code that the interpreter has made: the loop's own, by its JIT,
+// or what leads to the loop, with a name for each function (python -X perf). `next` is the next
+// group that is to be placed: what it belongs to is a loop, too (a part of it that has no name).
+static bool is_loops_code(const struct merge *merge, size_t i, size_t next)
+{
+	const struct unwound *stack = merge->stack;
+
+	if (!is_made_code(merge, i))
+		return false;
+	while (i < stack->n && is_made_code(merge, i))
+		i++;
+	if (i < stack->n && next < merge->n_groups &&
+	    merge->python->layout.minor >= FIRST_WITH_JIT &&
+	    is_called_by(merge, &merge->groups[next], i))
+		return true;
+	return i < stack->n &&
+	       (native_at(merge, i) == PYTHON_NATIVE_MAKES_CODE ||
+	        (merge->python->layout.minor >= FIRST_WITH_JIT && is_loop_at(merge, i)));
+}
+
+static bool is_shown(struct merge *merge, size_t i, size_t next, bool is_loop)
 {
 	const enum runtime_frames frames = merge->python->setup->frames;
 
 	if (frames != RUNTIME_FRAMES_AUTO)
 		return frames == RUNTIME_FRAMES_ALL;
-	return !is_loop &&
-	       python_natives_get(&merge->python->natives, merge->python->setup->profile,
-	                          location) != PYTHON_NATIVE_PLUMBING;
+	if (is_loop || is_loops_code(merge, i, next))
+		return false;
+	const enum python_native native = native_at(merge, i);
+	return native != PYTHON_NATIVE_PLUMBING && native != PYTHON_NATIVE_MAKES_CODE;
 }
 
 // True if the stack's i-th frame is where a greenlet begins that has no function's name to tell it
 // by: the library's code that called the outermost of the Python frames.
 static bool begins_greenlet(struct merge *merge, size_t i)
 {
-	return python_natives_get(&merge->python->natives, merge->python->setup->profile,
-	                          merge->stack->locations[i]) == PYTHON_NATIVE_GREENLETS;
+	return native_at(merge, i) == PYTHON_NATIVE_GREENLETS;
 }
 
 // False: a group has no place.
@@ -363,11 +400,13 @@ static bool place(struct merge *merge)
 
 	for (size_t i = 0; i < stack->n; i++) {
 		bool is_loop = false;
-		while (next < merge->n_groups && is_called_by(merge, &merge->groups[next], i)) {
+		while (next < merge->n_groups &&
+		       belongs_to(merge, &merge->groups[next], i, is_loop)) {
 			put_group(merge, &merge->groups[next++]);
 			is_loop = true;
 		}
-		if (is_shown(merge, stack->locations[i], is_loop))
+		is_loop |= merge->is_partial && is_loop_at(merge, i);
+		if (is_shown(merge, i, next, is_loop))
 			put(merge, stack->locations[i]);
 		if (next == merge->n_groups && begins_greenlet(merge, i)) {
 			merge->stack->end = STACK_COMPLETE;
@@ -410,11 +449,7 @@ static void remember(struct merge *merge)
 
 static bool shows_loop(struct merge *merge)
 {
-	for (size_t i = 0; i < merge->stack->n; i++)
-		if (python_natives_get(&merge->python->natives, merge->python->setup->profile,
-		                       merge->stack->locations[i]) == PYTHON_NATIVE_EVAL)
-			return true;
-	return false;
+	return find_last_loop(merge) != 0;
 }
 
 // The stack of a greenlet ends where that began.
@@ -466,7 +501,7 @@ static void find_groups(struct merge *merge)
 		return;
 	if (merge->python->layout.minor <= 9 || merge->has_linked)
 		anchor_by_words(merge);
-	if (note->n_chains > 1)
+	if (note->n_chains > 1 && !merge->is_partial)
 		qsort(merge->groups, merge->n_groups, sizeof(merge->groups[0]), compare_groups);
 }
 
@@ -481,10 +516,11 @@ static void put_all(struct merge *merge)
 		count_fault(python, RUNTIME_FAULT_NO_PLACE);
 		return;
 	}
+	merge->is_partial |= python_cut(python, merge->n_max, stack);
 	if (merge->has_unnamed)
 		count_fault(python, RUNTIME_FAULT_UNNAMED);
-	if (merge->is_cut)
-		stack->end = STACK_TOO_DEEP;
+	if (merge->is_partial)
+		count_fault(python, RUNTIME_FAULT_TOO_DEEP);
 	stack->locations = python->locations;
 	stack->n = python->n_locations;
 	stack->sps = NULL;
@@ -519,7 +555,9 @@ bool python_merge(void *context, int tid, const struct snapshot *snapshot,
 		count_fault(python, note->fault);
 		return true;
 	}
-	_cleanup_free_ struct group *groups = memory_alloc((note->n_frames + 1) * sizeof(*groups));
+	// As many as frames, and one more for each chain that is cut.
+	_cleanup_free_ struct group *groups =
+	    memory_alloc((note->n_frames + PYTHON_MAX_CHAINS) * sizeof(*groups));
 	merge.groups = groups;
 	find_groups(&merge);
 	if (merge.n_groups == 0) {

@@ -15,8 +15,8 @@
 #include "runtimes.h"
 
 enum {
-	MAX_WALKED = 1024, // frames, up to the first function
-	MAX_KEYS = 64,     // attributes of a thread's object
+	MAX_WALKED = 16384, // frames, up to the first function
+	MAX_KEYS = 64,      // attributes of a thread's object
 	NAME_OBJECT_BYTES = 256,
 	TAG_BITS = 3,
 	// Of types and dictionaries, in all of 3.6 to 3.13; a free-threaded build has further
@@ -215,12 +215,23 @@ static uint64_t find_outermost(const struct python *python, int tid, uint64_t st
 	return frame ? 0 : outermost;
 }
 
+// From 3.11 on frames lie on the data stack, whose first word is kept so that its first frame does
+// not take the oldest chunk with it (push_chunk in Python/pystate.c).
+static uint64_t find_first_frame(const struct python *python, int tid, struct python_thread *thread)
+{
+	if (!python->layout.thread_chunk)
+		return find_outermost(python, tid, thread->state);
+	if (!thread->root)
+		thread->root = python_threads_find_root(python, tid, thread->state);
+	return thread->root ? thread->root + PYTHON_FIRST_FRAME : 0;
+}
+
 static char *name_of(struct python *python, int tid, struct python_thread *thread)
 {
 	uint64_t object, string, again;
 
 	if (!thread->outermost)
-		thread->outermost = find_outermost(python, tid, thread->state);
+		thread->outermost = find_first_frame(python, tid, thread);
 	const uint64_t frame = thread->outermost;
 	if (!frame || !is_bootstrap(python, tid, frame) ||
 	    !read_word(python, tid, frame + python->layout.frame_locals, &object)) {

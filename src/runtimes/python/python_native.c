@@ -87,6 +87,11 @@ static const char *const plumbing[] = {
     "interpreter_update_config",
 };
 
+static const char *const code_makers[] = {
+    "py_trampoline_evaluator", // python -X perf
+    "_PyJIT_",
+};
+
 static const char *const collectors[] = {
     "gc_collect",   "collect_with_callback", "collect_generations",
     "PyGC_Collect", "_PyGC_Collect",         "_Py_RunGC",
@@ -150,6 +155,8 @@ static void look_up(void *context)
 		look_up->kind = PYTHON_NATIVE_EVAL;
 	else if (begins_with(name, "take_gil"))
 		look_up->kind = PYTHON_NATIVE_TAKE_GIL;
+	else if (begins_with_some(name, code_makers, array_size(code_makers)))
+		look_up->kind = PYTHON_NATIVE_MAKES_CODE;
 	else if (strcmp(name, "collect") == 0 ||
 	         begins_with_some(name, collectors, array_size(collectors)))
 		look_up->kind = PYTHON_NATIVE_COLLECT;

@@ -11,13 +11,15 @@ struct profile;
 
 enum python_native {
 	PYTHON_NATIVE_NOT_SEEN,
-	PYTHON_NATIVE_OTHER,     // extensions, libraries, and work of the interpreter for programs
-	PYTHON_NATIVE_TAKE_GIL,  // waits for the GIL
-	PYTHON_NATIVE_COLLECT,   // collects garbage
-	PYTHON_NATIVE_GREENLET,  // begins a greenlet on another one's stack
-	PYTHON_NATIVE_GREENLETS, // the rest of that library
-	PYTHON_NATIVE_EVAL,      // the loop that executes Python's code
-	PYTHON_NATIVE_PLUMBING,  // leads from one function's call to the next, or to the first one
+	PYTHON_NATIVE_OTHER,      // extensions, libraries, and work of the interpreter for programs
+	PYTHON_NATIVE_TAKE_GIL,   // waits for the GIL
+	PYTHON_NATIVE_COLLECT,    // collects garbage
+	PYTHON_NATIVE_GREENLET,   // begins a greenlet on another one's stack
+	PYTHON_NATIVE_GREENLETS,  // the rest of that library
+	PYTHON_NATIVE_EVAL,       // the loop that executes Python's code
+	PYTHON_NATIVE_MAKES_CODE, // calls code that the interpreter has made: its JIT's,
+	                          // trampolines
+	PYTHON_NATIVE_PLUMBING,   // leads from one function's call to the next, or to the first one
 };
 
 // What is known of locations, each of which is looked up once.

@@ -15,9 +15,11 @@ enum {
 	MAX_WINDOWS = 96,
 	MAX_CHUNKS = 64, // of a thread's data stack
 	MAX_CHUNK_BYTES = 1 << 19,
-	MAX_READS = 2048, // of single frames
+	MAX_READS = 2048,      // of single frames
+	MAX_ROOT_BYTES = 4096, // of the oldest chunk, where the outermost frames are
 	MAX_CFRAMES = 8192,
-	MAX_STATES = 32, // of a thread; those of new threads come last, which have no frames
+	MAX_CFRAME_READS = 256, // of single ones, beyond the copied stack
+	MAX_STATES = 32,        // of a thread; those of new threads come last, which have no frames
 	N_BUCKETS = 2 * PYTHON_MAX_CODES,
 	TAG_BITS = 3, // of a pointer to a code object
 	OWNED_BY_GENERATOR = 1,
@@ -43,6 +45,8 @@ struct walk {
 	size_t n_windows, n_reads;
 	struct python_pieces pieces;
 	uint64_t unused, unused_end; // of the newest chunk of the data stack
+	uint16_t *buckets;           // for look_at_codes; in the scratch
+	bool is_cut;                 // the chain that is being read has more frames
 };
 
 static uint64_t word_at(const uint8_t *bytes, uint32_t offset)
@@ -154,7 +158,7 @@ static const uint8_t *bytes_at(struct walk *walk, uint64_t address, uint8_t *buf
 	const uint8_t *planned = python_pieces_find(&walk->pieces, address, size);
 	if (planned)
 		return planned;
-	if (walk->n_reads++ == MAX_READS ||
+	if (walk->n_reads++ >= MAX_READS ||
 	    !python_pieces_read(&walk->pieces, address, buffer, size))
 		return NULL;
 	return buffer;
@@ -187,28 +191,59 @@ static void decode_frame(const struct python_layout *layout, const uint8_t *byte
 		memcpy(&ret->tlbc, bytes + layout->frame_tlbc, sizeof(ret->tlbc));
 }
 
+static void add_frame(struct walk *walk, uint64_t address, const uint8_t *bytes)
+{
+	struct python_frame *frame = &walk->frames[walk->note->n_frames++];
+
+	*frame = (struct python_frame){.address = address};
+	decode_frame(&walk->python->layout, bytes, frame);
+}
+
+// Goes on from that frame to its callers, until the note is full, or too much would be read while
+// the thread is held.
 static void walk_frames(struct walk *walk, uint64_t address)
 {
 	const struct python_layout *layout = &walk->python->layout;
 	uint8_t buffer[PYTHON_MAX_FRAME_BYTES];
 
 	while (address) {
-		if (walk->note->n_frames == walk->max_frames) {
-			note_fault(walk, RUNTIME_FAULT_TOO_DEEP);
+		if (walk->note->n_frames >= walk->max_frames) {
+			walk->is_cut = true;
 			return;
 		}
 		const uint8_t *bytes = bytes_at(walk, address, buffer, layout->frame_bytes);
 		// A call of the loop that is about to begin says which frame was the last one's of
 		// another call that was there before it: one that has been taken off.
+		if (!bytes && walk->n_reads > MAX_READS) {
+			walk->is_cut = true;
+			return;
+		}
 		if (!bytes || (address >= walk->unused && address < walk->unused_end)) {
 			note_fault(walk, RUNTIME_FAULT_UNREADABLE);
 			return;
 		}
-		struct python_frame *frame = &walk->frames[walk->note->n_frames++];
-		*frame = (struct python_frame){.address = address};
-		decode_frame(layout, bytes, frame);
+		add_frame(walk, address, bytes);
 		address = word_at(bytes, layout->frame_previous);
 	}
+}
+
+// Finds the outermost frames of a chain that is cut: the first one is at a known place, and each
+// further one has the address of the one before it. Puts them in the order of the others.
+static void read_outermost(struct walk *walk, uint64_t root, struct python_chain *chain)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint8_t bytes[MAX_ROOT_BYTES];
+	uint32_t found[PYTHON_MAX_OUTER], n = 0;
+
+	if (!root || !python_pieces_read(&walk->pieces, root, bytes, sizeof(bytes)))
+		return;
+	found[n++] = PYTHON_FIRST_FRAME;
+	for (uint32_t at = PYTHON_FIRST_FRAME + 8;
+	     n < PYTHON_MAX_OUTER && at + layout->frame_bytes <= sizeof(bytes); at += 8)
+		if (word_at(bytes, at + layout->frame_previous) == root + found[n - 1])
+			found[n++] = at;
+	for (; n > 0; n--, chain->n_outer++)
+		add_frame(walk, root + found[n - 1], bytes + found[n - 1]);
 }
 
 // 3.10 to 3.12: each call of the interpreter's loop has a _PyCFrame on the machine's stack. Returns
@@ -220,8 +255,11 @@ static uint64_t walk_cframes(struct walk *walk, uint64_t cframe, uint64_t root)
 	uint8_t buffer[24];
 
 	for (bool is_first = true; cframe; is_first = false) {
+		if (walk->note->n_cframes == MAX_CFRAMES || walk->n_reads > MAX_CFRAME_READS)
+			return frame; // those of the frames that are read are known, or most of
+			              // them
 		const uint8_t *bytes = bytes_at(walk, cframe, buffer, sizeof(buffer));
-		if (!bytes || walk->note->n_cframes == MAX_CFRAMES) {
+		if (!bytes) {
 			note_fault(walk, RUNTIME_FAULT_UNREADABLE);
 			return frame;
 		}
@@ -286,6 +324,7 @@ static void walk_chain(struct walk *walk, const struct python_thread *thread)
 	if (!read_state(walk, thread, state))
 		return;
 	walk->unused = walk->unused_end = 0;
+	walk->is_cut = false;
 	if (layout->thread_chunk) {
 		const uint64_t chunk = word_at(state, layout->thread_chunk);
 		read_data_stack(walk, chunk, word_at(state, layout->thread_chunk + 8));
@@ -302,6 +341,9 @@ static void walk_chain(struct walk *walk, const struct python_thread *thread)
 	walk_frames(walk, frame);
 	chain->n_frames = note->n_frames - chain->first_frame;
 	chain->n_cframes = note->n_cframes - chain->first_cframe;
+	chain->is_cut = walk->is_cut;
+	if (chain->is_cut)
+		read_outermost(walk, thread->root, chain);
 	note->n_chains += chain->n_frames + chain->n_cframes > 0;
 }
 
@@ -309,10 +351,8 @@ static void walk_chain(struct walk *walk, const struct python_thread *thread)
 static void look_at_codes(struct walk *walk, struct python_code_seen *codes)
 {
 	struct python_note *note = walk->note;
-	uint16_t *buckets = take_scratch(walk, N_BUCKETS * sizeof(*buckets)); // index + 1; 0: empty
+	uint16_t *buckets = walk->buckets; // index + 1; 0: empty
 
-	if (!buckets)
-		return;
 	memset(buckets, 0, N_BUCKETS * sizeof(*buckets));
 	for (size_t i = 0; i < note->n_frames; i++) {
 		struct python_frame *frame = &walk->frames[i];
@@ -370,6 +410,7 @@ size_t python_read(const void *context, int tid, const struct snapshot *snapshot
 	if (n_states > 0) // first, so that it goes where python_look_ahead has put it
 		read_plan(&walk, states[0].plan);
 	walk.cframes = take_scratch(&walk, MAX_CFRAMES * sizeof(struct python_cframe));
+	walk.buckets = take_scratch(&walk, N_BUCKETS * sizeof(*walk.buckets));
 	walk.pieces.asked = take_scratch(&walk, PYTHON_MAX_PIECES * sizeof(struct python_piece));
 	for (uint32_t i = 0; i < n_states && i < MAX_STATES && note->n_chains < PYTHON_MAX_CHAINS;
 	     i++)

@@ -17,6 +17,7 @@
 enum {
 	MAX_INTERPRETERS = 64,
 	MAX_THREADS = 1 << 16,
+	MAX_CHUNKS = 1 << 14,       // of a data stack
 	MAX_TRIES = 4,              // to read a list that changes meanwhile
 	MAX_MISSED = 16,            // lists in a row that a state is not in
 	COST_FACTOR = 50,           // the list is read again after so many times what that cost
@@ -336,8 +337,10 @@ static struct python_threads *make_threads(struct python_threads *old,
 		if (i > 0 && thread[-1].tid == thread->tid)
 			continue;
 		const struct python_thread *known = python_threads_find(old, thread->tid, &n);
-		if (n > 0 && known->state == thread->state)
+		if (n > 0 && known->state == thread->state) {
 			thread->plan = known->plan;
+			thread->root = known->root;
+		}
 	}
 	return threads;
 }
@@ -389,6 +392,35 @@ static void replace(struct python *python, struct python_threads *threads)
 	python_threads_destroy(old);
 }
 
+uint64_t python_threads_find_root(const struct python *python, int tid, uint64_t state)
+{
+	const uint32_t at = python->layout.thread_chunk;
+	uint64_t chunk, previous;
+
+	if (!at || !read_word(python, tid, state + at, &chunk))
+		return 0;
+	// Each chunk begins with the address of the one before.
+	for (size_t i = 0; chunk && i < MAX_CHUNKS; i++) {
+		if (!read_word(python, tid, chunk, &previous))
+			return 0;
+		if (!previous)
+			return chunk;
+		chunk = previous;
+	}
+	return 0;
+}
+
+// A thread that has not called anything yet has no data stack.
+static void find_roots(struct python *python, int tid)
+{
+	struct python_threads *threads = python->threads;
+
+	for (size_t i = 0; i < threads->n; i++)
+		if (!threads->items[i].root)
+			threads->items[i].root =
+			    python_threads_find_root(python, tid, threads->items[i].state);
+}
+
 // True if a thread has two states in one interpreter. A thread that begins another one makes its
 // state, which says to be the maker's until the new thread runs.
 static bool has_newcomer(const struct python_threads *threads)
@@ -418,6 +450,7 @@ void python_threads_update(struct python *python, int tid, int64_t now_ns)
 	if (listing.is_cut)
 		keep_missed(python, &listing);
 	replace(python, make_threads(python->threads, &listing));
+	find_roots(python, tid);
 	python->wants_threads = !listing.is_whole || has_newcomer(python->threads);
 	free(listing.items);
 	free(listing.tids.items);
