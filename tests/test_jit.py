@@ -295,6 +295,10 @@ class Images(harness.TestCase):
     def test_object(self):
         self.check("object", "first_code")
 
+    def test_sections_alone(self):
+        run = self.check("sections", "first_code")
+        self.assertNotIn("damaged", run.stderr)
+
     def test_relative_to_the_code(self):
         self.check("textrel", "first_code")
 

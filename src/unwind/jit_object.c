@@ -205,17 +205,18 @@ size_t jit_object_place(uint8_t *bytes, size_t size)
 
 	if (!read_at(&object, 0, &object.header, sizeof(object.header)))
 		return 0;
-	if (object.header.e_type != ET_REL)
+	const bool is_relocatable = object.header.e_type == ET_REL;
+	if (!is_relocatable && object.header.e_phnum > 0)
 		return size;
 	if (object.header.e_shentsize != sizeof(section) ||
 	    object.header.e_machine != ARCH_NATIVE->elf_machine ||
 	    !holds(&object, object.header.e_shoff, object.header.e_shnum * sizeof(section)))
 		return 0;
 	for (size_t i = 0; read_section(&object, i, &section); i++)
-		if (section.sh_type == SHT_SYMTAB)
+		if (is_relocatable && section.sh_type == SHT_SYMTAB)
 			place_symbols(&object, &section);
 	for (size_t i = 0; read_section(&object, i, &section); i++)
-		if (section.sh_type == SHT_RELA)
+		if (is_relocatable && section.sh_type == SHT_RELA)
 			relocate(&object, &section);
 	place_eh_frame(&object);
 	finish_sections(&object, &segment);
