@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "advice.h"
 
+#include <fnmatch.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 enum { MAX_NAME_BYTES = 64 };
 
 // A program or library that a runtime is known by, to the end of its name or to a digit, a dot or
-// a dash; and how it is made to name the code that it compiles.
+// a dash, or a pattern (fnmatch(3)); and how it is made to name the code that it compiles.
 struct runtime {
 	const char *file;
 	const char *recipe;
@@ -32,6 +33,8 @@ static const struct runtime runtimes[] = {
     {"deno", "deno run --v8-flags=--perf-basic-prof names it"},
     {"chromium", "chromium --js-flags=--perf-basic-prof names it"},
     {"chrome", "chrome --js-flags=--perf-basic-prof names it"},
+    {"pypy", "Python's functions are shown of CPython, not of PyPy"},
+    {"libpypy*-c.so", "Python's functions are shown of CPython, not of PyPy"},
 };
 
 // Samples, and those that lack names: by the file of the first frame that has none, or in code that
@@ -100,8 +103,11 @@ static bool is_of(const struct module *module, const struct runtime *runtime)
 	const char *name = module_name(module);
 	const size_t length = strlen(runtime->file);
 
-	return module->kind == MODULE_FILE && strncmp(name, runtime->file, length) == 0 &&
-	       strspn(name + length, ".-0123456789") == strlen(name + length);
+	if (module->kind != MODULE_FILE)
+		return false;
+	return fnmatch(runtime->file, name, 0) == 0 ||
+	       (strncmp(name, runtime->file, length) == 0 &&
+	        strspn(name + length, ".-0123456789") == strlen(name + length));
 }
 
 static const struct runtime *find_runtime(const struct modules *modules)
@@ -118,11 +124,19 @@ static char *advise_on_made(const struct modules *modules, int percent)
 	const struct runtime *runtime = find_runtime(modules);
 
 	return memory_printf(
-	    "names are lacking in %d %% of the samples, mostly of code that was compiled as the "
-	    "program ran: %s",
-	    percent,
-	    runtime ? runtime->recipe
-	            : "where its runtime can write /tmp/perf-PID.map, as for perf, that names it");
+	    "names are lacking in %d %% of the samples, mostly of code that %s%s", percent,
+	    runtime ? "was compiled as the program ran: "
+	            : "is in no file: /tmp/perf-PID.map, as for perf, names it, if its runtime can "
+	              "write one; a packed program (UPX) has to be unpacked first",
+	    runtime ? runtime->recipe : "");
+}
+
+static bool is_of_windows(const struct module *module)
+{
+	const char *name = module_name(module);
+
+	return fnmatch("*.dll", name, FNM_CASEFOLD) == 0 ||
+	       fnmatch("*.exe", name, FNM_CASEFOLD) == 0;
 }
 
 static char *advise_on_file(const struct module *module, int percent, bool asked_servers)
@@ -131,7 +145,10 @@ static char *advise_on_file(const struct module *module, int percent, bool asked
 	    text_clean(module_name(module), strlen(module_name(module)), MAX_NAME_BYTES);
 	const char *where = "its debug file, in a --debug-dir, names them";
 
-	if (asked_servers)
+	if (is_of_windows(module))
+		where = "Windows programs (wine, .NET) have their names and unwinding rules in a "
+		        "form that is not read";
+	else if (asked_servers)
 		where = "the servers have no debug file for it; one in a --debug-dir names them";
 	else if (module->build_id_size > 0)
 		where = "its debug file names them, in a --debug-dir or got with --debuginfod";
@@ -159,4 +176,15 @@ char *advice_on_names(const struct profile *profile, const struct modules *modul
 	if (by_module[worst] == 0)
 		return NULL; // in no code that is known
 	return advise_on_file(modules->items[worst], percent, asked_servers);
+}
+
+const char *advice_on_goroutines(const struct modules *modules)
+{
+	static const struct runtime gccgo = {.file = "libgo.so"};
+
+	for (size_t i = 0; i < modules->count; i++)
+		if (is_of(modules->items[i], &gccgo))
+			return "goroutines are shown of programs that Go's own compiler has made, "
+			       "not of gccgo's (libgo.so): those that no thread runs are missing";
+	return NULL;
 }

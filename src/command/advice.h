@@ -14,3 +14,6 @@ struct symbols;
 // --debuginfod was given.
 char *advice_on_names(const struct profile *profile, const struct modules *modules,
                       const struct symbols *symbols, bool asked_servers);
+
+// Returns a line if the process has goroutines that the profiler does not see; NULL: it has none.
+const char *advice_on_goroutines(const struct modules *modules);

@@ -114,8 +114,10 @@ static struct error *dump_once(struct dump_run *run)
 		mark_unmoved(run, &live.dump);
 		write_dump(run->options, &live.dump, output_stream(run->output));
 		check(run, &live.dump);
-		if (!run->options->quiet)
+		if (!run->options->quiet) {
 			summary_print_runtimes(&live.stats);
+			summary_print_other_go(&live.modules);
+		}
 	}
 	dump_live_deinit(&live);
 	return error;

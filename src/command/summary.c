@@ -524,6 +524,14 @@ void summary_print_file_doubts(const struct modules *modules)
 		        text_plural(n - MAX_FILE_DOUBTS));
 }
 
+void summary_print_other_go(const struct modules *modules)
+{
+	const char *advice = advice_on_goroutines(modules);
+
+	if (advice)
+		fprintf(stderr, "profiler: %s\n", advice);
+}
+
 void summary_print_advice(const struct profile *profile, const struct modules *modules,
                           const struct symbols *symbols)
 {
@@ -532,6 +540,7 @@ void summary_print_advice(const struct profile *profile, const struct modules *m
 
 	if (advice)
 		fprintf(stderr, "profiler: %s\n", advice);
+	summary_print_other_go(modules);
 }
 
 void summary_print_fetched(const struct debug_server *server)

@@ -38,7 +38,10 @@ void summary_print_selection(const struct profile *profile, const bool *selected
 // up.
 void summary_print_file_doubts(const struct modules *modules);
 
-// Prints how frames without names would get them, if most frames have none.
+// Prints which goroutines are not seen, if the process has such ones (gccgo).
+void summary_print_other_go(const struct modules *modules);
+
+// Prints how frames without names would get them, if most frames have none; and the same.
 void summary_print_advice(const struct profile *profile, const struct modules *modules,
                           const struct symbols *symbols);
 

@@ -181,10 +181,10 @@ static bool read_header(struct gopclntab *table, struct module *module, uint64_t
 	if (!read_u32(bytes, 0, &magic) || !read_u32(bytes, 4, &sizes) ||
 	    sizes != (WORD << 24 | 1 << 16) || !read_word(bytes, 8, &table->n_functions))
 		return false;
-	if (magic != MAGIC_1_16 && magic != MAGIC_1_18 && magic != MAGIC_1_20)
-		return false;
+	// In a section of that name, another magic number is a newer version's, or a random one
+	// (garble): if the rest fits, it is the newest known format.
 	table->has_offsets = magic != MAGIC_1_16;
-	table->has_start_lines = magic == MAGIC_1_20;
+	table->has_start_lines = magic != MAGIC_1_16 && magic != MAGIC_1_18;
 	if (table->has_offsets) {
 		const struct bytes relocations = relocations_of(module);
 		if (!read_pointer(module, &relocations, address + at, &table->text))

@@ -119,6 +119,8 @@ static void test_compiled(void **state)
 	    {"/usr/bin/deno", "deno run --v8-flags=--perf-basic-prof"},
 	    {"/usr/lib/chromium/chromium", "chromium --js-flags=--perf-basic-prof"},
 	    {"/usr/bin/nodeish", "/tmp/perf-PID.map"},
+	    {"/usr/bin/pypy3.9", "of CPython, not of PyPy"},
+	    {"/usr/lib/libpypy3.11-c.so", "of CPython, not of PyPy"},
 	};
 
 	(void)state;
@@ -130,12 +132,43 @@ static void test_compiled(void **state)
 		_cleanup_free_ char *advice =
 		    advice_on_names(&f.profile, &f.modules, &f.symbols, false);
 		assert_non_null(advice);
-		assert_non_null(strstr(advice,
-		                       "names are lacking in 100 % of the samples, mostly of "
-		                       "code that was compiled as the program ran: "));
+		assert_non_null(strstr(
+		    advice, "names are lacking in 100 % of the samples, mostly of code that "));
+		assert_true((strstr(advice, "that is in no file: ") != NULL) !=
+		            (strstr(advice, "that was compiled as the program ran: ") != NULL));
 		assert_non_null(strstr(advice, recipes[i][1]));
 		report_fixture_deinit(&f);
 	}
+}
+
+static void test_windows(void **state)
+{
+	struct report_fixture f;
+
+	(void)state;
+	report_fixture_init(&f);
+	module_rename(f.modules.items[PROGRAM], "/usr/lib/wine/KernelBase.DLL");
+	add_samples(&f, THREAD_RUNNING, ".", PROGRAM);
+	assert_advice(
+	    &f, false,
+	    "names are lacking in 100 % of the samples, mostly of KernelBase.DLL: Windows "
+	    "programs (wine, .NET) have their names and unwinding rules in a form that is "
+	    "not read");
+	report_fixture_deinit(&f);
+}
+
+static void test_goroutines(void **state)
+{
+	struct report_fixture f;
+
+	(void)state;
+	report_fixture_init(&f);
+	assert_null(advice_on_goroutines(&f.modules));
+	module_rename(f.modules.items[LIBRARY], "/usr/lib/libgobject-2.0.so.0");
+	assert_null(advice_on_goroutines(&f.modules));
+	module_rename(f.modules.items[LIBRARY], "/usr/lib/x86_64-linux-gnu/libgo.so.21.0.0");
+	assert_non_null(strstr(advice_on_goroutines(&f.modules), "not of gccgo's"));
+	report_fixture_deinit(&f);
 }
 
 int main(void)
@@ -143,7 +176,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_most_have_names), cmocka_unit_test(test_sleepers),
 	    cmocka_unit_test(test_stripped),        cmocka_unit_test(test_nowhere),
-	    cmocka_unit_test(test_compiled),
+	    cmocka_unit_test(test_compiled),        cmocka_unit_test(test_windows),
+	    cmocka_unit_test(test_goroutines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,6 +227,35 @@ static void test_functions(void **state)
 	modules_deinit(&modules);
 }
 
+// Another magic number (garble makes a random one) in a table that is whole otherwise.
+static void test_other_magic(void **state)
+{
+	struct modules modules = {0};
+	struct stat status;
+	uint64_t address;
+	size_t size;
+
+	(void)state;
+	_cleanup_close_ int fd = open(stripped_program, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && fstat(fd, &status) == 0);
+	_cleanup_free_ char *bytes = memory_alloc(status.st_size);
+	assert_int_equal(pread(fd, bytes, status.st_size, 0), status.st_size);
+	struct module *whole = add_file(&modules, stripped_program);
+	assert_true(module_find_section(whole, ".gopclntab", &address));
+	char *place = memmem(bytes, status.st_size, module_data(whole, address, &size), 64);
+	assert_non_null(place);
+	memcpy(place, "\x8e\x41\x0a\xa7", 4);
+	const int other = memfd_create("other", MFD_CLOEXEC);
+	assert_int_equal(write(other, bytes, status.st_size), status.st_size);
+	struct comparison comparison = {
+	    .stripped = modules_add(&modules, MODULE_FILE, "other", 2, 1, other),
+	};
+	assert_true(
+	    module_guard(comparison.stripped, find_functions, &comparison, MODULE_FOR_RULES));
+	assert_true(comparison.is_done);
+	modules_deinit(&modules);
+}
+
 static void use_damaged(void *context)
 {
 	struct comparison *comparison = context;
@@ -304,9 +333,9 @@ static void test_damaged(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rules),   cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_levels),  cmocka_unit_test(test_functions),
-	    cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_rules),       cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_levels),      cmocka_unit_test(test_functions),
+	    cmocka_unit_test(test_other_magic), cmocka_unit_test(test_damaged),
 	};
 
 	if (argc != 3)
