@@ -29,6 +29,12 @@ OTHERS = {
 }  # fmt: skip
 
 
+def sysconfig_of(python):
+    """What an interpreter was built with."""
+    script = "import json, sysconfig; print(json.dumps(sysconfig.get_config_vars()))"
+    return json.loads(subprocess.run([python, "-c", script], stdout=-1, check=True).stdout)
+
+
 def python_frames(sample):
     """(name, file, line) of each, root first."""
     return [
@@ -157,6 +163,42 @@ class Python(harness.TestCase):
                         made = [f for f in sample.stack if re.search(r"^py|anon|jit|:", f)]
                         self.assertEqual([f for f in made if "pysleep" not in f], [])
                     target.end()
+
+    def test_linked_in(self):
+        """An interpreter that is a part of the program, which exports nothing."""
+        config = sysconfig_of(PYTHON)
+        library = os.path.join(config["LIBPL"], config["LIBRARY"])
+        if not os.path.exists(library):
+            self.skipTest("Debian's python3-dev is not there")
+        directory = self.directory()
+        source, script, program = (os.path.join(directory, n) for n in ("p.c", "s.py", "p"))
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(
+                "#include <Python.h>\n"
+                "int main(int argc, char **argv)\n"
+                "{\n"
+                "    FILE *file = fopen(argv[1], \"r\");\n"
+                "    Py_InitializeEx(0);\n"
+                "    return file ? PyRun_SimpleFile(file, argv[1]) : 1;\n"
+                "}\n"
+            )
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(
+                "import time\n"
+                "def outer(): inner()\n"
+                "def inner():\n"
+                "    print('ready', flush=True)\n"
+                "    time.sleep(300)\n"
+                "outer()\n"
+            )
+        subprocess.run(
+            ["cc", "-no-pie", "-o", program, source, "-I" + config["INCLUDEPY"], library]
+            + (config["LIBS"] + " -lexpat -lz -lm").split(),
+            check=True,
+        )
+        for sample in attach(self.start(program, script)).pprof.samples:
+            at = sample.stack.index("<module>")
+            self.assertEqual(sample.stack[at : at + 3], ("<module>", "outer", "inner"))
 
     def test_found_early(self):
         """Since 3.13 the interpreter tells its version itself, by what it has not touched yet when its

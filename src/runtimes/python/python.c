@@ -32,6 +32,7 @@ struct search {
 	struct loaded_file file;
 	bool is_early;         // an interpreter is there, but not what tells its version
 	bool is_loaded;        // what is in memory tells where its symbols are
+	bool is_linked_in;     // they need not be exported: the file's own table has them
 	struct module *module; // the file itself, once it was asked
 	uint64_t bias;
 	int64_t end_ns; // CLOCK_THREAD_CPUTIME_ID
@@ -120,6 +121,8 @@ static bool find_runtime(struct search *search, struct python *ret)
 
 	if (find_symbol(search, "_PyRuntime", STT_OBJECT, &ret->runtime, &size))
 		return true;
+	if (search->is_linked_in)
+		return false; // nobody links 3.6 in any more
 	ret->is_3_6 = find_interp_head(search, &ret->runtime);
 	return ret->is_3_6;
 }
@@ -208,6 +211,35 @@ static struct python *make(const struct runtimes_setup *setup, const struct pyth
 	return python;
 }
 
+// Looks for an interpreter in the program itself that is linked in and exports nothing: the table
+// of all symbols has it, unless that was stripped. Each file is asked once.
+static struct python *find_linked_in(const struct runtimes_setup *setup, int tid, int64_t end_ns)
+{
+	const struct maps *maps = &setup->space->maps;
+	size_t i = 0;
+
+	while (i < maps->count && (!maps->items[i].inode || maps->items[i].file_offset != 0))
+		i++;
+	if (i == maps->count)
+		return NULL;
+	struct search search = {
+	    .setup = setup,
+	    .tid = tid,
+	    .mapping = &maps->items[i],
+	    .end_ns = end_ns,
+	    .is_linked_in = true,
+	};
+	struct python found = {.setup = setup};
+	if (!open_file(&search) || search.module->looked_for_python)
+		return NULL;
+	if (find_symbols(&search, &found) && find_layout(&search, &found)) {
+		find_current(&search, &found);
+		return make(setup, &found);
+	}
+	search.module->looked_for_python = !search.is_early;
+	return NULL;
+}
+
 static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_is_early)
 {
 	const int64_t end_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + MAX_SEARCH_NS;
@@ -238,7 +270,7 @@ static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_
 		}
 	}
 	*ret_is_early = early.is_early;
-	return early.is_early ? make(setup, &early) : NULL;
+	return early.is_early ? make(setup, &early) : find_linked_in(setup, tid, end_ns);
 }
 
 static void python_destroy(void *context)
