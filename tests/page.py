@@ -53,7 +53,8 @@ def strings(data):
 
 class Page:
     """meta, threads, and runs: (thread, start, end, stack from the root, kind, wait), times in ns;
-    and labels, of each run in turn."""
+    and labels, of each run in turn. A unit of a thread's time counts thread["weigh"][kind];
+    unseen: (thread, ns, stack, kind) of time that is in no run."""
 
     def __init__(self, html):
         found = sections(html)
@@ -85,3 +86,16 @@ class Page:
                 self.runs.append((thread, start * unit, at * unit, stacks[node][1:], kind, wait))
                 self.labels.append(labels[kind_and_wait // 16])
         assert next(rows, None) is None, "runs that no thread has"
+        self.unseen = []
+        self._read_weights(Columns(found[12]).table(8), stacks)
+
+    def _read_weights(self, rows, stacks):
+        kinds = self.meta["kinds"]
+        for thread in self.threads:
+            thread["weigh"] = dict.fromkeys(kinds, 1)
+        for number, *figures, node in rows:
+            thread, (running, runnable, others) = self.threads[number], (n / 1e6 for n in figures[:3])
+            thread["weigh"] = {k: {"running": running, "runnable": runnable}.get(k, others) for k in kinds}
+            for kind, units in zip(("running", "runnable", "event"), figures[3:]):
+                if units:
+                    self.unseen.append((thread, units * self.meta["unit_ns"], stacks[node][1:], kind))

@@ -148,16 +148,18 @@ class Sums(InBrowser):
             self.assertLessEqual(abs(ns - kinds[kind]), 0.001 * told["time"], kind)
 
     def test_ranges(self):
-        """What is chosen in the page is what --from and --to choose."""
+        """What is chosen in the page is what --from and --to choose, by the weights of the whole."""
         self.open()
+        weights = {thread["tid"]: thread["weigh"] for thread in page.Page(self.html).threads}
         for start, end in ((0, 0.25), (0.1, 0.14), (0.333, 0.667), (0.5, 0.9), (0.95, 1)):
             html = report(self.data, "-f", "html", f"--from={start:.3f}" if start else "-t", f"--to={end:.3f}")[0]
             sums = collections.defaultdict(lambda: [0, 0])
-            for _, a, b, stack, _, _ in page.Page(html).runs:
+            for thread, a, b, stack, kind, _ in page.Page(html).runs:
                 stack = stack if start else stack[1:]  # -t: the thread's name is its root
-                sums[stack[-1]][0] += b - a
+                ns = (b - a) * weights[thread["tid"]][kind]
+                sums[stack[-1]][0] += ns
                 for name in set(stack):
-                    sums[name][1] += b - a
+                    sums[name][1] += ns
             told = self.told(f"{{asleep: true, from_ns: {start * 1e9}, to_ns: {end * 1e9}}}")
             self.assertGreater(told["time"], 0)
             self.assert_sums(told, sums, slack_ns=50_000)  # bounds are rounded

@@ -36,10 +36,13 @@ class Data(harness.TestCase):
 
     def sums(self, html):
         """{(tid, leaf, kind): ns}, and how many runs each has."""
-        sums, counts = collections.Counter(), collections.Counter()
-        for thread, start, end, stack, kind, _ in page.Page(html).runs:
-            sums[thread["tid"], stack[-1], kind] += end - start
-            counts[thread["tid"], stack[-1], kind] += 1
+        sums, counts, told = collections.Counter(), collections.Counter(), page.Page(html)
+        for thread, start, end, stack, kind, _ in told.runs:
+            weight = thread["weigh"][kind]
+            sums[thread["tid"], stack[-1], kind] += (end - start) * weight
+            counts[thread["tid"], stack[-1], kind] += max(weight, 1)
+        for thread, ns, stack, kind in told.unseen:
+            sums[thread["tid"], stack[-1], kind] += ns
         return sums, counts
 
     def check(self, *args, edges_ns=0):
@@ -48,8 +51,8 @@ class Data(harness.TestCase):
         for sample in pprof.Profile(report(self.data, "-f", "pprof", *args)[0]).samples:
             expected[sample.tid, sample.stack[-1], sample.labels["kind"]] += sample.wall_ns
         for key in sums | expected:
-            # Each bound of a run is rounded.
-            off_ns = abs(sums[key] - expected[key])
+            # Each bound of a run is rounded, and so is a weight.
+            off_ns = abs(sums[key] - expected[key]) - 1e-6 * expected[key]
             self.assertLessEqual(off_ns, UNIT_NS * max(counts[key], 1) + edges_ns, key)
 
     def test_sums(self):

@@ -47,6 +47,9 @@ void weights_find(const struct weight_sums *sums, const struct thread_figures *f
 // does not count those.
 struct weights *weights_of_threads(const struct profile *profile, const struct weight_sums *sums);
 
+// Does the same for spans, of some or all threads.
+struct weights *weights_of_spans(const struct profile *profile, const struct span *spans, size_t n);
+
 // A profile whose samples are weighed. Borrows all but samples and stacks.
 struct weighed {
 	struct profile profile;

@@ -11,14 +11,17 @@ struct modules;
 struct profile;
 struct symbols;
 struct timeline;
+struct weights;
 
 // All that a writer may look at; borrowed.
 struct report {
 	const struct profile *profile;
 	const struct modules *modules;
 	const struct symbols *symbols;
-	const bool *selected;        // which samples to write, one for each; NULL: all
-	struct timeline *timeline;   // for writers that show time; else NULL
+	const bool *selected;      // which samples to write, one for each; NULL: all
+	struct timeline *timeline; // for writers that show time; else NULL
+	const struct weights
+	    *weights;                // of each thread's time in it; the profile's is weighed itself
 	const char *title;           // of a page; NULL: its process's name and pid
 	const char *const *comments; // NULL-terminated lines for formats that can hold them
 	const char *cpu_wait;        // one about waits for CPUs (cpu_waits.h); NULL: none

@@ -35,8 +35,23 @@ struct made_report {
 	struct report report;
 	struct profile whole;
 	struct weighed weighed;
+	struct weights *weights;
 	bool *selected;
 };
+
+// Leaves out the time that no tick has seen, where samples like that would be.
+static void select_unseen(const struct selection *selection, struct weights *weights, size_t n)
+{
+	static const enum thread_state states[N_WEIGHT_CLASSES] = {THREAD_RUNNING, THREAD_RUNNABLE,
+	                                                           THREAD_SLEEPING};
+	const bool none =
+	    selection->regexes[SELECTION_FOCUS] || selection->regexes[SELECTION_SYSCALL];
+
+	for (int class = 0; class < N_WEIGHT_CLASSES; class ++)
+		for (size_t i = 0; i < n; i++)
+			if (none || !(selection->states >> states[class] & 1))
+				weights[i].unseen_ns[class] = 0;
+}
 
 // The profile that is written: weighed; or, over time, with what the kernel counted in that time.
 static const struct profile *choose_profile(const struct report_source *source,
@@ -49,6 +64,8 @@ static const struct profile *choose_profile(const struct report_source *source,
 	made->whole = *source->whole;
 	made->whole.figures = source->part->figures;
 	made->whole.n_figures = source->part->n_figures;
+	made->weights =
+	    weights_of_spans(&made->whole, source->timeline->spans, source->timeline->n_spans);
 	return &made->whole;
 }
 
@@ -65,9 +82,12 @@ static void make_report(const struct options *options, const struct report_sourc
 	if (source->timeline && made->selected)
 		timeline_select(source->timeline, made->selected);
 	if (source->timeline)
+		select_unseen(&selection, made->weights, profile->n_threads);
+	if (source->timeline)
 		group_goroutines(options, source->timeline, profile);
 	made->report = (struct report){
 	    .timeline = source->timeline,
+	    .weights = made->weights,
 	    .profile = profile,
 	    .modules = source->modules,
 	    .symbols = source->symbols,
@@ -88,6 +108,7 @@ static void make_report(const struct options *options, const struct report_sourc
 static void free_report(struct made_report *made)
 {
 	free(made->selected);
+	free(made->weights);
 	weighed_deinit(&made->weighed);
 }
 

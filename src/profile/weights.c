@@ -124,6 +124,20 @@ struct weights *weights_of_threads(const struct profile *profile, const struct w
 	return weights;
 }
 
+struct weights *weights_of_spans(const struct profile *profile, const struct span *spans, size_t n)
+{
+	_cleanup_free_ struct weight_sums *sums =
+	    memory_alloc_zeroed(profile->n_threads + 1, sizeof(*sums));
+
+	for (size_t i = 0; i < n; i++) {
+		const enum thread_state state = profile->samples[spans[i].sample].state;
+		struct weight_sums *sum = &sums[spans[i].thread];
+		sum->ticks += spans[i].count;
+		sum->wall_ns[weight_class_of(state)] += spans[i].end_ns - spans[i].start_ns;
+	}
+	return weights_of_threads(profile, sums);
+}
+
 static bool is_one_wait(const struct profile *profile)
 {
 	return profile->n_samples > 0 && profile->samples[0].is_one_wait;

@@ -40,6 +40,8 @@ static const char *const help[] = {
     "q F10  quit       Ctrl-Z  to the shell: sampling goes on",
     "R running Q runnable: waiting for a CPU (READY%)   L lock C condition F file",
     "S socket E event T timer P pipe X stopped",
+    "Shares: each tick takes one sample of every thread; all samples of a window count alike.",
+    "The line about waits for CPUs is by the kernel's own count of each thread's time.",
 };
 
 void top_ui_init(struct top_ui *ret, struct top_source *source)

@@ -28,6 +28,13 @@ struct place {
 	bool known;
 };
 
+enum weight_class page_class_of(uint8_t kind)
+{
+	return kind == WAIT_KIND_RUNNING    ? WEIGHT_RUNNING
+	       : kind == WAIT_KIND_RUNNABLE ? WEIGHT_RUNNABLE
+	                                    : WEIGHT_BLOCKED;
+}
+
 static bool wait_equal(const void *context, uint32_t id, const void *key)
 {
 	const struct page *page = context;
@@ -136,14 +143,13 @@ static uint32_t add_root(struct page_tree *tree, uint32_t parent, const char *na
 	return page_tree_child(tree, parent, page_tree_frame(tree, &frame));
 }
 
-static uint32_t node_of(struct adding *adding, const struct sample *sample)
+// Returns the node below which all of the thread's stacks are.
+static uint32_t root_of(struct adding *adding, uint32_t id)
 {
 	const struct report *report = adding->report;
-	const struct thread *thread = &report->profile->threads[sample->thread];
+	const struct thread *thread = &report->profile->threads[id];
 	struct page_tree *tree = &adding->page->tree;
 	uint32_t node = PAGE_ROOT;
-	size_t n;
-	const uint32_t *ids = frame_table_stack(&adding->table, sample, &n);
 
 	if (report->process_roots) {
 		_cleanup_free_ char *name = frame_name_process(report->profile, thread);
@@ -151,6 +157,16 @@ static uint32_t node_of(struct adding *adding, const struct sample *sample)
 	}
 	if (report->thread_roots)
 		node = add_root(tree, node, frame_name_thread(thread));
+	return node;
+}
+
+static uint32_t node_of(struct adding *adding, const struct sample *sample)
+{
+	struct page_tree *tree = &adding->page->tree;
+	uint32_t node = root_of(adding, sample->thread);
+	size_t n;
+	const uint32_t *ids = frame_table_stack(&adding->table, sample, &n);
+
 	for (size_t i = 0; i < n; i++)
 		node = page_tree_child(tree, node, frame_of(adding, ids[i]));
 	return node;
@@ -179,8 +195,22 @@ static bool goes_on(const struct page_run *last, const struct page_run *run)
 	       last->node == run->node && last->wait == run->wait && last->end_ns == run->start_ns;
 }
 
+// Returns what the time of a kind counts.
+static double factor_of(const struct weights *weights, uint8_t kind)
+{
+	return weights->factor[page_class_of(kind)];
+}
+
+static const struct weights *weights_of(const struct adding *adding, uint32_t thread)
+{
+	static const struct weights none = {.factor = {1, 1, 1}};
+
+	return adding->report->weights ? &adding->report->weights[thread] : &none;
+}
+
 static void add_run(struct adding *adding, const struct span *span, size_t first_run)
 {
+	const struct weights *weights = weights_of(adding, span->thread);
 	struct page *page = adding->page;
 	const int64_t start_ns = adding->report->profile->start_ns;
 	const struct place *place = place_of(adding, span->sample);
@@ -199,12 +229,29 @@ static void add_run(struct adding *adding, const struct span *span, size_t first
 		run.start_ns = last_end_ns;
 	if (run.end_ns <= run.start_ns)
 		return;
-	page->tree.nodes[run.node].self_ns += run.end_ns - run.start_ns;
+	page->tree.nodes[run.node].self_ns +=
+	    (int64_t)((double)(run.end_ns - run.start_ns) * factor_of(weights, run.kind));
 	page->end_ns = run.end_ns > page->end_ns ? run.end_ns : page->end_ns;
 	if (page->n_runs > first_run && goes_on(&page->runs[page->n_runs - 1], &run))
 		page->runs[page->n_runs - 1].end_ns = run.end_ns;
 	else
 		*array_push(page->runs, page->n_runs, page->runs_capacity) = run;
+}
+
+// Returns the node of the time that no tick has seen.
+static uint32_t unseen_node(struct adding *adding, uint32_t thread, const struct weights *weights)
+{
+	struct page_tree *tree = &adding->page->tree;
+	_cleanup_free_ char *name = frame_name_truncated(STACK_UNSEEN);
+	int64_t unseen_ns = 0;
+
+	for (int class = 0; class < N_WEIGHT_CLASSES; class ++)
+		unseen_ns += weights->unseen_ns[class];
+	if (unseen_ns == 0)
+		return PAGE_ROOT;
+	const uint32_t node = add_root(tree, root_of(adding, thread), name);
+	tree->nodes[node].self_ns += unseen_ns;
+	return node;
 }
 
 static void add_thread(struct adding *adding, const struct thread_spans *spans, bool is_base)
@@ -220,6 +267,7 @@ static void add_thread(struct adding *adding, const struct thread_spans *spans, 
 	if (n_runs == 0)
 		return;
 	_cleanup_free_ char *name = frame_name_track(profile, spans);
+	const struct weights *weights = weights_of(adding, spans->thread);
 	*array_push(page->threads, page->n_threads, page->threads_capacity) = (struct page_thread){
 	    .tid = thread->tid,
 	    .pid = thread->pid,
@@ -231,6 +279,8 @@ static void add_thread(struct adding *adding, const struct thread_spans *spans, 
 	    .n_runs = n_runs,
 	    .slept = n_runs == 1 && wait_kind_is_blocked(page->runs[first_run].kind),
 	    .is_base = is_base,
+	    .weights = *weights,
+	    .unseen_node = unseen_node(adding, spans->thread, weights),
 	};
 }
 

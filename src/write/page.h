@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "page_tree.h"
+#include "weights.h"
 
 struct error;
 struct report;
@@ -37,6 +38,8 @@ struct page_thread {
 	bool slept;               // it never woke during the profile
 	bool is_base;             // of the profile that the other one is compared with
 	bool is_goroutine;        // or several; told apart by the name rather than the tid
+	struct weights weights;   // of the time of its runs
+	uint32_t unseen_node;     // of the time that no tick has seen
 };
 
 struct page {
@@ -56,6 +59,9 @@ struct page {
 };
 
 #define PAGE_MAX_SUM_NS (INT64_MAX / 2) // the largest sum without time; larger ones are cut to it
+
+// Returns the class of a run of that kind: its weight is weights.factor[class].
+enum weight_class page_class_of(uint8_t kind);
 
 void page_init(struct page *page);
 void page_deinit(struct page *page);

@@ -15,6 +15,8 @@ _Static_assert((int)N_WAIT_KINDS <= PAGE_MAX_KINDS, "kinds fit beside a wait");
 // Keeps times within the 32 bits, with a sign, in which the script counts.
 #define MAX_UNITS ((int64_t)1 << 31)
 
+#define MILLION 1e6
+
 int64_t page_unit_ns(const struct page *page)
 {
 	int64_t unit_ns = PAGE_UNIT_NS;
@@ -176,6 +178,38 @@ static void put_runs(struct sections *sections, const uint32_t *order)
 	put_columns(sections, PAGE_RUNS);
 }
 
+static bool has_weights(const struct page_thread *thread)
+{
+	for (int class = 0; class < N_WEIGHT_CLASSES; class ++)
+		if (thread->weights.factor[class] != 1)
+			return true;
+	return thread->unseen_node != PAGE_ROOT;
+}
+
+static void put_weights(struct sections *sections, const uint32_t *order)
+{
+	const struct page *page = sections->page;
+	const size_t n_nodes = page->tree.n_nodes;
+	_cleanup_free_ uint32_t *ranks = memory_alloc_zeroed(n_nodes, sizeof(*ranks));
+	_cleanup_free_ size_t *threads = memory_alloc_zeroed(page->n_threads + 1, sizeof(*threads));
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_nodes; i++)
+		ranks[order[i]] = i;
+	for (size_t i = 0; i < page->n_threads; i++)
+		if (has_weights(&page->threads[i]))
+			threads[n++] = i;
+	protobuf_varint(&sections->columns, n);
+	COLUMN(i, threads, n, *i);
+	for (int class = 0; class < N_WEIGHT_CLASSES; class ++)
+		COLUMN(i, threads, n, page->threads[*i].weights.factor[class] * MILLION + 0.5);
+	for (int class = 0; class < N_WEIGHT_CLASSES; class ++)
+		COLUMN(i, threads, n,
+		       to_units(sections, page->threads[*i].weights.unseen_ns[class]));
+	COLUMN(i, threads, n, ranks[page->threads[*i].unseen_node]);
+	put_columns(sections, PAGE_WEIGHTS);
+}
+
 struct error *page_sections_write(const struct page *page, const uint32_t *order, const char *meta,
                                   FILE *stream)
 {
@@ -196,6 +230,7 @@ struct error *page_sections_write(const struct page *page, const uint32_t *order
 	put_strings(&sections, PAGE_WAIT_TEXTS, &page->waits_text);
 	put_waits(&sections);
 	put_runs(&sections, order);
+	put_weights(&sections, order);
 	gzip_finish(&sections.gzip);
 	gzip_deinit(&sections.gzip);
 	protobuf_deinit(&sections.columns);

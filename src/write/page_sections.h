@@ -24,6 +24,10 @@ enum page_section {
 	PAGE_RUNS,
 	PAGE_THREAD_NAMES, // strings, as the next one
 	PAGE_WAIT_TEXTS,
+	// What the time of threads counts, if not itself. How many; thread, a factor for the time
+	// of running, of runnable and of all other kinds, in millionths, time of these kinds that
+	// is in no run, and its node.
+	PAGE_WEIGHTS,
 };
 
 enum { PAGE_MAX_KINDS = 16 }; // page/data.js has the same number

@@ -121,10 +121,15 @@ static struct row count_thread(const struct page *page, const struct page_thread
 
 	for (size_t i = 0; i < thread->n_runs; i++) {
 		const struct page_run *run = &page->runs[thread->first_run + i];
-		row.total_ns += run->end_ns - run->start_ns;
-		if (run->kind == WAIT_KIND_RUNNING)
-			row.self_ns += run->end_ns - run->start_ns;
+		const enum weight_class class = page_class_of(run->kind);
+		const double ns =
+		    (double)(run->end_ns - run->start_ns) * thread->weights.factor[class];
+		row.total_ns += (int64_t)ns;
+		row.self_ns += class == WEIGHT_RUNNING ? (int64_t)ns : 0;
 	}
+	for (int class = 0; class < N_WEIGHT_CLASSES; class ++)
+		row.total_ns += thread->weights.unseen_ns[class];
+	row.self_ns += thread->weights.unseen_ns[WEIGHT_RUNNING];
 	return row;
 }
 

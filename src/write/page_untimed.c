@@ -31,6 +31,7 @@ void page_add_self_runs(struct page *page)
 		        .name = string_table_intern(&page->thread_names, "samples"),
 		        .death_ns = -1,
 		        .n_runs = page->n_runs,
+		        .weights.factor = {1, 1, 1},
 		    };
 }
 

@@ -98,6 +98,11 @@ static void put_value_type(struct pprof *pprof, uint32_t field, const char *type
 
 static void put_header(struct pprof *pprof)
 {
+	static const char shares[] =
+	    "Each tick takes one sample of every thread. The kernel's own count of its time on a "
+	    "CPU "
+	    "and of its waits for one divides each thread's time, and the samples of a state share "
+	    "that state's time equally.";
 	const struct report *report = pprof->report;
 
 	put_value_type(pprof, PROFILE_SAMPLE_TYPE, "samples", "count");
@@ -110,6 +115,7 @@ static void put_header(struct pprof *pprof)
 	put_int(pprof, PROFILE_DURATION_NANOS, report->profile->duration_ns);
 	for (const char *const *comment = report->comments; comment && *comment; comment++)
 		put_int(pprof, PROFILE_COMMENT, string(pprof, *comment));
+	put_int(pprof, PROFILE_COMMENT, string(pprof, shares));
 }
 
 static uint32_t add_location(struct pprof *pprof, uint32_t location, uint32_t name)

@@ -216,9 +216,10 @@ static void test_header(void **state)
 	assert_int_equal(p->period, 10 * NS_PER_MS);
 	assert_int_equal(p->time_nanos, 1700000000 * NS_PER_SECOND);
 	assert_int_equal(p->duration_nanos, 2 * NS_PER_SECOND);
-	assert_int_equal(p->n_comment, 2);
+	assert_int_equal(p->n_comment, 3);
 	assert_string_equal(text(p, p->comment[0]), "first_");
 	assert_string_equal(text(p, p->comment[1]), "second");
+	assert_non_null(strstr(text(p, p->comment[2]), "Each tick takes one sample"));
 	// Without samples the program itself is still named.
 	assert_int_equal(p->n_sample + p->n_location + p->n_function, 0);
 	assert_int_equal(p->n_mapping, 1);

@@ -3,7 +3,7 @@
 
 const SECTION = {
 	meta: 1, names: 2, files: 3, modules: 4, frames: 5, nodes: 6,
-	threads: 7, waits: 8, runs: 9, threadNames: 10, waitTexts: 11,
+	threads: 7, waits: 8, runs: 9, threadNames: 10, waitTexts: 11, weights: 12,
 };
 const ROOT = 0;
 const INLINED = 1, KERNEL = 2, TRUNCATED = 4; // flags of a frame
@@ -128,12 +128,29 @@ function readRuns(bytes, threads) {
 	return {n, start, end, node, kind, wait};
 }
 
+// Reads what the time of threads counts, if not itself: thread.weigh[kind], a factor; and
+// thread.unseen, which has [kind, time, node] for time that is in no run.
+function readWeights(bytes, threads, kinds) {
+	const columns = new Columns(bytes), n = columns.number();
+	const [of, ...factors] = [0, 1, 2, 3].map(() => columns.column(n, Float64Array));
+	const unseen = [0, 1, 2].map(() => columns.column(n, Float64Array));
+	const nodes = columns.column(n, Uint32Array);
+	const classOf = kind => kind === 'running' ? 0 : kind === 'runnable' ? 1 : 2;
+	for (let i = 0; i < n; i++) {
+		const thread = threads[of[i]];
+		thread.weigh = Float64Array.from(kinds, kind => factors[classOf(kind)][i] / 1e6);
+		thread.unseen = ['running', 'runnable', 'event'].map((kind, c) => [kinds.indexOf(kind), unseen[c][i], nodes[i]])
+			.filter(([, time]) => time > 0);
+	}
+}
+
 async function readProfile() {
 	const sections = splitSections(await unpack('profile'));
 	const meta = JSON.parse(new TextDecoder().decode(sections[SECTION.meta]));
 	if (meta.version !== 1)
 		throw new Error('the profile is of a newer version');
 	const threads = readThreads(sections[SECTION.threads], readStrings(sections[SECTION.threadNames]));
+	readWeights(sections[SECTION.weights], threads, meta.kinds);
 	return {
 		meta, threads,
 		names: readStrings(sections[SECTION.names]),

@@ -20,6 +20,8 @@ c        copy the name of the box    s  save as PNG    t  theme    ?  this help
 
 Drag over the lanes for a range of time; drag its edge to move it; double click for all of it. Click
 a lane for that thread, with Ctrl or Shift for more. Right-click a box for its menu.`;
+const SHARES = `How shares are made: each tick takes one sample of every thread. The kernel's own count of its time on a
+CPU and of its waits for one divides each thread's time, and the samples of a state share that state's time equally.`;
 
 class App {
 	constructor(profile) {
@@ -199,7 +201,7 @@ class App {
 		const click = (id, action) => document.getElementById(id).addEventListener('click', action);
 		click('theme', () => this.turnTheme());
 		click('save', () => this.save());
-		click('help', () => this.show('Keys', KEYS + '\n\n' + this.notes()));
+		click('help', () => this.show('Keys', [KEYS, SHARES, this.notes()].join('\n\n')));
 		click('dialog-close', () => document.getElementById('dialog').close());
 		click('dialog-copy', () => this.copy(document.getElementById('dialog-text').textContent));
 		document.getElementById('lanes').hidden = !profile.timed;

@@ -13,12 +13,28 @@ function firstRunAfter(runs, thread, time) {
 	return low;
 }
 
-// Calls visit(run, length within the range) for each run of the threads.
+// Calls visit(run, length within the range, thread) for each run of the threads.
 function eachRun(profile, threads, from, to, visit) {
 	const {start, end} = profile.runs;
 	for (const thread of threads)
 		for (let i = firstRunAfter(profile.runs, thread, from); i < thread.end && start[i] < to; i++)
-			visit(i, Math.min(end[i], to) - Math.max(start[i], from));
+			visit(i, Math.min(end[i], to) - Math.max(start[i], from), thread);
+}
+
+// Returns what a unit of the thread's time of that kind counts: the kernel counted the time of each
+// state, and the samples of a state share it equally.
+function weightOf(thread, kind) {
+	return thread.weigh ? thread.weigh[kind] : 1;
+}
+
+// Returns [node, kind, time] for the part of the range in the thread's time that no tick has seen.
+function unseenTime(profile, thread, from, to) {
+	if (!thread.unseen || thread.unseen.length === 0)
+		return [];
+	let part = 0, whole = 0;
+	eachRun(profile, [thread], from, to, (i, length) => { part += length; });
+	eachRun(profile, [thread], profile.from, profile.end, (i, length) => { whole += length; });
+	return thread.unseen.map(([kind, time, node]) => [node, kind, time * part / whole]);
 }
 
 // Returns the chosen threads. With `base`, those of the other profile, where threads of the same
@@ -78,19 +94,25 @@ function addUp(profile, choice, base = false, old = null) {
 		self: zeros(n, spare.pop()), total: zeros(n, spare.pop()),
 	};
 	const {byKind, kindTime, places, self, total} = sums;
-	// Not by eachRun: a call for each of a million runs would take as long again.
-	for (const thread of sums.threads)
+	const add = (at, kind, length) => {
+		const node = places ? places[at] : at;
+		if (node < 0)
+			return;
+		kindTime[kind] += length;
+		if (off >> kind & 1)
+			return;
+		(byKind[kind] ??= zeros(n, spare.pop()))[node] += length;
+		self[node] += length;
+	};
+	// Not by eachRun: another call for each of a million runs would take as long again.
+	for (const thread of sums.threads) {
 		for (let i = firstRunAfter(runs, thread, from); i < thread.end && start[i] < to; i++) {
-			const kind = runs.kind[i], node = places ? places[runs.node[i]] : runs.node[i];
-			const length = Math.min(end[i], to) - Math.max(start[i], from);
-			if (node < 0)
-				continue;
-			kindTime[kind] += length;
-			if (off >> kind & 1)
-				continue;
-			(byKind[kind] ??= zeros(n, spare.pop()))[node] += length;
-			self[node] += length;
+			const kind = runs.kind[i];
+			add(runs.node[i], kind, (Math.min(end[i], to) - Math.max(start[i], from)) * weightOf(thread, kind));
 		}
+		for (const one of unseenTime(profile, thread, from, to))
+			add(...one);
+	}
 	for (const values of byKind)
 		if (values)
 			accumulate(nodes, values);
@@ -104,11 +126,18 @@ function addUp(profile, choice, base = false, old = null) {
 function selfByKind(profile, choice, sums) {
 	if (!sums.selfByKind) {
 		sums.selfByKind = sums.byKind.map(values => values && new Float64Array(values.length));
-		eachRun(profile, sums.threads, choice.from, choice.to, (i, length) => {
-			const values = sums.selfByKind[profile.runs.kind[i]], node = profile.runs.node[i];
+		const add = (node, kind, length) => {
+			const values = sums.selfByKind[kind];
 			if (values && !(sums.places?.[node] < 0))
 				values[sums.places ? sums.places[node] : node] += length;
+		};
+		eachRun(profile, sums.threads, choice.from, choice.to, (i, length, thread) => {
+			const kind = profile.runs.kind[i];
+			add(profile.runs.node[i], kind, length * weightOf(thread, kind));
 		});
+		for (const thread of sums.threads)
+			for (const one of unseenTime(profile, thread, choice.from, choice.to))
+				add(...one);
 	}
 	return sums.selfByKind;
 }
@@ -197,7 +226,7 @@ function waitsOf(profile, choice, sums, isIn) {
 				return;
 			const text = profile.waits[runs.wait[i]];
 			if (text)
-				time.set(text, (time.get(text) ?? 0) + length);
+				time.set(text, (time.get(text) ?? 0) + length * weightOf(thread, runs.kind[i]));
 			const whole = runs.end[i] - runs.start[i];
 			if (!longest || whole > longest.time)
 				longest = {run: i, thread, time: whole};
