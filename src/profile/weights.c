@@ -46,10 +46,13 @@ static bool divide(const struct weight_sums *sums, const struct thread_figures *
 		return false;
 	double cpu = (double)(to->cpu_ns - from->cpu_ns) / counted_ns;
 	double delay = (double)(to->delay_ns - from->delay_ns) / counted_ns;
-	if (cpu + delay > 1) {
-		cpu /= cpu + delay;
+	// A wait for a CPU is counted as a whole when it ends: one that began before `from` is too
+	// much, and one that lasts until `to` is missing, which then looks like time asleep.
+	if (cpu > 1)
+		cpu = 1;
+	if (cpu + delay > 1 ||
+	    (sums->wall_ns[WEIGHT_BLOCKED] == 0 && sums->wall_ns[WEIGHT_RUNNABLE] > 0))
 		delay = 1 - cpu;
-	}
 	ret_ns[WEIGHT_RUNNING] = cpu * total_ns;
 	ret_ns[WEIGHT_RUNNABLE] = delay * total_ns;
 	ret_ns[WEIGHT_BLOCKED] = (1 - cpu - delay) * total_ns;

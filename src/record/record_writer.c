@@ -290,9 +290,9 @@ static void note_figures(struct span_follower *follower, const struct profile *p
                          uint32_t thread, const struct thread_figures *figures)
 {
 	struct record_writer *writer = (struct record_writer *)follower;
-	const int64_t at_ns = offset_of(writer, figures->at_ns);
+	const bool has_begun = profile->start_ns != 0;
+	const int64_t at_ns = has_begun ? offset_of(writer, figures->at_ns) : 0;
 
-	(void)profile;
 	if (writer->full)
 		return;
 	end_entries(writer);
