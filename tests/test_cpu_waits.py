@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Threads that wait for CPUs: one line says so, with the cause, wherever time is shown."""
 
+import collections
 import json
 import os
 import re
@@ -8,8 +9,11 @@ import subprocess
 
 import harness
 import page
+import pprof
 from cgroup import quota
 from harness import PROFILER
+from test_record import report
+from told import read_folded
 
 LINE = re.compile(r"waited ([\d.]+) s for a CPU \((\d+) % of its active time\)(?:: (.*))?")
 
@@ -70,6 +74,44 @@ class CpuWaits(harness.TestCase):
             {"target_cpus": 1, "target_cpu_limit": None, "target_throttled_ns": 0},
         )  # fmt: skip
         self.assertEqual(told["target_throttled_periods"], 0)
+
+    def test_three_words(self):
+        """Eight threads that spin on one CPU: running is what the kernel counts as that, in every format."""
+        cpu = str(min(os.sched_getaffinity(0)))
+        target = self.start("taskset", "-c", cpu, harness.fixture("threads"), 8, 8)
+        run = harness.attach(target, duration="2", form="record")
+        data = run.recording
+        threads = {thread.tid: thread for thread in run.summary.threads if thread.name.startswith("worker-")}
+        self.assertEqual(len(threads), 8)
+        times = collections.Counter()
+        for sample in pprof.Profile(report(data, "-f", "pprof")[0]).samples:
+            self.assertEqual(sample.cpu_ns, sample.wall_ns if sample.state == "running" else 0)
+            self.assertEqual(sample.kind == "runnable", sample.state == "runnable")
+            times[sample.tid, sample.state] += sample.wall_ns / 1e9
+        for tid, thread in threads.items():
+            off_s = abs(times[tid, "running"] - thread.kernel_cpu_s)
+            self.assertLessEqual(off_s, max(0.02 * thread.kernel_cpu_s, 0.01), thread)
+            self.assertGreater(times[tid, "runnable"], thread.kernel_cpu_s)
+        on_cpu, off_cpu = (
+            sum(read_folded(report(data, "-f", "folded", "--thread=^worker", option)[0]).values())
+            for option in ("--on-cpu", "--off-cpu")
+        )
+        self.assertGreater(off_cpu, on_cpu)
+        kinds = collections.Counter()
+        for thread, start, end, _, kind, _ in page.Page(report(data, "-f", "html", "--thread=^worker")[0]).runs:
+            kinds[kind] += (end - start) * thread["weigh"][kind]
+        self.assertGreater(kinds["runnable"], kinds["running"])
+        firefox = json.loads(report(data, "-f", "firefox", "--thread=^worker")[0])
+        used = collections.Counter()
+        names = [category["name"] for category in firefox["meta"]["categories"]]
+        categories = firefox["shared"]["frameTable"]["category"]
+        for thread in firefox["threads"]:
+            for stack, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"]):
+                if stack is not None:
+                    used[names[categories[firefox["shared"]["stackTable"]["frame"][stack]]]] += weight
+        self.assertEqual((used["Running"], used["Waiting for a CPU"]), (on_cpu, off_cpu))
+        dump = self.run_profiler("dump", target.pid).stdout
+        self.assertRegex(dump, r'(?m)^"worker-0\d" \d+.*   waiting for a CPU\n    spin_here')
 
     def test_limit(self):
         """A quota is the cause, though there are enough CPUs."""
