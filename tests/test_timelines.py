@@ -28,6 +28,15 @@ def sums_of(data, *args):
     return sums
 
 
+def seen_in(data, *args):
+    """By tid, the time that ticks saw; pprof's is weighed by the kernel's count of each state."""
+    seen = collections.Counter()
+    for profile in json.loads(report(data, "-f", "speedscope", *args)[0])["profiles"]:
+        tid = int(re.search(r"\((\d+)\)$", profile["name"])[1])
+        seen[tid] += sum(w for w, s in zip(profile["weights"], profile["samples"]) if s)
+    return seen
+
+
 def ns(milliseconds):
     return round(milliseconds * 1_000_000)
 
@@ -79,7 +88,7 @@ class Timelines(harness.TestCase):
         self.assertLessEqual({"spin_here", "worker", "main"}, names)
 
     def test_firefox(self):
-        file = self.timeline("firefox")
+        file, running = self.timeline("firefox"), seen_in(self.data, "--on-cpu")
         shared = file["shared"]
         self.assertEqual(file["meta"]["preprocessedProfileVersion"], 66)
         for table in shared.values():
@@ -92,9 +101,8 @@ class Timelines(harness.TestCase):
             for table in (samples, markers):
                 lengths = {len(v) for v in table.values() if isinstance(v, list)}
                 self.assertEqual(lengths, {table["length"]})
-            count, _, cpu_ns = self.sums[thread["tid"]]
-            self.assertEqual(sum(samples["weight"]), count)
-            self.assertEqual(sum(samples["threadCPUDelta"]), cpu_ns)
+            self.assertEqual(sum(samples["weight"]), self.sums[thread["tid"]][0])
+            self.assertEqual(sum(samples["threadCPUDelta"]), running[thread["tid"]])
             self.assertEqual(samples["time"], sorted(samples["time"]))
             self.check_stacks(shared, samples["stack"])
         waits = {
@@ -139,8 +147,8 @@ class Timelines(harness.TestCase):
         self.assertIn("worker-00", names)
 
     def test_chrome_states(self):
-        """The innermost call's event has the state, and no other time: in each state as much as pprof
-        has, also of calls that another call returned into, naps and computing by turns."""
+        """The innermost call's event has the state, and no other time: in each state as much as
+        speedscope has, also of calls that another call returned into, naps and computing by turns."""
         program = """
 import time
 print("ready", flush=True)
@@ -152,8 +160,8 @@ while True:
         naps = Recorded(target, duration="1").finish().data
         for data in (naps, self.data):
             walls, durations = collections.Counter(), collections.Counter()
-            for sample in pprof.Profile(report(data, "-f", "pprof")[0]).samples:
-                walls[sample.tid, sample.labels["state"]] += sample.wall_ns
+            for state in ("running", "runnable", "sleeping", "disk", "stopped"):
+                walls.update({(tid, state): ns for tid, ns in seen_in(data, f"--state={state}").items()})
             for event in json.loads(report(data, "-f", "chrome")[0])["traceEvents"]:
                 if event["ph"] == "X" and "args" in event:
                     durations[event["tid"], event["args"]["state"]] += round(event["dur"] * 1000)
@@ -204,10 +212,12 @@ while True:
     def test_filters(self):
         file = self.timeline("speedscope", "--on-cpu", "--thread=^worker-0")
         self.assertTrue(file["profiles"])
+        threads = self.timeline("firefox")["threads"]
+        used = {thread["tid"]: sum(thread["samples"]["threadCPUDelta"]) for thread in threads}
         for profile in file["profiles"]:
             self.assertRegex(profile["name"], "^worker-0")
             held = sum(w for w, s in zip(profile["weights"], profile["samples"]) if s)
-            self.assertEqual(held, self.sums[self.tid_of(profile["name"])][2])
+            self.assertEqual(held, used[self.tid_of(profile["name"])])
 
     def test_kernel_frames(self):
         """They have a category of their own, but for the leaf, which has the thread's state."""
