@@ -18,6 +18,7 @@
 #include "recording.h"
 #include "summary.h"
 #include "view.h"
+#include "weights.h"
 #include "writer.h"
 
 // One of the two: a recording with its names, or a folded profile's text.
@@ -164,9 +165,14 @@ static struct error *diff_recordings(const struct options *options, const struct
 	const double weight =
 	    options->normalize && a_wall > 0 ? wall_of(&b->view.part) / a_wall : 1;
 	struct merged merged = {0};
+	struct weighed a_weighed, b_weighed;
 
-	merged_add(&merged, &a->view.part, &a->recording.modules, symbols_of(a), -weight);
-	merged_add(&merged, &b->view.part, &b->recording.modules, symbols_of(b), 1);
+	weighed_init(&a_weighed, &a->view.part);
+	weighed_init(&b_weighed, &b->view.part);
+	merged_add(&merged, &a_weighed.profile, &a->recording.modules, symbols_of(a), -weight);
+	merged_add(&merged, &b_weighed.profile, &b->recording.modules, symbols_of(b), 1);
+	weighed_deinit(&a_weighed);
+	weighed_deinit(&b_weighed);
 	struct error *error = write_report(options,
 	                                   &(struct report_source){
 	                                       .part = &merged.profile,

@@ -171,7 +171,7 @@ static void scale(struct weighed *weighed, const struct weights *weights)
 		const double factor = weights[sample->thread].factor[class];
 		double *error = &errors[sample->thread];
 		const double wanted_ns = (double)sample->wall_ns * factor + *error;
-		if (sample->wall_ns == 0)
+		if (sample->wall_ns == 0 || factor == 1) // differences may be below 0
 			continue;
 		sample->wall_ns = (int64_t)(wanted_ns > 0 ? wanted_ns + 0.5 : 0);
 		*error = wanted_ns - (double)sample->wall_ns;
