@@ -196,9 +196,10 @@ class Use(InBrowser):
         ):  # fmt: skip
             self.browser.key(key)
             self.assertEqual(self.state(), state, key)
-        self.browser.key("k")
-        self.browser.key("r")
-        self.assertEqual(self.state(), "off=running")
+        for letter in "rn":  # it may wait for a CPU
+            self.browser.key("k")
+            self.browser.key(letter)
+        self.assertEqual(self.state(), "off=running%2Crunnable")
         self.assertNotIn("spin_here", self.told()["functions"])
         self.browser.key("0")
         self.assertEqual(self.state(), "")
@@ -316,7 +317,7 @@ class Use(InBrowser):
         # Those in whose stack the function is, by the page's data.
         read = page.Page(self.html)
         awake = {t["tid"] for t in read.threads if not t["flags"] & 1}
-        runs = [(b - a, stack) for t, a, b, stack, _, _ in read.runs if t["tid"] in awake]
+        runs = [((b - a) * t["weigh"][kind], stack) for t, a, b, stack, kind, _ in read.runs if t["tid"] in awake]
         name = "sleep_ms"
         within = sum(length for length, stack in runs if name in stack)
         self.assertGreater(within, 0)
