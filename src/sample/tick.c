@@ -149,7 +149,9 @@ static void settle_state(struct ticker *ticker, struct stop *stop)
 
 	stop->state = stop_state(&seen);
 	note_figures(thread, stop, &stop->stopped);
-	if (seen.has_runs)
+	// A later tick may have looked since: the profile takes lower figures for another
+	// program's.
+	if (seen.has_runs && stop->stopped.runs >= thread->last.runs)
 		profile_note_figures(ticker->profile, thread->account.own,
 		                     &(struct thread_figures){stop->found_ns,
 		                                              (int64_t)stop->stopped.cpu_ns,
