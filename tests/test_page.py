@@ -16,6 +16,8 @@ import tempfile
 import harness
 import page
 import pprof
+import pprof_maker
+from harness import STATUS_TARGET
 from test_record import Recorded, report
 
 UNIT_NS = 10_000
@@ -164,6 +166,22 @@ class View(harness.TestCase):
         with open(path, "wb") as file:
             file.write(data)
         return path
+
+    def test_title(self):
+        """Of any kind of file; what is said of a file names the file."""
+        target = self.start_fixture("threads", 2, 1)
+        recorded = os.path.join(self.directory, "r.wprof")
+        with open(recorded, "wb") as file:
+            file.write(Recorded(target, duration="0.3").finish().data)
+        packed = os.path.join(self.directory, "p.pb.gz")
+        with open(packed, "wb") as file:
+            file.write(pprof_maker.make([(["f"], 1, {})]))
+        for path in (recorded, packed, self.write("x.folded", b"main 1\n")):
+            shown, _ = self.view(None, path, "--title=A <b> of\x1bmine")
+            with open(shown, "rb") as file:
+                self.assertIn(b"<title>A &lt;b&gt; of_mine</title>", file.read())
+        _, told = self.view(None, self.write("no.folded", b"no\n"), "--title=A", status=STATUS_TARGET)
+        self.assertIn("no.folded is not a profile", told)
 
     def test_folded(self):
         """Any profiler's stacks: their counts are there, and names are text."""

@@ -19,6 +19,6 @@ struct folded_text {
 // Writes "stack COUNT_A COUNT_B" for each stack of either text, sorted by stack. With `normalize`
 // the counts of a are scaled, and rounded down, so that both have the same total. Leaves out lines
 // that are not folded stacks; *ret_bad is how many there are. An error if one has nothing but
-// those, or too many different stacks; an empty text is a profile without samples.
+// those; an empty text is a profile without samples.
 struct error *diff_folded(const struct folded_text *a, const struct folded_text *b, bool normalize,
                           FILE *stream, uint64_t *ret_bad);

@@ -17,8 +17,11 @@ struct error *write_html_diff(const struct report *base, const struct report *re
 // may lack its newline. Size 0: there is no more.
 typedef struct error *lines_fn(void *context, const char **ret, size_t *ret_size);
 
-// Writes a page of folded stacks, which any profiler may have written; `title` is clean text.
-struct error *write_html_folded(const char *title, lines_fn *lines, void *context, FILE *stream);
+// Writes a page of folded stacks, which any profiler may have written. `name` is the file's, for
+// messages; it and `title` are clean text.
+struct error *write_html_folded(const char *name, const char *title, lines_fn *lines, void *context,
+                                FILE *stream);
 
 // Writes a page of a pprof profile, compressed or not, which any profiler may have written.
-struct error *write_html_pprof(const char *title, const uint8_t *bytes, size_t size, FILE *stream);
+struct error *write_html_pprof(const char *name, const char *title, const uint8_t *bytes,
+                               size_t size, FILE *stream);

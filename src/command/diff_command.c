@@ -7,6 +7,7 @@
 
 #include "diff_folded.h"
 #include "error.h"
+#include "input_limit.h"
 #include "input_file.h"
 #include "local_files.h"
 #include "memory.h"
@@ -56,6 +57,7 @@ static struct error *replay(const struct options *options, struct side *side)
 		return error;
 	recording_replay(recording);
 	if (!recording->has_symbols) {
+		input_limit_end();
 		local_files_find(&recording->modules, NULL);
 		symbolize(&recording->profile, &recording->modules, &names, &side->found);
 	}
@@ -66,6 +68,7 @@ static struct error *read_side(const struct options *options, const char *path, 
 {
 	uint8_t *bytes;
 
+	input_limit_begin(input_file_name(path));
 	struct error *error = input_file_read(path, &bytes, &ret->size);
 	if (error)
 		return error;
@@ -126,7 +129,10 @@ static struct error *fold(const struct options *options, struct side *side)
 	if (!stream)
 		return error_create(EXIT_STATUS_OUTPUT, "no memory for a profile");
 	struct error *error = write_side(options, side, stream);
-	fclose(stream);
+	const bool failed = ferror(stream) != 0;
+	if ((fclose(stream) != 0 || failed) && !error)
+		error = error_create(EXIT_STATUS_TARGET, "%s is too large as folded stacks",
+		                     side->path);
 	return error;
 }
 

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "debug_sources.h"
 #include "error.h"
+#include "input_limit.h"
 #include "local_files.h"
 #include "memory.h"
 #include "options.h"
@@ -64,6 +65,7 @@ static struct error *write_view(const struct options *options, struct recording 
 
 	if (!recording->has_symbols) {
 		const struct symbolize_options names = {.inlines = options->inlines};
+		input_limit_end(); // of view
 		local_files_find(&recording->modules, NULL);
 		symbolize(&recording->profile, &recording->modules, &names, &found);
 		symbols = &found;

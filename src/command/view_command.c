@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "input_limit.h"
 #include "input_file.h"
 #include "memory.h"
 #include "options.h"
@@ -70,7 +71,8 @@ static char *make_name(void)
 	return memory_printf("%s/profiler-%016" PRIx64 ".html", directory(), number);
 }
 
-static struct error *write_other(const char *title, struct input_file *file, FILE *stream)
+static struct error *write_other(const char *name, const char *title, struct input_file *file,
+                                 FILE *stream)
 {
 	// The beginning alone does not tell a plain pprof profile from folded stacks.
 	struct error *error = may_be_pprof(file) ? input_file_read_rest(file) : NULL;
@@ -78,20 +80,22 @@ static struct error *write_other(const char *title, struct input_file *file, FIL
 	if (error)
 		return error;
 	if (is_pprof(file))
-		return write_html_pprof(title, file->bytes, file->size, stream);
-	return write_html_folded(title, input_file_lines, file, stream);
+		return write_html_pprof(name, title, file->bytes, file->size, stream);
+	return write_html_folded(name, title, input_file_lines, file, stream);
 }
 
-static struct error *write_other_page(struct input_file *file, const char *path)
+static struct error *write_other_page(const struct options *options, struct input_file *file,
+                                      const char *path)
 {
-	const char *name = input_file_name(file->path);
+	const char *name = input_file_name(file->path), *title = options->title ?: name;
 	_cleanup_free_ char *clean = text_clean(name, strlen(name), TEXT_UNLIMITED);
+	_cleanup_free_ char *clean_title = text_clean(title, strlen(title), TEXT_UNLIMITED);
 	struct output *output;
 
 	struct error *error = output_open(path, true, &output);
 	if (error)
 		return error;
-	error = write_other(clean, file, output_stream(output));
+	error = write_other(clean, clean_title, file, output_stream(output));
 	if (!error)
 		error = output_finish(output, NULL);
 	output_destroy(output);
@@ -128,7 +132,7 @@ static struct error *write_any_page(const struct options *options, struct input_
 	const mode_t mask = umask(S_IRWXG | S_IRWXO);
 	*ret = make_name();
 	struct error *error = is_recording(file) ? write_recording_page(options, file, *ret)
-	                                         : write_other_page(file, *ret);
+	                                         : write_other_page(options, file, *ret);
 	umask(mask);
 	return error;
 }
@@ -137,12 +141,13 @@ static struct error *write_any_page(const struct options *options, struct input_
 static struct error *make_page(const struct options *options, char **ret)
 {
 	struct input_file file;
+	input_limit_begin(input_file_name(options->recording));
 	struct error *error = input_file_open(options->recording, &file);
-
 	if (error)
 		return error;
 	error = write_any_page(options, &file, ret);
 	input_file_close(&file);
+	input_limit_end(); // a browser needs more
 	return error;
 }
 

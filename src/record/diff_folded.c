@@ -10,8 +10,6 @@
 #include "hash.h"
 #include "memory.h"
 
-enum { MAX_STACKS = 1 << 22 }; // different ones, of each text
-
 #define MAX_SCALED 1e18
 
 struct lines {
@@ -37,8 +35,8 @@ static bool is_stack(const void *context, uint32_t id, const void *key)
 	return compare(&lines->items[id], key) == 0;
 }
 
-// Adds the line to those of its stack. False: there are too many stacks.
-static bool add(struct lines *lines, const struct folded_line *line)
+// Adds the line to those of its stack.
+static void add(struct lines *lines, const struct folded_line *line)
 {
 	const uint64_t hash = hash_bytes(line->stack, line->length);
 	const uint32_t id = hash_index_find(&lines->index, hash, is_stack, lines, line);
@@ -47,13 +45,10 @@ static bool add(struct lines *lines, const struct folded_line *line)
 		int64_t *count = &lines->items[id].count;
 		if (__builtin_add_overflow(*count, line->count, count))
 			*count = INT64_MAX;
-		return true;
+		return;
 	}
-	if (lines->count == MAX_STACKS)
-		return false;
 	hash_index_insert(&lines->index, hash, (uint32_t)lines->count);
 	*array_push(lines->items, lines->count, lines->capacity) = *line;
-	return true;
 }
 
 static struct error *parse(const struct folded_text *text, struct lines *ret)
@@ -66,11 +61,8 @@ static struct error *parse(const struct folded_text *text, struct lines *ret)
 		struct folded_line line;
 		if (!folded_line_parse(at, length, &line))
 			ret->n_bad += length > 0;
-		else if (!add(ret, &line))
-			return error_create(EXIT_STATUS_TARGET,
-			                    "%s is too large to compare: it has more than %d "
-			                    "different stacks",
-			                    text->name, MAX_STACKS);
+		else
+			add(ret, &line);
 		at += length + 1;
 	}
 	if (ret->count == 0 && ret->n_bad > 0)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "input_limit.h"
 #include "memory.h"
 #include "regular_file.h"
 
@@ -117,6 +118,7 @@ static struct error *fill(struct input_file *file)
 	do {
 		n = read(file->fd, file->bytes + file->size, file->capacity - file->size);
 		file->size += n > 0 ? n : 0;
+		input_limit_add(n > 0 ? (size_t)n : 0);
 	} while ((n > 0 && file->size < file->capacity) || (n < 0 && errno == EINTR));
 	file->ended = n == 0;
 	return n < 0 ? refuse(file->path, strerror(errno)) : NULL;

@@ -13,7 +13,8 @@
 #include "text.h"
 
 enum {
-	MAX_ITEMS = 1 << 22, // of each table: two bytes of a file become dozens in memory
+	MAX_ITEMS = 1 << 22,        // of each table: two bytes of a file become dozens in memory
+	MAX_TABLE_BYTES = 96 << 20, // of all tables
 	MAX_NAME_BYTES = 1 << 20,
 	FIRST_MAPPING_HAS = MAPPING_HAS_FUNCTIONS,
 };
@@ -23,7 +24,8 @@ struct reader {
 	struct pprof_data *data;
 	uint32_t *strings; // by the file's number: the number in data->strings
 	size_t n_strings, strings_capacity;
-	bool failed;
+	size_t table_bytes;
+	bool failed, is_too_large;
 };
 
 const char *pprof_data_string(const struct pprof_data *data, uint32_t string)
@@ -52,16 +54,19 @@ static struct protobuf_cursor open_message(struct reader *reader,
 	return protobuf_cursor_of(field->bytes ? (const void *)field->bytes : "", field->size);
 }
 
-// True if one more of them would be too many.
-static bool is_full(struct reader *reader, size_t count)
+// Counts an item of so many bytes, one more than `count`. True: it would be too many.
+static bool is_full(struct reader *reader, size_t count, size_t size)
 {
-	reader->failed |= count >= MAX_ITEMS;
-	return count >= MAX_ITEMS;
+	reader->table_bytes += size;
+	if (count < MAX_ITEMS && reader->table_bytes <= MAX_TABLE_BYTES)
+		return false;
+	reader->failed = reader->is_too_large = true;
+	return true;
 }
 
 static void read_string(struct reader *reader, const struct protobuf_field *field)
 {
-	if (is_full(reader, reader->n_strings) || !field->bytes)
+	if (is_full(reader, reader->n_strings, sizeof(*reader->strings)) || !field->bytes)
 		return;
 	_cleanup_free_ char *text =
 	    text_clean((const char *)field->bytes, field->size, MAX_NAME_BYTES);
@@ -99,6 +104,8 @@ static void add_location_id(struct reader *reader, uint64_t id)
 {
 	struct pprof_data *data = reader->data;
 
+	if (is_full(reader, 0, sizeof(id)))
+		return;
 	*array_push(data->location_ids, data->n_location_ids, data->location_ids_capacity) = id;
 }
 
@@ -109,7 +116,7 @@ static void read_location_ids(struct reader *reader, const struct protobuf_field
 		return;
 	}
 	struct protobuf_cursor cursor = open_message(reader, field);
-	while (cursor.at < cursor.end && !cursor.failed)
+	while (cursor.at < cursor.end && !cursor.failed && !reader->failed)
 		add_location_id(reader, protobuf_cursor_varint(&cursor));
 	reader->failed |= cursor.failed;
 }
@@ -149,7 +156,7 @@ static void read_label(struct reader *reader, const struct protobuf_field *messa
 			label.text = number(reader, field.value);
 	}
 	reader->failed |= cursor.failed;
-	if (label.text)
+	if (label.text && !is_full(reader, 0, sizeof(label)))
 		*array_push(data->labels, data->n_labels, data->labels_capacity) = label;
 }
 
@@ -163,7 +170,7 @@ static void read_sample(struct reader *reader, const struct protobuf_field *mess
 	    .first_label = (uint32_t)data->n_labels,
 	};
 
-	if (is_full(reader, data->n_samples))
+	if (is_full(reader, data->n_samples, sizeof(*data->samples)))
 		return;
 	while (protobuf_cursor_next(&cursor, &field)) {
 		if (field.number == SAMPLE_LOCATION_ID)
@@ -186,7 +193,7 @@ static void read_mapping(struct reader *reader, const struct protobuf_field *mes
 	struct protobuf_field field;
 	struct pprof_mapping mapping = {0};
 
-	if (is_full(reader, data->n_mappings))
+	if (is_full(reader, data->n_mappings, sizeof(*data->mappings)))
 		return;
 	while (protobuf_cursor_next(&cursor, &field)) {
 		if (field.number == MAPPING_ID)
@@ -216,7 +223,7 @@ static void read_line(struct reader *reader, const struct protobuf_field *messag
 	struct protobuf_field field;
 	struct pprof_line line = {0};
 
-	if (is_full(reader, data->n_lines))
+	if (is_full(reader, data->n_lines, sizeof(*data->lines)))
 		return;
 	while (protobuf_cursor_next(&cursor, &field)) {
 		if (field.number == LINE_FUNCTION_ID)
@@ -235,7 +242,7 @@ static void read_location(struct reader *reader, const struct protobuf_field *me
 	struct protobuf_field field;
 	struct pprof_location location = {.first_line = (uint32_t)data->n_lines};
 
-	if (is_full(reader, data->n_locations))
+	if (is_full(reader, data->n_locations, sizeof(*data->locations)))
 		return;
 	while (protobuf_cursor_next(&cursor, &field)) {
 		if (field.number == LOCATION_ID)
@@ -259,7 +266,7 @@ static void read_function(struct reader *reader, const struct protobuf_field *me
 	struct protobuf_field field;
 	struct pprof_function function = {0};
 
-	if (is_full(reader, data->n_functions))
+	if (is_full(reader, data->n_functions, sizeof(*data->functions)))
 		return;
 	while (protobuf_cursor_next(&cursor, &field)) {
 		if (field.number == FUNCTION_ID)
@@ -281,7 +288,7 @@ static void add_comment(struct reader *reader, uint64_t string)
 {
 	struct pprof_data *data = reader->data;
 
-	if (!is_full(reader, data->n_comments))
+	if (!is_full(reader, data->n_comments, sizeof(*data->comments)))
 		*array_push(data->comments, data->n_comments, data->comments_capacity) =
 		    number(reader, string);
 }
@@ -425,7 +432,8 @@ static void find_ids(struct reader *reader)
 	hash_index_deinit(&locations.index);
 }
 
-static bool read_profile(struct pprof_data *data, const uint8_t *bytes, size_t size)
+static struct error *read_profile(struct pprof_data *data, const char *name, const uint8_t *bytes,
+                                  size_t size)
 {
 	struct reader reader = {.data = data};
 	struct protobuf_cursor cursor = protobuf_cursor_of(bytes, size);
@@ -441,7 +449,12 @@ static bool read_profile(struct pprof_data *data, const uint8_t *bytes, size_t s
 	if (!reader.failed)
 		find_ids(&reader);
 	free(reader.strings);
-	return !reader.failed;
+	if (!reader.failed)
+		return NULL;
+	return reader.is_too_large
+	           ? error_create(EXIT_STATUS_TARGET,
+	                          "%s is too large: it has too many samples, names or lines", name)
+	           : error_create(EXIT_STATUS_TARGET, "%s is not a pprof profile", name);
 }
 
 struct error *pprof_data_read(const char *name, const void *bytes, size_t size, size_t max_bytes,
@@ -458,10 +471,12 @@ struct error *pprof_data_read(const char *name, const void *bytes, size_t size, 
 		start = unpacked;
 	}
 	ret->raw_size = size;
-	if (size <= max_bytes && read_profile(ret, start, size))
-		return NULL;
-	pprof_data_deinit(ret);
-	return error_create(EXIT_STATUS_TARGET, "%s is not a pprof profile", name);
+	struct error *error = size <= max_bytes
+	                          ? read_profile(ret, name, start, size)
+	                          : error_create(EXIT_STATUS_TARGET, "%s is too large", name);
+	if (error)
+		pprof_data_deinit(ret);
+	return error;
 }
 
 void pprof_data_deinit(struct pprof_data *data)

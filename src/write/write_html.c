@@ -131,7 +131,9 @@ static struct error *put_data(const struct page *page, const uint32_t *order, co
 	if (!memory)
 		return error_create(EXIT_STATUS_OUTPUT, "no memory for a page");
 	struct error *error = page_sections_write(page, order, meta, memory);
-	fclose(memory);
+	const bool failed = ferror(memory) != 0;
+	if ((fclose(memory) != 0 || failed) && !error)
+		error = error_create(EXIT_STATUS_OUTPUT, "no memory for a page");
 	if (!error)
 		base64_write(stream, bytes, size);
 	return error;
@@ -182,7 +184,8 @@ static struct error *add_lines(struct page *page, lines_fn *lines, void *context
 	return error;
 }
 
-struct error *write_html_folded(const char *title, lines_fn *lines, void *context, FILE *stream)
+struct error *write_html_folded(const char *name, const char *title, lines_fn *lines, void *context,
+                                FILE *stream)
 {
 	uint64_t n_bad;
 	struct page page;
@@ -190,7 +193,7 @@ struct error *write_html_folded(const char *title, lines_fn *lines, void *contex
 	page_init(&page);
 	struct error *error = add_lines(&page, lines, context, &n_bad);
 	if (!error && page.n_runs == 0)
-		error = error_create(EXIT_STATUS_TARGET, FOLDED_NONE, title);
+		error = error_create(EXIT_STATUS_TARGET, FOLDED_NONE, name);
 	if (!error)
 		error = write_page(&page, NULL, title, stream);
 	page_deinit(&page);
@@ -200,13 +203,14 @@ struct error *write_html_folded(const char *title, lines_fn *lines, void *contex
 	return error;
 }
 
-struct error *write_html_pprof(const char *title, const uint8_t *bytes, size_t size, FILE *stream)
+struct error *write_html_pprof(const char *name, const char *title, const uint8_t *bytes,
+                               size_t size, FILE *stream)
 {
 	uint64_t n_left_out = 0;
 	struct page page;
 
 	page_init(&page);
-	struct error *error = page_add_pprof(&page, title, bytes, size, &n_left_out);
+	struct error *error = page_add_pprof(&page, name, bytes, size, &n_left_out);
 	if (!error)
 		error = write_page(&page, NULL, title, stream);
 	page_deinit(&page);

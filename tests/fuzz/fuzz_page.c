@@ -39,8 +39,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(bytes, input.data, input.left);
 	struct text lines = {(char *)bytes, (char *)bytes + input.left, first / 2};
-	struct error *error = is_pprof ? write_html_pprof("title", bytes, input.left, stream)
-	                               : write_html_folded("title", next_lines, &lines, stream);
+	struct error *error = is_pprof
+	                          ? write_html_pprof("name", "title", bytes, input.left, stream)
+	                          : write_html_folded("name", "title", next_lines, &lines, stream);
 	fclose(stream);
 	expect(error || strstr(text, "</html>"));
 	error_destroy(error);
