@@ -16,7 +16,7 @@ struct debug_places;
 struct dwarf_index;
 
 // One function at an address, inlined or not. Strings are as they stand in the file, of any bytes
-// and length; they live as long as the index and its Dwarf.
+// and length; they live until the next call of dwarf_index_find.
 struct dwarf_level {
 	const char *linkage_name; // mangled; NULL: none
 	const char *name;         // as in the source, with its namespaces and classes; NULL: none
