@@ -27,16 +27,16 @@ class SharesCase(harness.TestCase):
         self.outcome, self.run_ = cases.profile(name, self.who, n_cpus, hz, SECONDS, seed=7)
         return self.outcome
 
-    def check(self, shares, what):
+    def check(self, shares, what, points=POINTS):
         for share in shares:
             self.assertLessEqual(
-                abs(share.found - share.true), max(POINTS, SIGMAS * share.sigma),
+                abs(share.found - share.true), max(points, SIGMAS * share.sigma),
                 f"{share.name} has {share.true:.1f} % of {what} by the program's clock, and "
                 f"{share.found:.1f} % by the profile; {self.run_.stderr}",
             )  # fmt: skip
 
-    def check_wall(self, name, n_cpus, **more):
-        self.check(self.profile(name, n_cpus, **more).of_wall_time(), "all time")
+    def check_wall(self, name, n_cpus, points=POINTS, **more):
+        self.check(self.profile(name, n_cpus, **more).of_wall_time(), "all time", points)
 
     def check_never_asleep(self):
         asleep, n = self.outcome.spinners_asleep()
@@ -79,7 +79,8 @@ class Programs:
 
     def test_starved(self):
         """Each of 8 threads waits for the one CPU most of the time: that is no CPU time."""
-        self.check_wall("8 threads spin", 1)
+        # A wait lasts for up to 10 ticks: that is one independent sample of a function, not 10.
+        self.check_wall("8 threads spin", 1, points=15)
         self.check_kernel()
         self.check_never_asleep()
 
