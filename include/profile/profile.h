@@ -113,6 +113,9 @@ struct span {
 struct thread_figures {
 	int64_t at_ns;            // CLOCK_MONOTONIC; 0: not known
 	int64_t cpu_ns, delay_ns; // on a CPU; waiting for one
+	// What the sampler has taken from it while it ran: by holding it, and by being on its CPU,
+	// which the kernel counts as waiting for one.
+	int64_t held_ns, displaced_ns;
 };
 
 // What is sampled: a thread of the system's, or a goroutine.
@@ -309,6 +312,10 @@ void profile_count_again(struct profile *profile, uint32_t sample, uint64_t tick
 // shortly before: a thread that sleeps need not be looked at.
 void profile_note_figures(struct profile *profile, uint32_t thread,
                           const struct thread_figures *figures);
+
+// Begins anew: a thread that executes another program takes the main thread's tid, but has figures
+// of its own.
+void profile_forget_figures(struct profile *profile, uint32_t thread);
 
 // Takes over figures that a follower was told.
 void profile_take_figures(struct profile *profile, uint32_t thread,

@@ -31,7 +31,8 @@ struct weight_sums {
 };
 
 struct weights {
-	double factor[N_WEIGHT_CLASSES];     // of a sample's wall time; 1: as sampled
+	double factor[N_WEIGHT_CLASSES]; // of a sample's wall time; 1: as sampled
+	double cpu_share; // of the time running: the rest the sampler took from the thread
 	int64_t unseen_ns[N_WEIGHT_CLASSES]; // time of a class of which there is no sample
 };
 

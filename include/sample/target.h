@@ -62,6 +62,10 @@ struct target_thread {
 	// What was last seen of it without a stop (sleeper).
 	bool has_schedstat;
 	struct proc_schedstat last; // as last read
+	// What the sampler has taken from it while it ran (struct thread_figures); and when it was
+	// let go from such a stop, and had waited for CPUs by then. 0: that is settled.
+	int64_t held_ns, displaced_ns;
+	int64_t released_ns, released_delay_ns;
 	struct sleep sleep;
 	struct sleeper_seen seen;
 	struct proc_syscall call; // that it slept in when it was last seen asleep

@@ -514,6 +514,11 @@ void profile_take_figures(struct profile *profile, uint32_t id,
 	tell_figures(profile, id);
 }
 
+void profile_forget_figures(struct profile *profile, uint32_t id)
+{
+	profile->threads[id].last_figures = (struct thread_figures){0};
+}
+
 void profile_note_figures(struct profile *profile, uint32_t id,
                           const struct thread_figures *figures)
 {
@@ -524,6 +529,9 @@ void profile_note_figures(struct profile *profile, uint32_t id,
 		profile_take_figures(profile, id, figures);
 		return;
 	}
+	// Read before the last ones, at a stop that is counted only now.
+	if (figures->cpu_ns < last->cpu_ns || figures->delay_ns < last->delay_ns)
+		return;
 	if (figures_differ(figures, last)) {
 		if (figures->at_ns - last->at_ns > 2 * profile->period_ns)
 			end_sleep(profile, id, figures->at_ns);

@@ -87,6 +87,9 @@ static struct thread_figures between(const struct thread_figures *a, const struc
 	    .at_ns = at_ns,
 	    .cpu_ns = a->cpu_ns + (int64_t)(part * (double)(b->cpu_ns - a->cpu_ns)),
 	    .delay_ns = a->delay_ns + (int64_t)(part * (double)(b->delay_ns - a->delay_ns)),
+	    .held_ns = a->held_ns + (int64_t)(part * (double)(b->held_ns - a->held_ns)),
+	    .displaced_ns =
+	        a->displaced_ns + (int64_t)(part * (double)(b->displaced_ns - a->displaced_ns)),
 	};
 }
 

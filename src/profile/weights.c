@@ -44,8 +44,13 @@ static bool divide(const struct weight_sums *sums, const struct thread_figures *
 	if (from->at_ns == 0 || counted_ns <= 0 || 2 * counted_ns < total_ns ||
 	    sums->ticks < MIN_TICKS || to->cpu_ns < from->cpu_ns || to->delay_ns < from->delay_ns)
 		return false;
-	double cpu = (double)(to->cpu_ns - from->cpu_ns) / counted_ns;
-	double delay = (double)(to->delay_ns - from->delay_ns) / counted_ns;
+	// What the sampler takes from a thread is time in which it would have run.
+	const double displaced_ns = (double)(to->displaced_ns - from->displaced_ns);
+	const double taken_ns = (double)(to->held_ns - from->held_ns) + displaced_ns;
+	double cpu = ((double)(to->cpu_ns - from->cpu_ns) + taken_ns) / counted_ns;
+	double delay = ((double)(to->delay_ns - from->delay_ns) - displaced_ns) / counted_ns;
+	if (delay < 0)
+		delay = 0;
 	// A wait for a CPU is counted as a whole when it ends: one that began before `from` is too
 	// much, and one that lasts until `to` is missing, which then looks like time asleep.
 	if (cpu > 1)
@@ -66,9 +71,14 @@ void weights_find(const struct weight_sums *sums, const struct thread_figures *f
 	double chance_ns = (double)(MAX_CHANCE_PERIODS * period_ns);
 	double class_ns[N_WEIGHT_CLASSES], left_ns = 0;
 
-	*ret = (struct weights){.factor = {1, 1, 1}};
+	*ret = (struct weights){.factor = {1, 1, 1}, .cpu_share = 1};
 	if (!divide(sums, from, to, class_ns))
 		return;
+	const double cpu_ns = (double)(to->cpu_ns - from->cpu_ns);
+	const double taken_ns =
+	    (double)(to->held_ns - from->held_ns + to->displaced_ns - from->displaced_ns);
+	if (cpu_ns > 0 && taken_ns > 0)
+		ret->cpu_share = cpu_ns / (cpu_ns + taken_ns);
 	if (chance_ns < total_ns / MAX_CHANCE_SHARE)
 		chance_ns = total_ns / MAX_CHANCE_SHARE;
 	for (int class = 0; class < N_WEIGHT_CLASSES; class ++) {
@@ -169,13 +179,15 @@ static void scale(struct weighed *weighed, const struct weights *weights)
 		struct sample *sample = &weighed->samples[i];
 		const enum weight_class class = weight_class_of(sample->state);
 		const double factor = weights[sample->thread].factor[class];
+		const double share = weights[sample->thread].cpu_share;
 		double *error = &errors[sample->thread];
 		const double wanted_ns = (double)sample->wall_ns * factor + *error;
 		if (sample->wall_ns == 0 || factor == 1) // differences may be below 0
 			continue;
 		sample->wall_ns = (int64_t)(wanted_ns > 0 ? wanted_ns + 0.5 : 0);
 		*error = wanted_ns - (double)sample->wall_ns;
-		sample->cpu_ns = class == WEIGHT_RUNNING ? sample->wall_ns : 0;
+		sample->cpu_ns =
+		    class == WEIGHT_RUNNING ? (int64_t)((double)sample->wall_ns * share + 0.5) : 0;
 	}
 }
 

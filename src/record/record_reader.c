@@ -407,6 +407,8 @@ static void read_kernel_figures(struct record_reader *reader, struct cursor *cur
 
 	figures.cpu_ns = cursor_time(cursor);
 	figures.delay_ns = cursor_time(cursor);
+	figures.held_ns = cursor_time(cursor);
+	figures.displaced_ns = cursor_time(cursor);
 	if (cursor->failed || thread == NONE)
 		return;
 	figures.at_ns += figures.at_ns == 0; // 0: not known

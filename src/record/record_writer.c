@@ -300,6 +300,8 @@ static void note_figures(struct span_follower *follower, const struct profile *p
 	protobuf_varint(&writer->record, at_ns > 0 ? at_ns : 0);
 	protobuf_varint(&writer->record, figures->cpu_ns);
 	protobuf_varint(&writer->record, figures->delay_ns);
+	protobuf_varint(&writer->record, figures->held_ns);
+	protobuf_varint(&writer->record, figures->displaced_ns);
 	record_put(&writer->samples, RECORD_THREAD_FIGURES, &writer->record);
 }
 

@@ -34,6 +34,8 @@ enum thread_state stop_state(const struct stop_seen *seen)
 		if (is_same) // -1: a page fault
 			return THREAD_DISK;
 		return ready_state(seen);
+	case THREAD_RUNNABLE: // settled by a first stop
+		return THREAD_RUNNABLE;
 	default:
 		return ready_state(seen);
 	}

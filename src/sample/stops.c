@@ -164,7 +164,8 @@ static void let_go(struct stops *stops, struct stop *stop)
 	struct target_thread *thread = stop->thread;
 
 	tracee_release(thread->tid, &stop->how);
-	held_time_add(stops->hold, stop->free_ns, clock_now_ns());
+	stop->released_ns = clock_now_ns();
+	held_time_add(stops->hold, stop->free_ns, stop->released_ns);
 	thread->stop.pending = false;
 	stop->over = true;
 	sleep_note_release(&thread->sleep, stop->asleep, &stop->how);

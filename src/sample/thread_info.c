@@ -89,6 +89,7 @@ void thread_info_note_exec(struct profile *profile, const struct target *target,
 		if (thread->tid != target->pid)
 			continue;
 		profile_rename_thread(profile, thread->account.own, name);
+		profile_forget_figures(profile, thread->account.own);
 		thread->asked_name = false; // the runtime is another one, too
 		thread->name_age_ns = FIRST_NAME_NS;
 		thread->name_due_ns = now_ns + thread->name_age_ns;
@@ -102,9 +103,10 @@ void thread_info_note_kernel_figures(struct profile *profile, const struct targe
 	const struct proc_schedstat *last = &thread->last;
 
 	if (thread->has_schedstat)
-		profile_note_figures(profile, thread->account.own,
-		                     &(struct thread_figures){at_ns, (int64_t)last->cpu_ns,
-		                                              (int64_t)last->delay_ns});
+		profile_note_figures(
+		    profile, thread->account.own,
+		    &(struct thread_figures){at_ns, (int64_t)last->cpu_ns, (int64_t)last->delay_ns,
+		                             thread->held_ns, thread->displaced_ns});
 }
 
 void thread_info_note_ends(struct profile *profile, const struct target *target)

@@ -122,10 +122,44 @@ static bool put_off(const struct ticker *ticker, const struct stop *stop, enum s
 	    !snapshot_hint_may_look_again(&thread->hint))
 		return false;
 	thread->sleep.asleep = thread->sleep.stop_woke_it = false;
+	thread->stop.asked_state = stop->state;
 	thread->look_again = ticker->looks_again && stop->tick_ns == ticker->accounting.now_ns &&
 	                     thread->account.n_pending_ticks == 0 &&
 	                     !tracee_is_in_rest(thread->tid);
 	return thread->look_again;
+}
+
+// Notes what the kernel has counted by the stop; and, of a thread that ran, what the stop took from
+// it: the kernel counts neither that, nor that it waited because the sampler was on its CPU.
+static void note_stop(struct ticker *ticker, const struct stop *stop)
+{
+	struct target_thread *thread = stop->thread;
+	const int64_t delay_ns = (int64_t)(stop->stopped.delay_ns - stop->asked.delay_ns);
+
+	if (stop->state == THREAD_RUNNING) {
+		thread->held_ns += stop->released_ns - stop->found_ns;
+		if (delay_ns > 0 && delay_ns <= stop->found_ns - stop->due_ns)
+			thread->displaced_ns += delay_ns;
+		thread->released_ns = stop->released_ns;
+		thread->released_delay_ns = (int64_t)stop->stopped.delay_ns;
+	}
+	profile_note_figures(ticker->profile, thread->account.own,
+	                     &(struct thread_figures){stop->found_ns, (int64_t)stop->stopped.cpu_ns,
+	                                              (int64_t)stop->stopped.delay_ns,
+	                                              thread->held_ns, thread->displaced_ns});
+}
+
+// After a stop the thread waits for its CPU again, if the sampler is on it, until the tick is over.
+static void settle_release(const struct ticker *ticker, struct target_thread *thread)
+{
+	const int64_t most_ns = ticker->ended_ns - thread->released_ns;
+	const int64_t waited_ns = (int64_t)thread->last.delay_ns - thread->released_delay_ns;
+
+	if (thread->released_ns == 0)
+		return;
+	if (waited_ns > 0 && most_ns > 0)
+		thread->displaced_ns += waited_ns < most_ns ? waited_ns : most_ns;
+	thread->released_ns = 0;
 }
 
 // Finds out in which state the thread was when its tick was due.
@@ -149,13 +183,8 @@ static void settle_state(struct ticker *ticker, struct stop *stop)
 
 	stop->state = stop_state(&seen);
 	note_figures(thread, stop, &stop->stopped);
-	// A later tick may have looked since: the profile takes lower figures for another
-	// program's.
-	if (seen.has_runs && stop->stopped.runs >= thread->last.runs)
-		profile_note_figures(ticker->profile, thread->account.own,
-		                     &(struct thread_figures){stop->found_ns,
-		                                              (int64_t)stop->stopped.cpu_ns,
-		                                              (int64_t)stop->stopped.delay_ns});
+	if (seen.has_runs)
+		note_stop(ticker, stop);
 }
 
 static void count_stop(struct ticker *ticker, struct stop *stop)
@@ -315,7 +344,8 @@ static void look_again(struct ticker *ticker)
 				continue;
 			thread->look_again = is_done = false;
 			tick_plan_stop(ticker, thread, state,
-			               state != THREAD_RUNNING && thread->has_schedstat);
+			               state != THREAD_RUNNING && state != THREAD_RUNNABLE &&
+			                   thread->has_schedstat);
 		}
 		if (!is_done)
 			stop_planned(ticker, from);
@@ -398,9 +428,11 @@ static void count_idle_ticks(struct ticker *ticker)
 static void look_at(struct ticker *ticker, struct target_thread *thread)
 {
 	tick_look(ticker, thread);
+	settle_release(ticker, thread);
 	// Those of a thread that has yet to stop are older.
-	if (!thread->stop.pending && !ticker->accounting.priming)
-		thread_info_note_kernel_figures(ticker->profile, thread, ticker->stops.due_ns);
+	if (thread->stop.pending || ticker->accounting.priming)
+		return;
+	thread_info_note_kernel_figures(ticker->profile, thread, ticker->stops.due_ns);
 }
 
 // True if the thread sleeps, and has slept for a while.
@@ -452,6 +484,7 @@ static size_t see_all(struct ticker *ticker)
 		target_attend(target, i);
 		thread->look_later = is_asleep(ticker, thread);
 		n_sleepers += thread->look_later;
+		thread->stop.slept_before_stop = false; // with --stop-all, it may have been spared
 		tick_see(ticker, thread);
 		thread->is_seen_running = thread->seen.known && thread->seen.look == SLEEPER_RUNS;
 	}
@@ -649,6 +682,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 	ticker->stats->pages_hidden |= target->resident.hidden;
 	wait_reasons_name_sockets(&ticker->waits, target, false);
 	target_attend(target, 0);
+	ticker->ended_ns = clock_now_ns();
 	return target->n_threads > 0;
 }
 

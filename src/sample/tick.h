@@ -70,6 +70,7 @@ struct ticker {
 	long n_others;     // threads of the machine that wanted a CPU at this tick (machine_load.h)
 	long last_pid;     // that the machine has given out last; -1: not known
 	long n_running;    // how many of this process's threads do, of those looked at so far
+	int64_t ended_ns;  // when the last tick was over
 	bool started;      // primed, or a tick was taken
 	bool all_asleep;   // at the last tick, all threads were
 	uint64_t n_idle_ticks; // idle ticks, up to the last one, that are not counted yet

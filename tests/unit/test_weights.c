@@ -76,7 +76,7 @@ static void test_books(void **state)
 	int64_t wall_ns = 0, cpu_ns = 0, now_ns = 0;
 
 	(void)state;
-	profile_note_figures(&profile, thread, &(struct thread_figures){1, 1000, 2000});
+	profile_note_figures(&profile, thread, &(struct thread_figures){1, 1000, 2000, 0, 0});
 	for (uint32_t i = 0; i < 300; i++) {
 		const uint32_t stack = profile_intern_stack(&profile, NULL, 0, i % 7, false);
 		now_ns += PERIOD + i % 13;
@@ -84,7 +84,7 @@ static void test_books(void **state)
 		              WAIT_NONE, 1, now_ns);
 	}
 	profile_note_figures(&profile, thread,
-	                     &(struct thread_figures){now_ns, 1000 + now_ns / 7, 2000});
+	                     &(struct thread_figures){now_ns, 1000 + now_ns / 7, 2000, 0, 0});
 	weighed_init(&weighed, &profile);
 	for (size_t i = 0; i < weighed.profile.n_samples; i++) {
 		wall_ns += weighed.profile.samples[i].wall_ns;
@@ -105,11 +105,11 @@ static void test_goroutines(void **state)
 
 	(void)state;
 	profile_add_goroutine(&profile, PID, 1, "g", 0);
-	profile_note_figures(&profile, thread, &(struct thread_figures){1, 0, 0});
+	profile_note_figures(&profile, thread, &(struct thread_figures){1, 0, 0, 0, 0});
 	const uint32_t stack = profile_intern_stack(&profile, NULL, 0, STACK_COMPLETE, false);
 	profile_count(&profile, thread, stack, THREAD_RUNNING, WAIT_NONE, 100, 100 * PERIOD);
 	profile_note_figures(&profile, thread,
-	                     &(struct thread_figures){100 * PERIOD, 50 * PERIOD, 0});
+	                     &(struct thread_figures){100 * PERIOD, 50 * PERIOD, 0, 0, 0});
 	weighed_init(&weighed, &profile);
 	assert_int_equal(weighed.profile.samples[0].cpu_ns, 100 * PERIOD);
 	weighed_deinit(&weighed);
