@@ -85,7 +85,10 @@ class CpuWaits(harness.TestCase):
         self.assertEqual(len(threads), 8)
         times = collections.Counter()
         for sample in pprof.Profile(report(data, "-f", "pprof")[0]).samples:
-            self.assertEqual(sample.cpu_ns, sample.wall_ns if sample.state == "running" else 0)
+            # What the profiler takes from a thread that runs is not CPU time.
+            least, most = (0.75, 1) if sample.state == "running" else (0, 0)
+            self.assertLessEqual(least * sample.wall_ns, sample.cpu_ns)
+            self.assertLessEqual(sample.cpu_ns, most * sample.wall_ns)
             self.assertEqual(sample.kind == "runnable", sample.state == "runnable")
             times[sample.tid, sample.state] += sample.wall_ns / 1e9
         for tid, thread in threads.items():

@@ -27,8 +27,9 @@ enum {
 	MAX_WAIT_ALL_SHARE = 4,    // and at most this part of a period
 	MAX_IDLE_TICKS = 16,       // ticks in a row whose counting may be put off
 	LONG_ASLEEP_NS = 500000000,
-	MAX_LOOKS_AGAIN = 24, // at threads whose stacks go on elsewhere, in a tick
-	MAX_LISTINGS = 4,     // in a tick, while threads are born
+	MAX_TAKEN_NS = 100000, // at once by the sampler; what lasts longer is others' doing
+	MAX_LOOKS_AGAIN = 24,  // at threads whose stacks go on elsewhere, in a tick
+	MAX_LISTINGS = 4,      // in a tick, while threads are born
 };
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup)
@@ -129,6 +130,13 @@ static bool put_off(const struct ticker *ticker, const struct stop *stop, enum s
 	return thread->look_again;
 }
 
+static int64_t limit_taken(int64_t ns)
+{
+	if (ns < 0)
+		return 0;
+	return ns < MAX_TAKEN_NS ? ns : MAX_TAKEN_NS;
+}
+
 // Notes what the kernel has counted by the stop; and, of a thread that ran, what the stop took from
 // it: the kernel counts neither that, nor that it waited because the sampler was on its CPU.
 static void note_stop(struct ticker *ticker, const struct stop *stop)
@@ -137,9 +145,8 @@ static void note_stop(struct ticker *ticker, const struct stop *stop)
 	const int64_t delay_ns = (int64_t)(stop->stopped.delay_ns - stop->asked.delay_ns);
 
 	if (stop->state == THREAD_RUNNING) {
-		thread->held_ns += stop->released_ns - stop->found_ns;
-		if (delay_ns > 0 && delay_ns <= stop->found_ns - stop->due_ns)
-			thread->displaced_ns += delay_ns;
+		thread->held_ns += limit_taken(stop->released_ns - stop->found_ns);
+		thread->displaced_ns += limit_taken(delay_ns);
 		thread->released_ns = stop->released_ns;
 		thread->released_delay_ns = (int64_t)stop->stopped.delay_ns;
 	}
@@ -157,8 +164,7 @@ static void settle_release(const struct ticker *ticker, struct target_thread *th
 
 	if (thread->released_ns == 0)
 		return;
-	if (waited_ns > 0 && most_ns > 0)
-		thread->displaced_ns += waited_ns < most_ns ? waited_ns : most_ns;
+	thread->displaced_ns += limit_taken(waited_ns < most_ns ? waited_ns : most_ns);
 	thread->released_ns = 0;
 }
 
