@@ -57,11 +57,12 @@ uint32_t blocked_leaf_inner_frames(const struct profile *profile, const struct m
                                    const struct symbols *symbols, const struct sample *sample)
 {
 	const struct stack *stack = &profile->stacks[sample->stack];
-	const uint32_t *ids = profile->location_ids + stack->first;
 	uint32_t module = UINT32_MAX, n = 0;
 
-	if (sample->state != THREAD_SLEEPING && sample->state != THREAD_DISK)
+	if (stack->n_frames == 0 ||
+	    (sample->state != THREAD_SLEEPING && sample->state != THREAD_DISK))
 		return 0;
+	const uint32_t *ids = profile->location_ids + stack->first;
 	for (; n < stack->n_frames && ids[n] < symbols->n_locations; n++) {
 		const uint32_t owner = profile->locations[ids[n]].module;
 		if (owner >= modules->count || (n > 0 && owner != module))
