@@ -87,23 +87,28 @@ class PublishedPaths(harness.TestCase):
                     self.assertFalse(Path(("walk", *wrong, "leaf")).is_right)
             self.assertFalse(Path(("walk", *names, "one", "descend", "leaf")).is_right)
 
-    def rounds(self, samples):
-        """[round, its wall time], in the order in which they were first seen, which is that of the
-        samples; and the time of samples that are of no certain round."""
-        rounds, others_ns = [], 0
+    def rounds(self, samples, period_ns):
+        """[round, its ticks' time], in the order in which they were first seen, which is that of the
+        samples; and the time of which it is not known where it belongs: of samples that are of no
+        certain round, of ticks that were missed or left out, and of the first tick, which stands for
+        none. (Wall times are weighed by the kernel's count, and do not tell when a tick was.)"""
+        ticks = sum(sample.count for sample in samples)
+        missing_ns = sum(sample.wall_ns for sample in samples) - (ticks - 1) * period_ns
+        rounds, others_ns = [], max(0, missing_ns) + period_ns
         for sample in samples:
+            tick_ns = sample.count * period_ns
             path = Path(sample.stack)
             if sample.stack[0].startswith("[truncated") or "walk" not in sample.stack:
-                others_ns += sample.wall_ns
+                others_ns += tick_ns
                 continue
             self.assertTrue(path.is_right, sample.stack)
             number = path.decoded[0]
             if not path.is_whole:
-                others_ns += sample.wall_ns
+                others_ns += tick_ns
             elif rounds and rounds[-1][0] == number:
-                rounds[-1][1] += sample.wall_ns
+                rounds[-1][1] += tick_ns
             else:
-                rounds.append([number, sample.wall_ns])
+                rounds.append([number, tick_ns])
         return rounds, others_ns
 
     def check_times(self, rounds, others_ns, starts, begin_ns, period_ns):
@@ -111,7 +116,7 @@ class PublishedPaths(harness.TestCase):
         next one came. Ticks are known from the wall times but for their places within periods:
         samples stand for whole periods, up to the end of that in which the tick was. Of the others
         it is not known when they were."""
-        time_ns = begin_ns
+        time_ns = begin_ns - period_ns  # of the first tick
         for (number, wall_ns), (following, next_wall_ns) in zip(rounds, rounds[1:]):
             self.assertLess(number, following, "a round of the past")
             time_ns += wall_ns
@@ -150,7 +155,7 @@ class PublishedPaths(harness.TestCase):
         for sample in run.pprof.samples:
             by_thread[sample.thread].append(sample)
         for number, own in enumerate(self.starts_of(path, threads)):
-            rounds, others_ns = self.rounds(by_thread[f"walker-{number}"])
+            rounds, others_ns = self.rounds(by_thread[f"walker-{number}"], run.pprof.period_ns)
             self.check_times(rounds, others_ns, own, run.pprof.time_ns, run.pprof.period_ns)
             self.assertGreater(len(rounds), 5, (number, run.stderr))
         return run

@@ -313,10 +313,6 @@ void profile_count_again(struct profile *profile, uint32_t sample, uint64_t tick
 void profile_note_figures(struct profile *profile, uint32_t thread,
                           const struct thread_figures *figures);
 
-// Begins anew: a thread that executes another program takes the main thread's tid, but has figures
-// of its own.
-void profile_forget_figures(struct profile *profile, uint32_t thread);
-
 // Takes over figures that a follower was told.
 void profile_take_figures(struct profile *profile, uint32_t thread,
                           const struct thread_figures *figures);

@@ -38,7 +38,7 @@ enum thread_state thread_state_named(const char *name, size_t length)
 // id can be read off.
 enum { FIRST_GOROUTINE = 1000000000 };
 
-enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28, TELL_FIGURES_NS = 250000000 };
+enum { DEFAULT_MAX_LOCATION_IDS = 1 << 28, TELL_FIGURES_NS = 250000000, MAX_LATE_NS = 1000000000 };
 
 const char *stack_end_name(enum stack_end end)
 {
@@ -514,11 +514,6 @@ void profile_take_figures(struct profile *profile, uint32_t id,
 	tell_figures(profile, id);
 }
 
-void profile_forget_figures(struct profile *profile, uint32_t id)
-{
-	profile->threads[id].last_figures = (struct thread_figures){0};
-}
-
 void profile_note_figures(struct profile *profile, uint32_t id,
                           const struct thread_figures *figures)
 {
@@ -529,8 +524,10 @@ void profile_note_figures(struct profile *profile, uint32_t id,
 		profile_take_figures(profile, id, figures);
 		return;
 	}
-	// Read before the last ones, at a stop that is counted only now.
-	if (figures->cpu_ns < last->cpu_ns || figures->delay_ns < last->delay_ns)
+	// Lower ones were read before the last, at a stop that is counted only now; or the thread
+	// has executed another program, and taken the main thread's tid: its figures are its own.
+	if ((figures->cpu_ns < last->cpu_ns || figures->delay_ns < last->delay_ns) &&
+	    figures->at_ns - last->at_ns < MAX_LATE_NS)
 		return;
 	if (figures_differ(figures, last)) {
 		if (figures->at_ns - last->at_ns > 2 * profile->period_ns)

@@ -89,7 +89,6 @@ void thread_info_note_exec(struct profile *profile, const struct target *target,
 		if (thread->tid != target->pid)
 			continue;
 		profile_rename_thread(profile, thread->account.own, name);
-		profile_forget_figures(profile, thread->account.own);
 		thread->asked_name = false; // the runtime is another one, too
 		thread->name_age_ns = FIRST_NAME_NS;
 		thread->name_due_ns = now_ns + thread->name_age_ns;
