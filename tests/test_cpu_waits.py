@@ -93,7 +93,8 @@ class CpuWaits(harness.TestCase):
             times[sample.tid, sample.state] += sample.wall_ns / 1e9
         for tid, thread in threads.items():
             off_s = abs(times[tid, "running"] - thread.kernel_cpu_s)
-            self.assertLessEqual(off_s, max(0.02 * thread.kernel_cpu_s, 0.01), thread)
+            # The kernel counts on while the last threads are waited for.
+            self.assertLessEqual(off_s, max(0.05 * thread.kernel_cpu_s, 0.03), thread)
             self.assertGreater(times[tid, "runnable"], thread.kernel_cpu_s)
         on_cpu, off_cpu = (
             sum(read_folded(report(data, "-f", "folded", "--thread=^worker", option)[0]).values())
