@@ -94,8 +94,7 @@ class CpuWaits(harness.TestCase):
             times[sample.tid, "cpu"] += sample.cpu_ns / 1e9
         for tid, thread in threads.items():
             off_s = abs(times[tid, "cpu"] - thread.kernel_cpu_s)
-            # The kernel counts on while the last threads are waited for.
-            self.assertLessEqual(off_s, max(0.05 * thread.kernel_cpu_s, 0.03), thread)
+            self.assertLessEqual(off_s, max(0.02 * thread.kernel_cpu_s, 0.01), thread)
             self.assertGreater(times[tid, "runnable"], thread.kernel_cpu_s)
         on_cpu, off_cpu = (
             sum(read_folded(report(data, "-f", "folded", "--thread=^worker", option)[0]).values())

@@ -238,8 +238,8 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	}
 }
 
-// Unwinds and counts what has arrived; more may arrive meanwhile.
-static void count_arrived(struct ticker *ticker)
+// Unwinds and counts what has arrived of the ticks before before_ns; more may arrive meanwhile.
+static void count_arrived_before(struct ticker *ticker, int64_t before_ns)
 {
 	struct stops *stops = &ticker->stops;
 	size_t n_counted = 1;
@@ -251,7 +251,7 @@ static void count_arrived(struct ticker *ticker)
 		n_counted = 0;
 		for (size_t i = 0; i < stops->count; i++) {
 			struct stop *stop = &stops->items[i];
-			if (!stop->over || stop->counted)
+			if (!stop->over || stop->counted || stop->tick_ns >= before_ns)
 				continue;
 			count_stop(ticker, stop);
 			stops_note_counted(stops, stop);
@@ -260,6 +260,11 @@ static void count_arrived(struct ticker *ticker)
 		}
 	}
 	ticker->counting = false;
+}
+
+static void count_arrived(struct ticker *ticker)
+{
+	count_arrived_before(ticker, INT64_MAX);
 }
 
 // Call it only between ticks: a tick goes by positions in the list.
@@ -535,6 +540,9 @@ static void look_at_all(struct ticker *ticker)
 	const size_t n_sleepers = see_all(ticker);
 	look_at_runners(ticker);
 	stop_planned(ticker, n_asked);
+	// Those of earlier ticks that have stopped meanwhile are looked at anew: first, what they
+	// showed then is counted.
+	count_arrived_before(ticker, ticker->accounting.now_ns);
 	const size_t n_runners = ticker->stops.count;
 	look_at_others(ticker, n_runners > n_asked);
 	stop_planned(ticker, n_runners);
