@@ -101,7 +101,7 @@ struct module {
 	int64_t look_again_ns;       // when the next look is due; INT64_MAX: never
 	bool looked_for_ghc;         // ghc.c has
 	uint64_t ghc_return;         // the address of StgReturn
-	bool looked_for_python;      // python.c has, in vain: the interpreter is not linked in
+	bool looked_for_python;      // by python.c, which did not find an interpreter linked in
 	uint64_t jit_descriptor;     // the address of GDB_JIT_DESCRIPTOR in the file; 0: none
 	uint64_t php_dispatch;       // what php_find_dispatch returned
 	uint64_t beam_exit;          // BEAM's variable beam_normal_exit in the file; 0: it has none

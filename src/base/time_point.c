@@ -157,7 +157,7 @@ static int64_t day_time_offset_ns(int64_t day_ns, int64_t start_time_ns)
 	localtime_r(&start_s, &day);
 	for (int i = 0; i < DAYS * 2; i++) {
 		time_t seconds;
-		// "14:03:07" is said of a start at 14:03:07.5, too.
+		// "14:03:07" also means a start at 14:03:07.5.
 		if (find_day_time(&day, day_ns, i % 2, &seconds) && seconds >= start_s &&
 		    (first == 0 || seconds < first))
 			first = seconds;

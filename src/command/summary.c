@@ -199,6 +199,23 @@ static void print_folded(const struct run_stats *stats, const struct profile *pr
 		        (uintmax_t)n, (uintmax_t)stats->samples);
 }
 
+// Warns if the ticks found the target running much more or less often than the kernel did, and not
+// by chance. Times are weighed, so that totals are right all the same.
+static void print_bias(int64_t sampled_ns, int64_t cpu_ns, int64_t period_ns)
+{
+	enum { LEAST_SHARE = 4, SIGMAS = 4 };
+	const double off_ns = (double)(sampled_ns - cpu_ns), period = (double)period_ns;
+	const double variance = (double)(sampled_ns + cpu_ns) * period;
+
+	if (off_ns * off_ns * LEAST_SHARE * LEAST_SHARE < (double)cpu_ns * (double)cpu_ns ||
+	    off_ns * off_ns < SIGMAS * SIGMAS * variance)
+		return;
+	fprintf(stderr,
+	        "profiler: ticks found the target running for %.2f s, but it used %.2f s of CPU "
+	        "time: total times are corrected, shares within the running time may be off\n",
+	        seconds(sampled_ns), seconds(cpu_ns));
+}
+
 static void print_cpu(const struct profile *profile)
 {
 	int64_t sampled_ns = profile->forgotten.cpu_ns, cpu_ns = profile->forgotten.kernel_cpu_ns;
@@ -218,6 +235,8 @@ static void print_cpu(const struct profile *profile)
 		fprintf(stderr, "; the kernel counted %.3f s on a CPU, %.3f s waiting for one",
 		        seconds(cpu_ns), seconds(delay_ns));
 	fputc('\n', stderr);
+	if (known)
+		print_bias(sampled_ns, cpu_ns, profile->period_ns);
 }
 
 static void print_thread(const struct profile *profile, uint32_t id, const struct sample *sums)

@@ -130,7 +130,7 @@ void file_user_become(const struct file_user *user)
 	drop_capabilities();
 }
 
-// Gives up all capabilities, those that could be taken again, too.
+// Gives up all capabilities, also those that could be raised again.
 static bool give_up_capabilities(void)
 {
 	const struct __user_cap_data_struct none[CAPABILITY_WORDS] = {{0}};
