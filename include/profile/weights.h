@@ -36,10 +36,15 @@ struct weights {
 	int64_t unseen_ns[N_WEIGHT_CLASSES]; // time of a class of which there is no sample
 };
 
-// Finds the weights of a thread that the kernel has counted between `from` and `to`. As sampled,
-// where that says too little: at_ns is 0 (the kernel shows no figures), fewer than 16 ticks, or the
-// figures cover less than half of the time. A class without samples whose time is no more than two
-// periods, or 2 % of all, is left to chance. The time of all classes together is unchanged.
+// Finds the weights of a thread that the kernel has counted between `from` and `to`. The time of
+// all classes together is unchanged. As sampled stay:
+// - all classes, if at_ns is 0 (the kernel shows no figures), of fewer than 16 ticks, and if the
+//   figures cover less than half of the time;
+// - a class of less than 10 periods, by samples and by the kernel, and one without samples of less
+//   than 2 % of all: with so few, having no sample at all is likely enough to matter;
+// - all, but for CPU time, if ticks found the thread active for longer than the kernel counts
+//   (4 standard errors, and 2 % of all): the kernel leaves out interrupts and what a hypervisor
+//   takes.
 void weights_find(const struct weight_sums *sums, const struct thread_figures *from,
                   const struct thread_figures *to, int64_t period_ns, struct weights *ret);
 

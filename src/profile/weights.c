@@ -8,9 +8,9 @@
 
 enum {
 	MIN_TICKS = 16,
-	// A class without samples may last for so long by chance, and for this part of all.
-	MAX_CHANCE_PERIODS = 2,
-	MAX_CHANCE_SHARE = 50,
+	LEAST_PERIODS = 10,    // of a class: with a mean of ten, one in 22,000 has no sample
+	MAX_CHANCE_SHARE = 50, // of all time: a 50th
+	SIGMAS = 4,
 };
 
 enum weight_class weight_class_of(enum thread_state state)
@@ -64,35 +64,77 @@ static bool divide(const struct weight_sums *sums, const struct thread_figures *
 	return true;
 }
 
+// True if ticks found the thread active, on a CPU or ready, for longer than the kernel counts, and
+// not by chance: the kernel charges nobody for interrupts, for what a hypervisor takes, nor for the
+// time in which a disk's answer is on its way.
+static bool exceeds(const struct weight_sums *sums, const double class_ns[N_WEIGHT_CLASSES],
+                    int64_t period_ns)
+{
+	const double total_ns = (double)total_of(sums), period = (double)period_ns;
+	const double active_ns = class_ns[WEIGHT_RUNNING] + class_ns[WEIGHT_RUNNABLE];
+	const double share = active_ns / total_ns;
+	const double variance = total_ns * period * share * (1 - share) + period * period;
+	const double more_ns =
+	    (double)(sums->wall_ns[WEIGHT_RUNNING] + sums->wall_ns[WEIGHT_RUNNABLE]) - active_ns;
+
+	return more_ns > total_ns / MAX_CHANCE_SHARE &&
+	       more_ns * more_ns > SIGMAS * SIGMAS * variance;
+}
+
+// True if the class is too small for its samples to stand for the kernel's time: it may have none
+// by chance, and then its time would be lost, while others would not have more.
+static bool is_small(int64_t sampled_ns, double ns, double total_ns, int64_t period_ns)
+{
+	const double least_ns = (double)(LEAST_PERIODS * period_ns);
+
+	if (sampled_ns == 0 && ns < total_ns / MAX_CHANCE_SHARE)
+		return true;
+	return (double)sampled_ns < least_ns && ns < least_ns;
+}
+
+// Which part of the time running is CPU time: the rest the sampler took, or nobody counted.
+static double find_cpu_share(const struct thread_figures *from, const struct thread_figures *to,
+                             double running_ns)
+{
+	const double cpu_ns = (double)(to->cpu_ns - from->cpu_ns);
+
+	return running_ns > cpu_ns && cpu_ns > 0 ? cpu_ns / running_ns : 1;
+}
+
 void weights_find(const struct weight_sums *sums, const struct thread_figures *from,
                   const struct thread_figures *to, int64_t period_ns, struct weights *ret)
 {
 	const double total_ns = (double)total_of(sums);
-	double chance_ns = (double)(MAX_CHANCE_PERIODS * period_ns);
-	double class_ns[N_WEIGHT_CLASSES], left_ns = 0;
+	double class_ns[N_WEIGHT_CLASSES], weighed_ns = 0, left_ns = total_ns;
+	bool small[N_WEIGHT_CLASSES];
 
 	*ret = (struct weights){.factor = {1, 1, 1}, .cpu_share = 1};
 	if (!divide(sums, from, to, class_ns))
 		return;
-	const double cpu_ns = (double)(to->cpu_ns - from->cpu_ns);
-	const double taken_ns =
-	    (double)(to->held_ns - from->held_ns + to->displaced_ns - from->displaced_ns);
-	if (cpu_ns > 0 && taken_ns > 0)
-		ret->cpu_share = cpu_ns / (cpu_ns + taken_ns);
-	if (chance_ns < total_ns / MAX_CHANCE_SHARE)
-		chance_ns = total_ns / MAX_CHANCE_SHARE;
-	for (int class = 0; class < N_WEIGHT_CLASSES; class ++) {
-		if (sums->wall_ns[class] == 0 && class_ns[class] <= chance_ns)
-			class_ns[class] = 0;
-		left_ns += class_ns[class];
+	const double counted_ns = (double)(to->at_ns - from->at_ns);
+	if (exceeds(sums, class_ns, period_ns)) {
+		ret->cpu_share = find_cpu_share(
+		    from, to, (double)sums->wall_ns[WEIGHT_RUNNING] * counted_ns / total_ns);
+		return;
 	}
-	for (int class = 0; class < N_WEIGHT_CLASSES && left_ns > 0; class ++) {
-		const double ns = class_ns[class] * total_ns / left_ns;
+	for (int class = 0; class < N_WEIGHT_CLASSES; class ++) {
+		const int64_t sampled_ns = sums->wall_ns[class];
+		small[class] = is_small(sampled_ns, class_ns[class], total_ns, period_ns);
+		weighed_ns += small[class] ? 0 : class_ns[class];
+		left_ns -= small[class] ? (double)sampled_ns : 0;
+	}
+	for (int class = 0; class < N_WEIGHT_CLASSES && weighed_ns > 0; class ++) {
+		const double ns = class_ns[class] * left_ns / weighed_ns;
+		if (small[class])
+			continue;
 		if (sums->wall_ns[class] > 0)
 			ret->factor[class] = ns / (double)sums->wall_ns[class];
 		else
 			ret->unseen_ns[class] = (int64_t)(ns + 0.5);
 	}
+	if (!small[WEIGHT_RUNNING])
+		ret->cpu_share =
+		    find_cpu_share(from, to, class_ns[WEIGHT_RUNNING] * counted_ns / total_ns);
 }
 
 static int compare_pids(const void *a, const void *b)

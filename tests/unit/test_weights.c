@@ -33,6 +33,15 @@ static const struct {
     {"a wait that began before", {100, {500, 500, 0}}, 1000, 700, 900, {700, 300, 0}, {0}},
     {"a wait that is not over", {100, {500, 500, 0}}, 1000, 300, 200, {300, 700, 0}, {0}},
     {"more than there was", {100, {500, 500, 0}}, 1000, 1100, 300, {1000, 0, 0}, {0}},
+    {"few samples, little time", {100, {30, 0, 970}}, 1000, 70, 0, {30, 0, 970}, {0}},
+    {"one small class of three", {1000, {4000, 30, 5970}}, 10000, 5000, 70, {5020, 30, 4950}, {0}},
+    {"more active than the kernel counts",
+     {1000, {4000, 0, 6000}},
+     10000,
+     2000,
+     0,
+     {4000, 0, 6000},
+     {0}},
     {"figures that go back", {100, {500, 100, 400}}, 1000, -5, 0, {500, 100, 400}, {0}},
 };
 
@@ -84,14 +93,14 @@ static void test_books(void **state)
 		              WAIT_NONE, 1, now_ns);
 	}
 	profile_note_figures(&profile, thread,
-	                     &(struct thread_figures){now_ns, 1000 + now_ns / 7, 2000, 0, 0});
+	                     &(struct thread_figures){now_ns, 1000 + now_ns / 7 * 5, 2000, 0, 0});
 	weighed_init(&weighed, &profile);
 	for (size_t i = 0; i < weighed.profile.n_samples; i++) {
 		wall_ns += weighed.profile.samples[i].wall_ns;
 		cpu_ns += weighed.profile.samples[i].cpu_ns;
 	}
 	assert_true(llabs(wall_ns - now_ns) <= 2);
-	assert_true(llabs(cpu_ns - now_ns / 7) <= 2);
+	assert_true(llabs(cpu_ns - now_ns / 7 * 5) <= 2);
 	weighed_deinit(&weighed);
 	profile_deinit(&profile);
 }
@@ -179,6 +188,34 @@ static void sum_errors(double seen, double ret_raw[2], double ret_weighed[2])
 	}
 }
 
+// Many threads that each run for a moment: together they have the time that they took.
+static void test_rare(void **state)
+{
+	const double length_ms = 25;
+	double found_ms = 0, true_ms = 0;
+	uint64_t seed = 7;
+
+	(void)state;
+	for (int thread = 0; thread < 4000; thread++) {
+		struct weight_sums sums = {.ticks = TICKS};
+		struct weights weights;
+		const double begin_ms = uniform(&seed) * (TICKS * 10 - length_ms);
+		for (int tick = 0; tick < TICKS; tick++) {
+			const double at_ms = (tick + uniform(&seed)) * 10;
+			const bool runs = at_ms >= begin_ms && at_ms < begin_ms + length_ms;
+			sums.wall_ns[runs ? WEIGHT_RUNNING : WEIGHT_BLOCKED] += PERIOD;
+		}
+		const struct thread_figures from = {.at_ns = 1};
+		const struct thread_figures to = {.at_ns = 1 + (int64_t)TICKS * PERIOD,
+		                                  .cpu_ns = (int64_t)(length_ms * MS)};
+		weights_find(&sums, &from, &to, PERIOD, &weights);
+		found_ms +=
+		    (double)sums.wall_ns[WEIGHT_RUNNING] * weights.factor[WEIGHT_RUNNING] / MS;
+		true_ms += length_ms;
+	}
+	assert_true(fabs(found_ms / true_ms - 1) < 0.02);
+}
+
 static void test_simulation(void **state)
 {
 	double raw[2], weighed[2];
@@ -197,10 +234,9 @@ static void test_simulation(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_cases),
-	    cmocka_unit_test(test_books),
-	    cmocka_unit_test(test_goroutines),
-	    cmocka_unit_test(test_simulation),
+	    cmocka_unit_test(test_cases),      cmocka_unit_test(test_books),
+	    cmocka_unit_test(test_goroutines), cmocka_unit_test(test_simulation),
+	    cmocka_unit_test(test_rare),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
