@@ -88,7 +88,7 @@ class NewCode(Watched):
 
     N_BUSY = 6  # threads, of which some have no CPU
     N_FILES = 3
-    N_SYMBOLS = 2_000_000  # of a file, all of which are read for its first rule
+    N_SYMBOLS = 8_000_000  # of a file, all of which are read for its first rule
 
     def write_file(self, path):
         head = elf_maker.STT_FUNC_GLOBAL << 32 | 1 << 48 | 1
