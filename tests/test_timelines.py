@@ -84,6 +84,9 @@ class Timelines(harness.TestCase):
             self.assertEqual(
                 sum(profile["weights"]), profile["endValue"] - profile["startValue"]
             )
+        busiest = file["profiles"][file["activeProfileIndex"]]
+        running = seen_in(self.data, "--on-cpu")
+        self.assertEqual(running[self.tid_of(busiest["name"])], max(running.values()))
         names = {frame["name"] for frame in file["shared"]["frames"]}
         self.assertLessEqual({"spin_here", "worker", "main"}, names)
 

@@ -9,7 +9,8 @@
 // Returns what follows it, NULL where there is none.
 const char *quantity_parse_decimal(const char *text, double *ret);
 
-// A time such as 30, 30s, 1.5s, 500ms, 2m, 1h into nanoseconds > 0; false if it is not one.
+// A time such as 30, 1.5s, 5sec, 500ms, 2min, 1h30m into nanoseconds > 0; false if it is not one.
+// A number without a unit is seconds.
 bool quantity_parse_time(const char *text, int64_t *ret_ns);
 
 // A size such as 4096, 64K, 20M or 1.5G (powers of 1024) into bytes > 0; false if it is not one.

@@ -29,29 +29,57 @@ const char *quantity_parse_decimal(const char *text, double *ret)
 	return text + length;
 }
 
-bool quantity_parse_time(const char *text, int64_t *ret_ns)
+// The nanoseconds of a unit of time, such as "ms" or "min"; 0: it is none.
+static double unit_ns(const char *unit, size_t length)
 {
 	static const struct {
-		const char *suffix;
+		const char *names; // each between spaces
 		double ns;
 	} units[] = {
-	    {"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"m", 60e9}, {"h", 3600e9},
+	    {" ms msec millisecond milliseconds ", 1e6},
+	    {" s sec secs second seconds ", 1e9},
+	    {" m min mins minute minutes ", 60e9},
+	    {" h hr hrs hour hours ", 3600e9},
+	    {" d day days ", 86400e9},
 	};
-	double value;
-	const char *suffix = quantity_parse_decimal(text, &value);
+	_cleanup_free_ char *word = memory_printf(" %.*s ", (int)length, unit);
 
-	if (!suffix)
+	for (size_t i = 0; length > 0 && i < array_size(units); i++)
+		if (strstr(units[i].names, word))
+			return units[i].ns;
+	return 0;
+}
+
+// The nanoseconds of a time such as 30 or 1h30m; 0: it is none.
+static double sum_parts(const char *text)
+{
+	double sum_ns = 0, value;
+	const char *rest = quantity_parse_decimal(text, &value);
+
+	if (rest && !*rest)
+		return value * 1e9;
+	do {
+		text = quantity_parse_decimal(text, &value);
+		if (!text)
+			return 0;
+		const size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+		const double unit = unit_ns(text, length);
+		if (unit == 0)
+			return 0;
+		sum_ns += value * unit;
+		text += length;
+	} while (*text);
+	return sum_ns;
+}
+
+bool quantity_parse_time(const char *text, int64_t *ret_ns)
+{
+	const double ns = sum_parts(text);
+
+	if (ns < 1 || ns > (double)MAX_TIME_S * NS_PER_SECOND)
 		return false;
-	for (size_t i = 0; i < array_size(units); i++) {
-		if (strcmp(suffix, units[i].suffix) != 0)
-			continue;
-		double ns = value * units[i].ns;
-		if (ns < 1 || ns > (double)MAX_TIME_S * NS_PER_SECOND)
-			return false;
-		*ret_ns = (int64_t)ns;
-		return true;
-	}
-	return false;
+	*ret_ns = (int64_t)ns;
+	return true;
 }
 
 bool quantity_parse_size(const char *text, uint64_t *ret_bytes)

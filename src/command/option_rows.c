@@ -35,7 +35,7 @@ static struct error *parse_duration(struct options *options, const char *value)
 {
 	if (!quantity_parse_time(value, &options->duration_ns))
 		return option_error("--duration: '%s' is not a time above 0: give one such as 30, "
-		                    "1.5s, 500ms, 2m or 1h",
+		                    "1.5s, 500ms, 2m or 1h30m",
 		                    value);
 	return NULL;
 }
@@ -423,7 +423,7 @@ static const struct option_row rows[] = {
 	      "attach to this process and sample all its threads",
 	      .verbs = FOR_SAMPLE | FOR_NOW, .common = FOR_SAMPLE),
 	VALUE('d', "duration", "TIME", parse_duration,
-	      "stop after TIME: 30, 1.5s, 500ms, 2m or 1h;\n"
+	      "stop after TIME: 30, 1.5s, 500ms, 2m or 1h30m;\n"
 	      "default: when the process exits, or at Ctrl-C",
 	      .verbs = FOR_SAMPLE | FOR_TOP, .common = FOR_SAMPLE | FOR_TOP),
 	FLAG('c', "children", children, true,

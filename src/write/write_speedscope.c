@@ -96,6 +96,28 @@ static void put_thread(struct json *json, struct frame_table *table,
 	json_close(json, '}');
 }
 
+// Returns the thread that ran longest, which is shown first; the first of them if none ran.
+static size_t find_busiest(const struct profile *profile, const struct thread_spans *threads,
+                           size_t n_threads)
+{
+	size_t busiest = 0;
+	int64_t longest_ns = 0;
+
+	for (size_t i = 0; i < n_threads; i++) {
+		int64_t ran_ns = 0;
+		for (size_t j = 0; j < threads[i].count; j++) {
+			const struct span *span = &threads[i].spans[j];
+			if (profile->samples[span->sample].state == THREAD_RUNNING)
+				ran_ns += span->end_ns - span->start_ns;
+		}
+		if (ran_ns > longest_ns) {
+			longest_ns = ran_ns;
+			busiest = i;
+		}
+	}
+	return busiest;
+}
+
 static struct error *write_speedscope(const struct report *report, FILE *stream)
 {
 	struct json json = {.stream = stream};
@@ -112,7 +134,8 @@ static struct error *write_speedscope(const struct report *report, FILE *stream)
 	json_key_string(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	json_key_string(&json, "exporter", "profiler " PROFILER_VERSION);
 	json_key_string(&json, "name", name);
-	json_key_int(&json, "activeProfileIndex", 0);
+	json_key_int(&json, "activeProfileIndex",
+	             (int64_t)find_busiest(report->profile, threads, n_threads));
 	json_key_open(&json, "profiles", '[');
 	for (size_t i = 0; i < n_threads; i++)
 		put_thread(&json, &table, &threads[i]);

@@ -415,7 +415,7 @@ static void test_bad_duration(void **state)
 {
 	(void)state;
 	assert_refused("-p 1 -d soon", "--duration: 'soon' is not a time above 0: give one such as "
-	                               "30, 1.5s, 500ms, 2m or 1h");
+	                               "30, 1.5s, 500ms, 2m or 1h30m");
 }
 
 static void test_bad_words(void **state)
@@ -458,12 +458,17 @@ static void test_times(void **state)
 	    {"500ms", 500 * NS_PER_MS},
 	    {"2m", 120 * NS_PER_SECOND},
 	    {"1h", 3600 * NS_PER_SECOND},
+	    {"1h30m", 5400 * NS_PER_SECOND},
+	    {"1min5.5sec", 65500 * NS_PER_MS},
+	    {"2hours", 7200 * NS_PER_SECOND},
+	    {"1d", 86400 * NS_PER_SECOND},
 	    {"0.000000001", 1},
 	    {"1000000000", 1000000000 * NS_PER_SECOND},
 	};
 	static const char *const bad[] = {
-	    "",     "0",   "0s",  "s", "-1",   "+1",   " 1",  "1 s", "1S",    "5x",        "1e3",
-	    "0x10", "nan", "inf", ".", "1..2", "1.5.", "1ss", "1us", "0.1e1", "1000000001"};
+	    "",    "0",     "0s",         "s",    "-1",   "+1",    " 1",   "1 s",  "1S",
+	    "5x",  "1e3",   "0x10",       "nan",  "inf",  ".",     "1..2", "1.5.", "1ss",
+	    "1us", "0.1e1", "1000000001", "1h30", "0h30", "1 min", "m",    "1m s", "1h-1m"};
 	int64_t ns;
 
 	(void)state;
