@@ -260,6 +260,15 @@ class Live(harness.TestCase):
         run = Run(["top", target.pid, "-n", 1, "-o", "x.wprof"], preexec_fn=limit).finish(expect=STATUS_OUTPUT)
         self.assertRegex(run.stderr, r"cannot continue writing x\.wprof: File too large")
 
+    def test_cxx_names(self):
+        """Tables have what the author calls a function, JSON all of its name."""
+        target = self.start_fixture("cxx-O2", "inlines")
+        (told,) = intervals(top(target.pid, "--json", "--interval=300ms", "-n", 1))
+        self.assertIn("void shapes::run_inlines<int>(int)", {function["name"] for function in told["functions"]})
+        for view in ("functions", "tree"):
+            text = top(target.pid, f"--view={view}", "--interval=300ms", "-n", 1)
+            self.assertRegex(text, r"(?m) shapes::run_inlines$")
+
     def test_command(self):
         told = intervals(top("--json", "--", "sh", "-c", "sleep 0.3; exit 7", status=7))
         self.assertEqual({t["name"] for part in told for t in part["threads"]}, {"sh"})

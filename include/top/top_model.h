@@ -100,8 +100,11 @@ void top_model_deinit(struct top_model *model);
 // Returns the line about waits for CPUs (cpu_waits_text). The caller frees; NULL: there is none.
 char *top_cpu_wait(const struct top_model *model);
 
-// Returns the function's name: clean text, owned by the caller.
+// Return the function's name as its author calls it (short_name.h), and in full: clean text, owned
+// by the caller.
 char *top_function_name(const struct top_model *model, uint32_t id)
+    __attribute__((returns_nonnull));
+char *top_function_full_name(const struct top_model *model, uint32_t id)
     __attribute__((returns_nonnull));
 
 // Returns the function in which the sample's thread is, as the program's author knows it: the
@@ -123,9 +126,12 @@ char *top_wait_thing(const struct top_model *model, const struct top_wait *row)
 char *top_wait_holder(const struct top_model *model, const struct top_wait *row)
     __attribute__((returns_nonnull));
 
-// Returns the names of the sample's stack, leaf first; with `lines`, they include the source's file
-// and line. The caller frees the array and each name.
-char **top_stack(const struct top_model *model, uint32_t sample, bool lines, size_t *ret_count);
+// TOP_STACK_LINES: with the source's file and line.
+enum top_stack_names { TOP_STACK_NAMES, TOP_STACK_LINES, TOP_STACK_FULL_NAMES };
+
+// Returns the names of the sample's stack, leaf first. The caller frees the array and each name.
+char **top_stack(const struct top_model *model, uint32_t sample, enum top_stack_names form,
+                 size_t *ret_count);
 
 // Returns the kind's letter: R Q L C F S E T P X; ' ' for none.
 char top_kind_letter(enum wait_kind kind);

@@ -58,7 +58,7 @@ static void write_cpus(struct json *json, const struct top_model *model)
 static void write_stack(struct json *json, const struct top_model *model, uint32_t sample)
 {
 	size_t n;
-	char **names = top_stack(model, sample, false, &n);
+	char **names = top_stack(model, sample, TOP_STACK_FULL_NAMES, &n);
 
 	json_key_open(json, "stack", '[');
 	for (size_t i = 0; i < n; i++) {
@@ -100,7 +100,7 @@ static void write_functions(struct json *json, const struct top_model *model)
 	for (size_t i = 0; i < model->n_functions; i++) {
 		const struct top_function *function = &model->functions[i];
 		json_open(json, '{');
-		key_own(json, "name", top_function_name(model, function->id));
+		key_own(json, "name", top_function_full_name(model, function->id));
 		json_key_int(json, "self", (int64_t)function->self);
 		json_key_int(json, "total", (int64_t)function->total.count);
 		write_kinds(json, function->total.kinds);

@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "module.h"
 #include "sample_kind.h"
+#include "short_name.h"
 #include "slice.h"
 #include "symbolize.h"
 #include "text.h"
@@ -159,7 +160,7 @@ char *top_cpu_wait(const struct top_model *model)
 	return cpu_waits_text(&model->cpus, n_threads);
 }
 
-char *top_function_name(const struct top_model *model, uint32_t id)
+char *top_function_full_name(const struct top_model *model, uint32_t id)
 {
 	const struct top_input *input = &model->input;
 	const struct symbols *symbols = input->symbols;
@@ -173,6 +174,16 @@ char *top_function_name(const struct top_model *model, uint32_t id)
 		return frame_name_truncated((enum stack_end)(id - input->profile->n_locations));
 	const struct location *location = &input->profile->locations[id];
 	return frame_name_unresolved(input->modules->items[location->module], location->address);
+}
+
+char *top_function_name(const struct top_model *model, uint32_t id)
+{
+	const struct symbols *symbols = model->input.symbols;
+
+	if (id >= symbols->n_functions)
+		return top_function_full_name(model, id);
+	_cleanup_free_ char *name = short_name(symbols->functions[id].name);
+	return text_clean(name, strlen(name), MAX_NAME_BYTES);
 }
 
 char *top_where(const struct top_model *model, uint32_t sample)
@@ -218,7 +229,8 @@ static size_t add_lines(const struct top_model *model, uint32_t location, char *
 	return n_here;
 }
 
-char **top_stack(const struct top_model *model, uint32_t sample, bool lines, size_t *ret_count)
+char **top_stack(const struct top_model *model, uint32_t sample, enum top_stack_names form,
+                 size_t *ret_count)
 {
 	const struct top_input *input = &model->input;
 	const struct stack stack = top_stack_of(input, sample);
@@ -227,8 +239,9 @@ char **top_stack(const struct top_model *model, uint32_t sample, bool lines, siz
 	char **names = memory_alloc_zeroed(n + 1, sizeof(*names));
 
 	for (size_t i = 0; i < n; i++)
-		names[i] = top_function_name(model, ids[i]);
-	for (size_t i = 0, at = 0; lines && i < stack.n_frames && at < n; i++)
+		names[i] = form == TOP_STACK_FULL_NAMES ? top_function_full_name(model, ids[i])
+		                                        : top_function_name(model, ids[i]);
+	for (size_t i = 0, at = 0; form == TOP_STACK_LINES && i < stack.n_frames && at < n; i++)
 		at += add_lines(model, input->profile->location_ids[stack.first + i], names + at,
 		                n - at);
 	*ret_count = n;

@@ -243,7 +243,8 @@ static void fill_stack(struct top_table *table, const struct top_model *model,
 		return;
 	}
 	size_t n;
-	char **names = top_stack(model, thread->sample, options->lines, &n);
+	char **names = top_stack(model, thread->sample,
+	                         options->lines ? TOP_STACK_LINES : TOP_STACK_NAMES, &n);
 	for (size_t i = 0; i < n; i++)
 		set_text(add_row(table, i, thread->now), 0, names[i]);
 	free(names);

@@ -472,7 +472,7 @@ static void add_stack_line(const struct top_ui *ui, struct sheet *sheet,
 		add(sheet, "", "");
 		return;
 	}
-	char **names = top_stack(model, thread->sample, ui->lines, &n);
+	char **names = top_stack(model, thread->sample, TOP_STACK_NAMES, &n);
 	char *line = memory_strdup("---");
 	for (size_t i = 0; i < n; i++) {
 		char *longer = i < MAX_SHOWN_FRAMES
