@@ -192,17 +192,9 @@ char *top_where(const struct top_model *model, uint32_t sample)
 	const struct stack stack = top_stack_of(input, sample);
 	uint32_t ids[TOP_MAX_FRAMES];
 	const size_t n = top_frames(input, &stack, ids);
+	const size_t own = top_own_frame(input, &stack);
 
-	for (uint32_t i = 0; i < stack.n_frames; i++) {
-		const uint32_t location = input->profile->location_ids[stack.first + i];
-		const struct module *module =
-		    input->modules->items[input->profile->locations[location].module];
-		if (module != input->modules->program)
-			continue;
-		top_frames_at(input, location, ids);
-		return top_function_name(model, ids[0]);
-	}
-	return n > 0 ? top_function_name(model, ids[0]) : memory_strdup("");
+	return top_function_name(model, ids[own < n ? own : 0]);
 }
 
 // Puts the file and line behind the names of the functions at one location; returns how many.

@@ -7,6 +7,7 @@
 #include "frame_name.h"
 #include "memory.h"
 #include "module.h"
+#include "own_code.h"
 #include "symbolize.h"
 #include "top_model.h"
 
@@ -66,6 +67,37 @@ size_t top_frames(const struct top_input *input, const struct stack *stack,
 	if (end != STACK_COMPLETE || n == 0)
 		ret[n++] = id_of_end(input, end);
 	return n;
+}
+
+// Returns the position of the innermost own function at one location; SIZE_MAX: none is.
+static size_t own_line(const struct top_input *input, uint32_t location)
+{
+	const struct module *module =
+	    input->modules->items[input->profile->locations[location].module];
+	const struct symbols *symbols = input->symbols;
+	uint32_t ids[TOP_MAX_FRAMES];
+	const size_t n = top_frames_at(input, location, ids);
+
+	for (size_t i = 0; i < n; i++)
+		if (own_code_function(
+		        module, ids[i] < symbols->n_functions ? &symbols->functions[ids[i]] : NULL))
+			return i;
+	return SIZE_MAX;
+}
+
+size_t top_own_frame(const struct top_input *input, const struct stack *stack)
+{
+	uint32_t ids[TOP_MAX_FRAMES];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < stack->n_frames && n < TOP_MAX_FRAMES; i++) {
+		const uint32_t location = input->profile->location_ids[stack->first + i];
+		const size_t own = own_line(input, location);
+		if (own != SIZE_MAX)
+			return n + own;
+		n += top_frames_at(input, location, ids);
+	}
+	return SIZE_MAX;
 }
 
 static int compare(const void *a_pointer, const void *b_pointer)

@@ -26,6 +26,10 @@ struct stack top_stack_of(const struct top_input *input, uint32_t sample);
 size_t top_frames(const struct top_input *input, const struct stack *stack,
                   uint32_t ret[TOP_MAX_FRAMES]);
 
+// Returns the position, in that list, of the innermost function of the program's own (own_code.h);
+// one beyond the list: there is none.
+size_t top_own_frame(const struct top_input *input, const struct stack *stack);
+
 // Set model->functions and model->nodes from the window's sums, of which there is one for each
 // sample.
 void top_find_functions(struct top_model *model, const struct sample *sums, size_t n);
