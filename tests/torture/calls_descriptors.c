@@ -132,7 +132,7 @@ FRAME void end_at_descriptor(struct kind *kind)
 
 #define REPLY 10
 #define QUESTIONS 100
-#define PATIENCE_MS 1000
+#define PATIENCE_MS 10000
 #define MAX_OPEN 1024
 
 // Replies to each byte. Who waits for more than that gets it after a while.
