@@ -25,8 +25,7 @@ import rests
 import torture
 from torture import ALL_MODES, ALL_TICKS, LONG, MODES, describe, harness, rounds
 
-# A sanitized profiler starts slowly.
-N_INSTANTS = 120 if harness.is_sanitized() and not LONG else 500
+N_INSTANTS = 500 if LONG else 160
 # Of the 16 streams of data, those that a SIGKILL of the worker may hit just when a call of theirs
 # goes on with its rest (man/profiler-promises.7.scd): usually one or none.
 MAX_DISTURBED = 6
