@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -207,6 +208,17 @@ class Live(harness.TestCase):
         self.assertEqual(len(idle), 7)
         self.assertLessEqual(max(idle) - min(idle), 1)
         self.assertEqual(tracers(target.pid), {"0"})
+
+    def test_deleted(self):
+        """A program whose file was deleted while it runs is named all the same, and the vdso, too."""
+        path = os.path.join(self.directory(), "gone")
+        shutil.copy(harness.fixture("threads"), path)
+        target = self.start(path, 8, 2)
+        os.unlink(path)
+        (told,) = intervals(top(target.pid, "--json", "--interval=300ms", "-n", 1))
+        names = {f["name"] for f in told["functions"]}
+        self.assertLessEqual({"spin_here", "futex_here", "pipe_here", "sleep_here"}, names)
+        self.assertFalse([name for name in names if re.match(r"\[(gone|vdso)\+", name)])
 
     def test_as_recorded(self):
         """In all there are as many samples of each as the sampler took."""

@@ -21,6 +21,7 @@ struct record_options {
 	uint64_t max_bytes; // 0: no limit
 	int fd;             // is written to; borrowed
 	bool never_waits;   // for a reader: if it lags behind, samples are counted without stacks
+	int files;          // its socket for the modules' files (passed_files.h); borrowed; 0: none
 	const struct cpu_log *cpu_log; // is recorded as it grows; borrowed; NULL: none
 };
 

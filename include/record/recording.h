@@ -11,6 +11,7 @@
 
 #include "cpu_waits.h"
 #include "module.h"
+#include "passed_files.h"
 #include "profile.h"
 #include "symbolize.h"
 
@@ -39,6 +40,7 @@ struct recording {
 	uint64_t open_threads; // have no end: are taken to have stayed where they were
 
 	// Private to recording.c.
+	struct taken_files files;     // of modules that a stream has not named yet
 	struct record_stream *stream; // NULL: it is not read from a stream
 	uint8_t *bytes;
 	size_t size;
@@ -62,6 +64,10 @@ void recording_begin_stream(struct recording *ret);
 // Takes the stream's next bytes, which may be cut anywhere, and replays what is whole. False if it
 // is damaged or not a recording; nothing more is read then.
 bool recording_feed(struct recording *recording, const void *bytes, size_t size);
+
+// Takes the files of the stream's modules that have come through the socket; call it between
+// reading the stream's next bytes and recording_feed.
+void recording_take_files(struct recording *recording, int socket);
 
 // Returns the time since its start up to which the stream tells what happened. A thread that is in
 // a span at that time is still in it.

@@ -45,8 +45,9 @@ struct error *top_source_open(const char *path, const struct debug_sources *sour
 void top_source_begin(const struct debug_sources *sources, bool inlines, int64_t keep_ns,
                       struct top_source *ret);
 
-// Takes the stream's next bytes. False if it is damaged.
-bool top_source_feed(struct top_source *source, const void *bytes, size_t size);
+// Takes the stream's next bytes, and its modules' files from the socket `files` (passed_files.h; 0:
+// none). False if it is damaged.
+bool top_source_feed(struct top_source *source, int files, const void *bytes, size_t size);
 
 // Call it when nothing more comes.
 void top_source_end(struct top_source *source);

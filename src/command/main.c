@@ -66,6 +66,7 @@ struct session {
 	struct cpu_watch cpus;
 	struct status_line status;
 	bool is_stream;               // the recording is read while it is made, and never waits
+	int files_socket;             // where its modules' files go; 0: nowhere
 	bool says_unread;             // profiler top: what is not read is still to be said
 	struct view view;             // what of the profile is written
 	struct error *view_error;     // nothing
@@ -315,6 +316,7 @@ static struct error *begin_record(struct session *session)
 	        .max_bytes = options->max_size_bytes,
 	        .fd = output_fd(session->output),
 	        .never_waits = session->is_stream,
+	        .files = session->files_socket,
 	        .cpu_log = &session->cpus.log,
 	    },
 	    &session->profile, &session->modules, &session->stats);
@@ -529,7 +531,7 @@ static int run(void *context, const struct origin *origin)
 }
 
 // What profiler top shows.
-static int sample_for_top(void *context, int fd, const struct exec_kept *kept)
+static int sample_for_top(void *context, int fd, int files, const struct exec_kept *kept)
 {
 	struct session *session = context;
 	struct options *options = &session->options;
@@ -542,6 +544,7 @@ static int sample_for_top(void *context, int fd, const struct exec_kept *kept)
 	session->says_unread = !options->quiet;
 	options->quiet = true;
 	session->is_stream = true;
+	session->files_socket = files;
 	const int status = supervise(run, session, options->command != NULL, -1, kept);
 	session_deinit(session);
 	return supervise_part(status);

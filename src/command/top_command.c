@@ -221,7 +221,7 @@ static bool read_stream(struct top_run *run)
 		const ssize_t n = read(run->live.fd, bytes, sizeof(bytes));
 		if (n > 0)
 			keep(run, bytes, (size_t)n);
-		if (n > 0 && top_source_feed(&run->source, bytes, (size_t)n))
+		if (n > 0 && top_source_feed(&run->source, run->live.files, bytes, (size_t)n))
 			continue;
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -6,10 +6,10 @@ struct exec_kept;
 struct options;
 
 // How top samples. `sample` samples what the options ask for in the calling process, and writes a
-// recording to the pipe `fd` without ever waiting for its reader; returns the exit status. `kept`
-// is as in supervise().
+// recording to the pipe `fd` without ever waiting for its reader, who gets its modules' files
+// through the socket `files`; returns the exit status. `kept` is as in supervise().
 struct top_sampler {
-	int (*sample)(void *context, int fd, const struct exec_kept *kept);
+	int (*sample)(void *context, int fd, int files, const struct exec_kept *kept);
 	void *context;
 };
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,22 +46,41 @@ static struct error *no_process(void)
 	return error_create(EXIT_STATUS_TARGET, "cannot start the sampler: %s", strerror(errno));
 }
 
-struct error *top_live_start(int (*sample)(void *context, int fd, const struct exec_kept *kept),
-                             void *context, const sigset_t *mask, bool wraps, bool aside,
-                             struct top_live *ret)
+static void close_both(const int fds[2])
+{
+	close(fds[0]);
+	close(fds[1]);
+}
+
+// Opens the pipe for the recording, the sockets for files, and the pipe for messages (NULL: none).
+// False: there is no room for them.
+static bool open_channels(int data[2], int files[2], int told[2])
+{
+	if (pipe2(data, O_CLOEXEC | O_NONBLOCK) != 0)
+		return false;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, files) != 0) {
+		close_both(data);
+		return false;
+	}
+	if (told && pipe2(told, O_CLOEXEC | O_NONBLOCK) != 0) {
+		close_both(data);
+		close_both(files);
+		return false;
+	}
+	return true;
+}
+
+struct error *
+top_live_start(int (*sample)(void *context, int fd, int files, const struct exec_kept *kept),
+               void *context, const sigset_t *mask, bool wraps, bool aside, struct top_live *ret)
 {
 	const pid_t reader = getpid();
 	struct exec_kept kept = {.mask = *mask};
-	int data[2], told[2] = {-1, -1};
+	int data[2], files[2], told[2] = {-1, -1};
 	struct sigaction child;
 
-	if (pipe2(data, O_CLOEXEC | O_NONBLOCK) != 0)
+	if (!open_channels(data, files, aside ? told : NULL))
 		return no_process();
-	if (aside && pipe2(told, O_CLOEXEC | O_NONBLOCK) != 0) {
-		close(data[0]);
-		close(data[1]);
-		return no_process();
-	}
 	if (wraps)
 		exec_kept_take(mask, &kept);
 	else // a command's orphans are not ours
@@ -68,14 +88,16 @@ struct error *top_live_start(int (*sample)(void *context, int fd, const struct e
 	fcntl(data[1], F_SETPIPE_SZ, PIPE_BYTES); // as much as the user may have
 	// If whoever started us ignored it, the sampler's exit status would never come.
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &child);
-	*ret = (struct top_live){.pid = fork(), .fd = data[0], .told = told[0]};
+	*ret = (struct top_live){.pid = fork(), .fd = data[0], .files = files[0], .told = told[0]};
 	if (ret->pid == 0) {
 		close(data[0]);
+		close(files[0]);
 		follow_reader(told[1], reader, &child);
-		_exit(sample(context, data[1], &kept));
+		_exit(sample(context, data[1], files[1], &kept));
 	}
 	exec_kept_deinit(&kept);
 	close(data[1]);
+	close(files[1]);
 	if (told[1] >= 0)
 		close(told[1]);
 	return ret->pid < 0 ? no_process() : NULL;
@@ -91,9 +113,12 @@ void top_live_close(struct top_live *live)
 {
 	if (live->fd >= 0)
 		close(live->fd);
+	if (live->files > 0)
+		close(live->files);
 	if (live->told >= 0)
 		close(live->told);
 	live->fd = live->told = -1;
+	live->files = 0;
 }
 
 // Waits for the sampler, for its end or (WNOHANG) not at all. True: it has ended.

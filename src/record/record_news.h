@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "passed_files.h"
 #include "profile.h"
 #include "protobuf.h"
 #include "record_block.h"
@@ -32,6 +33,7 @@ struct record_writer {
 	const struct modules *modules;
 	const struct run_stats *stats;
 	struct record_file file;
+	struct passed_files files;
 
 	struct protobuf block;   // the block's records: first what is new since the last block...
 	struct protobuf samples; // ...then what happened

@@ -603,6 +603,17 @@ void record_reader_start(struct record_reader *reader, const uint8_t *bytes, siz
 		read_start(reader, &(struct cursor){.at = record, .end = record + length});
 }
 
+void record_reader_give_files(struct record_reader *reader)
+{
+	struct taken_files *files = &reader->recording->files;
+
+	for (size_t i = files->n; i-- > 0;) {
+		const uint32_t id = map_get(&reader->modules, files->items[i].number);
+		if (id != NONE)
+			taken_files_give(files, i, reader->recording->modules.items[id]);
+	}
+}
+
 void record_reader_prolong(struct record_reader *reader)
 {
 	const struct recording *recording = reader->recording;

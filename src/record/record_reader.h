@@ -37,6 +37,9 @@ void record_reader_block(struct record_reader *reader, const uint8_t *bytes, siz
 // Reads only the RECORD_START, if the block begins with one.
 void record_reader_start(struct record_reader *reader, const uint8_t *bytes, size_t size);
 
+// Gives the files that have come to the modules that are known by now.
+void record_reader_give_files(struct record_reader *reader);
+
 // Prolongs the spans of threads that were not seen to end up to the last tick; for a recording
 // without an end.
 void record_reader_prolong(struct record_reader *reader);

@@ -433,6 +433,7 @@ static bool flush(struct record_writer *writer)
 	end_entries(writer);
 	put_figures(writer);
 	put_cpu_waits(writer);
+	passed_files_send(&writer->files, writer->modules);
 	put_news(writer);
 	return !put_samples(writer) || end_block(writer);
 }
@@ -569,6 +570,7 @@ struct record_writer *record_writer_create(const struct record_options *options,
 	    .stats = stats,
 	    .file.fd = options->fd,
 	    .file.never_waits = options->never_waits,
+	    .files.socket = options->files,
 	};
 	profile_follow(profile, &writer->follower);
 	return writer;
@@ -583,6 +585,7 @@ void record_writer_destroy(struct record_writer *writer)
 	protobuf_deinit(&writer->entries);
 	protobuf_deinit(&writer->record);
 	protobuf_deinit(&writer->file.pending);
+	passed_files_deinit(&writer->files);
 	free(writer->lost);
 	free(writer->n_mappings);
 	free(writer->has_build_id);

@@ -187,8 +187,14 @@ bool recording_feed(struct recording *recording, const void *bytes, size_t size)
 	}
 	memmove(stream->bytes, stream->bytes + at, stream->size - at);
 	stream->size -= at;
+	record_reader_give_files(&stream->reader);
 	recording_fit_symbols(recording);
 	return good;
+}
+
+void recording_take_files(struct recording *recording, int socket)
+{
+	taken_files_receive(&recording->files, socket);
 }
 
 int64_t recording_now_ns(const struct recording *recording)
@@ -267,6 +273,7 @@ void recording_deinit(struct recording *recording)
 	if (recording->stream)
 		record_reader_deinit(&recording->stream->reader);
 	free_stream(recording);
+	taken_files_deinit(&recording->files);
 	profile_deinit(&recording->profile);
 	modules_deinit(&recording->modules);
 	symbols_deinit(&recording->symbols);

@@ -76,8 +76,9 @@ static void follow_clock(struct top_source *source)
 	source->recording.profile.start_time_ns += step_ns;
 }
 
-bool top_source_feed(struct top_source *source, const void *bytes, size_t size)
+bool top_source_feed(struct top_source *source, int files, const void *bytes, size_t size)
 {
+	recording_take_files(&source->recording, files);
 	if (!recording_feed(&source->recording, bytes, size))
 		return false;
 	source->now_ns = recording_now_ns(&source->recording);

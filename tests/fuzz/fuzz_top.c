@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	record_input_mend(bytes, size);
 	top_source_begin(&no_sources, true, 20 * WINDOW_NS, &source);
 	for (size_t at = 0, n = size / PIECES + 1; at < size; at += n) {
-		if (!top_source_feed(&source, bytes + at, size - at < n ? size - at : n))
+		if (!top_source_feed(&source, 0, bytes + at, size - at < n ? size - at : n))
 			break;
 		look(&source, nowhere);
 	}

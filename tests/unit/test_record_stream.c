@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// record_writer and recording: a stream whose reader lags behind.
+// record_writer and recording: a stream whose reader lags behind, and the files beside it.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -24,6 +28,8 @@ enum {
 	STALLED_TICKS = 60000, // of some 8 bytes for each other thread: beyond 4 MB
 	READ_TICKS = 200,
 	PERIOD_NS = 10 * NS_PER_MS,
+	N_FILES = 400,
+	SOCKET_BYTES = 1 << 14, // a few messages
 };
 
 struct stream {
@@ -34,6 +40,7 @@ struct stream {
 	struct recording recording;
 	uint32_t stacks[N_STACKS];
 	int fds[2];
+	int sockets[2];
 	uint32_t sleep; // the sleeper's sample
 	int64_t now_ns;
 };
@@ -51,8 +58,14 @@ static void begin(struct stream *stream)
 	}
 	for (int i = 0; i < N_THREADS; i++)
 		profile_add_thread(&stream->profile, 1, i + 1, "thread", stream->now_ns);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, stream->sockets), 0);
 	stream->writer = record_writer_create(
-	    &(struct record_options){.pid = 1, .fd = stream->fds[1], .never_waits = true},
+	    &(struct record_options){
+	        .pid = 1,
+	        .fd = stream->fds[1],
+	        .never_waits = true,
+	        .files = stream->sockets[1],
+	    },
 	    &stream->profile, &stream->modules, &stream->stats);
 	profile_begin(&stream->profile, stream->now_ns);
 	recording_begin_stream(&stream->recording);
@@ -85,8 +98,10 @@ static void read_all(struct stream *stream)
 	uint8_t bytes[4096];
 	ssize_t n;
 
-	while ((n = read(stream->fds[0], bytes, sizeof(bytes))) > 0)
+	while ((n = read(stream->fds[0], bytes, sizeof(bytes))) > 0) {
+		recording_take_files(&stream->recording, stream->sockets[0]);
 		assert_true(recording_feed(&stream->recording, bytes, (size_t)n));
+	}
 }
 
 static void end(struct stream *stream)
@@ -97,6 +112,8 @@ static void end(struct stream *stream)
 	modules_deinit(&stream->modules);
 	close(stream->fds[0]);
 	close(stream->fds[1]);
+	close(stream->sockets[0]);
+	close(stream->sockets[1]);
 }
 
 struct sums {
@@ -197,11 +214,55 @@ static void test_stalled(void **state)
 	end(&stream);
 }
 
+static void add_file(struct stream *stream, int i)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/lib/%d.so", i);
+	const int fd = memfd_create(path, MFD_CLOEXEC);
+	assert_int_equal(write(fd, path, strlen(path)), strlen(path));
+	struct module *module =
+	    modules_add(&stream->modules, MODULE_FILE, path, 1, (uint64_t)i, fd);
+	module->user = (struct file_user){.known = true, .uid = (uid_t)i};
+}
+
+// Each module has its own file, though the socket is too small for all of them at once.
+static void test_files(void **state)
+{
+	const int size = SOCKET_BYTES;
+	struct stream stream;
+	size_t n_files = 0;
+
+	(void)state;
+	begin(&stream);
+	setsockopt(stream.sockets[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	for (int i = 0; i < N_FILES; i++)
+		add_file(&stream, i);
+	for (int i = 0; i < READ_TICKS; i++) {
+		tick(&stream);
+		read_all(&stream);
+	}
+	finish(&stream);
+	for (size_t i = 0; i < stream.recording.modules.count; i++) {
+		const struct module *module = stream.recording.modules.items[i];
+		char text[32] = "";
+		if (module->kind != MODULE_FILE)
+			continue;
+		assert_true(pread(module->fd, text, sizeof(text) - 1, 0) > 0);
+		assert_string_equal(text, module->path);
+		assert_int_equal(module->user.uid, module->inode);
+		n_files++;
+	}
+	assert_int_equal(n_files, N_FILES);
+	end(&stream);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_read),
 	    cmocka_unit_test(test_stalled),
+	    cmocka_unit_test(test_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
