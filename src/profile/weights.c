@@ -224,10 +224,13 @@ static void scale(struct weighed *weighed, const struct weights *weights)
 		const double share = weights[sample->thread].cpu_share;
 		double *error = &errors[sample->thread];
 		const double wanted_ns = (double)sample->wall_ns * factor + *error;
-		if (sample->wall_ns == 0 || factor == 1) // differences may be below 0
+		// Differences, which may be below 0, are not weighed.
+		if (sample->wall_ns == 0 || (factor == 1 && share == 1))
 			continue;
-		sample->wall_ns = (int64_t)(wanted_ns > 0 ? wanted_ns + 0.5 : 0);
-		*error = wanted_ns - (double)sample->wall_ns;
+		if (factor != 1) {
+			sample->wall_ns = (int64_t)(wanted_ns > 0 ? wanted_ns + 0.5 : 0);
+			*error = wanted_ns - (double)sample->wall_ns;
+		}
 		sample->cpu_ns =
 		    class == WEIGHT_RUNNING ? (int64_t)((double)sample->wall_ns * share + 0.5) : 0;
 	}

@@ -105,6 +105,28 @@ static void test_books(void **state)
 	profile_deinit(&profile);
 }
 
+// Where the ticks' word is taken for how long a thread was active, its CPU time is still the
+// kernel's.
+static void test_more_active(void **state)
+{
+	struct profile profile = {.period_ns = PERIOD};
+	const uint32_t thread = add_thread(&profile, PID);
+	struct weighed weighed;
+
+	(void)state;
+	profile_note_figures(&profile, thread, &(struct thread_figures){1, 0, 0, 0, 0});
+	const uint32_t stack = profile_intern_stack(&profile, NULL, 0, STACK_COMPLETE, false);
+	profile_count(&profile, thread, stack, THREAD_RUNNING, WAIT_NONE, 100, 100 * PERIOD);
+	profile_count(&profile, thread, stack, THREAD_SLEEPING, WAIT_NONE, 100, 200 * PERIOD);
+	profile_note_figures(&profile, thread,
+	                     &(struct thread_figures){200 * PERIOD, 50 * PERIOD, 0, 0, 0});
+	weighed_init(&weighed, &profile);
+	assert_int_equal(weighed.profile.samples[0].wall_ns, 100 * PERIOD);
+	assert_true(llabs(weighed.profile.samples[0].cpu_ns - 50 * PERIOD) <= 2);
+	weighed_deinit(&weighed);
+	profile_deinit(&profile);
+}
+
 // Goroutines are not what the kernel counts.
 static void test_goroutines(void **state)
 {
@@ -236,7 +258,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_cases),      cmocka_unit_test(test_books),
 	    cmocka_unit_test(test_goroutines), cmocka_unit_test(test_simulation),
-	    cmocka_unit_test(test_rare),
+	    cmocka_unit_test(test_rare),       cmocka_unit_test(test_more_active),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
