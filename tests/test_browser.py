@@ -404,6 +404,84 @@ class Use(InBrowser):
         self.browser.screenshot(picture)
         self.assertGreater(colours(picture), 6)
 
+    def drawn_texts(self, canvas):
+        """[text, its left and right end] as the canvas is drawn next, and the canvas's width."""
+        return self.browser.evaluate(f"""(async () => {{
+            const drawn = [], draw = CanvasRenderingContext2D.prototype.fillText;
+            CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {{
+                if (this.canvas.id === '{canvas}')
+                    drawn.push([text, x, x + this.measureText(text).width]);
+                return draw.call(this, text, x, ...rest);
+            }};
+            profilerApp.drawNow();
+            CanvasRenderingContext2D.prototype.fillText = draw;
+            return [drawn, document.getElementById('{canvas}').clientWidth];
+        }})()""")
+
+    def test_axis(self):
+        """Its last label is there, and not cut at the edge."""
+        try:
+            for width in (1280, 800):
+                self.browser.resize(width, 600)
+                self.open()
+                drawn, room = self.drawn_texts("overview")
+                labels = [text for text, _, _ in drawn if text.endswith("s") and text[0].isdigit() and "thread" not in text]
+                self.assertIn(labels[-1], ("1 s", "1.1 s"), labels)
+                for text, _, right in drawn:
+                    self.assertLessEqual(right, room, text)
+        finally:
+            self.browser.resize(1280, 800)
+
+    def test_long_names(self):
+        """Names of threads are cut in the middle: their ends tell them apart."""
+        self.open()
+        for text, n, expected in (
+            ("ThreadPoolExecutor-0_2", 11, "Threa\u2026r-0_2"), ("worker-00", 9, "worker-00"), ("worker-00", 2, ""),
+        ):  # fmt: skip
+            self.assertEqual(self.browser.evaluate(f"cutMiddle('{text}', {n})"), expected)
+
+    def test_colours(self):
+        """Text can be read on every shade in both themes, and in the dark one idle time shines least."""
+        self.open()
+
+        def luminance(colour):
+            parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+            linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+            return sum(a * b for a, b in zip(linear, (0.2126, 0.7152, 0.0722)))
+
+        for theme in ("light", "dark"):
+            self.browser.evaluate(f"profilerApp.turnTo('{theme}')")
+            ink = luminance(self.browser.evaluate("themeColours()['on-kind']"))
+            looks = self.browser.evaluate(
+                f"looksOf([...Object.keys(LOOKS), 'samples'], '{theme}').map(look => [look.idle, look.colour, ...shadesOf(look)])"
+            )
+            for idle, *shades in looks:
+                for light in map(luminance, shades):
+                    self.assertGreaterEqual((max(ink, light) + 0.05) / (min(ink, light) + 0.05), 4.5, (theme, shades))
+            if theme == "dark":
+                brightest = max(luminance(shades[0]) for idle, *shades in looks if idle)
+                self.assertLess(brightest, min(luminance(shades[0]) for idle, *shades in looks[:2]))
+
+    def test_found(self):
+        """What a search finds stands out: the rest is dim."""
+        pixel = """(() => {
+            const {graph} = profilerApp, ratio = window.devicePixelRatio, seen = {};
+            for (const box of graph.rows.flat())
+                if (box.width > 40)
+                    seen[profilerApp.frameName(box.frame)] ??= [...graph.canvas.getContext('2d').getImageData(
+                        (box.x + box.width - 8) * ratio, (graph.y(box.row) + 3) * ratio, 1, 1).data].slice(0, 3);
+            return seen;
+        })()"""
+        self.open("all=1&off=")
+        before = self.browser.evaluate(pixel)
+        self.open("all=1&off=&q=^sleep_ms$")
+        after = self.browser.evaluate(pixel)
+        self.assertIn("sleep_ms", after)
+        self.assertEqual(after["sleep_ms"], before["sleep_ms"])
+        for name in set(after) - {"sleep_ms"}:
+            for a, b in zip(after[name], before[name]):  # towards the paper, which is white
+                self.assertLessEqual(255 - a, 0.3 * (255 - b) + 1, name)
+
     def test_damaged(self):
         """A page whose profile or script is cut says so, and its tables stand."""
         for name in (b"profile", b"program"):

@@ -1,33 +1,38 @@
 // What both canvases share: colours, texts, sizes.
 
-// The kinds of time. height: of the kind in lanes; kinds that usually wait for work are lower.
-// letter: the key that follows k. words: what people read, if not the kind's name. about: the tooltip
-// of its button.
+// The kinds of time. Each has a colour for the light theme and one for the dark theme, dark enough for
+// light text. height: of the kind in lanes. idle: usually waits for work; lower in the lanes, and
+// hidden at first. letter: the key that follows k. words: what people read, if not the kind's name.
+// about: the tooltip of its button.
 const LOOKS = {
-	running: {colour: '#f5a623', letter: 'r', height: 1, about: 'on a CPU'},
-	runnable: {colour: '#f2e03a', letter: 'n', height: 0.9, words: 'waiting for a CPU', about: 'ready to run, but without a CPU'},
-	lock: {colour: '#a266c8', letter: 'l', height: 0.75, hatched: true, about: 'waits for a lock that another thread or process holds'},
-	condition: {colour: '#ecd9c0', letter: 'c', height: 0.45, about: 'waits for another thread: often without work'},
-	file: {colour: '#c8763c', letter: 'f', height: 0.75, about: 'waits for a file or the disk'},
-	socket: {colour: '#5bb8f0', letter: 's', height: 0.75, about: 'waits for a socket'},
-	event: {colour: '#a8d0ea', letter: 'e', height: 0.45, about: 'waits for one of several descriptors or signals'},
-	timer: {colour: '#ececec', letter: 't', height: 0.45, about: 'sleeps for a time'},
-	pipe: {colour: '#2fae6e', letter: 'p', height: 0.75, about: 'waits for another process: a pipe, a terminal, a child'},
-	stopped: {colour: '#8a8a8a', letter: 'x', height: 0.75, about: 'stopped, by job control or a debugger'},
+	running: {colours: ['#f5a623', '#a5520a'], letter: 'r', height: 1, about: 'on a CPU'},
+	runnable: {colours: ['#f4dc4a', '#5f6f14'], letter: 'n', height: 0.9, words: 'waiting for a CPU', about: 'ready to run, but without a CPU'},
+	lock: {colours: ['#a870d2', '#5f2aa4'], letter: 'l', height: 0.75, hatched: true, about: 'waits for a lock that another thread or process holds'},
+	condition: {colours: ['#ecd9c0', '#4a4038'], letter: 'c', height: 0.45, idle: true, about: 'waits until another thread wakes it: often for work'},
+	file: {colours: ['#c8763c', '#6a3018'], letter: 'f', height: 0.75, about: 'waits for a file or the disk'},
+	socket: {colours: ['#5bc0f5', '#3a68b8'], letter: 's', height: 0.75, about: 'waits for a socket'},
+	event: {colours: ['#a8d0ea', '#2f4656'], letter: 'e', height: 0.45, idle: true, about: 'waits for one of several descriptors or signals (poll, epoll)'},
+	timer: {colours: ['#ececec', '#37373c'], letter: 't', height: 0.45, idle: true, about: 'sleeps for a time'},
+	pipe: {colours: ['#2fae6e', '#18783e'], letter: 'p', height: 0.75, about: 'waits for another process: a pipe, a terminal, a child'},
+	stopped: {colours: ['#8a8a8a', '#565e66'], letter: 'x', height: 0.75, about: 'stopped, by job control or a debugger'},
 };
-const OTHER_LOOK = {colour: '#f5c26b', letter: 'o', height: 1};
-const INK_ON_COLOUR = '#111111', NEUTRAL = '#d6d6d6';
+const OTHER_LOOK = {colours: ['#f5c26b', '#8a5a10'], letter: 'o', height: 1, varied: true};
+const THEMES = ['light', 'dark'];
 
-const looksOf = kinds => kinds.map(kind => ({words: kind, about: '', ...LOOKS[kind] ?? OTHER_LOOK}));
+const looksOf = (kinds, theme) => kinds.map(kind => {
+	const look = {words: kind, about: '', ...LOOKS[kind] ?? OTHER_LOOK};
+	const dark = THEMES.indexOf(theme), lift = !dark ? 0.22 : look.idle ? 0.1 : -0.3;
+	return {...look, dark, lift, colour: look.colours[dark]};
+});
 
 function themeColours() {
 	const style = getComputedStyle(document.documentElement), colours = {};
-	for (const name of ['paper', 'ink', 'faint', 'line', 'raised', 'accent', 'match'])
+	for (const name of ['paper', 'ink', 'faint', 'line', 'raised', 'accent', 'match', 'on-kind', 'same', 'more', 'less'])
 		colours[name] = style.getPropertyValue('--' + name).trim();
 	return colours;
 }
 
-// Returns a fill for each kind: its colour, hatched or not.
+// Returns a fill for each kind in the lanes: its colour, hatched or not.
 function fillsOf(context, looks) {
 	return looks.map(look => {
 		if (!look.hatched)
@@ -47,6 +52,36 @@ function fillsOf(context, looks) {
 	});
 }
 
+// Boxes of one kind differ a little by function, so that neighbours can be told apart.
+const N_SHADES = 8;
+
+const channelsOf = colour => [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16));
+
+// Returns the colour between two; part is 0 for the first and 1 for the second.
+function mixColours(one, other, part) {
+	const b = channelsOf(other);
+	return '#' + channelsOf(one).map((a, i) => Math.round(a + (b[i] - a) * part).toString(16).padStart(2, '0')).join('');
+}
+
+// Returns the shades of a kind: lighter and darker, warmer and cooler.
+function shadesOf(look) {
+	const [strong, hue] = look.varied ? [1.5, 0.3] : [1, look.idle ? 0 : 0.07];
+	return Array.from({length: N_SHADES}, (_, i) => {
+		const turned = i % 3 - 1;
+		const light = (i * 5 % N_SHADES - 1) / (N_SHADES - 1) * look.lift * strong;
+		const lit = mixColours(look.colour, light < 0 ? '#000000' : '#ffffff', Math.abs(light));
+		const towards = turned < 0 ? ['#ff5050', '#902020'] : ['#ffe070', '#706000'];
+		return turned === 0 ? lit : mixColours(lit, towards[look.dark], hue);
+	});
+}
+
+function hashText(text) {
+	let hash = 2166136261;
+	for (let i = 0; i < text.length && i < 200; i++)
+		hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+	return hash >>> 0;
+}
+
 // Makes the canvas as large as it is shown; its context counts in CSS pixels.
 function fitCanvas(canvas, width, height) {
 	const ratio = window.devicePixelRatio || 1;
@@ -64,6 +99,14 @@ function fitCanvas(canvas, width, height) {
 
 function rootFontPixels() {
 	return parseFloat(getComputedStyle(document.documentElement).fontSize) || 16;
+}
+
+// Returns the text, cut in its middle to n characters: the ends of threads' names tell them apart.
+function cutMiddle(text, n) {
+	if (text.length <= n)
+		return text;
+	const head = Math.ceil((n - 1) / 2);
+	return n < 3 ? '' : text.slice(0, head) + '\u2026' + text.slice(text.length - (n - 1 - head));
 }
 
 // Draws as much of a text as fits, measured by one character of a monospaced font.

@@ -185,7 +185,7 @@ class Graph {
 		this.colours = themeColours();
 		context.fillStyle = this.colours.paper;
 		context.fillRect(0, 0, this.width, height);
-		this.fills = fillsOf(context, this.app.looks);
+		this.shades = this.app.looks.map(shadesOf);
 		this.lettering = new Lettering(context, 12);
 		context.textBaseline = 'middle';
 		for (const boxes of this.rows)
@@ -209,33 +209,36 @@ class Graph {
 		if (y < -BOX_HEIGHT || y > this.scroll.clientHeight)
 			return;
 		const width = Math.max(0.5, box.width - (box.width > 3 ? 1 : 0));
-		context.globalAlpha = box.dim ? 0.5 : 1;
+		// A search dims what it does not find.
+		const matches = app.matches?.byFrame[box.frame], missed = app.matches && !matches;
+		context.globalAlpha = missed ? 0.22 : box.dim ? 0.5 : 1;
 		this.fill(context, box, y, width);
-		if (app.matches?.byFrame[box.frame]) {
+		if (matches) {
 			context.fillStyle = this.colours.match;
 			context.fillRect(box.x, y + BOX_HEIGHT - 3, width, 2);
 		}
 		if (width > 20) {
-			context.fillStyle = INK_ON_COLOUR;
+			context.globalAlpha = missed ? 0.6 : box.dim ? 0.7 : 1;
+			context.fillStyle = missed || box.dim ? this.colours.ink : this.colours['on-kind'];
 			this.lettering.draw(context, app.frameName(box.frame), box.x + 3, y + BOX_HEIGHT / 2, width - 6);
 		}
 		context.globalAlpha = 1;
 	}
 
 	fill(context, box, y, width) {
-		const kinds = this.kindsOf(box), height = BOX_HEIGHT - 1;
+		const kinds = this.kindsOf(box), height = BOX_HEIGHT - 1, shade = this.app.shadeOf(box.frame);
 		if (this.app.base) {
 			context.fillStyle = this.app.differenceColour(box);
 			context.fillRect(box.x, y, width, height);
 			return;
 		}
 		if (box.timed && box.kind < 0) { // the boxes within it show the kinds, each at its time
-			context.fillStyle = NEUTRAL;
+			context.fillStyle = this.colours.same;
 			context.fillRect(box.x, y, width, height);
 			return;
 		}
 		if (width < 3) {
-			context.fillStyle = this.fills[kinds.indexOf(Math.max(...kinds))];
+			context.fillStyle = this.shades[kinds.indexOf(Math.max(...kinds))][shade];
 			context.fillRect(box.x, y, width, height);
 			return;
 		}
@@ -244,7 +247,7 @@ class Graph {
 			const part = kinds[kind] / box.total * width;
 			if (part <= 0)
 				continue;
-			context.fillStyle = this.fills[kind];
+			context.fillStyle = this.shades[kind][shade];
 			context.fillRect(x, y, part, height);
 			x += part;
 		}

@@ -49,7 +49,7 @@ class Heat {
 		const {n, column, cells, most} = this.map;
 		this.cellWidth = width / n;
 		this.cellHeight = (height - HEAT_AXIS) / HEAT_ROWS;
-		context.fillStyle = app.matches ? colours.match : LOOKS.running.colour;
+		context.fillStyle = app.matches ? colours.match : looksOf(['running'], app.theme)[0].colour;
 		for (let i = 0; i < cells.length; i++) {
 			if (cells[i] === 0)
 				continue;

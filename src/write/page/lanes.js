@@ -52,8 +52,14 @@ class Lanes {
 
 	layout() {
 		this.width = this.scroll.clientWidth;
-		this.names = this.width < 640 ? 110 : 190;
+		this.names = this.namesWidth();
 		this.plot = Math.max(10, this.width - this.names - 8);
+	}
+	// Returns the width of the column of names: as wide as the longest, within bounds.
+	namesWidth() {
+		const {character} = new Lettering(this.canvas.getContext('2d'), 12);
+		this.longest ??= this.app.profile.threads.reduce((most, one) => Math.max(most, one.title.length + 2), 0);
+		return Math.round(Math.min(Math.max(110, this.width * 0.3), 340, Math.max(130, this.longest * character + 12)));
 	}
 	x(time) {
 		const [from, to] = this.window;
@@ -142,7 +148,9 @@ class Lanes {
 			const x = Math.round(this.x(at)) + 0.5;
 			context.moveTo(x, y);
 			context.lineTo(x, y + 4);
-			lettering.draw(context, formatTime(at * unit), x + 3, y + 12, 90);
+			// The last one stays within the edge.
+			const text = formatTime(at * unit), end = this.width - 2 - text.length * lettering.character;
+			lettering.draw(context, text, Math.min(x + 3, end), y + 12, 90);
 		}
 		context.stroke();
 	}
@@ -182,47 +190,51 @@ class Lanes {
 		const {colours} = this, {state} = this.app, chosen = state.threads?.has(thread.id);
 		context.fillStyle = chosen ? colours.accent : colours.ink;
 		const tid = thread.number, mark = (chosen ? '\u25b8 ' : '') + (thread.base ? 'A ' : '');
-		lettering.draw(context, mark + thread.name, 6, y + 13, this.names - 16 - tid.length * lettering.character);
+		const room = this.names - 16 - tid.length * lettering.character;
+		lettering.draw(context, cutMiddle(mark + thread.name, Math.floor(room / lettering.character)), 6, y + 13, room);
 		context.fillStyle = colours.faint;
 		context.fillText(tid, this.names - 6 - tid.length * lettering.character, y + 13);
 		this.drawRuns(context, thread, y, fills);
 	}
 
 	// Sums up runs that are narrower than a pixel: the pixel shows the kind that took most of
-	// it.
+	// it. A search dims what it does not find.
 	drawRuns(context, thread, y, fills) {
 		const {profile, looks, matches, state} = this.app, {runs} = profile;
 		const [from, to] = this.window, scale = this.plot / (to - from);
 		const mix = new Float64Array(fills.length);
-		let pixel = -1;
-		const bar = (x, width, kind) => {
+		let pixel = -1, anyFound = false;
+		const bar = (x, width, kind, found) => {
 			const height = looks[kind].height * (LANE_HEIGHT - 3);
 			context.fillStyle = fills[kind];
-			context.globalAlpha = state.off >> kind & 1 ? 0.25 : 1;
+			context.globalAlpha = matches && !found ? 0.2 : state.off >> kind & 1 ? 0.45 : 1;
 			context.fillRect(this.names + x, y + LANE_HEIGHT - 1 - height, width, height);
 		};
 		const flush = () => {
 			if (pixel >= 0)
-				bar(pixel, 1, mix.indexOf(Math.max(...mix)));
+				bar(pixel, 1, mix.indexOf(Math.max(...mix)), anyFound);
 			mix.fill(0);
 			pixel = -1;
+			anyFound = false;
 		};
 		const marks = [];
 		for (let i = firstRunAfter(runs, thread, from); i < thread.end && runs.start[i] < to; i++) {
 			const a = Math.max(0, (runs.start[i] - from) * scale);
 			const b = Math.min(this.plot, (runs.end[i] - from) * scale);
-			if (matches?.byNode[runs.node[i]] && (marks.length === 0 || marks[marks.length - 1] < a - 0.5))
+			const found = Boolean(matches?.byNode[runs.node[i]]);
+			if (found && (marks.length === 0 || marks[marks.length - 1] < a - 0.5))
 				marks.push(a, b);
-			else if (matches?.byNode[runs.node[i]])
+			else if (found)
 				marks[marks.length - 1] = b;
 			if (Math.floor(a) !== pixel)
 				flush();
 			if (b - a >= 1) {
 				flush();
-				bar(a, b - a, runs.kind[i]);
+				bar(a, b - a, runs.kind[i], found);
 				continue;
 			}
 			pixel = Math.floor(a);
+			anyFound ||= found;
 			mix[runs.kind[i]] += b - a;
 		}
 		flush();

@@ -27,8 +27,9 @@ class App {
 	constructor(profile) {
 		this.profile = profile;
 		amount.of = profile.meta.counts ?? 'seconds';
-		this.looks = looksOf(profile.kinds);
 		this.version = 0; // changes whenever the graph must show something else
+		this.shades = new Map(); // by function
+		this.turnTo(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
 		this.state = this.initialState();
 		this.addUp();
 		this.lanes = new Lanes(this);
@@ -209,13 +210,11 @@ class App {
 			if (!event.target.closest('#menu'))
 				this.closeMenu();
 		});
-		this.setTheme(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
 	}
 	buildKinds() {
 		const place = document.getElementById('kinds');
 		this.kindButtons = this.profile.kinds.map((kind, i) => {
 			const button = element('button', '', {type: 'button', 'data-kind': kind, title: this.looks[i].about});
-			button.style.backgroundColor = this.looks[i].colour;
 			button.addEventListener('click', event => this.switchKind(i, event.altKey));
 			place.append(button);
 			return button;
@@ -265,6 +264,7 @@ class App {
 		const {state, sums, profile} = this, whole = sums.kindTime.reduce((a, b) => a + b, 0);
 		this.kindButtons.forEach((button, kind) => {
 			button.hidden = !profile.runs.kind.includes(kind);
+			button.style.backgroundColor = this.looks[kind].colour;
 			button.textContent = `${this.looks[kind].words} ${formatShare(sums.kindTime[kind], whole)}`;
 			button.setAttribute('aria-pressed', !(state.off >> kind & 1));
 		});
@@ -318,6 +318,13 @@ class App {
 	frameName(frame) {
 		return this.profile.names[this.profile.frames.name[frame]] ?? '';
 	}
+	// Returns which of its kind's shades the function has.
+	shadeOf(frame) {
+		const name = this.profile.frames.name[frame];
+		if (!this.shades.has(name))
+			this.shades.set(name, hashText(this.profile.names[name]) % N_SHADES);
+		return this.shades.get(name);
+	}
 	placeOf(frame) {
 		const {frames, files, modules} = this.profile, flags = frames.flags[frame];
 		const file = files[frames.file[frame]], module = modules[frames.module[frame]];
@@ -352,9 +359,9 @@ class App {
 	}
 	// Returns orange for more in B, blue for less, pale for about the same.
 	differenceColour(box) {
-		const {a, b, change} = this.difference(box), most = change >= 0 ? [245, 150, 40] : [90, 165, 245];
+		const {a, b, change} = this.difference(box), {same, more, less} = this.graph.colours;
 		const strength = Math.min(1, Math.abs(change) / Math.max(a, b, 1e-9));
-		return `rgb(${most.map(colour => Math.round(236 + (colour - 236) * strength)).join(' ')})`;
+		return mixColours(same, change >= 0 ? more : less, strength);
 	}
 	describeDifference(box) {
 		const {a, b, change} = this.difference(box);
@@ -408,12 +415,14 @@ class App {
 	closeMenu() {
 		document.getElementById('menu')?.remove();
 	}
-	setTheme(theme) {
-		document.documentElement.dataset.theme = theme;
-		this.draw();
+	turnTo(theme) {
+		document.documentElement.dataset.theme = this.theme = theme;
+		this.looks = looksOf(this.profile.kinds, theme);
+		this.version++;
 	}
 	turnTheme() {
-		this.setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark');
+		this.turnTo(this.theme === 'dark' ? 'light' : 'dark');
+		this.draw();
 	}
 
 	// Saves lanes and graph, one below the other, as a picture.
