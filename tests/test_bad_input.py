@@ -430,8 +430,8 @@ class Outputs(harness.TestCase):
     def test_named_pipe_without_a_reader(self):
         path = os.path.join(self.directory(), "pipe")
         os.mkfifo(path)
-        os.symlink(path, path + ".link")
-        for name in (path, path + ".link"):
+        os.symlink(path, path + "-link")
+        for name in (path, path + "-link"):
             self.check_pipe(name, signal.SIGTERM)
         # In the background of a script that is ignored; it ends sampling all the same.
         self.check_pipe(path, signal.SIGINT, preexec_fn=ignore_interrupt)

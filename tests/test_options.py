@@ -263,7 +263,7 @@ class Outputs(harness.TestCase):
     def test_name_decides(self):
         for name, is_pprof in (
             ("x.pb.gz", True), ("x.pb", True), ("x.pprof", True),
-            ("x.folded", False), ("x.txt", False), ("pb.gz", False),
+            ("x.folded", False), ("x.txt", False), ("pb_gz", False),
         ):  # fmt: skip
             run = self.run_on("-o", name)
             self.assertEqual(run.pprof is not None, is_pprof, name)

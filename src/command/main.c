@@ -254,6 +254,19 @@ static void say_unprofiled(struct session *session, struct error *error)
 	session->unprofiled = true;
 }
 
+// No such command: it may be a misspelt verb.
+static struct error *hint_at_verb(struct error *error, const char *command)
+{
+	const struct verb *verb = verb_similar(command);
+
+	if (!verb || error_status(error) != EXIT_STATUS_NOT_FOUND)
+		return error;
+	struct error *hint = error_create(EXIT_STATUS_NOT_FOUND, "%s; did you mean profiler %s?",
+	                                  error_message(error), verb->name);
+	error_destroy(error);
+	return hint;
+}
+
 static struct error *open_target(struct session *session)
 {
 	const struct options *options = &session->options;
@@ -263,7 +276,7 @@ static struct error *open_target(struct session *session)
 		struct error *error = launch_start(options->command, &session->events,
 		                                   session->origin, &session->launch);
 		if (error)
-			return error;
+			return hint_at_verb(error, options->command[0]);
 		pid = session->launch.pid;
 		// Not left to target_open: exec closes files before it changes who may look (the
 		// kernel's begin_new_exec), so that for a moment it need not fail.

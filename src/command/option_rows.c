@@ -570,7 +570,8 @@ static const struct option_row rows[] = {
 	      "speedscope, firefox, chrome, sentry; default: by the\n"
 	      "ending of FILE: .pb.gz .pb .pprof (pprof), .html,\n"
 	      ".wprof (record), .speedscope.json, .firefox.json,\n"
-	      ".trace.json (chrome), .sentry.json; others are folded",
+	      ".trace.json (chrome), .sentry.json, .folded, .txt;\n"
+	      "without an ending: folded",
 	      .common = FOR_REPORT),
 	VALUE(0, "title", "TEXT", parse_title,
 	      "title of a page (html); default: process name and pid",

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "memory.h"
 #include "options.h"
+#include "similar.h"
 
 enum {
 	LONG_BASE = 256, // getopt_long returns LONG_BASE + row for a long option, else the letter
@@ -133,6 +134,19 @@ static void fill_getopt(const struct rows *rows, char letters[2 * OPTION_MAX_ROW
 	longs[rows->count] = (struct option){0};
 }
 
+static struct error *explain_misspelt(const struct rows *rows, const char *word)
+{
+	const size_t length = strcspn(word, "=");
+	_cleanup_free_ char *name = length > 2 ? memory_strndup(word + 2, length - 2) : NULL;
+	struct similar similar = {.word = name ?: ""};
+
+	for (size_t i = 0; i < rows->count; i++)
+		similar_add(&similar, rows->items[i]->long_name);
+	if (!similar.best)
+		return option_error("unknown option '%s'", word);
+	return option_error("unknown option '%s': did you mean --%s?", word, similar.best);
+}
+
 // getopt_long said '?': which mistake was it?
 static struct error *explain_unknown(const struct rows *rows, int code, const char *word)
 {
@@ -159,7 +173,7 @@ static struct error *explain_unknown(const struct rows *rows, int code, const ch
 	}
 	if (n)
 		return option_error("option '%s' is ambiguous: %s", word, candidates);
-	return option_error("unknown option '%s'", word);
+	return explain_misspelt(rows, word);
 }
 
 static struct error *apply(struct options *options, const struct option_row *row)

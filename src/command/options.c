@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "option_table.h"
 #include "options_check.h"
 #include "profile.h"
+#include "quantity.h"
 #include "verb.h"
 #include "writer.h"
 
@@ -32,13 +35,17 @@ char *options_help(const struct options *options)
 	return verb_help(options->verb, &option_rows, options->help_all);
 }
 
-// The verb that stands at argv[optind], or none: sampling. "--" before it makes it a command.
-static const struct verb *find_verb(int argc, char **argv)
+// The next word if it may be a verb, or else NULL: after "--" it is a command.
+static const char *next_word(int argc, char **argv)
 {
 	const bool after_dashes = optind > 0 && strcmp(argv[optind - 1], "--") == 0;
-	const struct verb *verb = optind < argc && !after_dashes ? verb_named(argv[optind]) : NULL;
 
-	return verb ?: &verbs[VERB_SAMPLE];
+	return optind < argc && !after_dashes ? argv[optind] : NULL;
+}
+
+static bool is_word(const char *word, const char *expected)
+{
+	return word && strcmp(word, expected) == 0;
 }
 
 // The verbs that take it, as "profiler diff and dump"; owned by the caller.
@@ -107,6 +114,50 @@ static struct error *parse_verb(int argc, char **argv, struct options *options,
 	}
 }
 
+// profiler help [VERB]
+static struct error *parse_help(int argc, char **argv, struct options *options)
+{
+	optind++;
+	options->help = true;
+	if (optind >= argc)
+		return NULL;
+	const char *name = argv[optind];
+	const struct verb *verb = verb_named(name), *similar = verb_similar(name);
+	options->verb = verb ?: options->verb;
+	if (verb || is_word(name, "record"))
+		return NULL;
+	if (similar)
+		return option_error("no help for '%s': did you mean profiler help %s?", name,
+		                    similar->name);
+	return option_error("no help for '%s': it is not a verb of profiler", name);
+}
+
+// Options may also follow `record`, as other profilers have it, and a PID without -p.
+static struct error *parse_sampling(int argc, char **argv, struct options *options,
+                                    struct option_use *use)
+{
+	if (is_word(next_word(argc, argv), "record")) {
+		optind++;
+		struct error *error =
+		    option_table_parse(&option_rows, NULL, argc, argv, options, use);
+		if (error || options->help || options->version)
+			return error;
+	}
+	const char *word = next_word(argc, argv);
+	long pid;
+	if (word && !options->pid && quantity_parse_count(word, INT_MAX, &pid)) {
+		options->pid = (int)pid;
+		optind++;
+		struct error *error =
+		    option_table_parse(&option_rows, NULL, argc, argv, options, use);
+		if (error || options->help || options->version)
+			return error;
+	}
+	if (optind < argc)
+		options->command = argv + optind;
+	return NULL;
+}
+
 static struct error *parse_all(int argc, char **argv, struct options *options)
 {
 	struct option_use use = {.count = 0};
@@ -116,23 +167,66 @@ static struct error *parse_all(int argc, char **argv, struct options *options)
 	error = option_table_parse(&option_rows, NULL, argc, argv, options, &use);
 	if (error || options->help || options->version)
 		return error;
-	options->verb = find_verb(argc, argv);
-	if (options->verb->name)
-		error = parse_verb(argc, argv, options, &use);
-	else if (optind < argc)
-		options->command = argv + optind;
+	const char *word = next_word(argc, argv);
+	if (is_word(word, "help"))
+		return parse_help(argc, argv, options);
+	const struct verb *verb = word ? verb_named(word) : NULL;
+	if (verb)
+		options->verb = verb;
+	error = verb ? parse_verb(argc, argv, options, &use)
+	             : parse_sampling(argc, argv, options, &use);
 	if (error || options->help || options->version)
 		return error;
 	return check_use(options->verb, &use);
 }
 
-static const struct writer *default_writer(const struct options *options)
+// The ending of a file's name, such as ".svg"; NULL: it has none.
+static const char *find_ending(const char *path)
 {
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *ending = strrchr(name, '.');
+
+	if (!ending || ending == name || !isalpha((unsigned char)ending[1]))
+		return NULL; // a version, a date, a hidden file
+	return ending;
+}
+
+// Other profilers write other files: better no file than one that its reader does not understand.
+static struct error *refuse_ending(const char *path, const char *ending)
+{
+	static const char *const pictures[] = {".svg", ".png", ".pdf", ".htm"};
+	const int length = (int)(ending - path);
+
+	for (size_t i = 0; i < array_size(pictures); i++)
+		if (strcmp(ending, pictures[i]) == 0)
+			return option_error("-o %s: there is no format %s; for a flame graph give "
+			                    "-o %.*s.html",
+			                    path, ending + 1, length, path);
+	if (strcmp(ending, ".json") == 0)
+		return option_error("-o %s: which JSON? Give -o %.*s.speedscope.json, "
+		                    ".firefox.json, .trace.json or .sentry.json",
+		                    path, length, path);
+	return option_error("-o %s: no format has the ending %s: give .html, .pb.gz, .wprof, "
+	                    ".folded or .txt, or choose a format with -f",
+	                    path, ending);
+}
+
+static struct error *choose_writer(struct options *options)
+{
+	const char *path = options->output;
+	const bool is_directory = options->ring_ns || options->every_ns;
+
+	options->writer = is_directory ? &writer_pprof : &writer_folded;
 	if (options->verb->id == VERB_VIEW)
-		return &writer_html;
-	if (options->output && writer_by_file_name(options->output))
-		return writer_by_file_name(options->output);
-	return options->ring_ns || options->every_ns ? &writer_pprof : &writer_folded;
+		options->writer = &writer_html;
+	if (!path || options->verb->id == VERB_VIEW)
+		return NULL;
+	const struct writer *named = writer_by_file_name(path);
+	if (named)
+		options->writer = named;
+	else if (find_ending(path) && !is_directory)
+		return refuse_ending(path, find_ending(path));
+	return NULL;
 }
 
 // One that is not there need not be a mistake, but is likely to be one.
@@ -173,13 +267,13 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	}
 	if (options.push.destination.url && options.verb->id == VERB_SAMPLE)
 		push_set_defaults(&options);
-	if (!options.writer)
-		options.writer = default_writer(&options);
 	if (!options.frequency_hz)
 		options.frequency_hz =
 		    options.verb->id == VERB_AGENT ? AGENT_FREQUENCY_HZ : DEFAULT_FREQUENCY_HZ;
-	if (!error && !((FOR_NOW | FOR_PUSH | FOR_AGENT) & 1u << options.verb->id))
-		error = options_check(&options);
+	if (!error && !((FOR_NOW | FOR_PUSH | FOR_AGENT) & 1u << options.verb->id)) {
+		error = options.writer ? NULL : choose_writer(&options);
+		error = error ? error : options_check(&options);
+	}
 	if (error) {
 		options_deinit(&options);
 		return error;

@@ -11,6 +11,7 @@
 #include "option_table.h"
 #include "options.h"
 #include "push_options.h"
+#include "similar.h"
 #include "top_options.h"
 
 enum { SUMMARY_COLUMN = 19 };
@@ -214,6 +215,16 @@ const struct verb *verb_named(const char *name)
 		if (verbs[i].name && strcmp(verbs[i].name, name) == 0)
 			return &verbs[i];
 	return NULL;
+}
+
+const struct verb *verb_similar(const char *word)
+{
+	struct similar similar = {.word = word};
+
+	for (size_t i = 0; i < N_VERBS; i++)
+		if (verbs[i].name)
+			similar_add(&similar, verbs[i].name);
+	return similar.best ? verb_named(similar.best) : NULL;
 }
 
 static void print_verbs(FILE *stream)

@@ -62,6 +62,9 @@ extern const struct verb verbs[N_VERBS];
 // Returns the verb of that name; NULL: none.
 const struct verb *verb_named(const char *name);
 
+// Returns the verb that a misspelt word may stand for; NULL: none.
+const struct verb *verb_similar(const char *word);
+
 // Returns the text of its --help, or with `all` of its --help-all, owned by the caller. `shared`:
 // the options of several verbs.
 char *verb_help(const struct verb *verb, const struct option_table *shared, bool all);

@@ -423,7 +423,7 @@ static struct error *write_folded(const struct report *report, FILE *stream)
 
 const struct writer writer_folded = {
     .name = "folded",
-    .suffixes = (const char *const[]){".folded", ".collapsed", NULL},
+    .suffixes = (const char *const[]){".folded", ".collapsed", ".txt", NULL},
     .default_suffix = ".folded",
     .binary = false,
     .next_command = "profiler view %s",

@@ -211,7 +211,12 @@ static void test_format_follows_name(void **state)
 	    {"-p 1 -o dir.folded/x.pb", &writer_pprof},
 	    {"-p 1 -o x.pprof", &writer_pprof},
 	    {"-p 1 -o x.folded", &writer_folded},
-	    {"-p 1 -o x.unknown", &writer_folded},
+	    {"-p 1 -o x.txt", &writer_folded},
+	    {"-p 1 -o x.svg/plain", &writer_folded},
+	    {"-p 1 -o profile.1234", &writer_folded},
+	    {"-p 1 -o .hidden", &writer_folded},
+	    {"-p 1 -o x.svg -f folded", &writer_folded},
+	    {"-p 1 --every=60s -o x.json", &writer_pprof},
 	    {"-p 1 -o -", &writer_folded},
 	    {"-p 1 -o x.folded -f pprof", &writer_pprof},
 	    {"-p 1 -f folded -o x.pb.gz", &writer_folded},
@@ -226,6 +231,14 @@ static void test_format_follows_name(void **state)
 		PARSE(cases[i].text);
 		assert_ptr_equal(options.writer, cases[i].writer);
 	}
+	assert_refused("-p 1 -o a/x.svg", "-o a/x.svg: there is no format svg; for a flame graph "
+	                                  "give -o a/x.html");
+	assert_refused("report a -o x.json",
+	               "-o x.json: which JSON? Give -o x.speedscope.json, .firefox.json, "
+	               ".trace.json or .sentry.json");
+	assert_refused("-p 1 -o x.perf.data",
+	               "-o x.perf.data: no format has the ending .data: give .html, .pb.gz, "
+	               ".wprof, .folded or .txt, or choose a format with -f");
 }
 
 static void test_report(void **state)
@@ -443,6 +456,87 @@ static void test_contradictions(void **state)
 	                                          "or none for all");
 }
 
+// As other profilers are called.
+static void test_habits(void **state)
+{
+	(void)state;
+	{
+		PARSE("1234 -d 3 -o x.html");
+		assert_int_equal(options.pid, 1234);
+		assert_int_equal(options.duration_ns, 3 * NS_PER_SECOND);
+		assert_ptr_equal(options.writer, &writer_html);
+		assert_null(options.command);
+	}
+	{
+		PARSE("-q record -p 5 -d 3");
+		assert_true(options.quiet);
+		assert_int_equal(options.pid, 5);
+		assert_int_equal(options.verb->id, VERB_SAMPLE);
+	}
+	{
+		PARSE("record -d 3 sleep 1");
+		assert_string_equal(options.command[0], "sleep");
+	}
+	{
+		PARSE("record 5 -t");
+		assert_int_equal(options.pid, 5);
+		assert_true(options.threads);
+	}
+	{
+		PARSE("-- record 5");
+		assert_string_equal(options.command[0], "record");
+	}
+	{
+		PARSE("-- 5");
+		assert_string_equal(options.command[0], "5");
+	}
+	{
+		PARSE("help");
+		assert_true(options.help);
+		assert_int_equal(options.verb->id, VERB_SAMPLE);
+	}
+	{
+		PARSE("help dump");
+		assert_true(options.help);
+		assert_int_equal(options.verb->id, VERB_DUMP);
+	}
+	assert_refused("record", "nothing to profile: give a process (-p PID) or a command");
+	assert_refused("help dmup", "no help for 'dmup': did you mean profiler help dump?");
+	assert_refused("help me", "no help for 'me': it is not a verb of profiler");
+}
+
+static void test_misspelt(void **state)
+{
+	static const struct {
+		const char *word, *verb; // NULL: none
+	} words[] = {
+	    {"vieew", "view"},
+	    {"dmp", "dump"},
+	    {"diff2", "diff"},
+	    {"raport", "report"},
+	    {"rpeorts", "report"},
+	    {"tops", "top"},
+	    {"sleep", NULL},
+	    {"", NULL},
+	    {"pullo", NULL},
+	    {"repository", NULL},
+	    {"reportreportreportreportreportreportreportreport", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(words); i++) {
+		const struct verb *verb = verb_similar(words[i].word);
+		if (words[i].verb)
+			assert_string_equal(verb->name, words[i].verb);
+		else
+			assert_null(verb);
+	}
+	assert_refused("--duratoin=3 -p 1",
+	               "unknown option '--duratoin=3': did you mean --duration?");
+	assert_refused("dump --josn 1", "unknown option '--josn': did you mean --json?");
+	assert_refused("--frquency=9", "unknown option '--frquency=9': did you mean --frequency?");
+}
+
 static void test_times(void **state)
 {
 	static const struct {
@@ -572,6 +666,8 @@ int main(void)
 	    cmocka_unit_test(test_overheads),
 	    cmocka_unit_test(test_bad_words),
 	    cmocka_unit_test(test_contradictions),
+	    cmocka_unit_test(test_habits),
+	    cmocka_unit_test(test_misspelt),
 	    cmocka_unit_test(test_times),
 	    cmocka_unit_test(test_selection),
 	    cmocka_unit_test(test_options_of_verbs),

@@ -24,8 +24,8 @@ static void test_writer_by_name(void **state)
 static void test_writer_by_file_name(void **state)
 {
 	static const char *const pprofs[] = {"a.pb.gz", "dir/a.pb", "a.b.pprof"};
-	static const char *const others[] = {"a.gz",        "pb", "a.pb/b", "a.PB",
-	                                     "a.pb.gz.txt", "-",  ""};
+	static const char *const others[] = {"a.gz",         "pb", "a.pb/b", "a.PB",
+	                                     "a.pb.gz.text", "-",  ""};
 
 	(void)state;
 	for (size_t i = 0; i < array_size(pprofs); i++)
