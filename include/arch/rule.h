@@ -21,7 +21,7 @@ enum rule_kind {
 	RULE_IMAGE,         // like a row, but from tables that the target has made, to be checked
 	RULE_SWITCH,        // CFA and saved registers, but on another stack of Go's runtime
 	RULE_LUAJIT,        // as for the frame of LuaJIT's VM that the code runs in
-	RULE_BEAM,          // as for the frame of BEAM's process_main
+	RULE_LANGUAGE,      // by a language's step alone
 	RULE_ELSEWHERE,     // the caller's frame is not on a stack: it is put back there on return
 };
 
@@ -33,6 +33,8 @@ enum register_rule_kind {
 	REGISTER_IS_EXPRESSION, // the expression's result
 	REGISTER_COPY,          // the value of register `offset`
 };
+
+enum { RULE_WORDS = 4 };
 
 struct register_rule {
 	uint8_t number;
@@ -52,7 +54,9 @@ struct rule {
 	bool raises;  // the frame may become that of an exception's handler (exception_frame.h)
 	bool is_jump; // RULE_CODE: the function returns by a jump to the address in register `jump`
 	uint8_t jump;
+	uint8_t language;    // whose step takes the rule (language.h), from 1 on; 0: none
 	uint32_t left_alone; // RULE_CODE: registers that the called function does not touch at all
+	uint32_t kept;       // registers that the code keeps, even where a guess leads out of it
 	uint8_t cfa_register;
 	uint8_t n_registers;
 	int64_t cfa_offset;
@@ -63,6 +67,7 @@ struct rule {
 	uint8_t go_slot;     // the slot of that
 	bool is_general;     // a row for very much code, which may not be right for all of it
 	struct luajit_layout luajit; // RULE_LUAJIT
+	uint64_t words[RULE_WORDS];  // the language's own
 };
 
 // Frees the expressions.

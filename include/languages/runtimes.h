@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "language.h"
+
 struct address_space;
 struct profile;
 struct resident;
@@ -20,8 +22,6 @@ struct run_stats;
 struct snapshot;
 struct snapshot_buffer;
 struct unwound;
-
-enum { RUNTIMES_MAX = 2 }; // kinds
 
 // Which frames are shown in a stack with frames of a runtime (--frames=).
 enum runtime_frames {
@@ -48,8 +48,8 @@ struct runtimes_setup {
 // The runtimes of one process.
 struct runtimes {
 	struct runtimes_setup setup;
-	void *found[RUNTIMES_MAX]; // each kind's own; NULL: not there
-	void *early[RUNTIMES_MAX]; // those that could not be told yet
+	void *early[LANGUAGES_MAX]; // those that could not be told yet; the others are the
+	                            // address space's
 	bool looked;
 	// When they were last looked for:
 	uint32_t generation;  // the address space's

@@ -38,7 +38,10 @@ struct module_mapping {
 	uint64_t bias;        // address in the target - address in the file
 };
 
-enum { MODULE_MAX_BUILD_ID = 64 };
+enum {
+	MODULE_MAX_BUILD_ID = 64,
+	MODULE_MAX_LANGUAGES = 8, // language.h's LANGUAGES_MAX
+};
 
 struct module_segment; // a PT_LOAD program header
 struct mapping;        // maps.h
@@ -103,10 +106,9 @@ struct module {
 	uint64_t ghc_return;         // the address of StgReturn
 	bool looked_for_python;      // by python.c, which did not find an interpreter linked in
 	uint64_t jit_descriptor;     // the address of GDB_JIT_DESCRIPTOR in the file; 0: none
-	uint64_t php_dispatch;       // what php_find_dispatch returned
-	uint64_t beam_exit;          // BEAM's variable beam_normal_exit in the file; 0: it has none
-	uint64_t beam_main;    // its function process_main, which calls the one made at run time
-	int64_t rules_left_ns; // what is left of the CPU time for its rules
+	void *languages[MODULE_MAX_LANGUAGES]; // what each has found in the file; NULL: nothing;
+	                                       // owned
+	int64_t rules_left_ns;                 // what is left of the CPU time for its rules
 };
 
 enum module_use { MODULE_FOR_RULES, MODULE_FOR_NAMES };

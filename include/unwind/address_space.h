@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "beam_code.h"
 #include "code_watch.h"
+#include "language.h"
 #include "maps.h"
 
 struct module;
@@ -38,10 +38,8 @@ struct address_space {
 	int64_t jit_code_ns;          // when that code was last taken to have changed
 	struct gdb_jit *jit;     // what the process tells debuggers about it; NULL: none was seen
 	uint32_t jit_generation; // the generation for which its descriptors were looked for
-	struct module *php;      // the file with PHP's virtual machine; NULL: none is known
-	struct module *beam;     // the file with BEAM; NULL: none is known
-	struct beam_layout beam_layout;      // of BEAM's code; normal_exit is 0: not known
-	bool searched;                       // all files were searched
+	void *languages[LANGUAGES_MAX]; // what each keeps of the process; NULL: it is not there
+	bool searched;                  // all files were searched
 	int64_t searched_ns, search_cost_ns; // when that was, and how long it took
 	bool stale;                          // an address outside of all mappings was seen since
 	bool unsure;           // something was seen since that a reading may explain, or change

@@ -9,6 +9,7 @@
 
 #include "arch.h"
 #include "go_thread.h"
+#include "language.h"
 #include "other_stacks.h"
 #include "resident.h"
 #include "snapshot_hint.h"
@@ -17,9 +18,8 @@ struct maps;
 
 enum {
 	SNAPSHOT_BUFFER_BYTES = 256 << 20, // reserved; memory is taken as stacks need it
-	SNAPSHOT_MAX_STACKS = 4,           // that belong together by signals, Go, or Erlang
+	SNAPSHOT_MAX_STACKS = 4,           // that belong together by signals, or a language
 	SNAPSHOT_MAX_REGIONS = SNAPSHOT_MAX_STACKS + OTHER_STACKS_MAX,
-	SNAPSHOT_MAX_NOTES = 2,
 	SNAPSHOT_MAX_NOTE_BYTES = 2 << 20,
 	SNAPSHOT_MAX_STACK_BYTES = 16 << 20,      // of one stack; what lies above is not copied
 	SNAPSHOT_KNOWN_STACK_BYTES = 1 << 20,     // first limit if its extent is known
@@ -34,7 +34,7 @@ struct snapshot_region {
 	size_t other;              // which of the hint's other stacks it is, from 1 on; 0: none
 };
 
-// What a runtime read of the thread when it was copied (runtimes.h), in a form of its own.
+// What a language read of the thread when it was copied (language.h), in a form of its own.
 struct snapshot_note {
 	const uint8_t *bytes; // in the snapshot_buffer
 	size_t size;          // 0: nothing
@@ -58,7 +58,7 @@ struct snapshot {
 	struct go_thread go;         // which is this
 	uint64_t luajit_dispatch;    // of the VM that was asked; 0: none
 	uint64_t luajit_frame;       // where its innermost frame is; 0: not known
-	struct snapshot_note notes[SNAPSHOT_MAX_NOTES]; // one for each runtime
+	struct snapshot_note notes[LANGUAGES_MAX]; // one for each language, by position
 };
 
 // Holds the bytes of a tick's snapshots: reserves much address space, of which only the part that

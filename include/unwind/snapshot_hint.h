@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "beam.h"
+#include "language.h"
 #include "luajit.h"
 
 struct go_layout;
@@ -37,11 +37,14 @@ struct snapshot_hint {
 	const struct go_layout *go; // of the program; NULL: none; borrowed
 	struct resident *resident;  // of the process; NULL: opened for each use; borrowed
 	struct luajit_thread luajit;
-	struct beam_thread beam;
-	struct other_stacks *others; // to which callers led; NULL: none; owned
-	uint32_t n_grown;            // how often the copies were made larger
-	uint32_t n_partial;          // walks in a row that were not whole
+	void *const *of_process; // what languages keep of the process; NULL: nothing; borrowed
+	void *of_thread[LANGUAGES_MAX]; // of the thread, each NULL: nothing; owned
+	struct other_stacks *others;    // to which callers led; NULL: none; owned
+	uint32_t n_grown;               // how often the copies were made larger
+	uint32_t n_partial;             // walks in a row that were not whole
 };
+
+void snapshot_hint_deinit(struct snapshot_hint *hint);
 
 // Notes the copy of a thread that was stopped.
 void snapshot_hint_stopped(struct snapshot_hint *hint, const struct snapshot *snapshot);

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "beam.h"
 #include "go_thread.h"
-#include "luajit.h"
 #include "hash.h"
+#include "language.h"
+#include "luajit.h"
 #include "profile.h"
 
 struct address_space;
@@ -43,12 +43,13 @@ struct unwinder {
 	struct unwinder_entry *recent;   // copies of those that were asked for last, by hash
 	struct call_checks *call_checks; // NULL: none was made
 	uint32_t generation;
-	uint32_t jit_code_generation;   // that of the address space, when the entries were made
-	uint64_t start_stack;           // that of the address space, then
-	struct go_layout go;            // what stacks have shown of the Go program
-	struct luajit_thread luajit;    // what the last stack has shown of the thread
-	uint64_t tls;                   // the thread pointer, of the last stack; 0: unknown
-	struct beam_seen beam;          // what the last stack has shown of BEAM
+	uint32_t jit_code_generation; // that of the address space, when the entries were made
+	uint64_t start_stack;         // that of the address space, then
+	struct go_layout go;          // what stacks have shown of the Go program
+	struct luajit_thread luajit;  // what the last stack has shown of the thread
+	uint64_t tls;                 // the thread pointer, of the last stack; 0: unknown
+	uint32_t stepped;             // by position: languages that took a step of the last walk
+	uint64_t words[LANGUAGES_MAX][LANGUAGE_WORDS]; // of those; for others without meaning
 	bool has_guessed;               // a frame of the last stack was found by the frame pointer
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI

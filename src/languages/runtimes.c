@@ -7,24 +7,20 @@
 #include "clock.h"
 #include "hash.h"
 #include "memory.h"
-#include "python_kind.h"
-#include "runtime_kind.h"
+#include "language.h"
 #include "snapshot.h"
-
-_Static_assert((int)RUNTIMES_MAX <= SNAPSHOT_MAX_NOTES, "a note of each");
 
 // Until a runtime is looked for again that could not be told.
 #define MIN_WAIT_NS NS_PER_MS
 #define MAX_WAIT_NS NS_PER_SECOND
 
-// Their positions are those of their bits, and of their notes.
-static const struct runtime_kind *const kinds[RUNTIMES_MAX] = {&python_kind};
-
+// A language's position in the table is that of its bit.
 static bool find_kind(const char *name, size_t length, unsigned int *ret)
 {
-	for (unsigned int i = 0; i < RUNTIMES_MAX; i++) {
-		if (!kinds[i] || strlen(kinds[i]->name) != length ||
-		    memcmp(kinds[i]->name, name, length) != 0)
+	for (unsigned int i = 0; i < LANGUAGES_MAX; i++) {
+		const struct language *language = languages[i];
+		if (!language || !language->find || strlen(language->name) != length ||
+		    memcmp(language->name, name, length) != 0)
 			continue;
 		*ret |= 1u << i;
 		return true;
@@ -59,19 +55,10 @@ void runtimes_init(struct runtimes *runtimes, const struct runtimes_setup *setup
 	*runtimes = (struct runtimes){.setup = *setup};
 }
 
-static void forget_all(void **runtimes)
-{
-	for (size_t i = 0; i < RUNTIMES_MAX; i++) {
-		void *runtime = take_pointer(runtimes[i]);
-		if (runtime)
-			kinds[i]->destroy(runtime);
-	}
-}
-
 static void forget(struct runtimes *runtimes)
 {
-	forget_all(runtimes->found);
-	forget_all(runtimes->early);
+	languages_forget(runtimes->setup.space->languages);
+	languages_forget(runtimes->early);
 }
 
 void runtimes_deinit(struct runtimes *runtimes)
@@ -96,15 +83,17 @@ static uint64_t hash_files(const struct maps *maps)
 static void find_all(struct runtimes *runtimes, int tid, int64_t now_ns)
 {
 	const int64_t wait_ns = 2 * runtimes->wait_ns;
+	struct address_space *space = runtimes->setup.space;
 	bool has_early = false;
 
-	forget_all(runtimes->early);
-	for (size_t i = 0; i < RUNTIMES_MAX && !runtimes->setup.space->is_foreign; i++) {
+	languages_forget(runtimes->early);
+	for (size_t i = 0; i < LANGUAGES_MAX && !space->is_foreign; i++) {
 		bool is_early = false;
-		if (!kinds[i] || runtimes->found[i] || !(runtimes->setup.kinds >> i & 1))
+		if (!languages[i] || !languages[i]->find || space->languages[i] ||
+		    !(runtimes->setup.kinds >> i & 1))
 			continue;
-		void *runtime = kinds[i]->find(&runtimes->setup, tid, &is_early);
-		*(is_early ? &runtimes->early[i] : &runtimes->found[i]) = runtime;
+		void *runtime = languages[i]->find(&runtimes->setup, tid, &is_early);
+		*(is_early ? &runtimes->early[i] : &space->languages[i]) = runtime;
 		has_early |= is_early;
 	}
 	runtimes->wait_ns = wait_ns < MIN_WAIT_NS   ? MIN_WAIT_NS
@@ -137,53 +126,63 @@ static void find(struct runtimes *runtimes, int tid, int64_t now_ns)
 
 void runtimes_update(struct runtimes *runtimes, int tid, int64_t now_ns)
 {
+	void **found = runtimes->setup.space->languages;
+
 	find(runtimes, tid, now_ns);
-	for (size_t i = 0; i < RUNTIMES_MAX; i++)
-		if (runtimes->found[i])
-			kinds[i]->update(runtimes->found[i], tid, now_ns);
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		if (found[i] && languages[i]->update)
+			languages[i]->update(found[i], tid, now_ns);
 }
 
 char *runtimes_name_futex(const struct runtimes *runtimes, int tid, uint64_t futex)
 {
+	void **found = runtimes->setup.space->languages;
 	char *name = NULL;
 
-	for (size_t i = 0; i < RUNTIMES_MAX && !name; i++)
-		if (runtimes->found[i])
-			name = kinds[i]->name_futex(runtimes->found[i], tid, futex);
+	for (size_t i = 0; i < LANGUAGES_MAX && !name; i++)
+		if (found[i] && languages[i]->name_futex)
+			name = languages[i]->name_futex(found[i], tid, futex);
 	return name;
 }
 
 char *runtimes_name_thread(const struct runtimes *runtimes, int tid)
 {
+	void **found = runtimes->setup.space->languages;
 	char *name = NULL;
 
-	for (size_t i = 0; i < RUNTIMES_MAX && !name; i++)
-		if (runtimes->found[i])
-			name = kinds[i]->name_thread(runtimes->found[i], tid);
+	for (size_t i = 0; i < LANGUAGES_MAX && !name; i++)
+		if (found[i] && languages[i]->name_thread)
+			name = languages[i]->name_thread(found[i], tid);
 	return name;
 }
 
 void runtimes_look_ahead(const struct runtimes *runtimes, int tid,
                          const struct snapshot_buffer *buffer)
 {
-	for (size_t i = 0; i < RUNTIMES_MAX; i++) {
+	void **found = runtimes->setup.space->languages;
+
+	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
 		size_t room = 0;
-		if (!runtimes->found[i])
+		if (!found[i] || !languages[i]->look_ahead)
 			continue;
 		void *note = buffer ? snapshot_buffer_begin_note(buffer, &room) : NULL;
-		kinds[i]->look_ahead(runtimes->found[i], tid, note, room);
+		languages[i]->look_ahead(found[i], tid, note, room);
 	}
 }
 
 void runtimes_read(const struct runtimes *runtimes, int tid, struct snapshot_buffer *buffer,
                    struct snapshot *snapshot)
 {
-	for (size_t i = 0; i < RUNTIMES_MAX; i++) {
+	void **found = runtimes->setup.space->languages;
+
+	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
 		size_t room;
-		void *note = runtimes->found[i] ? snapshot_buffer_begin_note(buffer, &room) : NULL;
+		if (!found[i] || !languages[i]->read)
+			continue;
+		void *note = snapshot_buffer_begin_note(buffer, &room);
 		if (!note)
 			continue;
-		const size_t size = kinds[i]->read(runtimes->found[i], tid, snapshot, note, room);
+		const size_t size = languages[i]->read(found[i], tid, snapshot, note, room);
 		snapshot_buffer_end_note(buffer, size, i, snapshot);
 	}
 }
@@ -194,15 +193,16 @@ bool runtimes_merge(struct runtimes *runtimes, int tid, const struct snapshot *s
 	// What tells the version may never come, and a look at each sleeper in each tick costs
 	// time.
 	const bool is_late = runtimes->wait_ns == MAX_WAIT_NS;
+	void **found = runtimes->setup.space->languages;
 	bool is_known = true;
 
-	for (size_t i = 0; i < RUNTIMES_MAX; i++) {
+	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
 		const struct snapshot_note *note = &snapshot->notes[i];
-		if (runtimes->found[i])
-			is_known &= kinds[i]->merge(runtimes->found[i], tid, snapshot, note, stack);
+		if (found[i] && languages[i]->merge)
+			is_known &= languages[i]->merge(found[i], tid, snapshot, note, stack);
 		else if (runtimes->early[i])
 			is_known &=
-			    kinds[i]->merge(runtimes->early[i], tid, snapshot, note, stack) ||
+			    languages[i]->merge(runtimes->early[i], tid, snapshot, note, stack) ||
 			    is_late;
 	}
 	return is_known;

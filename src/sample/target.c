@@ -96,7 +96,7 @@ static void destroy_thread(struct target_thread *thread)
 	if (thread->stat_fd >= 0)
 		close(thread->stat_fd);
 	free(thread->first_look.locations);
-	free(thread->hint.others);
+	snapshot_hint_deinit(&thread->hint);
 	free(thread);
 }
 

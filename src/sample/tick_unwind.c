@@ -97,14 +97,12 @@ static void learn_outer_frames(const struct ticker *ticker, struct target_thread
 }
 
 // Notes what the stack tells about where the thread's next copy has to look.
-static void learn_for_next_copy(const struct ticker *ticker, struct target_thread *thread,
+static void learn_for_next_copy(struct ticker *ticker, struct target_thread *thread,
                                 const struct snapshot *snapshot, const struct unwound *stack)
 {
 	if (ticker->unwinder.luajit.dispatch)
 		thread->hint.luajit = ticker->unwinder.luajit;
-	if (ticker->unwinder.beam.process && stack->end != STACK_COMPLETE)
-		beam_learn(&ticker->unwinder.beam, thread->tid, thread->hint.tls,
-		           &thread->hint.beam);
+	languages_learn(&ticker->unwinder, thread->tid, &thread->hint, stack);
 	const bool is_cut =
 	    stack->end == STACK_NOT_COPIED && snapshot_goes_on_at(snapshot, stack->missing);
 	if (is_cut)

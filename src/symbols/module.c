@@ -59,6 +59,8 @@ static void module_destroy(struct module *module)
 	if (module->frame_names)
 		frame_names_deinit(module->frame_names);
 	free(module->frame_names);
+	for (size_t i = 0; i < MODULE_MAX_LANGUAGES; i++)
+		free(module->languages[i]);
 	free(module->gopclntab);
 	free(module->segments);
 	free(module->mappings);

@@ -18,12 +18,12 @@
 #include "file_user.h"
 #include "gdb_jit.h"
 #include "hash.h"
+#include "language.h"
 #include "mapped_file.h"
 #include "memory.h"
 #include "module.h"
 #include "module_file.h"
 #include "perf_map.h"
-#include "php.h"
 #include "proc.h"
 #include "resident.h"
 #include "symbol_table.h"
@@ -59,6 +59,7 @@ void address_space_deinit(struct address_space *space)
 	maps_deinit(&space->maps);
 	free(space->owners);
 	gdb_jit_destroy(space->jit);
+	languages_forget(space->languages);
 	*space = (struct address_space){0};
 }
 
@@ -103,49 +104,27 @@ static struct module *add_owner(struct address_space *space, enum module_kind ki
 
 static struct module *owner_of(struct address_space *space, const struct mapping *mapping);
 
-static void find_descriptor(void *context)
+static void look_in_file(void *context)
 {
 	struct module *module = context;
 
 	if (!symbol_table_find_named(module_dwfl(module), GDB_JIT_DESCRIPTOR, STT_OBJECT,
 	                             &module->jit_descriptor))
 		module->jit_descriptor = 0;
-	module->php_dispatch = php_find_dispatch(module);
-	if (!symbol_table_find_named(module_dwfl(module), "beam_normal_exit", STT_OBJECT,
-	                             &module->beam_exit) ||
-	    !symbol_table_find_named(module_dwfl(module), "process_main", STT_FUNC,
-	                             &module->beam_main))
-		module->beam_exit = 0;
-}
-
-static size_t read_jit_code(void *space, uint64_t address, void *buffer, size_t size)
-{
-	return address_space_read_code(space, address, buffer, size);
-}
-
-// Reads BEAM's layout. `variable`: where beam_normal_exit is.
-static void read_beam(struct address_space *space, uint64_t variable)
-{
-	const struct arch_code code = {.read = read_jit_code, .context = space};
-	uint64_t normal_exit;
-
-	if (space->beam_layout.normal_exit == 0 &&
-	    resident_read(NULL, space->tid, variable, &normal_exit, sizeof(normal_exit)))
-		beam_code_read(&code, normal_exit, &space->beam_layout);
+	languages_look_in_file(module);
 }
 
 // CPU time for one search; what is left is searched another time.
 #define MAX_SEARCH_NS (NS_PER_SECOND / 2)
 
-// Looks for the variables that any of the process's files may have; looks once in each file.
+// Looks for what any of the process's files may tell of JIT code; looks once in each file.
 static void find_descriptors(struct address_space *space, int64_t now_ns)
 {
 	const int64_t start_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	size_t n_searched = 0;
 
 	gdb_jit_forget(space->jit);
-	space->php = space->beam = NULL;
-	space->beam_layout.normal_exit = 0;
+	languages_drop_claims(space);
 	space->searched = true;
 	space->jit_generation = space->generation;
 	for (size_t i = 0; i < space->maps.count && n_searched < MAX_SEARCHED; i++) {
@@ -159,17 +138,12 @@ static void find_descriptors(struct address_space *space, int64_t now_ns)
 			space->searched &= cost_ns < MAX_SEARCH_NS;
 			if (!space->searched)
 				continue;
-			module_guard(module, find_descriptor, module, MODULE_FOR_RULES);
+			module_guard(module, look_in_file, module, MODULE_FOR_RULES);
 		}
 		module->looked_for_descriptor = true;
 		const uint64_t bias =
 		    mapping->start - module_address(module, mapping, mapping->start);
-		if (module->php_dispatch)
-			space->php = module;
-		if (module->beam_exit) {
-			space->beam = module;
-			read_beam(space, bias + module->beam_exit);
-		}
+		languages_claim(space, module, bias);
 		if (module->jit_descriptor)
 			gdb_jit_add_descriptor(space->jit, module->jit_descriptor + bias);
 	}

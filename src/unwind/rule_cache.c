@@ -16,11 +16,11 @@
 #include "go_runtime.h"
 #include "gopclntab.h"
 #include "hotspot_code.h"
+#include "language.h"
 #include "luajit_code.h"
 #include "memory.h"
 #include "module.h"
 #include "perf_map.h"
-#include "php.h"
 #include "rule.h"
 
 enum { MAX_CODE_BYTES = 16 };
@@ -129,23 +129,6 @@ static bool is_scratch(unsigned int number)
 	return number != arch->sp && !(arch->preserved >> number & 1);
 }
 
-// Makes the rule of process_main, and of the place that a process's first function returns to:
-// nothing else calls it.
-static bool beam_rule(const struct address_space *space, uint64_t address, struct rule *ret)
-{
-	const struct beam_layout *beam = &space->beam_layout;
-
-	if (address - beam->main >= beam->main_end - beam->main &&
-	    address - beam->normal_exit >= beam->normal_exit_end - beam->normal_exit)
-		return false;
-	*ret = (struct rule){
-	    .kind = RULE_BEAM,
-	    .cfa_register = beam_code_registers,
-	    .cfa_offset = beam->sp_offset + (int64_t)beam->frame_bytes,
-	};
-	return true;
-}
-
 // Reads the rule from the code itself: for a return address, from the instruction after the call
 // on. `notes` are taken of code that no file holds.
 static bool read_code_rule(const struct code_address *code, bool is_call, struct code_notes *notes,
@@ -164,10 +147,12 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 		return false;
 	if (!is_jit && ghc_rule(code->module, &arch_code, address, ret))
 		return true;
-	arch_code.changes_stacks = is_jit && code->space->beam;
-	if (is_jit && code->space->beam && beam_rule(code->space, address, ret))
-		return true;
-	if (is_jit && code->space->php && php_rule(code->space->php, &arch_code, address, ret))
+	const struct language_code asked = {.at = code,
+	                                    .address = address,
+	                                    .is_call = is_call,
+	                                    .is_jit = is_jit,
+	                                    .code = &arch_code};
+	if (languages_rule(&asked, ret))
 		return true;
 	if (is_jit && is_call && hotspot_code_is_return_barrier(&arch_code, address)) {
 		*ret = (struct rule){.kind = RULE_ELSEWHERE};

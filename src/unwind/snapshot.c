@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "language.h"
 #include "maps.h"
+#include "snapshot_copy.h"
 
 enum {
 	// Threads that begin in different ways (Go's) have bases that lie a little apart. One that
@@ -16,9 +18,6 @@ enum {
 	SINGLE_BASE_SLACK_BYTES = 128,
 	KEPT_BYTES = 4 << 20, // of the buffer's memory, kept from one tick to the next
 	MAX_UC_FLAGS = 0xff,
-	// How much of an Erlang process's stack is copied, around where the process noted it last.
-	ERLANG_BYTES = 32 << 10,
-	ERLANG_BYTES_BELOW = 2048,
 	MAX_ALTERNATE_BYTES = 1 << 30,  // of a signal stack: anything larger is not one
 	MAX_MAIN_STACK_BYTES = 8 << 20, // how far below [stack] an SP still belongs to it
 };
@@ -161,22 +160,23 @@ static void trim(struct snapshot_region *region, const struct maps *maps)
 }
 
 // Fills the region, from its start on.
-static bool fill_region(int tid, const struct maps *maps, const struct snapshot_hint *hint,
-                        uint8_t *bytes, size_t size, struct snapshot_region *region)
+static bool fill_region(const struct snapshot_copy *copy, uint8_t *bytes, size_t size,
+                        struct snapshot_region *region)
 {
 	region->bytes = bytes;
-	region->size =
-	    resident_copy(hint->resident, tid, region->start, bytes, size, &region->gaps);
-	trim(region, maps);
+	region->size = resident_copy(copy->hint->resident, copy->tid, region->start, bytes, size,
+	                             &region->gaps);
+	trim(region, copy->maps);
 	return region->size > 0;
 }
 
 // Copies `size` bytes from sp on, and the red zone below it, if there is one: epilogues made by GCC
 // have popped registers that their CFI still describes as saved, and these then lie below SP.
-static bool copy_region(int tid, const struct arch *arch, uint64_t sp, size_t size,
-                        const struct maps *maps, const struct snapshot_hint *hint,
-                        struct snapshot_buffer *buffer, struct snapshot *snapshot)
+static bool copy_region(const struct snapshot_copy *copy, uint64_t sp, size_t size)
 {
+	struct snapshot_buffer *buffer = copy->buffer;
+	struct snapshot *snapshot = copy->snapshot;
+	const struct arch *arch = copy->arch;
 	struct snapshot_region *region = &snapshot->regions[snapshot->n_regions];
 	uint8_t *bytes = buffer->bytes + buffer->used;
 
@@ -185,13 +185,12 @@ static bool copy_region(int tid, const struct arch *arch, uint64_t sp, size_t si
 	if (size > buffer->size - buffer->used)
 		size = buffer->size - buffer->used;
 	region->start = sp - arch->red_zone_bytes;
-	if (!fill_region(tid, maps, hint, bytes, size, region) ||
-	    region->size <= arch->red_zone_bytes) {
+	if (!fill_region(copy, bytes, size, region) || region->size <= arch->red_zone_bytes) {
 		// It lies in the guard page below the stack.
 		if (size <= arch->red_zone_bytes)
 			return false;
 		region->start = sp;
-		if (!fill_region(tid, maps, hint, bytes, size - arch->red_zone_bytes, region))
+		if (!fill_region(copy, bytes, size - arch->red_zone_bytes, region))
 			return false;
 	}
 	snapshot->n_regions++;
@@ -289,10 +288,10 @@ static uint64_t goroutine_sp(const struct go_thread *go)
 }
 
 // Copies, for a thread of Go, the stack that waits for what runs on the other one.
-static void copy_other_stack(int tid, const struct arch *arch, const struct maps *maps,
-                             const struct snapshot_hint *hint, struct snapshot_buffer *buffer,
-                             struct snapshot *snapshot)
+static void copy_other_stack(const struct snapshot_copy *copy)
 {
+	const struct snapshot_hint *hint = copy->hint;
+	struct snapshot *snapshot = copy->snapshot;
 	const struct go_thread *go = &snapshot->go;
 	uint64_t sp = 0;
 
@@ -301,9 +300,8 @@ static void copy_other_stack(int tid, const struct arch *arch, const struct maps
 	else if (hint->go->calls_back && !is_copied(snapshot, go->own.sp))
 		sp = go->own.sp;
 	if (sp && snapshot->n_regions < SNAPSHOT_MAX_STACKS)
-		copy_region(tid, arch, sp, stack_extent(sp, maps, hint, go).bytes, maps, hint,
-		            buffer, snapshot);
-	if (!go_thread_holds(tid, hint->resident, go))
+		copy_region(copy, sp, stack_extent(sp, copy->maps, hint, go).bytes);
+	if (!go_thread_holds(copy->tid, hint->resident, go))
 		snapshot->go = (struct go_thread){0};
 }
 
@@ -318,44 +316,41 @@ static size_t other_bytes(const struct other_stack *stack, const struct maps *ma
 }
 
 // Copies the other stacks that hold the thread's callers, as unwinding has shown.
-static void copy_others(int tid, const struct arch *arch, const struct maps *maps,
-                        const struct snapshot_hint *hint, struct snapshot_buffer *buffer,
-                        struct snapshot *snapshot)
+static void copy_others(const struct snapshot_copy *copy)
 {
-	struct other_stacks *others = hint->others;
+	struct snapshot *snapshot = copy->snapshot;
+	struct other_stacks *others = copy->hint->others;
 	size_t left = OTHER_STACKS_MAX_BYTES;
 
 	snapshot->others = others;
 	snapshot->n_learned = others ? others->n_learned : 0;
 	for (size_t i = 0; others && i < others->n; i++) {
 		const uint64_t start = others->items[i].start;
-		const size_t bytes = other_bytes(&others->items[i], maps);
+		const size_t bytes = other_bytes(&others->items[i], copy->maps);
 		if (bytes > left ||
 		    (is_copied(snapshot, start) && is_copied(snapshot, start + bytes - 1)))
 			continue;
-		if (copy_region(tid, arch, start, bytes, maps, hint, buffer, snapshot))
+		if (copy_region(copy, start, bytes))
 			snapshot->regions[snapshot->n_regions - 1].other = i + 1;
 		left -= bytes;
 	}
 }
 
-// Copies, for a thread that runs C code for an Erlang process, the process's own stack, and its
-// note of it.
-static void copy_erlang(int tid, const struct arch *arch, const struct maps *maps,
-                        const struct snapshot_hint *hint, struct snapshot_buffer *buffer,
-                        struct snapshot *snapshot)
+size_t snapshot_copy_room(const struct snapshot_copy *copy)
 {
-	uint64_t process, sp;
+	const size_t n = copy->snapshot->n_regions;
 
-	if (!hint->beam.process_slot || snapshot->n_regions + 2 > SNAPSHOT_MAX_STACKS ||
-	    !beam_read(tid, hint->resident, &hint->beam, &process, &sp) || is_copied(snapshot, sp))
-		return;
-	const size_t size = max_size(hint->guess_bytes, ERLANG_BYTES);
-	if (copy_region(tid, arch, sp - ERLANG_BYTES_BELOW, size, maps, hint, buffer, snapshot))
-		snapshot->cut = true;
-	// The frame pointer is kept after it (erl_process.h, struct process).
-	copy_region(tid, arch, process + (uint64_t)(int64_t)hint->beam.process_sp_offset,
-	            2 * sizeof(sp), maps, hint, buffer, snapshot);
+	return n < SNAPSHOT_MAX_STACKS ? SNAPSHOT_MAX_STACKS - n : 0;
+}
+
+bool snapshot_copy_has(const struct snapshot_copy *copy, uint64_t address)
+{
+	return is_copied(copy->snapshot, address);
+}
+
+bool snapshot_copy_bytes(const struct snapshot_copy *copy, uint64_t start, size_t size)
+{
+	return snapshot_copy_room(copy) > 0 && copy_region(copy, start, size);
 }
 
 // Limits the copy of a stack that is known to have far more frames than are shown. One frame of
@@ -382,6 +377,14 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
                       const struct maps *maps, const struct snapshot_hint *hint,
                       struct snapshot_buffer *buffer, struct snapshot *ret)
 {
+	struct snapshot_copy copy = {
+	    .tid = tid,
+	    .arch = arch,
+	    .maps = maps,
+	    .hint = hint,
+	    .buffer = buffer,
+	    .snapshot = ret,
+	};
 	uint64_t sp = registers->value[arch->sp];
 
 	ret->registers = *registers;
@@ -400,7 +403,7 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 		struct extent extent = stack_extent(sp, maps, hint, &ret->go);
 		if (ret->n_regions == 0)
 			limit_huge(hint, sp, &extent, ret);
-		if (!copy_region(tid, arch, sp, extent.bytes, maps, hint, buffer, ret))
+		if (!copy_region(&copy, sp, extent.bytes))
 			break;
 		const struct snapshot_region *region = &ret->regions[ret->n_regions - 1];
 		const uint64_t copied_bytes = region->start + region->size - sp;
@@ -415,9 +418,9 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 		sp = find_interrupted_sp(arch, region, sp);
 	}
 	if (ret->go.m && ret->n_regions > 0)
-		copy_other_stack(tid, arch, maps, hint, buffer, ret);
-	copy_erlang(tid, arch, maps, hint, buffer, ret);
-	copy_others(tid, arch, maps, hint, buffer, ret);
+		copy_other_stack(&copy);
+	languages_copy(&copy);
+	copy_others(&copy);
 	return ret->n_regions > 0;
 }
 

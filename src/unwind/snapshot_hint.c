@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "snapshot_hint.h"
 
+#include <stdlib.h>
+
 #include "arch.h"
+#include "other_stacks.h"
 #include "snapshot.h"
 
 enum {
@@ -18,6 +21,14 @@ enum {
 static size_t max_size(size_t a, size_t b)
 {
 	return a > b ? a : b;
+}
+
+void snapshot_hint_deinit(struct snapshot_hint *hint)
+{
+	free(hint->others);
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		free(hint->of_thread[i]);
+	*hint = (struct snapshot_hint){0};
 }
 
 void snapshot_hint_stopped(struct snapshot_hint *hint, const struct snapshot *snapshot)

@@ -8,6 +8,7 @@
 #include "arch.h"
 #include "call_check.h"
 #include "go_switch.h"
+#include "language.h"
 #include "memory.h"
 #include "module.h"
 #include "rule.h"
@@ -16,6 +17,7 @@
 #include "snapshot.h"
 #include "stack_root.h"
 #include "unwind_entry.h"
+#include "unwind_step.h"
 
 enum {
 	MAX_SIGNAL_FRAMES = 32, // handlers nested in one stack
@@ -52,30 +54,10 @@ void unwinder_record_pcs(struct unwinder *unwinder)
 		unwinder->pcs = memory_alloc(unwinder->max_frames * sizeof(uint64_t));
 }
 
-// The walk's next move: go on, or end with a reason.
-struct move {
-	bool go_on;
-	bool begins; // the next frame's function has not begun: its pc is not a return address
-	enum stack_end end;
-};
-
-static struct move end_with(enum stack_end end)
-{
-	return (struct move){.end = end};
-}
-
-static const struct move GO_ON = {.go_on = true};
-
-// Goes on after what rule_step, or the like, has done.
-static struct move go_on_or_end(enum stack_end end)
-{
-	return end == STACK_COMPLETE ? GO_ON : end_with(end);
-}
-
 static struct move apply_row(const struct rule *rule, bool is_return,
                              const struct snapshot *snapshot, struct registers *registers)
 {
-	return go_on_or_end(rule_step(rule, is_return, snapshot, registers));
+	return unwind_go_on_or_end(rule_step(rule, is_return, snapshot, registers));
 }
 
 // Ends the walk when there is no rule at all: with the outermost frame, if it is the program's
@@ -90,17 +72,8 @@ static struct move end_without_rule(const struct unwinder *unwinder,
 
 	if (stack_root_is_entry(unwinder->space, sp) ||
 	    (is_outermost && stack_root_is_top(unwinder->space, sp, unwinder->tls)))
-		return end_with(STACK_COMPLETE);
-	return end_with(reason);
-}
-
-// Returns the registers that the code leaves alone though no rule says so: Erlang's has two of its
-// own.
-static uint32_t always_kept(struct unwinder *unwinder, uint64_t pc, bool is_return)
-{
-	return unwinder->space->beam && unwind_entry_find(unwinder, pc, is_return)->is_jit
-	           ? 1u << beam_code_registers | 1u << beam_code_process
-	           : 0;
+		return move_end_with(STACK_COMPLETE);
+	return move_end_with(reason);
 }
 
 // True if the frame pointer that a frame has saved lies in the frame itself. Nothing of its caller
@@ -172,12 +145,11 @@ static struct move guess(struct unwinder *unwinder, const struct rule *rule, boo
 	    !may_have_called(unwinder, registers, is_return, &caller))
 		return end_without_rule(unwinder, registers, STACK_NO_RULE);
 	// What such code did with the other registers is not known.
-	caller.known &= 1u << arch->pc | 1u << arch->sp | 1u << arch->fp |
-	                always_kept(unwinder, registers->value[arch->pc], is_return);
+	caller.known &= 1u << arch->pc | 1u << arch->sp | 1u << arch->fp | rule->kept;
 	unwinder->n_frame_pointer_steps++;
 	unwinder->has_guessed = true;
 	*registers = caller;
-	return GO_ON;
+	return move_go_on();
 }
 
 // Keeps registers that the called function left alone: assembly may rely on more of them than the
@@ -211,11 +183,12 @@ static struct move follow_code(struct unwinder *unwinder, const struct rule *rul
 			unwinder->n_code_steps++;
 		keep_left_alone(unwinder, registers, &caller);
 		*registers = caller;
-		return GO_ON;
+		return move_go_on();
 	}
 	if (!move.go_on && move.end == STACK_NEEDS_REGISTER)
 		return move;
 	arch->frame_pointer_rule(&by_frame_pointer);
+	by_frame_pointer.kept = rule->kept;
 	const struct move guessed =
 	    guess(unwinder, &by_frame_pointer, is_return, snapshot, registers);
 	// It may lead to a stack that was not copied.
@@ -232,9 +205,9 @@ static struct move apply_image(struct unwinder *unwinder, const struct rule *rul
 	if (!move.go_on)
 		return move;
 	if (!rule->signal_frame && !is_called_from(unwinder, &caller))
-		return end_with(STACK_NO_RULE);
+		return move_end_with(STACK_NO_RULE);
 	*registers = caller;
-	return GO_ON;
+	return move_go_on();
 }
 
 // Steps by the stack pointer, if the frame pointer is not known. A rule that was made for that from
@@ -252,14 +225,14 @@ static struct move apply_by_sp(struct unwinder *unwinder, bool is_return,
 		rule = rule_cache_get_by_sp(unwinder->rules, location, &code, is_return);
 	}
 	if (rule->kind == RULE_NONE)
-		return end_with(STACK_NEEDS_REGISTER);
+		return move_end_with(STACK_NEEDS_REGISTER);
 	const struct move move = apply_row(rule, is_return, snapshot, &caller);
 	if (!move.go_on)
 		return move;
 	if (caller.value[ARCH_NATIVE->pc] != 0 && !is_begun_from(unwinder, &caller))
-		return end_with(STACK_NEEDS_REGISTER);
+		return move_end_with(STACK_NEEDS_REGISTER);
 	*registers = caller;
-	return GO_ON;
+	return move_go_on();
 }
 
 static struct move apply_table(struct unwinder *unwinder, const struct rule *rule, bool is_return,
@@ -306,13 +279,13 @@ static struct move change_stack(struct unwinder *unwinder, const struct rule *ru
 	case GO_LEFT:
 	case GO_CALLER:
 		if (is_called_from(unwinder, registers))
-			return GO_ON;
+			return move_go_on();
 		return move == GO_LEFT && address_space_is_code(unwinder->space,
 		                                                registers->value[ARCH_NATIVE->pc])
 		           ? (struct move){.go_on = true, .begins = true}
-		           : end_with(STACK_SWITCHED);
+		           : move_end_with(STACK_SWITCHED);
 	default:
-		return end_with(move == GO_ROOT ? STACK_COMPLETE : STACK_SWITCHED);
+		return move_end_with(move == GO_ROOT ? STACK_COMPLETE : STACK_SWITCHED);
 	}
 }
 
@@ -327,30 +300,31 @@ static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, 
 	struct registers caller = *registers;
 
 	if (!registers_know(registers, luajit_code_dispatch))
-		return end_with(STACK_NEEDS_REGISTER);
+		return move_end_with(STACK_NEEDS_REGISTER);
 	unwinder->luajit =
 	    (struct luajit_thread){registers->value[luajit_code_dispatch], rule->luajit};
 	const uint64_t frame = luajit_find_frame(snapshot, unwinder->luajit.dispatch, sp);
 	const struct rule *row = unwind_entry_find(unwinder, rule->luajit.vm + bias, false)->rule;
 	if (frame == 0)
-		return end_with(STACK_SWITCHED);
+		return move_end_with(STACK_SWITCHED);
 	registers_set(&caller, arch->sp, frame);
 	caller.known &= ~(1u << R12 | 1u << R13);
 	if (row->kind != RULE_ROW || !apply_row(row, is_return, snapshot, &caller).go_on ||
 	    !is_called_from(unwinder, &caller))
-		return end_with(STACK_NO_RULE);
+		return move_end_with(STACK_NO_RULE);
 	*registers = caller;
-	return GO_ON;
+	return move_go_on();
 }
 
-static struct move step(struct unwinder *unwinder, const struct rule *rule, bool is_return,
-                        const struct snapshot *snapshot, struct go_walk *walk,
-                        struct registers *registers)
+// Steps by the rule's kind.
+static struct move step_plain(struct unwinder *unwinder, const struct rule *rule, bool is_return,
+                              const struct snapshot *snapshot, struct go_walk *walk,
+                              struct registers *registers)
 {
 	switch (rule->kind) {
 	case RULE_ROOT:
 		note_go(unwinder, rule, is_return, registers);
-		return end_with(STACK_COMPLETE);
+		return move_end_with(STACK_COMPLETE);
 	case RULE_ROW:
 		return apply_table(unwinder, rule, is_return, snapshot, registers);
 	case RULE_IMAGE:
@@ -359,22 +333,44 @@ static struct move step(struct unwinder *unwinder, const struct rule *rule, bool
 		return change_stack(unwinder, rule, is_return, snapshot, walk, registers);
 	case RULE_LUAJIT:
 		return leave_vm(unwinder, rule, is_return, snapshot, registers);
-	case RULE_BEAM:
-		return go_on_or_end(beam_leave(unwinder->space, rule, snapshot, registers));
 	case RULE_ELSEWHERE:
-		return end_with(STACK_SWITCHED);
+		return move_end_with(STACK_SWITCHED);
 	case RULE_CODE:
-		if (rule->is_elsewhere)
-			beam_note(&unwinder->space->beam_layout, registers, &unwinder->beam);
-		else if (unwinder->space->beam &&
-		         beam_is_in_frame(&unwinder->space->beam_layout, registers))
-			return end_with(STACK_NO_RULE);
 		return follow_code(unwinder, rule, is_return, snapshot, registers);
 	case RULE_FRAME_POINTER:
 		return guess(unwinder, rule, is_return, snapshot, registers);
 	default:
-		return end_with(STACK_NO_RULE); // no code at all
+		return move_end_with(STACK_NO_RULE); // no code at all
 	}
+}
+
+struct move unwind_step_plain(struct language_step *step)
+{
+	return step_plain(step->unwinder, step->rule, step->is_return, step->snapshot, NULL,
+	                  step->registers);
+}
+
+// Has the rule's language take the step.
+static struct move step_by_language(struct unwinder *unwinder, const struct rule *rule,
+                                    bool is_return, size_t n, const struct snapshot *snapshot,
+                                    struct registers *registers)
+{
+	const size_t i = rule->language - 1u;
+
+	if (!(unwinder->stepped >> i & 1))
+		memset(unwinder->words[i], 0, sizeof(unwinder->words[i]));
+	unwinder->stepped |= 1u << i;
+	return languages[i]->step(&(struct language_step){
+	    .unwinder = unwinder,
+	    .snapshot = snapshot,
+	    .note = &snapshot->notes[i],
+	    .rule = rule,
+	    .is_return = is_return,
+	    .n = n,
+	    .process = &unwinder->space->languages[i],
+	    .words = unwinder->words[i],
+	    .registers = registers,
+	});
 }
 
 static void refresh(struct unwinder *unwinder)
@@ -423,7 +419,7 @@ static const struct rule *add_frame(struct unwinder *unwinder, size_t n,
 static uint64_t find_missing(const struct rule *rule, enum stack_end end,
                              const struct registers *registers, const struct snapshot *snapshot)
 {
-	// An Erlang process's stack is where the process keeps it.
+	// A language knows where it is.
 	if ((end != STACK_UNREADABLE && end != STACK_NOT_COPIED) || rule->is_elsewhere)
 		return 0;
 	return rule_missing(rule, registers, snapshot);
@@ -476,7 +472,9 @@ static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snap
 			return n;
 		}
 		const struct move move =
-		    step(unwinder, rule, is_return, snapshot, &go_walk, registers);
+		    rule->language
+		        ? step_by_language(unwinder, rule, is_return, n - 1, snapshot, registers)
+		        : step_plain(unwinder, rule, is_return, snapshot, &go_walk, registers);
 		if (!move.go_on) {
 			ret->end = move.end;
 			ret->missing = find_missing(rule, move.end, registers, snapshot);
@@ -512,7 +510,8 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	size_t doubtful = 0;
 
 	refresh(unwinder);
-	unwinder->luajit.dispatch = unwinder->beam.process = 0;
+	unwinder->luajit.dispatch = 0;
+	unwinder->stepped = 0;
 	unwinder->has_guessed = false;
 	unwinder->tls = snapshot->tls;
 	ret->n = walk_frames(unwinder, snapshot, &registers, &doubtful, ret);

@@ -11,7 +11,7 @@
 #include "memory.h"
 #include "module.h"
 #include "proc.h"
-#include "python_kind.h"
+#include "python_language.h"
 #include "returned_variable.h"
 #include "runtimes.h"
 #include "symbol_table.h"
@@ -290,7 +290,7 @@ static void python_update(void *python, int tid, int64_t now_ns)
 	python_tasks_update(python, tid);
 }
 
-const struct runtime_kind python_kind = {
+const struct language python_language = {
     .name = "python",
     .find = python_find,
     .destroy = python_destroy,

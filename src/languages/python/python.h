@@ -198,7 +198,7 @@ char *python_tasks_name(const struct python *python, const struct python_task *t
 uint32_t python_labels(struct python *python, const struct python_note *note,
                        const struct unwound *stack, uint64_t interp_id, bool waits);
 
-// For struct runtime_kind.
+// For struct language.
 char *python_name_futex(void *python, int tid, uint64_t futex);
 char *python_name_thread(void *python, int tid);
 void python_look_ahead(const void *python, int tid, void *note, size_t room);

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// unwind_step: what a language's step (language.h) may use of the walk.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "language.h"
+
+struct registers;
+struct rule;
+struct unwinder;
+
+// Steps by the rule's kind, as without a language.
+struct move unwind_step_plain(struct language_step *step);
+
+// Goes on after what rule_step, or the like, has done.
+static inline struct move unwind_go_on_or_end(enum stack_end end)
+{
+	return end == STACK_COMPLETE ? move_go_on() : move_end_with(end);
+}

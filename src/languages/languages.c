@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#include "language.h"
+
+#include "beam_language.h"
+#include "php_language.h"
+#include "python_language.h"
+
+const struct language *const languages[LANGUAGES_MAX] = {
+    &python_language,
+    &beam_language,
+    &php_language,
+};

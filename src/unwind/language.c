@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "language.h"
+
+#include "address_space.h"
+#include "memory.h"
+#include "rule.h"
+#include "snapshot.h"
+#include "snapshot_copy.h"
+#include "unwind.h"
+
+void languages_look_in_file(struct module *module)
+{
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		if (languages[i] && languages[i]->look_in_file)
+			module->languages[i] = languages[i]->look_in_file(module);
+}
+
+void languages_claim(struct address_space *space, struct module *module, uint64_t bias)
+{
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		if (module->languages[i] && !space->languages[i] && languages[i]->claim)
+			space->languages[i] =
+			    languages[i]->claim(space, module, module->languages[i], bias);
+}
+
+static void forget(void **process, size_t i)
+{
+	void *forgotten = take_pointer(*process);
+
+	if (forgotten)
+		languages[i]->destroy(forgotten);
+}
+
+void languages_drop_claims(struct address_space *space)
+{
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		if (languages[i] && languages[i]->claim)
+			forget(&space->languages[i], i);
+}
+
+void languages_forget(void *processes[LANGUAGES_MAX])
+{
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		forget(&processes[i], i);
+}
+
+bool languages_rule(const struct language_code *code, struct rule *ret)
+{
+	struct language_code asked = *code;
+
+	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
+		if (!languages[i] || !languages[i]->rule)
+			continue;
+		asked.process = code->at->space ? code->at->space->languages[i] : NULL;
+		if (!languages[i]->rule(&asked, ret))
+			continue;
+		ret->language = languages[i]->step ? (uint8_t)(i + 1) : 0;
+		return true;
+	}
+	return false;
+}
+
+// Returns what language i keeps of the process.
+static const void *process_of(const struct snapshot_hint *hint, size_t i)
+{
+	return hint->of_process ? hint->of_process[i] : NULL;
+}
+
+void languages_copy(struct snapshot_copy *copy)
+{
+	const struct snapshot_hint *hint = copy->hint;
+
+	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
+		void *own = hint->of_thread[i];
+		if ((!own && !process_of(hint, i)) || !languages[i]->copy)
+			continue;
+		languages[i]->copy(&(struct language_thread){.tid = copy->tid,
+		                                             .tls = hint->tls,
+		                                             .process = process_of(hint, i),
+		                                             .own = &own},
+		                   copy);
+	}
+}
+
+void languages_learn(struct unwinder *unwinder, int tid, struct snapshot_hint *hint,
+                     const struct unwound *stack)
+{
+	for (size_t i = 0; unwinder->stepped >> i; i++) {
+		if (!(unwinder->stepped >> i & 1) || !languages[i]->learn)
+			continue;
+		const struct language_thread thread = {
+		    .tid = tid,
+		    .tls = hint->tls,
+		    .process = process_of(hint, i),
+		    .own = &hint->of_thread[i],
+		};
+		languages[i]->learn(&thread, unwinder->words[i], stack);
+	}
+}
