@@ -457,9 +457,11 @@ class States(harness.TestCase):
     def test_mistakes(self):
         for args, message in (
             ([], "no process is given"),
-            (["1", "2"], "one process or file too many"),
+            (["1", "2"], "give only one process or file: '2' is one more"),
             (["--at=1s", "1"], "--at is for recordings"),
-            (["x.wprof"], "give --at=WHEN"),
+            ([__file__], "say when: --at=WHEN"),
+            (["sleep"], "'sleep' is neither a process id nor a file; for the id of a process: pidof sleep"),
+            (["./x.wprof"], "there is no file './x.wprof'"),
             (["--interval=1s", "1"], "--interval is for --count"),
             (["--blocked=1s", "1"], "--blocked is for --check"),
             (["--duration=1", "1"], "dump: --duration is not for it"),

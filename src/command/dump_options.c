@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "dump_options.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "error.h"
@@ -78,20 +80,32 @@ static bool is_number(const char *text)
 	return text[0] && text[strspn(text, "0123456789")] == '\0';
 }
 
+// A recording; people also give the name of a process.
+static struct error *take_file(struct options *options, const char *file)
+{
+	options->recording = file;
+	if (strcmp(file, "-") == 0 || access(file, F_OK) == 0 || errno != ENOENT)
+		return NULL;
+	if (strchr(file, '/'))
+		return option_error("%s: there is no file '%s'", options->verb->name, file);
+	return option_error("%s: '%s' is neither a process id nor a file; for the id of a process: "
+	                    "pidof %s",
+	                    options->verb->name, file, file);
+}
+
 struct error *dump_take_word(struct options *options, const char *word)
 {
 	long pid;
 
 	if (options->pid || options->recording)
-		return option_error("%s: '%s' is one process or file too many", options->verb->name,
-		                    word);
+		return option_error("%s: give only one process or file: '%s' is one more",
+		                    options->verb->name, word);
 	if (!is_number(word))
-		options->recording = word;
-	else if (!quantity_parse_count(word, INT_MAX, &pid))
+		return take_file(options, word);
+	if (!quantity_parse_count(word, INT_MAX, &pid))
 		return option_error("%s: '%s' is not a process id: give a number such as 1234",
 		                    options->verb->name, word);
-	else
-		options->pid = (int)pid;
+	options->pid = (int)pid;
 	return NULL;
 }
 
@@ -106,8 +120,7 @@ static struct error *check(const struct options *options)
 	if (options->pid && dump->at.kind)
 		return option_error("--at is for recordings: profiler dump FILE.wprof --at=WHEN");
 	if (options->recording && !dump->at.kind)
-		return option_error("dump: of a recording it is shown what was at some time: give "
-		                    "--at=WHEN");
+		return option_error("dump: to look into a recording, say when: --at=WHEN");
 	if (options->recording && dump->count > 1)
 		return option_error("--count is for processes: a recording has one past");
 	if (dump->interval_ns && !dump->count)
