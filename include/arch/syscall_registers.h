@@ -3,7 +3,7 @@
 // system call. Each architecture has its own syscall_registers.c.
 //
 // Compat calls are the calls of 32-bit programs, which a 64-bit thread may also make. They have
-// their own numbers and argument registers.
+// their own numbers and argument registers, which nothing here knows.
 #pragma once
 
 #include <stdbool.h>
@@ -38,11 +38,9 @@ void syscall_set(struct thread_registers *thread, int64_t number, int64_t result
 // Returns the call's result; -errno for an error.
 int64_t syscall_result(const struct thread_registers *thread);
 
-// Returns argument `number`, counted from 1: of a compat call the lower half of the register, which
-// is all that the kernel takes.
-uint64_t syscall_argument(const struct thread_registers *thread, bool compat, unsigned int number);
-void syscall_set_argument(struct thread_registers *thread, bool compat, unsigned int number,
-                          uint64_t value);
+// Returns, or sets, argument `number`, counted from 1.
+uint64_t syscall_argument(const struct thread_registers *thread, unsigned int number);
+void syscall_set_argument(struct thread_registers *thread, unsigned int number, uint64_t value);
 
 // Makes the kernel begin the thread's call again, with the same arguments, unless a signal with a
 // handler has come meanwhile: then the program sees EINTR, as it would without us.
@@ -81,14 +79,6 @@ bool syscall_is_compat_code(const uint8_t *code);
 
 // True if AUDIT_ARCH_* (PTRACE_GET_SYSCALL_INFO) means compat calls.
 bool syscall_is_compat_arch(uint32_t audit_arch);
-
-// Returns the number, among this architecture's own, of compat call `number`; -1: syscall_table has
-// no use for it, or its arguments differ. Positions in files may be two arguments instead of one.
-int syscall_from_compat(int64_t number);
-// Returns the number of the compat call that is like this architecture's call `number`; -1: none.
-int syscall_to_compat(int number);
-// True if that call stands for several calls, and this one has a timeout.
-bool syscall_compat_has_timeout(int64_t number, const uint64_t arguments[SYSCALL_ARGUMENTS]);
 
 // For a thread at the first instruction of a program: return the stack pointer, as the kernel has
 // left it, and the address of that instruction.

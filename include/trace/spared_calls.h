@@ -13,7 +13,7 @@ struct resident;
 // a transfer would become a call of its own, before which others may come; or if others see who
 // waits in the call, or hand it what it waits for, while it does. Judges by what is seen of the
 // call from outside: its number, its arguments, and what its descriptor is. A compat call, which
-// has other numbers, is spared if syscall_from_compat does not know it. `resident` may be NULL.
+// has other numbers, is always spared. `resident` may be NULL.
 bool spared_calls_has(int pid, int tid, struct resident *resident, const struct proc_syscall *call);
 
 // True if the sleeping thread waits for another program's answer: a seccomp supervisor's

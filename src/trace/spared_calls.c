@@ -16,10 +16,7 @@
 #include "syscall_rest.h"
 #include "syscall_table.h"
 
-enum {
-	SECCOMP_FILTER = 2,   // SECCOMP_MODE_FILTER
-	COMPAT_SETLKW64 = 14, // i386's F_SETLKW64; no command of x86-64 has the number
-};
+enum { SECCOMP_FILTER = 2 }; // SECCOMP_MODE_FILTER
 
 // True if the thread made a compat call. /proc/TID/syscall shows that call's number, but not which
 // kind of call it is; the instruction before the pc does.
@@ -29,18 +26,6 @@ static bool is_compat(int tid, struct resident *resident, const struct proc_sysc
 	const size_t n = syscall_code_bytes();
 
 	return resident_read(resident, tid, call->pc - n, code, n) && syscall_is_compat_code(code);
-}
-
-// Returns a compat call with the number of the same native call; -1 if there is none.
-static struct proc_syscall native_call(const struct proc_syscall *call)
-{
-	struct proc_syscall native = *call;
-
-	for (unsigned int i = 0; i < SYSCALL_ARGUMENTS; i++)
-		native.args[i] = (uint32_t)call->args[i]; // /proc shows the whole registers
-	native.nr =
-	    syscall_compat_has_timeout(call->nr, native.args) ? -1 : syscall_from_compat(call->nr);
-	return native;
 }
 
 // True for a call with a timeout: a call that begins again does not know what is left of it. The
@@ -145,7 +130,7 @@ static bool may_have_moved(const struct syscall_caller *caller, const struct pro
 		return true;
 	syscall_set(&thread, call->nr, 1);
 	for (unsigned int i = 0; i < SYSCALL_ARGUMENTS; i++)
-		syscall_set_argument(&thread, caller->compat, i + 1, call->args[i]);
+		syscall_set_argument(&thread, i + 1, call->args[i]);
 	return syscall_rest_find(row, caller, &thread, &unused) != MEND_NOTHING;
 }
 
@@ -164,8 +149,7 @@ static bool is_seen_waiting(const struct proc_syscall *call)
 			return false;
 		}
 	case SYS_fcntl: // EDEADLK is for who closes a circle
-		return call->args[1] == F_SETLKW || call->args[1] == F_OFD_SETLKW ||
-		       call->args[1] == COMPAT_SETLKW64;
+		return call->args[1] == F_SETLKW || call->args[1] == F_OFD_SETLKW;
 	case SYS_flock:
 	case SYS_mq_timedreceive: // mq_notify(2) is for when nobody waits
 	case SYS_mq_timedsend:
@@ -203,15 +187,11 @@ static bool is_spared(const struct syscall_caller *caller, const struct proc_sys
 
 bool spared_calls_has(int pid, int tid, struct resident *resident, const struct proc_syscall *call)
 {
-	struct syscall_caller caller = {.tid = tid, .pid = pid};
+	const struct syscall_caller caller = {.tid = tid, .pid = pid};
 
 	if (call->nr == -1)
 		return false; // it is in no call
-	caller.compat = is_compat(tid, resident, call);
-	if (!caller.compat)
-		return is_spared(&caller, call);
-	const struct proc_syscall native = native_call(call);
-	return is_spared(&caller, &native);
+	return is_compat(tid, resident, call) || is_spared(&caller, call);
 }
 
 bool spared_calls_asks_program(int pid, int tid)

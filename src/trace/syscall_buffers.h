@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // syscall_buffers: reads the lists of buffers and the messages that a call names, from the memory
-// of the thread that makes it. Those of compat calls are made of 32-bit words.
+// of the thread that makes it.
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ enum { SYSCALL_MAX_BUFFERS = 1024 }; // UIO_MAXIOV
 bool syscall_read_buffers(const struct syscall_caller *caller, uint64_t address, uint64_t n,
                           struct iovec *ret);
 
-// Reads a message's head; without the socket's address.
+// Reads a message's head.
 bool syscall_read_message(const struct syscall_caller *caller, uint64_t address,
                           struct msghdr *ret);
 

@@ -11,19 +11,16 @@
 
 int syscall_mend_number(const struct syscall_caller *caller, const struct thread_registers *thread)
 {
-	const int64_t number = syscall_number(thread);
-
-	return caller->compat ? syscall_from_compat((int32_t)number) : (int)number;
+	return caller->compat ? -1 : (int)syscall_number(thread);
 }
 
-static const struct syscall_row *find_row(const struct syscall_caller *caller,
-                                          const struct thread_registers *thread)
+static const struct syscall_row *find_row(const struct thread_registers *thread)
 {
 	uint64_t arguments[SYSCALL_ARGUMENTS];
 
 	for (unsigned int i = 0; i < SYSCALL_ARGUMENTS; i++)
-		arguments[i] = syscall_argument(thread, caller->compat, i + 1);
-	return syscall_table_find(syscall_mend_number(caller, thread), arguments);
+		arguments[i] = syscall_argument(thread, i + 1);
+	return syscall_table_find(syscall_number(thread), arguments);
 }
 
 static bool can_enter_again(const struct syscall_row *row, const struct syscall_caller *caller,
@@ -32,8 +29,7 @@ static bool can_enter_again(const struct syscall_row *row, const struct syscall_
 	if (!row || (row->fate != SYSCALL_WHOLE && row->fate != SYSCALL_CONTINUED))
 		return false;
 	return !row->kinds ||
-	       (descriptor_kind(caller->tid, (int)syscall_argument(thread, caller->compat, 1)) &
-	        row->kinds);
+	       (descriptor_kind(caller->tid, (int)syscall_argument(thread, 1)) & row->kinds);
 }
 
 // Mends a call that has ended with the error by which it tells of an interruption.
@@ -95,7 +91,9 @@ enum syscall_mend syscall_mend(const struct syscall_caller *caller, struct threa
 		syscall_begin_again(thread);
 		return MEND_AGAIN;
 	}
-	const struct syscall_row *row = find_row(caller, thread);
+	if (caller->compat) // its number means another call in the table
+		return result == -EINTR ? MEND_LEFT : MEND_NOTHING;
+	const struct syscall_row *row = find_row(thread);
 	if (result > 0)
 		return mend_count(row, caller, thread, ret);
 	return result == -(row && row->error ? row->error : EINTR)

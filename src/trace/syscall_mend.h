@@ -29,5 +29,5 @@ bool syscall_mend_at_once(const struct syscall_caller *caller, struct thread_reg
 // True if the thread is in a system call that the kernel begins again after the stop.
 bool syscall_mend_resumes(const struct thread_registers *thread);
 
-// Returns the table's number for the call, or for a native call like a compat one; -1: none.
+// Returns the table's number for the call; -1: it is a compat call.
 int syscall_mend_number(const struct syscall_caller *caller, const struct thread_registers *thread);

@@ -34,8 +34,6 @@ bool syscall_messages_are_awaited(const struct syscall_rest *rest)
 	// whatever ended them (do_recvmmsg). Only the first one may have been cut within.
 	if ((flags & MSG_WAITFORONE) && !(flags & MSG_WAITALL))
 		return false;
-	if (rest->caller.compat)
-		return true;
 	if (timeout && !resident_read(NULL, rest->caller.tid, timeout, &left, sizeof(left)))
 		return false;
 	return (left.tv_sec > 0 || left.tv_nsec > 0) &&
@@ -51,8 +49,7 @@ bool syscall_messages_are_whole(const struct syscall_rest *rest)
 	struct mmsghdr message;
 	uint64_t total = 0;
 
-	if (rest->caller.compat ||
-	    !resident_read(NULL, rest->caller.tid, last, &message, sizeof(message)) ||
+	if (!resident_read(NULL, rest->caller.tid, last, &message, sizeof(message)) ||
 	    !syscall_read_buffers(&rest->caller, (uintptr_t)message.msg_hdr.msg_iov,
 	                          message.msg_hdr.msg_iovlen, buffers))
 		return false;

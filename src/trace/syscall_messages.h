@@ -13,11 +13,11 @@ bool syscall_message_lost_control(const struct syscall_rest *rest);
 
 // True if it waits for messages still, after those that it has: do_recvmmsg waits for one message
 // only if that is asked for, writes back what was left of the time, and ends with a message that is
-// urgent. Of a compat call the latter two are not known.
+// urgent.
 bool syscall_messages_are_awaited(const struct syscall_rest *rest);
 
 // True if the last message was moved as a whole. Of a stream, it may have been in part; then what
-// was sent is counted wrong in memory. Of a compat call that is not known.
+// was sent is counted wrong in memory.
 bool syscall_messages_are_whole(const struct syscall_rest *rest);
 
 // Takes back the error that do_recvmmsg keeps for the next call on the socket when it ends after

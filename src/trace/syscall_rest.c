@@ -31,7 +31,7 @@ bool syscall_is_filtered(int tid)
 
 uint64_t syscall_rest_argument(const struct syscall_rest *rest, unsigned int number)
 {
-	return number ? syscall_argument(&rest->original, rest->caller.compat, number) : 0;
+	return number ? syscall_argument(&rest->original, number) : 0;
 }
 
 static uint64_t argument(const struct syscall_rest *rest, unsigned int number)
@@ -141,13 +141,11 @@ static uint64_t received(struct syscall_rest *rest, enum descriptor_kind kind, u
 }
 
 // True if other calls may be entered: a call that the program did not make may be unknown to its
-// seccomp filter. Compat calls have positions in two halves, and other messages and timeouts.
+// seccomp filter.
 static bool can_enter_parts(const struct syscall_rest *rest)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
 
-	if (rest->caller.compat && (rule->position != 0 || rule->unit != 0))
-		return false;
 	if (rule->list != LIST_NONE && rest->is_filtered)
 		return false;
 	return rule->list != LIST_MESSAGE || syscall_message_needs_no_control(rest);
@@ -167,8 +165,7 @@ static bool leaves_notes(struct syscall_rest *rest)
 // unix_stream_sendmsg). Pipes raise it in any case (pipe_write).
 static bool is_sent(const struct syscall_rest *rest)
 {
-	return rest->is_socket && rest->row->rest->socket_nr != 0 && !rest->is_filtered &&
-	       !rest->caller.compat;
+	return rest->is_socket && rest->row->rest->socket_nr != 0 && !rest->is_filtered;
 }
 
 // Returns the flags that a part has besides the call's own. A filter may look at them: under one,
@@ -317,7 +314,7 @@ static void set_argument(const struct syscall_rest *rest, struct thread_register
                          unsigned int number, uint64_t value)
 {
 	if (number)
-		syscall_set_argument(thread, rest->caller.compat, number, value);
+		syscall_set_argument(thread, number, value);
 }
 
 static void send_part(const struct syscall_rest *rest, struct thread_registers *thread)
@@ -342,7 +339,7 @@ static int64_t part_number(const struct syscall_rest *rest)
 		return SYS_read;
 	if (has_own && rule->part_nr == SYS_pwrite64)
 		return SYS_write;
-	return rest->caller.compat ? syscall_to_compat(rule->part_nr) : rule->part_nr;
+	return rule->part_nr;
 }
 
 // Enters with the buffer in which byte `done` of the list lies, and what is left of it.
@@ -444,8 +441,6 @@ bool syscall_rest_may_be_inside(const struct syscall_rest *rest)
 {
 	const struct syscall_caller *caller = &rest->caller;
 	const struct thread_registers *entered = &rest->entered;
-	const uint64_t mask =
-	    caller->compat ? UINT32_MAX : UINT64_MAX; // /proc shows whole registers
 	struct proc_syscall call;
 
 	if (!proc_read_syscall(-1, caller->pid, caller->tid, &call))
@@ -456,7 +451,7 @@ bool syscall_rest_may_be_inside(const struct syscall_rest *rest)
 	    call.pc != thread_registers_pc(entered) + syscall_code_bytes())
 		return false;
 	for (unsigned int i = 0; i < SYSCALL_ARGUMENTS; i++)
-		if ((call.args[i] & mask) != syscall_argument(entered, caller->compat, i + 1))
+		if (call.args[i] != syscall_argument(entered, i + 1))
 			return false;
 	return true;
 }

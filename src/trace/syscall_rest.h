@@ -18,7 +18,7 @@ enum syscall_mend {
 
 struct syscall_caller {
 	int tid, pid; // pid: its process
-	bool compat;  // it makes a 32-bit program's call (syscall_registers.h)
+	bool compat;  // it makes a 32-bit program's call (syscall_registers.h), which is not mended
 };
 
 enum syscall_rest_next {

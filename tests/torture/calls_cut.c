@@ -361,43 +361,6 @@ FRAME void cut_fallocate(struct kind *kind)
 		die("ftruncate");
 }
 
-#ifdef __x86_64__
-static void *drain_slowly(void *argument)
-{
-	static char bytes[30000];
-
-	while (read(*(int *)argument, bytes, sizeof(bytes)) > 0)
-		usleep(50);
-	return NULL;
-}
-
-// Of whose arguments the kernel takes the lower halves.
-#define HIGH 0x5a5a00000000L
-
-// Numbers of i386: epoll_wait is 256, write 4, getrandom 355.
-FRAME void cut_int_80(struct kind *kind)
-{
-	static unsigned char *low;
-	static int epoll, fds[2];
-
-	if (!low) {
-		low = low_memory(RANDOM_BYTES + MARGIN);
-		epoll = epoll_create1(0);
-		if (pipe(fds))
-			die("pipe");
-		help(drain_slowly, &fds[0]);
-	}
-	memset(low, UNTOUCHED, RANDOM_BYTES + MARGIN);
-	note_random(kind, low, int_80(355, HIGH | (long)low, HIGH | RANDOM_BYTES, HIGH, 0));
-	long n = int_80(256, HIGH | epoll, HIGH | (long)low, HIGH | 1, HIGH | 1);
-	if (n != 0)
-		fault(kind, "epoll_wait", n);
-	n = int_80(4, HIGH | fds[1], HIGH | (long)low, HIGH | RANDOM_BYTES, 0);
-	if (n != RANDOM_BYTES)
-		fault(kind, "write", n);
-}
-#endif
-
 #define EVENTS 8
 
 static int event_pipes[EVENTS][2];
@@ -545,10 +508,7 @@ struct kind cut_kinds[] = {
     {.name = "select", .run = cut_select},
     {.name = "fallocate", .run = cut_fallocate},
 #ifdef __x86_64__
-    {.name = "int_80", .run = cut_int_80},
-    {.name = "give_int_80", .run = give_int_80},
-    {.name = "take_int_80", .run = take_int_80},
-    {.name = "code_of_32_bits", .run = call_from_32},
+    {.name = "code_of_32_bits", .run = run_32_bit_code},
 #endif
     {.name = "io_getevents", .run = cut_io_getevents},
     {.name = "io_uring", .run = cut_io_uring},

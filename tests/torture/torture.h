@@ -113,17 +113,8 @@ static inline long int_80(long nr, long a, long b, long c, long d)
 	return (int)result;
 }
 
-// Memory that it reaches.
-static inline void *low_memory(size_t size)
-{
-	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1,
-	            0);
-}
-
-// Of calls_int_80.c.
-void give_int_80(struct kind *kind);
-void take_int_80(struct kind *kind);
-void call_from_32(struct kind *kind);
+// Of calls_32_bit.c.
+void run_32_bit_code(struct kind *kind);
 #endif
 
 // Of calls_descriptors.c.

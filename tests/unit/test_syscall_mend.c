@@ -34,7 +34,7 @@ static void set_up(const struct mend_case *call, struct thread_registers *ret)
 	*ret = (struct thread_registers){0};
 	syscall_set(ret, call->number, call->result);
 	for (unsigned int i = 0; i < 3; i++)
-		syscall_set_argument(ret, false, i + 1, call->arguments[i]);
+		syscall_set_argument(ret, i + 1, call->arguments[i]);
 }
 
 static struct syscall_caller this_thread(void)
@@ -42,14 +42,13 @@ static struct syscall_caller this_thread(void)
 	return (struct syscall_caller){.tid = getpid(), .pid = getpid()};
 }
 
-static void check(const struct mend_case *call)
+static void check_of(const struct syscall_caller *caller, const struct mend_case *call)
 {
-	const struct syscall_caller caller = this_thread();
 	struct thread_registers thread;
 	struct syscall_rest rest;
 
 	set_up(call, &thread);
-	const enum syscall_mend found = syscall_mend(&caller, &thread, &rest);
+	const enum syscall_mend found = syscall_mend(caller, &thread, &rest);
 	if (found != call->expected)
 		fail_msg("%s: %d rather than %d", call->what, found, call->expected);
 	// Only a call that is entered again has other registers than before.
@@ -58,6 +57,13 @@ static void check(const struct mend_case *call)
 	else
 		assert_int_equal(syscall_result(&thread), call->result);
 	assert_int_equal(syscall_number(&thread), call->number);
+}
+
+static void check(const struct mend_case *call)
+{
+	const struct syscall_caller caller = this_thread();
+
+	check_of(&caller, call);
 }
 
 static void test_without_descriptors(void **state)
@@ -100,6 +106,19 @@ static void test_descriptors(void **state)
 	check(&(struct mend_case){"a file", SYS_read, 4096, {fds[1], 1 << 16, 8192}, MEND_NOTHING});
 	close(zero);
 	fclose(file);
+}
+
+// The number of a 32-bit program's call means another one of ours: i386's getrandom is 355.
+static void test_compat(void **state)
+{
+	struct syscall_caller caller = this_thread();
+
+	(void)state;
+	caller.compat = true;
+	check_of(&caller, &(struct mend_case){
+	                      "a part", SYS_getrandom, 300, {1 << 16, 1000, 0}, MEND_NOTHING});
+	check_of(&caller, &(struct mend_case){"EINTR", SYS_getrandom, -EINTR, {0}, MEND_LEFT});
+	assert_int_equal(syscall_mend_number(&caller, &(struct thread_registers){0}), -1);
 }
 
 // restart_syscall(2) is a call that a seccomp filter may not know.
@@ -200,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_without_descriptors),
+	    cmocka_unit_test(test_compat),
 	    cmocka_unit_test(test_descriptors),
 	    cmocka_unit_test(test_restart),
 	    cmocka_unit_test(test_at_once),

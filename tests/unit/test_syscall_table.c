@@ -11,7 +11,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-#include "syscall_registers.h"
 #include "syscall_table.h"
 
 // arch/x86/entry/syscalls/syscall_64.tbl has none between these.
@@ -72,23 +71,12 @@ static void test_arguments_decide(void **state)
 	assert_int_equal(syscall_table_find(SYS_ioctl, flush)->fate, SYSCALL_LEFT);
 }
 
-static void test_compat(void **state)
-{
-	(void)state;
-	assert_int_equal(syscall_from_compat(4), SYS_write);
-	assert_int_equal(syscall_from_compat(256), SYS_epoll_wait);
-	assert_int_equal(syscall_from_compat(20), -1); // getpid
-	assert_int_equal(syscall_to_compat(SYS_sendto), 369);
-	assert_int_equal(syscall_to_compat(SYS_getpid), -1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_each_call_has_a_row),
 	    cmocka_unit_test(test_rests_are_whole),
 	    cmocka_unit_test(test_arguments_decide),
-	    cmocka_unit_test(test_compat),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static struct syscall_rest rest_of(pid_t pid)
 	rest.entered.user.rsp = call.sp;
 	syscall_set(&rest.entered, -1, call.nr);
 	for (unsigned int i = 0; i < SYSCALL_ARGUMENTS; i++)
-		syscall_set_argument(&rest.entered, false, i + 1, call.args[i]);
+		syscall_set_argument(&rest.entered, i + 1, call.args[i]);
 	rest.entered.user.rip = call.pc - syscall_code_bytes();
 	return rest;
 }
@@ -122,7 +122,7 @@ static void test_who_has_left_is_left_alone(void **state)
 	while (!is_asleep(pid))
 		usleep(1000);
 	struct syscall_rest rest = rest_of(pid);
-	syscall_set_argument(&rest.entered, false, 1, UINT64_MAX);
+	syscall_set_argument(&rest.entered, 1, UINT64_MAX);
 	rescues_keep(pid, &rest);
 	tracee_rescue();
 	assert_false(rescues_any());

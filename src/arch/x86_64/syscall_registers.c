@@ -87,31 +87,26 @@ void syscall_set(struct thread_registers *thread, int64_t number, int64_t result
 
 #define REGISTER(name) offsetof(struct user_regs_struct, name)
 
-// As in the psABI, A.2.1; for int $0x80, the kernel's arch/x86/entry/entry_64_compat.S.
-static size_t argument_at(bool compat, unsigned int number)
+// As in the psABI, A.2.1.
+static size_t argument_at(unsigned int number)
 {
-	static const size_t registers[2][SYSCALL_ARGUMENTS] = {
-	    {REGISTER(rdi), REGISTER(rsi), REGISTER(rdx), REGISTER(r10), REGISTER(r8),
-	     REGISTER(r9)},
-	    {REGISTER(rbx), REGISTER(rcx), REGISTER(rdx), REGISTER(rsi), REGISTER(rdi),
-	     REGISTER(rbp)},
-	};
+	static const size_t registers[SYSCALL_ARGUMENTS] = {
+	    REGISTER(rdi), REGISTER(rsi), REGISTER(rdx), REGISTER(r10), REGISTER(r8), REGISTER(r9)};
 
-	return registers[compat][number - 1];
+	return registers[number - 1];
 }
 
-uint64_t syscall_argument(const struct thread_registers *thread, bool compat, unsigned int number)
+uint64_t syscall_argument(const struct thread_registers *thread, unsigned int number)
 {
 	uint64_t value;
 
-	memcpy(&value, (const char *)&thread->user + argument_at(compat, number), sizeof(value));
-	return compat ? (uint32_t)value : value;
+	memcpy(&value, (const char *)&thread->user + argument_at(number), sizeof(value));
+	return value;
 }
 
-void syscall_set_argument(struct thread_registers *thread, bool compat, unsigned int number,
-                          uint64_t value)
+void syscall_set_argument(struct thread_registers *thread, unsigned int number, uint64_t value)
 {
-	memcpy((char *)&thread->user + argument_at(compat, number), &value, sizeof(value));
+	memcpy((char *)&thread->user + argument_at(number), &value, sizeof(value));
 }
 
 void syscall_begin_again(struct thread_registers *thread)
