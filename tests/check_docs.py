@@ -219,7 +219,7 @@ def check_words(root, pages, helped):
     ends = STACK_END.findall(read(root, "src", "profile", "profile.c"))
     kinds = WAIT_KIND.findall(read(root, "src", "profile", "wait_kind.c"))
     looks = read(root, "src", "write", "page", "draw.js").partition("const LOOKS")[2].partition("};")[0]
-    screen = read(root, "src", "top", "top_ui.c")
+    screen = read(root, "src", "top", "top_draw.c")
     letters = read(root, "src", "top", "top_model.c")
     formats = read(root, "include", "write", "writer.h").partition("#define WRITER_NAMES ")[2].partition("\n")[0]
     writers = set(re.findall(r"\w+", formats)) - {"or"}
@@ -232,8 +232,8 @@ def check_words(root, pages, helped):
         *(f"profiler-samples(7): WAITS has no '{kind}'" for kind in kinds if kind not in waits),
         *(f"draw.js: LOOKS has no {kind}" for kind in kinds if f"\t{kind}:" not in looks),
         *(f"top_model.c: no letter for {kind}" for kind in kinds if f"[WAIT_KIND_{kind.upper()}]" not in letters),
-        *(f"top_ui.c: no colour for {kind}" for kind in kinds if f"[WAIT_KIND_{kind.upper()}]" not in screen),
-        *(f"top_ui.c: help has no {kind}" for kind in kinds if not re.search(rf"[ \"][A-Z] {kind}\b", screen)),
+        *(f"top_draw.c: no colour for {kind}" for kind in kinds if f"[WAIT_KIND_{kind.upper()}]" not in screen),
+        *(f"top_draw.c: help has no {kind}" for kind in kinds if not re.search(rf"[ \"][A-Z] {kind}\b", screen)),
         *(f"profiler-top(1): no letter for {kind}" for kind in kinds
           if not re.search(rf"\b[A-Z]\s+{kind}\b", pages["profiler-top.1"])),
         *(f"profiler-formats(5): no {name}" for name in sorted(writers) if f"*{name}*" not in told),

@@ -130,7 +130,7 @@ class Replay(harness.TestCase):
             text = top(self.path, f"--view={view}", "-n", 2)
             self.assertEqual(text.count(" samples\n"), 2, text)
             # A line above the titles may tell of waits for a CPU.
-            titles = [line for line in text.splitlines() if re.match(r"[A-Z%]+ ", line)]
+            titles = [line.split() for line in text.splitlines() if re.match(r"[A-Z%]+ ", line)]
             self.assertEqual(titles, titles[:1] * 2, text)
         lines = top(self.path, "--view=functions", "--sort=function", "-n1").splitlines()
         rows = lines[next(i for i, line in enumerate(lines) if "FUNCTION" in line) + 1 : -1]

@@ -19,6 +19,17 @@ from terminal import Terminal
 from test_top import HOSTILE, signalled, tracers
 
 
+LONG_NAMES = """
+import threading
+def spin():
+    while True:
+        pass
+for i in range(2):
+    threading.Thread(target=spin, name=f"a_thread_whose_name_is_long-{i}").start()
+print("ready", flush=True)
+"""
+
+
 class Screen(harness.TestCase):
     VIEWS = {"1": "THREAD", "2": "FUNCTION", "3": "CALLS", "4": "WAITS%", "5": "STACK"}
 
@@ -31,27 +42,27 @@ class Screen(harness.TestCase):
         terminal = Terminal(self, target.pid, "--interval=100ms")
         # A frame may be seen half drawn: all of it at some time.
         rows = "".join(rf"(?=.*^{name} +\d+ lock)" for name in ("dead0", "dead1", "dead2", "victim"))
-        terminal.wait_for(rf"(?ms)\A{rows}(?=.*\+ 1 never woke)")
+        terminal.wait_for(rf"(?ms)\A{rows}(?=.*Not shown: 1 idle thread \(i)")
         terminal.type("4")
-        terminal.wait_for(r'(?m) lock +futex\(mutex 0x[0-9a-f]+\)? +"dead')
+        terminal.wait_for(r'(?m) lock +mutex \S+ +"dead')
         program = "import time; print('ready', flush=True); time.sleep(1000)"
         terminal = Terminal(self, self.start(sys.executable, "-c", program).pid, "--interval=100ms")
         terminal.wait_for(r"(?m)^python\S* +\d+ timer")
 
     def test_views(self):
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=140)
-        terminal.wait_for(r"\[LIVE\].* ticks.*\n.*9 threads")
+        terminal.wait_for(r"\[LIVE\].* overhead \d.*\n9 threads")
         terminal.wait_for(
-            r"(?s)\A(?=.*\nworker-00 +\d+ (?:running|runnable)[^\n]* [RQ]+ +spin_here)(?=.*\+ 7 never woke: h shows them)"
+            r"(?s)\A(?=.*\nworker-00 +\d+ (?:running|ready)[^\n]* [RQ]+ +spin_here)(?=.*Not shown: 7 idle threads \(i shows them\))"
         )
-        terminal.type("h")
+        terminal.type("i")
         terminal.wait_for(r"worker-07 .* pipe_here +read\(pipe:")
         for key, title in self.VIEWS.items():
             terminal.type(key)
             terminal.wait_for(rf"(?m)^ ?{title}|{title}$")
         terminal.type("1")
         terminal.type("\\", "worker-01", "Enter")
-        terminal.wait_for(r"(?s)\A(?!.*worker-00).*only with: worker-01")
+        terminal.wait_for(r"(?s)\A(?!.*worker-00).*only rows with: worker-01")
         terminal.type("5")
         terminal.wait_for(r"STACK\nspin_here\nworker\n")
         terminal.type("Escape")
@@ -66,10 +77,25 @@ class Screen(harness.TestCase):
         terminal.wait_for_end()
         self.assertEqual(tracers(self.target.pid), {"0"})
 
+    def test_narrow(self):
+        """At 80x24 nothing that tells something is cut off: both ends of a name, the newest seconds, the keys."""
+        target = self.start(sys.executable, "-c", LONG_NAMES)
+        terminal = Terminal(self, target.pid, "--interval=100ms", columns=80, rows=24)
+        rows = "".join(rf"(?=.*^a_thread_\w+…\w+-{i} +\d+ (?:running|ready|lock) )" for i in range(2))
+        terminal.wait_for(rf"(?ms)\A{rows}.*LAST 10 s  WHERE$")
+        terminal.wait_for(r"(?m)^1Threads 2Functions 3Tree 4Waits 5Stack F1Help F3Search F4Filter F6Sort F10Quit$")
+        terminal.wait_for(r"(?m)^a_thread_\w+…\w+-0 .* s +\d.* [RQL]+ \S+$")
+        terminal.tmux("resize-window", "-x", 160, "-y", 24)
+        terminal.wait_for(r"(?ms)\A(?=.*^a_thread_whose_name_is_long-1 +\d)(?=.*LAST 20 s .*WAITS FOR)")
+        terminal.type("/", "q")
+        terminal.wait_for(r"(?m)^Search: q_ ")
+        terminal.type("Escape", "q")
+        terminal.wait_for_end()
+
     def test_saved(self):
         """What is looked at goes to files: all stacks, the last minute as a page, the window as pprof."""
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=200)
-        terminal.wait_for(r"(?m)^worker-00 +\d+ (?:running|runnable).* spin_here")
+        terminal.wait_for(r"(?m)^worker-00 +\d+ (?:running|ready).* spin_here")
         files = []
         for key, suffix in (("d", "txt"), ("S", "html"), ("p", "pb.gz")):
             terminal.type(key)
@@ -88,10 +114,10 @@ class Screen(harness.TestCase):
 
     def test_keys(self):
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=220, rows=20)
-        terminal.wait_for(r"(?m)^worker-00 +\d+ (?:running|runnable).* spin_here")
+        terminal.wait_for(r"(?m)^worker-00 +\d+ (?:running|ready).* spin_here")
         for key, pattern in (
-            ("K", "READY%  LOCK%  COND%  FILE%.* STOP% LAST"), ("2", "STOP%  SAMPLES FUNCTION"), ("K", "IDLE%  SAMPLES"),
-            ("F5", "TOTAL%  SELF% CALLS"), ("1", "THREAD +TID"), ("R", r"\[LIVE\]"),
+            ("K", "READY% LOCK% COND% FILE%.* STOP% LAST"), ("2", "STOP% +SAMPLES FUNCTION"), ("K", "IDLE% +SAMPLES"),
+            ("F5", "TOTAL% SELF% CALLS"), ("1", "THREAD +TID"), ("R", r"\[LIVE\]"),
             ("s", r"\[LIVE\]"), ("I", r"\[LIVE\]"), ("+", r"\[LIVE\]"), ("-", r"\[LIVE\]"),
         ):  # fmt: skip
             terminal.type(key)
@@ -109,7 +135,7 @@ class Screen(harness.TestCase):
         for columns, rows in ((20, 5), (300, 100)):
             terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=columns, rows=rows)
             terminal.wait_for(r"\[LIVE\] pid")
-            for key in (*self.VIEWS, "1", "h", "End", "Home", "NPage", "PPage", "?", "x", "w"):
+            for key in (*self.VIEWS, "1", "i", "End", "Home", "NPage", "PPage", "?", "x", "w"):
                 terminal.type(key)
                 shown = terminal.wait_for(r"\[LIVE\]")
                 self.assertLessEqual(max(map(len, shown.splitlines())), columns)
@@ -300,7 +326,7 @@ class ReplayScreen(harness.TestCase):
         terminals = [Terminal(self, path, columns=120) for _ in range(2)]
         for terminal in terminals:
             terminal.wait_for(r"\[AT \d of \d s\]")
-            terminal.type(",", "h")
+            terminal.type(",", "i")
             terminal.wait_for(r"(?m)\[AT [12] of [23] s\](.*\n)+threads +\d+ timer")
         for key, title in (("1", "THREAD"), ("2", "FUNCTION"), ("3", "CALLS"), ("4", "WAITS%")):
             for terminal in terminals:

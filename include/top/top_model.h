@@ -82,6 +82,7 @@ struct top_node {
 struct top_model {
 	struct top_input input;
 	struct top_share share; // of the whole window
+	uint64_t n_ticks;       // samples of a thread that was there all the time
 	struct cpu_waits cpus;
 	struct top_thread *threads;
 	size_t n_threads;

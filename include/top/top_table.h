@@ -26,13 +26,21 @@ int top_view_next_column(enum top_view view, bool all_kinds, int column);
 
 enum { TOP_MAX_COLUMNS = 20 };
 
-// TOP_HISTORY: a letter for each second's kind (top_kind_letter).
-enum top_content { TOP_TEXT, TOP_NUMBER, TOP_HISTORY };
+enum top_content {
+	TOP_NUMBER, // at least as wide as its width says
+	TOP_WORD,
+	TOP_NAME,    // as wide as the longest, or as there is room
+	TOP_TEXT,    // shares with others of its kind what the rest leaves
+	TOP_HISTORY, // a letter for each second's kind (top_kind_letter)
+};
 
 struct top_column {
 	const char *title;
-	int width; // in the terminal's columns; the last column takes what is left
+	int width; // in the terminal's columns; TOP_NAME: the most in a hundredth of the terminal;
+	           // TOP_TEXT: the column's share
 	enum top_content content;
+	int screen;       // is shown on terminals of at least this width
+	bool is_optional; // is left out where no row has anything
 };
 
 struct top_row {
@@ -48,8 +56,10 @@ struct top_table {
 	int sorted_by; // a column; -1: none, the view has an order of its own
 	struct top_row *rows;
 	size_t n_rows, capacity;
-	size_t n_shown; // the first n_shown rows are shown
-	char *note;     // tells what is left out; NULL: nothing is
+	size_t n_shown;              // the first n_shown rows are shown
+	int widths[TOP_MAX_COLUMNS]; // of the columns; 0: left out
+	bool is_limited;             // there is a terminal: what is too long is cut
+	char *note;                  // tells what is left out; NULL: nothing is
 };
 
 struct top_table_options {
@@ -60,6 +70,7 @@ struct top_table_options {
 	bool lines;           // TOP_STACK: shows the source's files and lines
 	bool hides_idle;      // threads that never woke are only counted, if others have
 	bool is_screen;       // keys can be told of
+	int width;            // of the terminal; 0: no limit
 	uint64_t thread;      // TOP_STACK: the thread's position in the profile
 	const uint64_t *open; // TOP_TREE: ids of paths that are open; borrowed
 	size_t n_open;
@@ -69,8 +80,3 @@ struct top_table_options {
 void top_table_init(struct top_table *ret, const struct top_model *model,
                     const struct top_table_options *options);
 void top_table_deinit(struct top_table *table);
-
-// Returns the row (NULL: the titles) as a line of at most `width` columns (0: no limit), without a
-// newline. The caller frees.
-char *top_table_line(const struct top_table *table, const struct top_row *row, int width)
-    __attribute__((returns_nonnull));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// top_ui: what the screen of `profiler top` shows, and what its keys do. It makes rows of text from
-// a source, for a given size, and knows of no terminal and no process.
+// top_ui: the state of the screen of `profiler top`, and what its keys do. It knows of no terminal
+// and no process.
 #pragma once
 
 #include <stdbool.h>
@@ -58,6 +58,3 @@ void top_ui_key(struct top_ui *ui, int key, int height);
 
 // Returns the window that is shown: from <= t < to.
 void top_ui_window(const struct top_ui *ui, int64_t *ret_from_ns, int64_t *ret_to_ns);
-
-// Returns `height` rows, each of at most `width` columns. The caller frees the array and each row.
-char **top_ui_rows(struct top_ui *ui, int width, int height) __attribute__((returns_nonnull));

@@ -20,7 +20,9 @@
 #include "summary.h"
 #include "text.h"
 #include "time_point.h"
+#include "top_draw.h"
 #include "top_json.h"
+#include "top_layout.h"
 #include "top_live.h"
 #include "top_save.h"
 #include "top_signals.h"
@@ -95,11 +97,11 @@ static void print_table(const struct top_run *run, const struct top_model *model
 	        .view = options->view,
 	        .sort_by = options->sort ? top_view_column(options->view, options->sort) : -1,
 	        .hides_idle = true,
+	        .width = run->width,
 	        .open_depth = INT32_MAX,
 	    });
 	for (size_t i = 0; i <= table.n_rows; i++) {
-		_cleanup_free_ char *line =
-		    top_table_line(&table, i ? &table.rows[i - 1] : NULL, run->width);
+		_cleanup_free_ char *line = top_table_line(&table, i ? &table.rows[i - 1] : NULL);
 		puts(line);
 	}
 	if (table.note)
@@ -390,7 +392,7 @@ static void draw(struct top_run *run)
 		top_source_find_names(&run->source, NAMES_NS);
 	if (has_selection(run->options))
 		select_samples(run);
-	char **rows = top_ui_rows(&run->ui, run->screen.width, run->screen.height);
+	char **rows = top_draw_rows(&run->ui, run->screen.width, run->screen.height);
 	screen_draw(&run->screen, rows);
 	for (int i = 0; i < run->screen.height; i++)
 		free(rows[i]);

@@ -183,7 +183,7 @@ void screen_draw(struct screen *screen, char *const *rows)
 		free(screen->shown[i]);
 		screen->shown[i] = memory_strdup(rows[i]);
 		_cleanup_free_ char *row =
-		    memory_printf("\x1b[%d;1H%s\x1b[0m\x1b[K", i + 1, rows[i]);
+		    memory_printf("\x1b[%d;1H\x1b[K%s\x1b[0m", i + 1, rows[i]);
 		append(screen, row);
 	}
 	if (begun)

@@ -110,6 +110,23 @@ static uint8_t most_of(const uint64_t kinds[N_WAIT_KINDS])
 	return most;
 }
 
+// How many samples a thread has that was there all the time, whatever is selected.
+static uint64_t count_ticks(const struct top_input *input)
+{
+	uint64_t most = 0, n = 0;
+
+	for (size_t i = 0; i < input->n_spans; i++) {
+		const struct span *span = &input->spans[i];
+		if (i > 0 && span->thread != span[-1].thread)
+			n = 0;
+		if (span->count > 0)
+			n += span_ticks_before(span, input->to_ns) -
+			     span_ticks_before(span, input->from_ns);
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
 // Threads that have a tick in the window.
 static void find_threads(struct top_model *model, const struct slice *slice)
 {
@@ -250,6 +267,7 @@ void top_model_init(struct top_model *ret, const struct top_input *input)
 	};
 	find_kinds(ret);
 	add_samples(input, &slice);
+	ret->n_ticks = count_ticks(input);
 	find_threads(ret, &slice);
 	top_find_waits(ret, slice.sums, slice.n_sums);
 	top_find_functions(ret, slice.sums, slice.n_sums);

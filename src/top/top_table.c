@@ -10,8 +10,8 @@
 #include "frame_name.h"
 #include "memory.h"
 #include "text.h"
+#include "top_layout.h"
 #include "top_model.h"
-#include "top_text.h"
 
 enum { MAX_NAME_BYTES = 256, MAX_TREE_ROWS = 20000 };
 
@@ -31,6 +31,39 @@ static void set_text(struct top_row *row, int column, char *text)
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void set_duration(struct top_row *row, int column, int64_t ns)
+{
+	char text[CALL_TEXT_DURATION_SIZE];
+
+	call_text_duration(ns, text);
+	row->keys[column] = (double)ns;
+	row->cells[column] = memory_strdup(text);
+}
+
+// What a thread does, in a word.
+static const char *kind_word(enum wait_kind kind)
+{
+	return kind == WAIT_KIND_RUNNABLE ? "ready" : wait_kind_name(kind);
+}
+
+// What is waited for in few words: "mutex 0x7f..", "epoll_wait(epoll)", "poll". Takes the text
+// over.
+static char *thing_text(char *call)
+{
+	static const char unknown[] = "(...)", futex[] = "futex(";
+	const size_t length = strlen(call), cut = strlen(unknown);
+	char *text = NULL;
+
+	if (length > cut && strcmp(call + length - cut, unknown) == 0)
+		text = memory_strndup(call, length - cut);
+	else if (strncmp(call, futex, strlen(futex)) == 0)
+		text = memory_strndup(call + strlen(futex), length - strlen(futex) - 1);
+	if (!text)
+		return call;
+	free(call);
+	return text;
 }
 
 static void set_number(struct top_row *row, int column, double number, int digits)
@@ -92,36 +125,54 @@ static void add_thread(struct top_table *table, const struct top_model *model,
 	set_text(row, 1, frame_name_number(known));
 	set_text(row, 2,
 	         memory_strdup(thread->ended ? "ended"
-	                       : is_known    ? wait_kind_name(thread->now)
+	                       : is_known    ? kind_word(thread->now)
 	                                     : "?"));
-	set_number(row, 3, (double)thread->for_ns / (double)NS_PER_SECOND, 1);
-	const int column = set_shares(row, 4, &thread->share, thread->share.count, all_kinds);
+	set_duration(row, 3, thread->for_ns);
+	const int column = set_shares(row, 4, &thread->share, model->n_ticks, all_kinds);
 	set_text(row, column, history_text(thread));
 	set_text(row, column + 1, is_known ? top_where(model, thread->sample) : memory_strdup(""));
 	set_text(row, column + 2,
 	         is_known ? top_sample_waits(model, thread->sample) : memory_strdup(""));
 }
 
-// Who waits for a lock has no rest: in a program that hangs it is what is looked for.
+// A thread that waits for a lock is not idle: in a program that hangs it is what is looked for.
 static bool is_idle(const struct top_thread *thread)
 {
-	return thread->never_woke && thread->now != WAIT_KIND_LOCK;
+	return thread->never_woke && !thread->ended && thread->now != WAIT_KIND_LOCK;
+}
+
+static char *hidden_note(size_t n_idle, size_t n_ended, bool is_screen)
+{
+	_cleanup_free_ char *idle =
+	    n_idle ? memory_printf(", %zu idle", n_idle) : memory_strdup("");
+	_cleanup_free_ char *ended =
+	    n_ended ? memory_printf(", %zu ended", n_ended) : memory_strdup("");
+
+	return memory_printf("Not shown:%s%s thread%s%s", n_idle ? idle + 1 : "",
+	                     n_idle    ? ended
+	                     : n_ended ? ended + 1
+	                               : "",
+	                     text_plural(n_idle + n_ended), is_screen ? " (i shows them)" : "");
 }
 
 static void fill_threads(struct top_table *table, const struct top_model *model,
                          const struct top_table_options *options)
 {
-	size_t n_idle = 0;
+	size_t n_idle = 0, n_ended = 0;
 
-	for (size_t i = 0; i < model->n_threads; i++)
+	for (size_t i = 0; i < model->n_threads; i++) {
+		n_ended += options->is_screen && model->threads[i].ended;
 		n_idle += is_idle(&model->threads[i]);
-	const bool hides = options->hides_idle && n_idle < model->n_threads;
-	for (size_t i = 0; i < model->n_threads; i++)
-		if (!hides || !is_idle(&model->threads[i]))
-			add_thread(table, model, &model->threads[i], options->all_kinds);
-	if (hides && n_idle > 0)
-		table->note = memory_printf("+ %zu never woke%s", n_idle,
-		                            options->is_screen ? ": h shows them" : "");
+	}
+	n_ended = n_ended < model->n_threads ? n_ended : 0;
+	const bool hides = options->hides_idle && n_idle + n_ended < model->n_threads;
+	for (size_t i = 0; i < model->n_threads; i++) {
+		const struct top_thread *thread = &model->threads[i];
+		if (!hides || !(is_idle(thread) || (n_ended > 0 && thread->ended)))
+			add_thread(table, model, thread, options->all_kinds);
+	}
+	if (hides && n_idle + n_ended > 0)
+		table->note = hidden_note(n_idle, n_ended, options->is_screen);
 }
 
 static void fill_functions(struct top_table *table, const struct top_model *model,
@@ -150,9 +201,9 @@ static void fill_waits(struct top_table *table, const struct top_model *model,
 		set_number(row, 0, percent(wait->count, model->share.count), 1);
 		set_number(row, 1, (double)wait->count, 0);
 		set_number(row, 2, (double)wait->n_threads, 0);
-		set_number(row, 3, (double)wait->longest_ns / (double)NS_PER_SECOND, 2);
-		set_text(row, 4, memory_strdup(wait_kind_name(wait->kind)));
-		set_text(row, 5, top_wait_thing(model, wait));
+		set_duration(row, 3, wait->longest_ns);
+		set_text(row, 4, memory_strdup(kind_word(wait->kind)));
+		set_text(row, 5, thing_text(top_wait_thing(model, wait)));
 		set_text(row, 6, top_wait_holder(model, wait));
 		set_text(row, 7, top_where(model, wait->sample));
 	}
@@ -260,36 +311,42 @@ static void fill_stack(struct top_table *table, const struct top_model *model,
 }
 
 // clang-format off
-#define SHARES {"RUN%", 6, TOP_NUMBER}, {"READY%", 6, TOP_NUMBER}, {"LOCK%", 6, TOP_NUMBER}, {"I/O%", 6, TOP_NUMBER}, \
-	{"IDLE%", 6, TOP_NUMBER}
+#define NUMBER(title, width) {(title), (width), TOP_NUMBER, 0, false}
+#define WIDE_NUMBER(title, width, screen) {(title), (width), TOP_NUMBER, (screen), false}
+#define SHARES(screen)                                                                             \
+	WIDE_NUMBER("READY%", 6, screen), WIDE_NUMBER("LOCK%", 5, screen),                         \
+	WIDE_NUMBER("I/O%", 5, screen), WIDE_NUMBER("IDLE%", 5, screen)
 
 // In the order of enum wait_kind.
 #define KINDS                                                                                      \
-	{"RUN%", 6, TOP_NUMBER}, {"READY%", 6, TOP_NUMBER}, {"LOCK%", 6, TOP_NUMBER}, {"COND%", 6, TOP_NUMBER},            \
-	{"FILE%", 6, TOP_NUMBER}, {"SOCK%", 6, TOP_NUMBER}, {"EVENT%", 6, TOP_NUMBER}, {"TIMER%", 6, TOP_NUMBER},          \
-	{"PIPE%", 6, TOP_NUMBER}, {"STOP%", 6, TOP_NUMBER}
-#define THREAD_COLUMNS(shares)                                                                     \
-	{"THREAD", 15, TOP_TEXT}, {"TID", 7, TOP_NUMBER}, {"NOW", 9, TOP_TEXT}, {"FOR", 7, TOP_NUMBER}, shares,      \
-	{"LAST 20 s", TOP_HISTORY_CELLS, TOP_HISTORY}, {"WHERE", 28, TOP_TEXT},                       \
-	{"WAITS FOR {LABELS}", 40, TOP_TEXT}
-#define FUNCTION_COLUMNS(shares)                                                                   \
-	{"SELF%", 6, TOP_NUMBER}, {"TOTAL%", 6, TOP_NUMBER}, shares, {"SAMPLES", 8, TOP_NUMBER}, {"FUNCTION", 60, TOP_TEXT}
+	NUMBER("READY%", 6), NUMBER("LOCK%", 5), NUMBER("COND%", 5), NUMBER("FILE%", 5),           \
+	NUMBER("SOCK%", 5), NUMBER("EVENT%", 6), NUMBER("TIMER%", 6), NUMBER("PIPE%", 5),          \
+	NUMBER("STOP%", 5)
+#define THREAD_COLUMNS(...)                                                                        \
+	{"THREAD", 20, TOP_NAME, 0, false}, NUMBER("TID", 3), {"NOW", 9, TOP_WORD, 0, false},      \
+	NUMBER("FOR", 7), NUMBER("RUN%", 5), __VA_ARGS__,                                          \
+	{"LAST", TOP_HISTORY_CELLS, TOP_HISTORY, 60, false}, {"WHERE", 3, TOP_TEXT, 0, false},     \
+	{"WAITS FOR {LABELS}", 4, TOP_TEXT, 100, false}
+#define FUNCTION_COLUMNS(...)                                                                      \
+	NUMBER("SELF%", 5), NUMBER("TOTAL%", 6), NUMBER("RUN%", 5), __VA_ARGS__,                   \
+	WIDE_NUMBER("SAMPLES", 8, 110), {"FUNCTION", 1, TOP_TEXT, 0, false}
 
-static const struct top_column thread_columns[] = {THREAD_COLUMNS(SHARES)};
+static const struct top_column thread_columns[] = {THREAD_COLUMNS(SHARES(125))};
 static const struct top_column thread_kind_columns[] = {THREAD_COLUMNS(KINDS)};
-static const struct top_column function_columns[] = {FUNCTION_COLUMNS(SHARES)};
+static const struct top_column function_columns[] = {FUNCTION_COLUMNS(SHARES(60))};
 static const struct top_column function_kind_columns[] = {FUNCTION_COLUMNS(KINDS)};
 static const struct top_column tree_columns[] = {
-	{"TOTAL%", 6, TOP_NUMBER}, {"SELF%", 6, TOP_NUMBER}, {"CALLS", 80, TOP_TEXT},
+	NUMBER("TOTAL%", 6), NUMBER("SELF%", 5), {"CALLS", 1, TOP_TEXT, 0, false},
 };
 static const struct top_column wait_columns[] = {
-	{"WAITS%", 6, TOP_NUMBER}, {"SAMPLES", 8, TOP_NUMBER}, {"THREADS", 7, TOP_NUMBER}, {"LONGEST", 8, TOP_NUMBER},
-	{"KIND", 9, TOP_TEXT}, {"FOR", 28, TOP_TEXT}, {"HOLDER", 16, TOP_TEXT}, {"BELOW", 50, TOP_TEXT},
+	NUMBER("WAITS%", 6), WIDE_NUMBER("SAMPLES", 8, 110), NUMBER("THREADS", 7), NUMBER("LONGEST", 7),
+	{"KIND", 9, TOP_WORD, 0, false}, {"FOR", 5, TOP_TEXT, 0, false},
+	{"HELD BY", 4, TOP_TEXT, 0, true}, {"WHERE", 5, TOP_TEXT, 0, false},
 };
-_Static_assert(array_size(((struct top_column[]){KINDS})) == N_WAIT_KINDS, "a heading for each");
+_Static_assert(array_size(((struct top_column[]){KINDS})) + 1 == N_WAIT_KINDS, "a heading for each");
 _Static_assert(array_size(thread_kind_columns) <= TOP_MAX_COLUMNS, "cells");
 _Static_assert(array_size(function_kind_columns) <= TOP_MAX_COLUMNS, "cells");
-static const struct top_column stack_columns[] = {{"STACK", 80, TOP_TEXT}};
+static const struct top_column stack_columns[] = {{"STACK", 1, TOP_TEXT, 0, false}};
 // clang-format on
 
 struct view {
@@ -387,6 +444,7 @@ void top_table_init(struct top_table *ret, const struct top_model *model,
 	};
 	view->fill(ret, model, options);
 	ret->n_shown = ret->n_rows;
+	top_layout(ret, options->width);
 	if (ret->sorted_by < 0 || ret->n_rows == 0)
 		return;
 	if (options->sort_by >= 0 && options->sort_by < ret->n_columns)
@@ -407,26 +465,4 @@ void top_table_deinit(struct top_table *table)
 	free(table->rows);
 	free(table->note);
 	*table = (struct top_table){0};
-}
-
-char *top_table_line(const struct top_table *table, const struct top_row *row, int width)
-{
-	char *line = memory_strdup("");
-
-	for (int i = 0; i < table->n_columns; i++) {
-		const struct top_column *column = &table->columns[i];
-		const char *text = row ? row->cells[i] : column->title;
-		const bool is_last = i + 1 == table->n_columns;
-		_cleanup_free_ char *cell =
-		    is_last ? memory_strdup(text)
-		            : top_text_fit(text, column->width, column->content == TOP_NUMBER);
-		char *longer = memory_printf("%s%s%s", line, cell, is_last ? "" : " ");
-		free(line);
-		line = longer;
-	}
-	if (width <= 0)
-		return line;
-	char *cut = top_text_fit(line, width, false);
-	free(line);
-	return cut;
 }

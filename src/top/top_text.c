@@ -9,6 +9,8 @@
 
 #include "memory.h"
 
+enum { MIN_CUT_COLUMNS = 12, MIN_START_COLUMNS = 5 };
+
 // The length of the character at `text`, which is whole (text_clean), and what it is.
 static size_t decode(const char *text, uint32_t *ret)
 {
@@ -52,6 +54,25 @@ static int width_of(uint32_t code)
 	return width < 0 ? 1 : width;
 }
 
+// How many columns it takes as it is shown.
+static int shown_width(uint32_t code)
+{
+	const int columns = width_of(code);
+
+	return columns ? columns : 1;
+}
+
+int top_text_width(const char *text)
+{
+	int width = 0;
+
+	for (uint32_t code; *text;) {
+		text += decode(text, &code);
+		width += shown_width(code);
+	}
+	return width;
+}
+
 char *top_text_fit(const char *text, int width, bool right)
 {
 	char *fitted = NULL;
@@ -64,13 +85,13 @@ char *top_text_fit(const char *text, int width, bool right)
 	for (uint32_t code; *text;) {
 		const size_t length = decode(text, &code);
 		const int columns = width_of(code);
-		if (used + (columns ? columns : 1) > width)
+		if (used + shown_width(code) > width)
 			break;
 		if (columns > 0)
 			fwrite(text, 1, length, stream);
 		else
 			fputc('_', stream);
-		used += columns ? columns : 1;
+		used += shown_width(code);
 		text += length;
 	}
 	fclose(stream);
@@ -80,4 +101,38 @@ char *top_text_fit(const char *text, int width, bool right)
 	                     : memory_printf("%s%*s", fitted, width - used, "");
 	free(fitted);
 	return filled;
+}
+
+// Returns the end of the text that takes at most so many columns.
+static const char *last_columns(const char *text, int width)
+{
+	uint32_t code;
+
+	for (int left = top_text_width(text); left > width; left -= shown_width(code))
+		text += decode(text, &code);
+	return text;
+}
+
+// How many columns the end of the text is to have: those of " (file.c:12)", or a third.
+static int columns_of_end(const char *text, int width)
+{
+	const char *place = strrchr(text, '(');
+	const int columns = place && place > text && place[-1] == ' ' ? top_text_width(place) : 0;
+
+	return columns > 0 && columns + MIN_START_COLUMNS <= width ? columns : width / 3;
+}
+
+char *top_text_cut(const char *text, int width)
+{
+	const int indent = (int)strspn(text, " ");
+	const int kept = indent > 0 && indent + MIN_CUT_COLUMNS <= width ? indent : 0;
+	const int room = width - kept - 1; // for the ellipsis
+
+	if (top_text_width(text) <= width || room < 2)
+		return top_text_fit(text, width, false);
+	const int n_end = columns_of_end(text + kept, room);
+	_cleanup_free_ char *start = top_text_fit(text, kept + room - n_end, false);
+	_cleanup_free_ char *cut =
+	    memory_printf("%s\u2026%s", start, last_columns(text + kept, n_end));
+	return top_text_fit(cut, width, false);
 }

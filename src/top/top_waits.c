@@ -134,13 +134,17 @@ void top_find_waits(struct top_model *model, const struct sample *sums, size_t n
 	pack(model, n_rows);
 }
 
-// The call with its descriptor, of which `length` bytes are shown.
+// The call, or why a goroutine waits, with its descriptor, of which `length` bytes are shown.
 static char *call_of(const struct wait *wait, const char *descriptor, size_t length)
 {
 	if (length > MAX_NAME_BYTES)
 		length = MAX_NAME_BYTES;
 	_cleanup_free_ char *clean = text_clean(descriptor, length, MAX_NAME_BYTES);
-	return call_text_name(wait->syscall, clean);
+	if (wait->syscall != NO_SYSCALL)
+		return call_text_name(wait->syscall, clean);
+	// A goroutine.
+	_cleanup_free_ char *reason = frame_name_waits_in(wait);
+	return memory_printf("%s%s%s", reason ? reason : "", reason && clean[0] ? " " : "", clean);
 }
 
 char *top_waits_for(const struct top_model *model, uint32_t id)
@@ -148,7 +152,7 @@ char *top_waits_for(const struct top_model *model, uint32_t id)
 	const struct wait *wait = &model->input.profile->waits[id];
 	const char *text = frame_name_descriptor(wait);
 
-	if (id == WAIT_NONE || wait->syscall == NO_SYSCALL)
+	if (id == WAIT_NONE)
 		return memory_strdup("");
 	return call_of(wait, text, strlen(text));
 }

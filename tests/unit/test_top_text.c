@@ -30,10 +30,38 @@ static void test_widths(void **state)
 	}
 }
 
+// Both ends of a name tell it from others.
+static void test_cut(void **state)
+{
+	static const struct {
+		const char *text, *cut;
+		int width;
+	} cases[] = {
+	    {"abc", "abc  ", 5},
+	    {"abcdef", "abcdef", 6},
+	    {"ThreadPoolExecutor-0_3", "ThreadPool\u2026-0_3", 15},
+	    {"handle_one_request (server.py:410)", "handl\u2026(server.py:410)", 21},
+	    {"handle_one_request (a_file_of_a_long_name.py)", "handle_one_req\u2026ame.py)", 22},
+	    {"    + some_function", "    + some_f\u2026ion", 16},
+	    {"                   + some_function", "        \u2026ion", 12},
+	    {"\u65e5\u672c\u8a9e\u65e5\u672c\u8a9e", "\u65e5\u672c\u8a9e\u2026\u8a9e", 9},
+	    {"\u65e5\u672c\u8a9e\u65e5\u672c\u8a9e", "\u65e5\u672c \u2026\u8a9e", 8},
+	    {"abc", "ab", 2},
+	    {"abc", "", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		_cleanup_free_ char *cut = top_text_cut(cases[i].text, cases[i].width);
+		assert_string_equal(cut, cases[i].cut);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_widths),
+	    cmocka_unit_test(test_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
