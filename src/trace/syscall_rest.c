@@ -310,18 +310,17 @@ void syscall_rest_begin_whole(const struct syscall_row *row, const struct syscal
 	    .original = *thread, .row = row, .caller = *caller, .kind = REST_WHOLE};
 }
 
-static void set_argument(const struct syscall_rest *rest, struct thread_registers *thread,
-                         unsigned int number, uint64_t value)
+static void set_argument(struct thread_registers *thread, unsigned int number, uint64_t value)
 {
 	if (number)
 		syscall_set_argument(thread, number, value);
 }
 
-static void send_part(const struct syscall_rest *rest, struct thread_registers *thread)
+static void send_part(struct thread_registers *thread)
 {
-	set_argument(rest, thread, 4, MSG_NOSIGNAL);
-	set_argument(rest, thread, 5, 0);
-	set_argument(rest, thread, 6, 0);
+	set_argument(thread, 4, MSG_NOSIGNAL);
+	set_argument(thread, 5, 0);
+	set_argument(thread, 6, 0);
 }
 
 // Returns the number of the call that moves the next part. pread64 and pwrite64 do not know
@@ -356,13 +355,13 @@ static bool enter_list(struct syscall_rest *rest, struct thread_registers *threa
 	if (i == n)
 		return false;
 	rest->part = smaller(buffers[i].iov_len - before, rest->total - rest->done);
-	set_argument(rest, thread, 2, (uintptr_t)buffers[i].iov_base + before);
-	set_argument(rest, thread, 3, rest->part);
-	set_argument(rest, thread, rule->position, argument(rest, rule->position) + rest->done);
+	set_argument(thread, 2, (uintptr_t)buffers[i].iov_base + before);
+	set_argument(thread, 3, rest->part);
+	set_argument(thread, rule->position, argument(rest, rule->position) + rest->done);
 	if (rule->list == LIST_MESSAGE) { // sendto, recvfrom: no address
-		set_argument(rest, thread, 4, argument(rest, rule->flags) | added_flags(rest));
-		set_argument(rest, thread, 5, 0);
-		set_argument(rest, thread, 6, 0);
+		set_argument(thread, 4, argument(rest, rule->flags) | added_flags(rest));
+		set_argument(thread, 5, 0);
+		set_argument(thread, 6, 0);
 	}
 	return true;
 }
@@ -373,26 +372,25 @@ static void enter_rest(struct syscall_rest *rest, struct thread_registers *threa
 	const uint64_t unit = rule->unit ? rule->unit : 1;
 
 	rest->part = rest->total - rest->done;
-	set_argument(rest, thread, rule->address,
-	             argument(rest, rule->address) + rest->done * unit);
-	set_argument(rest, thread, rule->position, argument(rest, rule->position) + rest->done);
-	set_argument(rest, thread, rule->flags, argument(rest, rule->flags) | added_flags(rest));
+	set_argument(thread, rule->address, argument(rest, rule->address) + rest->done * unit);
+	set_argument(thread, rule->position, argument(rest, rule->position) + rest->done);
+	set_argument(thread, rule->flags, argument(rest, rule->flags) | added_flags(rest));
 	if (rule->wish == WISH_LEAST)
-		set_argument(rest, thread, rule->count, argument(rest, rule->count) - rest->done);
+		set_argument(thread, rule->count, argument(rest, rule->count) - rest->done);
 	else
-		set_argument(rest, thread, rule->count, rest->part);
-	set_argument(rest, thread, rule->least, rest->part);
+		set_argument(thread, rule->count, rest->part);
+	set_argument(thread, rule->least, rest->part);
 	// The first part has written the address, and its whole length over the size of the room.
 	if (rule->sender) {
-		set_argument(rest, thread, rule->sender, 0);
-		set_argument(rest, thread, rule->sender + 1, 0);
+		set_argument(thread, rule->sender, 0);
+		set_argument(thread, rule->sender + 1, 0);
 	}
 }
 
 // Only waits: what was to be submitted has been.
 static void enter_wait(struct syscall_rest *rest, struct thread_registers *thread)
 {
-	set_argument(rest, thread, rest->row->rest->count, 0);
+	set_argument(thread, rest->row->rest->count, 0);
 }
 
 static bool enter(struct syscall_rest *rest, struct thread_registers *thread)
@@ -405,7 +403,7 @@ static bool enter(struct syscall_rest *rest, struct thread_registers *thread)
 	else if (!enter_list(rest, thread))
 		return false;
 	if (is_sent(rest))
-		send_part(rest, thread);
+		send_part(thread);
 	return true;
 }
 
@@ -475,7 +473,7 @@ bool syscall_rest_empty(struct syscall_rest *rest, struct thread_registers *ret)
 	*ret = rest->original;
 	syscall_set(ret, syscall_number(ret), -ENOSYS);
 	// Without a message it ends with EFAULT.
-	set_argument(rest, ret,
+	set_argument(ret,
 	             rule->list == LIST_NONE      ? rule->count
 	             : rule->list == LIST_MESSAGE ? 2
 	                                          : 3,
