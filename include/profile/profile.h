@@ -74,7 +74,9 @@ struct stack {
 	uint32_t first;    // position in location_ids of the leaf
 	uint32_t n_frames; // leaf first
 	enum stack_end end;
-	uint8_t guessed; // GUESSED_*
+	uint8_t guessed;   // GUESSED_*
+	uint32_t n_blamed; // of its frames, from the leaf on: those of threads that it waits for
+	                   // (blame.h)
 };
 
 enum { WAIT_NONE = 0, NO_SYSCALL = -1 };
@@ -254,6 +256,16 @@ uint32_t profile_intern_reason(struct profile *profile, const char *reason, cons
 
 // True if a part of the wait was left out, as there were too many different ones.
 bool profile_wait_is_folded(const struct wait *wait);
+
+// Returns the wait whose frames go below the sample's stack: none below another thread's.
+static inline uint32_t sample_leaf_wait(const struct profile *profile, const struct sample *sample)
+{
+	return profile->stacks[sample->stack].n_blamed > 0 ? (uint32_t)WAIT_NONE : sample->wait;
+}
+
+// Returns the tid of the thread that holds the lock that is waited for, or whose end is; of a
+// process that of its first thread. 0: it is not known.
+int wait_holder(const struct wait *wait);
 
 // Gives the wait's descriptor better words.
 void profile_explain_descriptor(struct profile *profile, uint32_t wait, const char *meaning);

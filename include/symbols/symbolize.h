@@ -64,4 +64,8 @@ void symbolizer_fit(struct symbolizer *symbolizer, const struct profile *profile
 void symbolizer_look_up(struct symbolizer *symbolizer, const struct profile *profile,
                         struct modules *modules, uint32_t *ids, size_t n);
 
+// Gives the location that name, in place of what it has. The profile has n_locations.
+void symbols_add_name(struct symbols *symbols, size_t n_locations, uint32_t location,
+                      const char *name);
+
 void symbols_deinit(struct symbols *symbols);

@@ -351,7 +351,7 @@ static struct error *sample(struct session *session)
 	    .stop_all = options->stop_all,
 	    .children = options->children,
 	    .kernel = options->kernel,
-	    .locks = options->locks,
+	    .locks = options->locks || options->blame,
 	    .system_goroutines = options->system_goroutines,
 	    .no_creators = options->no_creators,
 	    .counts_at_once = writes_windows(options) || session->record,
@@ -390,7 +390,7 @@ static struct error *finish_record(struct session *session, const struct symbols
 	return output_finish(session->output, NULL);
 }
 
-static struct error *write_samples(struct session *session, const struct symbols *symbols,
+static struct error *write_samples(struct session *session, struct symbols *symbols,
                                    const char *comment)
 {
 	const char *const comments[] = {comment, NULL};
@@ -399,6 +399,8 @@ static struct error *write_samples(struct session *session, const struct symbols
 
 	if (!error)
 		error = view_end(&session->view);
+	if (!error)
+		view_follow_waits(&session->view, &session->modules, symbols);
 	_cleanup_free_ char *cpu_wait =
 	    error ? NULL : view_cpu_wait(&session->view, &session->cpus.log);
 	if (!error)

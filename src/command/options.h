@@ -55,6 +55,7 @@ struct options {
 	bool stop_all;
 	bool children;
 	bool locks; // tell who holds locks that are waited for
+	bool blame; // show what those do who make others wait (blame.h)
 	bool kernel;
 	unsigned int runtimes; // kinds (runtimes.h)
 	enum runtime_frames runtime_frames;

@@ -96,6 +96,14 @@ static struct error *check_waits(const struct options *options)
 	return NULL;
 }
 
+static struct error *check_blame(const struct options *options)
+{
+	if (options->blame && (options->waits_ns || options->ring_ns || options->every_ns))
+		return option_error("--blame is of a whole profile: leave --waits, --ring and "
+		                    "--every out");
+	return NULL;
+}
+
 static struct error *check_title(const struct options *options)
 {
 	return options->title && options->writer != &writer_html
@@ -113,6 +121,8 @@ static struct error *check_outputs(const struct options *options)
 		error = check_diff(options);
 	if (!error)
 		error = check_waits(options);
+	if (!error)
+		error = check_blame(options);
 	if (!error)
 		error = check_title(options);
 	return error ? error : check_recording(options);

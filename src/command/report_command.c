@@ -61,7 +61,7 @@ static struct error *write_view(const struct options *options, struct recording 
 	const char *const comments[] = {recording->comment, NULL};
 	_cleanup_free_ char *cpu_wait = view_cpu_wait(view, &recording->cpu_log);
 	struct symbols found = {0};
-	const struct symbols *symbols = &recording->symbols;
+	struct symbols *symbols = &recording->symbols;
 
 	if (!recording->has_symbols) {
 		const struct symbolize_options names = {.inlines = options->inlines};
@@ -70,6 +70,7 @@ static struct error *write_view(const struct options *options, struct recording 
 		symbolize(&recording->profile, &recording->modules, &names, &found);
 		symbols = &found;
 	}
+	view_follow_waits(view, &recording->modules, symbols);
 	struct error *error = write_report(options,
 	                                   &(struct report_source){
 	                                       .part = &view->part,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "blame.h"
 #include "summary.h"
 
 #include <inttypes.h>
@@ -596,6 +597,19 @@ void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_th
 		        "profiler: %zu further threads waited as long, and are left out: "
 		        "--max-threads=%zu has them all\n",
 		        n_left_out, n_threads + n_left_out);
+}
+
+void summary_print_blame(const struct blame *blame)
+{
+	fprintf(stderr, "profiler: %.3f s of %.3f s of waiting were followed to who caused them",
+	        seconds(blame->followed_ns), seconds(blame->blocked_ns));
+	if (blame->unseen_ns > 0)
+		fprintf(stderr, "; %.3f s were for threads that were not sampled then",
+		        seconds(blame->unseen_ns));
+	if (blame->circle_ns > 0)
+		fprintf(stderr, "; %.3f s were for each other, in a circle (a deadlock)",
+		        seconds(blame->circle_ns));
+	fputc('\n', stderr);
 }
 
 void summary_print_output(const struct writer *writer, const char *name)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct blame;
 struct debug_server;
 struct modules;
 struct profile;
@@ -50,6 +51,9 @@ char *summary_comment(const struct run_stats *stats, const struct profile *profi
 
 // Prints how many debug files were fetched from servers.
 void summary_print_fetched(const struct debug_server *server);
+
+// Prints how much of the waiting --blame could follow.
+void summary_print_blame(const struct blame *blame);
 
 // Prints what --waits has found, and what its limit left out.
 void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_threads,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "view.h"
 
+#include <stdlib.h>
+
+#include "blame.h"
 #include "clock.h"
 #include "cpu_waits.h"
 #include "error.h"
@@ -41,6 +44,11 @@ static struct error *set_slice(struct view *view)
 	return NULL;
 }
 
+static bool keeps_spans(const struct options *options)
+{
+	return options->writer->write && (options->writer->shows_time || options->blame);
+}
+
 struct error *view_begin(struct view *view, const struct options *options, struct profile *whole)
 {
 	*view = (struct view){.options = options, .whole = whole};
@@ -55,7 +63,7 @@ struct error *view_begin(struct view *view, const struct options *options, struc
 		long_waits_init(&view->waits, options->waits_ns);
 		profile_follow(whole, &view->waits.follower);
 	}
-	if (options->writer->shows_time) {
+	if (keeps_spans(options)) {
 		timeline_init(&view->timeline, view->slice.from_ns, view->slice.to_ns);
 		profile_follow(whole, &view->timeline.follower);
 	}
@@ -100,6 +108,27 @@ struct error *view_end(struct view *view)
 	return check_slice(view);
 }
 
+void view_follow_waits(struct view *view, struct modules *modules, struct symbols *symbols)
+{
+	const struct profile *whole = view->whole;
+	struct profile *part = &view->part;
+	struct blame blame;
+
+	if (!view->options->blame)
+		return;
+	blame_follow(&view->timeline, view->whole, modules, symbols, &blame);
+	view->samples = blame_sum(&view->timeline, whole, &part->n_samples);
+	part->samples = view->samples;
+	part->locations = whole->locations;
+	part->n_locations = whole->n_locations;
+	part->location_ids = whole->location_ids;
+	part->n_location_ids = whole->n_location_ids;
+	part->stacks = whole->stacks;
+	part->n_stacks = whole->n_stacks;
+	if (!view->options->quiet)
+		summary_print_blame(&blame);
+}
+
 char *view_cpu_wait(const struct view *view, const struct cpu_log *log)
 {
 	const struct slice *slice = &view->slice;
@@ -123,4 +152,5 @@ void view_deinit(struct view *view)
 	slice_deinit(&view->slice);
 	long_waits_deinit(&view->waits);
 	timeline_deinit(&view->timeline);
+	free(view->samples);
 }

@@ -15,7 +15,9 @@
 
 struct cpu_log;
 struct error;
+struct modules;
 struct options;
+struct symbols;
 
 struct view {
 	const struct options *options; // borrowed, as the next one
@@ -23,7 +25,8 @@ struct view {
 	struct slice slice;
 	struct long_waits waits;
 	struct timeline timeline;
-	struct profile part; // after view_end; borrows from the above
+	struct sample *samples; // of --blame
+	struct profile part;    // after view_end; borrows from the above
 };
 
 // Follows the profile, whose start is known, from now on. An error if --to is not after --from.
@@ -32,6 +35,10 @@ struct error *view_begin(struct view *view, const struct options *options, struc
 // Makes view->part; call it when everything is counted. An error if the slice is shorter than two
 // ticks, which tells nothing.
 struct error *view_end(struct view *view);
+
+// With --blame, follows waits in view->part; call it after view_end. Adds to the whole profile and
+// to these. Prints how much could be followed, unless the options say quiet.
+void view_follow_waits(struct view *view, struct modules *modules, struct symbols *symbols);
 
 // True if the options ask for a part of the time.
 bool view_is_sliced(const struct view *view);

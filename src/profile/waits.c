@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "waits.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,4 +141,19 @@ void profile_explain_descriptor(struct profile *profile, uint32_t wait, const ch
 {
 	free(profile->waits[wait].meaning);
 	profile->waits[wait].meaning = memory_strdup(meaning);
+}
+
+int wait_holder(const struct wait *wait)
+{
+	static const char held_by[] = ", held by \"", end_of[] = "the end of \"";
+	const char *quote = strrchr(wait->descriptor, '"');
+	char *end;
+
+	// What a descriptor is may be any path.
+	if (!quote || wait->descriptor[0] == '/' ||
+	    (!strstr(wait->descriptor, held_by) &&
+	     strncmp(wait->descriptor, end_of, sizeof(end_of) - 1) != 0))
+		return 0;
+	const long tid = strtol(quote + 1, &end, 10);
+	return *end == '\0' && tid > 0 && tid <= INT_MAX ? (int)tid : 0;
 }

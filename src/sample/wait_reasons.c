@@ -11,12 +11,14 @@
 #include <string.h>
 #include <sys/select.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "descriptor.h"
 #include "lock_name.h"
 #include "memory.h"
+#include "process_list.h"
 #include "profile.h"
 #include "resident.h"
 #include "run_stats.h"
@@ -269,6 +271,28 @@ static char *describe_descriptor(struct wait_reasons *waits, const struct target
 	return text;
 }
 
+// Describes the process that is waited for; a new string, NULL if it is not known which.
+static char *describe_child(struct wait_reasons *waits, const struct target *target,
+                            const struct target_thread *thread)
+{
+	const uint64_t *args = thread->call.args;
+	char name[PROC_NAME_SIZE];
+	size_t n;
+
+	if (!waits->locks || !has_our_tids(waits, target))
+		return NULL;
+	int pid = thread->call.nr == SYS_wait4 ? (int)args[0]
+	          : args[0] == P_PID           ? (int)args[1]
+	                                       : -1;
+	if (pid == -1) { // any child: if it has but one, that
+		_cleanup_free_ int *children = process_children(target->pid, &n);
+		pid = n == 1 ? children[0] : -1;
+	}
+	return pid > 0 && proc_read_name(pid, pid, name)
+	           ? memory_printf("the end of \"%s\" %d", name, pid)
+	           : NULL;
+}
+
 // Describes the descriptor, and says how many others are waited for; a new string, NULL if there is
 // nothing to say, as of most waits: an empty string of its own for each copy costs as much as one
 // of its system calls.
@@ -278,6 +302,8 @@ static char *describe(struct wait_reasons *waits, const struct target *target,
 	size_t more = 0;
 	const int fd = descriptor_of(thread->tid, &thread->call, &more);
 
+	if (thread->call.nr == SYS_wait4 || thread->call.nr == SYS_waitid)
+		return describe_child(waits, target, thread);
 	if (fd == NO_DESCRIPTOR)
 		return describe_futex(waits, target, thread);
 	char *text = describe_descriptor(waits, target, thread, fd);

@@ -583,6 +583,27 @@ void symbolize(struct profile *profile, struct modules *modules,
 	blocked_leaf_shorten(profile, modules, ret);
 }
 
+void symbols_add_name(struct symbols *symbols, size_t n_locations, uint32_t location,
+                      const char *name)
+{
+	if (symbols->n_locations < n_locations) {
+		size_t capacity = symbols->n_locations;
+		symbols->locations = memory_grow(symbols->locations, &capacity, n_locations,
+		                                 sizeof(*symbols->locations));
+		memset(symbols->locations + symbols->n_locations, 0,
+		       (n_locations - symbols->n_locations) * sizeof(*symbols->locations));
+		symbols->n_locations = n_locations;
+	}
+	symbols->locations[location] =
+	    (struct location_lines){.first = (uint32_t)symbols->n_lines, .count = 1};
+	*array_push(symbols->lines, symbols->n_lines, symbols->lines_capacity) =
+	    (struct line){.function = (uint32_t)symbols->n_functions};
+	*array_push(symbols->functions, symbols->n_functions, symbols->functions_capacity) =
+	    (struct function){.name = memory_strdup(name),
+	                      .system_name = memory_strdup(name),
+	                      .file = memory_strdup("")};
+}
+
 void symbols_deinit(struct symbols *symbols)
 {
 	for (size_t i = 0; i < symbols->n_functions; i++) {

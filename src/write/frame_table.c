@@ -207,7 +207,7 @@ const uint32_t *frame_table_stack(struct frame_table *table, const struct sample
 	for (uint32_t i = stack->n_frames; i-- > 0;)
 		n = append(table, n,
 		           location_frames(table, profile->location_ids[stack->first + i]));
-	n = append(table, n, wait_frames(table, sample->wait));
+	n = append(table, n, wait_frames(table, sample_leaf_wait(profile, sample)));
 	*ret_count = n;
 	return table->stack;
 }

@@ -34,15 +34,16 @@ enum wait_kind sample_kind(const struct sample_kinds *kinds, const struct sample
 	const char *leaf = NULL;
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < stack->n_frames && n < WAIT_KIND_MAX_NAMES; i++) {
+	for (uint32_t i = stack->n_blamed; i < stack->n_frames && n < WAIT_KIND_MAX_NAMES; i++) {
 		const uint32_t id = profile->location_ids[stack->first + i];
 		const struct location_lines *lines = &symbols->locations[id];
 		if (lines->count == 0)
 			classes[n++] = WAIT_NAME_NOTHING;
 		for (uint32_t j = 0; j < lines->count && n < WAIT_KIND_MAX_NAMES; j++) {
 			const uint32_t function = symbols->lines[lines->first + j].function;
-			leaf = i == 0 && j + 1 == lines->count ? symbols->functions[function].name
-			                                       : leaf;
+			leaf = i == stack->n_blamed && j + 1 == lines->count
+			           ? symbols->functions[function].name
+			           : leaf;
 			classes[n++] = kinds->name_classes[function];
 		}
 	}

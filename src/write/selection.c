@@ -79,7 +79,7 @@ static bool frames_match(const struct selector *selector, const struct sample *s
 	const struct stack *stack = &selector->profile->stacks[sample->stack];
 	const enum stack_end end = frame_name_stack_end(stack);
 	const uint32_t *ids = selector->profile->location_ids + stack->first;
-	unsigned char bits = look_at_wait(selector, sample->wait);
+	unsigned char bits = look_at_wait(selector, sample_leaf_wait(selector->profile, sample));
 
 	for (uint32_t i = 0; i < stack->n_frames; i++)
 		bits |= look_at_location(selector, ids[i]);

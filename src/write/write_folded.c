@@ -206,7 +206,7 @@ static void collect_lines(struct folded *folded)
 		*array_push(folded->lines, folded->n_lines,
 		            folded->lines_capacity) = (struct folded_line){
 		    .stack = sample->stack,
-		    .wait = sample->wait,
+		    .wait = sample_leaf_wait(profile, sample),
 		    .labels = sample->labels,
 		    .process_frame = report->process_roots
 		                         ? root_frame(folded, frame_name_process(profile, thread))

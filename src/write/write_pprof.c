@@ -159,9 +159,11 @@ static void build_wait_locations(struct pprof *pprof, const struct sample *sampl
 {
 	const struct report *report = pprof->report;
 
-	for (size_t i = 0; sample->wait != WAIT_NONE; i++) {
+	const uint32_t wait = sample_leaf_wait(report->profile, sample);
+
+	for (size_t i = 0; wait != WAIT_NONE; i++) {
 		_cleanup_free_ char *name =
-		    frame_name_wait(&report->profile->waits[sample->wait], report->syscalls, i);
+		    frame_name_wait(&report->profile->waits[wait], report->syscalls, i);
 		if (!name)
 			return;
 		protobuf_varint(&pprof->packed, frame_location_id(pprof, name));

@@ -137,6 +137,31 @@ static void assert_folded(struct profile *profile, const char *descriptor, const
 
 // As a server of short connections makes them: the system call is kept and what sort of thing it
 // waits for, and memory is bounded.
+// The number after the last quote is the holder's, whatever the name is.
+static void test_holders(void **state)
+{
+	static const struct {
+		const char *descriptor;
+		int tid;
+	} cases[] = {
+	    {"mutex 0x7f00, held by \"gc\" 4711", 4711},
+	    {"GIL, held by \"a \\\" 7\" 12", 12},
+	    {"the end of \"cc\" 17", 17},
+	    {"the end of \"cc\" 99999999999", 0},
+	    {"the end of \"cc\" 17 ", 0},
+	    {"GIL, held by another thread", 0},
+	    {"/tmp/x, held by \"y\" 5", 0},
+	    {"pipe:[5]", 0},
+	    {"", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		_cleanup_free_ char *text = memory_strdup(cases[i].descriptor);
+		assert_int_equal(wait_holder(&(struct wait){.descriptor = text}), cases[i].tid);
+	}
+}
+
 static void test_endless_waits(void **state)
 {
 	enum { MANY = 200000 };
@@ -306,6 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_locations_are_interned),
+	    cmocka_unit_test(test_holders),
 	    cmocka_unit_test(test_stacks_are_interned),
 	    cmocka_unit_test(test_samples_are_counted_by_stack_thread_and_state),
 	    cmocka_unit_test(test_a_goroutine_has_nothing_of_the_one_before),

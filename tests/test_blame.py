@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""--blame: below a stack that waits, what the one does that it waits for, as the program measured it."""
+
+import re
+import sys
+
+import harness
+import pprof
+from harness import start_wrap
+from test_record import report
+
+SECONDS = "3"
+FOLLOWED = re.compile(r"([\d.]+) s of ([\d.]+) s of waiting were followed")
+
+
+def blame(mode, *args, form="folded", **run):
+    return start_wrap([harness.fixture("blame"), SECONDS, mode], "--blame", *args, form=form, **run).finish(
+        keep=(0,)
+    )
+
+
+class Blame(harness.TestCase):
+    def check_chain(self, run, truth):
+        """What the workers wait for is shared out among gc's functions as gc's own clock says."""
+        wait_s, sweep_s, journal_s = (float(word) for word in truth.split()[1:])
+        waits = {";".join(s): n for s, n in run.stacks().items() if "handle" in s and "--" in s and s[0] == "worker"}
+        found = {name: sum(n for s, n in waits.items() if s.count(";--;") == links and f";{name}" in s)
+                 for name, links in (("sweep", 1), ("flush_journal", 2))}  # fmt: skip
+        total = sum(waits.values())
+        self.assertAlmostEqual(
+            found["sweep"] / total, sweep_s / (sweep_s + journal_s), delta=0.1, msg=f"{found} {truth}"
+        )
+        self.assertAlmostEqual(
+            found["flush_journal"] / total, journal_s / (sweep_s + journal_s), delta=0.1, msg=f"{found} {truth}"
+        )
+        self.assertGreater(total / run.summary.hz, 0.8 * wait_s)
+        chain = next(s for s in waits if ";flush_journal" in s).split(";")
+        names = [name for name in chain if name in ("handle", "--", "collect", "write_journal", "keep_journal")]
+        self.assertEqual(names, ["handle", "--", "collect", "write_journal", "--", "keep_journal"])
+
+    def test_chain(self):
+        run = blame("chain", "-t")
+        self.check_chain(run, run.stdout.decode())
+        followed_s, waiting_s = map(float, FOLLOWED.search(run.stderr).groups())
+        self.assertGreater(followed_s, 0.3 * waiting_s)
+        self.assertLess(followed_s, waiting_s)
+
+    def test_recording(self):
+        """Made with --locks, it says the same later, of a part of its time, and in each format."""
+        run = start_wrap(
+            [harness.fixture("blame"), SECONDS, "chain"], "--locks", form="record"
+        ).finish(keep=(0,))  # fmt: skip
+        folded, told = report(run.data, "--blame", "-t", "-f", "folded")
+        self.assertRegex(told, FOLLOWED)
+        counts = harness.read_folded(folded)
+        blamed = sum(n for stack, n in counts.items() if "--" in stack and stack[0] == "worker")
+        self.assertGreater(blamed, 0)
+        self.assertNotIn(b";--;", report(run.data, "-f", "folded")[0])
+        part = harness.read_folded(report(run.data, "--blame", "-t", "-f", "folded", "--to=1s")[0])
+        self.assertLess(sum(part.values()), 0.5 * sum(counts.values()))
+        self.assertTrue(any("--" in stack for stack in part))
+        samples = pprof.Profile(report(run.data, "--blame", "-f", "pprof")[0]).samples
+        self.assertEqual(sum(s.count for s in samples), sum(counts.values()))
+        kinds = {s.labels.get("kind") for s in samples if "--" in s.stack and s.thread == "worker"}
+        self.assertEqual(kinds, {"lock"})
+        self.assertIn(b"flush_journal", report(run.data, "--blame", "-f", "html")[0])
+
+    def test_child(self):
+        """A process that is waited for, if it is sampled too."""
+        run = blame("child", "-c")
+        waits = {s: n for s, n in run.stacks().items() if "wait4" in s}
+        blamed = sum(n for s, n in waits.items() if "--" in s and "sweep" in s[s.index("--"):])
+        self.assertGreater(blamed, 0.8 * sum(waits.values()), waits)
+        alone = blame("child")
+        self.assertFalse([s for s in alone.stacks() if "--" in s])
+        self.assertIn("were for threads that were not sampled then", alone.stderr)
+
+    def test_circle(self):
+        run = blame("circle")
+        self.assertIn("in a circle (a deadlock)", run.stderr)
+        circles = {s for s in run.stacks() if s[-1] == "[each waits for the next, in a circle]"}
+        self.assertEqual(len(circles), 1, circles)
+        self.assertEqual([name for name in circles.pop() if name in ("--", "lock_both")], ["lock_both", "--"] * 2)
+
+    def test_gil(self):
+        """Who wants Python's lock is shown what the thread does that has it."""
+        program = """
+import threading
+def burn():
+    while True: sum(range(1000))
+def want():
+    while True: sum(range(1000))
+threading.Thread(target=burn, daemon=True).start()
+threading.Thread(target=want, daemon=True).start()
+print("ready", flush=True)
+threading.Event().wait()
+"""
+        target = self.start(sys.executable, "-c", program)
+        stacks = harness.attach(target, "--blame", duration="1", form="folded").stacks()
+        blamed = [s for s in stacks if "--" in s and "want" in s[:s.index("--")]]
+        self.assertTrue([s for s in blamed if "burn" in s[s.index("--"):]], stacks)
+
+    def test_usage(self):
+        for args in (("--waits=1s",), ("--ring=10s", "-o", "/tmp")):
+            run = harness.Run(["--blame", *args, "-p", "1"]).finish(expect=harness.STATUS_USAGE)
+            self.assertIn("--blame is of a whole profile", run.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
