@@ -29,6 +29,8 @@ static inline void registers_set(struct registers *registers, unsigned int numbe
 	registers->known |= 1u << number;
 }
 
+struct rule;
+
 // Code that can be read.
 struct arch_code {
 	// Reads up to `size` bytes at the address; returns how many there are.
@@ -40,7 +42,16 @@ struct arch_code {
 	uint64_t (*find_start)(void *context, unsigned int n);
 	// Is told of each instruction that is looked at; NULL: nobody is.
 	void (*note)(void *context, uint64_t address, const void *bytes, size_t size);
-	bool changes_stacks; // it may be BEAM's (beam_code.h)
+	// What languages know of such code (language.h); each may be NULL.
+	// True if its rule is known by the instructions that end at `end`, with a jump that leads
+	// nowhere. keeps_fp: the frame pointer is still what it was at the first address.
+	bool (*rule_at_jump)(const struct arch_code *code, uint64_t end, bool keeps_fp,
+	                     struct rule *ret);
+	// True if the code leaves there as a ret would, with the stack pointer as at its entry.
+	bool (*is_tail_call)(const struct arch_code *code, uint64_t address);
+	// True if the call at that address never returns.
+	bool (*is_last_call)(const struct arch_code *code, uint64_t address);
+	bool changes_stacks; // it may change between the thread's stack and its own (beam_code.h)
 	void *context;
 };
 
@@ -66,8 +77,6 @@ struct arch_frame {
 	bool has_fp;       // the frame pointer has been set up
 	int64_t fp_to_cfa; // CFA - frame pointer
 };
-
-struct rule;
 
 struct arch {
 	const char *name;

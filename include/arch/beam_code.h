@@ -29,3 +29,11 @@ enum { BEAM_FRAME_ALIGNMENT = 64 };
 
 // Follows the code at normal_exit (the VM's beam_normal_exit). False if it has another shape.
 bool beam_code_read(const struct arch_code *code, uint64_t normal_exit, struct beam_layout *ret);
+
+// True for Erlang's calls in place of a return, with the stack pointer as at the entry: a jump
+// through an export, jmp *(%rax,%r12,8), and any way to where a function begins.
+bool beam_code_is_tail_call(const struct arch_code *code, uint64_t address);
+
+// True if the header of an Erlang function begins there: with a call that never returns, behind
+// which there are data.
+bool beam_code_is_header(const struct arch_code *code, uint64_t address);

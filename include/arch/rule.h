@@ -8,7 +8,6 @@
 
 #include "arch.h"
 #include "go_layout.h"
-#include "luajit_code.h"
 
 struct expression; // expression.h
 
@@ -20,7 +19,6 @@ enum rule_kind {
 	RULE_CODE,          // like a row, but from the code itself, to be checked: code without CFI
 	RULE_IMAGE,         // like a row, but from tables that the target has made, to be checked
 	RULE_SWITCH,        // CFA and saved registers, but on another stack of Go's runtime
-	RULE_LUAJIT,        // as for the frame of LuaJIT's VM that the code runs in
 	RULE_LANGUAGE,      // by a language's step alone
 	RULE_ELSEWHERE,     // the caller's frame is not on a stack: it is put back there on return
 };
@@ -66,8 +64,7 @@ struct rule {
 	uint8_t go_switch;   // RULE_SWITCH: enum go_switch
 	uint8_t go_slot;     // the slot of that
 	bool is_general;     // a row for very much code, which may not be right for all of it
-	struct luajit_layout luajit; // RULE_LUAJIT
-	uint64_t words[RULE_WORDS];  // the language's own
+	uint64_t words[RULE_WORDS]; // the language's own
 };
 
 // Frees the expressions.

@@ -80,6 +80,13 @@ struct language_thread {
 	void **own;          // what it keeps of the thread: free()d with it; NULL at first
 };
 
+// What a copy lacks that the language now knows of.
+enum language_lack {
+	LANGUAGE_LACKS_NOTHING,
+	LANGUAGE_LACKS_COPY, // another copy has it
+	LANGUAGE_LACKS_STOP, // it is known only when the thread is stopped
+};
+
 struct language {
 	const char *name; // as in --runtimes=
 
@@ -109,6 +116,16 @@ struct language {
 
 	// Code that no table covers: in a file (in guarded work), or of a JIT.
 	bool (*rule)(const struct language_code *code, struct rule *ret);
+	// Makes a better rule where a table's row holds for very much code. It has no expression,
+	// and no `step` takes it.
+	bool (*refine)(const struct language_code *code, const struct rule *row, struct rule *ret);
+	// Returns the last place before the address at which one of its functions may begin, by the
+	// look of JIT code; 0: not known.
+	uint64_t (*find_start)(const struct arch_code *code, uint64_t address);
+	// As struct arch_code's.
+	bool (*rule_at_jump)(const struct arch_code *code, uint64_t end, bool keeps_fp,
+	                     struct rule *ret);
+
 	// --- A thread's stack.
 
 	// While the thread stands still, after its stack was copied: copies other stacks and memory
@@ -120,6 +137,9 @@ struct language {
 	// After the walk: notes what it has shown of the thread, for its next copy.
 	void (*learn)(const struct language_thread *thread, const uint64_t *words,
 	              const struct unwound *stack);
+	// After a walk that has ended with STACK_SWITCHED: tells what would show more.
+	enum language_lack (*lacks)(const struct language_thread *thread,
+	                            const struct snapshot_note *note);
 
 	// --- What it adds to a stack, for languages that `find` has found.
 
@@ -147,6 +167,9 @@ struct language {
 // what is kept of them. Defined in src/languages.
 extern const struct language *const languages[LANGUAGES_MAX];
 
+// Returns the language's position in the table.
+size_t language_position(const struct language *language);
+
 // What follows is for the core.
 
 // Has each language look in the file (look_in_file). Call it in guarded work.
@@ -163,6 +186,16 @@ void languages_forget(void *processes[LANGUAGES_MAX]);
 
 // Makes the rule by the first language that has one. False if none has.
 bool languages_rule(const struct language_code *code, struct rule *ret);
+
+// As the functions of struct language, by the first one that knows.
+bool languages_refine(const struct language_code *code, const struct rule *row, struct rule *ret);
+uint64_t languages_find_start(const struct arch_code *code, uint64_t address);
+bool languages_rule_at_jump(const struct arch_code *code, uint64_t end, bool keeps_fp,
+                            struct rule *ret);
+
+// Returns the most that any language lacks of the thread.
+enum language_lack languages_lack(int tid, struct snapshot_hint *hint,
+                                  const struct snapshot *snapshot);
 
 // Has languages copy what they need of the thread.
 void languages_copy(struct snapshot_copy *copy);

@@ -56,8 +56,6 @@ struct snapshot {
 	bool is_parked;              // it is of a goroutine that no thread runs
 	bool asked_go;               // the copy was to hold what Go's runtime notes of the thread
 	struct go_thread go;         // which is this
-	uint64_t luajit_dispatch;    // of the VM that was asked; 0: none
-	uint64_t luajit_frame;       // where its innermost frame is; 0: not known
 	struct snapshot_note notes[LANGUAGES_MAX]; // one for each language, by position
 };
 

@@ -20,6 +20,7 @@ struct snapshot_copy {
 	const struct snapshot_hint *hint;
 	struct snapshot_buffer *buffer;
 	struct snapshot *snapshot; // with what was copied before
+	size_t language;           // that is asked, by position
 };
 
 // Returns how many more stacks can be copied.
@@ -27,6 +28,9 @@ size_t snapshot_copy_room(const struct snapshot_copy *copy);
 
 // True if the copy has the address already.
 bool snapshot_copy_has(const struct snapshot_copy *copy, uint64_t address);
+
+// Makes these bytes the language's note. It has none if there is no room.
+void snapshot_copy_note(const struct snapshot_copy *copy, const void *bytes, size_t size);
 
 // Copies `size` bytes from there on. False if there is no room, or none of them can be read.
 bool snapshot_copy_bytes(const struct snapshot_copy *copy, uint64_t start, size_t size);

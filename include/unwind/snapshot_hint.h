@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "language.h"
-#include "luajit.h"
 
 struct go_layout;
 struct other_stacks;
@@ -36,8 +35,7 @@ struct snapshot_hint {
 	                         // of its own
 	const struct go_layout *go; // of the program; NULL: none; borrowed
 	struct resident *resident;  // of the process; NULL: opened for each use; borrowed
-	struct luajit_thread luajit;
-	void *const *of_process; // what languages keep of the process; NULL: nothing; borrowed
+	void *const *of_process;    // what languages keep of the process; NULL: nothing; borrowed
 	void *of_thread[LANGUAGES_MAX]; // of the thread, each NULL: nothing; owned
 	struct other_stacks *others;    // to which callers led; NULL: none; owned
 	uint32_t n_grown;               // how often the copies were made larger

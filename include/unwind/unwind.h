@@ -12,7 +12,6 @@
 #include "go_thread.h"
 #include "hash.h"
 #include "language.h"
-#include "luajit.h"
 #include "profile.h"
 
 struct address_space;
@@ -46,7 +45,6 @@ struct unwinder {
 	uint32_t jit_code_generation; // that of the address space, when the entries were made
 	uint64_t start_stack;         // that of the address space, then
 	struct go_layout go;          // what stacks have shown of the Go program
-	struct luajit_thread luajit;  // what the last stack has shown of the thread
 	uint64_t tls;                 // the thread pointer, of the last stack; 0: unknown
 	uint32_t stepped;             // by position: languages that took a step of the last walk
 	uint64_t words[LANGUAGES_MAX][LANGUAGE_WORDS]; // of those; for others without meaning

@@ -44,7 +44,8 @@ static bool copy_shows_more(const struct copy_seen *seen)
 	case STACK_UNREADABLE:
 		return seen->is_elsewhere;
 	case STACK_SWITCHED:
-		return seen->other_luajit || (seen->is_go && seen->has_tls && !seen->has_go);
+		return seen->lack == LANGUAGE_LACKS_COPY ||
+		       (seen->is_go && seen->has_tls && !seen->has_go);
 	default:
 		return false;
 	}

@@ -79,7 +79,7 @@ void tick_plan_stop(struct ticker *ticker, struct target_thread *thread, enum th
 	stops_plan(&ticker->stops, thread, state, asleep, ticker->accounting.now_ns);
 }
 
-static struct copy_seen copy_seen(const struct ticker *ticker, const struct target_thread *thread,
+static struct copy_seen copy_seen(const struct ticker *ticker, struct target_thread *thread,
                                   const struct snapshot *snapshot, enum stack_end end)
 {
 	const struct snapshot_hint *hint = &thread->hint;
@@ -89,7 +89,8 @@ static struct copy_seen copy_seen(const struct ticker *ticker, const struct targ
 	    .has_tls = hint->tls != 0,
 	    .is_go = go_layout_is_known(hint->go),
 	    .has_go = snapshot->asked_go,
-	    .other_luajit = hint->luajit.dispatch != snapshot->luajit_dispatch,
+	    .lack = end == STACK_SWITCHED ? languages_lack(thread->tid, &thread->hint, snapshot)
+	                                  : LANGUAGE_LACKS_NOTHING,
 	    .is_elsewhere = snapshot_hint_knows_more(hint, snapshot),
 	    .held_at_exec = ticker->held_at_exec,
 	    .is_traced = ticker->target->tracer_pid != 0,

@@ -100,8 +100,6 @@ static void learn_outer_frames(const struct ticker *ticker, struct target_thread
 static void learn_for_next_copy(struct ticker *ticker, struct target_thread *thread,
                                 const struct snapshot *snapshot, const struct unwound *stack)
 {
-	if (ticker->unwinder.luajit.dispatch)
-		thread->hint.luajit = ticker->unwinder.luajit;
 	languages_learn(&ticker->unwinder, thread->tid, &thread->hint, stack);
 	const bool is_cut =
 	    stack->end == STACK_NOT_COPIED && snapshot_goes_on_at(snapshot, stack->missing);

@@ -60,6 +60,46 @@ bool languages_rule(const struct language_code *code, struct rule *ret)
 	return false;
 }
 
+size_t language_position(const struct language *language)
+{
+	size_t i = 0;
+
+	while (languages[i] != language)
+		i++;
+	return i;
+}
+
+bool languages_refine(const struct language_code *code, const struct rule *row, struct rule *ret)
+{
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		if (languages[i] && languages[i]->refine && languages[i]->refine(code, row, ret))
+			return true;
+	return false;
+}
+
+uint64_t languages_find_start(const struct arch_code *code, uint64_t address)
+{
+	uint64_t start = 0;
+
+	for (size_t i = 0; i < LANGUAGES_MAX && start == 0; i++)
+		if (languages[i] && languages[i]->find_start)
+			start = languages[i]->find_start(code, address);
+	return start;
+}
+
+bool languages_rule_at_jump(const struct arch_code *code, uint64_t end, bool keeps_fp,
+                            struct rule *ret)
+{
+	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
+		if (!languages[i] || !languages[i]->rule_at_jump ||
+		    !languages[i]->rule_at_jump(code, end, keeps_fp, ret))
+			continue;
+		ret->language = languages[i]->step ? (uint8_t)(i + 1) : 0;
+		return true;
+	}
+	return false;
+}
+
 // Returns what language i keeps of the process.
 static const void *process_of(const struct snapshot_hint *hint, size_t i)
 {
@@ -72,6 +112,7 @@ void languages_copy(struct snapshot_copy *copy)
 
 	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
 		void *own = hint->of_thread[i];
+		copy->language = i;
 		if ((!own && !process_of(hint, i)) || !languages[i]->copy)
 			continue;
 		languages[i]->copy(&(struct language_thread){.tid = copy->tid,
@@ -96,4 +137,24 @@ void languages_learn(struct unwinder *unwinder, int tid, struct snapshot_hint *h
 		};
 		languages[i]->learn(&thread, unwinder->words[i], stack);
 	}
+}
+
+enum language_lack languages_lack(int tid, struct snapshot_hint *hint,
+                                  const struct snapshot *snapshot)
+{
+	enum language_lack most = LANGUAGE_LACKS_NOTHING;
+
+	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
+		if ((!hint->of_thread[i] && !process_of(hint, i)) || !languages[i]->lacks)
+			continue;
+		const struct language_thread thread = {
+		    .tid = tid,
+		    .tls = hint->tls,
+		    .process = process_of(hint, i),
+		    .own = &hint->of_thread[i],
+		};
+		const enum language_lack lack = languages[i]->lacks(&thread, &snapshot->notes[i]);
+		most = lack > most ? lack : most;
+	}
+	return most;
 }

@@ -12,12 +12,9 @@
 #include "frame_rule.h"
 #include "file_code.h"
 #include "function_range.h"
-#include "ghc.h"
 #include "go_runtime.h"
 #include "gopclntab.h"
-#include "hotspot_code.h"
 #include "language.h"
-#include "luajit_code.h"
 #include "memory.h"
 #include "module.h"
 #include "perf_map.h"
@@ -105,13 +102,14 @@ static uint64_t find_start_of_jit_code(void *context, unsigned int n)
 
 	if (n == 0 && said)
 		return said;
-	return n == (said != 0) ? hotspot_code_find_start(&code, order->address) : 0;
+	return n == (said != 0) ? languages_find_start(&code, order->address) : 0;
 }
 
 static const struct arch_code in_file = {
     .read = read_file_code,
     .is_together = is_together_in_file,
     .find_start = find_start_in_file,
+    .rule_at_jump = languages_rule_at_jump,
 };
 
 static const struct arch_code jit_code = {
@@ -119,6 +117,7 @@ static const struct arch_code jit_code = {
     .is_together = is_together_in_jit_code,
     .find_start = find_start_of_jit_code,
     .note = note_jit_code,
+    .rule_at_jump = languages_rule_at_jump,
 };
 
 // True if calls need not preserve the register.
@@ -145,8 +144,6 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 		return false;
 	if (kind == MODULE_IMAGE && !code->space)
 		return false;
-	if (!is_jit && ghc_rule(code->module, &arch_code, address, ret))
-		return true;
 	const struct language_code asked = {.at = code,
 	                                    .address = address,
 	                                    .is_call = is_call,
@@ -154,10 +151,6 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 	                                    .code = &arch_code};
 	if (languages_rule(&asked, ret))
 		return true;
-	if (is_jit && is_call && hotspot_code_is_return_barrier(&arch_code, address)) {
-		*ret = (struct rule){.kind = RULE_ELSEWHERE};
-		return true;
-	}
 	const bool found = ARCH_NATIVE->code_rule(&arch_code, address, is_call, ret);
 	if (found && is_call && !is_jit && is_scratch(ret->cfa_register))
 		ret->left_alone = ARCH_NATIVE->left_alone(&arch_code, address);
@@ -198,6 +191,20 @@ static void forget_saved_fp(const struct code_address *code, struct rule *rule)
 	}
 }
 
+static bool refine_by_language(const struct code_address *code, bool is_call,
+                               const struct arch_code *arch_code, const struct rule *row,
+                               struct rule *ret)
+{
+	const struct language_code asked = {
+	    .at = code,
+	    .address = code->address + is_call,
+	    .is_call = is_call,
+	    .code = arch_code,
+	};
+
+	return languages_refine(&asked, row, ret);
+}
+
 // Reads the rule from the tables, or from the code itself where the tables are too general for it.
 static bool read_table_rule(const struct code_address *code, bool is_call, struct rule *ret)
 {
@@ -216,7 +223,7 @@ static bool read_table_rule(const struct code_address *code, bool is_call, struc
 		*ret = refined;
 	}
 	if (ret->kind == RULE_ROW && ret->is_general && !ret->signal_frame &&
-	    (luajit_code_refine(&arch_code, code->address + is_call, ret, &refined) ||
+	    (refine_by_language(code, is_call, &arch_code, ret, &refined) ||
 	     ARCH_NATIVE->refine(&arch_code, code->address + is_call, ret, &refined))) {
 		rule_deinit(ret);
 		*ret = refined;

@@ -260,13 +260,6 @@ static void ask_go(int tid, const struct snapshot_hint *hint, struct snapshot *s
 		go_thread_read(tid, hint->resident, hint->tls, hint->go, &snapshot->go);
 }
 
-static void ask_luajit(int tid, const struct snapshot_hint *hint, struct snapshot *snapshot)
-{
-	snapshot->luajit_dispatch = hint->luajit.dispatch;
-	snapshot->luajit_frame =
-	    snapshot->luajit_dispatch ? luajit_read(tid, hint->resident, &hint->luajit) : 0;
-}
-
 static bool is_copied(const struct snapshot *snapshot, uint64_t address)
 {
 	uint64_t byte;
@@ -343,6 +336,16 @@ size_t snapshot_copy_room(const struct snapshot_copy *copy)
 	return n < SNAPSHOT_MAX_STACKS ? SNAPSHOT_MAX_STACKS - n : 0;
 }
 
+void snapshot_copy_note(const struct snapshot_copy *copy, const void *bytes, size_t size)
+{
+	struct snapshot_buffer *buffer = copy->buffer;
+
+	if (buffer->size - buffer->used < SNAPSHOT_MAX_NOTE_BYTES)
+		return;
+	memcpy(buffer->bytes + buffer->used, bytes, size);
+	snapshot_buffer_end_note(buffer, size, copy->language, copy->snapshot);
+}
+
 bool snapshot_copy_has(const struct snapshot_copy *copy, uint64_t address)
 {
 	return is_copied(copy->snapshot, address);
@@ -398,7 +401,6 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	memset(ret->notes, 0, sizeof(ret->notes));
 	ret->is_parked = false;
 	ask_go(tid, hint, ret);
-	ask_luajit(tid, hint, ret);
 	while (sp && ret->n_regions < SNAPSHOT_MAX_STACKS) {
 		struct extent extent = stack_extent(sp, maps, hint, &ret->go);
 		if (ret->n_regions == 0)

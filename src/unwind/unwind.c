@@ -87,8 +87,7 @@ static bool points_into_frame(const struct registers *registers, const struct re
 	return fp >= registers->value[sp] && fp < caller->value[sp];
 }
 
-// True if a call returns to the caller's pc.
-static bool is_called_from(struct unwinder *unwinder, const struct registers *caller)
+bool unwind_is_called_from(struct unwinder *unwinder, const struct registers *caller)
 {
 	const uint64_t pc = caller->value[ARCH_NATIVE->pc];
 
@@ -204,7 +203,7 @@ static struct move apply_image(struct unwinder *unwinder, const struct rule *rul
 	const struct move move = apply_row(rule, is_return, snapshot, &caller);
 	if (!move.go_on)
 		return move;
-	if (!rule->signal_frame && !is_called_from(unwinder, &caller))
+	if (!rule->signal_frame && !unwind_is_called_from(unwinder, &caller))
 		return move_end_with(STACK_NO_RULE);
 	*registers = caller;
 	return move_go_on();
@@ -278,7 +277,7 @@ static struct move change_stack(struct unwinder *unwinder, const struct rule *ru
 		return apply_row(rule, is_return, snapshot, registers);
 	case GO_LEFT:
 	case GO_CALLER:
-		if (is_called_from(unwinder, registers))
+		if (unwind_is_called_from(unwinder, registers))
 			return move_go_on();
 		return move == GO_LEFT && address_space_is_code(unwinder->space,
 		                                                registers->value[ARCH_NATIVE->pc])
@@ -287,33 +286,6 @@ static struct move change_stack(struct unwinder *unwinder, const struct rule *ru
 	default:
 		return move_end_with(move == GO_ROOT ? STACK_COMPLETE : STACK_SWITCHED);
 	}
-}
-
-// Leaves code that runs in a frame of LuaJIT's VM: the caller is the VM's.
-static struct move leave_vm(struct unwinder *unwinder, const struct rule *rule, bool is_return,
-                            const struct snapshot *snapshot, struct registers *registers)
-{
-	enum { R12 = 12, R13 = 13 }; // traces use them, too
-	const struct arch *arch = ARCH_NATIVE;
-	const uint64_t pc = registers->value[arch->pc], sp = registers->value[arch->sp];
-	const uint64_t bias = bias_of(unwinder, pc, is_return);
-	struct registers caller = *registers;
-
-	if (!registers_know(registers, luajit_code_dispatch))
-		return move_end_with(STACK_NEEDS_REGISTER);
-	unwinder->luajit =
-	    (struct luajit_thread){registers->value[luajit_code_dispatch], rule->luajit};
-	const uint64_t frame = luajit_find_frame(snapshot, unwinder->luajit.dispatch, sp);
-	const struct rule *row = unwind_entry_find(unwinder, rule->luajit.vm + bias, false)->rule;
-	if (frame == 0)
-		return move_end_with(STACK_SWITCHED);
-	registers_set(&caller, arch->sp, frame);
-	caller.known &= ~(1u << R12 | 1u << R13);
-	if (row->kind != RULE_ROW || !apply_row(row, is_return, snapshot, &caller).go_on ||
-	    !is_called_from(unwinder, &caller))
-		return move_end_with(STACK_NO_RULE);
-	*registers = caller;
-	return move_go_on();
 }
 
 // Steps by the rule's kind.
@@ -331,8 +303,6 @@ static struct move step_plain(struct unwinder *unwinder, const struct rule *rule
 		return apply_image(unwinder, rule, is_return, snapshot, registers);
 	case RULE_SWITCH:
 		return change_stack(unwinder, rule, is_return, snapshot, walk, registers);
-	case RULE_LUAJIT:
-		return leave_vm(unwinder, rule, is_return, snapshot, registers);
 	case RULE_ELSEWHERE:
 		return move_end_with(STACK_SWITCHED);
 	case RULE_CODE:
@@ -348,6 +318,16 @@ struct move unwind_step_plain(struct language_step *step)
 {
 	return step_plain(step->unwinder, step->rule, step->is_return, step->snapshot, NULL,
 	                  step->registers);
+}
+
+uint64_t unwind_step_bias(const struct language_step *step)
+{
+	return bias_of(step->unwinder, step->registers->value[ARCH_NATIVE->pc], step->is_return);
+}
+
+const struct rule *unwind_rule_at(struct unwinder *unwinder, uint64_t pc)
+{
+	return unwind_entry_find(unwinder, pc, false)->rule;
 }
 
 // Has the rule's language take the step.
@@ -510,7 +490,6 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	size_t doubtful = 0;
 
 	refresh(unwinder);
-	unwinder->luajit.dispatch = 0;
 	unwinder->stepped = 0;
 	unwinder->has_guessed = false;
 	unwinder->tls = snapshot->tls;

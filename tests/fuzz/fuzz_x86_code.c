@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Machine code of the target's making, followed to its return.
 #include "fuzz.h"
+#include "beam_code.h"
 #include "hotspot_code.h"
+#include "language.h"
 #include "rule.h"
 #include "x86_code.h"
 #include "x86_frame.h"
@@ -56,15 +58,22 @@ static bool find_sp(void *context, uint64_t address, int64_t *ret)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	const struct arch_code code = {.read = read_code,
-	                               .is_together = is_together,
-	                               .find_start = find_start,
-	                               .changes_stacks = size > 0 && data[0] & 1,
-	                               .context = &input};
+	const bool is_erlang = size > 0 && data[0] & 1;
+	const struct arch_code code = {
+	    .read = read_code,
+	    .is_together = is_together,
+	    .find_start = find_start,
+	    .rule_at_jump = languages_rule_at_jump,
+	    .is_tail_call = is_erlang ? beam_code_is_tail_call : NULL,
+	    .is_last_call = is_erlang ? beam_code_is_header : NULL,
+	    .changes_stacks = is_erlang,
+	    .context = &input,
+	};
 	struct rule rule;
 
 	if (x86_code_rule(&code, START + (size % 2 ? size / 2 : 0), size % 3 == 0, &rule)) {
-		expect(rule.kind == RULE_CODE && rule.n_registers <= ARCH_MAX_REGISTERS);
+		expect((rule.kind == RULE_CODE || rule.kind == RULE_LANGUAGE) &&
+		       rule.n_registers <= ARCH_MAX_REGISTERS);
 		rule_deinit(&rule);
 	}
 	x86_code_is_after_call(data, size);

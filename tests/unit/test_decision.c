@@ -77,7 +77,7 @@ static const struct {
      {.end = STACK_NEEDS_REGISTER, .is_traced = true},
      ALWAYS(DECISION_COUNT)},
     {"another stack, of nobody that is known", {.end = STACK_SWITCHED}, ALWAYS(DECISION_COUNT)},
-    {"LuaJIT's", {.end = STACK_SWITCHED, .other_luajit = true}, ALWAYS(DECISION_COPY)},
+    {"LuaJIT's", {.end = STACK_SWITCHED, .lack = LANGUAGE_LACKS_COPY}, ALWAYS(DECISION_COPY)},
     {"Go's, whose thread pointer only a stop shows",
      {.end = STACK_SWITCHED, .is_go = true},
      DECISION_ASK,

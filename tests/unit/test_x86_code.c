@@ -16,7 +16,7 @@
 
 #include "beam_code.h"
 #include "cfi.h"
-#include "luajit.h"
+#include "luajit_code.h"
 #include "expression.h"
 #include "function_range.h"
 #include "memory.h"
@@ -420,6 +420,8 @@ static void test_beam_ways(void **state)
 		struct arch_code code = {.read = read_short,
 		                         .is_together = all_together,
 		                         .find_start = no_start,
+		                         .is_tail_call = beam_code_is_tail_call,
+		                         .is_last_call = beam_code_is_header,
 		                         .changes_stacks = true,
 		                         .context = &bytes};
 		assert_true(x86_code_rule(&code, 0x1000, false, &rule));
@@ -435,6 +437,7 @@ static void test_beam_ways(void **state)
 		}
 		rule_deinit(&rule);
 		// Other code does nothing of that kind.
+		code.is_tail_call = code.is_last_call = NULL;
 		code.changes_stacks = false;
 		assert_false(x86_code_rule(&code, 0x1000, false, &rule) &&
 		             known[i].by == BY_PROCESS);

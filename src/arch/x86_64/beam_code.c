@@ -13,6 +13,8 @@ enum {
 	MIN_FRAME_BYTES = 4096, // it has the registers of a scheduler
 	MAX_FRAME_BYTES = 1 << 20,
 	MAX_OFFSET = 4096,
+	SHAPE_BYTES = 4,
+	HEADER_BYTES = 40, // ErtsCodeInfo (erts/emulator/beam/code_ix.h)
 };
 
 const uint8_t beam_code_registers = BEAM_REGISTERS, beam_code_process = BEAM_PROCESS;
@@ -89,4 +91,32 @@ bool beam_code_read(const struct arch_code *code, uint64_t normal_exit, struct b
 		return false;
 	*ret = layout;
 	return true;
+}
+
+static bool read_shape(const struct arch_code *code, uint64_t address, uint8_t *ret)
+{
+	return code->read(code->context, address, ret, SHAPE_BYTES) == SHAPE_BYTES;
+}
+
+// True if a function begins so: with a jmp over a call for breakpoints (beam_asm_module.cpp,
+// emit_i_breakpoint_trampoline).
+static bool begins_function(const uint8_t *shape)
+{
+	return shape[0] == 0xeb && shape[1] == 0x06 && shape[3] == 0xe8;
+}
+
+bool beam_code_is_tail_call(const struct arch_code *code, uint64_t address)
+{
+	static const uint8_t jump[SHAPE_BYTES] = {0x42, 0xff, 0x24, 0xe0};
+	uint8_t shape[SHAPE_BYTES];
+
+	return read_shape(code, address, shape) &&
+	       (memcmp(shape, jump, sizeof(jump)) == 0 || begins_function(shape));
+}
+
+bool beam_code_is_header(const struct arch_code *code, uint64_t address)
+{
+	uint8_t shape[SHAPE_BYTES];
+
+	return read_shape(code, address + HEADER_BYTES, shape) && begins_function(shape);
 }

@@ -4,9 +4,6 @@
 #include <string.h>
 
 #include "arch.h"
-#include "beam_code.h"
-#include "hotspot_code.h"
-#include "luajit_code.h"
 #include "memory.h"
 #include "rule.h"
 #include "x86_instruction.h"
@@ -22,8 +19,6 @@ enum {
 	VISITED_SIZE = 8192,     // a power of two, more than MAX_INSTRUCTIONS
 	CHUNK_BYTES = 512,
 	CALL_BYTES = 5, // of a direct one
-
-	ERLANG_HEADER_BYTES = 40, // ErtsCodeInfo (erts/emulator/beam/code_ix.h)
 };
 
 static const uint64_t NO_GOAL = UINT64_MAX;
@@ -46,11 +41,11 @@ bool x86_code_is_after_call(const uint8_t *bytes, size_t size)
 
 struct search {
 	const struct arch_code *code;
-	unsigned int how;  // WAY_*
-	uint64_t goal;     // stop there, and not at a ret; NO_GOAL: at a ret
-	bool by_shape;     // stop where a runtime's code is known by its shape instead
-	struct rule shape; // the rule for that shape
-	bool to_handler;   // stop at a jump to PHP's next handler instead
+	unsigned int how;       // WAY_*
+	uint64_t goal;          // stop there, and not at a ret; NO_GOAL: at a ret
+	bool by_shape;          // stop where a language's code is known by its shape instead
+	struct rule shape;      // the rule for that shape
+	x86_code_jump *is_last; // stop at such a jump instead; NULL: none
 	size_t n_instructions;
 	struct way branches[MAX_BRANCHES];
 	size_t n_branches;
@@ -110,62 +105,14 @@ static enum effect advance(struct search *search, const struct instruction *i, s
 	return effect;
 }
 
-// True if a runtime's code is known by the way's end.
+// True if a language's code is known by the way's end.
 static bool has_shape(struct search *search, const struct way *way)
 {
-	if (!(way->written >> MACHINE_BP & 1) &&
-	    hotspot_code_is_dispatch(search->code, way->address)) {
-		hotspot_code_interpreter_rule(&search->shape);
-		return true;
-	}
-	search->shape = (struct rule){.kind = RULE_LUAJIT};
-	return luajit_code_is_exit(search->code, way->address, &search->shape.luajit);
-}
+	const struct arch_code *code = search->code;
 
-static bool is_jump_to_handler(const struct instruction *i)
-{
-	const uint8_t next_operation = 15; // the machine's number of its register
-
-	return i->map == MAP_ONE && !i->is_vector && i->opcode == 0xff && i->reg_field == 4 &&
-	       i->plain_base && i->rm == next_operation && i->displacement == 0;
-}
-
-enum { ERLANG_SHAPE_BYTES = 4 };
-
-// Reads as much of Erlang code as its shapes take. False if it is not Erlang code.
-static bool read_erlang_shape(const struct search *search, uint64_t address, uint8_t *ret)
-{
-	return search->how & WAY_CHANGES_STACKS &&
-	       search->code->read(search->code->context, address, ret, ERLANG_SHAPE_BYTES) ==
-	           ERLANG_SHAPE_BYTES;
-}
-
-// True if a function begins so: with a jmp over a call for breakpoints (beam_asm_module.cpp,
-// emit_i_breakpoint_trampoline).
-static bool begins_erlang_function(const uint8_t *shape)
-{
-	return shape[0] == 0xeb && shape[1] == 0x06 && shape[3] == 0xe8;
-}
-
-// True for Erlang's calls in place of a return, with the stack pointer as at the entry: a jump
-// through an export, jmp *(%rax,%r12,8), and any way to where a function begins.
-static bool is_erlang_tail_call(const struct search *search, uint64_t address)
-{
-	static const uint8_t jump[ERLANG_SHAPE_BYTES] = {0x42, 0xff, 0x24, 0xe0};
-	uint8_t shape[ERLANG_SHAPE_BYTES];
-
-	return read_erlang_shape(search, address, shape) &&
-	       (memcmp(shape, jump, sizeof(jump)) == 0 || begins_erlang_function(shape));
-}
-
-// True if the header of an Erlang function begins there: with a call that never returns, behind
-// which there are data.
-static bool is_erlang_header(const struct search *search, uint64_t address)
-{
-	uint8_t shape[ERLANG_SHAPE_BYTES];
-
-	return read_erlang_shape(search, address + ERLANG_HEADER_BYTES, shape) &&
-	       begins_erlang_function(shape);
+	return code->rule_at_jump &&
+	       code->rule_at_jump(code, way->address, !(way->written >> MACHINE_BP & 1),
+	                          &search->shape);
 }
 
 // True if another function may begin behind a call, which never returns then.
@@ -173,33 +120,35 @@ static bool may_end(const struct search *search, uint64_t call, uint64_t next)
 {
 	const struct arch_code *code = search->code;
 
-	return code->is_together && !code->is_together(code->context, call, next);
+	return (code->is_together && !code->is_together(code->context, call, next)) ||
+	       (code->is_last_call && code->is_last_call(code, call));
 }
 
 // Follows one way to its end. True if it leads to the goal, or to a ret, with *ret_popped the bytes
 // that the ret takes off the stack besides the return address.
 static bool follow(struct search *search, struct way *way, int64_t *ret_popped)
 {
+	const struct arch_code *code = search->code;
 	struct instruction i;
 
 	while (way->address != search->goal && visit(search, way->address) &&
 	       read_instruction(search, way->address, &i)) {
 		const uint64_t here = way->address;
-		if (is_erlang_tail_call(search, here)) {
+		if (code->is_tail_call && code->is_tail_call(code, here)) {
 			*ret_popped = 0;
 			return search->goal == NO_GOAL && !search->by_shape && !way->is_away;
 		}
 		way->address += i.length;
 		if (is_call(&i) && way->address != search->goal &&
-		    (may_end(search, here, way->address) || is_erlang_header(search, here)))
+		    may_end(search, here, way->address))
 			return false;
 		switch (advance(search, &i, way)) {
 		case RETURN:
 			*ret_popped = (uint16_t)i.immediate;
-			return search->goal == NO_GOAL && !search->by_shape && !search->to_handler;
+			return search->goal == NO_GOAL && !search->by_shape && !search->is_last;
 		case DEAD_END:
-			if (search->to_handler)
-				return is_jump_to_handler(&i);
+			if (search->is_last)
+				return search->is_last(&i);
 			if (search->by_shape && has_shape(search, way))
 				return true;
 			if (!search->by_shape || !(x86_instruction_may_write(&i) >> MACHINE_SP & 1))
@@ -312,7 +261,7 @@ static bool is_sane(const struct way *way)
 	return way->at >= -(1 << 30) && way->at <= 1 << 30;
 }
 
-// True if some way leads to where a runtime's code is known by its shape; the rule is then in
+// True if some way leads to where a language's code is known by its shape; the rule is then in
 // search->shape.
 static bool find_shape(struct search *search, uint64_t address)
 {
@@ -343,7 +292,8 @@ static bool find_jump(struct search *search, uint64_t address, struct way *ret)
 	return find_way(search, address, ret, &popped) && is_sane(ret);
 }
 
-bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int64_t *ret)
+bool x86_code_way_to_jump(const struct arch_code *code, uint64_t address, x86_code_jump *is_last,
+                          int64_t *ret)
 {
 	_cleanup_free_ struct search *search = memory_alloc_zeroed(1, sizeof(*search));
 	struct way way = {0};
@@ -352,7 +302,7 @@ bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int
 	search->code = code;
 	search->goal = NO_GOAL;
 	search->how = WAY_FOLLOWS_CALLS;
-	search->to_handler = true;
+	search->is_last = is_last;
 	if (!find_way(search, address, &way, &popped) || way.base != BASE_SP || way.is_lost)
 		return false;
 	*ret = way.at;
@@ -414,7 +364,7 @@ bool x86_code_refine(const struct arch_code *code, uint64_t address, const struc
 		x86_rule_of_way_out(&way, popped, ret);
 		return true;
 	}
-	if (!find_shape(search, address) || search->shape.kind != RULE_LUAJIT)
+	if (!find_shape(search, address) || search->shape.kind != RULE_LANGUAGE)
 		return false;
 	*ret = search->shape;
 	return true;

@@ -51,10 +51,14 @@ bool x86_code_may_lead_to(const struct arch_code *code, uint64_t start, uint64_t
 // the last of its function does not return.
 bool x86_code_may_return(const struct arch_code *code, uint64_t start);
 
-// Finds how much the code adds to the stack pointer until it jumps through the word that %r15
-// points to, as PHP's handlers do; calls are taken to return. False if it does not jump so, as far
-// as it is followed.
-bool x86_code_way_to_handler(const struct arch_code *code, uint64_t address, int64_t *ret);
+// True for a jump with which the way ends.
+struct instruction;
+typedef bool x86_code_jump(const struct instruction *i);
+
+// Finds how much the code adds to the stack pointer until such a jump; calls are taken to return.
+// False if it does not jump so, as far as it is followed.
+bool x86_code_way_to_jump(const struct arch_code *code, uint64_t address, x86_code_jump *is_last,
+                          int64_t *ret);
 
 enum { X86_CODE_MAX_CALL_BYTES = 8 };
 

@@ -119,6 +119,8 @@ static bool beam_rule(const struct language_code *code, struct rule *ret)
 	}
 	struct arch_code erlang = *code->code;
 	erlang.changes_stacks = true;
+	erlang.is_tail_call = beam_code_is_tail_call;
+	erlang.is_last_call = beam_code_is_header;
 	if (!ARCH_NATIVE->code_rule(&erlang, code->address, code->is_call, ret))
 		ARCH_NATIVE->frame_pointer_rule(ret);
 	ret->kept = 1u << beam_code_registers | 1u << beam_code_process;

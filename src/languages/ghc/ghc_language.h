@@ -8,14 +8,6 @@
 // (rts/StgCRun.c).
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "language.h"
 
-struct arch_code;
-struct module;
-struct rule;
-
-// Finds the rule (RULE_CODE) for an address of the module's code that no table covers. False if the
-// code is not known to be Haskell. The caller owns *ret. Call it in guarded work (module_guard).
-bool ghc_rule(struct module *module, const struct arch_code *code, uint64_t address,
-              struct rule *ret);
+extern const struct language ghc_language;
