@@ -5,6 +5,7 @@ import collections
 import http.server
 import os
 import shutil
+import subprocess
 import tempfile
 import threading
 import unittest
@@ -15,6 +16,7 @@ import firefox
 import harness
 import page
 import pprof
+import test_page
 from test_record import Recorded, report
 
 HOSTILE_NAMES = (
@@ -23,6 +25,7 @@ HOSTILE_NAMES = (
     "\u202eturned\u2066 around",
 )
 # Where things are at 1280x800: the lanes begin below the bars, the graph is at the bottom.
+EVERYTHING = "off=&all=1"  # idle time and all frames, too
 LANES, GRAPH = "lane-canvas", "graph-canvas"
 BROWSERS = {"chromium": ("chromium", browser.Browser), "firefox": ("firefox-esr", firefox.Firefox)}
 
@@ -123,6 +126,20 @@ class InBrowser(harness.TestCase):
         )
         return box[0] + box[2] * x, box[1] + (box[3] * y if y <= 1 else y)
 
+    def drawn_texts(self, canvas):
+        """[text, its left and right end] as the canvas is drawn next, and the canvas's width."""
+        return self.browser.evaluate(f"""(async () => {{
+            const drawn = [], draw = CanvasRenderingContext2D.prototype.fillText;
+            CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {{
+                if (this.canvas.id === '{canvas}')
+                    drawn.push([text, x, x + this.measureText(text).width]);
+                return draw.call(this, text, x, ...rest);
+            }};
+            profilerApp.drawNow();
+            CanvasRenderingContext2D.prototype.fillText = draw;
+            return [drawn, document.getElementById('{canvas}').clientWidth];
+        }})()""")
+
 
 class Sums(InBrowser):
     def assert_sums(self, told, expected, slack_ns=0):
@@ -134,7 +151,7 @@ class Sums(InBrowser):
                 self.assertLessEqual(abs(a - b), slack_ns, name)
 
     def test_all(self):
-        self.open()
+        self.open(EVERYTHING)
         sums, kinds = collections.defaultdict(lambda: [0, 0]), collections.Counter()
         for sample in pprof.Profile(report(self.data, "-f", "pprof")[0]).samples:
             kinds[sample.kind] += sample.wall_ns
@@ -149,7 +166,7 @@ class Sums(InBrowser):
 
     def test_ranges(self):
         """What is chosen in the page is what --from and --to choose, by the weights of the whole."""
-        self.open()
+        self.open(EVERYTHING)
         weights = {thread["tid"]: thread["weigh"] for thread in page.Page(self.html).threads}
         for start, end in ((0, 0.25), (0.1, 0.14), (0.333, 0.667), (0.5, 0.9), (0.95, 1)):
             html = report(self.data, "-f", "html", f"--from={start:.3f}" if start else "-t", f"--to={end:.3f}")[0]
@@ -178,12 +195,118 @@ class Sums(InBrowser):
         """Its share is that of --focus, nothing twice."""
         for pattern in ("_here$", "^(worker|sleep_ms)$", "spin"):
             focused = pprof.Profile(report(self.data, "-f", "pprof", f"--focus={pattern}")[0])
-            self.open("asleep=1&q=" + pattern.replace("^", "%5E").replace("|", "%7C"))
+            self.open(EVERYTHING + "&asleep=1&q=" + pattern.replace("^", "%5E").replace("|", "%7C"))
             told = self.told()
             expected = sum(sample.wall_ns for sample in focused.samples)
             self.assertGreater(expected, 0)
             self.assertLessEqual(abs(told["matched"] - expected), 0.001 * told["time"], pattern)
             self.assertIn("matched", self.text("matched"))
+
+
+class OwnCode(InBrowser):
+    """The page begins with the program's own code."""
+
+    def view(self, data):
+        environment = {**os.environ, "XDG_RUNTIME_DIR": Shared.directory, "SSH_CONNECTION": "1", "BROWSER": ""}
+        run = subprocess.run(
+            [harness.PROFILER, "view", "-q", "-"], input=data, capture_output=True, check=True,
+            timeout=harness.RUN_TIMEOUT_S, env=environment,
+        )  # fmt: skip
+        self.open(path=run.stdout.decode().rstrip("\n"))
+
+    def is_pressed(self, selector):
+        return self.browser.evaluate(f"document.querySelector('{selector}').ariaPressed") == "true"
+
+    def test_idle(self):
+        """Kinds that usually wait for work are hidden, and their share is said."""
+        self.open()
+        told = self.told()
+        idle = sum(told["kinds"][kind] for kind in ("condition", "event", "timer"))
+        self.assertGreater(idle, 0)
+        self.assertAlmostEqual(told["time"], sum(told["kinds"].values()) - idle, delta=10)
+        self.assertEqual(self.text("idle"), f"idle {100 * idle / sum(told['kinds'].values()):.1f} %")
+        self.assertFalse(self.is_pressed("#idle"))
+        self.browser.evaluate("document.getElementById('idle').click()")
+        self.browser.settle()
+        self.assertEqual(self.state(), "off=")
+        self.assertTrue(self.is_pressed("#idle"))
+        self.assertAlmostEqual(self.told()["time"], sum(told["kinds"].values()), delta=10)
+        self.browser.key("k")
+        self.browser.key("i")
+        self.assertEqual(self.state(), "")
+        # Nothing but idle time is shown as it is.
+        html = report(self.data, "-f", "html", "--syscall=^clock_nanosleep$", "--state=sleeping")[0]
+        self.open(path=write("idle.html", html))
+        self.assertGreater(self.told()["time"], 0)
+        self.assertTrue(self.is_pressed("#idle"))
+
+    def test_folded_frames(self):
+        """The start of the program and of its threads, and the insides of locks."""
+        stacks = {
+            "_start;__libc_start_main;main;work;pthread_mutex_lock;__lll_lock_wait": 3,
+            "clone3;start_thread;work;pthread_mutex_lock;__GI___lll_lock_wait;futex_wait": 2,
+            "clone3;start_thread;work": 4, "clone3;start_thread": 1, "tool;main;x;_start;deep": 5,
+        }  # fmt: skip
+        self.view("".join(f"{stack} {n}\n" for stack, n in stacks.items()).encode())
+
+        def functions():
+            unit = self.browser.evaluate("profilerApp.profile.meta.count_ns")
+            return {name: (one["self"] / unit, one["total"] / unit) for name, one in self.told()["functions"].items()}
+
+        self.assertEqual(functions(), {
+            "main": (0, 8), "work": (4, 9), "pthread_mutex_lock": (5, 5), "tool": (0, 5), "x": (0, 5), "_start": (0, 5),
+            "deep": (5, 5),
+        })  # fmt: skip
+        self.assertEqual(self.browser.evaluate("profilerApp.sums.time * profilerApp.profile.unit"), 15)
+        self.browser.key("a")
+        self.assertEqual(self.state(), "all=1")
+        everything = functions()
+        self.assertEqual(everything["clone3"], (0, 7))
+        self.assertEqual(everything["start_thread"], (1, 7))
+        self.assertEqual(everything["pthread_mutex_lock"], (0, 5))
+        # The trees are sound: each node lies behind its parent and before the parent's end.
+        self.assertTrue(self.browser.evaluate("""[profilerApp.whole, profilerApp.folded].every(({nodes}) =>
+            nodes.parent.every((up, i) => i === 0 || up < i && nodes.next[i] <= nodes.next[up] &&
+                nodes.depth[i] === nodes.depth[up] + 1))"""))
+        self.browser.key("a")
+        self.assertEqual(self.state(), "")
+
+    def rows(self):
+        """The table's functions: [name, self time in percent]."""
+        return self.browser.evaluate("""[...document.querySelectorAll('#table tbody tr')].map(row =>
+            [row.querySelector('.name').textContent, parseFloat(row.cells[1].textContent)])""")
+
+    def test_own_self_time(self):
+        """Self time is that of the nearest function of the program's own; raw, it is the library's."""
+        self.open("off=&view=functions")
+        own = dict(self.rows())
+        self.assertEqual(own["clock_nanosleep"], 0)
+        self.browser.key("m")
+        self.assertEqual(self.state(), "off=&raw=1&view=functions")
+        raw = dict(self.rows())
+        self.assertLess(raw["sleep_ms"], 0.5 * own["sleep_ms"])
+        self.assertGreater(raw["clock_nanosleep"], 0.5 * own["sleep_ms"])
+        self.assertTrue(self.is_pressed("[data-toggle=raw]"))
+
+    def test_names(self):
+        """Without parameters and the like; where it says much, with file and line; in full in the tooltip."""
+        full = b"void shop::Cache<int, std::less<int> >::put<long>(long) const"
+        strings = (b"", b"samples", b"count", full, b"match", b"/usr/lib/python3.11/re/__init__.py", b"cache.cc")
+        location = test_page.message
+        data = location(
+            (1, location((1, 1), (2, 2))), (2, location((1, 2), (1, 1), (2, 9))),
+            (4, location((1, 1), (4, location((1, 1))))), (4, location((1, 2), (4, location((1, 2))))),
+            (5, location((1, 1), (2, 3), (4, 6), (5, 7))), (5, location((1, 2), (2, 4), (4, 5), (5, 166))),
+            *((6, string) for string in strings),
+        )  # fmt: skip
+        self.view(data)
+        drawn = self.drawn_texts("graph-canvas")[0]
+        self.assertEqual([text for text, _, _ in drawn], ["all", "shop::Cache::put", "match", "re/__init__.py:166"])
+        self.browser.key("3")
+        rows = self.browser.evaluate("[...document.querySelectorAll('#table td:last-child')].map(cell => cell.textContent)")
+        self.assertEqual(sorted(rows), ["match re/__init__.py:166", "shop::Cache::put cache.cc:7"])
+        title = "[...document.querySelectorAll('.name')].find(name => name.textContent.includes('put')).title"
+        self.assertIn(full.decode(), self.browser.evaluate(title))
 
 
 class Use(InBrowser):
@@ -199,7 +322,7 @@ class Use(InBrowser):
         for letter in "rn":  # it may wait for a CPU
             self.browser.key("k")
             self.browser.key(letter)
-        self.assertEqual(self.state(), "off=running%2Crunnable")
+        self.assertEqual(self.state(), "off=running%2Crunnable%2Ccondition%2Cevent%2Ctimer")
         self.assertNotIn("spin_here", self.told()["functions"])
         self.browser.key("0")
         self.assertEqual(self.state(), "")
@@ -217,10 +340,12 @@ class Use(InBrowser):
 
     def test_other_keys(self):
         """Those that no other test presses."""
-        kinds = ("running", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped", "runnable")
+        kinds = ("running", "runnable", "lock", "condition", "file", "socket", "event", "timer", "pipe", "stopped")
+        idle = ("condition", "event", "timer")
         self.open()
-        for letter, kind in zip("rlcfsetpxn", kinds):
-            for state in (f"off={kind}", ""):
+        for letter, kind in zip("rnlcfsetpx", kinds):
+            off = [one for one in kinds if (one in idle) != (one == kind)]
+            for state in ("off=" + "%2C".join(off), ""):
                 self.browser.key("k")
                 self.browser.key(letter)
                 self.assertEqual(self.state(), state)
@@ -254,7 +379,7 @@ class Use(InBrowser):
 
     def test_arrows(self):
         """The graph is walked, read aloud and zoomed by keys alone."""
-        self.open()
+        self.open(EVERYTHING)
         self.browser.evaluate("document.getElementById('graph-scroll').focus()")
         seen = []
         for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown"):
@@ -262,16 +387,18 @@ class Use(InBrowser):
             seen.append(self.text("focus-text").split(".")[0])
         self.assertEqual(len(set(seen)), len(seen), seen)
         self.browser.key("Enter", text="\r")
-        self.assertRegex(self.state(), r"^zoom=\d+$")
+        self.assertRegex(self.state(), r"&zoom=\d+$")
         self.browser.key("Backspace")
-        self.assertNotEqual(self.state(), "zoom=0")
+        self.assertNotIn("zoom=0", self.state())
         # The tree, too.
         self.browser.key("4")
         self.browser.evaluate("document.querySelector('[role=row][data-id]').focus()")
-        rows = self.browser.evaluate("document.querySelectorAll('[role=row]').length")
-        self.browser.key("ArrowDown")
-        self.browser.key("ArrowRight")
-        self.assertGreater(self.browser.evaluate("document.querySelectorAll('[role=row]').length"), rows)
+        counts = [self.browser.evaluate("document.querySelectorAll('[role=row]').length")]
+        for key in ("ArrowDown", "ArrowUp", "ArrowLeft", "ArrowRight"):
+            self.browser.key(key)
+            counts.append(self.browser.evaluate("document.querySelectorAll('[role=row]').length"))
+        self.assertGreater(counts[0], 4)  # the hot paths are open
+        self.assertEqual(counts, [counts[0]] * 3 + [1, counts[0]])
 
     def test_search_keys(self):
         self.open()
@@ -312,7 +439,7 @@ class Use(InBrowser):
 
     def test_put_away(self):
         """A function's stacks left out, or what it calls folded into it: the rest stays as it was."""
-        self.open()
+        self.open(EVERYTHING)
         whole = self.told()
         # Those in whose stack the function is, by the page's data.
         read = page.Page(self.html)
@@ -325,7 +452,7 @@ class Use(InBrowser):
         self.browser.settle()
         self.browser.key("n")
         self.browser.key("h")
-        self.assertRegex(self.state(), r"^q=.*&hide=\d+$")
+        self.assertRegex(self.state(), r"&q=.*&hide=\d+$")
         told = self.told()
         self.assertNotIn(name, told["functions"])
         self.assertAlmostEqual(told["time"], whole["time"] - within, delta=1)
@@ -342,7 +469,7 @@ class Use(InBrowser):
         self.assertAlmostEqual(told["functions"][name]["total"], within, delta=1)
         self.browser.key("2")  # callers: each leaf's own time, by kind
         self.assertGreater(self.told()["boxes"], 1)
-        self.browser.key("Escape")
+        self.browser.key("H")
         self.assertEqual(self.told()["functions"], whole["functions"])
 
     def test_two_ranges(self):
@@ -388,7 +515,7 @@ class Use(InBrowser):
         self.browser.wait(f"profilerTest().state === {told['state']!r}")
         # What is nonsense is as nothing.
         self.open("from=9&to=-3&zoom=1e99&view=x&threads=a,1&fn=-1&path=7.x&off=,%00")
-        self.assertEqual(self.state(), "path=7")
+        self.assertEqual(self.state(), "off=&path=7")
 
     def test_sizes(self):
         picture = os.path.join(Shared.directory, "shot.png")
@@ -403,20 +530,6 @@ class Use(InBrowser):
             self.browser.resize(1280, 800)
         self.browser.screenshot(picture)
         self.assertGreater(colours(picture), 6)
-
-    def drawn_texts(self, canvas):
-        """[text, its left and right end] as the canvas is drawn next, and the canvas's width."""
-        return self.browser.evaluate(f"""(async () => {{
-            const drawn = [], draw = CanvasRenderingContext2D.prototype.fillText;
-            CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {{
-                if (this.canvas.id === '{canvas}')
-                    drawn.push([text, x, x + this.measureText(text).width]);
-                return draw.call(this, text, x, ...rest);
-            }};
-            profilerApp.drawNow();
-            CanvasRenderingContext2D.prototype.fillText = draw;
-            return [drawn, document.getElementById('{canvas}').clientWidth];
-        }})()""")
 
     def test_axis(self):
         """Its last label is there, and not cut at the edge."""

@@ -8,6 +8,7 @@
 #include "labels.h"
 #include "memory.h"
 #include "module.h"
+#include "own_code.h"
 #include "symbolize.h"
 #include "writer.h"
 
@@ -85,13 +86,12 @@ static void push_frame(struct frame_table *table, const struct frame_function *f
 }
 
 // Adds a frame that the profiler itself names; takes over `name`.
-static void push_named(struct frame_table *table, char *name, const char *module,
-                       enum frame_kind kind)
+static void push_named(struct frame_table *table, char *name, enum frame_kind kind)
 {
 	const struct frame_function function = {
 	    .name = string_table_intern_clean(&table->strings, name),
 	    .file = string_table_intern(&table->strings, ""),
-	    .module = string_table_intern_clean(&table->strings, module),
+	    .module = string_table_intern(&table->strings, ""),
 	    .kind = kind,
 	};
 
@@ -99,19 +99,35 @@ static void push_named(struct frame_table *table, char *name, const char *module
 	push_frame(table, &function, 0);
 }
 
-static void push_line(struct frame_table *table, const struct line *line, const char *module,
-                      bool inlined)
+static void push_line(struct frame_table *table, const struct line *line,
+                      const struct module *module, bool inlined)
 {
 	const struct function *function = &table->report->symbols->functions[line->function];
 	const struct frame_function own = {
 	    .name = string_table_intern(&table->strings, function->name),
 	    .file = string_table_intern(&table->strings, function->file ? function->file : ""),
-	    .module = string_table_intern_clean(&table->strings, module),
+	    .module = string_table_intern_clean(&table->strings, module->path),
 	    .start_line = function->start_line,
 	    .kind = inlined ? FRAME_INLINED : FRAME_CODE,
+	    .own = own_code_function(module, function),
 	};
 
 	push_frame(table, &own, line->line);
+}
+
+static void push_unresolved(struct frame_table *table, const struct module *module,
+                            uint64_t address)
+{
+	_cleanup_free_ char *name = frame_name_unresolved(module, address);
+	const struct frame_function function = {
+	    .name = string_table_intern_clean(&table->strings, name),
+	    .file = string_table_intern(&table->strings, ""),
+	    .module = string_table_intern_clean(&table->strings, module->path),
+	    .kind = FRAME_CODE,
+	    .own = own_code_function(module, NULL),
+	};
+
+	push_frame(table, &function, 0);
 }
 
 static const struct frame_list *location_frames(struct frame_table *table, uint32_t id)
@@ -126,11 +142,10 @@ static const struct frame_list *location_frames(struct frame_table *table, uint3
 		return list;
 	list->first = table->n_ids;
 	for (uint32_t i = lines->count; i-- > 0;)
-		push_line(table, &report->symbols->lines[lines->first + i], module->path,
+		push_line(table, &report->symbols->lines[lines->first + i], module,
 		          i + 1 < lines->count);
 	if (lines->count == 0)
-		push_named(table, frame_name_unresolved(module, location->address), module->path,
-		           FRAME_CODE);
+		push_unresolved(table, module, location->address);
 	list->count = (uint32_t)(table->n_ids - list->first);
 	return list;
 }
@@ -146,7 +161,7 @@ static const struct frame_list *wait_frames(struct frame_table *table, uint32_t 
 	list->first = table->n_ids;
 	for (char *name; (name = frame_name_wait(&report->profile->waits[id], report->syscalls, n));
 	     n++)
-		push_named(table, name, "", FRAME_KERNEL);
+		push_named(table, name, FRAME_KERNEL);
 	for (size_t i = 0; i < n / 2; i++) { // they came leaf first
 		uint32_t *a = &table->ids[list->first + i], *b = &table->ids[table->n_ids - 1 - i];
 		const uint32_t frame = *a;
@@ -169,7 +184,7 @@ static const struct frame_list *label_frames(struct frame_table *table, uint32_t
 	for (const char *const *key = report->label_frames; *key; key++) {
 		char *name = frame_name_label(report->profile->labels[id], *key);
 		if (name)
-			push_named(table, name, "", FRAME_CODE);
+			push_named(table, name, FRAME_CODE);
 	}
 	list->count = (uint32_t)(table->n_ids - list->first);
 	return list;
@@ -182,7 +197,7 @@ static const struct frame_list *end_frames(struct frame_table *table, enum stack
 	if (end == STACK_COMPLETE || list->count > 0)
 		return list;
 	list->first = table->n_ids;
-	push_named(table, frame_name_truncated(end), "", FRAME_END);
+	push_named(table, frame_name_truncated(end), FRAME_END);
 	list->count = 1;
 	return list;
 }

@@ -3,6 +3,7 @@
 // them: inlined calls, what a thread waits in, and where a stack ends are frames, too.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct frame_function {
 	uint32_t name, file, module; // strings; "" where unknown
 	uint32_t start_line;         // 0: unknown
 	enum frame_kind kind;
+	bool own; // of the program's own code (own_code.h)
 };
 
 struct frame {

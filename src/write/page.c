@@ -93,17 +93,19 @@ static uint32_t wait_of(struct adding *adding, const struct sample *sample)
 	                labels ? labels : "");
 }
 
-static uint32_t flags_of(enum frame_kind kind)
+static uint32_t flags_of(const struct frame_function *function)
 {
-	switch (kind) {
+	const uint32_t own = function->own ? PAGE_OWN : 0;
+
+	switch (function->kind) {
 	case FRAME_INLINED:
-		return PAGE_INLINED;
+		return PAGE_INLINED | own;
 	case FRAME_KERNEL:
 		return PAGE_KERNEL;
 	case FRAME_END:
 		return PAGE_END;
 	default:
-		return 0;
+		return own;
 	}
 }
 
@@ -127,7 +129,7 @@ static uint32_t frame_of(struct adding *adding, uint32_t id)
 		              .module = string_table_intern(
 		                  &tree->modules, frame_table_string(table, function->module)),
 		              .line = function->start_line,
-		              .flags = flags_of(function->kind),
+		              .flags = flags_of(function),
 		          });
 	return *frame;
 }

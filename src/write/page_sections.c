@@ -80,6 +80,7 @@ static void put_frames(struct sections *sections)
 	COLUMN(frame, tree->frames, tree->n_frames, frame->module);
 	COLUMN(frame, tree->frames, tree->n_frames, frame->line);
 	COLUMN(frame, tree->frames, tree->n_frames, frame->flags);
+	COLUMN(frame, tree->frames, tree->n_frames, frame->short_name);
 	put_columns(sections, PAGE_FRAMES);
 }
 

@@ -16,7 +16,7 @@ enum page_section {
 	PAGE_NAMES,    // strings, as the next two
 	PAGE_FILES,    //
 	PAGE_MODULES,  //
-	PAGE_FRAMES,   // how many; name, file, module, line, flags
+	PAGE_FRAMES,   // how many; name, file, module, line, flags, short name
 	PAGE_NODES,    // how many, in preorder; levels to go up before each; frame
 	PAGE_THREADS,  // how many; tid, pid, birth, death + 1 (0: lives), name, runs, flags
 	PAGE_WAITS,    // how many; system call or why a goroutine waits, descriptor, labels

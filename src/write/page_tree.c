@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "memory.h"
+#include "short_name.h"
 
 void page_tree_init(struct page_tree *tree)
 {
@@ -47,7 +48,10 @@ uint32_t page_tree_frame(struct page_tree *tree, const struct page_frame *frame)
 	if (id != HASH_NONE)
 		return id;
 	id = tree->n_frames;
-	*array_push(tree->frames, tree->n_frames, tree->frames_capacity) = *frame;
+	_cleanup_free_ char *short_text = short_name(tree->names.items[frame->name]);
+	struct page_frame added = *frame;
+	added.short_name = string_table_intern(&tree->names, short_text);
+	*array_push(tree->frames, tree->n_frames, tree->frames_capacity) = added;
 	hash_index_insert(&tree->frame_index, hash, id);
 	return id;
 }

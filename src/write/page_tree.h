@@ -14,12 +14,13 @@
 enum { PAGE_ROOT = 0 };
 
 // The flags of a frame.
-enum { PAGE_INLINED = 1, PAGE_KERNEL = 2, PAGE_END = 4 };
+enum { PAGE_INLINED = 1, PAGE_KERNEL = 2, PAGE_END = 4, PAGE_OWN = 8 };
 
 struct page_frame {
 	uint32_t name, file, module; // strings of the tree's tables
 	uint32_t line;               // the function's; 0: unknown
 	uint32_t flags;              // PAGE_*
+	uint32_t short_name;         // string of the names, set by page_tree_frame (short_name.h)
 };
 
 struct page_node {

@@ -6,7 +6,7 @@ const SECTION = {
 	threads: 7, waits: 8, runs: 9, threadNames: 10, waitTexts: 11, weights: 12,
 };
 const ROOT = 0;
-const INLINED = 1, KERNEL = 2, TRUNCATED = 4; // flags of a frame
+const INLINED = 1, KERNEL = 2, TRUNCATED = 4, OWN = 8; // flags of a frame
 const SLEPT = 1, BASE = 2, GOROUTINE = 4; // flags of a thread
 
 // Characters that change the direction of the text around them.
@@ -53,7 +53,7 @@ function readStrings(bytes) {
 function readFrames(bytes) {
 	const columns = new Columns(bytes), n = columns.number();
 	const frames = {n};
-	for (const name of ['name', 'file', 'module', 'line', 'flags'])
+	for (const name of ['name', 'file', 'module', 'line', 'flags', 'shortName'])
 		frames[name] = columns.column(n, Uint32Array);
 	return frames;
 }

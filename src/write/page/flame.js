@@ -220,9 +220,20 @@ class Graph {
 		if (width > 20) {
 			context.globalAlpha = missed ? 0.6 : box.dim ? 0.7 : 1;
 			context.fillStyle = missed || box.dim ? this.colours.ink : this.colours['on-kind'];
-			this.lettering.draw(context, app.frameName(box.frame), box.x + 3, y + BOX_HEIGHT / 2, width - 6);
+			this.write(context, box, y + BOX_HEIGHT / 2, width - 6);
 		}
 		context.globalAlpha = 1;
+	}
+
+	// Writes the function's name and, where there is room, its file and line.
+	write(context, box, y, room) {
+		const {app, lettering} = this, name = app.shortName(box.frame), used = (name.length + 2) * lettering.character;
+		lettering.draw(context, name, box.x + 3, y, room);
+		const place = used + 5 * lettering.character > room ? '' : app.boxPlaceOf(box.frame);
+		if (!place)
+			return;
+		context.globalAlpha *= 0.65;
+		lettering.draw(context, place, box.x + 3 + used, y, room - used);
 	}
 
 	fill(context, box, y, width) {

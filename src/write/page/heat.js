@@ -24,7 +24,7 @@ class Heat {
 		const n = Math.max(1, Math.ceil(span / column - 0.02)), cells = new Float64Array(n * HEAT_ROWS);
 		const running = profile.kinds.indexOf('running');
 		const counts = matches ? i => matches.byNode[runs.node[i]]
-			: state.off ? i => !(state.off >> runs.kind[i] & 1) : i => runs.kind[i] === running;
+			: state.off !== this.app.startOff ? i => !(state.off >> runs.kind[i] & 1) : i => runs.kind[i] === running;
 		eachRun(profile, sums.threads, profile.from, profile.end, i => {
 			if (!counts(i))
 				return;

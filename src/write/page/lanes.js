@@ -102,7 +102,7 @@ class Lanes {
 	// Draws the kinds' time of the chosen threads, stacked, for each pixel. Keeps the sums
 	// while nothing changes.
 	drawSum(context, height) {
-		const key = JSON.stringify([this.window, this.plot, this.app.sums.threads.map(t => t.id)]);
+		const key = JSON.stringify([this.window, this.plot, this.app.state.off, this.app.sums.threads.map(t => t.id)]);
 		if (this.sumKey !== key) {
 			this.sumKey = key;
 			this.sum = this.sumByPixel();
@@ -125,6 +125,8 @@ class Lanes {
 		const [from, to] = this.window, scale = n / (to - from);
 		const pixels = profile.kinds.map(() => new Float64Array(n + 1));
 		eachRun(profile, sums.threads, from, to, i => {
+			if (this.app.state.off >> runs.kind[i] & 1)
+				return;
 			const values = pixels[runs.kind[i]];
 			const a = Math.max(0, (runs.start[i] - from) * scale);
 			const b = Math.min(n, (runs.end[i] - from) * scale);

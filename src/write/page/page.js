@@ -23,13 +23,25 @@ a lane for that thread, with Ctrl or Shift for more. Right-click a box for its m
 const SHARES = `How shares are made: each tick takes one sample of every thread. The kernel's own count of its time on a
 CPU and of its waits for one divides each thread's time, and the samples of a state share that state's time equally.`;
 
+// Files of languages whose programs are known by file and line; names that many files have.
+const SCRIPTS = /\.(py|go|[cm]?[jt]sx?|rb|php|java|kt|scala|lua|erl|pl)$/;
+const SAME_NAMES = /^(__init__|__main__|index|main|mod)\./;
+
 class App {
 	constructor(profile) {
-		this.profile = profile;
+		this.whole = this.profile = profile; // with all frames; as it is shown
+		this.hasOwn = profile.frames.flags.some(flags => flags & OWN);
 		amount.of = profile.meta.counts ?? 'seconds';
 		this.version = 0; // changes whenever the graph must show something else
 		this.shades = new Map(); // by function
 		this.turnTo(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+		this.folded = foldProfile(profile);
+		this.profile = this.folded;
+		this.idle = this.looks.reduce((mask, look, kind) => look.idle ? mask | 1 << kind : mask, 0);
+		this.startOff = 0;
+		this.state = this.initialState();
+		this.addUp();
+		this.startOff = this.isIdle() ? 0 : this.idle;
 		this.state = this.initialState();
 		this.addUp();
 		this.lanes = new Lanes(this);
@@ -48,10 +60,16 @@ class App {
 	initialState() {
 		const {profile} = this;
 		return {
-			from: profile.from, to: profile.end, threads: null, off: 0,
+			from: profile.from, to: profile.end, threads: null, off: this.startOff, all: false, raw: false,
 			asleep: profile.threads.every(thread => thread.slept || thread.base), open: false,
 			a: null, hide: [], fold: [], q: '', view: 'flame', zoom: ROOT, path: [], fn: ROOT, flip: false, swap: false,
 		};
+	}
+	// True if there is hardly any time but of idle kinds.
+	isIdle() {
+		const {kindTime} = this.sums, sum = (total, time) => total + time;
+		const busy = kindTime.filter((_, kind) => !(this.idle >> kind & 1)).reduce(sum, 0);
+		return busy <= 0.001 * kindTime.reduce(sum, 0);
 	}
 	notes() {
 		return (this.profile.meta.notes ?? []).join('\n');
@@ -87,12 +105,20 @@ class App {
 	change(patch) {
 		const old = this.state;
 		this.state = {...old, ...patch};
-		if (['from', 'to', 'threads', 'off', 'asleep', 'swap', 'a', 'hide', 'fold'].some(key => this.state[key] !== old[key]))
+		if (this.state.all !== old.all)
+			this.showFrames(this.state.all);
+		if (['from', 'to', 'threads', 'off', 'asleep', 'swap', 'a', 'hide', 'fold', 'all'].some(key => this.state[key] !== old[key]))
 			this.addUp();
-		if (this.state.q !== old.q)
+		if (this.state.q !== old.q || this.state.all !== old.all)
 			this.findMatches();
 		this.version++;
 		this.draw();
+	}
+	// Shows all frames, or folds some; a node's number is another one then.
+	showFrames(all) {
+		this.profile = all ? this.whole : this.folded;
+		this.sums = this.base = null;
+		this.tables.opened = null;
 	}
 	go(patch) {
 		this.change(patch);
@@ -109,9 +135,9 @@ class App {
 				parts.set(key, seconds(state[key]));
 		if (state.threads)
 			parts.set('threads', [...state.threads].map(id => profile.threads[id].tid).join());
-		if (state.off)
+		if (state.off !== start.off)
 			parts.set('off', profile.kinds.filter((_, kind) => state.off >> kind & 1).join());
-		for (const key of ['asleep', 'open', 'flip', 'swap'])
+		for (const key of ['asleep', 'open', 'flip', 'swap', 'all', 'raw'])
 			if (state[key] !== start[key])
 				parts.set(key, state[key] ? 1 : 0);
 		for (const key of ['q', 'view', 'zoom'])
@@ -129,7 +155,8 @@ class App {
 	readHash() {
 		if (this.hash() === location.hash.slice(1))
 			return;
-		const parts = new URLSearchParams(location.hash.slice(1)), {profile} = this;
+		const parts = new URLSearchParams(location.hash.slice(1));
+		const profile = parts.get('all') === '1' ? this.whole : this.folded;
 		const state = this.initialState();
 		const number = (key, end) => {
 			const value = Number(parts.get(key));
@@ -145,10 +172,12 @@ class App {
 			const ids = profile.threads.filter(thread => tids.includes(thread.tid)).map(thread => thread.id);
 			state.threads = ids.length > 0 ? new Set(ids) : null;
 		}
+		if (parts.has('off'))
+			state.off = 0;
 		for (const kind of (parts.get('off') ?? '').split(','))
 			if (profile.kinds.includes(kind))
 				state.off |= 1 << profile.kinds.indexOf(kind);
-		for (const key of ['asleep', 'open', 'flip', 'swap'])
+		for (const key of ['asleep', 'open', 'flip', 'swap', 'all', 'raw'])
 			if (parts.has(key))
 				state[key] = parts.get(key) === '1';
 		state.q = parts.get('q') ?? '';
@@ -188,6 +217,7 @@ class App {
 		const cpuWait = document.getElementById('cpu-wait');
 		cpuWait.textContent = meta.cpu_wait ? `The process ${meta.cpu_wait}.` : '';
 		cpuWait.hidden = !meta.cpu_wait;
+		this.buildIdle();
 		this.buildKinds();
 		this.buildViews();
 		const search = document.getElementById('search');
@@ -213,12 +243,24 @@ class App {
 	}
 	buildKinds() {
 		const place = document.getElementById('kinds');
+		this.hasKind = this.profile.kinds.map((_, kind) => this.profile.runs.kind.includes(kind));
 		this.kindButtons = this.profile.kinds.map((kind, i) => {
 			const button = element('button', '', {type: 'button', 'data-kind': kind, title: this.looks[i].about});
 			button.addEventListener('click', event => this.switchKind(i, event.altKey));
-			place.append(button);
 			return button;
 		});
+		place.prepend(...this.kindButtons.filter((_, kind) => !this.looks[kind].idle));
+		place.append(...this.kindButtons.filter((_, kind) => this.looks[kind].idle));
+	}
+	// All idle kinds have one button; where it is on, each has one, too.
+	buildIdle() {
+		this.idleButton = element('button', '', {type: 'button', id: 'idle',
+			title: 'time in which threads usually wait for work: condition, event, timer. Click to show or hide it'});
+		this.idleButton.addEventListener('click', () => this.switchIdle());
+		document.getElementById('kinds').append(this.idleButton);
+	}
+	switchIdle() {
+		this.go({off: this.state.off & this.idle ? this.state.off & ~this.idle : this.state.off | this.idle});
 	}
 	buildViews() {
 		const place = document.getElementById('views');
@@ -230,6 +272,16 @@ class App {
 			place.append(button);
 			return button;
 		});
+		const toggle = (label, about, state, more = {}) => {
+			const button = element('button', label, {type: 'button', title: about, 'data-toggle': state});
+			button.addEventListener('click', () => this.go({[state]: !this.state[state], ...more}));
+			return button;
+		};
+		this.rawButton = toggle('raw self time', 'Give self time to the innermost function, be it of a library, ' +
+			'rather than to the nearest function of the program\u2019s own code (m)', 'raw');
+		this.allButton = toggle('all frames', 'Show also what starts the program and its threads ' +
+			'(_start to main, clone3 to start_thread) and the insides of locks (a)', 'all', {zoom: ROOT, path: []});
+		this.what.after(this.rawButton, this.allButton);
 	}
 	switchKind(kind, alone) {
 		const all = (1 << this.profile.kinds.length) - 1;
@@ -263,11 +315,20 @@ class App {
 	drawControls() {
 		const {state, sums, profile} = this, whole = sums.kindTime.reduce((a, b) => a + b, 0);
 		this.kindButtons.forEach((button, kind) => {
-			button.hidden = !profile.runs.kind.includes(kind);
+			const idle = this.looks[kind].idle;
+			button.hidden = !this.hasKind[kind] || idle && Boolean(state.off >> kind & 1) && (state.off & this.idle) === this.idle;
 			button.style.backgroundColor = this.looks[kind].colour;
 			button.textContent = `${this.looks[kind].words} ${formatShare(sums.kindTime[kind], whole)}`;
 			button.setAttribute('aria-pressed', !(state.off >> kind & 1));
 		});
+		const idleTime = sums.kindTime.reduce((sum, time, kind) => this.looks[kind].idle ? sum + time : sum, 0);
+		this.idleButton.hidden = !this.hasKind.some((has, kind) => has && this.looks[kind].idle);
+		this.idleButton.textContent = `idle ${formatShare(idleTime, whole)}`;
+		this.idleButton.setAttribute('aria-pressed', !(state.off & this.idle));
+		this.rawButton.hidden = state.view !== 'functions' || !this.hasOwn;
+		this.rawButton.setAttribute('aria-pressed', state.raw);
+		this.allButton.hidden = this.whole === this.folded || state.view === 'heat';
+		this.allButton.setAttribute('aria-pressed', state.all);
 		for (const button of this.viewButtons)
 			button.setAttribute('aria-current', button.dataset.view === state.view);
 		this.what.textContent = this.describeChoice();
@@ -318,6 +379,25 @@ class App {
 	frameName(frame) {
 		return this.profile.names[this.profile.frames.name[frame]] ?? '';
 	}
+	// Returns the name as the function's author knows it, without parameters and the like.
+	shortName(frame) {
+		return this.profile.names[this.profile.frames.shortName[frame]] ?? '';
+	}
+	// Returns "app.py:13", or else the module's name; '' where neither is known.
+	whereOf(frame) {
+		const {frames, files, modules} = this.profile, file = files[frames.file[frame]];
+		const [name, folder] = (file || modules[frames.module[frame]]).split('/').reverse();
+		const line = file && frames.line[frame] ? ':' + frames.line[frame] : '';
+		return (folder && SAME_NAMES.test(name) ? folder + '/' : '') + name + line;
+	}
+	// Returns the same for a box: only of languages whose functions are known by their file.
+	boxPlaceOf(frame) {
+		return SCRIPTS.test(this.profile.files[this.profile.frames.file[frame]]) ? this.whereOf(frame) : '';
+	}
+	isOwn(frame) {
+		return (this.profile.frames.flags[frame] & OWN) !== 0;
+	}
+
 	// Returns which of its kind's shades the function has.
 	shadeOf(frame) {
 		const name = this.profile.frames.name[frame];
@@ -496,6 +576,8 @@ class App {
 			return;
 		if (this.awaitsKind) {
 			this.awaitsKind = false;
+			if (event.key === 'i')
+				this.switchIdle();
 			const kind = this.looks.findIndex(look => look.letter === event.key);
 			if (kind >= 0)
 				this.switchKind(kind, false);
@@ -530,6 +612,8 @@ class App {
 			1: view('flame'), 2: view('callers'), 3: view('functions'), 4: view('tree'),
 			...this.profile.timed ? this.timeKeys(view) : {},
 			i: () => this.go({flip: !this.state.flip}),
+			a: () => this.go({all: !this.state.all, zoom: ROOT, path: []}),
+			m: () => this.go({raw: !this.state.raw}),
 			x: () => this.base && this.go({swap: !this.state.swap}),
 			b: () => this.keepRange(),
 			h: () => this.putAway('hide'), u: () => this.putAway('fold'),

@@ -34,7 +34,7 @@ function unseenTime(profile, thread, from, to) {
 	let part = 0, whole = 0;
 	eachRun(profile, [thread], from, to, (i, length) => { part += length; });
 	eachRun(profile, [thread], profile.from, profile.end, (i, length) => { whole += length; });
-	return thread.unseen.map(([kind, time, node]) => [node, kind, time * part / whole]);
+	return thread.unseen.map(([kind, time, node]) => [profile.place ? profile.place[node] : node, kind, time * part / whole]);
 }
 
 // Returns the chosen threads. With `base`, those of the other profile, where threads of the same
@@ -142,10 +142,21 @@ function selfByKind(profile, choice, sums) {
 	return sums.selfByKind;
 }
 
+// Returns for each node the nearest one above it, or itself, that is of the program's own code; the
+// node itself where there is none.
+function ownPlaces(profile) {
+	const {nodes, frames} = profile, own = new Uint32Array(nodes.n);
+	for (let i = 1; i < nodes.n; i++)
+		own[i] = frames.flags[nodes.frame[i]] & OWN ? i : own[nodes.parent[i]];
+	for (let i = 1; i < nodes.n; i++)
+		own[i] ||= i;
+	return own;
+}
+
 // Returns each function's self time, total (a call below the function itself counts once) and both
 // totals by kind. `keys` says for each frame which function it counts for; without it each counts
-// for itself.
-function functionSums(profile, sums, keys) {
+// for itself. `places` says for each node which one its self time is credited to.
+function functionSums(profile, sums, keys, places) {
 	const {nodes, frames} = profile, until = new Uint32Array(frames.n);
 	const self = new Float64Array(frames.n), total = new Float64Array(frames.n);
 	const byKind = sums.byKind.map(values => values && new Float64Array(frames.n));
@@ -153,7 +164,10 @@ function functionSums(profile, sums, keys) {
 		const frame = keys ? keys[nodes.frame[i]] : nodes.frame[i];
 		if (sums.total[i] === 0)
 			continue;
-		self[frame] += sums.self[i];
+		if (places)
+			self[nodes.frame[places[i]]] += sums.self[i];
+		else
+			self[frame] += sums.self[i];
 		if (i < until[frame])
 			continue;
 		until[frame] = nodes.next[i];

@@ -7,11 +7,12 @@ class Tables {
 		this.app = app;
 		this.place = document.getElementById('table');
 		this.sort = 'self';
-		this.opened = new Set([ROOT]);
+		this.opened = null; // nodes of the tree; null: those of the hot paths
 	}
 
 	draw() {
-		const {app} = this, key = [app.version, this.sort, this.opened.size].join();
+		const {app} = this, key = [app.version, this.sort].join();
+		this.opened ??= this.hotPaths();
 		if (this.key === key)
 			return;
 		this.key = key;
@@ -60,36 +61,49 @@ class Tables {
 		return [element('td', formatTime(total * profile.unit)), element('td', formatShare(total, sums.time))];
 	}
 
+	// A name with its file and line, or its module.
+	nameCells(frame, name) {
+		const where = element('span', this.app.whereOf(frame).slice(0, 200), {class: 'where'});
+		name.classList.toggle('own', this.app.isOwn(frame));
+		return [name, ' ', where];
+	}
+
 	functions() {
-		const {app} = this, {profile, sums} = app, {frames} = profile;
-		const found = sums.functions ??= functionSums(profile, sums);
+		const {app} = this, {profile, sums} = app, {frames} = profile, credits = app.hasOwn && !app.state.raw;
+		const found = credits ? sums.ownFunctions ??= functionSums(profile, sums, null, ownPlaces(profile))
+			: sums.functions ??= functionSums(profile, sums);
 		const order = this.sort === 'name'
-			? (a, b) => app.frameName(a) < app.frameName(b) ? -1 : 1
-			: (a, b) => found[this.sort][b] - found[this.sort][a];
+			? (a, b) => app.shortName(a) < app.shortName(b) ? -1 : 1
+			: (a, b) => found[this.sort][b] - found[this.sort][a] || found.total[b] - found.total[a];
 		const list = Array.from({length: frames.n}, (_, frame) => frame)
 			.filter(frame => found.total[frame] > 0).sort(order);
 		const body = element('tbody');
 		for (const frame of list.slice(0, MAX_ROWS)) {
-			const name = element('button', app.frameName(frame).slice(0, 1000), {class: 'name', type: 'button', title: app.placeOf(frame).slice(0, 1000)});
+			const about = [app.frameName(frame), app.placeOf(frame)].filter(Boolean).join('\n').slice(0, 1000);
+			const name = element('button', app.shortName(frame).slice(0, 1000), {class: 'name', type: 'button', title: about});
 			name.addEventListener('click', () => app.go({view: 'sandwich', fn: frame}));
 			const kinds = found.byKind.map(values => values ? values[frame] : 0);
-			body.append(element('tr', '', app.matches?.byFrame[frame] ? {class: 'match'} : {},
+			body.append(element('tr', '', this.matchClass(frame),
 				...this.times(found.self[frame]), ...this.times(found.total[frame]),
-				element('td', '', {}, this.mix(kinds, found.total[frame])), element('td', '', {}, name)));
+				element('td', '', {}, this.mix(kinds, found.total[frame])), element('td', '', {}, ...this.nameCells(frame, name))));
 		}
 		const more = list.length - MAX_ROWS;
 		const table = element('table', '', {},
-			this.head([['self', 'self'], ['share', null], ['total', 'total'], ['share', null], ['kinds', null], ['function', 'name']]), body);
+			this.head([['self', 'self'], ['self %', null], ['total', 'total'], ['total %', null], ['kinds', null], ['function', 'name']]), body);
 		if (more > 0)
-			table.append(element('caption', `${more} more functions are not shown`));
+			table.append(element('caption', `${more} functions with less time are not shown`));
 		return table;
+	}
+	matchClass(frame) {
+		const {matches} = this.app;
+		return matches ? {class: matches.byFrame[frame] ? 'match' : 'miss'} : {};
 	}
 
 	tree() {
 		const body = element('tbody');
 		this.addRows(body, ROOT, 1);
 		const table = element('table', '', {role: 'treegrid', 'aria-label': 'Calls'},
-			this.head([['total', null], ['share', null], ['self', null], ['share', null], ['kinds', null], ['function', null]]), body);
+			this.head([['total', null], ['total %', null], ['self', null], ['self %', null], ['kinds', null], ['function', null]]), body);
 		table.addEventListener('keydown', event => this.key_(event));
 		return table;
 	}
@@ -104,11 +118,11 @@ class Tables {
 		const attributes = {role: 'row', 'aria-level': level, tabindex: node === ROOT ? 0 : -1, 'data-id': node};
 		if (children.length > 0)
 			attributes['aria-expanded'] = open;
-		if (app.matches?.byFrame[nodes.frame[node]])
-			attributes.class = 'match';
+		Object.assign(attributes, this.matchClass(nodes.frame[node]));
 		const kinds = sums.byKind.map(values => values ? values[node] : 0);
 		const sign = children.length === 0 ? '\u2003' : open ? '\u25be ' : '\u25b8 ';
-		const name = element('td', sign + app.frameName(nodes.frame[node]).slice(0, 1000), {role: 'gridcell'});
+		const text = element('span', app.shortName(nodes.frame[node]).slice(0, 1000), {title: app.frameName(nodes.frame[node]).slice(0, 1000)});
+		const name = element('td', '', {role: 'gridcell'}, sign, ...this.nameCells(nodes.frame[node], text));
 		name.style.paddingLeft = level * 0.9 + 'rem';
 		const cells = [...this.times(sums.total[node]), ...this.times(sums.self[node]),
 			element('td', '', {}, this.mix(kinds, sums.total[node]))];
@@ -119,6 +133,23 @@ class Tables {
 		if (open)
 			for (const child of children.slice(0, MAX_ROWS))
 				this.addRows(body, child, level + 1);
+	}
+	// Returns the nodes to open at first: those that most of the time goes through, a screen of them.
+	hotPaths() {
+		const {profile, sums} = this.app, {nodes} = profile, opened = new Set([ROOT]);
+		let todo = [ROOT];
+		for (let rows = 0; todo.length > 0 && rows < 30;) {
+			const node = todo.shift();
+			opened.add(node);
+			for (let i = node + 1; i < nodes.next[node]; i = nodes.next[i])
+				if (sums.total[i] > 0)
+					rows++;
+			for (let i = node + 1; i < nodes.next[node]; i = nodes.next[i])
+				if (sums.total[i] > 0.08 * sums.time)
+					todo.push(i);
+			todo.sort((a, b) => sums.total[b] - sums.total[a]);
+		}
+		return opened;
 	}
 	toggle(node, open = !this.opened.has(node)) {
 		if (open)
