@@ -129,10 +129,12 @@ def cpu_of_children():
 
 
 class Run:
-    """A run of the profiler, in a directory of its own."""
+    """A run of the profiler, in a directory of its own. It tells all figures (-v), for the books,
+    unless it is to be brief."""
 
-    def __init__(self, args, target_pid=None, profiler=PROFILER, prefix=(), **popen):
+    def __init__(self, args, target_pid=None, profiler=PROFILER, prefix=(), brief=False, **popen):
         self.args = [str(arg) for arg in args]
+        self.is_brief = brief or bool({"-q", "--quiet", "-v"} & set(self.args))
         self.target_pid = target_pid
         self.directory = tempfile.mkdtemp(prefix="profiler-test-")
         os.chmod(self.directory, 0o777)
@@ -156,11 +158,14 @@ class Run:
         """For runs that sample: the option by which the profiler says when it does so, and the end
         of a pipe that is for it alone."""
         self._ready = None
-        if not {"-p", "--"} & set(self.args) or any("--ready-fd" in arg for arg in self.args):
+        if not {"-p", "--"} & set(self.args):
             return [], None
+        more = [] if self.is_brief else ["-v"]
+        if any("--ready-fd" in arg for arg in self.args):
+            return more, None
         self._ready, told = os.pipe()
         popen["pass_fds"] = [*popen.get("pass_fds", ()), told]
-        return [f"--ready-fd={told}"], told
+        return [f"--ready-fd={told}", *more], told
 
     def _states(self):
         """(state, tracer) of each thread of the target."""
@@ -479,13 +484,13 @@ def attach_until(is_enough, target, *args, **run):
     return done, counts
 
 
-def attach(target, *args, duration="0.4", hz=251, form="pprof", verbose=True, **run):
+def attach(target, *args, duration="0.4", hz=251, form="pprof", **run):
     """Attaches to the target for a while; the finished run. Again, if it has seen little: if no
     thread got a CPU, or the machine was paused for most of the time, or in a tick, for which the
     profiler then leaves out most of the others."""
     for _ in range(4):
         done = start_attach(
-            target, "-d", duration, *args, hz=hz, form=form, verbose=verbose, **run
+            target, "-d", duration, *args, hz=hz, form=form, **run
         ).finish()
         is_starved = done.starved and sum(done.starved.values()) >= done.summary.samples
         is_missed = done.summary.has_totals and (
@@ -498,11 +503,10 @@ def attach(target, *args, duration="0.4", hz=251, form="pprof", verbose=True, **
     return done
 
 
-def start_attach(target, *args, hz=251, form="pprof", verbose=True, **run):
+def start_attach(target, *args, hz=251, form="pprof", **run):
     pid = target if isinstance(target, int) else target.pid
-    more = ["-v"] if verbose else []
     name = {"pprof": "out.pb.gz", "folded": "out.folded", "record": "out.wprof"}[form]
-    return Run(["-p", pid, "-F", hz, "-o", name, *more, *args], target_pid=pid, **run)
+    return Run(["-p", pid, "-F", hz, "-o", name, *args], target_pid=pid, **run)
 
 
 def record_without_gaps(target, duration):
@@ -515,10 +519,9 @@ def record_without_gaps(target, duration):
     return run
 
 
-def start_wrap(command, *args, hz=251, form="pprof", verbose=True, **run):
-    more = ["-v"] if verbose else []
+def start_wrap(command, *args, hz=251, form="pprof", **run):
     name = {"pprof": "out.pb.gz", "folded": "out.folded", "record": "out.wprof"}[form]
-    return Run(["-F", hz, "-o", name, *more, *args, "--", *command], **run)
+    return Run(["-F", hz, "-o", name, *args, "--", *command], **run)
 
 
 def wrap(command, *args, expect=0, stdin=None, keep=(), **run):

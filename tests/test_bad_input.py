@@ -108,7 +108,7 @@ class Targets(harness.TestCase):
         )
         self.assertRegex(run.stderr, r"\d+ samples? without a stack: the kernel denied the stop")
         self.assertEqual(run.summary.truncated, run.summary.samples)
-        self.assertIn("held the target at no time\n", run.stderr)
+        self.assertIn("never paused the target\n", run.stderr)
 
     def test_already_traced_and_asleep(self):
         target = self.start_fixture("threads", 4, 0)

@@ -544,7 +544,7 @@ class Crowds(TestCase):
         target = self.start_hostile("sleepers", min(30000, self.room()))
         started = int(target.said[0])
         harness.need(started >= 1000, "so few threads are allowed here")
-        run = self.profile(target, seconds=2, hz=10, verbose=False, max_mb=2 * MAX_RSS_MB)
+        run = self.profile(target, seconds=2, hz=10, brief=True, max_mb=2 * MAX_RSS_MB)
         self.assertGreater(run.summary.n_threads, started * 0.9)
         self.assert_stacks(run.stacks(), r".*;(wait_for_ever|sleepers).*", share=0.9)
 

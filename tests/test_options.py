@@ -315,13 +315,30 @@ class Outputs(harness.TestCase):
         self.assertEqual([t.tid for t in run.summary.threads], [self.target.pid])
         self.assertEqual(run.summary.threads[0].name, "calls-O2")
         self.assertIn(" of 1 thread; ", run.stderr)
-        run = attach(self.target, verbose=False)
-        self.assertEqual(run.summary.threads, [])
-        self.assertTrue(run.summary.has_totals)
+
+    def test_summary(self):
+        """Without -v: a line of what was sampled and what it cost, a line for each thing that is
+        wrong, and what was written."""
+        run = attach(self.target, brief=True)
+        self.assertTrue(run.summary.brief, run.stderr)
+        self.assertEqual(run.summary.n_threads, 1)
+        others = [line for line in run.summary.lines[1:] if not re.match("missed|waited", line)]
+        self.assertEqual(others, ["wrote pprof to out.pb.gz"], run.stderr)
+
+    def test_summary_of_sleepers(self):
+        target = self.start("sleep", 100, ready=None)
+        harness.wait_until_in_calls(target.pid)
+        run = attach(target, brief=True)
+        self.assertRegex(run.summary.lines[0], r"; never paused the target, whose threads all slept$")
+
+    def test_summary_warns(self):
+        """Of stacks that are cut, if they are more than 1 %."""
+        run = attach(self.target, "--max-depth=2", brief=True)
+        self.assertEqual(run.summary.truncated, run.summary.samples, run.stderr)
 
     def test_quiet(self):
         for option in ("-q", "--quiet"):
-            run = attach(self.target, option, verbose=False)
+            run = attach(self.target, option)
             self.assertEqual(run.stderr, "")
             # It has not told whether the target had a CPU.
             stacks = {s: n for s, n in run.stacks().items() if s != harness.NO_STACK}
@@ -334,10 +351,10 @@ class Outputs(harness.TestCase):
         status, shown = run_in_terminal(args, directory)
         self.assertEqual(status, 0, shown)
         lines = [part for part in re.split(r"[\r\n]+|\x1b\[[\d;]*[A-Za-z]", shown) if part.strip()]
-        live = [part for part in lines if "samples" in part and "ticks" not in part]
+        live = [part for part in lines if "samples" in part and " in " not in part]
         self.assertGreaterEqual(len(live), 1, shown)
         self.assertRegex(live[-1], r"\b1\.5\b.*\d+ samples?, 1 thread, .*\d ?%")
-        self.assertRegex(shown, r"profiler: \d+ ticks at 99 Hz")
+        self.assertRegex(shown, r"profiler: \d+ samples of 1 thread in ")
         status, shown = run_in_terminal([*args, "-q"], directory)
         self.assertEqual((status, shown), (0, ""))
 

@@ -61,15 +61,19 @@ class Summary:
         r"(\d+) ticks? at ([\d.]+) Hz in ([\d.]+) s, (\d+) missed; "
         r"(\d+) samples? of (\d+) threads?; (\d+) distinct stacks?"
     )
+    BRIEF = re.compile(
+        r"(\d+) samples? of (\d+) threads? in ([\d.]+) s; (?:paused the target ([\d.]+) % of the time "
+        r"\(median \S+ \S+\)|never paused the target.*)"
+    )
     TRUNCATED = re.compile(r"(\d+) samples? truncated \(([\d.]+) %\): (.+)")
-    THINNED = re.compile(r"(\d+) of (\d+) ticks were left out .*")
+    THINNED = re.compile(r"(\d+) of (\d+) ticks were skipped .*")
     HELD = re.compile(
-        r"held the target for at most (-?[\d.]+) % of the time; "
-        r"a tick: median (\S+) (\S+), p99 (\S+) (\S+), max (\S+) (\S+)"
+        r"paused the target (-?[\d.]+) % of the time; "
+        r"each time: median (\S+) (\S+), p99 (\S+) (\S+), max (\S+) (\S+)"
     )
     CPU = re.compile(
-        r"cpu: sampled ([\d.]+) s running; the kernel counted "
-        r"([\d.]+) s on a CPU(?:, ([\d.]+) s waiting for one)?"
+        r"cpu: samples found it running for ([\d.]+) s; "
+        r"used ([\d.]+) s of CPU time; waited ([\d.]+) s for a CPU"
     )
     LEFT_OUT = re.compile(r"the filters left out (\d+) of (\d+) samples, ([\d.]+) of ([\d.]+) s")
     WROTE = re.compile(r"wrote (\w+) to (.+)")
@@ -98,6 +102,9 @@ class Summary:
             self.ticks, self.missed = int(totals[1]), int(totals[4])
             self.hz, self.duration_s = float(totals[2]), float(totals[3])
             self.samples, self.n_threads, self.stacks = (int(totals[i]) for i in (5, 6, 7))
+        self.brief = self._only(self.BRIEF)  # what is said without -v
+        if self.brief:
+            self.samples, self.n_threads = int(self.brief[1]), int(self.brief[2])
         truncated = self._only(self.TRUNCATED)
         self.truncated = int(truncated[1]) if truncated else 0
         self.truncated_by = {}

@@ -37,6 +37,7 @@
 #include "stack_limit.h"
 #include "status_line.h"
 #include "summary.h"
+#include "summary_counts.h"
 #include "supervise.h"
 #include "symbolize.h"
 #include "target.h"
@@ -437,7 +438,8 @@ static struct error *write_profile(struct session *session)
 {
 	const struct options *options = &session->options;
 	const struct symbolize_options names = {.inlines = options->inlines};
-	_cleanup_free_ char *comment = summary_comment(&session->stats, &session->profile);
+	const struct summary_counts counts = summary_count(&session->profile);
+	_cleanup_free_ char *comment = summary_comment(&session->stats, &counts);
 	struct symbols symbols = {0};
 	struct error *error;
 
@@ -451,6 +453,20 @@ static struct error *write_profile(struct session *session)
 		summary_print_advice(&session->profile, &session->modules, &symbols);
 	symbols_deinit(&symbols);
 	return error;
+}
+
+static void print_summary(struct session *session)
+{
+	const struct summary_counts counts = summary_count(&session->profile);
+	_cleanup_free_ char *cpu_wait = cpu_watch_text(&session->cpus, &session->profile);
+
+	summary_print(&(struct summary){
+	    .stats = &session->stats,
+	    .counts = &counts,
+	    .profile = &session->profile,
+	    .cpu_wait = cpu_wait,
+	    .verbose = session->options.verbose,
+	});
 }
 
 static struct error *profile_target(struct session *session)
@@ -473,10 +489,7 @@ static struct error *profile_target(struct session *session)
 		return error;
 	say_unread(session, 0);
 	if (!quiet)
-		summary_print(&session->stats, &session->profile, session->options.verbose);
-	_cleanup_free_ char *cpu_wait = cpu_watch_text(&session->cpus, &session->profile);
-	if (!quiet)
-		summary_print_cpu_wait(cpu_wait);
+		print_summary(session);
 	if (session->stats.check)
 		unwind_check_print(session->stats.check, session->options.verbose);
 	if (writes_windows(&session->options)) {

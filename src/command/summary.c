@@ -17,12 +17,16 @@
 #include "profile.h"
 #include "recording.h"
 #include "run_stats.h"
+#include "summary_counts.h"
 #include "syscall_name.h"
 #include "text.h"
 #include "wait_group_text.h"
 #include "writer.h"
 
 enum { MAX_FILE_DOUBTS = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
+
+// Of the ticks, and of the samples: what is no more than that is said with -v alone.
+enum { MISSED_PERCENT = 5, FAULTY_PERCENT = 1 };
 
 static double seconds(int64_t ns)
 {
@@ -51,73 +55,60 @@ static const char *format_duration(char *buffer, size_t size, int64_t ns)
 	return buffer;
 }
 
-// The samples whose stacks do not reach their root; by reason in by_end, unless that is NULL.
-static uint64_t count_truncated(const struct profile *profile, uint64_t by_end[N_STACK_ENDS])
+static double truncated_percent(const struct summary *summary)
 {
-	uint64_t total = 0;
-
-	for (int end = 0; end < N_STACK_ENDS; end++) {
-		if (by_end)
-			by_end[end] += profile->forgotten.by_end[end];
-		total += end == STACK_COMPLETE ? 0 : profile->forgotten.by_end[end];
-	}
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		const struct sample *sample = &profile->samples[i];
-		if (sample->count == 0)
-			continue;
-		const enum stack_end end = profile->stacks[sample->stack].end;
-		if (by_end)
-			by_end[end] += sample->count;
-		total += end == STACK_COMPLETE ? 0 : sample->count;
-	}
-	return total;
+	return percent((double)summary->counts->truncated, (double)summary->stats->samples);
 }
 
-static void print_truncated(const struct run_stats *stats, const struct profile *profile)
+static void print_truncated(const struct summary *summary)
 {
-	uint64_t by_end[N_STACK_ENDS] = {0};
-	const uint64_t total = count_truncated(profile, by_end);
+	const struct summary_counts *counts = summary->counts;
 
-	if (total == 0)
+	if (counts->truncated == 0)
 		return;
-	fprintf(stderr, "profiler: %ju sample%s truncated (%.1f %%):", (uintmax_t)total,
-	        text_plural(total), percent((double)total, (double)stats->samples));
+	fprintf(stderr, "profiler: %ju sample%s truncated (%.1f %%):", (uintmax_t)counts->truncated,
+	        text_plural(counts->truncated), truncated_percent(summary));
 	const char *separator = "";
 	for (int end = 0; end < N_STACK_ENDS; end++) {
-		if (end == STACK_COMPLETE || by_end[end] == 0)
+		if (end == STACK_COMPLETE || counts->by_end[end] == 0)
 			continue;
-		fprintf(stderr, "%s %ju %s", separator, (uintmax_t)by_end[end],
+		fprintf(stderr, "%s %ju %s", separator, (uintmax_t)counts->by_end[end],
 		        stack_end_name(end));
 		separator = ",";
 	}
 	fputc('\n', stderr);
 }
 
-static bool all_slept(const struct profile *profile)
+// What sampling cost the target, behind the line's beginning.
+static void print_pause(const struct summary *summary)
 {
-	for (size_t i = 0; i < profile->n_samples; i++)
-		if (profile->samples[i].count > 0 && profile->samples[i].state != THREAD_SLEEPING &&
-		    profile->samples[i].state != THREAD_DISK)
-			return false;
-	for (int end = 0; end < N_STACK_ENDS; end++)
-		if (profile->forgotten.by_end[end] > 0)
-			return false; // their states are forgotten, too
-	return true;
+	const struct run_stats *stats = summary->stats;
+	char median[32];
+
+	if (stats->stops > 0)
+		fprintf(stderr, "paused the target %.2f %% of the time (median %s)\n",
+		        summary_held_percent(stats),
+		        format_duration(median, sizeof(median),
+		                        histogram_percentile(&stats->tick_hold, 0.5)));
+	else
+		fprintf(stderr, "never paused the target%s\n",
+		        summary->counts->all_slept ? ", whose threads all slept" : "");
 }
 
-static void print_hold(const struct run_stats *stats, const struct profile *profile)
+static void print_pauses(const struct summary *summary)
 {
+	const struct run_stats *stats = summary->stats;
 	const struct histogram *hold = &stats->tick_hold;
 	char median[32], p99[32], max[32];
 
 	if (stats->stops == 0) {
-		fprintf(stderr, "profiler: held the target at no time%s\n",
-		        all_slept(profile) ? ": all samples are of sleeping threads" : "");
+		fputs("profiler: ", stderr);
+		print_pause(summary);
 		return;
 	}
 	fprintf(stderr,
-	        "profiler: held the target for at most %.2f %% of the time; a tick: median %s, p99 "
-	        "%s, max %s\n",
+	        "profiler: paused the target %.2f %% of the time; each time: median %s, p99 %s, "
+	        "max %s\n",
 	        summary_held_percent(stats),
 	        format_duration(median, sizeof(median), histogram_percentile(hold, 0.5)),
 	        format_duration(p99, sizeof(p99), histogram_percentile(hold, 0.99)),
@@ -127,12 +118,30 @@ static void print_hold(const struct run_stats *stats, const struct profile *prof
 		        format_duration(max, sizeof(max), stats->held_waiting_ns));
 }
 
+static double missed_percent(const struct run_stats *stats)
+{
+	return percent((double)stats->missed_ticks, (double)(stats->missed_ticks + stats->ticks));
+}
+
+static void print_missed(const struct run_stats *stats)
+{
+	fprintf(stderr,
+	        "profiler: missed %.0f %% of the moments to sample at: this machine is busy, or "
+	        "%g times a second is too often for it (-F)\n",
+	        missed_percent(stats), stats->frequency_hz);
+}
+
+static double thinned_percent(const struct run_stats *stats)
+{
+	return percent((double)stats->thinned_ticks, (double)(stats->thinned_ticks + stats->ticks));
+}
+
 static void print_thinned(const struct run_stats *stats)
 {
 	if (stats->thinned_ticks == 0)
 		return;
 	fprintf(stderr,
-	        "profiler: %ju of %ju ticks were left out to stay within --max-overhead=%g; the "
+	        "profiler: %ju of %ju ticks were skipped to stay within --max-overhead=%g; the "
 	        "other samples count for their time\n",
 	        (uintmax_t)stats->thinned_ticks, (uintmax_t)(stats->thinned_ticks + stats->ticks),
 	        stats->max_overhead_percent);
@@ -162,82 +171,60 @@ static void print_goroutines(const struct run_stats *stats)
 		        (uintmax_t)go->ended);
 	if (go->unreadable)
 		fprintf(stderr, "; %ju stacks not in memory", (uintmax_t)go->unreadable);
-	if (go->left_out)
-		fprintf(stderr, "; %ju goroutines more are not read", (uintmax_t)go->left_out);
 	if (go->guessed_minor)
 		fprintf(stderr, "; Go 1.%d, the newest known version, keeps them alike",
 		        go->guessed_minor);
 	fputc('\n', stderr);
 }
 
-static void print_labels(const struct run_stats *stats, const struct profile *profile)
+static void print_labels(const struct summary *summary)
 {
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		const struct sample *sample = &profile->samples[i];
-		if (sample->labels != LABELS_NONE && labels_lack(profile->labels[sample->labels]))
-			n += sample->count;
-	}
-	if (n > 0)
+	if (summary->counts->lack_labels > 0)
 		fprintf(stderr,
 		        "profiler: %ju of %ju samples lack labels; their label \"" LABELS_LACK
 		        "\" says why\n",
-		        (uintmax_t)n, (uintmax_t)stats->samples);
+		        (uintmax_t)summary->counts->lack_labels,
+		        (uintmax_t)summary->stats->samples);
 }
 
-static void print_folded(const struct run_stats *stats, const struct profile *profile)
+static void print_folded(const struct summary *summary)
 {
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < profile->n_samples; i++)
-		if (profile_wait_is_folded(&profile->waits[profile->samples[i].wait]))
-			n += profile->samples[i].count;
-	if (n > 0)
+	if (summary->counts->folded_waits > 0)
 		fprintf(stderr,
 		        "profiler: %ju of %ju samples say only what sort of thing they waited for "
 		        "(\"socket:" WAIT_FOLDED "\"): there were too many different ones\n",
-		        (uintmax_t)n, (uintmax_t)stats->samples);
+		        (uintmax_t)summary->counts->folded_waits,
+		        (uintmax_t)summary->stats->samples);
 }
 
 // Warns if the ticks found the target running much more or less often than the kernel did, and not
 // by chance. Times are weighed, so that totals are right all the same.
-static void print_bias(int64_t sampled_ns, int64_t cpu_ns, int64_t period_ns)
+static void print_bias(const struct summary *summary)
 {
 	enum { LEAST_SHARE = 4, SIGMAS = 4 };
-	const double off_ns = (double)(sampled_ns - cpu_ns), period = (double)period_ns;
-	const double variance = (double)(sampled_ns + cpu_ns) * period;
+	const struct summary_counts *counts = summary->counts;
+	const double cpu_ns = (double)counts->cpu_ns, running_ns = (double)counts->running_ns;
+	const double off_ns = running_ns - cpu_ns;
+	const double period_ns = (double)NS_PER_SECOND / summary->stats->frequency_hz;
+	const double variance = (running_ns + cpu_ns) * period_ns;
 
-	if (off_ns * off_ns * LEAST_SHARE * LEAST_SHARE < (double)cpu_ns * (double)cpu_ns ||
+	if (!counts->knows_cpu || off_ns * off_ns * LEAST_SHARE * LEAST_SHARE < cpu_ns * cpu_ns ||
 	    off_ns * off_ns < SIGMAS * SIGMAS * variance)
 		return;
 	fprintf(stderr,
-	        "profiler: ticks found the target running for %.2f s, but it used %.2f s of CPU "
+	        "profiler: samples found the target running for %.2f s, but it used %.2f s of CPU "
 	        "time: total times are corrected, shares within the running time may be off\n",
-	        seconds(sampled_ns), seconds(cpu_ns));
+	        seconds(counts->running_ns), seconds(counts->cpu_ns));
 }
 
-static void print_cpu(const struct profile *profile)
+static void print_cpu(const struct summary_counts *counts)
 {
-	int64_t sampled_ns = profile->forgotten.cpu_ns, cpu_ns = profile->forgotten.kernel_cpu_ns;
-	int64_t delay_ns = profile->forgotten.kernel_delay_ns;
-	bool known = false;
-
-	for (size_t i = 0; i < profile->n_samples; i++)
-		sampled_ns += profile->samples[i].cpu_ns;
-	for (size_t i = 0; i < profile->n_threads; i++) {
-		const struct thread *thread = &profile->threads[i];
-		known |= thread->kernel_cpu_ns >= 0;
-		cpu_ns += thread->kernel_cpu_ns > 0 ? thread->kernel_cpu_ns : 0;
-		delay_ns += thread->kernel_delay_ns > 0 ? thread->kernel_delay_ns : 0;
-	}
-	fprintf(stderr, "profiler: cpu: sampled %.3f s running", seconds(sampled_ns));
-	if (known)
-		fprintf(stderr, "; the kernel counted %.3f s on a CPU, %.3f s waiting for one",
-		        seconds(cpu_ns), seconds(delay_ns));
+	fprintf(stderr, "profiler: cpu: samples found it running for %.3f s",
+	        seconds(counts->running_ns));
+	if (counts->knows_cpu)
+		fprintf(stderr, "; used %.3f s of CPU time; waited %.3f s for a CPU",
+		        seconds(counts->cpu_ns), seconds(counts->delay_ns));
 	fputc('\n', stderr);
-	if (known)
-		print_bias(sampled_ns, cpu_ns, profile->period_ns);
 }
 
 static void print_thread(const struct profile *profile, uint32_t id, const struct sample *sums)
@@ -386,6 +373,15 @@ static void print_unread_go(const struct run_goroutines *go)
 		        other, go->n_others - 1);
 }
 
+static void print_unread_goroutines(const struct run_stats *stats)
+{
+	const uint64_t n = stats->goroutines.left_out;
+
+	if (n > 0)
+		fprintf(stderr, "profiler: %ju goroutine%s not sampled: there are too many\n",
+		        (uintmax_t)n, n == 1 ? " was" : "s were");
+}
+
 void summary_print_unread(const struct run_stats *stats)
 {
 	if (stats->goroutines.version[0])
@@ -403,7 +399,7 @@ void summary_print_unread(const struct run_stats *stats)
 		    stderr);
 }
 
-void summary_print_runtimes(const struct run_stats *stats)
+static void print_faults(const struct run_stats *stats)
 {
 	static const char *const reasons[N_RUNTIME_FAULTS] = {
 	    [RUNTIME_FAULT_EARLY] = "of an interpreter whose version was not in memory",
@@ -441,10 +437,24 @@ void summary_print_runtimes(const struct run_stats *stats)
 		        "are missing at [more calls]\n",
 		        (uintmax_t)stats->runtime_faults[RUNTIME_FAULT_TOO_DEEP],
 		        text_plural(stats->runtime_faults[RUNTIME_FAULT_TOO_DEEP]));
+}
+
+static double faults_percent(const struct run_stats *stats)
+{
+	uint64_t total = 0;
+
+	for (int fault = RUNTIME_FAULT_NONE + 1; fault < N_RUNTIME_FAULTS; fault++)
+		total += stats->runtime_faults[fault];
+	return percent((double)total, (double)stats->samples);
+}
+
+void summary_print_runtimes(const struct run_stats *stats)
+{
+	print_faults(stats);
 	summary_print_unread(stats);
 }
 
-// What the process may have noticed: README's promises, exception 3.
+// What the process may have noticed (profiler-promises(7)).
 static void print_unmended(const struct run_stats *stats)
 {
 	_cleanup_free_ char *name =
@@ -453,41 +463,85 @@ static void print_unmended(const struct run_stats *stats)
 	if (stats->calls.left == 0)
 		return;
 	fprintf(stderr,
-	        "profiler: %ju system calls that a stop had cut could not be mended, the last of "
-	        "them %s\n",
-	        (uintmax_t)stats->calls.left, name ? name : "one of int $0x80");
+	        "profiler: %ju system call%s ended early because of a pause (the last: %s): the "
+	        "target may have seen EINTR or a short transfer\n",
+	        (uintmax_t)stats->calls.left, text_plural(stats->calls.left),
+	        name ? name : "one of int $0x80");
 }
 
-void summary_print(const struct run_stats *stats, const struct profile *profile, bool verbose)
+static void print_totals(const struct summary *summary)
 {
-	const size_t n_threads =
-	    profile->n_threads - profile->n_free_threads + (size_t)profile->forgotten.threads;
-	const size_t n_stacks = profile->n_stacks + (size_t)profile->forgotten.stacks;
+	const struct run_stats *stats = summary->stats;
+	const struct summary_counts *counts = summary->counts;
 
 	fprintf(stderr,
 	        "profiler: %ju tick%s at %g Hz in %.3f s, %ju missed; %ju sample%s of %zu "
 	        "thread%s; %zu distinct stack%s\n",
 	        (uintmax_t)stats->ticks, text_plural(stats->ticks), stats->frequency_hz,
 	        seconds(stats->last_ns - stats->start_ns), (uintmax_t)stats->missed_ticks,
-	        (uintmax_t)stats->samples, text_plural(stats->samples), n_threads,
-	        text_plural(n_threads), n_stacks, text_plural(n_stacks));
+	        (uintmax_t)stats->samples, text_plural(stats->samples), counts->n_threads,
+	        text_plural(counts->n_threads), counts->n_stacks, text_plural(counts->n_stacks));
+}
+
+// What is always said: in few words what was sampled, and what is wrong.
+static void print_brief(const struct summary *summary)
+{
+	const struct run_stats *stats = summary->stats;
+	const struct summary_counts *counts = summary->counts;
+	const double samples = (double)stats->samples;
+
+	fprintf(stderr, "profiler: %ju sample%s of %zu thread%s in %.1f s; ",
+	        (uintmax_t)stats->samples, text_plural(stats->samples), counts->n_threads,
+	        text_plural(counts->n_threads), seconds(stats->last_ns - stats->start_ns));
+	print_pause(summary);
+	if (missed_percent(stats) > MISSED_PERCENT)
+		print_missed(stats);
+	if (thinned_percent(stats) > MISSED_PERCENT)
+		print_thinned(stats);
+	if (truncated_percent(summary) > FAULTY_PERCENT)
+		print_truncated(summary);
+	if (faults_percent(stats) > FAULTY_PERCENT)
+		print_faults(stats);
+	if (percent((double)counts->lack_labels, samples) > FAULTY_PERCENT)
+		print_labels(summary);
+	if (percent((double)counts->folded_waits, samples) > FAULTY_PERCENT)
+		print_folded(summary);
+}
+
+static void print_figures(const struct summary *summary)
+{
+	const struct run_stats *stats = summary->stats;
+
+	print_totals(summary);
 	print_thinned(stats);
-	print_truncated(stats, profile);
+	print_truncated(summary);
 	print_guessed_frames(stats);
-	print_hidden(stats);
-	print_refused(stats);
-	summary_print_runtimes(stats);
-	print_hold(stats, profile);
-	print_unmended(stats);
+	print_faults(stats);
+	print_pauses(summary);
 	print_goroutines(stats);
-	print_labels(stats, profile);
-	print_folded(stats, profile);
-	print_cpu(profile);
-	if (!verbose)
-		return;
+	print_labels(summary);
+	print_folded(summary);
+	print_cpu(summary->counts);
 	print_engine(stats);
 	print_calls(stats);
-	print_threads(profile);
+	print_threads(summary->profile);
+}
+
+void summary_print(const struct summary *summary)
+{
+	const struct run_stats *stats = summary->stats;
+
+	if (summary->verbose)
+		print_figures(summary);
+	else
+		print_brief(summary);
+	print_hidden(stats);
+	print_refused(stats);
+	summary_print_unread(stats);
+	print_unmended(stats);
+	print_unread_goroutines(stats);
+	print_bias(summary);
+	summary_print_cpu_wait(summary->cpu_wait);
 }
 
 void summary_print_cpu_wait(const char *text)
@@ -571,16 +625,14 @@ void summary_print_fetched(const struct debug_server *server)
 	        server->timed_out ? ", as the time for them was over" : "");
 }
 
-char *summary_comment(const struct run_stats *stats, const struct profile *profile)
+char *summary_comment(const struct run_stats *stats, const struct summary_counts *counts)
 {
-	const uint64_t truncated = count_truncated(profile, NULL);
-
 	return memory_printf(
 	    "profiler " PROFILER_VERSION ": %ju ticks at %g Hz, %ju missed; %ju "
 	    "of %ju samples truncated; %ju of %ju frames found by frame pointer, %ju by code; "
-	    "held the target for at most %.2f %% of the time",
+	    "paused the target %.2f %% of the time",
 	    (uintmax_t)stats->ticks, stats->frequency_hz, (uintmax_t)stats->missed_ticks,
-	    (uintmax_t)truncated, (uintmax_t)stats->samples,
+	    (uintmax_t)counts->truncated, (uintmax_t)stats->samples,
 	    (uintmax_t)stats->n_frame_pointer_steps, (uintmax_t)stats->n_frames,
 	    (uintmax_t)stats->n_code_steps, summary_held_percent(stats));
 }

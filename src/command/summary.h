@@ -13,14 +13,25 @@ struct modules;
 struct profile;
 struct recording;
 struct run_stats;
+struct summary_counts;
 struct symbols;
 struct writer;
 
 // For how much of the time threads were held, until now.
 double summary_held_percent(const struct run_stats *stats);
 
-// Prints the summary of a run; `verbose`: with a line for each thread.
-void summary_print(const struct run_stats *stats, const struct profile *profile, bool verbose);
+// What the summary of a run is made of; borrowed.
+struct summary {
+	const struct run_stats *stats;
+	const struct summary_counts *counts;
+	const struct profile *profile; // whose threads have a line each, if verbose
+	const char *cpu_wait;          // the line about waits for CPUs; NULL: none
+	bool verbose;
+};
+
+// Prints the summary of a run: one line, and one for each thing that is wrong. Verbose: all
+// figures.
+void summary_print(const struct summary *summary);
 
 // Prints the line about waits for CPUs (cpu_waits_text), unless it is NULL.
 void summary_print_cpu_wait(const char *text);
@@ -47,7 +58,7 @@ void summary_print_advice(const struct profile *profile, const struct modules *m
                           const struct symbols *symbols);
 
 // Returns the summary in one line, for formats that can hold a comment. The caller frees.
-char *summary_comment(const struct run_stats *stats, const struct profile *profile);
+char *summary_comment(const struct run_stats *stats, const struct summary_counts *counts);
 
 // Prints how many debug files were fetched from servers.
 void summary_print_fetched(const struct debug_server *server);

@@ -41,7 +41,7 @@ ENGINE = re.compile(
 )
 WORK = re.compile(r"engine: (\d+) frames unwound by (\d+) rules; ([\d.]+) ms of CPU .*, (\w+) prio")
 TICKS = re.compile(r"(\d+) ticks at (\S+) Hz in ([\d.]+) s, (\d+) missed; (\d+) samples")
-THINNED = re.compile(r"(\d+) of \d+ ticks were left out")
+THINNED = re.compile(r"(\d+) of \d+ ticks were skipped")
 
 
 def scratch():
@@ -227,7 +227,7 @@ def read_figures(text, usage):
         "held_percent": 0.0,
     }
     figures["hold_us"] = [float(engine[i]) * UNITS_US[engine[i + 1]] for i in (2, 4, 6)]
-    held = re.search(r"held the target for at most (-?[\d.]+) %", text)
+    held = re.search(r"paused the target (-?[\d.]+) %", text)
     if held:
         figures["held_percent"] = float(held[1])
     return figures
