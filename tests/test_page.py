@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import tempfile
@@ -281,7 +282,7 @@ class View(harness.TestCase):
         path = self.write("x.wprof", Recorded(target, duration="0.3").finish().data)
         target.end()
         shown, told = self.view(None, path, SSH_CONNECTION="1")
-        self.assertEqual(told, "profiler: no browser here: open that file in one\n")
+        self.assertEqual(told, "profiler: no browser here: open that file in one, or add --serve=8080 to see it over ssh\n")
         self.assertFalse(os.path.exists(self.noted))
         self.assertEqual(stat.S_IMODE(os.stat(shown).st_mode), 0o600)
         with open(shown, "rb") as file:
@@ -298,6 +299,69 @@ class View(harness.TestCase):
         self.assertEqual(self.view(None, path, "-q", SSH_CONNECTION="1")[1], "")
         for args in (["top", path], ["dump", path, "--at=100ms"]):
             self.assertIn("has no end", harness.Run(args).finish().stderr)
+
+    def serve(self, path):
+        """The server and its page's address, once it listens."""
+        process = subprocess.Popen(
+            [harness.PROFILER, "view", "--serve=0", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env={**os.environ, "XDG_RUNTIME_DIR": self.directory, "SSH_CONNECTION": "1"}, text=True,
+        )  # fmt: skip
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/[0-9a-f]{32})\n", process.stdout.readline())
+        return process, int(match[1]), match[2]
+
+    def ask(self, port, request):
+        """The status and body of the answer to these bytes."""
+        with socket.create_connection(("127.0.0.1", port), timeout=harness.RUN_TIMEOUT_S) as connection:
+            connection.sendall(request)
+            head, _, body = connection.makefile("rb").read().partition(b"\r\n\r\n")
+        return int(head.split()[1]), body
+
+    def test_served(self):
+        """To whom the address was told, and to nobody else."""
+        file = self.write("x.folded", b"main;work 3\n")
+        process, port, path = self.serve(file)
+        self.assertEqual(sorted(os.listdir(self.directory)), ["browser", "x.folded"])  # no page is left
+        with socket.create_connection(("127.0.0.1", port)):  # who says nothing keeps nobody waiting
+            for host in ("localhost", "127.0.0.1:9", "[::1]:80", "LOCALHOST:8080"):
+                status, body = self.ask(port, f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+                self.assertEqual(status, 200)
+                self.assertEqual([stack for _, _, _, stack, _, _ in page.Page(body).runs], [["main", "work"]])
+            for status, line, *headers in (
+                (403, f"GET {path} HTTP/1.1", "Host: evil.example"),
+                (403, f"GET {path} HTTP/1.1", "Host: localhost.evil.example"),
+                (403, f"GET {path} HTTP/1.1", "Host: localhost", "Host: localhost"),
+                (403, f"GET {path} HTTP/1.1"),
+                (404, f"GET {path[:-1]} HTTP/1.1", "Host: localhost"),
+                (404, f"GET {path}0 HTTP/1.1", "Host: localhost"),
+                (404, "GET / HTTP/1.1", "Host: localhost"),
+                (404, "GET ", "Host: localhost"),
+                (405, f"POST {path} HTTP/1.1", "Host: localhost"),
+                (405, f"HEAD {path} HTTP/1.1", "Host: localhost"),
+                (405, "nonsense"),
+            ):
+                request = "\r\n".join((line, *headers, "", "")).encode()
+                self.assertEqual(self.ask(port, request), (status, b""), request)
+            self.assertEqual(self.ask(port, b"GET / HTTP/1.1\r\nA: \0\r\n\r\n"), (400, b""))
+            with self.assertRaises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.2", port))
+        self.assertIn("cannot listen", self.view(None, file, f"--serve={port}", status=harness.STATUS_OUTPUT)[1])
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), 0)
+
+    def test_served_to_many(self):
+        """More connections than are answered at once wait; each gets its answer at last."""
+        process, port, path = self.serve(self.write("x.folded", b"main;work 3\n"))
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+        for connection in idle[:16]:
+            connection.close()
+        self.assertEqual(self.ask(port, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())[0], 200)
+        for connection in idle[16:]:
+            connection.close()
+        process.terminate()
+        self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), 0)
 
     def test_interrupted(self):
         """What is not finished is not left behind."""

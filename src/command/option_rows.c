@@ -263,6 +263,19 @@ static struct error *parse_output(struct options *options, const char *value)
 	return NULL;
 }
 
+static struct error *parse_serve(struct options *options, const char *value)
+{
+	long port = 0;
+
+	if (strcmp(value, "0") != 0 && !quantity_parse_count(value, UINT16_MAX, &port))
+		return option_error("--serve: '%s' is not a port: give a number such as 8080, or 0 "
+		                    "for any free one",
+		                    value);
+	options->serves = true;
+	options->serve_port = (uint16_t)port;
+	return NULL;
+}
+
 static struct error *parse_title(struct options *options, const char *value)
 {
 	options->title = value;
@@ -604,6 +617,10 @@ static const struct option_row rows[] = {
 	FLAG(0, "normalize", normalize, true,
 	     "scale A to the total of B, as if both ran equally long",
 	      .verbs = FOR_DIFF, .common = FOR_DIFF),
+	VALUE(0, "serve", "PORT", parse_serve,
+	      "show the page to browsers of this machine by HTTP on\n"
+	      "PORT, until Ctrl-C; for ssh -L; 0: any free port",
+	      .verbs = FOR_VIEW, .common = FOR_VIEW),
 	HEADING("Debug information:", FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT),
 	VALUE(0, "debug-dir", "DIR", parse_debug_dir,
 	      "look for debug files in DIR first; may be repeated"),

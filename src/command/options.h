@@ -38,6 +38,8 @@ struct options {
 	bool normalize;          // diff
 	int64_t duration_ns;     // 0: until the end
 	double frequency_hz;
+	bool serves;                 // view: its page, on this port of the loopback interface
+	uint16_t serve_port;         // 0: any
 	const char *title;           // of a page; NULL: its own
 	const char *output;          // as given; NULL: the default
 	const struct writer *writer; // never NULL after options_parse

@@ -124,6 +124,7 @@ const struct verb verbs[N_VERBS] = {
                      "Shows a recording, folded stacks, a pprof profile or a page in a browser.\n"
                      "Without a browser it prints the name of the page's file.\n",
             .examples = "  profiler view hour.wprof --from=14:03 --to=14:04\n"
+                        "  profiler view hour.wprof --serve=8080      over ssh\n"
                         "  profiler view cpu.pb.gz\n",
             .statuses = READING_STATUSES,
             .instead = "it makes its own file; for a page elsewhere: "

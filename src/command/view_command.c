@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "memory.h"
 #include "options.h"
 #include "output.h"
+#include "page_server.h"
 #include "record.h"
 #include "recording.h"
 #include "report_command.h"
@@ -27,6 +29,11 @@
 static bool begins_with(const struct input_file *file, const char *start)
 {
 	return file->size >= strlen(start) && memcmp(file->bytes, start, strlen(start)) == 0;
+}
+
+static bool is_page(const struct input_file *file)
+{
+	return begins_with(file, "<!doctype html>");
 }
 
 static bool is_recording(const struct input_file *file)
@@ -125,7 +132,7 @@ static struct error *write_recording_page(const struct options *asked, struct in
 static struct error *write_any_page(const struct options *options, struct input_file *file,
                                     char **ret)
 {
-	if (begins_with(file, "<!doctype html>")) {
+	if (is_page(file)) {
 		*ret = realpath(file->path, NULL) ?: memory_strdup(file->path);
 		return NULL;
 	}
@@ -137,14 +144,15 @@ static struct error *write_any_page(const struct options *options, struct input_
 	return error;
 }
 
-// The page of the file: *ret is its name, owned by the caller.
-static struct error *make_page(const struct options *options, char **ret)
+// The page of the file: *ret is its name, owned by the caller. *ret_is_made: it is a new file.
+static struct error *make_page(const struct options *options, char **ret, bool *ret_is_made)
 {
 	struct input_file file;
 	input_limit_begin(input_file_name(options->recording));
 	struct error *error = input_file_open(options->recording, &file);
 	if (error)
 		return error;
+	*ret_is_made = !is_page(&file);
 	error = write_any_page(options, &file, ret);
 	input_file_close(&file);
 	input_limit_end(); // a browser needs more
@@ -200,17 +208,75 @@ static bool open_browser(const char *path)
 	return false;
 }
 
-struct error *view_command(const struct options *options)
+static struct error *print_address(const char *address)
+{
+	if (puts(address) >= 0 && fflush(stdout) == 0)
+		return NULL;
+	return error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written: %s", strerror(errno));
+}
+
+static struct error *view_file(const struct options *options)
 {
 	_cleanup_free_ char *path = NULL;
-	struct error *error = make_page(options, &path);
+	bool is_made;
+	struct error *error = make_page(options, &path, &is_made);
 
+	if (!error)
+		error = print_address(path);
 	if (error)
 		return error;
-	if (puts(path) < 0 || fflush(stdout) != 0)
-		return error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written: %s",
-		                    strerror(errno));
 	if (!open_browser(path) && !options->quiet)
-		fputs("profiler: no browser here: open that file in one\n", stderr);
+		fputs("profiler: no browser here: open that file in one, or add --serve=8080 to "
+		      "see it over ssh\n",
+		      stderr);
 	return NULL;
+}
+
+static void say_how_to_see(const struct page_server *server)
+{
+	char host[HOST_NAME_MAX + 1] = "HOST";
+
+	gethostname(host, sizeof(host) - 1);
+	fprintf(stderr,
+	        "profiler: shown until Ctrl-C; to open it on another machine, first run there: "
+	        "ssh -L %d:127.0.0.1:%d %s\n",
+	        server->port, server->port, host);
+}
+
+static struct error *serve_page(const struct options *options, const struct page_server *server)
+{
+	_cleanup_free_ char *path = NULL, *address = NULL;
+	bool is_made;
+	struct error *error = make_page(options, &path, &is_made);
+	if (error)
+		return error;
+	_cleanup_close_ int page_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (page_fd < 0)
+		error =
+		    error_create(EXIT_STATUS_OUTPUT, "cannot read %s: %s", path, strerror(errno));
+	if (is_made)
+		unlink(path); // nobody else needs it
+	address = memory_printf("http://127.0.0.1:%d%s", server->port, server->path);
+	if (!error)
+		error = print_address(address);
+	if (error)
+		return error;
+	if (!open_browser(address) && !options->quiet)
+		say_how_to_see(server);
+	page_server_run(server, page_fd);
+	return NULL;
+}
+
+struct error *view_command(const struct options *options)
+{
+	struct page_server server;
+
+	if (!options->serves)
+		return view_file(options);
+	struct error *error = page_server_open(options->serve_port, &server);
+	if (error)
+		return error;
+	error = serve_page(options, &server);
+	close(server.fd);
+	return error;
 }
