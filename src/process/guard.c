@@ -27,7 +27,7 @@ enum {
 
 // The kernel sends no real-time signals, but those that stop a container with systemd (SIGRTMIN +
 // 3, and others up to + 6) are to be passed on by top. SIGRTMIN and SIGRTMIN + 4 are those of a
-// window's writer, and SIGRTMIN + 1 is the hold limit's.
+// window's writer.
 #define CPU_SIGNAL (SIGRTMIN + 8)
 #define WAIT_SIGNAL (SIGRTMIN + 9)
 

@@ -6,7 +6,6 @@
 
 #include "clock.h"
 #include "events.h"
-#include "hold_limit.h"
 #include "listening.h"
 #include "proc.h"
 #include "run_stats.h"
@@ -169,7 +168,6 @@ static void serve_at_once(void *context)
 	struct held_time *hold = context;
 	const bool works = hold->work_ns != 0; // if not, they stopped before
 
-	hold_limit_unblock();
 	if (works)
 		note_work(hold, clock_now_ns());
 	hold->serves = true;

@@ -12,7 +12,6 @@
 #include "events.h"
 #include "hash.h"
 #include "guard.h"
-#include "hold_limit.h"
 #include "keeper.h"
 #include "launch.h"
 #include "priority.h"
@@ -21,9 +20,6 @@
 #include "profile.h"
 #include "run_stats.h"
 #include "schedule.h"
-
-// Even the deepest stack that is copied takes a thousandth of this.
-static const int64_t MAX_HOLD_CPU_NS = 10 * NS_PER_SECOND;
 
 // The sampler's CPU clock is read only when it has been busy for so long since, or has taken so
 // many ticks: most take much less, and the budget's loan much more. When less than that is left of
@@ -253,7 +249,6 @@ static void sample(struct loop *loop)
 	keeper_expect(loop->sampler->duration_ns);
 	if (loop->sampler->has_keeper)
 		keeper_begin(loop->sampler->is_kept);
-	hold_limit_begin(MAX_HOLD_CPU_NS);
 	begin(loop);
 	tick_until_end(loop);
 	end_by_itself(loop);
@@ -264,7 +259,6 @@ static void end(const struct loop *loop)
 	struct profile *profile = loop->profile;
 	struct run_stats *stats = loop->stats;
 
-	hold_limit_end();
 	profile_end_watch(profile, stats->last_ns);
 	stats->lost_privileges = privileged_exec_count_lost();
 	stats->end_ns = clock_now_ns();

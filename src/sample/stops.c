@@ -5,7 +5,7 @@
 
 #include "clock.h"
 #include "held_time.h"
-#include "hold_limit.h"
+#include "holding.h"
 #include "memory.h"
 #include "runtimes.h"
 #include "sleeper.h"
@@ -219,9 +219,9 @@ size_t stops_poll(struct stops *stops, const struct maps *maps, int64_t since_ns
 		switch (tracee_poll(stop->thread->tid, &stop->how)) {
 		case TRACEE_STOPPED:
 			stop->found_ns = polled_ns;
-			hold_limit_enter();
+			holding_begin();
 			copy_stopped(stops, stop, maps);
-			hold_limit_leave();
+			holding_end();
 			break;
 		case TRACEE_EXITED:
 			stop->thread->stop.pending = false;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "holding.h"
 #include "keeper.h"
 #include "memory.h"
 #include "proc.h"
@@ -173,6 +174,36 @@ static void tell(struct stuck_worker *worker)
 	worker->is_told = true;
 }
 
+// True if it has been at the copy of one thread for too long.
+static bool copies_without_end(struct stuck_worker *worker)
+{
+	const unsigned int hold = holding_now();
+	clockid_t clock;
+
+	if (hold == 0 || clock_getcpuclockid(worker->pid, &clock) != 0) {
+		worker->hold = 0;
+		return false;
+	}
+	const int64_t now_ns = clock_read_ns(clock);
+	if (hold != worker->hold) {
+		worker->hold = hold;
+		worker->hold_ns = now_ns;
+	}
+	return now_ns - worker->hold_ns > worker->max_copy_ns;
+}
+
+static void tell_fault(struct stuck_worker *worker)
+{
+	if (!worker->is_told)
+		fputs("profiler: a thread was held without end by a fault of the profiler: the "
+		      "sampling process is killed, so that the target runs on; samples that are "
+		      "not in "
+		      "a recording or window yet are lost; please report it\n",
+		      stderr);
+	worker->is_told = true;
+	worker->goes_on = false;
+}
+
 bool stuck_worker_look(struct stuck_worker *worker)
 {
 	const int64_t now_ns = clock_now_ns();
@@ -180,6 +211,10 @@ bool stuck_worker_look(struct stuck_worker *worker)
 	if (now_ns - worker->looked_ns < STUCK_WORKER_LOOK_NS)
 		return false;
 	worker->looked_ns = now_ns;
+	if (copies_without_end(worker)) {
+		tell_fault(worker);
+		return true;
+	}
 	worker->looks = is_in_same_wait(worker) ? worker->looks + 1 : 0;
 	if (worker->looks < KEPT_LOOKS || !is_lost(worker, now_ns))
 		return false;

@@ -5,7 +5,8 @@
 // fork, for ever if a dead file server is to answer a mmap. No signal but SIGKILL ends that wait,
 // not even that of a stop. What the worker had stopped by then would stand still for as long. So
 // another process looks after it. Likewise for PTRACE_SEIZE, which waits for a thread of the
-// process that is in exec.
+// process that is in exec; and for a copy of a held thread (holding.h) that a fault of ours does
+// not let end. No code of a worker with such a fault is trusted to write what it has collected.
 #pragma once
 
 #include <stdbool.h>
@@ -14,8 +15,12 @@
 
 enum { STUCK_WORKER_LOOK_NS = 500000000 }; // between two looks
 
+// CPU time for the copy of one thread: even the deepest stack takes a thousandth of it.
+#define STUCK_WORKER_MAX_COPY_NS (10 * INT64_C(1000000000))
+
 struct stuck_worker {
 	pid_t pid;
+	int64_t max_copy_ns;
 	bool is_to_end;     // it was asked to
 	bool is_told;       // that it is killed, which may take as long as its wait
 	bool is_killed;     // by the caller
@@ -24,9 +29,12 @@ struct stuck_worker {
 	int64_t looked_ns;  // CLOCK_MONOTONIC
 	uint64_t runs;      // how often it had been scheduled by then
 	unsigned int looks; // in a row that have seen it in the same wait
+	unsigned int hold;  // what it was holding then (holding_now)...
+	int64_t hold_ns;    // ...and its CPU time when that was seen first
 };
 
-// Looks at the worker, if it is time to. True, with a message, if it has been in one
+// Looks at the worker, if it is time to. True, with a message, if it has spent max_copy_ns of CPU
+// time on the copy of one held thread; or if it has been in one
 // wait that no signal ends all the time, and holds a thread, or waits for a process though it was
 // asked to end, or should have ended by itself: nothing but its death helps.
 bool stuck_worker_look(struct stuck_worker *worker);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "first_process.h"
+#include "holding.h"
 #include "keeper.h"
 #include "memory.h"
 #include "parting.h"
@@ -208,8 +209,10 @@ static bool go_on_without_worker(pid_t *worker, struct stuck_worker *stuck)
 	if (!stuck->is_killed || !stuck->goes_on)
 		return false; // not by us: it may have been anywhere
 	tracee_rescue();
+	holding_end(); // the worker may have been killed within
 	*worker = keeper_take_over(stuck->holds);
-	*stuck = (struct stuck_worker){.pid = *worker, .is_to_end = true};
+	*stuck = (struct stuck_worker){
+	    .pid = *worker, .max_copy_ns = stuck->max_copy_ns, .is_to_end = true};
 	return *worker != 0;
 }
 
@@ -227,7 +230,7 @@ static bool end_stuck(pid_t *worker, struct stuck_worker *stuck)
 static int wait_for_worker(pid_t worker, const sigset_t *set, bool wrapping, const struct job *job)
 {
 	const struct timespec wait = {.tv_nsec = STUCK_WORKER_LOOK_NS};
-	struct stuck_worker stuck = {.pid = worker};
+	struct stuck_worker stuck = {.pid = worker, .max_copy_ns = STUCK_WORKER_MAX_COPY_NS};
 	struct first_process first = {.command = wrapping && job ? &job->command : NULL};
 	sigset_t awaited = *set;
 
@@ -331,6 +334,7 @@ int supervise(int (*work)(void *, const struct origin *), void *context, bool wr
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	rescues_share();
 	parting_share();
+	holding_share();
 	keeper_share();
 	const pid_t worker = fork_worker();
 	if (worker < 0) {

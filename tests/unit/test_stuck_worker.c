@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A worker that waits in the kernel is killed for what it holds, and not for a slow file.
+// A worker that waits in the kernel is killed for what it holds, and not for a slow file; one that
+// runs, for a copy without end.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,10 +14,12 @@
 
 #include <cmocka.h>
 
+#include "clock.h"
+#include "holding.h"
 #include "proc.h"
 #include "stuck_worker.h"
 
-enum { N_LOOKS = 30, STEP_US = 1000, PATIENCE_S = 60 };
+enum { N_LOOKS = 30, STEP_US = 1000, PATIENCE_S = 60, MAX_COPY_NS = 50000000 };
 
 // In vfork, which no signal but SIGKILL ends while the child lives; that child ends with it.
 // `held`: a thread that it stops before; 0: none.
@@ -96,11 +99,56 @@ static void test_holds(void **state)
 	end(held);
 }
 
+// Copies threads, each for as much CPU time; 0: one without end. Or, without one, computes.
+static __attribute__((noreturn)) void copy(bool holds, int64_t each_ns)
+{
+	alarm(PATIENCE_S);
+	for (;;) {
+		const int64_t end_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + each_ns;
+		if (holds)
+			holding_begin();
+		while (each_ns == 0 || clock_read_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
+			;
+		holding_end();
+	}
+}
+
+// Looks at such a worker until it is to be killed, or has had several times the CPU time that one
+// copy may have. Returns whether it is.
+static bool is_killed_for_copies(bool holds, int64_t each_ns)
+{
+	struct stuck_worker worker = {.max_copy_ns = MAX_COPY_NS};
+	bool is_killed = false;
+	clockid_t clock;
+
+	holding_share();
+	worker.pid = fork();
+	if (worker.pid == 0)
+		copy(holds, each_ns);
+	assert_int_equal(clock_getcpuclockid(worker.pid, &clock), 0);
+	while (!is_killed && clock_read_ns(clock) < 8 * (int64_t)MAX_COPY_NS) {
+		usleep(STEP_US);
+		worker.looked_ns = 0;
+		is_killed = stuck_worker_look(&worker);
+	}
+	end(worker.pid);
+	return is_killed;
+}
+
+static void test_copies(void **state)
+{
+	(void)state;
+	assert_true(is_killed_for_copies(true, 0));
+	assert_false(is_killed_for_copies(true, MAX_COPY_NS / 20));
+	assert_false(is_killed_for_copies(false, MAX_COPY_NS));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_waits_for_others),
 	    cmocka_unit_test(test_holds),
+	    cmocka_unit_test(test_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

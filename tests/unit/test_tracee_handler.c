@@ -22,7 +22,6 @@
 #include "error.h"
 #include "events.h"
 #include "held_time.h"
-#include "hold_limit.h"
 #include "instants.h"
 #include "proc.h"
 #include "run_stats.h"
@@ -32,7 +31,6 @@
 enum { MAX_S = 60 }; // who takes longer waits for ever
 
 #define FAR_NS (20 * NS_PER_SECOND)
-
 static struct events events;
 static struct run_stats stats;
 static struct held_time hold;
@@ -178,36 +176,6 @@ static void test_is_let_go_while_another_is_seized(void **state)
 	tracee_serve_in_turn();
 	let_go(process.pid);
 	process_end(&process);
-	sleeper_end(&sleeper);
-}
-
-static bool is_limited;
-
-static void note_limit(void *context)
-{
-	sigset_t mask;
-
-	sigprocmask(SIG_BLOCK, NULL, &mask);
-	is_limited = sigismember(&mask, SIGRTMIN + 1) == 0;
-	serve_sleeper(context);
-}
-
-// The handler that holds a thread can itself be interrupted, by the limit of a hold.
-static void test_limit_of_what_a_handler_holds(void **state)
-{
-	(void)state;
-	is_limited = false;
-	sleeper_start(&sleeper);
-	seize(sleeper.pid, sleeper.pid);
-	assert_int_equal(tracee_interrupt(sleeper.pid), TRACEE_OK);
-	hold.server.serve = note_limit;
-	hold_limit_begin(FAR_NS);
-	const bool begun = held_time_begin_work(&hold);
-	wake_until_let_go();
-	held_time_end_work(&hold, begun);
-	hold_limit_end();
-	hold.server.serve = NULL;
-	assert_true(is_limited);
 	sleeper_end(&sleeper);
 }
 
@@ -493,7 +461,6 @@ int main(void)
 	    cmocka_unit_test(test_ends_as_it_is_seized),
 	    cmocka_unit_test(test_stops_while_another_is_seized),
 	    cmocka_unit_test(test_is_let_go_while_another_is_seized),
-	    cmocka_unit_test(test_limit_of_what_a_handler_holds),
 	    cmocka_unit_test(test_killed_before_it_is_let_go),
 	    cmocka_unit_test(test_exec_takes_tid_of_asked),
 	    cmocka_unit_test(test_exec_takes_tid_of_held),

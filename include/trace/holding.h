@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// holding: tells the supervisor that the worker copies a thread that it holds.
+//
+// A copy takes microseconds, or milliseconds if the stack is deep. What is read is the target's,
+// and hostile: if it made a loop there endless, the thread would stand still for ever. So the
+// supervisor looks (stuck_worker.h) whether the worker is at the same copy for too long.
+#pragma once
+
+// Call it before the worker is forked. Without memory for it, the supervisor sees nothing.
+void holding_share(void);
+
+// Call these in the worker around what is done while a thread is held.
+void holding_begin(void);
+void holding_end(void);
+
+// In the supervisor: returns a number that each hold has for itself; 0: nobody is held.
+unsigned int holding_now(void);
