@@ -39,7 +39,8 @@ void status_line_update(struct status_line *status, const struct run_stats *stat
 	status->shown_ns = stats->last_ns;
 	if (stats->duration_ns)
 		snprintf(of, sizeof(of), " of %.1f", seconds(stats->duration_ns));
-	dprintf(status->fd, "\rprofiler: %.1f%s s, %ju sample%s, %zu thread%s, paused %.2f %%\x1b[K",
+	dprintf(status->fd,
+	        "\rprofiler: %.1f%s s, %ju sample%s, %zu thread%s, paused %.2f %%\x1b[K",
 	        seconds(stats->last_ns - stats->start_ns), of, (uintmax_t)stats->samples,
 	        text_plural(stats->samples), stats->threads, text_plural(stats->threads),
 	        summary_held_percent(stats));
