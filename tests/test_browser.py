@@ -186,7 +186,7 @@ class Sums(InBrowser):
         slept = {t["tid"] for t in self.told()["threads"] if t["slept"]}
         expected = {t["tid"] for t in page.Page(self.html).threads if t["flags"] & 1}
         self.assertEqual(slept, expected)
-        self.assertIn("that woke", self.text("views"))
+        self.assertIn("all active threads", self.text("views"))
         awake = {s for s in self.told()["functions"]}
         self.assertNotIn("pipe_here", awake)
         self.assertIn("pipe_here", self.told("{asleep: true}")["functions"])
@@ -423,7 +423,10 @@ class Use(InBrowser):
         self.browser.key("0")
         self.browser.click(*self.place(GRAPH, 0.3, 50))
         self.assertRegex(self.state(), r"^zoom=\d+$")
-        self.assertFalse(self.browser.evaluate("document.getElementById('tip').hidden"))
+        hidden = "document.getElementById('tip').hidden"
+        self.assertTrue(self.browser.evaluate(hidden))  # it would cover what is now shown
+        self.browser.mouse("mouseMoved", *self.place(GRAPH, 0.31, 50))
+        self.assertFalse(self.browser.evaluate(hidden))
         self.assertRegex(self.text("tip"), r"of the selection.*(?:running|timer) \d")
         self.browser.click(*self.place(GRAPH, 0.3, 50), button="right")
         self.browser.evaluate("document.querySelectorAll('#menu button')[1].click()")
@@ -436,6 +439,64 @@ class Use(InBrowser):
         self.assertRegex(self.browser.evaluate(f"document.getElementById('{GRAPH}').ariaLabel"), r"10 columns of 100 ms; at most [1-9]")
         self.browser.click(*self.place(GRAPH, 0.35, 0.5))
         self.assertEqual(self.state(), "from=0.3&to=0.4&view=heat")
+
+    def test_heat_legend(self):
+        """The map says what a column is, which colour is how many threads, and has both axes."""
+        self.open("view=heat")
+        texts = [text for text, _, _ in self.drawn_texts(GRAPH)[0]]
+        self.assertIn("Each column is 100 ms, from top to bottom.", texts)
+        self.assertRegex("\n".join(texts), r"(?m)^[1-9][\d.]* threads that run$")
+        self.assertLessEqual({"+0 s", "+20 ms", "+80 ms", "0 s", "900 ms"}, set(texts))
+
+    def test_order(self):
+        """Threads are sorted by activity, name or number."""
+        self.open("asleep=1&open=1")
+        names = "profilerApp.lanes.rows().filter(row => row.thread && !row.thread.slept).map(row => row.thread.{})"
+        self.browser.evaluate("document.getElementById('order').click()")
+        self.browser.settle()
+        self.assertIn("order=name", self.state())
+        found = self.browser.evaluate(names.format("name"))
+        self.assertEqual(found, sorted(found))
+        self.assertEqual(self.text("order"), "by name \u25be")
+        self.browser.key("o")
+        found = self.browser.evaluate(names.format("tid"))
+        self.assertEqual(found, sorted(found))
+        self.browser.key("o")
+        self.assertNotIn("order", self.state())
+
+    def test_help(self):
+        """What is new to a user is said: once by a hint, on each button, and in the help."""
+        self.open()
+        self.browser.evaluate("localStorage.clear()")
+        self.open()
+        hidden = "document.getElementById('hint').hidden"
+        self.assertFalse(self.browser.evaluate(hidden))
+        self.browser.evaluate("document.getElementById('hint-close').click()")
+        self.assertTrue(self.browser.evaluate(hidden))
+        self.open()
+        self.assertTrue(self.browser.evaluate(hidden))
+        buttons = "[...document.querySelectorAll('header button, #strip button, #views button, #order')]"
+        self.assertEqual(self.browser.evaluate(buttons + ".filter(one => !one.title).map(one => one.textContent)"), [])
+        self.browser.key("?")
+        keys = self.browser.evaluate("[...document.querySelectorAll('#dialog kbd')].map(one => one.textContent)")
+        self.assertEqual(len(keys), len(set(keys)))
+        self.assertLessEqual(set("amiwohuHdbxcst/"), set(keys))
+        self.assertIn("waiting for a CPU", self.text("dialog-text"))
+        # Nothing is cut: what does not fit can be scrolled to.
+        self.assertTrue(self.browser.evaluate("""(dialog => dialog.scrollWidth <= dialog.clientWidth &&
+            document.getElementById('dialog-close').getBoundingClientRect().bottom < innerHeight)(document.getElementById('dialog-text'))"""))
+
+    def test_room(self):
+        """At 800x600 the graph has most of the height, and no bar wraps."""
+        try:
+            self.browser.resize(800, 600)
+            self.open()
+            self.open()  # without the hint
+            self.assertGreater(self.browser.evaluate("document.getElementById('view').clientHeight"), 300)
+            for element in ("bar", "views"):
+                self.assertLess(self.browser.evaluate(f"document.getElementById('{element}').clientHeight"), 50, element)
+        finally:
+            self.browser.resize(1280, 800)
 
     def test_put_away(self):
         """A function's stacks left out, or what it calls folded into it: the rest stays as it was."""
@@ -456,7 +517,7 @@ class Use(InBrowser):
         told = self.told()
         self.assertNotIn(name, told["functions"])
         self.assertAlmostEqual(told["time"], whole["time"] - within, delta=1)
-        self.assertIn("left out (H): " + name, self.text("views"))
+        self.assertIn("hidden stacks (H shows them): " + name, self.text("views"))
         self.open(told["state"])
         self.assertEqual(self.told(), told)
         self.browser.key("H")
@@ -488,7 +549,7 @@ class Use(InBrowser):
         self.assertEqual(told["state"], second + "&a=0.1-0.4")
         self.assertEqual((told["time"], told["base"]), (sums[second], sums[first]))
         self.assertIn("A is 100 ms to 400 ms", self.text("views"))
-        self.browser.click(*self.place(GRAPH, 0.3, 30))
+        self.browser.mouse("mouseMoved", *self.place(GRAPH, 0.3, 30))
         self.assertRegex(self.text("tip"), r"A [\d.]+ %, B [\d.]+ %: [+\u2212][\d.]+ points")
         self.open(told["state"])
         self.browser.key("x")

@@ -114,7 +114,13 @@ class Lettering {
 	constructor(context, pixels) {
 		this.font = `${pixels}px ui-monospace, "DejaVu Sans Mono", monospace`;
 		context.font = this.font;
+		this.isBold = false;
 		this.character = context.measureText('M').width || pixels * 0.6;
+	}
+	bold(context, isBold) { // characters stay as wide
+		if (isBold !== this.isBold)
+			context.font = (isBold ? 'bold ' : '') + this.font;
+		this.isBold = isBold;
 	}
 	draw(context, text, x, y, width) {
 		const n = Math.floor(width / this.character);

@@ -218,6 +218,7 @@ class Graph {
 			context.fillRect(box.x, y + BOX_HEIGHT - 3, width, 2);
 		}
 		if (width > 20) {
+			this.lettering.bold(context, app.isOwn(box.frame));
 			context.globalAlpha = missed ? 0.6 : box.dim ? 0.7 : 1;
 			context.fillStyle = missed || box.dim ? this.colours.ink : this.colours['on-kind'];
 			this.write(context, box, y + BOX_HEIGHT / 2, width - 6);
@@ -232,7 +233,8 @@ class Graph {
 		const place = used + 5 * lettering.character > room ? '' : app.boxPlaceOf(box.frame);
 		if (!place)
 			return;
-		context.globalAlpha *= 0.65;
+		context.globalAlpha *= 0.7;
+		lettering.bold(context, false);
 		lettering.draw(context, place, box.x + 3 + used, y, room - used);
 	}
 
@@ -313,6 +315,8 @@ class Graph {
 		if (box) {
 			this.focus = box;
 			this.zoom(box);
+			this.hover = null;
+			this.app.hideTip(); // until the pointer moves: it would cover what is now shown
 		}
 	}
 
@@ -392,9 +396,9 @@ class Graph {
 		const {app} = this;
 		app.openMenu(event, [
 			['Zoom into it', () => this.zoom(box)],
-			['Its callers and callees', () => app.go({view: 'sandwich', fn: box.frame})],
-			['Leave out stacks with it', () => { this.focus = box; app.putAway('hide'); }],
-			['Fold what it calls into it', () => { this.focus = box; app.putAway('fold'); }],
+			['Show its callers and callees', () => app.go({view: 'sandwich', fn: box.frame})],
+			['Hide all stacks with it', () => { this.focus = box; app.putAway('hide'); }],
+			['Hide its callees', () => { this.focus = box; app.putAway('fold'); }],
 			['Search for it', () => app.search('^' + app.frameName(box.frame).replace(/[.*+?^${}()|[\]\\]/g, '\\$&') + '$')],
 			['Copy its name', () => app.copy(app.frameName(box.frame))],
 			...(box.node === undefined ? [] : [['Copy its stack', () => app.copy(app.stackOf(box.node).join('\n'))]]),

@@ -19,13 +19,18 @@ class Lanes {
 		this.scroll.addEventListener('scroll', () => app.draw());
 	}
 
-	// Returns the rows: first the threads that woke, those that ran most first, but each
-	// process's first thread before all others; then one row for all that never woke, and,
-	// where it is opened, one for each.
+	// Returns the rows: first the threads that woke, in the order that is chosen: by activity, those
+	// that ran most come first, but each process's first thread before all others. Then one row
+	// for all that never woke, and, where it is opened, one for each.
 	rows() {
 		const {profile, state} = this.app;
 		this.busy ??= this.countRunning();
-		const order = (a, b) => b.main - a.main || this.busy.get(b) - this.busy.get(a) || a.tid - b.tid;
+		const byTid = (a, b) => a.tid - b.tid;
+		const order = {
+			activity: (a, b) => b.main - a.main || this.busy.get(b) - this.busy.get(a) || byTid(a, b),
+			name: (a, b) => a.name.localeCompare(b.name, 'en', {numeric: true}) || byTid(a, b),
+			tid: byTid,
+		}[state.order];
 		for (const thread of profile.threads)
 			thread.main = thread.tid === profile.meta.pid ? 1 : 0;
 		const awake = profile.threads.filter(thread => !thread.slept).sort(order);
@@ -91,11 +96,8 @@ class Lanes {
 		this.lettering = new Lettering(context, 12);
 		context.fillStyle = colours.ink;
 		const n = this.app.sums.threads.length;
-		this.lettering.draw(context, n + (n === 1 ? ' thread' : ' threads'), 6, 14, this.names - 10);
-		if (profile.threads.some(thread => thread.slept) && !this.app.state.asleep && !this.app.state.threads) {
-			context.fillStyle = colours.faint;
-			this.lettering.draw(context, 'that woke', 6, 29, this.names - 10);
-		}
+		const active = profile.threads.some(thread => thread.slept) && !this.app.state.asleep && !this.app.state.threads;
+		this.lettering.draw(context, `${n}${active ? ' active' : ''} ${n === 1 ? 'thread' : 'threads'}`, 6, 13, this.names - 10);
 		this.shade(context, 0, height - AXIS_HEIGHT);
 	}
 
@@ -246,7 +248,7 @@ class Lanes {
 			context.fillRect(this.names + marks[i], y + LANE_HEIGHT - 3, Math.max(1, marks[i + 1] - marks[i]), 2);
 	}
 
-	// Returns a text such as "13 that never woke: pool-idle x12 poll; w futex", which names
+	// Returns a text such as "13 idle threads (65 s, hidden): pool-idle x12 poll; w futex", which names
 	// threads of the same name and wait once.
 	describeAsleep(threads) {
 		const {profile, state} = this.app, groups = new Map();
@@ -259,8 +261,8 @@ class Lanes {
 		}
 		const names = [...groups].sort((a, b) => b[1] - a[1])
 			.map(([text, n]) => n > 1 ? text.replace(' ', ` \u00d7${n} `) : text);
-		const shown = state.asleep ? 'counted' : 'not counted';
-		return `${state.open ? '\u25be' : '\u25b8'} ${threads.length} that never woke ` +
+		const shown = state.asleep ? 'shown' : 'hidden';
+		return `${state.open ? '\u25be' : '\u25b8'} ${threads.length} idle ${threads.length === 1 ? 'thread' : 'threads'} ` +
 			`(${formatTime(time * profile.unit)}, ${shown}): ${names.join('; ')}`;
 	}
 
@@ -328,6 +330,7 @@ class Lanes {
 		this.hair = event.offsetX >= this.names ? this.clamp(this.time(event.offsetX)) : null;
 		if (this.drag && (this.drag.moved || Math.abs(event.offsetX - this.drag.x) > 3)) {
 			this.drag.moved = true;
+			this.app.hideTip();
 			const time = this.clamp(this.time(event.offsetX));
 			this.app.change({
 				from: Math.round(Math.min(this.drag.fixed, time)),
@@ -410,7 +413,7 @@ class Lanes {
 		if (run >= 0)
 			lines.push(this.app.describeRun(run), this.app.leafNames(profile.runs.node[run], 6).join(' < '));
 		else
-			lines.push('not watched');
+			lines.push('not sampled');
 		this.app.showTip(event, lines);
 	}
 }

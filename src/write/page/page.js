@@ -2,26 +2,59 @@
 // share.
 
 const VIEWS = [
-	['flame', '1 flame graph'], ['callers', '2 callers'], ['functions', '3 functions'],
-	['tree', '4 tree'], ['time', '5 one thread'], ['heat', '6 heat map'],
+	['flame', '1', 'flame graph', 'Each box is a function, as wide as its time; below it are the functions it calls'],
+	['callers', '2', 'callers', 'The other way round: which functions the time is spent in; below each, its callers'],
+	['functions', '3', 'functions', 'A table of all functions'],
+	['tree', '4', 'tree', 'The flame graph as a table'],
+	['time', '5', 'one thread', 'The calls of one thread in the order of time'],
+	['heat', '6', 'heat map', 'When threads run: shows what recurs'],
 ];
-const KEYS = `/        search; Esc ends it        n N      next, previous match
-1 to 6   flame graph, callers, functions, tree, one thread in the order of time, heat map
-arrows   move in the graph (up: to the caller)        Enter  zoom into the box
-Backspace  one step out        0 or Esc  everything again
-x        of two profiles or ranges, the widths of the other one
-b        keep this range of time as A, and compare with it what is chosen then; again: no more
-h u H    leave out the stacks with this function, fold what it calls into it; show all of that again
-i        turn the graph over    w  show threads that never woke
-[ ]      previous, next thread  + -  zoom time        Shift-arrows  go along in time
-d        stacks of all threads at the hairline (or the middle)
-k and a letter  switch a kind: r l c f s e t p as in running, lock, ..., pipe; n waiting for a CPU, x stopped
-c        copy the name of the box    s  save as PNG    t  theme    ?  this help
+const ORDERS = ['activity', 'name', 'tid'];
 
-Drag over the lanes for a range of time; drag its edge to move it; double click for all of it. Click
-a lane for that thread, with Ctrl or Shift for more. Right-click a box for its menu.`;
-const SHARES = `How shares are made: each tick takes one sample of every thread. The kernel's own count of its time on a
-CPU and of its waits for one divides each thread's time, and the samples of a state share that state's time equally.`;
+// What the help says: titles, and lines of keys and what they do.
+const HELP = [
+	['Mouse', [
+		['drag', 'over the threads: select a range of time; drag its edge to move it, double-click to select all'],
+		['click', 'a thread: show it alone; with Ctrl or Shift, add it. A box: zoom into it'],
+		['right-click', 'a box: all that can be done with it'],
+		['wheel', 'over the threads: zoom time; with Shift, move along in time'],
+		['Alt-click', 'a kind of time: show this kind alone'],
+	]],
+	['Views', [
+		['1 to 6', 'flame graph, callers, functions, tree, one thread in the order of time, heat map'],
+		['a', 'show all frames: also the start of the program and of its threads, and the insides of locks'],
+		['m', 'functions: raw self time, not that of the program\u2019s own code'],
+		['i', 'turn the graph upside down'],
+		['k, then a letter', 'switch a kind of time: r l f s p as in running, lock, file, socket, pipe; n waiting for a CPU; x stopped; i idle, or c e t for condition, event, timer'],
+		['w', 'show threads that are idle all the time'],
+		['o', 'sort threads by activity, name or number'],
+	]],
+	['Moving', [
+		['arrows', 'move in the graph; Enter zooms in, Backspace out'],
+		['0 or Esc', 'reset everything'],
+		['/', 'search, by a regular expression; n and N go to the next and the previous match'],
+		['[ ]', 'previous, next thread'],
+		['+ -', 'zoom time; Shift with an arrow moves along in time'],
+	]],
+	['More', [
+		['h', 'hide all stacks with this function'],
+		['u', 'hide what this function calls'],
+		['H', 'show all of that again'],
+		['d', 'the stacks of all threads at the pointer\u2019s time'],
+		['b', 'use this range as baseline A; press again to clear'],
+		['x', 'switch between A and B'],
+		['c', 'copy the name of the box'],
+		['s', 'save as PNG'],
+		['t', 'light or dark theme'],
+	]],
+];
+const READING = [
+	'Each thread has a row over time. High bars: it runs, or waits for something particular. Low bars: it is idle. ' +
+	'The top row adds up all threads that are shown.',
+	'Below, each box is a function: as wide as its time, with the colours of that time. Bold names are the program\u2019s own code.',
+];
+const SHARES = 'Each tick takes one sample of every thread. The kernel counts how long each thread ran and how long it waited ' +
+	'for a CPU. These times are divided equally among the samples of that state.';
 
 // Files of languages whose programs are known by file and line; names that many files have.
 const SCRIPTS = /\.(py|go|[cm]?[jt]sx?|rb|php|java|kt|scala|lua|erl|pl)$/;
@@ -60,7 +93,7 @@ class App {
 	initialState() {
 		const {profile} = this;
 		return {
-			from: profile.from, to: profile.end, threads: null, off: this.startOff, all: false, raw: false,
+			from: profile.from, to: profile.end, threads: null, off: this.startOff, all: false, raw: false, order: 'activity',
 			asleep: profile.threads.every(thread => thread.slept || thread.base), open: false,
 			a: null, hide: [], fold: [], q: '', view: 'flame', zoom: ROOT, path: [], fn: ROOT, flip: false, swap: false,
 		};
@@ -140,7 +173,7 @@ class App {
 		for (const key of ['asleep', 'open', 'flip', 'swap', 'all', 'raw'])
 			if (state[key] !== start[key])
 				parts.set(key, state[key] ? 1 : 0);
-		for (const key of ['q', 'view', 'zoom'])
+		for (const key of ['q', 'view', 'zoom', 'order'])
 			if (state[key] !== start[key])
 				parts.set(key, state[key]);
 		if (state.view === 'sandwich')
@@ -181,6 +214,8 @@ class App {
 			if (parts.has(key))
 				state[key] = parts.get(key) === '1';
 		state.q = parts.get('q') ?? '';
+		if (ORDERS.includes(parts.get('order')))
+			state.order = parts.get('order');
 		if ([...VIEWS.map(([view]) => view), 'sandwich'].includes(parts.get('view')))
 			state.view = parts.get('view');
 		state.zoom = number('zoom', profile.nodes.n);
@@ -212,10 +247,11 @@ class App {
 		const facts = document.getElementById('facts');
 		facts.textContent = profile.timed ? `${formatTime(span)} \u00b7 ${profile.threads.length} threads \u00b7 ` +
 			`${Math.round(1e9 / meta.period_ns)} Hz \u00b7 ${new Date(meta.start_ms).toLocaleString()}` +
-			(meta.stretch_ns ? ` \u00b7 what is shorter than ${formatTime(meta.stretch_ns / 1e9)} is put together` : '') : '';
-		facts.title = this.notes();
+			(meta.stretch_ns ? ` \u00b7 runs shorter than ${formatTime(meta.stretch_ns / 1e9)} are merged` : '') : '';
+		facts.title = [facts.textContent, this.notes()].join('\n');
 		const cpuWait = document.getElementById('cpu-wait');
 		cpuWait.textContent = meta.cpu_wait ? `The process ${meta.cpu_wait}.` : '';
+		cpuWait.title = cpuWait.textContent;
 		cpuWait.hidden = !meta.cpu_wait;
 		this.buildIdle();
 		this.buildKinds();
@@ -232,7 +268,9 @@ class App {
 		const click = (id, action) => document.getElementById(id).addEventListener('click', action);
 		click('theme', () => this.turnTheme());
 		click('save', () => this.save());
-		click('help', () => this.show('Keys', [KEYS, SHARES, this.notes()].join('\n\n')));
+		click('help', () => this.show('Help', this.help()));
+		click('order', () => this.turnOrder());
+		this.buildHint(click);
 		click('dialog-close', () => document.getElementById('dialog').close());
 		click('dialog-copy', () => this.copy(document.getElementById('dialog-text').textContent));
 		document.getElementById('lanes').hidden = !profile.timed;
@@ -240,6 +278,39 @@ class App {
 			if (!event.target.closest('#menu'))
 				this.closeMenu();
 		});
+	}
+	// The hint is for who sees such a page for the first time.
+	buildHint(click) {
+		const hint = document.getElementById('hint'), seen = 'profiler-hint-seen';
+		let isNew = this.profile.timed;
+		try {
+			isNew &&= !localStorage.getItem(seen);
+			localStorage.setItem(seen, '1');
+		} catch {
+			// Where a page may keep nothing, the hint is shown each time.
+		}
+		hint.hidden = !isNew;
+		click('hint-close', () => {
+			hint.hidden = true;
+			this.draw();
+		});
+	}
+	// Returns what the help shows.
+	help() {
+		const section = (title, ...content) => element('section', '', {}, element('h3', title), ...content);
+		const kinds = this.looks.filter((_, kind) => this.hasKind[kind] && this.profile.timed).flatMap(look => {
+			const swatch = element('span', '', {class: 'swatch'});
+			swatch.style.backgroundColor = look.colour;
+			return [element('dt', '', {}, swatch, look.words), element('dd', look.about)];
+		});
+		const keys = HELP.map(([title, lines]) => section(title, element('dl', '', {}, ...lines.flatMap(([key, what]) =>
+			[element('dt', '', {}, element('kbd', key)), element('dd', what)]))));
+		const notes = [SHARES, ...this.notes().split('\n')].filter(Boolean).map(text => element('p', text));
+		return element('div', '', {class: 'help'}, section('How to read it', ...READING.map(text => element('p', text)), element('dl', '', {}, ...kinds)),
+			...keys, section('How times are counted', ...notes));
+	}
+	turnOrder() {
+		this.go({order: ORDERS[(ORDERS.indexOf(this.state.order) + 1) % ORDERS.length]});
 	}
 	buildKinds() {
 		const place = document.getElementById('kinds');
@@ -266,8 +337,9 @@ class App {
 		const place = document.getElementById('views');
 		this.what = element('span', '', {class: 'what'});
 		place.append(this.what);
-		this.viewButtons = VIEWS.filter(([view]) => !['time', 'heat'].includes(view) || this.profile.timed).map(([view, label]) => {
-			const button = element('button', label, {type: 'button', 'data-view': view});
+		this.viewButtons = VIEWS.filter(([view]) => !['time', 'heat'].includes(view) || this.profile.timed).map(([view, key, label, about]) => {
+			const button = element('button', '', {type: 'button', 'data-view': view, title: `${about} (${key})`},
+				element('span', key + ' ', {class: 'key'}), label);
 			button.addEventListener('click', () => this.go({view}));
 			place.append(button);
 			return button;
@@ -331,7 +403,10 @@ class App {
 		this.allButton.setAttribute('aria-pressed', state.all);
 		for (const button of this.viewButtons)
 			button.setAttribute('aria-current', button.dataset.view === state.view);
-		this.what.textContent = this.describeChoice();
+		this.what.textContent = this.what.title = this.describeChoice();
+		const order = document.getElementById('order');
+		order.textContent = `by ${state.order} \u25be`;
+		order.title = 'The order of the threads: by activity, name or number (o)';
 		const matched = document.getElementById('matched');
 		if (this.matches) {
 			const within = state.view === 'flame' ? state.zoom : ROOT;
@@ -342,25 +417,26 @@ class App {
 		}
 	}
 
-	// Returns a text such as "all that woke, 3.39 s to 4.73 s, 13.3 s of thread time".
+	// Returns a text such as "all active threads \u00b7 3.39 s to 4.73 s \u00b7 13.3 s in total, without idle time".
 	describeChoice() {
 		const {state, profile, sums} = this, parts = [];
 		if (profile.timed) {
 			parts.push(state.threads ? sums.threads.map(thread => thread.title).slice(0, 4).join(', ')
-				: state.asleep ? 'all threads' : 'all threads that woke');
+				: state.asleep ? 'all threads' : 'all active threads');
 			if (state.from > profile.from || state.to < profile.end)
 				parts.push(`${formatTime(state.from * profile.unit)} to ${formatTime(state.to * profile.unit)}`);
-			parts.push(`${formatTime(sums.time * profile.unit)} of thread time`);
+			parts.push(`${formatTime(sums.time * profile.unit)} in total` +
+				(state.off === this.idle && this.startOff ? ', without idle time' : ''));
 		} else {
 			parts.push(formatTime(sums.time * profile.unit));
 		}
 		if (state.a)
 			parts.push(`A is ${state.a.map(time => formatTime(time * profile.unit)).join(' to ')}`);
-		for (const [key, how] of [['hide', 'left out (H)'], ['fold', 'folded (H)']])
+		for (const [key, how] of [['hide', 'hidden stacks (H shows them)'], ['fold', 'hidden callees (H shows them)']])
 			if (state[key].length > 0)
 				parts.push(`${how}: ${state[key].map(frame => this.frameName(frame)).join(', ').slice(0, 200)}`);
 		if (this.base)
-			parts.push(`widths are of ${state.swap ? 'A' : 'B'} (x); orange: more in B, blue: less`);
+			parts.push(`widths show ${state.swap ? 'A' : 'B'} (x switches); orange: more in B, blue: less`);
 		if (state.view === 'sandwich')
 			parts.push('callers above and callees below ' + this.frameName(state.fn).slice(0, 200));
 		if (state.view === 'time') {
@@ -418,8 +494,15 @@ class App {
 			names.push(this.frameName(nodes.frame[node]));
 		return names;
 	}
+	// Returns the names of the stack's innermost functions.
 	leafNames(node, n) {
-		return this.stackOf(node).slice(0, n).map(name => name.slice(0, 80));
+		const {nodes} = this.profile, frames = [];
+		for (; node !== ROOT; node = nodes.parent[node])
+			frames.push(nodes.frame[node]);
+		// From the leaf straight to the nearest function of the program's own.
+		const own = Math.max(0, frames.findIndex(frame => this.isOwn(frame)));
+		const names = frames.slice(own, own + n).map(frame => [this.shortName(frame).slice(0, 80), this.boxPlaceOf(frame)].filter(Boolean).join(' '));
+		return own === 0 ? names : [this.shortName(frames[0]).slice(0, 80), ...own > 1 ? ['\u2026'] : [], ...names];
 	}
 	describeRun(run) {
 		const {runs, waits, labels, unit} = this.profile, wait = runs.wait[run];
@@ -466,7 +549,8 @@ class App {
 	}
 	show(title, text) {
 		document.getElementById('dialog-title').textContent = title;
-		document.getElementById('dialog-text').textContent = text;
+		document.getElementById('dialog-text').replaceChildren(typeof text === 'string' ? element('pre', text) : text);
+		document.getElementById('dialog-copy').hidden = typeof text !== 'string';
 		const dialog = document.getElementById('dialog');
 		if (!dialog.open)
 			dialog.showModal();
@@ -611,6 +695,7 @@ class App {
 			0: () => this.reset(), Escape: () => this.reset(), Backspace: () => this.out(),
 			1: view('flame'), 2: view('callers'), 3: view('functions'), 4: view('tree'),
 			...this.profile.timed ? this.timeKeys(view) : {},
+			o: () => this.profile.timed && this.turnOrder(),
 			i: () => this.go({flip: !this.state.flip}),
 			a: () => this.go({all: !this.state.all, zoom: ROOT, path: []}),
 			m: () => this.go({raw: !this.state.raw}),
