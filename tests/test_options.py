@@ -287,6 +287,48 @@ class Outputs(harness.TestCase):
         self.assertLessEqual(summary.kernel_cpu_s, run.elapsed_s)
         self.assertGreater(summary.kernel_cpu_s, 0)
 
+    def answer(self, *args, directory=None):
+        """What a terminal shows, and the pages of a run without -o and -f."""
+        directory = directory or self.directory()
+        status, shown = run_in_terminal(args, directory)
+        self.assertEqual(status, 0, shown)
+        names = sorted(n for n in os.listdir(directory) if n.startswith("profiler."))
+        for name in names:
+            with open(os.path.join(directory, name), encoding="utf-8") as file:
+                self.assertTrue(file.read(15).startswith("<!doctype html>"), name)
+        return shown.replace("\r\n", "\n"), names
+
+    def test_answer(self):
+        """On a terminal: a table, and a page that replaces none; both without -q alone."""
+        directory, args = self.directory(), ("-p", self.target.pid, "-d", "0.3")
+        shown, names = self.answer(*args, directory=directory)
+        self.assertEqual(names, [f"profiler.{self.target.pid}.html"])
+        self.assertRegex(shown, r"(?m)^Functions.*:\n.*FUNCTION *\n *\d+\.\d .*\bleaf_spin")
+        self.assertRegex(shown, rf"next: profiler view {names[0]}\n$")
+        shown, names = self.answer(*args, "-q", directory=directory)
+        self.assertEqual((shown, len(names)), ("", 2))
+        self.assertIn(f"profiler.{self.target.pid}-1.html", names)
+
+    def test_answer_without_a_page(self):
+        """A folder that takes no file: one line says so, and the table is shown."""
+        shown, _ = self.answer("-p", self.target.pid, "-d", "0.3", directory="/proc")
+        self.assertRegex(shown, r"(?m)^profiler: no page with the whole profile: .*/proc$")
+        self.assertIn("leaf_spin", shown)
+        self.assertNotIn("wrote", shown)
+
+    def test_answer_of_waits(self):
+        target = self.start_fixture("locks")
+        shown, _ = self.answer("-p", target.pid, "-d", "0.3")
+        self.assertRegex(shown, r"(?m)^Waits:\n.*FOR.*\n(?:.*\n)*?.* lock +futex")
+
+    def test_answer_of_a_command(self):
+        """The table comes when the command has ended."""
+        program = harness.fixture("calls-O2")
+        script = f"timeout 0.5 {program} spin; sleep 0.5; echo its end"
+        shown, names = self.answer("-d", "0.3", "-c", "--", "sh", "-c", script)
+        self.assertEqual(len(names), 1)
+        self.assertRegex(shown, r"(?s)its end\n.*Functions.*")
+
     def last_line(self, directory, name, *args):
         args = ["-p", self.target.pid, "-d", "0.1", "-o", name, *args]
         status, shown = run_in_terminal(args, directory)

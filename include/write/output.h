@@ -43,6 +43,10 @@ struct error *output_publish(struct output *output, const char *path);
 // else NULL. A full disk or a closed pipe is an error here (EXIT_STATUS_OUTPUT).
 struct error *output_finish(struct output *output, const char *path);
 
+// Does the same for an output opened with NULL, under a name that is free: STEM and SUFFIX, or with
+// "-1", "-2" and so on between them. What is there stays.
+struct error *output_finish_new(struct output *output, const char *stem, const char *suffix);
+
 // Returns where it went, for messages: "stdout" or the path; valid until output_destroy.
 const char *output_name(const struct output *output);
 

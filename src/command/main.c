@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "agent_command.h"
@@ -31,6 +32,7 @@
 #include "pusher.h"
 #include "record_writer.h"
 #include "report_command.h"
+#include "run_table.h"
 #include "run_stats.h"
 #include "sampler.h"
 #include "show.h"
@@ -56,9 +58,10 @@ struct session {
 	struct options options;
 	const struct origin *origin;
 	struct events events;
-	struct output *output;
-	struct launch launch; // pid 0: attached
-	bool unprofiled;      // the command runs, but cannot be sampled
+	struct output *output; // NULL: only the tables are shown
+	char *table;           // of a command, to be shown when it has ended; NULL: none
+	struct launch launch;  // pid 0: attached
+	bool unprofiled;       // the command runs, but cannot be sampled
 	struct target target;
 	struct debug_sources debug_sources;
 	struct modules modules;
@@ -203,6 +206,15 @@ static struct error *open_pusher(struct session *session)
 	return error;
 }
 
+// The tables are shown all the same.
+static void say_no_page(const struct session *session, struct error *error)
+{
+	if (error && !session->options.quiet)
+		fprintf(stderr, "profiler: no page with the whole profile: %s\n",
+		        error_message(error));
+	error_destroy(error);
+}
+
 // Opens the output before anything is done to the target or for the command.
 static struct error *open_output(struct session *session)
 {
@@ -213,6 +225,10 @@ static struct error *open_output(struct session *session)
 		return open_pusher(session);
 	if (writes_windows(options))
 		return window_files_init(&session->files, options, &session->modules);
+	if (options->answers) {
+		say_no_page(session, output_open(NULL, false, &session->output));
+		return NULL;
+	}
 	if (!path && options->pid)
 		path = "-"; // as in profiler -p PID | flamegraph.pl; a command's stdout is its own
 	return output_open(path, options->writer->binary, &session->output);
@@ -391,6 +407,55 @@ static struct error *finish_record(struct session *session, const struct symbols
 	return output_finish(session->output, NULL);
 }
 
+static int terminal_width(int fd)
+{
+	struct winsize size;
+
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// Shows the tables; those of a command when it has ended, as it has the terminal until then.
+static void answer(struct session *session, const struct symbols *symbols)
+{
+	const struct options *options = &session->options;
+	struct output *output = NULL;
+	size_t size;
+
+	if (options->quiet)
+		return;
+	FILE *stream = open_memstream(&session->table, &size);
+	if (!stream)
+		return;
+	run_table_write(options, &session->profile, view_timeline(&session->view),
+	                &session->modules, symbols,
+	                terminal_width(options->pid ? STDOUT_FILENO : STDERR_FILENO), stream);
+	fclose(stream);
+	if (!options->pid)
+		return;
+	struct error *error = output_open("-", false, &output);
+	if (!error) {
+		fputs(session->table, output_stream(output));
+		error = output_finish(output, NULL);
+	}
+	output_destroy(output);
+	error_destroy(error); // the page is written all the same
+}
+
+// A page that cannot be written is no failure: the tables are shown.
+static struct error *finish_page(struct session *session)
+{
+	_cleanup_free_ char *stem = memory_printf("profiler.%d", session->target.pid);
+
+	if (!session->output)
+		return NULL;
+	struct error *error = output_finish_new(session->output, stem, ".html");
+	if (error) {
+		say_no_page(session, error);
+		output_destroy(take_pointer(session->output));
+	}
+	return NULL;
+}
+
 static struct error *write_samples(struct session *session, struct symbols *symbols,
                                    const char *comment)
 {
@@ -404,7 +469,9 @@ static struct error *write_samples(struct session *session, struct symbols *symb
 		view_follow_waits(&session->view, &session->modules, symbols);
 	_cleanup_free_ char *cpu_wait =
 	    error ? NULL : view_cpu_wait(&session->view, &session->cpus.log);
-	if (!error)
+	if (!error && session->options.answers)
+		answer(session, symbols);
+	if (!error && session->output)
 		error = write_report(&session->options,
 		                     &(struct report_source){
 		                         .part = &session->view.part,
@@ -418,6 +485,8 @@ static struct error *write_samples(struct session *session, struct symbols *symb
 		                         .children = session->options.children,
 		                     },
 		                     output_stream(session->output));
+	if (!error && session->options.answers)
+		return finish_page(session);
 	return error ? error : output_finish(session->output, path);
 }
 
@@ -502,7 +571,7 @@ static struct error *profile_target(struct session *session)
 		summary_print_file_doubts(&session->modules);
 	if (!quiet && session->debug_sources.server)
 		summary_print_fetched(session->debug_sources.server);
-	if (!error && !quiet)
+	if (!error && !quiet && session->output)
 		summary_print_output(session->options.writer, output_name(session->output));
 	return error ? error : take_pointer(session->metrics_error);
 }
@@ -519,6 +588,7 @@ static void session_deinit(struct session *session)
 	window_files_deinit(&session->files);
 	pusher_deinit(&session->pusher);
 	free(session->spool);
+	free(session->table);
 	error_destroy(session->view_error);
 	error_destroy(session->metrics_error);
 	output_destroy(session->output);
@@ -555,6 +625,8 @@ static int run(void *context, const struct origin *origin)
 	// Up to here, another signal does not interrupt the writing. From here on it ends the wait.
 	events_deinit(&session->events);
 	const int command_status = finish(session);
+	if (session->table && session->launch.pid)
+		fputs(session->table, stderr);
 	return status ? status : command_status;
 }
 

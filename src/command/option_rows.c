@@ -579,7 +579,8 @@ static const struct option_row rows[] = {
 	VALUE('o', "output", "FILE", parse_output,
 	      "file to write, - for stdout; its ending chooses the\n"
 	      "format: .html, .pb.gz, .wprof, ...; with --every,\n"
-	      "--ring, --push and for agent: a directory",
+	      "--ring, --push and for agent: a directory; without it,\n"
+	      "on a terminal: tables, and a page profiler.PID.html",
 	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT,
 	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_TOP | FOR_AGENT),
 	VALUE('f', "format", "FORMAT", parse_format,

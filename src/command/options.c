@@ -211,13 +211,22 @@ static struct error *refuse_ending(const char *path, const char *ending)
 	                    path, ending);
 }
 
+// True if neither a file nor a format was asked for, and a person looks on.
+static bool is_asked_by_person(const struct options *options)
+{
+	return options->verb->id == VERB_SAMPLE && !options->output && !options->waits_ns &&
+	       !options->blame && !options->push.destination.url && !options->max_size_bytes &&
+	       options->symbols && isatty(options->pid ? STDOUT_FILENO : STDERR_FILENO);
+}
+
 static struct error *choose_writer(struct options *options)
 {
 	const char *path = options->output;
 	const bool is_directory = options->ring_ns || options->every_ns;
 
+	options->answers = !is_directory && is_asked_by_person(options);
 	options->writer = is_directory ? &writer_pprof : &writer_folded;
-	if (options->verb->id == VERB_VIEW)
+	if (options->verb->id == VERB_VIEW || options->answers)
 		options->writer = &writer_html;
 	if (!path || options->verb->id == VERB_VIEW)
 		return NULL;

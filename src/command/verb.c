@@ -66,7 +66,7 @@ const struct verb verbs[N_VERBS] = {
                 "Shows where every thread of a process spends its time: running, or waiting for\n"
                 "locks, files, sockets, timers or other processes.\n",
             .examples =
-                "  profiler -p 1234 -d 10 -o page.html   ten seconds, as a page for a browser\n"
+                "  profiler -p 1234 -d 10                ten seconds: tables, and a page\n"
                 "  profiler -o run.pb.gz -- ./server     a command from its start, for pprof\n"
                 "  profiler -p 1234 -o hour.wprof        record now, ask later\n"
                 "  profiler report hour.wprof --from=14:03 --to=14:04 -o minute.html\n",

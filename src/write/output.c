@@ -21,6 +21,7 @@
 enum {
 	MAX_LINKS = 40, // the kernel's own limit (MAXSYMLINKS)
 	MAX_TEMPORARY_NAMES = 100,
+	MAX_FREE_NAMES = 10000,
 	BUFFER_BYTES = 64 * 1024,
 	NEW_FILE_MODE = 0666, // less what the umask takes away
 };
@@ -560,6 +561,39 @@ struct error *output_finish(struct output *output, const char *path)
 	if (!error && output->temporary)
 		error = put_in_place(output);
 	return error;
+}
+
+// Gives the file its name, unless something has that. Returns 0, or an errno.
+static int take_name(struct output *output)
+{
+	if (output->nameless) {
+		_cleanup_free_ char *path = descriptor_path(output->fd);
+		if (linkat(AT_FDCWD, path, output->directory, output->base, AT_SYMLINK_FOLLOW) != 0)
+			return errno;
+		output->nameless = false;
+		return 0;
+	}
+	if (linkat(output->directory, output->temporary, output->directory, output->base, 0) != 0)
+		return errno;
+	unlinkat(output->directory, output->temporary, 0);
+	free(take_pointer(output->temporary));
+	return 0;
+}
+
+struct error *output_finish_new(struct output *output, const char *stem, const char *suffix)
+{
+	int number = EEXIST;
+
+	// What could not be written is said by output_finish, and gets no name.
+	if (fflush(output->stream) != 0 || ferror(output->stream))
+		return output_finish(output, NULL);
+	for (int i = 0; i < MAX_FREE_NAMES && number == EEXIST; i++) {
+		_cleanup_free_ char *name = i ? memory_printf("%s-%d%s", stem, i, suffix)
+		                              : memory_printf("%s%s", stem, suffix);
+		set_name(output, name);
+		number = take_name(output);
+	}
+	return number ? refuse_creation(output, number) : output_finish(output, NULL);
 }
 
 const char *output_name(const struct output *output)

@@ -563,11 +563,33 @@ static void test_files_are_not_inherited(void **state)
 	output_destroy(output);
 }
 
+// A free name is found beside those that are there, which stay.
+static void test_new_names(void **state)
+{
+	static const char *const names[] = {"p.1.html", "p.1-1.html", "p.1-2.html"};
+
+	(void)state;
+	put_file("p.1.html", "first");
+	for (int i = 1; i < 3; i++) {
+		struct output *output;
+		assert_null(output_open(NULL, false, &output));
+		assert_true(fputs("next", output_stream(output)) >= 0);
+		assert_null(output_finish_new(output, "p.1", ".html"));
+		assert_string_equal(output_name(output), names[i]);
+		output_destroy(output);
+	}
+	assert_file(names[0], "first");
+	assert_file(names[1], "next");
+	assert_file(names[2], "next");
+	assert_int_equal(count_files(), 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_directory, leave_directory)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    TEST(test_new_names),
 	    TEST(test_new_file_stands_there_only_when_finished),
 	    TEST(test_umask_counts),
 	    TEST(test_existing_file_is_kept_until_the_end),

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "run_table.h"
+
+#include <stdlib.h>
+
+#include "cpu_waits.h"
+#include "memory.h"
+#include "options.h"
+#include "profile.h"
+#include "selection.h"
+#include "timeline.h"
+#include "top_model.h"
+#include "top_layout.h"
+#include "top_table.h"
+
+enum { MAX_FUNCTIONS = 12, MAX_WAITS = 6 };
+
+// The first rows of a view, but for those that are 0.
+static void write_view(const struct top_model *model, enum top_view view, size_t max_rows,
+                       int width, const char *title, FILE *stream)
+{
+	struct top_table table;
+	size_t n_rows = 0;
+
+	top_table_init(&table, model,
+	               &(struct top_table_options){
+	                   .view = view, .sort_by = -1, .hides_idle = true, .width = width});
+	while (n_rows < table.n_rows && n_rows < max_rows &&
+	       table.rows[n_rows].keys[table.sorted_by] > 0)
+		n_rows++;
+	if (n_rows > 0) {
+		fprintf(stream, "%s\n", title);
+		for (size_t i = 0; i <= n_rows; i++) {
+			_cleanup_free_ char *line =
+			    top_table_line(&table, i ? &table.rows[i - 1] : NULL);
+			fprintf(stream, "%s\n", line);
+		}
+		fputc('\n', stream);
+	}
+	top_table_deinit(&table);
+}
+
+void run_table_write(const struct options *options, const struct profile *profile,
+                     struct timeline *timeline, const struct modules *modules,
+                     const struct symbols *symbols, int width, FILE *stream)
+{
+	static const struct cpu_log no_log; // the summary says how long it waited for CPUs
+	const struct selection selection = options_selection(options);
+	_cleanup_free_ bool *selected =
+	    selection_apply(&selection, profile, modules, symbols, options->syscalls);
+	struct top_model model;
+	size_t n_threads;
+
+	free(timeline_by_thread(timeline, &n_threads)); // sorts it
+	top_model_init(&model, &(struct top_input){
+	                           .profile = profile,
+	                           .modules = modules,
+	                           .symbols = symbols,
+	                           .spans = timeline->spans,
+	                           .n_spans = timeline->n_spans,
+	                           .selected = selected,
+	                           .cpu_log = &no_log,
+	                           .from_ns = profile->start_ns,
+	                           .to_ns = profile->start_ns + profile->duration_ns + 1,
+	                       });
+	write_view(&model, TOP_FUNCTIONS, MAX_FUNCTIONS, width,
+	           "Functions, by their own time:", stream);
+	write_view(&model, TOP_WAITS, MAX_WAITS, width, "Waits:", stream);
+	top_model_deinit(&model);
+}
