@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "arch.h"
-#include "go_layout.h"
 
 struct expression; // expression.h
 
@@ -18,8 +17,7 @@ enum rule_kind {
 	RULE_FRAME_POINTER, // like a row, but guessed: code without CFI
 	RULE_CODE,          // like a row, but from the code itself, to be checked: code without CFI
 	RULE_IMAGE,         // like a row, but from tables that the target has made, to be checked
-	RULE_SWITCH,        // CFA and saved registers, but on another stack of Go's runtime
-	RULE_LANGUAGE,      // by a language's step alone
+	RULE_LANGUAGE,      // as its language's step has it, which may use CFA and saved registers
 	RULE_ELSEWHERE,     // the caller's frame is not on a stack: it is put back there on return
 };
 
@@ -33,6 +31,9 @@ enum register_rule_kind {
 };
 
 enum { RULE_WORDS = 4 };
+
+// A word that may hold a part of a struct of a language's own.
+typedef uint64_t language_word __attribute__((__may_alias__));
 
 struct register_rule {
 	uint8_t number;
@@ -60,11 +61,8 @@ struct rule {
 	int64_t cfa_offset;
 	const struct expression *cfa_expression; // instead of register + offset; owned
 	struct register_rule registers[ARCH_MAX_REGISTERS];
-	struct go_layout go; // the program's, if this is a rule of Go's runtime
-	uint8_t go_switch;   // RULE_SWITCH: enum go_switch
-	uint8_t go_slot;     // the slot of that
-	bool is_general;     // a row for very much code, which may not be right for all of it
-	uint64_t words[RULE_WORDS]; // the language's own
+	bool is_general; // a row for very much code, which may not be right for all of it
+	language_word words[RULE_WORDS]; // the language's own
 };
 
 // Frees the expressions.

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "go_thread.h"
 #include "go_waits.h"
 #include "goroutines.h"
 #include "snapshot.h"
@@ -31,6 +32,7 @@ struct goroutine_copied {
 	enum goroutine_copy result;
 	struct goroutine now;     // GOROUTINE_MOVED: as it was after copying
 	struct snapshot snapshot; // GOROUTINE_COPIED; its bytes are those of the copies
+	struct go_thread thread;  // what the snapshot holds of the thread that it keeps, if any
 	struct go_wait wait;
 	char *labels;       // the program's (labels.h); NULL: none
 	bool labels_lack;   // they cannot be read, or are too many

@@ -13,12 +13,12 @@
 
 #include "module.h"
 #include "profile.h"
+#include "rule.h"
 
 struct address_space;
 struct arch_code;
 struct code_address;
 struct registers;
-struct rule;
 struct runtimes_setup;
 struct snapshot;
 struct snapshot_copy;
@@ -68,7 +68,7 @@ struct language_step {
 	bool is_return;                   // the frame's pc is a return address
 	size_t n;                         // the frame's number; 0: the innermost one
 	void **process;                   // what the language keeps of the process
-	uint64_t *words;                  // its LANGUAGE_WORDS for this walk; 0 at its start
+	language_word *words;             // its LANGUAGE_WORDS for this walk; 0 at its start
 	struct registers *registers;      // the frame's, to become its caller's
 };
 
@@ -114,6 +114,8 @@ struct language {
 	// again if code of a JIT differs that it was made from. The caller owns *ret. If the
 	// language has a `step`, that is called for each frame with the rule.
 
+	// Code in a file, whatever its tables say. Called in guarded work.
+	bool (*rule_before_tables)(const struct language_code *code, struct rule *ret);
 	// Code that no table covers: in a file (in guarded work), or of a JIT.
 	bool (*rule)(const struct language_code *code, struct rule *ret);
 	// Makes a better rule where a table's row holds for very much code. It has no expression,
@@ -128,6 +130,9 @@ struct language {
 
 	// --- A thread's stack.
 
+	// While the thread stands still, before its stack is copied: finds where its stacks are
+	// (snapshot_copy.h). Called as `copy` is. Async-signal-safe.
+	void (*ask)(const struct language_thread *thread, struct snapshot_copy *copy);
 	// While the thread stands still, after its stack was copied: copies other stacks and memory
 	// that its steps need (snapshot_copy.h). Called if the language keeps anything of the
 	// process or of the thread. Async-signal-safe.
@@ -135,7 +140,7 @@ struct language {
 	// Goes to the frame's caller.
 	struct move (*step)(struct language_step *step);
 	// After the walk: notes what it has shown of the thread, for its next copy.
-	void (*learn)(const struct language_thread *thread, const uint64_t *words,
+	void (*learn)(const struct language_thread *thread, const language_word *words,
 	              const struct unwound *stack);
 	// After a walk that has ended with STACK_SWITCHED: tells what would show more.
 	enum language_lack (*lacks)(const struct language_thread *thread,
@@ -186,6 +191,7 @@ void languages_forget(void *processes[LANGUAGES_MAX]);
 
 // Makes the rule by the first language that has one. False if none has.
 bool languages_rule(const struct language_code *code, struct rule *ret);
+bool languages_rule_before_tables(const struct language_code *code, struct rule *ret);
 
 // As the functions of struct language, by the first one that knows.
 bool languages_refine(const struct language_code *code, const struct rule *row, struct rule *ret);
@@ -197,7 +203,8 @@ bool languages_rule_at_jump(const struct arch_code *code, uint64_t end, bool kee
 enum language_lack languages_lack(int tid, struct snapshot_hint *hint,
                                   const struct snapshot *snapshot);
 
-// Has languages copy what they need of the thread.
+// Has languages ask and copy what they need of the thread.
+void languages_ask(struct snapshot_copy *copy);
 void languages_copy(struct snapshot_copy *copy);
 
 // Has languages note what the unwinder's last walk has shown of the thread whose hint it is.

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "arch.h"
-#include "go_thread.h"
 #include "language.h"
 #include "other_stacks.h"
 #include "resident.h"
@@ -53,9 +52,7 @@ struct snapshot {
 	struct other_stacks *others; // the hint's, to note which are read; NULL: none; borrowed
 	uint32_t n_learned;          // theirs, at the copy
 	uint32_t n_grown;            // the hint's, likewise
-	bool is_parked;              // it is of a goroutine that no thread runs
-	bool asked_go;               // the copy was to hold what Go's runtime notes of the thread
-	struct go_thread go;         // which is this
+	bool is_parked;              // it is of a task that no thread runs
 	struct snapshot_note notes[LANGUAGES_MAX]; // one for each language, by position
 };
 

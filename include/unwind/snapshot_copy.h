@@ -13,6 +13,14 @@ struct snapshot;
 struct snapshot_buffer;
 struct snapshot_hint;
 
+enum { SNAPSHOT_COPY_MAX_KNOWN = 4 };
+
+// Where a language's stack is.
+struct known_stack {
+	uint64_t low, high;
+	bool is_exact; // it ends there, and not a little further up
+};
+
 struct snapshot_copy {
 	int tid;
 	const struct arch *arch;
@@ -21,6 +29,9 @@ struct snapshot_copy {
 	struct snapshot_buffer *buffer;
 	struct snapshot *snapshot; // with what was copied before
 	size_t language;           // that is asked, by position
+	bool has_many_bases;       // other threads of the process begin in other ways
+	size_t n_known;
+	struct known_stack known[SNAPSHOT_COPY_MAX_KNOWN];
 };
 
 // Returns how many more stacks can be copied.
@@ -31,6 +42,12 @@ bool snapshot_copy_has(const struct snapshot_copy *copy, uint64_t address);
 
 // Makes these bytes the language's note. It has none if there is no room.
 void snapshot_copy_note(const struct snapshot_copy *copy, const void *bytes, size_t size);
+
+// Adds a stack that is known. More than SNAPSHOT_COPY_MAX_KNOWN are left out.
+void snapshot_copy_know(struct snapshot_copy *copy, const struct known_stack *stack);
+
+// Copies a stack from its stack pointer on, as far as it seems to reach.
+bool snapshot_copy_stack(const struct snapshot_copy *copy, uint64_t sp);
 
 // Copies `size` bytes from there on. False if there is no room, or none of them can be read.
 bool snapshot_copy_bytes(const struct snapshot_copy *copy, uint64_t start, size_t size);

@@ -8,7 +8,6 @@
 
 #include "language.h"
 
-struct go_layout;
 struct other_stacks;
 struct resident;
 struct snapshot;
@@ -33,9 +32,8 @@ struct snapshot_hint {
 	bool misled;             // a base once belonged to another stack than the one copied
 	unsigned int n_changes;  // of last_base: a thread with many stacks (coroutines) has no base
 	                         // of its own
-	const struct go_layout *go; // of the program; NULL: none; borrowed
-	struct resident *resident;  // of the process; NULL: opened for each use; borrowed
-	void *const *of_process;    // what languages keep of the process; NULL: nothing; borrowed
+	struct resident *resident; // of the process; NULL: opened for each use; borrowed
+	void *const *of_process;   // what languages keep of the process; NULL: nothing; borrowed
 	void *of_thread[LANGUAGES_MAX]; // of the thread, each NULL: nothing; owned
 	struct other_stacks *others;    // to which callers led; NULL: none; owned
 	uint32_t n_grown;               // how often the copies were made larger

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "go_thread.h"
 #include "hash.h"
 #include "language.h"
 #include "profile.h"
@@ -43,11 +42,9 @@ struct unwinder {
 	struct call_checks *call_checks; // NULL: none was made
 	uint32_t generation;
 	uint32_t jit_code_generation; // that of the address space, when the entries were made
-	uint64_t start_stack;         // that of the address space, then
-	struct go_layout go;          // what stacks have shown of the Go program
 	uint64_t tls;                 // the thread pointer, of the last stack; 0: unknown
 	uint32_t stepped;             // by position: languages that took a step of the last walk
-	uint64_t words[LANGUAGES_MAX][LANGUAGE_WORDS]; // of those; for others without meaning
+	language_word words[LANGUAGES_MAX][LANGUAGE_WORDS]; // of those; for others without meaning
 	bool has_guessed;               // a frame of the last stack was found by the frame pointer
 	uint64_t n_frames;              // all frames found
 	uint64_t n_frame_pointer_steps; // those found without CFI

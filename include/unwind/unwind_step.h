@@ -20,6 +20,9 @@ uint64_t unwind_step_bias(const struct language_step *step);
 // Returns the rule for a pc, until the next one is asked for.
 const struct rule *unwind_rule_at(struct unwinder *unwinder, uint64_t pc);
 
+// True if the caller's pc lies in code.
+bool unwind_is_code(const struct unwinder *unwinder, const struct registers *caller);
+
 // True if a call returns to the caller's pc.
 bool unwind_is_called_from(struct unwinder *unwinder, const struct registers *caller);
 

@@ -44,8 +44,7 @@ static bool copy_shows_more(const struct copy_seen *seen)
 	case STACK_UNREADABLE:
 		return seen->is_elsewhere;
 	case STACK_SWITCHED:
-		return seen->lack == LANGUAGE_LACKS_COPY ||
-		       (seen->is_go && seen->has_tls && !seen->has_go);
+		return seen->lack == LANGUAGE_LACKS_COPY;
 	default:
 		return false;
 	}
@@ -55,7 +54,7 @@ static bool copy_shows_more(const struct copy_seen *seen)
 static bool stop_shows_more(const struct copy_seen *seen)
 {
 	return seen->end == STACK_NEEDS_REGISTER ||
-	       (seen->end == STACK_SWITCHED && seen->is_go && !seen->has_tls);
+	       (seen->end == STACK_SWITCHED && seen->lack == LANGUAGE_LACKS_STOP);
 }
 
 enum decision decision_after_copy(const struct copy_seen *seen)

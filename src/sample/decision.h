@@ -39,9 +39,6 @@ enum decision decision_after_look(enum sleeper_look look, enum bears_stop bears)
 struct copy_seen {
 	enum stack_end end;      // how its stack ended
 	unsigned int n_again;    // how many copies were made again
-	bool has_tls;            // the thread pointer is known, from an earlier stop
-	bool is_go;              // the code that it sleeps in is Go's...
-	bool has_go;             // ...and this copy holds what Go's runtime notes of the thread
 	enum language_lack lack; // what a language lacks of a stack that changes to another
 	bool is_elsewhere;       // a part of it lies elsewhere than where it was copied from
 	bool held_at_exec;       // the profiler holds it, before its first instruction

@@ -82,8 +82,8 @@ static uint32_t stack_of(struct ticker *ticker, struct goroutine_entry *entry,
 		return profile_intern_stack(ticker->profile, NULL, 0, STACK_NOT_SAMPLED, 0);
 	}
 	tick_walk(ticker, snapshot, &unwound);
-	if (unwound.end == STACK_SWITCHED && snapshot->go.m != 0) {
-		snapshot->go.m = 0; // walk past C's frames, as the runtime does
+	if (unwound.end == STACK_SWITCHED && copied->thread.m != 0) {
+		copied->thread.m = 0; // walk past C's frames, as the runtime does
 		tick_walk(ticker, snapshot, &unwound);
 	}
 	const struct target_thread *thread =

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "go_stacks.h"
 #include "goroutine_look.h"
 #include "goroutine_parked.h"
 #include "goroutine_time.h"
@@ -134,7 +135,7 @@ static bool find_of_stopped(struct ticker *ticker, const struct snapshot *snapsh
 {
 	const struct goroutine_samples *samples = &ticker->goroutines;
 	const struct go_memory memory = goroutine_memory(ticker);
-	const struct go_thread *go = &snapshot->go;
+	const struct go_thread *go = go_stacks_thread(snapshot);
 
 	if (!go_thread_runs_goroutine(go) ||
 	    !goroutine_read(&samples->program, &memory, go->goroutine.address, ret) ||
@@ -395,15 +396,11 @@ void goroutine_samples_note_layout(struct ticker *ticker)
 {
 	const struct goroutine_samples *samples = &ticker->goroutines;
 	const struct go_offsets *offsets = &samples->program.offsets;
-	struct go_layout go = ticker->unwinder.go;
+	const bool has_labels = samples->found && offsets->labels != GO_NO_FIELD;
 
-	go.goid = samples->found ? offsets->goid : 0;
-	go.status = samples->found ? offsets->status : 0;
-	go.labels = samples->found && offsets->labels != GO_NO_FIELD ? offsets->labels : 0;
-	// Not written in vain: a signal handler that copies a thread meanwhile would find it half
-	// done.
-	if (memcmp(&go, &ticker->go, sizeof(go)) != 0)
-		ticker->go = go;
+	go_stacks_set_fields(&ticker->space, samples->found ? offsets->goid : 0,
+	                     samples->found ? offsets->status : 0,
+	                     has_labels ? offsets->labels : 0);
 }
 
 // --- Ticks

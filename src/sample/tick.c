@@ -559,7 +559,6 @@ static void add_threads(struct ticker *ticker, size_t n_new)
 
 	thread_info_add(ticker->profile, target, n_new, ticker->accounting.from_ns);
 	for (size_t i = target->n_threads - n_new; i < target->n_threads; i++) {
-		target->threads[i]->hint.go = &ticker->go;
 		target->threads[i]->hint.of_process = ticker->space.languages;
 		target->threads[i]->hint.resident = &target->resident;
 	}

@@ -60,7 +60,6 @@ struct ticker {
 	struct unwinder unwinder;
 	struct runtimes runtimes;
 	bool runtimes_known; // they know all that they will know of the last stack
-	struct go_layout go; // the unwinder's, as of its last quiet moment: copies go by it
 	struct stops stops;
 	struct wait_reasons waits;
 	struct accounting accounting;

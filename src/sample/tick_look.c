@@ -86,9 +86,6 @@ static struct copy_seen copy_seen(const struct ticker *ticker, struct target_thr
 
 	return (struct copy_seen){
 	    .end = end,
-	    .has_tls = hint->tls != 0,
-	    .is_go = go_layout_is_known(hint->go),
-	    .has_go = snapshot->asked_go,
 	    .lack = end == STACK_SWITCHED ? languages_lack(thread->tid, &thread->hint, snapshot)
 	                                  : LANGUAGE_LACKS_NOTHING,
 	    .is_elsewhere = snapshot_hint_knows_more(hint, snapshot),

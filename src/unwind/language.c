@@ -44,19 +44,36 @@ void languages_forget(void *processes[LANGUAGES_MAX])
 		forget(&processes[i], i);
 }
 
-bool languages_rule(const struct language_code *code, struct rule *ret)
+typedef bool find_rule(const struct language_code *code, struct rule *ret);
+
+// Asks language i for a rule by that function of it.
+static bool ask_for_rule(size_t i, find_rule *find, const struct language_code *code,
+                         struct rule *ret)
 {
 	struct language_code asked = *code;
 
-	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
-		if (!languages[i] || !languages[i]->rule)
-			continue;
-		asked.process = code->at->space ? code->at->space->languages[i] : NULL;
-		if (!languages[i]->rule(&asked, ret))
-			continue;
-		ret->language = languages[i]->step ? (uint8_t)(i + 1) : 0;
-		return true;
-	}
+	asked.process = code->at->space ? code->at->space->languages[i] : NULL;
+	if (!find(&asked, ret))
+		return false;
+	ret->language = languages[i]->step ? (uint8_t)(i + 1) : 0;
+	return true;
+}
+
+bool languages_rule(const struct language_code *code, struct rule *ret)
+{
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		if (languages[i] && languages[i]->rule &&
+		    ask_for_rule(i, languages[i]->rule, code, ret))
+			return true;
+	return false;
+}
+
+bool languages_rule_before_tables(const struct language_code *code, struct rule *ret)
+{
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		if (languages[i] && languages[i]->rule_before_tables &&
+		    ask_for_rule(i, languages[i]->rule_before_tables, code, ret))
+			return true;
 	return false;
 }
 
@@ -106,21 +123,42 @@ static const void *process_of(const struct snapshot_hint *hint, size_t i)
 	return hint->of_process ? hint->of_process[i] : NULL;
 }
 
-void languages_copy(struct snapshot_copy *copy)
+typedef void add_to_copy(const struct language_thread *thread, struct snapshot_copy *copy);
+
+static void add(size_t i, add_to_copy *function, struct snapshot_copy *copy)
 {
 	const struct snapshot_hint *hint = copy->hint;
+	void *own = hint->of_thread[i];
+	const struct language_thread thread = {
+	    .tid = copy->tid,
+	    .tls = hint->tls,
+	    .process = process_of(hint, i),
+	    .own = &own,
+	};
 
-	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
-		void *own = hint->of_thread[i];
-		copy->language = i;
-		if ((!own && !process_of(hint, i)) || !languages[i]->copy)
-			continue;
-		languages[i]->copy(&(struct language_thread){.tid = copy->tid,
-		                                             .tls = hint->tls,
-		                                             .process = process_of(hint, i),
-		                                             .own = &own},
-		                   copy);
-	}
+	copy->language = i;
+	if (function)
+		function(&thread, copy);
+}
+
+// True if language i keeps anything of the process or of the thread.
+static bool is_there(const struct snapshot_hint *hint, size_t i)
+{
+	return hint->of_thread[i] || process_of(hint, i);
+}
+
+void languages_ask(struct snapshot_copy *copy)
+{
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		if (is_there(copy->hint, i))
+			add(i, languages[i]->ask, copy);
+}
+
+void languages_copy(struct snapshot_copy *copy)
+{
+	for (size_t i = 0; i < LANGUAGES_MAX; i++)
+		if (is_there(copy->hint, i))
+			add(i, languages[i]->copy, copy);
 }
 
 void languages_learn(struct unwinder *unwinder, int tid, struct snapshot_hint *hint,
@@ -145,7 +183,7 @@ enum language_lack languages_lack(int tid, struct snapshot_hint *hint,
 	enum language_lack most = LANGUAGE_LACKS_NOTHING;
 
 	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
-		if ((!hint->of_thread[i] && !process_of(hint, i)) || !languages[i]->lacks)
+		if (!is_there(hint, i) || !languages[i]->lacks)
 			continue;
 		const struct language_thread thread = {
 		    .tid = tid,

@@ -12,7 +12,6 @@
 #include "frame_rule.h"
 #include "file_code.h"
 #include "function_range.h"
-#include "go_runtime.h"
 #include "gopclntab.h"
 #include "language.h"
 #include "memory.h"
@@ -241,6 +240,13 @@ static void read_rule(void *context)
 	struct gopclntab *table;
 	struct arch_code arch_code = in_file;
 
+	const struct language_code asked = {
+	    .at = code,
+	    .address = code->address + order->is_call,
+	    .is_call = order->is_call,
+	    .code = &arch_code,
+	};
+
 	arch_code.context = (void *)code;
 	// Trampolines first: Go's has CFI that describes a plain function.
 	const size_t n = module_read_code(code->module, code->address, bytes, sizeof(bytes));
@@ -250,7 +256,7 @@ static void read_rule(void *context)
 	}
 	if (arch->signal_rule(bytes, n, order->rule) ||
 	    (!order->is_call && arch->pc_rule(&arch_code, code->address, order->rule)) ||
-	    go_runtime_rule(code->module, code->address, order->is_call, order->rule) ||
+	    languages_rule_before_tables(&asked, order->rule) ||
 	    read_table_rule(code, order->is_call, order->rule) ||
 	    ((table = module_gopclntab(code->module)) &&
 	     gopclntab_rule(table, code->address, order->rule)) ||

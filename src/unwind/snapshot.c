@@ -104,22 +104,32 @@ static struct extent limit_extent(const struct snapshot_hint *hint, uint64_t sta
 }
 
 // Returns how many bytes above its base may belong to the stack.
-static size_t base_slack(const struct snapshot_hint *hint)
+static size_t base_slack(const struct snapshot_copy *copy)
 {
-	const bool is_go = hint->go && go_layout_is_known(hint->go);
-
-	return hint->n_changes > 1 || is_go ? BASE_SLACK_BYTES : SINGLE_BASE_SLACK_BYTES;
+	return copy->hint->n_changes > 1 || copy->has_many_bases ? BASE_SLACK_BYTES
+	                                                         : SINGLE_BASE_SLACK_BYTES;
 }
 
-static struct extent stack_extent(uint64_t sp, const struct maps *maps,
-                                  const struct snapshot_hint *hint, const struct go_thread *go)
+// Returns the language's stack that the stack pointer is on; NULL: none is known.
+static const struct known_stack *find_known(const struct snapshot_copy *copy, uint64_t sp)
 {
+	for (size_t i = 0; i < copy->n_known; i++)
+		if (sp >= copy->known[i].low && sp < copy->known[i].high)
+			return &copy->known[i];
+	return NULL;
+}
+
+static struct extent stack_extent(const struct snapshot_copy *copy, uint64_t sp)
+{
+	const struct snapshot_hint *hint = copy->hint;
+	const struct maps *maps = copy->maps;
+	const struct known_stack *known = find_known(copy, sp);
 	const struct mapping *mapping = maps_find_from(maps, sp);
-	const size_t slack = base_slack(hint);
+	const size_t slack = base_slack(copy);
 	uint64_t end = 0;
 
-	if (go_stack_has(&go->goroutine, sp))
-		return limit_extent(hint, go->goroutine.high - sp);
+	if (known && known->is_exact)
+		return limit_extent(hint, known->high - sp);
 	if (mapping && mapping->start > sp &&
 	    (strcmp(maps_path(maps, mapping), "[stack]") != 0 ||
 	     mapping->start - sp > MAX_MAIN_STACK_BYTES))
@@ -139,8 +149,8 @@ static struct extent stack_extent(uint64_t sp, const struct maps *maps,
 		return limit_extent(hint, end - sp);
 	// It is a stack somewhere in a large mapping (a Go thread's, a coroutine's).
 	size_t extent = hint->guess_bytes ? hint->guess_bytes : SNAPSHOT_UNKNOWN_STACK_BYTES;
-	if (go_stack_has(&go->own, sp) && go->own.high - sp < SNAPSHOT_UNKNOWN_STACK_BYTES)
-		extent = go->own.high - sp + BASE_SLACK_BYTES + hint->guess_bytes;
+	if (known && known->high - sp < SNAPSHOT_UNKNOWN_STACK_BYTES)
+		extent = known->high - sp + BASE_SLACK_BYTES + hint->guess_bytes;
 	if (extent > SNAPSHOT_MAX_STACK_BYTES)
 		extent = SNAPSHOT_MAX_STACK_BYTES;
 	return end && end - sp <= extent ? up_to(end - sp, extent)
@@ -252,50 +262,11 @@ static uint64_t find_interrupted_sp(const struct arch *arch, const struct snapsh
 	return 0;
 }
 
-static void ask_go(int tid, const struct snapshot_hint *hint, struct snapshot *snapshot)
-{
-	snapshot->go = (struct go_thread){0};
-	snapshot->asked_go = hint->go && go_layout_is_known(hint->go) && hint->tls;
-	if (snapshot->asked_go)
-		go_thread_read(tid, hint->resident, hint->tls, hint->go, &snapshot->go);
-}
-
 static bool is_copied(const struct snapshot *snapshot, uint64_t address)
 {
 	uint64_t byte;
 
 	return snapshot_read(snapshot, address, 1, &byte);
-}
-
-// Returns where the goroutine's stack begins. If the thread still runs as the goroutine, or did
-// when a signal came, it has noted that only in a register, which may be anywhere by now.
-static uint64_t goroutine_sp(const struct go_thread *go)
-{
-	const struct go_stack *stack = &go->goroutine;
-
-	if (!stack->address || go->g == go->own.address)
-		return stack->sp;
-	return stack->high - stack->low > SNAPSHOT_UNKNOWN_STACK_BYTES
-	           ? stack->high - SNAPSHOT_UNKNOWN_STACK_BYTES
-	           : stack->low;
-}
-
-// Copies, for a thread of Go, the stack that waits for what runs on the other one.
-static void copy_other_stack(const struct snapshot_copy *copy)
-{
-	const struct snapshot_hint *hint = copy->hint;
-	struct snapshot *snapshot = copy->snapshot;
-	const struct go_thread *go = &snapshot->go;
-	uint64_t sp = 0;
-
-	if (go->goroutine.address && !is_copied(snapshot, go->goroutine.high - 1))
-		sp = goroutine_sp(go);
-	else if (hint->go->calls_back && !is_copied(snapshot, go->own.sp))
-		sp = go->own.sp;
-	if (sp && snapshot->n_regions < SNAPSHOT_MAX_STACKS)
-		copy_region(copy, sp, stack_extent(sp, copy->maps, hint, go).bytes);
-	if (!go_thread_holds(copy->tid, hint->resident, go))
-		snapshot->go = (struct go_thread){0};
 }
 
 // Returns how many bytes of that stack are to be copied: not beyond its mapping.
@@ -351,6 +322,17 @@ bool snapshot_copy_has(const struct snapshot_copy *copy, uint64_t address)
 	return is_copied(copy->snapshot, address);
 }
 
+void snapshot_copy_know(struct snapshot_copy *copy, const struct known_stack *stack)
+{
+	if (copy->n_known < SNAPSHOT_COPY_MAX_KNOWN)
+		copy->known[copy->n_known++] = *stack;
+}
+
+bool snapshot_copy_stack(const struct snapshot_copy *copy, uint64_t sp)
+{
+	return snapshot_copy_bytes(copy, sp, stack_extent(copy, sp).bytes);
+}
+
 bool snapshot_copy_bytes(const struct snapshot_copy *copy, uint64_t start, size_t size)
 {
 	return snapshot_copy_room(copy) > 0 && copy_region(copy, start, size);
@@ -400,9 +382,9 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 	ret->is_unsearched = false;
 	memset(ret->notes, 0, sizeof(ret->notes));
 	ret->is_parked = false;
-	ask_go(tid, hint, ret);
+	languages_ask(&copy);
 	while (sp && ret->n_regions < SNAPSHOT_MAX_STACKS) {
-		struct extent extent = stack_extent(sp, maps, hint, &ret->go);
+		struct extent extent = stack_extent(&copy, sp);
 		if (ret->n_regions == 0)
 			limit_huge(hint, sp, &extent, ret);
 		if (!copy_region(&copy, sp, extent.bytes))
@@ -419,8 +401,6 @@ bool snapshot_capture(int tid, const struct arch *arch, const struct registers *
 			break; // as deep as is shown: hardly a signal stack, and long to search
 		sp = find_interrupted_sp(arch, region, sp);
 	}
-	if (ret->go.m && ret->n_regions > 0)
-		copy_other_stack(&copy);
 	languages_copy(&copy);
 	copy_others(&copy);
 	return ret->n_regions > 0;

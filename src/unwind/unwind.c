@@ -7,7 +7,6 @@
 #include "address_space.h"
 #include "arch.h"
 #include "call_check.h"
-#include "go_switch.h"
 #include "language.h"
 #include "memory.h"
 #include "module.h"
@@ -253,56 +252,17 @@ static uint64_t bias_of(struct unwinder *unwinder, uint64_t pc, bool is_return)
 	return code - unwinder->profile->locations[entry->location].address;
 }
 
-static void note_go(struct unwinder *unwinder, const struct rule *rule, bool is_return,
-                    const struct registers *registers)
-{
-	const uint64_t pc = registers->value[ARCH_NATIVE->pc];
-
-	if (!go_layout_is_known(&rule->go))
-		return;
-	unwinder->go = rule->go;
-	if (rule->go.tls_at)
-		unwinder->go.tls_at += bias_of(unwinder, pc, is_return);
-}
-
-static struct move change_stack(struct unwinder *unwinder, const struct rule *rule, bool is_return,
-                                const struct snapshot *snapshot, struct go_walk *walk,
-                                struct registers *registers)
-{
-	note_go(unwinder, rule, is_return, registers);
-	const enum go_move move =
-	    go_switch_walk(snapshot, rule->go_switch, rule->go_slot, is_return, walk, registers);
-	switch (move) {
-	case GO_FRAME:
-		return apply_row(rule, is_return, snapshot, registers);
-	case GO_LEFT:
-	case GO_CALLER:
-		if (unwind_is_called_from(unwinder, registers))
-			return move_go_on();
-		return move == GO_LEFT && address_space_is_code(unwinder->space,
-		                                                registers->value[ARCH_NATIVE->pc])
-		           ? (struct move){.go_on = true, .begins = true}
-		           : move_end_with(STACK_SWITCHED);
-	default:
-		return move_end_with(move == GO_ROOT ? STACK_COMPLETE : STACK_SWITCHED);
-	}
-}
-
 // Steps by the rule's kind.
 static struct move step_plain(struct unwinder *unwinder, const struct rule *rule, bool is_return,
-                              const struct snapshot *snapshot, struct go_walk *walk,
-                              struct registers *registers)
+                              const struct snapshot *snapshot, struct registers *registers)
 {
 	switch (rule->kind) {
 	case RULE_ROOT:
-		note_go(unwinder, rule, is_return, registers);
 		return move_end_with(STACK_COMPLETE);
 	case RULE_ROW:
 		return apply_table(unwinder, rule, is_return, snapshot, registers);
 	case RULE_IMAGE:
 		return apply_image(unwinder, rule, is_return, snapshot, registers);
-	case RULE_SWITCH:
-		return change_stack(unwinder, rule, is_return, snapshot, walk, registers);
 	case RULE_ELSEWHERE:
 		return move_end_with(STACK_SWITCHED);
 	case RULE_CODE:
@@ -316,7 +276,7 @@ static struct move step_plain(struct unwinder *unwinder, const struct rule *rule
 
 struct move unwind_step_plain(struct language_step *step)
 {
-	return step_plain(step->unwinder, step->rule, step->is_return, step->snapshot, NULL,
+	return step_plain(step->unwinder, step->rule, step->is_return, step->snapshot,
 	                  step->registers);
 }
 
@@ -328,6 +288,11 @@ uint64_t unwind_step_bias(const struct language_step *step)
 const struct rule *unwind_rule_at(struct unwinder *unwinder, uint64_t pc)
 {
 	return unwind_entry_find(unwinder, pc, false)->rule;
+}
+
+bool unwind_is_code(const struct unwinder *unwinder, const struct registers *caller)
+{
+	return address_space_is_code(unwinder->space, caller->value[ARCH_NATIVE->pc]);
 }
 
 // Has the rule's language take the step.
@@ -351,14 +316,6 @@ static struct move step_by_language(struct unwinder *unwinder, const struct rule
 	    .words = unwinder->words[i],
 	    .registers = registers,
 	});
-}
-
-static void refresh(struct unwinder *unwinder)
-{
-	unwind_entries_refresh(unwinder);
-	if (unwinder->start_stack != unwinder->space->start_stack)
-		unwinder->go = (struct go_layout){0}; // another program is executed
-	unwinder->start_stack = unwinder->space->start_stack;
 }
 
 // True if there is nobody to return to. `begins`: the frame that was left may say so itself.
@@ -434,7 +391,6 @@ static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snap
                           struct registers *registers, size_t *doubtful, struct unwound *ret)
 {
 	const size_t limit = snapshot->is_huge ? unwinder->huge_frames : unwinder->max_frames;
-	struct go_walk go_walk = {0};
 	bool is_return = false, begins = false;
 	int signal_frames = 0;
 
@@ -454,7 +410,7 @@ static size_t walk_frames(struct unwinder *unwinder, const struct snapshot *snap
 		const struct move move =
 		    rule->language
 		        ? step_by_language(unwinder, rule, is_return, n - 1, snapshot, registers)
-		        : step_plain(unwinder, rule, is_return, snapshot, &go_walk, registers);
+		        : step_plain(unwinder, rule, is_return, snapshot, registers);
 		if (!move.go_on) {
 			ret->end = move.end;
 			ret->missing = find_missing(rule, move.end, registers, snapshot);
@@ -489,7 +445,7 @@ void unwinder_unwind(struct unwinder *unwinder, const struct snapshot *snapshot,
 	struct registers registers = snapshot->registers;
 	size_t doubtful = 0;
 
-	refresh(unwinder);
+	unwind_entries_refresh(unwinder);
 	unwinder->stepped = 0;
 	unwinder->has_guessed = false;
 	unwinder->tls = snapshot->tls;

@@ -35,7 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static uint64_t memory[MEMORY_WORDS];
 	struct input input = {data, size};
 	struct snapshot snapshot = {.n_regions = 1};
-	struct go_walk walk = {0};
+	struct go_thread go = {0};
+	struct go_walk walk = {.go = &go};
 
 	const struct go_layout layout = {
 	    .tls = (int32_t)input_u32(&input),
@@ -49,9 +50,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint64_t steps = input_u64(&input);
 	for (size_t i = 0; i < MEMORY_WORDS; i++)
 		memory[i] = translate(input_u64(&input), memory);
-	if (go_thread_read(getpid(), NULL, tls, &layout, &snapshot.go)) {
-		expect_right(&snapshot.go);
-		expect(go_thread_holds(getpid(), NULL, &snapshot.go));
+	if (go_thread_read(getpid(), NULL, tls, &layout, &go)) {
+		expect_right(&go);
+		expect(go_thread_holds(getpid(), NULL, &go));
 	}
 	snapshot.regions[0] = (struct snapshot_region){
 	    .start = (uint64_t)(uintptr_t)memory,

@@ -90,7 +90,7 @@ static void unwind(struct oracle *o, const struct user_regs_struct *user)
 	struct registers registers;
 
 	thread_registers_read(&(struct thread_registers){*user}, &registers);
-	o->hint = (struct snapshot_hint){.tls = user->fs_base, .go = &o->unwinder.go};
+	o->hint = (struct snapshot_hint){.tls = user->fs_base, .of_process = o->space.languages};
 	snapshot_buffer_reset(&o->buffer);
 	if (!snapshot_capture(o->tid, ARCH_NATIVE, &registers, &o->space.maps, &o->hint, &o->buffer,
 	                      &o->snapshot))

@@ -77,18 +77,14 @@ static const struct {
      {.end = STACK_NEEDS_REGISTER, .is_traced = true},
      ALWAYS(DECISION_COUNT)},
     {"another stack, of nobody that is known", {.end = STACK_SWITCHED}, ALWAYS(DECISION_COUNT)},
-    {"LuaJIT's", {.end = STACK_SWITCHED, .lack = LANGUAGE_LACKS_COPY}, ALWAYS(DECISION_COPY)},
-    {"Go's, whose thread pointer only a stop shows",
-     {.end = STACK_SWITCHED, .is_go = true},
+    {"one that the next copy holds",
+     {.end = STACK_SWITCHED, .lack = LANGUAGE_LACKS_COPY},
+     ALWAYS(DECISION_COPY)},
+    {"one that only a stop shows",
+     {.end = STACK_SWITCHED, .lack = LANGUAGE_LACKS_STOP},
      DECISION_ASK,
      DECISION_STOP,
      DECISION_COUNT},
-    {"Go's, with the thread pointer",
-     {.end = STACK_SWITCHED, .is_go = true, .has_tls = true},
-     ALWAYS(DECISION_COPY)},
-    {"Go's, copied with its other stack",
-     {.end = STACK_SWITCHED, .is_go = true, .has_tls = true, .has_go = true},
-     ALWAYS(DECISION_COUNT)},
 };
 
 static void test_after_copy(void **state)

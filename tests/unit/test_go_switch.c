@@ -39,6 +39,7 @@ struct world {
 	uint64_t m[CURG + 1], own[10], goroutine[10], signals[10];
 	uint64_t own_stack[STACK_WORDS], goroutine_stack[STACK_WORDS];
 	struct snapshot snapshot;
+	struct go_thread go;
 	struct go_walk walk;
 	struct registers registers;
 };
@@ -80,13 +81,13 @@ static int tear_down(void **state)
 
 static bool read_thread(struct world *world)
 {
-	return go_thread_read(getpid(), NULL, at(&world->tls[1]), &LAYOUT, &world->snapshot.go);
+	return go_thread_read(getpid(), NULL, at(&world->tls[1]), &LAYOUT, &world->go);
 }
 
 static void test_read(void **state)
 {
 	struct world *world = *state;
-	const struct go_thread *go = &world->snapshot.go;
+	const struct go_thread *go = &world->go;
 	uint64_t *const runs_as[] = {world->own, world->goroutine, world->signals};
 
 	for (size_t i = 0; i < array_size(runs_as); i++) {
@@ -110,14 +111,14 @@ static void test_no_goroutine(void **state)
 
 	world->m[CURG] = 0;
 	assert_true(read_thread(world));
-	assert_int_equal(world->snapshot.go.goroutine.address, 0);
-	assert_true(go_thread_holds(getpid(), NULL, &world->snapshot.go));
+	assert_int_equal(world->go.goroutine.address, 0);
+	assert_true(go_thread_holds(getpid(), NULL, &world->go));
 
 	// Or one that the thread is about to put aside.
 	world->m[CURG] = at(world->goroutine);
 	world->goroutine[G_M] = 0;
 	assert_true(read_thread(world));
-	assert_int_equal(world->snapshot.go.goroutine.address, 0);
+	assert_int_equal(world->go.goroutine.address, 0);
 }
 
 // A stack pointer outside of its stack is that of some other time.
@@ -130,7 +131,7 @@ static void test_stack_pointer_elsewhere(void **state)
 	for (size_t i = 0; i < array_size(bad); i++) {
 		world->goroutine[G_SP] = bad[i];
 		assert_true(read_thread(world));
-		assert_int_equal(world->snapshot.go.goroutine.sp, 0);
+		assert_int_equal(world->go.goroutine.sp, 0);
 	}
 }
 
@@ -151,9 +152,9 @@ static void test_does_not_fit(void **state)
 			const bool is_bound =
 			    places[i] == &world->own[HIGH] || places[i] == &world->goroutine[HIGH];
 			*places[i] = is_bound && j > 1 ? UINT64_MAX - j : bad[j];
-			memset(&world->snapshot.go, 0, sizeof(world->snapshot.go));
+			memset(&world->go, 0, sizeof(world->go));
 			assert_false(read_thread(world));
-			assert_int_equal(world->snapshot.go.m, 0);
+			assert_int_equal(world->go.m, 0);
 		}
 		*places[i] = good;
 		assert_true(read_thread(world));
@@ -166,7 +167,7 @@ static void test_does_not_fit(void **state)
 static void test_other_layouts(void **state)
 {
 	struct world *world = *state;
-	struct go_thread *go = &world->snapshot.go;
+	struct go_thread *go = &world->go;
 	uint64_t offset = (uint64_t)-8;
 	struct go_layout layout = {.curg = CURG * 8, .tls_at = at(&offset)};
 
@@ -187,12 +188,12 @@ static void test_moved(void **state)
 	struct world *world = *state;
 
 	assert_true(read_thread(world));
-	assert_true(go_thread_holds(getpid(), NULL, &world->snapshot.go));
+	assert_true(go_thread_holds(getpid(), NULL, &world->go));
 	world->goroutine[LOW] -= 64;
-	assert_false(go_thread_holds(getpid(), NULL, &world->snapshot.go));
+	assert_false(go_thread_holds(getpid(), NULL, &world->go));
 	world->goroutine[LOW] += 64;
 	world->goroutine[G_SP] += 8;
-	assert_false(go_thread_holds(getpid(), NULL, &world->snapshot.go));
+	assert_false(go_thread_holds(getpid(), NULL, &world->go));
 }
 
 // The thread, copied, in a function with that stack pointer.
@@ -217,6 +218,7 @@ static void stand(struct world *world, const uint64_t *sp)
 
 static enum go_move walk(struct world *world, enum go_switch kind, uint8_t slot, bool is_call)
 {
+	world->walk.go = &world->go;
 	return go_switch_walk(&world->snapshot, kind, slot, is_call, &world->walk,
 	                      &world->registers);
 }
@@ -244,7 +246,7 @@ static void test_systemstack(void **state)
 	assert_int_equal(walk(world, GO_SYSTEMSTACK, 0, true), GO_UNKNOWN);
 	assert_int_equal(world->registers.value[RSP], at(world->own_stack + 24));
 
-	world->snapshot.go = (struct go_thread){0};
+	world->go = (struct go_thread){0};
 	assert_int_equal(walk(world, GO_SYSTEMSTACK, 0, true), GO_UNKNOWN);
 }
 
@@ -273,8 +275,8 @@ static void test_morestack(void **state)
 static void stand_for(struct world *world, const uint64_t *sp, enum goroutine_status status)
 {
 	stand(world, sp);
-	world->snapshot.go.goid = 7;
-	world->snapshot.go.status = status;
+	world->go.goid = 7;
+	world->go.status = status;
 }
 
 // A goroutine that is put aside, or was just chosen, goes on where it was left; below another
@@ -303,7 +305,7 @@ static void test_left(void **state)
 	assert_int_equal(walk(world, GO_MCALL, 0, true), GO_ROOT);
 	stand_for(world, world->goroutine_stack + 6, GOROUTINE_RUNNING);
 	assert_int_equal(walk(world, GO_MCALL, 0, true), GO_FRAME);
-	world->snapshot.go = (struct go_thread){0};
+	world->go = (struct go_thread){0};
 	registers_set(&world->registers, RSP, at(world->own_stack + 20));
 	assert_int_equal(walk(world, GO_MCALL, 0, true), GO_ROOT);
 }

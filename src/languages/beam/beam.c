@@ -224,7 +224,7 @@ static uint64_t find_data(const struct language_thread *thread, uint64_t registe
 
 // Finds where the thread notes its process, if what was seen of it a moment ago still holds. From
 // then on its process's stack can be copied.
-static void beam_learn(const struct language_thread *thread, const uint64_t *seen_words,
+static void beam_learn(const struct language_thread *thread, const language_word *seen_words,
                        const struct unwound *stack)
 {
 	const struct beam_seen *seen = (const struct beam_seen *)seen_words;

@@ -7,6 +7,7 @@
 #include "arch.h"
 #include "go_labels.h"
 #include "go_program.h"
+#include "go_stacks.h"
 #include "memory.h"
 #include "resident.h"
 
@@ -116,8 +117,8 @@ static void copy_own_stack(const struct making *making, struct goroutine_copied 
 	if (region->size == 0)
 		return;
 	snapshot->n_regions = 2;
-	snapshot->go.m = m;
-	snapshot->go.own = (struct go_stack){.address = g0, .low = low, .high = high, .sp = sp};
+	item->thread.m = m;
+	item->thread.own = (struct go_stack){.address = g0, .low = low, .high = high, .sp = sp};
 }
 
 static void begin_snapshot(const struct making *making, struct goroutine_copied *item)
@@ -129,11 +130,12 @@ static void begin_snapshot(const struct making *making, struct goroutine_copied 
 	    .n_regions = 1,
 	    .cut = item->stack_bytes < depth_of(goroutine),
 	    .is_parked = true,
-	    .go = {.goroutine = {.address = goroutine->address,
-	                         .low = goroutine->low,
-	                         .high = goroutine->high}},
 	    .regions = {{.start = goroutine->sp, .bytes = making->copies->bytes + item->at}},
 	};
+	item->thread = (struct go_thread){.goroutine = {.address = goroutine->address,
+	                                                .low = goroutine->low,
+	                                                .high = goroutine->high}};
+	go_stacks_set_thread(&item->snapshot, &item->thread);
 }
 
 static void copy_stacks(const struct making *making)

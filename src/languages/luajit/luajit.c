@@ -136,7 +136,7 @@ static struct move luajit_step(struct language_step *step)
 	return move_go_on();
 }
 
-static void luajit_learn(const struct language_thread *thread, const uint64_t *words,
+static void luajit_learn(const struct language_thread *thread, const language_word *words,
                          const struct unwound *stack)
 {
 	const struct luajit_thread *seen = (const struct luajit_thread *)words;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct go_thread;
 struct registers;
 struct snapshot;
 
@@ -25,8 +26,9 @@ enum go_switch {
 	GO_SAVED_SP, // to the thread's, or aligns the stack; a register has the stack pointer
 };
 
-// How far the walk of one stack has come; zero at its start.
+// How far the walk of one stack has come; zero at its start but for `go`.
 struct go_walk {
+	const struct go_thread *go; // what the copy holds
 	bool has_switched;
 	bool is_scheduled;
 	uint64_t own_sp; // where C code last left the thread's stack, for the frames above

@@ -5,7 +5,6 @@
 
 #include "arch.h"
 #include "go_code.h"
-#include "go_switch.h"
 #include "gopclntab.h"
 #include "memory.h"
 #include "module.h"
@@ -23,19 +22,26 @@ static const struct {
     {"runtime.clone", RULE_ROOT, RULE_NONE, GO_UNCLEAR},
     // A goroutine begins here, as the tables say from Go 1.18 on.
     {"runtime.goexit", RULE_ROOT, RULE_ROOT, GO_UNCLEAR},
-    {"runtime.mcall", RULE_SWITCH, RULE_SWITCH, GO_MCALL},
-    {"gogo", RULE_SWITCH, RULE_SWITCH, GO_GOGO},
-    {"runtime.gogo", RULE_SWITCH, RULE_SWITCH, GO_GOGO},
-    {"runtime.systemstack", RULE_SWITCH, RULE_SWITCH, GO_SYSTEMSTACK},
-    {"runtime.morestack", RULE_SWITCH, RULE_SWITCH, GO_MORESTACK},
-    {"runtime.asmcgocall", RULE_SWITCH, RULE_SWITCH, GO_ASMCGOCALL},
-    {"runtime.cgocallback", RULE_SWITCH, RULE_SWITCH, GO_CGOCALLBACK},
-    {"runtime.schedule", RULE_SWITCH, RULE_SWITCH, GO_SCHEDULE},
+    {"runtime.mcall", RULE_LANGUAGE, RULE_LANGUAGE, GO_MCALL},
+    {"gogo", RULE_LANGUAGE, RULE_LANGUAGE, GO_GOGO},
+    {"runtime.gogo", RULE_LANGUAGE, RULE_LANGUAGE, GO_GOGO},
+    {"runtime.systemstack", RULE_LANGUAGE, RULE_LANGUAGE, GO_SYSTEMSTACK},
+    {"runtime.morestack", RULE_LANGUAGE, RULE_LANGUAGE, GO_MORESTACK},
+    {"runtime.asmcgocall", RULE_LANGUAGE, RULE_LANGUAGE, GO_ASMCGOCALL},
+    {"runtime.cgocallback", RULE_LANGUAGE, RULE_LANGUAGE, GO_CGOCALLBACK},
+    {"runtime.schedule", RULE_LANGUAGE, RULE_LANGUAGE, GO_SCHEDULE},
     // C code calls it, and may need its frame pointer.
     {"crosscall2", RULE_ROW, RULE_ROW, GO_UNCLEAR},
     // The top of the signal handlers' stack, but not of what they interrupted.
     {"runtime.sigtramp", RULE_NONE, RULE_NONE, GO_UNCLEAR},
 };
+
+_Static_assert(sizeof(struct go_rule) <= RULE_WORDS * sizeof(uint64_t), "in a rule's words");
+
+static void set_words(struct rule *rule, const struct go_rule *words)
+{
+	memcpy(rule->words, words, sizeof(*words));
+}
 
 static struct go_code read_code(struct module *module, uint64_t address)
 {
@@ -64,12 +70,12 @@ static struct go_layout find_layout(struct module *module, struct gopclntab *tab
 
 // Finds the slot from which asmcgocall(SB), after its call, takes back the goroutine, or the stack
 // pointer.
-static void find_slot(struct module *module, uint64_t address, struct rule *rule)
+static void find_slot(struct module *module, uint64_t address, struct go_rule *words)
 {
 	const struct go_code code = read_code(module, address + 1);
 
-	if (go_code_find_kept(&code, &rule->go_slot) == GO_KEPT_SP)
-		rule->go_switch = GO_SAME_STACK;
+	if (go_code_find_kept(&code, &words->slot) == GO_KEPT_SP)
+		words->go_switch = GO_SAME_STACK;
 }
 
 // Compares names without the linker's mark of the assembly's calling convention:
@@ -111,27 +117,26 @@ static bool read_sigreturn(struct module *module, struct gopclntab *table, uint6
 }
 
 static bool make_rule(struct module *module, struct gopclntab *table, uint64_t address,
-                      bool is_call, enum go_switch go_switch, struct rule *ret)
+                      bool is_call, struct go_rule *words, struct rule *ret)
 {
 	uint64_t entry;
 
 	if (!gopclntab_rule(table, address, ret) || !gopclntab_entry(table, address, &entry))
 		return false;
-	ret->go_switch = go_switch;
 	const struct go_code code = read_code(module, entry);
-	switch (go_switch) {
+	switch (words->go_switch) {
 	case GO_UNCLEAR:
 	case GO_CGOCALLBACK:
 		go_code_add_frame_pointer(&code, ret);
 		return true;
 	case GO_ASMCGOCALL:
 		if (is_call)
-			find_slot(module, address, ret);
+			find_slot(module, address, words);
 		else
-			ret->go_slot = go_code_taken(&code, address - entry);
+			words->slot = go_code_taken(&code, address - entry);
 		return true;
 	case GO_SAVED_SP:
-		return go_code_find_saved_sp(&code, address - entry, is_call, &ret->go_slot);
+		return go_code_find_saved_sp(&code, address - entry, is_call, &words->slot);
 	default:
 		return true;
 	}
@@ -142,14 +147,17 @@ static bool read_known(struct module *module, struct gopclntab *table, uint64_t 
                        bool is_call, size_t i, struct rule *ret)
 {
 	const enum rule_kind kind = is_call ? functions[i].call : functions[i].leaf;
+	struct go_rule words = {.go_switch = functions[i].go_switch};
 
 	if (kind == RULE_NONE)
 		return false;
-	if (kind == RULE_ROOT ||
-	    !make_rule(module, table, address, is_call, functions[i].go_switch, ret))
-		*ret = (struct rule){.go_switch = GO_UNCLEAR};
+	if (kind == RULE_ROOT || !make_rule(module, table, address, is_call, &words, ret)) {
+		*ret = (struct rule){0};
+		words = (struct go_rule){.go_switch = GO_UNCLEAR};
+	}
 	ret->kind = kind;
-	ret->go = find_layout(module, table);
+	words.layout = find_layout(module, table);
+	set_words(ret, &words);
 	return true;
 }
 
@@ -158,16 +166,20 @@ static bool read_known(struct module *module, struct gopclntab *table, uint64_t 
 static bool read_other(struct module *module, struct gopclntab *table, uint64_t address,
                        bool is_call, struct rule *ret)
 {
+	struct go_rule words = {.go_switch = GO_SAVED_SP};
 	struct rule rule;
 
-	if (make_rule(module, table, address, is_call, GO_SAVED_SP, &rule))
+	if (make_rule(module, table, address, is_call, &words, &rule)) {
 		*ret = rule;
-	else if (is_call)
-		*ret = (struct rule){.go_switch = GO_UNCLEAR};
-	else
+	} else if (is_call) {
+		*ret = (struct rule){0};
+		words = (struct go_rule){.go_switch = GO_UNCLEAR};
+	} else {
 		return false;
-	ret->kind = RULE_SWITCH;
-	ret->go = find_layout(module, table);
+	}
+	ret->kind = RULE_LANGUAGE;
+	words.layout = find_layout(module, table);
+	set_words(ret, &words);
 	return true;
 }
 
@@ -181,7 +193,9 @@ static bool is_injected(const char *name)
 static bool read_injected(struct module *module, struct gopclntab *table, uint64_t address,
                           struct rule *ret)
 {
-	if (!make_rule(module, table, address, false, GO_UNCLEAR, ret))
+	struct go_rule words = {.go_switch = GO_UNCLEAR};
+
+	if (!make_rule(module, table, address, false, &words, ret))
 		return false;
 	ret->signal_frame = true;
 	return true;
@@ -204,7 +218,9 @@ bool go_runtime_rule(struct module *module, uint64_t address, bool is_call, stru
 		return read_injected(module, table, address, ret);
 	const unsigned int flags = gopclntab_flags(table, address);
 	if (go_code_is_start(name) || flags & GO_TOP_FRAME) {
-		*ret = (struct rule){.kind = RULE_ROOT, .go = find_layout(module, table)};
+		const struct go_rule words = {.layout = find_layout(module, table)};
+		*ret = (struct rule){.kind = RULE_ROOT};
+		set_words(ret, &words);
 		return true;
 	}
 	return flags & GO_WRITES_SP && read_other(module, table, address, is_call, ret);

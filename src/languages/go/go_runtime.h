@@ -11,8 +11,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "go_layout.h"
+#include "go_switch.h"
+
 struct module;
 struct rule;
+
+// What such a rule holds in its words.
+struct go_rule {
+	struct go_layout layout; // the program's; tls_at is an address in the module's file
+	uint8_t go_switch;       // RULE_LANGUAGE: enum go_switch
+	uint8_t slot;            // the slot of that
+};
 
 // Finds the rule for an address in one of those functions; `is_call`: it is the look-up address of
 // a return address. False if it is in none of them.

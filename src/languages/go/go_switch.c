@@ -2,6 +2,7 @@
 #include "go_switch.h"
 
 #include "arch.h"
+#include "go_thread.h"
 #include "snapshot.h"
 
 enum { MAX_ALIGNED_BYTES = 40 }; // below a stack pointer, taken by aligning it and making room
@@ -24,9 +25,10 @@ static bool is_left(const struct go_thread *go, const struct go_walk *walk, uint
 
 // Finds the caller of asmcgocall(SB), which keeps the goroutine and, below it, how far its stack
 // pointer was from the upper end of the stack, since the stack may be moved meanwhile.
-static bool find_caller_of_c(const struct snapshot *snapshot, uint64_t at, uint64_t *ret)
+static bool find_caller_of_c(const struct snapshot *snapshot, const struct go_thread *go,
+                             uint64_t at, uint64_t *ret)
 {
-	const struct go_stack *goroutine = &snapshot->go.goroutine;
+	const struct go_stack *goroutine = &go->goroutine;
 	uint64_t g, depth;
 
 	if (!goroutine->address || !snapshot_read_word(snapshot, at, &g) ||
@@ -41,7 +43,7 @@ static bool find_caller_of_c(const struct snapshot *snapshot, uint64_t at, uint6
 // at that place is where it was left before.
 static bool find_caller_of_go(const struct snapshot *snapshot, struct go_walk *walk, uint64_t *ret)
 {
-	const struct go_thread *go = &snapshot->go;
+	const struct go_thread *go = walk->go;
 	const uint64_t sp = walk->own_sp ? walk->own_sp : go->own.sp;
 
 	if (sp == 0 || go_stack_has(&go->goroutine, sp) ||
@@ -138,7 +140,7 @@ static enum go_move leave_c(const struct snapshot *snapshot, enum go_switch kind
                             struct go_walk *walk, struct registers *registers)
 {
 	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
-	const struct go_thread *go = &snapshot->go;
+	const struct go_thread *go = walk->go;
 	const bool on_goroutine = go_stack_has(&go->goroutine, sp);
 	uint64_t other;
 
@@ -152,7 +154,7 @@ static enum go_move leave_c(const struct snapshot *snapshot, enum go_switch kind
 	if (kind == GO_CGOCALLBACK) {
 		if (!find_caller_of_go(snapshot, walk, &other))
 			return GO_UNKNOWN;
-	} else if (slot == 0 || !find_caller_of_c(snapshot, sp + slot, &other)) {
+	} else if (slot == 0 || !find_caller_of_c(snapshot, go, sp + slot, &other)) {
 		return GO_UNKNOWN;
 	}
 	walk->has_switched = true;
@@ -164,7 +166,7 @@ enum go_move go_switch_walk(const struct snapshot *snapshot, enum go_switch kind
                             bool is_call, struct go_walk *walk, struct registers *registers)
 {
 	const uint64_t sp = registers->value[ARCH_NATIVE->sp];
-	const struct go_thread *go = &snapshot->go;
+	const struct go_thread *go = walk->go;
 	uint64_t other;
 
 	// All its frames are on its own stack, except those of C code that has called it. If these
