@@ -10,6 +10,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import harness
@@ -24,6 +25,22 @@ with open("/proc/self/comm", "wb") as comm:
 print("ready", flush=True)
 while True:
     time.sleep(0.01)
+"""
+
+
+OWN = """\
+import textwrap, threading, time
+
+def mine():
+    return textwrap.fill("of the program's own code " * 2000)
+
+def nap():
+    time.sleep(1000)
+
+threading.Thread(target=nap, daemon=True).start()
+print("ready", flush=True)
+while True:
+    mine()
 """
 
 
@@ -132,9 +149,9 @@ class Replay(harness.TestCase):
             # A line above the titles may tell of waits for a CPU.
             titles = [line.split() for line in text.splitlines() if re.match(r"[A-Z%]+ ", line)]
             self.assertEqual(titles, titles[:1] * 2, text)
-        lines = top(self.path, "--view=functions", "--sort=function", "-n1").splitlines()
-        rows = lines[next(i for i, line in enumerate(lines) if "FUNCTION" in line) + 1 : -1]
-        names = [row.split(maxsplit=8)[-1] for row in rows]
+        text = top(self.path, "--view=functions", "--sort=function", "-n1")
+        names = re.findall(r"(?m)^ *\d+\.\d.* \d+ ([^\d\s]\S* \(.*\))$", text)
+        self.assertGreater(len(names), 1, text)
         self.assertEqual(names, sorted(names))
 
     def test_refused(self):
@@ -272,6 +289,35 @@ class Live(harness.TestCase):
         run = Run(["top", target.pid, "-n", 1, "-o", "x.wprof"], preexec_fn=limit).finish(expect=STATUS_OUTPUT)
         self.assertRegex(run.stderr, r"cannot continue writing x\.wprof: File too large")
 
+    def test_own_code(self):
+        """Library time counts for the program's own function that called it, and idle time for nothing."""
+        path = os.path.join(self.directory(), "own.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(OWN)
+        target = self.start(sys.executable, path)
+        args = (target.pid, "--interval=500ms", "-n", 1)
+        (told,) = intervals(top(*args, "--json"))
+        functions = {function["name"]: function for function in told["functions"]}
+        mine = functions["mine"]
+        self.assertTrue(mine["own"])
+        self.assertFalse(functions["fill"]["own"])  # of textwrap
+        self.assertGreater(mine["own_self"], 5 * mine["self"])
+        self.assertGreater(functions["nap"]["own_self"], 30)
+        self.assertEqual(sum(function["own_self"] for function in told["functions"]), told["samples"])
+        # The rows' functions, as they are sorted.
+        rows = {
+            option: re.findall(r"(?m)^(?: *[\d.]+){6,8} (\S+ ?\S*)$", top(*args, "--view=functions", *option))
+            for option in ((), ("--raw",), ("--idle",))
+        }
+        self.assertEqual(rows[()][0], "mine (own.py:3)")
+        self.assertFalse({row for row in rows[()] if re.match("nap |fill ", row)})
+        self.assertIn("fill", {row.split()[0] for row in rows["--raw",]})
+        self.assertIn("nap (own.py:6)", rows["--idle",])
+        tree = top(*args, "--view=tree")
+        self.assertRegex(tree, r"(?m)^ +[\d.]+ +[\d.]+ - <module> \(own.py:1\)\n +[\d.]+ +[\d.]+  - mine \(own.py:3\)$")
+        self.assertNotIn("_start", tree)
+        self.assertRegex(top(*args, "--view=tree", "--raw"), r"(?m) - _start\b")
+
     def test_cxx_names(self):
         """Tables have what the author calls a function, JSON all of its name."""
         target = self.start_fixture("cxx-O2", "inlines")
@@ -279,7 +325,7 @@ class Live(harness.TestCase):
         self.assertIn("void shapes::run_inlines<int>(int)", {function["name"] for function in told["functions"]})
         for view in ("functions", "tree"):
             text = top(target.pid, f"--view={view}", "--interval=300ms", "-n", 1)
-            self.assertRegex(text, r"(?m) shapes::run_inlines$")
+            self.assertRegex(text, r"(?m) shapes::run_inlines \(cxx.cpp:\d+\)$")
 
     def test_command(self):
         told = intervals(top("--json", "--", "sh", "-c", "sleep 0.3; exit 7", status=7))

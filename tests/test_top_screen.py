@@ -64,18 +64,35 @@ class Screen(harness.TestCase):
         terminal.type("\\", "worker-01", "Enter")
         terminal.wait_for(r"(?s)\A(?!.*worker-00).*only rows with: worker-01")
         terminal.type("5")
-        terminal.wait_for(r"STACK\nspin_here\nworker\n")
+        terminal.wait_for(r"STACK\nspin_here \(threads.c:\d+\)\nworker \(threads.c:\d+\)\n")
         terminal.type("Escape")
         terminal.wait_for(r"worker-00")
         terminal.type("?")
         terminal.wait_for("PgUp PgDn")
-        terminal.type("x", "3")
-        terminal.wait_for(r"\+ pipe_here")
-        terminal.type("Down", "Down", "+")
-        terminal.wait_for(r"\+ worker")
+        terminal.type("x")
+        terminal.wait_for("THREAD +TID")
         terminal.type("q")
         terminal.wait_for_end()
         self.assertEqual(tracers(self.target.pid), {"0"})
+
+    def test_tree(self):
+        """It opens with the program's own functions, + - and the arrows are for a row, * is for all, o for all frames."""
+        terminal = Terminal(self, self.target.pid, "--interval=100ms", "--view=tree")
+        terminal.wait_for(r"(?s)\A(?!.*(?:clone3|futex_here)).* - worker \(threads.c:\d+\)\n.* spin_here")
+        terminal.wait_for(r"(?m)^Idle time \(\d+ %\) is not counted \(i\)\. Frames around your code are folded \(o\)\.$")
+        for key, row in (("-", r"\+ worker"), ("+", "- worker"), ("Left", r"\+ worker"), ("Right", "- worker")):
+            terminal.type("Home", key)
+            terminal.wait_for(rf"(?s)CALLS\n +[\d.]+ +[\d.]+ {row}")
+        terminal.type("i")
+        terminal.wait_for(r"(?s)\A(?!.*Idle time).* futex_here \(")
+        terminal.type("o")
+        terminal.wait_for(r"(?m) - clone3 ")
+        terminal.type("*")
+        terminal.wait_for(r"(?s)- clone3.* spin_here")
+        terminal.type("*")
+        terminal.wait_for(r"(?s)\A(?!.*spin_here).*\+ clone3")
+        terminal.type("q")
+        terminal.wait_for_end()
 
     def test_narrow(self):
         """At 80x24 nothing that tells something is cut off: both ends of a name, the newest seconds, the keys."""
@@ -84,7 +101,7 @@ class Screen(harness.TestCase):
         rows = "".join(rf"(?=.*^a_thread_\w+…\w+-{i} +\d+ (?:running|ready|lock) )" for i in range(2))
         terminal.wait_for(rf"(?ms)\A{rows}.*LAST 10 s  WHERE$")
         terminal.wait_for(r"(?m)^1Threads 2Functions 3Tree 4Waits 5Stack F1Help F3Search F4Filter F6Sort F10Quit$")
-        terminal.wait_for(r"(?m)^a_thread_\w+…\w+-0 .* s +\d.* [RQL]+ \S+$")
+        terminal.wait_for(r"(?m)^a_thread_\w+…\w+-0 .* s +\d.* [RQL]+ spin \(.*\)$")
         terminal.tmux("resize-window", "-x", 160, "-y", 24)
         terminal.wait_for(r"(?ms)\A(?=.*^a_thread_whose_name_is_long-1 +\d)(?=.*LAST 20 s .*WAITS FOR)")
         terminal.type("/", "q")
@@ -116,7 +133,7 @@ class Screen(harness.TestCase):
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=220, rows=20)
         terminal.wait_for(r"(?m)^worker-00 +\d+ (?:running|ready).* spin_here")
         for key, pattern in (
-            ("K", "READY% LOCK% COND% FILE%.* STOP% LAST"), ("2", "STOP% +SAMPLES FUNCTION"), ("K", "IDLE% +SAMPLES"),
+            ("K", "READY% LOCK% COND% FILE%.* STOP% LAST"), ("2", "STOP% +SAMPLES FUNCTION"), ("K", "I/O% +SAMPLES"),
             ("F5", "TOTAL% SELF% CALLS"), ("1", "THREAD +TID"), ("R", r"\[LIVE\]"),
             ("s", r"\[LIVE\]"), ("I", r"\[LIVE\]"), ("+", r"\[LIVE\]"), ("-", r"\[LIVE\]"),
         ):  # fmt: skip
@@ -125,9 +142,7 @@ class Screen(harness.TestCase):
         terminal.type("\\", "worker-00", "Enter")  # whatever row the cursor was on
         terminal.wait_for(r"(?m)^--- spin_here < worker")
         terminal.type("Enter")
-        terminal.wait_for(r"STACK\nspin_here\n")
-        terminal.type("l")
-        terminal.wait_for(r"STACK\nspin_here  threads.c:\d+\n")
+        terminal.wait_for(r"STACK\nspin_here \(threads.c:\d+\)\n")
         terminal.type("q")
         terminal.wait_for_end()
 

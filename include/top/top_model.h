@@ -15,11 +15,23 @@
 
 struct modules;
 struct symbols;
+struct top_own;
 
 enum { TOP_HISTORY_CELLS = 20, TOP_MAX_NODES = 100000 };
 
 #define TOP_NONE UINT32_MAX
+// What stands for all stacks without the program's own functions.
+#define TOP_ELSEWHERE "[not in your code]"
 #define TOP_HISTORY_NS (INT64_C(1000000000) * TOP_HISTORY_CELLS)
+
+// What of a window is added up.
+struct top_choice {
+	bool with_tree;
+	bool hides_idle; // functions, tree and waits are without time that usually is idle, if
+	                 // there is other time
+	bool shows_all;  // the tree has all frames; else without those that say nothing of the
+	                 // program (top_own.h)
+};
 
 // What a model is made of, all borrowed. Times count from the recording's start.
 struct top_input {
@@ -32,7 +44,8 @@ struct top_input {
 	const bool *selected; // of the profile's samples; NULL: all
 	int64_t from_ns, to_ns;
 	const struct cpu_log *cpu_log;
-	bool with_tree;
+	const struct top_own *own;
+	struct top_choice choice;
 };
 
 struct top_share {
@@ -54,8 +67,10 @@ struct top_thread {
 
 // A function, a place in code without a name, or the reason why a stack has no frames.
 struct top_function {
-	uint32_t id; // for top_function_name
-	uint64_t self;
+	uint32_t id;            // for top_function_name
+	uint64_t self;          // samples with it as the leaf
+	uint64_t own_self;      // with it as the innermost function of the program's own code, or
+	                        // as the leaf, if there is no such code
 	struct top_share total; // samples with it in the stack, each counted once
 };
 
@@ -81,8 +96,11 @@ struct top_node {
 
 struct top_model {
 	struct top_input input;
-	struct top_share share; // of the whole window
-	uint64_t n_ticks;       // samples of a thread that was there all the time
+	struct top_share share;     // of the whole window
+	uint64_t n_counted;         // samples in functions, tree and waits...
+	struct top_share elsewhere; // ...of these, those without the program's own functions
+	bool hides_idle;
+	uint64_t n_ticks; // samples of a thread that was there all the time
 	struct cpu_waits cpus;
 	struct top_thread *threads;
 	size_t n_threads;
@@ -108,8 +126,13 @@ char *top_function_name(const struct top_model *model, uint32_t id)
 char *top_function_full_name(const struct top_model *model, uint32_t id)
     __attribute__((returns_nonnull));
 
-// Returns the function in which the sample's thread is, as the program's author knows it: the
-// innermost of the program's own, or else the leaf. The caller owns it.
+// Returns the same with the file and the line (0: the line in which the function begins), or with
+// the module, as in "query (app.py:13)", "poll (libc.so.6)". The caller owns it.
+char *top_function_place(const struct top_model *model, uint32_t id, uint32_t line)
+    __attribute__((returns_nonnull));
+
+// Returns the function in which the sample's thread is, with its place, as the program's author
+// knows it: the innermost of the program's own, or else the leaf. The caller owns it.
 char *top_where(const struct top_model *model, uint32_t sample) __attribute__((returns_nonnull));
 
 // Returns what a wait is for: the system call with its descriptor; "" for WAIT_NONE. The caller
@@ -127,11 +150,12 @@ char *top_wait_thing(const struct top_model *model, const struct top_wait *row)
 char *top_wait_holder(const struct top_model *model, const struct top_wait *row)
     __attribute__((returns_nonnull));
 
-// TOP_STACK_LINES: with the source's file and line.
-enum top_stack_names { TOP_STACK_NAMES, TOP_STACK_LINES, TOP_STACK_FULL_NAMES };
+// TOP_STACK_SHORT: without frames that say nothing of the program. TOP_STACK_PLACES: with files and
+// lines.
+enum top_stack_form { TOP_STACK_SHORT, TOP_STACK_PLACES, TOP_STACK_FULL_NAMES };
 
 // Returns the names of the sample's stack, leaf first. The caller frees the array and each name.
-char **top_stack(const struct top_model *model, uint32_t sample, enum top_stack_names form,
+char **top_stack(const struct top_model *model, uint32_t sample, enum top_stack_form form,
                  size_t *ret_count);
 
 // Returns the kind's letter: R Q L C F S E T P X; ' ' for none.

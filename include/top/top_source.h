@@ -32,6 +32,7 @@ struct top_source {
 	size_t n_looked_up;  // locations whose names were looked up
 	size_t forget_above; // old spans are forgotten when there are more than this
 	bool *selected;
+	struct top_own *own;
 	struct span *spans; // of the last look
 	size_t spans_capacity;
 };
@@ -65,5 +66,5 @@ const struct symbols *top_source_symbols(const struct top_source *source);
 void top_source_select(struct top_source *source, bool *selected);
 
 // Makes the model of a window, which is valid until the source changes. The caller deinits it.
-void top_source_look(struct top_source *source, int64_t from_ns, int64_t to_ns, bool with_tree,
-                     struct top_model *ret);
+void top_source_look(struct top_source *source, int64_t from_ns, int64_t to_ns,
+                     const struct top_choice *choice, struct top_model *ret);

@@ -43,11 +43,22 @@ struct top_column {
 	bool is_optional; // is left out where no row has anything
 };
 
+// A row of the tree that the user opened or closed.
+struct top_branch {
+	uint64_t id; // of the row
+	bool is_open;
+};
+
+// Which rows of the tree are open beside those; TOP_OPEN_HOT: those that take much time.
+enum top_opens { TOP_OPEN_HOT, TOP_OPEN_ALL, TOP_OPEN_NONE };
+
 struct top_row {
 	char *cells[TOP_MAX_COLUMNS]; // clean text
 	double keys[TOP_MAX_COLUMNS]; // numbers to sort by; 0 for a text
 	uint64_t id;                  // of what the row shows, the same from window to window
 	int kind;                     // whose colour the row has; -1: none
+	double weight;                // what comes first among rows that are equal otherwise
+	bool is_open;                 // of the tree
 };
 
 struct top_table {
@@ -64,17 +75,18 @@ struct top_table {
 
 struct top_table_options {
 	enum top_view view;
-	int sort_by;          // a column; -1: the view's own order
-	bool is_reversed;     // least first
-	bool all_kinds;       // a column for each kind of time
-	bool lines;           // TOP_STACK: shows the source's files and lines
-	bool hides_idle;      // threads that never woke are only counted, if others have
-	bool is_screen;       // keys can be told of
-	int width;            // of the terminal; 0: no limit
-	uint64_t thread;      // TOP_STACK: the thread's position in the profile
-	const uint64_t *open; // TOP_TREE: ids of paths that are open; borrowed
-	size_t n_open;
-	int open_depth; // TOP_TREE: all paths down to this depth are open, too
+	int sort_by;      // a column; -1: the view's own order
+	bool is_reversed; // least first
+	bool all_kinds;   // a column for each kind of time
+	bool hides_idle;  // threads that have slept since they were first seen, and on a
+	                  // terminal those that have ended, are only counted, if others are there
+	bool shows_all;   // functions: where samples were taken, not the program's own function
+	bool is_screen;   // keys can be told of
+	int width;        // of the terminal; 0: no limit
+	uint64_t thread;  // TOP_STACK: the thread's position in the profile
+	enum top_opens opens;              // TOP_TREE
+	const struct top_branch *branches; // borrowed
+	size_t n_branches;
 };
 
 void top_table_init(struct top_table *ret, const struct top_model *model,

@@ -28,7 +28,7 @@ struct top_ui {
 	bool plays;    // a recording is played: at_ns advances by itself
 	bool shows_idle;
 	bool all_kinds; // a column for each kind
-	bool lines;     // stacks show the source's files and lines
+	bool shows_all; // raw functions and stacks, not by the program's own code
 	char wish;      // what the user asked to save, for the caller to do and clear: 'd' a dump,
 	                // 'S' a page, 'p' pprof; 0: nothing
 	char *said;     // what became of the wish; owned; NULL: nothing
@@ -40,9 +40,11 @@ struct top_ui {
 	uint64_t *ids;      // of the rows as last shown
 	size_t n_ids, ids_capacity;
 	bool has_cursor;
-	uint64_t thread; // TOP_STACK: the one that is shown
-	uint64_t *open;  // TOP_TREE: paths opened or closed by hand
-	size_t n_open, open_capacity;
+	uint64_t thread;     // TOP_STACK: the one that is shown
+	bool cursor_is_open; // TOP_TREE: the row at the cursor is
+	enum top_opens opens;
+	struct top_branch *branches;
+	size_t n_branches, branches_capacity;
 	char typing;              // '/' or '\\' while a text is being typed; else 0
 	char text[TOP_UI_TEXT];   // the text being typed
 	char filter[TOP_UI_TEXT]; // rows without this text are left out; "": none

@@ -96,9 +96,10 @@ static void print_table(const struct top_run *run, const struct top_model *model
 	    &(struct top_table_options){
 	        .view = options->view,
 	        .sort_by = options->sort ? top_view_column(options->view, options->sort) : -1,
-	        .hides_idle = true,
+	        .hides_idle = !options->idle,
+	        .shows_all = options->raw,
 	        .width = run->width,
-	        .open_depth = INT32_MAX,
+	        .opens = TOP_OPEN_ALL,
 	    });
 	for (size_t i = 0; i <= table.n_rows; i++) {
 		_cleanup_free_ char *line = top_table_line(&table, i ? &table.rows[i - 1] : NULL);
@@ -139,7 +140,12 @@ static bool tell(struct top_run *run, int64_t to_ns)
 	if (has_selection(run->options))
 		select_samples(run);
 	top_source_look(&run->source, run->from_ns, to_ns,
-	                !options->json && options->view == TOP_TREE, &model);
+	                &(struct top_choice){
+	                    .with_tree = !options->json && options->view == TOP_TREE,
+	                    .hides_idle = !options->json && !options->idle,
+	                    .shows_all = options->raw,
+	                },
+	                &model);
 	if (options->json) {
 		top_json_write(&model, &run->source.recording, stdout);
 	} else {
@@ -487,6 +493,8 @@ static struct error *show_screen(struct top_run *run)
 {
 	top_ui_init(&run->ui, &run->source);
 	run->ui.view = run->options->top.view;
+	run->ui.shows_idle = run->options->top.idle;
+	run->ui.shows_all = run->options->top.raw;
 	run->ui.window_ns = run->options->top.window_ns;
 	run->ui.interval_ns = run->options->top.interval_ns;
 	run->ui.sort_by[run->ui.view] = sort_column(run->options);

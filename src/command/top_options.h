@@ -13,6 +13,8 @@ struct options;
 
 struct top_options {
 	bool json;
+	bool idle;  // idle time is counted, and idle threads are shown
+	bool raw;   // functions and calls as sampled, not by the program's own code
 	long count; // how many intervals are shown; 0: until the end
 	int64_t interval_ns, window_ns;
 	enum top_view view;

@@ -55,7 +55,7 @@ static void write_dump(struct top_source *source, const struct top_save_part *pa
 	size_t n = 0, capacity = 0;
 	struct top_model model;
 
-	top_source_look(source, part->from_ns, part->to_ns, false, &model);
+	top_source_look(source, part->from_ns, part->to_ns, &(struct top_choice){0}, &model);
 	for (size_t i = 0; i < model.n_threads; i++) {
 		const struct top_thread *thread = &model.threads[i];
 		if (thread->sample == TOP_NONE || thread->ended)

@@ -14,7 +14,6 @@
 #include "top_ui.h"
 
 enum {
-	OPEN_DEPTH = 3,
 	HEAD_ROWS = 3,
 	MAX_ID_BYTES = 32,
 	MIN_ROWS_FOR_STACK = 12,
@@ -27,11 +26,13 @@ static const char *const help[] = {
     "1 Threads   2 Functions   3 Tree of calls   4 Waits   5 Stack of the thread",
     "Tab: next view   Enter: the thread's stack   Esc: back",
     "Up Down j k PgUp PgDn Home End: move     q F10: quit",
-    "/ F3: search   \\ F4: show only rows that contain a text   i: show idle threads",
+    "/ F3: search   \\ F4: show only rows that contain a text",
+    "i: show or hide idle time and idle threads",
+    "o: your own code, or all functions as sampled",
     "s F6: sort by the next column   r I: reverse the order   K: a column for each wait",
     "Space: pause the screen   w: time added up: 1 s, 10 s, 60 s, all",
     "R: start counting again   + -: update more or less often",
-    "Tree: + - open and close a row   * all rows",
+    "Tree: + - Right Left: open and close a row   *: all rows",
     "Recording: Space plays it   , . go back, ahead 1 s   < > 10 s",
     "Save: d what all threads do now   S last minute as HTML   p this time as pprof",
     "Ctrl-Z: back to the shell; sampling continues",
@@ -107,6 +108,7 @@ static void place_cursor(struct top_ui *ui, const struct top_table *table, size_
 	ui->has_cursor = table->n_shown > 0;
 	if (ui->has_cursor)
 		ui->cursor_id = table->rows[ui->cursor].id;
+	ui->cursor_is_open = ui->has_cursor && table->rows[ui->cursor].is_open;
 	ui->n_ids = 0;
 	for (size_t i = 0; i < table->n_shown; i++)
 		*array_push(ui->ids, ui->n_ids, ui->ids_capacity) = table->rows[i].id;
@@ -249,7 +251,7 @@ static void add_stack_line(const struct top_ui *ui, struct sheet *sheet,
 		add(sheet, "", "");
 		return;
 	}
-	char **names = top_stack(model, thread->sample, TOP_STACK_NAMES, &n);
+	char **names = top_stack(model, thread->sample, TOP_STACK_SHORT, &n);
 	_cleanup_free_ char *waits = top_sample_waits(model, thread->sample);
 	char *line = memory_printf("---%s%s%s", waits[0] ? " " : "", waits, waits[0] ? " " : "");
 	for (size_t i = 0; i < n; i++) {
@@ -273,14 +275,15 @@ struct key {
 
 // In the order of the terminal's columns, as htop's.
 static const struct key keys[] = {
-    {"1", "Threads", 40, TOP_THREADS},    {"2", "Functions", 40, TOP_FUNCTIONS},
-    {"3", "Tree", 40, TOP_TREE},          {"4", "Waits", 40, TOP_WAITS},
-    {"5", "Stack", 72, TOP_STACK},        {"F1", "Help", 0, N_TOP_VIEWS},
-    {"F3", "Search", 80, N_TOP_VIEWS},    {"F4", "Filter", 80, N_TOP_VIEWS},
-    {"F6", "Sort", 64, N_TOP_VIEWS},      {"i", "Idle", 90, N_TOP_VIEWS},
-    {"Space", "Pause", 110, N_TOP_VIEWS}, {"w", "Window", 110, N_TOP_VIEWS},
-    {"K", "Kinds", 120, N_TOP_VIEWS},     {"d", "Dump", 130, N_TOP_VIEWS},
-    {"S", "Save page", 140, N_TOP_VIEWS}, {"F10", "Quit", 0, N_TOP_VIEWS},
+    {"1", "Threads", 40, TOP_THREADS},   {"2", "Functions", 40, TOP_FUNCTIONS},
+    {"3", "Tree", 40, TOP_TREE},         {"4", "Waits", 40, TOP_WAITS},
+    {"5", "Stack", 72, TOP_STACK},       {"F1", "Help", 0, N_TOP_VIEWS},
+    {"F3", "Search", 80, N_TOP_VIEWS},   {"F4", "Filter", 80, N_TOP_VIEWS},
+    {"F6", "Sort", 64, N_TOP_VIEWS},     {"i", "Idle", 90, N_TOP_VIEWS},
+    {"o", "Own code", 100, N_TOP_VIEWS}, {"Space", "Pause", 110, N_TOP_VIEWS},
+    {"w", "Window", 110, N_TOP_VIEWS},   {"K", "Kinds", 120, N_TOP_VIEWS},
+    {"d", "Dump", 130, N_TOP_VIEWS},     {"S", "Save page", 140, N_TOP_VIEWS},
+    {"F10", "Quit", 0, N_TOP_VIEWS},
 };
 
 static char *key_text(const struct top_ui *ui, const struct key *key)
@@ -372,14 +375,14 @@ static void add_view(struct top_ui *ui, struct sheet *sheet, const struct top_mo
 	                   .sort_by = ui->sort_by[ui->view],
 	                   .is_reversed = ui->is_reversed[ui->view],
 	                   .all_kinds = ui->all_kinds,
-	                   .lines = ui->lines,
+	                   .shows_all = ui->shows_all,
 	                   .hides_idle = !ui->shows_idle,
 	                   .is_screen = true,
 	                   .width = sheet->width,
 	                   .thread = ui->thread,
-	                   .open = ui->open,
-	                   .n_open = ui->n_open,
-	                   .open_depth = OPEN_DEPTH,
+	                   .opens = ui->opens,
+	                   .branches = ui->branches,
+	                   .n_branches = ui->n_branches,
 	               });
 	_cleanup_free_ char *titles = top_table_line(&table, NULL);
 	add(sheet, "\x1b[1m", titles);
@@ -403,7 +406,13 @@ char **top_draw_rows(struct top_ui *ui, int width, int height)
 	int64_t from_ns, to_ns;
 
 	top_ui_window(ui, &from_ns, &to_ns);
-	top_source_look(ui->source, from_ns, to_ns, ui->view == TOP_TREE, &model);
+	top_source_look(ui->source, from_ns, to_ns,
+	                &(struct top_choice){
+	                    .with_tree = ui->view == TOP_TREE,
+	                    .hides_idle = !ui->shows_idle,
+	                    .shows_all = ui->shows_all,
+	                },
+	                &model);
 	to_ns--;
 	_cleanup_free_ char *first = first_line(ui, to_ns);
 	_cleanup_free_ char *second = second_line(ui, &model);

@@ -11,6 +11,7 @@
 #include "recording.h"
 #include "text.h"
 #include "top_model.h"
+#include "top_own.h"
 
 enum { TOP_JSON_VERSION = 2 }; // 1 called samples ticks
 
@@ -102,6 +103,8 @@ static void write_functions(struct json *json, const struct top_model *model)
 		json_open(json, '{');
 		key_own(json, "name", top_function_full_name(model, function->id));
 		json_key_int(json, "self", (int64_t)function->self);
+		json_key_int(json, "own_self", (int64_t)function->own_self);
+		json_key_bool(json, "own", top_is_own(&model->input, function->id));
 		json_key_int(json, "total", (int64_t)function->total.count);
 		write_kinds(json, function->total.kinds);
 		json_close(json, '}');

@@ -15,6 +15,7 @@
 #include "slice.h"
 #include "symbolize.h"
 #include "text.h"
+#include "top_own.h"
 #include "top_tree.h"
 #include "top_waits.h"
 
@@ -186,6 +187,8 @@ char *top_function_full_name(const struct top_model *model, uint32_t id)
 		const char *name = symbols->functions[id].name;
 		return text_clean(name, strlen(name), MAX_NAME_BYTES);
 	}
+	if (top_is_elsewhere(input, id))
+		return memory_strdup(TOP_ELSEWHERE);
 	id -= (uint32_t)symbols->n_functions;
 	if (id >= input->profile->n_locations)
 		return frame_name_truncated((enum stack_end)(id - input->profile->n_locations));
@@ -203,58 +206,76 @@ char *top_function_name(const struct top_model *model, uint32_t id)
 	return text_clean(name, strlen(name), MAX_NAME_BYTES);
 }
 
-char *top_where(const struct top_model *model, uint32_t sample)
+// What stands for the file of a function that is not the program's own: its library; NULL: none.
+static const char *library_of(const struct top_model *model, uint32_t id)
 {
 	const struct top_input *input = &model->input;
-	const struct stack stack = top_stack_of(input, sample);
-	uint32_t ids[TOP_MAX_FRAMES];
-	const size_t n = top_frames(input, &stack, ids);
-	const size_t own = top_own_frame(input, &stack);
+	const uint32_t index = top_module_of(input, id);
+	const struct module *module = index == TOP_NONE ? NULL : input->modules->items[index];
 
-	return top_function_name(model, ids[own < n ? own : 0]);
+	return module && module->kind == MODULE_FILE && module != input->modules->program &&
+	               !top_is_own(input, id)
+	           ? module_name(module)
+	           : NULL;
 }
 
-// Puts the file and line behind the names of the functions at one location; returns how many.
-static size_t add_lines(const struct top_model *model, uint32_t location, char **names, size_t n)
+char *top_function_place(const struct top_model *model, uint32_t id, uint32_t line)
 {
 	const struct symbols *symbols = model->input.symbols;
-	uint32_t ids[TOP_MAX_FRAMES];
-	const size_t n_here = top_frames_at(&model->input, location, ids);
+	char *name = top_function_name(model, id);
 
-	for (size_t i = 0; i < n_here && i < n && location < symbols->n_locations; i++) {
-		const struct location_lines *lines = &symbols->locations[location];
-		if (i >= lines->count)
-			break;
-		const struct line *line = &symbols->lines[lines->first + i];
-		const char *file = symbols->functions[line->function].file;
-		const char *slash = strrchr(file, '/');
-		if (!file[0] || !line->line)
-			continue;
-		char *longer = memory_printf("%s  %s:%" PRIu32, names[i], slash ? slash + 1 : file,
-		                             line->line);
-		free(names[i]);
-		names[i] = longer;
-	}
-	return n_here;
+	if (id >= symbols->n_functions)
+		return name;
+	const struct function *function = &symbols->functions[id];
+	const char *library = library_of(model, id), *path = library ? library : function->file;
+	const char *slash = strrchr(path, '/');
+	const char *file = slash ? slash + 1 : path;
+	if (!file[0])
+		return name;
+	line = line ? line : function->start_line;
+	_cleanup_free_ char *clean = text_clean(file, strlen(file), MAX_NAME_BYTES);
+	char *place = library || !line ? memory_printf("%s (%s)", name, clean)
+	                               : memory_printf("%s (%s:%" PRIu32 ")", name, clean, line);
+	free(name);
+	return place;
 }
 
-char **top_stack(const struct top_model *model, uint32_t sample, enum top_stack_names form,
+char *top_where(const struct top_model *model, uint32_t sample)
+{
+	uint32_t ids[TOP_MAX_FRAMES + 1], lines[TOP_MAX_FRAMES + 1];
+	size_t n = top_frames(&model->input, sample, ids, lines);
+
+	n = top_fold(&model->input, ids, lines, n);
+	const size_t own = top_own_frame(&model->input, ids, n), at = own < n ? own : 0;
+	return top_function_place(model, ids[at], lines[at]);
+}
+
+char **top_stack(const struct top_model *model, uint32_t sample, enum top_stack_form form,
                  size_t *ret_count)
 {
-	const struct top_input *input = &model->input;
-	const struct stack stack = top_stack_of(input, sample);
-	uint32_t ids[TOP_MAX_FRAMES];
-	const size_t n = top_frames(input, &stack, ids);
-	char **names = memory_alloc_zeroed(n + 1, sizeof(*names));
+	uint32_t ids[TOP_MAX_FRAMES + 1], lines[TOP_MAX_FRAMES + 1];
+	size_t n = top_frames(&model->input, sample, ids, lines);
 
+	if (form == TOP_STACK_SHORT)
+		n = top_fold(&model->input, ids, lines, n);
+	char **names = memory_alloc_zeroed(n + 1, sizeof(*names));
 	for (size_t i = 0; i < n; i++)
 		names[i] = form == TOP_STACK_FULL_NAMES ? top_function_full_name(model, ids[i])
-		                                        : top_function_name(model, ids[i]);
-	for (size_t i = 0, at = 0; form == TOP_STACK_LINES && i < stack.n_frames && at < n; i++)
-		at += add_lines(model, input->profile->location_ids[stack.first + i], names + at,
-		                n - at);
+		           : form == TOP_STACK_PLACES ? top_function_place(model, ids[i], lines[i])
+		                                      : top_function_name(model, ids[i]);
 	*ret_count = n;
 	return names;
+}
+
+// How much of the window is counted: idle time is not, if there is other time.
+static void count(struct top_model *model)
+{
+	uint64_t idle = 0;
+
+	for (int i = 0; i < N_WAIT_KINDS; i++)
+		idle += wait_kind_is_idle((enum wait_kind)i) ? model->share.kinds[i] : 0;
+	model->hides_idle = model->input.choice.hides_idle && idle < model->share.count;
+	model->n_counted = model->share.count - (model->hides_idle ? idle : 0);
 }
 
 void top_model_init(struct top_model *ret, const struct top_input *input)
@@ -269,9 +290,10 @@ void top_model_init(struct top_model *ret, const struct top_input *input)
 	add_samples(input, &slice);
 	ret->n_ticks = count_ticks(input);
 	find_threads(ret, &slice);
+	count(ret);
 	top_find_waits(ret, slice.sums, slice.n_sums);
 	top_find_functions(ret, slice.sums, slice.n_sums);
-	if (input->with_tree)
+	if (input->choice.with_tree)
 		top_find_tree(ret, slice.sums, slice.n_sums);
 	slice_deinit(&slice);
 }

@@ -10,6 +10,7 @@
 #include "memory.h"
 #include "perf_map.h"
 #include "symbolize.h"
+#include "top_own.h"
 
 enum { MIN_SPANS = 1 << 16, BATCH = 256 };
 
@@ -156,6 +157,9 @@ void top_source_deinit(struct top_source *source)
 	symbols_deinit(&source->found);
 	recording_deinit(&source->recording);
 	free(source->selected);
+	if (source->own)
+		top_own_deinit(source->own);
+	free(source->own);
 	free(source->spans);
 	*source = (struct top_source){0};
 }
@@ -214,14 +218,19 @@ static size_t collect_spans(struct top_source *source, int64_t from_ns, int64_t 
 	return n;
 }
 
-void top_source_look(struct top_source *source, int64_t from_ns, int64_t to_ns, bool with_tree,
-                     struct top_model *ret)
+void top_source_look(struct top_source *source, int64_t from_ns, int64_t to_ns,
+                     const struct top_choice *choice, struct top_model *ret)
 {
+	const struct recording *recording = &source->recording;
 	const int64_t history_ns = to_ns - TOP_HISTORY_NS;
 
 	// What has come since names were looked for has none yet.
 	if (source->symbolizer)
 		symbolizer_fit(source->symbolizer, &source->recording.profile);
+	if (!source->own)
+		source->own = memory_alloc_zeroed(1, sizeof(*source->own));
+	top_own_update(source->own, &recording->profile, &recording->modules,
+	               top_source_symbols(source));
 	const size_t n = collect_spans(source, from_ns < history_ns ? from_ns : history_ns, to_ns);
 
 	top_model_init(ret, &(struct top_input){
@@ -234,6 +243,7 @@ void top_source_look(struct top_source *source, int64_t from_ns, int64_t to_ns, 
 	                        .cpu_log = &source->recording.cpu_log,
 	                        .from_ns = from_ns,
 	                        .to_ns = to_ns,
-	                        .with_tree = with_tree,
+	                        .own = source->own,
+	                        .choice = *choice,
 	                    });
 }

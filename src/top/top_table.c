@@ -12,8 +12,10 @@
 #include "text.h"
 #include "top_layout.h"
 #include "top_model.h"
+#include "top_own.h"
+#include "top_tree.h"
 
-enum { MAX_NAME_BYTES = 256, MAX_TREE_ROWS = 20000 };
+enum { MAX_NAME_BYTES = 256, MAX_TREE_ROWS = 20000, HOT_PERCENT = 5, HOT_DEPTH = 12 };
 
 static struct top_row *add_row(struct top_table *table, uint64_t id, int kind)
 {
@@ -120,6 +122,7 @@ static void add_thread(struct top_table *table, const struct top_model *model,
 	    add_row(table, thread->thread, thread->sample == TOP_NONE ? -1 : (int)thread->now);
 	const bool is_known = thread->sample != TOP_NONE;
 
+	row->weight = (double)(thread->share.count - idle_of(&thread->share));
 	set_text(row, 0, text_clean(name, strlen(name), MAX_NAME_BYTES));
 	row->keys[1] = known->tid;
 	set_text(row, 1, frame_name_number(known));
@@ -175,30 +178,69 @@ static void fill_threads(struct top_table *table, const struct top_model *model,
 		table->note = hidden_note(n_idle, n_ended, options->is_screen);
 }
 
+// What is not counted, and what counts elsewhere.
+static char *counted_note(const struct top_model *model, const struct top_table_options *options,
+                          const char *folded)
+{
+	const uint64_t idle = model->share.count - model->n_counted;
+	_cleanup_free_ char *share =
+	    idle > 0
+	        ? memory_printf("Idle time (%.0f %%) is not counted%s. ",
+	                        percent(idle, model->share.count), options->is_screen ? " (i)" : "")
+	        : memory_strdup("");
+
+	if (options->shows_all || !folded)
+		return idle > 0 ? memory_strdup(share) : NULL;
+	return memory_printf("%s%s%s.", share, folded, options->is_screen ? " (o)" : "");
+}
+
+static void add_function(struct top_table *table, const struct top_model *model,
+                         const struct top_function *function,
+                         const struct top_table_options *options, char *name)
+{
+	const uint64_t self = options->shows_all ? function->self : function->own_self;
+	struct top_row *row = add_row(table, function->id, -1);
+
+	row->weight = (double)function->total.count;
+	set_number(row, 0, percent(self, model->n_counted), 1);
+	set_number(row, 1, percent(function->total.count, model->n_counted), 1);
+	const int column =
+	    set_shares(row, 2, &function->total, model->n_counted, options->all_kinds);
+	if (model->hides_idle && !options->all_kinds)
+		row->cells[column - 1][0] = '\0'; // IDLE%
+	set_number(row, column, (double)self, 0);
+	set_text(row, column + 1, name);
+}
+
 static void fill_functions(struct top_table *table, const struct top_model *model,
                            const struct top_table_options *options)
 {
+	const uint64_t elsewhere = model->elsewhere.count;
+	const bool own_only = !options->shows_all && elsewhere < model->n_counted;
+
 	for (size_t i = 0; i < model->n_functions; i++) {
 		const struct top_function *function = &model->functions[i];
-		struct top_row *row = add_row(table, function->id, -1);
-		set_number(row, 0, percent(function->self, model->share.count), 1);
-		set_number(row, 1, percent(function->total.count, model->share.count), 1);
-		const int column =
-		    set_shares(row, 2, &function->total, model->share.count, options->all_kinds);
-		set_number(row, column, (double)function->self, 0);
-		set_text(row, column + 1, top_function_name(model, function->id));
+		if (!own_only || top_is_own(&model->input, function->id))
+			add_function(table, model, function, options,
+			             top_function_place(model, function->id, 0));
 	}
+	if (own_only && elsewhere > 0)
+		add_function(table, model,
+		             &(struct top_function){
+		                 .id = TOP_NONE, .own_self = elsewhere, .total = model->elsewhere},
+		             options, memory_strdup(TOP_ELSEWHERE));
+	table->note =
+	    counted_note(model, options, own_only ? "Library time counts for your function" : NULL);
 }
 
 static void fill_waits(struct top_table *table, const struct top_model *model,
                        const struct top_table_options *options)
 {
-	(void)options;
 	for (size_t i = 0; i < model->n_waits; i++) {
 		const struct top_wait *wait = &model->waits[i];
 		struct top_row *row =
 		    add_row(table, (uint64_t)wait->wait * N_WAIT_KINDS + wait->kind, wait->kind);
-		set_number(row, 0, percent(wait->count, model->share.count), 1);
+		set_number(row, 0, percent(wait->count, model->n_counted), 1);
 		set_number(row, 1, (double)wait->count, 0);
 		set_number(row, 2, (double)wait->n_threads, 0);
 		set_duration(row, 3, wait->longest_ns);
@@ -207,14 +249,19 @@ static void fill_waits(struct top_table *table, const struct top_model *model,
 		set_text(row, 6, top_wait_holder(model, wait));
 		set_text(row, 7, top_where(model, wait->sample));
 	}
+	table->note = counted_note(model, options, NULL);
 }
 
-static bool is_open(const struct top_table_options *options, uint64_t id, int depth)
+static bool is_open(const struct top_table_options *options, const struct top_model *model,
+                    const struct top_node *node, uint64_t id, int depth)
 {
-	for (size_t i = 0; i < options->n_open; i++)
-		if (options->open[i] == id)
-			return depth >= options->open_depth; // else it was closed by hand
-	return depth < options->open_depth;
+	for (size_t i = 0; i < options->n_branches; i++)
+		if (options->branches[i].id == id)
+			return options->branches[i].is_open;
+	if (options->opens != TOP_OPEN_HOT)
+		return options->opens == TOP_OPEN_ALL;
+	return depth < HOT_DEPTH && !top_is_elsewhere(&model->input, node->id) &&
+	       node->total * 100 >= model->n_counted * HOT_PERCENT;
 }
 
 // A number for the path from the root, the same while the names' ids are.
@@ -254,11 +301,12 @@ static void add_nodes(const struct tree_walk *walk, uint32_t parent, uint64_t pa
 	for (size_t i = 0; i < n && walk->table->n_rows < MAX_TREE_ROWS; i++) {
 		const struct top_node *node = &model->nodes[children[i]];
 		const uint64_t id = path_id(parent_id, node->id);
-		const bool opens = is_open(walk->options, id, depth);
+		const bool opens = is_open(walk->options, model, node, id, depth);
 		struct top_row *row = add_row(walk->table, id, -1);
-		_cleanup_free_ char *name = top_function_name(model, node->id);
-		set_number(row, 0, percent(node->total, model->share.count), 1);
-		set_number(row, 1, percent(node->self, model->share.count), 1);
+		_cleanup_free_ char *name = top_function_place(model, node->id, 0);
+		row->is_open = opens;
+		set_number(row, 0, percent(node->total, model->n_counted), 1);
+		set_number(row, 1, percent(node->self, model->n_counted), 1);
 		set_text(row, 2,
 		         memory_printf("%*s%c %s", depth, "",
 		                       node->first_child == TOP_NONE ? ' '
@@ -278,6 +326,7 @@ static void fill_tree(struct top_table *table, const struct top_model *model,
 
 	if (model->n_nodes > 0)
 		add_nodes(&walk, 0, 0, 0);
+	table->note = counted_note(model, options, "Frames around your code are folded");
 }
 
 static void fill_stack(struct top_table *table, const struct top_model *model,
@@ -294,8 +343,7 @@ static void fill_stack(struct top_table *table, const struct top_model *model,
 		return;
 	}
 	size_t n;
-	char **names = top_stack(model, thread->sample,
-	                         options->lines ? TOP_STACK_LINES : TOP_STACK_NAMES, &n);
+	char **names = top_stack(model, thread->sample, TOP_STACK_PLACES, &n);
 	for (size_t i = 0; i < n; i++)
 		set_text(add_row(table, i, thread->now), 0, names[i]);
 	free(names);
@@ -315,7 +363,7 @@ static void fill_stack(struct top_table *table, const struct top_model *model,
 #define WIDE_NUMBER(title, width, screen) {(title), (width), TOP_NUMBER, (screen), false}
 #define SHARES(screen)                                                                             \
 	WIDE_NUMBER("READY%", 6, screen), WIDE_NUMBER("LOCK%", 5, screen),                         \
-	WIDE_NUMBER("I/O%", 5, screen), WIDE_NUMBER("IDLE%", 5, screen)
+	WIDE_NUMBER("I/O%", 5, screen), {"IDLE%", 5, TOP_NUMBER, (screen), true}
 
 // In the order of enum wait_kind.
 #define KINDS                                                                                      \
@@ -418,6 +466,8 @@ static int compare_rows(const void *a_pointer, const void *b_pointer, void *cont
 	                                    (a->keys[order->column] > b->keys[order->column])
 	                              : strcmp(a->cells[order->column], b->cells[order->column]);
 
+	if (result == 0)
+		result = (a->weight < b->weight) - (a->weight > b->weight);
 	if (result == 0)
 		return (a->id > b->id) - (a->id < b->id);
 	return order->is_reversed ? -result : result;

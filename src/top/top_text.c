@@ -9,7 +9,7 @@
 
 #include "memory.h"
 
-enum { MIN_CUT_COLUMNS = 12, MIN_START_COLUMNS = 5 };
+enum { MIN_CUT_COLUMNS = 12, MIN_START_COLUMNS = 10 };
 
 // The length of the character at `text`, which is whole (text_clean), and what it is.
 static size_t decode(const char *text, uint32_t *ret)
@@ -113,26 +113,31 @@ static const char *last_columns(const char *text, int width)
 	return text;
 }
 
-// How many columns the end of the text is to have: those of " (file.c:12)", or a third.
-static int columns_of_end(const char *text, int width)
+// Cuts a text without leading spaces, to fewer columns than it has.
+static char *cut_middle(const char *text, int width)
 {
-	const char *place = strrchr(text, '(');
-	const int columns = place && place > text && place[-1] == ' ' ? top_text_width(place) : 0;
+	const char *bracket = strrchr(text, '(');
+	const char *place = bracket && bracket > text && bracket[-1] == ' ' ? bracket : NULL;
+	int n_end = (width - 1) / 3;
 
-	return columns > 0 && columns + MIN_START_COLUMNS <= width ? columns : width / 3;
+	if (place && top_text_width(place) + MIN_START_COLUMNS + 1 > width) {
+		_cleanup_free_ char *name = memory_strndup(text, (size_t)(place - 1 - text));
+		return top_text_cut(name, width);
+	}
+	if (place)
+		n_end = top_text_width(place);
+	_cleanup_free_ char *start = top_text_fit(text, width - 1 - n_end, false);
+	_cleanup_free_ char *cut = memory_printf("%s\u2026%s", start, last_columns(text, n_end));
+	return top_text_fit(cut, width, false);
 }
 
 char *top_text_cut(const char *text, int width)
 {
 	const int indent = (int)strspn(text, " ");
-	const int kept = indent > 0 && indent + MIN_CUT_COLUMNS <= width ? indent : 0;
-	const int room = width - kept - 1; // for the ellipsis
+	const int kept = indent + MIN_CUT_COLUMNS <= width ? indent : 0;
 
-	if (top_text_width(text) <= width || room < 2)
+	if (top_text_width(text) <= width || width < 3)
 		return top_text_fit(text, width, false);
-	const int n_end = columns_of_end(text + kept, room);
-	_cleanup_free_ char *start = top_text_fit(text, kept + room - n_end, false);
-	_cleanup_free_ char *cut =
-	    memory_printf("%s\u2026%s", start, last_columns(text + kept, n_end));
-	return top_text_fit(cut, width, false);
+	_cleanup_free_ char *cut = cut_middle(text + kept, width - kept);
+	return memory_printf("%*s%s", kept, "", cut);
 }

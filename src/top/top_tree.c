@@ -7,9 +7,10 @@
 #include "frame_name.h"
 #include "memory.h"
 #include "module.h"
-#include "own_code.h"
 #include "symbolize.h"
 #include "top_model.h"
+#include "top_own.h"
+#include "top_waits.h"
 
 // Functions have their position in the symbols; after them come locations without a name, then
 // reasons why a stack ends.
@@ -23,81 +24,62 @@ static uint32_t id_of_end(const struct top_input *input, enum stack_end end)
 	return (uint32_t)(input->symbols->n_functions + input->profile->n_locations) + end;
 }
 
-size_t top_frames_at(const struct top_input *input, uint32_t location, uint32_t ret[TOP_MAX_FRAMES])
+// The functions at one location, innermost first. Returns how many: 1 to `room`.
+static size_t frames_at(const struct top_input *input, uint32_t location, uint32_t *ret_ids,
+                        uint32_t *ret_lines, size_t room)
 {
 	const struct symbols *symbols = input->symbols;
 	const struct location_lines *lines =
 	    location < symbols->n_locations ? &symbols->locations[location] : NULL;
 
 	if (!lines || lines->count == 0) {
-		ret[0] = id_of_location(input, location);
+		ret_ids[0] = id_of_location(input, location);
+		if (ret_lines)
+			ret_lines[0] = 0;
 		return 1;
 	}
 	size_t n = 0;
-	for (uint32_t i = 0; i < lines->count && n < TOP_MAX_FRAMES; i++)
-		ret[n++] = symbols->lines[lines->first + i].function;
+	for (uint32_t i = 0; i < lines->count && n < room; i++) {
+		const struct line *line = &symbols->lines[lines->first + i];
+		if (ret_lines)
+			ret_lines[n] = line->line;
+		ret_ids[n++] = line->function;
+	}
 	return n;
 }
 
-struct stack top_stack_of(const struct top_input *input, uint32_t sample)
+size_t top_frames(const struct top_input *input, uint32_t sample, uint32_t *ret_ids,
+                  uint32_t *ret_lines)
 {
 	const struct profile *profile = input->profile;
 	struct stack stack = profile->stacks[profile->samples[sample].stack];
-	const uint32_t n = blocked_leaf_inner_frames(profile, input->modules, input->symbols,
-	                                             &profile->samples[sample]);
-
-	stack.first += n;
-	stack.n_frames -= n;
-	return stack;
-}
-
-size_t top_frames(const struct top_input *input, const struct stack *stack,
-                  uint32_t ret[TOP_MAX_FRAMES])
-{
-	uint32_t here[TOP_MAX_FRAMES];
+	const uint32_t n_inner = blocked_leaf_inner_frames(profile, input->modules, input->symbols,
+	                                                   &profile->samples[sample]);
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < stack->n_frames && n < TOP_MAX_FRAMES - 1; i++) {
-		const size_t n_here =
-		    top_frames_at(input, input->profile->location_ids[stack->first + i], here);
-		for (size_t j = 0; j < n_here && n < TOP_MAX_FRAMES - 1; j++)
-			ret[n++] = here[j];
-	}
-	const enum stack_end end = frame_name_stack_end(stack);
-	if (end != STACK_COMPLETE || n == 0)
-		ret[n++] = id_of_end(input, end);
+	stack.first += n_inner;
+	stack.n_frames -= n_inner;
+	for (uint32_t i = 0; i < stack.n_frames && n < TOP_MAX_FRAMES - 1; i++)
+		n += frames_at(input, profile->location_ids[stack.first + i], ret_ids + n,
+		               ret_lines ? ret_lines + n : NULL, TOP_MAX_FRAMES - 1 - n);
+	const enum stack_end end = frame_name_stack_end(&stack);
+	if (end == STACK_COMPLETE && n > 0)
+		return n;
+	if (ret_lines)
+		ret_lines[n] = 0;
+	ret_ids[n++] = id_of_end(input, end);
 	return n;
 }
 
-// Returns the position of the innermost own function at one location; SIZE_MAX: none is.
-static size_t own_line(const struct top_input *input, uint32_t location)
+// The root of stacks without the program's own functions.
+static uint32_t id_of_elsewhere(const struct top_input *input)
 {
-	const struct module *module =
-	    input->modules->items[input->profile->locations[location].module];
-	const struct symbols *symbols = input->symbols;
-	uint32_t ids[TOP_MAX_FRAMES];
-	const size_t n = top_frames_at(input, location, ids);
-
-	for (size_t i = 0; i < n; i++)
-		if (own_code_function(
-		        module, ids[i] < symbols->n_functions ? &symbols->functions[ids[i]] : NULL))
-			return i;
-	return SIZE_MAX;
+	return id_of_end(input, (enum stack_end)N_STACK_ENDS);
 }
 
-size_t top_own_frame(const struct top_input *input, const struct stack *stack)
+bool top_is_elsewhere(const struct top_input *input, uint32_t id)
 {
-	uint32_t ids[TOP_MAX_FRAMES];
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < stack->n_frames && n < TOP_MAX_FRAMES; i++) {
-		const uint32_t location = input->profile->location_ids[stack->first + i];
-		const size_t own = own_line(input, location);
-		if (own != SIZE_MAX)
-			return n + own;
-		n += top_frames_at(input, location, ids);
-	}
-	return SIZE_MAX;
+	return id == id_of_elsewhere(input);
 }
 
 static int compare(const void *a_pointer, const void *b_pointer)
@@ -121,11 +103,16 @@ void top_find_functions(struct top_model *model, const struct sample *sums, size
 	uint32_t ids[TOP_MAX_FRAMES];
 
 	for (size_t s = 0; s < n; s++) {
-		if (sums[s].count == 0)
+		if (!top_counts(model, sums, s))
 			continue;
-		const struct stack stack = top_stack_of(input, (uint32_t)s);
-		const size_t n_frames = top_frames(input, &stack, ids);
+		const size_t n_frames = top_frames(input, (uint32_t)s, ids, NULL);
+		const size_t own = top_own_frame(input, ids, n_frames);
 		functions[ids[0]].self += sums[s].count;
+		functions[ids[own < n_frames ? own : 0]].own_self += sums[s].count;
+		if (own == n_frames) {
+			model->elsewhere.count += sums[s].count;
+			model->elsewhere.kinds[model->kinds[s]] += sums[s].count;
+		}
 		for (size_t i = 0; i < n_frames; i++) {
 			struct top_share *total = &functions[ids[i]].total;
 			if (seen[ids[i]] == s + 1)
@@ -181,15 +168,21 @@ static void add_path(struct top_model *model, const uint32_t *ids, size_t n, uin
 
 void top_find_tree(struct top_model *model, const struct sample *sums, size_t n)
 {
-	uint32_t ids[TOP_MAX_FRAMES];
+	const struct top_input *input = &model->input;
+	uint32_t ids[TOP_MAX_FRAMES + 1], lines[TOP_MAX_FRAMES + 1];
+	const bool folds = !input->choice.shows_all;
+	const bool has_own = model->elsewhere.count < model->n_counted;
 
 	*array_push(model->nodes, model->n_nodes, model->nodes_capacity) = (struct top_node){
 	    .id = TOP_NONE, .parent = TOP_NONE, .first_child = TOP_NONE, .next_sibling = TOP_NONE};
 	for (size_t s = 0; s < n; s++) {
-		if (sums[s].count == 0)
+		if (!top_counts(model, sums, s))
 			continue;
-		const struct stack stack = top_stack_of(&model->input, (uint32_t)s);
-		const size_t n_frames = top_frames(&model->input, &stack, ids);
+		size_t n_frames = top_frames(input, (uint32_t)s, ids, lines);
+		if (folds)
+			n_frames = top_fold(input, ids, lines, n_frames);
+		if (folds && has_own && top_own_frame(input, ids, n_frames) == n_frames)
+			ids[n_frames++] = id_of_elsewhere(input);
 		add_path(model, ids, n_frames, sums[s].count);
 	}
 }

@@ -32,7 +32,7 @@ void top_ui_init(struct top_ui *ret, struct top_source *source)
 
 void top_ui_deinit(struct top_ui *ui)
 {
-	free(ui->open);
+	free(ui->branches);
 	free(ui->ids);
 	free(ui->said);
 	top_order_deinit(&ui->order);
@@ -109,16 +109,42 @@ static void pause_or_play(struct top_ui *ui)
 	}
 }
 
-static void toggle_open(struct top_ui *ui)
+// Opens or closes the tree's row at the cursor.
+static void set_open(struct top_ui *ui, bool is_open)
 {
-	for (size_t i = 0; i < ui->n_open; i++) {
-		if (ui->open[i] != ui->cursor_id)
+	if (!ui->has_cursor)
+		return;
+	ui->cursor_is_open = is_open;
+	for (size_t i = 0; i < ui->n_branches; i++) {
+		if (ui->branches[i].id != ui->cursor_id)
 			continue;
-		ui->open[i] = ui->open[--ui->n_open];
+		ui->branches[i].is_open = is_open;
 		return;
 	}
-	if (ui->has_cursor)
-		*array_push(ui->open, ui->n_open, ui->open_capacity) = ui->cursor_id;
+	*array_push(ui->branches, ui->n_branches, ui->branches_capacity) =
+	    (struct top_branch){ui->cursor_id, is_open};
+}
+
+// All rows, or none.
+static void open_all(struct top_ui *ui)
+{
+	ui->opens = ui->opens == TOP_OPEN_ALL ? TOP_OPEN_NONE : TOP_OPEN_ALL;
+	ui->n_branches = 0;
+}
+
+static bool take_branch(struct top_ui *ui, int key)
+{
+	if (ui->view != TOP_TREE)
+		return false;
+	if (key == '+' || key == SCREEN_RIGHT)
+		set_open(ui, true);
+	else if (key == '-' || key == SCREEN_LEFT)
+		set_open(ui, false);
+	else if (key == '*')
+		open_all(ui);
+	else
+		return false;
+	return true;
 }
 
 static void type(struct top_ui *ui, int key)
@@ -145,7 +171,7 @@ static void enter(struct top_ui *ui)
 	if (ui->view == TOP_THREADS && ui->has_cursor)
 		set_view(ui, TOP_STACK);
 	else if (ui->view == TOP_TREE)
-		toggle_open(ui);
+		set_open(ui, !ui->cursor_is_open);
 }
 
 static void move(struct top_ui *ui, int64_t rows)
@@ -202,8 +228,6 @@ static void take_letter(struct top_ui *ui, int key)
 		ui->shows_idle = !ui->shows_idle;
 	else if (key == 'w')
 		next_window(ui);
-	else if (ui->view == TOP_TREE && (key == '+' || key == '-' || key == '*'))
-		toggle_open(ui);
 	else if (key == '+' || key == '-')
 		change_interval(ui, key == '-');
 	else if (key == SCREEN_F1 + 4)
@@ -212,8 +236,8 @@ static void take_letter(struct top_ui *ui, int key)
 		reset(ui);
 	else if (key == 'K')
 		show_all_kinds(ui);
-	else if (key == 'l')
-		ui->lines = !ui->lines;
+	else if (key == 'o')
+		ui->shows_all = !ui->shows_all;
 	else if (key == 'd' || key == 'S' || key == 'p')
 		ui->wish = (char)key;
 	else if (key == ' ')
@@ -245,7 +269,7 @@ void top_ui_key(struct top_ui *ui, int key, int height)
 		ui->filter[0] = ui->search[0] = '\0';
 		if (ui->view == TOP_STACK)
 			set_view(ui, TOP_THREADS);
-	} else if (!take_move(ui, key, height)) {
+	} else if (!take_branch(ui, key) && !take_move(ui, key, height)) {
 		take_letter(ui, key);
 	}
 }

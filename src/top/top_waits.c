@@ -115,7 +115,7 @@ void top_find_waits(struct top_model *model, const struct sample *sums, size_t n
 	model->waits = memory_alloc_zeroed(n_rows + 1, sizeof(*model->waits));
 	for (size_t i = 0; i < n; i++) {
 		const size_t row = first[samples[i].wait] * N_WAIT_KINDS + model->kinds[i];
-		if (model->kinds[i] != WAIT_KIND_RUNNING)
+		if (model->kinds[i] != WAIT_KIND_RUNNING && top_counts(model, sums, i))
 			model->waits[row].count += sums[i].count;
 	}
 	for (size_t i = 0; i < input->n_spans; i++) {

@@ -12,5 +12,12 @@ static inline bool top_is_selected(const struct top_input *input, const struct s
 	return span->count > 0 && (!input->selected || input->selected[span->sample]);
 }
 
+// True if the sample has a share in the functions, the tree and the waits.
+static inline bool top_counts(const struct top_model *model, const struct sample *sums, size_t id)
+{
+	return sums[id].count > 0 &&
+	       !(model->hides_idle && wait_kind_is_idle((enum wait_kind)model->kinds[id]));
+}
+
 // Sets model->waits from the window's sums, of which there is one for each sample.
 void top_find_waits(struct top_model *model, const struct sample *sums, size_t n);
