@@ -24,6 +24,10 @@ static struct error *parse_pid(struct options *options, const char *value)
 {
 	long pid;
 
+	if (strspn(value, "0123456789, \n") == strlen(value) && strpbrk(value, ", \n"))
+		return option_error(
+		    "-p takes one process, and several are given: give one of them, "
+		    "or their parent with -c, which adds its children");
 	if (!quantity_parse_count(value, INT_MAX, &pid))
 		return option_error("--pid: '%s' is not a process id: give a number such as 1234",
 		                    value);

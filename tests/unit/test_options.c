@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // options: every option, and every mistake with its message.
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "clock.h"
@@ -456,6 +459,41 @@ static void test_contradictions(void **state)
 	                                          "or none for all");
 }
 
+// profiler -p $(pidof nginx)
+static void test_several_pids(void **state)
+{
+	static const char more[] =
+	    "give one of them, or their parent with -c, which adds its children";
+	pid_t children[2];
+
+	(void)state;
+	_cleanup_free_ char *unknown =
+	    memory_printf("-p takes one process, and 2 are given: %s", more);
+	assert_refused("-p 999999998 999999999", unknown);
+	_cleanup_free_ char *quoted =
+	    memory_printf("-p takes one process, and several are given: %s", more);
+	assert_refused_words(3, (char *[]){(char *)"profiler", (char *)"-p", (char *)"5\n6", NULL},
+	                     quoted);
+	for (int i = 0; i < 2; i++) {
+		children[i] = fork();
+		assert_true(children[i] >= 0);
+		if (children[i] == 0)
+			for (;;)
+				pause();
+	}
+	_cleanup_free_ char *words =
+	    memory_printf("-p %d %d %d", children[0], getpid(), children[1]);
+	_cleanup_free_ char *message =
+	    memory_printf("-p takes one process, and 3 are given: for all of them "
+	                  "give their parent, with -c: profiler -c -p %d",
+	                  getpid());
+	assert_refused(words, message);
+	for (int i = 0; i < 2; i++) {
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+}
+
 // As other profilers are called.
 static void test_habits(void **state)
 {
@@ -666,6 +704,7 @@ int main(void)
 	    cmocka_unit_test(test_overheads),
 	    cmocka_unit_test(test_bad_words),
 	    cmocka_unit_test(test_contradictions),
+	    cmocka_unit_test(test_several_pids),
 	    cmocka_unit_test(test_habits),
 	    cmocka_unit_test(test_misspelt),
 	    cmocka_unit_test(test_times),
