@@ -76,6 +76,15 @@ class Data(harness.TestCase):
         waits = {wait for *_, wait in told.runs}
         self.assertLessEqual({"pause", "clock_nanosleep"}, waits)
 
+    def test_hang(self):
+        """A thread that waits for a lock all the time is not idle, one that pauses is."""
+        target = self.start_fixture("locks", "cycle", "3")
+        recorded = Recorded(target, duration="0.3").finish().data
+        target.end()
+        threads = page.Page(report(recorded, "-f", "html")[0]).threads
+        self.assertEqual({t["name"]: t["flags"] & 1 for t in threads if t["name"].startswith("dead")}, dict.fromkeys(("dead0", "dead1", "dead2"), 0))
+        self.assertEqual([t["flags"] & 1 for t in threads if t["name"] == "locks"], [1])
+
     def tids(self):
         return {s.tid for s in pprof.Profile(report(self.data, "-f", "pprof")[0]).samples}
 
