@@ -15,7 +15,6 @@ enum call_state {
 	CALL_CUT_SHORT, // found to be so, and not resumed yet
 	CALL_ENTERING,  // resumed, to stop at the rest's entry
 	CALL_INSIDE,    // in the rest; it stops at the rest's end
-	CALL_DOUBTED,   // resumed, to stop before it enters a part that may not be entered
 	CALL_SIGNALLED, // the rest's end has raised a SIGPIPE, to be taken back at its next stop
 	CALL_LEAVING,   // to be let go at its next stop, or reaped
 };

@@ -488,8 +488,16 @@ static bool was_interrupted(const struct syscall_rest *rest, int64_t result)
 	       (rest->kind == REST_WHOLE && rest->row->error && result == -rest->row->error);
 }
 
-// Judges a part that came to less than it should though no signal is to be seen. SIGCONT wakes
-// whoever is traced (ptrace_trap_notify), and so does a signal that another thread has taken since.
+// Ends a rest that may have ended by itself: going on, it could wait for what never comes. But
+// SIGCONT wakes whoever is traced (ptrace_trap_notify), and then it is as short as without us.
+static enum syscall_rest_next end_early(struct syscall_rest *rest, bool is_sure)
+{
+	rest->is_left = !is_sure;
+	return REST_ENDS;
+}
+
+// Judges a part that came to less than it should though no signal is to be seen: by itself, or
+// because of SIGCONT or a signal that another thread has taken since.
 static enum syscall_rest_next judge_short(struct syscall_rest *rest)
 {
 	const struct syscall_rest_rule *rule = rest->row->rest;
@@ -498,11 +506,12 @@ static enum syscall_rest_next judge_short(struct syscall_rest *rest)
 
 	if (!rest->is_socket)
 		return REST_GOES_ON;
-	const bool is_known = ask_socket(rest, &socket);
-	rest->is_unclear = !is_known || !socket.has_timeout; // which may have passed
-	if (!is_known || socket.has_timeout ||
-	    (receives && (socket.is_unix || (argument(rest, rule->flags) & MSG_PEEK))))
-		return REST_IN_DOUBT;
+	if (!ask_socket(rest, &socket))
+		return end_early(rest, false);
+	if (socket.has_timeout)
+		return end_early(rest, true); // which has probably passed
+	if (receives && (socket.is_unix || (argument(rest, rule->flags) & MSG_PEEK)))
+		return end_early(rest, false);
 	return receives && socket.is_at_mark ? REST_ENDS : REST_GOES_ON;
 }
 
@@ -565,13 +574,8 @@ enum syscall_rest_next syscall_rest_next(struct syscall_rest *rest, int64_t resu
 	if (!is_look || pending == PENDING_IGNORED)
 		return REST_GOES_ON;
 	rest->done = (uint64_t)result;
-	return REST_IN_DOUBT;
-}
-
-void syscall_rest_settle(struct syscall_rest *rest)
-{
-	rest->kind = REST_MORE; // its result stands, that of a look, too
-	rest->is_left = rest->is_unclear;
+	rest->kind = REST_MORE; // its result stands
+	return end_early(rest, false);
 }
 
 bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result)

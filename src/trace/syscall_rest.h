@@ -24,9 +24,6 @@ struct syscall_caller {
 enum syscall_rest_next {
 	REST_ENDS,    // all is done, or what ended the call would have ended it alone
 	REST_GOES_ON, // there is more to be done
-	// It came to less than it should, by itself or because a stop has woken it: only the
-	// thread's next stop tells. If that shows no other reason, the rest has ended.
-	REST_IN_DOUBT,
 };
 
 enum syscall_rest_kind {
@@ -45,7 +42,6 @@ struct syscall_rest {
 	bool peeks_on;          // it looks at what comes behind what it has looked at
 	bool is_filtered;       // by seccomp
 	bool is_left;           // it cannot be mended
-	bool is_unclear;        // in doubt (REST_IN_DOUBT): nothing will tell for sure
 	bool is_emptied;        // by syscall_rest_empty
 	unsigned int n_entered; // how often a part was entered
 	uint64_t total;         // the bytes, or what else it counts, that the call is to come to
@@ -81,9 +77,6 @@ bool syscall_rest_empty(struct syscall_rest *rest, struct thread_registers *ret)
 
 // Notes that the call that was entered has returned `result`.
 enum syscall_rest_next syscall_rest_next(struct syscall_rest *rest, int64_t result);
-
-// Ends a rest that is in doubt.
-void syscall_rest_settle(struct syscall_rest *rest);
 
 // True if that result raised a SIGPIPE that the program would not have got without us.
 bool syscall_rest_has_signalled(const struct syscall_rest *rest, int64_t result);

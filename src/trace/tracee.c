@@ -197,7 +197,7 @@ static void serve_rests(void)
 		struct seized *entry = seized_at(i);
 		struct tracee_stop stop;
 		if (entry->call != CALL_ENTERING && entry->call != CALL_INSIDE &&
-		    entry->call != CALL_DOUBTED && entry->call != CALL_SIGNALLED)
+		    entry->call != CALL_SIGNALLED)
 			continue;
 		const bool ours = collect_report(entry);
 		if (ours && !entry->reported)

@@ -15,9 +15,8 @@ bool tracee_rest_resume(struct seized *entry, enum __ptrace_request how, int sig
 	return ptrace(how, entry->tid, NULL, (void *)(uintptr_t)signal) == 0;
 }
 
-// Sends the thread into the next part of the rest, or (CALL_DOUBTED) to where it would enter that:
-// PTRACE_SYSEMU has it stop there, and the kernel does not execute the call.
-static bool send_on(struct seized *entry, enum call_state how, int signal)
+// Sends the thread into the next part of the rest.
+static bool enter_rest(struct seized *entry, int signal)
 {
 	struct thread_registers thread;
 
@@ -27,15 +26,9 @@ static bool send_on(struct seized *entry, enum call_state how, int signal)
 		rescues_keep(entry->tid, &entry->rest);
 	if (!tracee_registers_set(entry->tid, &thread))
 		return false;
-	entry->call = how;
+	entry->call = CALL_ENTERING;
 	counts.parts++;
-	return tracee_rest_resume(entry, how == CALL_DOUBTED ? PTRACE_SYSEMU : PTRACE_SYSCALL,
-	                          signal);
-}
-
-static bool enter_rest(struct seized *entry, int signal)
-{
-	return send_on(entry, CALL_ENTERING, signal);
+	return tracee_rest_resume(entry, PTRACE_SYSCALL, signal);
 }
 
 static void note_unmended(const struct syscall_caller *caller,
@@ -101,17 +94,9 @@ static bool go_on_behind(struct seized *entry, bool is_last)
 {
 	struct thread_registers thread;
 
-	if (!tracee_registers_get(entry->tid, &thread))
-		return false;
-	switch (syscall_rest_next(&entry->rest, syscall_result(&thread))) {
-	case REST_GOES_ON:
-		return !is_last && enter_rest(entry, 0);
-	case REST_IN_DOUBT:
-		return !is_last && send_on(entry, CALL_DOUBTED, 0);
-	case REST_ENDS:
-		break;
-	}
-	return false;
+	return tracee_registers_get(entry->tid, &thread) &&
+	       syscall_rest_next(&entry->rest, syscall_result(&thread)) == REST_GOES_ON &&
+	       !is_last && enter_rest(entry, 0);
 }
 
 // Goes on after a stop that interrupted nothing but the rest.
@@ -122,16 +107,11 @@ static bool go_on_at(struct seized *entry, const struct tracee_stop *stop, bool 
 
 bool tracee_rest_go_on(struct seized *entry, const struct tracee_stop *stop, bool is_last)
 {
-	struct syscall_rest *rest = &entry->rest;
-
 	if (stop->syscall && entry->call == CALL_ENTERING)
 		return enter(entry);
-	// Nothing else has come since: it had ended by itself, or nobody knows.
-	if (stop->syscall && entry->call == CALL_DOUBTED)
-		syscall_rest_settle(rest);
-	else if (stop->syscall ? go_on_behind(entry, is_last) : go_on_at(entry, stop, is_last))
+	if (stop->syscall ? go_on_behind(entry, is_last) : go_on_at(entry, stop, is_last))
 		return true;
-	note_left(rest);
+	note_left(&entry->rest);
 	return false;
 }
 

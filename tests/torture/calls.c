@@ -66,7 +66,10 @@ FRAME void *repeat(void *argument)
 
 	do {
 		kind->calls++;
-		kind->run(kind);
+		if (kind->ends_early && is_continued())
+			leave_out(kind, "SIGCONT may end the rest early");
+		else
+			kind->run(kind);
 	} while (!is_over());
 	return NULL;
 }

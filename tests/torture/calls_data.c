@@ -359,7 +359,7 @@ struct kind data_kinds[] = {
     {.name = "sendfile", .run = move_sendfile},
     {.name = "splice", .run = move_splice},
     {.name = "recv_waitall", .run = move_recv_waitall},
-    {.name = "recv_waitall_unix", .run = move_recv_waitall_unix},
+    {.name = "recv_waitall_unix", .run = move_recv_waitall_unix, .ends_early = 1},
     {.name = "recvmsg_waitall", .run = move_recvmsg_waitall},
     {.name = "short_sendfile_to_pipe", .run = short_sendfile_to_pipe},
     {.name = "short_splice_to_pipe", .run = short_splice_to_pipe},

@@ -448,14 +448,14 @@ FRAME void short_nonblocking(struct kind *kind)
 }
 
 struct kind socket_kinds[] = {
-    {.name = "peek_tcp", .run = peek_tcp},
-    {.name = "peek_unix", .run = peek_unix},
-    {.name = "peek_on_tcp", .run = peek_on_tcp},
+    {.name = "peek_tcp", .run = peek_tcp, .ends_early = 1},
+    {.name = "peek_unix", .run = peek_unix, .ends_early = 1},
+    {.name = "peek_on_tcp", .run = peek_on_tcp, .ends_early = 1},
     {.name = "own_descriptors", .run = own_descriptors},
     {.name = "least_tcp", .run = least_tcp},
-    {.name = "least_unix", .run = least_unix},
-    {.name = "descriptor", .run = take_descriptor},
-    {.name = "end_at_descriptor", .run = end_at_descriptor},
+    {.name = "least_unix", .run = least_unix, .ends_early = 1},
+    {.name = "descriptor", .run = take_descriptor, .ends_early = 1},
+    {.name = "end_at_descriptor", .run = end_at_descriptor, .ends_early = 1},
     {.name = "sigpipe_unix", .run = sigpipe_unix},
     {.name = "zerocopy", .run = complete_zerocopy},
     {.name = "timestamp", .run = complete_timestamp},
@@ -463,7 +463,7 @@ struct kind socket_kinds[] = {
     {.name = "recvmmsg_one", .run = wait_for_one},
     {.name = "sendmmsg", .run = send_many},
     {.name = "short_datagram", .run = short_datagram},
-    {.name = "short_address", .run = short_address},
+    {.name = "short_address", .run = short_address, .ends_early = 1},
     {.name = "short_nonblocking", .run = short_nonblocking},
     {0},
 };

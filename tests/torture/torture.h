@@ -16,6 +16,7 @@ enum { MAX_LATE = 1 << 16 };
 struct kind {
 	const char *name;
 	void (*run)(struct kind *kind); // one call, or one round of calls; counts faults itself
+	int ends_early;                 // next to SIGCONT: it looks, or receives on a unix socket
 	pthread_t thread;
 	long calls, faults;
 	char first_fault[96];
