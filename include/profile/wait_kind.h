@@ -47,6 +47,7 @@ enum wait_name {
 	WAIT_NAME_CONDITION, // a condition's, on which a runtime may have built its locks...
 	WAIT_NAME_RUNTIME_LOCK,
 	WAIT_NAME_RUNTIME_CONDITION, // ...and its own conditions
+	WAIT_NAME_PYTHON_LOCK,       // on which Python has built its conditions
 };
 enum wait_name wait_name_of(const char *function);
 

@@ -70,8 +70,12 @@ static const struct name_rule rules[] = {
     {"flockfile", WAIT_NAME_LOCK},
     {"cxa_guard_acquire", WAIT_NAME_LOCK},
     {"take_gil", WAIT_NAME_RUNTIME_LOCK}, // CPython
-    {"PyThread_acquire_lock*", WAIT_NAME_RUNTIME_LOCK},
-    {"PyMutex_Lock*", WAIT_NAME_RUNTIME_LOCK},
+    {"PyThread_acquire_lock*", WAIT_NAME_PYTHON_LOCK},
+    {"PyMutex_Lock*", WAIT_NAME_PYTHON_LOCK},
+    {"Condition.wait", WAIT_NAME_RUNTIME_CONDITION},
+    // Thread.join
+    {"Thread._wait_for_tstate_lock", WAIT_NAME_RUNTIME_CONDITION},
+    {"queue_SimpleQueue_get*", WAIT_NAME_RUNTIME_CONDITION},
     {"gvl_acquire*", WAIT_NAME_RUNTIME_LOCK}, // Ruby
     {"thread_sched_to_running*", WAIT_NAME_RUNTIME_LOCK},
     {"runtime.lock2", WAIT_NAME_RUNTIME_LOCK}, // Go
@@ -124,14 +128,26 @@ enum wait_name wait_name_of(const char *function)
 	return WAIT_NAME_NOTHING;
 }
 
+// Returns what a lock of Python's is waited for in: a condition, if its function is further out.
+static enum wait_name of_python_lock(const enum wait_name *classes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (classes[i] == WAIT_NAME_RUNTIME_CONDITION)
+			return WAIT_NAME_RUNTIME_CONDITION;
+	return WAIT_NAME_RUNTIME_LOCK;
+}
+
 // Returns the innermost class; but a lock that is built on a condition is further out than that.
 static enum wait_name innermost(const enum wait_name *classes, size_t n)
 {
 	enum wait_name found = WAIT_NAME_NOTHING;
 
-	for (size_t i = 0; i < n && i < WAIT_KIND_MAX_NAMES; i++) {
+	n = n < WAIT_KIND_MAX_NAMES ? n : WAIT_KIND_MAX_NAMES;
+	for (size_t i = 0; i < n; i++) {
 		if (classes[i] == WAIT_NAME_NOTHING)
 			continue;
+		if (classes[i] == WAIT_NAME_PYTHON_LOCK)
+			return of_python_lock(classes + i, n - i);
 		if (classes[i] != WAIT_NAME_CONDITION)
 			return found && classes[i] == WAIT_NAME_LOCK ? found : classes[i];
 		found = WAIT_NAME_CONDITION;

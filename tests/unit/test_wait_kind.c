@@ -47,6 +47,13 @@ static const struct row rows[] = {
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "pthread_cond_timedwait take_gil f"},
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
      "do_futex_wait sem_wait PyThread_acquire_lock_timed"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "sem_clockwait PyThread_acquire_lock_timed acquire_timed lock_PyThread_acquire_lock "
+     "Condition.wait Event.wait"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "sem_clockwait PyThread_acquire_lock_timed _queue_SimpleQueue_get_impl _worker"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "pthread_cond_timedwait take_gil PyEval_RestoreThread acquire_timed Condition.wait"},
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
      "pthread_cond_wait park ObjectMonitor::enter(int)"},
     {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "pthread_cond_wait ObjectMonitor::wait"},
