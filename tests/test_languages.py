@@ -68,6 +68,16 @@ class Names(harness.TestCase):
         self.assertNotEqual(names[0], names[1])
 
 
+class Perl(harness.TestCase):
+    def test_advice(self):
+        """The summary says that no function of the script is shown, while it runs and while it waits."""
+        for code in ("sub spin { 1 while 1 } spin()", "sub read_all { <STDIN> } read_all()"):
+            target = self.start(harness.find_tool("perl"), "-e", f"$| = 1; print qq(ready\\n); {code}")
+            run = attach(target, duration="0.3")
+            self.assertIn("profiler: Perl functions are not shown: Devel::NYTProf shows them", run.stderr)
+            self.assertNotIn("no function names", run.stderr)
+
+
 class Cxx(harness.TestCase):
     def check(self, mode, expected, **run):
         for build in BUILDS:

@@ -6,42 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hidden_language.h"
 #include "memory.h"
 #include "module.h"
 #include "profile.h"
+#include "sample_kind.h"
 #include "symbolize.h"
 #include "text.h"
 
-enum { MAX_NAME_BYTES = 64 };
+enum { MAX_NAME_BYTES = 64, LEAST_LANGUAGE_PERCENT = 10 };
 
-// A program or library that a runtime is known by, to the end of its name or to a digit, a dot or
-// a dash, or a pattern (fnmatch(3)); and how it is made to name the code that it compiles.
-struct runtime {
-	const char *file;
-	const char *recipe;
+// Samples, and those in which a language hides its functions.
+struct languages_tally {
+	uint64_t n_samples, by_language[HIDDEN_LANGUAGES_MAX];
 };
 
-static const struct runtime runtimes[] = {
-    {"node", "node --perf-basic-prof names it"},
-    {"nodejs", "node --perf-basic-prof names it"},
-    {"libnode.so", "node --perf-basic-prof names it"},
-    {"libjvm.so", "jcmd PID Compiler.perfmap names it, while it is profiled or before"},
-    {"php", "php -d opcache.jit_debug=16 names it"},
-    {"php-fpm", "opcache.jit_debug=16 in php.ini names it"},
-    {"libphp", "opcache.jit_debug=16 in php.ini names it"},
-    {"beam.smp", "erl +JPperf true names it"},
-    {"deno", "deno run --v8-flags=--perf-basic-prof names it"},
-    {"chromium", "chromium --js-flags=--perf-basic-prof names it"},
-    {"chrome", "chrome --js-flags=--perf-basic-prof names it"},
-    {"pypy", "Python's functions are shown of CPython, not of PyPy"},
-    {"libpypy*-c.so", "Python's functions are shown of CPython, not of PyPy"},
-};
-
-// Samples, and those that lack names: by the file of the first frame that has none, or in code that
-// no file holds.
+// Samples, and those of them that lack names: by the file of the first frame that has none, or in
+// code that no file holds.
 struct nameless {
-	uint64_t n_samples, n_lacking, n_made;
+	const struct profile *profile; // these are borrowed
+	const struct modules *modules;
+	const struct symbols *symbols;
+	uint64_t n_lacking, n_made;
 	uint64_t *by_module;
+	struct languages_tally all, busy; // busy: on a CPU, or waiting for one
 };
 
 // The frame next to the leaf that has no name, if the leaf or most of its callers have none; else
@@ -64,17 +52,29 @@ static const struct location *find_nameless(const struct profile *profile,
 	return &profile->locations[ids[first]];
 }
 
-static void count_sample(const struct profile *profile, const struct modules *modules,
-                         const struct symbols *symbols, const struct sample *sample,
-                         struct nameless *nameless)
+static void count_language(struct languages_tally *tally, int language, uint64_t n)
 {
-	const struct location *location =
-	    find_nameless(profile, symbols, &profile->stacks[sample->stack]);
+	tally->n_samples += n;
+	if (language != HIDDEN_NONE)
+		tally->by_language[language] += n;
+}
 
-	nameless->n_samples += sample->count;
+static void count_sample(struct nameless *nameless, const struct sample *sample)
+{
+	const struct profile *profile = nameless->profile;
+	const struct stack *stack = &profile->stacks[sample->stack];
+
+	const int language =
+	    hidden_language_of(profile, nameless->modules, nameless->symbols, stack);
+	count_language(&nameless->all, language, sample->count);
+	if (!thread_state_is_blocked(sample->state))
+		count_language(&nameless->busy, language, sample->count);
+	if (language != HIDDEN_NONE)
+		return;
+	const struct location *location = find_nameless(profile, nameless->symbols, stack);
 	if (!location)
 		return;
-	const struct module *module = modules->items[location->module];
+	const struct module *module = nameless->modules->items[location->module];
 	nameless->n_lacking += sample->count;
 	if (module_is_jit(module))
 		nameless->n_made += sample->count;
@@ -82,53 +82,62 @@ static void count_sample(const struct profile *profile, const struct modules *mo
 		nameless->by_module[location->module] += sample->count;
 }
 
-// Of the threads that run or are ready to, if any is: most of those that wait are a runtime's own.
-static void count(const struct profile *profile, const struct modules *modules,
-                  const struct symbols *symbols, struct nameless *nameless)
+static void count(struct nameless *nameless)
 {
-	bool is_active = false;
+	const struct profile *profile = nameless->profile;
+	_cleanup_free_ bool *is_idle =
+	    memory_alloc_zeroed(profile->n_samples + 1, sizeof(*is_idle));
+	bool all_idle = true;
+	struct sample_kinds kinds;
 
-	for (size_t i = 0; i < profile->n_samples; i++)
-		is_active |= profile->samples[i].count > 0 &&
-		             !thread_state_is_blocked(profile->samples[i].state);
+	sample_kinds_init(&kinds, profile, nameless->symbols);
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sample *sample = &profile->samples[i];
-		if (sample->count > 0 && (!is_active || !thread_state_is_blocked(sample->state)))
-			count_sample(profile, modules, symbols, sample, nameless);
+		if (sample->count == 0)
+			continue;
+		is_idle[i] = wait_kind_is_idle(sample_kind(&kinds, sample));
+		all_idle &= is_idle[i];
 	}
+	sample_kinds_deinit(&kinds);
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (profile->samples[i].count > 0 && (all_idle || !is_idle[i]))
+			count_sample(nameless, &profile->samples[i]);
 }
 
-static bool is_of(const struct module *module, const struct runtime *runtime)
+static void add_line(struct advice *advice, char *line)
 {
-	const char *name = module_name(module);
-	const size_t length = strlen(runtime->file);
-
-	if (module->kind != MODULE_FILE)
-		return false;
-	return fnmatch(runtime->file, name, 0) == 0 ||
-	       (strncmp(name, runtime->file, length) == 0 &&
-	        strspn(name + length, ".-0123456789") == strlen(name + length));
+	if (advice->n_lines < ADVICE_MAX_LINES)
+		advice->lines[advice->n_lines++] = line;
+	else
+		free(line);
 }
 
-static const struct runtime *find_runtime(const struct modules *modules)
+// True if the functions of that name are hidden in a tenth of the samples, whichever file has them.
+static bool is_hidden(const struct languages_tally *tally, const char *what)
 {
-	for (size_t i = 0; i < modules->count; i++)
-		for (size_t j = 0; j < sizeof(runtimes) / sizeof(runtimes[0]); j++)
-			if (is_of(modules->items[i], &runtimes[j]))
-				return &runtimes[j];
-	return NULL;
+	uint64_t n = 0;
+
+	for (int i = 0; i < HIDDEN_LANGUAGES_MAX; i++)
+		if (tally->by_language[i] > 0 && strcmp(hidden_language_what(i), what) == 0)
+			n += tally->by_language[i];
+	return n > 0 && n * 100 >= tally->n_samples * LEAST_LANGUAGE_PERCENT;
 }
 
-static char *advise_on_made(const struct modules *modules, int percent)
+static void advise_on_languages(const struct nameless *nameless, struct advice *advice)
 {
-	const struct runtime *runtime = find_runtime(modules);
+	const char *told = "";
 
-	return memory_printf(
-	    "names are lacking in %d %% of the samples, mostly of code that %s%s", percent,
-	    runtime ? "was compiled as the program ran: "
-	            : "is in no file: /tmp/perf-PID.map, as for perf, names it, if its runtime can "
-	              "write one; a packed program (UPX) has to be unpacked first",
-	    runtime ? runtime->recipe : "");
+	for (int i = 0; i < HIDDEN_LANGUAGES_MAX; i++) {
+		if (nameless->all.by_language[i] == 0)
+			continue;
+		const char *what = hidden_language_what(i);
+		if (strcmp(what, told) == 0 ||
+		    !(is_hidden(&nameless->all, what) || is_hidden(&nameless->busy, what)))
+			continue;
+		told = what; // the files of a language follow one another
+		add_line(advice,
+		         memory_printf("%s are not shown: %s", what, hidden_language_remedy(i)));
+	}
 }
 
 static bool is_of_windows(const struct module *module)
@@ -143,48 +152,65 @@ static char *advise_on_file(const struct module *module, int percent, bool asked
 {
 	_cleanup_free_ char *name =
 	    text_clean(module_name(module), strlen(module_name(module)), MAX_NAME_BYTES);
-	const char *where = "its debug file, in a --debug-dir, names them";
+	const char *remedy = "give a directory with its debug symbols (--debug-dir)";
 
 	if (is_of_windows(module))
-		where = "Windows programs (wine, .NET) have their names and unwinding rules in a "
-		        "form that is not read";
+		remedy = "the symbols of Windows programs (wine, .NET) cannot be read";
 	else if (asked_servers)
-		where = "the servers have no debug file for it; one in a --debug-dir names them";
+		remedy = "the --debuginfod servers do not have its debug symbols";
 	else if (module->build_id_size > 0)
-		where = "its debug file names them, in a --debug-dir or got with --debuginfod";
-	return memory_printf("names are lacking in %d %% of the samples, mostly of %s: %s", percent,
-	                     name, where);
+		remedy = "install its debug symbols, or use --debuginfod";
+	return memory_printf("%d %% of the samples have no function names, mostly in %s: %s",
+	                     percent, name, remedy);
 }
 
-char *advice_on_names(const struct profile *profile, const struct modules *modules,
-                      const struct symbols *symbols, bool asked_servers)
+static void advise_on_others(const struct nameless *nameless, bool asked_servers,
+                             struct advice *advice)
+{
+	const int percent = (int)(nameless->n_lacking * 100 / nameless->all.n_samples);
+	size_t worst = 0;
+
+	for (size_t i = 1; i < nameless->modules->count; i++)
+		if (nameless->by_module[i] > nameless->by_module[worst])
+			worst = i;
+	if (nameless->n_made > nameless->by_module[worst])
+		add_line(advice, memory_printf("%d %% of the samples have no function names, "
+		                               "mostly in code that is in no file: a runtime can "
+		                               "name it in /tmp/perf-PID.map, as for perf",
+		                               percent));
+	else if (nameless->by_module[worst] > 0) // else in no code that is known
+		add_line(advice,
+		         advise_on_file(nameless->modules->items[worst], percent, asked_servers));
+}
+
+void advice_on_names(const struct profile *profile, const struct modules *modules,
+                     const struct symbols *symbols, bool asked_servers, struct advice *ret)
 {
 	_cleanup_free_ uint64_t *by_module =
 	    memory_alloc_zeroed(modules->count + 1, sizeof(*by_module));
-	struct nameless nameless = {.by_module = by_module};
-	size_t worst = 0;
+	struct nameless nameless = {
+	    .profile = profile, .modules = modules, .symbols = symbols, .by_module = by_module};
 
-	count(profile, modules, symbols, &nameless);
-	if (nameless.n_lacking * 2 <= nameless.n_samples)
-		return NULL;
-	const int percent = (int)(nameless.n_lacking * 100 / nameless.n_samples);
-	for (size_t i = 1; i < modules->count; i++)
-		if (by_module[i] > by_module[worst])
-			worst = i;
-	if (nameless.n_made > by_module[worst])
-		return advise_on_made(modules, percent);
-	if (by_module[worst] == 0)
-		return NULL; // in no code that is known
-	return advise_on_file(modules->items[worst], percent, asked_servers);
+	*ret = (struct advice){0};
+	count(&nameless);
+	advise_on_languages(&nameless, ret);
+	if (nameless.n_lacking * 2 > nameless.all.n_samples)
+		advise_on_others(&nameless, asked_servers, ret);
+}
+
+void advice_deinit(struct advice *advice)
+{
+	for (size_t i = 0; i < advice->n_lines; i++)
+		free(advice->lines[i]);
+	*advice = (struct advice){0};
 }
 
 const char *advice_on_goroutines(const struct modules *modules)
 {
-	static const struct runtime gccgo = {.file = "libgo.so"};
-
 	for (size_t i = 0; i < modules->count; i++)
-		if (is_of(modules->items[i], &gccgo))
-			return "goroutines are shown of programs that Go's own compiler has made, "
-			       "not of gccgo's (libgo.so): those that no thread runs are missing";
+		if (modules->items[i]->kind == MODULE_FILE &&
+		    fnmatch("libgo.so*", module_name(modules->items[i]), 0) == 0)
+			return "goroutines that no thread runs are missing: this program was built "
+			       "by gccgo (libgo.so), and only those of Go's own compiler are shown";
 	return NULL;
 }

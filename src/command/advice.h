@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: MIT
-// advice: tells how functions without names would get them.
+// advice: tells which functions have no names, and how to get them.
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct modules;
 struct profile;
 struct symbols;
 
-// Returns a line, owned by the caller, if most samples (of running threads, if any run) have no
-// name for their leaf or for most of their frames. It tells which file or compiled code lacks them,
-// and where such names come from. NULL: no advice is needed, or none is known. `asked_servers`:
+enum { ADVICE_MAX_LINES = 3 };
+
+struct advice {
+	char *lines[ADVICE_MAX_LINES]; // owned
+	size_t n_lines;
+};
+
+// Judges the threads that run, or wait for something particular; all threads, if there are none
+// such. Advises on each language (hidden_language.h) that hides its functions in a tenth of their
+// samples, or of those that are running or ready to run; and on the file that lacks most names if
+// half of the others have no name for their leaf or for most of their frames. `asked_servers`:
 // --debuginfod was given.
-char *advice_on_names(const struct profile *profile, const struct modules *modules,
-                      const struct symbols *symbols, bool asked_servers);
+void advice_on_names(const struct profile *profile, const struct modules *modules,
+                     const struct symbols *symbols, bool asked_servers, struct advice *ret);
+void advice_deinit(struct advice *advice);
 
 // Returns a line if the process has goroutines that the profiler does not see; NULL: it has none.
 const char *advice_on_goroutines(const struct modules *modules);

@@ -609,11 +609,12 @@ void summary_print_other_go(const struct modules *modules)
 void summary_print_advice(const struct profile *profile, const struct modules *modules,
                           const struct symbols *symbols)
 {
-	_cleanup_free_ char *advice =
-	    advice_on_names(profile, modules, symbols, modules->debug_sources->server != NULL);
+	struct advice advice;
 
-	if (advice)
-		fprintf(stderr, "profiler: %s\n", advice);
+	advice_on_names(profile, modules, symbols, modules->debug_sources->server != NULL, &advice);
+	for (size_t i = 0; i < advice.n_lines; i++)
+		fprintf(stderr, "profiler: %s\n", advice.lines[i]);
+	advice_deinit(&advice);
 	summary_print_other_go(modules);
 }
 
