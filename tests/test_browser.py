@@ -270,6 +270,11 @@ class OwnCode(InBrowser):
                 nodes.depth[i] === nodes.depth[up] + 1))"""))
         self.browser.key("a")
         self.assertEqual(self.state(), "")
+        self.browser.evaluate("profilerApp.search('futex_wait')")
+        self.browser.settle()
+        self.assertEqual(self.text("matched"), "only in folded frames (a shows them)")
+        self.browser.key("a")
+        self.assertIn("matched 13.3 %", self.text("matched"))
 
     def rows(self):
         """The table's functions: [name, self time in percent]."""
@@ -305,6 +310,9 @@ class OwnCode(InBrowser):
         self.browser.key("3")
         rows = self.browser.evaluate("[...document.querySelectorAll('#table td:last-child')].map(cell => cell.textContent)")
         self.assertEqual(sorted(rows), ["match re/__init__.py:166", "shop::Cache::put cache.cc:7"])
+        self.browser.evaluate("profilerApp.search('shop::Cache::put')")  # as it is shown
+        self.browser.settle()
+        self.assertIn("matched 100.0 %", self.text("matched"))
         title = "[...document.querySelectorAll('.name')].find(name => name.textContent.includes('put')).title"
         self.assertIn(full.decode(), self.browser.evaluate(title))
 

@@ -233,6 +233,9 @@ class App {
 	findMatches() {
 		const search = parseSearch(this.state.q);
 		this.matches = search && findMatches(this.profile, search);
+		// What is found in folded frames alone is said.
+		this.foldsMatches = Boolean(search) && this.profile !== this.whole && this.matches.tops.length === 0 &&
+			findMatches(this.whole, search).tops.length > 0;
 	}
 	search(text) {
 		document.getElementById('search').value = text;
@@ -316,7 +319,7 @@ class App {
 		const place = document.getElementById('kinds');
 		this.hasKind = this.profile.kinds.map((_, kind) => this.profile.runs.kind.includes(kind));
 		this.kindButtons = this.profile.kinds.map((kind, i) => {
-			const button = element('button', '', {type: 'button', 'data-kind': kind, title: this.looks[i].about});
+			const button = element('button', '', {type: 'button', 'data-kind': kind, title: `${this.looks[i].about}\nClick to show or hide it, Alt-click to show it alone`});
 			button.addEventListener('click', event => this.switchKind(i, event.altKey));
 			return button;
 		});
@@ -411,7 +414,9 @@ class App {
 		if (this.matches) {
 			const within = state.view === 'flame' ? state.zoom : ROOT;
 			const time = matchedTime(profile, sums, this.matches, within);
-			matched.textContent = `matched ${formatShare(time, sums.total[within])}, ${formatTime(time * profile.unit)}`;
+			matched.textContent = this.foldsMatches ? 'only in folded frames (a shows them)'
+				: time === 0 && this.matches.tops.length > 0 ? 'only in time that is hidden'
+				: `matched ${formatShare(time, sums.total[within])}, ${formatTime(time * profile.unit)}`;
 		} else {
 			matched.textContent = '';
 		}
@@ -438,10 +443,10 @@ class App {
 		if (this.base)
 			parts.push(`widths show ${state.swap ? 'A' : 'B'} (x switches); orange: more in B, blue: less`);
 		if (state.view === 'sandwich')
-			parts.push('callers above and callees below ' + this.frameName(state.fn).slice(0, 200));
+			parts.unshift(`callers and callees of ${this.shortName(state.fn).slice(0, 200)}`);
 		if (state.view === 'time') {
 			const thread = this.timeThread();
-			parts.push(thread ? `in the order of time: ${thread.title}` : 'no thread');
+			parts.unshift(thread ? `${thread.title} in the order of time` : 'no thread');
 		}
 		return parts.join(' \u00b7 ');
 	}

@@ -203,6 +203,8 @@ function findMatches(profile, search) {
 	const texts = {name: profile.names, file: profile.files, module: profile.modules}[search.field];
 	const found = Uint8Array.from(texts, text => search.regex.test(text) ? 1 : 0);
 	const byFrame = Uint8Array.from(frames[search.field], text => found[text]);
+	if (search.field === 'name') // as it is shown, too
+		frames.shortName.forEach((text, frame) => { byFrame[frame] |= found[text]; });
 	const byNode = new Uint8Array(nodes.n), tops = [];
 	byFrame[nodes.frame[ROOT]] = 0;
 	for (let i = 1; i < nodes.n;)
