@@ -6,6 +6,7 @@
 // too, it goes on from there.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,3 +36,9 @@ void blame_follow(struct timeline *timeline, struct profile *profile, struct mod
 // caller frees.
 struct sample *blame_sum(const struct timeline *timeline, const struct profile *profile,
                          size_t *ret_count);
+
+struct location;
+
+// True if the location is the frame between two stacks; that of a circle.
+bool blame_is_separator(const struct modules *modules, const struct location *location);
+bool blame_is_circle(const struct modules *modules, const struct location *location);

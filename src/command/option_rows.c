@@ -442,14 +442,15 @@ static const struct option_row rows[] = {
 	VALUE('d', "duration", "TIME", parse_duration,
 	      "stop after TIME: 30, 1.5s, 500ms, 2m or 1h30m;\n"
 	      "default: when the process exits, or at Ctrl-C",
-	      .verbs = FOR_SAMPLE | FOR_TOP, .common = FOR_SAMPLE | FOR_TOP),
+	      .verbs = FOR_SAMPLE | FOR_TOP | FOR_EXPLAIN, .common = FOR_SAMPLE | FOR_TOP | FOR_EXPLAIN),
 	FLAG('c', "children", children, true,
 	     "sample its child processes and their children as well",
-	      .verbs = FOR_SAMPLE | FOR_NOW, .common = FOR_SAMPLE | FOR_NOW),
+	      .verbs = FOR_SAMPLE | FOR_NOW | FOR_EXPLAIN,
+	      .common = FOR_SAMPLE | FOR_NOW | FOR_EXPLAIN),
 	VALUE('F', "frequency", "HZ", parse_frequency,
 	      "samples per second of each thread, 1 to 10000;\n"
 	      "default 99 (agent: 19)",
-	      .verbs = FOR_SAMPLE | FOR_TOP | FOR_AGENT),
+	      .verbs = FOR_SAMPLE | FOR_TOP | FOR_AGENT | FOR_EXPLAIN),
 	FLAG('k', "kernel", kernel, true,
 	     "show the kernel functions in which threads wait;\n"
 	     "needs root (CAP_SYS_ADMIN)",
@@ -543,14 +544,14 @@ static const struct option_row rows[] = {
 	VALUE(0, "ready-fd", "FD", parse_ready_fd,
 	      "after the first sample, write a newline to this file\n"
 	      "descriptor and close it"),
-	HEADING("Which samples:", FOR_SAMPLE | FOR_READING | FOR_TOP),
+	HEADING("Which samples:", FOR_SAMPLE | FOR_READING | FOR_TOP | FOR_EXPLAIN),
 	FLAG(0, "on-cpu", on_cpu, true,
 	     "only threads that run: that are on a CPU"),
 	FLAG(0, "off-cpu", off_cpu, true,
 	     "only threads that wait: for a lock, disk, CPU, ..."),
 	VALUE(0, "thread", "REGEX", parse_thread,
 	      "only threads whose name matches (extended regex)",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW,
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_EXPLAIN,
 	      .common = FOR_READING | FOR_DUMP),
 	VALUE(0, "state", "LIST", parse_state,
 	      "only these states: some of\n"
@@ -575,17 +576,20 @@ static const struct option_row rows[] = {
 	VALUE(0, "from", "WHEN", parse_from,
 	      "only from WHEN on: a time since the start (5s, 1.5m)\n"
 	      "or of the day (14:03:07, 2026-11-20T14:03:07Z)",
-	      .verbs = FOR_SAMPLE | FOR_READING, .common = FOR_READING),
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_EXPLAIN,
+	      .common = FOR_READING | FOR_EXPLAIN),
 	VALUE(0, "to", "WHEN", parse_to,
 	      "only until WHEN",
-	      .verbs = FOR_SAMPLE | FOR_READING, .common = FOR_READING),
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_EXPLAIN,
+	      .common = FOR_READING | FOR_EXPLAIN),
 	HEADING("Output:", FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
 	VALUE('o', "output", "FILE", parse_output,
 	      "file to write, - for stdout; its ending chooses the\n"
 	      "format: .html, .pb.gz, .wprof, ...; with --every,\n"
 	      "--ring, --push and for agent: a directory; without it,\n"
 	      "on a terminal: tables, and a page profiler.PID.html",
-	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT,
+	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT |
+	               FOR_EXPLAIN,
 	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_TOP | FOR_AGENT),
 	VALUE('f', "format", "FORMAT", parse_format,
 	      "folded, pprof, html, record; or a timeline:\n"
@@ -615,10 +619,10 @@ static const struct option_row rows[] = {
 	     "show file:line in each frame (folded)"),
 	FLAG(0, "inlines", inlines, true,
 	     "show inlined calls as frames of their own (default)",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT),
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT | FOR_EXPLAIN),
 	FLAG(0, "no-inlines", inlines, false,
 	     "show only functions that are in the machine code",
-	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT),
+	      .verbs = FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT | FOR_EXPLAIN),
 	FLAG(0, "normalize", normalize, true,
 	     "scale A to the total of B, as if both ran equally long",
 	      .verbs = FOR_DIFF, .common = FOR_DIFF),
@@ -626,13 +630,15 @@ static const struct option_row rows[] = {
 	      "show the page to browsers of this machine by HTTP on\n"
 	      "PORT, until Ctrl-C; for ssh -L; 0: any free port",
 	      .verbs = FOR_VIEW, .common = FOR_VIEW),
-	HEADING("Debug information:", FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT),
+	HEADING("Debug information:",
+	        FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_AGENT | FOR_EXPLAIN),
 	VALUE(0, "debug-dir", "DIR", parse_debug_dir,
 	      "look for debug files in DIR first; may be repeated"),
 	FLAG(0, "debuginfod", debuginfod, true,
 	     "download missing debug files from the servers in\n"
 	     "$DEBUGINFOD_URLS"),
-	HEADING("Other:", FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_PUSH | FOR_AGENT),
+	HEADING("Other:",
+	        FOR_SAMPLE | FOR_READING | FOR_NOW | FOR_PUSH | FOR_AGENT | FOR_EXPLAIN),
 	FLAG('q', "quiet", quiet, true,
 	     "print no status line and no summary"),
 	FLAG('v', "verbose", verbose, true,

@@ -7,6 +7,7 @@
 #include "agent_options.h"
 #include "dump_options.h"
 #include "error.h"
+#include "explain_options.h"
 #include "memory.h"
 #include "option_table.h"
 #include "options.h"
@@ -72,6 +73,25 @@ const struct verb verbs[N_VERBS] = {
                 "  profiler report hour.wprof --from=14:03 --to=14:04 -o minute.html\n",
             .statuses = "the command's own; with -p: 0; 1: target; 2: command line;\n"
                         "3: output; 126, 127: the command cannot be run. See profiler(1).",
+        },
+    [VERB_EXPLAIN] =
+        {
+            .id = VERB_EXPLAIN,
+            .name = "explain",
+            .operands = "PID",
+            .summary = "say in a few sentences what takes the time, and why",
+            .usage = "Usage: profiler explain [OPTION...] PID\n"
+                     "       profiler explain [OPTION...] FILE.wprof\n"
+                     "Samples a process for ten seconds, or reads a recording, and says what its\n"
+                "threads spend most of their time on, what they wait for, and who makes them\n"
+                "wait.\n",
+            .examples = "  profiler explain 1234\n"
+                        "  profiler explain -c -d 30 1234         its child processes as well\n"
+                        "  profiler explain hour.wprof --from=14:03 --to=14:04\n",
+            .statuses = "0; 1: target or file; 2: command line; 3: output.",
+            .own_rows = &explain_rows,
+            .take_word = explain_take_word,
+            .check = explain_check,
         },
     [VERB_DUMP] =
         {

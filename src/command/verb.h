@@ -14,6 +14,7 @@ struct options;
 // In the order in which --help names them.
 enum verb_id {
 	VERB_SAMPLE, // without a word
+	VERB_EXPLAIN,
 	VERB_DUMP,
 	VERB_TOP,
 	VERB_VIEW,
@@ -34,6 +35,7 @@ enum {
 	FOR_DUMP = 1 << VERB_DUMP,
 	FOR_PUSH = 1 << VERB_PUSH,
 	FOR_AGENT = 1 << VERB_AGENT,
+	FOR_EXPLAIN = 1 << VERB_EXPLAIN,
 	FOR_NOW = FOR_TOP | FOR_DUMP,
 	FOR_READING = FOR_REPORT | FOR_DIFF | FOR_VIEW, // read what was sampled before
 };

@@ -95,6 +95,7 @@ static void make_report(const struct options *options, const struct report_sourc
 	    .title = options->title,
 	    .comments = source->comments,
 	    .cpu_wait = source->cpu_wait,
+	    .input = options->recording,
 	    .pid = source->pid,
 	    .process_roots = source->children,
 	    .thread_roots = options->threads,

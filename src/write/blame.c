@@ -14,7 +14,10 @@
 
 // Names of frames.
 #define SEPARATOR "--"
+#define MODULE "[blame]"
 #define CIRCLE "[each waits for the next, in a circle]"
+
+enum { SEPARATOR_ADDRESS, CIRCLE_ADDRESS };
 
 struct named_thread {
 	int tid;
@@ -284,7 +287,7 @@ static void follow_span(struct follower *follower, const struct span *span)
 static uint32_t add_location(struct profile *profile, struct modules *modules,
                              struct symbols *symbols, uint64_t address, const char *name)
 {
-	const struct module *module = modules_add(modules, MODULE_RUNTIME, "blame", 0, 0, -1);
+	const struct module *module = modules_add(modules, MODULE_RUNTIME, MODULE, 0, 0, -1);
 	const uint32_t id = profile_intern_location(profile, module->index, address);
 
 	symbols_add_name(symbols, profile->n_locations, id, name);
@@ -301,8 +304,8 @@ void blame_follow(struct timeline *timeline, struct profile *profile, struct mod
 	    .blame = ret,
 	    .by_tid = sort_by_tid(profile),
 	    .of_thread = memory_alloc_zeroed(profile->n_threads + 1, sizeof(*follower.of_thread)),
-	    .separator = add_location(profile, modules, symbols, 0, SEPARATOR),
-	    .circle = add_location(profile, modules, symbols, 1, CIRCLE),
+	    .separator = add_location(profile, modules, symbols, SEPARATOR_ADDRESS, SEPARATOR),
+	    .circle = add_location(profile, modules, symbols, CIRCLE_ADDRESS, CIRCLE),
 	};
 
 	*ret = (struct blame){0};
@@ -347,4 +350,22 @@ struct sample *blame_sum(const struct timeline *timeline, const struct profile *
 	}
 	*ret_count = n;
 	return sums;
+}
+
+static bool is_at(const struct modules *modules, const struct location *location, uint64_t address)
+{
+	const struct module *module = modules->items[location->module];
+
+	return location->address == address && module->kind == MODULE_RUNTIME &&
+	       strcmp(module->path, MODULE) == 0;
+}
+
+bool blame_is_separator(const struct modules *modules, const struct location *location)
+{
+	return is_at(modules, location, SEPARATOR_ADDRESS);
+}
+
+bool blame_is_circle(const struct modules *modules, const struct location *location)
+{
+	return is_at(modules, location, CIRCLE_ADDRESS);
 }

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""profiler explain: of programs with one fault each, it names the fault first, and where it is."""
+
+import json
+import os
+import sys
+
+import harness
+from harness import Run, start_wrap
+from test_record import report
+
+SECONDS = "1.5"
+
+# Python programs, each with one fault, and a healthy one. PYTHON alone is no finding of theirs.
+FSYNC = """
+import os, tempfile, time
+file = tempfile.TemporaryFile(dir=".")
+def save():
+    file.write(b"x" * 4096); file.flush(); os.fsync(file.fileno())
+    sum(range(2000))
+print("ready", flush=True)
+while True: save()
+"""
+PEER = """
+import os, socket, threading, time
+a, b = socket.socketpair()
+def answer():
+    while True:
+        b.recv(1); time.sleep(0.02); b.send(b"x")
+threading.Thread(target=answer, daemon=True).start()
+def ask():
+    a.send(b"x"); a.recv(1)
+def handle():
+    ask(); sum(range(60000))
+print("ready", flush=True)
+while True: handle()
+"""
+IDLE = """
+import threading
+print("ready", flush=True)
+threading.Event().wait()
+"""
+
+
+class Explain(harness.TestCase):
+    def explain(self, target, *args):
+        run = Run(["explain", "-d", SECONDS, "--json", *args, target.pid]).finish()
+        self.assertEqual(run.stderr, "")
+        return json.loads(run.stdout)["findings"]
+
+    def first(self, target, *args):
+        findings = self.explain(target, *args)
+        self.assertTrue(findings)
+        # A busy machine is no fault of the program's.
+        return next(finding for finding in findings if finding["rule"] != "cpu")
+
+    def python(self, program):
+        return self.start(sys.executable, "-c", program)
+
+    def start_blame(self, mode):
+        return self.start(harness.fixture("blame"), "60", mode, ready=None)
+
+    def test_lock(self):
+        found = self.first(self.start_blame("chain"))
+        self.assertEqual((found["rule"], found["function"], found["sure"]), ("lock", "handle", True))
+        self.assertRegex(found["text"], r'^handle \(blame\.c:\d+\), called by work, waits for a lock held by "gc" \d+$')
+        causes = " ".join(cause["text"] for cause in found["causes"])
+        self.assertRegex(causes, r"write_journal \(blame\.c:\d+\), which waits for (nap|flush_journal) \(blame\.c")
+        self.assertIn("--blame --focus=handle", found["command"])
+
+    def test_deadlock(self):
+        found = self.first(self.start_blame("circle"))
+        self.assertEqual((found["rule"], found["function"]), ("deadlock", "lock_both"))
+
+    def test_child(self):
+        found = self.first(self.start_blame("child"))
+        self.assertEqual((found["rule"], found["function"]), ("child", "child"))
+        self.assertRegex(found["text"], r'waits for a child process "blame" \d+$')
+
+    def test_hot(self):
+        found = self.first(self.start_fixture("threads", "2", "2"))
+        self.assertEqual(found["rule"], "hot")
+        self.assertEqual(found["function"], "spin_here")
+
+    def test_cpu(self):
+        cpu = str(max(os.sched_getaffinity(0)))
+        target = self.start(harness.find_tool("taskset"), "-c", cpu, harness.fixture("clocked"), "60", "spin", "0", "8",
+                            ready=None)  # fmt: skip
+        found = self.explain(target)[0]
+        self.assertEqual(found["rule"], "cpu")
+        self.assertRegex(found["text"], r"^the program waited [\d.]+ s for a CPU")
+
+    def test_peer(self):
+        found = self.first(self.python(PEER))
+        self.assertIn(found["rule"], ("peer", "sleep"))
+        self.assertIn(found["function"], ("ask", "answer"))
+
+    def test_file(self):
+        harness.need(os.statvfs(".").f_flag is not None, "needs a disk")
+        found = self.explain(self.python(FSYNC))
+        self.assertIn("save", {finding.get("function") for finding in found}, found)
+
+    def test_idle(self):
+        run = Run(["explain", "-d", SECONDS, self.python(IDLE).pid]).finish()
+        self.assertIn("wait for work nearly all of the time", run.stdout.decode())
+
+    def test_recording(self):
+        """A recording is told like the process, as text and as Markdown; its command names the file."""
+        run = start_wrap([harness.fixture("blame"), SECONDS, "chain"], "--locks", form="record").finish(keep=(0,))
+        text = report(run.data, verb="explain")[0].decode()
+        self.assertRegex(text, r"\n1\. \d+ % handle \(blame\.c:\d+\), called by work, waits for a lock held by")
+        self.assertRegex(text, r"\n   For \d+ % of that it is in ")
+        self.assertIn("\n   See: profiler report FILE.wprof --blame --focus=handle -o look.html\n", text)
+        self.assertIn(b"\n1. **", report(run.data, "--markdown", verb="explain")[0])
+
+    def test_usage(self):
+        run = Run(["explain"]).finish(expect=harness.STATUS_USAGE)
+        self.assertIn("explain: no process is given: profiler explain PID", run.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
