@@ -100,6 +100,8 @@ class Screen(harness.TestCase):
         terminal = Terminal(self, target.pid, "--interval=100ms", columns=80, rows=24)
         rows = "".join(rf"(?=.*^a_thread_\w+…\w+-{i} +\d+ (?:running|ready|lock) )" for i in range(2))
         terminal.wait_for(rf"(?ms)\A{rows}.*LAST 10 s  WHERE$")
+        titles = r"\x1b\[(?:\d+;)*7m +RUN%\x1b"  # inverse: the rows are sorted by it
+        harness.wait_for(lambda: re.search(titles, terminal.screen("-e")), "the sorted column's title")
         terminal.wait_for(r"(?m)^1Threads 2Functions 3Tree 4Waits 5Stack F1Help F3Search F4Filter F6Sort F10Quit$")
         terminal.wait_for(r"(?m)^a_thread_\w+…\w+-0 .* s +\d.* [RQL]+ spin \(.*\)$")
         terminal.tmux("resize-window", "-x", 160, "-y", 24)

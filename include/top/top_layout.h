@@ -12,6 +12,5 @@ void top_layout(struct top_table *table, int terminal);
 char *top_table_line(const struct top_table *table, const struct top_row *row)
     __attribute__((returns_nonnull));
 
-// Returns the column in which the table's history begins, and how many letters it has; -1: none is
-// shown.
-int top_table_history(const struct top_table *table, int *ret_letters);
+// Returns where on the line the column begins, and its width; -1: it is not shown.
+int top_table_place(const struct top_table *table, int column, int *ret_width);

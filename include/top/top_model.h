@@ -139,7 +139,11 @@ char *top_where(const struct top_model *model, uint32_t sample) __attribute__((r
 // owns it.
 char *top_waits_for(const struct top_model *model, uint32_t wait) __attribute__((returns_nonnull));
 
-// Returns the same for a sample, and its labels in braces. The caller owns it.
+// Returns what such a text says in fewer words: "mutex 0x7f5..", "epoll_wait(epoll)", "poll". Takes
+// the text over; the caller owns the result.
+char *top_wait_text(char *call) __attribute__((returns_nonnull));
+
+// Returns in few words what a sample waits for, and its labels in braces. The caller owns it.
 char *top_sample_waits(const struct top_model *model, uint32_t sample)
     __attribute__((returns_nonnull));
 

@@ -215,8 +215,10 @@ static void add_history_row(const struct top_ui *ui, struct sheet *sheet,
                             const struct top_table *table, const char *line, int kind)
 {
 	const char *colour = colour_of(ui, kind);
-	int n = 0;
-	const int column = top_table_history(table, &n);
+	int n = 0, history = 0;
+	while (history < table->n_columns && table->columns[history].content != TOP_HISTORY)
+		history++;
+	const int column = history < table->n_columns ? top_table_place(table, history, &n) : -1;
 
 	if (column < 0 || !ui->colours || column + n > sheet->width || sheet->n >= sheet->height) {
 		add(sheet, colour, line);
@@ -348,6 +350,23 @@ static void add_table(struct top_ui *ui, struct sheet *sheet, struct top_table *
 		add(sheet, "", table->note);
 }
 
+// The titles; the one that the rows are sorted by stands out.
+static void add_titles(struct sheet *sheet, const struct top_table *table)
+{
+	_cleanup_free_ char *line = top_table_line(table, NULL);
+	int n = 0;
+	const int at = table->sorted_by < 0 ? -1 : top_table_place(table, table->sorted_by, &n);
+
+	if (at < 0 || at + n > sheet->width) {
+		add(sheet, "\x1b[1m", line);
+		return;
+	}
+	_cleanup_free_ char *fitted = top_text_fit(line, sheet->width, false);
+	// Titles are ASCII, so that columns are bytes.
+	sheet->rows[sheet->n++] = memory_printf("\x1b[1m%.*s\x1b[7m%.*s\x1b[27m%s", at, fitted, n,
+	                                        fitted + at, fitted + at + n);
+}
+
 static void add_help(struct sheet *sheet)
 {
 	for (size_t i = 0; i < array_size(help); i++)
@@ -384,8 +403,8 @@ static void add_view(struct top_ui *ui, struct sheet *sheet, const struct top_mo
 	                   .branches = ui->branches,
 	                   .n_branches = ui->n_branches,
 	               });
-	_cleanup_free_ char *titles = top_table_line(&table, NULL);
-	add(sheet, "\x1b[1m", titles);
+	if (sheet->n < sheet->height)
+		add_titles(sheet, &table);
 	apply_filter(&table, ui->filter);
 	keep_order(ui, &table, model);
 	const bool has_stack = ui->view == TOP_THREADS && sheet->height >= MIN_ROWS_FOR_STACK;

@@ -130,16 +130,12 @@ char *top_table_line(const struct top_table *table, const struct top_row *row)
 	return line;
 }
 
-int top_table_history(const struct top_table *table, int *ret_letters)
+int top_table_place(const struct top_table *table, int column, int *ret_width)
 {
 	int at = 0;
 
-	for (int i = 0; i < table->n_columns; i++) {
-		if (table->columns[i].content == TOP_HISTORY && table->widths[i] > 0) {
-			*ret_letters = table->widths[i];
-			return at;
-		}
+	for (int i = 0; i < column; i++)
 		at += table->widths[i] + (table->widths[i] > 0);
-	}
-	return -1;
+	*ret_width = table->widths[column];
+	return *ret_width > 0 ? at : -1;
 }

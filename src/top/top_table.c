@@ -50,24 +50,6 @@ static const char *kind_word(enum wait_kind kind)
 	return kind == WAIT_KIND_RUNNABLE ? "ready" : wait_kind_name(kind);
 }
 
-// What is waited for in few words: "mutex 0x7f..", "epoll_wait(epoll)", "poll". Takes the text
-// over.
-static char *thing_text(char *call)
-{
-	static const char unknown[] = "(...)", futex[] = "futex(";
-	const size_t length = strlen(call), cut = strlen(unknown);
-	char *text = NULL;
-
-	if (length > cut && strcmp(call + length - cut, unknown) == 0)
-		text = memory_strndup(call, length - cut);
-	else if (strncmp(call, futex, strlen(futex)) == 0)
-		text = memory_strndup(call + strlen(futex), length - strlen(futex) - 1);
-	if (!text)
-		return call;
-	free(call);
-	return text;
-}
-
 static void set_number(struct top_row *row, int column, double number, int digits)
 {
 	row->keys[column] = number;
@@ -138,10 +120,11 @@ static void add_thread(struct top_table *table, const struct top_model *model,
 	         is_known ? top_sample_waits(model, thread->sample) : memory_strdup(""));
 }
 
-// A thread that waits for a lock is not idle: in a program that hangs it is what is looked for.
+// One that waits for a lock or the disk all the time hangs: that is what to look at.
 static bool is_idle(const struct top_thread *thread)
 {
-	return thread->never_woke && !thread->ended && thread->now != WAIT_KIND_LOCK;
+	return thread->never_woke && !thread->ended && thread->now != WAIT_KIND_LOCK &&
+	       thread->now != WAIT_KIND_FILE;
 }
 
 static char *hidden_note(size_t n_idle, size_t n_ended, bool is_screen)
@@ -245,7 +228,7 @@ static void fill_waits(struct top_table *table, const struct top_model *model,
 		set_number(row, 2, (double)wait->n_threads, 0);
 		set_duration(row, 3, wait->longest_ns);
 		set_text(row, 4, memory_strdup(kind_word(wait->kind)));
-		set_text(row, 5, thing_text(top_wait_thing(model, wait)));
+		set_text(row, 5, top_wait_text(top_wait_thing(model, wait)));
 		set_text(row, 6, top_wait_holder(model, wait));
 		set_text(row, 7, top_where(model, wait->sample));
 	}

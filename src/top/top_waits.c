@@ -157,11 +157,27 @@ char *top_waits_for(const struct top_model *model, uint32_t id)
 	return call_of(wait, text, strlen(text));
 }
 
+char *top_wait_text(char *call)
+{
+	static const char unknown[] = "(...)", futex[] = "futex(";
+	const size_t length = strlen(call), cut = strlen(unknown);
+	char *text = NULL;
+
+	if (length > cut && strcmp(call + length - cut, unknown) == 0)
+		text = memory_strndup(call, length - cut);
+	else if (strncmp(call, futex, strlen(futex)) == 0)
+		text = memory_strndup(call + strlen(futex), length - strlen(futex) - 1);
+	if (!text)
+		return call;
+	free(call);
+	return text;
+}
+
 char *top_sample_waits(const struct top_model *model, uint32_t id)
 {
 	const struct sample *sample = &model->input.profile->samples[id];
 	_cleanup_free_ char *labels = frame_name_labels(model->input.profile, sample);
-	char *waits = top_waits_for(model, sample->wait);
+	char *waits = top_wait_text(top_waits_for(model, sample->wait));
 
 	if (!labels)
 		return waits;
