@@ -83,8 +83,8 @@ const struct verb verbs[N_VERBS] = {
             .usage = "Usage: profiler explain [OPTION...] PID\n"
                      "       profiler explain [OPTION...] FILE.wprof\n"
                      "Samples a process for ten seconds, or reads a recording, and says what its\n"
-                "threads spend most of their time on, what they wait for, and who makes them\n"
-                "wait.\n",
+                     "threads spend most of their time on, what they wait for, and who makes them\n"
+                     "wait.\n",
             .examples = "  profiler explain 1234\n"
                         "  profiler explain -c -d 30 1234         its child processes as well\n"
                         "  profiler explain hour.wprof --from=14:03 --to=14:04\n",
