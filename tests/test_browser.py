@@ -310,6 +310,8 @@ class OwnCode(InBrowser):
         self.browser.key("3")
         rows = self.browser.evaluate("[...document.querySelectorAll('#table td:last-child')].map(cell => cell.textContent)")
         self.assertEqual(sorted(rows), ["match re/__init__.py:166", "shop::Cache::put cache.cc:7"])
+        own = self.browser.evaluate("[...document.querySelectorAll('#table .own')].map(name => name.textContent)")
+        self.assertEqual(own, ["shop::Cache::put"])  # by the files that the profile names
         self.browser.evaluate("profilerApp.search('shop::Cache::put')")  # as it is shown
         self.browser.settle()
         self.assertIn("matched 100.0 %", self.text("matched"))
@@ -453,7 +455,7 @@ class Use(InBrowser):
         self.open("view=heat")
         texts = [text for text, _, _ in self.drawn_texts(GRAPH)[0]]
         self.assertIn("Each column is 100 ms, from top to bottom.", texts)
-        self.assertRegex("\n".join(texts), r"(?m)^[1-9][\d.]* threads that run$")
+        self.assertRegex("\n".join(texts), r"(?m)^[\d.]+ threads that run$")
         self.assertLessEqual({"+0 s", "+20 ms", "+80 ms", "0 s", "900 ms"}, set(texts))
 
     def test_order(self):
@@ -607,8 +609,8 @@ class Use(InBrowser):
                 self.browser.resize(width, 600)
                 self.open()
                 drawn, room = self.drawn_texts("overview")
-                labels = [text for text, _, _ in drawn if text.endswith("s") and text[0].isdigit() and "thread" not in text]
-                self.assertIn(labels[-1], ("1 s", "1.1 s"), labels)
+                last = max(right for text, _, right in drawn if text.endswith("s") and "thread" not in text)
+                self.assertGreater(last, 0.8 * room)
                 for text, _, right in drawn:
                     self.assertLessEqual(right, room, text)
         finally:

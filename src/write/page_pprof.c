@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "error.h"
 #include "memory.h"
+#include "own_code.h"
 #include "page.h"
 #include "pprof_data.h"
 #include "text.h"
@@ -39,6 +40,22 @@ static const char *string(const struct reader *reader, uint32_t number)
 	return pprof_data_string(reader->data, number);
 }
 
+// Returns whether the function is of the program's own code, by what the profile says of it.
+// Languages' frames have no mapping, or, as this profiler writes them, one in brackets.
+static bool is_own(const struct reader *reader, const struct pprof_function *function,
+                   const char *module)
+{
+	const struct code_place place = {
+	    .kind = !module[0] || module[0] == '[' ? MODULE_RUNTIME : MODULE_FILE,
+	    .path = module,
+	    .name = string(reader, function->name),
+	    .system_name = string(reader, function->system_name),
+	    .file = string(reader, function->file),
+	};
+
+	return (place.kind == MODULE_FILE || place.file[0]) && own_code(&place);
+}
+
 static void add_frame(struct reader *reader, const struct pprof_location *location,
                       const struct pprof_line *line, uint32_t flags)
 {
@@ -64,7 +81,7 @@ static void add_frame(struct reader *reader, const struct pprof_location *locati
 	    .line = function->start_line > 0 && function->start_line <= INT32_MAX
 	                ? (uint32_t)function->start_line
 	                : 0,
-	    .flags = flags,
+	    .flags = flags | (is_own(reader, function, module) ? PAGE_OWN : 0),
 	};
 	*array_push(reader->frames, reader->n_frames, reader->frames_capacity) =
 	    page_tree_frame(tree, &frame);
