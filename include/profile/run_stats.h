@@ -81,7 +81,9 @@ struct run_stats {
 	uint64_t n_code_steps;          // those found by their code alone
 	uint64_t n_rules;               // unwinding rules made
 	uint64_t runtime_faults[N_RUNTIME_FAULTS]; // counted in samples
-	int unknown_python; // the minor version of one that is not known; -1: not told; 0: none
+	int unknown_java;      // the version of a JDK that is not known; -1: not told; 0: none
+	uint64_t unnamed_java; // frames whose method was gone before its name was read
+	int unknown_python;    // the minor version of one that is not known; -1: not told; 0: none
 	struct run_goroutines goroutines;
 	bool pages_hidden;  // the kernel does not show which pages are in memory
 	bool kernel_hidden; // kernel frames were asked for, but are not shown

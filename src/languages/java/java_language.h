@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+// java_language: HotSpot as a language (language.h).
+#pragma once
+
+extern const struct language java_language;

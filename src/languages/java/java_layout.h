@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// java_layout: where HotSpot keeps what leads from an address of its code to a Java method.
+//
+// HotSpot describes itself for debuggers: libjvm.so exports tables of its fields, types and
+// constants (vmStructs.hpp in OpenJDK's sources: gHotSpotVMStructs and others), whose own layout it
+// exports, too. So nothing here depends on the build. What is not in the tables has not changed
+// since JDK 9 and is written down where it is used.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "java_memory.h"
+
+enum {
+	JAVA_NO_FIELD = -1,
+	JAVA_MIN_MAJOR = 9,        // older ones keep their code in another way
+	JAVA_MAX_STRUCTURE = 1024, // bytes of a structure that is read at once
+};
+
+// Offsets in bytes; JAVA_NO_FIELD: this JDK has no such field.
+struct java_layout {
+	int32_t major; // of the JDK: 17, ...
+
+	// The code cache. `heaps` and those below are addresses in the process.
+	int32_t array_length, array_data;
+	int32_t heap_memory, heap_segments, heap_log2;
+	int32_t space_low, space_limit;
+	int32_t block_bytes; // sizeof(HeapBlock)
+	int32_t block_used;  // HeapBlock::Header, at the block's beginning
+	uint64_t heaps, call_stub_return, version, perf_start, perf_top;
+
+	// CodeBlob. Up to JDK 22 the code's bounds are pointers, later offsets.
+	int32_t blob_bytes;
+	int32_t blob_name, blob_frame_size, blob_complete;
+	int32_t code_begin, code_end, code_offset, data_offset;
+	int32_t mutable_data, mutable_size, relocation_size;
+
+	// nmethod
+	int32_t nmethod_bytes;
+	int32_t method, compile_id, level, orig_pc, deopt, deopt_mh;
+	int32_t scopes_begin, scopes_offset, pcs_offset, dependencies_offset, metadata_offset;
+	int32_t immutable_data, immutable_size;
+	int32_t pc_bytes; // sizeof(PcDesc)
+
+	// Method, ConstMethod, ConstantPool, Klass, Symbol
+	int32_t const_method;
+	int32_t const_bytes, const_pool, const_size, const_flags, const_code_size, const_name;
+	int32_t pool_bytes, pool_holder, pool_file, klass_file;
+	int32_t klass_name;
+	int32_t symbol_length, symbol_body;
+};
+
+// Where the tables are found.
+struct java_source {
+	struct java_memory memory;
+	// Returns the address in the process of an exported variable; 0: there is none.
+	uint64_t (*find_variable)(void *context, const char *name);
+	// Returns the constant string at an address of the process, which ends with a NUL; NULL:
+	// there is none.
+	const char *(*find_string)(void *context, uint64_t address);
+	void *context;
+};
+
+enum java_layout_result {
+	JAVA_LAYOUT_KNOWN,
+	JAVA_LAYOUT_EARLY,   // the tables, or the version, cannot be read yet
+	JAVA_LAYOUT_UNKNOWN, // a needed field is missing; `major` is set if it is known
+};
+
+enum java_layout_result java_layout_read(const struct java_source *source, struct java_layout *ret);
+
+// Reads a field of a structure that was copied to `bytes`; 0: there is no such field.
+static inline uint64_t java_word(const uint8_t *bytes, int32_t offset)
+{
+	uint64_t value = 0;
+
+	if (offset >= 0)
+		__builtin_memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static inline uint32_t java_u32(const uint8_t *bytes, int32_t offset)
+{
+	uint32_t value = 0;
+
+	if (offset >= 0)
+		__builtin_memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static inline uint16_t java_u16(const uint8_t *bytes, int32_t offset)
+{
+	uint16_t value = 0;
+
+	if (offset >= 0)
+		__builtin_memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+// java_name: how Java's names are shown.
+#pragma once
+
+// Returns "package.Class.method" for a class as HotSpot names it ("package/Class"). Of a hidden
+// class (a lambda's), the number that tells it from others of the same origin is left out: each run
+// has other ones. The caller frees it.
+char *java_name_method(const char *class, const char *method);

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// java_unloads: finds the counter of classes that HotSpot has unloaded, among its performance
+// counters (perfMemory.hpp: PerfDataPrologue, PerfDataEntry; -XX:+UsePerfData, the default).
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct java_layout;
+struct java_memory;
+
+// Finds the address of java.cls.unloadedClasses; 0: the process has no counters. False if that
+// cannot be told yet.
+bool java_unloads_find(const struct java_memory *memory, const struct java_layout *layout,
+                       uint64_t *ret);
