@@ -382,6 +382,23 @@ static void print_unread_goroutines(const struct run_stats *stats)
 		        (uintmax_t)n, n == 1 ? " was" : "s were");
 }
 
+static void print_unread_java(const struct run_stats *stats)
+{
+	if (stats->unknown_java > 0)
+		fprintf(stderr,
+		        "profiler: Java %d is not known to this profiler: its methods have no "
+		        "names\n",
+		        stats->unknown_java);
+	else if (stats->unknown_java)
+		fputs("profiler: a Java is not known to this profiler: its methods have no names\n",
+		      stderr);
+	if (stats->unnamed_java)
+		fprintf(stderr,
+		        "profiler: %ju frame%s of Java without a name: the method was gone before "
+		        "it was read\n",
+		        (uintmax_t)stats->unnamed_java, text_plural(stats->unnamed_java));
+}
+
 void summary_print_unread(const struct run_stats *stats)
 {
 	if (stats->goroutines.version[0])
@@ -397,6 +414,7 @@ void summary_print_unread(const struct run_stats *stats)
 		    "profiler: a Python is not known to this profiler: its frames are those of the "
 		    "interpreter\n",
 		    stderr);
+	print_unread_java(stats);
 }
 
 static void print_faults(const struct run_stats *stats)

@@ -7,6 +7,7 @@
 
 #include "address_space.h"
 #include "frame_names.h"
+#include "hotspot_code.h"
 #include "java_language.h"
 #include "java_unloads.h"
 #include "loaded_symbol.h"
@@ -259,6 +260,8 @@ const struct language java_language = {
     .find = java_find,
     .destroy = java_destroy,
     .rule = java_rule,
+    .find_start = hotspot_code_find_start,
+    .rule_at_jump = java_rule_at_jump,
     .step = java_take_step,
     .update = java_update,
     .read = java_read_note,

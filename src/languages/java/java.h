@@ -17,6 +17,7 @@
 #include "java_methods.h"
 #include "profile.h"
 
+struct arch_code;
 struct language_code;
 struct language_step;
 struct module;
@@ -97,6 +98,7 @@ enum java_stepped java_step(struct java *java, const struct snapshot *snapshot, 
 
 // For struct language: makes the rule for code that HotSpot has made, and takes a step by it.
 bool java_rule(const struct language_code *code, struct rule *ret);
+bool java_rule_at_jump(const struct arch_code *code, uint64_t end, bool keeps_fp, struct rule *ret);
 struct move java_take_step(struct language_step *step);
 
 // Reads how many classes were unloaded; 0: it is not known.

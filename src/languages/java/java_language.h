@@ -2,4 +2,6 @@
 // java_language: HotSpot as a language (language.h).
 #pragma once
 
+#include "language.h"
+
 extern const struct language java_language;

@@ -16,12 +16,21 @@ static struct rule frame_up_to(unsigned int number, int64_t offset)
 	    .kind = RULE_LANGUAGE, .cfa_register = (uint8_t)number, .cfa_offset = offset};
 }
 
-// Routines written by hand: some of them put back frames of a virtual thread.
+// The routine that puts frames of a virtual thread back on the stack.
+static bool rule_of_barrier(const struct language_code *code, struct rule *ret)
+{
+	if (!code->is_call || !hotspot_code_is_return_barrier(code->code, code->address))
+		return false;
+	*ret = (struct rule){.kind = RULE_ELSEWHERE};
+	return true;
+}
+
+// Routines written by hand.
 static void rule_of_routine(const struct language_code *code, struct rule *ret)
 {
-	if (code->is_call && hotspot_code_is_return_barrier(code->code, code->address))
-		*ret = (struct rule){.kind = RULE_ELSEWHERE};
-	else if (!ARCH_NATIVE->code_rule(code->code, code->address, code->is_call, ret))
+	if (rule_of_barrier(code, ret))
+		return;
+	if (!ARCH_NATIVE->code_rule(code->code, code->address, code->is_call, ret))
 		ARCH_NATIVE->frame_pointer_rule(ret);
 }
 
@@ -31,7 +40,12 @@ bool java_rule(const struct language_code *code, struct rule *ret)
 	const struct arch *arch = ARCH_NATIVE;
 	struct java *java = code->process;
 
-	if (!java || !code->is_jit || !java_claims(java, code->address))
+	if (!code->is_jit)
+		return false;
+	// Where HotSpot is not known, its code is told by its looks.
+	if (!java)
+		return rule_of_barrier(code, ret);
+	if (!java_claims(java, code->address))
 		return false;
 	const struct java_site *site = java_code_find(&java->code, code->address, code->is_call);
 	if (!site)
@@ -43,6 +57,14 @@ bool java_rule(const struct language_code *code, struct rule *ret)
 		rule_of_routine(code, ret);
 	else
 		*ret = frame_up_to(arch->sp, blob->frame_bytes ? blob->frame_bytes : RETURN);
+	return true;
+}
+
+bool java_rule_at_jump(const struct arch_code *code, uint64_t end, bool keeps_fp, struct rule *ret)
+{
+	if (!keeps_fp || !hotspot_code_is_dispatch(code, end))
+		return false;
+	hotspot_code_interpreter_rule(ret);
 	return true;
 }
 

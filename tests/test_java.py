@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""Java: what the virtual machine says of its threads' stacks is what is shown, by its names and lines."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import harness
+from harness import attach
+
+SOURCE = os.path.join(harness.HERE, "fixtures", "JavaStacks.java")
+N_BLOCKED = 20
+# How methods become machine code, as options of java: as they get hot, not at all, or at once.
+AT_ONCE = ["-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,JavaStacks*::*"]
+MODES = [[], ["-Xint"], [*AT_ONCE, "-XX:+UseSerialGC"]]
+MIN_WHOLE = 0.99  # of running stacks
+UNNAMED = re.compile(r"\[(anon|jit|unknown)\+")
+
+
+def other_javas():
+    """JDKs beside the one that is the default."""
+    default = os.path.realpath(shutil.which("java") or "")
+    found = {os.path.realpath(path) for path in glob.glob("/usr/lib/jvm/*/bin/java")}
+    return sorted(found - {default})
+
+
+def java_frames(sample):
+    """(name, file, line) of each, the innermost first. Native methods have no line."""
+    return [
+        (frame.name, frame.file, frame.line)
+        for frame in reversed(sample.frames)
+        if re.match(r"(java|jdk|JavaStacks)\b", frame.name)
+    ]
+
+
+def without_number(name):
+    """The name of a lambda's class without what tells it from others of the same origin."""
+    return re.sub(r"(\$\$Lambda)(\$\d+)?([/+]0x[0-9a-f]+)?(?=\.)", r"\1", re.sub(r"[/+]0x[0-9a-f]+(?=\.)", "", name))
+
+
+def read_told(path):
+    told = {}
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            thread, stack = line.rstrip("\n").split(" ", 1)
+            frames = re.findall(r"(\S+?)\(([^():]*):(-?\d+)\);", stack)
+            told[thread] = [(without_number(name), file, max(int(n), 0)) for name, file, n in frames]
+    return told
+
+
+class Java(harness.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        harness.need(shutil.which("java") and shutil.which("javac"), "no JDK is installed")
+        cls.classes = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.classes.cleanup)
+        javac = ["javac", "--release", "11", "-nowarn", "-d", cls.classes.name, SOURCE]
+        subprocess.run(javac, check=True)
+
+    def start_java(self, *args, java="java", options=()):
+        return self.start(java, *options, "-cp", self.classes.name, "JavaStacks", *args)
+
+    def check_blocked(self, java, options):
+        path = os.path.join(self.directory(), "stacks")
+        # Newer versions leave frames out of what they tell.
+        hidden = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"]
+        target = self.start_java("blocked", path, java=java, options=[*hidden, *options])
+        run = attach(target)
+        told = read_told(path)
+        self.assertEqual(len(told), N_BLOCKED)
+        seen = set()
+        for sample in run.pprof.samples:
+            if sample.thread in told:
+                frames = [(name, file if line else "", line) for name, file, line in java_frames(sample)]
+                expected = [(name, file if line else "", line) for name, file, line in told[sample.thread]]
+                self.assertEqual(frames, expected)
+                self.assertIn(sample.stack[0], ("clone3", "clone"))
+                self.assertEqual([name for name in sample.stack if UNNAMED.match(name)], [])
+                seen.add(sample.thread)
+        self.assertEqual(seen, told.keys())
+        return run
+
+    def test_blocked(self):
+        """Every name, file and line, interpreted, compiled and inlined; native frames around them."""
+        for options in MODES:
+            with self.subTest(options=options):
+                run = self.check_blocked("java", options)
+                parked = next(
+                    s.stack for s in run.pprof.samples if "jdk.internal.misc.Unsafe.park" in s.stack
+                )
+                at = parked.index("jdk.internal.misc.Unsafe.park")
+                self.assertLess(parked.index("start_thread"), at)
+                self.assertIn("Unsafe_Park", parked[at:])
+
+    def test_other_versions(self):
+        """The other JDKs that are installed."""
+        javas = other_javas()
+        if not javas:
+            self.skipTest("there is no other JDK here")
+        for java in javas:
+            with self.subTest(java=java):
+                self.check_blocked(java, [])
+
+    def test_running(self):
+        """Threads that compute: each stack begins at the thread's start, and each frame has a name."""
+        target = self.start_java("running")
+        run = attach(target, duration="1.5", hz=199)
+        counts = run.stacks("running")
+        total = sum(counts.values())
+        whole = sum(n for stack, n in counts.items() if stack[0] in ("clone3", "clone"))
+        named = sum(n for stack, n in counts.items() if not any(map(UNNAMED.match, stack)))
+        self.assertGreaterEqual(whole, MIN_WHOLE * total)
+        self.assertGreaterEqual(named, MIN_WHOLE * total)
+        names = {name for stack in counts for name in stack}
+        self.assertLessEqual(
+            {"java.lang.Thread.run", "JavaStacks.spinFib", "JavaStacks.spinTree", "JavaStacks.spinLoop"},
+            names,
+        )
+        for stack in counts:
+            spins = [name for name in stack if name.startswith("JavaStacks.spin")]
+            self.assertLessEqual(len(spins), 1, stack)
+
+    def test_unloading(self):
+        """Classes come and go, at the same addresses: no method has the name of another one's."""
+        target = self.start_java("churn", options=["-Xmx64m", "-XX:+UseSerialGC"])
+        run = attach(target, "--max-overhead=50", duration="3", hz=997)
+        n_own = 0
+        for own, other in (("Even", "Odd"), ("Odd", "Even")):
+            for stack, n in run.stacks(own.lower()).items():
+                names = [name for name in stack if "Turn." in name]
+                self.assertEqual([name for name in names if other in name or other.lower() in name], [])
+                n_own += n if names else 0
+        self.assertGreater(n_own, 0)
+
+    def test_turned_off(self):
+        """--runtimes=none shows the machine's frames."""
+        target = self.start_java("running")
+        run = attach(target, "--runtimes=none")
+        names = {name for stack in run.stacks("running") for name in stack}
+        self.assertFalse([name for name in names if name.startswith("JavaStacks.")])
+
+
+if __name__ == "__main__":
+    harness.main()
