@@ -181,26 +181,36 @@ static size_t length_without_column(const char *place)
 	                                                                : strlen(place);
 }
 
-// "JS:*fib /app/srv.js:3:13": with a mark for how well it is compiled, and a column.
-static char *javascript_name(const char *name)
+// Returns the length of what V8 puts before a function's name, with a mark for how well it is
+// compiled; 0: it is none of V8's.
+static size_t javascript_length(const char *name)
 {
-	const char *function = name + strlen("JS:");
+	static const char *const starts[] = {"JS:", "LazyCompile:", "Function:"};
 
-	function += strspn(function, "*~^+");
+	for (size_t i = 0; i < array_size(starts); i++)
+		if (begins(name, starts[i]))
+			return strlen(starts[i]) + strspn(name + strlen(starts[i]), "*~^+");
+	return 0;
+}
+
+// "fib /app/srv.js:3:13".
+static char *javascript_name(const char *function)
+{
 	const char *space = strchr(function, ' ');
 	if (!space)
 		return memory_strdup(function);
 	const char *slash = strrchr(space, '/'), *place = slash ? slash + 1 : space + 1;
-	return memory_printf("%.*s%s%.*s", (int)(space - function), function,
+	return memory_printf("%.*s%s(%.*s)", (int)(space - function), function,
 	                     space > function ? " " : "", (int)length_without_column(place), place);
 }
 
 char *short_name(const char *name)
 {
 	const char *slash = strchr(name, '/');
+	const size_t start = javascript_length(name);
 
-	if (begins(name, "JS:"))
-		return javascript_name(name);
+	if (start > 0)
+		return javascript_name(name + start);
 	// It has no name, a monstrous one, or one of Go's with a path.
 	if (name[0] == '[' || strlen(name) > MAX_LENGTH || (slash && !strstr(name, "operator/")))
 		return memory_strdup(name);

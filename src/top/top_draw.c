@@ -346,8 +346,10 @@ static void add_table(struct top_ui *ui, struct sheet *sheet, struct top_table *
 		else
 			add_history_row(ui, sheet, table, line, table->rows[row].kind);
 	}
-	if (has_note)
-		add(sheet, "", table->note);
+	if (has_note) {
+		_cleanup_free_ char *note = top_text_cut(table->note, sheet->width);
+		add(sheet, "", note);
+	}
 }
 
 // The titles; the one that the rows are sorted by stands out.
