@@ -55,13 +55,13 @@ struct rule {
 	uint8_t jump;
 	uint8_t language;    // whose step takes the rule (language.h), from 1 on; 0: none
 	uint32_t left_alone; // RULE_CODE: registers that the called function does not touch at all
-	uint32_t kept;       // registers that the code keeps, even where a guess leads out of it
 	uint8_t cfa_register;
 	uint8_t n_registers;
 	int64_t cfa_offset;
 	const struct expression *cfa_expression; // instead of register + offset; owned
 	struct register_rule registers[ARCH_MAX_REGISTERS];
 	bool is_general; // a row for very much code, which may not be right for all of it
+	uint32_t kept;   // registers that the code keeps, even where a guess leads out of it
 	language_word words[RULE_WORDS]; // the language's own
 };
 
