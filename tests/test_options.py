@@ -319,7 +319,7 @@ class Outputs(harness.TestCase):
     def test_answer_of_waits(self):
         target = self.start_fixture("locks")
         shown, _ = self.answer("-p", target.pid, "-d", "0.3")
-        self.assertRegex(shown, r"(?m)^Waits:\n.*FOR.*\n(?:.*\n)*?.* lock +futex")
+        self.assertRegex(shown, r"(?m)^Waits:\n.*FOR.*\n(?:.*\n)*?.* lock +mutex 0x.* \"holder\" \d+ ")
 
     def test_answer_of_a_command(self):
         """The table comes when the command has ended."""

@@ -368,7 +368,7 @@ static struct error *sample(struct session *session)
 	    .stop_all = options->stop_all,
 	    .children = options->children,
 	    .kernel = options->kernel,
-	    .locks = options->locks || options->blame,
+	    .locks = options->locks || options->blame || options->answers,
 	    .system_goroutines = options->system_goroutines,
 	    .no_creators = options->no_creators,
 	    .counts_at_once = writes_windows(options) || session->record,

@@ -11,6 +11,7 @@
 #include "timeline.h"
 #include "top_model.h"
 #include "top_layout.h"
+#include "top_own.h"
 #include "top_table.h"
 
 enum { MAX_FUNCTIONS = 12, MAX_WAITS = 6 };
@@ -29,13 +30,12 @@ static void write_view(const struct top_model *model, enum top_view view, size_t
 	       table.rows[n_rows].keys[table.sorted_by] > 0)
 		n_rows++;
 	if (n_rows > 0) {
-		fprintf(stream, "%s\n", title);
+		fprintf(stream, "\n%s\n", title);
 		for (size_t i = 0; i <= n_rows; i++) {
 			_cleanup_free_ char *line =
 			    top_table_line(&table, i ? &table.rows[i - 1] : NULL);
 			fprintf(stream, "%s\n", line);
 		}
-		fputc('\n', stream);
 	}
 	top_table_deinit(&table);
 }
@@ -48,14 +48,17 @@ void run_table_write(const struct options *options, const struct profile *profil
 	const struct selection selection = options_selection(options);
 	_cleanup_free_ bool *selected =
 	    selection_apply(&selection, profile, modules, symbols, options->syscalls);
+	struct top_own own = {0};
 	struct top_model model;
 	size_t n_threads;
 
+	top_own_update(&own, profile, modules, symbols);
 	free(timeline_by_thread(timeline, &n_threads)); // sorts it
 	top_model_init(&model, &(struct top_input){
 	                           .profile = profile,
 	                           .modules = modules,
 	                           .symbols = symbols,
+	                           .own = &own,
 	                           .spans = timeline->spans,
 	                           .n_spans = timeline->n_spans,
 	                           .selected = selected,
@@ -66,5 +69,7 @@ void run_table_write(const struct options *options, const struct profile *profil
 	write_view(&model, TOP_FUNCTIONS, MAX_FUNCTIONS, width,
 	           "Functions, by their own time:", stream);
 	write_view(&model, TOP_WAITS, MAX_WAITS, width, "Waits:", stream);
+	fputc('\n', stream);
 	top_model_deinit(&model);
+	top_own_deinit(&own);
 }
