@@ -51,6 +51,14 @@ def read_told(path):
     return told
 
 
+def wait_kind(stack):
+    """What a blocked thread waits for, by what it has called."""
+    names = {name for name, _, _ in stack}
+    if names & {"JavaStacks.entered", "JavaStacks.locked"}:
+        return "lock"
+    return "timer" if "java.lang.Thread.sleep" in names else "condition"
+
+
 class Java(harness.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -82,6 +90,10 @@ class Java(harness.TestCase):
                 self.assertEqual([name for name in sample.stack if UNNAMED.match(name)], [])
                 seen.add(sample.thread)
         self.assertEqual(seen, told.keys())
+        dump = [harness.PROFILER, "dump", str(target.pid)]
+        text = subprocess.run(dump, stdout=subprocess.PIPE, check=True).stdout.decode()
+        kinds = re.findall(r'^"(blocked-\d+)" \d+ +(\w+),', text, re.M)
+        self.assertEqual(dict(kinds), {thread: wait_kind(stack) for thread, stack in told.items()})
         return run
 
     def test_blocked(self):

@@ -48,6 +48,8 @@ enum wait_name {
 	WAIT_NAME_RUNTIME_LOCK,
 	WAIT_NAME_RUNTIME_CONDITION, // ...and its own conditions
 	WAIT_NAME_PYTHON_LOCK,       // on which Python has built its conditions
+	WAIT_NAME_JAVA_PARK,         // on which Java has built its locks
+	WAIT_NAME_TIMER,             // a runtime's own sleep
 };
 enum wait_name wait_name_of(const char *function);
 

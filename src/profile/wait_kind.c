@@ -53,7 +53,11 @@ static const struct name_rule part_rules[] = {
     {"ObjectMonitor::enter", WAIT_NAME_RUNTIME_LOCK}, // HotSpot
     {"ObjectMonitor::EnterI", WAIT_NAME_RUNTIME_LOCK},
     {"ObjectMonitor::wait", WAIT_NAME_RUNTIME_CONDITION},
-    {"Unsafe_Park", WAIT_NAME_RUNTIME_CONDITION},
+    {"Unsafe_Park", WAIT_NAME_JAVA_PARK},
+    {"ReentrantLock.lock", WAIT_NAME_RUNTIME_LOCK}, // java.util.concurrent.locks
+    {"ReentrantLock$Sync.lock", WAIT_NAME_RUNTIME_LOCK},
+    {"ReentrantReadWriteLock$ReadLock.lock", WAIT_NAME_RUNTIME_LOCK},
+    {"ReentrantReadWriteLock$WriteLock.lock", WAIT_NAME_RUNTIME_LOCK},
     {"atomic_wait", WAIT_NAME_CONDITION}, // std::atomic<T>::wait
 };
 
@@ -76,6 +80,7 @@ static const struct name_rule rules[] = {
     // Thread.join
     {"Thread._wait_for_tstate_lock", WAIT_NAME_RUNTIME_CONDITION},
     {"queue_SimpleQueue_get*", WAIT_NAME_RUNTIME_CONDITION},
+    {"JVM_Sleep*", WAIT_NAME_TIMER},
     {"gvl_acquire*", WAIT_NAME_RUNTIME_LOCK}, // Ruby
     {"thread_sched_to_running*", WAIT_NAME_RUNTIME_LOCK},
     {"runtime.lock2", WAIT_NAME_RUNTIME_LOCK}, // Go
@@ -128,13 +133,27 @@ enum wait_name wait_name_of(const char *function)
 	return WAIT_NAME_NOTHING;
 }
 
+// True if one of the functions is of that class.
+static bool has_class(const enum wait_name *classes, size_t n, enum wait_name class)
+{
+	for (size_t i = 0; i < n; i++)
+		if (classes[i] == class)
+			return true;
+	return false;
+}
+
 // Returns what a lock of Python's is waited for in: a condition, if its function is further out.
 static enum wait_name of_python_lock(const enum wait_name *classes, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (classes[i] == WAIT_NAME_RUNTIME_CONDITION)
-			return WAIT_NAME_RUNTIME_CONDITION;
-	return WAIT_NAME_RUNTIME_LOCK;
+	return has_class(classes, n, WAIT_NAME_RUNTIME_CONDITION) ? WAIT_NAME_RUNTIME_CONDITION
+	                                                          : WAIT_NAME_RUNTIME_LOCK;
+}
+
+// Returns what a thread of Java is parked for: a lock, if its function is further out.
+static enum wait_name of_java_park(const enum wait_name *classes, size_t n)
+{
+	return has_class(classes, n, WAIT_NAME_RUNTIME_LOCK) ? WAIT_NAME_RUNTIME_LOCK
+	                                                     : WAIT_NAME_RUNTIME_CONDITION;
 }
 
 // Returns the innermost class; but a lock that is built on a condition is further out than that.
@@ -148,6 +167,8 @@ static enum wait_name innermost(const enum wait_name *classes, size_t n)
 			continue;
 		if (classes[i] == WAIT_NAME_PYTHON_LOCK)
 			return of_python_lock(classes + i, n - i);
+		if (classes[i] == WAIT_NAME_JAVA_PARK)
+			return of_java_park(classes + i, n - i);
 		if (classes[i] != WAIT_NAME_CONDITION)
 			return found && classes[i] == WAIT_NAME_LOCK ? found : classes[i];
 		found = WAIT_NAME_CONDITION;
@@ -331,6 +352,8 @@ static bool is_known_lock(const struct wait *wait)
 
 static enum wait_kind kind_of_futex(enum wait_name name)
 {
+	if (name == WAIT_NAME_TIMER)
+		return WAIT_KIND_TIMER;
 	return name == WAIT_NAME_LOCK || name == WAIT_NAME_RUNTIME_LOCK ? WAIT_KIND_LOCK
 	                                                                : WAIT_KIND_CONDITION;
 }

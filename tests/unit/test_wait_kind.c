@@ -58,6 +58,11 @@ static const struct row rows[] = {
      "pthread_cond_wait park ObjectMonitor::enter(int)"},
     {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "pthread_cond_wait ObjectMonitor::wait"},
     {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "pthread_cond_wait park Unsafe_Park"},
+    {"condition", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "pthread_cond_wait Unsafe_Park LinkedBlockingQueue.take"},
+    {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
+     "pthread_cond_wait Unsafe_Park java.util.concurrent.locks.ReentrantLock$Sync.lock"},
+    {"timer", THREAD_SLEEPING, SYS_futex, "", NULL, "pthread_cond_timedwait JVM_Sleep"},
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL, "runtime.futex runtime.lock2"},
     {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "runtime.futex runtime.stopm"},
     // Only the innermost ones count.
