@@ -584,10 +584,9 @@ static const struct option_row rows[] = {
 	      .common = FOR_READING | FOR_EXPLAIN),
 	HEADING("Output:", FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
 	VALUE('o', "output", "FILE", parse_output,
-	      "file to write, - for stdout; its ending chooses the\n"
-	      "format: .html, .pb.gz, .wprof, ...; with --every,\n"
-	      "--ring, --push and for agent: a directory; without it,\n"
-	      "on a terminal: tables, and a page profiler.PID.html",
+	      "file to write: .html, .pb.gz, .wprof, ...; - is stdout;\n"
+	      "a directory with --every, --ring, --push, for agent;\n"
+	      "default on a terminal: tables, and profiler.PID.html",
 	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT |
 	               FOR_EXPLAIN,
 	      .common = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_TOP | FOR_AGENT),
