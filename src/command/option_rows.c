@@ -584,7 +584,7 @@ static const struct option_row rows[] = {
 	      .common = FOR_READING | FOR_EXPLAIN),
 	HEADING("Output:", FOR_SAMPLE | FOR_REPORT | FOR_DIFF),
 	VALUE('o', "output", "FILE", parse_output,
-	      "file to write: .html, .pb.gz, .wprof, ...; - is stdout;\n"
+	      "file to write: .html, .pb.gz, .wprof, ...; -: stdout;\n"
 	      "a directory with --every, --ring, --push, for agent;\n"
 	      "default on a terminal: tables, and profiler.PID.html",
 	      .verbs = FOR_SAMPLE | FOR_REPORT | FOR_DIFF | FOR_DUMP | FOR_TOP | FOR_AGENT |
