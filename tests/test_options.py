@@ -8,6 +8,7 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 import time
 
 import harness
@@ -286,6 +287,34 @@ class Outputs(harness.TestCase):
         # The kernel counts on until the profiler has asked it for the last time.
         self.assertLessEqual(summary.kernel_cpu_s, run.elapsed_s)
         self.assertGreater(summary.kernel_cpu_s, 0)
+
+    def test_children_at_work(self):
+        """The master of a server, and a shell: a line says that its children used the CPU."""
+        told = r"(?m)^profiler: its (?:2 )?child processes used \d+\.\d\d CPUs, and it 0\.0\d: -c samples them as well$"
+        script = """if 1:
+            import os, time
+            master = os.getpid()
+            for _ in range(2):
+                if os.fork() == 0:
+                    while os.getppid() == master:
+                        pass
+                    os._exit(0)
+            print("ready", flush=True)
+            time.sleep(1000)"""
+        target = self.start(sys.executable, "-c", script)
+        for _ in range(10):
+            children = harness.children(target.pid)
+            n_before = sum(map(harness.cpu_ticks, children))
+            run = attach(target, duration="0.5")
+            if sum(map(harness.cpu_ticks, children)) - n_before > 0.1 * run.elapsed_s * os.sysconf("SC_CLK_TCK"):
+                break  # they had CPUs
+        self.assertRegex(run.stderr, told)
+        self.assertNotIn("-c samples", attach(target, "-c").stderr)
+        for _ in range(5):
+            run = harness.wrap(["sh", "-c", f"{sys.executable} -c 'sum(range(20000000))'; true"])
+            if run.elapsed_s < 5:
+                break
+        self.assertRegex(run.stderr, told)
 
     def answer(self, *args, directory=None):
         """What a terminal shows, and the pages of a run without -o and -f."""

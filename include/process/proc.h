@@ -12,8 +12,10 @@
 
 // Fields of /proc/PID/task/TID/stat, proc(5); only those that are used.
 struct proc_stat {
-	char state;     // R, S, D, T, t, Z, X, I
-	uint64_t flags; // PF_* of the kernel's sched.h
+	char state;                  // R, S, D, T, t, Z, X, I
+	uint64_t flags;              // PF_* of the kernel's sched.h
+	uint64_t cpu_ticks;          // clock ticks on a CPU, in /proc/PID/stat the process's,
+	uint64_t children_cpu_ticks; // and that of its children which it has waited for
 	uint64_t n_threads;
 	uint64_t start_time;  // in clock ticks since boot: with the pid, a process's identity
 	uint64_t vsize_bytes; // changes whenever something is mapped or unmapped

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent_command.h"
+#include "children_cpu.h"
+#include "clock.h"
 #include "cpu_watch.h"
 #include "debug_sources.h"
 #include "descriptors.h"
@@ -68,6 +71,8 @@ struct session {
 	struct profile profile;
 	struct run_stats stats;
 	struct cpu_watch cpus;
+	bool leaves_children;         // they are not sampled, and
+	struct children_cpu children; // had used this when it began
 	struct status_line status;
 	bool is_stream;               // the recording is read while it is made, and never waits
 	int files_socket;             // where its modules' files go; 0: nowhere
@@ -353,6 +358,36 @@ static struct error *begin_record(struct session *session)
 	return NULL;
 }
 
+// Children that are not sampled use CPUs that the process's own samples know nothing of.
+static void children_begin(struct session *session)
+{
+	session->leaves_children = !session->options.children && !session->options.quiet &&
+	                           !session->is_stream &&
+	                           children_cpu_read(session->target.pid, &session->children);
+}
+
+static int64_t ns_of(const struct timeval *time)
+{
+	return time->tv_sec * NS_PER_SECOND + time->tv_usec * NS_PER_US;
+}
+
+// Of a command that has ended the kernel has told all when it was waited for.
+static struct children_cpu children_end(const struct session *session, int64_t own_ns)
+{
+	struct children_cpu now;
+	struct rusage usage;
+
+	if (!session->leaves_children)
+		return (struct children_cpu){0};
+	if (session->launch.ended && getrusage(RUSAGE_CHILDREN, &usage) == 0)
+		return (struct children_cpu){.cpu_ns = ns_of(&usage.ru_utime) +
+		                                       ns_of(&usage.ru_stime) - own_ns};
+	if (!children_cpu_read(session->target.pid, &now))
+		return (struct children_cpu){0};
+	now.cpu_ns -= session->children.cpu_ns;
+	return now;
+}
+
 static struct error *sample(struct session *session)
 {
 	const struct options *options = &session->options;
@@ -386,6 +421,7 @@ static struct error *sample(struct session *session)
 	if (!options->quiet)
 		status_line_begin(&session->status);
 	cpu_watch_begin(&session->cpus, session->target.pid);
+	children_begin(session);
 	struct error *error = sampler_run(&sampler, &session->profile, &session->stats);
 	status_line_end(&session->status);
 	if (!error)
@@ -534,6 +570,8 @@ static void print_summary(struct session *session)
 	    .counts = &counts,
 	    .profile = &session->profile,
 	    .cpu_wait = cpu_wait,
+	    .leaves_children = session->leaves_children,
+	    .children = children_end(session, counts.cpu_ns),
 	    .verbose = session->options.verbose,
 	});
 }

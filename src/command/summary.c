@@ -26,6 +26,8 @@
 enum { MAX_FILE_DOUBTS = 10, MAX_WAIT_GROUPS = 8, MAX_PATH_BYTES = 4096 };
 
 // Of the ticks, and of the samples: what is no more than that is said with -v alone.
+#define LEAST_CPUS 0.02
+
 enum { MISSED_PERCENT = 5, FAULTY_PERCENT = 1 };
 
 static double seconds(int64_t ns)
@@ -209,7 +211,7 @@ static void print_bias(const struct summary *summary)
 	const double variance = (running_ns + cpu_ns) * period_ns;
 
 	if (!counts->knows_cpu || off_ns * off_ns * LEAST_SHARE * LEAST_SHARE < cpu_ns * cpu_ns ||
-	    off_ns * off_ns < SIGMAS * SIGMAS * variance)
+	    off_ns * off_ns <= SIGMAS * SIGMAS * variance)
 		return;
 	fprintf(stderr,
 	        "profiler: samples found the target running for %.2f s, but it used %.2f s of CPU "
@@ -501,6 +503,28 @@ static void print_totals(const struct summary *summary)
 	        text_plural(counts->n_threads), counts->n_stacks, text_plural(counts->n_stacks));
 }
 
+// What leads from the master of a server, a shell or make, to the work. Of a CPU they must have
+// used a twentieth, and more than the process itself.
+static void print_children(const struct summary *summary)
+{
+	const struct run_stats *stats = summary->stats;
+	const double cpus =
+	    (double)summary->children.cpu_ns / (double)(stats->last_ns - stats->start_ns + 1);
+	const double own_ns = (double)summary->counts->cpu_ns;
+
+	if (!summary->leaves_children || cpus < LEAST_CPUS ||
+	    (double)summary->children.cpu_ns < 2 * own_ns)
+		return;
+	fputs("profiler: its ", stderr);
+	if (summary->children.n > 0)
+		fprintf(stderr, "%zu child process%s", summary->children.n,
+		        summary->children.n == 1 ? "" : "es");
+	else
+		fputs("child processes", stderr);
+	fprintf(stderr, " used %.2f CPUs, and it %.2f: -c samples them as well\n", cpus,
+	        own_ns / (double)(stats->last_ns - stats->start_ns + 1));
+}
+
 // What is always said: in few words what was sampled, and what is wrong.
 static void print_brief(const struct summary *summary)
 {
@@ -560,6 +584,7 @@ void summary_print(const struct summary *summary)
 	print_unread_goroutines(stats);
 	print_bias(summary);
 	summary_print_cpu_wait(summary->cpu_wait);
+	print_children(summary);
 }
 
 void summary_print_cpu_wait(const char *text)

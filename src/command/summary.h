@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "children_cpu.h"
+
 struct blame;
 struct debug_server;
 struct modules;
@@ -26,6 +28,8 @@ struct summary {
 	const struct summary_counts *counts;
 	const struct profile *profile; // whose threads have a line each, if verbose
 	const char *cpu_wait;          // the line about waits for CPUs; NULL: none
+	bool leaves_children;          // they are not sampled, and
+	struct children_cpu children;  // used this while the process was sampled
 	bool verbose;
 };
 

@@ -154,6 +154,10 @@ static size_t parse_numbers(const char *text, uint64_t *ret, size_t n)
 enum {
 	STAT_PPID = 4, // the first number after the state
 	STAT_FLAGS = 9,
+	STAT_UTIME = 14,
+	STAT_STIME = 15,
+	STAT_CUTIME = 16,
+	STAT_CSTIME = 17,
 	STAT_N_THREADS = 20,
 	STAT_START_TIME = 22,
 	STAT_VSIZE = 23,
@@ -189,6 +193,8 @@ bool proc_parse_stat(const char *text, struct proc_stat *ret)
 	*ret = (struct proc_stat){
 	    .state = state,
 	    .flags = fields[STAT_FLAGS],
+	    .cpu_ticks = fields[STAT_UTIME] + fields[STAT_STIME],
+	    .children_cpu_ticks = fields[STAT_CUTIME] + fields[STAT_CSTIME],
 	    .n_threads = fields[STAT_N_THREADS],
 	    .start_time = fields[STAT_START_TIME],
 	    .vsize_bytes = fields[STAT_VSIZE],
