@@ -362,8 +362,9 @@ static void test_missing_values(void **state)
 	assert_refused("-p 1 --seed=0", "--seed: '0' is not a number from 1 to 4294967295");
 	assert_refused("-p 1 --seed=4294967296",
 	               "--seed: '4294967296' is not a number from 1 to 4294967295");
-	assert_refused("-p 1 --runtimes=cobol",
-	               "--runtimes: 'cobol' is unknown: give auto, none, or some of go,java,python");
+	assert_refused(
+	    "-p 1 --runtimes=cobol",
+	    "--runtimes: 'cobol' is unknown: give auto, none, or some of go,java,python");
 	assert_refused("-p 1 --frames=some",
 	               "--frames: 'some' is unknown: give auto, all, python or native");
 	assert_refused("-p 1 --max-depth", "--max-depth needs a value: --max-depth=N");
