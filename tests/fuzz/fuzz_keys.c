@@ -4,6 +4,7 @@
 #include "fuzz.h"
 #include "memory.h"
 #include "screen.h"
+#include "top_draw.h"
 #include "top_source.h"
 #include "top_ui.h"
 
@@ -11,7 +12,7 @@ enum { MAX_WIDTH = 120, MAX_HEIGHT = 50 };
 
 static void draw(struct top_ui *ui, int width, int height)
 {
-	char **rows = top_ui_rows(ui, width, height);
+	char **rows = top_draw_rows(ui, width, height);
 
 	for (int i = 0; i < height; i++) {
 		expect(rows[i]);

@@ -7,6 +7,7 @@
 #include "profile.h"
 #include "record_input.h"
 #include "top_json.h"
+#include "top_layout.h"
 #include "top_source.h"
 #include "top_table.h"
 
@@ -19,9 +20,10 @@ static void show_table(const struct top_model *model, enum top_view view)
 	struct top_table table;
 
 	top_table_init(&table, model,
-	               &(struct top_table_options){.view = view, .sort_by = -1, .open_depth = 3});
+	               &(struct top_table_options){
+	                   .view = view, .sort_by = -1, .opens = TOP_OPEN_ALL, .width = 120});
 	for (size_t i = 0; i < table.n_rows; i++)
-		free(top_table_line(&table, &table.rows[i], 120));
+		free(top_table_line(&table, &table.rows[i]));
 	top_table_deinit(&table);
 }
 
@@ -42,10 +44,11 @@ static void check_sums(const struct top_model *model)
 
 static void look(struct top_source *source, FILE *nowhere)
 {
+	const struct top_choice choice = {.with_tree = true, .shows_all = true};
 	struct top_model model;
 
 	top_source_find_names(source, 0);
-	top_source_look(source, source->now_ns - WINDOW_NS, source->now_ns + 1, true, &model);
+	top_source_look(source, source->now_ns - WINDOW_NS, source->now_ns + 1, &choice, &model);
 	check_sums(&model);
 	for (enum top_view view = 0; view < N_TOP_VIEWS; view++)
 		show_table(&model, view);
