@@ -42,7 +42,7 @@ struct options {
 	uint16_t serve_port;         // 0: any
 	const char *title;           // of a page; NULL: its own
 	const char *output;          // as given; NULL: the default
-	const struct writer *writer; // never NULL after options_parse
+	const struct writer *writer; // of a profile; NULL after options_parse: the verb writes none
 	bool answers;                // on a terminal: tables, and a page with a name of its own
 	bool threads;
 	bool on_cpu, off_cpu;
