@@ -219,7 +219,8 @@ class Agent(harness.TestCase):
                 items = re.search(r"^( *)command:\n((?:\1  - .*\n)+)", file.read(), re.M)[2]
             commands.append([re.sub(" #.*", "", line.strip()[2:]) for line in items.splitlines()])
         with open(os.path.join(where, "ecs-sidecar.json"), encoding="utf-8") as file:
-            commands.append(json.load(file)["containerDefinitions"][1]["command"])
+            # The image's entry point is the program.
+            commands.append(["profiler", *json.load(file)["containerDefinitions"][1]["command"]])
         for command in commands:
             self.assertEqual(command[:2], ["profiler", "agent"])
             self.list(*command[2:])

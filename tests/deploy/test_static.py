@@ -10,18 +10,15 @@ import os
 import shutil
 import struct
 import subprocess
-import sys
-import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
-import harness  # noqa: E402 (its place is known only now)
-import push_server  # noqa: E402
-from harness import PROFILER  # noqa: E402
+import root
+import harness
+import push_server
+from harness import PROFILER
 
 MAX_BYTES = 4_000_000
 PT_DYNAMIC, PT_INTERP, DT_NEEDED = 2, 3, 1
-PYTHON = "import time\ndef work():\n while True: sum(range(1000))\nprint(flush=True)\nwork()"
+BUNDLES = ("ssl/certs/ca-certificates.crt", "pki/tls/certs/ca-bundle.crt", "ssl/ca-bundle.pem", "ssl/cert.pem")
 
 
 def segments(data):
@@ -32,40 +29,17 @@ def segments(data):
         yield header[0], header[2], header[5]
 
 
-class Root:
-    """A directory with the profiler and /proc, and nothing else: what `run` starts sees no more."""
+class Static(root.Case):
+    def root(self):
+        """A directory with the profiler and nothing else."""
+        made = root.Root(self)
+        shutil.copy(PROFILER, made.path + made.program)
+        return made
 
-    def __init__(self, test):
-        self.path = tempfile.mkdtemp()
-        test.addCleanup(shutil.rmtree, self.path)
-        os.mkdir(self.path + "/proc")
-        shutil.copy(PROFILER, self.path + "/profiler")
-        self.words = [*harness.unshare("--mount"), "sh", "-c",
-                      'mount -t proc proc "$0/proc" && exec chroot "$0" /profiler "$@"', self.path]  # fmt: skip
-
-    def run(self, *args, expect=0, **more):
-        told = subprocess.run(
-            [*self.words, *map(str, args)], capture_output=True, text=True, check=False,
-            timeout=harness.RUN_TIMEOUT_S, **more,
-        )  # fmt: skip
-        assert told.returncode == expect, f"{args}: {told.returncode}: {told.stdout} {told.stderr}"
-        return told.stdout, told.stderr
-
-    def write(self, path, text):
-        os.makedirs(os.path.dirname(self.path + path), exist_ok=True)
-        with open(self.path + path, "w", encoding="ascii") as file:
-            file.write(text)
-
-
-class Static(harness.TestCase):
-    def begin(self, *command):
-        """A process that has said that it is ready."""
-        process = subprocess.Popen(command, stdout=subprocess.PIPE)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        process.stdout.readline()
-        return process.pid
+    def serve(self, **more):
+        server = push_server.Server(**more)
+        self.addCleanup(server.close)
+        return server
 
     def test_needs_no_library(self):
         with open(PROFILER, "rb") as file:
@@ -78,32 +52,27 @@ class Static(harness.TestCase):
                 self.assertNotIn(DT_NEEDED, tags)
 
     def test_native(self):
-        """Names of the target's files, with inlined calls and lines, which it sees by way of /proc."""
-        root = Root(self)
-        pid = self.begin(harness.fixture("threads"), "60", "1", "1")
-        stacks, _ = root.run("-p", pid, "-d", "1", "-F", "199", "-f", "folded")
+        """Names, inlined calls and lines of the process's files, which it sees by way of /proc."""
+        alone, pid = self.root(), self.begin_native()
+        stacks, _ = alone.run("-p", pid, "-d", "1", "-F", "199", "-f", "folded")
         self.assertRegex(stacks, r"(?m);worker;spin_here \d+$")
         self.assertIn("sleep_here;sleep_ms_[i];", stacks)
-        page, _ = root.run("-p", pid, "-d", "0.5", "-f", "html")
+        page, _ = alone.run("-p", pid, "-d", "0.5", "-f", "html")
         self.assertTrue(page.startswith("<!doctype html>") and page.rstrip().endswith("</html>"))
-        self.assertIn('"spin_here', root.run("top", "--json", "-n", "1", pid)[0])
-        self.assertRegex(root.run("dump", pid)[0], r"threads\.c:\d+")
+        self.assertIn('"spin_here', alone.run("top", "--json", "-n", "1", pid)[0])
+        self.assertRegex(alone.run("dump", pid)[0], r"threads\.c:\d+")
 
     def test_python(self):
-        root = Root(self)
-        pid = self.begin(sys.executable, "-c", PYTHON)
-        stacks, _ = root.run("-p", pid, "-d", "1", "-f", "folded")
+        stacks, _ = self.root().run("-p", self.begin_python(), "-d", "1", "-f", "folded")
         self.assertRegex(stacks, r"(?m)^.*<module>;work")
 
     def test_push(self):
         """Host names are found without glibc's modules, whatever nsswitch.conf says."""
-        root, server = Root(self), push_server.Server()
-        self.addCleanup(server.close)
-        root.write("/etc/hosts", "127.0.0.1 pyroscope.test\n")
-        root.write("/etc/nsswitch.conf", "hosts: resolve mdns4_minimal [NOTFOUND=return]\npasswd: sss\n")
-        pid = self.begin(harness.fixture("threads"), "60", "1", "1")
+        alone, server = self.root(), self.serve()
+        alone.write("/etc/hosts", "127.0.0.1 pyroscope.test\n")
+        alone.write("/etc/nsswitch.conf", "hosts: resolve mdns4_minimal [NOTFOUND=return]\npasswd: sss\n")
         url = f"http://pyroscope.test:{server.port}"
-        _, told = root.run("-p", pid, "-d", "1", f"--push={url}", "-v")
+        _, told = alone.run("-p", self.begin_native(), "-d", "1", f"--push={url}", "-v")
         self.assertRegex(told, r"pushed [1-9]\d* windows?")
         self.assertTrue(server.taken)
 
@@ -117,13 +86,12 @@ class Static(harness.TestCase):
         with open(key, "a", encoding="ascii") as file, open(key + ".crt", encoding="ascii") as part:
             certificate = part.read()
             file.write(certificate)
-        for path in ("ssl/certs/ca-certificates.crt", "pki/tls/certs/ca-bundle.crt", "ssl/ca-bundle.pem", "ssl/cert.pem"):
-            root, server = Root(self), push_server.Server(certificate=key)
-            self.addCleanup(server.close)
-            root.write("/etc/hosts", "127.0.0.1 safe.test other.test\n")
-            root.write("/etc/" + path, certificate)
-            pid = self.begin(harness.fixture("threads"), "60", "1", "1")
-            root.run("-p", pid, "-d", "0.5", f"--push=https://safe.test:{server.port}")
+        for path in BUNDLES:
+            alone, server = self.root(), self.serve(certificate=key)
+            alone.write("/etc/hosts", "127.0.0.1 safe.test\n")
+            alone.write("/etc/" + path, certificate)
+            url = f"https://safe.test:{server.port}"
+            alone.run("-p", self.begin_native(), "-d", "0.5", f"--push={url}")
             self.assertTrue(server.taken, path)
 
 
