@@ -24,7 +24,7 @@ static bool go_rule_before_tables(const struct language_code *code, struct rule 
 	return go_runtime_rule(code->at->module, code->at->address, code->is_call, ret);
 }
 
-// Not written in vain: a signal handler that copies a thread meanwhile would find it half done.
+// Writes only what has changed: a signal handler that copies a thread could find it half written.
 static void set_layout(struct go_layout *layout, const struct go_layout *wanted)
 {
 	if (memcmp(layout, wanted, sizeof(*layout)) != 0)

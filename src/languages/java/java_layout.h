@@ -3,8 +3,8 @@
 //
 // HotSpot describes itself for debuggers: libjvm.so exports tables of its fields, types and
 // constants (vmStructs.hpp in OpenJDK's sources: gHotSpotVMStructs and others), whose own layout it
-// exports, too. So nothing here depends on the build. What is not in the tables has not changed
-// since JDK 9 and is written down where it is used.
+// exports, too. So the same code fits every build. What the tables leave out has been the same
+// since JDK 9; it is stated where it is used.
 #pragma once
 
 #include <stdbool.h>
