@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Measures what `profiler explain` finds in the corpus: programs with one fault each, and healthy ones (ok_*).
+
+The first lines of a program say what is to be found: the cause (or several that are right), the function in which
+it waits or computes, and the function that makes it wait. The programs were written before the rules were read.
+Half of them are kept aside: the rules may be mended for --half=seen alone; --half=unseen is the judge.
+
+By hand: tests/explain_corpus/measure.py build/profiler [--half=seen|unseen] [--seconds=5] [NAME...]
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+RULES = {  # the corpus's word: explain's rules
+    "channel": "peer", "children": "child", "cpu": "cpu", "disk": "file", "dns": "name-lookup", "gil": "gil",
+    "hot": "hot", "lock": "lock", "network": "peer", "pipe": "peer", "pool": "pool", "sleep": "sleep",
+    "socket": "peer",
+}
+
+
+def programs():
+    """All programs in an order by chance that stays the same: every other one is kept aside."""
+    def order(path):
+        return hashlib.sha1(path.name.encode()).hexdigest()
+
+    files = sorted((p for p in HERE.iterdir() if p.suffix in (".c", ".go", ".py") and p != HERE / "measure.py"),
+                   key=order)
+    for healthy in (False, True):
+        group = [p for p in files if p.name.startswith("ok_") == healthy]
+        for place, path in enumerate(group):
+            yield path, "unseen" if place % 2 else "seen"
+
+
+def command(source, folder):
+    """What runs the program; C and Go are compiled into the folder."""
+    binary = os.path.join(folder, source.stem)
+    if source.suffix == ".py":
+        return [sys.executable, str(source)]
+    if source.suffix == ".go":
+        subprocess.run(["go", "build", "-o", binary, str(source)], check=True)
+    else:
+        subprocess.run(["gcc", "-g", "-O1", "-pthread", str(source), "-o", binary, "-lresolv"], check=True)
+    return [binary]
+
+
+def explain(profiler, source, seconds):
+    with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
+            command(source, folder), stdout=subprocess.PIPE, process_group=0) as program:
+        try:
+            program.stdout.readline()  # "ready"
+            text = subprocess.run([profiler, "explain", "--json", f"--duration={seconds}", str(program.pid)],
+                                  check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+        finally:
+            os.killpg(program.pid, 9)
+    return json.loads(text)["findings"]
+
+
+def is_right(expected, findings):
+    causes, *functions = expected
+    if causes == "none":
+        return not findings
+    if not findings or findings[0]["rule"] not in [RULES[cause] for cause in causes.split("|")]:
+        return False
+    text = " ".join([findings[0]["text"]] + [cause["text"] for cause in findings[0]["causes"]])
+    if findings[0]["rule"] == "cpu":  # that is about all functions
+        return True
+    return all(re.search(rf"\b{function}\b", text) for function in functions)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("profiler")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--half", choices=("seen", "unseen"))
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--quiet", action="store_true", help="only the figures")
+    arguments = parser.parse_args()
+    counts = {}
+    for source, half in programs():
+        if arguments.half not in (None, half) or arguments.names and source.stem not in arguments.names:
+            continue
+        expected = re.search(r"expect: (.*)", source.read_text(encoding="utf-8")).group(1).split()
+        findings = explain(arguments.profiler, source, arguments.seconds)
+        right = is_right(expected, findings)
+        group = counts.setdefault((half, "healthy" if expected == ["none"] else "faulty"), [0, 0])
+        group[0] += right
+        group[1] += 1
+        if not arguments.quiet:
+            print(f"{'right' if right else 'WRONG'} {source.name}: {' '.join(expected)}", flush=True)
+            for finding in findings if not right else findings[:1]:
+                print(f"    {finding['rule']} {finding['share']:.0%} {finding['text']}; "
+                      + "; ".join(cause["text"] for cause in finding["causes"]))
+    for (half, kind), (right, of) in counts.items():
+        print(f"{half}, {kind}: right in {right} of {of}")
+
+
+main()
