@@ -17,6 +17,7 @@ import harness
 import page
 import pprof
 import test_page
+from harness import start_wrap
 from test_record import Recorded, report
 
 HOSTILE_NAMES = (
@@ -201,6 +202,18 @@ class Sums(InBrowser):
             self.assertGreater(expected, 0)
             self.assertLessEqual(abs(told["matched"] - expected), 0.001 * told["time"], pattern)
             self.assertIn("matched", self.text("matched"))
+
+
+class Findings(InBrowser):
+    def test_findings(self):
+        """What explain says first is above the graph; a click searches the function."""
+        run = start_wrap([harness.fixture("blame"), "1.5", "circle"], "--locks", form="record").finish(keep=(0,))
+        self.open(path=write("findings.html", report(run.data, "-f", "html", "--blame")[0]))
+        shown = "document.querySelector('#findings button')"
+        self.assertRegex(self.browser.evaluate(f"{shown}.textContent"), r"^\d+ % lock_both \(blame\.c:\d+\).*a deadlock\.$")
+        self.browser.evaluate(f"{shown}.click()")
+        self.assertEqual(self.browser.evaluate("document.getElementById('search').value"), "^lock_both$")
+        self.assertRegex(self.text("matched"), r"^matched \d")
 
 
 class OwnCode(InBrowser):

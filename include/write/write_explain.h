@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: MIT
 // write_explain: says in a few sentences what a profile shows (profiler explain).
-//
-// What samples do is sorted into the causes of a table of rules; each rule says from which share on
-// it is worth telling. Shares are of the time in which threads were not idle.
 #pragma once
+
+#include <stddef.h>
+
+struct report;
+
+enum { MAX_EXPLAIN_LINES = 3 };
+
+// A finding for the summary and the page.
+struct explain_line {
+	char *text;     // "62 % handle (bank.c:13), called by work, waits for a lock"
+	char *function; // its whole name; "": the finding is of no single function
+};
+
+struct explain_lines {
+	struct explain_line items[MAX_EXPLAIN_LINES]; // the most important first
+	size_t n;
+};
+
+// Explains the report, but not that it waits for CPUs if report->cpu_wait says so.
+// explain_lines_deinit must follow.
+void explain_lines_init(struct explain_lines *lines, const struct report *report);
+void explain_lines_deinit(struct explain_lines *lines);
 
 extern const struct writer writer_explain; // text
 extern const struct writer writer_explain_markdown;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 struct error;
+struct explain_lines;
 struct modules;
 struct profile;
 struct symbols;
@@ -25,7 +26,8 @@ struct report {
 	const char *title;           // of a page; NULL: its process's name and pid
 	const char *const *comments; // NULL-terminated lines for formats that can hold them
 	const char *cpu_wait;        // one about waits for CPUs (cpu_waits.h); NULL: none
-	const char *input;           // the recording that it is of; NULL: none
+	const struct explain_lines *findings; // for a page (write_explain.h); NULL: none
+	const char *input;                    // the recording that it is of; NULL: none
 	int pid;
 	bool process_roots; // the process's name and pid as root frame, and as a label
 	bool thread_roots;  // the thread's name as root frame

@@ -29,6 +29,7 @@
 #include "options.h"
 #include "output.h"
 #include "profile.h"
+#include "write_explain.h"
 #include "write_report.h"
 #include "push_command.h"
 #include "push_counts.h"
@@ -539,6 +540,29 @@ static struct error *finish_windows(struct session *session)
 	return window_files_failure(&session->files);
 }
 
+// Says what stands out most, to a person.
+static void say_finding(struct session *session, const struct symbols *symbols)
+{
+	const struct options *options = &session->options;
+	struct explain_lines lines;
+
+	if (!isatty(STDERR_FILENO) || options->waits_ns)
+		return;
+	_cleanup_free_ char *cpu_wait = cpu_watch_text(&session->cpus, &session->profile);
+	write_report_explain(options,
+	                     &(struct report_source){
+	                         .part = session->record ? &session->profile : &session->view.part,
+	                         .modules = &session->modules,
+	                         .symbols = symbols,
+	                         .cpu_wait = cpu_wait,
+	                         .pid = session->target.pid,
+	                     },
+	                     &lines);
+	if (lines.n > 0)
+		fprintf(stderr, "profiler: look first at: %s\n", lines.items[0].text);
+	explain_lines_deinit(&lines);
+}
+
 static struct error *write_profile(struct session *session)
 {
 	const struct options *options = &session->options;
@@ -554,6 +578,8 @@ static struct error *write_profile(struct session *session)
 		error = finish_record(session, options->symbols ? &symbols : NULL, comment);
 	else
 		error = write_samples(session, &symbols, comment);
+	if (!error && options->symbols && !options->quiet)
+		say_finding(session, &symbols);
 	if (!error && options->symbols && !options->quiet)
 		summary_print_advice(&session->profile, &session->modules, &symbols);
 	symbols_deinit(&symbols);

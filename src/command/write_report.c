@@ -10,6 +10,7 @@
 #include "summary.h"
 #include "timeline.h"
 #include "weights.h"
+#include "write_explain.h"
 #include "write_html.h"
 #include "writer.h"
 
@@ -113,16 +114,33 @@ static void free_report(struct made_report *made)
 	weighed_deinit(&made->weighed);
 }
 
+void write_report_explain(const struct options *options, const struct report_source *source,
+                          struct explain_lines *ret)
+{
+	struct report_source sums = *source;
+	struct made_report made;
+
+	sums.timeline = NULL;
+	make_report(options, &sums, &made);
+	explain_lines_init(ret, &made.report);
+	free_report(&made);
+}
+
 struct error *write_report(const struct options *options, const struct report_source *source,
                            FILE *stream)
 {
+	struct explain_lines lines = {0};
 	struct made_report made;
 
+	if (options->writer == &writer_html && !options->waits_ns)
+		write_report_explain(options, source, &lines);
 	make_report(options, source, &made);
+	made.report.findings = &lines;
 	struct error *error = options->writer->write(&made.report, stream);
 	if (!error && !options->quiet)
 		summary_print_selection(made.report.profile, made.selected);
 	free_report(&made);
+	explain_lines_deinit(&lines);
 	return error;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 struct error;
+struct explain_lines;
 struct modules;
 struct options;
 struct profile;
@@ -28,6 +29,10 @@ struct report_source {
 // Writes it to the stream in the format of options->writer.
 struct error *write_report(const struct options *options, const struct report_source *source,
                            FILE *stream);
+
+// Explains it (write_explain.h). explain_lines_deinit must follow.
+void write_report_explain(const struct options *options, const struct report_source *source,
+                          struct explain_lines *ret);
 
 // Writes a page that compares b with a; both have timelines.
 struct error *write_report_diff(const struct options *options, const struct report_source *a,

@@ -18,6 +18,7 @@
 #include "text.h"
 #include "timeline.h"
 #include "wait_kind.h"
+#include "write_explain.h"
 #include "write_html.h"
 #include "writer.h"
 
@@ -75,6 +76,18 @@ static void put_time(struct json *json, const struct page *page, const struct re
 	json_key_int(json, "from_ns", from_ns < page->end_ns ? from_ns : 0);
 }
 
+static void put_findings(struct json *json, const struct explain_lines *lines)
+{
+	json_key_open(json, "findings", '[');
+	for (size_t i = 0; i < lines->n; i++) {
+		json_open(json, '{');
+		json_key_string(json, "text", lines->items[i].text);
+		json_key_string(json, "function", lines->items[i].function);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
 static void put_report(struct json *json, const struct page *page, const struct report *report)
 {
 	json_key_int(json, "pid", report->pid);
@@ -83,6 +96,8 @@ static void put_report(struct json *json, const struct page *page, const struct 
 	put_notes(json, report);
 	if (report->cpu_wait)
 		json_key_string(json, "cpu_wait", report->cpu_wait);
+	if (report->findings)
+		put_findings(json, report->findings);
 }
 
 // Returns the page's "meta" as JSON. `report` is NULL if the profile has no time.

@@ -399,7 +399,7 @@ class Graph {
 			['Show its callers and callees', () => app.go({view: 'sandwich', fn: box.frame})],
 			['Hide all stacks with it', () => { this.focus = box; app.putAway('hide'); }],
 			['Hide its callees', () => { this.focus = box; app.putAway('fold'); }],
-			['Search for it', () => app.search('^' + app.frameName(box.frame).replace(/[.*+?^${}()|[\]\\]/g, '\\$&') + '$')],
+			['Search for it', () => app.searchName(app.frameName(box.frame))],
 			['Copy its name', () => app.copy(app.frameName(box.frame))],
 			...(box.node === undefined ? [] : [['Copy its stack', () => app.copy(app.stackOf(box.node).join('\n'))]]),
 		]);

@@ -237,6 +237,10 @@ class App {
 		this.foldsMatches = Boolean(search) && this.profile !== this.whole && this.matches.tops.length === 0 &&
 			findMatches(this.whole, search).tops.length > 0;
 	}
+	// Searches the function of exactly that name.
+	searchName(name) {
+		this.search('^' + name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&') + '$');
+	}
 	search(text) {
 		document.getElementById('search').value = text;
 		this.go({q: text});
@@ -256,6 +260,7 @@ class App {
 		cpuWait.textContent = meta.cpu_wait ? `The process ${meta.cpu_wait}.` : '';
 		cpuWait.title = cpuWait.textContent;
 		cpuWait.hidden = !meta.cpu_wait;
+		this.buildFindings();
 		this.buildIdle();
 		this.buildKinds();
 		this.buildViews();
@@ -281,6 +286,17 @@ class App {
 			if (!event.target.closest('#menu'))
 				this.closeMenu();
 		});
+	}
+	// What explain says first: a click searches the function.
+	buildFindings() {
+		const place = document.getElementById('findings'), findings = this.profile.meta.findings ?? [];
+		place.hidden = findings.length === 0;
+		place.replaceChildren(...findings.map(({text, function: name}) => {
+			const button = element('button', `${text}.`, {type: 'button', title: `${text}.${name && '\nClick to search the function'}`});
+			button.addEventListener('click', () => this.searchName(name));
+			button.disabled = !name;
+			return button;
+		}));
 	}
 	// The hint is for who sees such a page for the first time.
 	buildHint(click) {

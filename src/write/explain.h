@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// explain: finds what takes a profile's time, and why. What samples do is sorted into the causes of
+// a table of rules; each rule says from which share on it is worth telling. Shares are of the time
+// in which threads were not idle.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sample_kind.h"
+#include "string_table.h"
+
+struct function;
+struct report;
+
+enum { MAX_FINDINGS = 5, MAX_CAUSES = 2 };
+
+// What a sample's time goes to.
+enum rule {
+	RULE_IDLE, // waits for work: not told
+	RULE_CIRCLE,
+	RULE_CPU,
+	RULE_GIL,
+	RULE_LOCK,
+	RULE_SWAP,
+	RULE_FILE,
+	RULE_LOOKUP,
+	RULE_CHILD,
+	RULE_PEER,
+	RULE_SLEEP,
+	RULE_HOT,
+	N_RULES,
+};
+
+struct explain_rule {
+	const char *name; // in JSON
+	const char *does; // what the function does, as in "handle waits for a lock"
+	int least_percent;
+	bool is_sure;
+	const char *command; // options of the command that shows it
+};
+
+extern const struct explain_rule explain_rules[N_RULES];
+
+// An own function in a stack, root first.
+struct place {
+	uint32_t function; // of the symbols
+	uint32_t line;     // 0: not known
+	uint32_t link;     // 0: of the thread itself; n: of the n-th that it waits for
+};
+
+// What a sample adds.
+struct row {
+	enum rule rule;
+	uint32_t n, n_own; // places; of the thread itself
+	size_t first;      // in places
+	uint32_t why;      // string
+	double ns;
+};
+
+struct cause {
+	size_t row; // one of its samples
+	uint32_t n; // how many of that row's places it has
+	double ns;
+};
+
+// The samples of a rule that go through the same function.
+struct finding {
+	enum rule rule;
+	size_t row;     // one of them
+	uint32_t depth; // of the function among the row's places, from 1 on; 0: none has a name
+	double ns;
+	struct cause causes[MAX_CAUSES]; // the largest first
+	size_t n_causes;
+};
+
+struct explanation {
+	const struct report *report;
+	struct sample_kinds kinds;
+	struct string_table strings;
+	struct place *places;
+	size_t n_places, places_capacity;
+	struct row *rows;
+	size_t n_rows, rows_capacity;
+	double *busy_ns, *total_ns;         // by thread
+	double active_ns, all_ns, ready_ns; // ready_ns: of the active time, waiting for a CPU
+	struct finding findings[MAX_FINDINGS];
+	size_t n_findings;
+};
+
+// Explains the report, which is borrowed. explain_free must follow.
+void explain_make(const struct report *report, struct explanation *ret);
+void explain_free(struct explanation *explanation);
+
+// Returns the function of that number.
+const struct function *explain_function(const struct explanation *explanation, uint32_t id);
+
+// Returns the places of that row.
+const struct place *explain_places(const struct explanation *explanation, size_t row);
