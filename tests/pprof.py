@@ -289,7 +289,7 @@ class Profile:
         if self.pushed:
             return labels
         known = {"process", "syscall", "descriptor", "unwound", "since", "wait", "goid"}
-        known |= RUNTIME_LABELS
+        known |= RUNTIME_LABELS | ({"pprof::base"} if self.differences else set())
         least = {"pid", "thread", "state", "kind"}
         check(least <= set(labels), f"the labels are {sorted(labels)}")
         # A goroutine's have no tid, and the program's own labels.

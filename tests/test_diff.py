@@ -152,6 +152,9 @@ class Diff(harness.TestCase):
             for stack in set(a) | set(b):
                 self.assertEqual(found[stack], b[stack] - a[stack], stack)
         self.assertTrue(any(value < 0 for value in counts.values()))
+        profile = pprof.Profile(profiler("diff", *self.paths, "-f", "pprof")[0], differences=True)
+        for sample in profile.samples:  # as of go tool pprof -diff_base
+            self.assertEqual(sample.labels.get("pprof::base"), "true" if min(sample.count, sample.wall_ns) < 0 else None)
         counts, walls = self.sums("diff", self.paths[0], self.paths[0])
         self.assertEqual(set(walls.values()) | set(counts.values()), {0})
         _, walls = self.sums("diff", "--normalize", *self.paths)

@@ -115,11 +115,13 @@ static uint32_t add_wait(struct merged *merged, const struct profile *profile, u
 	return id;
 }
 
-static uint32_t add_labels(struct merged *merged, const struct profile *profile, uint32_t labels)
+static uint32_t add_labels(struct merged *merged, const struct profile *profile, uint32_t labels,
+                           bool is_base)
 {
-	return labels == LABELS_NONE
-	           ? LABELS_NONE
-	           : profile_intern_labels(&merged->profile, profile->labels[labels]);
+	const char *text = labels == LABELS_NONE ? "" : profile->labels[labels];
+	_cleanup_free_ char *marked = is_base ? memory_printf("%s%s", MERGED_BASE, text) : NULL;
+
+	return profile_intern_labels(&merged->profile, marked ?: text);
 }
 
 static int64_t weigh(int64_t value, double weight)
@@ -175,7 +177,7 @@ void merged_add(struct merged *merged, const struct profile *profile, const stru
 		        add_stack(merged, profile, &profile->stacks[from->stack], location_ids),
 		    .thread = first_thread + from->thread,
 		    .wait = add_wait(merged, profile, from->wait),
-		    .labels = add_labels(merged, profile, from->labels),
+		    .labels = add_labels(merged, profile, from->labels, weight < 0),
 		    .state = from->state,
 		    .count = (uint64_t)weigh((int64_t)from->count, weight),
 		    .wall_ns = weigh(from->wall_ns, weight),
