@@ -430,6 +430,52 @@ class Threads(harness.TestCase):
         self.assertIn("\u00e9t\u00e9", names)
 
 
+class Several(harness.TestCase):
+    """Several processes in one run, as -p $(pidof nginx) has them."""
+
+    def setUp(self):
+        self.spins, self.sleeps = (self.start_fixture("calls-O2", mode) for mode in ("spin", "sleep"))
+
+    def pids(self):
+        return [str(self.spins.pid), str(self.sleeps.pid)]
+
+    def test_together(self):
+        """Each is a root, once; one that is not there is left out."""
+        run = harness.Run(["-p", ",".join([*self.pids(), "999999999", self.pids()[0]]), "-d", "0.5",
+                           "-o", "out.pb.gz"], target_pid=self.spins.pid).finish()  # fmt: skip
+        counts = collections.Counter()
+        for sample in run.pprof.samples:
+            counts[str(sample.pid)] += sample.count
+        self.assertEqual(set(counts), set(self.pids()))
+        self.assertEqual(len(set(counts.values())), 1, counts)
+        self.assertIn("left out: no process has the pid 999999999", run.stderr)
+        leaves = {sample.stack[-1] for sample in run.pprof.samples if sample.pid == self.spins.pid}
+        self.assertIn("leaf_spin", leaves)
+
+    def test_one_ends(self):
+        """The others are sampled on, also after the first."""
+        run = harness.Run(["-p", *self.pids(), "-o", "out.wprof"])
+        run.wait_attached()
+        self.spins.end()
+        n = run.n_pauses()
+        harness.wait_for(lambda: run.n_pauses() > n + 30, "further ticks")
+        self.sleeps.end()
+        run.finish()
+        self.assertGreater(run.summary.ticks, 30)
+
+    def ask(self, *words):
+        return subprocess.run([harness.PROFILER, *words], capture_output=True, text=True, check=True).stdout
+
+    def test_dump(self):
+        text = self.ask("dump", *self.pids())
+        for pid in self.pids():
+            self.assertIn(f" {pid} (of {pid})", text)
+
+    def test_top(self):
+        rows = json.loads(self.ask("top", *self.pids(), "-n", "1", "--json", "--idle"))["threads"]
+        self.assertEqual({str(row["pid"]) for row in rows}, set(self.pids()))
+
+
 class Blocked(harness.TestCase):
     """Threads in every kind of blocking call, with whole stacks, and not disturbed."""
 

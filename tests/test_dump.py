@@ -457,7 +457,7 @@ class States(harness.TestCase):
     def test_mistakes(self):
         for args, message in (
             ([], "no process is given"),
-            (["1", "2"], "give only one process or file: '2' is one more"),
+            (["1", "/x"], "give processes or one file: '/x' is one more"),
             (["--at=1s", "1"], "--at is for recordings"),
             ([__file__], "say when: --at=WHEN"),
             (["sleep"], "'sleep' is neither a process id nor a file; for the id of a process: pidof sleep"),

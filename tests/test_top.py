@@ -159,7 +159,7 @@ class Replay(harness.TestCase):
             ([], "no process is given"), ([self.path, "--sort=nothing"], "no column"),
             ([self.path, "--view=stacks"], "unknown"), ([self.path, "--interval=1ms"], "100ms"),
             ([self.path, "-o", "x.wprof"], "not for a recording"), (["1", "-o", "x.html"], "FILE.wprof"),
-            ([self.path, "1"], "only one"), (["sleep"], "neither a process id nor"), ([self.path, "--", "true"], "give one of"),
+            ([self.path, "1"], "give processes or one file"), (["sleep"], "neither a process id nor"), ([self.path, "--", "true"], "give one of"),
         ):  # fmt: skip
             run = Run(["top", *args]).finish(expect=STATUS_USAGE)
             self.assert_message(run, words, STATUS_USAGE)

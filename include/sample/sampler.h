@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "runtimes.h"
@@ -25,7 +26,7 @@ struct sampler {
 	enum runtime_frames runtime_frames;
 	double max_overhead_percent; // 0: no limit
 	bool stop_all;               // hold all running threads at once
-	bool children;               // descendants of the target too
+	bool children;               // descendants of the targets too
 	bool kernel;                 // kernel frames of sleeping threads
 	bool locks;                  // find out who holds the locks that threads wait for
 	bool system_goroutines;      // show Go's own goroutines, too
@@ -34,7 +35,8 @@ struct sampler {
 	bool once;                   // only the first tick, at once
 	bool has_keeper;             // of its own: one process more (keeper.h)
 	bool is_kept;                // with has_keeper: samples outlive a wait without end
-	struct target *target;       // borrowed, as all that follow
+	struct target *targets;      // at least one; borrowed, as all that follow
+	size_t n_targets;
 	struct launch *launch;       // NULL: the target was not started by the profiler
 	struct events *events;
 	struct modules *modules;
@@ -50,7 +52,7 @@ struct sampler {
 	void *context;
 };
 
-// Samples the target into *profile and *stats, which must be zeroed before. They hold what was
+// Samples the targets, as long as one of them lives, into *profile and *stats, which must be zeroed before. They hold what was
 // sampled, whatever ended the run. An error if nothing could be.
 struct error *sampler_run(const struct sampler *sampler, struct profile *profile,
                           struct run_stats *stats);

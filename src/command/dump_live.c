@@ -11,7 +11,6 @@
 #include "call_text.h"
 #include "clock.h"
 #include "debug_sources.h"
-#include "diagnose.h"
 #include "dump_goroutines.h"
 #include "dump_problems.h"
 #include "error.h"
@@ -23,6 +22,7 @@
 #include "resident.h"
 #include "sampler.h"
 #include "target.h"
+#include "targets.h"
 #include "text.h"
 #include "untrusted_text.h"
 
@@ -81,15 +81,17 @@ static void look_early_at(struct taking *taking, int pid, int64_t now_ns)
 		taking->early[first + i].blocked_ns = blocked_ns[i];
 }
 
-static void look_early(struct taking *taking)
+static void look_early(struct taking *taking, const struct targets *targets)
 {
-	const struct options *options = taking->options;
 	const int64_t now_ns = clock_now_ns();
-	size_t n = 1;
-	_cleanup_free_ int *tree = options->children ? process_tree(options->pid, &n) : NULL;
 
-	for (size_t i = 0; i < n; i++)
-		look_early_at(taking, tree ? tree[i] : options->pid, now_ns);
+	for (size_t i = 0; i < targets->n; i++) {
+		const int pid = targets->items[i].pid;
+		size_t n = 1;
+		_cleanup_free_ int *tree = taking->options->children ? process_tree(pid, &n) : NULL;
+		for (size_t j = 0; j < n; j++)
+			look_early_at(taking, tree ? tree[j] : pid, now_ns);
+	}
 	if (taking->n_early > 0)
 		qsort(taking->early, taking->n_early, sizeof(*taking->early), compare_early);
 }
@@ -134,7 +136,7 @@ static void nothing(void *context)
 	(void)context;
 }
 
-static struct error *sample(struct taking *taking, struct target *target)
+static struct error *sample(struct taking *taking, const struct targets *targets)
 {
 	const struct options *options = taking->options;
 	struct dump_live *live = taking->live;
@@ -152,7 +154,8 @@ static struct error *sample(struct taking *taking, struct target *target)
 	    .no_creators = options->no_creators,
 	    .counts_at_once = true,
 	    .once = true,
-	    .target = target,
+	    .targets = targets->items,
+	    .n_targets = targets->n,
 	    .events = taking->events,
 	    .modules = &live->modules,
 	    .started = nothing,
@@ -342,30 +345,22 @@ static void say_locks(struct dump_live *live)
 	dump_goroutines_find_peers(dump);
 }
 
-static void warn_of_tracer(const struct options *options, const struct target *target)
-{
-	if (!target->tracer_pid || options->quiet)
-		return;
-	_cleanup_free_ char *text = diagnose_tracer_text(target->pid, target->tracer_pid);
-	fprintf(stderr, "profiler: %s\n", text);
-}
-
 static struct error *take(struct taking *taking)
 {
 	const struct symbolize_options names = {.inlines = taking->options->inlines};
 	struct dump_live *live = taking->live;
-	struct target target = {.task_fd = -1};
-	struct error *error = target_open(taking->options->pid, false, &target);
+	struct targets targets;
+	struct error *error = targets_open(taking->options, &targets);
 
 	if (error)
 		return error;
-	events_watch(taking->events, target.pid);
-	warn_of_tracer(taking->options, &target);
-	read_head(&live->dump, target.pid);
-	look_early(taking);
+	if (targets.n == 1)
+		events_watch(taking->events, targets.items->pid);
+	read_head(&live->dump, targets.items->pid);
+	look_early(taking, &targets);
 	live->dump.time_ns = clock_read_ns(CLOCK_REALTIME);
-	error = sample(taking, &target);
-	target_close(&target);
+	error = sample(taking, &targets);
+	targets_close(&targets);
 	if (error)
 		return error;
 	if (!taking->options->dump.no_locks)

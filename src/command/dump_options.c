@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "dump_options.h"
 
+#include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -75,9 +75,10 @@ static const struct option_row own_rows[] = {
 
 const struct option_table dump_rows = {.rows = own_rows, .n_rows = array_size(own_rows)};
 
-static bool is_number(const char *text)
+// 12 or 12,13
+static bool is_numbers(const char *text)
 {
-	return text[0] && text[strspn(text, "0123456789")] == '\0';
+	return isdigit((unsigned char)text[0]) && text[strspn(text, "0123456789, \t\n")] == '\0';
 }
 
 // A recording; people also give the name of a process.
@@ -95,18 +96,15 @@ static struct error *take_file(struct options *options, const char *file)
 
 struct error *dump_take_word(struct options *options, const char *word)
 {
-	long pid;
+	const bool is_pids = is_numbers(word);
 
-	if (options->pid || options->recording)
-		return option_error("%s: give only one process or file: '%s' is one more",
+	if (options->recording || (options->pid && !is_pids))
+		return option_error("%s: give processes or one file: '%s' is one more",
 		                    options->verb->name, word);
-	if (!is_number(word))
+	if (!is_pids)
 		return take_file(options, word);
-	if (!quantity_parse_count(word, INT_MAX, &pid))
-		return option_error("%s: '%s' is not a process id: give a number such as 1234",
-		                    options->verb->name, word);
-	options->pid = (int)pid;
-	return NULL;
+	_cleanup_free_ char *what = memory_printf("%s:", options->verb->name);
+	return options_add_pids(options, word, what);
 }
 
 static struct error *check(const struct options *options)

@@ -47,6 +47,7 @@
 #include "supervise.h"
 #include "symbolize.h"
 #include "target.h"
+#include "targets.h"
 #include "top_command.h"
 #include "tracee.h"
 #include "unwind_check.h"
@@ -66,7 +67,8 @@ struct session {
 	char *table;           // of a command, to be shown when it has ended; NULL: none
 	struct launch launch;  // pid 0: attached
 	bool unprofiled;       // the command runs, but cannot be sampled
-	struct target target;
+	struct targets targets;
+	int pid; // of the first one
 	struct debug_sources debug_sources;
 	struct modules modules;
 	struct profile profile;
@@ -138,7 +140,7 @@ static void write_metrics(struct session *session, bool ended)
 		return;
 	session->metrics_error = metrics_write(session->options.metrics,
 	                                       &(struct metrics){
-	                                           .pid = session->target.pid,
+	                                           .pid = session->pid,
 	                                           .ended = ended,
 	                                           .stats = &session->stats,
 	                                           .profile = &session->profile,
@@ -250,16 +252,6 @@ static struct error *open_debug_sources(struct session *session)
 	                          options->debuginfod, !options->quiet && isatty(STDERR_FILENO));
 }
 
-static void warn_of_tracer(const struct session *session)
-{
-	const struct target *target = &session->target;
-
-	if (!target->tracer_pid || session->options.quiet)
-		return;
-	_cleanup_free_ char *text = diagnose_tracer_text(target->pid, target->tracer_pid);
-	fprintf(stderr, "profiler: %s\n", text);
-}
-
 // The command cannot be sampled, by that error (a 32-bit program) or, where it is NULL, as it has
 // privileges that the profiler has not: it runs all the same.
 static void say_unprofiled(struct session *session, struct error *error)
@@ -308,20 +300,22 @@ static struct error *open_target(struct session *session)
 			return NULL;
 		}
 	}
-	struct error *error = target_open(pid, session->launch.pid != 0, &session->target);
+	struct error *error = session->launch.pid ? targets_open_own(pid, &session->targets)
+	                                          : targets_open(options, &session->targets);
 	if (error && session->launch.pid) {
 		say_unprofiled(session, error);
 		return NULL;
 	}
 	if (error)
 		return error;
-	events_watch(&session->events, session->target.pid);
-	session->files.pid = session->target.pid;
-	pusher_name_target(&session->pusher, session->target.pid,
+	session->pid = session->targets.items->pid;
+	if (session->targets.n == 1)
+		events_watch(&session->events, session->pid);
+	session->files.pid = session->pid;
+	pusher_name_target(&session->pusher, session->pid,
 	                   session->launch.pid ? options->command[0] : NULL);
 	session->files.labels =
 	    options->agent.comments ?: (const char *const *)session->pusher.labels;
-	warn_of_tracer(session);
 	return NULL;
 }
 
@@ -347,8 +341,8 @@ static struct error *begin_record(struct session *session)
 		return error;
 	session->record = record_writer_create(
 	    &(struct record_options){
-	        .pid = session->target.pid,
-	        .children = options->children,
+	        .pid = session->pid,
+	        .children = options_has_several(options),
 	        .max_bytes = options->max_size_bytes,
 	        .fd = output_fd(session->output),
 	        .never_waits = session->is_stream,
@@ -362,9 +356,9 @@ static struct error *begin_record(struct session *session)
 // Children that are not sampled use CPUs that the process's own samples know nothing of.
 static void children_begin(struct session *session)
 {
-	session->leaves_children = !session->options.children && !session->options.quiet &&
-	                           !session->is_stream &&
-	                           children_cpu_read(session->target.pid, &session->children);
+	session->leaves_children = !options_has_several(&session->options) &&
+	                           !session->options.quiet && !session->is_stream &&
+	                           children_cpu_read(session->pid, &session->children);
 }
 
 static int64_t ns_of(const struct timeval *time)
@@ -383,7 +377,7 @@ static struct children_cpu children_end(const struct session *session, int64_t o
 	if (session->launch.ended && getrusage(RUSAGE_CHILDREN, &usage) == 0)
 		return (struct children_cpu){.cpu_ns = ns_of(&usage.ru_utime) +
 		                                       ns_of(&usage.ru_stime) - own_ns};
-	if (!children_cpu_read(session->target.pid, &now))
+	if (!children_cpu_read(session->pid, &now))
 		return (struct children_cpu){0};
 	now.cpu_ns -= session->children.cpu_ns;
 	return now;
@@ -410,7 +404,8 @@ static struct error *sample(struct session *session)
 	    .counts_at_once = writes_windows(options) || session->record,
 	    .has_keeper = options->pid && !options->agent.comments, // none for each of the agent's
 	    .is_kept = options->pid && !writes_windows(options) && !session->is_stream,
-	    .target = &session->target,
+	    .targets = session->targets.items,
+	    .n_targets = session->targets.n,
 	    .launch = session->launch.pid ? &session->launch : NULL,
 	    .events = &session->events,
 	    .modules = &session->modules,
@@ -421,7 +416,7 @@ static struct error *sample(struct session *session)
 	};
 	if (!options->quiet)
 		status_line_begin(&session->status);
-	cpu_watch_begin(&session->cpus, session->target.pid);
+	cpu_watch_begin(&session->cpus, session->pid);
 	children_begin(session);
 	struct error *error = sampler_run(&sampler, &session->profile, &session->stats);
 	status_line_end(&session->status);
@@ -481,7 +476,7 @@ static void answer(struct session *session, const struct symbols *symbols)
 // A page that cannot be written is no failure: the tables are shown.
 static struct error *finish_page(struct session *session)
 {
-	_cleanup_free_ char *stem = memory_printf("profiler.%d", session->target.pid);
+	_cleanup_free_ char *stem = memory_printf("profiler.%d", session->pid);
 
 	if (!session->output)
 		return NULL;
@@ -518,8 +513,8 @@ static struct error *write_samples(struct session *session, struct symbols *symb
 		                         .symbols = symbols,
 		                         .comments = comments,
 		                         .cpu_wait = cpu_wait,
-		                         .pid = session->target.pid,
-		                         .children = session->options.children,
+		                         .pid = session->pid,
+		                         .children = options_has_several(&session->options),
 		                     },
 		                     output_stream(session->output));
 	if (!error && session->options.answers)
@@ -555,7 +550,7 @@ static void say_finding(struct session *session, const struct symbols *symbols)
 	                         .modules = &session->modules,
 	                         .symbols = symbols,
 	                         .cpu_wait = cpu_wait,
-	                         .pid = session->target.pid,
+	                         .pid = session->pid,
 	                     },
 	                     &lines);
 	if (lines.n > 0)
@@ -656,7 +651,7 @@ static void session_deinit(struct session *session)
 	error_destroy(session->view_error);
 	error_destroy(session->metrics_error);
 	output_destroy(session->output);
-	target_close(&session->target);
+	targets_close(&session->targets);
 	profile_deinit(&session->profile);
 	modules_deinit(&session->modules);
 	debug_sources_deinit(&session->debug_sources);
@@ -747,7 +742,7 @@ static int report(struct session *session)
 
 int main(int argc, char **argv)
 {
-	static struct session session = {.target.task_fd = -1}; // too large for a small stack
+	static struct session session; // too large for a small stack
 
 	descriptors_occupy_streams();
 	setlocale(LC_CTYPE, ""); // --thread=REGEX matches names in the user's character set

@@ -22,17 +22,7 @@ enum {
 
 static struct error *parse_pid(struct options *options, const char *value)
 {
-	long pid;
-
-	if (strspn(value, "0123456789, \n") == strlen(value) && strpbrk(value, ", \n"))
-		return option_error(
-		    "-p takes one process, and several are given: give one of them, "
-		    "or their parent with -c, which adds its children");
-	if (!quantity_parse_count(value, INT_MAX, &pid))
-		return option_error("--pid: '%s' is not a process id: give a number such as 1234",
-		                    value);
-	options->pid = (int)pid;
-	return NULL;
+	return options_add_pids(options, value, "--pid:");
 }
 
 static struct error *parse_duration(struct options *options, const char *value)
@@ -437,7 +427,7 @@ static struct error *parse_help_all(struct options *options, const char *value)
 static const struct option_row rows[] = {
 	HEADING("What and how long:", FOR_SAMPLE),
 	VALUE('p', "pid", "PID", parse_pid,
-	      "attach to this process and sample all its threads",
+	      "attach to this process, or to several: 12,34",
 	      .verbs = FOR_SAMPLE | FOR_NOW, .common = FOR_SAMPLE),
 	VALUE('d', "duration", "TIME", parse_duration,
 	      "stop after TIME: 30, 1.5s, 500ms, 2m or 1h30m;\n"

@@ -43,6 +43,11 @@ static const char *next_word(int argc, char **argv)
 	return optind < argc && !after_dashes ? argv[optind] : NULL;
 }
 
+static bool is_number(const char *word)
+{
+	return word && word[0] && word[strspn(word, "0123456789")] == '\0';
+}
+
 static bool is_word(const char *word, const char *expected)
 {
 	return word && strcmp(word, expected) == 0;
@@ -132,7 +137,8 @@ static struct error *parse_help(int argc, char **argv, struct options *options)
 	return option_error("no help for '%s': it is not a verb of profiler", name);
 }
 
-// Options may also follow `record`, as other profilers have it, and a PID without -p.
+// Options may also follow `record`, as other profilers have it, and PIDs without -p or after it: -p
+// $(pidof nginx).
 static struct error *parse_sampling(int argc, char **argv, struct options *options,
                                     struct option_use *use)
 {
@@ -143,13 +149,10 @@ static struct error *parse_sampling(int argc, char **argv, struct options *optio
 		if (error || options->help || options->version)
 			return error;
 	}
-	const char *word = next_word(argc, argv);
-	long pid;
-	if (word && !options->pid && quantity_parse_count(word, INT_MAX, &pid)) {
-		options->pid = (int)pid;
-		optind++;
-		struct error *error =
-		    option_table_parse(&option_rows, NULL, argc, argv, options, use);
+	while (is_number(next_word(argc, argv))) {
+		struct error *error = options_add_pids(options, argv[optind++], "profiler:");
+		if (!error)
+			error = option_table_parse(&option_rows, NULL, argc, argv, options, use);
 		if (error || options->help || options->version)
 			return error;
 	}
@@ -292,8 +295,42 @@ struct error *options_parse(int argc, char **argv, struct options *ret)
 	return NULL;
 }
 
+struct error *options_add_pids(struct options *options, const char *text, const char *what)
+{
+	static const char separators[] = ", \t\n";
+	_cleanup_free_ char *words = memory_strdup(text);
+	char *rest;
+	long pid;
+	bool has_any = false;
+
+	for (char *word = strtok_r(words, separators, &rest); word;
+	     word = strtok_r(NULL, separators, &rest)) {
+		if (!quantity_parse_count(word, INT_MAX, &pid))
+			return option_error(
+			    "%s '%s' is not a process id: give a number such as 1234", what, word);
+		has_any = true;
+		if (options->pid)
+			*array_push(options->more_pids, options->n_more_pids,
+			            options->more_pids_capacity) = (int)pid;
+		else
+			options->pid = (int)pid;
+	}
+	if (!has_any)
+		return option_error("%s '%s' is not a process id: give a number such as 1234", what,
+		                    text);
+	return NULL;
+}
+
+bool options_has_several(const struct options *options)
+{
+	return options->children || options->n_more_pids > 0;
+}
+
 void options_deinit(struct options *options)
 {
+	free(options->more_pids);
+	options->more_pids = NULL;
+	options->n_more_pids = 0;
 	for (size_t i = 0; i < N_SELECTION_REGEXES; i++)
 		if (options->has_regex[i])
 			regfree(&options->regexes[i]);

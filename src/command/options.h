@@ -32,6 +32,8 @@ struct options {
 	bool help, version;      // if one is set, it is printed, and nothing else is set
 	bool help_all;           // with help: of all options
 	int pid;                 // 0: wrap a command
+	int *more_pids;          // sampled together with pid
+	size_t n_more_pids, more_pids_capacity;
 	char *const *command;    // NULL-terminated, borrowed from argv; NULL with pid
 	const char *recording;   // report, diff, view, dump, top: the file, without pid and command
 	const char *other;       // diff: the second file; else NULL
@@ -97,6 +99,13 @@ struct selection options_selection(const struct options *options);
 // Parses argv. A mistake is an error (EXIT_STATUS_USAGE) that says in one line what to do.
 struct error *options_parse(int argc, char **argv, struct options *ret);
 void options_deinit(struct options *options);
+
+// Adds the process ids of a text such as "12", "12,13" or "12 13" (pidof); `what` begins the message
+// if it is not one.
+struct error *options_add_pids(struct options *options, const char *text, const char *what);
+
+// True if the profile may hold more than one process.
+bool options_has_several(const struct options *options);
 
 // Returns the text of --help, or --help-all, for options->verb, owned by the caller.
 char *options_help(const struct options *options);

@@ -6,10 +6,7 @@
 
 #include "option_table.h"
 #include "options.h"
-#include "proc.h"
 #include "writer.h"
-
-enum { MAX_PIDS_ASKED = 1000 };
 
 enum { ALL_STATES = (1 << N_THREAD_STATES) - 1 };
 
@@ -132,45 +129,8 @@ static struct error *check_outputs(const struct options *options)
 	return error ? error : check_recording(options);
 }
 
-// True if all words of the command are numbers: profiler -p $(pidof nginx).
-static bool is_more_pids(char *const *words)
-{
-	for (; *words; words++)
-		if (!words[0][0] || words[0][strspn(*words, "0123456789")])
-			return false;
-	return true;
-}
-
-// Several processes are sampled together only as a family.
-static struct error *refuse_more_pids(const struct options *options)
-{
-	int pids[MAX_PIDS_ASKED] = {options->pid}, parents[MAX_PIDS_ASKED];
-	size_t n = 1;
-
-	for (char *const *word = options->command; *word && n < MAX_PIDS_ASKED; word++)
-		pids[n++] = atoi(*word);
-	for (size_t i = 0; i < n; i++) {
-		struct proc_status status = {0};
-		parents[i] = proc_read_status(pids[i], &status) ? status.ppid : 0;
-	}
-	for (size_t i = 0; i < n; i++) {
-		size_t n_children = 0;
-		for (size_t j = 0; j < n; j++)
-			n_children += parents[j] == pids[i];
-		if (n_children + 1 == n)
-			return option_error("-p takes one process, and %zu are given: for all of "
-			                    "them give their parent, with -c: profiler -c -p %d",
-			                    n, pids[i]);
-	}
-	return option_error("-p takes one process, and %zu are given: give one of them, or their "
-	                    "parent with -c, which adds its children",
-	                    n);
-}
-
 struct error *options_check(const struct options *options)
 {
-	if (options->pid && options->command && is_more_pids(options->command))
-		return refuse_more_pids(options);
 	if (options->pid && options->command)
 		return option_error("-p %d and a command ('%s') are given: leave one of them out",
 		                    options->pid, options->command[0]);

@@ -80,7 +80,7 @@ const struct verb verbs[N_VERBS] = {
             .name = "explain",
             .operands = "PID",
             .summary = "say in a few sentences what takes the time, and why",
-            .usage = "Usage: profiler explain [OPTION...] PID\n"
+            .usage = "Usage: profiler explain [OPTION...] PID...\n"
                      "       profiler explain [OPTION...] FILE.wprof\n"
                      "Samples a process for ten seconds, or reads a recording, and says what its\n"
                      "threads spend most of their time on, what they wait for, and who makes them\n"
@@ -100,7 +100,7 @@ const struct verb verbs[N_VERBS] = {
             .operands = "PID",
             .summary = "print all stacks now, who waits for whom, and deadlocks",
             .usage =
-                "Usage: profiler dump [OPTION...] PID\n"
+                "Usage: profiler dump [OPTION...] PID...\n"
                 "       profiler dump [OPTION...] FILE.wprof --at=WHEN\n"
                 "Prints what all threads of a process do now, since when, what they wait for and\n"
                 "who holds it; and deadlocks. Sleeping threads are not stopped.\n",
@@ -120,7 +120,7 @@ const struct verb verbs[N_VERBS] = {
             .operands = "PID",
             .summary = "watch threads, functions and waits, live",
             .usage =
-                "Usage: profiler top [OPTION...] PID\n"
+                "Usage: profiler top [OPTION...] PID...\n"
                 "       profiler top [OPTION...] FILE.wprof\n"
                 "       profiler top [OPTION...] -- COMMAND [ARG...]\n"
                 "Shows second by second what the threads of a process do and wait for: live, or\n"

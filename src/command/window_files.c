@@ -159,7 +159,7 @@ static struct error *write_part(const struct window_files *files, const struct w
 	                         .symbols = symbols,
 	                         .comments = comments,
 	                         .pid = files->pid,
-	                         .children = files->options->children,
+	                         .children = options_has_several(files->options),
 	                     },
 	                     output_stream(output));
 	if (!error)

@@ -29,10 +29,15 @@ enum {
 
 struct process {
 	struct target *target;
-	struct target own_target; // a descendant's; the first process's is borrowed
+	struct target own_target; // a descendant's; the sampler's targets are borrowed
 	struct ticker ticker;
 	bool ended;
 };
+
+static bool is_descendant(const struct process *process)
+{
+	return process->target == &process->own_target;
+}
 
 static struct process *add_process(struct processes *processes, struct target *borrowed)
 {
@@ -115,8 +120,10 @@ bool processes_init(struct processes *processes, const struct sampler *sampler,
 	    .attend = sampler->stop_all ? NULL : attend,
 	    .attend_context = processes,
 	};
-	struct process *first = add_process(processes, sampler->target);
-	ticker_init(&first->ticker, sampler->target, &processes->setup);
+	for (size_t i = 0; i < sampler->n_targets; i++) {
+		struct process *process = add_process(processes, &sampler->targets[i]);
+		ticker_init(&process->ticker, process->target, &processes->setup);
+	}
 	return true;
 }
 
@@ -131,7 +138,7 @@ static void destroy_process(struct processes *processes, struct process *process
 {
 	note_unwinding(processes, &process->ticker.unwinder);
 	ticker_deinit(&process->ticker);
-	if (process->target == &process->own_target)
+	if (is_descendant(process))
 		target_close(process->target);
 	free(process);
 }
@@ -236,10 +243,10 @@ static void find_children(struct processes *processes, struct process *process)
 // Forgets the descendants that have ended.
 static void forget_ended(struct processes *processes)
 {
-	size_t kept = 1;
+	size_t kept = 0;
 
-	for (size_t i = 1; i < processes->count; i++) {
-		if (processes->items[i]->ended)
+	for (size_t i = 0; i < processes->count; i++) {
+		if (processes->items[i]->ended && is_descendant(processes->items[i]))
 			destroy_process(processes, processes->items[i]);
 		else
 			processes->items[kept++] = processes->items[i];
@@ -249,13 +256,15 @@ static void forget_ended(struct processes *processes)
 
 void processes_prime(struct processes *processes, int64_t now_ns)
 {
-	ticker_prime(&processes->items[0]->ticker, now_ns);
+	for (size_t i = 0; i < processes->count; i++)
+		ticker_prime(&processes->items[i]->ticker, now_ns);
 }
 
 bool processes_tick(struct processes *processes, const struct stretch *stretch)
 {
 	struct run_stats *stats = processes->stats;
 	size_t n_looked = 0;
+	bool goes_on = false;
 
 	held_time_settle_tick(&processes->hold);
 	stats->ticks++;
@@ -266,13 +275,14 @@ bool processes_tick(struct processes *processes, const struct stretch *stretch)
 	// is known who has ended: a child may have the pid of one that has.
 	for (size_t i = 0; i < processes->count; i++) {
 		struct process *process = processes->items[i];
-		process->ended = !ticker_tick(&process->ticker, stretch);
+		process->ended = process->ended || !ticker_tick(&process->ticker, stretch);
+		goes_on |= !process->ended && !is_descendant(process);
 		stats->threads += process->target->n_threads;
 		while (processes->children && i + 1 == processes->count && n_looked <= i)
 			find_children(processes, processes->items[n_looked++]);
 	}
 	forget_ended(processes);
-	return !processes->items[0]->ended;
+	return goes_on;
 }
 
 void processes_visit(const struct processes *processes,

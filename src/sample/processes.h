@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// processes: all processes that are sampled: the target and, with --children, its descendants.
+// processes: all processes that are sampled: the targets and, with --children, their descendants.
 //
 // A descendant is found in the list of children that the kernel keeps for each thread
 // (/proc/PID/task/TID/children); it is read when the thread has run since the last tick.
@@ -30,7 +30,7 @@ struct refused_child {
 };
 
 struct processes {
-	struct process **items; // the first is the target
+	struct process **items; // the targets first
 	size_t count, capacity;
 	struct ticker_setup setup;
 	struct rule_cache rules;
@@ -44,20 +44,20 @@ struct processes {
 	size_t n_refused, refused_capacity;
 };
 
-// Begins with the sampler's target, which target_open has opened before. What the sampler borrows
+// Begins with the sampler's targets, which target_open has opened before. What the sampler borrows
 // is borrowed here, too. False if there is no address space for the copies of stacks.
 bool processes_init(struct processes *processes, const struct sampler *sampler,
                     struct profile *profile, struct run_stats *stats);
 void processes_deinit(struct processes *processes);
 
-// Notes that the target is a command that the profiler holds at its first instruction.
+// Notes that the first target is a command that the profiler holds at its first instruction.
 void processes_set_held(struct processes *processes, bool held);
 
-// Looks at the target's threads before the first tick (tick.h).
+// Looks at the targets' threads before the first tick (tick.h).
 void processes_prime(struct processes *processes, int64_t now_ns);
 
 // Samples all threads of all processes, in a tick that stands for that stretch of time. False if
-// the target has no thread left.
+// no target has a thread left.
 bool processes_tick(struct processes *processes, const struct stretch *stretch);
 
 // Calls visit(context, target) for each process that is sampled.

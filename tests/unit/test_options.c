@@ -165,7 +165,7 @@ static void test_abbreviated(void **state)
 static void test_last_wins(void **state)
 {
 	(void)state;
-	PARSE("-p 1 -p 2 -d 1 -d 2 -F 1 -F 2 -f pprof -f folded -o a -o b --no-inlines --inlines");
+	PARSE("-p 2 -d 1 -d 2 -F 1 -F 2 -f pprof -f folded -o a -o b --no-inlines --inlines");
 	assert_int_equal(options.pid, 2);
 	assert_int_equal(options.duration_ns, 2 * NS_PER_SECOND);
 	assert_true(options.frequency_hz == 2);
@@ -463,36 +463,24 @@ static void test_contradictions(void **state)
 // profiler -p $(pidof nginx)
 static void test_several_pids(void **state)
 {
-	static const char more[] =
-	    "give one of them, or their parent with -c, which adds its children";
-	pid_t children[2];
+	static const char *const lines[] = {"-p 12 34 56",      "-p 12,34,56",        "-p 12 -p 34,56",
+	                                    "12 34 56",         "-p 12 34 -d 5 56",   "dump 12 34,56",
+	                                    "top 12,34 -n1 56", "explain 12 34 56 -d1"};
 
 	(void)state;
-	_cleanup_free_ char *unknown =
-	    memory_printf("-p takes one process, and 2 are given: %s", more);
-	assert_refused("-p 999999998 999999999", unknown);
-	_cleanup_free_ char *quoted =
-	    memory_printf("-p takes one process, and several are given: %s", more);
-	assert_refused_words(3, (char *[]){(char *)"profiler", (char *)"-p", (char *)"5\n6", NULL},
-	                     quoted);
-	for (int i = 0; i < 2; i++) {
-		children[i] = fork();
-		assert_true(children[i] >= 0);
-		if (children[i] == 0)
-			for (;;)
-				pause();
+	for (size_t i = 0; i < array_size(lines); i++) {
+		PARSE(lines[i]);
+		assert_int_equal(options.pid, 12);
+		assert_int_equal(options.n_more_pids, 2);
+		assert_int_equal(options.more_pids[0], 34);
+		assert_int_equal(options.more_pids[1], 56);
+		assert_true(options_has_several(&options));
 	}
-	_cleanup_free_ char *words =
-	    memory_printf("-p %d %d %d", children[0], getpid(), children[1]);
-	_cleanup_free_ char *message =
-	    memory_printf("-p takes one process, and 3 are given: for all of them "
-	                  "give their parent, with -c: profiler -c -p %d",
-	                  getpid());
-	assert_refused(words, message);
-	for (int i = 0; i < 2; i++) {
-		kill(children[i], SIGKILL);
-		waitpid(children[i], NULL, 0);
-	}
+	assert_refused("-p 12,x", "--pid: 'x' is not a process id: give a number such as 1234");
+	assert_refused("-p ,", "--pid: ',' is not a process id: give a number such as 1234");
+	assert_refused("-p 12 34 make", "-p 12 and a command ('make') are given: leave one of them out");
+	assert_refused("dump 12 x.wprof",
+	               "dump: give processes or one file: 'x.wprof' is one more");
 }
 
 // As other profilers are called.

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// targets: the processes that a run was asked to sample.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct error;
+struct options;
+struct target;
+
+struct targets {
+	struct target *items; // owned
+	size_t n;
+};
+
+// Opens the processes that the options name, each once. Says in a line for each on stderr which of
+// several cannot be sampled, and which another process traces, too. An error if none can be sampled;
+// there is nothing to close then.
+struct error *targets_open(const struct options *options, struct targets *ret);
+
+// Opens a command that the profiler has started, likewise.
+struct error *targets_open_own(int pid, struct targets *ret);
+
+void targets_close(struct targets *targets);
