@@ -68,6 +68,39 @@ class Names(harness.TestCase):
         self.assertNotEqual(names[0], names[1])
 
 
+# As Cython makes C of a function, which calls a generator, whose body calls a method.
+CYTHON = """
+#include <stdio.h>
+#include <unistd.h>
+#define FRAME __attribute__((noinline))
+volatile int sink;
+static inline void __pyx_pf_4shop_4till_4Till_pay(int n) { pause(); sink += n; }
+FRAME static void __pyx_pw_4shop_4till_4Till_1pay(int n) { __pyx_pf_4shop_4till_4Till_pay(n); sink++; }
+FRAME static void __pyx_gb_4shop_4till_5generator(int n) { __pyx_pw_4shop_4till_4Till_1pay(n); sink++; }
+FRAME void __pyx_pw_4shop_4till_4lines(int n) { sink += n; }
+FRAME static void __pyx_pw_4shop_4till_1serve(int n) { __pyx_gb_4shop_4till_5generator(n); sink++; }
+int main(void) { puts("ready"); fflush(stdout); __pyx_pw_4shop_4till_4lines(1); __pyx_pw_4shop_4till_1serve(1); }
+"""
+
+
+class Cython(harness.TestCase):
+    def test_names(self):
+        """Functions have the names that they have in Python; a generator's body has that of its function."""
+        for debug in ("-g", "-g0"):
+            directory = self.directory()
+            source, program = (os.path.join(directory, name) for name in ("till.c", "till"))
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(CYTHON)
+            subprocess.run([harness.find_tool("gcc"), "-O1", debug, source, "-o", program], check=True)
+            frames = attach(self.start(program), duration="0.2").pprof.samples[0].frames
+            names = [frame.name for frame in frames]
+            self.assertEqual(
+                names[names.index("main") :][:4],
+                ["main", "shop.till.serve", "shop.till.lines", "shop.till.Till.pay"],
+            )
+            self.assertEqual(frames[names.index("shop.till.serve")].system_name, "__pyx_pw_4shop_4till_1serve")
+
+
 class Perl(harness.TestCase):
     def test_advice(self):
         """The summary says that no function of the script is shown, while it runs and while it waits."""

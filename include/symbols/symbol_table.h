@@ -48,3 +48,8 @@ bool symbol_table_is_stripped(const struct symbol_table *table);
 // in front. NULL: `name` is not one of the function's names in this table, or none is better.
 const char *symbol_table_find_better(const struct symbol_table *table, uint64_t address,
                                      const char *name);
+
+// Returns the first name that fits; NULL: none does. It asks for all of them.
+const char *symbol_table_find_fitting(const struct symbol_table *table,
+                                      bool (*fits)(const char *name, const char *wanted),
+                                      const char *wanted);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "python_symbol.h"
 
 enum {
 	STYLE = DMGL_PARAMS | DMGL_ANSI,
@@ -165,8 +166,10 @@ char *demangle(const char *name)
 {
 	size_t length = strnlen(name, DEMANGLE_MAX_INPUT_BYTES + 1);
 
-	if (length < 3 || length > DEMANGLE_MAX_INPUT_BYTES || name[0] != '_')
+	if (length < 3 || length > DEMANGLE_MAX_INPUT_BYTES)
 		return NULL;
+	if (name[0] != '_')
+		return python_symbol_name(name);
 	// Versions are the linker's: _ZNSt6thread4joinEv@@GLIBCXX_3.4.11, _Z1fv@plt.
 	const char *version = strchr(name, '@');
 	if (version) {
@@ -179,7 +182,12 @@ char *demangle(const char *name)
 	char *result = demangle_rust(name);
 	if (!result)
 		result = demangle_without_suffix(name);
-	return result ? result : demangle_whole(name);
+	if (!result)
+		result = demangle_whole(name);
+	char *python = python_symbol_name(result ? result : name);
+	if (python)
+		free(result);
+	return python ? python : result;
 }
 
 char *demangle_or_copy(const char *name)

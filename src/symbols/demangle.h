@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // demangle: turns the linker's names into those that the programmer wrote: C++, Rust (both
-// schemes), D.
+// schemes), D, and Python where Cython or mypyc has made C of it.
 #pragma once
 
 #include <stddef.h>

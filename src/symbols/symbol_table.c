@@ -373,3 +373,13 @@ const char *symbol_table_find_better(const struct symbol_table *table, uint64_t 
 	}
 	return NULL;
 }
+
+const char *symbol_table_find_fitting(const struct symbol_table *table,
+                                      bool (*fits)(const char *name, const char *wanted),
+                                      const char *wanted)
+{
+	for (size_t i = 0; i < table->n_symbols; i++)
+		if (fits(table->symbols[i].name, wanted))
+			return table->symbols[i].name;
+	return NULL;
+}

@@ -19,6 +19,7 @@
 #include "name_cache.h"
 #include "perf_map.h"
 #include "profile.h"
+#include "python_symbol.h"
 #include "symbol_table.h"
 #include "text.h"
 
@@ -237,6 +238,12 @@ static const char *known_name(const struct module_symbols *module, uint64_t addr
 {
 	if (!name || is_mangled(name))
 		return name;
+	_cleanup_free_ char *maker = python_symbol_generator(name);
+	if (maker) {
+		const char *symbol =
+		    symbol_table_find_fitting(module->table, python_symbol_is_maker, maker);
+		return symbol ? symbol : name;
+	}
 	const char *better = symbol_table_find_better(module->table, address, name);
 	return better ? better : name;
 }
@@ -279,6 +286,7 @@ static void look_up(struct symbolizer *symbolizer, struct module_symbols *module
 	const struct dwarf_level *levels = symbolizer->levels;
 	const char *symbol = find_symbol(module, address);
 	const size_t count = find_levels(symbolizer, module, address);
+	const char *inner = NULL;
 
 	for (size_t i = symbolizer->inlines ? 0 : count - 1; i < count; i++) {
 		const struct dwarf_level *level = &levels[i];
@@ -287,8 +295,9 @@ static void look_up(struct symbolizer *symbolizer, struct module_symbols *module
 		if (i == count - 1)
 			name = physical_name(level, symbol);
 		name = known_name(module, address, name);
-		if (name && name[0])
+		if (name && name[0] && !(inner && python_symbol_wraps(name, inner)))
 			add_line(symbolizer, name, level);
+		inner = name;
 	}
 }
 

@@ -34,6 +34,47 @@ static void test_languages(void **state)
 	check("_Dmain", "D main");
 }
 
+// What Cython and mypyc call functions of Python. "3add_up" alone is the third function, not one of
+// a class `add`: a wrapper's own name always has a number.
+static void test_python(void **state)
+{
+	(void)state;
+	check("__pyx_pw_4shop_4till_3serve", "shop.till.serve");
+	check("__pyx_pw_4shop_4till_3add_up", "shop.till.add_up");
+	check("__pyx_pw_4shop_4till_4Till_3get_all", "shop.till.Till.get_all");
+	check("__pyx_pw_4shop_4till_4Till_7__len__", "shop.till.Till.__len__");
+	check("__pyx_pf_4shop_4till_serve", "shop.till.serve");
+	check("__pyx_pf_4shop_4till_4Till_4take_all", "shop.till.Till.take_all");
+	check("__pyx_f_4shop_4till_4Till_pay_out", "shop.till.Till.pay_out");
+	check("__pyx_f_4shop_4till_total.constprop.0", "shop.till.total [clone .constprop.0]");
+	check("__pyx_getprop_4shop_4till_4Till_rich", "shop.till.Till.rich");
+	check("__pyx_pw_4shop_4till_7closing_1inner", "shop.till.closing.inner");
+	check("__pyx_pw_4shop_4till_3lam___pyx_lambda_funcdef_lambda", "shop.till.lam.<lambda>");
+	check("__pyx_gb_4shop_4till_3gen_2generator1", "shop.till.gen.<generator>");
+	check("__pyx_fuse_0_1__pyx_pw_4shop_4till_15both", "shop.till.both");
+	check("__pyx_pw_4shop_4till_21__pyx_fuse_0__pyx_f_4shop_4till_third", "shop.till.third");
+	check("_ZL25__pyx_f_4shop_4till_totalP7_objectl", "shop.till.total");
+	check("_ZL25__pyx_f_4shop_4till_totalP7_objectl.cold", "shop.till.total [clone .cold]");
+	check("CPyDef_outer", "outer");
+	check("CPyDef_pure___Box___fill", "pure.Box.fill");
+	check("CPyPy_Box_____init__", "Box.__init__");
+	check("CPyDef_odd___3_name", "odd___name");
+	check("CPyDef_lines_gen_____mypyc_generator_helper__", "lines");
+}
+
+static void test_not_python(void **state)
+{
+	static const char *const names[] = {
+	    "__pyx_",  "__pyx_pw_",      "__pyx_pymod_exec_till",
+	    "CPyDef_", "CPyList_Append", "__pyx_fuse_0",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(names); i++)
+		assert_null(demangle(names[i]));
+	check("__pyx_f_99999999999999999999_x", "99999999999999999999_x");
+}
+
 static void test_suffixes(void **state)
 {
 	(void)state;
@@ -168,7 +209,8 @@ static void test_random_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_languages),   cmocka_unit_test(test_suffixes),
+	    cmocka_unit_test(test_languages),   cmocka_unit_test(test_python),
+	    cmocka_unit_test(test_not_python),  cmocka_unit_test(test_suffixes),
 	    cmocka_unit_test(test_not_mangled), cmocka_unit_test(test_length),
 	    cmocka_unit_test(test_bombs),       cmocka_unit_test(test_random_bytes),
 	};
