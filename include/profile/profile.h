@@ -267,6 +267,9 @@ static inline uint32_t sample_leaf_wait(const struct profile *profile, const str
 // process that of its first thread. 0: it is not known.
 int wait_holder(const struct wait *wait);
 
+// Does the same with the text of what is waited for.
+int wait_text_holder(const char *text);
+
 // Gives the wait's descriptor better words.
 void profile_explain_descriptor(struct profile *profile, uint32_t wait, const char *meaning);
 

@@ -52,6 +52,7 @@ static const struct name_rule part_rules[] = {
     {"lockSlow", WAIT_NAME_RUNTIME_LOCK},             // Go's sync
     {"ObjectMonitor::enter", WAIT_NAME_RUNTIME_LOCK}, // HotSpot
     {"ObjectMonitor::EnterI", WAIT_NAME_RUNTIME_LOCK},
+    {"ObjectMonitor::ReenterI", WAIT_NAME_RUNTIME_LOCK},
     {"ObjectMonitor::wait", WAIT_NAME_RUNTIME_CONDITION},
     {"Unsafe_Park", WAIT_NAME_JAVA_PARK},
     {"ReentrantLock.lock", WAIT_NAME_RUNTIME_LOCK}, // java.util.concurrent.locks
@@ -342,7 +343,7 @@ static enum wait_kind kind_of_descriptor(const struct wait *wait)
 // library's.
 static bool is_known_lock(const struct wait *wait)
 {
-	static const char *const locks[] = {"GIL", "mutex ", "rwlock "};
+	static const char *const locks[] = {"GIL", "mutex ", "rwlock ", "monitor ", "lock "};
 
 	for (size_t i = 0; wait && i < array_size(locks); i++)
 		if (strncmp(wait->descriptor, locks[i], strlen(locks[i])) == 0)

@@ -143,17 +143,21 @@ void profile_explain_descriptor(struct profile *profile, uint32_t wait, const ch
 	profile->waits[wait].meaning = memory_strdup(meaning);
 }
 
-int wait_holder(const struct wait *wait)
+int wait_text_holder(const char *text)
 {
 	static const char held_by[] = ", held by \"", end_of[] = "the end of \"";
-	const char *quote = strrchr(wait->descriptor, '"');
+	const char *quote = strrchr(text, '"');
 	char *end;
 
 	// What a descriptor is may be any path.
-	if (!quote || wait->descriptor[0] == '/' ||
-	    (!strstr(wait->descriptor, held_by) &&
-	     strncmp(wait->descriptor, end_of, sizeof(end_of) - 1) != 0))
+	if (!quote || text[0] == '/' ||
+	    (!strstr(text, held_by) && strncmp(text, end_of, sizeof(end_of) - 1) != 0))
 		return 0;
 	const long tid = strtol(quote + 1, &end, 10);
 	return *end == '\0' && tid > 0 && tid <= INT_MAX ? (int)tid : 0;
+}
+
+int wait_holder(const struct wait *wait)
+{
+	return wait_text_holder(wait->descriptor);
 }

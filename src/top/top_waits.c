@@ -16,17 +16,16 @@ enum { MAX_NAME_BYTES = 1024 };
 #define HELD_BY ", held by "
 
 // The part of the text that says what is waited for, whoever holds it. Of a lock it is the address:
-// in the instant in which nobody holds it its kind is not known.
+// in the instant in which nobody holds it its kind may not be known.
 static const char *thing(const struct wait *wait, size_t *ret_length)
 {
 	const char *text = frame_name_descriptor(wait);
 	const char *held = strstr(text, HELD_BY);
 	const size_t length = held ? (size_t)(held - text) : strlen(text);
-	const char *address = held ? memmem(text, length, " 0x", strlen(" 0x")) : NULL;
+	const char *address = text[0] != '/' ? memmem(text, length, " 0x", strlen(" 0x")) : NULL;
 
-	text = address ? address + 1 : text;
-	*ret_length = address && held ? (size_t)(held - text) : length;
-	return text;
+	*ret_length = address ? (size_t)(text + length - (address + 1)) : length;
+	return address ? address + 1 : text;
 }
 
 static bool is_same_thing(const void *context, uint32_t id, const void *key)

@@ -182,6 +182,7 @@ static struct java *make(const struct search *search)
 	java->code = (struct java_code){
 	    .source = &java->source, .layout = &java->layout, .heaps = &java->heaps};
 	java->methods = (struct java_methods){.layout = &java->layout, .names = names->frame_names};
+	java_objects_init(&java->objects, &java->layout);
 	java->names_module = names->index;
 	search->setup->space->jit_code_generation++; // its code has other rules from now on
 	return java;
@@ -218,6 +219,7 @@ static void java_destroy(void *context)
 	free(java->strings);
 	java_code_deinit(&java->code);
 	java_methods_deinit(&java->methods);
+	java_threads_deinit(&java->threads);
 	free(java->frames);
 	free(java->locations);
 	free(java);
@@ -264,6 +266,8 @@ const struct language java_language = {
     .rule_at_jump = java_rule_at_jump,
     .step = java_take_step,
     .update = java_update,
+    .name_futex = java_name_futex,
+    .name_thread = java_name_thread,
     .read = java_read_note,
     .merge = java_merge,
 };

@@ -15,6 +15,8 @@
 #include "java_heaps.h"
 #include "java_layout.h"
 #include "java_methods.h"
+#include "java_objects.h"
+#include "java_threads.h"
 #include "profile.h"
 
 struct arch_code;
@@ -69,6 +71,8 @@ struct java {
 	size_t n_strings, strings_capacity;
 	struct java_code code;
 	struct java_methods methods;
+	struct java_threads threads;
+	struct java_objects objects;
 	uint32_t names_module;     // the index of "[java]"
 	struct java_frame *frames; // of the last walk
 	size_t n_frames, frames_capacity;
@@ -103,6 +107,12 @@ struct move java_take_step(struct language_step *step);
 
 // Reads how many classes were unloaded; 0: it is not known.
 uint64_t java_read_unloaded(const struct java *java, int tid);
+
+// For struct language: what a thread waits for that sleeps in a futex ("monitor CLASS 0xADDRESS,
+// held by "NAME" TID", "lock CLASS ..., held by ...", "notify of CLASS", "parked on CLASS"), and
+// the name that Java has for a thread.
+char *java_name_futex(void *java, int tid, uint64_t futex);
+char *java_name_thread(void *java, int tid);
 
 // Puts the methods in their places, for struct language.
 bool java_merge(void *java, int tid, const struct snapshot *snapshot,

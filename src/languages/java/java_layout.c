@@ -7,9 +7,13 @@
 #include "memory.h"
 
 enum {
-	MAX_ENTRIES = 1 << 13, // of one table; there are about 800
-	MAX_STRIDE = 128,      // bytes of an entry; there are up to 48
-	CHUNK_ENTRIES = 64,    // that are read at once
+	MAX_ENTRIES = 1 << 13,      // of one table; there are about 800
+	MAX_STRIDE = 128,           // bytes of an entry; there are up to 48
+	CHUNK_ENTRIES = 64,         // that are read at once
+	MAX_THREAD_BYTES = 1 << 14, // of a JavaThread; there are about 2000
+	MAX_FLAGS = 1 << 13,        // there are about 1500
+	MAX_FLAG_BYTES = 64,        // there are up to 40
+	WORD = 8,
 };
 
 // A field, or with field NULL the size of a type.
@@ -92,6 +96,72 @@ static const struct wanted wanted[] = {
     FIELD("Symbol", "_length", symbol_length),
     FIELD("Symbol", "_body", symbol_body),
     FIELD("Symbol", "_body[0]", symbol_body),
+    STATIC("ThreadsSMRSupport", "_java_thread_list", thread_list),
+    STATIC("Threads", "_thread_list", first_thread), // up to 11
+    FIELD("ThreadsList", "_length", list_length),
+    FIELD("ThreadsList", "_threads", list_items),
+    FIELD("JavaThread", "_next", next_thread),
+    FIELD("JavaThread", "_osthread", os_thread),
+    FIELD("Thread", "_osthread", os_thread), // from 25 on
+    FIELD("OSThread", "_thread_id", os_thread_id),
+    FIELD("JavaThread", "_stack_base", stack_base),
+    FIELD("JavaThread", "_stack_size", stack_size),
+    FIELD("JavaThread", "_threadObj", thread_object),
+    FIELD("JavaThread", "_current_pending_monitor", pending_monitor),
+    FIELD("JavaThread", "_current_waiting_monitor", waiting_monitor),
+    FIELD("Thread", "_current_pending_monitor", pending_monitor), // up to 11
+    FIELD("Thread", "_current_waiting_monitor", waiting_monitor),
+    FIELD("JavaThread", "_monitor_owner_id", owner_id), // from 24 on
+    FIELD("JavaThread", "_lock_stack", lock_stack),
+    FIELD("LockStack", "_top", lock_stack_top),
+    FIELD("LockStack", "_base[0]", lock_stack_first),
+    FIELD("ObjectMonitor", "_owner", monitor_owner),
+    FIELD("ObjectMonitor", "_object", monitor_object),
+    FIELD("OopHandle", "_obj", handle),
+    STATIC("Universe", "_collectedHeap", heap),
+    STATIC("Universe", "_narrow_oop._base", oop_base), // up to 12
+    STATIC("Universe", "_narrow_oop._shift", oop_shift),
+    STATIC("CompressedOops", "_narrow_oop._base", oop_base),
+    STATIC("CompressedOops", "_narrow_oop._shift", oop_shift),
+    STATIC("CompressedOops", "_base", oop_base), // from 23 on
+    STATIC("CompressedOops", "_shift", oop_shift),
+    STATIC("Universe", "_narrow_klass._base", class_base), // up to 12
+    STATIC("Universe", "_narrow_klass._shift", class_shift),
+    STATIC("CompressedKlassPointers", "_narrow_klass._base", class_base),
+    STATIC("CompressedKlassPointers", "_narrow_klass._shift", class_shift),
+    STATIC("CompressedKlassPointers", "_base", class_base), // from 23 on
+    STATIC("CompressedKlassPointers", "_shift", class_shift),
+    FIELD("CollectedHeap", "_reserved", heap_reserved),
+    FIELD("CollectedHeap", "_is_gc_active", heap_is_active),
+    FIELD("CollectedHeap", "_is_stw_gc_active", heap_is_active), // from 22 on
+    FIELD("CollectedHeap", "_total_collections", heap_collections),
+    FIELD("MemRegion", "_start", region_start),
+    FIELD("MemRegion", "_word_size", region_words),
+    FIELD("Klass", "_primary_supers[0]", class_supers),
+    FIELD("InstanceKlass", "_fields", class_fields), // up to 20
+    FIELD("InstanceKlass", "_java_fields_count", class_n_fields),
+    FIELD("InstanceKlass", "_fieldinfo_stream", class_stream),
+    FIELD("InstanceKlass", "_constants", class_constants),
+    FIELD("Array<u2>", "_data", words_data),
+    FIELD("Array<u1>", "_data", bytes_data),
+    STATIC("JVMFlag", "flags", flags),
+    STATIC("JVMFlag", "numFlags", n_flags),
+    SIZE("JVMFlag", flag_bytes),
+    FIELD("JVMFlag", "_name", flag_name),
+    FIELD("JVMFlag", "_addr", flag_value),
+};
+
+// Options of the virtual machine that are asked for.
+static const struct {
+	const char *name;
+	size_t member; // of struct java_layout
+} wanted_flags[] = {
+    {"UseCompressedOops", offsetof(struct java_layout, has_narrow_oops)},
+    {"UseCompressedClassPointers", offsetof(struct java_layout, has_narrow_classes)},
+    {"UseCompactObjectHeaders", offsetof(struct java_layout, has_compact_heads)},
+    {"UseSerialGC", offsetof(struct java_layout, uses_serial)},
+    {"UseParallelGC", offsetof(struct java_layout, uses_parallel)},
+    {"UseG1GC", offsetof(struct java_layout, uses_g1)},
 };
 
 // A table, and where the parts of its entries are.
@@ -158,6 +228,12 @@ static uint64_t word_at(const uint8_t *entry, uint64_t offset)
 	return java_word(entry, (int32_t)offset);
 }
 
+// A thread's own structure is large; it is not read as a whole.
+static uint64_t max_offset(const char *type)
+{
+	return strcmp(type, "JavaThread") == 0 ? MAX_THREAD_BYTES : JAVA_MAX_STRUCTURE;
+}
+
 // Sets the member that the entry tells of, if there is one.
 static void set_member(const struct table *table, const uint8_t *entry, const char *type,
                        const char *field, struct java_layout *layout)
@@ -177,7 +253,7 @@ static void set_member(const struct table *table, const uint8_t *entry, const ch
 			*(uint64_t *)member = value;
 		else
 			*(int32_t *)member =
-			    value < JAVA_MAX_STRUCTURE ? (int32_t)value : JAVA_NO_FIELD;
+			    value < max_offset(type) ? (int32_t)value : JAVA_NO_FIELD;
 	}
 }
 
@@ -218,12 +294,41 @@ static bool read_table(const struct table *table, bool has_fields, struct java_l
 	return false;
 }
 
-static bool has_all(const struct java_layout *layout, const int32_t *members, size_t n)
+static void set_flag(const char *name, uint64_t value, struct java_layout *layout)
+{
+	for (size_t i = 0; i < array_size(wanted_flags); i++)
+		if (strcmp(wanted_flags[i].name, name) == 0)
+			*(uint64_t *)((uint8_t *)layout + wanted_flags[i].member) = value;
+}
+
+// Finds the options. Without them objects are not read.
+static void read_flags(const struct java_source *source, struct java_layout *layout)
+{
+	const uint64_t start = java_read_word(&source->memory, layout->flags);
+	const uint64_t n = java_read_word(&source->memory, layout->n_flags);
+	const size_t size = (size_t)layout->flag_bytes;
+	uint8_t bytes[MAX_FLAG_BYTES];
+
+	if (layout->flag_bytes < 2 * WORD || size > sizeof(bytes) || n > MAX_FLAGS ||
+	    layout->flag_name < 0 || (size_t)layout->flag_name > size - WORD ||
+	    layout->flag_value < 0 || (size_t)layout->flag_value > size - WORD)
+		return;
+	for (uint64_t i = 0; i < n; i++) {
+		if (!java_read(&source->memory, start + i * size, bytes, size))
+			return;
+		const uint64_t at = java_word(bytes, layout->flag_name);
+		const char *name = at ? source->find_string(source->context, at) : NULL;
+		if (name)
+			set_flag(name, java_word(bytes, layout->flag_value), layout);
+	}
+}
+
+static bool has_all(const int32_t *members, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (members[i] == JAVA_NO_FIELD)
 			return false;
-	return layout->heaps != 0 && layout->call_stub_return != 0;
+	return true;
 }
 
 // True if fields lie in their structures.
@@ -258,9 +363,22 @@ static bool has_needed(const struct java_layout *layout)
 	                       layout->immutable_size};
 	const bool is_new = layout->immutable_data != JAVA_NO_FIELD;
 
-	return has_all(layout, needed, array_size(needed)) && has_room(layout) &&
-	       (is_new ? has_all(layout, new, array_size(new))
-	               : has_all(layout, old, array_size(old)));
+	return layout->heaps != 0 && layout->call_stub_return != 0 &&
+	       has_all(needed, array_size(needed)) && has_room(layout) &&
+	       (is_new ? has_all(new, array_size(new)) : has_all(old, array_size(old)));
+}
+
+bool java_layout_has_threads(const struct java_layout *layout)
+{
+	const int32_t needed[] = {
+	    layout->os_thread,       layout->os_thread_id,  layout->stack_base,
+	    layout->stack_size,      layout->thread_object, layout->pending_monitor,
+	    layout->waiting_monitor, layout->monitor_owner, layout->monitor_object};
+	const int32_t array[] = {layout->list_length, layout->list_items};
+
+	return has_all(needed, array_size(needed)) &&
+	       (layout->thread_list ? has_all(array, array_size(array))
+	                            : layout->first_thread && layout->next_thread >= 0);
 }
 
 enum java_layout_result java_layout_read(const struct java_source *source, struct java_layout *ret)
@@ -276,6 +394,7 @@ enum java_layout_result java_layout_read(const struct java_source *source, struc
 		return JAVA_LAYOUT_EARLY;
 	if (ret->version == 0)
 		return JAVA_LAYOUT_UNKNOWN;
+	read_flags(source, ret);
 	if (!java_read(&source->memory, ret->version, &ret->major, sizeof(ret->major)) ||
 	    ret->major == 0)
 		return JAVA_LAYOUT_EARLY;

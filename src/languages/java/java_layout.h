@@ -49,6 +49,31 @@ struct java_layout {
 	int32_t pool_bytes, pool_holder, pool_file, klass_file;
 	int32_t klass_name;
 	int32_t symbol_length, symbol_body;
+
+	// What follows tells of threads, locks and objects; a JDK may lack some of it.
+
+	// JavaThread and OSThread. Up to JDK 11 threads are a chain, later an array; from 24 on a
+	// monitor's owner is known by a number.
+	uint64_t thread_list, first_thread;
+	int32_t list_length, list_items, next_thread;
+	int32_t os_thread, os_thread_id, stack_base, stack_size;
+	int32_t thread_object, pending_monitor, waiting_monitor, owner_id;
+	int32_t lock_stack, lock_stack_top, lock_stack_first; // from 21 on
+
+	// ObjectMonitor. `handle` is known from 16 on: what points to an object is an address of
+	// the object's address then.
+	int32_t monitor_owner, monitor_object, handle;
+
+	// Objects, and the collector.
+	uint64_t heap, oop_base, oop_shift, class_base, class_shift;
+	int32_t heap_reserved, heap_is_active, heap_collections, region_start, region_words;
+	int32_t class_supers, class_fields, class_n_fields, class_stream, class_constants;
+	int32_t words_data, bytes_data; // of Array<u2>, Array<u1>
+	// Addresses of options, each a byte; 0: this JDK does not have it.
+	uint64_t flags, n_flags;
+	int32_t flag_bytes, flag_name, flag_value;
+	uint64_t has_narrow_oops, has_narrow_classes, has_compact_heads;
+	uint64_t uses_serial, uses_parallel, uses_g1;
 };
 
 // Where the tables are found.
@@ -67,6 +92,9 @@ enum java_layout_result {
 	JAVA_LAYOUT_EARLY,   // the tables, or the version, cannot be read yet
 	JAVA_LAYOUT_UNKNOWN, // a needed field is missing; `major` is set if it is known
 };
+
+// True if the JDK tells of its threads what they wait for.
+bool java_layout_has_threads(const struct java_layout *layout);
 
 enum java_layout_result java_layout_read(const struct java_source *source, struct java_layout *ret);
 

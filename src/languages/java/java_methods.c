@@ -7,13 +7,13 @@
 #include "frame_names.h"
 #include "java_name.h"
 #include "java_stream.h"
+#include "java_symbol.h"
 #include "memory.h"
 
 enum {
 	WORD = 8,
 	MAX_METHODS = 1 << 18,
 	MAX_METHOD_BYTES = 1 << 20, // bytecodes (65535 at most), lines, and other tables
-	MAX_SYMBOL_BYTES = 1024,    // that are shown of a name
 	FLAG_LINES = 1,             // ConstMethodFlags: has_linenumber_table
 	FIRST_WITHOUT_ZERO = 20,    // JDK (java_stream.h)
 };
@@ -39,35 +39,9 @@ static bool method_equal(const void *context, uint32_t id, const void *key)
 	return ((const struct java_methods *)context)->items[id].address == *(const uint64_t *)key;
 }
 
-// Reads a Symbol as a string; false if it cannot be read, or is none.
-static bool read_symbol(const struct java_layout *layout, const struct java_memory *memory,
-                        uint64_t symbol, char ret[MAX_SYMBOL_BYTES + 1])
-{
-	uint16_t length;
-
-	if (symbol == 0 || symbol % WORD != 0 ||
-	    !java_read(memory, symbol + (uint64_t)layout->symbol_length, &length, sizeof(length)) ||
-	    length == 0)
-		return false;
-	const size_t size = length < MAX_SYMBOL_BYTES ? length : MAX_SYMBOL_BYTES;
-	if (!java_read(memory, symbol + (uint64_t)layout->symbol_body, ret, size))
-		return false;
-	ret[size] = '\0';
-	return strlen(ret) == size;
-}
-
-// Reads a name that the class's constants have.
-static bool read_constant(const struct java_layout *layout, const struct java_memory *memory,
-                          uint64_t pool, uint16_t index, char ret[MAX_SYMBOL_BYTES + 1])
-{
-	const uint64_t at = pool + (uint64_t)layout->pool_bytes + (uint64_t)index * WORD;
-
-	return index != 0 && read_symbol(layout, memory, java_read_word(memory, at), ret);
-}
-
 // Reads the name of the file with the class's source; "" if the class does not say it.
 static void read_file(const struct java_layout *layout, const struct java_memory *memory,
-                      uint64_t pool, uint64_t holder, char ret[MAX_SYMBOL_BYTES + 1])
+                      uint64_t pool, uint64_t holder, char ret[JAVA_SYMBOL_SIZE])
 {
 	const uint64_t at = layout->pool_file != JAVA_NO_FIELD
 	                        ? pool + (uint64_t)layout->pool_file
@@ -76,7 +50,7 @@ static void read_file(const struct java_layout *layout, const struct java_memory
 
 	if ((layout->pool_file == JAVA_NO_FIELD && layout->klass_file == JAVA_NO_FIELD) ||
 	    !java_read(memory, at, &index, sizeof(index)) ||
-	    !read_constant(layout, memory, pool, index, ret))
+	    !java_symbol_constant(layout, memory, pool, index, ret))
 		ret[0] = '\0';
 }
 
@@ -86,12 +60,13 @@ static uint32_t add_names(struct java_methods *methods, const struct java_memory
 {
 	const struct java_layout *layout = methods->layout;
 	const uint64_t pool = java_word(const_method, layout->const_pool);
-	char class[MAX_SYMBOL_BYTES + 1], name[MAX_SYMBOL_BYTES + 1], file[MAX_SYMBOL_BYTES + 1];
+	char class[JAVA_SYMBOL_SIZE], name[JAVA_SYMBOL_SIZE], file[JAVA_SYMBOL_SIZE];
 	const uint64_t holder = java_read_word(memory, pool + (uint64_t)layout->pool_holder);
 	const uint64_t class_at = java_read_word(memory, holder + (uint64_t)layout->klass_name);
 
-	if (pool == 0 || holder == 0 || !read_symbol(layout, memory, class_at, class) ||
-	    !read_constant(layout, memory, pool, java_u16(const_method, layout->const_name), name))
+	if (pool == 0 || holder == 0 || !java_symbol_read(layout, memory, class_at, class) ||
+	    !java_symbol_constant(layout, memory, pool, java_u16(const_method, layout->const_name),
+	                          name))
 		return FRAME_NAMES_NONE;
 	read_file(layout, memory, pool, holder, file);
 	_cleanup_free_ char *full = java_name_method(class, name);

@@ -29,13 +29,44 @@ static size_t without_number(const char *class, size_t length)
 	           : length;
 }
 
-char *java_name_method(const char *class, const char *method)
+char *java_name_class(const char *class)
 {
 	const size_t length = without_number(class, shown_length(class));
-	char *name = memory_printf("%.*s.%s", (int)length, class, method);
+	char *name = memory_strndup(class, length);
 
 	for (size_t i = 0; i < length; i++)
 		if (name[i] == '/')
 			name[i] = '.';
 	return name;
+}
+
+char *java_name_method(const char *class, const char *method)
+{
+	_cleanup_free_ char *name = java_name_class(class);
+
+	return memory_printf("%s.%s", name, method);
+}
+
+char *java_name_lock(const char *class)
+{
+	static const char packages[][32] = {"java.util.concurrent.locks.", "java.util.concurrent."};
+	static const char outer[] = "AbstractQueuedSynchronizer$";
+	static const char inner[][16] = {"$NonfairSync", "$FairSync", "$Sync"};
+	const char *begin = class;
+	size_t length;
+
+	for (size_t i = 0; i < array_size(packages) && begin == class; i++)
+		if (strncmp(class, packages[i], strlen(packages[i])) == 0)
+			begin += strlen(packages[i]);
+	if (begin == class)
+		return memory_strdup(class);
+	if (strncmp(begin, outer, strlen(outer)) == 0)
+		begin += strlen(outer);
+	length = strlen(begin);
+	for (size_t i = 0; i < array_size(inner); i++) {
+		const size_t size = strlen(inner[i]);
+		if (length > size && strcmp(begin + length - size, inner[i]) == 0)
+			return memory_strndup(begin, length - size);
+	}
+	return memory_strdup(begin);
 }
