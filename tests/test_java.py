@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Java: what the virtual machine says of its threads' stacks is what is shown, by its names and lines."""
 
+import collections
 import glob
+import json
 import os
 import re
 import shutil
@@ -49,6 +51,25 @@ def read_told(path):
             frames = re.findall(r"(\S+?)\(([^():]*):(-?\d+)\);", stack)
             told[thread] = [(without_number(name), file, max(int(n), 0)) for name, file, n in frames]
     return told
+
+
+def read_locks(path):
+    """{thread: (class, owner)}; the threads in a deadlock."""
+    told, dead = {}, set()
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            name, *rest = line.rstrip("\n").split("|")
+            if name == "dead":
+                dead.add(rest[0])
+            else:
+                told[name] = (rest[0], rest[1])
+    return told, dead
+
+
+def short_name(lock):
+    """As the program calls it."""
+    name = re.sub(r"^java\.util\.concurrent\.(locks\.)?(AbstractQueuedSynchronizer\$)?", "", lock)
+    return re.sub(r"\$(Nonfair|Fair)?Sync$", "", name) if name != lock else lock
 
 
 def wait_kind(stack):
@@ -100,6 +121,51 @@ class Java(harness.TestCase):
         self.assertGreaterEqual(len(kinds), N_BLOCKED - n_enter)
         return run
 
+    def dump(self, target, told):
+        """A dump in which no waiting thread was just looking at its monitor, as some do now and then."""
+        for _ in range(10):
+            dump = json.loads(harness.Run(["dump", "--json", str(target.pid)]).finish().stdout)
+            threads = {thread["name"]: thread for thread in dump["threads"]}
+            if all(threads[name]["waits_for"] for name, (_, owner) in told.items() if owner) and dump["deadlocks"]:
+                break
+        return dump, threads
+
+    def check_dump(self, target, told, dead):
+        dump, threads = self.dump(target, told)
+        for name, (lock, owner) in told.items():
+            waits = threads[name]["waits_for"]
+            if not owner:
+                self.assertFalse(waits and waits["owners"], name)
+                continue
+            self.assertEqual([(one["name"], one["tid"]) for one in waits["owners"]], [(owner, threads[owner]["tid"])])
+            self.assertEqual(waits["symbol"], short_name(lock), name)
+            self.assertEqual(waits["what"], "lock" if "concurrent" in lock else "monitor", name)
+            self.assertEqual(threads[name]["kind"], "lock", name)
+        self.assertEqual([set(tids) for tids in dump["deadlocks"]], [{threads[name]["tid"] for name in dead}])
+        return {name: thread["tid"] for name, thread in threads.items()}
+
+    def check_locks(self, java, options):
+        path = os.path.join(self.directory(), "locks")
+        target = self.start_java("locks", path, java=java, options=options)
+        told, dead = read_locks(path)
+        tids = self.check_dump(target, told, dead)
+        waits = collections.defaultdict(set)
+        for sample in attach(target, hz=99).pprof.samples:
+            waits[sample.thread].add(sample.descriptor)
+        for name, (lock, owner) in told.items():
+            what = re.escape(short_name(lock))
+            pattern = rf'\w+ {what} 0x[0-9a-f]+, held by "{owner}" {tids.get(owner)}$'
+            if lock:
+                self.assertRegex("".join(waits[name] - {None}), pattern if owner else rf"^\w+ o[fn] {what}$", name)
+            else:
+                self.assertEqual(waits[name] - {None}, set(), name)
+
+    def test_locks(self):
+        """What each thread waits for, who has it, and deadlocks, as Java itself tells."""
+        for options in [["-XX:+UseSerialGC"], []]:
+            with self.subTest(options=options):
+                self.check_locks("java", options)
+
     def test_blocked(self):
         """Every name, file and line, interpreted, compiled and inlined; native frames around them."""
         for options in MODES:
@@ -120,6 +186,7 @@ class Java(harness.TestCase):
         for java in javas:
             with self.subTest(java=java):
                 self.check_blocked(java, [])
+                self.check_locks(java, [])
 
     def test_running(self):
         """Threads that compute: each stack begins at the thread's start, and each frame has a name."""

@@ -25,7 +25,8 @@ enum lock_what {
 	LOCK_WHAT_PROCESS, // the end of a process, by a pidfd
 	LOCK_WHAT_PIPE,
 	LOCK_WHAT_SOCKET,
-	LOCK_WHAT_LOCK, // of a language or runtime
+	LOCK_WHAT_LOCK,    // of a language or runtime
+	LOCK_WHAT_MONITOR, // of an object of Java's
 	N_LOCK_WHATS,
 };
 

@@ -6,6 +6,7 @@
 
 #include "frame_name.h"
 #include "memory.h"
+#include "own_code.h"
 #include "sample_kind.h"
 #include "text.h"
 
@@ -125,6 +126,7 @@ static void visit_location(const struct dump *dump, uint32_t id, const struct vi
 		frame.file = function->file ? function->file : "";
 		frame.line = line->line;
 		frame.is_inlined = i + 1 < lines->count;
+		frame.is_own = own_code_function(module, function);
 		visit_named(visitor, frame, memory_strdup(function->name));
 	}
 }

@@ -68,6 +68,7 @@ struct dump_frame {
 	uint64_t offset;    // in the module
 	uint64_t address;   // in the process; 0: not known
 	bool is_inlined;
+	bool is_own; // of the program's own code (own_code.h)
 };
 
 // Calls visit(context, frame) for each frame of the sample, leaf first.

@@ -20,7 +20,9 @@
 #include "proc.h"
 #include "process_list.h"
 #include "resident.h"
+#include "runtimes.h"
 #include "sampler.h"
+#include "syscall_numbers.h"
 #include "target.h"
 #include "targets.h"
 #include "text.h"
@@ -42,6 +44,7 @@ struct sampled {
 	bool is_asleep; // in this call, and this is the kernel's count of its runs
 	uint64_t runs;
 	struct proc_syscall call;
+	char *lock; // of a language's runtime that it waits for, as text; NULL: none
 };
 
 struct taking {
@@ -96,6 +99,15 @@ static void look_early(struct taking *taking, const struct targets *targets)
 		qsort(taking->early, taking->n_early, sizeof(*taking->early), compare_early);
 }
 
+// Reads what the thread waits for once more: all that sleep were seen asleep by now, and nobody who
+// has slept since then can have released a lock.
+static char *read_lock(const struct target *target, const struct target_thread *thread)
+{
+	return thread->sleep.asleep && target->runtimes && thread->call.nr == SYS_futex
+	           ? runtimes_name_futex(target->runtimes, thread->tid, thread->call.args[0])
+	           : NULL;
+}
+
 // Threads that were asked to stop may stop meanwhile, and are not to be held: no more than that.
 static void note_sampled(void *context, const struct target *target)
 {
@@ -114,6 +126,7 @@ static void note_sampled(void *context, const struct target *target)
 		            thread->sleep.asleep && target->sees_syscalls && thread->has_schedstat,
 		        .runs = thread->sleep.runs,
 		        .call = thread->call,
+		        .lock = read_lock(target, thread),
 		    };
 	}
 }
@@ -125,7 +138,7 @@ static void find_locks(const struct taking *taking)
 	for (size_t i = 0; i < taking->n_sampled; i++) {
 		const struct sampled *sampled = &taking->sampled[i];
 		dump_locks_add(locks, sampled->pid, sampled->tid, sampled->thread,
-		               sampled->is_asleep, sampled->runs);
+		               sampled->is_asleep, sampled->runs, sampled->lock);
 		dump_locks_add_process(locks, sampled->pid);
 	}
 	dump_locks_look_again(locks);
@@ -323,6 +336,7 @@ static bool waits_for_lock(const struct dump *dump, const struct dump_thread *th
 	case LOCK_WHAT_MUTEX:
 	case LOCK_WHAT_RWLOCK:
 	case LOCK_WHAT_STREAM:
+	case LOCK_WHAT_MONITOR:
 		return true;
 	default:
 		return false;
@@ -386,6 +400,8 @@ struct error *dump_live_take(const struct options *options, struct events *event
 	                          }};
 	modules_set_debug_sources(&ret->modules, sources);
 	struct error *error = take(&taking);
+	for (size_t i = 0; i < taking.n_sampled; i++)
+		free(taking.sampled[i].lock);
 	free(taking.early);
 	free(taking.sampled);
 	return error;

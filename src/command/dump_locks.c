@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "call_text.h"
 #include "clock.h"
 #include "data_symbol.h"
 #include "dump.h"
@@ -13,8 +14,10 @@
 #include "dump_shared.h"
 #include "file_locks.h"
 #include "memory.h"
+#include "own_tids.h"
 #include "proc.h"
 #include "process_list.h"
+#include "profile.h"
 #include "syscall_numbers.h"
 
 enum {
@@ -35,11 +38,12 @@ static struct dump_waiter *push(struct dump_locks *locks, int pid, int tid)
 }
 
 void dump_locks_add(struct dump_locks *locks, int pid, int tid, uint32_t thread, bool asleep,
-                    uint64_t runs)
+                    uint64_t runs, const char *lock)
 {
 	struct dump_waiter *waiter = push(locks, pid, tid);
 
 	waiter->thread = thread;
+	waiter->lock = lock;
 	waiter->is_same = asleep && waiter->has_look && waiter->look.runs == runs;
 }
 
@@ -213,49 +217,12 @@ static int compare_waiters(const void *a_pointer, const void *b_pointer)
 	return (a->tid > b->tid) - (a->tid < b->tid);
 }
 
-// The tids of one process as it sees them itself, in its own pid namespace.
-struct own_tids {
-	int pid;
-	bool is_elsewhere; // in another namespace than we
-	int *own, *ours;   // of each thread
-	size_t count;
-};
-
-static void own_tids_init(struct own_tids *tids, int pid)
-{
-	struct proc_status status;
-
-	*tids = (struct own_tids){.pid = pid};
-	tids->ours = process_threads(pid, &tids->count);
-	tids->own = memory_alloc_zeroed(tids->count + 1, sizeof(*tids->own));
-	tids->is_elsewhere = proc_read_status(pid, &status) && status.has_own_pids;
-	for (size_t i = 0; i < tids->count; i++)
-		tids->own[i] = !tids->is_elsewhere                        ? tids->ours[i]
-		               : proc_read_status(tids->ours[i], &status) ? status.ns_pid
-		                                                          : 0;
-}
-
-static void own_tids_deinit(struct own_tids *tids)
-{
-	free(tids->own);
-	free(tids->ours);
-}
-
-// Our tid of the thread; 0: the process has none such.
-static int our_tid(const struct own_tids *tids, int own)
-{
-	for (size_t i = 0; i < tids->count; i++)
-		if (tids->own[i] == own)
-			return tids->ours[i];
-	return 0;
-}
-
 // The process of the thread, which may be another one's if the lock is shared; 0: there is none.
 static int process_of(const struct own_tids *tids, int own, bool is_shared)
 {
 	struct proc_status status;
 
-	if (our_tid(tids, own))
+	if (own_tids_find(tids, own))
 		return tids->pid;
 	return is_shared && !tids->is_elsewhere && proc_read_status(own, &status) ? status.tgid : 0;
 }
@@ -288,8 +255,35 @@ static void find_futex_holder(struct dump_waiter *waiter, struct deadlock_node *
 		claim->owner = 0;
 		return;
 	}
-	add_holder(node, pid, pid == tids->pid ? our_tid(tids, claim->owner) : claim->owner);
+	add_holder(node, pid, pid == tids->pid ? own_tids_find(tids, claim->owner) : claim->owner);
 	node->is_certain = claim->is_certain && !claim->is_timed;
+}
+
+// Reads a lock of Java's from its text: "monitor CLASS 0xADDRESS, held by "NAME" TID", or "lock
+// ...". The owner of a monitor alone lets others enter; who waits for another lock may do so for a
+// time.
+static bool find_java_holder(struct dump_waiter *waiter, struct deadlock_node *node, int pid)
+{
+	static const char monitor[] = "monitor ", lock[] = "lock ";
+	struct lock_claim *claim = &waiter->claim;
+	const char *text = waiter->lock ?: "";
+	const bool is_monitor = strncmp(text, monitor, strlen(monitor)) == 0;
+	const char *name = text + strlen(is_monitor ? monitor : lock);
+	const char *address = strstr(text, " 0x");
+
+	if (!address || (!is_monitor && strncmp(text, lock, strlen(lock)) != 0))
+		return false;
+	claim->what = is_monitor ? LOCK_WHAT_MONITOR : LOCK_WHAT_LOCK;
+	claim->address = strtoull(address + 1, NULL, 16);
+	claim->owner = wait_text_holder(text);
+	claim->is_certain = claim->owner != 0;
+	claim->is_timed = !is_monitor && call_futex_is_timed(waiter->look.call.args);
+	if (address > name)
+		waiter->symbol = memory_strndup(name, (size_t)(address - name));
+	if (claim->owner)
+		add_holder(node, pid, claim->owner);
+	node->is_certain = claim->is_certain && !claim->is_timed;
+	return true;
 }
 
 // Checks that no signal handler can end the thread's wait: by the call's EINTR, by longjmp(3) or by
@@ -356,6 +350,8 @@ static void find_holders(const struct dump_locks *locks, size_t i, struct own_ti
 	const int64_t nr = waiter->look.call.nr;
 
 	if (!waiter->is_same)
+		return;
+	if (find_java_holder(waiter, &locks->nodes[i], tids->pid))
 		return;
 	if (nr == SYS_futex || nr == SYS_restart_syscall)
 		find_futex_holder(waiter, &locks->nodes[i], tids);

@@ -27,6 +27,8 @@ struct dump_waiter {
 	struct lock_claim claim;
 	struct peer_wanted peer; // who has the other end of the pipe or socket that it waits for
 	char *symbol;            // the lock's name; NULL: none
+	const char *lock;        // of a language's runtime, as text (wait_reasons.h); NULL: none;
+	                         // borrowed
 };
 
 struct dump_locks {
@@ -45,8 +47,9 @@ struct dump_locks {
 
 // Takes the first look at a thread of the dump, which had been scheduled `runs` times when it was
 // sampled. Not `asleep`: the thread runs, so that it can hold something but waits for nothing.
+// `lock` is borrowed until dump_locks_find.
 void dump_locks_add(struct dump_locks *locks, int pid, int tid, uint32_t thread, bool asleep,
-                    uint64_t runs);
+                    uint64_t runs, const char *lock);
 
 // Notes that all threads of the process were added.
 void dump_locks_add_process(struct dump_locks *locks, int pid);

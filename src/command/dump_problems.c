@@ -149,6 +149,7 @@ char *dump_holder_text(const struct dump *dump, const struct dump_thread *thread
 
 struct place_search {
 	char *place; // "slow t.cc:13"
+	bool is_own; // it is of the program's own code
 };
 
 static bool is_library(const char *module)
@@ -169,14 +170,17 @@ static bool is_header(const char *file)
 	       strncmp(file, "/usr/lib/", strlen("/usr/lib/")) == 0;
 }
 
-// The innermost function of the program's own.
+// The innermost function of the program's own; without any, the innermost one of no system library.
 static void note_place(void *context, const struct dump_frame *frame)
 {
 	struct place_search *search = context;
 	const char *slash = strrchr(frame->file, '/');
 
-	if (search->place || is_library(frame->module) || is_header(frame->file))
+	if (search->is_own || (search->place && !frame->is_own) || is_library(frame->module) ||
+	    is_header(frame->file))
 		return;
+	free(search->place);
+	search->is_own = frame->is_own;
 	search->place = frame->line ? memory_printf("%s %s:%" PRIu32, frame->name,
 	                                            slash ? slash + 1 : frame->file, frame->line)
 	                            : memory_strdup(frame->name);

@@ -53,6 +53,7 @@ const char *lock_what_name(enum lock_what what)
 	    "semaphore", "barrier", "static initialization",
 	    "file_lock", "child",   "process",
 	    "pipe",      "socket",  "lock",
+	    "monitor",
 	};
 
 	return names[what];
