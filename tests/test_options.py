@@ -350,6 +350,8 @@ class Outputs(harness.TestCase):
         target = self.start_fixture("locks")
         shown, _ = self.answer("-p", target.pid, "-d", "0.3")
         self.assertRegex(shown, r"(?m)^Waits:\n.*FOR.*\n(?:.*\n)*?.* lock +mutex 0x.* \"holder\" \d+ ")
+        self.assertRegex(shown, r"(?m)^Idle time \(\d+ %\) is not counted")
+        self.assertNotRegex(shown, r"(?m)^ .* (condition|timer|event) ")
 
     def test_answer_of_a_command(self):
         """The table comes when the command has ended."""

@@ -37,6 +37,8 @@ static void write_view(const struct top_model *model, enum top_view view, size_t
 			fprintf(stream, "%s\n", line);
 		}
 	}
+	if (n_rows > 0 && table.note && view == TOP_FUNCTIONS)
+		fprintf(stream, "%s\n", table.note);
 	top_table_deinit(&table);
 }
 
@@ -63,6 +65,7 @@ void run_table_write(const struct options *options, const struct profile *profil
 	                           .n_spans = timeline->n_spans,
 	                           .selected = selected,
 	                           .cpu_log = &no_log,
+	                           .choice = {.hides_idle = true},
 	                           .from_ns = profile->start_ns,
 	                           .to_ns = profile->start_ns + profile->duration_ns + 1,
 	                       });
