@@ -206,7 +206,7 @@ class Agent(harness.TestCase):
         wait_for(lambda: self.metrics()["silent"] == (2 if hidden else 1), "the time-outs")
         _, n_failed, _ = self.end(agent)
         self.assertEqual(n_failed, 0, self.stderr)
-        self.assertRegex(self.stderr, r"process \d+ is not sampled: its command line, its environment, or its user's name, is not told")
+        self.assertRegex(self.stderr, r"process \d+ is not sampled: its command line, environment or user name could not be read")
         self.assertEqual(len({name.split(".")[-5] for name in self.spool()}), 1)
         self.assert_let_go(target)
 
@@ -248,11 +248,11 @@ class Agent(harness.TestCase):
         agent = self.begin("--window=100ms", "--period=100ms", f"--rules={rules}")
         wait_for(lambda: numbers(shop), "a window", 60)
         second = self.begin(f"exe={self.program}")  # into the same directory
-        self.assertIn("agent: another one writes to the directory", second.communicate()[1])
+        self.assertIn("agent: another agent uses the directory", second.communicate()[1])
         self.assertEqual(second.returncode, 3)
         for text, mistake in (
             (f"exe={self.where}/other\nexe=(\n", f"{rules}:2: 'exe=(' is not a regular expression"),
-            (f"exclude exe={self.where}/other\n", "agent: no rule chooses a process"),
+            (f"exclude exe={self.where}/other\n", "agent: give a rule such as"),
             ("exe=/\0", f"--rules: the file '{rules}' is not a text"),
         ):
             write(text)
@@ -352,11 +352,11 @@ class Agent(harness.TestCase):
 
         alone = self.start_named("alone", 40 << 20)
         agent = self.begin("-F", 999, "--window=2s", "--period=2s", "--max-memory=32M", f"exe={self.where}/.*")
-        self.assertEqual(read_line("out of memory|took too much memory")[0], "out of memory")
+        self.assertEqual(read_line("out of memory|used too much memory")[0], "out of memory")
         alone.end()
         together = [self.start_named(f"one{i}", 8 << 20) for i in range(5)]
         agent.send_signal(signal.SIGHUP)
-        pid = read_line(r"the sampler of process (\d+) took too much memory")[1]
+        pid = read_line(r"the sampler of process (\d+) used too much memory")[1]
         self.assertIn(int(pid), [target.pid for target in together])
         _, n_failed, _ = self.end(agent)
         metrics = self.metrics()

@@ -62,7 +62,7 @@ class Targets(harness.TestCase):
             [*unshare, "sh", "-c", script, harness.PROFILER], text=True, stderr=subprocess.PIPE
         )
         self.assertEqual(run.returncode, STATUS_TARGET, run.stderr)
-        self.assertIn("profiler: there is no /proc here", run.stderr)
+        self.assertIn("profiler: /proc is not mounted here", run.stderr)
 
     def test_proc_of_another_namespace(self):
         """Its numbers are other processes, of which nothing may pass for the one that is meant: in a
@@ -80,7 +80,7 @@ class Targets(harness.TestCase):
 
     def refused_other_proc(self, *command):
         run = subprocess.run(command, text=True, capture_output=True, check=False)
-        self.assertIn("profiler: the /proc here is that of another PID namespace", run.stderr)
+        self.assertIn("profiler: /proc shows another PID namespace", run.stderr)
         self.assertEqual(run.returncode, STATUS_TARGET, run.stderr)
 
     def test_kernel_thread(self):
@@ -550,7 +550,7 @@ class Mode32(harness.TestCase):
     def test_wrapped(self):
         """It runs unprofiled, and its exit status is its own."""
         run = Run(["-o", "out.folded", "--", self.program]).finish(expect=7)
-        self.assert_message(run, r"\(mode32\) runs a 32-bit program.*: it runs unprofiled$", status=7)
+        self.assert_message(run, r"\(mode32\) is a 32-bit program.*: it runs unprofiled$", status=7)
         self.assertEqual(os.path.exists(run.path), False)
 
     def test_attached(self):
@@ -558,7 +558,7 @@ class Mode32(harness.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         run = run_on(process.pid).finish(expect=STATUS_TARGET)
-        self.assert_message(run, r"\(mode32\) runs a 32-bit program.* only$")
+        self.assert_message(run, r"\(mode32\) is a 32-bit program: only .* can be profiled$")
 
     def test_executed(self):
         """The target becomes one."""

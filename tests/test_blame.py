@@ -103,7 +103,7 @@ threading.Event().wait()
     def test_usage(self):
         for args in (("--waits=1s",), ("--ring=10s", "-o", "/tmp")):
             run = harness.Run(["--blame", *args, "-p", "1"]).finish(expect=harness.STATUS_USAGE)
-            self.assertIn("--blame is of a whole profile", run.stderr)
+            self.assertIn("--blame covers the whole run", run.stderr)
 
 
 if __name__ == "__main__":

@@ -273,7 +273,7 @@ class Separate(TestCase):
         for names in (("wrong", "right"), ("right", "wrong")):
             self.check(program, DEBUG, *(f"--debug-dir={self.path(name)}" for name in names))
         self.check(program, NOTHING, f"--debug-dir={self.path('wrong')}")
-        told = "profiler: --debug-dir: nothing is found in /nowhere: No such file or directory\n"
+        told = "profiler: --debug-dir: cannot open /nowhere: No such file or directory\n"
         self.assertIn(told, self.profile(program, "--debug-dir=/nowhere").stderr)
         self.assertNotIn(told, self.profile(program, "--debug-dir=/nowhere", "-q").stderr)
 
@@ -552,7 +552,7 @@ class Debuginfod(TestCase):
     def test_no_server_known(self):
         env = {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}
         run = harness.Run(["--debuginfod", "-p", os.getpid()], env=env).finish(expect=None)
-        self.assert_message(run, "--debuginfod: no server is known", harness.STATUS_USAGE)
+        self.assert_message(run, "--debuginfod needs a server", harness.STATUS_USAGE)
 
     def test_the_command_keeps_its_environment(self):
         self.serve({})

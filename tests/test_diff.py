@@ -170,8 +170,8 @@ class Diff(harness.TestCase):
         _, told = profiler("diff", "nowhere", self.paths[1], status=STATUS_TARGET)
         self.assertIn("cannot read nowhere: No such file", told)
         for args, pattern in (
-            (["diff"], "two recordings or folded profiles are not given"),
-            (["diff", "a", "b", "c"], "'c' is one file too many"),
+            (["diff"], "give two files to compare"),
+            (["diff", "a", "b", "c"], "give only two files: 'c' is one more"),
             (["report", "a", "--normalize"], "--normalize is for profiler diff"),
             (["diff", "a", "b", "-d", "1"], "--duration is for sampling"),
         ):

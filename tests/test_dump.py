@@ -400,7 +400,7 @@ time.sleep(1000)
         # 32 processes are looked at, the target one of them.
         self.assertEqual(told["not_looked_at"]["processes"], 9)
         text = dump_text(target)
-        self.assertIn("! 9 more processes hold something, and were not looked at", text)
+        self.assertIn("! 9 more processes hold something and were not checked", text)
         if target.said[0] != "few":
             self.assertGreater(told["not_looked_at"]["descriptors"], 0)
             self.assertRegex(text, rf"! \d+ descriptors were not looked at, beyond the first {MAX_DESCRIPTORS}:")
@@ -456,15 +456,15 @@ class States(harness.TestCase):
 
     def test_mistakes(self):
         for args, message in (
-            ([], "no process is given"),
+            ([], "give a process"),
             (["1", "/x"], "give processes or one file: '/x' is one more"),
-            (["--at=1s", "1"], "--at is for recordings"),
+            (["--at=1s", "1"], "--at needs a recording"),
             ([__file__], "say when: --at=WHEN"),
             (["sleep"], "'sleep' is neither a process id nor a file; for the id of a process: pidof sleep"),
             (["./x.wprof"], "there is no file './x.wprof'"),
-            (["--interval=1s", "1"], "--interval is for --count"),
-            (["--blocked=1s", "1"], "--blocked is for --check"),
-            (["--duration=1", "1"], "dump: --duration is not for it"),
+            (["--interval=1s", "1"], "--interval needs --count"),
+            (["--blocked=1s", "1"], "--blocked needs --check"),
+            (["--duration=1", "1"], "dump does not take --duration"),
         ):
             run = Run(["dump", *args]).finish(expect=harness.STATUS_USAGE)
             self.assertIn(message, run.stderr)

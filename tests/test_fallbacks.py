@@ -138,7 +138,7 @@ class Descriptors(harness.TestCase):
             resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))
 
         run = start_attach(target, "-d", "0.4", preexec_fn=limit).finish(expect=STATUS_TARGET)
-        self.assertRegex(run.stderr, r"too few files may be open here \(24\).*\(ulimit -n\)")
+        self.assertRegex(run.stderr, r"the limit of open files \(24\) is too low.*\(ulimit -n\)")
 
 
 class Stack(harness.TestCase):

@@ -237,11 +237,11 @@ class Flight(harness.TestCase):
         run.wait_ticks(10)
         run.signal(signal.SIGINT)
         run.finish()
-        self.assertIn("SIGUSR1 asks for the last window, but none is kept", run.stderr)
+        self.assertIn("SIGUSR1 is ignored, as no window is kept", run.stderr)
 
     def test_refused(self):
         run = Run(["-p", os.getpid(), "--dump-when=death"]).finish(expect=STATUS_USAGE)
-        self.assert_message(run, "are for --ring", STATUS_USAGE)
+        self.assert_message(run, "need --ring", STATUS_USAGE)
         run = Run(["-p", os.getpid(), "--ring=1s", "-o", "/dev/null/x"])
         run.finish(expect=STATUS_OUTPUT)
         self.assertIn("cannot make the directory", run.stderr)

@@ -579,7 +579,7 @@ class Goroutines(ZooTestCase):
         names, said = self.tracks(target)
         crowds = {name for name in names if "goroutines" in name}
         self.assertEqual(crowds, {"main.few (5 goroutines)", "main.many (600 goroutines)"})
-        self.assertIn("605 goroutines are shown as 2, by what has created them", said)
+        self.assertIn("605 goroutines are shown as 2, one for each place that creates them", said)
 
 
 class Labels(ZooTestCase):

@@ -264,7 +264,7 @@ class Hostile(harness.TestCase):
             self.write(path, "1 1 a\n" * 3_000_000)
 
         run = self.check_refused(make)
-        self.assertIn("it has more entries than are kept", run.stderr)
+        self.assertIn("it has too many entries", run.stderr)
 
 
 class Images(harness.TestCase):

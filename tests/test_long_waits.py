@@ -58,7 +58,7 @@ class LongWaits(harness.TestCase):
     def test_what_it_does_not_go_with(self):
         for args, words in (
             (["--waits=1s", "--ring=10s"], "--ring"),
-            (["--waits=1s", "-f", "record", "-o", "x.wprof"], "pprof or folded"),
+            (["--waits=1s", "-f", "record", "-o", "x.wprof"], "-f pprof or -f folded"),
             (["--max-threads=3"], "--waits"),
             (["--waits=0"], "not a time above 0"),
         ):

@@ -194,8 +194,8 @@ class Formats(Push):
     def test_refused(self):
         path = self.spool()
         for args, pattern in (
-            (["push", path], "no server is given"),
-            (["push", "http://h"], "no file and no directory"),
+            (["push", path], "give a server and files"),
+            (["push", "http://h"], "give a file or a directory"),
             (["push", "ftp://h", path], "not an address to push to"),
             (["push", "http://user:secret@h/", path], "holds a password"),
             (["push", "http://h", path, "--label=state=x"], "--label: give up to"),

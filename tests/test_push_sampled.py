@@ -172,11 +172,11 @@ class Sampled(Push):
         directory = self.directory()
         os.chmod(directory, 0o777)
         for args, pattern in (
-            (["--label=a=b"], "are for --push"),
-            (["--push=http://h", "--keep=3"], "leave --keep out"),
+            (["--label=a=b"], "need --push"),
+            (["--push=http://h", "--keep=3"], "instead of --keep"),
             (["--push=http://h", "-f", "folded"], "--push sends pprof"),
             (["--push=http://h", "-o", "-"], "name a directory"),
-            (["--push=http://h:1", "-o", directory], "others than its user may write there"),
+            (["--push=http://h:1", "-o", directory], "other users may write there"),
         ):
             run = harness.Run(["-p", os.getpid(), *args]).finish(expect=STATUS_USAGE)
             self.assert_message(run, pattern, STATUS_USAGE)

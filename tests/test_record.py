@@ -142,9 +142,9 @@ class Report(harness.TestCase):
     def test_nothing_between(self):
         for args in (["--from=1h"], ["--from=0.5", "--to=0.501"]):
             _, told = report(self.data, *args, status=STATUS_USAGE)
-            self.assertRegex(told, r"less than two ticks: sampling began at \d.* lasted 1\.5")
+            self.assertRegex(told, r"fewer than two samples of a thread lie between --from and --to: sampling began at \d.* lasted 1\.5")
         _, told = report(self.data, "--to=2001-01-01T00:00:00Z", status=STATUS_USAGE)
-        self.assertIn("give a later one", told)
+        self.assertIn("give a later time", told)
 
     def test_cut_anywhere(self):
         """What is there is reported, and what is not is told."""
@@ -186,7 +186,7 @@ class Report(harness.TestCase):
         env = {**os.environ, "PATH": directory + ":" + os.environ["PATH"]}
         Run(["-o", "out.folded", "--", "report"], env=env).finish(expect=7)
         run = Run(["-q", "report"], env=env).finish(expect=STATUS_USAGE)
-        self.assert_message(run, "no recording is given", STATUS_USAGE)
+        self.assert_message(run, "give a file", STATUS_USAGE)
 
 
 class Inputs(harness.TestCase):
@@ -216,7 +216,7 @@ class Inputs(harness.TestCase):
             pipe: "a named pipe",
             socket_path: "a socket",
             os.ttyname(terminal[1]): "a device",
-            "/proc/self/status": "the kernel makes up",
+            "/proc/self/status": "it is no file on a disk",
         }
 
     def test_refused(self):
@@ -253,7 +253,7 @@ class Inputs(harness.TestCase):
         told = self.told_of("report", f"/dev/fd/{out_end}", pass_fds=[out_end])
         os.close(out_end)
         self.assertIn("is not a recording", told)
-        self.assertIn("profiler view shows a pprof profile", told)
+        self.assertIn("for other profiles: profiler view", told)
 
 
     def test_file_size_limit(self):
@@ -277,7 +277,7 @@ class Slice(harness.TestCase):
         for _ in range(4):
             run = harness.start_attach(target, "-d", "1", "--from=0.2", "--to=600ms", hz=199)
             run.finish(expect=None)
-            if "less than two ticks" not in run.stderr:  # so few, where the machine was paused
+            if "fewer than two samples" not in run.stderr:  # so few, where the machine was paused
                 break
         self.assertEqual(run.status, 0, run.stderr)
         self.assertEqual(run.pprof.duration_ns, 400_000_000)
@@ -294,7 +294,7 @@ class Slice(harness.TestCase):
     def test_after_its_end(self):
         target = self.start_fixture("calls-O2", "spin")
         run = harness.start_attach(target, "-d", "0.2", "--from=5s").finish(expect=STATUS_USAGE)
-        self.assertIn("less than two ticks", run.stderr)
+        self.assertIn("fewer than two samples", run.stderr)
 
     def test_a_slice_that_is_over(self):
         """That is known when sampling begins, and not found out at its end."""
@@ -343,7 +343,7 @@ class Recording(harness.TestCase):
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         )  # fmt: skip
         recorded.finish(expect=STATUS_OUTPUT)
-        self.assertIn("what was recorded until then is there", recorded.run.stderr)
+        self.assertIn("it holds what was recorded before", recorded.run.stderr)
         self.assertLess(recorded.run.elapsed_s, 19)
         out, told = report(recorded.data)
         self.assertIn("the recording has no end", told)

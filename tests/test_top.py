@@ -156,10 +156,10 @@ class Replay(harness.TestCase):
 
     def test_refused(self):
         for args, words in (
-            ([], "no process is given"), ([self.path, "--sort=nothing"], "no column"),
+            ([], "top: give a process, a recording"), ([self.path, "--sort=nothing"], "no column"),
             ([self.path, "--view=stacks"], "unknown"), ([self.path, "--interval=1ms"], "100ms"),
-            ([self.path, "-o", "x.wprof"], "not for a recording"), (["1", "-o", "x.html"], "FILE.wprof"),
-            ([self.path, "1"], "give processes or one file"), (["sleep"], "neither a process id nor"), ([self.path, "--", "true"], "give one of"),
+            ([self.path, "-o", "x.wprof"], "leave it out for a recording"), (["1", "-o", "x.html"], "FILE.wprof"),
+            ([self.path, "1"], "give processes or one file"), (["sleep"], "neither a process id nor"), ([self.path, "--", "true"], "give only one: a process"),
         ):  # fmt: skip
             run = Run(["top", *args]).finish(expect=STATUS_USAGE)
             self.assert_message(run, words, STATUS_USAGE)

@@ -176,10 +176,10 @@ class Windows(harness.TestCase):
 
     def test_refused(self):
         for args, pattern in (
-            (["--every=1ms"], "less than two ticks"),
-            (["--every=1s", "--ring=1s"], "leave one of them out"),
-            (["--keep=3"], "are for --every and --ring"),
-            (["--every=1s", "-f", "record"], "make no recordings"),
+            (["--every=1ms"], "fewer than two samples"),
+            (["--every=1s", "--ring=1s"], "choose one"),
+            (["--keep=3"], "need --every or --ring"),
+            (["--every=1s", "-f", "record"], "cannot write recordings"),
             (["--every=1s", "-o", "-"], "name a directory"),
             (["--ring=1s", "-o", "-"], "name a directory"),
         ):

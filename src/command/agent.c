@@ -170,8 +170,8 @@ static void note_silent(struct agent *agent, struct watched *watched)
 	agent->was_kept_waiting = true;
 	if (!agent->counts.silent++ && !agent->options->quiet)
 		fprintf(stderr,
-		        "profiler: agent: process %d is not sampled: its command line, its "
-		        "environment, or its user's name, is not told within a second\n",
+		        "profiler: agent: process %d is not sampled: its command line, environment "
+		        "or user name could not be read within a second\n",
 		        watched->pid);
 }
 
@@ -337,7 +337,7 @@ static void note_denied(struct agent *agent, struct watched *watched)
 	watched->window_ns = clock_now_ns() + DENIED_NS;
 	agent->counts.windows--;
 	if (!agent->counts.denied++ && !agent->options->quiet)
-		fprintf(stderr, "profiler: agent: a process that a rule chooses cannot be sampled: "
+		fprintf(stderr, "profiler: agent: a rule matches a process that cannot be sampled: "
 		                "profiler agent --list says why\n");
 }
 
@@ -347,8 +347,8 @@ static void note_over_limit(struct agent *agent, struct watched *watched)
 	watched->window_ns = clock_now_ns() + DENIED_NS;
 	if (!agent->counts.over_limit++ && !agent->options->quiet)
 		fprintf(stderr,
-		        "profiler: agent: the sampler of process %d took too much memory or "
-		        "time: it has ended, and that process is left alone for %d minutes\n",
+		        "profiler: agent: the sampler of process %d used too much memory or time "
+		        "and was stopped; the process is not sampled for %d minutes\n",
 		        watched->pid, (int)(DENIED_NS / NS_PER_SECOND / 60));
 }
 

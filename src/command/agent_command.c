@@ -91,10 +91,9 @@ static struct error *lock_directory(struct options *options)
 	}
 	if (result == 0)
 		return NULL;
-	return error_create(EXIT_STATUS_OUTPUT,
-	                    "agent: another one writes to the directory %s: give each its own "
-	                    "(-o DIR)",
-	                    path);
+	return error_create(
+	    EXIT_STATUS_OUTPUT,
+	    "agent: another agent uses the directory %s: give each its own (-o DIR)", path);
 }
 
 static struct error *share_sums(struct options *options)

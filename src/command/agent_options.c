@@ -176,8 +176,8 @@ static struct error *check_rules(const struct agent_rules *rules)
 {
 	if (agent_rules_choose(rules))
 		return NULL;
-	return option_error("agent: no rule chooses a process: give such as comm=java, "
-	                    "user=app, unit=shop.service, or comm=.* for all");
+	return option_error("agent: give a rule such as comm=java, user=app, unit=shop.service, or "
+	                    "comm=.* for all");
 }
 
 struct error *agent_options_reread_rules(struct agent_options *agent)
@@ -209,8 +209,8 @@ struct error *agent_check(struct options *options)
 	if (agent->period_ns < agent->window_ns)
 		return option_error("agent: --period is shorter than --window");
 	if (!agent->list && !options->push.destination.url && !options->output)
-		return option_error("agent: there is nowhere to send profiles to: give --push=URL, "
-		                    "or -o DIR, where they stay");
+		return option_error(
+		    "agent: give a server (--push=URL) or a directory for the profiles (-o DIR)");
 	return options_check_directory(options);
 }
 

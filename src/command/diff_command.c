@@ -75,11 +75,10 @@ static struct error *read_side(const struct options *options, const char *path, 
 	ret->path = input_file_name(path);
 	ret->text = (char *)bytes;
 	if (ret->size >= 2 && memcmp(ret->text, "\x1f\x8b", 2) == 0)
-		return error_create(
-		    EXIT_STATUS_TARGET,
-		    "%s is compressed, as pprof profiles are: diff reads recordings "
-		    "and folded profiles; for pprof: go tool pprof -diff_base",
-		    ret->path);
+		return error_create(EXIT_STATUS_TARGET,
+		                    "%s looks like a pprof profile: diff reads recordings and "
+		                    "folded profiles; for pprof use go tool pprof -diff_base",
+		                    ret->path);
 	if (ret->size < RECORD_MAGIC_BYTES ||
 	    memcmp(ret->text, RECORD_MAGIC, RECORD_MAGIC_BYTES) != 0)
 		return NULL;
@@ -205,8 +204,8 @@ static struct error *write_diff(const struct options *options, struct side *a, s
 		error = diff_recordings(options, a, b, output_stream(output));
 	else
 		error = error_create(EXIT_STATUS_USAGE,
-		                     "diff: %s is folded, and so can the difference be only: give "
-		                     "-f folded, or two recordings",
+		                     "diff: %s is folded, so the difference can only be folded: "
+		                     "use -f folded, or two recordings",
 		                     a->is_recording ? b->path : a->path);
 	return error ? error : output_finish(output, NULL);
 }

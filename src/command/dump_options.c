@@ -112,23 +112,20 @@ static struct error *check(const struct options *options)
 	const struct dump_options *dump = &options->dump;
 
 	if (!options->pid && !options->recording)
-		return option_error(
-		    "dump: no process is given: profiler dump PID; to run a command "
-		    "of that name: profiler -- dump");
+		return option_error("dump: give a process: profiler dump PID; to run a command of "
+		                    "that name: profiler -- dump");
 	if (options->pid && dump->at.kind)
-		return option_error("--at is for recordings: profiler dump FILE.wprof --at=WHEN");
+		return option_error("--at needs a recording: profiler dump FILE.wprof --at=WHEN");
 	if (options->recording && !dump->at.kind)
 		return option_error("dump: to look into a recording, say when: --at=WHEN");
 	if (options->recording && dump->count > 1)
-		return option_error("--count is for processes: a recording has one past");
+		return option_error("--count does not apply to recordings: leave it out");
 	if (dump->interval_ns && !dump->count)
-		return option_error("--interval is for --count: give that, too");
+		return option_error("--interval needs --count");
 	if (dump->check && dump->no_locks)
-		return option_error(
-		    "--check asks for deadlocks, which --no-locks does not look for: "
-		    "leave one of them out");
+		return option_error("--check looks at locks: leave out --no-locks");
 	if (dump->blocked_ns && !dump->check)
-		return option_error("--blocked is for --check: give that, too");
+		return option_error("--blocked needs --check");
 	return NULL;
 }
 

@@ -299,7 +299,7 @@ static void put_unseen(const struct dump_locks *locks, FILE *stream)
 {
 	if (locks->n_unseen_processes)
 		fprintf(stream,
-		        "! %zu more processes hold something, and were not looked at: a deadlock "
+		        "! %zu more processes hold something and were not checked: a deadlock "
 		        "through them is not found\n",
 		        locks->n_unseen_processes);
 	if (locks->n_unseen_descriptors)

@@ -128,8 +128,7 @@ static bool take_request(struct session *session)
 
 	session->events.dump = false;
 	if (asked && !session->options.ring_ns)
-		fputs("profiler: SIGUSR1 asks for the last window, but none is kept: --ring=30s "
-		      "keeps one\n",
+		fputs("profiler: SIGUSR1 is ignored, as no window is kept: start with --ring=30s\n",
 		      stderr);
 	return asked;
 }
@@ -257,12 +256,11 @@ static struct error *open_debug_sources(struct session *session)
 static void say_unprofiled(struct session *session, struct error *error)
 {
 	if (!error)
-		fprintf(
-		    stderr,
-		    "profiler: %s gets privileges from its file (set-user-ID, set-group-ID or "
-		    "capabilities), and would lose them if it were traced: it runs unprofiled; to "
-		    "profile it, run profiler as root (sudo)\n",
-		    session->options.command[0]);
+		fprintf(stderr,
+		        "profiler: %s gets privileges from its file (set-user-ID, set-group-ID or "
+		        "capabilities) and would lose them under a profiler: it runs unprofiled; "
+		        "to profile it, run profiler as root (sudo)\n",
+		        session->options.command[0]);
 	else
 		fprintf(stderr, "profiler: %s: it runs unprofiled\n", error_message(error));
 	error_destroy(error);
@@ -433,8 +431,7 @@ static struct error *finish_record(struct session *session, const struct symbols
 	if (session->record_errno)
 		return error_create(
 		    EXIT_STATUS_OUTPUT,
-		    "cannot continue writing %s: %s; what was recorded until then is "
-		    "there",
+		    "cannot continue writing %s: %s; it holds what was recorded before",
 		    output_name(session->output), writing_failure(session->record_errno));
 	return output_finish(session->output, NULL);
 }

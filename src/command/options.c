@@ -77,9 +77,9 @@ static struct error *refuse(const struct verb *verb, const struct option_row *ro
 	if (!(bits & FOR_SAMPLE))
 		return option_error("--%s is for %s", row->long_name, others);
 	if (!(bits & FOR_READING) && FOR_READING & 1u << verb->id)
-		return option_error("%s: --%s is for sampling, which is over: leave it out",
-		                    verb->name, row->long_name);
-	return option_error("%s: --%s is not for it: %s", verb->name, row->long_name,
+		return option_error("%s: --%s only works while sampling: leave it out", verb->name,
+		                    row->long_name);
+	return option_error("%s does not take --%s: %s", verb->name, row->long_name,
 	                    verb->instead ?: "leave it out");
 }
 
@@ -248,7 +248,7 @@ static void warn_of_debug_directories(const struct options *options)
 		const char *path = options->debug_directories[i];
 		_cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
-			fprintf(stderr, "profiler: --debug-dir: nothing is found in %s: %s\n", path,
+			fprintf(stderr, "profiler: --debug-dir: cannot open %s: %s\n", path,
 			        strerror(errno));
 	}
 }

@@ -31,8 +31,7 @@ struct error *options_check_directory(const struct options *options)
 {
 	if (!options->output || strcmp(options->output, "-") != 0)
 		return NULL;
-	return option_error("-o - is standard output, which takes only one profile: name a "
-	                    "directory, in which there is a file for each");
+	return option_error("-o - takes only one profile: name a directory for several");
 }
 
 static struct error *check_ring(const struct options *options)
@@ -41,21 +40,19 @@ static struct error *check_ring(const struct options *options)
 
 	if (!options->ring_ns &&
 	    (options->ring_bytes != OPTIONS_RING_BYTES || options->triggers.count > 0))
-		return option_error("--ring-size and --dump-when are for --ring: give that, too");
+		return option_error("--ring-size and --dump-when need --ring");
 	if (!windows && (options->keep || options->exec))
-		return option_error(
-		    "--keep and --exec are for --every and --ring: give one of them");
+		return option_error("--keep and --exec need --every or --ring");
 	if (options->ring_ns && options->every_ns)
-		return option_error("--ring and --every are given: leave one of them out");
+		return option_error("--ring and --every cannot be combined: choose one");
 	if (options->every_ns && (double)options->every_ns * options->frequency_hz < 2e9)
-		return option_error(
-		    "--every: there would be less than two ticks in a window: give a "
-		    "longer time, or a higher --frequency");
+		return option_error("--every: a window would have fewer than two samples of a "
+		                    "thread: give a longer time or a higher --frequency");
 	if (windows && options->writer == &writer_record)
-		return option_error("--ring and --every make no recordings: give another format");
+		return option_error(
+		    "--ring and --every cannot write recordings: choose another format");
 	if (windows && (options->from.kind || options->to.kind))
-		return option_error("--from and --to are not for --ring and --every, whose windows "
-		                    "are slices");
+		return option_error("--from and --to cannot be combined with --ring or --every");
 	return windows ? options_check_directory(options) : NULL;
 }
 
@@ -64,21 +61,21 @@ static struct error *check_recording(const struct options *options)
 	const bool records = options->writer == &writer_record;
 
 	if (records && options->recording)
-		return option_error("--format: a recording is made while sampling: give "
-		                    "another format");
+		return option_error(
+		    "--format: only sampling writes a recording: choose another format");
 	if (records && (options->from.kind || options->to.kind))
 		return option_error(
-		    "--from and --to are for profiler report, which cuts recordings");
+		    "--from and --to do not apply while recording: use them with profiler report");
 	if (!records && (options->max_size_bytes || !options->symbols))
-		return option_error(
-		    "--max-size and --no-symbols are for recordings: give -f record");
+		return option_error("--max-size and --no-symbols need -f record");
 	return NULL;
 }
 
 static struct error *check_diff(const struct options *options)
 {
 	if (options->other && options->writer->shows_time && options->writer != &writer_html)
-		return option_error("diff: differences are sums: give -f folded, pprof or html");
+		return option_error(
+		    "diff: this format cannot show a difference: use -f folded, pprof or html");
 	return NULL;
 }
 
@@ -90,18 +87,17 @@ static struct error *check_waits(const struct options *options)
 		           : NULL;
 	if (options->ring_ns || options->every_ns || options->from.kind || options->to.kind)
 		return option_error(
-		    "--waits is of the whole run: leave --ring, --every, --from and "
-		    "--to out");
+		    "--waits covers the whole run: leave out --ring, --every, --from and --to");
 	if (options->writer == &writer_record || options->writer->shows_time)
-		return option_error("--waits: give pprof or folded");
+		return option_error("--waits: use -f pprof or -f folded");
 	return NULL;
 }
 
 static struct error *check_blame(const struct options *options)
 {
 	if (options->blame && (options->waits_ns || options->ring_ns || options->every_ns))
-		return option_error("--blame is of a whole profile: leave --waits, --ring and "
-		                    "--every out");
+		return option_error(
+		    "--blame covers the whole run: leave out --waits, --ring and --every");
 	return NULL;
 }
 
@@ -132,18 +128,17 @@ static struct error *check_outputs(const struct options *options)
 struct error *options_check(const struct options *options)
 {
 	if (options->pid && options->command)
-		return option_error("-p %d and a command ('%s') are given: leave one of them out",
-		                    options->pid, options->command[0]);
+		return option_error("give either -p %d or a command ('%s'), not both", options->pid,
+		                    options->command[0]);
 	if (!options->pid && !options->command && !options->recording)
 		return option_error("nothing to profile: give a process (-p PID) or a command");
 	if (options->on_cpu && options->off_cpu)
-		return option_error(
-		    "--on-cpu and --off-cpu leave nothing: give one, or none for all");
+		return option_error("--on-cpu and --off-cpu exclude each other: give only one");
 	if (options_selection(options).states == OPTIONS_NO_STATE)
-		return option_error("--state and --%s-cpu leave nothing: leave one of them out",
+		return option_error("--state and --%s-cpu exclude each other: give only one",
 		                    options->on_cpu ? "on" : "off");
 	if (options->from.kind && options->from.kind == options->to.kind &&
 	    options->to.ns <= options->from.ns && options->to.kind != TIME_POINT_DAY_TIME)
-		return option_error("--to is not after --from: give a later one");
+		return option_error("--to must be later than --from");
 	return check_outputs(options);
 }

@@ -134,13 +134,13 @@ struct error *push_check(struct options *options)
 	const struct push_options *push = &options->push;
 
 	if (!push->destination.url)
-		return option_error("push: no server is given: profiler push http://HOST:4040 "
+		return option_error("push: give a server and files: profiler push http://HOST:4040 "
 		                    "FILE; to run a command of that name: profiler -- push");
 	if (push->n_paths == 0)
-		return option_error("push: no file and no directory is given: profiler push "
-		                    "http://HOST:4040 FILE");
+		return option_error(
+		    "push: give a file or a directory: profiler push http://HOST:4040 FILE");
 	if (push->dry && (push->follow || push->remove))
-		return option_error("--dry-run sends nothing: leave --follow and --remove out");
+		return option_error("--dry-run sends nothing: leave out --follow and --remove");
 	return NULL;
 }
 
@@ -158,15 +158,14 @@ struct error *push_check_sampling(const struct options *options)
 
 	if (!push->destination.url && (push->labels.count || push->keys || push->header_file ||
 	                               push->ca_file || push->spool_bytes))
-		return option_error("--label, --service, --spool-size and --push-... are for "
-		                    "--push: give that, too");
+		return option_error("--label, --service, --spool-size and --push-... need --push");
 	if (push->destination.url && options->writer != &writer_pprof)
 		return option_error("--push sends pprof: leave --format out");
 	if (push->destination.url && options->keep)
-		return option_error("--push removes files when they are sent: leave --keep out, "
-		                    "and give --spool-size");
+		return option_error(
+		    "--push deletes files once they are sent: use --spool-size instead of --keep");
 	if (push->destination.url && options->waits_ns)
-		return option_error("--waits is of the whole run: leave --push out");
+		return option_error("--waits covers the whole run: leave out --push");
 	return NULL;
 }
 

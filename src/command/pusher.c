@@ -64,8 +64,8 @@ struct error *pusher_find_spool(const struct options *options, char **ret)
 
 	if (!state)
 		return error_create(EXIT_STATUS_USAGE,
-		                    "--push: there is no place where windows can wait, as HOME is "
-		                    "not set: name a directory with -o");
+		                    "--push: HOME is not set: name a directory for profiles that "
+		                    "are not sent yet (-o DIR)");
 	_cleanup_free_ char *path =
 	    memory_printf("%s/spool/%016" PRIx64, state, hash_bytes(url, strlen(url)));
 	if (!make_directories(path))
@@ -87,8 +87,8 @@ static struct error *check_spool(const char *path)
 	    !(status.st_mode & (S_IWGRP | S_IWOTH)))
 		return NULL;
 	return error_create(EXIT_STATUS_USAGE,
-	                    "--push: what is in %s is sent, but others than its user may write "
-	                    "there: chmod 700, or another directory",
+	                    "--push sends all files in %s, but other users may write there: chmod "
+	                    "700 it, or choose another directory",
 	                    path);
 }
 
@@ -218,8 +218,8 @@ void pusher_name_target(struct pusher *pusher, int pid, const char *command)
 		process_labels_of_command(command, &labels);
 	else if (!process_labels_read(pid, &labels))
 		fprintf(stderr,
-		        "profiler: the environment of process %d is not told within a "
-		        "second: its service_name may be another\n",
+		        "profiler: cannot read the environment of process %d: its service_name may "
+		        "be wrong\n",
 		        pid);
 	process_labels_add(&labels, &pusher->options->push.labels);
 	pusher->labels = process_labels_comments(&labels);

@@ -524,8 +524,7 @@ static struct error *close_output(struct top_run *run)
 	if (run->output_errno)
 		return error_create(
 		    EXIT_STATUS_OUTPUT,
-		    "cannot continue writing %s: %s; what was recorded until then is "
-		    "there",
+		    "cannot continue writing %s: %s; it holds what was recorded before",
 		    output_name(run->output), strerror(run->output_errno));
 	return run->output ? output_finish(run->output, NULL) : NULL;
 }

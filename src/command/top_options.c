@@ -90,17 +90,17 @@ static struct error *check(const struct options *options)
 
 	if (n_given == 0)
 		return option_error(
-		    "top: no process is given: profiler top PID, a recording, or -- COMMAND; to "
-		    "run a command of that name: profiler -- top");
+		    "top: give a process, a recording or a command: profiler top PID, FILE.wprof "
+		    "or -- COMMAND; to run a command of that name: profiler -- top");
 	if (n_given > 1)
-		return option_error("top: give one of a process, a recording and a command");
+		return option_error("top: give only one: a process, a recording or a command");
 	if (options->output && options->recording)
-		return option_error("top: --output is for what is recorded meanwhile, not for a "
-		                    "recording");
+		return option_error(
+		    "top: --output saves what is sampled now: leave it out for a recording");
 	if (options->output && writer_by_file_name(options->output) != &writer_record)
 		return option_error("top: --output saves a recording: give a FILE.wprof");
 	if (options->top.sort && top_view_column(options->top.view, options->top.sort) < 0)
-		return option_error("--sort: the view of %s has no column '%s' to sort by",
+		return option_error("--sort: the %s view has no column '%s'",
 		                    top_view_name(options->top.view), options->top.sort);
 	return NULL;
 }

@@ -20,7 +20,8 @@ enum { SUMMARY_COLUMN = 19 };
 static struct error *take_file(struct options *options, const char *file)
 {
 	if (options->recording)
-		return option_error("%s: '%s' is one file too many", options->verb->name, file);
+		return option_error("%s: give only one file: '%s' is one more", options->verb->name,
+		                    file);
 	options->recording = file;
 	return NULL;
 }
@@ -30,7 +31,7 @@ static struct error *take_two_files(struct options *options, const char *file)
 	if (!options->recording)
 		return take_file(options, file);
 	if (options->other)
-		return option_error("diff: '%s' is one file too many", file);
+		return option_error("diff: give only two files: '%s' is one more", file);
 	options->other = file;
 	return NULL;
 }
@@ -41,17 +42,17 @@ static struct error *check_file(struct options *options)
 
 	if (options->recording)
 		return NULL;
-	return option_error("%s: no recording is given: profiler %s FILE; to run a command of that "
-	                    "name: profiler -- %s",
-	                    name, name, name);
+	return option_error(
+	    "%s: give a file: profiler %s FILE; to run a command of that name: profiler -- %s",
+	    name, name, name);
 }
 
 static struct error *check_two_files(struct options *options)
 {
 	if (options->other)
 		return NULL;
-	return option_error("diff: two recordings or folded profiles are not given: profiler diff "
-	                    "A B; to run a command of that name: profiler -- diff");
+	return option_error("diff: give two files to compare: profiler diff A B; to run a command "
+	                    "of that name: profiler -- diff");
 }
 
 #define READING_STATUSES "0; 1: the file cannot be read; 2: command line; 3: output."

@@ -34,8 +34,8 @@ static struct error *set_slice(struct view *view)
 
 	if (has_to && to_ns <= (has_from && from_ns > 0 ? from_ns : 0))
 		return error_create(EXIT_STATUS_USAGE,
-		                    "--to lies %.3f s after the start, and the slice is to begin "
-		                    "%.3f s after it: give a later one",
+		                    "--to is %.3f s after the start, but the slice begins at %.3f "
+		                    "s: give a later time",
 		                    seconds(to_ns), has_from ? seconds(from_ns) : 0);
 	if (has_from)
 		view->slice.from_ns = whole->start_ns + from_ns;
@@ -79,8 +79,8 @@ static struct error *check_slice(const struct view *view)
 		return NULL;
 	time_point_format(whole->start_time_ns, false, start);
 	return error_create(EXIT_STATUS_USAGE,
-	                    "between --from and --to there are less than two ticks: sampling began "
-	                    "at %s and lasted %.3f s",
+	                    "fewer than two samples of a thread lie between --from and --to: "
+	                    "sampling began at %s and lasted %.3f s",
 	                    start, seconds(whole->duration_ns));
 }
 

@@ -23,12 +23,10 @@ static void group_goroutines(const struct options *options, struct timeline *tim
 
 	timeline_group(timeline, profile, MAX_GOROUTINES, &n_goroutines, &n_groups);
 	if (n_groups > 0 && !options->quiet)
-		fprintf(
-		    stderr,
-		    "profiler: %zu goroutines are shown as %zu, by what has created them: of each "
-		    "one that runs, or else one that waits (--thread=REGEX shows some by "
-		    "themselves)\n",
-		    n_goroutines, n_groups);
+		fprintf(stderr,
+		        "profiler: %zu goroutines are shown as %zu, one for each place that "
+		        "creates them (--thread=REGEX shows some by themselves)\n",
+		        n_goroutines, n_groups);
 }
 
 // A report, and what it borrows.

@@ -46,7 +46,7 @@ static const char *name_kind(mode_t mode)
 		return "it is a socket";
 	if (S_ISCHR(mode) || S_ISBLK(mode))
 		return "it is a device";
-	return "the kernel makes up what is in it";
+	return "it is no file on a disk (/proc, /sys)";
 }
 
 // True for a pipe(2). Only somebody who holds an end of it can have passed it on, and opening it

@@ -238,17 +238,16 @@ struct error *recording_open_bytes(const char *name, uint8_t *bytes, size_t size
 	*ret = (struct recording){.bytes = bytes, .size = size};
 	if (size < RECORD_HEADER_BYTES || memcmp(bytes, RECORD_MAGIC, RECORD_MAGIC_BYTES) != 0) {
 		recording_deinit(ret);
-		return error_create(EXIT_STATUS_TARGET,
-		                    "%s is not a recording: make one with "
-		                    "profiler -f record; profiler view shows a pprof profile",
-		                    name);
+		return error_create(
+		    EXIT_STATUS_TARGET,
+		    "%s is not a recording (FILE.wprof); for other profiles: profiler view", name);
 	}
 	const uint32_t version = get_le32(bytes + RECORD_MAGIC_BYTES);
 	if (version != RECORD_VERSION) {
 		recording_deinit(ret);
 		return error_create(EXIT_STATUS_TARGET,
 		                    "%s is a recording of version %u, and this profiler reads "
-		                    "version %d: use the one that made it",
+		                    "version %d: use the profiler that wrote it",
 		                    name, version, RECORD_VERSION);
 	}
 	const size_t room = size * STACK_ROOM_FACTOR;

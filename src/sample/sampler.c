@@ -191,8 +191,8 @@ static void tick_until_end(struct loop *loop)
 static void end_for_worker(struct loop *loop)
 {
 	static const char lost[] =
-	    "profiler: it was killed in the midst of other work, which cannot be taken up again: "
-	    "samples that are not in a recording or window yet are lost\n";
+	    "profiler: the sampling process was killed in the middle of its work: samples that are "
+	    "not in a recording or window yet are lost\n";
 
 	guard_abandon();
 	if (processes_are_served(loop->processes)) { // it may have been in malloc(3)
@@ -295,9 +295,8 @@ struct error *sampler_run(const struct sampler *sampler, struct profile *profile
 	priority_restore(&priority);
 	if (stats->ticks == 0)
 		return error_create(EXIT_STATUS_TARGET,
-		                    "nobody can read the target's memory now: one of its threads "
-		                    "keeps the kernel's lock on it, or waits for that in a call "
-		                    "as mmap(2)");
+		                    "the target's memory cannot be read now: one of its threads "
+		                    "holds, or waits for, the kernel's lock on it, as in mmap(2)");
 	end(&loop);
 	if (!stats->was_cut) // else it may have been in the middle of anything
 		processes_deinit(&processes);

@@ -54,8 +54,8 @@ static struct error *check_fd_limit(int fd)
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)fd + MIN_FREE_FDS < limit.rlim_cur)
 		return NULL;
 	return error_create(EXIT_STATUS_TARGET,
-	                    "too few files may be open here (%ju), so that system calls could be "
-	                    "disturbed: raise the limit (ulimit -n)",
+	                    "the limit of open files (%ju) is too low to sample without disturbing "
+	                    "system calls: raise it (ulimit -n)",
 	                    (uintmax_t)limit.rlim_cur);
 }
 

@@ -89,8 +89,8 @@ struct error *debug_server_init(struct debug_server *server, const char *urls, b
 {
 	*server = (struct debug_server){.shows_progress = shows_progress, .left_ns = TOTAL_NS};
 	if (!urls || !urls[strspn(urls, " ")])
-		return error_create(EXIT_STATUS_USAGE, "--debuginfod: no server is known: set " URLS
-		                                       " to their addresses");
+		return error_create(EXIT_STATUS_USAGE,
+		                    "--debuginfod needs a server: set " URLS " to their addresses");
 	// Global, for on_progress.
 	server->library = dlopen(LIBRARY, RTLD_LAZY | RTLD_GLOBAL);
 	if (!server->library)

@@ -122,7 +122,7 @@ static void parse_line(struct perf_map *map, char *line)
 	const char *name = end + 1;
 	const size_t length = strlen(name);
 	if (map->n_entries == MAX_ENTRIES || map->names_bytes + length + 1 > MAX_NAME_BYTES) {
-		map->unreadable = "it has more entries than are kept";
+		map->unreadable = "it has too many entries";
 		return;
 	}
 	map->names =
@@ -367,7 +367,7 @@ static bool has_changed(struct perf_map *map)
 	    status.st_size == map->offset)
 		return false;
 	if (map->offset >= MAX_FILE_BYTES) {
-		map->unreadable = "it is larger than what is read";
+		map->unreadable = "it is too large";
 		return false;
 	}
 	return true;

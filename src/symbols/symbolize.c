@@ -481,7 +481,7 @@ static void symbolize_unknown(const struct batch *batch)
 
 	module_fetch_debug_files(batch->module);
 	if (symbolizer->left_ns <= 0) {
-		batch->module->unreadable = "other files took the time that there is for names";
+		batch->module->unreadable = "no time was left for it";
 		return;
 	}
 	// The locations before the one that it failed at keep their names. A function that was

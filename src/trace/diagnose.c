@@ -54,15 +54,14 @@ static struct error *check_proc(void)
 	if (readlink("/proc/self", link, sizeof(link) - 1) < 0 && errno != ENOENT)
 		return NULL; // a /proc of another kind: each process is judged by itself
 	if (link[0] == '\0' && faccessat(AT_FDCWD, "/proc/self", F_OK, AT_SYMLINK_NOFOLLOW) != 0)
-		return error_create(EXIT_STATUS_TARGET,
-		                    "there is no /proc here, in which processes are found: mount "
-		                    "it (mount -t proc proc /proc)");
+		return error_create(
+		    EXIT_STATUS_TARGET,
+		    "/proc is not mounted here: mount it (mount -t proc proc /proc)");
 	if (atoi(link) == getpid() && proc_read_status(getpid(), &status) && !status.has_own_pids)
 		return NULL;
 	return error_create(EXIT_STATUS_TARGET,
-	                    "the /proc here is that of another PID namespace, in which the same "
-	                    "numbers are other processes: mount this one's (mount -t proc proc "
-	                    "/proc)");
+	                    "/proc shows another PID namespace, where these numbers are other "
+	                    "processes: mount this one's (mount -t proc proc /proc)");
 }
 
 static struct error *no_such_process(int pid)
@@ -80,8 +79,8 @@ static struct error *traced_by(int pid, int tracer)
 	_cleanup_free_ char *name = name_of(pid), *tracer_name = name_of(tracer);
 
 	return error_create(EXIT_STATUS_TARGET,
-	                    "process %d (%s) is already traced by process %d (%s), and a process "
-	                    "can have one tracer only: end that one first",
+	                    "process %d (%s) is already traced by process %d (%s), and only one "
+	                    "can trace it: stop that one first",
 	                    pid, name, tracer, tracer_name);
 }
 
@@ -136,10 +135,10 @@ static struct error *denied_by_yama(int pid, int scope)
 
 static struct error *denied_by_container(void)
 {
-	return error_create(EXIT_STATUS_TARGET,
-	                    "ptrace is not allowed here (a seccomp filter, as containers have it): "
-	                    "give the container the capability, such as docker run "
-	                    "--cap-add=SYS_PTRACE, or run profiler on the host");
+	return error_create(
+	    EXIT_STATUS_TARGET,
+	    "ptrace is not allowed here (a seccomp filter, as in containers): start the container "
+	    "with --cap-add=SYS_PTRACE, or run profiler on the host");
 }
 
 struct error *diagnose_denied(int pid)
@@ -165,8 +164,8 @@ struct error *diagnose_denied(int pid)
 		                    "dumpable): run profiler as root (sudo)",
 		                    pid, name);
 	return error_create(EXIT_STATUS_TARGET,
-	                    "the kernel denies tracing of process %d (%s): root needs "
-	                    "CAP_SYS_PTRACE here, and no security module in the way",
+	                    "process %d (%s) may not be traced, even by root: CAP_SYS_PTRACE is "
+	                    "missing, or a security module forbids it",
 	                    pid, name);
 }
 
@@ -220,9 +219,8 @@ static struct error *check_machine(int pid)
 	_cleanup_free_ char *name = name_of(pid);
 	return error_create(
 	    EXIT_STATUS_TARGET,
-	    "process %d (%s) runs a 32-bit program for another processor mode: this "
-	    "profiler samples 64-bit %s programs only",
-	    pid, name, ARCH_NATIVE->name);
+	    "process %d (%s) is a 32-bit program: only 64-bit %s programs can be profiled", pid,
+	    name, ARCH_NATIVE->name);
 }
 
 // Checks a zombie: its main thread has exited, but other threads may live on.
@@ -265,8 +263,8 @@ char *diagnose_tracer_text(int pid, int tracer)
 {
 	_cleanup_free_ char *name = name_of(pid), *tracer_name = name_of(tracer);
 
-	return memory_printf("process %d (%s) is traced by process %d (%s): its threads are "
-	                     "sampled while they sleep, but cannot be while they run",
+	return memory_printf("process %d (%s) is traced by process %d (%s): its threads can be "
+	                     "sampled only while they sleep",
 	                     pid, name, tracer, tracer_name);
 }
 
@@ -293,16 +291,14 @@ static bool traces_us(int pid)
 static struct error *check_tracer(int pid, const char *name)
 {
 	if (is_later_worker(pid))
+		return error_create(EXIT_STATUS_TARGET,
+		                    "process %d (%s) belongs to a profiler that started later than "
+		                    "this one: they would block each other; start this one again",
+		                    pid, name);
+	if (traces_us(pid))
 		return error_create(
 		    EXIT_STATUS_TARGET,
-		    "process %d (%s) is a profiler's that began later than this "
-		    "one: they would hold each other for ever; start this one again",
-		    pid, name);
-	if (traces_us(pid))
-		return error_create(EXIT_STATUS_TARGET,
-		                    "process %d (%s) traces this profiler: they would hold each "
-		                    "other for ever",
-		                    pid, name);
+		    "process %d (%s) traces this profiler: they would block each other", pid, name);
 	return NULL;
 }
 

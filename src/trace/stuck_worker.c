@@ -195,10 +195,9 @@ static bool copies_without_end(struct stuck_worker *worker)
 static void tell_fault(struct stuck_worker *worker)
 {
 	if (!worker->is_told)
-		fputs("profiler: a thread was held without end by a fault of the profiler: the "
-		      "sampling process is killed, so that the target runs on; samples that are "
-		      "not in "
-		      "a recording or window yet are lost; please report it\n",
+		fputs("profiler: a bug in the profiler left a thread stopped: the sampling process "
+		      "is killed, so the target continues; samples that are not in a recording or "
+		      "window yet are lost; please report this\n",
 		      stderr);
 	worker->is_told = true;
 	worker->goes_on = false;

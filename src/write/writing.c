@@ -62,7 +62,7 @@ static bool may_wait(int fd)
 
 const char *writing_failure(int number)
 {
-	return number == EINTR ? "nobody read from it, and the profiler was told to end"
+	return number == EINTR ? "nobody read from it before the profiler had to stop"
 	                       : strerror(number);
 }
 

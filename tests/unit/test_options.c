@@ -271,16 +271,14 @@ static void test_report(void **state)
 		PARSE("report -h");
 		assert_true(options.help);
 	}
-	assert_refused("report", "report: no recording is given: profiler report FILE; to run a "
-	                         "command of that name: profiler -- report");
-	assert_refused("report a b", "report: 'b' is one file too many");
+	assert_refused("report", "report: give a file: profiler report FILE; to run a command of "
+	                         "that name: profiler -- report");
+	assert_refused("report a b", "report: give only one file: 'b' is one more");
 	assert_refused("report a -d 3",
-	               "report: --duration is for sampling, which is over: leave it "
-	               "out");
-	assert_refused("-p 1 report a",
-	               "report: --pid is for sampling, which is over: leave it out");
-	assert_refused("report a -f record", "--format: a recording is made while sampling: "
-	                                     "give another format");
+	               "report: --duration only works while sampling: leave it out");
+	assert_refused("-p 1 report a", "report: --pid only works while sampling: leave it out");
+	assert_refused("report a -f record",
+	               "--format: only sampling writes a recording: choose another format");
 	assert_refused("report a --nonsense", "unknown option '--nonsense'");
 }
 
@@ -294,14 +292,14 @@ static void test_slices_and_sizes(void **state)
 		assert_int_equal(options.max_size_bytes, 3 << 19);
 		assert_false(options.symbols);
 	}
-	assert_refused("-p 1 --from=5s --to=5s", "--to is not after --from: give a later one");
+	assert_refused("-p 1 --from=5s --to=5s", "--to must be later than --from");
 	assert_refused("-p 1 --from=yesterday",
 	               "--from: 'yesterday' is not a time: give one since the start, such as 5s or "
 	               "1.5m, or of the day, such as 14:03:07 or 2026-11-20T14:03:07Z");
-	assert_refused("-p 1 -f record --from=5s",
-	               "--from and --to are for profiler report, which cuts recordings");
-	assert_refused("-p 1 --max-size=20M",
-	               "--max-size and --no-symbols are for recordings: give -f record");
+	assert_refused(
+	    "-p 1 -f record --from=5s",
+	    "--from and --to do not apply while recording: use them with profiler report");
+	assert_refused("-p 1 --max-size=20M", "--max-size and --no-symbols need -f record");
 	assert_refused("-p 1 -f record --max-size=1K",
 	               "--max-size: '1K' is not a size of at least 1M, such as 20M");
 	assert_true(quantity_parse_size("4096", &bytes) && bytes == 4096);
@@ -454,10 +452,9 @@ static void test_contradictions(void **state)
 	assert_refused_words(1, (char *[]){(char *)"profiler", NULL},
 	                     "nothing to profile: give a process (-p PID) or a command");
 	assert_refused("-d 3", "nothing to profile: give a process (-p PID) or a command");
-	assert_refused("-p 5 sleep 1", "-p 5 and a command ('sleep') are given: leave one of them "
-	                               "out");
-	assert_refused("--on-cpu --off-cpu -p 1", "--on-cpu and --off-cpu leave nothing: give one, "
-	                                          "or none for all");
+	assert_refused("-p 5 sleep 1", "give either -p 5 or a command ('sleep'), not both");
+	assert_refused("--on-cpu --off-cpu -p 1",
+	               "--on-cpu and --off-cpu exclude each other: give only one");
 }
 
 // profiler -p $(pidof nginx)
@@ -646,14 +643,14 @@ static void test_options_of_verbs(void **state)
 	assert_refused("--normalize -p 1", "--normalize is for profiler diff");
 	assert_refused("report a --normalize", "--normalize is for profiler diff");
 	assert_refused("view a -o b.html",
-	               "view: --output is not for it: it makes its own file; for a page elsewhere: "
+	               "view does not take --output: it makes its own file; for a page elsewhere: "
 	               "profiler report FILE -o page.html");
-	assert_refused("dump 1 -d 3", "dump: --duration is not for it: leave it out");
-	assert_refused("-d 3 dump 1", "dump: --duration is not for it: leave it out");
-	assert_refused("diff a b --waits=1s", "diff: --waits is not for it: leave it out");
+	assert_refused("dump 1 -d 3", "dump does not take --duration: leave it out");
+	assert_refused("-d 3 dump 1", "dump does not take --duration: leave it out");
+	assert_refused("diff a b --waits=1s", "diff does not take --waits: leave it out");
 	assert_refused("--json -p 1", "unknown option '--json'");
-	assert_refused("diff a", "diff: two recordings or folded profiles are not given: profiler "
-	                         "diff A B; to run a command of that name: profiler -- diff");
+	assert_refused("diff a", "diff: give two files to compare: profiler diff A B; to run a "
+	                         "command of that name: profiler -- diff");
 	{
 		PARSE("-q --thread=x dump 1 --json -k");
 		assert_int_equal(options.verb->id, VERB_DUMP);
