@@ -586,7 +586,7 @@ class Mode32(harness.TestCase):
         """Found before their exec, or refused."""
         script = f"{self.program} & {self.program} & wait; exit 3"
         run = harness.wrap(["sh", "-c", script], "--children", expect=3)
-        refused = re.search(r"(\d+) child process(?:es)? could not be sampled: 32-bit", run.stderr)
+        refused = re.search(r"(\d+) child process(?:es)? could not be sampled: each is a 32-bit", run.stderr)
         self.assertLessEqual(int(refused[1]) if refused else 0, 2)
         told = run.summary.truncated_by.get("32-bit program", 0)
         self.assertTrue(told or refused, run.stderr)

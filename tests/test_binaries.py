@@ -343,7 +343,7 @@ class WrittenOver(TestCase):
         )
         run = attach(self.start(sys.executable, "-c", program, path, writes))
         self.assertIn("plugin_a_inner", {name for stack in run.stacks() for name in stack})
-        return f"profiler: {path} was written to while it was sampled" in run.stderr
+        return f"profiler: {path} was changed while it was sampled" in run.stderr
 
     def test_is_told(self):
         self.assertTrue(self.run_over("yes"))

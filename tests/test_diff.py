@@ -173,7 +173,7 @@ class Diff(harness.TestCase):
             (["diff"], "give two files to compare"),
             (["diff", "a", "b", "c"], "give only two files: 'c' is one more"),
             (["report", "a", "--normalize"], "--normalize is for profiler diff"),
-            (["diff", "a", "b", "-d", "1"], "--duration is for sampling"),
+            (["diff", "a", "b", "-d", "1"], "--duration only works while sampling"),
         ):
             run = Run(args).finish(expect=STATUS_USAGE)
             self.assert_message(run, pattern, STATUS_USAGE)

@@ -403,7 +403,7 @@ time.sleep(1000)
         self.assertIn("! 9 more processes hold something and were not checked", text)
         if target.said[0] != "few":
             self.assertGreater(told["not_looked_at"]["descriptors"], 0)
-            self.assertRegex(text, rf"! \d+ descriptors were not looked at, beyond the first {MAX_DESCRIPTORS}:")
+            self.assertRegex(text, rf"! \d+ descriptors were not checked, beyond the first {MAX_DESCRIPTORS}:")
 
 
 class States(harness.TestCase):

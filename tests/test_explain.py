@@ -115,7 +115,7 @@ class Explain(harness.TestCase):
 
     def test_usage(self):
         run = Run(["explain"]).finish(expect=harness.STATUS_USAGE)
-        self.assertIn("explain: no process is given: profiler explain PID", run.stderr)
+        self.assertIn("explain: give a process: profiler explain PID", run.stderr)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ MAX_LATE_S = 60
 SHORT_WAIT_S = 0.3  # no fork of a small process takes as long
 LOST = "killed in the middle of its work: samples that are not"
 TRIES = 3  # of what a busy machine may make come to nothing
-DEAD = r"server that it lies on does not answer"
+DEAD = r"its file server does not answer"
 
 
 class Opens:
@@ -227,7 +227,7 @@ class Servers(harness.TestCase):
         target = self.start_users()
         bounds = [harness.find_tool("setpriv"), "--bounding-set=-setuid,-setgid", "--inh-caps=-all"]
         run = harness.attach(target, duration="0.3", prefix=bounds)
-        self.assertIn(f"cannot read {self.program}: there is no permission to read it", run.stderr)
+        self.assertIn(f"cannot read {self.program}: no permission to read it", run.stderr)
 
     def test_duration_is_kept(self):
         target = self.start(self.program, "sleep")
@@ -263,7 +263,7 @@ class Servers(harness.TestCase):
         run.finish()
         self.assertLess(run.end_s - self.due_s, MAX_LATE_S, run.stderr)
         self.assertEqual(run.status, 0, run.stderr)
-        self.assertRegex(run.stderr, "kept the sampling process waiting .* sampling ends here")
+        self.assertRegex(run.stderr, "sampling process has been stuck in the kernel, .* sampling ends here")
         seen = sum(n for stack, n in run.stacks().items() if {"spin", "main"} & set(stack))
         self.assertGreater(seen, 0, run.stacks())
         before = self.count(target)
@@ -405,7 +405,7 @@ class Servers(harness.TestCase):
             [harness.PROFILER, "agent", "--list", "--min-age=1ms", f"exe={harness.fixture('locked_memory')}"],
             capture_output=True, text=True, check=True, timeout=harness.RUN_TIMEOUT_S,
         ).stdout  # fmt: skip
-        self.assertRegex(listed, rf"(?m)^no +{target.pid} .* its environment is not told within a second$")
+        self.assertRegex(listed, rf"(?m)^no +{target.pid} .* its environment could not be read within a second$")
 
     def is_locked(self, pid):
         """Does who reads that process's memory wait?"""

@@ -340,7 +340,7 @@ class Goroutines(ZooTestCase):
         os.chmod(path, 0o755)
         target = self.start_zoo(path)
         pid = str(target.pid)
-        said = r"(?m)^profiler: Go \(go1\.99\.9+\): its version is not known, so that threads are shown, not goroutines$"
+        said = r"(?m)^profiler: Go \(go1\.99\.9+\): its version is not known, so threads are shown instead of goroutines$"
         self.assertRegex(attach(target).stderr, said)
         for args in (["dump", "-p", pid], ["top", "-p", pid, "-n", "1"], ["top", "-p", pid, "--json", "-n", "1"]):
             run = subprocess.run([harness.PROFILER, *args], capture_output=True, check=True, text=True)
@@ -695,7 +695,7 @@ class Hostile(ZooTestCase):
         run = attach(target)
         self.write(target, name, before)
         self.assertEqual({s.goid for s in run.pprof.samples}, {None})
-        self.assertIn("its list of goroutines was not found, so that threads are shown", run.stderr)
+        self.assertIn("its list of goroutines was not found, so threads are shown", run.stderr)
 
     def test_length(self):
         """It says that it has 2^40 goroutines: its threads are shown, and why."""

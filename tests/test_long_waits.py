@@ -34,7 +34,7 @@ class LongWaits(harness.TestCase):
     def test_max_threads(self):
         run = self.attach("--waits=500ms", "--max-threads=2")
         self.assertEqual(len({s.tid for s in run.pprof.samples}), 2)
-        left_out = re.search(r"(\d+) further threads .* --max-threads=(\d+) has them all", run.stderr)
+        left_out = re.search(r"(\d+) more threads .* --max-threads=(\d+) shows all", run.stderr)
         self.assertEqual((int(left_out[1]), int(left_out[2])), (3, 5))
 
     def test_none(self):

@@ -308,7 +308,7 @@ class Privileges(TestCase):
         self.assertEqual(run.status, harness.STATUS_TARGET, run.stderr)
         self.assertRegex(run.stderr, "does not allow tracing by its own user.*its file may not be read.*as root")
         run = self.profile(readable, **user)
-        self.assertEqual(run.unreadable, {program: "there is no permission to read it"})
+        self.assertEqual(run.unreadable, {program: "no permission to read it"})
         for leaf in self.leaves(run):
             self.assertRegex(leaf, r"^\[unreadable\+0x[0-9a-f]+\]$")
 

@@ -264,7 +264,7 @@ class Failures(Push):
             self.assertEqual(len(os.listdir(spool)), 2)
             self.assertEqual((len(server.requests), away.requests), (1, []))
             led = f", a redirection to {away.url}/x" if status == 301 else ""
-            self.assertIn(f"it answers {status}{led}: nothing is sent until that is mended", self.stderr)
+            self.assertIn(f"it answers {status}{led}: nothing is sent until this is fixed", self.stderr)
 
     def slow_answered_but_cut(self):
         """A success is one, whether the rest of the answer comes or not; no answer is none."""
@@ -475,7 +475,7 @@ class Secrets(Push):
         spool = self.spool(window(5))
         option = f"--push-header-file={path}"
         run = harness.Run(["push", server.url, spool, option]).finish(expect=STATUS_USAGE)
-        self.assert_message(run, "others than its owner may use it", STATUS_USAGE)
+        self.assert_message(run, "others than its owner may read or write it", STATUS_USAGE)
         os.chmod(path, 0o600)
         process = self.begin(server.url, spool, "--follow", option)
         self.await_requests(server, 1)
@@ -497,7 +497,7 @@ class Secrets(Push):
         proxy = self.serve()
         way = f"http://user:s3cr3t@127.0.0.1:{proxy.port}"
         process = self.begin("https://there.invalid", spool, option, "--follow", env={**os.environ, "https_proxy": way})
-        self.assertRegex(process.stderr.readline(), "it is tried again|until that is mended")
+        self.assertRegex(process.stderr.readline(), "it is tried again|until this is fixed")
         process.kill()
         self.assertNotIn("s3cr3t", "".join(process.communicate()))
         self.assertNotIn("s3cr3t", str(proxy.requests[0].headers))

@@ -39,7 +39,7 @@ class Answers(Push):
         told = self.push(scheme + server.url, spool, "--remove", expect=STATUS_OUTPUT)
         self.assertEqual((told.windows, told.dropped, told.left), (0, 0, 1))
         self.assertEqual((len(server.requests), len(os.listdir(spool))), (1, 1))
-        self.assertRegex(self.stderr, words + ": nothing is sent until that is mended\n")
+        self.assertRegex(self.stderr, words + ": nothing is sent until this is fixed\n")
 
     def test_partial_success(self):
         """A success by which OpenTelemetry's servers reject profiles, or warn."""

@@ -301,7 +301,7 @@ class Slice(harness.TestCase):
         target = self.start_fixture("calls-O2", "spin")
         args = ["-p", target.pid, "-d", "1000", "--to=2020-01-01T00:00:00Z"]
         run = harness.Run(args, target_pid=target.pid).finish(expect=harness.STATUS_USAGE)
-        self.assertRegex(run.stderr, r"--to lies -\d+\.\d+ s after the start")
+        self.assertRegex(run.stderr, r"--to is -\d+\.\d+ s after the start")
         self.assertIsNone(run.pprof)
 
 

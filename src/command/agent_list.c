@@ -46,8 +46,8 @@ static char *describe(const struct options *options, const struct agent_process 
 		_cleanup_free_ char *labels = describe_labels(options, process->pid, choice->rule);
 		*chosen = labels != NULL;
 		return labels ? memory_printf("'%s': %s", choice->rule->text, labels)
-		              : memory_printf("'%s', but its environment is not told within "
-		                              "a second",
+		              : memory_printf("'%s', but its environment could not be read "
+		                              "within a second",
 		                              choice->rule->text);
 	}
 	case AGENT_OWN:
@@ -61,7 +61,7 @@ static char *describe(const struct options *options, const struct agent_process 
 		                     (double)process->age_ns / NS_PER_SECOND);
 	case AGENT_SILENT:
 		return memory_strdup(
-		    "its command line, or its user's name, is not told within a second");
+		    "its command line or user name could not be read within a second");
 	case AGENT_KERNEL:
 	case N_AGENT_VERDICTS:
 		break;

@@ -304,7 +304,7 @@ static void put_unseen(const struct dump_locks *locks, FILE *stream)
 		        locks->n_unseen_processes);
 	if (locks->n_unseen_descriptors)
 		fprintf(stream,
-		        "! %zu descriptors were not looked at, beyond the first %d: other ends of "
+		        "! %zu descriptors were not checked, beyond the first %d: other ends of "
 		        "pipes and sockets may be missing\n",
 		        locks->n_unseen_descriptors, PEER_MAX_DESCRIPTORS);
 }

@@ -42,8 +42,9 @@ struct error *explain_take_word(struct options *options, const char *word)
 struct error *explain_check(struct options *options)
 {
 	if (!options->pid && !options->recording)
-		return option_error("explain: no process is given: profiler explain PID; to run a "
-		                    "command of that name: profiler -- explain");
+		return option_error(
+		    "explain: give a process: profiler explain PID; to run a command "
+		    "of that name: profiler -- explain");
 	if (!options->writer)
 		options->writer = &writer_explain;
 	if (options->pid && !options->duration_ns)

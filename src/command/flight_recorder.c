@@ -83,8 +83,8 @@ static void write_asked(struct flight_recorder *recorder, size_t n_late)
 	struct profile view = ring_view(&recorder->ring, recorder->end_ns, &slice);
 	if (view.n_samples == 0 || view.duration_ns < view.period_ns / 2) {
 		fprintf(stderr,
-		        "profiler: %s, but there are less than two ticks in the ring yet: nothing "
-		        "is written\n",
+		        "profiler: %s, but the ring has fewer than two samples of a thread yet: "
+		        "nothing is written\n",
 		        why);
 	} else {
 		_cleanup_free_ char *late = describe_late(n_late);

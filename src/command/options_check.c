@@ -82,9 +82,7 @@ static struct error *check_diff(const struct options *options)
 static struct error *check_waits(const struct options *options)
 {
 	if (!options->waits_ns)
-		return options->max_threads
-		           ? option_error("--max-threads is for --waits: give that, too")
-		           : NULL;
+		return options->max_threads ? option_error("--max-threads needs --waits") : NULL;
 	if (options->ring_ns || options->every_ns || options->from.kind || options->to.kind)
 		return option_error(
 		    "--waits covers the whole run: leave out --ring, --every, --from and --to");
@@ -104,7 +102,7 @@ static struct error *check_blame(const struct options *options)
 static struct error *check_title(const struct options *options)
 {
 	return options->title && options->writer != &writer_html
-	           ? option_error("--title is for pages: give -f html")
+	           ? option_error("--title needs -f html")
 	           : NULL;
 }
 

@@ -160,7 +160,7 @@ struct error *push_check_sampling(const struct options *options)
 	                               push->ca_file || push->spool_bytes))
 		return option_error("--label, --service, --spool-size and --push-... need --push");
 	if (push->destination.url && options->writer != &writer_pprof)
-		return option_error("--push sends pprof: leave --format out");
+		return option_error("--push sends pprof: leave out --format");
 	if (push->destination.url && options->keep)
 		return option_error(
 		    "--push deletes files once they are sent: use --spool-size instead of --keep");

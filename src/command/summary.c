@@ -299,7 +299,7 @@ static void print_guessed_frames(const struct run_stats *stats)
 	if (stats->n_code_steps)
 		fprintf(stderr,
 		        "profiler: %ju of %ju frames found by following the code to its return, "
-		        "where there are no unwinding rules\n",
+		        "as it has no unwinding rules\n",
 		        (uintmax_t)stats->n_code_steps, (uintmax_t)stats->n_frames);
 	if (stats->n_frame_pointer_steps)
 		fprintf(stderr,
@@ -317,8 +317,8 @@ static void print_hidden(const struct run_stats *stats)
 		      stderr);
 	if (stats->pages_hidden)
 		fputs("profiler: the kernel does not show which pages are in memory "
-		      "(/proc/PID/pagemap): a thread may have been held while one of its stack was "
-		      "fetched\n",
+		      "(/proc/PID/pagemap): a thread may have been paused while the kernel read "
+		      "its stack from disk\n",
 		      stderr);
 	if (stats->kernel_hidden)
 		fputs(
@@ -332,27 +332,27 @@ static void print_refused(const struct run_stats *stats)
 {
 	if (stats->refused_children)
 		fprintf(stderr,
-		        "profiler: %ju child process%s could not be sampled: 32-bit programs, or "
-		        "with privileges, from files that may not be read, not dumpable, traced by "
-		        "others, or profilers that began later\n",
+		        "profiler: %ju child process%s could not be sampled: each is a 32-bit "
+		        "program, privileged, unreadable, not dumpable, traced by another process, "
+		        "or a profiler that started later\n",
 		        (uintmax_t)stats->refused_children,
 		        stats->refused_children == 1 ? "" : "es");
 	if (stats->lost_privileges)
-		fprintf(stderr,
-		        "profiler: %ju program%s, executed in the moment of a stop, may have lost "
-		        "the set-user-ID, set-group-ID or capabilities: as root (CAP_SYS_PTRACE) "
-		        "none would have\n",
-		        (uintmax_t)stats->lost_privileges, text_plural(stats->lost_privileges));
+		fprintf(
+		    stderr,
+		    "profiler: %ju program%s, started during a pause, may have lost set-user-ID, "
+		    "set-group-ID or capabilities: run profiler as root (CAP_SYS_PTRACE) to "
+		    "avoid this\n",
+		    (uintmax_t)stats->lost_privileges, text_plural(stats->lost_privileges));
 	if (stats->denied)
 		fprintf(stderr,
 		        "profiler: %ju sample%s without a stack: the kernel denied the stop of a "
-		        "thread, as it does while another process traces it (a debugger, "
-		        "strace), and where the process is not dumpable or has privileges\n",
+		        "thread: another process traces it (a debugger, strace), or it is not "
+		        "dumpable or is privileged\n",
 		        (uintmax_t)stats->denied, stats->denied == 1 ? "" : "s");
 	if (stats->lacks_files)
-		fprintf(stderr, "profiler: files could not be opened, as no more may be: threads, "
-		                "callers and states are missing or wrong; raise the limit (ulimit "
-		                "-n)\n");
+		fprintf(stderr, "profiler: the limit of open files was reached: threads, callers "
+		                "and states are missing or wrong; raise it (ulimit -n)\n");
 }
 
 static void print_unread_go(const struct run_goroutines *go)
@@ -362,7 +362,7 @@ static void print_unread_go(const struct run_goroutines *go)
 
 	if (go->refused)
 		fprintf(stderr,
-		        "profiler: Go (%s): %s, so that threads are shown, not goroutines\n",
+		        "profiler: Go (%s): %s, so threads are shown instead of goroutines\n",
 		        version, go->refused);
 	else if (go->n_others == 1)
 		fprintf(stderr,
@@ -408,14 +408,13 @@ void summary_print_unread(const struct run_stats *stats)
 	if (stats->unknown_python > 0)
 		fprintf(
 		    stderr,
-		    "profiler: Python 3.%d is not known to this profiler: its frames are those of "
-		    "the interpreter\n",
+		    "profiler: Python 3.%d is not known to this profiler: only the interpreter's "
+		    "frames are shown\n",
 		    stats->unknown_python);
 	else if (stats->unknown_python)
-		fputs(
-		    "profiler: a Python is not known to this profiler: its frames are those of the "
-		    "interpreter\n",
-		    stderr);
+		fputs("profiler: a Python is not known to this profiler: only the interpreter's "
+		      "frames are shown\n",
+		      stderr);
 	print_unread_java(stats);
 }
 
@@ -620,8 +619,8 @@ static void print_file_doubt(const struct module *module)
 		        path, module->unreadable);
 	else
 		fprintf(stderr,
-		        "profiler: %s was written to while it was sampled: its names may be those "
-		        "of what it held before, or holds now\n",
+		        "profiler: %s was changed while it was sampled: its names may be those of "
+		        "the old or the new content\n",
 		        path);
 }
 
@@ -666,7 +665,7 @@ void summary_print_fetched(const struct debug_server *server)
 	fprintf(stderr, "profiler: debuginfod: %ju debug file%s fetched, %ju not%s\n",
 	        (uintmax_t)server->n_fetched, text_plural(server->n_fetched),
 	        (uintmax_t)server->n_not_fetched,
-	        server->timed_out ? ", as the time for them was over" : "");
+	        server->timed_out ? ", as their time ran out" : "");
 }
 
 char *summary_comment(const struct run_stats *stats, const struct summary_counts *counts)
@@ -690,17 +689,17 @@ void summary_print_waits(const struct profile *view, int64_t min_ns, size_t n_th
 	wait_group_text_write(view, "profiler: ", "profiler: ", MAX_WAIT_GROUPS, stderr);
 	if (n_left_out)
 		fprintf(stderr,
-		        "profiler: %zu further threads waited as long, and are left out: "
-		        "--max-threads=%zu has them all\n",
+		        "profiler: %zu more threads waited as long and are not shown: "
+		        "--max-threads=%zu shows all\n",
 		        n_left_out, n_threads + n_left_out);
 }
 
 void summary_print_blame(const struct blame *blame)
 {
-	fprintf(stderr, "profiler: %.3f s of %.3f s of waiting were followed to who caused them",
+	fprintf(stderr, "profiler: found the cause of %.3f s of %.3f s of waiting",
 	        seconds(blame->followed_ns), seconds(blame->blocked_ns));
 	if (blame->unseen_ns > 0)
-		fprintf(stderr, "; %.3f s were for threads that were not sampled then",
+		fprintf(stderr, "; %.3f s were for threads not sampled then",
 		        seconds(blame->unseen_ns));
 	if (blame->circle_ns > 0)
 		fprintf(stderr, "; %.3f s were for each other, in a circle (a deadlock)",
@@ -728,7 +727,7 @@ void summary_print_damage(const struct recording *recording)
 	if (recording->lost_bytes)
 		fprintf(stderr,
 		        "profiler: the recording is damaged or cut short: %" PRIu64
-		        " bytes of it are in no whole block\n",
+		        " bytes are lost\n",
 		        recording->lost_bytes);
 	if (recording->lost_blocks || recording->bad_records || recording->lost_stacks)
 		fprintf(stderr,
@@ -739,7 +738,7 @@ void summary_print_damage(const struct recording *recording)
 		fprintf(stderr,
 		        "profiler: the recording has no end: the profiler was killed, or its disk "
 		        "was full; %" PRIu64
-		        " threads are taken to have stayed where they were seen last\n",
+		        " threads count as having stayed where they were last seen\n",
 		        recording->open_threads);
 	if (recording->full)
 		fprintf(stderr,

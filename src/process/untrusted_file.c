@@ -279,16 +279,16 @@ const char *untrusted_file_failure(int number)
 		return "it was deleted, moved or replaced, and only root can still open it";
 	case EACCES:
 	case EPERM:
-		return "there is no permission to read it";
+		return "no permission to read it";
 	case EMFILE:
 	case ENFILE:
 		return "too many files are open";
 	case ETIMEDOUT:
-		return "the server that it lies on does not answer, or is too slow";
+		return "its file server does not answer, or is too slow";
 	case EINTR:
-		return "the server that it lies on did not answer before the end";
+		return "its file server did not answer in time";
 	case EFBIG:
-		return "it lies on a server, and there is no memory for a copy of it";
+		return "it is on a file server, and memory for a copy ran out";
 	default:
 		return "it cannot be opened";
 	}

@@ -30,7 +30,7 @@ static struct error *open_private(const char *path, int *ret)
 	if (!S_ISREG(status.st_mode))
 		return refuse(path, "it is not a regular file");
 	if (status.st_mode & (S_IRWXG | S_IRWXO))
-		return refuse(path, "others than its owner may use it: chmod 600 is what it needs");
+		return refuse(path, "others than its owner may read or write it: chmod 600 it");
 	if (status.st_size > MAX_BYTES)
 		return refuse(path, "it is larger than 64 KiB");
 	*ret = fd;
@@ -65,8 +65,8 @@ static struct error *take_lines(const char *path, char *text, struct push_header
 		if (line[0] == '#')
 			continue;
 		if (n == MAX_LINES || !is_header(line))
-			return refuse(path, "it holds something else than lines such as "
-			                    "'Authorization: Bearer TOKEN', or more than 32");
+			return refuse(path, "it must have at most 32 lines, each such as "
+			                    "'Authorization: Bearer TOKEN'");
 		headers->lines[n++] = memory_strdup(line);
 	}
 	return NULL;

@@ -116,8 +116,8 @@ static void finish(const struct upload *upload, struct push_window *window)
 {
 	window->is_done = true;
 	if (upload->uploader->removes && unlink(window->path) != 0 && errno != ENOENT)
-		say("push: %s cannot be removed, and will be sent or dropped again: %s",
-		    window->path, strerror(errno));
+		say("push: cannot remove %s, so it is sent or dropped again: %s", window->path,
+		    strerror(errno));
 }
 
 static void drop(struct upload *upload, struct push_window *window, enum push_drop why,
@@ -228,7 +228,7 @@ static void act(struct upload *upload, struct push_window *window, const struct 
 		try_again(upload, window, delivery, "it is tried again");
 		break;
 	case VERDICT_CONFIGURATION:
-		try_again(upload, window, delivery, "nothing is sent until that is mended");
+		try_again(upload, window, delivery, "nothing is sent until this is fixed");
 		break;
 	case VERDICT_REFUSED:
 		give_up(upload, window, delivery, PUSH_REFUSED);

@@ -198,12 +198,11 @@ static void announce(const sigset_t *open)
 			break;
 	if (n_rests == 0 || is_to_cut)
 		return;
-	fprintf(
-	    stderr,
-	    "profiler: process %d stays until %zu system call%s of the target, which a stop has "
-	    "cut short or may yet, %s come to the end; SIGTERM ends it, and leaves %s short\n",
-	    (int)getpid(), n_rests, n_rests == 1 ? "" : "s", n_rests == 1 ? "has" : "have",
-	    n_rests == 1 ? "it" : "them");
+	fprintf(stderr,
+	        "profiler: process %d stays until %zu interrupted system call%s of the target %s "
+	        "completed; SIGTERM ends it now, and %s early\n",
+	        (int)getpid(), n_rests, n_rests == 1 ? "" : "s", n_rests == 1 ? "has" : "have",
+	        n_rests == 1 ? "the call returns" : "the calls return");
 }
 
 void parting_stay(pid_t supervisor, int status)

@@ -163,12 +163,11 @@ static void tell(struct stuck_worker *worker)
 	if (!worker->is_told)
 		fprintf(
 		    stderr,
-		    "profiler: the kernel has kept the sampling process waiting%s for %.1f s%s; "
+		    "profiler: the sampling process has been stuck in the kernel%s for %.1f s%s; "
 		    "it is killed, and %s\n",
-		    worker->goes_on ? " for the target" : "",
+		    worker->goes_on ? ", waiting for the target," : "",
 		    (double)worker->looks * STUCK_WORKER_LOOK_NS / NS_PER_SECOND,
-		    worker->holds ? " while it held a thread of the target"
-		                  : ", so that it could not end as it was to",
+		    worker->holds ? " with a thread of the target stopped" : " and could not end",
 		    worker->goes_on ? "sampling ends here"
 		                    : "samples that are not in a recording or window yet are lost");
 	worker->is_told = true;

@@ -460,9 +460,9 @@ static void test_contradictions(void **state)
 // profiler -p $(pidof nginx)
 static void test_several_pids(void **state)
 {
-	static const char *const lines[] = {"-p 12 34 56",      "-p 12,34,56",        "-p 12 -p 34,56",
-	                                    "12 34 56",         "-p 12 34 -d 5 56",   "dump 12 34,56",
-	                                    "top 12,34 -n1 56", "explain 12 34 56 -d1"};
+	static const char *const lines[] = {
+	    "-p 12 34 56",      "-p 12,34,56",   "-p 12 -p 34,56",   "12 34 56",
+	    "-p 12 34 -d 5 56", "dump 12 34,56", "top 12,34 -n1 56", "explain 12 34 56 -d1"};
 
 	(void)state;
 	for (size_t i = 0; i < array_size(lines); i++) {
@@ -475,7 +475,7 @@ static void test_several_pids(void **state)
 	}
 	assert_refused("-p 12,x", "--pid: 'x' is not a process id: give a number such as 1234");
 	assert_refused("-p ,", "--pid: ',' is not a process id: give a number such as 1234");
-	assert_refused("-p 12 34 make", "-p 12 and a command ('make') are given: leave one of them out");
+	assert_refused("-p 12 34 make", "give either -p 12 or a command ('make'), not both");
 	assert_refused("dump 12 x.wprof",
 	               "dump: give processes or one file: 'x.wprof' is one more");
 }
