@@ -51,7 +51,7 @@ class Bubble(Root):
         super().__init__(test, path, program)
         probe = subprocess.run([harness.find_tool("bwrap"), "--bind", "/", "/", "true"], capture_output=True, check=False)
         harness.need(probe.returncode == 0, f"bwrap: {probe.stderr.decode().strip()}")
-        self.words = ["bwrap", "--bind", path, "/", "--proc", "/proc", "--dev", "/dev"]
+        self.words = ["bwrap", "--die-with-parent", "--bind", path, "/", "--proc", "/proc", "--dev", "/dev"]
         if os.geteuid() == 0:
             self.words += ["--cap-add", "ALL"]
 

@@ -74,8 +74,7 @@ class Release(root.Case):
         """The main jobs, of processes outside: a flame graph, dump, top; native, Python, Go."""
         native = self.begin_native()
         self.assertEqual(where.run("--version")[0], f"profiler {self.version()}\n")
-        page, told = where.run("-p", native, "-d", "1", "-f", "html")
-        self.check_page(page)
+        self.check_page(where, native)
         self.assertRegex(where.run("dump", native)[0], r"worker .*threads\.c:\d+")
         self.check_top(where, native)
         stacks, _ = where.run("-p", self.begin_python(), "-d", "1", "-f", "folded")
@@ -83,17 +82,21 @@ class Release(root.Case):
         stacks, _ = where.run("-p", self.begin_go(), "-d", "1", "-f", "folded")
         self.assertRegex(stacks, r"main\.\w+;main\.\w+")
 
-    def check_page(self, html):
-        path = os.path.join(self.directory(), "page.html")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(html)
+    def check_page(self, where, pid):
+        """Recorded and served in there, shown by a browser out here."""
+        os.makedirs(where.path + "/tmp", exist_ok=True)
+        where.run("-p", pid, "-d", "1", "-o", "/tmp/native.wprof")
         window = browser.Browser()
-        try:
-            window.open(path)
-            self.assertIn("worker-00", window.evaluate("document.documentElement.outerHTML"))
-            self.assertEqual((window.errors, [r for r in window.requests if not r.startswith("file:")]), ([], []))
-        finally:
-            window.close()
+        self.addCleanup(window.close)
+        command = [*where.words, where.program, "view", "-q", "--serve=0", "/tmp/native.wprof"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                address = server.stdout.readline().strip()
+                window.open(address)
+                self.assertIn("worker-00", window.evaluate("document.documentElement.outerHTML"))
+                self.assertEqual((window.errors, set(window.requests)), ([], {address}))
+            finally:
+                server.terminate()
 
     def check_top(self, where, pid):
         """In a terminal, as it was before at its end."""
@@ -142,6 +145,12 @@ class Release(root.Case):
         """It is the static file."""
         self.assertEqual(hashlib.sha256(data).digest(), hashlib.sha256(read(find("*-x86_64"))).digest())
 
+    def check_symbols(self, bare):
+        """They are where debuggers look for this build."""
+        (debug,) = glob.glob(bare.path + "/usr/lib/debug/.build-id/*/*.debug")
+        told = run("readelf", "-n", bare.path + bare.program).decode()
+        self.assertIn("".join(debug.removesuffix(".debug").split("/")[-2:]), told)
+
     def test_deb(self):
         bare = root.Root(self, self.copy_of_bare(), "/usr/bin/profiler")
         before = files_below(bare.path)
@@ -159,9 +168,7 @@ class Release(root.Case):
         listed = run("dpkg-deb", "--contents", package).decode()
         for name in (*MANUAL, "lib/systemd/system/profiler-agent.service"):
             self.assertIn(name, listed)
-        (debug,) = glob.glob(bare.path + "/usr/lib/debug/.build-id/*/*.debug")
-        told = run("readelf", "-n", bare.path + bare.program).decode()
-        self.assertIn("".join(debug.removesuffix(".debug").split("/")[-2:]), told)
+        self.check_symbols(bare)
         self.check_jobs(bare)
         bare.call(*DPKG, "-r", "profiler-dbgsym", "profiler")
         after = files_below(bare.path)
@@ -173,16 +180,18 @@ class Release(root.Case):
             run(harness.find_tool("lintian"), "--allow-root", "--fail-on", "error", package)
 
     def test_rpm(self):
-        rpm, package = harness.find_tool("rpm"), find("*.rpm")
-        self.assertEqual(run(rpm, "-qp", "--requires", package).decode().count(".so"), 0)
+        rpm, packages = harness.find_tool("rpm"), glob.glob(os.path.join(RELEASE, "*.rpm"))
+        self.assertEqual(len(packages), 2)
+        self.assertEqual(run(rpm, "-qp", "--requires", *packages).decode().count(".so"), 0)
         bare = root.Root(self, program="/usr/bin/profiler")
         words = [rpm, "--root", bare.path, "--dbpath", "/var/lib/rpm"]
-        run(*words, "--install", "--nodeps", "--noscripts", package)
+        run(*words, "--install", "--nodeps", "--noscripts", *packages)
+        self.check_symbols(bare)
         self.check_program(read(bare.path + bare.program))
         for name in MANUAL:
             self.assertTrue(os.path.exists(f"{bare.path}/usr/share/man/{name}"), name)
         self.check_jobs(bare)
-        run(*words, "--erase", "--nodeps", "--noscripts", "profiler")
+        run(*words, "--erase", "--nodeps", "--noscripts", "profiler-debuginfo", "profiler")
         self.assertEqual([path for path in files_below(bare.path) if "profiler" in path], [])
 
     def test_wheel(self):
