@@ -12,7 +12,7 @@
 
 struct go_memory;
 struct go_program;
-struct goroutine;
+struct task;
 struct resident_block;
 struct snapshot;
 
@@ -36,12 +36,12 @@ struct go_wait_hints {
 
 // Returns the address of GO_WAIT_BYTES which will most likely tell what a goroutine waits for whose
 // stack was copied; 0: nothing need be read.
-uint64_t go_wait_guess(const struct go_program *program, const struct goroutine *goroutine,
+uint64_t go_wait_guess(const struct go_program *program, const struct task *goroutine,
                        const struct snapshot *snapshot, const struct go_wait_hints *hints);
 
 // Finds what it waits for. `guess` is what lies at that address. What it finds is right only if the
 // goroutine is still the same afterwards (goroutine_is_as).
 void go_wait_find(const struct go_program *program, const struct go_memory *memory,
-                  const struct goroutine *goroutine, const struct snapshot *snapshot,
+                  const struct task *goroutine, const struct snapshot *snapshot,
                   const struct resident_block *guess, struct go_wait_hints *hints,
                   struct go_wait *ret);

@@ -18,24 +18,10 @@
 struct go_memory;
 struct go_program;
 
-enum goroutine_copy {
-	GOROUTINE_COPIED,
-	GOROUTINE_MOVED,      // a thread ran it meanwhile
-	GOROUTINE_ENDED,      // its struct g says so, or is another one's by now
-	GOROUTINE_GONE,       // its struct g cannot be read any more
-	GOROUTINE_UNREADABLE, // its stack is not in memory, or not where it says
-};
-
 struct goroutine_copied {
-	uint32_t id;                // the caller's
-	struct goroutine goroutine; // as it was before copying
-	enum goroutine_copy result;
-	struct goroutine now;     // GOROUTINE_MOVED: as it was after copying
-	struct snapshot snapshot; // GOROUTINE_COPIED; its bytes are those of the copies
-	struct go_thread thread;  // what the snapshot holds of the thread that it keeps, if any
+	struct task_copy copy;   // its bytes are those of the copies
+	struct go_thread thread; // what the snapshot holds of the thread that it keeps, if any
 	struct go_wait wait;
-	char *labels;       // the program's (labels.h); NULL: none
-	bool labels_lack;   // they cannot be read, or are too many
 	size_t at, own_at;  // where the stack, and its thread's own, are among the bytes
 	size_t stack_bytes; // 0: it is not where it says
 };
@@ -56,7 +42,7 @@ void goroutine_copies_deinit(struct goroutine_copies *copies);
 
 // Adds one that is to be copied, as it was just read. False if there is no room for more: make and
 // clear those that are there first.
-bool goroutine_copies_add(struct goroutine_copies *copies, const struct goroutine *goroutine,
+bool goroutine_copies_add(struct goroutine_copies *copies, const struct task *goroutine,
                           uint32_t id);
 
 // Copies all that were added.

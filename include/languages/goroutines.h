@@ -10,30 +10,13 @@
 #include <stdint.h>
 
 #include "go_thread.h"
+#include "language_tasks.h"
 
 struct go_memory;
 struct go_program;
 
-// A goroutine, as its struct g said.
-struct goroutine {
-	uint64_t address; // of the struct g
-	uint64_t goid;
-	uint64_t low, high;  // its stack
-	uint64_t sp, pc, bp; // where it was left
-	uint64_t m;          // the thread that runs it; 0: none
-	uint64_t creator_pc, start_pc;
-	uint64_t waiting; // the sudog that it waits by; 0: none
-	uint32_t status;
-	uint8_t reason; // why it waits: a number that depends on the version (go_program.h)
-	uint8_t seq;    // changes whenever it is scheduled; without has_seq, always the same
-	bool has_seq;
-	uint64_t locked_m; // the thread that alone may run it; 0: any may
-	uint64_t labels;   // address of the program's labels (go_labels.h); 0: none
-	int64_t since_ns;  // it has waited since then or longer, CLOCK_MONOTONIC; 0: not known
-};
-
 struct goroutine_list {
-	struct goroutine *items; // some of those that are alive, by address (goroutine_list_next)
+	struct task *items; // some of those that are alive, by address (goroutine_list_next)
 	size_t count, capacity;
 	uint64_t n_left_out;   // not read, as there are too many
 	uint64_t n_unreadable; // whose struct g is not in memory, or is not one
@@ -50,10 +33,6 @@ struct goroutine_list {
 // Frees what the list owns. A zeroed list is empty.
 void goroutine_list_deinit(struct goroutine_list *list);
 
-// True if it is that of a thread of C's, which has called Go before and may do so again, but is in
-// C now: it has no frame of its own, and the thread's time is the thread's.
-bool goroutine_is_in_c(const struct goroutine *goroutine);
-
 // Reads the addresses of all goroutines' structures. False, with an empty list, if the runtime's
 // list cannot be read.
 bool goroutine_list_read(struct goroutine_list *list, const struct go_program *program,
@@ -67,18 +46,18 @@ bool goroutine_list_next(struct goroutine_list *list, const struct go_program *p
 // Reads the goroutine whose struct g is at the address. False if that cannot be read, or is not
 // one.
 bool goroutine_read(const struct go_program *program, const struct go_memory *memory,
-                    uint64_t address, struct goroutine *ret);
+                    uint64_t address, struct task *ret);
 
 // Does the same with a copy of it. False if it is not one.
 bool goroutine_parse(const struct go_program *program, const uint8_t *bytes, uint64_t address,
-                     struct goroutine *ret);
+                     struct task *ret);
 
 // True if its stack and its labels are where `other` says, and no thread can have run it in
 // between.
-bool goroutine_is_as(const struct goroutine *goroutine, const struct goroutine *other);
+bool goroutine_is_as(const struct task *goroutine, const struct task *other);
 
 // Returns why it waits, in the runtime's words; "waiting" if these are not known.
-const char *goroutine_reason(const struct go_program *program, const struct goroutine *goroutine);
+const char *goroutine_reason(const struct go_program *program, const struct task *goroutine);
 
 // Reads from the struct m at the address its thread's id, in the target's pid namespace, and the
 // address of the struct g that it runs, or 0. False if it cannot be read.

@@ -30,10 +30,6 @@ enum runtime_frames {
 	RUNTIME_FRAMES_OWN,  // only the runtime's own
 };
 
-// Go's bit in `kinds`. Go is sampled by goroutines (goroutines.h) rather than threads, which the
-// sampler does itself: the functions below do nothing for it.
-#define RUNTIMES_GO (1u << 31)
-
 // What the runtimes of one process work with; all borrowed.
 struct runtimes_setup {
 	unsigned int kinds; // bits, as from runtimes_parse

@@ -23,11 +23,11 @@ enum { MAX_PENDING_STRETCHES = 8, MAX_PENDING_TICKS = MAX_PENDING_STRETCHES + N_
 
 // What is counted for one thread.
 struct account {
-	uint32_t thread; // in the profile's threads: its own, or that of a goroutine that it runs
-	uint32_t own;    // likewise: its own
-	uint32_t goroutine;  // the one that it runs (goroutine_samples.h); 0: none
+	uint32_t thread;     // in the profile's threads: its own, or that of a task that it runs
+	uint32_t own;        // likewise: its own
+	uint32_t task;       // the task that it runs (tasks.h); 0: none
 	int64_t until_ns;    // everything up to then is counted
-	uint64_t asked_tick; // the tick in which its stop was last planned (goroutine_samples.h)
+	uint64_t asked_tick; // the tick in which its stop was last planned (tasks.h)
 	uint32_t wait;       // what it waits in, in the profile (wait_reasons.h)
 	bool sampled;
 	uint32_t sample;       // its last sample's id in the profile, if it was sampled

@@ -29,8 +29,8 @@ struct sampler {
 	bool children;               // descendants of the targets too
 	bool kernel;                 // kernel frames of sleeping threads
 	bool locks;                  // find out who holds the locks that threads wait for
-	bool system_goroutines;      // show Go's own goroutines, too
-	bool no_creators;            // leave a goroutine's creator out of its stack
+	bool system_goroutines;      // show the runtime's own tasks, too
+	bool no_creators;            // leave a task's creator out of its stack
 	bool counts_at_once;         // `passed` reads the profile after each tick
 	bool once;                   // only the first tick, at once
 	bool has_keeper;             // of its own: one process more (keeper.h)

@@ -75,7 +75,7 @@ struct target_thread {
 	struct first_look first_look;
 	struct account account;
 	struct snapshot_hint hint; // what its next copy goes by
-	uint64_t go_m;             // its struct m in Go's runtime; 0: not known
+	uint64_t task_runner;      // the runtime's structure for it (tasks.h); 0: not known
 
 	// What a tick concludes from that (tick).
 	bool ran;             // it has run since this was last cleared

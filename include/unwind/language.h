@@ -18,6 +18,7 @@
 struct address_space;
 struct arch_code;
 struct code_address;
+struct language_tasks;
 struct registers;
 struct runtimes_setup;
 struct snapshot;
@@ -166,6 +167,9 @@ struct language {
 	// merges into this stack.
 	bool (*merge)(void *process, int tid, const struct snapshot *snapshot,
 	              const struct snapshot_note *note, struct unwound *stack);
+
+	// --- Its units that are not threads (language_tasks.h). NULL: threads alone are sampled.
+	const struct language_tasks *tasks;
 };
 
 // All of them; NULL: no language has that place. Their positions are those of their notes and of

@@ -19,8 +19,8 @@ static bool find_kind(const char *name, size_t length, unsigned int *ret)
 {
 	for (unsigned int i = 0; i < LANGUAGES_MAX; i++) {
 		const struct language *language = languages[i];
-		if (!language || !language->find || strlen(language->name) != length ||
-		    memcmp(language->name, name, length) != 0)
+		if (!language || !(language->find || language->tasks) ||
+		    strlen(language->name) != length || memcmp(language->name, name, length) != 0)
 			continue;
 		*ret |= 1u << i;
 		return true;
@@ -38,9 +38,7 @@ bool runtimes_parse(const char *list, unsigned int *ret)
 	}
 	for (const char *name = list;; name++) {
 		const size_t length = strcspn(name, ",");
-		if (length == strlen("go") && memcmp(name, "go", length) == 0)
-			bits |= RUNTIMES_GO;
-		else if (!find_kind(name, length, &bits))
+		if (!find_kind(name, length, &bits))
 			return false;
 		name += length;
 		if (*name == '\0')

@@ -12,7 +12,7 @@ static uint32_t count_ticks(struct accounting *accounting, struct account *accou
 	const int64_t last_ns = accounting->profile->threads[account->thread].last_ns;
 
 	account->until_ns = now_ns;
-	// A goroutine that was parked in between is counted up to a later tick already.
+	// A task that was parked in between is counted up to a later tick already.
 	if (now_ns < last_ns)
 		now_ns = last_ns;
 	accounting->stats->samples += n;

@@ -66,16 +66,16 @@ void ticker_init(struct ticker *ticker, struct target *target, const struct tick
 	                                     .stats = ticker->stats,
 	                                 });
 	target->runtimes = &ticker->runtimes;
-	goroutine_samples_init(&ticker->goroutines, setup->runtimes & RUNTIMES_GO,
-	                       setup->system_goroutines, setup->no_creators);
+	tasks_init(&ticker->tasks, &ticker->runtimes.setup, setup->system_goroutines,
+	           setup->no_creators);
 	if (ticker->stats->check)
 		unwinder_record_pcs(&ticker->unwinder);
 }
 
 void ticker_deinit(struct ticker *ticker)
 {
+	tasks_deinit(&ticker->tasks);
 	runtimes_deinit(&ticker->runtimes);
-	goroutine_samples_deinit(&ticker->goroutines);
 	unwinder_deinit(&ticker->unwinder);
 	address_space_deinit(&ticker->space);
 	stops_deinit(&ticker->stops);
@@ -107,10 +107,9 @@ static void count_moved(struct ticker *ticker, const struct stop *stop)
 	if (account->n_pending_ticks == 0)
 		return;
 	tick_unwind(ticker, stop->thread, &stop->snapshot, &unwound);
-	goroutine_samples_label(ticker, stop->thread, unwound.labels);
+	tasks_label(ticker, stop->thread, unwound.labels);
 	account->wait = wait_reasons_of_call(&ticker->waits, stop->how.call);
-	accounting_count_pending(&ticker->accounting, account,
-	                         goroutine_samples_stack(ticker, &unwound));
+	accounting_count_pending(&ticker->accounting, account, tasks_stack(ticker, &unwound));
 }
 
 // Puts off the thread's sample, if its stack goes on where nothing was copied and that is known
@@ -216,12 +215,11 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 			sleeper_keep_picture(thread, &stop->snapshot, unwound.last_sp);
 		if (thread->account.wait == WAIT_NONE)
 			thread->account.wait = wait_reasons_of_call(&ticker->waits, stop->how.call);
-		goroutine_samples_bind(ticker, thread, &stop->snapshot);
-		goroutine_samples_label(ticker, thread, unwound.labels);
+		tasks_bind(ticker, thread, &stop->snapshot);
+		tasks_label(ticker, thread, unwound.labels);
 		accounting_count(&ticker->accounting, &thread->account,
-		                 goroutine_samples_stack(ticker, &unwound), stop->state,
-		                 stop->tick_ns);
-		goroutine_samples_pay(ticker, &thread->account);
+		                 tasks_stack(ticker, &unwound), stop->state, stop->tick_ns);
+		tasks_pay(ticker, &thread->account);
 	} else if (ends_now) {
 		// Whoever ends within a tick is not counted in it.
 		thread->sleep.asleep = false;
@@ -230,7 +228,7 @@ static void count_stop(struct ticker *ticker, struct stop *stop)
 	           thread->account.n_pending_ticks > 0) {
 		// What this tick and earlier ones saw of it is kept, even if it has ended.
 		thread->sleep.asleep = false;
-		goroutine_samples_unbind(ticker, thread);
+		tasks_unbind(ticker, thread);
 		profile_label_thread(ticker->profile, thread->account.thread, LABELS_NONE);
 		accounting_not_sampled(&ticker->accounting, &thread->account,
 		                       ticker->space.is_foreign ? STACK_FOREIGN : STACK_NOT_SAMPLED,
@@ -642,10 +640,10 @@ void ticker_prime(struct ticker *ticker, int64_t now_ns)
 	ticker->n_others = ticker->last_pid = -1;
 	start(ticker);
 	ticker->accounting.priming = true;
-	goroutine_samples_look(ticker);
+	tasks_look(ticker);
 	idle_check_since_last(&ticker->idle_check, ticker->target, ticker->n_others);
 	look_at_all(ticker);
-	goroutine_samples_look_again(ticker);
+	tasks_look_again(ticker);
 	note_all_asleep(ticker);
 	ticker->accounting.priming = false;
 }
@@ -654,11 +652,11 @@ void ticker_prime(struct ticker *ticker, int64_t now_ns)
 static void note_idle_tick(struct ticker *ticker, const struct stretch *stretch)
 {
 	ticker->accounting.now_ns = stretch->until_ns;
-	goroutine_samples_begin(ticker, true);
+	tasks_begin(ticker, true);
 	if (++ticker->n_idle_ticks >= MAX_IDLE_TICKS || ticker->setup->counts_at_once)
 		count_idle_ticks(ticker);
 	if (ticker->setup->counts_at_once)
-		goroutine_samples_settle(ticker, false);
+		tasks_settle(ticker, false);
 }
 
 bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
@@ -666,12 +664,12 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 	struct target *target = ticker->target;
 
 	ticker->n_others = machine_load_read(ticker->setup->load, &ticker->last_pid);
-	if (is_idle(ticker) && !goroutine_samples_is_looking(ticker)) {
+	if (is_idle(ticker) && !tasks_is_looking(ticker)) {
 		note_idle_tick(ticker, stretch);
 		return true;
 	}
 	count_idle_ticks(ticker);
-	goroutine_samples_begin(ticker, false);
+	tasks_begin(ticker, false);
 	ticker->accounting.from_ns = stretch->from_ns;
 	ticker->accounting.now_ns = stretch->until_ns;
 	ticker->stops.due_ns = stretch->due_ns;
@@ -692,7 +690,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 		forget_gone(ticker);
 	}
 	note_all_asleep(ticker);
-	goroutine_samples_look(ticker);
+	tasks_look(ticker);
 	ticker->stats->pages_hidden |= target->resident.hidden;
 	wait_reasons_name_sockets(&ticker->waits, target, false);
 	target_attend(target, 0);
@@ -709,8 +707,8 @@ static void count_unseen(struct ticker *ticker)
 			continue;
 		const struct proc_schedstat now = sleeper_figures(ticker->target, stop->thread);
 		note_figures(stop->thread, stop, &now);
-		// The goroutine that it ran may have been counted as parked, or elsewhere, since.
-		goroutine_samples_unbind(ticker, stop->thread);
+		// The task that it ran may have been counted as parked, or elsewhere, since.
+		tasks_unbind(ticker, stop->thread);
 		accounting_not_sampled(&ticker->accounting, &stop->thread->account,
 		                       STACK_NOT_SAMPLED, stop->state, stop->tick_ns);
 	}
@@ -741,7 +739,7 @@ void ticker_finish(struct ticker *ticker)
 	count_stops(ticker);
 	count_unseen(ticker);
 	note_last_figures(ticker);
-	goroutine_samples_settle(ticker, true);
+	tasks_settle(ticker, true);
 	wait_reasons_name_sockets(&ticker->waits, ticker->target, true);
 }
 
@@ -756,5 +754,5 @@ void ticker_abandon(struct ticker *ticker)
 	if (keeper_has_held())
 		stops_note_abandoned(&ticker->stops);
 	count_unseen(ticker);
-	goroutine_samples_settle(ticker, true);
+	tasks_settle(ticker, true);
 }

@@ -8,11 +8,11 @@
 
 #include "accounting.h"
 #include "address_space.h"
-#include "goroutine_samples.h"
 #include "idle_check.h"
 #include "profile.h"
 #include "runtimes.h"
 #include "stops.h"
+#include "tasks.h"
 #include "unwind.h"
 #include "wait_reasons.h"
 
@@ -41,8 +41,8 @@ struct ticker_setup {
 	bool stop_all;          // hold all running threads at once: one consistent picture
 	bool kernel;            // kernel frames of sleeping threads
 	bool locks;             // who holds the locks that threads wait for
-	bool system_goroutines; // show Go's own goroutines, too
-	bool no_creators;       // leave a goroutine's creator out of its stack
+	bool system_goroutines; // show the runtime's own tasks, too
+	bool no_creators;       // leave a task's creator out of its stack
 	bool counts_at_once;    // the profile is read after each tick
 	// Called now and then in long work, to serve those that have stopped (ticker_attend). NULL:
 	// nothing to call.
@@ -64,7 +64,7 @@ struct ticker {
 	struct wait_reasons waits;
 	struct accounting accounting;
 	struct idle_check idle_check;
-	struct goroutine_samples goroutines;
+	struct tasks tasks;
 	int64_t forced_ns; // the last tick in which the maps were read early
 	long n_others;     // threads of the machine that wanted a CPU at this tick (machine_load.h)
 	long last_pid;     // that the machine has given out last; -1: not known

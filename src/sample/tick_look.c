@@ -54,7 +54,7 @@ static void count_foreign(struct ticker *ticker, struct target_thread *thread,
 	thread->sleep.asleep = asleep;
 	thread->stop.asked_ns =
 	    ticker->accounting.now_ns; // with --stop-all, there is a look to come
-	goroutine_samples_unbind(ticker, thread);
+	tasks_unbind(ticker, thread);
 	profile_label_thread(ticker->profile, thread->account.thread, LABELS_NONE);
 	accounting_not_sampled(&ticker->accounting, &thread->account, STACK_FOREIGN, state,
 	                       ticker->accounting.now_ns);
@@ -75,7 +75,7 @@ void tick_plan_stop(struct ticker *ticker, struct target_thread *thread, enum th
 		return;
 	}
 	first_look_drop(thread);
-	thread->account.asked_tick = ticker->goroutines.tick;
+	thread->account.asked_tick = ticker->tasks.tick;
 	stops_plan(&ticker->stops, thread, state, asleep, ticker->accounting.now_ns);
 }
 
@@ -132,12 +132,11 @@ static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
 			first_look_keep(thread, snapshot, &unwound);
 		return;
 	}
-	goroutine_samples_bind(ticker, thread, NULL);
-	goroutine_samples_label(ticker, thread, unwound.labels);
-	accounting_count(&ticker->accounting, &thread->account,
-	                 goroutine_samples_stack(ticker, &unwound), state,
-	                 ticker->accounting.now_ns);
-	goroutine_samples_pay(ticker, &thread->account);
+	tasks_bind(ticker, thread, NULL);
+	tasks_label(ticker, thread, unwound.labels);
+	accounting_count(&ticker->accounting, &thread->account, tasks_stack(ticker, &unwound),
+	                 state, ticker->accounting.now_ns);
+	tasks_pay(ticker, &thread->account);
 	// Its later ticks may count as this one, unless it ran when it was found first, or its
 	// stack may be better understood with newer maps, or when the runtimes have learnt more.
 	thread->sleep.asleep =
@@ -251,10 +250,10 @@ void tick_look(struct ticker *ticker, struct target_thread *thread)
 	} else if (decision == DECISION_MARK) {
 		tick_note_unseen(thread);
 		ticker->n_running += state == THREAD_RUNNING;
-		goroutine_samples_bind(ticker, thread, NULL); // it may have run another one since
+		tasks_bind(ticker, thread, NULL); // it may have run another one since
 		accounting_not_sampled(&ticker->accounting, &thread->account, STACK_NOT_SAMPLED,
 		                       state, ticker->accounting.now_ns);
-		goroutine_samples_pay(ticker, &thread->account);
+		tasks_pay(ticker, &thread->account);
 	} else {
 		tick_note_unseen(thread);
 		ticker->n_running += state == THREAD_RUNNING;
@@ -272,11 +271,11 @@ void tick_count_first_look(struct ticker *ticker, struct target_thread *thread,
 	const struct unwound unwound = first_look_unwound(thread);
 
 	thread->sleep.asleep = false;
-	goroutine_samples_bind(ticker, thread, NULL);
-	goroutine_samples_label(ticker, thread, unwound.labels);
-	accounting_count_alone(&ticker->accounting, &thread->account,
-	                       goroutine_samples_stack(ticker, &unwound), state, tick_ns);
-	goroutine_samples_pay(ticker, &thread->account);
+	tasks_bind(ticker, thread, NULL);
+	tasks_label(ticker, thread, unwound.labels);
+	accounting_count_alone(&ticker->accounting, &thread->account, tasks_stack(ticker, &unwound),
+	                       state, tick_ns);
+	tasks_pay(ticker, &thread->account);
 }
 
 void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread)

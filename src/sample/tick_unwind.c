@@ -19,7 +19,7 @@ void tick_walk(struct ticker *ticker, const struct snapshot *snapshot, struct un
 
 	unwinder_unwind(&ticker->unwinder, snapshot, ret);
 	held_time_end_work(hold, begun);
-	goroutine_samples_note_layout(ticker);
+	tasks_note_walk(ticker);
 }
 
 void tick_read_runtimes(struct ticker *ticker, int tid, struct snapshot *snapshot)
@@ -36,16 +36,6 @@ void tick_merge(struct ticker *ticker, int tid, const struct snapshot *snapshot,
 
 	runtimes_merge(&ticker->runtimes, tid, snapshot, ret);
 	held_time_end_work(hold, begun);
-}
-
-bool tick_find_go(struct ticker *ticker, const struct go_memory *memory, struct go_program *ret)
-{
-	struct held_time *hold = ticker->setup->hold;
-	const bool begun = held_time_begin_work(hold);
-	const bool found = go_program_find(&ticker->space, memory, ret);
-
-	held_time_end_work(hold, begun);
-	return found;
 }
 
 void tick_update_space(struct ticker *ticker, int tid, bool force)

@@ -4,8 +4,6 @@
 
 #include <stdbool.h>
 
-struct go_memory;
-struct go_program;
 struct snapshot;
 struct target_thread;
 struct ticker;
@@ -16,7 +14,7 @@ struct unwound;
 void tick_unwind(struct ticker *ticker, struct target_thread *thread,
                  const struct snapshot *snapshot, struct unwound *ret);
 
-// Does only the unwinding, for a goroutine's stack.
+// Does only the unwinding, for a task's stack.
 void tick_walk(struct ticker *ticker, const struct snapshot *snapshot, struct unwound *ret);
 
 // Reads what the runtimes know of a thread that waits, for a stack of it that was read from memory.
@@ -26,9 +24,6 @@ void tick_read_runtimes(struct ticker *ticker, int tid, struct snapshot *snapsho
 // Puts the runtimes' frames into that stack.
 void tick_merge(struct ticker *ticker, int tid, const struct snapshot *snapshot,
                 struct unwound *ret);
-
-// Looks for Go in the process (go_program_find).
-bool tick_find_go(struct ticker *ticker, const struct go_memory *memory, struct go_program *ret);
 
 // Brings up to date what is known of the process's memory, and of the runtimes in it, through its
 // thread `tid` (address_space_update). Others that stop meanwhile are served, too.

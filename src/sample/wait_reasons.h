@@ -39,7 +39,7 @@ uint32_t wait_reasons_read(struct wait_reasons *waits, const struct target *targ
 // Returns the id of a wait in that system call (any number), of which nothing more is known.
 uint32_t wait_reasons_of_call(struct wait_reasons *waits, int64_t number);
 
-// Returns the id of a goroutine's wait, for that reason, until the descriptor is ready.
+// Returns the id of a task's wait, for that reason, until the descriptor is ready.
 uint32_t wait_reasons_of_reason(struct wait_reasons *waits, const struct target *target,
                                 const char *reason, int descriptor);
 

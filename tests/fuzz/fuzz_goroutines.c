@@ -68,12 +68,12 @@ static char reasons[GO_MAX_REASONS][GO_REASON_BYTES] = {"chan receive", "select"
                                                         "sync.Mutex.Lock"};
 
 static void look_at(struct goroutine_copies *copies, const struct go_program *program,
-                    const struct go_memory *memory, const struct goroutine *goroutine)
+                    const struct go_memory *memory, const struct task *goroutine)
 {
 	uint64_t tid, g;
 
-	expect(goroutine->goid != 0);
-	goroutine_thread(program, memory, goroutine->m, &tid, &g);
+	expect(goroutine->id != 0);
+	goroutine_thread(program, memory, goroutine->runner, &tid, &g);
 	if (!goroutine_copies_add(copies, goroutine, 0)) {
 		goroutine_copies_make(copies, program, memory);
 		goroutine_copies_clear(copies);
@@ -85,8 +85,9 @@ static void check(const struct goroutine_copies *copies)
 {
 	for (size_t i = 0; i < copies->count; i++) {
 		const struct goroutine_copied *copied = &copies->items[i];
-		expect(copied->result != GOROUTINE_COPIED ||
-		       (copied->snapshot.n_regions >= 1 && copied->snapshot.regions[0].size > 0));
+		expect(copied->copy.result != TASK_COPIED ||
+		       (copied->copy.snapshot.n_regions >= 1 &&
+		        copied->copy.snapshot.regions[0].size > 0));
 	}
 }
 

@@ -70,7 +70,7 @@ static int tear_down(void **state)
 static void copy(struct goroutine_copies *copies, uint64_t goid, uint8_t seq)
 {
 	const struct go_memory memory = {getpid(), &resident};
-	struct goroutine before;
+	struct task before;
 
 	make_goroutine(GOID, SEQ);
 	assert_true(goroutine_read(&program, &memory, at(g), &before));
@@ -85,8 +85,8 @@ static void test_same(void **state)
 
 	(void)state;
 	copy(&copies, GOID, SEQ);
-	const struct snapshot_region *region = &copies.items[0].snapshot.regions[0];
-	assert_int_equal(copies.items[0].result, GOROUTINE_COPIED);
+	const struct snapshot_region *region = &copies.items[0].copy.snapshot.regions[0];
+	assert_int_equal(copies.items[0].copy.result, TASK_COPIED);
 	assert_int_equal(region->start, at(stack + FIRST_USED));
 	assert_int_equal(region->size, sizeof(*stack) * (STACK_WORDS - FIRST_USED));
 	assert_memory_equal(region->bytes, stack + FIRST_USED, region->size);
@@ -99,8 +99,8 @@ static void test_moved(void **state)
 
 	(void)state;
 	copy(&copies, GOID, SEQ + 1);
-	assert_int_equal(copies.items[0].result, GOROUTINE_MOVED);
-	assert_int_equal(copies.items[0].now.seq, SEQ + 1);
+	assert_int_equal(copies.items[0].copy.result, TASK_MOVED);
+	assert_int_equal(copies.items[0].copy.now.seq, SEQ + 1);
 	goroutine_copies_deinit(&copies);
 }
 
@@ -112,7 +112,7 @@ static void test_replaced(void **state)
 
 	(void)state;
 	copy(&copies, GOID + 1, SEQ);
-	assert_int_equal(copies.items[0].result, GOROUTINE_ENDED);
+	assert_int_equal(copies.items[0].copy.result, TASK_ENDED);
 	goroutine_copies_deinit(&copies);
 }
 

@@ -8,6 +8,7 @@
 #include "go_language.h"
 #include "go_runtime.h"
 #include "go_switch.h"
+#include "go_tasks.h"
 #include "go_thread.h"
 #include "memory.h"
 #include "rule_step.h"
@@ -160,6 +161,7 @@ const struct language go_language = {
     .copy = go_copy,
     .step = go_step,
     .lacks = go_lacks,
+    .tasks = &go_tasks,
 };
 
 const struct go_thread *go_stacks_thread(const struct snapshot *snapshot)

@@ -34,7 +34,7 @@ _Static_assert((int)POLLED < (int)GO_WAIT_KINDS && MAX_WORDS <= UINT8_MAX, "they
 struct search {
 	const struct go_program *program;
 	const struct go_memory *memory;
-	const struct goroutine *goroutine;
+	const struct task *goroutine;
 	const struct resident_block *known; // what was read already
 };
 
@@ -54,8 +54,7 @@ static uint64_t field(const struct search *search, uint64_t address, uint16_t of
 }
 
 // The i-th word of the innermost frames; 0: it is not there, or cannot be an address.
-static uint64_t word_at(const struct goroutine *goroutine, const struct snapshot *snapshot,
-                        size_t i)
+static uint64_t word_at(const struct task *goroutine, const struct snapshot *snapshot, size_t i)
 {
 	const struct snapshot_region *region = &snapshot->regions[0];
 	uint64_t word;
@@ -182,7 +181,7 @@ static bool is_of_channels(const char *reason)
 	return begins(reason, "chan ") || begins(reason, "select");
 }
 
-uint64_t go_wait_guess(const struct go_program *program, const struct goroutine *goroutine,
+uint64_t go_wait_guess(const struct go_program *program, const struct task *goroutine,
                        const struct snapshot *snapshot, const struct go_wait_hints *hints)
 {
 	const char *reason = goroutine_reason(program, goroutine);
@@ -196,7 +195,7 @@ uint64_t go_wait_guess(const struct go_program *program, const struct goroutine 
 }
 
 void go_wait_find(const struct go_program *program, const struct go_memory *memory,
-                  const struct goroutine *goroutine, const struct snapshot *snapshot,
+                  const struct task *goroutine, const struct snapshot *snapshot,
                   const struct resident_block *guess, struct go_wait_hints *hints,
                   struct go_wait *ret)
 {

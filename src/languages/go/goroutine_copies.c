@@ -32,12 +32,12 @@ void goroutine_copies_deinit(struct goroutine_copies *copies)
 void goroutine_copies_clear(struct goroutine_copies *copies)
 {
 	for (size_t i = 0; i < copies->count; i++)
-		free(copies->items[i].labels);
+		free(copies->items[i].copy.labels);
 	copies->count = copies->used = 0;
 }
 
 // Returns how much of its stack there is; 0: it is not where it says.
-static uint64_t depth_of(const struct goroutine *goroutine)
+static uint64_t depth_of(const struct task *goroutine)
 {
 	return goroutine->sp < goroutine->low || goroutine->sp >= goroutine->high ||
 	               goroutine->sp % sizeof(uint64_t) != 0 || goroutine->pc == 0
@@ -45,18 +45,17 @@ static uint64_t depth_of(const struct goroutine *goroutine)
 	           : goroutine->high - goroutine->sp;
 }
 
-bool goroutine_copies_add(struct goroutine_copies *copies, const struct goroutine *goroutine,
+bool goroutine_copies_add(struct goroutine_copies *copies, const struct task *goroutine,
                           uint32_t id)
 {
 	const uint64_t depth = depth_of(goroutine);
 	const size_t size = depth < MAX_COPY ? depth : MAX_COPY;
-	const size_t own_size = size > 0 && goroutine->locked_m ? MAX_OWN : 0;
+	const size_t own_size = size > 0 && goroutine->only_runner ? MAX_OWN : 0;
 
 	if (copies->count == MAX_COPIES || copies->used + size + own_size > MAX_BYTES)
 		return false;
 	*array_push(copies->items, copies->count, copies->capacity) = (struct goroutine_copied){
-	    .id = id,
-	    .goroutine = *goroutine,
+	    .copy = {.id = id, .task = *goroutine},
 	    .stack_bytes = size,
 	    .at = copies->used,
 	    .own_at = copies->used + size,
@@ -79,7 +78,7 @@ static void read_blocks(const struct making *making, struct resident_block *bloc
 
 // Where it goes on. A return address is looked up in the call before it; the function that one
 // begins with, which it has not begun yet, is not called.
-static struct registers registers_of(const struct goroutine *goroutine)
+static struct registers registers_of(const struct task *goroutine)
 {
 	const bool has_begun = goroutine->pc != goroutine->start_pc;
 	const struct arch *arch = ARCH_NATIVE;
@@ -97,8 +96,8 @@ static void copy_own_stack(const struct making *making, struct goroutine_copied 
 {
 	const struct go_memory *memory = making->memory;
 	const struct go_offsets *offsets = &making->program->offsets;
-	const uint64_t m = item->goroutine.locked_m;
-	struct snapshot *snapshot = &item->snapshot;
+	const uint64_t m = item->copy.task.only_runner;
+	struct snapshot *snapshot = &item->copy.snapshot;
 	struct snapshot_region *region = &snapshot->regions[1];
 	uint8_t *bytes = making->copies->bytes + item->own_at;
 	uint64_t g0, own_m, low, high, sp;
@@ -123,9 +122,9 @@ static void copy_own_stack(const struct making *making, struct goroutine_copied 
 
 static void begin_snapshot(const struct making *making, struct goroutine_copied *item)
 {
-	const struct goroutine *goroutine = &item->goroutine;
+	const struct task *goroutine = &item->copy.task;
 
-	item->snapshot = (struct snapshot){
+	item->copy.snapshot = (struct snapshot){
 	    .registers = registers_of(goroutine),
 	    .n_regions = 1,
 	    .cut = item->stack_bytes < depth_of(goroutine),
@@ -135,7 +134,7 @@ static void begin_snapshot(const struct making *making, struct goroutine_copied 
 	item->thread = (struct go_thread){.goroutine = {.address = goroutine->address,
 	                                                .low = goroutine->low,
 	                                                .high = goroutine->high}};
-	go_stacks_set_thread(&item->snapshot, &item->thread);
+	go_stacks_set_thread(&item->copy.snapshot, &item->thread);
 }
 
 static void copy_stacks(const struct making *making)
@@ -147,14 +146,14 @@ static void copy_stacks(const struct making *making)
 	for (size_t i = 0; i < copies->count; i++) {
 		struct goroutine_copied *item = &copies->items[i];
 		begin_snapshot(making, item);
-		blocks[i] = (struct resident_block){.address = item->goroutine.sp,
+		blocks[i] = (struct resident_block){.address = item->copy.task.sp,
 		                                    .bytes = copies->bytes + item->at,
 		                                    .size = item->stack_bytes};
 	}
 	read_blocks(making, blocks, copies->count);
 	for (size_t i = 0; i < copies->count; i++) {
 		struct goroutine_copied *item = &copies->items[i];
-		struct snapshot_region *region = &item->snapshot.regions[0];
+		struct snapshot_region *region = &item->copy.snapshot.regions[0];
 		region->size = item->stack_bytes;
 		if (!blocks[i].is_read) // not all of it
 			region->size =
@@ -174,66 +173,66 @@ static void find_waits(const struct making *making)
 
 	for (size_t i = 0; i < copies->count; i++) {
 		const struct goroutine_copied *item = &copies->items[i];
-		const uint64_t address = go_wait_guess(making->program, &item->goroutine,
-		                                       &item->snapshot, &copies->hints);
+		const uint64_t address = go_wait_guess(making->program, &item->copy.task,
+		                                       &item->copy.snapshot, &copies->hints);
 		blocks[i] = (struct resident_block){
 		    .address = address, .bytes = bytes[i], .size = address ? GO_WAIT_BYTES : 0};
 	}
 	read_blocks(making, blocks, copies->count);
 	for (size_t i = 0; i < copies->count; i++) {
 		struct goroutine_copied *item = &copies->items[i];
-		go_wait_find(making->program, making->memory, &item->goroutine, &item->snapshot,
-		             &blocks[i], &copies->hints, &item->wait);
+		go_wait_find(making->program, making->memory, &item->copy.task,
+		             &item->copy.snapshot, &blocks[i], &copies->hints, &item->wait);
 	}
 }
 
 static void read_labels(const struct making *making)
 {
-	const struct goroutine_copied *last = NULL;
+	const struct task_copy *last = NULL;
 
 	for (size_t i = 0; i < making->copies->count; i++) {
-		struct goroutine_copied *item = &making->copies->items[i];
-		if (item->goroutine.labels == 0)
+		struct task_copy *copy = &making->copies->items[i].copy;
+		if (copy->task.labels == 0)
 			continue;
-		if (last && last->goroutine.labels == item->goroutine.labels) {
-			item->labels = last->labels ? memory_strdup(last->labels) : NULL;
-			item->labels_lack = last->labels_lack;
+		if (last && last->task.labels == copy->task.labels) {
+			copy->labels = last->labels ? memory_strdup(last->labels) : NULL;
+			copy->labels_lack = last->labels_lack;
 		} else {
-			item->labels_lack = !go_labels_read(making->program, making->memory,
-			                                    item->goroutine.labels, &item->labels);
+			copy->labels_lack = !go_labels_read(making->program, making->memory,
+			                                    copy->task.labels, &copy->labels);
 		}
-		last = item;
+		last = copy;
 	}
 }
 
 static void judge(const struct making *making, struct goroutine_copied *item, const uint8_t *bytes)
 {
-	const uint64_t address = item->goroutine.address;
+	struct task_copy *copy = &item->copy;
+	const uint64_t address = copy->task.address;
 	const bool is_there =
-	    bytes ? goroutine_parse(making->program, bytes, address, &item->now)
-	          : goroutine_read(making->program, making->memory, address, &item->now);
+	    bytes ? goroutine_parse(making->program, bytes, address, &copy->now)
+	          : goroutine_read(making->program, making->memory, address, &copy->now);
 
 	if (!is_there)
-		item->result = GOROUTINE_GONE;
-	else if (item->now.goid != item->goroutine.goid || item->now.status == GOROUTINE_DEAD)
-		item->result = GOROUTINE_ENDED;
-	else if (!goroutine_is_as(&item->now, &item->goroutine))
-		item->result = GOROUTINE_MOVED;
+		copy->result = TASK_GONE;
+	else if (copy->now.id != copy->task.id || copy->now.state == TASK_DEAD)
+		copy->result = TASK_ENDED;
+	else if (!goroutine_is_as(&copy->now, &copy->task))
+		copy->result = TASK_MOVED;
 	else
-		item->result =
-		    item->snapshot.regions[0].size > 0 ? GOROUTINE_COPIED : GOROUTINE_UNREADABLE;
+		copy->result = copy->snapshot.regions[0].size > 0 ? TASK_COPIED : TASK_UNREADABLE;
 }
 
 // Returns the end of those items from the first on whose structures can be read as one block.
 static size_t end_of_block(const struct making *making, size_t first)
 {
 	const struct goroutine_copies *copies = making->copies;
-	const uint64_t start = copies->items[first].goroutine.address;
+	const uint64_t start = copies->items[first].copy.task.address;
 	size_t end = first + 1;
 
 	for (; end < copies->count; end++) {
-		const uint64_t last = copies->items[end - 1].goroutine.address;
-		const uint64_t next = copies->items[end].goroutine.address;
+		const uint64_t last = copies->items[end - 1].copy.task.address;
+		const uint64_t next = copies->items[end].copy.task.address;
 		if (next <= last || next - last > making->program->g_bytes + MAX_GAP ||
 		    next - start > MAX_STRUCTURES)
 			break;
@@ -250,10 +249,10 @@ static void verify(const struct making *making)
 	size_t ends[MAX_COPIES] = {0}, n = 0, used = 0;
 
 	for (size_t i = 0; i < copies->count; i = ends[n++]) {
-		const uint64_t start = copies->items[i].goroutine.address;
+		const uint64_t start = copies->items[i].copy.task.address;
 		ends[n] = end_of_block(making, i);
 		blocks[n].address = start;
-		blocks[n].size = copies->items[ends[n] - 1].goroutine.address - start + g_bytes;
+		blocks[n].size = copies->items[ends[n] - 1].copy.task.address - start + g_bytes;
 		used += blocks[n].size;
 	}
 	copies->structures =
@@ -269,7 +268,7 @@ static void verify(const struct making *making)
 		const uint8_t *bytes = blocks[block].bytes;
 		judge(making, &copies->items[i],
 		      blocks[block].is_read
-		          ? bytes + (copies->items[i].goroutine.address - blocks[block].address)
+		          ? bytes + (copies->items[i].copy.task.address - blocks[block].address)
 		          : NULL);
 	}
 }

@@ -26,28 +26,60 @@ void goroutine_list_deinit(struct goroutine_list *list)
 	*list = (struct goroutine_list){0};
 }
 
+// True if it is that of a thread of C's, which has called Go before and may do so again, but is in
+// C now: it has no frame of its own, and the thread's time is the thread's.
+static bool is_in_c(const struct task *goroutine)
+{
+	// The runtime makes it with four words above its SP (proc.go, oneNewExtraM), and no
+	// function to begin with.
+	enum { EMPTY_STACK = 4 * sizeof(uint64_t) };
+
+	return goroutine->status == GOROUTINE_SYSCALL && goroutine->start_pc == 0 &&
+	       goroutine->high - goroutine->sp <= EMPTY_STACK;
+}
+
+static enum task_state state_of(const struct task *goroutine)
+{
+	if (goroutine->status == GOROUTINE_DEAD)
+		return TASK_DEAD;
+	if (is_in_c(goroutine))
+		return TASK_OUTSIDE;
+	if (goroutine->runner)
+		return goroutine_is_run(goroutine->status) ? TASK_RUN : TASK_CHANGES;
+	switch (goroutine->status) {
+	case GOROUTINE_WAITING:
+	case GOROUTINE_LEAKED:
+		return TASK_WAITING;
+	case GOROUTINE_RUNNABLE:
+	case GOROUTINE_PREEMPTED:
+		return TASK_READY;
+	default:
+		return TASK_CHANGES;
+	}
+}
+
 static void parse(const struct go_program *program, const uint8_t *bytes, uint64_t address,
-                  struct goroutine *ret)
+                  struct task *ret)
 {
 	const struct go_offsets *offsets = &program->offsets;
 	const uint64_t syscall_sp = go_word(bytes, offsets->syscall_sp);
 
-	*ret = (struct goroutine){
+	*ret = (struct task){
 	    .address = address,
-	    .goid = go_word(bytes, offsets->goid),
+	    .id = go_word(bytes, offsets->goid),
 	    .low = go_word(bytes, offsets->low),
 	    .high = go_word(bytes, offsets->high),
 	    .sp = go_word(bytes, offsets->sp),
 	    .pc = go_word(bytes, offsets->pc),
 	    .bp = go_word(bytes, offsets->bp),
-	    .m = go_word(bytes, offsets->m),
+	    .runner = go_word(bytes, offsets->m),
 	    .creator_pc = go_word(bytes, offsets->creator_pc),
 	    .start_pc = go_word(bytes, offsets->start_pc),
 	    .waiting = go_word(bytes, offsets->waiting),
 	    .status = (uint32_t)go_word(bytes, offsets->status) & STATUS_MASK,
 	    .reason = bytes[offsets->wait_reason],
 	    .has_seq = offsets->tracking_seq != GO_NO_FIELD,
-	    .locked_m = go_word(bytes, offsets->locked_m),
+	    .only_runner = go_word(bytes, offsets->locked_m),
 	    .labels = go_word(bytes, offsets->labels),
 	};
 	if (ret->has_seq)
@@ -59,10 +91,11 @@ static void parse(const struct go_program *program, const uint8_t *bytes, uint64
 		ret->pc = go_word(bytes, offsets->syscall_pc);
 		ret->bp = go_word(bytes, offsets->syscall_bp);
 	}
+	ret->state = state_of(ret);
 }
 
 bool goroutine_parse(const struct go_program *program, const uint8_t *bytes, uint64_t address,
-                     struct goroutine *ret)
+                     struct task *ret)
 {
 	if (!go_program_is_g(program, bytes, address))
 		return false;
@@ -71,7 +104,7 @@ bool goroutine_parse(const struct go_program *program, const uint8_t *bytes, uin
 }
 
 bool goroutine_read(const struct go_program *program, const struct go_memory *memory,
-                    uint64_t address, struct goroutine *ret)
+                    uint64_t address, struct task *ret)
 {
 	uint8_t bytes[UINT8_MAX * sizeof(uint64_t)];
 
@@ -143,7 +176,7 @@ static bool read_addresses(struct goroutine_list *list, const struct go_program 
 static void add_one(struct goroutine_list *list, const struct go_program *program,
                     const struct go_memory *memory, uint64_t address, const uint8_t *bytes)
 {
-	struct goroutine goroutine;
+	struct task goroutine;
 
 	if (!(bytes ? goroutine_parse(program, bytes, address, &goroutine)
 	            : goroutine_read(program, memory, address, &goroutine))) {
@@ -151,7 +184,7 @@ static void add_one(struct goroutine_list *list, const struct go_program *progra
 		return;
 	}
 	if (goroutine.status == GOROUTINE_IDLE || goroutine.status == GOROUTINE_DEAD ||
-	    goroutine.status == GOROUTINE_DEAD_EXTRA || goroutine.goid == 0)
+	    goroutine.status == GOROUTINE_DEAD_EXTRA || goroutine.id == 0)
 		return;
 	*array_push(list->items, list->count, list->capacity) = goroutine;
 }
@@ -212,27 +245,17 @@ bool goroutine_list_next(struct goroutine_list *list, const struct go_program *p
 	return true;
 }
 
-bool goroutine_is_in_c(const struct goroutine *goroutine)
+bool goroutine_is_as(const struct task *goroutine, const struct task *other)
 {
-	// The runtime makes it with four words above its SP (proc.go, oneNewExtraM), and no
-	// function to begin with.
-	enum { EMPTY_STACK = 4 * sizeof(uint64_t) };
-
-	return goroutine->status == GOROUTINE_SYSCALL && goroutine->start_pc == 0 &&
-	       goroutine->high - goroutine->sp <= EMPTY_STACK;
-}
-
-bool goroutine_is_as(const struct goroutine *goroutine, const struct goroutine *other)
-{
-	return goroutine->goid == other->goid && goroutine->status == other->status &&
+	return goroutine->id == other->id && goroutine->status == other->status &&
 	       goroutine->low == other->low && goroutine->high == other->high &&
 	       goroutine->sp == other->sp && goroutine->pc == other->pc &&
-	       goroutine->bp == other->bp && goroutine->m == other->m &&
+	       goroutine->bp == other->bp && goroutine->runner == other->runner &&
 	       goroutine->reason == other->reason && goroutine->seq == other->seq &&
 	       goroutine->labels == other->labels;
 }
 
-const char *goroutine_reason(const struct go_program *program, const struct goroutine *goroutine)
+const char *goroutine_reason(const struct go_program *program, const struct task *goroutine)
 {
 	const char *reason =
 	    goroutine->reason < GO_MAX_REASONS ? program->reasons[goroutine->reason] : "";
