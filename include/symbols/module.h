@@ -102,8 +102,8 @@ struct module {
 	bool looked_for_descriptor;  // address_space.c has
 	unsigned int n_looks;        // of address_space.c, while the file was gone; 0: it never was
 	int64_t look_again_ns;       // when the next look is due; INT64_MAX: never
-	bool looked_for_python;      // by python.c, which did not find an interpreter linked in
-	uint64_t jit_descriptor;     // the address of GDB_JIT_DESCRIPTOR in the file; 0: none
+	unsigned int lacks_languages; // bits of those that are not linked in (language_position)
+	uint64_t jit_descriptor;      // the address of GDB_JIT_DESCRIPTOR in the file; 0: none
 	void *languages[MODULE_MAX_LANGUAGES]; // what each has found in the file; NULL: nothing;
 	                                       // owned
 	int64_t rules_left_ns;                 // what is left of the CPU time for its rules

@@ -230,13 +230,15 @@ static struct python *find_linked_in(const struct runtimes_setup *setup, int tid
 	    .is_linked_in = true,
 	};
 	struct python found = {.setup = setup};
-	if (!open_file(&search) || search.module->looked_for_python)
+	const unsigned int bit = 1u << language_position(&python_language);
+	if (!open_file(&search) || search.module->lacks_languages & bit)
 		return NULL;
 	if (find_symbols(&search, &found) && find_layout(&search, &found)) {
 		find_current(&search, &found);
 		return make(setup, &found);
 	}
-	search.module->looked_for_python = !search.is_early;
+	if (!search.is_early)
+		search.module->lacks_languages |= bit;
 	return NULL;
 }
 
