@@ -104,10 +104,13 @@ class Frames(harness.TestCase):
         target = self.start_fixture("jump_table")
         run = start_attach(target, "-d", 1, "--max-overhead=0", hz=HZ)
         run.finish()
-        whole = [s for s in run.pprof.samples if "main" in s.stack and "choose" in s.stack]
-        wrong = [s.stack for s in run.pprof.samples if "main" not in s.stack]
+        whole = sum(s.count for s in run.pprof.samples if "main" in s.stack and "choose" in s.stack)
+        # A nap that is over by the time of the stop is told by the look before it, which had no registers.
+        cut = [s for s in run.pprof.samples if s.stack[:2] == ("[truncated: unknown register]", "choose")]
+        wrong = [s.stack for s in run.pprof.samples if "main" not in s.stack and s not in cut]
         self.assertEqual(wrong, [])
-        self.assertGreater(sum(s.count for s in whole), 50)
+        self.assertGreater(whole, max(50, sum(s.count for s in cut)))
+
 
 class ManyStacks(harness.TestCase):
     """Callers on several other stacks (tests/fixtures/many_stacks.c)."""
