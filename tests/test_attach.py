@@ -15,6 +15,7 @@ import pprof
 from harness import (
     LEAVES, LIBRARY, MAIN, NO_STACK, THREAD, UNNAMED, attach, name_of, read_symbols,
 )  # fmt: skip
+from page import Page
 from test_record import Recorded, report
 
 CALLS = rf"many_arguments;through_qsort;{LIBRARY}compare;dynamic_frame;big_frame"
@@ -474,6 +475,33 @@ class Several(harness.TestCase):
     def test_top(self):
         rows = json.loads(self.ask("top", *self.pids(), "-n", "1", "--json", "--idle"))["threads"]
         self.assertEqual({str(row["pid"]) for row in rows}, set(self.pids()))
+
+
+class Titles(harness.TestCase):
+    """Processes of one program are known by what they write over their command lines, as nginx and postgres do."""
+
+    CODE = "$| = 1; $0 = shift; print qq(ready\\n); $work = shift; while (1) { sleep 1000 if $work eq 'sleep' }"
+
+    def start_titled(self, title, work):
+        return self.start(harness.find_tool("perl"), "-e", self.CODE, os.fsdecode(title), work)
+
+    def test_named(self):
+        """One that runs, one that sleeps all the time, and one whose title is not for a screen."""
+        titles = {
+            self.start_titled("shop: worker process 1", "run").pid: "shop: worker process 1",
+            self.start_titled("shop: worker process 2", "sleep").pid: "shop: worker process 2",
+            self.start_titled(b"shop: \x1b[31m\n\xff" + b";" * 200, "run").pid: "shop: _[31m_\ufffd" + ";" * 110 + "...",
+        }  # fmt: skip
+        pids = ",".join(map(str, titles))
+        path = os.path.join(self.directory(), "out.html")
+        subprocess.run([harness.PROFILER, "-q", "-p", pids, "-d", "0.5", "-o", path], check=True)
+        with open(path, "rb") as file:
+            page = Page(file.read())
+        self.assertEqual({thread["pid"]: thread["name"] for thread in page.threads}, titles)
+        self.assertEqual({int(pid): name for pid, name in page.meta["processes"].items()}, titles)
+        told = [harness.PROFILER, "top", pids, "-n", "1", "--json", "--idle"]
+        rows = json.loads(subprocess.run(told, capture_output=True, check=True).stdout)["threads"]
+        self.assertEqual({row["pid"]: row["name"] for row in rows}, titles)
 
 
 class Blocked(harness.TestCase):

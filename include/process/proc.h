@@ -83,9 +83,14 @@ char *proc_read_whole(int pid, const char *file, size_t max_bytes, size_t *ret_s
 // been replaced since. False if it is not known.
 bool proc_read_exe(int pid, char *ret, size_t size);
 
-// Tells where in its memory the environment lies that the process was started with. False also
-// without permission.
-bool proc_find_environment(int pid, uint64_t *ret_start, uint64_t *ret_end);
+// Where in its memory the words lie that a process was started with: strings, each with a NUL.
+struct proc_words {
+	uint64_t arguments, arguments_end;
+	uint64_t environment, environment_end; // usually right behind the arguments
+};
+
+// False also without permission.
+bool proc_find_words(int pid, struct proc_words *ret);
 
 enum { PROC_ENVIRONMENT_BYTES = 256 << 10 }; // as far as an environment is read
 

@@ -8,6 +8,7 @@
 
 #include "accounting.h"
 #include "proc.h"
+#include "process_title.h"
 #include "profile.h"
 #include "resident.h"
 #include "sleep.h"
@@ -95,6 +96,7 @@ struct target {
 	bool sees_schedstat; // /proc/TID/schedstat can be read
 	int max_kept_fd; // descriptors below this may be kept open; the others are for other uses
 	struct resident resident;
+	struct process_title title;
 	const struct runtimes *runtimes; // that read their part of each copy; NULL: none; borrowed
 	void (*attend)(void *);          // called now and then in long work; NULL: nothing to call
 	void *attend_context;

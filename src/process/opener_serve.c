@@ -247,18 +247,18 @@ static int tell_user(const struct opener_request *request, struct opener_reply *
 static char *read_environment(int pid, size_t *ret_size)
 {
 	struct resident resident;
-	uint64_t start, end;
+	struct proc_words words;
 	bool is_read = false;
 
-	if (!proc_find_environment(pid, &start, &end))
+	if (!proc_find_words(pid, &words))
 		return NULL;
-	const size_t size =
-	    end - start < PROC_ENVIRONMENT_BYTES ? end - start : PROC_ENVIRONMENT_BYTES;
+	const size_t length = words.environment_end - words.environment;
+	const size_t size = length < PROC_ENVIRONMENT_BYTES ? length : PROC_ENVIRONMENT_BYTES;
 	_cleanup_free_ char *text = memory_alloc(size + 1);
 	resident_init(&resident, pid);
 	resident_open(&resident, pid);
 	if (!resident.hidden)
-		is_read = resident_read(&resident, pid, start, text, size);
+		is_read = resident_read(&resident, pid, words.environment, text, size);
 	resident_deinit(&resident);
 	text[size] = '\0';
 	*ret_size = size;

@@ -98,14 +98,14 @@ char *proc_find_variable(const char *text, size_t size, const char *name)
 char *proc_read_variable(int pid, const char *name)
 {
 	size_t size;
-	uint64_t start, end;
+	struct proc_words words;
 	_cleanup_free_ char *text = proc_read_whole(pid, "environ", PROC_ENVIRONMENT_BYTES, &size);
 
 	if (!text)
 		return NULL;
 	// It ends early where the process hides a page (userfaultfd(2)).
-	const bool is_cut = size < PROC_ENVIRONMENT_BYTES &&
-	                    proc_find_environment(pid, &start, &end) && size < end - start;
+	const bool is_cut = size < PROC_ENVIRONMENT_BYTES && proc_find_words(pid, &words) &&
+	                    size < words.environment_end - words.environment;
 	char *value = is_cut ? NULL : proc_find_variable(text, size, name);
 	if (!value)
 		errno = is_cut ? EIO : ENOENT;
@@ -164,6 +164,8 @@ enum {
 	STAT_START_CODE = 26,
 	STAT_START_STACK = 28,
 	STAT_PROCESSOR = 39,
+	STAT_ARG_START = 48,
+	STAT_ARG_END = 49,
 	STAT_ENV_START = 50,
 	STAT_ENV_END = 51,
 	STAT_END,
@@ -205,7 +207,7 @@ bool proc_parse_stat(const char *text, struct proc_stat *ret)
 	return true;
 }
 
-bool proc_find_environment(int pid, uint64_t *ret_start, uint64_t *ret_end)
+bool proc_find_words(int pid, struct proc_words *ret)
 {
 	char text[FILE_SIZE], state;
 	uint64_t fields[STAT_END];
@@ -213,12 +215,10 @@ bool proc_find_environment(int pid, uint64_t *ret_start, uint64_t *ret_end)
 	if (!read_text(-1, pid, pid, "stat", text, sizeof(text)) ||
 	    parse_stat(text, STAT_ENV_END, &state, fields) <= STAT_ENV_END)
 		return false;
-	const uint64_t start = fields[STAT_ENV_START], end = fields[STAT_ENV_END];
-	if (start == 0 || start > end)
-		return false;
-	*ret_start = start;
-	*ret_end = end;
-	return true;
+	*ret = (struct proc_words){fields[STAT_ARG_START], fields[STAT_ARG_END],
+	                           fields[STAT_ENV_START], fields[STAT_ENV_END]};
+	return ret->arguments != 0 && ret->arguments <= ret->arguments_end &&
+	       ret->environment != 0 && ret->environment <= ret->environment_end;
 }
 
 bool proc_read_stat(int fd, int pid, int tid, struct proc_stat *ret)

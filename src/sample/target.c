@@ -108,6 +108,7 @@ void target_close(struct target *target)
 	if (target->task_fd >= 0)
 		close(target->task_fd);
 	resident_deinit(&target->resident);
+	process_title_deinit(&target->title);
 	*target = (struct target){.task_fd = -1};
 }
 

@@ -57,7 +57,8 @@ void thread_info_refresh_name(struct profile *profile, const struct target *targ
 		return;
 	_cleanup_free_ char *own =
 	    target->runtimes ? runtimes_name_thread(target->runtimes, thread->tid) : NULL;
-	if (own)
+	const bool has_title = thread->tid == target->pid && target->title.text;
+	if (own && !has_title)
 		profile_rename_thread(profile, thread->account.own, own);
 	if (!thread->asked_name) {
 		thread->asked_name = true;
@@ -69,12 +70,21 @@ void thread_info_refresh_name(struct profile *profile, const struct target *targ
 	if (thread->name_age_ns > MAX_NAME_AGE_NS)
 		thread->name_age_ns = MAX_NAME_AGE_NS;
 	thread->name_due_ns = now_ns + thread->name_age_ns;
-	if (!read_name(target, thread->tid, name))
+	if (has_title || !read_name(target, thread->tid, name))
 		return;
 	if (!own)
 		profile_rename_thread(profile, thread->account.own, name);
 	if (thread->tid == target->pid)
 		profile_name_process(profile, target->pid, name);
+}
+
+void thread_info_note_title(struct profile *profile, const struct target *target)
+{
+	profile_name_process(profile, target->pid, target->title.text);
+	for (size_t i = 0; i < target->n_threads; i++)
+		if (target->threads[i]->tid == target->pid)
+			profile_rename_thread(profile, target->threads[i]->account.own,
+			                      target->title.text);
 }
 
 void thread_info_note_exec(struct profile *profile, const struct target *target, int64_t now_ns)

@@ -22,6 +22,9 @@ void thread_info_add(struct profile *profile, const struct target *target, size_
 void thread_info_refresh_name(struct profile *profile, const struct target *target,
                               struct target_thread *thread, int64_t now_ns);
 
+// Names the process, and its first thread, by the title that the process has given itself.
+void thread_info_note_title(struct profile *profile, const struct target *target);
+
 // Call it when the process executes another program. Reads the process's name at once, since it may
 // be gone before a name is read again.
 void thread_info_note_exec(struct profile *profile, const struct target *target, int64_t now_ns);

@@ -622,6 +622,15 @@ static void note_all_asleep(struct ticker *ticker)
 	}
 }
 
+static void update_title(struct ticker *ticker)
+{
+	struct target *target = ticker->target;
+
+	if (process_title_update(&target->title, target->pid, target_live_tid(target),
+	                         &target->resident, ticker->accounting.now_ns))
+		thread_info_note_title(ticker->profile, target);
+}
+
 // Learns what must be known of the target before the first look.
 static void start(struct ticker *ticker)
 {
@@ -631,6 +640,8 @@ static void start(struct ticker *ticker)
 	target_list_threads(target, ticker->last_pid);
 	add_threads(ticker, target->n_threads);
 	tick_update_space(ticker, target_live_tid(target), true);
+	target->title.due_ns = 0; // an old process does not get one soon
+	update_title(ticker);
 	ticker->started = true;
 }
 
@@ -677,6 +688,7 @@ bool ticker_tick(struct ticker *ticker, const struct stretch *stretch)
 		start(ticker);
 	} else {
 		find_born(ticker);
+		update_title(ticker);
 	}
 	if (ticker->stops.hold_all)
 		stop_runners_first(ticker);

@@ -46,8 +46,10 @@ void tick_update_space(struct ticker *ticker, int tid, bool force)
 	address_space_update(&ticker->space, tid, clock_now_ns(), force);
 	const uint64_t program = ticker->space.start_stack;
 	// The first one may have begun since the process's name was read: it counts as another one.
-	if (ticker->target->resident.program != program)
+	if (ticker->target->resident.program != program) {
+		process_title_forget(&ticker->target->title, ticker->accounting.now_ns);
 		thread_info_note_exec(ticker->profile, ticker->target, ticker->accounting.now_ns);
+	}
 	resident_note_program(&ticker->target->resident, program);
 	runtimes_update(&ticker->runtimes, tid, clock_now_ns());
 	held_time_end_work(hold, begun);
