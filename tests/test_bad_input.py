@@ -576,7 +576,7 @@ class Mode32(harness.TestCase):
 
     def test_executes_another(self):
         """That one is for the processor's usual mode, and sampled again."""
-        loop = "i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done; exit 5"
+        loop = "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done; exit 5"
         script = f"exec {self.program} executes /bin/sh -c '{loop}'"
         run = harness.wrap(["sh", "-c", script], expect=5)
         self.assertGreater(run.summary.truncated_by["32-bit program"], 0)

@@ -315,9 +315,6 @@ class ShortNaps(harness.TestCase):
     def test_99_hz(self):
         self.check(99)
 
-    def test_500_hz(self):
-        self.check(500)
-
     def test_997_hz(self):
         self.check(997)
 
