@@ -124,6 +124,19 @@ static void sample(struct java *java, struct profile *profile, struct input *inp
 	}
 }
 
+// Threads, locks and objects. This thread is both the owner and the waiter.
+static void name_waits(struct java *java, struct input *input)
+{
+	java_image_put(&image, JAVA_IMAGE_OS_THREADS + 8, (uint64_t)getpid(), 4);
+	java_image_put(&image, JAVA_IMAGE_OS_THREADS + 64 + 8, (uint64_t)getpid(), 4);
+	for (int i = 0; i < N_SAMPLES; i++) {
+		java->threads.next_ns = 0;
+		free(java_name_futex(java, getpid(), 0));
+		free(java_name_thread(java, getpid()));
+		damage(input);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
@@ -161,8 +174,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	damage(&input);
 	if (java_layout_read(&java.source, &java.layout) == JAVA_LAYOUT_KNOWN) {
 		java_unloads_find(&java.source.memory, &java.layout, &java.unloads);
-		sample(&java, &profile, &input);
+		java_objects_init(&java.objects, &java.layout);
+		if (input_u8(&input) & 1)
+			name_waits(&java, &input);
+		else
+			sample(&java, &profile, &input);
 	}
+	java_threads_deinit(&java.threads);
 	java_code_deinit(&java.code);
 	java_methods_deinit(&java.methods);
 	free(java.frames);

@@ -25,6 +25,29 @@ enum {
 	CLASS = 0x9c00,
 	PERF = 0xd000,
 	LEVEL_C2 = 4,
+	THREADS_LIST = 0xa800,
+	THREADS_ARRAY = 0xa820,
+	FLAGS = 0xb000,
+	FLAG_BYTES = 24,
+	FLAG_VALUES = 0xb100,
+	HANDLES = 0xb200,
+	THREAD_ID = 88, // in a JavaThread: its number as an owner
+	// Objects and their classes. A class's superclasses are at 16, its constants at 32, its
+	// fields at 40, their number at 48.
+	OBJECTS = 0xe500,
+	OBJECTS_BYTES = 0x400,
+	OWNER_OBJECT = 0xe500,
+	STRING = 0xe540,
+	STRING_BYTES = 0xe580,
+	WAITER_OBJECT = 0xe700,
+	CLASSES = 0xea00, // of Object, Thread, String, the synchronizer, byte[]
+	CLASS_BYTES = 0x40,
+	CONSTANTS = 0xec00,
+	CONSTANTS_BYTES = 0x80,
+	CLASS_FIELDS = 0xee00,
+	CLASS_FIELDS_BYTES = 0x40,
+	NAMES = 0xef00,
+	NAME_BYTES = 0x50,
 };
 
 struct field {
@@ -64,6 +87,37 @@ static const struct field common[] = {
     {"Klass", "_name", 8, false},
     {"Symbol", "_length", 4, false},
     {"Symbol", "_body[0]", 6, false},
+    {"ThreadsSMRSupport", "_java_thread_list", GLOBALS + 40, true},
+    {"ThreadsList", "_length", 4, false},
+    {"ThreadsList", "_threads", 8, false},
+    {"JavaThread", "_osthread", 8, false},
+    {"OSThread", "_thread_id", 8, false},
+    {"JavaThread", "_stack_base", 16, false},
+    {"JavaThread", "_stack_size", 24, false},
+    {"JavaThread", "_threadObj", 32, false},
+    {"JavaThread", "_current_pending_monitor", JAVA_IMAGE_PENDING, false},
+    {"JavaThread", "_current_waiting_monitor", JAVA_IMAGE_WAITING, false},
+    {"ObjectMonitor", "_owner", 0, false},
+    {"ObjectMonitor", "_object", 8, false},
+    {"OopHandle", "_obj", 0, false},
+    {"Universe", "_collectedHeap", GLOBALS + 48, true},
+    {"CompressedOops", "_base", GLOBALS + 56, true},
+    {"CompressedOops", "_shift", GLOBALS + 64, true},
+    {"CompressedKlassPointers", "_base", GLOBALS + 72, true},
+    {"CompressedKlassPointers", "_shift", GLOBALS + 80, true},
+    {"CollectedHeap", "_is_gc_active", 0, false},
+    {"CollectedHeap", "_total_collections", 8, false},
+    {"CollectedHeap", "_reserved", 16, false},
+    {"MemRegion", "_start", 0, false},
+    {"MemRegion", "_word_size", 8, false},
+    {"Klass", "_primary_supers[0]", 16, false},
+    {"InstanceKlass", "_constants", 32, false},
+    {"Array<u1>", "_data", 4, false},
+    {"Array<u2>", "_data", 4, false},
+    {"JVMFlag", "flags", GLOBALS + 88, true},
+    {"JVMFlag", "numFlags", GLOBALS + 96, true},
+    {"JVMFlag", "_name", 8, false},
+    {"JVMFlag", "_addr", 0, false},
 };
 
 static const struct field old_only[] = {
@@ -75,6 +129,8 @@ static const struct field old_only[] = {
     {"CompiledMethod", "_scopes_data_begin", 104, false},
     {"nmethod", "_dependencies_offset", 112, false},
     {"nmethod", "_metadata_offset", 116, false},
+    {"InstanceKlass", "_fields", 40, false},
+    {"InstanceKlass", "_java_fields_count", 48, false},
 };
 
 static const struct field new_only[] = {
@@ -89,6 +145,11 @@ static const struct field new_only[] = {
     {"nmethod", "_scopes_data_offset", 84, false},
     {"nmethod", "_immutable_data", 96, false},
     {"nmethod", "_immutable_data_size", 104, false},
+    {"InstanceKlass", "_fieldinfo_stream", 40, false},
+    {"JavaThread", "_monitor_owner_id", THREAD_ID, false},
+    {"JavaThread", "_lock_stack", 96, false},
+    {"LockStack", "_top", 0, false},
+    {"LockStack", "_base[0]", 8, false},
 };
 
 struct type {
@@ -103,6 +164,7 @@ static const struct type types[] = {
     {"PcDesc", 16, 16},
     {"ConstMethod", JAVA_IMAGE_CONST_BYTES, JAVA_IMAGE_CONST_BYTES},
     {"ConstantPool", 64, 64},
+    {"JVMFlag", FLAG_BYTES, FLAG_BYTES},
 };
 
 // Where the next one of each is written.
@@ -340,6 +402,122 @@ static void put_counter(struct java_image *image)
 	put_bytes(image, PERF + 0x60, name, sizeof(name));
 }
 
+static void put_flags(struct writer *writer)
+{
+	static const struct {
+		const char *name;
+		bool is_set;
+	} flags[] = {{"UseCompressedOops", true},
+	             {"UseG1GC", true},
+	             {"UseCompressedClassPointers", true},
+	             {"UseSerialGC", false}};
+	struct java_image *image = writer->image;
+
+	put_address(image, GLOBALS + 88, FLAGS);
+	java_image_put(image, GLOBALS + 96, sizeof(flags) / sizeof(flags[0]), 8);
+	for (uint32_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		put_address(image, FLAGS + i * FLAG_BYTES, FLAG_VALUES + i);
+		put_address(image, FLAGS + i * FLAG_BYTES + 8, put_string(writer, flags[i].name));
+		java_image_put(image, FLAG_VALUES + i, flags[i].is_set, 1);
+	}
+}
+
+static void put_thread(struct java_image *image, uint32_t thread, uint32_t i, uint32_t object)
+{
+	put_address(image, THREADS_ARRAY + 8 * i, thread);
+	put_address(image, thread + 8, JAVA_IMAGE_OS_THREADS + 64 * i);
+	put_address(image, thread + 16, JAVA_IMAGE_STACK + (i + 1) * JAVA_IMAGE_STACK_BYTES / 2);
+	java_image_put(image, thread + 24, JAVA_IMAGE_STACK_BYTES / 2, 8);
+	put_address(image, thread + 32, HANDLES + 8 * i);
+	put_address(image, HANDLES + 8 * i, object);
+	java_image_put(image, thread + THREAD_ID, 3 + i, 8);
+}
+
+static void put_threads(struct java_image *image)
+{
+	put_address(image, GLOBALS + 40, THREADS_LIST);
+	java_image_put(image, THREADS_LIST + 4, 2, 4);
+	put_address(image, THREADS_LIST + 8, THREADS_ARRAY);
+	put_thread(image, JAVA_IMAGE_OWNER, 0, OWNER_OBJECT);
+	put_thread(image, JAVA_IMAGE_WAITER, 1, WAITER_OBJECT);
+	put_address(image, JAVA_IMAGE_WAITER + JAVA_IMAGE_PENDING, JAVA_IMAGE_MONITOR);
+	if (image->is_new)
+		java_image_put(image, JAVA_IMAGE_MONITOR, 3, 8);
+	else
+		put_address(image, JAVA_IMAGE_MONITOR, JAVA_IMAGE_OWNER);
+	put_address(image, JAVA_IMAGE_MONITOR + 8, HANDLES + 16);
+	put_address(image, HANDLES + 16, JAVA_IMAGE_LOCK);
+}
+
+// A class with its fields at offsets 12, 16, ...
+static void put_class(struct java_image *image, uint32_t i, const char *name,
+                      const char *const *fields, uint32_t n)
+{
+	const uint32_t class = CLASSES + i * CLASS_BYTES,
+	               at = CLASS_FIELDS + i * CLASS_FIELDS_BYTES;
+	const uint32_t constants = CONSTANTS + i * CONSTANTS_BYTES;
+	const uint32_t symbol = NAMES + i * 4 * NAME_BYTES;
+	uint8_t *stream = image->bytes + at + 4;
+
+	put_symbol(image, symbol, name);
+	put_address(image, class + 8, symbol);
+	put_address(image, class + 16, CLASSES);
+	put_address(image, class + 24, i ? class : 0);
+	put_address(image, class + 32, constants);
+	put_address(image, class + 40, at);
+	java_image_put(image, class + 48, n, 2);
+	java_image_put(image, at, 2 + 5 * n, 4);
+	*stream++ = (uint8_t)(n + 1);
+	*stream++ = 1;
+	for (uint32_t j = 0; j < n; j++) {
+		put_symbol(image, symbol + (j + 1) * NAME_BYTES, fields[j]);
+		put_address(image, constants + 64 + 8 * (j + 1), symbol + (j + 1) * NAME_BYTES);
+		if (image->is_new) {
+			const uint8_t numbers[] = {j + 2, 2, (uint8_t)(12 + 4 * j + 1), 1, 1};
+			memcpy(stream + 5 * j, numbers, sizeof(numbers));
+		} else {
+			java_image_put(image, at + 4 + 12 * j + 2, j + 1, 2);
+			java_image_put(image, at + 4 + 12 * j + 8, (12 + 4 * j) << 2 | 1, 2);
+		}
+	}
+}
+
+// An object whose class is the i-th.
+static void put_object(struct java_image *image, uint32_t at, uint32_t i)
+{
+	java_image_put(image, at + 8, CLASSES + i * CLASS_BYTES, 4);
+}
+
+static void put_objects(struct java_image *image)
+{
+	static const char *const thread[] = {"name", "parkBlocker", "eetop"};
+	static const char *const string[] = {"value", "coder"};
+	static const char *const lock[] = {"exclusiveOwnerThread"};
+	static const char name[] = "the owner";
+
+	put_address(image, GLOBALS + 48, JAVA_IMAGE_COLLECTOR);
+	put_address(image, GLOBALS + 56, 0);
+	put_address(image, GLOBALS + 72, 0);
+	put_address(image, JAVA_IMAGE_COLLECTOR + 16, OBJECTS);
+	java_image_put(image, JAVA_IMAGE_COLLECTOR + 24, OBJECTS_BYTES / 8, 8);
+	put_class(image, 0, "java/lang/Object", NULL, 0);
+	put_class(image, 1, "java/lang/Thread", thread, 3);
+	put_class(image, 2, "java/lang/String", string, 2);
+	put_class(image, 3, "java/util/concurrent/locks/AbstractOwnableSynchronizer", lock, 1);
+	put_object(image, OWNER_OBJECT, 1);
+	java_image_put(image, OWNER_OBJECT + 12, STRING, 4);
+	put_address(image, OWNER_OBJECT + 20, JAVA_IMAGE_OWNER);
+	put_object(image, STRING, 2);
+	java_image_put(image, STRING + 12, STRING_BYTES, 4);
+	put_object(image, STRING_BYTES, 0);
+	java_image_put(image, STRING_BYTES + 12, sizeof(name) - 1, 4);
+	put_bytes(image, STRING_BYTES + 16, name, sizeof(name));
+	put_object(image, WAITER_OBJECT, 1);
+	java_image_put(image, WAITER_OBJECT + 16, JAVA_IMAGE_LOCK, 4);
+	put_object(image, JAVA_IMAGE_LOCK, 3);
+	java_image_put(image, JAVA_IMAGE_LOCK + 12, OWNER_OBJECT, 4);
+}
+
 void java_image_build(struct java_image *image)
 {
 	struct writer writer = {.image = image, .strings = STRINGS};
@@ -350,6 +528,9 @@ void java_image_build(struct java_image *image)
 	put_code(&writer);
 	put_methods(image);
 	put_counter(image);
+	put_flags(&writer);
+	put_threads(image);
+	put_objects(image);
 }
 
 uint64_t java_image_variable(void *context, const char *name)

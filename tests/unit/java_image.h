@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // java_image: HotSpot as it is in memory, made by hand: its tables, a code heap with one piece of
-// code of each kind, and two methods. The compiled one is Outer.run with Inner.work inlined.
+// code of each kind, and two methods. The compiled one is Outer.run with Inner.work inlined. Two
+// threads, of which one waits for a monitor that the other owns; objects of theirs.
 #pragma once
 
 #include <stdbool.h>
@@ -34,6 +35,14 @@ enum {
 	JAVA_IMAGE_UNLOADED = 0xd040, // the counter of unloaded classes
 	JAVA_IMAGE_COMPILE_ID = 7,
 	JAVA_IMAGE_LARGE_BCI = 300, // of the call in Inner.work
+	JAVA_IMAGE_OWNER = 0xa900,  // JavaThreads
+	JAVA_IMAGE_WAITER = 0xab00,
+	JAVA_IMAGE_PENDING = 64, // in a JavaThread: the monitor that it waits for
+	JAVA_IMAGE_WAITING = 72,
+	JAVA_IMAGE_OS_THREADS = 0xad00, // the numbers of the owner and, 64 bytes on, of the waiter
+	JAVA_IMAGE_MONITOR = 0xae00,    // its owner is its first word
+	JAVA_IMAGE_LOCK = 0xe600,      // an object: the monitor's, and what the waiter is parked on
+	JAVA_IMAGE_COLLECTOR = 0xaf00, // a byte: it is active; 8 bytes on, how often it has been
 };
 
 struct java_image {

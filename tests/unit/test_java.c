@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Java: tables, code, methods and frames of a HotSpot that is made by hand (java_image.h), in the
 // layouts of JDK 17 and 25.
+#include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -55,6 +58,7 @@ static void world_init(struct world *world, bool is_new)
 	    .source = &java->source, .layout = &java->layout, .heaps = &java->heaps};
 	java->methods = (struct java_methods){.layout = &java->layout, .names = &world->names};
 	assert_int_equal(java_layout_read(&java->source, &java->layout), JAVA_LAYOUT_KNOWN);
+	java_objects_init(&java->objects, &java->layout);
 	assert_true(java_heaps_read(&java->source.memory, &java->layout, &java->heaps));
 	world->snapshot = (struct snapshot){
 	    .regions = {{.start = java_image_address(&world->image, JAVA_IMAGE_STACK),
@@ -68,6 +72,7 @@ static void world_deinit(struct world *world)
 {
 	java_code_deinit(&world->java.code);
 	java_methods_deinit(&world->java.methods);
+	java_threads_deinit(&world->java.threads);
 	frame_names_deinit(&world->names);
 	resident_deinit(&world->resident);
 	free(world->java.frames);
@@ -450,6 +455,145 @@ static void test_interrupted(void **state)
 	TOP("\x5d", "\x4d\x8b\x97\x08\x01\x00\x00\x41\x85\x02\xc3", false, 0, false, false);
 }
 
+// What the thread waits for is expected to be told so. `holder` NULL: of nobody.
+static void expect_wait(struct world *world, const char *what, uint32_t address, const char *holder,
+                        int owner)
+{
+	const uint64_t lock = java_image_address(&world->image, address);
+	_cleanup_free_ char *expected =
+	    holder ? memory_printf("%s 0x%" PRIx64 ", held by \"%s\" %d", what, lock, holder, owner)
+	           : memory_printf("%s 0x%" PRIx64, what, lock);
+	_cleanup_free_ char *text = java_name_futex(&world->java, getpid(), 0);
+
+	assert_string_equal(text ?: "", expected);
+}
+
+static const char owner_name[] = "the owner";
+
+#define CLASS "java.util.concurrent.locks.AbstractOwnableSynchronizer"
+
+static void check_monitor(struct world *world, int owner)
+{
+	struct java_image *image = &world->image;
+	const uint32_t monitor = JAVA_IMAGE_MONITOR;
+
+	expect_wait(world, "monitor " CLASS, monitor, owner_name, owner);
+	// The collector is active: objects may move.
+	image->bytes[JAVA_IMAGE_COLLECTOR] = 1;
+	expect_wait(world, "monitor", monitor, "test_java", owner);
+	image->bytes[JAVA_IMAGE_COLLECTOR] = 0;
+	// A class that is none.
+	const uint32_t class = JAVA_IMAGE_LOCK + 8;
+	java_image_put(image, class, JAVA_IMAGE_OWNER, 4);
+	expect_wait(world, "monitor", monitor, owner_name, owner);
+	java_image_build(image);
+	java_image_put(image, JAVA_IMAGE_OS_THREADS + 8, (uint64_t)owner, 4);
+	java_image_put(image, JAVA_IMAGE_OS_THREADS + 64 + 8, (uint64_t)getpid(), 4);
+	// Another thread has the owner's place by now.
+	java_image_put(image, JAVA_IMAGE_OS_THREADS + 8, 1, 4);
+	expect_wait(world, "monitor " CLASS, monitor, NULL, 0);
+	java_image_put(image, JAVA_IMAGE_OS_THREADS + 8, (uint64_t)owner, 4);
+}
+
+// By the ways of the older or the newer layout.
+static void check_owners(struct world *world, int owner)
+{
+	struct java_image *image = &world->image;
+	const uint32_t monitor = JAVA_IMAGE_MONITOR, list = JAVA_IMAGE_OWNER + 96;
+	static const char what[] = "monitor " CLASS;
+
+	if (!image->is_new) {
+		put_word(world, monitor, at(world, JAVA_IMAGE_STACK + 8)); // on its stack
+		expect_wait(world, what, monitor, owner_name, owner);
+		put_word(world, monitor, at(world, JAVA_IMAGE_STACK - 8));
+		expect_wait(world, what, monitor, NULL, 0);
+		return;
+	}
+	put_word(world, monitor, 1); // in the owner's list
+	expect_wait(world, what, monitor, NULL, 0);
+	put_word(world, list, 96 + 16);
+	put_word(world, list + 8, at(world, JAVA_IMAGE_LOCK));
+	expect_wait(world, what, monitor, owner_name, owner);
+	put_word(world, list, 96 + 8); // not any more
+	expect_wait(world, what, monitor, NULL, 0);
+	put_word(world, list, UINT32_MAX);
+	expect_wait(world, what, monitor, NULL, 0);
+}
+
+static void check_other_waits(struct world *world, int owner)
+{
+	struct java_image *image = &world->image;
+	const uint32_t waiter = JAVA_IMAGE_WAITER;
+
+	put_word(world, waiter + JAVA_IMAGE_PENDING, 0);
+	expect_wait(world, "lock AbstractOwnableSynchronizer", JAVA_IMAGE_LOCK, owner_name, owner);
+	java_image_put(image, JAVA_IMAGE_LOCK + 12, 0, 4); // nobody has it
+	_cleanup_free_ char *parked = java_name_futex(&world->java, getpid(), 0);
+	assert_string_equal(parked, "parked on AbstractOwnableSynchronizer");
+	put_word(world, waiter + JAVA_IMAGE_WAITING, at(world, JAVA_IMAGE_MONITOR));
+	_cleanup_free_ char *waits = java_name_futex(&world->java, getpid(), 0);
+	assert_string_equal(waits, "notify of " CLASS);
+	_cleanup_free_ char *name = java_name_thread(&world->java, owner);
+	assert_string_equal(name, "the owner");
+	assert_null(java_name_futex(&world->java, 1, 0));
+}
+
+static void *sleep_on(void *context)
+{
+	int *ends = context;
+	const int tid = (int)syscall(SYS_gettid);
+	char byte;
+
+	assert_int_equal(write(ends[1], &tid, sizeof(tid)), sizeof(tid));
+	(void)!read(ends[2], &byte, 1);
+	return NULL;
+}
+
+static void test_locks(void **state)
+{
+	int ends[4], owner = 0;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe(ends + 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, sleep_on, ends), 0);
+	assert_int_equal(read(ends[0], &owner, sizeof(owner)), sizeof(owner));
+	for (int is_new = 0; is_new < 2; is_new++) {
+		struct world world;
+		world_init(&world, is_new);
+		java_image_put(&world.image, JAVA_IMAGE_OS_THREADS + 8, (uint64_t)owner, 4);
+		java_image_put(&world.image, JAVA_IMAGE_OS_THREADS + 64 + 8, (uint64_t)getpid(), 4);
+		check_monitor(&world, owner);
+		check_owners(&world, owner);
+		check_other_waits(&world, owner);
+		world_deinit(&world);
+	}
+	close(ends[3]);
+	pthread_join(thread, NULL);
+	close(ends[0]);
+	close(ends[1]);
+	close(ends[2]);
+}
+
+static void test_lock_names(void **state)
+{
+	static const char *const names[][2] = {
+	    {"java.util.concurrent.locks.ReentrantLock$NonfairSync", "ReentrantLock"},
+	    {"java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject",
+	     "ConditionObject"},
+	    {"java.util.concurrent.Semaphore$FairSync", "Semaphore"},
+	    {"java.util.concurrent.ForkJoinPool", "ForkJoinPool"},
+	    {"org.example.Lock$Sync", "org.example.Lock$Sync"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(names); i++) {
+		_cleanup_free_ char *name = java_name_lock(names[i][0]);
+		assert_string_equal(name, names[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,6 +604,7 @@ int main(void)
 	    cmocka_unit_test(test_pushed_words), cmocka_unit_test(test_interpreted_frame),
 	    cmocka_unit_test(test_stubs),        cmocka_unit_test(test_reused_code),
 	    cmocka_unit_test(test_unloads),      cmocka_unit_test(test_interrupted),
+	    cmocka_unit_test(test_locks),        cmocka_unit_test(test_lock_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
