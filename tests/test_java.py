@@ -18,6 +18,8 @@ N_BLOCKED = 20
 # How methods become machine code, as options of java: as they get hot, not at all, or at once.
 AT_ONCE = ["-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,JavaStacks*::*"]
 MODES = [[], ["-Xint"], [*AT_ONCE, "-XX:+UseSerialGC"]]
+# Java tells all frames, also those that it leaves out as a rule, as those of lambdas' own classes.
+ALL_FRAMES = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"]
 MIN_WHOLE = 0.99  # of running stacks
 UNNAMED = re.compile(r"\[(anon|jit|unknown)\+")
 
@@ -43,13 +45,18 @@ def without_number(name):
     return re.sub(r"(\$\$Lambda)(\$\d+)?([/+]0x[0-9a-f]+)?(?=\.)", r"\1", re.sub(r"[/+]0x[0-9a-f]+(?=\.)", "", name))
 
 
-def read_told(path):
+# What exceptions do not show; up to JDK 20 other threads' stacks have it all the same.
+HIDDEN = re.compile(r"\S+\$\$Lambda\.|java\.lang\.invoke\.(LambdaForm|\w+\$Holder|Invokers)")
+
+
+def read_told(path, is_all):
     told = {}
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             thread, stack = line.rstrip("\n").split(" ", 1)
             frames = re.findall(r"(\S+?)\(([^():]*):(-?\d+)\);", stack)
-            told[thread] = [(without_number(name), file, max(int(n), 0)) for name, file, n in frames]
+            named = [(without_number(name), file, max(int(n), 0)) for name, file, n in frames]
+            told[thread] = [frame for frame in named if is_all or not HIDDEN.match(frame[0])]
     return told
 
 
@@ -93,13 +100,11 @@ class Java(harness.TestCase):
     def start_java(self, *args, java="java", options=()):
         return self.start(java, *options, "-cp", self.classes.name, "JavaStacks", *args)
 
-    def check_blocked(self, java, options):
+    def check_blocked(self, java, options, *args):
         path = os.path.join(self.directory(), "stacks")
-        # Newer versions leave frames out of what they tell.
-        hidden = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"]
-        target = self.start_java("blocked", path, java=java, options=[*hidden, *options])
-        run = attach(target)
-        told = read_told(path)
+        target = self.start_java("blocked", path, java=java, options=options)
+        run = attach(target, *args)
+        told = read_told(path, "--frames=all" in args)
         self.assertEqual(len(told), N_BLOCKED)
         seen = set()
         for sample in run.pprof.samples:
@@ -177,6 +182,12 @@ class Java(harness.TestCase):
                 at = parked.index("jdk.internal.misc.Unsafe.park")
                 self.assertLess(parked.index("start_thread"), at)
                 self.assertIn("Unsafe_Park", parked[at:])
+
+    def test_all_frames(self):
+        """--frames=all shows those that Java's own stack traces leave out."""
+        run = self.check_blocked("java", [*ALL_FRAMES, "-Xint"], "--frames=all")
+        names = {name for sample in run.pprof.samples for name in sample.stack}
+        self.assertTrue([name for name in names if name.startswith("JavaStacks$$Lambda")])
 
     def test_other_versions(self):
         """The other JDKs that are installed."""

@@ -37,8 +37,10 @@ static void forget_all(struct java_code *code)
 
 void java_code_forget_names(struct java_code *code)
 {
-	for (size_t i = 0; i < code->n_sites; i++)
+	for (size_t i = 0; i < code->n_sites; i++) {
 		code->sites[i].count = 0;
+		code->sites[i].is_named = false;
+	}
 	code->n_locations = 0;
 }
 

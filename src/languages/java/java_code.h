@@ -28,12 +28,13 @@ struct java_known_blob {
 
 enum { JAVA_NO_BLOB = UINT32_MAX };
 
-// An address in a blob, and once it was asked for, the locations of its frames, the innermost
-// first.
+// An address in a blob, and once it was named, the locations of its frames that are shown, the
+// innermost first.
 struct java_site {
 	uint64_t key;          // pc * 2 + is_return
 	uint32_t blob, made;   // the blob's number; `made` as it was then
-	uint32_t first, count; // among java_code.locations; 0: not asked for
+	uint32_t first, count; // among java_code.locations
+	bool is_named;
 };
 
 // Zero is empty, but for what is borrowed.

@@ -81,6 +81,7 @@ static const struct wanted wanted[] = {
     FIELD("nmethod", "_immutable_data_size", immutable_size),
     SIZE("PcDesc", pc_bytes),
     FIELD("Method", "_constMethod", const_method),
+    FIELD("Method", "_flags", method_flags), // up to 20
     SIZE("ConstMethod", const_bytes),
     FIELD("ConstMethod", "_constants", const_pool),
     FIELD("ConstMethod", "_constMethod_size", const_size),

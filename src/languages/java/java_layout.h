@@ -44,7 +44,7 @@ struct java_layout {
 	int32_t pc_bytes; // sizeof(PcDesc)
 
 	// Method, ConstMethod, ConstantPool, Klass, Symbol
-	int32_t const_method;
+	int32_t const_method, method_flags;
 	int32_t const_bytes, const_pool, const_size, const_flags, const_code_size, const_name;
 	int32_t pool_bytes, pool_holder, pool_file, klass_file;
 	int32_t klass_name;

@@ -35,15 +35,24 @@ static uint32_t intern(const struct java *java, uint32_t function, uint32_t line
 	                               frame_names_address(function, line));
 }
 
-// Finds the location of a method's bytecode. False if the method is not known.
-static bool locate(struct java *java, uint64_t address, int32_t bci, uint32_t *ret)
+// Java leaves some out of its stack traces, too.
+static bool is_shown(const struct java *java, const struct java_method *method)
+{
+	return !method->is_hidden || java->setup->frames == RUNTIME_FRAMES_ALL;
+}
+
+// Names a method's frame at the site; line 0: not known. False if the method is not known.
+static bool name_frame(struct java *java, struct java_site *site, uint64_t address, int32_t bci,
+                       bool has_line)
 {
 	const struct java_method *method =
 	    java_methods_get(&java->methods, &java->source.memory, address);
 
 	if (!method)
 		return false;
-	*ret = intern(java, method->function, java_method_line(&java->layout, method, bci));
+	const uint32_t line = has_line ? java_method_line(&java->layout, method, bci) : 0;
+	if (is_shown(java, method))
+		java_code_add_location(&java->code, site, intern(java, method->function, line));
 	return true;
 }
 
@@ -53,20 +62,15 @@ static void name_site(struct java *java, struct java_site *site, uint64_t pc, bo
 {
 	const struct java_blob *blob = java_code_blob(&java->code, site);
 	struct java_scope scopes[JAVA_MAX_SCOPES];
-	uint32_t location;
 	size_t n = 0;
 
 	if (blob->kind == JAVA_COMPILED)
 		n = java_blob_scopes(&java->source.memory, &java->layout, blob, pc, is_return,
 		                     scopes);
 	for (size_t i = 0; i < n; i++)
-		if (locate(java, scopes[i].method, scopes[i].bci, &location))
-			java_code_add_location(&java->code, site, location);
-	const struct java_method *method =
-	    site->count == 0 ? java_methods_get(&java->methods, &java->source.memory, blob->method)
-	                     : NULL;
-	if (method)
-		java_code_add_location(&java->code, site, intern(java, method->function, 0));
+		site->is_named |= name_frame(java, site, scopes[i].method, scopes[i].bci, true);
+	if (!site->is_named)
+		site->is_named = name_frame(java, site, blob->method, 0, false);
 }
 
 static bool put_compiled(struct merge *merge, const struct java_frame *frame)
@@ -76,11 +80,11 @@ static bool put_compiled(struct merge *merge, const struct java_frame *frame)
 
 	if (!site || java_code_blob(&java->code, site)->method == 0)
 		return false;
-	if (site->count == 0 && merge->is_sure)
+	if (!site->is_named && merge->is_sure)
 		name_site(java, site, frame->pc, frame->is_return);
 	for (uint32_t i = 0; i < site->count; i++)
 		put(merge, java->code.locations[site->first + i]);
-	return site->count > 0;
+	return site->is_named;
 }
 
 static bool put_interpreted(struct merge *merge, const struct java_frame *frame)
@@ -92,6 +96,8 @@ static bool put_interpreted(struct merge *merge, const struct java_frame *frame)
 
 	if (!method)
 		return false;
+	if (!is_shown(java, method))
+		return true;
 	int32_t bci = java_method_bci(&java->layout, method, frame->bytecode);
 	if (bci < 0)
 		bci = java_method_bci(&java->layout, method, frame->saved_bytecode);

@@ -14,8 +14,10 @@ enum {
 	WORD = 8,
 	MAX_METHODS = 1 << 18,
 	MAX_METHOD_BYTES = 1 << 20, // bytecodes (65535 at most), lines, and other tables
-	FLAG_LINES = 1,             // ConstMethodFlags: has_linenumber_table
-	FIRST_WITHOUT_ZERO = 20,    // JDK (java_stream.h)
+	CONST_HIDDEN = 1 << 12,
+	METHOD_HIDDEN = 1 << 3,  // up to JDK 20
+	FLAG_LINES = 1,          // ConstMethodFlags: has_linenumber_table
+	FIRST_WITHOUT_ZERO = 20, // JDK (java_stream.h)
 };
 
 void java_methods_clear(struct java_methods *methods)
@@ -97,6 +99,21 @@ static void keep_lines(const struct java_layout *layout, const uint8_t *bytes, s
 	memcpy(method->lines, bytes + at, method->lines_size);
 }
 
+// True if the method has the annotation that hides it, as those have that HotSpot makes for lambdas
+// and method handles. Where the flag is, is not told (method.hpp, constMethodFlags.hpp).
+static bool is_hidden(const struct java_layout *layout, const struct java_memory *memory,
+                      uint64_t address, const uint8_t *const_method)
+{
+	const int32_t in_const = 21; // JDK
+	uint16_t flags = 0;
+
+	if (layout->major >= in_const)
+		return java_u32(const_method, layout->const_flags) & CONST_HIDDEN;
+	return layout->method_flags >= 0 &&
+	       java_read(memory, address + (uint64_t)layout->method_flags, &flags, sizeof(flags)) &&
+	       flags & METHOD_HIDDEN;
+}
+
 static bool read_method(struct java_methods *methods, const struct java_memory *memory,
                         uint64_t address, struct java_method *ret)
 {
@@ -111,6 +128,7 @@ static bool read_method(struct java_methods *methods, const struct java_memory *
 	    .address = address,
 	    .const_method = at,
 	    .code_bytes = java_u16(head, layout->const_code_size),
+	    .is_hidden = is_hidden(layout, memory, address, head),
 	};
 	if (size < (uint64_t)layout->const_bytes + ret->code_bytes || size > MAX_METHOD_BYTES)
 		return false;

@@ -21,6 +21,7 @@ struct java_method {
 	uint64_t const_method;
 	uint32_t function; // of frame_names
 	uint32_t code_bytes;
+	bool is_hidden; // Java leaves it out of its stack traces
 	uint8_t *lines; // packed; NULL: none
 	size_t lines_size;
 };
