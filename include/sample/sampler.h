@@ -37,7 +37,7 @@ struct sampler {
 	bool is_kept;                // with has_keeper: samples outlive a wait without end
 	struct target *targets;      // at least one; borrowed, as all that follow
 	size_t n_targets;
-	struct launch *launch;       // NULL: the target was not started by the profiler
+	struct launch *launch; // NULL: the target was not started by the profiler
 	struct events *events;
 	struct modules *modules;
 	// Called before the first tick, when the profile's start is known, and after each tick.
@@ -52,7 +52,7 @@ struct sampler {
 	void *context;
 };
 
-// Samples the targets, as long as one of them lives, into *profile and *stats, which must be zeroed before. They hold what was
-// sampled, whatever ended the run. An error if nothing could be.
+// Samples the targets, as long as one of them lives, into *profile and *stats, which must be zeroed
+// before. They hold what was sampled, whatever ended the run. An error if nothing could be.
 struct error *sampler_run(const struct sampler *sampler, struct profile *profile,
                           struct run_stats *stats);

@@ -34,11 +34,11 @@ struct options {
 	int pid;                 // 0: wrap a command
 	int *more_pids;          // sampled together with pid
 	size_t n_more_pids, more_pids_capacity;
-	char *const *command;    // NULL-terminated, borrowed from argv; NULL with pid
-	const char *recording;   // report, diff, view, dump, top: the file, without pid and command
-	const char *other;       // diff: the second file; else NULL
-	bool normalize;          // diff
-	int64_t duration_ns;     // 0: until the end
+	char *const *command;  // NULL-terminated, borrowed from argv; NULL with pid
+	const char *recording; // report, diff, view, dump, top: the file, without pid and command
+	const char *other;     // diff: the second file; else NULL
+	bool normalize;        // diff
+	int64_t duration_ns;   // 0: until the end
 	double frequency_hz;
 	bool serves;                 // view: its page, on this port of the loopback interface
 	uint16_t serve_port;         // 0: any
@@ -100,8 +100,8 @@ struct selection options_selection(const struct options *options);
 struct error *options_parse(int argc, char **argv, struct options *ret);
 void options_deinit(struct options *options);
 
-// Adds the process ids of a text such as "12", "12,13" or "12 13" (pidof); `what` begins the message
-// if it is not one.
+// Adds the process ids of a text such as "12", "12,13" or "12 13" (pidof); `what` begins the
+// message if it is not one.
 struct error *options_add_pids(struct options *options, const char *text, const char *what);
 
 // True if the profile may hold more than one process.

@@ -15,8 +15,8 @@ struct targets {
 };
 
 // Opens the processes that the options name, each once. Says in a line for each on stderr which of
-// several cannot be sampled, and which another process traces, too. An error if none can be sampled;
-// there is nothing to close then.
+// several cannot be sampled, and which another process traces, too. An error if none can be
+// sampled; there is nothing to close then.
 struct error *targets_open(const struct options *options, struct targets *ret);
 
 // Opens a command that the profiler has started, likewise.
