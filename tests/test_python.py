@@ -139,6 +139,29 @@ class Python(harness.TestCase):
                 at = sample.stack.index("outermost")
                 self.assertIn(sample.stack[at + 1], "deep")
 
+    def test_compiled(self):
+        """A function that Nuitka has made C of has no instructions: it sets the line in its frame's object."""
+        script = (
+            "import ctypes, sys, time\n"
+            "def wait():\n"
+            "    frame = sys._getframe(1)\n"
+            "    inner = ctypes.c_void_p.from_address(id(frame) + 24).value\n"
+            "    ctypes.c_int.from_address(id(frame) + 40).value = 77\n"
+            "    ctypes.c_void_p.from_address(inner + 56).value = id(frame.f_code)\n"
+            "    print('ready', flush=True)\n"
+            "    time.sleep(300)\n"
+            "def compiled(): wait()\n"
+            "compiled()\n"
+        )
+        found = {name: other for name, other in OTHERS.items() if int(name.split(".")[1]) in (11, 12, 13)}
+        for name, (python, env) in {"Debian's": (PYTHON, None), **found}.items():
+            with self.subTest(name):
+                target = self.start(python, "-c", script, env=env)
+                for sample in attach(target, duration="0.2").pprof.samples:
+                    lines = [line for function, _, line in python_frames(sample) if function == "compiled"]
+                    self.assertEqual(lines, [77])
+                target.end()
+
     def test_trampolines(self):
         """With -X perf a piece of code stands between the calls of the loop, for perf: each function
         is shown once nevertheless."""

@@ -105,6 +105,7 @@ struct python_frame {
 	uint64_t instr; // the last instruction: up to 3.10 its index in bytes, then its address
 	uint32_t code_index; // in the note's codes; PYTHON_MAX_CODES: there were too many
 	uint32_t tlbc;
+	uint32_t line; // as the frame's object has it; 0: the instruction tells it
 	bool is_shim, is_entry, is_generator;
 };
 

@@ -18,6 +18,10 @@ enum {
 	// From 3.14 on the kernel has the names of threads.
 	LOCALS_3_13 = 72,
 	TYPE_KEYS_3_13 = 880,
+	// The frame's object is not told of. It is the same from 3.12 to 3.14, and with a GIL.
+	FRAME_OBJECT = 48,
+	OBJECT_LINE = 40,
+	LAST_FRAME_OBJECT = 14,
 };
 
 #define OBJECTS                                                                                    \
@@ -177,6 +181,8 @@ static const struct python_layout layouts[] = {
      .frame_instr = 56,
      .frame_owner = 69,
      .frame_entry = 68,
+     .frame_object = 40,
+     .object_line = OBJECT_LINE,
      .frame_locals = 72,
      .type_keys = 872,
      .frame_bytes = 72,
@@ -211,6 +217,8 @@ static const struct python_layout layouts[] = {
      .frame_previous = 8,
      .frame_instr = 56,
      .frame_owner = 70,
+     .frame_object = FRAME_OBJECT,
+     .object_line = OBJECT_LINE,
      .frame_locals = 72,
      .type_keys = 880,
      .frame_bytes = 72,
@@ -334,6 +342,11 @@ static void fill_frame(const uint8_t *offsets, const struct debug_words *words,
 	ret->frame_instr = OFFSET(frame_instr);
 	ret->frame_owner = OFFSET(frame_owner);
 	ret->shim_owner = CSTACK;
+	if (!ret->free_threaded && ret->minor <= LAST_FRAME_OBJECT &&
+	    ret->frame_instr == FRAME_OBJECT + 8) {
+		ret->frame_object = FRAME_OBJECT;
+		ret->object_line = OBJECT_LINE;
+	}
 	if (ret->free_threaded && words->code_tlbc)
 		ret->frame_tlbc = OFFSET(frame_tlbc);
 	ret->frame_bytes =

@@ -31,6 +31,8 @@ struct python_layout {
 	uint32_t thread_bytes;                      // how much of a thread's state is read
 	uint32_t cframe_frame, cframe_previous;
 	uint32_t frame_previous, frame_code, frame_instr, frame_owner, frame_entry, frame_tlbc;
+	uint32_t frame_object;    // 3.11-3.14: the object that a program sees; 0 in it: none
+	uint32_t object_line;     // in that: the line, where somebody has set one
 	uint32_t frame_generator; // 3.9, 3.10: the generator, or coroutine, that the frame is of
 	uint32_t frame_bytes;
 	uint32_t frame_locals; // for names of threads (python_names.c)

@@ -304,12 +304,14 @@ static void put_frame(struct merge *merge, const struct python_frame *frame)
 		// A function that has not begun yet, as sys._getframe() hides it, or a piece of the
 		// interpreter's own code.
 		if (python->layout.code_traceable && !frame->is_generator && is_found &&
-		    at < code->traceable)
+		    at < code->traceable && frame->line == 0)
 			return;
 		if (python->layout.minor >= 12 && code->lines_bytes == 0)
 			return;
-		address = frame_names_address(code->function,
-		                              is_found ? python_codes_line(python, code, at) : 0);
+		const uint32_t line = is_found && frame->line == 0
+		                          ? python_codes_line(python, code, at)
+		                          : frame->line;
+		address = frame_names_address(code->function, line);
 	}
 	merge->has_unnamed |= !code;
 	put(merge, profile_intern_location(profile, python->names_module, address));

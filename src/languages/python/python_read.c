@@ -191,12 +191,29 @@ static void decode_frame(const struct python_layout *layout, const uint8_t *byte
 		memcpy(&ret->tlbc, bytes + layout->frame_tlbc, sizeof(ret->tlbc));
 }
 
+// Nuitka's functions are C, and have no instructions: they set the line in their frame's object.
+static uint32_t find_line(struct walk *walk, const struct python_frame *frame, const uint8_t *bytes)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	int32_t line = 0;
+
+	if (!layout->frame_object || frame->is_shim ||
+	    frame->instr > frame->code + layout->code_start)
+		return 0;
+	const uint64_t object = word_at(bytes, layout->frame_object);
+	if (!object || walk->n_reads++ >= MAX_READS ||
+	    !python_pieces_read(&walk->pieces, object + layout->object_line, &line, sizeof(line)))
+		return 0;
+	return line > 0 ? (uint32_t)line : 0;
+}
+
 static void add_frame(struct walk *walk, uint64_t address, const uint8_t *bytes)
 {
 	struct python_frame *frame = &walk->frames[walk->note->n_frames++];
 
 	*frame = (struct python_frame){.address = address};
 	decode_frame(&walk->python->layout, bytes, frame);
+	frame->line = find_line(walk, frame, bytes);
 }
 
 // Goes on from that frame to its callers, until the note is full, or too much would be read while
