@@ -194,8 +194,7 @@ void languages_drop_claims(struct address_space *space);
 void languages_forget(void *processes[LANGUAGES_MAX]);
 
 // Makes the rule by the first language that has one. False if none has.
-bool languages_rule(const struct language_code *code, struct rule *ret);
-bool languages_rule_before_tables(const struct language_code *code, struct rule *ret);
+bool languages_rule(const struct language_code *code, bool before_tables, struct rule *ret);
 
 // As the functions of struct language, by the first one that knows.
 bool languages_refine(const struct language_code *code, const struct rule *row, struct rule *ret);

@@ -59,21 +59,16 @@ static bool ask_for_rule(size_t i, find_rule *find, const struct language_code *
 	return true;
 }
 
-bool languages_rule(const struct language_code *code, struct rule *ret)
+bool languages_rule(const struct language_code *code, bool before_tables, struct rule *ret)
 {
-	for (size_t i = 0; i < LANGUAGES_MAX; i++)
-		if (languages[i] && languages[i]->rule &&
-		    ask_for_rule(i, languages[i]->rule, code, ret))
+	for (size_t i = 0; i < LANGUAGES_MAX; i++) {
+		const struct language *language = languages[i];
+		find_rule *find = !language       ? NULL
+		                  : before_tables ? language->rule_before_tables
+		                                  : language->rule;
+		if (find && ask_for_rule(i, find, code, ret))
 			return true;
-	return false;
-}
-
-bool languages_rule_before_tables(const struct language_code *code, struct rule *ret)
-{
-	for (size_t i = 0; i < LANGUAGES_MAX; i++)
-		if (languages[i] && languages[i]->rule_before_tables &&
-		    ask_for_rule(i, languages[i]->rule_before_tables, code, ret))
-			return true;
+	}
 	return false;
 }
 

@@ -148,7 +148,7 @@ static bool read_code_rule(const struct code_address *code, bool is_call, struct
 	                                    .is_call = is_call,
 	                                    .is_jit = is_jit,
 	                                    .code = &arch_code};
-	if (languages_rule(&asked, ret))
+	if (languages_rule(&asked, false, ret))
 		return true;
 	const bool found = ARCH_NATIVE->code_rule(&arch_code, address, is_call, ret);
 	if (found && is_call && !is_jit && is_scratch(ret->cfa_register))
@@ -256,7 +256,7 @@ static void read_rule(void *context)
 	}
 	if (arch->signal_rule(bytes, n, order->rule) ||
 	    (!order->is_call && arch->pc_rule(&arch_code, code->address, order->rule)) ||
-	    languages_rule_before_tables(&asked, order->rule) ||
+	    languages_rule(&asked, true, order->rule) ||
 	    read_table_rule(code, order->is_call, order->rule) ||
 	    ((table = module_gopclntab(code->module)) &&
 	     gopclntab_rule(table, code->address, order->rule)) ||

@@ -3,5 +3,7 @@
 #pragma once
 
 #include "language.h"
+#include "language_tasks.h"
 
 extern const struct language go_language;
+extern const struct language_tasks go_tasks; // its goroutines

@@ -8,7 +8,6 @@
 #include "go_language.h"
 #include "go_runtime.h"
 #include "go_switch.h"
-#include "go_tasks.h"
 #include "go_thread.h"
 #include "memory.h"
 #include "rule_step.h"

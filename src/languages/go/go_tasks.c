@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "go_tasks.h"
+#include "go_language.h"
 
 #include <inttypes.h>
 #include <stdio.h>

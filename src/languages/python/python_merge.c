@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +10,6 @@
 #include "module.h"
 #include "profile.h"
 #include "python.h"
-#include "python_cut.h"
 #include "runtimes.h"
 #include "snapshot.h"
 #include "unwind.h"
@@ -16,6 +18,54 @@ enum {
 	MAX_LINKED = 1024,
 	FIRST_WITH_JIT = 13, // 3.13
 };
+
+// --- Stacks with more calls than are shown
+
+enum {
+	// Of a stack that is deeper than is shown, so many of the outermost frames are: of few
+	// frames, a part.
+	MAX_OUTER = PYTHON_MAX_OUTER + 32,
+	OUTER_SHARE = 16,
+};
+
+// Returns the location that stands for calls which are left out.
+static uint32_t python_more_calls(const struct python *python)
+{
+	const uint32_t function = frame_names_add(python->codes.names, "[more calls]", "", 0);
+
+	return profile_intern_location(python->setup->profile, python->names_module,
+	                               frame_names_address(function, 0));
+}
+
+// Leaves at most n_max of the merged stack's locations (python->locations): of a whole stack the
+// innermost and the outermost ones, and returns true if some were left out; else the innermost
+// ones, and *stack tells that it is cut.
+static bool python_cut(struct python *python, size_t n_max, struct unwound *stack)
+{
+	const size_t n = python->n_locations;
+	const size_t n_outer = n_max / OUTER_SHARE < MAX_OUTER ? n_max / OUTER_SHARE : MAX_OUTER;
+
+	if (n <= n_max)
+		return false;
+	python->n_locations = n_max;
+	if (stack->end != STACK_COMPLETE || n_outer == 0) {
+		stack->end = STACK_TOO_DEEP;
+		return false;
+	}
+	const uint32_t mark = python_more_calls(python);
+	uint32_t *from = &python->locations[n - n_outer], *outer;
+	for (size_t i = 0; i < n_outer; i++)
+		if (python->locations[n - n_outer + i] == mark)
+			from = &python->locations[n - n_outer + i + 1]; // one mark is enough
+	const size_t n_kept = (size_t)(&python->locations[n] - from);
+	outer = &python->locations[n_max - n_outer];
+	memmove(outer, from, n_kept * sizeof(*outer));
+	outer[-1] = mark;
+	python->n_locations = n_max - n_outer + n_kept;
+	return true;
+}
+
+// --- Merging
 
 // The Python frames of one call of the interpreter's loop, innermost first.
 struct group {
