@@ -24,7 +24,6 @@ LIBDW_FILES = {
     "module_debug",
     "debug_file",
     "cfi",
-    "debug_frame",
     "expression",
     "unwind_libdw",
     "symbolize",
@@ -34,7 +33,6 @@ LIBDW_FILES = {
     "plt",
     "dwarf_unit",
     "dwarf_index",
-    "split_dwarf",
     "split_package",
     "go_offsets",
 }

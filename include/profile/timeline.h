@@ -39,7 +39,7 @@ void timeline_add_open(struct timeline *timeline, const struct profile *profile)
 // Keeps only spans of the samples that are selected, one bool for each.
 void timeline_select(struct timeline *timeline, const bool *selected);
 
-// Merges goroutines that the same `go` statement has created into one (timeline_groups.c), if there
+// Merges goroutines that the same `go` statement has created into one, if there
 // are more than max_goroutines: it shows one of them that runs, or one that waits while none runs.
 // *ret_goroutines, *ret_groups: how many became how many; 0: none did.
 void timeline_group(struct timeline *timeline, const struct profile *profile, size_t max_goroutines,

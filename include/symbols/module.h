@@ -97,7 +97,7 @@ struct module {
 	bool is_abandoned;           // libdw's view of it is in an unknown state
 	bool looks_for_shared;       // find_debuginfo is at work on it
 	bool has_shared;             // it has found the debug file that others share
-	bool looked_for_debug_frame; // debug_frame.c has
+	bool looked_for_debug_frame; // cfi.c has
 	bool has_debug_frame;        // it has one
 	bool looked_for_descriptor;  // address_space.c has
 	unsigned int n_looks;        // of address_space.c, while the file was gone; 0: it never was

@@ -7,12 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "top_order.h"
 #include "top_table.h"
 
 struct top_source;
 
 enum { TOP_UI_TEXT = 64 };
+
+// Keeps the rows of a live table in their places for some seconds, as nobody can read rows that
+// jump.
+struct top_order {
+	uint64_t *ids; // of the rows, in the order in which they were last sorted
+	size_t n, capacity;
+	int64_t at_ns;  // when they were sorted
+	uint64_t sorts; // a number for what they were sorted by
+};
 
 struct top_ui {
 	struct top_source *source; // borrowed
@@ -60,3 +68,11 @@ void top_ui_key(struct top_ui *ui, int key, int height);
 
 // Returns the window that is shown: from <= t < to.
 void top_ui_window(const struct top_ui *ui, int64_t *ret_from_ns, int64_t *ret_to_ns);
+
+void top_order_deinit(struct top_order *order);
+
+// Puts the rows where they were when they were last sorted, with new ones at the end; keeps the
+// table's own order if that was long ago, or if `sorts`, a number for what the table is sorted by,
+// has changed.
+void top_order_keep(struct top_order *order, struct top_table *table, int64_t now_ns,
+                    uint64_t sorts);

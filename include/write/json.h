@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct profile;
+
 struct json {
 	FILE *stream; // borrowed; its errors stay in its indicator
 	bool comma;   // a value stands before the next one
@@ -33,3 +35,6 @@ void json_key_string(struct json *json, const char *key, const char *string);
 void json_key_int(struct json *json, const char *key, int64_t value);
 void json_key_bool(struct json *json, const char *key, bool value);
 void json_key_open(struct json *json, const char *key, char bracket);
+
+// Writes the key "labels" with the keys and values of a profile's set of labels, as an object.
+void json_labels_write(struct json *json, const struct profile *profile, uint32_t labels);

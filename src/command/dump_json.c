@@ -9,7 +9,6 @@
 #include "dump_problems.h"
 #include "frame_name.h"
 #include "json.h"
-#include "json_labels.h"
 #include "memory.h"
 #include "time_point.h"
 #include "syscall_name.h"

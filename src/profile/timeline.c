@@ -2,6 +2,7 @@
 #include "timeline.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "memory.h"
 #include "slice.h"
@@ -92,4 +93,202 @@ struct thread_spans *timeline_by_thread(struct timeline *timeline, size_t *ret_c
 	}
 	*ret_count = count;
 	return threads;
+}
+
+// Shows goroutines of the same origin as one part of a timeline: no viewer shows 10,000 rows.
+
+enum { NO_CREATOR = UINT32_MAX };
+
+// A goroutine of the timeline.
+struct member {
+	uint32_t thread;
+	int pid;
+	const char *name;
+	uint32_t creator; // location
+};
+
+struct grouping {
+	struct timeline *timeline; // borrowed, as the next one
+	const struct profile *profile;
+	struct member *members;
+	size_t n_members, capacity;
+	uint32_t *group_of; // by thread: the one that stands for its group
+	struct span *spans; // of the timeline that is made
+	size_t n_spans, spans_capacity;
+};
+
+static uint32_t creator_of(const struct profile *profile, const struct span *span)
+{
+	const struct stack *stack = &profile->stacks[profile->samples[span->sample].stack];
+
+	if (stack->n_frames == 0)
+		return NO_CREATOR;
+	const uint32_t root = profile->location_ids[stack->first + stack->n_frames - 1];
+	return profile->locations[root].code == LOCATION_CREATOR ? root : NO_CREATOR;
+}
+
+static void find_members(struct grouping *grouping)
+{
+	const struct profile *profile = grouping->profile;
+	_cleanup_free_ size_t *places =
+	    memory_alloc_zeroed(profile->n_threads + 1, sizeof(*places));
+
+	for (size_t i = 0; i < grouping->timeline->n_spans; i++) {
+		const struct span *span = &grouping->timeline->spans[i];
+		const struct thread *thread = &profile->threads[span->thread];
+		if (!thread->is_goroutine)
+			continue;
+		if (places[span->thread] == 0) {
+			*array_push(grouping->members, grouping->n_members, grouping->capacity) =
+			    (struct member){span->thread, thread->pid, thread->name, NO_CREATOR};
+			places[span->thread] = grouping->n_members;
+		}
+		struct member *member = &grouping->members[places[span->thread] - 1];
+		if (member->creator == NO_CREATOR) // an incomplete stack has none
+			member->creator = creator_of(profile, span);
+	}
+}
+
+static int compare_origins(const struct member *a, const struct member *b)
+{
+	const int order = strcmp(a->name, b->name);
+
+	if (order)
+		return order;
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return (a->creator > b->creator) - (a->creator < b->creator);
+}
+
+static int compare_members(const void *a_pointer, const void *b_pointer)
+{
+	const struct member *a = a_pointer, *b = b_pointer;
+	const int order = compare_origins(a, b);
+
+	return order ? order : (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+// Makes the first of each group stand for it. Returns how many groups have several members.
+static size_t name_groups(struct grouping *grouping, size_t *ret_goroutines)
+{
+	const size_t n_threads = grouping->profile->n_threads;
+	size_t n_groups = 0;
+
+	qsort(grouping->members, grouping->n_members, sizeof(*grouping->members), compare_members);
+	grouping->group_of = memory_alloc_zeroed(n_threads + 1, sizeof(*grouping->group_of));
+	for (size_t i = 0; i < n_threads; i++)
+		grouping->group_of[i] = (uint32_t)i;
+	for (size_t i = 0, end; i < grouping->n_members; i = end) {
+		for (end = i + 1; end < grouping->n_members; end++)
+			if (compare_origins(&grouping->members[i], &grouping->members[end]) != 0)
+				break;
+		for (size_t j = i; j < end; j++)
+			grouping->group_of[grouping->members[j].thread] =
+			    grouping->members[i].thread;
+		if (end - i == 1)
+			continue;
+		grouping->timeline->group_sizes[grouping->members[i].thread] = end - i;
+		*ret_goroutines += end - i;
+		n_groups++;
+	}
+	return n_groups;
+}
+
+// Adds a part of a span to the group.
+static void add_part(struct grouping *grouping, const struct span *whole, int64_t from_ns,
+                     int64_t to_ns)
+{
+	struct span span = *whole;
+
+	if (from_ns >= to_ns)
+		return;
+	span.thread = grouping->group_of[whole->thread];
+	span.count = span_ticks_before(whole, to_ns) - span_ticks_before(whole, from_ns);
+	span.count += span.count == 0; // a part of a tick is shown, too
+	span.start_ns = from_ns;
+	span.end_ns = to_ns;
+	*array_push(grouping->spans, grouping->n_spans, grouping->spans_capacity) = span;
+}
+
+static bool runs(const struct grouping *grouping, const struct span *span)
+{
+	return grouping->profile->samples[span->sample].state == THREAD_RUNNING;
+}
+
+// Adds a group's spans, by their starts: first those of goroutines that run, each from where the
+// last one ended; then, between them, those of goroutines that wait.
+static void add_group(struct grouping *grouping, const struct span *spans, size_t n)
+{
+	const size_t first = grouping->n_spans;
+	int64_t until_ns = INT64_MIN;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!runs(grouping, &spans[i]) || spans[i].end_ns <= until_ns)
+			continue;
+		add_part(grouping, &spans[i],
+		         spans[i].start_ns > until_ns ? spans[i].start_ns : until_ns,
+		         spans[i].end_ns);
+		until_ns = spans[i].end_ns;
+	}
+	const size_t end = grouping->n_spans;
+	size_t next = first; // of those that run, the first one that ends after until_ns
+	until_ns = INT64_MIN;
+	for (size_t i = 0; i < n; i++) {
+		if (runs(grouping, &spans[i]) || spans[i].end_ns <= until_ns)
+			continue;
+		if (spans[i].start_ns > until_ns)
+			until_ns = spans[i].start_ns;
+		while (until_ns < spans[i].end_ns) {
+			while (next < end && grouping->spans[next].end_ns <= until_ns)
+				next++;
+			const bool is_last =
+			    next == end || grouping->spans[next].start_ns >= spans[i].end_ns;
+			const int64_t to_ns =
+			    is_last ? spans[i].end_ns : grouping->spans[next].start_ns;
+			const int64_t behind_ns = is_last ? to_ns : grouping->spans[next].end_ns;
+			add_part(grouping, &spans[i], until_ns, to_ns);
+			until_ns = behind_ns;
+		}
+	}
+}
+
+// Merges the spans of each group into one row.
+static void merge_groups(struct grouping *grouping)
+{
+	struct timeline *timeline = grouping->timeline;
+	size_t n;
+
+	for (size_t i = 0; i < timeline->n_spans; i++)
+		timeline->spans[i].thread = grouping->group_of[timeline->spans[i].thread];
+	_cleanup_free_ struct thread_spans *threads = timeline_by_thread(timeline, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (threads[i].n_goroutines > 0) {
+			add_group(grouping, threads[i].spans, threads[i].count);
+			continue;
+		}
+		for (size_t j = 0; j < threads[i].count; j++)
+			*array_push(grouping->spans, grouping->n_spans, grouping->spans_capacity) =
+			    threads[i].spans[j];
+	}
+	free(timeline->spans);
+	timeline->spans = grouping->spans;
+	timeline->n_spans = grouping->n_spans;
+	timeline->spans_capacity = grouping->spans_capacity;
+}
+
+void timeline_group(struct timeline *timeline, const struct profile *profile, size_t max_goroutines,
+                    size_t *ret_goroutines, size_t *ret_groups)
+{
+	struct grouping grouping = {.timeline = timeline, .profile = profile};
+
+	*ret_goroutines = *ret_groups = 0;
+	find_members(&grouping);
+	if (grouping.n_members > max_goroutines) {
+		timeline->group_sizes =
+		    memory_alloc_zeroed(profile->n_threads + 1, sizeof(*timeline->group_sizes));
+		*ret_groups = name_groups(&grouping, ret_goroutines);
+		merge_groups(&grouping);
+	}
+	free(grouping.members);
+	free(grouping.group_of);
 }

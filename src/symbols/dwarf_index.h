@@ -32,7 +32,7 @@ struct dwarf_level {
 
 // Indexes the units' ranges. `dwarf` is borrowed; NULL is accepted, and finds nothing.
 // `package_fd`: of the file with its split units (split_package.h), taken over; -1: none.
-// `places`: where such files are, too (split_dwarf.h); NULL: nowhere; what they point to is
+// `places`: where such files are, too (debug_file.h); NULL: nowhere; what they point to is
 // borrowed. The result is owned by the caller, never NULL.
 struct dwarf_index *dwarf_index_create(Dwarf *dwarf, int package_fd,
                                        const struct debug_places *places);

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "debug_file.h"
 #include "dwarf_index.h"
 #include "interval_map.h"
 #include "memory.h"
-#include "split_dwarf.h"
 #include "split_package.h"
+#include "unpack.h"
 
 // Bounds for one unit, beyond what real ones have. The walk itself only ever moves forward, so it
 // is bounded by the unit's size.
@@ -26,6 +27,47 @@ enum {
 };
 
 #define NONE UINT32_MAX
+
+// --- The .dwo file of a unit whose functions are in a file of their own
+//
+// libdw would find it by itself, and open whatever is at the path that the file names.
+
+enum split_dwarf_place {
+	SPLIT_DWARF_COMPILED, // at the path that it was compiled to
+	SPLIT_DWARF_KEPT, // in one of the user's directories: at that path there, or by its name
+};
+
+enum { MAX_PATH_BYTES = 4096 };
+
+static const char *string_attribute(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr(die, name, &attribute));
+}
+
+// Opens the unit's .dwo file in that place; places NULL: nowhere. NULL: it is not there.
+// split_package_find tells whether it belongs to the unit.
+static struct split_package *split_dwarf_open(const struct debug_places *places, void *skeleton_die,
+                                              enum split_dwarf_place place)
+{
+	Dwarf_Die *skeleton = skeleton_die;
+	const char *name = string_attribute(skeleton, DW_AT_dwo_name)
+	                       ?: string_attribute(skeleton, DW_AT_GNU_dwo_name),
+	           *directory = string_attribute(skeleton, DW_AT_comp_dir);
+
+	if (!places || !name || strlen(name) > MAX_PATH_BYTES ||
+	    (directory && strlen(directory) > MAX_PATH_BYTES))
+		return NULL;
+	_cleanup_free_ char *path = name[0] == '/' || !directory
+	                                ? memory_strdup(name)
+	                                : memory_printf("%s/%s", directory, name);
+	const int fd = place == SPLIT_DWARF_COMPILED ? debug_file_open_compiled(places, path)
+	                                             : debug_file_open_split(places, path);
+	return fd < 0 ? NULL : split_package_open(unpack_sections(fd));
+}
+
+// --- The unit
 
 // A DW_TAG_subprogram with code, or a DW_TAG_inlined_subroutine in one. In the order of their
 // DIEs, so that parents come first.
@@ -317,13 +359,6 @@ static uint64_t split_unit_end(Dwarf_Die *die)
 		offset = next;
 	}
 	return 0;
-}
-
-static const char *string_attribute(Dwarf_Die *die, unsigned int name)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formstring(dwarf_attr(die, name, &attribute));
 }
 
 static bool find_in_file(struct dwarf_unit *unit, const struct debug_places *places,

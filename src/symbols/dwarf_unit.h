@@ -18,7 +18,7 @@ struct split_package;
 
 // Walks the unit whose DIE is at `die_offset` of .debug_info and which ends at `end_offset`. The
 // result is owned by the caller, never NULL; `dwarf` is borrowed, and so are `package` and
-// `places`, where split units may be (split_dwarf.h), which may be NULL.
+// `places`, where split units may be (debug_file.h), which may be NULL.
 struct dwarf_unit *dwarf_unit_create(Dwarf *dwarf, struct split_package *package,
                                      const struct debug_places *places, uint64_t die_offset,
                                      uint64_t end_offset);

@@ -6,7 +6,6 @@
 
 #include "frame_name.h"
 #include "json.h"
-#include "json_labels.h"
 #include "memory.h"
 #include "recording.h"
 #include "text.h"

@@ -3,6 +3,9 @@
 
 #include <inttypes.h>
 
+#include "labels.h"
+#include "profile.h"
+
 // Writes what separates a value or a key from the one before.
 static void separate(struct json *json)
 {
@@ -104,4 +107,15 @@ void json_key_open(struct json *json, const char *key, char bracket)
 {
 	json_key(json, key);
 	json_open(json, bracket);
+}
+
+void json_labels_write(struct json *json, const struct profile *profile, uint32_t labels)
+{
+	const char *at = labels == LABELS_NONE ? "" : profile->labels[labels];
+	struct label label = {0};
+
+	json_key_open(json, "labels", '{');
+	while (labels_next(&at, &label))
+		json_key_string(json, label.key, label.value);
+	json_close(json, '}');
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "error.h"
-#include "gunzip.h"
+#include "gzip.h"
 #include "memory.h"
 #include "pprof_fields.h"
 #include "protobuf_cursor.h"

@@ -8,7 +8,7 @@
 
 #include "clock.h"
 #include "memory.h"
-#include "top_order.h"
+#include "top_ui.h"
 #include "top_table.h"
 
 enum { MAX_ROWS = 4, SORTS = 7 };
