@@ -311,9 +311,10 @@ class View(harness.TestCase):
 
     def serve(self, path):
         """The server and its page's address, once it listens."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("SSH_")}
         process = subprocess.Popen(
             [harness.PROFILER, "view", "--serve=0", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={**os.environ, "XDG_RUNTIME_DIR": self.directory, "SSH_CONNECTION": "1"}, text=True,
+            env={**clean, "XDG_RUNTIME_DIR": self.directory, "BROWSER": self.browser}, text=True,
         )  # fmt: skip
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -359,6 +360,8 @@ class View(harness.TestCase):
         self.assertIn("cannot listen", self.view(None, file, f"--serve={port}", status=harness.STATUS_OUTPUT)[1])
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(harness.RUN_TIMEOUT_S), 0)
+        # No browser was given it: whoever lists processes sees their arguments.
+        self.assertFalse(os.path.exists(self.noted))
 
     def test_served_to_many(self):
         """More connections than are answered at once wait; each gets its answer at last."""

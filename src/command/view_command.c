@@ -261,7 +261,8 @@ static struct error *serve_page(const struct options *options, const struct page
 		error = print_address(address);
 	if (error)
 		return error;
-	if (!open_browser(address) && !options->quiet)
+	// No browser is started: everybody can read a program's arguments.
+	if (!options->quiet)
 		say_how_to_see(server);
 	page_server_run(server, page_fd);
 	return NULL;
