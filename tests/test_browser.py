@@ -188,9 +188,11 @@ class Sums(InBrowser):
         expected = {t["tid"] for t in page.Page(self.html).threads if t["flags"] & 1}
         self.assertEqual(slept, expected)
         self.assertIn("all active threads", self.text("views"))
-        awake = {s for s in self.told()["functions"]}
-        self.assertNotIn("pipe_here", awake)
-        self.assertIn("pipe_here", self.told("{asleep: true}")["functions"])
+        self.open(EVERYTHING)
+        awake = set(self.told()["functions"])
+        self.assertNotIn("pause", awake)
+        self.assertIn("pipe_here", awake)  # it waits for another's word
+        self.assertIn("pause", self.told("{asleep: true}")["functions"])
 
     def test_search(self):
         """Its share is that of --focus, nothing twice."""

@@ -12,6 +12,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import tempfile
 
 import harness
@@ -84,6 +85,54 @@ class Data(harness.TestCase):
         threads = page.Page(report(recorded, "-f", "html")[0]).threads
         self.assertEqual({t["name"]: t["flags"] & 1 for t in threads if t["name"].startswith("dead")}, dict.fromkeys(("dead0", "dead1", "dead2"), 0))
         self.assertEqual([t["flags"] & 1 for t in threads if t["name"] == "locks"], [1])
+
+    PEERS = """
+import ctypes, socket, threading
+def run(name, wait):
+    ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)
+    started.release()
+    wait()
+for port in range(20000, 32000):
+    try:
+        listener = socket.create_server(("127.0.0.1", port))
+        break
+    except OSError:
+        pass
+client = socket.create_connection(("127.0.0.1", port))
+server, _ = listener.accept()
+started = threading.Semaphore(0)
+for name, wait in (
+    ("asks", lambda: client.recv(1)), ("serves", lambda: server.recv(1)),
+    ("accepts", listener.accept), ("works", threading.Event().wait),
+):
+    threading.Thread(target=run, args=(name, wait), daemon=True).start()
+    started.acquire()
+print("ready", flush=True)
+input()
+"""
+
+    def test_peers(self):
+        """A thread that waits for an answer all the time hangs, one that waits for a client does not."""
+        target = self.start(sys.executable, "-c", self.PEERS)
+        harness.wait_for(lambda: self.calls(target.pid) == self.WAITS, "threads that wait")
+        data = Recorded(target, duration="0.4").finish().data
+        target.end()
+        told = page.Page(report(data, "-f", "html")[0])
+        idle = {t["name"]: bool(t["flags"] & 1) for t in told.threads if t["tid"] != target.pid}
+        self.assertEqual(idle, {"asks": False, "serves": True, "accepts": True, "works": True})
+        rows = report(data, verb="top")[0].decode()
+        self.assertRegex(rows, r"(?m)^asks ")
+        self.assertNotRegex(rows, r"(?m)^(?:serves|accepts|works) ")
+
+    # recvfrom, accept4, futex, and the main thread's read.
+    WAITS = {"45": 2, "288": 1, "202": 1, "0": 1}
+
+    def calls(self, pid):
+        counts = collections.Counter()
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{tid}/syscall", encoding="ascii") as file:
+                counts[file.read().split()[0]] += 1
+        return counts
 
     def tids(self):
         return {s.tid for s in pprof.Profile(report(self.data, "-f", "pprof")[0]).samples}

@@ -53,10 +53,10 @@ class Screen(harness.TestCase):
         terminal = Terminal(self, self.target.pid, "--interval=100ms", columns=140)
         terminal.wait_for(r"\[LIVE\].* overhead \d.*\n9 threads")
         terminal.wait_for(
-            r"(?s)\A(?=.*\nworker-00 +\d+ (?:running|ready)[^\n]* [RQ]+ +spin_here)(?=.*Not shown: 7 idle threads \(i shows them\))"
+            r"(?s)\A(?=.*\nworker-00 +\d+ (?:running|ready)[^\n]* [RQ]+ +spin_here)(?=.*Not shown: 5 idle threads \(i shows them\))"
         )
         terminal.type("i")
-        terminal.wait_for(r"worker-07 .* pipe_here +read\(pipe:")
+        terminal.wait_for(r"worker-0\d .* futex_here +")
         for key, title in self.VIEWS.items():
             terminal.type(key)
             terminal.wait_for(rf"(?m)^ ?{title}|{title}$")

@@ -263,6 +263,13 @@ static inline uint32_t sample_leaf_wait(const struct profile *profile, const str
 	return profile->stacks[sample->stack].n_blamed > 0 ? (uint32_t)WAIT_NONE : sample->wait;
 }
 
+// Returns what the sample waits in; NULL: it runs, or nothing is known.
+static inline const struct wait *sample_wait(const struct profile *profile,
+                                             const struct sample *sample)
+{
+	return sample->wait == WAIT_NONE ? NULL : &profile->waits[sample->wait];
+}
+
 // Returns the tid of the thread that holds the lock that is waited for, or whose end is; of a
 // process that of its first thread. 0: it is not known.
 int wait_holder(const struct wait *wait);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "wait_kind.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
@@ -33,6 +34,45 @@ bool wait_kind_is_blocked(enum wait_kind kind)
 bool wait_kind_is_idle(enum wait_kind kind)
 {
 	return kind == WAIT_KIND_CONDITION || kind == WAIT_KIND_EVENT || kind == WAIT_KIND_TIMER;
+}
+
+// Returns the port at the end of an address such as "10.0.0.1:80" or "[::1]:80"; -1: there is none.
+static long port_of(const char *address, size_t length)
+{
+	const char *colon = memrchr(address, ':', length);
+
+	return colon ? strtol(colon + 1, NULL, 10) : -1;
+}
+
+// True if the other end has begun the connection: its port is one that the kernel chooses, and
+// ours is none (sockets.c).
+static bool is_accepted(const char *text, const char *arrow)
+{
+	enum { FIRST_CHOSEN = 32768 }; // net.ipv4.ip_local_port_range
+
+	return port_of(text, arrow - text) < FIRST_CHOSEN &&
+	       port_of(arrow, strlen(arrow)) >= FIRST_CHOSEN;
+}
+
+// True if the thread waits for a client: to connect, or to ask. Goroutines wait for all sockets
+// alike, and most of them for a client.
+static bool waits_for_client(const struct wait *wait)
+{
+	const char *text = !wait ? "" : wait->meaning ? wait->meaning : wait->descriptor;
+	const char *arrow = strstr(text, " -> ");
+
+	if (arrow)
+		return is_accepted(text, arrow);
+	// Only the end that has listened has a path.
+	return strncmp(text, "tcp ", 4) == 0 || strncmp(text, "udp ", 4) == 0 ||
+	       strncmp(text, "unix ", 5) == 0 ||
+	       (wait && (wait->syscall == SYS_accept || wait->syscall == SYS_accept4 ||
+	                 (wait->reason[0] && !text[0])));
+}
+
+bool wait_kind_has_no_work(enum wait_kind kind, const struct wait *wait)
+{
+	return wait_kind_is_idle(kind) || (kind == WAIT_KIND_SOCKET && waits_for_client(wait));
 }
 
 struct name_rule {
@@ -85,6 +125,8 @@ static const struct name_rule rules[] = {
     {"gvl_acquire*", WAIT_NAME_RUNTIME_LOCK}, // Ruby
     {"thread_sched_to_running*", WAIT_NAME_RUNTIME_LOCK},
     {"runtime.lock2", WAIT_NAME_RUNTIME_LOCK}, // Go
+    {"ProcSleep", WAIT_NAME_RUNTIME_LOCK},     // PostgreSQL: of a row, on epoll
+    {"LWLockAcquire*", WAIT_NAME_RUNTIME_LOCK},
     {"pthread_cond_*", WAIT_NAME_CONDITION},
     {"cnd_wait", WAIT_NAME_CONDITION},
     {"cnd_timedwait", WAIT_NAME_CONDITION},
@@ -436,5 +478,7 @@ enum wait_kind wait_kind_of(enum thread_state state, const struct wait *wait, co
 	if (class == CALL_FUTEX ||
 	    (name != WAIT_NAME_NOTHING && (class == CALL_UNKNOWN || class == CALL_RESTARTED)))
 		return kind_of_futex(name);
+	if (class == CALL_EVENT && name == WAIT_NAME_RUNTIME_LOCK)
+		return WAIT_KIND_LOCK;
 	return kind_of_call(class, wait);
 }

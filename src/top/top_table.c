@@ -120,11 +120,13 @@ static void add_thread(struct top_table *table, const struct top_model *model,
 	         is_known ? top_sample_waits(model, thread->sample) : memory_strdup(""));
 }
 
-// One that waits for a lock or the disk all the time hangs: that is what to look at.
-static bool is_idle(const struct top_thread *thread)
+static bool is_idle(const struct top_model *model, const struct top_thread *thread)
 {
-	return thread->never_woke && !thread->ended && thread->now != WAIT_KIND_LOCK &&
-	       thread->now != WAIT_KIND_FILE;
+	const struct profile *profile = model->input.profile;
+
+	return thread->never_woke && !thread->ended &&
+	       wait_kind_has_no_work(thread->now,
+	                             sample_wait(profile, &profile->samples[thread->sample]));
 }
 
 static char *hidden_note(size_t n_idle, size_t n_ended, bool is_screen)
@@ -148,13 +150,13 @@ static void fill_threads(struct top_table *table, const struct top_model *model,
 
 	for (size_t i = 0; i < model->n_threads; i++) {
 		n_ended += options->is_screen && model->threads[i].ended;
-		n_idle += is_idle(&model->threads[i]);
+		n_idle += is_idle(model, &model->threads[i]);
 	}
 	n_ended = n_ended < model->n_threads ? n_ended : 0;
 	const bool hides = options->hides_idle && n_idle + n_ended < model->n_threads;
 	for (size_t i = 0; i < model->n_threads; i++) {
 		const struct top_thread *thread = &model->threads[i];
-		if (!hides || !(is_idle(thread) || (n_ended > 0 && thread->ended)))
+		if (!hides || !(is_idle(model, thread) || (n_ended > 0 && thread->ended)))
 			add_thread(table, model, thread, options->all_kinds);
 	}
 	if (hides && n_idle + n_ended > 0)

@@ -256,13 +256,6 @@ static uint32_t unseen_node(struct adding *adding, uint32_t thread, const struct
 	return node;
 }
 
-// Returns whether a thread that is in that kind all the time is idle. One that waits for a lock or
-// the disk all the time hangs: that is what to look at.
-static bool is_idle(uint8_t kind)
-{
-	return wait_kind_is_blocked(kind) && kind != WAIT_KIND_LOCK && kind != WAIT_KIND_FILE;
-}
-
 static void add_thread(struct adding *adding, const struct thread_spans *spans, bool is_base)
 {
 	struct page *page = adding->page;
@@ -286,7 +279,10 @@ static void add_thread(struct adding *adding, const struct thread_spans *spans, 
 	    .death_ns = thread->ended ? thread->last_ns - profile->start_ns : -1,
 	    .first_run = first_run,
 	    .n_runs = n_runs,
-	    .slept = n_runs == 1 && is_idle(page->runs[first_run].kind),
+	    .slept =
+	        n_runs == 1 && wait_kind_has_no_work(
+	                           page->runs[first_run].kind,
+	                           sample_wait(profile, &profile->samples[spans->spans[0].sample])),
 	    .is_base = is_base,
 	    .weights = *weights,
 	    .unseen_node = unseen_node(adding, spans->thread, weights),

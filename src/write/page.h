@@ -35,11 +35,11 @@ struct page_thread {
 	int64_t birth_ns;         // since the first tick; 0: it was there
 	int64_t death_ns;         // -1: it has not ended
 	size_t first_run, n_runs; // in page->runs
-	bool slept;             // it never woke during the profile, nor hung on a lock or the disk
-	bool is_base;           // of the profile that the other one is compared with
-	bool is_goroutine;      // or several; told apart by the name rather than the tid
-	struct weights weights; // of the time of its runs
-	uint32_t unseen_node;   // of the time that no tick has seen
+	bool slept;               // it never woke during the profile, and had no work (wait_kind.h)
+	bool is_base;             // of the profile that the other one is compared with
+	bool is_goroutine;        // or several; told apart by the name rather than the tid
+	struct weights weights;   // of the time of its runs
+	uint32_t unseen_node;     // of the time that no tick has seen
 };
 
 struct page {

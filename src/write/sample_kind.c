@@ -29,7 +29,7 @@ enum wait_kind sample_kind(const struct sample_kinds *kinds, const struct sample
 	const struct profile *profile = kinds->profile;
 	const struct symbols *symbols = kinds->symbols;
 	const struct stack *stack = &profile->stacks[sample->stack];
-	const struct wait *wait = sample->wait == WAIT_NONE ? NULL : &profile->waits[sample->wait];
+	const struct wait *wait = sample_wait(profile, sample);
 	enum wait_name classes[WAIT_KIND_MAX_NAMES];
 	const char *leaf = NULL;
 	size_t n = 0;

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -57,6 +58,9 @@ static const struct row rows[] = {
     {"lock", THREAD_SLEEPING, SYS_futex, "", NULL,
      "pthread_cond_wait park ObjectMonitor::enter(int)"},
     {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "pthread_cond_wait ObjectMonitor::wait"},
+    {"lock", THREAD_SLEEPING, SYS_epoll_wait, "", NULL,
+     "epoll_wait WaitEventSetWait WaitLatch ProcSleep LockAcquireExtended"},
+    {"event", THREAD_SLEEPING, SYS_epoll_wait, "", NULL, "epoll_wait WaitEventSetWait WaitLatch"},
     {"condition", THREAD_SLEEPING, SYS_futex, "", NULL, "pthread_cond_wait park Unsafe_Park"},
     {"condition", THREAD_SLEEPING, SYS_futex, "", NULL,
      "pthread_cond_wait Unsafe_Park LinkedBlockingQueue.take"},
@@ -186,12 +190,55 @@ static void test_names(void **state)
 	assert_false(wait_kind_is_idle(WAIT_KIND_LOCK));
 }
 
+static void test_no_work(void **state)
+{
+	static const struct {
+		enum wait_kind kind;
+		int syscall;
+		char *text, *reason;
+		bool expected;
+	} cases[] = {
+	    {WAIT_KIND_CONDITION, SYS_futex, "", "", true},
+	    {WAIT_KIND_EVENT, SYS_epoll_wait, "epoll", "", true},
+	    {WAIT_KIND_TIMER, SYS_pause, "", "", true},
+	    {WAIT_KIND_LOCK, SYS_futex, "mutex 0x1", "", false},
+	    {WAIT_KIND_FILE, SYS_read, "/etc/passwd", "", false},
+	    {WAIT_KIND_PIPE, SYS_wait4, "", "", false},
+	    {WAIT_KIND_STOPPED, NO_SYSCALL, "", "", false},
+	    {WAIT_KIND_SOCKET, SYS_accept4, "socket:[1]", "", true},
+	    {WAIT_KIND_SOCKET, SYS_recvfrom, "socket:[1]", "", false},
+	    {WAIT_KIND_SOCKET, SYS_recvfrom, "tcp 127.0.0.1:40000 -> 127.0.0.1:5432", "", false},
+	    {WAIT_KIND_SOCKET, SYS_recvfrom, "tcp 127.0.0.1:5432 -> 127.0.0.1:40000", "", true},
+	    {WAIT_KIND_SOCKET, SYS_recvfrom, "tcp [::1]:80 -> [::1]:40000", "", true},
+	    {WAIT_KIND_SOCKET, SYS_recvfrom, "udp 0.0.0.0:53", "", true},
+	    {WAIT_KIND_SOCKET, SYS_recvfrom, "unix /run/x.sock", "", true},
+	    {WAIT_KIND_SOCKET, SYS_recvfrom, "unix:[4711]", "", false},
+	    {WAIT_KIND_SOCKET, SYS_recvfrom, "tcp  -> ", "", false},
+	    {WAIT_KIND_SOCKET, NO_SYSCALL, "", "IO wait", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		const struct wait wait = {
+		    .syscall = cases[i].syscall,
+		    .descriptor = cases[i].text,
+		    .frames = "",
+		    .reason = cases[i].reason,
+		};
+		if (wait_kind_has_no_work(cases[i].kind, &wait) != cases[i].expected)
+			fail_msg("%zu: %s", i, cases[i].text);
+	}
+	assert_true(wait_kind_has_no_work(WAIT_KIND_TIMER, NULL));
+	assert_false(wait_kind_has_no_work(WAIT_KIND_SOCKET, NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_table),
 	    cmocka_unit_test(test_inlined),
 	    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_no_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
