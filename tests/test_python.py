@@ -162,6 +162,27 @@ class Python(harness.TestCase):
                     self.assertEqual(lines, [77])
                 target.end()
 
+    def test_second(self):
+        """A library that has begun an interpreter of its own is named; one that lies idle is not."""
+        code = (
+            "unsigned long Py_Version = 0x030b00f0, PyCode_Type[64], PyUnicode_Type[64];\n"
+            "unsigned long _PyRuntime[512] = {[5] = BEGUN};\n"
+            "void _PyEval_EvalFrameDefault(void) {}\n"
+        )
+        for begun in (0, 4096):
+            with self.subTest(begun=begun):
+                library = os.path.join(self.directory(), "second.so")
+                command = [harness.find_tool("gcc"), f"-DBEGUN={begun}", "-shared", "-fPIC", "-xc", "-", "-o", library]
+                subprocess.run(command, input=code, encoding="ascii", check=True)
+                script = (
+                    f"import ctypes, time; library = ctypes.CDLL({library!r}); "
+                    "print('ready', flush=True); time.sleep(300)"
+                )
+                run = attach(self.start(PYTHON, "-c", script), duration="0.2")
+                said = "profiler: second.so has a Python of its own: its functions are not shown\n"
+                self.assertEqual(said in run.stderr, begun > 0, run.stderr)
+                self.assertIn("<module>", run.pprof.samples[0].stack)
+
     def test_trampolines(self):
         """With -X perf a piece of code stands between the calls of the loop, for perf: each function
         is shown once nevertheless."""

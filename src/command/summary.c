@@ -415,6 +415,13 @@ void summary_print_unread(const struct run_stats *stats)
 		fputs("profiler: a Python is not known to this profiler: only the interpreter's "
 		      "frames are shown\n",
 		      stderr);
+	if (stats->other_python[0]) {
+		_cleanup_free_ char *other = text_clean(
+		    stats->other_python, strlen(stats->other_python), sizeof(stats->other_python));
+		fprintf(stderr,
+		        "profiler: %s has a Python of its own: its functions are not shown\n",
+		        other);
+	}
 	print_unread_java(stats);
 }
 

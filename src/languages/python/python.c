@@ -2,6 +2,7 @@
 #include "python.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,11 +243,41 @@ static struct python *find_linked_in(const struct runtimes_setup *setup, int tid
 	return NULL;
 }
 
+// Looks for an interpreter in the file. True if it is there, and its layout is known.
+static bool find_in_file(struct search *search, struct python *ret)
+{
+	const enum loaded_answer answer = loaded_file_read(search->setup->resident, search->tid,
+	                                                   search->mapping->start, &search->file);
+
+	search->is_loaded = answer == LOADED_YES;
+	if (answer == LOADED_NO || !find_symbols(search, ret) || !find_layout(search, ret))
+		return false;
+	find_current(search, ret);
+	return true;
+}
+
+// Notes a further interpreter, if it was begun. A library that an extension is linked with by
+// mistake lies idle.
+static void note_other(const struct search *search, const struct python *other)
+{
+	struct run_stats *stats = search->setup->stats;
+	const char *path = maps_path(&search->setup->space->maps, search->mapping);
+	const char *slash = strrchr(path, '/');
+	uint64_t first = 0;
+
+	if (!other->is_3_6 &&
+	    resident_read(search->setup->resident, search->tid,
+	                  other->runtime + other->layout.interpreters, &first, sizeof(first)) &&
+	    first)
+		snprintf(stats->other_python, sizeof(stats->other_python), "%s",
+		         slash ? slash + 1 : path);
+}
+
 static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_is_early)
 {
 	const int64_t end_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + MAX_SEARCH_NS;
 	const struct maps *maps = &setup->space->maps;
-	struct python early = {0};
+	struct python early = {0}, *first = NULL;
 	size_t n_files = 0;
 
 	for (size_t i = 0; i < maps->count && n_files < MAX_FILES; i++) {
@@ -257,20 +288,21 @@ static void *python_find(const struct runtimes_setup *setup, int tid, bool *ret_
 		if (!mapping->inode || mapping->file_offset != 0 || !mapping->readable)
 			continue;
 		n_files++;
-		const enum loaded_answer answer =
-		    loaded_file_read(setup->resident, tid, mapping->start, &search.file);
-		search.is_loaded = answer == LOADED_YES;
-		if (answer == LOADED_NO || !find_symbols(&search, &found))
-			continue;
-		if (find_layout(&search, &found)) {
-			find_current(&search, &found);
-			return make(setup, &found);
-		}
-		if (search.is_early) {
+		const int unknown = setup->stats->unknown_python;
+		const bool is_found = find_in_file(&search, &found);
+		if (first) {
+			setup->stats->unknown_python = unknown;
+			if (is_found)
+				note_other(&search, &found);
+		} else if (is_found) {
+			first = make(setup, &found);
+		} else if (search.is_early) {
 			early = found;
 			early.is_early = true;
 		}
 	}
+	if (first)
+		return first;
 	*ret_is_early = early.is_early;
 	return early.is_early ? make(setup, &early) : find_linked_in(setup, tid, end_ns);
 }
