@@ -160,6 +160,61 @@ class Diff(harness.TestCase):
         _, walls = self.sums("diff", "--normalize", *self.paths)
         self.assertLess(abs(sum(walls.values())), 1e5)
 
+    def table(self, *args, status=0):
+        """{function: (verdict, milliseconds a second before, and after)}, and what is said besides."""
+        out, told = profiler("diff", "--table", *args, status=status)
+        rows = re.findall(r"(?m)^  (\S+) +(\S.*?)  +[\d.]+ -> +[\d.]+ %  +(\d+) -> +(\d+) ms/s$", out.decode())
+        return {name: (verdict, int(before), int(after)) for name, verdict, before, after in rows}, out.decode() + told
+
+    def test_table(self):
+        """One thread spins before, four do after: nothing else is certain. Two halves of a recording are alike."""
+        rows, text = self.table(*self.paths)
+        verdict, before, after = rows["spin_here"]
+        self.assertRegex(verdict, r"slower by [23]\d\d % ± ")
+        self.assertTrue(900 < before <= 1010 and 3800 < after <= 4010, text)
+        self.assertRegex(text, r"0 s before, 1 s after; ")
+        b = self.paths[1]
+        rows, text = self.table(b + "@..0.5s", b + "@0.5s..")
+        self.assertTrue(text.startswith("No function has changed for certain."), text)
+        self.assertRegex(rows["spin_here"][0], "not changed")
+        rows, text = self.table("--before", b + "@0s..0.3s", b + "@0.3s..0.5s", "--after", b + "@0.5s..0.8s")
+        self.assertTrue(text.startswith("No function has changed for certain."), text)
+        text = self.table(os.path.devnull, b)[1]
+        self.assertIn("Folded profiles hold no times", text)
+
+    def test_check(self):
+        a, b = self.paths
+        _, text = self.table(a, b, "--check=50%", status=10)
+        self.assertRegex(text, r"profiler: \d+ functions? (is|are) slower by more than 50 %, such as spin_here: slower")
+        self.table(b, a, "--check=50%", "--focus=spin_here")  # faster
+        self.table(b + "@..0.5s", b + "@0.5s..", "--check=50", "--thread=worker", "--on-cpu", "--focus=no_such")
+        _, text = self.table(b + "@0s..0.1s", b + "@0.1s..1s", "--check=0.001%", status=11)
+        self.assertIn("too short to tell", text)
+        folded = os.path.join(self.directory(), "a.folded")
+        profiler("report", a, "-o", folded)
+        _, told = profiler("diff", folded, b, "--check=1%", status=STATUS_USAGE)
+        self.assertIn("is folded and has no times, which --check needs", told)
+
+    def test_several(self):
+        """Recordings of a side add up, in folded stacks as in pprof profiles."""
+        a, b = self.paths
+        found = columns(profiler("diff", "--before", a, b, "--after", b, a, b)[0])
+        once = columns(profiler("diff", a, b)[0])
+        for stack, (in_a, in_b) in once.items():
+            self.assertEqual(found[stack], (in_a + in_b, in_a + 2 * in_b))
+        _, walls = self.sums("diff", "--before", a, b, "--after", b, a)
+        self.assertEqual(set(walls.values()), {0})
+
+    def test_changed_only(self):
+        found = columns(profiler("diff", "--changed-only", *self.paths)[0])
+        differs = {stack.split(";")[-1] for stack, (a, b) in found.items() if a != b}
+        self.assertIn("spin_here", differs)
+        self.assertEqual({b for _, b in found.values()},
+                         {b for _, b in columns(profiler("diff", *self.paths)[0]).values()})  # fmt: skip
+        b = self.paths[1]
+        found = columns(profiler("diff", "--changed-only", b + "@..0.5s", b + "@0.5s..")[0])
+        self.assertEqual({a - b for a, b in found.values()}, {0})
+
     def test_refused(self):
         packed = os.path.join(self.directory(), "x.pb.gz")
         profiler("report", self.paths[0], "-o", packed)
@@ -171,7 +226,12 @@ class Diff(harness.TestCase):
         self.assertIn("cannot read nowhere: No such file", told)
         for args, pattern in (
             (["diff"], "give two files to compare"),
-            (["diff", "a", "b", "c"], "give only two files: 'c' is one more"),
+            (["diff", "a", "b", "c"], "give only two files, 'c' is one more, or several a side with --before"),
+            (["diff", "--before", "a", "b"], "give two files to compare"),
+            (["diff", "a", "b", "--check=much"], "--check: 'much' is not a percentage, such as 2%"),
+            (["diff", "a", "b", "--changed-only", "-f", "pprof"], "--changed-only needs -f folded"),
+            (["diff", "--before", "a", "b", "--after", "c", "-f", "html"], "a page compares two recordings"),
+            (["diff", "a@9..x", "b"], "'a@9..x': no time is 9..x: give FILE@FROM..TO"),
             (["report", "a", "--normalize"], "--normalize is for profiler diff"),
             (["diff", "a", "b", "-d", "1"], "--duration only works while sampling"),
         ):

@@ -12,6 +12,8 @@ enum exit_status {
 	EXIT_STATUS_OUTPUT = 3,    // the profile cannot be written
 	EXIT_STATUS_DEADLOCK = 10, // profiler dump --check: there is one
 	EXIT_STATUS_BLOCKED = 11,  // likewise: a thread is blocked for long
+	EXIT_STATUS_SLOWER = 10,   // profiler diff --check: a function is, for certain
+	EXIT_STATUS_UNSURE = 11,   // likewise: the recordings are too short to tell
 	EXIT_STATUS_CANNOT_RUN = 126,
 	EXIT_STATUS_NOT_FOUND = 127,
 };

@@ -1,233 +1,198 @@
 // SPDX-License-Identifier: MIT
 #include "diff_command.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "diff_changes.h"
 #include "diff_folded.h"
+#include "diff_sides.h"
+#include "diff_table.h"
 #include "error.h"
-#include "input_limit.h"
-#include "input_file.h"
-#include "local_files.h"
-#include "memory.h"
 #include "options.h"
 #include "output.h"
 #include "profile_merge.h"
-#include "write_report.h"
-#include "record.h"
-#include "recording.h"
 #include "summary.h"
-#include "view.h"
 #include "weights.h"
+#include "write_report.h"
 #include "writer.h"
 
-// One of the two: a recording with its names, or a folded profile's text.
-struct side {
-	const char *path;
-	bool is_recording;
-	struct recording recording;
-	struct view view; // of the recording
-	struct symbols found;
-	char *text; // folded
-	size_t size;
+// What is compared.
+struct diff {
+	const struct options *options;
+	struct diff_side before, after;
+	struct diff_changes changes; // if they are asked for
 };
 
-static void side_deinit(struct side *side)
+// True if the stack's innermost function has changed for certain.
+static bool has_changed(const void *context, const char *stack, size_t length)
 {
-	if (side->is_recording)
-		recording_deinit(&side->recording);
-	view_deinit(&side->view);
-	symbols_deinit(&side->found);
-	free(side->text);
-}
-
-static const struct symbols *symbols_of(const struct side *side)
-{
-	return side->recording.has_symbols ? &side->recording.symbols : &side->found;
-}
-
-static struct error *replay(const struct options *options, struct side *side)
-{
-	struct recording *recording = &side->recording;
-	const struct symbolize_options names = {.inlines = options->inlines};
-	struct error *error = view_begin(&side->view, options, &recording->profile);
-
-	if (error)
-		return error;
-	recording_replay(recording);
-	if (!recording->has_symbols) {
-		input_limit_end();
-		local_files_find(&recording->modules, NULL);
-		symbolize(&recording->profile, &recording->modules, &names, &side->found);
+	while (length > 0) {
+		const char *separator = memrchr(stack, ';', length);
+		const char *frame = separator ? separator + 1 : stack;
+		const size_t size = length - (size_t)(frame - stack);
+		if (!folded_is_kernel(frame, size))
+			return diff_changes_has(context, frame, size);
+		length = separator ? (size_t)(separator - stack) : 0;
 	}
-	return view_end(&side->view);
+	return false;
 }
 
-static struct error *read_side(const struct options *options, const char *path, struct side *ret)
+static struct error *write_folded(struct diff *diff, FILE *stream)
 {
-	uint8_t *bytes;
+	struct diff_texts texts;
+	uint64_t n_bad = 0;
+	struct error *error = diff_texts_init(diff->options, &diff->before, &diff->after, &texts);
 
-	input_limit_begin(input_file_name(path));
-	struct error *error = input_file_read(path, &bytes, &ret->size);
-	if (error)
-		return error;
-	ret->path = input_file_name(path);
-	ret->text = (char *)bytes;
-	if (ret->size >= 2 && memcmp(ret->text, "\x1f\x8b", 2) == 0)
-		return error_create(EXIT_STATUS_TARGET,
-		                    "%s looks like a pprof profile: diff reads recordings and "
-		                    "folded profiles; for pprof use go tool pprof -diff_base",
-		                    ret->path);
-	if (ret->size < RECORD_MAGIC_BYTES ||
-	    memcmp(ret->text, RECORD_MAGIC, RECORD_MAGIC_BYTES) != 0)
-		return NULL;
-	error = recording_open_bytes(ret->path, (uint8_t *)take_pointer(ret->text), ret->size,
-	                             &ret->recording);
-	if (error)
-		return error;
-	ret->is_recording = true;
-	return replay(options, ret);
-}
-
-static struct report_source report_source_of(struct side *side)
-{
-	return (struct report_source){
-	    .part = &side->view.part,
-	    .whole = &side->recording.profile,
-	    .timeline = view_timeline(&side->view),
-	    .modules = &side->recording.modules,
-	    .symbols = symbols_of(side),
-	    .pid = side->recording.pid,
-	    .children = side->recording.children,
-	};
-}
-
-static struct error *write_side(const struct options *options, struct side *side, FILE *stream)
-{
-	const struct report_source source = report_source_of(side);
-
-	return write_report(options, &source, stream);
-}
-
-static struct error *diff_page(const struct options *options, struct side *a, struct side *b,
-                               FILE *stream)
-{
-	const struct report_source a_source = report_source_of(a);
-	const struct report_source b_source = report_source_of(b);
-
-	return write_report_diff(options, &a_source, &b_source, stream);
-}
-
-// The recording as folded text, with all filters.
-static struct error *fold(const struct options *options, struct side *side)
-{
-	if (!side->is_recording)
-		return NULL;
-	FILE *stream = open_memstream(&side->text, &side->size);
-	if (!stream)
-		return error_create(EXIT_STATUS_OUTPUT, "no memory for a profile");
-	struct error *error = write_side(options, side, stream);
-	const bool failed = ferror(stream) != 0;
-	if ((fclose(stream) != 0 || failed) && !error)
-		error = error_create(EXIT_STATUS_TARGET, "%s is too large as folded stacks",
-		                     side->path);
-	return error;
-}
-
-static struct error *diff_texts(const struct options *options, struct side *a, struct side *b,
-                                FILE *stream)
-{
-	struct error *error = fold(options, a);
-
+	if (diff->options->diff.changed_only) {
+		texts.diff.differs = has_changed;
+		texts.diff.context = &diff->changes;
+	}
 	if (!error)
-		error = fold(options, b);
-	if (error)
-		return error;
-	uint64_t n_bad;
-	error = diff_folded(&(struct folded_text){a->path, a->text, a->size},
-	                    &(struct folded_text){b->path, b->text, b->size}, options->normalize,
-	                    stream, &n_bad);
-	if (!error && n_bad > 0)
-		fprintf(stderr, "profiler: left out %" PRIu64 " lines that are not folded stacks\n",
-		        n_bad);
+		error = diff_folded(&texts.diff, stream, &n_bad);
+	diff_texts_deinit(&texts);
+	if (!error)
+		diff_print_bad(n_bad);
 	return error;
 }
 
-static double wall_of(const struct profile *profile)
+static struct error *write_page(struct diff *diff, FILE *stream)
+{
+	const struct report_source before = diff_input_source(diff->before.items[0]);
+	const struct report_source after = diff_input_source(diff->after.items[0]);
+
+	return write_report_diff(diff->options, &before, &after, stream);
+}
+
+static double wall_of(const struct diff_side *side)
 {
 	double wall_ns = 0;
 
-	for (size_t i = 0; i < profile->n_samples; i++)
-		wall_ns += (double)profile->samples[i].wall_ns;
+	for (size_t i = 0; i < side->count; i++) {
+		const struct profile *profile = &side->items[i]->view.part;
+		for (size_t j = 0; j < profile->n_samples; j++)
+			wall_ns += (double)profile->samples[j].wall_ns;
+	}
 	return wall_ns;
 }
 
-static struct error *diff_recordings(const struct options *options, const struct side *a,
-                                     const struct side *b, FILE *stream)
+static void add_side(struct merged *merged, const struct diff_side *side, double weight)
 {
-	const double a_wall = wall_of(&a->view.part);
-	const double weight =
-	    options->normalize && a_wall > 0 ? wall_of(&b->view.part) / a_wall : 1;
-	struct merged merged = {0};
-	struct weighed a_weighed, b_weighed;
+	for (size_t i = 0; i < side->count; i++) {
+		const struct diff_input *input = side->items[i];
+		struct weighed weighed;
+		weighed_init(&weighed, &input->view.part);
+		merged_add(merged, &weighed.profile, &input->recording.modules,
+		           diff_input_symbols(input), weight);
+		weighed_deinit(&weighed);
+	}
+}
 
-	weighed_init(&a_weighed, &a->view.part);
-	weighed_init(&b_weighed, &b->view.part);
-	merged_add(&merged, &a_weighed.profile, &a->recording.modules, symbols_of(a), -weight);
-	merged_add(&merged, &b_weighed.profile, &b->recording.modules, symbols_of(b), 1);
-	weighed_deinit(&a_weighed);
-	weighed_deinit(&b_weighed);
-	struct error *error = write_report(options,
+static struct error *write_sums(struct diff *diff, FILE *stream)
+{
+	const double wall_before = wall_of(&diff->before);
+	const double weight =
+	    diff->options->normalize && wall_before > 0 ? wall_of(&diff->after) / wall_before : 1;
+	const struct recording *after = &diff->after.items[0]->recording;
+	struct merged merged = {0};
+
+	add_side(&merged, &diff->before, -weight);
+	add_side(&merged, &diff->after, 1);
+	struct error *error = write_report(diff->options,
 	                                   &(struct report_source){
 	                                       .part = &merged.profile,
 	                                       .modules = &merged.modules,
 	                                       .symbols = &merged.symbols,
-	                                       .pid = b->recording.pid,
-	                                       .children = b->recording.children,
+	                                       .pid = after->pid,
+	                                       .children = after->children,
 	                                   },
 	                                   stream);
 	merged_deinit(&merged);
 	return error;
 }
 
-static struct error *write_diff(const struct options *options, struct side *a, struct side *b,
-                                struct output *output)
+// The name of a file of the side that is folded.
+static const char *folded_name(const struct diff_side *side)
 {
-	struct error *error;
+	for (size_t i = 0; i < side->count; i++)
+		if (!side->items[i]->is_recording)
+			return side->items[i]->name;
+	return NULL;
+}
 
-	if (options->writer == &writer_folded)
-		error = diff_texts(options, a, b, output_stream(output));
-	else if (a->is_recording && b->is_recording && options->writer == &writer_html)
-		error = diff_page(options, a, b, output_stream(output));
-	else if (a->is_recording && b->is_recording)
-		error = diff_recordings(options, a, b, output_stream(output));
-	else
-		error = error_create(EXIT_STATUS_USAGE,
-		                     "diff: %s is folded, so the difference can only be folded: "
-		                     "use -f folded, or two recordings",
-		                     a->is_recording ? b->path : a->path);
+static struct error *refuse_folded(const struct diff *diff)
+{
+	const char *name = folded_name(&diff->before) ?: folded_name(&diff->after);
+	const struct diff_options *options = &diff->options->diff;
+
+	if (name && (options->checks || options->changed_only))
+		return error_create(EXIT_STATUS_USAGE,
+		                    "diff: %s is folded and has no times, which --%s needs: give "
+		                    "recordings",
+		                    name, options->checks ? "check" : "changed-only");
+	if (name && diff->options->writer != &writer_folded)
+		return error_create(EXIT_STATUS_USAGE,
+		                    "diff: %s is folded, so the difference can only be folded: "
+		                    "use -f folded, or two recordings",
+		                    name);
+	return NULL;
+}
+
+static struct error *write_profile(struct diff *diff, struct output *output)
+{
+	const struct writer *writer = diff->options->writer;
+	FILE *stream = output_stream(output);
+	struct error *error = writer == &writer_folded ? write_folded(diff, stream)
+	                      : writer == &writer_html ? write_page(diff, stream)
+	                                               : write_sums(diff, stream);
+
 	return error ? error : output_finish(output, NULL);
+}
+
+static struct error *write_file(struct diff *diff, bool quiet)
+{
+	const struct options *options = diff->options;
+	struct output *output = NULL;
+	struct error *error = output_open(options->output ?: "-", options->writer->binary, &output);
+
+	if (!error)
+		error = write_profile(diff, output);
+	if (!error && !quiet)
+		summary_print_output(options->writer, output_name(output));
+	output_destroy(output);
+	return error;
+}
+
+static struct error *write_all(struct diff *diff, bool quiet)
+{
+	const struct options *options = diff->options;
+	const bool table = options->diff.table;
+	struct error *error = refuse_folded(diff);
+
+	if (!error && (table || options->diff.changed_only))
+		error = diff_changes_find(options, &diff->before, &diff->after, &diff->changes);
+	if (!error && table)
+		diff_table_print(options, &diff->changes, stdout);
+	if (!error && table && (fflush(stdout) != 0 || ferror(stdout)))
+		error = error_create(EXIT_STATUS_OUTPUT, "stdout cannot be written");
+	if (!error && (!table || options->output))
+		error = write_file(diff, quiet);
+	return error ? error : diff_table_check(options, &diff->changes);
 }
 
 struct error *diff_command(const struct options *asked)
 {
 	struct options options = *asked;
-	struct side a = {0}, b = {0};
-	struct output *output = NULL;
+	struct diff diff = {.options = &options};
+	const bool timed = options.diff.table || options.diff.changed_only;
 
 	options.quiet = true; // sums of differences mean nothing
-	struct error *error = read_side(&options, options.recording, &a);
+	struct error *error = diff_side_read(&options, &options.diff.before, timed, &diff.before);
 	if (!error)
-		error = read_side(&options, options.other, &b);
+		error = diff_side_read(&options, &options.diff.after, timed, &diff.after);
 	if (!error)
-		error = output_open(options.output ?: "-", options.writer->binary, &output);
-	if (!error)
-		error = write_diff(&options, &a, &b, output);
-	if (!error && !asked->quiet)
-		summary_print_output(options.writer, output_name(output));
-	output_destroy(output);
-	side_deinit(&a);
-	side_deinit(&b);
+		error = write_all(&diff, asked->quiet);
+	diff_side_deinit(&diff.before);
+	diff_side_deinit(&diff.after);
+	diff_changes_deinit(&diff.changes);
 	return error;
 }

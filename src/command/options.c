@@ -346,6 +346,7 @@ void options_deinit(struct options *options)
 	options->label_frames = NULL;
 	free(options->debug_directories);
 	options->debug_directories = NULL;
+	diff_options_deinit(&options->diff);
 	push_options_deinit(&options->push);
 	agent_options_deinit(&options->agent);
 }

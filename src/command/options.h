@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "agent_options.h"
+#include "diff_options.h"
 #include "trigger.h"
 #include "dump_options.h"
 #include "time_point.h"
@@ -35,8 +36,8 @@ struct options {
 	int *more_pids;          // sampled together with pid
 	size_t n_more_pids, more_pids_capacity;
 	char *const *command;  // NULL-terminated, borrowed from argv; NULL with pid
-	const char *recording; // report, diff, view, dump, top: the file, without pid and command
-	const char *other;     // diff: the second file; else NULL
+	const char *recording; // report, view, dump, top: the file, without pid and
+	                       // command; diff: the first one
 	bool normalize;        // diff
 	int64_t duration_ns;   // 0: until the end
 	double frequency_hz;
@@ -84,6 +85,7 @@ struct options {
 	const char *metrics;        // the file; NULL: none
 	int ready_fd;               // is written to after the first tick; -1: none
 	struct agent_options agent; // `profiler agent`
+	struct diff_options diff;   // `profiler diff`
 	struct dump_options dump;   // `profiler dump`
 	struct push_options push;   // --push and `profiler push`
 	struct top_options top;     // `profiler top`

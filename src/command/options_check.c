@@ -6,6 +6,7 @@
 
 #include "option_table.h"
 #include "options.h"
+#include "verb.h"
 #include "writer.h"
 
 enum { ALL_STATES = (1 << N_THREAD_STATES) - 1 };
@@ -73,9 +74,19 @@ static struct error *check_recording(const struct options *options)
 
 static struct error *check_diff(const struct options *options)
 {
-	if (options->other && options->writer->shows_time && options->writer != &writer_html)
+	const struct diff_options *diff = &options->diff;
+
+	if (options->verb->id != VERB_DIFF)
+		return NULL;
+	if (options->writer->shows_time && options->writer != &writer_html)
 		return option_error(
 		    "diff: this format cannot show a difference: use -f folded, pprof or html");
+	if (diff->changed_only && options->writer != &writer_folded)
+		return option_error("--changed-only needs -f folded");
+	if (options->writer == &writer_html && diff->before.count + diff->after.count > 2)
+		return option_error(
+		    "diff: a page compares two recordings: give -f folded or pprof, or "
+		    "one a side");
 	return NULL;
 }
 

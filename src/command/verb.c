@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent_options.h"
+#include "diff_options.h"
 #include "dump_options.h"
 #include "error.h"
 #include "explain_options.h"
@@ -26,16 +27,6 @@ static struct error *take_file(struct options *options, const char *file)
 	return NULL;
 }
 
-static struct error *take_two_files(struct options *options, const char *file)
-{
-	if (!options->recording)
-		return take_file(options, file);
-	if (options->other)
-		return option_error("diff: give only two files: '%s' is one more", file);
-	options->other = file;
-	return NULL;
-}
-
 static struct error *check_file(struct options *options)
 {
 	const char *name = options->verb->name;
@@ -45,14 +36,6 @@ static struct error *check_file(struct options *options)
 	return option_error(
 	    "%s: give a file: profiler %s FILE; to run a command of that name: profiler -- %s",
 	    name, name, name);
-}
-
-static struct error *check_two_files(struct options *options)
-{
-	if (options->other)
-		return NULL;
-	return option_error("diff: give two files to compare: profiler diff A B; to run a command "
-	                    "of that name: profiler -- diff");
 }
 
 #define READING_STATUSES "0; 1: the file cannot be read; 2: command line; 3: output."
@@ -176,14 +159,21 @@ const struct verb verbs[N_VERBS] = {
             .name = "diff",
             .operands = "A B",
             .summary = "show what changed between two profiles",
-            .usage = "Usage: profiler diff [OPTION...] A B\n"
-                     "Shows what changed from A to B: two recordings, or two folded profiles.\n",
-            .examples =
-                "  profiler diff before.wprof after.wprof -o difference.html\n"
-                "  profiler diff --normalize before.folded after.folded | flamegraph.pl > x.svg\n",
-            .statuses = READING_STATUSES,
-            .take_word = take_two_files,
-            .check = check_two_files,
+            .usage =
+                "Usage: profiler diff [OPTION...] A B\n"
+                "       profiler diff [OPTION...] --before A... --after B...\n"
+                "Shows what changed from A to B, recordings or folded profiles: on a terminal\n"
+                "as a table, which tells changes from chance; in a pipe as folded stacks.\n"
+                "FILE.wprof@FROM..TO is a part of a recording.\n",
+            .examples = "  profiler diff before.wprof after.wprof\n"
+                        "  profiler diff hour.wprof@14:00..14:10 hour.wprof@14:20..14:30\n"
+                        "  profiler diff --before main*.wprof --after branch*.wprof --check=2%\n"
+                        "  profiler diff before.wprof after.wprof -o difference.html\n",
+            .statuses = "0; 1: a file cannot be read; 2: command line; 3: output;\n"
+                        "10, 11: see --check.",
+            .own_rows = &diff_rows,
+            .take_word = diff_take_word,
+            .check = diff_check,
         },
     [VERB_PUSH] =
         {

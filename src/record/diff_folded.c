@@ -11,6 +11,9 @@
 #include "memory.h"
 
 #define MAX_SCALED 1e18
+#define KERNEL_SUFFIX "_[k]" // of a frame of the kernel (frame_name_wait)
+
+enum { MAX_FRAMES = 1000 }; // of a stack, from its root, whose functions are added up
 
 struct lines {
 	struct folded_line *items; // each stack once
@@ -54,23 +57,36 @@ static void add(struct lines *lines, const struct folded_line *line)
 static struct error *parse(const struct folded_text *text, struct lines *ret)
 {
 	const char *end = text->text + text->size;
+	uint64_t n_good = 0;
+	const uint64_t n_bad_before = ret->n_bad;
 
 	for (const char *at = text->text; at < end;) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		const size_t length = (size_t)((newline ? newline : end) - at);
 		struct folded_line line;
-		if (!folded_line_parse(at, length, &line))
-			ret->n_bad += length > 0;
-		else
+		if (folded_line_parse(at, length, &line)) {
 			add(ret, &line);
+			n_good++;
+		} else {
+			ret->n_bad += length > 0;
+		}
 		at += length + 1;
 	}
-	if (ret->count == 0 && ret->n_bad > 0)
+	if (n_good == 0 && ret->n_bad > n_bad_before)
 		return error_create(EXIT_STATUS_TARGET, FOLDED_NONE, text->name);
+	return NULL;
+}
+
+static struct error *parse_side(const struct folded_side *side, struct lines *ret)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < side->n && !error; i++)
+		error = parse(&side->texts[i], ret);
 	hash_index_deinit(&ret->index);
 	if (ret->count > 0)
 		qsort(ret->items, ret->count, sizeof(*ret->items), compare);
-	return NULL;
+	return error;
 }
 
 static void lines_deinit(struct lines *lines)
@@ -94,7 +110,8 @@ static void put(FILE *stream, const struct folded_line *line, int64_t a, int64_t
 	fprintf(stream, " %" PRId64 " %" PRId64 "\n", a, b);
 }
 
-static void put_all(const struct lines *a, const struct lines *b, FILE *stream)
+static void put_all(const struct folded_diff *diff, const struct lines *a, const struct lines *b,
+                    FILE *stream)
 {
 	size_t i = 0, k = 0;
 
@@ -103,8 +120,10 @@ static void put_all(const struct lines *a, const struct lines *b, FILE *stream)
 		                  : k == b->count ? -1
 		                                  : compare(&a->items[i], &b->items[k]);
 		const struct folded_line *line = order <= 0 ? &a->items[i] : &b->items[k];
-		put(stream, line, order <= 0 ? a->items[i].count : 0,
-		    order >= 0 ? b->items[k].count : 0);
+		const int64_t after = order >= 0 ? b->items[k].count : 0;
+		const bool differs =
+		    !diff->differs || diff->differs(diff->context, line->stack, line->length);
+		put(stream, line, !differs ? after : order <= 0 ? a->items[i].count : 0, after);
 		i += order <= 0;
 		k += order >= 0;
 	}
@@ -117,27 +136,107 @@ static int64_t scale(int64_t count, double factor)
 	return scaled < MAX_SCALED ? (int64_t)scaled : (int64_t)MAX_SCALED;
 }
 
-static void put_diff(struct lines *a, const struct lines *b, bool normalize, FILE *stream)
+static void put_diff(const struct folded_diff *diff, struct lines *a, const struct lines *b,
+                     FILE *stream)
 {
 	const double a_total = total(a), b_total = total(b);
 
-	for (size_t i = 0; i < a->count && normalize && a_total > 0; i++)
+	for (size_t i = 0; i < a->count && diff->normalize && a_total > 0; i++)
 		a->items[i].count = scale(a->items[i].count, b_total / a_total);
-	put_all(a, b, stream);
+	put_all(diff, a, b, stream);
 }
 
-struct error *diff_folded(const struct folded_text *a, const struct folded_text *b, bool normalize,
-                          FILE *stream, uint64_t *ret_bad)
+static struct error *read_sides(const struct folded_diff *diff, struct lines *ret_a,
+                                struct lines *ret_b)
 {
-	struct lines a_lines = {0}, b_lines = {0};
-	struct error *error = parse(a, &a_lines);
+	struct error *error = parse_side(&diff->before, ret_a);
+
+	return error ? error : parse_side(&diff->after, ret_b);
+}
+
+struct error *diff_folded(const struct folded_diff *diff, FILE *stream, uint64_t *ret_bad)
+{
+	struct lines a = {0}, b = {0};
+	struct error *error = read_sides(diff, &a, &b);
 
 	if (!error)
-		error = parse(b, &b_lines);
-	if (!error)
-		put_diff(&a_lines, &b_lines, normalize, stream);
-	*ret_bad = a_lines.n_bad + b_lines.n_bad;
-	lines_deinit(&a_lines);
-	lines_deinit(&b_lines);
+		put_diff(diff, &a, &b, stream);
+	*ret_bad = a.n_bad + b.n_bad;
+	lines_deinit(&a);
+	lines_deinit(&b);
 	return error;
+}
+
+bool folded_is_kernel(const char *frame, size_t length)
+{
+	const size_t size = strlen(KERNEL_SUFFIX);
+
+	return length >= size && memcmp(frame + length - size, KERNEL_SUFFIX, size) == 0;
+}
+
+static void add_function(struct folded_functions *functions, const char *frame, size_t length,
+                         int side, double count)
+{
+	_cleanup_free_ char *name = memory_strndup(frame, length);
+	const uint32_t id = string_table_intern_clean(&functions->names, name);
+
+	if (id == functions->count)
+		*array_push(functions->items, functions->count, functions->capacity) =
+		    (struct folded_function){0};
+	functions->items[id].counts[side] += count;
+}
+
+// True if the frame is in the stack before its position there: a recursion.
+static bool is_again(const struct folded_line *line, const char *frame, size_t length)
+{
+	for (const char *at = line->stack; at < frame;) {
+		const char *end = memchr(at, ';', (size_t)(frame - at));
+		if (!end)
+			return false;
+		if ((size_t)(end - at) == length && memcmp(at, frame, length) == 0)
+			return true;
+		at = end + 1;
+	}
+	return false;
+}
+
+static void add_functions(struct folded_functions *functions, const struct lines *lines, int side)
+{
+	functions->totals[side] = total(lines);
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct folded_line *line = &lines->items[i];
+		const char *end = line->stack + line->length;
+		size_t n = 0;
+		for (const char *at = line->stack; at < end && n < MAX_FRAMES; n++) {
+			const char *next = memchr(at, ';', (size_t)(end - at)) ?: end;
+			const size_t length = (size_t)(next - at);
+			if (length > 0 && !folded_is_kernel(at, length) &&
+			    !is_again(line, at, length))
+				add_function(functions, at, length, side, (double)line->count);
+			at = next + 1;
+		}
+	}
+}
+
+struct error *folded_functions_read(const struct folded_diff *diff, struct folded_functions *ret,
+                                    uint64_t *ret_bad)
+{
+	struct lines a = {0}, b = {0};
+	struct error *error = read_sides(diff, &a, &b);
+
+	*ret = (struct folded_functions){0};
+	if (!error) {
+		add_functions(ret, &a, 0);
+		add_functions(ret, &b, 1);
+	}
+	*ret_bad = a.n_bad + b.n_bad;
+	lines_deinit(&a);
+	lines_deinit(&b);
+	return error;
+}
+
+void folded_functions_deinit(struct folded_functions *functions)
+{
+	string_table_deinit(&functions->names);
+	free(functions->items);
 }
