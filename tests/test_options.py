@@ -353,6 +353,18 @@ class Outputs(harness.TestCase):
         self.assertRegex(shown, r"(?m)^Idle time \(\d+ %\) is not counted")
         self.assertNotRegex(shown, r"(?m)^ .* (condition|timer|event) ")
 
+    def test_answer_of_a_recording(self):
+        """report on a terminal shows the tables; with a format, or piped, it writes as it always has."""
+        directory = self.directory()
+        self.last_line(directory, "out.wprof")
+        shown, _ = self.answer("report", "out.wprof", directory=directory)
+        self.assertRegex(shown, r"(?m)^Functions.*:\n.*FUNCTION *\n *\d+\.\d .*\bleaf_spin")
+        self.assertRegex(shown, r"profiler view out\.wprof; folded stacks: -f folded\n$")
+        shown, _ = self.answer("report", "out.wprof", "-f", "folded", "-q", directory=directory)
+        self.assertRegex(shown, r"(?m)^_start;.*leaf_spin \d+$")
+        done = subprocess.run([harness.PROFILER, "report", "out.wprof"], cwd=directory, capture_output=True, text=True, check=True)
+        self.assertRegex(done.stdout, r"(?m)\A_start;.*\d+$")
+
     def test_answer_of_a_command(self):
         """The table comes when the command has ended."""
         program = harness.fixture("calls-O2")

@@ -441,7 +441,7 @@ class View(harness.TestCase):
     def test_refused(self):
         for data, why in (
             (b"nothing\n", "is not a profile"), (b"\x1f\x8b\x08", "damaged or cut"), (b"", "is not a profile"),
-            (gzip.compress(b"main;work 1\n"), "not a pprof profile"),
+            (gzip.compress(b"main;work 1\n"), "not a pprof profile: unpack any other profile first (gunzip)"),
             (gzip.compress(message((1, b""), (6, b"")))[:-9], "damaged or cut"),
             (gzip.compress(message((1, b""), (6, b""))), "has no samples"),
             (message((1, b""), (6, b""), (2, message((1, 55), (2, 1)))), "not a pprof profile"),

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -436,13 +435,6 @@ static struct error *finish_record(struct session *session, const struct symbols
 	return output_finish(session->output, NULL);
 }
 
-static int terminal_width(int fd)
-{
-	struct winsize size;
-
-	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
 // Shows the tables; those of a command when it has ended, as it has the terminal until then.
 static void answer(struct session *session, const struct symbols *symbols)
 {
@@ -457,7 +449,7 @@ static void answer(struct session *session, const struct symbols *symbols)
 		return;
 	run_table_write(options, &session->profile, view_timeline(&session->view),
 	                &session->modules, symbols,
-	                terminal_width(options->pid ? STDOUT_FILENO : STDERR_FILENO), stream);
+	                run_table_width(options->pid ? STDOUT_FILENO : STDERR_FILENO), stream);
 	fclose(stream);
 	if (!options->pid)
 		return;

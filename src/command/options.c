@@ -217,9 +217,12 @@ static struct error *refuse_ending(const char *path, const char *ending)
 // True if neither a file nor a format was asked for, and a person looks on.
 static bool is_asked_by_person(const struct options *options)
 {
-	return options->verb->id == VERB_SAMPLE && !options->output && !options->waits_ns &&
-	       !options->blame && !options->push.destination.url && !options->max_size_bytes &&
-	       options->symbols && isatty(options->pid ? STDOUT_FILENO : STDERR_FILENO);
+	const bool is_report = options->verb->id == VERB_REPORT;
+
+	return (options->verb->id == VERB_SAMPLE || is_report) && !options->output &&
+	       !options->waits_ns && !options->blame && !options->push.destination.url &&
+	       !options->max_size_bytes && options->symbols &&
+	       isatty(options->pid || is_report ? STDOUT_FILENO : STDERR_FILENO);
 }
 
 static struct error *choose_writer(struct options *options)

@@ -16,6 +16,7 @@
 #include "output.h"
 #include "write_report.h"
 #include "recording.h"
+#include "run_table.h"
 #include "summary.h"
 #include "text.h"
 #include "view.h"
@@ -71,19 +72,23 @@ static struct error *write_view(const struct options *options, struct recording 
 		symbols = &found;
 	}
 	view_follow_waits(view, &recording->modules, symbols);
-	struct error *error = write_report(options,
-	                                   &(struct report_source){
-	                                       .part = &view->part,
-	                                       .whole = &recording->profile,
-	                                       .timeline = view_timeline(view),
-	                                       .modules = &recording->modules,
-	                                       .symbols = symbols,
-	                                       .comments = comments,
-	                                       .cpu_wait = cpu_wait,
-	                                       .pid = recording->pid,
-	                                       .children = recording->children,
-	                                   },
-	                                   output_stream(output));
+	const struct report_source source = {
+	    .part = &view->part,
+	    .whole = &recording->profile,
+	    .timeline = view_timeline(view),
+	    .modules = &recording->modules,
+	    .symbols = symbols,
+	    .comments = comments,
+	    .cpu_wait = cpu_wait,
+	    .pid = recording->pid,
+	    .children = recording->children,
+	};
+	struct error *error = NULL;
+	if (options->answers)
+		run_table_write(options, &recording->profile, source.timeline, &recording->modules,
+		                symbols, run_table_width(STDOUT_FILENO), output_stream(output));
+	else
+		error = write_report(options, &source, output_stream(output));
 	if (!error)
 		error = output_finish(output, NULL);
 	if (!options->quiet)
@@ -120,6 +125,15 @@ static struct error *report(const struct options *options, struct recording *rec
 	return error;
 }
 
+static void print_next(const struct options *options)
+{
+	_cleanup_free_ char *file = text_quote_file(options->recording);
+
+	if (!options->quiet && strcmp(options->recording, "-") != 0)
+		fprintf(stderr, "profiler: the page: profiler view %s; folded stacks: -f folded\n",
+		        file);
+}
+
 struct error *report_recording(const struct options *options, struct recording *recording)
 {
 	struct debug_sources sources = {0};
@@ -131,10 +145,13 @@ struct error *report_recording(const struct options *options, struct recording *
 	                       !options->quiet && isatty(STDERR_FILENO));
 	unsetenv("DEBUGINFOD_URLS"); // else libdw may ask
 	if (!error)
-		error = output_open(options->output ?: "-", options->writer->binary, &output);
+		error = output_open(options->output ?: "-",
+		                    options->writer->binary && !options->answers, &output);
 	if (!error)
 		error = report(options, recording, output);
-	if (!error && !options->quiet)
+	if (!error && options->answers)
+		print_next(options);
+	else if (!error && !options->quiet)
 		summary_print_output(options->writer, output_name(output));
 	output_destroy(output);
 	recording_deinit(recording);

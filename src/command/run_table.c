@@ -2,6 +2,7 @@
 #include "run_table.h"
 
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 #include "cpu_waits.h"
 #include "memory.h"
@@ -40,6 +41,13 @@ static void write_view(const struct top_model *model, enum top_view view, size_t
 	if (n_rows > 0 && table.note && view == TOP_FUNCTIONS)
 		fprintf(stream, "%s\n", table.note);
 	top_table_deinit(&table);
+}
+
+int run_table_width(int fd)
+{
+	struct winsize size;
+
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 void run_table_write(const struct options *options, const struct profile *profile,

@@ -454,7 +454,10 @@ static struct error *read_profile(struct pprof_data *data, const char *name, con
 	return reader.is_too_large
 	           ? error_create(EXIT_STATUS_TARGET,
 	                          "%s is too large: it has too many samples, names or lines", name)
-	           : error_create(EXIT_STATUS_TARGET, "%s is not a pprof profile", name);
+	           : error_create(
+	                 EXIT_STATUS_TARGET,
+	                 "%s is not a pprof profile: unpack any other profile first (gunzip)",
+	                 name);
 }
 
 struct error *pprof_data_read(const char *name, const void *bytes, size_t size, size_t max_bytes,
