@@ -161,8 +161,8 @@ static bool rest_stays(struct idle_check *check, const struct target *target, bo
 	return false;
 }
 
-bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_woken,
-                      bool has_stopped)
+bool idle_check_is_valid(struct idle_check *check, const struct target *target, bool has_woken,
+                         bool has_stopped)
 {
 	const bool known = check->known;
 

@@ -52,10 +52,10 @@ enum idle_answer idle_check_since_last(struct idle_check *check, const struct ta
 // Call it when the threads that may run were just looked at. True if no other thread
 // (thread->look_later) has run since its last look. `has_woken`: one may have been woken and still
 // wait for a CPU. `has_stopped`: some of the first ones were stopped, and have run on since.
-bool idle_check_holds(struct idle_check *check, const struct target *target, bool has_woken,
-                      bool has_stopped);
+bool idle_check_is_valid(struct idle_check *check, const struct target *target, bool has_woken,
+                         bool has_stopped);
 
-// Call it when idle_check_holds was false, and the other threads were looked at, too. Looks once
+// Call it when idle_check_is_valid was false, and the other threads were looked at, too. Looks once
 // more at what the first ones have used: if the process shows no more than that since
-// idle_check_holds, then it is known what the process shows beyond all threads.
+// idle_check_is_valid, then it is known what the process shows beyond all threads.
 void idle_check_settle(struct idle_check *check, const struct target *target);

@@ -15,7 +15,6 @@
 #include "sleeper.h"
 #include "target.h"
 #include "tick.h"
-#include "tick_unwind.h"
 
 enum {
 	MAX_KINDS = 1 << 16,

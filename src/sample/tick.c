@@ -2,6 +2,7 @@
 #include "tick.h"
 
 #include "clock.h"
+#include "decision.h"
 #include "first_look.h"
 #include "held_time.h"
 #include "keeper.h"
@@ -10,13 +11,14 @@
 #include "run_stats.h"
 #include "schedule.h"
 #include "sleeper.h"
+#include "snapshot.h"
+#include "spared_calls.h"
 #include "stop_state.h"
 #include "target.h"
 #include "thread_info.h"
 #include "thread_sums.h"
-#include "tick_look.h"
-#include "tick_unwind.h"
 #include "tracee.h"
+#include "unwind_check.h"
 #include "woken.h"
 
 enum {
@@ -30,7 +32,464 @@ enum {
 	MAX_TAKEN_NS = 100000, // at once by the sampler; what lasts longer is others' doing
 	MAX_LOOKS_AGAIN = 24,  // at threads whose stacks go on elsewhere, in a tick
 	MAX_LISTINGS = 4,      // in a tick, while threads are born
+	ASK_AGAIN_TICKS = 8,
 };
+
+// --- From the copy of a thread's stack to its frames
+
+// Reading the rules of new code may take long: others may stop meanwhile.
+void tick_walk(struct ticker *ticker, const struct snapshot *snapshot, struct unwound *ret)
+{
+	struct held_time *hold = ticker->setup->hold;
+	const bool begun = held_time_begin_work(hold);
+
+	unwinder_unwind(&ticker->unwinder, snapshot, ret);
+	held_time_end_work(hold, begun);
+	tasks_note_walk(ticker);
+}
+
+void tick_read_runtimes(struct ticker *ticker, int tid, struct snapshot *snapshot)
+{
+	if (snapshot_buffer_has_room(ticker->buffer))
+		runtimes_read(&ticker->runtimes, tid, ticker->buffer, snapshot);
+}
+
+void tick_merge(struct ticker *ticker, int tid, const struct snapshot *snapshot,
+                struct unwound *ret)
+{
+	struct held_time *hold = ticker->setup->hold;
+	const bool begun = held_time_begin_work(hold);
+
+	runtimes_merge(&ticker->runtimes, tid, snapshot, ret);
+	held_time_end_work(hold, begun);
+}
+
+// Brings up to date what is known of the process's memory, and of the runtimes in it, through its
+// thread `tid` (address_space_update). Others that stop meanwhile are served, too.
+static void tick_update_space(struct ticker *ticker, int tid, bool force)
+{
+	struct held_time *hold = ticker->setup->hold;
+	const bool begun = held_time_begin_work(hold);
+
+	address_space_update(&ticker->space, tid, clock_now_ns(), force);
+	const uint64_t program = ticker->space.start_stack;
+	// The first one may have begun since the process's name was read: it counts as another one.
+	if (ticker->target->resident.program != program) {
+		process_title_forget(&ticker->target->title, ticker->accounting.now_ns);
+		thread_info_note_exec(ticker->profile, ticker->target, ticker->accounting.now_ns);
+	}
+	resident_note_program(&ticker->target->resident, program);
+	runtimes_update(&ticker->runtimes, tid, clock_now_ns());
+	held_time_end_work(hold, begun);
+}
+
+// True if the stack may end at the root of a program that the process has begun since, or at a root
+// that does not look like one.
+static bool may_end_at_root(const struct unwound *stack)
+{
+	return stack->end == STACK_NO_RULE || stack->end == STACK_NO_RETURN;
+}
+
+// True if the walk may have ended there because the maps are not those of this moment: they also
+// say how far a stack reaches.
+static bool may_end_by_maps(enum stack_end end)
+{
+	switch (end) {
+	case STACK_NO_RULE:
+	case STACK_UNREADABLE:
+	case STACK_NOT_COPIED:
+	case STACK_NO_PROGRESS:
+	case STACK_NO_RETURN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+// Notes where the outermost frames of a whole stack begin: as many as are kept of a far deeper one.
+static void learn_outer_frames(const struct ticker *ticker, struct target_thread *thread,
+                               const struct snapshot *snapshot, const struct unwound *stack)
+{
+	const uint32_t n_outer = ticker->unwinder.huge_frames;
+	const size_t first = stack->n > n_outer ? stack->n - n_outer : 0;
+
+	snapshot_hint_whole(&thread->hint, snapshot, stack->sps[first], stack->base);
+}
+
+// Notes what the stack tells about where the thread's next copy has to look.
+static void learn_for_next_copy(struct ticker *ticker, struct target_thread *thread,
+                                const struct snapshot *snapshot, const struct unwound *stack)
+{
+	languages_learn(&ticker->unwinder, thread->tid, &thread->hint, stack);
+	const bool is_cut =
+	    stack->end == STACK_NOT_COPIED && snapshot_goes_on_at(snapshot, stack->missing);
+	if (is_cut)
+		snapshot_hint_grow(&thread->hint, snapshot);
+	if (stack->end == STACK_TOO_DEEP)
+		snapshot_hint_deep(&thread->hint, snapshot, stack->reached_sp, stack->last_sp);
+	if (stack->end == STACK_COMPLETE)
+		learn_outer_frames(ticker, thread, snapshot, stack);
+	if (stack->end != STACK_COMPLETE && stack->end != STACK_TOO_DEEP)
+		snapshot_hint_ended(&thread->hint, snapshot);
+	if (stack->end == STACK_UNREADABLE) {
+		thread->hint.misled |= thread->hint.base != 0; // it may have cut the copy
+		thread->hint.base = 0;
+	}
+	snapshot_hint_others(&thread->hint, snapshot, is_cut ? 0 : stack->missing,
+	                     stack->end == STACK_COMPLETE || stack->end == STACK_TOO_DEEP);
+	snapshot_hint_base(&thread->hint, snapshot, stack->base);
+}
+
+static void unwind(struct ticker *ticker, struct target_thread *thread,
+                   const struct snapshot *snapshot, struct unwound *ret)
+{
+	const uint32_t generation = ticker->space.generation;
+
+	ticker->runtimes_known = true;
+	if (ticker->space.is_foreign) {
+		*ret = (struct unwound){.end = STACK_FOREIGN};
+		return;
+	}
+	tick_walk(ticker, snapshot, ret);
+	if (may_end_at_root(ret))
+		address_space_note_exec(&ticker->space, thread->tid);
+	if (ticker->space.stale && ticker->forced_ns != ticker->accounting.now_ns) {
+		// An address in no mapping: perhaps the mapping has come since the tick began.
+		ticker->forced_ns = ticker->accounting.now_ns;
+		tick_update_space(ticker, thread->tid, true);
+		if (ticker->space.generation != generation)
+			tick_walk(ticker, snapshot, ret);
+	}
+	ticker->space.unsure |= may_end_by_maps(ret->end);
+	if (ticker->stats->check)
+		unwind_check_compare(ticker->stats->check, thread->tid, &ticker->unwinder, snapshot,
+		                     ret);
+	learn_for_next_copy(ticker, thread, snapshot, ret);
+	ret->labels = LABELS_NONE;
+	ticker->runtimes_known = runtimes_merge(&ticker->runtimes, thread->tid, snapshot, ret);
+}
+
+// Unwinds the copy, with newer maps if needed, and notes what that tells for the thread's next
+// copy. Others that stop meanwhile are copied and let go (ticker_serve).
+static void tick_unwind(struct ticker *ticker, struct target_thread *thread,
+                        const struct snapshot *snapshot, struct unwound *ret)
+{
+	struct held_time *hold = ticker->setup->hold;
+	const bool begun = held_time_begin_work(hold);
+
+	unwind(ticker, thread, snapshot, ret);
+	held_time_end_work(hold, begun);
+}
+
+// --- A thread that is looked at without a stop
+
+// Notes one more tick for a thread that was asked to stop and has not: it waits for a CPU, or
+// sleeps uninterruptibly in a system call that it had begun. Either way its stack is unchanged.
+static void note_pending(struct ticker *ticker, struct target_thread *thread)
+{
+	enum thread_state state;
+
+	if (!sleeper_is_blocked(ticker->target, thread) ||
+	    !sleeper_state(ticker->target, thread, &state))
+		state =
+		    THREAD_RUNNING; // or runnable (accounting_count_pending); or it is about to end
+	else if (state == THREAD_STOPPED)
+		state = thread->stop.asked_state; // it has stopped for us, just now
+	ticker->n_running += state == THREAD_RUNNING;
+	// The kernel can drop an interrupt that comes while the thread executes another program; a
+	// second interrupt does nothing more than the first.
+	if (accounting_pending(&ticker->accounting, &thread->account, state) % ASK_AGAIN_TICKS == 0)
+		tracee_interrupt(thread->tid);
+}
+
+// Counts the tick that first found the thread about to end, if it was not the last one for it.
+static void tick_count_exit(struct ticker *ticker, struct target_thread *thread)
+{
+	const int64_t exits_ns = thread->stop.exits_ns;
+
+	if (exits_ns <= 0 || exits_ns >= ticker->accounting.now_ns)
+		return;
+	thread->stop.exits_ns = -1;
+	accounting_not_sampled(&ticker->accounting, &thread->account, STACK_NOT_SAMPLED,
+	                       THREAD_RUNNING, exits_ns);
+}
+
+// Counts a thread of a program for another processor mode. That program's exec shows in what is
+// read of the process at each tick (address_space_update).
+static void count_foreign(struct ticker *ticker, struct target_thread *thread,
+                          enum thread_state state, bool asleep)
+{
+	thread->sleep.asleep = asleep;
+	thread->stop.asked_ns =
+	    ticker->accounting.now_ns; // with --stop-all, there is a look to come
+	tasks_unbind(ticker, thread);
+	profile_label_thread(ticker->profile, thread->account.thread, LABELS_NONE);
+	accounting_not_sampled(&ticker->accounting, &thread->account, STACK_FOREIGN, state,
+	                       ticker->accounting.now_ns);
+}
+
+// Plans the stop of a thread that only a stop can show; nothing is done to it yet. `asleep`: it
+// sleeps, and will sleep on after it. In a program for another processor mode a stop shows nothing,
+// and cuts calls that cannot be mended: its threads are counted at once.
+static void tick_plan_stop(struct ticker *ticker, struct target_thread *thread,
+                           enum thread_state state, bool asleep)
+{
+	if (ticker->accounting.priming)
+		return;
+	if (tracee_is_in_rest(thread->tid)) {
+		accounting_repeat_in_state(&ticker->accounting, &thread->account, state);
+		thread->sleep.asleep = asleep;
+		return;
+	}
+	if (ticker->space.is_foreign) {
+		count_foreign(ticker, thread, state, asleep);
+		return;
+	}
+	first_look_drop(thread);
+	thread->account.asked_tick = ticker->tasks.tick;
+	stops_plan(&ticker->stops, thread, state, asleep, ticker->accounting.now_ns);
+}
+
+static struct copy_seen copy_seen(const struct ticker *ticker, struct target_thread *thread,
+                                  const struct snapshot *snapshot, enum stack_end end)
+{
+	const struct snapshot_hint *hint = &thread->hint;
+
+	return (struct copy_seen){
+	    .end = end,
+	    .lack = end == STACK_SWITCHED ? languages_lack(thread->tid, &thread->hint, snapshot)
+	                                  : LANGUAGE_LACKS_NOTHING,
+	    .is_elsewhere = snapshot_hint_knows_more(hint, snapshot),
+	    .held_at_exec = ticker->held_at_exec,
+	    .is_traced = ticker->target->tracer_pid != 0,
+	};
+}
+
+// Unwinds the copy of a sleeping thread at once, since nobody is held.
+static void take_sleeper(struct ticker *ticker, struct target_thread *thread,
+                         struct snapshot *snapshot, const struct snapshot_mark *mark,
+                         enum thread_state state)
+{
+	enum decision decision = DECISION_COPY;
+	struct unwound unwound;
+	struct copy_seen seen;
+
+	ticker->stats->copies++;
+	thread->account.wait = wait_reasons_read(&ticker->waits, ticker->target, thread);
+	for (unsigned int n_again = 0; decision == DECISION_COPY; n_again++) {
+		if (n_again > 0)
+			snapshot_buffer_take_back(ticker->buffer, mark);
+		if (n_again > 0 && !sleeper_copy_again(ticker->target, thread, &ticker->space.maps,
+		                                       ticker->buffer, snapshot)) {
+			tick_plan_stop(ticker, thread, THREAD_RUNNING, false);
+			return;
+		}
+		tick_unwind(ticker, thread, snapshot, &unwound);
+		seen = copy_seen(ticker, thread, snapshot, unwound.end);
+		seen.n_again = n_again;
+		decision = decision_after_copy(&seen);
+	}
+	if (ticker->held_at_exec)
+		state = THREAD_RUNNING; // it is about to run, and only the profiler holds it
+	if (decision == DECISION_ASK) {
+		const bool bears = sleeper_bears_stop(ticker->target, thread);
+		seen.bears = bears ? BEARS_STOP : BEARS_NO_STOP;
+		decision = decision_after_copy(&seen);
+	}
+	if (decision == DECISION_STOP) {
+		tick_plan_stop(ticker, thread, state, state != THREAD_RUNNING);
+		// One that waits for its memory for microseconds is as good as running.
+		if (thread->call.nr != -1)
+			first_look_keep(thread, snapshot, &unwound);
+		return;
+	}
+	tasks_bind(ticker, thread, NULL);
+	tasks_label(ticker, thread, unwound.labels);
+	accounting_count(&ticker->accounting, &thread->account, tasks_stack(ticker, &unwound),
+	                 state, ticker->accounting.now_ns);
+	tasks_pay(ticker, &thread->account);
+	// Its later ticks may count as this one, unless it ran when it was found first, or its
+	// stack may be better understood with newer maps, or when the runtimes have learnt more.
+	thread->sleep.asleep =
+	    state != THREAD_RUNNING && !ticker->space.stale && ticker->runtimes_known;
+}
+
+// True if it is worth looking for sleepers that wait for a CPU by now.
+static bool tick_looks_for_woken(const struct ticker *ticker)
+{
+	return woken_is_worth_looks(ticker->setup->load, ticker->target, ticker->n_others);
+}
+
+// Counts a thread that has slept on once more: as running if it waits for a CPU by now.
+//
+// A thread that is ready to run goes on with the sleeper's sample all the same.
+static void tick_keep_sleeper(struct ticker *ticker, struct target_thread *thread)
+{
+	if (!tick_looks_for_woken(ticker) || !woken_is_ready(ticker->target, thread)) {
+		accounting_again(&ticker->accounting, &thread->account);
+		return;
+	}
+	ticker->n_running++;
+	accounting_repeat_in_state(&ticker->accounting, &thread->account, THREAD_RUNNABLE);
+}
+
+// Notes that the thread runs, or that what it sleeps in is not seen.
+static void tick_note_unseen(struct target_thread *thread)
+{
+	thread->sleep.asleep = false;
+	thread->account.wait = WAIT_NONE;
+}
+
+// Notes that the thread has run, or is looked at anew: it may have another name, and children.
+static void tick_note_ran(struct ticker *ticker, struct target_thread *thread)
+{
+	thread->ran = true;
+	// A thread that sleeps when it is first seen is taken to have slept for long.
+	thread->ran_ns = ticker->accounting.priming ? 0 : ticker->accounting.now_ns;
+	thread_info_refresh_name(ticker->profile, ticker->target, thread,
+	                         ticker->accounting.now_ns);
+}
+
+// Decides about what only a stop can show, if only the kernel's function tells that a call bears
+// none.
+static enum decision decide_hidden(struct ticker *ticker, struct target_thread *thread)
+{
+	const bool gives = spared_calls_gives(ticker->target->pid, thread->tid);
+
+	ticker->stats->blind = true;
+	return decision_after_look(SLEEPER_HIDDEN, gives ? BEARS_NO_STOP : BEARS_STOP);
+}
+
+// Does what is decided where the thread's stack is known, or not wanted. False if it is to be
+// taken.
+static bool go_on_without_stack(struct ticker *ticker, struct target_thread *thread,
+                                enum decision decision)
+{
+	switch (decision) {
+	case DECISION_NOTHING:
+		return true;
+	case DECISION_WAIT:
+		note_pending(ticker, thread);
+		return true;
+	case DECISION_KEEP:
+		tick_keep_sleeper(ticker, thread);
+		return true;
+	case DECISION_KEEP_RAN:
+		ticker->n_running++;
+		accounting_repeat_in_state(&ticker->accounting, &thread->account, THREAD_RUNNABLE);
+		ticker->stats->no_cpu_samples++;
+		return true;
+	case DECISION_FORGET:
+		thread->gone = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static enum decision before_look(const struct ticker *ticker, const struct target_thread *thread)
+{
+	const bool asked_now = thread->stop.asked_ns == ticker->accounting.now_ns; // --stop-all
+
+	return decision_before_look(asked_now, thread->stop.pending);
+}
+
+// Sees what the thread does, for tick_look in this tick, unless it is to be looked at later.
+static void tick_see(struct ticker *ticker, struct target_thread *thread)
+{
+	thread->seen.known = false;
+	if (!thread->look_later && before_look(ticker, thread) == DECISION_LOOK)
+		sleeper_see(ticker->target, thread);
+}
+
+// Looks at the thread, and does what follows (decision.h): counts it, plans its stop, or waits.
+static void tick_look(struct ticker *ticker, struct target_thread *thread)
+{
+	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
+	enum decision decision = before_look(ticker, thread);
+	enum sleeper_look seen = SLEEPER_RUNS;
+	struct snapshot snapshot;
+	enum thread_state state;
+
+	thread->stop.slept_before_stop = false;
+	if (decision == DECISION_LOOK) {
+		seen = sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer,
+		                    &snapshot, &state);
+		decision = decision_after_look(seen, BEARS_NOT_ASKED);
+	}
+	if (decision == DECISION_ASK)
+		decision = decide_hidden(ticker, thread);
+	if (decision != DECISION_FORGET)
+		tick_count_exit(ticker, thread);
+	if (go_on_without_stack(ticker, thread, decision))
+		return;
+	if (decision == DECISION_COPY) {
+		take_sleeper(ticker, thread, &snapshot, &mark, state);
+	} else if (decision == DECISION_MARK) {
+		tick_note_unseen(thread);
+		ticker->n_running += state == THREAD_RUNNING;
+		tasks_bind(ticker, thread, NULL); // it may have run another one since
+		accounting_not_sampled(&ticker->accounting, &thread->account, STACK_NOT_SAMPLED,
+		                       state, ticker->accounting.now_ns);
+		tasks_pay(ticker, &thread->account);
+	} else {
+		tick_note_unseen(thread);
+		ticker->n_running += state == THREAD_RUNNING;
+		tick_plan_stop(ticker, thread, state,
+		               seen == SLEEPER_HIDDEN && thread->has_schedstat);
+	}
+	snapshot_buffer_take_back(ticker->buffer, &mark);
+	target_attend(ticker->target, 0); // those that have stopped while this was unwound
+	tick_note_ran(ticker, thread);
+}
+
+// Counts a sleeper that was to be stopped with what its look showed (first_look.h), and none of the
+// later ticks for which it may be pending.
+static void tick_count_first_look(struct ticker *ticker, struct target_thread *thread,
+                                  enum thread_state state, int64_t tick_ns)
+{
+	const struct unwound unwound = first_look_unwound(thread);
+
+	thread->sleep.asleep = false;
+	tasks_bind(ticker, thread, NULL);
+	tasks_label(ticker, thread, unwound.labels);
+	accounting_count_alone(&ticker->accounting, &thread->account, tasks_stack(ticker, &unwound),
+	                       state, tick_ns);
+	tasks_pay(ticker, &thread->account);
+}
+
+// Looks again at a thread that ran a moment ago, was to be stopped, and sleeps now: it is counted
+// in the state in which it was found first. One that slept, and has woken since, is counted as it
+// slept.
+static void tick_look_after_spared(struct ticker *ticker, struct target_thread *thread)
+{
+	const struct snapshot_mark mark = snapshot_buffer_mark(ticker->buffer);
+	struct snapshot snapshot;
+	enum thread_state state;
+
+	thread->stop.slept_before_stop = false;
+	if (thread->first_look.known) {
+		tick_count_first_look(ticker, thread, thread->stop.asked_state,
+		                      ticker->accounting.now_ns);
+		return;
+	}
+	switch (sleeper_look(ticker->target, thread, &ticker->space.maps, ticker->buffer, &snapshot,
+	                     &state)) {
+	case SLEEPER_GONE:
+		thread->gone = true;
+		ticker->target->n_links = 0;
+		break;
+	case SLEEPER_COPIED:
+		take_sleeper(ticker, thread, &snapshot, &mark, state);
+		break;
+	default:
+		tick_plan_stop(ticker, thread, thread->stop.asked_state, false);
+	}
+	snapshot_buffer_take_back(ticker->buffer, &mark);
+	target_attend(ticker->target, 0); // those that have stopped while this was unwound
+}
+
+// --- Stops, and the tick
 
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup)
 {
@@ -464,21 +923,21 @@ static void look_at_sleepers(struct ticker *ticker, bool has_stopped)
 {
 	struct idle_check *check = &ticker->idle_check;
 	const bool has_woken = may_have_woken(ticker);
-	const bool holds = idle_check_holds(check, ticker->target, has_woken, has_stopped);
+	const bool is_valid = idle_check_is_valid(check, ticker->target, has_woken, has_stopped);
 
 	for (size_t i = 0; i < ticker->target->n_threads; i++) {
 		struct target_thread *thread = ticker->target->threads[i];
 		target_attend(ticker->target, i);
 		if (!thread->look_later)
 			continue;
-		if (!holds)
+		if (!is_valid)
 			look_at(ticker, thread);
 		else if (has_woken)
 			tick_keep_sleeper(ticker, thread);
 		else
 			accounting_again(&ticker->accounting, &thread->account);
 	}
-	if (!holds)
+	if (!is_valid)
 		idle_check_settle(check, ticker->target);
 }
 
@@ -659,7 +1118,7 @@ void ticker_prime(struct ticker *ticker, int64_t now_ns)
 	ticker->accounting.priming = false;
 }
 
-// Nothing has changed since the last tick: what it saw holds for one more.
+// Nothing has changed since the last tick: what it saw is true for one more.
 static void note_idle_tick(struct ticker *ticker, const struct stretch *stretch)
 {
 	ticker->accounting.now_ns = stretch->until_ns;

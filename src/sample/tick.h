@@ -81,6 +81,17 @@ struct ticker {
 void ticker_init(struct ticker *ticker, struct target *target, const struct ticker_setup *setup);
 void ticker_deinit(struct ticker *ticker);
 
+// Only unwinds the copy, for a task's stack.
+void tick_walk(struct ticker *ticker, const struct snapshot *snapshot, struct unwound *ret);
+
+// Reads what the runtimes know of a thread that waits, for a stack of it that was read from memory.
+// Call tick_merge only if the thread has waited all the while.
+void tick_read_runtimes(struct ticker *ticker, int tid, struct snapshot *snapshot);
+
+// Puts the runtimes' frames into that stack.
+void tick_merge(struct ticker *ticker, int tid, const struct snapshot *snapshot,
+                struct unwound *ret);
+
 // Looks at every thread before the first tick, so that this tick need not copy all that sleep:
 // 5,000 take longer than a period. Nothing is counted, and no thread is stopped.
 void ticker_prime(struct ticker *ticker, int64_t now_ns);
