@@ -43,4 +43,4 @@ bool code_watch_changed(struct code_watch *watch, int pid, int tid);
 
 // Does the same. True if all code that was seen is still mapped where it was; false also if that is
 // not known.
-bool code_watch_holds(struct code_watch *watch, int pid, int tid);
+bool code_watch_is_valid(struct code_watch *watch, int pid, int tid);

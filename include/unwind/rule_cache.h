@@ -36,8 +36,8 @@ const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
 
 // True unless the process has written other code since where the rule of location `id` was made
 // from code that no file holds (code_bytes.h).
-bool rule_cache_holds(const struct rule_cache *cache, uint32_t id, struct code_blocks *blocks,
-                      const struct address_space *space);
+bool rule_cache_is_valid(const struct rule_cache *cache, uint32_t id, struct code_blocks *blocks,
+                         const struct address_space *space);
 
 // Returns the rule that rule_cache_get gave for location `id`, but from the stack pointer instead
 // of the frame pointer; RULE_NONE: the distance between the two is not constant there

@@ -117,7 +117,7 @@ bool code_watch_changed(struct code_watch *watch, int pid, int tid)
 	return false;
 }
 
-bool code_watch_holds(struct code_watch *watch, int pid, int tid)
+bool code_watch_is_valid(struct code_watch *watch, int pid, int tid)
 {
 	return !watch->partial && open_maps(watch, pid, tid) &&
 	       !code_watch_changed(watch, pid, tid) && !watch->unknown;

@@ -609,7 +609,7 @@ static void update_jit_code(struct address_space *space, int tid, int64_t now_ns
 static bool needs_no_reading(struct address_space *space, int tid, int64_t now_ns)
 {
 	return !space->unsure && now_ns - space->read_ns < MAX_UNREAD_NS &&
-	       code_watch_holds(&space->watch, space->pid, tid);
+	       code_watch_is_valid(&space->watch, space->pid, tid);
 }
 
 static void update_maps(struct address_space *space, int tid, int64_t now_ns, bool force)

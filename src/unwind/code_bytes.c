@@ -173,8 +173,8 @@ static size_t copy(struct code_blocks *blocks, const struct address_space *space
 	return done;
 }
 
-bool code_bytes_hold(const struct code_bytes *bytes, struct code_blocks *blocks,
-                     const struct address_space *space)
+bool code_bytes_are_valid(const struct code_bytes *bytes, struct code_blocks *blocks,
+                          const struct address_space *space)
 {
 	uint8_t now[CODE_BYTES_MAX];
 	bool is_absent = false;

@@ -50,5 +50,5 @@ void code_blocks_destroy(struct code_blocks *blocks);
 // True if the process has the same bytes there at the address space's last update, or if they
 // cannot be read: they are not in memory, and so not written lately, and are not fetched for this;
 // or the process has ended. What it writes between that and now may be seen, or not.
-bool code_bytes_hold(const struct code_bytes *bytes, struct code_blocks *blocks,
-                     const struct address_space *space);
+bool code_bytes_are_valid(const struct code_bytes *bytes, struct code_blocks *blocks,
+                          const struct address_space *space);

@@ -361,11 +361,11 @@ const struct rule *rule_cache_get(struct rule_cache *cache, uint32_t id,
 	return cache->rules[id];
 }
 
-bool rule_cache_holds(const struct rule_cache *cache, uint32_t id, struct code_blocks *blocks,
-                      const struct address_space *space)
+bool rule_cache_is_valid(const struct rule_cache *cache, uint32_t id, struct code_blocks *blocks,
+                         const struct address_space *space)
 {
 	return id >= cache->n_made_from || !cache->made_from[id] ||
-	       code_bytes_hold(cache->made_from[id], blocks, space);
+	       code_bytes_are_valid(cache->made_from[id], blocks, space);
 }
 
 const struct rule *rule_cache_get_by_sp(struct rule_cache *cache, uint32_t id,

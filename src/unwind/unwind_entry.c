@@ -154,8 +154,8 @@ static bool holds(struct unwinder *unwinder, struct unwinder_entry *entry)
 		unwinder->code_blocks = code_blocks_create();
 	// New names may hold from now on: make a new location.
 	if (entry->jit_code_generation != unwinder->jit_code_generation ||
-	    !rule_cache_holds(unwinder->rules, entry->location, unwinder->code_blocks,
-	                      unwinder->space))
+	    !rule_cache_is_valid(unwinder->rules, entry->location, unwinder->code_blocks,
+	                         unwinder->space))
 		return false;
 	entry->seen_ns = now_ns;
 	return true;

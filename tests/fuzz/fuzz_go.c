@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memory[i] = translate(input_u64(&input), memory);
 	if (go_thread_read(getpid(), NULL, tls, &layout, &go)) {
 		expect_right(&go);
-		expect(go_thread_holds(getpid(), NULL, &go));
+		expect(go_thread_is_valid(getpid(), NULL, &go));
 	}
 	snapshot.regions[0] = (struct snapshot_region){
 	    .start = (uint64_t)(uintptr_t)memory,

@@ -52,7 +52,7 @@ static void add(struct code_notes *notes, size_t at, size_t size)
 
 static bool hold(const struct code_bytes *bytes)
 {
-	return code_bytes_hold(bytes, blocks, &space);
+	return code_bytes_are_valid(bytes, blocks, &space);
 }
 
 static bool hold_when_updated(const struct code_bytes *bytes)

@@ -43,7 +43,7 @@ static bool changed(struct code_watch *watch)
 
 static bool holds(struct code_watch *watch)
 {
-	return code_watch_holds(watch, getpid(), getpid());
+	return code_watch_is_valid(watch, getpid(), getpid());
 }
 
 static void watch_code_at(struct code_watch *watch, const void *start)
@@ -122,7 +122,7 @@ static void test_gone(void **state)
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_true(code_watch_add(&watch, &code, child, child));
-	assert_false(code_watch_holds(&watch, child, child));
+	assert_false(code_watch_is_valid(&watch, child, child));
 	code_watch_deinit(&watch);
 }
 

@@ -112,7 +112,7 @@ static void test_no_goroutine(void **state)
 	world->m[CURG] = 0;
 	assert_true(read_thread(world));
 	assert_int_equal(world->go.goroutine.address, 0);
-	assert_true(go_thread_holds(getpid(), NULL, &world->go));
+	assert_true(go_thread_is_valid(getpid(), NULL, &world->go));
 
 	// Or one that the thread is about to put aside.
 	world->m[CURG] = at(world->goroutine);
@@ -188,12 +188,12 @@ static void test_moved(void **state)
 	struct world *world = *state;
 
 	assert_true(read_thread(world));
-	assert_true(go_thread_holds(getpid(), NULL, &world->go));
+	assert_true(go_thread_is_valid(getpid(), NULL, &world->go));
 	world->goroutine[LOW] -= 64;
-	assert_false(go_thread_holds(getpid(), NULL, &world->go));
+	assert_false(go_thread_is_valid(getpid(), NULL, &world->go));
 	world->goroutine[LOW] += 64;
 	world->goroutine[G_SP] += 8;
-	assert_false(go_thread_holds(getpid(), NULL, &world->go));
+	assert_false(go_thread_is_valid(getpid(), NULL, &world->go));
 }
 
 // The thread, copied, in a function with that stack pointer.

@@ -140,7 +140,7 @@ static void go_copy(const struct language_thread *thread, struct snapshot_copy *
 		sp = go->own.sp;
 	if (sp)
 		snapshot_copy_stack(copy, sp);
-	if (!go_thread_holds(thread->tid, copy->hint->resident, go))
+	if (!go_thread_is_valid(thread->tid, copy->hint->resident, go))
 		snapshot_copy_note(copy, &none, sizeof(none));
 }
 

@@ -132,7 +132,7 @@ bool go_thread_read(int tid, struct resident *resident, uint64_t tls,
 	return true;
 }
 
-bool go_thread_holds(int tid, struct resident *resident, const struct go_thread *thread)
+bool go_thread_is_valid(int tid, struct resident *resident, const struct go_thread *thread)
 {
 	const struct source source = {tid, resident};
 	struct go_stack now;

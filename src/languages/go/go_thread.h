@@ -53,7 +53,7 @@ bool go_thread_read(int tid, struct resident *resident, uint64_t tls,
                     const struct go_layout *layout, struct go_thread *ret);
 
 // True if the goroutine's stack is still where it was. Other threads may move it.
-bool go_thread_holds(int tid, struct resident *resident, const struct go_thread *thread);
+bool go_thread_is_valid(int tid, struct resident *resident, const struct go_thread *thread);
 
 // True if a goroutine that has a thread is run by it. While it stops the world, helps the collector
 // or moves to a larger stack, all on the thread's own stack, the runtime calls it waiting, or
