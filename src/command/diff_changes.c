@@ -11,6 +11,7 @@
 #include "error.h"
 #include "function_times.h"
 #include "hash.h"
+#include "input_limit.h"
 #include "memory.h"
 #include "options.h"
 #include "selection.h"
@@ -25,6 +26,7 @@ enum {
 };
 
 #define LEVEL 0.95
+#define MAX_BIN_NS 1e18
 #define DEFAULT_MARGIN 0.05
 #define LEAST_LONGER 0.1
 #define MAX_SECONDS 1e9
@@ -62,29 +64,43 @@ static struct report report_of(struct diff_input *input, bool **ret_selected)
 	return report;
 }
 
+// What the recordings of both sides have in common.
+struct extent {
+	int64_t shortest_ns, longest_ns, period_ns;
+	size_t n_functions; // of the one with most, at most
+};
+
+static void extend(struct extent *extent, struct diff_input *input)
+{
+	const struct profile *profile = &input->recording.profile;
+	const struct report report = {.profile = profile, .timeline = &input->timeline};
+	const int64_t ns = function_times_duration_ns(&report);
+	const size_t n = diff_input_symbols(input)->n_functions + profile->n_locations;
+
+	if (ns < extent->shortest_ns)
+		extent->shortest_ns = ns;
+	if (ns > extent->longest_ns)
+		extent->longest_ns = ns;
+	if (profile->period_ns > extent->period_ns)
+		extent->period_ns = profile->period_ns;
+	if (n > extent->n_functions)
+		extent->n_functions = n;
+}
+
 static void choose_bins(struct comparison *comparison)
 {
-	int64_t shortest_ns = INT64_MAX, longest_ns = 0, period_ns = 1;
+	struct extent extent = {.shortest_ns = INT64_MAX, .period_ns = 1};
 
 	for (int side = 0; side < 2; side++)
-		for (size_t i = 0; i < comparison->sides[side]->count; i++) {
-			struct diff_input *input = comparison->sides[side]->items[i];
-			const struct report report = {.profile = &input->recording.profile,
-			                              .timeline = &input->timeline};
-			const int64_t ns = function_times_duration_ns(&report);
-			if (ns < shortest_ns)
-				shortest_ns = ns;
-			if (ns > longest_ns)
-				longest_ns = ns;
-			if (input->recording.profile.period_ns > period_ns)
-				period_ns = input->recording.profile.period_ns;
-		}
-	comparison->period_s = (double)period_ns / NS_PER_SECOND;
-	comparison->bin_ns = shortest_ns / MIN_BINS;
-	if (comparison->bin_ns < longest_ns / MAX_BINS)
-		comparison->bin_ns = longest_ns / MAX_BINS;
-	if (comparison->bin_ns < MIN_BIN_TICKS * period_ns)
-		comparison->bin_ns = MIN_BIN_TICKS * period_ns;
+		for (size_t i = 0; i < comparison->sides[side]->count; i++)
+			extend(&extent, comparison->sides[side]->items[i]);
+	const double longest_ns = (double)extent.longest_ns;
+	double bin_ns = (double)extent.shortest_ns / MIN_BINS;
+	bin_ns = fmax(bin_ns, longest_ns / MAX_BINS);
+	bin_ns = fmax(bin_ns, longest_ns * (double)extent.n_functions / MAX_VALUES);
+	bin_ns = fmax(bin_ns, MIN_BIN_TICKS * (double)extent.period_ns);
+	comparison->period_s = (double)extent.period_ns / NS_PER_SECOND;
+	comparison->bin_ns = bin_ns < MAX_BIN_NS ? (int64_t)bin_ns : (int64_t)MAX_BIN_NS;
 }
 
 static void add_up(struct comparison *comparison, int side)
@@ -434,10 +450,12 @@ struct error *diff_changes_find(const struct options *options, struct diff_side 
 	    .timed = before->is_recording && after->is_recording,
 	    .margin = options->diff.check > 0 ? options->diff.check : DEFAULT_MARGIN,
 	};
-	if (ret->timed)
+	if (ret->timed) {
+		input_limit_end(); // what the comparison needs is bounded by MAX_VALUES
 		find_timed(options, before, after, ret);
-	else
+	} else {
 		error = find_untimed(options, before, after, ret);
+	}
 	if (ret->n > 0)
 		qsort(ret->items, ret->n, sizeof(*ret->items),
 		      ret->timed ? compare_items : compare_untimed);
