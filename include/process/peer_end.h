@@ -25,11 +25,11 @@ struct peer_wanted {
 	int last_pid;
 };
 
-// Finds them all in one pass over the descriptors of all processes that we may look at. Entries of
-// the same process must be next to each other in `wanted`. Unix sockets of another network
-// namespace than ours are not found. Returns how many descriptors there are beyond
+// Finds them all in one pass over the descriptors of these processes; NULL: of all that we may look
+// at. Entries of the same process must be next to each other in `wanted`. Unix sockets of another
+// network namespace than ours are not found. Returns how many descriptors there are beyond
 // PEER_MAX_DESCRIPTORS, which are not looked at.
-size_t peer_end_find(struct peer_wanted *wanted, size_t n);
+size_t peer_end_find(struct peer_wanted *wanted, size_t n, const int *pids, size_t n_pids);
 
 // Fills in everything except ->is_written for the thread's descriptor. False if it is neither pipe
 // nor socket.

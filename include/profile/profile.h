@@ -77,6 +77,7 @@ struct stack {
 	uint8_t guessed;   // GUESSED_*
 	uint32_t n_blamed; // of its frames, from the leaf on: those of threads that it waits for
 	                   // (blame.h)
+	bool blames_work;  // the last of them computed, or hung on a disk
 };
 
 enum { WAIT_NONE = 0, NO_SYSCALL = -1 };
@@ -276,6 +277,18 @@ int wait_holder(const struct wait *wait);
 
 // Does the same with the text of what is waited for.
 int wait_text_holder(const char *text);
+
+// What a wait's meaning says of the process that has the other end of its pipe or connection,
+// before its name and pid: "tcp 127.0.0.1:5000 -> 127.0.0.1:80, other end: "server" 4711".
+#define WAIT_OTHER_END ", other end: "
+
+// The same of the lock of a file, in its descriptor: "file lock /run/x, held by process "server"
+// 4711".
+#define WAIT_FILE_LOCK "file lock "
+#define WAIT_FILE_LOCK_HOLDER ", held by process "
+
+// Returns that process, 0 if it is not known.
+int wait_peer(const struct wait *wait);
 
 // Gives the wait's descriptor better words.
 void profile_explain_descriptor(struct profile *profile, uint32_t wait, const char *meaning);

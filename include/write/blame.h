@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // blame: follows waits to who makes them last (--blame).
 //
-// A thread that waits for a lock, for the end of another thread or of a process is shown doing what
-// the other does at that instant: its own stack, a frame "--", and the other's stack. If that waits
-// too, it goes on from there.
+// A thread that waits for a lock, for the end of another thread or of a process, or for the process
+// at the other end of a pipe or connection is shown doing what the other does at that instant: its
+// own stack, a frame "--", and the other's stack. If that waits too, it goes on from there. Of
+// processes with several threads it is not known which of them has the other end: these are not
+// followed.
 #pragma once
 
 #include <stdbool.h>

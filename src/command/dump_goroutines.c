@@ -43,7 +43,7 @@ void dump_goroutines_find_peers(struct dump *dump)
 		if (find_wanted(dump, &dump->threads[i], &wanted[n]))
 			waiters[n++] = &dump->threads[i];
 	if (n > 0)
-		peer_end_find(wanted, n);
+		peer_end_find(wanted, n, NULL, 0);
 	for (size_t i = 0; i < n; i++)
 		if (wanted[i].n_pids > 0)
 			waiters[i]->holder = dump_peers_text(dump, &wanted[i]);

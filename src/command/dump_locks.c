@@ -445,7 +445,7 @@ static void find_peers(struct dump_locks *locks)
 		waiter->claim.what = peer.is_socket ? LOCK_WHAT_SOCKET : LOCK_WHAT_PIPE;
 		wanted[n++] = peer;
 	}
-	locks->n_unseen_descriptors = peer_end_find(wanted, n);
+	locks->n_unseen_descriptors = peer_end_find(wanted, n, NULL, 0);
 	n = 0;
 	for (size_t i = 0; i < locks->count; i++) {
 		const enum lock_what what = locks->waiters[i].claim.what;

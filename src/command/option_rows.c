@@ -449,8 +449,8 @@ static const struct option_row rows[] = {
 	     "show which mutex a thread waits for and who holds it\n"
 	     "(top and dump always do)"),
 	FLAG(0, "blame", blame, true,
-	     "below a stack that waits for a lock or for another's\n"
-	     "end, show what the other one does; includes --locks",
+	     "below a stack that waits for a lock, another's end or\n"
+	     "answer, show what the other does; includes --locks",
 	     .verbs = FOR_SAMPLE | FOR_REPORT, .common = FOR_REPORT),
 	VALUE(0, "runtimes", "LIST", parse_runtimes,
 	      "languages whose own functions are shown: auto (all,\n"

@@ -250,7 +250,18 @@ static void give_to_equal(const struct search *search, struct peer_wanted *wante
 	}
 }
 
-size_t peer_end_find(struct peer_wanted *wanted, size_t n)
+static void look_at_all(struct search *search)
+{
+	DIR *directory = opendir("/proc");
+
+	for (const struct dirent *entry; directory && (entry = readdir(directory));)
+		if (atoi(entry->d_name) > 0)
+			look_at_process(search, atoi(entry->d_name));
+	if (directory)
+		closedir(directory);
+}
+
+size_t peer_end_find(struct peer_wanted *wanted, size_t n, const int *pids, size_t n_pids)
 {
 	_cleanup_free_ struct peer_wanted **sorted = memory_alloc_zeroed(n + 1, sizeof(*sorted));
 	struct search search = {.wanted = sorted, .n = n};
@@ -268,12 +279,10 @@ size_t peer_end_find(struct peer_wanted *wanted, size_t n)
 		find_tcp_peers(wanted, n);
 	qsort(sorted, n, sizeof(struct peer_wanted *), compare_wanted);
 	leave_out_equal(&search);
-	DIR *directory = opendir("/proc");
-	for (const struct dirent *entry; directory && (entry = readdir(directory));)
-		if (atoi(entry->d_name) > 0)
-			look_at_process(&search, atoi(entry->d_name));
-	if (directory)
-		closedir(directory);
+	if (!pids)
+		look_at_all(&search);
+	for (size_t i = 0; pids && i < n_pids; i++)
+		look_at_process(&search, pids[i]);
 	give_to_equal(&search, wanted, n);
 	return search.n_left_out;
 }

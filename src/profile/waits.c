@@ -143,18 +143,40 @@ void profile_explain_descriptor(struct profile *profile, uint32_t wait, const ch
 	profile->waits[wait].meaning = memory_strdup(meaning);
 }
 
-int wait_text_holder(const char *text)
+// Returns the number behind a name in quotes that the text ends with; 0: there is none.
+static int last_number(const char *text)
 {
-	static const char held_by[] = ", held by \"", end_of[] = "the end of \"";
 	const char *quote = strrchr(text, '"');
 	char *end;
 
+	if (!quote)
+		return 0;
+	const long number = strtol(quote + 1, &end, 10);
+	return *end == '\0' && number > 0 && number <= INT_MAX ? (int)number : 0;
+}
+
+int wait_peer(const struct wait *wait)
+{
+	const char *text = wait->meaning ?: "";
+
+	if (strstr(text, WAIT_OTHER_END "\""))
+		return last_number(text);
+	text = wait->descriptor;
+	return strncmp(text, WAIT_FILE_LOCK, strlen(WAIT_FILE_LOCK)) == 0 &&
+	               strstr(text, WAIT_FILE_LOCK_HOLDER "\"")
+	           ? last_number(text)
+	           : 0;
+}
+
+int wait_text_holder(const char *text)
+{
+	static const char held_by[] = ", held by \"", end_of[] = "the end of \"";
+
 	// What a descriptor is may be any path.
-	if (!quote || text[0] == '/' ||
+	if (text[0] == '/' ||
 	    (!strstr(text, held_by) && strncmp(text, end_of, sizeof(end_of) - 1) != 0))
 		return 0;
-	const long tid = strtol(quote + 1, &end, 10);
-	return *end == '\0' && tid > 0 && tid <= INT_MAX ? (int)tid : 0;
+	return last_number(text);
 }
 
 int wait_holder(const struct wait *wait)

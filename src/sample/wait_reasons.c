@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "descriptor.h"
+#include "file_locks.h"
 #include "lock_name.h"
 #include "memory.h"
 #include "process_list.h"
@@ -50,6 +51,7 @@ void wait_reasons_deinit(struct wait_reasons *waits)
 	if (waits->fds_fd >= 0)
 		close(waits->fds_fd);
 	free(waits->unnamed);
+	wait_peers_deinit(&waits->peers);
 	free(waits->noted);
 	*waits = (struct wait_reasons){.fds_fd = -1};
 }
@@ -271,6 +273,28 @@ static char *describe_descriptor(struct wait_reasons *waits, const struct target
 	return text;
 }
 
+// Describes the lock of a file that is waited for, and which process has it; a new string, NULL if
+// that is not known.
+static char *describe_file_lock(struct wait_reasons *waits, const struct target *target,
+                                const struct target_thread *thread)
+{
+	const struct file_lock_wait wait = {.pid = target->pid,
+	                                    .is_flock = thread->call.nr == SYS_flock};
+	char name[PROC_NAME_SIZE];
+	int pids[2];
+
+	if (!waits->locks || !has_our_tids(waits, target))
+		return NULL;
+	_cleanup_free_ char *table = file_locks_read();
+	if (!table || file_locks_find(table, &wait, pids, array_size(pids)) != 1 || pids[0] <= 0 ||
+	    !proc_read_name(pids[0], pids[0], name))
+		return NULL;
+	_cleanup_free_ char *file =
+	    describe_descriptor(waits, target, thread, (int)thread->call.args[0]);
+	return memory_printf(WAIT_FILE_LOCK "%s" WAIT_FILE_LOCK_HOLDER "\"%s\" %d", file ?: "",
+	                     name, pids[0]);
+}
+
 // Describes the process that is waited for; a new string, NULL if it is not known which.
 static char *describe_child(struct wait_reasons *waits, const struct target *target,
                             const struct target_thread *thread)
@@ -306,7 +330,11 @@ static char *describe(struct wait_reasons *waits, const struct target *target,
 		return describe_child(waits, target, thread);
 	if (fd == NO_DESCRIPTOR)
 		return describe_futex(waits, target, thread);
-	char *text = describe_descriptor(waits, target, thread, fd);
+	char *text = NULL;
+	if (thread->call.nr == SYS_flock || thread->call.nr == SYS_fcntl)
+		text = describe_file_lock(waits, target, thread);
+	if (!text)
+		text = describe_descriptor(waits, target, thread, fd);
 	if (more == 0 || !text)
 		return text;
 	char *longer = memory_printf("%s +%zu", text, more);
@@ -365,6 +393,8 @@ static void note_socket(struct wait_reasons *waits, uint32_t wait)
 {
 	const struct wait *entry = &waits->profile->waits[wait];
 
+	if (waits->locks)
+		wait_peers_note(&waits->peers, waits->profile, wait);
 	if (!is_socket(entry->descriptor) || entry->meaning || waits->n_unnamed >= MAX_UNNAMED)
 		return;
 	while (waits->n_noted <= wait)
@@ -410,15 +440,17 @@ uint32_t wait_reasons_of_reason(struct wait_reasons *waits, const struct target 
 
 static void explain(struct wait_reasons *waits, uint32_t wait, const struct socket_wanted *socket)
 {
-	const char *end = strchr(waits->profile->waits[wait].descriptor, ']');
+	const struct wait *entry = &waits->profile->waits[wait];
+	const char *end = strchr(entry->descriptor, ']');
+	const char *other_end = entry->meaning ? strstr(entry->meaning, WAIT_OTHER_END) : NULL;
 
 	if (!end)
 		return;
 	// A socket that is gone, or of another family, keeps its number, and is not looked up
 	// again.
-	_cleanup_free_ char *meaning = socket->meaning
-	                                   ? memory_printf("%s%s", socket->meaning, end + 1)
-	                                   : memory_strdup(waits->profile->waits[wait].descriptor);
+	_cleanup_free_ char *meaning =
+	    memory_printf("%s%s%s", socket->meaning ?: entry->descriptor,
+	                  socket->meaning ? end + 1 : "", other_end ?: "");
 	profile_explain_descriptor(waits->profile, wait, meaning);
 }
 
@@ -444,6 +476,8 @@ void wait_reasons_name_sockets(struct wait_reasons *waits, const struct target *
 	const int64_t now_ns = clock_now_ns();
 	const int tid = target_live_tid(target);
 
+	if (tid != 0)
+		wait_peers_find(&waits->peers, waits->profile, target->pid, tid, last);
 	if (waits->n_unnamed == 0 || tid == 0 || (now_ns < waits->next_ns && !last))
 		return;
 	do

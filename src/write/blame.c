@@ -20,7 +20,7 @@
 enum { SEPARATOR_ADDRESS, CIRCLE_ADDRESS };
 
 struct named_thread {
-	int tid;
+	int id; // tid or pid
 	uint32_t thread;
 };
 
@@ -39,6 +39,7 @@ struct follower {
 	struct profile *profile;
 	struct blame *blame;
 	struct named_thread *by_tid; // sorted; a tid may have been that of several
+	struct named_thread *by_pid; // the same of processes
 	struct thread_spans *of_thread;
 	uint32_t separator, circle; // locations
 	struct made_sample *made;
@@ -55,44 +56,73 @@ struct follower {
 	int64_t given_ns; // up to this time
 };
 
-static int compare_tids(const void *a_pointer, const void *b_pointer)
+static int compare_ids(const void *a_pointer, const void *b_pointer)
 {
 	const struct named_thread *a = a_pointer, *b = b_pointer;
 
-	return (a->tid > b->tid) - (a->tid < b->tid);
+	return (a->id > b->id) - (a->id < b->id);
 }
 
-static struct named_thread *sort_by_tid(const struct profile *profile)
+static struct named_thread *sort_threads(const struct profile *profile, bool by_pid)
 {
 	struct named_thread *threads =
 	    memory_alloc_zeroed(profile->n_threads + 1, sizeof(*threads));
 
 	for (uint32_t i = 0; i < profile->n_threads; i++)
-		threads[i] = (struct named_thread){profile->threads[i].tid, i};
+		threads[i] = (struct named_thread){
+		    by_pid ? profile->threads[i].pid : profile->threads[i].tid, i};
 	if (profile->n_threads > 0)
-		qsort(threads, profile->n_threads, sizeof(*threads), compare_tids);
+		qsort(threads, profile->n_threads, sizeof(*threads), compare_ids);
 	return threads;
+}
+
+// Returns the position of the first of the sorted threads with that id.
+static size_t first_thread(const struct named_thread *threads, size_t n, int id)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (threads[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 // Finds the thread that had that tid then.
 static bool find_thread(const struct follower *follower, int tid, int64_t at_ns, uint32_t *ret)
 {
 	const struct profile *profile = follower->profile;
-	size_t low = 0, high = profile->n_threads;
+	size_t low = first_thread(follower->by_tid, profile->n_threads, tid);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (follower->by_tid[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < profile->n_threads && follower->by_tid[low].tid == tid; low++) {
+	for (; low < profile->n_threads && follower->by_tid[low].id == tid; low++) {
 		*ret = follower->by_tid[low].thread;
 		if (at_ns < profile->threads[*ret].last_ns)
 			return profile->threads[*ret].first_ns <= at_ns;
 	}
 	return false;
+}
+
+// Finds the thread of a process that had but one then: of several, it is not known which one has
+// the other end of a connection.
+static bool find_single_thread(const struct follower *follower, int pid, int64_t at_ns,
+                               uint32_t *ret)
+{
+	const struct profile *profile = follower->profile;
+	size_t i = first_thread(follower->by_pid, profile->n_threads, pid);
+	size_t n = 0;
+
+	for (; i < profile->n_threads && follower->by_pid[i].id == pid && n < 2; i++) {
+		const uint32_t id = follower->by_pid[i].thread;
+		const struct thread *thread = &profile->threads[id];
+		if (at_ns < thread->first_ns || at_ns >= thread->last_ns)
+			continue;
+		*ret = id;
+		n++;
+	}
+	return n == 1;
 }
 
 static void push_stack(struct follower *follower, uint32_t sample)
@@ -130,8 +160,12 @@ static uint32_t join_stacks(struct follower *follower, const struct link *links,
 	push_stack(follower, links[0].sample);
 	const uint32_t id =
 	    profile_intern_stack(profile, follower->ids, follower->n_ids, first.end, first.guessed);
-	if (profile->stacks[id].n_frames == follower->n_ids)
+	if (profile->stacks[id].n_frames == follower->n_ids) {
+		const enum thread_state state = profile->samples[links[n - 1].sample].state;
 		profile->stacks[id].n_blamed = n_blamed;
+		profile->stacks[id].blames_work |=
+		    !thread_state_is_blocked(state) || state == THREAD_DISK;
+	}
 	return id;
 }
 
@@ -205,13 +239,37 @@ static void give(struct follower *follower, const struct link *links, size_t n, 
 	follower->given_ns = end_ns;
 }
 
-static int holder_tid(const struct profile *profile, uint32_t sample)
+// Whom a sample waits for. 0: it is not known.
+struct holder {
+	int tid;
+	int pid; // of the other end of a connection or pipe
+};
+
+static struct holder holder_of(const struct profile *profile, uint32_t sample)
 {
 	const struct sample *waiting = &profile->samples[sample];
 
-	return thread_state_is_blocked(waiting->state) && waiting->wait != WAIT_NONE
-	           ? wait_holder(&profile->waits[waiting->wait])
-	           : 0;
+	if (!thread_state_is_blocked(waiting->state) || waiting->wait == WAIT_NONE)
+		return (struct holder){0};
+	const struct wait *wait = &profile->waits[waiting->wait];
+	return (struct holder){.tid = wait_holder(wait), .pid = wait_peer(wait)};
+}
+
+static bool find_holder(const struct follower *follower, const struct holder *holder, int64_t at_ns,
+                        uint32_t *ret)
+{
+	return holder->tid ? find_thread(follower, holder->tid, at_ns, ret)
+	                   : find_single_thread(follower, holder->pid, at_ns, ret);
+}
+
+// True if one of the links from the i-th on waits for another end: each does so now and then, and
+// that is no deadlock.
+static bool has_peer(const struct profile *profile, const struct link *links, size_t i, size_t n)
+{
+	for (; i < n; i++)
+		if (holder_of(profile, links[i].sample).tid == 0)
+			return true;
+	return false;
 }
 
 // Returns the position of the first span that ends after that time.
@@ -233,20 +291,21 @@ static size_t first_span(const struct thread_spans *spans, int64_t ns)
 static void follow(struct follower *follower, struct link *links, size_t n, int64_t from_ns,
                    int64_t to_ns)
 {
-	const int tid = holder_tid(follower->profile, links[n - 1].sample);
-	uint32_t holder;
+	const struct holder wanted = holder_of(follower->profile, links[n - 1].sample);
+	uint32_t holder = 0;
 
-	if (tid == 0 || n > BLAME_MAX_LINKS) {
+	if ((wanted.tid == 0 && wanted.pid == 0) || n > BLAME_MAX_LINKS) {
 		give(follower, links, n, to_ns, FOLLOWED);
 		return;
 	}
-	if (!find_thread(follower, tid, from_ns, &holder)) {
+	if (!find_holder(follower, &wanted, from_ns, &holder)) {
 		give(follower, links, n, to_ns, UNSEEN);
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
 		if (links[i].thread == holder) {
-			give(follower, links, n, to_ns, IN_CIRCLE);
+			const bool turns = has_peer(follower->profile, links, i, n);
+			give(follower, links, n, to_ns, turns ? FOLLOWED : IN_CIRCLE);
 			return;
 		}
 	const struct thread_spans *spans = &follower->of_thread[holder];
@@ -274,7 +333,8 @@ static void follow_span(struct follower *follower, const struct span *span)
 
 	if (thread_state_is_blocked(profile->samples[span->sample].state))
 		follower->blame->blocked_ns += span->end_ns - span->start_ns;
-	if (holder_tid(profile, span->sample) == 0) {
+	const struct holder holder = holder_of(profile, span->sample);
+	if (holder.tid == 0 && holder.pid == 0) {
 		*array_push(follower->spans, follower->n_spans, follower->spans_capacity) = *span;
 		return;
 	}
@@ -302,7 +362,8 @@ void blame_follow(struct timeline *timeline, struct profile *profile, struct mod
 	struct follower follower = {
 	    .profile = profile,
 	    .blame = ret,
-	    .by_tid = sort_by_tid(profile),
+	    .by_tid = sort_threads(profile, false),
+	    .by_pid = sort_threads(profile, true),
 	    .of_thread = memory_alloc_zeroed(profile->n_threads + 1, sizeof(*follower.of_thread)),
 	    .separator = add_location(profile, modules, symbols, SEPARATOR_ADDRESS, SEPARATOR),
 	    .circle = add_location(profile, modules, symbols, CIRCLE_ADDRESS, CIRCLE),
@@ -318,6 +379,7 @@ void blame_follow(struct timeline *timeline, struct profile *profile, struct mod
 	timeline->n_spans = follower.n_spans;
 	timeline->spans_capacity = follower.spans_capacity;
 	free(follower.by_tid);
+	free(follower.by_pid);
 	free(follower.of_thread);
 	free(follower.made);
 	free(follower.ids);

@@ -19,6 +19,7 @@ enum {
 	// A thread that does something else for less than this part of its time waits for work, or
 	// sleeps until the next time, wherever it waits.
 	MIN_BUSY_PARTS = 50,
+	LEAST_THREAD_PERCENT = 5, // of one thread's time: less is not worth telling of any program
 };
 
 const struct explain_rule explain_rules[N_RULES] = {
@@ -99,6 +100,27 @@ static bool is_lookup(const struct explanation *explanation, const struct stack 
 	return has_name(explanation, stack, names);
 }
 
+// True if it is in a call that makes a disk write: of that, a fast disk makes CPU time.
+static bool is_sync(const struct explanation *explanation, const struct stack *stack)
+{
+	static const char *const names[] = {"fsync", "fdatasync", "msync", "syncfs"};
+	const struct report *report = explanation->report;
+
+	if (stack->n_frames == 0)
+		return false;
+	const struct location_lines *lines =
+	    &report->symbols->locations[report->profile->location_ids[stack->first]];
+	for (uint32_t j = 0; j < lines->count; j++) {
+		const char *name =
+		    explain_function(explanation, report->symbols->lines[lines->first + j].function)
+		        ->name;
+		for (size_t k = 0; k < array_size(names); k++)
+			if (strcmp(name + strspn(name, "_"), names[k]) == 0)
+				return true;
+	}
+	return false;
+}
+
 static bool is_circle(const struct explanation *explanation, const struct stack *stack)
 {
 	const struct report *report = explanation->report;
@@ -126,7 +148,7 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 
 	switch (sample_kind(&explanation->kinds, sample)) {
 	case WAIT_KIND_RUNNING:
-		return RULE_HOT;
+		return is_sync(explanation, stack) ? RULE_FILE : RULE_HOT;
 	case WAIT_KIND_RUNNABLE:
 		return RULE_CPU;
 	case WAIT_KIND_LOCK:
@@ -153,13 +175,35 @@ static enum rule rule_of(const struct explanation *explanation, const struct sam
 	}
 }
 
-// True if the thread does little else than wait where it waits.
+static bool is_in_own_code(const struct explanation *explanation, const struct stack *stack)
+{
+	const struct report *report = explanation->report;
+
+	for (uint32_t i = stack->n_blamed; i < stack->n_frames; i++) {
+		const uint32_t id = report->profile->location_ids[stack->first + i];
+		const struct location_lines *lines = &report->symbols->locations[id];
+		const struct module *module =
+		    report->modules->items[report->profile->locations[id].module];
+		for (uint32_t j = 0; j < lines->count; j++)
+			if (own_code_function(
+			        module, explain_function(
+			                    explanation,
+			                    report->symbols->lines[lines->first + j].function)))
+				return true;
+	}
+	return false;
+}
+
+// True if the thread does little else than wait where it waits, or is one of a runtime.
 static bool waits_for_work(const struct explanation *explanation, const struct sample *sample,
                            enum rule rule)
 {
+	const struct profile *profile = explanation->report->profile;
+
 	return (rule == RULE_PEER || rule == RULE_SLEEP) &&
-	       explanation->busy_ns[sample->thread] * MIN_BUSY_PARTS <
-	           explanation->total_ns[sample->thread];
+	       (explanation->busy_ns[sample->thread] * MIN_BUSY_PARTS <
+	            explanation->total_ns[sample->thread] ||
+	        !is_in_own_code(explanation, &profile->stacks[sample->stack]));
 }
 
 // Returns what is waited for, as a part of a sentence; a new string, "" if nothing is known.
@@ -356,8 +400,12 @@ static void find_causes(const struct explanation *explanation, struct finding *f
 static double least_ns(const struct explanation *explanation, enum rule rule)
 {
 	const double ready_ns = rule == RULE_HOT ? explanation->ready_ns : 0;
+	const double share_ns =
+	    explain_rules[rule].least_percent * (explanation->active_ns - ready_ns) / 100;
+	const double thread_ns =
+	    LEAST_THREAD_PERCENT * (double)explanation->report->profile->duration_ns / 100;
 
-	return explain_rules[rule].least_percent * (explanation->active_ns - ready_ns) / 100;
+	return rule == RULE_CIRCLE ? 0 : share_ns > thread_ns ? share_ns : thread_ns;
 }
 
 static void emit(struct explanation *explanation, size_t first, size_t end, uint32_t depth,
@@ -372,6 +420,8 @@ static void emit(struct explanation *explanation, size_t first, size_t end, uint
 		if (explanation->rows[i].ns > explanation->rows[finding.row].ns)
 			finding.row = i;
 	}
+	if (depth == 0 && !explain_rules[rule].is_sure)
+		return;
 	// A program computes in some function or other: it is one that computes much itself.
 	if (rule == RULE_HOT && own_ns < least_ns(explanation, rule))
 		return;

@@ -162,6 +162,32 @@ static void test_holders(void **state)
 	}
 }
 
+// Which process has the other end, or the lock of a file.
+static void test_peers(void **state)
+{
+	static const struct {
+		const char *descriptor, *meaning;
+		int pid;
+	} cases[] = {
+	    {"pipe:[5]", "pipe:[5], other end: \"a\" 12", 12},
+	    {"socket:[5]", "unix /run/x, other end: \"a \" 7\" 13", 13},
+	    {"socket:[5]", "tcp 127.0.0.1:1 -> 127.0.0.1:2", 0},
+	    {"file lock /x, held by process \"a\" 14", NULL, 14},
+	    {"/x, held by process \"a\" 15", NULL, 0},
+	    {"mutex 0x7f00, held by \"gc\" 4711", NULL, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_size(cases); i++) {
+		_cleanup_free_ char *text = memory_strdup(cases[i].descriptor);
+		_cleanup_free_ char *meaning =
+		    cases[i].meaning ? memory_strdup(cases[i].meaning) : NULL;
+		const struct wait wait = {.descriptor = text, .meaning = meaning};
+		assert_int_equal(wait_peer(&wait), cases[i].pid);
+		assert_true(cases[i].pid == 0 || wait_holder(&wait) == 0);
+	}
+}
+
 static void test_endless_waits(void **state)
 {
 	enum { MANY = 200000 };
@@ -332,6 +358,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_locations_are_interned),
 	    cmocka_unit_test(test_holders),
+	    cmocka_unit_test(test_peers),
 	    cmocka_unit_test(test_stacks_are_interned),
 	    cmocka_unit_test(test_samples_are_counted_by_stack_thread_and_state),
 	    cmocka_unit_test(test_a_goroutine_has_nothing_of_the_one_before),
