@@ -40,8 +40,9 @@ void record_put_frame_functions(struct protobuf *to, struct protobuf *record,
 		protobuf_varint(record, *n_written + 1);
 		while (*n_written < names->n_functions && record->size < LIST_BYTES) {
 			const struct frame_function *function = &names->functions[(*n_written)++];
-			record_put_text(record, function->name);
-			record_put_text(record, function->file);
+			// A damaged recording that was read leaves out numbers.
+			record_put_text(record, function->name ?: "");
+			record_put_text(record, function->file ?: "");
 			protobuf_varint(record, function->start_line);
 		}
 		record_put(to, RECORD_FRAME_FUNCTIONS, record);

@@ -233,9 +233,11 @@ static char *why_text(const struct explanation *explanation, const struct sample
 static void push_links(struct explanation *explanation, const struct stack *stack)
 {
 	const struct report *report = explanation->report;
-	const uint32_t *ids = report->profile->location_ids + stack->first;
 	uint32_t link = 0;
 
+	if (stack->n_blamed == 0)
+		return;
+	const uint32_t *ids = report->profile->location_ids + stack->first;
 	for (uint32_t end = stack->n_blamed; end > 0;) {
 		uint32_t first = end - 1; // where the separator is
 		while (first > 0 &&
@@ -321,7 +323,8 @@ static void add_finding(struct explanation *explanation, const struct finding *f
 
 const struct place *explain_places(const struct explanation *explanation, size_t row)
 {
-	return explanation->places + explanation->rows[row].first;
+	// Where no stack has a place, there are none at all.
+	return explanation->places ? explanation->places + explanation->rows[row].first : NULL;
 }
 
 static int compare_rows(const void *a_pointer, const void *b_pointer, void *context)

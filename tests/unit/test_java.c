@@ -126,6 +126,21 @@ static void test_damaged_layout(void **state)
 	world_deinit(&world);
 }
 
+// The last byte of the largest structures: the word there is read whole.
+static void test_far_fields(void **state)
+{
+	struct world world;
+	struct java_blob blob;
+
+	(void)state;
+	world_init(&world, false);
+	struct java *java = &world.java;
+	java->layout.block_bytes = java->layout.blob_name = JAVA_MAX_STRUCTURE - 1;
+	assert_false(
+	    java_blob_read(&java->source, &java->layout, at(&world, JAVA_IMAGE_COMPILED), &blob));
+	world_deinit(&world);
+}
+
 static void test_blocks(void **state)
 {
 	struct world world;
@@ -597,14 +612,23 @@ static void test_lock_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_layout),       cmocka_unit_test(test_damaged_layout),
-	    cmocka_unit_test(test_blocks),       cmocka_unit_test(test_scopes),
-	    cmocka_unit_test(test_methods),      cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_stream),       cmocka_unit_test(test_compiled_frame),
-	    cmocka_unit_test(test_pushed_words), cmocka_unit_test(test_interpreted_frame),
-	    cmocka_unit_test(test_stubs),        cmocka_unit_test(test_reused_code),
-	    cmocka_unit_test(test_unloads),      cmocka_unit_test(test_interrupted),
-	    cmocka_unit_test(test_locks),        cmocka_unit_test(test_lock_names),
+	    cmocka_unit_test(test_layout),
+	    cmocka_unit_test(test_damaged_layout),
+	    cmocka_unit_test(test_far_fields),
+	    cmocka_unit_test(test_blocks),
+	    cmocka_unit_test(test_scopes),
+	    cmocka_unit_test(test_methods),
+	    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_stream),
+	    cmocka_unit_test(test_compiled_frame),
+	    cmocka_unit_test(test_pushed_words),
+	    cmocka_unit_test(test_interpreted_frame),
+	    cmocka_unit_test(test_stubs),
+	    cmocka_unit_test(test_reused_code),
+	    cmocka_unit_test(test_unloads),
+	    cmocka_unit_test(test_interrupted),
+	    cmocka_unit_test(test_locks),
+	    cmocka_unit_test(test_lock_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

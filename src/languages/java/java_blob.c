@@ -125,7 +125,7 @@ bool java_blob_read(const struct java_source *source, const struct java_layout *
 {
 	const size_t head = (size_t)layout->block_bytes;
 	const size_t least = (size_t)layout->blob_bytes, most = (size_t)layout->nmethod_bytes;
-	uint8_t bytes[2 * JAVA_MAX_STRUCTURE] = {0};
+	uint8_t bytes[2 * JAVA_MAX_STRUCTURE + sizeof(uint64_t)] = {0};
 
 	*ret = (struct java_blob){.address = block + head};
 	if (!java_read(&source->memory, block, bytes, head + least) ||
