@@ -2,6 +2,7 @@
 // write_explain: says in a few sentences what a profile shows (profiler explain).
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct report;
@@ -17,6 +18,7 @@ struct explain_line {
 struct explain_lines {
 	struct explain_line items[MAX_EXPLAIN_LINES]; // the most important first
 	size_t n;
+	bool cpu_is_first; // waits for CPUs would come before all of these, but are not among them
 };
 
 // Explains the report, but not that it waits for CPUs if report->cpu_wait says so.

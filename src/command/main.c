@@ -543,7 +543,8 @@ static void say_finding(struct session *session, const struct symbols *symbols)
 	                     },
 	                     &lines);
 	if (lines.n > 0)
-		fprintf(stderr, "profiler: look first at: %s\n", lines.items[0].text);
+		fprintf(stderr, "profiler: %s: %s\n",
+		        lines.cpu_is_first ? "then look at" : "look first at", lines.items[0].text);
 	explain_lines_deinit(&lines);
 }
 

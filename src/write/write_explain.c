@@ -170,8 +170,10 @@ void explain_lines_init(struct explain_lines *lines, const struct report *report
 	explain_make(report, &explanation);
 	for (size_t i = 0; i < explanation.n_findings && lines->n < MAX_EXPLAIN_LINES; i++) {
 		const struct finding *finding = &explanation.findings[i];
-		if (finding->rule == RULE_CPU && report->cpu_wait)
+		if (finding->rule == RULE_CPU && report->cpu_wait) {
+			lines->cpu_is_first |= i == 0;
 			continue; // report->cpu_wait says it
+		}
 		_cleanup_free_ char *text = sentence(&explanation, finding);
 		const struct place *places = explain_places(&explanation, finding->row);
 		lines->items[lines->n++] = (struct explain_line){
