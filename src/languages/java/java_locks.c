@@ -13,24 +13,20 @@
 #include "proc.h"
 #include "runtimes.h"
 
-static bool can_tell(const struct java *java)
+static bool read_state(struct java *java, int tid, struct java_thread_state *ret)
 {
-	return java_layout_has_threads(&java->layout);
+	return java_layout_has_threads(&java->layout) &&
+	       java_threads_read(&java->threads, &java->layout, &java->source.memory, tid, ret);
 }
 
-static const struct java_thread *find_thread(struct java *java, int tid)
+char *java_name_thread(void *context, int tid)
 {
-	return java_threads_find(&java->threads, &java->layout, &java->source.memory, tid);
-}
-
-// Returns the name that Java has for the thread, as a new string; NULL: it cannot be read.
-static char *read_name(struct java *java, const struct java_thread *thread)
-{
+	struct java *java = context;
 	const struct java_memory *memory = &java->source.memory;
 	struct java_thread_state state;
 	uint64_t object;
 
-	if (!java_thread_read(&java->layout, memory, thread, &state) ||
+	if (!read_state(java, tid, &state) ||
 	    !java_objects_begin(&java->objects, memory, state.object, &object))
 		return NULL;
 	char *name = java_objects_string(
@@ -40,14 +36,6 @@ static char *read_name(struct java *java, const struct java_thread *thread)
 		return name;
 	free(name);
 	return NULL;
-}
-
-char *java_name_thread(void *context, int tid)
-{
-	struct java *java = context;
-	const struct java_thread *thread = can_tell(java) ? find_thread(java, tid) : NULL;
-
-	return thread ? read_name(java, thread) : NULL;
 }
 
 // Returns "WHAT 0xADDRESS, held by "NAME" TID" as a new string; without what is not known.
@@ -159,10 +147,9 @@ char *java_name_futex(void *context, int tid, uint64_t futex)
 {
 	struct java *java = context;
 	struct java_thread_state state;
-	const struct java_thread *thread = can_tell(java) ? find_thread(java, tid) : NULL;
 
 	(void)futex; // HotSpot's own, of the thread
-	if (!thread || !java_thread_read(&java->layout, &java->source.memory, thread, &state))
+	if (!read_state(java, tid, &state))
 		return NULL;
 	if (state.pending)
 		return name_pending(java, &state);

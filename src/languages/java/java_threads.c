@@ -57,17 +57,23 @@ static uint64_t *read_chain(const struct java_layout *layout, const struct java_
 	return addresses;
 }
 
-// Returns the thread's number for itself; 0: it cannot be read.
-static int read_own_tid(const struct java_layout *layout, const struct java_memory *memory,
-                        uint64_t address)
+// Returns the number for itself of the thread with that OSThread; 0: it cannot be read.
+static int read_os_tid(const struct java_layout *layout, const struct java_memory *memory,
+                       uint64_t os)
 {
-	const uint64_t os = java_read_word(memory, address + (uint64_t)layout->os_thread);
 	int tid;
 
 	return os && java_read(memory, os + (uint64_t)layout->os_thread_id, &tid, sizeof(tid)) &&
 	               tid > 0
 	           ? tid
 	           : 0;
+}
+
+static int read_own_tid(const struct java_layout *layout, const struct java_memory *memory,
+                        uint64_t address)
+{
+	return read_os_tid(layout, memory,
+	                   java_read_word(memory, address + (uint64_t)layout->os_thread));
 }
 
 static void add(struct java_threads *threads, const struct java_layout *layout,
@@ -144,29 +150,32 @@ static bool is_still(const struct java_layout *layout, const struct java_memory 
 	return read_own_tid(layout, memory, thread->address) == thread->own_tid;
 }
 
-const struct java_thread *java_threads_find(struct java_threads *threads,
-                                            const struct java_layout *layout,
-                                            const struct java_memory *memory, int tid)
+// False if it cannot be read, or is another thread's by now.
+static bool read_state(const struct java_layout *layout, const struct java_memory *memory,
+                       const struct java_thread *thread, struct java_thread_state *ret)
 {
-	const struct java_thread *thread = find(threads, tid);
-
-	if (thread && is_still(layout, memory, thread))
-		return thread;
-	return refresh(threads, layout, memory) ? find(threads, tid) : NULL;
-}
-
-bool java_thread_read(const struct java_layout *layout, const struct java_memory *memory,
-                      const struct java_thread *thread, struct java_thread_state *ret)
-{
+	const uint64_t at = thread ? thread->address : 0;
+	uint64_t os = 0;
 	struct resident_block blocks[] = {
-	    {thread->address + (uint64_t)layout->pending_monitor, &ret->pending, 8, false},
-	    {thread->address + (uint64_t)layout->waiting_monitor, &ret->waiting, 8, false},
-	    {thread->address + (uint64_t)layout->thread_object, &ret->object, 8, false},
+	    {at + (uint64_t)layout->pending_monitor, &ret->pending, 8, false},
+	    {at + (uint64_t)layout->waiting_monitor, &ret->waiting, 8, false},
+	    {at + (uint64_t)layout->thread_object, &ret->object, 8, false},
+	    {at + (uint64_t)layout->os_thread, &os, 8, false},
 	};
 
+	if (!thread)
+		return false;
 	resident_read_blocks(memory->resident, memory->tid, blocks, array_size(blocks));
-	return blocks[0].is_read && blocks[1].is_read && blocks[2].is_read &&
-	       is_still(layout, memory, thread);
+	return blocks[0].is_read && blocks[1].is_read && blocks[2].is_read && blocks[3].is_read &&
+	       read_os_tid(layout, memory, os) == thread->own_tid;
+}
+
+bool java_threads_read(struct java_threads *threads, const struct java_layout *layout,
+                       const struct java_memory *memory, int tid, struct java_thread_state *ret)
+{
+	return read_state(layout, memory, find(threads, tid), ret) ||
+	       (refresh(threads, layout, memory) &&
+	        read_state(layout, memory, find(threads, tid), ret));
 }
 
 static int tid_of(const struct java_layout *layout, const struct java_memory *memory,

@@ -38,14 +38,10 @@ struct java_thread_state {
 
 void java_threads_deinit(struct java_threads *threads);
 
-// Returns the thread with our number `tid`, until the next call; NULL: it is none of Java's.
-const struct java_thread *java_threads_find(struct java_threads *threads,
-                                            const struct java_layout *layout,
-                                            const struct java_memory *memory, int tid);
-
-// Reads its state. False if it cannot be read, or is another thread's by now.
-bool java_thread_read(const struct java_layout *layout, const struct java_memory *memory,
-                      const struct java_thread *thread, struct java_thread_state *ret);
+// Reads the state of the thread with our number `tid`. False if it is none of Java's, or cannot be
+// read.
+bool java_threads_read(struct java_threads *threads, const struct java_layout *layout,
+                       const struct java_memory *memory, int tid, struct java_thread_state *ret);
 
 // Returns our number of the thread with that JavaThread; 0: none.
 int java_threads_tid(const struct java_threads *threads, const struct java_layout *layout,
