@@ -5,14 +5,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "blame.h"
 #include "long_waits.h"
 #include "record_input.h"
 #include "record_writer.h"
 #include "run_stats.h"
 #include "slice.h"
 #include "timeline.h"
-#include "write_explain.h"
 #include "writer.h"
 
 enum { WAYS_ROOTS = 1, WAYS_LINES = 2, WAYS_SYSCALLS = 4, WAYS_SLICED = 8, WAYS_WAITS = 16 };
@@ -66,31 +64,6 @@ static void write_view(const struct recording *recording, const struct profile *
 			discard(timed[i], &report);
 }
 
-// Waits are followed last, as that changes the profile.
-static void write_blamed(struct recording *recording, struct timeline *timeline)
-{
-	static const struct writer *const writers[] = {&writer_explain, &writer_explain_json,
-	                                               &writer_explain_markdown, &writer_pprof};
-	struct profile *whole = &recording->profile;
-	struct blame blame;
-
-	blame_follow(timeline, whole, &recording->modules, &recording->symbols, &blame);
-	struct profile view = *whole;
-	view.samples = blame_sum(timeline, whole, &view.n_samples);
-	struct report report = {
-	    .profile = &view,
-	    .modules = &recording->modules,
-	    .symbols = &recording->symbols,
-	    .pid = recording->pid,
-	};
-	for (size_t i = 0; i < array_size(writers); i++)
-		discard(writers[i], &report);
-	report.profile = whole;
-	report.timeline = timeline;
-	discard(&writer_html, &report);
-	free(view.samples);
-}
-
 static void write_all(struct recording *recording, uint8_t ways)
 {
 	const struct record_options options = {.pid = recording->pid,
@@ -117,8 +90,6 @@ static void write_all(struct recording *recording, uint8_t ways)
 	write_view(recording, &view, &timeline, ways);
 	record_writer_finish(again, &recording->symbols, recording->comment ?: "");
 	record_writer_destroy(again);
-	if (count_ticks(&timeline) <= MAX_TICKS)
-		write_blamed(recording, &timeline);
 	long_waits_deinit(&waits);
 	timeline_deinit(&timeline);
 	slice_deinit(&slice);
