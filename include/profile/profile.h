@@ -77,7 +77,6 @@ struct stack {
 	uint8_t guessed;   // GUESSED_*
 	uint32_t n_blamed; // of its frames, from the leaf on: those of threads that it waits for
 	                   // (blame.h)
-	bool blames_work;  // the last of them computed, or hung on a disk
 };
 
 enum { WAIT_NONE = 0, NO_SYSCALL = -1 };

@@ -160,12 +160,8 @@ static uint32_t join_stacks(struct follower *follower, const struct link *links,
 	push_stack(follower, links[0].sample);
 	const uint32_t id =
 	    profile_intern_stack(profile, follower->ids, follower->n_ids, first.end, first.guessed);
-	if (profile->stacks[id].n_frames == follower->n_ids) {
-		const enum thread_state state = profile->samples[links[n - 1].sample].state;
+	if (profile->stacks[id].n_frames == follower->n_ids)
 		profile->stacks[id].n_blamed = n_blamed;
-		profile->stacks[id].blames_work |=
-		    !thread_state_is_blocked(state) || state == THREAD_DISK;
-	}
 	return id;
 }
 
