@@ -128,6 +128,8 @@ threading.Event().wait()
         stacks = harness.attach(target, "--blame", duration="1", form="folded").stacks()
         blamed = [s for s in stacks if "--" in s and "want" in s[:s.index("--")]]
         self.assertTrue([s for s in blamed if "burn" in s[s.index("--"):]], stacks)
+        for _ in range(6):  # no sample is lost, not even the first tick's, which stands for no time
+            harness.attach(target, "--blame", duration="0.05", form="folded")
 
     def test_usage(self):
         for args in (("--waits=1s",), ("--ring=10s", "-o", "/tmp")):

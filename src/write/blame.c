@@ -338,6 +338,7 @@ static void follow_span(struct follower *follower, const struct span *span)
 	follower->n_given = 0;
 	follower->given_ns = span->start_ns;
 	follow(follower, links, 1, span->start_ns, span->end_ns);
+	give(follower, links, 1, span->end_ns, UNSEEN); // the first tick, which stands for no time
 }
 
 static uint32_t add_location(struct profile *profile, struct modules *modules,
