@@ -15,13 +15,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t n_bad;
 	size_t output_size;
 
+	const struct folded_text texts[] = {{"a", text, a_size},
+	                                    {"b", text + b_start, size - b_start}};
+
 	for (int normalize = 0; normalize < 2; normalize++) {
+		const struct folded_diff diff = {
+		    .before = {&texts[0], 1}, .after = {&texts[1], 1}, .normalize = normalize};
 		FILE *stream = open_memstream(&output, &output_size);
 		expect(stream != NULL);
-		error_destroy(
-		    diff_folded(&(struct folded_text){"a", text, a_size},
-		                &(struct folded_text){"b", text + b_start, size - b_start},
-		                normalize, stream, &n_bad));
+		error_destroy(diff_folded(&diff, stream, &n_bad));
 		fclose(stream);
 		// Each stack once, with two counts of at most 20 digits.
 		expect(output_size <= size + 44 * (size / 3 + 1));
