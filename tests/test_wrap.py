@@ -441,6 +441,14 @@ class Sampling(harness.TestCase):
         self.assertLess(run.elapsed_s, 20)
         self.assertLess(run.summary.duration_s, 10)
 
+    def test_end_on_one_cpu(self):
+        """The command's end is awaited without keeping the only CPU from it."""
+        command = [harness.fixture("clocked"), "0.3", "naps", "1000", "1"]
+        cpu = {min(os.sched_getaffinity(0))}
+        run = wrap(command, "-F", "99", preexec_fn=lambda: os.sched_setaffinity(0, cpu))
+        told_ms = float(re.search(r"([\d.]+) ms of CPU while sampling", run.stderr)[1])
+        self.assertLess(told_ms, 500, run.stderr)
+
     def test_children_are_not_sampled(self):
         run = wrap(SHELL + ["sh -c 'sleep 0.2' & wait"])
         self.assertEqual(len({s.pid for s in run.pprof.samples}), 1)
