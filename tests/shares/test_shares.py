@@ -17,7 +17,7 @@ HZ = 99
 # How far a share may be off: the larger of both.
 SIGMAS, POINTS = 5, 5
 TRIES = 3
-# What a tick takes at most of the only CPU: a thread that the sampler displaces counts as running.
+# What a tick takes of a CPU, at most: a thread that the sampler displaces counts as running.
 TICK_S = 0.0005
 
 
@@ -45,7 +45,6 @@ class SharesCase(harness.TestCase):
         harness.need(os.geteuid() == 0, "needs root to become another user")
 
     def profile(self, name, n_cpus, hz=HZ):
-        self.n_cpus = n_cpus
         self.outcome, self.run_ = cases.profile(name, self.who, n_cpus, hz, SECONDS, seed=7)
         return self.outcome
 
@@ -77,7 +76,7 @@ class SharesCase(harness.TestCase):
         unwatched_s = max(0, SECONDS - thread.watched_s)
         # The kernel counts the time for which the profiler stopped a thread neither way.
         held_s = self.run_.summary.held_percent / 100 * SECONDS
-        displaced_s = self.run_.summary.ticks * TICK_S if self.n_cpus == 1 else 0
+        displaced_s = self.run_.summary.ticks * TICK_S
         for what, found_s, kernel_s, more_s in (
             ("ran", self.outcome.thread_cpu_s[thread.tid], cpu_s, 0),
             ("waited for a CPU", self.outcome.thread_runnable_s[thread.tid], delay_s, held_s + displaced_s),
