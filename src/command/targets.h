@@ -14,9 +14,9 @@ struct targets {
 	size_t n;
 };
 
-// Opens the processes that the options name, each once. Says in a line for each on stderr which of
-// several cannot be sampled, and which another process traces, too. An error if none can be
-// sampled; there is nothing to close then.
+// Opens the processes that the options name, each once. If some of several cannot be sampled,
+// leaves them out and says so on stderr, a line for each; likewise if another process traces one.
+// An error if none can be sampled; there is nothing to close then.
 struct error *targets_open(const struct options *options, struct targets *ret);
 
 // Opens a command that the profiler has started, likewise.

@@ -55,7 +55,7 @@ enum idle_answer idle_check_since_last(struct idle_check *check, const struct ta
 bool idle_check_is_valid(struct idle_check *check, const struct target *target, bool has_woken,
                          bool has_stopped);
 
-// Call it when idle_check_is_valid was false, and the other threads were looked at, too. Looks once
+// Call it when idle_check_is_valid was false, and the other threads have been looked at. Looks once
 // more at what the first ones have used: if the process shows no more than that since
 // idle_check_is_valid, then it is known what the process shows beyond all threads.
 void idle_check_settle(struct idle_check *check, const struct target *target);

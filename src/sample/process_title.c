@@ -23,7 +23,7 @@ static bool is_zero(const char *bytes, size_t n)
 	return true;
 }
 
-// The kernel, too, takes arguments that do not end with a NUL for a title, which may then go on in
+// Like the kernel, takes arguments that do not end with a NUL for a title, which may then go on in
 // the environment. Else it is a title if it is one string only, has a space, and is no path: so it
 // is no program without arguments.
 char *process_title_parse(const char *bytes, size_t n, size_t n_arguments, char last)

@@ -26,7 +26,7 @@ struct go_tasks {
 	uint32_t generation; // the address space's generation when Go was looked for
 	uint64_t n_rules;    // how many unwinding rules there were at the last tick
 	size_t n_files;      // how many files with Go's code stacks had shown by then
-	uint64_t tries;      // how many ticks have looked for it in vain
+	uint64_t tries;      // how many ticks have looked for it and not found it
 	uint64_t try_tick;   // when to look for it again
 	struct goroutine_list list;
 	struct goroutine_copies copies; // of many
@@ -361,7 +361,7 @@ static struct task_copy *copy_alone(void *context, int tid, const struct task *t
 	return &tasks->copy.items[0].copy;
 }
 
-// The runtime walks past C's frames, too.
+// The runtime walks past frames of C as well.
 static bool pass_own_stack(struct task_copy *copy)
 {
 	struct goroutine_copied *copied = (struct goroutine_copied *)copy;

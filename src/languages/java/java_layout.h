@@ -3,7 +3,7 @@
 //
 // HotSpot describes itself for debuggers: libjvm.so exports tables of its fields, types and
 // constants (vmStructs.hpp in OpenJDK's sources: gHotSpotVMStructs and others), whose own layout it
-// exports, too. So the same code fits every build. What the tables leave out has been the same
+// exports as well. So the same code fits every build. What the tables leave out has been the same
 // since JDK 9; it is stated where it is used.
 #pragma once
 

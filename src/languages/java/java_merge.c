@@ -35,7 +35,7 @@ static uint32_t intern(const struct java *java, uint32_t function, uint32_t line
 	                               frame_names_address(function, line));
 }
 
-// Java leaves some out of its stack traces, too.
+// Some methods are left out of Java's own stack traces.
 static bool is_shown(const struct java *java, const struct java_method *method)
 {
 	return !method->is_hidden || java->setup->frames == RUNTIME_FRAMES_ALL;

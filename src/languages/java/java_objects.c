@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An object begins with its mark and its class (oop.hpp), both words; the class may be narrow, half
-// a word, or part of the mark. References to objects may be narrow, too.
+// a word, or part of the mark. References to objects may be narrow as well.
 #include "java_objects.h"
 
 #include <string.h>
