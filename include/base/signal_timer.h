@@ -28,7 +28,6 @@ void signal_timer_create(clockid_t clock, int signal, int which, struct signal_t
 
 // Sends the first signal after first_ns, and one each then_ns from there on; 0: none.
 void signal_timer_set(const struct signal_timer *timer, int64_t first_ns, int64_t then_ns);
-void signal_timer_delete(struct signal_timer *timer);
 
 // True if a timer has sent it, and not another process.
 bool signal_timer_has_sent(const siginfo_t *info);

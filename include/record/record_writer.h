@@ -43,4 +43,3 @@ bool record_writer_finish(struct record_writer *writer, const struct symbols *sy
 
 // Return how many samples, and how many locations' names, were left out for lack of room.
 uint64_t record_writer_dropped_samples(const struct record_writer *writer);
-uint64_t record_writer_dropped_names(const struct record_writer *writer);

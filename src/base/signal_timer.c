@@ -47,15 +47,6 @@ void signal_timer_set(const struct signal_timer *timer, int64_t first_ns, int64_
 		timer_settime(timer->id, 0, &when, NULL);
 }
 
-void signal_timer_delete(struct signal_timer *timer)
-{
-	if (timer->is_interval)
-		signal_timer_set(timer, 0, 0);
-	else
-		timer_delete(timer->id);
-	*timer = (struct signal_timer){0};
-}
-
 bool signal_timer_has_sent(const siginfo_t *info)
 {
 	return info->si_code == SI_TIMER || info->si_code == SI_KERNEL; // timer_create, setitimer

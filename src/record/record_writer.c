@@ -547,11 +547,6 @@ uint64_t record_writer_dropped_samples(const struct record_writer *writer)
 	return writer->full ? writer->stats->samples - writer->samples_before : 0;
 }
 
-uint64_t record_writer_dropped_names(const struct record_writer *writer)
-{
-	return writer->dropped_names;
-}
-
 struct record_writer *record_writer_create(const struct record_options *options,
                                            struct profile *profile, const struct modules *modules,
                                            const struct run_stats *stats)
