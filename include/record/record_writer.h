@@ -41,5 +41,5 @@ bool record_writer_tick(struct record_writer *writer);
 bool record_writer_finish(struct record_writer *writer, const struct symbols *symbols,
                           const char *comment);
 
-// Return how many samples, and how many locations' names, were left out for lack of room.
+// Returns how many samples were left out for lack of room.
 uint64_t record_writer_dropped_samples(const struct record_writer *writer);
