@@ -36,11 +36,12 @@ struct cpu_waits cpu_log_between(const struct cpu_log *log, int64_t from_ns, int
 // Sets cpu_ns and delay_ns to the sums of the profile's threads; -1: the kernel does not tell.
 void cpu_waits_sum(struct cpu_waits *figures, const struct profile *profile);
 
-// Returns how many threads have at least a hundredth of the time that all were on a CPU or waiting
-// for one, by samples.
+// Returns how many threads there are at a time, on average, of those that have at least a hundredth
+// of the time that all were on a CPU or waiting for one, by samples.
 size_t cpu_waits_count_threads(const struct profile *profile);
 
-// Returns a line such as "waited 21.8 s for a CPU (94 % of its active time): 8 threads share 1 CPU"
+// Returns a line such as "waited 21.8 s for a CPU, and had one for 1.34 s: 8 threads share 1 CPU"
 // if the threads waited for CPUs for more than a fifth of the time in which they were not blocked,
-// and not just for moments; else NULL. `n_threads`: as cpu_waits_count_threads. The caller frees.
+// and for more than a tenth of at_ns; else NULL. `n_threads`: as cpu_waits_count_threads. The
+// caller frees.
 char *cpu_waits_text(const struct cpu_waits *figures, size_t n_threads);

@@ -11,7 +11,7 @@
 
 enum {
 	LEAST_SHARE = 5,    // a fifth of the active time is told of...
-	LEAST_TIME = 100,   // ...if it is a hundredth of all the time
+	LEAST_TIME = 10,    // ...if it is a tenth of all the time: else nobody feels it
 	LEAST_PERIODS = 10, // a limit that was used up in a tenth of its periods is the cause
 	LEAST_THREAD = 100, // a thread with a hundredth of the active time counts
 };
@@ -91,21 +91,24 @@ void cpu_waits_sum(struct cpu_waits *figures, const struct profile *profile)
 
 size_t cpu_waits_count_threads(const struct profile *profile)
 {
-	_cleanup_free_ int64_t *active_ns =
-	    memory_alloc_zeroed(profile->n_threads + 1, sizeof(*active_ns));
-	int64_t all_ns = 0;
-	size_t n = 0;
+	const size_t n = profile->n_threads + 1;
+	_cleanup_free_ double *active_ns = memory_alloc_zeroed(n, sizeof(*active_ns));
+	_cleanup_free_ double *lived_ns = memory_alloc_zeroed(n, sizeof(*lived_ns));
+	double all_active_ns = 0, all_lived_ns = 0, longest_ns = 1;
 
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sample *sample = &profile->samples[i];
-		if (sample->count == 0 || thread_state_is_blocked(sample->state))
-			continue;
-		active_ns[sample->thread] += sample->wall_ns;
-		all_ns += sample->wall_ns;
+		const double ns = sample->count ? (double)sample->wall_ns : 0;
+		lived_ns[sample->thread] += ns;
+		active_ns[sample->thread] += thread_state_is_blocked(sample->state) ? 0 : ns;
+		all_active_ns += thread_state_is_blocked(sample->state) ? 0 : ns;
 	}
-	for (size_t i = 0; i < profile->n_threads; i++)
-		n += active_ns[i] > 0 && active_ns[i] >= all_ns / LEAST_THREAD;
-	return n;
+	for (size_t i = 0; i < n; i++) {
+		longest_ns = lived_ns[i] > longest_ns ? lived_ns[i] : longest_ns;
+		if (active_ns[i] > 0 && active_ns[i] * LEAST_THREAD >= all_active_ns)
+			all_lived_ns += lived_ns[i];
+	}
+	return (size_t)(all_lived_ns / longest_ns + 0.5);
 }
 
 static char *text_of_limit(const struct cpu_waits *figures)
@@ -131,7 +134,8 @@ static char *text_of_cause(const struct cpu_waits *figures, size_t n_threads)
 	if (n_threads > figures->n_cpus)
 		return memory_printf(": %zu threads share %" PRIu32 " CPU%s", n_threads,
 		                     figures->n_cpus, text_plural(figures->n_cpus));
-	return memory_printf(": other processes use its CPU%s, too", text_plural(figures->n_cpus));
+	return memory_printf(": other processes use its CPU%s as well",
+	                     text_plural(figures->n_cpus));
 }
 
 char *cpu_waits_text(const struct cpu_waits *figures, size_t n_threads)
@@ -142,7 +146,7 @@ char *cpu_waits_text(const struct cpu_waits *figures, size_t n_threads)
 	    figures->delay_ns <= figures->at_ns / LEAST_TIME)
 		return NULL;
 	_cleanup_free_ char *cause = text_of_cause(figures, n_threads);
-	return memory_printf("waited %.3g s for a CPU (%.0f %% of its active time)%s",
+	return memory_printf("waited %.3g s for a CPU, and had one for %.3g s%s",
 	                     (double)figures->delay_ns / (double)NS_PER_SECOND,
-	                     100 * (double)figures->delay_ns / (double)active_ns, cause);
+	                     (double)figures->cpu_ns / (double)NS_PER_SECOND, cause);
 }

@@ -169,13 +169,15 @@ static uint64_t active_of(const struct top_share *share)
 
 char *top_cpu_wait(const struct top_model *model)
 {
-	size_t n_threads = 0;
+	const uint64_t whole = model->n_ticks ? model->n_ticks : 1;
+	uint64_t n = 0; // as cpu_waits_count_threads
 
 	for (size_t i = 0; i < model->n_threads; i++) {
-		const uint64_t active = active_of(&model->threads[i].share);
-		n_threads += active > 0 && active * 100 >= active_of(&model->share);
+		const struct top_share *share = &model->threads[i].share;
+		const uint64_t active = active_of(share);
+		n += active > 0 && active * 100 >= active_of(&model->share) ? share->count : 0;
 	}
-	return cpu_waits_text(&model->cpus, n_threads);
+	return cpu_waits_text(&model->cpus, (size_t)((n + whole / 2) / whole));
 }
 
 char *top_function_full_name(const struct top_model *model, uint32_t id)

@@ -20,6 +20,7 @@ enum {
 	// sleeps until the next time, wherever it waits.
 	MIN_BUSY_PARTS = 50,
 	LEAST_THREAD_PERCENT = 5, // of one thread's time: less is not worth telling of any program
+	LEAST_READY_PERCENT = 10, // likewise of waits for CPUs, as in cpu_waits.c
 };
 
 const struct explain_rule explain_rules[N_RULES] = {
@@ -405,8 +406,8 @@ static double least_ns(const struct explanation *explanation, enum rule rule)
 	const double ready_ns = rule == RULE_HOT ? explanation->ready_ns : 0;
 	const double share_ns =
 	    explain_rules[rule].least_percent * (explanation->active_ns - ready_ns) / 100;
-	const double thread_ns =
-	    LEAST_THREAD_PERCENT * (double)explanation->report->profile->duration_ns / 100;
+	const int percent = rule == RULE_CPU ? LEAST_READY_PERCENT : LEAST_THREAD_PERCENT;
+	const double thread_ns = percent * (double)explanation->report->profile->duration_ns / 100;
 
 	return rule == RULE_CIRCLE ? 0 : share_ns > thread_ns ? share_ns : thread_ns;
 }

@@ -22,19 +22,19 @@ static const struct {
 } cases[] = {
     {{.at_ns = 3000 * MS, .cpu_ns = 1343 * MS, .delay_ns = 21848 * MS, .n_cpus = 1},
      8,
-     "waited 21.8 s for a CPU (94 % of its active time): 8 threads share 1 CPU"},
+     "waited 21.8 s for a CPU, and had one for 1.34 s: 8 threads share 1 CPU"},
     {{.at_ns = 3000 * MS, .cpu_ns = 5000 * MS, .delay_ns = 5000 * MS, .n_cpus = 2},
      4,
-     "waited 5 s for a CPU (50 % of its active time): 4 threads share 2 CPUs"},
-    {{.at_ns = 3000 * MS, .cpu_ns = 200 * MS, .delay_ns = 100 * MS, .n_cpus = 2},
+     "waited 5 s for a CPU, and had one for 5 s: 4 threads share 2 CPUs"},
+    {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 400 * MS, .n_cpus = 2},
      2,
-     "waited 0.1 s for a CPU (33 % of its active time): other processes use its CPUs, too"},
-    {{.at_ns = 3000 * MS, .cpu_ns = 200 * MS, .delay_ns = 100 * MS, .n_cpus = 1},
+     "waited 0.4 s for a CPU, and had one for 0.8 s: other processes use its CPUs as well"},
+    {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 400 * MS, .n_cpus = 1},
      1,
-     "waited 0.1 s for a CPU (33 % of its active time): other processes use its CPU, too"},
-    {{.at_ns = 3000 * MS, .cpu_ns = 200 * MS, .delay_ns = 100 * MS},
+     "waited 0.4 s for a CPU, and had one for 0.8 s: other processes use its CPU as well"},
+    {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 400 * MS},
      2,
-     "waited 0.1 s for a CPU (33 % of its active time)"},
+     "waited 0.4 s for a CPU, and had one for 0.8 s"},
     // The limit explains it, but not if it was used up but once.
     {{.at_ns = 3000 * MS,
       .cpu_ns = 900 * MS,
@@ -44,7 +44,7 @@ static const struct {
       .n_periods = 30,
       .n_throttled = 27},
      8,
-     "waited 2 s for a CPU (69 % of its active time): its control group may use 0.3 CPUs, and "
+     "waited 2 s for a CPU, and had one for 0.9 s: its control group may use 0.3 CPUs, and "
      "was throttled in 27 of 30 periods"},
     {{.at_ns = 3000 * MS,
       .cpu_ns = 900 * MS,
@@ -53,7 +53,7 @@ static const struct {
       .n_periods = 30,
       .n_throttled = 3},
      8,
-     "waited 2 s for a CPU (69 % of its active time): its control group was throttled in 3 of "
+     "waited 2 s for a CPU, and had one for 0.9 s: its control group was throttled in 3 of "
      "30 periods"},
     {{.at_ns = 3000 * MS,
       .cpu_ns = 900 * MS,
@@ -63,10 +63,10 @@ static const struct {
       .n_periods = 30,
       .n_throttled = 1},
      8,
-     "waited 2 s for a CPU (69 % of its active time): 8 threads share 1 CPU"},
+     "waited 2 s for a CPU, and had one for 0.9 s: 8 threads share 1 CPU"},
     // A fifth, or moments, are not told of.
     {{.at_ns = 3000 * MS, .cpu_ns = 800 * MS, .delay_ns = 200 * MS, .n_cpus = 1}, 8, NULL},
-    {{.at_ns = 3000 * MS, .cpu_ns = 1 * MS, .delay_ns = 29 * MS, .n_cpus = 1}, 8, NULL},
+    {{.at_ns = 3000 * MS, .cpu_ns = 10 * MS, .delay_ns = 290 * MS, .n_cpus = 1}, 8, NULL},
     {{0}, 0, NULL},
 };
 
@@ -153,6 +153,12 @@ static void test_threads(void **state)
 	const uint32_t idle = report_fixture_thread(&f, 9, "idle");
 	report_fixture_sample(&f, idle, THREAD_RUNNING, NULL, 0, STACK_NOT_SAMPLED, 1);
 	assert_int_equal(cpu_waits_count_threads(&f.profile), 4);
+	// Ten that live for a tenth of the time, such as one for each request, are one at a time.
+	for (int i = 0; i < 10; i++) {
+		const uint32_t request = report_fixture_thread(&f, 20 + i, "request");
+		report_fixture_sample(&f, request, THREAD_RUNNING, NULL, 0, STACK_NOT_SAMPLED, 10);
+	}
+	assert_int_equal(cpu_waits_count_threads(&f.profile), 5);
 	report_fixture_deinit(&f);
 }
 
