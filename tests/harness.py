@@ -20,7 +20,9 @@ import tempfile
 import time
 import unittest
 
+import again
 import pprof
+from again import TRIES, tried  # noqa: F401
 from metronome import Metronome
 from proc import (  # noqa: F401 (tests use them by way of this module)
     WAIT_TIMEOUT_S, children, cpu_ticks, find_disk, is_there, n_pauses_of, read_links, read_status,
@@ -528,7 +530,7 @@ def wrap(command, *args, expect=0, stdin=None, keep=(), **run):
     return start_wrap(command, *args, **run).finish(expect=expect, stdin=stdin, keep=keep)
 
 
-class TestCase(unittest.TestCase):
+class TestCase(again.TestCase):
     """A test with targets that end with it."""
 
     def start(self, *argv, **target):
@@ -600,8 +602,7 @@ def main():
     if not os.access(PROFILER, os.X_OK):
         sys.exit(f"{PROFILER} is not there: set PROFILER")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # for the programs that are started
-    program = unittest.main(module="__main__", exit=False, verbosity=2)
-    result = program.result
+    result = again.main()
     if not result.wasSuccessful():
         sys.exit(1)
     # A part of a test that is skipped (subTest) does not make the test skipped.

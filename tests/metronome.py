@@ -27,9 +27,9 @@ LATE_S = 0.005  # by which a sleep may be longer: the kernel itself may take a f
 class Metronome:
     """Listens from its start to its end. All times are those of time.monotonic()."""
 
-    def __init__(self):
+    def __init__(self, beat_s=BEAT_S):
         self.process = subprocess.Popen(
-            [sys.executable, os.path.abspath(__file__)],
+            [sys.executable, os.path.abspath(__file__), str(beat_s)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self._ask()
@@ -73,13 +73,13 @@ class Metronome:
         return sum((end - start) * hz + 1 for start, end in self.pauses(from_s, to_s))
 
 
-def beat(cpu, noted):
+def beat(cpu, beat_s, noted):
     os.sched_setaffinity(0, {cpu})  # of this thread
     while True:
         start = time.monotonic()
-        time.sleep(BEAT_S)
+        time.sleep(beat_s)
         end = time.monotonic()
-        if end - start > BEAT_S + LATE_S:
+        if end - start > beat_s + LATE_S:
             noted.append((start, end))
 
 
@@ -104,14 +104,14 @@ def main():
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
     except OSError:
         pass
-    noted, blocked_s = [], []
+    beat_s, noted, blocked_s = float(sys.argv[1]), [], []
     for cpu in os.sched_getaffinity(0):
-        threading.Thread(target=beat, args=(cpu, noted), daemon=True).start()
+        threading.Thread(target=beat, args=(cpu, beat_s, noted), daemon=True).start()
     for line in sys.stdin:
         if line.strip():
             threading.Thread(target=look_after, args=(int(line), blocked_s), daemon=True).start()
             continue
-        time.sleep(2 * BEAT_S)  # for a pause that is only just over
+        time.sleep(2 * beat_s)  # for a pause that is only just over
         print(json.dumps({"late": noted, "blocked_s": sum(blocked_s)}), flush=True)
 
 

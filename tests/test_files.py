@@ -28,7 +28,6 @@ IN_OPEN, IN_NONBLOCK = 0x20, 0o4000
 MAX_LATE_S = 60
 SHORT_WAIT_S = 0.3  # no fork of a small process takes as long
 LOST = "killed in the middle of its work: samples that are not"
-TRIES = 3  # of what a busy machine may make come to nothing
 DEAD = r"its file server does not answer"
 
 
@@ -272,7 +271,7 @@ class Servers(harness.TestCase):
     def check_end(self, number=None, script=()):
         """Of several runs: one that is killed in the handler of a stop, in the midst of other work, says
         that it loses all."""
-        for _ in range(TRIES):
+        for _ in range(harness.TRIES):
             target = self.start_locker(*script)
             run = self.start_stuck(target, number)
             run.communicate()

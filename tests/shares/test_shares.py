@@ -2,38 +2,21 @@
 """Programs measure how long they are in each function. The profile must say the same.
 
 A machine that others share may stand still for a while, and a program that was compared then is compared
-once more: what is wrong in each of TRIES runs is a fault. matrix.py compares more cases, more precisely, by
+once more: what is wrong in each of three runs is a fault. matrix.py compares more cases, more precisely, by
 hand.
 """
 
-import functools
 import os
 import re
 
 import cases
 from cases import harness
+from harness import tried
 
 SECONDS = 5
 HZ = 99
 # How far a share may be off: the larger of both.
 SIGMAS, POINTS = 5, 5
-TRIES = 3
-
-
-def tried(test):
-    """Runs the test up to TRIES times; it fails as its last run does."""
-
-    @functools.wraps(test)
-    def run(self):
-        for left in reversed(range(TRIES)):
-            try:
-                return test(self)
-            except AssertionError as error:
-                if not left:
-                    raise
-                print(f"once more, as {error}", flush=True)
-
-    return run
 
 
 class SharesCase(harness.TestCase):

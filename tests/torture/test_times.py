@@ -7,7 +7,7 @@ look at it and its stop. Both grow where other tests take the CPUs.
 """
 
 import torture
-from torture import BUILDS, MODES, SECONDS, TRIES
+from torture import BUILDS, MODES, SECONDS
 
 # Timed calls may be later than alone by as much, in the median: the machine is busy with others, and
 # calls of the kernel that count in jiffies are only so exact.
@@ -26,14 +26,9 @@ EXPOSED_LONGER = {"print_whole": 4}
 
 class Times(torture.CallsCase):
     def check(self, hz, more, *command):
-        # What does not happen again is the machine's lateness, which is busy with others.
-        for _ in range(TRIES):
-            told, _ = self.run_profiled(hz, more, *command)
-            self.assert_no_faults(told)
-            late = self.find_late(told, self.run_alone(*command))
-            if not late:
-                return
-        self.fail(late)
+        told, _ = self.run_profiled(hz, more, *command)
+        self.assert_no_faults(told)
+        self.assertEqual(self.find_late(told, self.run_alone(*command)), [])
 
     def find_late(self, told, alone):
         return [

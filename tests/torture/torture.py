@@ -14,6 +14,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 import harness  # noqa: E402
+from harness import tried  # noqa: E402, F401
 
 PROGRAMS = os.path.abspath(os.environ.get("TORTURE", "build/tests/torture"))
 SECONDS = float(os.environ.get("PROFILER_TORTURE_SECONDS", "1"))
@@ -22,7 +23,6 @@ ALL_MODES = [(hz, more) for more in ((), ("--stop-all",)) for hz in (99, 1000)]
 # A sanitized profiler is there to find its own faults, not the target's.
 MODES = ALL_MODES[::3] if harness.is_sanitized() and not LONG else ALL_MODES
 BUILDS = {"calls-O2": MODES[::3], "calls-O0": MODES[1:3]}
-TRIES = 3  # of what a busy machine may make come to nothing
 START_TRIES = 10  # of a profiler that begins more slowly than its target ends
 # How likely it is that one of the many bounds on what may happen by chance is exceeded.
 MAX_CHANCE = 1e-6
@@ -78,7 +78,7 @@ class TestCase(harness.TestCase):
 
     def assert_no_faults(self, told):
         faults = [f"{t.name}: {t.faults} of {t.calls}: {t.fault}" for t in told.values() if t.faults]
-        self.assertEqual(faults, [])
+        self.assertEqual(faults, [], "the target found faults")
         for one in told.values():
             self.assertGreater(one.calls, 0, one.name)
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""What fails is tried again, where the machine may be at fault: a fault that a test looks for is there each
+time.
+
+`tried` is for what is asserted of a time, or of a share of a short one, which others on a busy machine may
+spoil. And any test runs again that failed while the whole machine paused (metronome.py), but where a
+target was harmed: that is never excused.
+"""
+
+import functools
+import re
+import time
+import unittest
+
+from metronome import Metronome
+
+TRIES = 3
+BEAT_S = 0.05
+LONG_S = 0.2  # of a pause: shorter ones tests bear
+HARM = re.compile(r"Sanitizer|runtime error:|died of signal|thread \d+ is left|found faults")
+
+_metronome = None
+
+
+def tried(test):
+    """Runs a test, or a check within one, up to TRIES times; it fails as its last run does."""
+
+    @functools.wraps(test)
+    def run(*args, **more):
+        for left in reversed(range(TRIES)):
+            try:
+                return test(*args, **more)
+            except AssertionError as error:
+                if not left or HARM.search(str(error)):
+                    raise
+                print(f"{test.__qualname__}: once more, as {error}", flush=True)
+
+    return run
+
+
+def listen():
+    """For pauses, from now on until this process ends."""
+    global _metronome
+    _metronome = Metronome(BEAT_S)
+
+
+def stop_listening():
+    _metronome.end()
+
+
+def longest_pause_s():
+    """The longest one since the tests of this process began: a class may have recorded long ago what its
+    tests look at."""
+    pauses = _metronome.pauses(0, time.monotonic()) if _metronome else []
+    return max((end - start - BEAT_S for start, end in pauses), default=0)
+
+
+class TestCase(unittest.TestCase):
+    def run(self, result):
+        for left in reversed(range(TRIES)):
+            n_failures, n_errors = len(result.failures), len(result.errors)
+            super().run(result)
+            told = [text for _, text in result.failures[n_failures:] + result.errors[n_errors:]]
+            if not told or not left or any(map(HARM.search, told)) or longest_pause_s() < LONG_S:
+                break
+            print(f"{self.id()}: once more, as the machine paused for {longest_pause_s():.1f} s", *told, flush=True)
+            del result.failures[n_failures:], result.errors[n_errors:]
+            self._set_up_class_again()
+        return result
+
+    def _set_up_class_again(self):
+        self.tearDownClass()
+        self.doClassCleanups()
+        self.setUpClass()
+
+
+def main():
+    """Runs the tests of the main module; what unittest tells of them."""
+    listen()
+    result = unittest.main(module="__main__", exit=False, verbosity=2).result
+    stop_listening()
+    return result
